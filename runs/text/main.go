@@ -1,0 +1,78 @@
+// Text prepares and restores text: Moses tokenising, punctuation and case,
+// corpus cleaning, and byte pair encoding. Each command reads standard input
+// and writes standard output, one line for each line.
+//
+//	go run ./runs/text tokenize -l de < raw.de > tok.de
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+// command is one tool of this program. run returns an error that is a
+// *usageError (exit code 2) for bad flags or arguments, pflag.ErrHelp after it
+// printed its help, and any other error (exit code 1) for bad input.
+type command struct {
+	name, summary string
+	run           func(args []string, in io.Reader, out io.Writer, errw io.Writer) error
+}
+
+// usageError marks an error of the command line, as opposed to one of the data.
+type usageError struct{ message string }
+
+func (e *usageError) Error() string { return e.message }
+
+// usagef makes a usageError.
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+func main() {
+	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// execute runs one command and returns the exit code: 0 done, 1 failed, 2 bad usage.
+func execute(args []string, in io.Reader, out, errw io.Writer) int {
+	commands := append(mosesCommands(), bpeCommands()...)
+	if len(args) == 0 {
+		help(errw, commands)
+		return 2
+	}
+	switch args[0] {
+	case "-h", "-help", "--help", "help":
+		help(out, commands)
+		return 0
+	}
+	for _, c := range commands {
+		if c.name != args[0] {
+			continue
+		}
+		err := c.run(args[1:], in, out, errw)
+		var usage *usageError
+		switch {
+		case err == nil || errors.Is(err, pflag.ErrHelp):
+			return 0
+		case errors.As(err, &usage):
+			fmt.Fprintf(errw, "text %s: %v (text %s -h lists the flags)\n", c.name, err, c.name)
+			return 2
+		}
+		fmt.Fprintf(errw, "text %s: %v\n", c.name, err)
+		return 1
+	}
+	fmt.Fprintf(errw, "text: there is no command %q; text -h lists the commands\n", args[0])
+	return 2
+}
+
+// help lists the commands.
+func help(w io.Writer, commands []command) {
+	fmt.Fprint(w, "Usage: text COMMAND [flags] < input > output\n\nCommands:\n")
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-20s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, "\ntext COMMAND -h lists the flags of a command.\n")
+}
