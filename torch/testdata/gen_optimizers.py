@@ -20,7 +20,7 @@ step: rate sqrt(1 - beta2^t) / (1 - beta1^t), and its weight decay shrinks the
 weights by rate x decay before the step. Its first rate is zero, as the warm-up
 of that code base has it. PyTorch's Adam divides by sqrt(v / (1 - beta2^t)) + eps.
 asgd follows PyTorch: the rate that acts is that of the update before (the first
-acts at once), and the average ax begins anew until update max(2, t0 + 1).
+acts at once), and the average ax is the parameters themselves up to update t0 + 2.
 """
 
 import math
