@@ -1,0 +1,340 @@
+#!/usr/bin/env bash
+# Builds Aperture: finds or fetches libtorch, compiles the C++ side, then the Go programs into bin/.
+#
+#   ./build.sh          build all of it; a second run with nothing changed returns at once
+#   ./build.sh libs     only what third_party/lib holds, which `go run` and `go test` link against
+#   ./build.sh test     build, then vet and test all packages
+#   ./build.sh check    build, then print versions, device and threads
+#   ./build.sh clean    remove what was built here; the downloaded libtorch stays in the user's cache
+#
+# Environment: LIBTORCH (a folder with lib/ and include/, or a Python torch package), CXX, XDG_CACHE_HOME.
+#
+# third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
+# a linker script, libcgotorch.so and libaperture.so. Objects are kept by the digest of what went into
+# them, so that editing one file of torch/csrc compiles that file.
+set -euo pipefail
+unset CDPATH
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+readonly torch_version=2.11.0
+readonly gotorch=github.com/wangkuiyi/gotorch
+readonly root=$PWD lib=$PWD/third_party/lib
+readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/aperture
+readonly cxx=${CXX:-g++}
+
+say()  { printf 'build: %s\n' "$*" >&2; }
+stop() { say "$*"; exit 1; }
+digest() { sha256sum | cut -c1-64; }
+
+# ---- the machine and its tools -------------------------------------------------------------------------
+
+check_tools() {
+    [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]] ||
+        stop "Aperture builds on Linux with an x86-64 processor; this is $(uname -s) on $(uname -m)."
+    command -v go >/dev/null ||
+        stop "Go is missing: install Go 1.25 or newer from https://go.dev/dl and put its bin folder on PATH."
+    # Inside the module this may switch to a newer toolchain; where it cannot, the local version is named.
+    local answer
+    answer=$(go env GOVERSION CGO_ENABLED CC 2>/dev/null) || answer=$(GOTOOLCHAIN=local GOFLAGS= go env GOVERSION CGO_ENABLED CC)
+    { read -r go_version; read -r cgo_enabled; read -r cc; } <<<"$answer"
+    local major minor
+    IFS=. read -r major minor _ <<<"${go_version#go}"
+    minor=${minor%%[!0-9]*}
+    (( major > 1 || minor >= 25 )) ||
+        stop "Go 1.25 or newer is needed and this is ${go_version}: install a newer one from https://go.dev/dl."
+    command -v "${cxx%% *}" >/dev/null && command -v "${cc%% *}" >/dev/null ||
+        stop "The C++ compiler ($cxx, and $cc for cgo) is missing: install it, for example with \`sudo apt-get install g++\`."
+    cxx_version=$($cxx --version | head -n 1)
+    [[ $cgo_enabled == 1 ]] ||
+        stop "cgo is switched off, and Aperture calls C++: run \`go env -w CGO_ENABLED=1\` or unset CGO_ENABLED."
+}
+
+# Compilers to run at once: the processors this process may use, with 1.5 GB of memory for each.
+jobs_allowed() {
+    local cpus memory
+    cpus=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)
+    memory=$(awk '/^MemAvailable:/ { print int($2 / 1500000) }' /proc/meminfo)
+    (( memory < cpus )) && cpus=$memory
+    (( cpus > 0 )) && echo "$cpus" || echo 1
+}
+
+# ---- libtorch ------------------------------------------------------------------------------------------
+
+# The version that the headers in $1 state, or nothing.
+header_version() {
+    local file
+    for file in "$1"/torch/headeronly/version.h "$1"/torch/csrc/api/include/torch/version.h; do
+        [[ -f $file ]] || continue
+        sed -n 's/^#define TORCH_VERSION_\(MAJOR\|MINOR\|PATCH\) \([0-9]*\).*/\2/p' "$file" | paste -sd.
+        return
+    done
+}
+
+# The folder of an installed Python torch of the pinned version, or nothing. Torch is not imported, which
+# would take seconds; the search starts at / so that our own folder torch is not taken for it.
+python_torch() {
+    command -v python3 >/dev/null || return 0
+    (cd / && python3 - "$torch_version") 2>/dev/null <<'PYTHON' || true
+import importlib.util, os, re, sys
+spec = importlib.util.find_spec("torch")
+if spec and spec.origin:
+    folder = os.path.dirname(spec.origin)
+    text = open(os.path.join(folder, "version.py")).read()
+    found = re.search(r"__version__ = '([0-9.]+)", text)
+    if found and found.group(1) == sys.argv[1] and os.path.exists(os.path.join(folder, "lib", "libtorch_cpu.so")):
+        print(folder)
+PYTHON
+}
+
+# True when every library of a cache entry has the size it was unpacked with.
+intact() {
+    local size name
+    [[ -f $1/files ]] || return 1
+    while read -r size name; do
+        [[ $(stat -c %s "$1/lib/$name" 2>/dev/null) == "$size" ]] || return 1
+    done <"$1/files"
+}
+
+# Sets $torch (a folder with lib/ and include/) and $torch_from (in words).
+find_libtorch() {
+    local found
+    if [[ -n ${LIBTORCH:-} ]]; then
+        torch=$(cd "$LIBTORCH" 2>/dev/null && pwd) && [[ -f $torch/lib/libtorch_cpu.so && -d $torch/include/torch ]] ||
+            stop "LIBTORCH=$LIBTORCH has no lib/libtorch_cpu.so with include/torch beside it: name the folder of libtorch $torch_version, or unset LIBTORCH."
+        found=$(header_version "$torch/include")
+        [[ $found == "$torch_version" ]] ||
+            stop "LIBTORCH=$LIBTORCH is libtorch ${found:-of unknown version} and Aperture needs $torch_version: name another folder, or unset LIBTORCH."
+        torch_from="LIBTORCH, $torch"
+        return
+    fi
+    torch=$(python_torch)
+    if [[ -n $torch ]]; then
+        torch_from="the installed Python package, $torch"
+        return
+    fi
+    torch=$cache/libtorch-$torch_version-$(grep -v '^#' third_party/requirements.txt | digest | cut -c1-8)
+    torch_from="the cache, $torch"
+    intact "$torch" && return
+    [[ -e $torch ]] && say "the cached libtorch in $torch is damaged; fetching it again"
+    command -v python3 >/dev/null ||
+        stop "Python 3 with pip is needed to download libtorch: install it, for example with \`sudo apt-get install python3-pip\`, or set LIBTORCH to a folder that holds libtorch $torch_version."
+    mkdir -p "$cache" 2>/dev/null || stop "$cache cannot be made: make it writable, or set XDG_CACHE_HOME to another folder."
+    (   # Two clones built at once download it once. The lock is taken in a subshell and ends with it.
+        exec 8>"$cache/lock"
+        flock 8
+        intact "$torch" && exit
+        rm -rf "$torch".tmp-*
+        say "downloading libtorch $torch_version (545 MB, once for this user)"
+        exec python3 third_party/fetch.py "$torch"
+    ) || exit 1
+}
+
+# Links into $lib what libtorch_cpu.so needs and the system does not have in its own folders.
+link_libtorch() {
+    local name path line
+    find "$lib" -maxdepth 1 -type l -delete
+    ln -s "$torch/lib/libtorch_cpu.so" "$torch/lib/libc10.so" "$lib/"
+    while read -r line; do
+        name=${line%% *}
+        case $line in
+            *"=> not found"*)
+                stop "libtorch in $torch needs $name, which is not installed: install it, or unset LIBTORCH to use the version that build.sh fetches." ;;
+            *"=> /"*)
+                path=${line#*=> }
+                path=${path% (0x*}
+                case $path in /lib/*|/lib64/*|/usr/lib/*|/usr/lib64/*) continue ;; esac
+                ln -sf "$(realpath "$path")" "$lib/$name" ;;
+        esac
+    done < <(env -u LD_LIBRARY_PATH ldd "$torch/lib/libtorch_cpu.so" | sed 's/^[[:space:]]*//')
+    # gotorch asks the linker for -ltorch, a library that holds nothing itself.
+    echo 'INPUT(libtorch_cpu.so)' >"$lib/libtorch.so"
+}
+
+# ---- the C++ side --------------------------------------------------------------------------------------
+
+# What an object is made of: the command, the compiler, libtorch, and the content of every file that the
+# compiler read outside libtorch and the system, by the list it wrote (relative to the current folder).
+object_key() {  # SOURCE DEPENDENCY-LIST FLAG...
+    local source=$1 list=$2
+    shift 2
+    {
+        printf '%s\n' "$cxx_version" "$torch_version" "$source" "$*"
+        sed -e 's/^[^:]*://' -e 's/\\$//' "$list" | tr -s ' \n' '\n\n' | grep . | LC_ALL=C sort -u | xargs -d '\n' sha256sum
+    } 2>/dev/null | digest
+}
+
+compile() {  # OBJECT SOURCE FLAG...
+    local object=$1 source=$2
+    shift 2
+    rm -f "$object.key"
+    if ! $cxx "$@" -MMD -MF "$object.d" -MT object -c "$source" -o "$object" >"$object.log" 2>&1; then
+        cat "$object.log" >&2
+        say "compiling $source failed; the compiler's message stands above"
+        return 1
+    fi
+    [[ -s $object.log ]] && cat "$object.log" >&2
+    object_key "$source" "$object.d" "$@" >"$object.key"
+}
+
+# Compiles those of SOURCES whose object is not up to date, several at a time, from inside FOLDER, so
+# that names in messages and dependency lists are short and free of the path. Sets $objects.
+compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
+    local title=$1 into=$2 folder=$3 source object running=0 failed=0
+    local -n flags=$4
+    shift 4
+    local stale=()
+    objects=()
+    mkdir -p "$into"
+    pushd "$folder" >/dev/null
+    for source; do
+        object=$into/$(basename "${source%.cc}").o
+        objects+=("$object")
+        if [[ ! -f $object || ! -f $object.key || $(<"$object.key") != $(object_key "$source" "$object.d" "${flags[@]}") ]]; then
+            stale+=("$source")
+        fi
+    done
+    if (( ${#stale[@]} )); then
+        say "compiling $title: ${#stale[@]} of $# files, $jobs at a time"
+        for source in "${stale[@]}"; do
+            (( running < jobs )) || { wait -n || failed=1; running=$((running - 1)); }
+            compile "$into/$(basename "${source%.cc}").o" "$source" "${flags[@]}" &
+            running=$((running + 1))
+        done
+        while (( running > 0 )); do wait -n || failed=1; running=$((running - 1)); done
+        (( ! failed )) || exit 1
+    fi
+    popd >/dev/null
+}
+
+link() {  # NAME OBJECT...
+    local name=$1 gomp
+    shift
+    # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
+    gomp=("$lib"/libgomp*.so*)
+    $cxx -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,'$ORIGIN' -Wl,-soname,"$name" \
+        -Wl,-z,defs -ltorch_cpu -lc10 "${gomp[@]}" || stop "linking $name failed; the linker's message stands above"
+    mv -f "$lib/$name.tmp" "$lib/$name"
+}
+
+# gotorch's C++ comes unchanged out of Go's module cache, except for one name: its SetNumThreads lets a
+# C++ exception reach Go when it is asked for no threads, as it is on one processor. It is compiled under
+# another name, and torch/csrc has the one that Go calls. The library is kept in the user's cache.
+build_gotorch() {
+    local folder key sources
+    folder=$(go list -m -f '{{.Dir}}' $gotorch)
+    if [[ -z $folder ]]; then
+        say "downloading the Go module $gotorch"
+        go mod download $gotorch || stop "Go could not download $gotorch: check the network, or GOPROXY."
+        folder=$(go list -m -f '{{.Dir}}' $gotorch)
+    fi
+    local gotorch_flags=(-std=c++17 -O1 -fPIC -w -DSetNumThreads=gotorch_SetNumThreads -I.
+        -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
+    key=$({ printf '%s\n' "$cxx_version" "$torch_version" "${gotorch_flags[*]:0:5}"
+            cd "$folder" && LC_ALL=C sha256sum cgotorch/*.cc cgotorch/*.h; } | digest)
+    [[ -f $lib/libcgotorch.so && -f $lib/obj/gotorch.key && $(<"$lib/obj/gotorch.key") == "$key" ]] && return
+    local kept=$cache/gotorch-${key:0:16}/libcgotorch.so
+    if [[ ! -f $kept ]]; then
+        mapfile -t sources < <(cd "$folder" && printf '%s\n' cgotorch/*.cc)
+        compile_all gotorch "$lib/obj/gotorch" "$folder" gotorch_flags "${sources[@]}"
+        link libcgotorch.so "${objects[@]}"
+        if mkdir -p "${kept%/*}" 2>/dev/null; then  # a cache that cannot be written only costs the next clone time
+            cp "$lib/libcgotorch.so" "$kept.$$" && mv -f "$kept.$$" "$kept"
+        fi
+        rm -rf "$lib/obj/gotorch"
+    else
+        cp "$kept" "$lib/libcgotorch.so.tmp" && mv -f "$lib/libcgotorch.so.tmp" "$lib/libcgotorch.so"
+    fi
+    echo "$key" >"$lib/obj/gotorch.key"
+}
+
+# The digest of torch/csrc: sha256 over the lines "<sha256 of the file>  <name>\n" of every .cc and .h
+# in it, in byte order of the names. The library answers it from ap_csrc_digest, and torch's tests compute it
+# anew from the sources, so that a library older than they are is noticed.
+csrc_digest() { (cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc *.h | sort | xargs -d '\n' sha256sum | digest); }
+
+build_aperture() {
+    local sources key digest_source=$lib/obj/csrc_digest.cc
+    local aperture_flags=(-std=c++17 -O3 -march=x86-64 -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I.
+        -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
+    mapfile -t sources < <(cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc)
+    compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
+    key=$({ csrc_digest; cat "${objects[@]/%/.key}"; } | digest)
+    [[ -f $lib/libaperture.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
+    printf 'extern "C" __attribute__((visibility("default"))) const char* ap_csrc_digest(void) { return "%s"; }\n' \
+        "$(csrc_digest)" >"$digest_source"
+    $cxx -fPIC -c "$digest_source" -o "$lib/obj/csrc_digest.o"
+    link libaperture.so "${objects[@]}" "$lib/obj/csrc_digest.o"
+    echo "$key" >"$lib/obj/aperture.key"
+}
+
+build_libs() {
+    mkdir -p "$lib/obj"
+    find_libtorch
+    local link_key
+    link_key=$({ echo "$torch"; find "$torch/lib" -maxdepth 1 -name '*.so*' -printf '%p %s %T@\n' | sort; } | digest)
+    if [[ ! -f $lib/obj/libtorch.key || $(<"$lib/obj/libtorch.key") != "$link_key" || ! -e $lib/libtorch_cpu.so || ! -f $lib/libtorch.so ]]; then
+        say "using libtorch $torch_version from $torch_from"
+        link_libtorch
+        echo "$link_key" >"$lib/obj/libtorch.key"
+    fi
+    jobs=$(jobs_allowed)
+    build_gotorch
+    build_aperture
+    # Found by the preamble of package torch, which otherwise ends with one sentence instead of the linker's.
+    [[ -f $lib/aperture_built.h ]] || echo '/* build.sh has built the libraries in this folder. */' >"$lib/aperture_built.h"
+}
+
+# ---- the Go side ---------------------------------------------------------------------------------------
+
+build_programs() {
+    local programs vcs=()
+    # A tree without a usable git repository is built all the same.
+    git rev-parse HEAD >/dev/null 2>&1 || vcs=(-buildvcs=false)
+    mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./runs/... | grep .)
+    (( ${#programs[@]} )) || return 0
+    say "compiling ${#programs[@]} Go programs into bin/"
+    go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+}
+
+# Everything a build depends on and everything it makes, by name, size and time of change.
+fingerprint() {
+    {
+        printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}"
+        [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
+        find . \( -path ./.git -o -path ./bin -o -path ./experiments -o -path ./third_party/lib \) -prune -o -type f -printf '%p %s %T@\n'
+        find -L "$lib" bin -maxdepth 1 \( -type f -o -type l \) ! -name '.*' -printf '%p %s %T@\n' 2>/dev/null || true
+    } | LC_ALL=C sort | digest
+}
+
+build() {
+    check_tools
+    mkdir -p "$lib"
+    exec 9>"$lib/.lock"
+    flock -n 9 || { say "waiting for another build in this folder"; flock 9; }
+    [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$(fingerprint)" ]] && return
+    build_libs
+    [[ ${1:-} == libs ]] && return
+    build_programs
+    fingerprint >"$lib/.stamp"
+    say "done in $SECONDS s"
+}
+
+run_tests() {
+    local status=0
+    say "go vet ./..."
+    go vet ./... || status=1
+    say "go test ./..."
+    # The cache of go test does not see a rebuilt library.
+    go test -json -count=1 -timeout 20m ./... 2>&1 | go run ./internal/testreport || status=1
+    return $status
+}
+
+case ${1:-build} in
+    build) build ;;
+    libs)  build libs ;;
+    test)  build; exec 9>&-; run_tests ;;
+    check) build; exec 9>&-; exec bin/check ;;
+    clean) rm -rf bin third_party/lib; say "removed bin and third_party/lib; downloads stay in $cache" ;;
+    -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
+    *) say "unknown command '$1': build (or nothing), libs, test, check and clean are known"; exit 2 ;;
+esac

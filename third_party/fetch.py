@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Download the pinned libtorch and unpack the part of it that Aperture uses.
+
+    fetch.py FOLDER
+
+pip downloads the packages of requirements.txt and checks their digests; the libraries go to
+FOLDER/lib, the headers to FOLDER/include. All of it is written beside FOLDER under a temporary
+name first, so that FOLDER exists whole or not at all. A list of sizes, FOLDER/files, lets
+build.sh notice a damaged copy later. Needs Python 3.7 or newer and pip, and no other package.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+# The wheel of one Python version and one platform is one file with one digest, whatever Python runs
+# pip; pip takes these tags literally, so the older names that the smaller packages carry stand here too.
+TAGS = [
+    "--only-binary=:all:", "--python-version=3.11", "--implementation=cp", "--abi=cp311",
+    "--platform=manylinux_2_28_x86_64", "--platform=manylinux_2_25_x86_64",
+    "--platform=manylinux_2_17_x86_64", "--platform=manylinux2014_x86_64",
+]
+LIBRARIES = {"libtorch_cpu.so", "libc10.so", "libcudart.so.13", "libcupti.so.13"}
+# Measured: the wheels (545 MB), pip's own copy of the largest while it works, and what is unpacked (520 MB).
+NEEDED_BYTES = 2_000_000_000
+
+
+def stop(sentence):
+    sys.exit("build: " + sentence)
+
+
+def place(name):
+    """Where in FOLDER a member of a wheel goes, or None for one that is not used."""
+    base = name.rsplit("/", 1)[-1]
+    if name.endswith("/"):
+        return None
+    if name.startswith("torch/include/"):
+        return name[len("torch/"):]
+    if "/lib/" in name and (base in LIBRARIES or base.startswith("libgomp")):
+        return "lib/" + base
+    if ".dist-info/" in name and base.upper().startswith(("LICENSE", "NOTICE")):
+        return "licenses/" + name.split("-", 1)[0] + "-" + base
+    return None
+
+
+def unpack(wheel, folder):
+    """Stream the used members of a wheel to folder; zipfile checks each one's CRC on the way."""
+    with zipfile.ZipFile(wheel) as archive:
+        for member in archive.infolist():
+            to = place(member.filename)
+            if to is None:
+                continue
+            path = os.path.join(folder, to)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with archive.open(member) as source, open(path, "wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+
+
+def download(requirements, folder):
+    pip = [sys.executable, "-m", "pip"]
+    if subprocess.run(pip + ["--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        stop("Python's pip is missing, which downloads libtorch: install it, "
+             "for example with `sudo apt-get install python3-pip`, and run ./build.sh again.")
+    command = pip + ["download", "--no-deps", "--require-hashes", "--no-cache-dir", "--disable-pip-version-check",
+                     "--dest", folder, "--requirement", requirements] + TAGS
+    quiet = not sys.stderr.isatty()
+    # pip keeps the file it is receiving in TMPDIR, which may be a small memory disk elsewhere.
+    result = subprocess.run(command + (["--quiet"] if quiet else []), stdout=sys.stderr,
+                            env=dict(os.environ, TMPDIR=folder))
+    if result.returncode:
+        stop("pip could not download libtorch (its message stands above): check the network or the proxy, or set "
+             "LIBTORCH to a folder that holds libtorch 2.11.0, and run ./build.sh again.")
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl"))
+
+
+def main():
+    target = os.path.abspath(sys.argv[1])
+    parent = os.path.dirname(target)
+    requirements = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements.txt")
+    try:
+        os.makedirs(parent, exist_ok=True)
+        free = shutil.disk_usage(parent).free
+        if free < NEEDED_BYTES:
+            stop("downloading libtorch needs %.1f GB of disk in %s, which has %.1f GB free: free some space, "
+                 "or set XDG_CACHE_HOME to a folder on a larger disk." % (NEEDED_BYTES / 1e9, parent, free / 1e9))
+        work = tempfile.mkdtemp(prefix=os.path.basename(target) + ".tmp-", dir=parent)
+    except OSError as error:
+        stop("cannot write the cache of libtorch (%s): make it writable, or set XDG_CACHE_HOME to another folder."
+             % error)
+    try:
+        wheels = os.path.join(work, "wheels")
+        whole = os.path.join(work, "libtorch")
+        os.makedirs(wheels)
+        os.makedirs(whole)
+        for wheel in download(requirements, wheels):
+            unpack(wheel, whole)
+            os.remove(wheel)
+        names = sorted(os.listdir(os.path.join(whole, "lib")))
+        missing = LIBRARIES.difference(names)
+        if missing or not any(name.startswith("libgomp") for name in names):
+            stop("the downloaded packages lack %s: third_party/requirements.txt and fetch.py do not fit together."
+                 % (", ".join(sorted(missing)) or "libgomp"))
+        with open(os.path.join(whole, "files"), "w") as sizes:
+            for name in names:
+                sizes.write("%d %s\n" % (os.path.getsize(os.path.join(whole, "lib", name)), name))
+        if os.path.isdir(target):
+            shutil.rmtree(target)
+        os.rename(whole, target)
+    except (OSError, zipfile.BadZipFile) as error:
+        stop("unpacking libtorch failed (%s): free disk space in %s and run ./build.sh again." % (error, parent))
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
