@@ -1,0 +1,88 @@
+"""What the peer programs share: finding torch, the line protocol, measuring.
+
+Protocol. Standard input carries one JSON object, the configuration, on its
+first line; the program answers {"ready": true, ...} when it has built
+everything. Then each line asks for one piece of work and is answered by one
+JSON object on a line of standard output:
+
+    step i      runs piece i and times it
+    memory i    the same after freed memory was handed back to the system
+
+Both answers hold seconds, rss_peak_delta (bytes) and what the program adds. The
+end of the input ends the program. Exit codes: 0 done, 2 bad configuration or
+request, 3 torch is not installed.
+
+Peak memory. Before a piece, gradients of the piece before are dropped, then the
+program writes 5 to /proc/self/clear_refs, which lowers the kernel's high-water
+mark of resident memory (VmHWM) to the present level (VmRSS). After the piece,
+rss_peak_delta = VmHWM - VmRSS before. The allocator keeps freed blocks, which
+raises the level before and so hides a part of the peak: `memory` calls
+malloc_trim first and is the number to compare. `step` does not, because a
+trimmed heap makes the piece slower. The first pieces also load code and build
+optimizer state: run a few before measuring.
+"""
+
+import ctypes
+import json
+import sys
+import time
+
+sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
+
+try:
+    import torch
+except ImportError:
+    print("install it with: python3 -m pip install torch==2.11.0", file=sys.stderr)
+    sys.exit(3)
+
+
+def fail(sentence):
+    print(sentence, file=sys.stderr)
+    sys.exit(2)
+
+
+def configure(required, optional):
+    """Reads the configuration; optional maps a key to its default."""
+    try:
+        given = json.loads(sys.stdin.readline())
+    except ValueError:
+        fail("the first line of the input is not the JSON configuration")
+    unknown = sorted(set(given) - set(required) - set(optional))
+    missing = sorted(set(required) - set(given))
+    if unknown or missing:
+        fail(f"configuration: missing {missing}, unknown {unknown}")
+    config = {**optional, **given}
+    torch.set_num_threads(config["threads"])
+    torch.manual_seed(config["seed"])
+    return config
+
+
+def answer(**values):
+    print(json.dumps(values), flush=True)
+
+
+def resident():
+    """VmRSS and VmHWM in bytes."""
+    with open("/proc/self/status") as status:
+        sizes = dict(line.split(":", 1) for line in status)
+    return tuple(int(sizes[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
+
+
+def serve(prepare, work, pieces):
+    """Answers requests. prepare() is neither timed nor measured; work(i) is, and
+    returns a function, called afterwards, that gives more values to report."""
+    for line in sys.stdin:
+        words = line.split()
+        if len(words) != 2 or words[0] not in ("step", "memory") or not words[1].isdigit() or int(words[1]) >= pieces:
+            fail(f"unknown request {line.strip()!r}: want step I or memory I with I below {pieces}")
+        prepare()
+        if words[0] == "memory":
+            ctypes.CDLL(None).malloc_trim(0)
+        with open("/proc/self/clear_refs", "w") as marks:
+            marks.write("5")
+        before, _ = resident()
+        begin = time.perf_counter()
+        report = work(int(words[1]))
+        seconds = time.perf_counter() - begin
+        _, peak = resident()
+        answer(seconds=seconds, rss_peak_delta=peak - before, **report())

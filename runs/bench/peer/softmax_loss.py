@@ -1,0 +1,47 @@
+"""Peer: a linear output layer and cross-entropy, forward and backward, in plain PyTorch.
+
+float32; gradients for the hidden states, the weight and, if there is one, the
+bias. rss_peak_delta is the peak above the level before the piece: logits and
+their gradient, and the gradients that come out. Protocol and measuring: see
+harness.py.
+
+Configuration: rows (N), width (D), vocab (V), threads; optional: smoothing, bias,
+ignored (the fraction of rows whose target is padding), seed. Every piece is the
+same work, so `step 0` serves; it also reports loss, the mean over the rows that
+count.
+"""
+
+import harness  # first: it explains a missing torch
+
+import torch
+import torch.nn.functional as F
+
+from transformer import PAD
+
+
+def main():
+    c = harness.configure(["rows", "width", "vocab", "threads"],
+                          {"smoothing": 0.0, "bias": False, "ignored": 0.0, "seed": 1})
+    hidden_ND = torch.randn(c["rows"], c["width"]).requires_grad_()
+    weight_VD = (torch.randn(c["vocab"], c["width"]) * c["width"] ** -0.5).requires_grad_()
+    bias_V = torch.zeros(c["vocab"], requires_grad=True) if c["bias"] else None
+    targets_N = torch.randint(PAD + 1, c["vocab"], (c["rows"],))
+    targets_N[torch.rand(c["rows"]) < c["ignored"]] = PAD
+
+    def prepare():
+        for leaf in (hidden_ND, weight_VD, bias_V):
+            if leaf is not None:
+                leaf.grad = None
+
+    def step(_):
+        loss = F.cross_entropy(F.linear(hidden_ND, weight_VD, bias_V), targets_N, ignore_index=PAD,
+                               label_smoothing=c["smoothing"])
+        loss.backward()
+        return lambda: {"loss": loss.item()}
+
+    harness.answer(ready=True)
+    harness.serve(prepare, step, 1)
+
+
+if __name__ == "__main__":
+    main()
