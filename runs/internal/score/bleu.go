@@ -1,0 +1,256 @@
+package score
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Smoothing names what BLEU does about an order of n-grams without a match.
+// The methods are numbered as in Chen and Cherry, "A Systematic Comparison of
+// Smoothing Techniques for Sentence-Level BLEU" (2014).
+type Smoothing string
+
+const (
+	// SmoothExp (method 3) gives the i-th order without a match the precision
+	// 1/(2^i total). It is mteval-v13a's.
+	SmoothExp Smoothing = "exp"
+	// SmoothFloor (method 1) counts SmoothValue matches where there are none.
+	SmoothFloor Smoothing = "floor"
+	// SmoothAddK (method 2) adds SmoothValue to matches and totals of all orders
+	// but the first.
+	SmoothAddK Smoothing = "add-k"
+	// SmoothNone leaves a precision of 0, and so a score of 0.
+	SmoothNone Smoothing = "none"
+)
+
+// Smoothings lists the methods.
+var Smoothings = []Smoothing{SmoothExp, SmoothFloor, SmoothAddK, SmoothNone}
+
+// BLEUOptions says how BLEU is computed. The zero value is sacreBLEU's default.
+type BLEUOptions struct {
+	Tokenizer      Tokenizer // default Tok13a
+	Smooth         Smoothing // default SmoothExp
+	SmoothValue    float64   // for SmoothFloor (default 0.1) and SmoothAddK (default 1)
+	Lowercase      bool      // lower-case both sides first
+	EffectiveOrder bool      // average only over orders that the hypothesis has n-grams of
+	MaxOrder       int       // longest n-gram; default 4
+	Bootstrap      int       // resamples for the confidence interval; below 2: no interval
+	Seed           uint64    // of the resamples; 0 means DefaultSeed
+}
+
+// BLEU is the corpus score of Papineni et al. (2002), equal to sacreBLEU 2.6.0:
+// brevity penalty times the geometric mean of the clipped n-gram precisions.
+// The reference length of a segment is the one closest to the hypothesis, the
+// shorter one in a tie; n-gram counts are clipped by their maximum over the
+// references. See Metric for shapes and errors.
+func BLEU(hyps []string, refs [][]string, opts BLEUOptions) (Result, error) {
+	return opts.Corpus(hyps, refs)
+}
+
+// SentenceBLEU is BLEU of one segment, with EffectiveOrder on: without it a
+// hypothesis of fewer words than the longest n-gram scores 0.
+func SentenceBLEU(hyp string, refs []string, opts BLEUOptions) (Result, error) {
+	opts.EffectiveOrder = true
+	opts.Bootstrap = 0
+	return opts.Corpus([]string{hyp}, streams(refs))
+}
+
+// streams makes the references of one segment streams of one line.
+func streams(refs []string) [][]string {
+	out := make([][]string, len(refs))
+	for k, ref := range refs {
+		out[k] = []string{ref}
+	}
+	return out
+}
+
+// Corpus implements Metric.
+func (o BLEUOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
+	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)
+}
+
+func (o BLEUOptions) resolve() (Metric, error) {
+	if o.Tokenizer == "" {
+		o.Tokenizer = Tok13a
+	}
+	if o.Smooth == "" {
+		o.Smooth = SmoothExp
+	}
+	if o.SmoothValue == 0 {
+		switch o.Smooth {
+		case SmoothFloor:
+			o.SmoothValue = 0.1
+		case SmoothAddK:
+			o.SmoothValue = 1
+		}
+	}
+	if o.MaxOrder == 0 {
+		o.MaxOrder = 4
+	}
+	if _, err := o.Tokenizer.Tokenize(""); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Smoothings, o.Smooth) {
+		return nil, fmt.Errorf("unknown smoothing %q: use one of %s", string(o.Smooth), list(Smoothings))
+	}
+	if o.MaxOrder < 1 {
+		return nil, fmt.Errorf("the longest n-gram of BLEU is %d words: it must be at least 1", o.MaxOrder)
+	}
+	if o.SmoothValue < 0 {
+		return nil, fmt.Errorf("the smoothing value of BLEU is %g: it must be above 0", o.SmoothValue)
+	}
+	return o, nil
+}
+
+// segment returns hypothesis length, reference length, then for each order the
+// matches, then for each order the n-grams of the hypothesis.
+func (o BLEUOptions) segment(hyp string, refs []string) []float64 {
+	tokens := o.tokens(hyp)
+	limits := make(map[string]int)
+	lengths := make([]int, len(refs))
+	for k, ref := range refs {
+		refTokens := o.tokens(ref)
+		lengths[k] = len(refTokens)
+		mergeMax(limits, wordNgrams(refTokens, 1, o.MaxOrder))
+	}
+	counts := make([]float64, 2+2*o.MaxOrder)
+	counts[0] = float64(len(tokens))
+	counts[1] = float64(closest(len(tokens), lengths, math.MaxInt, math.MaxInt))
+	for n := 1; n <= o.MaxOrder; n++ {
+		for gram, c := range wordNgrams(tokens, n, n) {
+			counts[1+n] += float64(min(c, limits[gram]))
+			counts[1+o.MaxOrder+n] += float64(c)
+		}
+	}
+	return counts
+}
+
+func (o BLEUOptions) tokens(line string) []string {
+	if o.Lowercase {
+		line = lower(line)
+	}
+	// resolve has seen the name, so that there is no error here.
+	tokens, _ := o.Tokenizer.Tokenize(stripRight(line))
+	return tokens
+}
+
+// wordNgrams counts the n-grams of all orders from first to last. Tokens hold
+// no spaces, so that joining them with one keeps n-grams apart.
+func wordNgrams(tokens []string, first, last int) map[string]int {
+	grams := make(map[string]int)
+	for n := first; n <= last; n++ {
+		for i := 0; i+n <= len(tokens); i++ {
+			grams[strings.Join(tokens[i:i+n], " ")]++
+		}
+	}
+	return grams
+}
+
+func mergeMax(into, from map[string]int) {
+	for gram, c := range from {
+		into[gram] = max(into[gram], c)
+	}
+}
+
+// closest returns the length nearest to n, the shorter one in a tie. It starts
+// from a difference and a length, which hold where no length is nearer.
+func closest(n int, lengths []int, difference, length int) int {
+	for _, l := range lengths {
+		d := max(n-l, l-n)
+		if d < difference || d == difference && l < length {
+			difference, length = d, l
+		}
+	}
+	return length
+}
+
+func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) Result {
+	hypLen, refLen := counts[0], counts[1]
+	matches, totals := counts[2:2+o.MaxOrder], counts[2+o.MaxOrder:]
+	result := Result{
+		Name:       "BLEU",
+		BP:         brevityPenalty(hypLen, refLen),
+		HypLen:     int(hypLen),
+		RefLen:     int(refLen),
+		Matches:    integers(matches),
+		Totals:     integers(totals),
+		Precisions: make([]float64, o.MaxOrder),
+		options:    o.signature(),
+	}
+
+	anyMatch := false
+	for _, m := range matches {
+		anyMatch = anyMatch || m > 0
+	}
+	if !anyMatch {
+		return result
+	}
+	factor, order := 1.0, o.MaxOrder
+	for n := range o.MaxOrder {
+		match, all := matches[n], totals[n]
+		if o.Smooth == SmoothAddK && n > 0 {
+			match = round(match + o.SmoothValue)
+			all = round(all + o.SmoothValue)
+		}
+		if all == 0 {
+			break
+		}
+		if o.EffectiveOrder {
+			order = n + 1
+		}
+		switch {
+		case match > 0:
+			result.Precisions[n] = round(round(100*match) / all)
+		case o.Smooth == SmoothExp:
+			factor *= 2
+			result.Precisions[n] = round(100 / round(factor*all))
+		case o.Smooth == SmoothFloor:
+			result.Precisions[n] = round(round(100*o.SmoothValue) / all)
+		}
+	}
+	logs := 0.0
+	for _, p := range result.Precisions[:order] {
+		logs += logOrFloor(p)
+	}
+	result.Score = result.BP * math.Exp(logs/float64(order))
+	return result
+}
+
+// brevityPenalty is 1 for a hypothesis at least as long as its reference,
+// else exp(1 - reference/hypothesis), and 0 for an empty hypothesis.
+func brevityPenalty(hypLen, refLen float64) float64 {
+	switch {
+	case hypLen >= refLen:
+		return 1
+	case hypLen == 0:
+		return 0
+	}
+	return math.Exp(1 - refLen/hypLen)
+}
+
+// singleScores: the logarithms of BLEU are taken in double precision.
+func (o BLEUOptions) singleScores() bool { return false }
+
+func integers(xs []float64) []int {
+	out := make([]int, len(xs))
+	for i, x := range xs {
+		out[i] = int(x)
+	}
+	return out
+}
+
+func (o BLEUOptions) signature() []parameter {
+	smooth := string(o.Smooth)
+	if o.Smooth == SmoothFloor || o.Smooth == SmoothAddK {
+		smooth += "[" + strconv.FormatFloat(o.SmoothValue, 'f', 2, 64) + "]"
+	}
+	return []parameter{
+		{"case", "c", caseName(o.Lowercase)},
+		{"eff", "e", yesNo(o.EffectiveOrder)},
+		{"tok", "tok", string(o.Tokenizer)},
+		{"smooth", "s", smooth},
+	}
+}

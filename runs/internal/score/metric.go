@@ -1,0 +1,120 @@
+package score
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// NoReference stands in a reference stream where a segment has fewer
+// references than others. An empty string is a reference: an empty one.
+const NoReference = "\x00no reference\x00"
+
+// Metric is a corpus measure made of counts that add up over segments:
+// BLEUOptions and CHRFOptions.
+type Metric interface {
+	// Corpus scores hyps against the streams refs, where refs[k][i] is the k-th
+	// reference of hyps[i] or NoReference. It gives an error for an option that
+	// does not exist, for streams of another length than hyps, for no segments
+	// and for a segment without a reference.
+	Corpus(hyps []string, refs [][]string) (Result, error)
+
+	// resolve fills in defaults, or names the first option that makes no sense.
+	// The methods below belong to what it returns.
+	resolve() (Metric, error)
+	// segment counts one hypothesis against its references, of which there is
+	// at least one.
+	segment(hyp string, refs []string) []float64
+	// fromCounts computes the score from added-up counts, rounding the result
+	// of each operation with round: exact for the score itself, single for
+	// resamples, which the reference implementation holds in single precision.
+	fromCounts(counts []float64, round func(float64) float64) Result
+	// singleScores says whether resampled scores come out in single precision.
+	singleScores() bool
+}
+
+func exact(x float64) float64  { return x }
+func single(x float64) float64 { return float64(float32(x)) }
+
+// variable is the number of references where segments differ in it.
+const variable = -1
+
+// count returns the counts of every segment under a resolved metric.
+func count(m Metric, hyps []string, segments [][]string) [][]float64 {
+	counts := make([][]float64, len(hyps))
+	for i, hyp := range hyps {
+		counts[i] = m.segment(hyp, segments[i])
+	}
+	return counts
+}
+
+// transpose turns streams of references into the references of each segment.
+func transpose(hyps []string, refs [][]string) (segments [][]string, references int, err error) {
+	if len(hyps) == 0 {
+		return nil, 0, errors.New("there are no hypotheses to score")
+	}
+	if len(refs) == 0 {
+		return nil, 0, errors.New("there are no references to score against")
+	}
+	for k, stream := range refs {
+		if len(stream) != len(hyps) {
+			return nil, 0, fmt.Errorf("reference %d has %d lines and the hypotheses have %d: they must agree line by line", k+1, len(stream), len(hyps))
+		}
+	}
+	segments = make([][]string, len(hyps))
+	for i := range hyps {
+		for _, stream := range refs {
+			if stream[i] != NoReference {
+				segments[i] = append(segments[i], stream[i])
+			}
+		}
+		switch n := len(segments[i]); {
+		case n == 0:
+			return nil, 0, fmt.Errorf("segment %d has no reference: every segment needs one", i+1)
+		case i == 0:
+			references = n
+		case n != references:
+			references = variable
+		}
+	}
+	return segments, references, nil
+}
+
+// total adds counts up over all segments.
+func total(counts [][]float64) []float64 {
+	sum := make([]float64, len(counts[0]))
+	for _, segment := range counts {
+		for j, c := range segment {
+			sum[j] += c
+		}
+	}
+	return sum
+}
+
+// logOrFloor is the logarithm with the value that both reference programs give
+// to log 0: far enough down to make a geometric mean 0.
+func logOrFloor(x float64) float64 {
+	if x == 0 {
+		return -9999999999
+	}
+	return math.Log(x)
+}
+
+// corpus scores a corpus with m and adds an interval where samples > 1.
+func corpus(m Metric, hyps []string, refs [][]string, samples int, seed uint64) (Result, error) {
+	m, err := m.resolve()
+	if err != nil {
+		return Result{}, err
+	}
+	segments, references, err := transpose(hyps, refs)
+	if err != nil {
+		return Result{}, err
+	}
+	counts := count(m, hyps, segments)
+	result := m.fromCounts(total(counts), exact)
+	result.references = references
+	if samples > 1 {
+		result.addInterval(m, counts, samples, seed)
+	}
+	return result, nil
+}

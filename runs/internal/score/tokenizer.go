@@ -1,0 +1,142 @@
+package score
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Tokenizer names one of the tokenizers that BLEU applies to both sides.
+type Tokenizer string
+
+const (
+	// Tok13a is WMT's standard, mteval-v13a: it splits ASCII punctuation, and
+	// periods, commas and hyphens depending on the digits beside them.
+	Tok13a Tokenizer = "13a"
+	// TokIntl splits Unicode punctuation and symbols, as mteval-v14 does.
+	TokIntl Tokenizer = "intl"
+	// TokNone splits at whitespace only: for text that is tokenised already.
+	TokNone Tokenizer = "none"
+	// TokChar makes every code point that is not whitespace a token.
+	TokChar Tokenizer = "char"
+)
+
+// Tokenizers lists the names that Tokenize knows.
+var Tokenizers = []Tokenizer{Tok13a, TokIntl, TokNone, TokChar}
+
+// Tokenize splits a line into tokens; the empty name means Tok13a. Any other
+// name that is not in Tokenizers is an error.
+func (t Tokenizer) Tokenize(line string) ([]string, error) {
+	switch t {
+	case Tok13a, "":
+		return fields(tokenize13a(line)), nil
+	case TokIntl:
+		return fields(tokenizeIntl(line)), nil
+	case TokNone:
+		return fields(line), nil
+	case TokChar:
+		var tokens []string
+		for _, r := range line {
+			if !isSpace(r) {
+				tokens = append(tokens, string(r))
+			}
+		}
+		return tokens, nil
+	}
+	return nil, fmt.Errorf("unknown tokenizer %q: use one of %s", string(t), list(Tokenizers))
+}
+
+func list[S ~string](names []S) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = string(name)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mteval-v13a first undoes the mark-up of NIST's files. The order matters:
+// "&amp;lt;" ends as "<".
+var unescape13a = []struct{ old, new string }{
+	{"<skipped>", ""}, {"-\n", ""}, {"\n", " "},
+	{"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
+}
+
+func tokenize13a(line string) string {
+	for _, u := range unescape13a {
+		line = strings.ReplaceAll(line, u.old, u.new)
+	}
+	runes := []rune(" " + line + " ")
+	runes = padEach(runes, splits13a)
+	runes = padSecond(runes, notDigit, periodOrComma)
+	runes = padFirst(runes, periodOrComma, notDigit)
+	runes = padSecond(runes, digit, func(r rune) bool { return r == '-' })
+	return string(runes)
+}
+
+func tokenizeIntl(line string) string {
+	runes := []rune(line)
+	runes = padSecond(runes, notNumber, unicode.IsPunct)
+	runes = padFirst(runes, unicode.IsPunct, notNumber)
+	runes = padEach(runes, unicode.IsSymbol)
+	return string(runes)
+}
+
+// splits13a holds the ASCII punctuation that always stands alone: all but the
+// apostrophe, the comma, the hyphen and the period. The space is one of it.
+func splits13a(r rune) bool {
+	switch {
+	case r > '~', r == '\'', r == ',', r == '-', r == '.':
+		return false
+	case ' ' <= r && r <= '/', ':' <= r && r <= '@', '[' <= r && r <= '`', '{' <= r:
+		return true
+	}
+	return false
+}
+
+func digit(r rune) bool         { return '0' <= r && r <= '9' }
+func notDigit(r rune) bool      { return !digit(r) }
+func periodOrComma(r rune) bool { return r == '.' || r == ',' }
+func notNumber(r rune) bool     { return !unicode.IsNumber(r) }
+
+// padEach puts a space on both sides of every rune in class.
+func padEach(in []rune, class func(rune) bool) []rune {
+	out := make([]rune, 0, 2*len(in))
+	for _, r := range in {
+		if class(r) {
+			out = append(out, ' ', r, ' ')
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// padSecond finds pairs of neighbours in (first, second) and puts spaces round
+// the second. Like the regular expressions it stands for, it goes from left to
+// right and uses each rune in one pair at most, so that in "a.," the comma,
+// whose left neighbour is taken, stays where it is.
+func padSecond(in []rune, first, second func(rune) bool) []rune {
+	out := make([]rune, 0, 2*len(in))
+	for i := 0; i < len(in); i++ {
+		out = append(out, in[i])
+		if i+1 < len(in) && first(in[i]) && second(in[i+1]) {
+			out = append(out, ' ', in[i+1], ' ')
+			i++
+		}
+	}
+	return out
+}
+
+// padFirst is padSecond with the spaces round the first of the pair.
+func padFirst(in []rune, first, second func(rune) bool) []rune {
+	out := make([]rune, 0, 2*len(in))
+	for i := 0; i < len(in); i++ {
+		if i+1 < len(in) && first(in[i]) && second(in[i+1]) {
+			out = append(out, ' ', in[i], ' ', in[i+1])
+			i++
+		} else {
+			out = append(out, in[i])
+		}
+	}
+	return out
+}
