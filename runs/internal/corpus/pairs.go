@@ -1,0 +1,130 @@
+package corpus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Pair is a sentence and its translation as vocabulary ids, without the end of
+// sentence, which batches add.
+type Pair struct {
+	Source, Target []int32
+	Line           int // in the files it was read from, counted from 1
+}
+
+// Encode turns parallel lines into pairs. Where there is no target, as when
+// translating, targets and encodeTarget are nil.
+func Encode(sources, targets []string, encodeSource, encodeTarget func(line string) []int32) []Pair {
+	pairs := make([]Pair, len(sources))
+	for i, line := range sources {
+		pairs[i] = Pair{Source: encodeSource(line), Line: i + 1}
+		if targets != nil {
+			pairs[i].Target = encodeTarget(targets[i])
+		}
+	}
+	return pairs
+}
+
+// Limits says which pairs are good for training. Lengths are in tokens, without
+// the end of sentence. Zero means no limit; empty sides are never good.
+type Limits struct {
+	MaxLength int     // of each side
+	MaxRatio  float64 // of the longer side to the shorter
+}
+
+// FilterReport counts what Filter did. A pair is counted under the first reason
+// that applies: empty, too long, ratio.
+type FilterReport struct {
+	Read, Kept            int
+	Empty, TooLong, Ratio int
+	Limits                Limits
+	Longest               []Dropped // the ten longest dropped pairs, longest first
+}
+
+// Dropped describes a pair that was left out.
+type Dropped struct {
+	Line                       int
+	SourceLength, TargetLength int
+	Reason                     string
+}
+
+const reportedPairs = 10
+
+// Filter returns the pairs within the limits, in their order, and what became of
+// the rest. It is an error when none is left.
+func Filter(pairs []Pair, limits Limits) ([]Pair, FilterReport, error) {
+	report := FilterReport{Read: len(pairs), Limits: limits}
+	kept := make([]Pair, 0, len(pairs))
+	var dropped []Dropped
+	for _, p := range pairs {
+		reason := limits.judge(len(p.Source), len(p.Target))
+		switch reason {
+		case "":
+			kept = append(kept, p)
+			continue
+		case reasonEmpty:
+			report.Empty++
+		case reasonLong:
+			report.TooLong++
+		case reasonRatio:
+			report.Ratio++
+		}
+		dropped = append(dropped, Dropped{p.Line, len(p.Source), len(p.Target), reason})
+	}
+	slices.SortStableFunc(dropped, func(a, b Dropped) int {
+		return cmp.Compare(max(b.SourceLength, b.TargetLength), max(a.SourceLength, a.TargetLength))
+	})
+	report.Kept = len(kept)
+	report.Longest = slices.Clone(dropped[:min(reportedPairs, len(dropped))])
+	switch {
+	case len(pairs) == 0:
+		return nil, report, errors.New("the corpus has no sentence pairs: give files with one sentence a line")
+	case len(kept) == 0:
+		return nil, report, fmt.Errorf("none of the %d sentence pairs passes the length filter (%d empty, %d too long, %d with too different lengths): raise data.max_length or data.max_ratio, or check that the files belong together",
+			report.Read, report.Empty, report.TooLong, report.Ratio)
+	}
+	return kept, report, nil
+}
+
+const (
+	reasonEmpty = "empty side"
+	reasonLong  = "too long"
+	reasonRatio = "length ratio"
+)
+
+func (l Limits) judge(source, target int) string {
+	short, long := min(source, target), max(source, target)
+	switch {
+	case short == 0:
+		return reasonEmpty
+	case l.MaxLength > 0 && long > l.MaxLength:
+		return reasonLong
+	case l.MaxRatio > 0 && float64(long) > l.MaxRatio*float64(short):
+		return reasonRatio
+	}
+	return ""
+}
+
+// String gives the counts in one line, and a line for each of the longest
+// dropped pairs.
+func (r FilterReport) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "kept %d of %d sentence pairs", r.Kept, r.Read)
+	if r.Kept == r.Read {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "; dropped %d with an empty side", r.Empty)
+	if r.Limits.MaxLength > 0 {
+		fmt.Fprintf(&b, ", %d longer than %d tokens", r.TooLong, r.Limits.MaxLength)
+	}
+	if r.Limits.MaxRatio > 0 {
+		fmt.Fprintf(&b, ", %d with a length ratio above %g", r.Ratio, r.Limits.MaxRatio)
+	}
+	for _, d := range r.Longest {
+		fmt.Fprintf(&b, "\n  line %d: %d and %d tokens (%s)", d.Line, d.SourceLength, d.TargetLength, d.Reason)
+	}
+	return b.String()
+}
