@@ -1,0 +1,198 @@
+package tokenize
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DefaultSeparator ends every unit that is not the last of its word.
+const DefaultSeparator = "@@"
+
+// BPEOptions change how words are segmented. The zero value segments as the
+// codes say.
+type BPEOptions struct {
+	// Separator ends every unit but the last of a word; "" means DefaultSeparator.
+	Separator string
+	// Vocabulary, when it holds anything, undoes merges whose result is not in it
+	// until the parts are. Units that do not end a word carry the separator in it.
+	Vocabulary map[string]bool
+	// Glossaries are regular expressions in Python's syntax. What one of them
+	// matches stays whole, and cuts the rest of its word apart.
+	Glossaries []string
+	// Dropout is the probability with which a merge is passed over (BPE-dropout,
+	// Provilkov et al., 2020). 1 leaves characters. For training data only.
+	Dropout float64
+	// Seed starts the random numbers of Dropout: those of Python's random.seed.
+	Seed int64
+}
+
+// BPE segments words with byte-pair codes. It is not safe for concurrent use:
+// it remembers the words that it has seen, and dropout draws random numbers.
+type BPE struct {
+	table      *mergeTable
+	separator  string
+	vocabulary *unitSplitter
+	glossaries []glossary
+	dropout    float64
+	random     *mersenneTwister
+
+	cache map[string]string // word to its units, joined as in the output
+	word  wordMerger
+	out   []byte
+}
+
+// cacheLimit bounds the words that a BPE remembers.
+const cacheLimit = 1 << 20
+
+// NewBPE prepares codes for use.
+func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
+	if opts.Separator == "" {
+		opts.Separator = DefaultSeparator
+	}
+	if strings.ContainsAny(opts.Separator, lineBlanks) {
+		return nil, fmt.Errorf("the separator %q should not hold spaces or line ends", opts.Separator)
+	}
+	if !(opts.Dropout >= 0 && opts.Dropout <= 1) {
+		return nil, fmt.Errorf("dropout should be between 0 and 1, and is %v", opts.Dropout)
+	}
+	b := &BPE{
+		table:     newMergeTable(codes),
+		separator: opts.Separator,
+		dropout:   opts.Dropout,
+		cache:     make(map[string]string),
+	}
+	if len(opts.Vocabulary) > 0 {
+		b.vocabulary = newUnitSplitter(codes, opts.Vocabulary, opts.Separator)
+	}
+	for _, pattern := range opts.Glossaries {
+		g, err := newGlossary(pattern)
+		if err != nil {
+			return nil, err
+		}
+		b.glossaries = append(b.glossaries, g)
+	}
+	if b.dropout > 0 {
+		b.random = newMersenneTwister(opts.Seed)
+	}
+	return b, nil
+}
+
+// Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of
+// spaces between words become one.
+func (b *BPE) Line(line string) string {
+	text := strings.TrimLeft(line, lineBlanks)
+	if text == "" {
+		return line
+	}
+	out := append(b.out[:0], line[:len(line)-len(text)]...)
+	text = strings.TrimRight(text, lineBlanks)
+	end := line[len(out)+len(text):]
+	for first := true; text != ""; {
+		word, rest, _ := strings.Cut(text, " ")
+		text = rest
+		if word == "" {
+			continue
+		}
+		if !first {
+			out = append(out, ' ')
+		}
+		first = false
+		out = b.appendWord(out, word)
+	}
+	out = append(out, end...)
+	b.out = out
+	return string(out)
+}
+
+// Words segments words into units. Empty words vanish; a word should not hold a space.
+func (b *BPE) Words(words []string) []string {
+	units := make([]string, 0, len(words)+len(words)/4)
+	for _, word := range words {
+		if word == "" {
+			continue
+		}
+		b.out = b.appendWord(b.out[:0], word)
+		units = append(units, strings.Split(string(b.out), " ")...)
+	}
+	return units
+}
+
+// appendWord appends the units of a word, each but the last with the separator,
+// and spaces between them.
+func (b *BPE) appendWord(out []byte, word string) []byte {
+	if b.dropout == 0 {
+		if units, ok := b.cache[word]; ok {
+			return append(out, units...)
+		}
+	}
+	start := len(out)
+	if len(b.glossaries) == 0 {
+		out = b.appendPiece(out, word)
+	} else {
+		for i, piece := range isolate(b.glossaries, word) {
+			if i > 0 {
+				out = b.appendBreak(out)
+			}
+			if matchesWhole(b.glossaries, piece) {
+				out = append(out, piece...)
+			} else {
+				out = b.appendPiece(out, piece)
+			}
+		}
+	}
+	if b.dropout == 0 {
+		if len(b.cache) >= cacheLimit {
+			clear(b.cache)
+		}
+		b.cache[strings.Clone(word)] = string(out[start:])
+	}
+	return out
+}
+
+// appendBreak ends a unit inside a word.
+func (b *BPE) appendBreak(out []byte) []byte {
+	out = append(out, b.separator...)
+	return append(out, ' ')
+}
+
+// appendPiece segments a word, or what a glossary left of one, by the merges.
+func (b *BPE) appendPiece(out []byte, piece string) []byte {
+	w := &b.word
+	if !w.start(b.table, piece) {
+		return append(out, piece...)
+	}
+	if b.random != nil {
+		w.mergeWithDropout(b.table, b.dropout, b.random)
+	} else {
+		w.merge(b.table)
+	}
+	units := w.units(b.table)
+	for i, end := range units {
+		begin := int32(0)
+		if i > 0 {
+			begin = units[i-1]
+			out = b.appendBreak(out)
+		}
+		unit := piece[begin:end]
+		if b.vocabulary == nil {
+			out = append(out, unit...)
+			continue
+		}
+		for j, part := range b.vocabulary.split(unit, i == len(units)-1) {
+			if j > 0 {
+				out = b.appendBreak(out)
+			}
+			out = append(out, part...)
+		}
+	}
+	return out
+}
+
+// UndoBPE joins the units of a line into words again.
+func UndoBPE(line, separator string) string {
+	words := strings.ReplaceAll(line, separator+" ", "")
+	if strings.HasSuffix(line, separator) {
+		words = strings.TrimSuffix(words, separator)
+	}
+	return words
+}

@@ -1,0 +1,120 @@
+package tokenize
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// endOfWord marks the last symbol of a word inside merges.
+const endOfWord = "</w>"
+
+// Merge is one rule of byte-pair encoding: Left followed by Right becomes one symbol.
+type Merge struct{ Left, Right string }
+
+// Codes are the merges of a byte-pair encoding, the most important first, as
+// subword-nmt keeps them in its codes files.
+type Codes struct {
+	// Version of the file: "0.2" glues the end-of-word mark to the last character
+	// of a word, "0.1" (a file without a version line) has it as a symbol of its own.
+	Version string
+	Merges  []Merge
+}
+
+// ReadCodes reads a codes file; name stands for it in errors.
+func ReadCodes(r io.Reader, name string) (*Codes, error) {
+	rows := newTableRows(r, name)
+	codes := &Codes{Version: "0.1"}
+	blank := 0
+	for {
+		row, ok := rows.next()
+		if !ok {
+			break
+		}
+		if rows.Number() == 1 && strings.HasPrefix(row, "#version:") {
+			version, err := codesVersion(row)
+			if err != nil {
+				return nil, rows.Errorf("%v", err)
+			}
+			codes.Version = version
+			continue
+		}
+		if row == "" {
+			if blank == 0 {
+				blank = rows.Number()
+			}
+			continue
+		}
+		if blank > 0 {
+			return nil, fmt.Errorf("%s:%d: a blank line among the merges; delete it", name, blank)
+		}
+		left, right, ok := twoFields(row)
+		if !ok {
+			return nil, rows.Errorf("a merge is two symbols with one space between them, not %q", row)
+		}
+		codes.Merges = append(codes.Merges, Merge{left, right})
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if rows.Number() == 0 {
+		return nil, fmt.Errorf("%s: the codes file is empty; learn one with bpe-learn", name)
+	}
+	return codes, nil
+}
+
+// codesVersion reads "#version: 0.2"; trailing ".0" parts count for nothing.
+func codesVersion(row string) (string, error) {
+	fields := strings.Fields(strings.TrimPrefix(row, "#version:"))
+	if len(fields) == 2 && fields[1] == "byte" {
+		return "", fmt.Errorf("these codes are byte-level; learn codes over characters instead")
+	}
+	version := ""
+	if len(fields) > 0 {
+		version = fields[len(fields)-1]
+	}
+	for {
+		head, zeros, ok := cutLast(version, ".")
+		if !ok || zeros == "" || strings.Trim(zeros, "0") != "" {
+			break
+		}
+		version = head
+	}
+	if version != "0.1" && version != "0.2" {
+		return "", fmt.Errorf("codes of version %q are not known; 0.1 and 0.2 are", version)
+	}
+	return version, nil
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// Write writes the codes as subword-nmt does: the version, then one merge a line.
+// Version 0.1 has no version line.
+func (c *Codes) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	if c.Version != "0.1" {
+		fmt.Fprintf(out, "#version: %s\n", c.Version)
+	}
+	for _, m := range c.Merges {
+		out.WriteString(m.Left)
+		out.WriteByte(' ')
+		out.WriteString(m.Right)
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// First returns the codes cut to their first n merges; fewer are left as they are.
+func (c *Codes) First(n int) *Codes {
+	if n < 0 || n > len(c.Merges) {
+		n = len(c.Merges)
+	}
+	return &Codes{Version: c.Version, Merges: c.Merges[:n]}
+}

@@ -1,0 +1,119 @@
+package tokenize
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// WordCounts counts the words of any number of texts. Words are what stands
+// between single spaces: a tab or a no-break space belongs to its word. The zero
+// value is ready for use.
+type WordCounts struct {
+	index  map[string]int
+	words  []string // in the order they were first seen
+	counts []int
+}
+
+// Add counts word n more times.
+func (c *WordCounts) Add(word string, n int) {
+	at, ok := c.index[word]
+	if !ok {
+		if c.index == nil {
+			c.index = make(map[string]int)
+		}
+		at = len(c.words)
+		word = strings.Clone(word) // a word must not keep its whole line alive
+		c.index[word] = at
+		c.words = append(c.words, word)
+		c.counts = append(c.counts, 0)
+	}
+	c.counts[at] += n
+}
+
+// AddLine counts the words of one line.
+func (c *WordCounts) AddLine(line string) {
+	line = strings.Trim(line, lineBlanks)
+	for line != "" {
+		word, rest, _ := strings.Cut(line, " ")
+		if word != "" {
+			c.Add(word, 1)
+		}
+		line = rest
+	}
+}
+
+// ReadText counts the words of a text; name stands for it in errors.
+func (c *WordCounts) ReadText(r io.Reader, name string) error {
+	lines := NewLines(r, name)
+	for lines.Next() {
+		c.AddLine(lines.Text())
+	}
+	return lines.Err()
+}
+
+// ReadDict adds a dictionary, "word count" on each line; name stands for it in errors.
+func (c *WordCounts) ReadDict(r io.Reader, name string) error {
+	return readCounts(r, name, c.Add)
+}
+
+// readCounts reads lines of "word count".
+func readCounts(r io.Reader, name string, add func(word string, n int)) error {
+	rows := newTableRows(r, name)
+	for {
+		row, ok := rows.next()
+		if !ok {
+			return rows.Err()
+		}
+		word, number, ok := twoFields(row)
+		if !ok {
+			return rows.Errorf("expected a word, one space and its count, not %q", row)
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return rows.Errorf("the count of %q should be a whole number that is not negative, not %q", word, number)
+		}
+		add(word, n)
+	}
+}
+
+// Len is the number of different words.
+func (c *WordCounts) Len() int { return len(c.words) }
+
+// Count is how often word was seen.
+func (c *WordCounts) Count(word string) int {
+	if at, ok := c.index[word]; ok {
+		return c.counts[at]
+	}
+	return 0
+}
+
+// Map returns the counts by word, as NewVocabulary takes them.
+func (c *WordCounts) Map() map[string]int {
+	m := make(map[string]int, len(c.words))
+	for i, word := range c.words {
+		m[word] = c.counts[i]
+	}
+	return m
+}
+
+// Write writes "word count" lines by falling count, words of equal count in the
+// order they were first seen: the vocabulary file of subword-nmt.
+func (c *WordCounts) Write(w io.Writer) error {
+	order := make([]int, len(c.words))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.counts[b], c.counts[a]) })
+	out := bufio.NewWriter(w)
+	for _, i := range order {
+		out.WriteString(c.words[i])
+		out.WriteByte(' ')
+		out.WriteString(strconv.Itoa(c.counts[i]))
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}

@@ -1,0 +1,187 @@
+package tokenize
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// glossary is a pattern whose matches stay whole.
+type glossary struct {
+	anywhere *regexp.Regexp
+	whole    *regexp.Regexp
+	// leave matches at the start of words that are not cut. Like subword-nmt it
+	// anchors the pattern without grouping it, so that "a|b" leaves every word
+	// that begins with a.
+	leave *regexp.Regexp
+}
+
+func newGlossary(pattern string) (glossary, error) {
+	translated, err := goPattern(pattern)
+	if err != nil {
+		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
+	}
+	anywhere, err := regexp.Compile(translated)
+	if err != nil {
+		return glossary{}, fmt.Errorf("glossary %q is not a regular expression that can be used here "+
+			"(look-around and back-references are not supported): %w", pattern, err)
+	}
+	whole, err := regexp.Compile(`\A(?:` + translated + `)\z`)
+	if err != nil {
+		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
+	}
+	leave, err := regexp.Compile(`\A(?:^` + translated + `$)`)
+	if err != nil {
+		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
+	}
+	return glossary{anywhere, whole, leave}, nil
+}
+
+// matchesWhole tells whether one of the glossaries is all of a piece.
+func matchesWhole(glossaries []glossary, piece string) bool {
+	for _, g := range glossaries {
+		if g.whole.MatchString(piece) {
+			return true
+		}
+	}
+	return false
+}
+
+// isolate cuts a word around every match of each glossary in turn.
+func isolate(glossaries []glossary, word string) []string {
+	pieces := []string{word}
+	for _, g := range glossaries {
+		var cut []string
+		for _, piece := range pieces {
+			cut = g.appendCut(cut, piece)
+		}
+		pieces = cut
+	}
+	return pieces
+}
+
+func (g glossary) appendCut(cut []string, piece string) []string {
+	if g.leave.MatchString(piece) {
+		return append(cut, piece)
+	}
+	last := 0
+	for _, span := range g.anywhere.FindAllStringIndex(piece, -1) {
+		for _, end := range span {
+			if end > last {
+				cut = append(cut, piece[last:end])
+				last = end
+			}
+		}
+	}
+	if last < len(piece) {
+		cut = append(cut, piece[last:])
+	}
+	return cut
+}
+
+// What Python's classes hold for text, as ranges for use inside brackets.
+const (
+	pythonDigit    = `\p{Nd}`
+	pythonWord     = `\p{L}\p{N}_`
+	pythonSpace    = `\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}`
+	pythonNotSpace = `\x00-\x08\x0e-\x1b\x21-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}` +
+		`\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}`
+)
+
+// upTo is a repetition that leaves out its lower bound, which Go has to see.
+var upTo = regexp.MustCompile(`^\{,[0-9]*\}`)
+
+// goPattern rewrites a regular expression of Python for Go's engine, where \d, \w
+// and \s know ASCII only. What cannot be said there is an error.
+func goPattern(pattern string) (string, error) {
+	var out strings.Builder
+	inClass := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch {
+		case c == '\\':
+			if i+1 == len(pattern) {
+				return "", fmt.Errorf("it ends in a lone backslash")
+			}
+			i++
+			translated, used, err := goEscape(pattern[i:], inClass)
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(translated)
+			i += used - 1
+		case inClass && c == '[':
+			out.WriteString(`\[`) // Go would look for a named class
+		case inClass && c == ']':
+			inClass = false
+			out.WriteByte(c)
+		case !inClass && c == '[':
+			inClass = true
+			out.WriteByte(c)
+			if strings.HasPrefix(pattern[i+1:], "^") {
+				out.WriteByte('^')
+				i++
+			}
+			if strings.HasPrefix(pattern[i+1:], "]") {
+				out.WriteString(`\]`)
+				i++
+			}
+		case !inClass && upTo.MatchString(pattern[i:]):
+			out.WriteString("{0,")
+			i++
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return out.String(), nil
+}
+
+// goEscape translates the escape whose backslash stands before rest, and tells
+// how many bytes of rest it took.
+func goEscape(rest string, inClass bool) (translated string, used int, err error) {
+	class := func(ranges string) string {
+		if inClass {
+			return ranges
+		}
+		return "[" + ranges + "]"
+	}
+	switch c := rest[0]; c {
+	case 'd':
+		return class(pythonDigit), 1, nil
+	case 'D':
+		return class(`\P{Nd}`), 1, nil
+	case 'w':
+		return class(pythonWord), 1, nil
+	case 'W':
+		if inClass {
+			return "", 0, fmt.Errorf(`\W inside brackets is not supported`)
+		}
+		return "[^" + pythonWord + "]", 1, nil
+	case 's':
+		return class(pythonSpace), 1, nil
+	case 'S':
+		return class(pythonNotSpace), 1, nil
+	case 'Z':
+		return `\z`, 1, nil
+	case 'b', 'B':
+		if inClass && c == 'b' {
+			return `\x08`, 1, nil
+		}
+		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for its ends`, c)
+	case 'u', 'U':
+		digits := 4
+		if c == 'U' {
+			digits = 8
+		}
+		if len(rest) < 1+digits || strings.Trim(rest[1:1+digits], "0123456789abcdefABCDEF") != "" {
+			return "", 0, fmt.Errorf(`\%c should be followed by %d hexadecimal digits`, c, digits)
+		}
+		return `\x{` + rest[1:1+digits] + `}`, 1 + digits, nil
+	}
+	r, size := utf8.DecodeRuneInString(rest)
+	if r >= utf8.RuneSelf {
+		return rest[:size], size, nil
+	}
+	return `\` + rest[:1], 1, nil
+}

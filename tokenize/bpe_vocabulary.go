@@ -1,0 +1,84 @@
+package tokenize
+
+import (
+	"io"
+	"unicode/utf8"
+)
+
+// ReadBPEVocabulary reads the vocabulary that BPEOptions takes from a file that
+// WordCounts.Write wrote over segmented text, and keeps the units that were seen
+// at least threshold times. name stands for the file in errors.
+func ReadBPEVocabulary(r io.Reader, name string, threshold int) (map[string]bool, error) {
+	units := make(map[string]bool)
+	err := readCounts(r, name, func(unit string, n int) {
+		if n >= threshold {
+			units[unit] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return units, nil
+}
+
+// unitSplitter undoes merges that made units which the vocabulary does not have.
+type unitSplitter struct {
+	merges     map[string]Merge // by what they make
+	vocabulary map[string]bool
+	separator  string
+}
+
+func newUnitSplitter(codes *Codes, vocabulary map[string]bool, separator string) *unitSplitter {
+	s := &unitSplitter{
+		merges:     make(map[string]Merge, len(codes.Merges)),
+		vocabulary: vocabulary,
+		separator:  separator,
+	}
+	// Of two merges that make the same unit the earlier is undone; of one that is
+	// listed twice, the last listing decides which is earlier.
+	listed := make(map[Merge]bool, len(codes.Merges))
+	for i := len(codes.Merges) - 1; i >= 0; i-- {
+		if m := codes.Merges[i]; !listed[m] {
+			listed[m] = true
+			s.merges[m.Left+m.Right] = m
+		}
+	}
+	return s
+}
+
+// split returns the parts of a unit; final says that it ends a word.
+func (s *unitSplitter) split(unit string, final bool) []string {
+	return s.appendSplit(nil, unit, final)
+}
+
+func (s *unitSplitter) appendSplit(parts []string, unit string, final bool) []string {
+	key, known := unit, unit
+	if final {
+		key += endOfWord
+	} else {
+		known += s.separator
+	}
+	if s.vocabulary[known] {
+		return append(parts, unit)
+	}
+	m, ok := s.merges[key]
+	if !ok {
+		return append(parts, unit)
+	}
+	right := m.Right
+	if final {
+		right = withoutLast(right, len(endOfWord))
+	}
+	parts = s.appendSplit(parts, m.Left, false)
+	return s.appendSplit(parts, right, final)
+}
+
+// withoutLast cuts the last n characters. Those of the right part of a final
+// merge are not always the end of word mark: a text may spell the mark out.
+func withoutLast(s string, n int) string {
+	for ; n > 0 && s != ""; n-- {
+		_, size := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-size]
+	}
+	return s
+}

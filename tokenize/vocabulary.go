@@ -1,0 +1,202 @@
+package tokenize
+
+import (
+	"bufio"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Ids of the four tokens that every vocabulary begins with: start of sentence,
+// padding, end of sentence, and whatever is not in the vocabulary.
+const (
+	BOS int32 = iota
+	Pad
+	EOS
+	Unk
+	specialCount
+)
+
+var specialTokens = [specialCount]string{"<s>", "<pad>", "</s>", "<unk>"}
+
+// VocabularyOptions choose which tokens enter a vocabulary.
+type VocabularyOptions struct {
+	// MinCount leaves out rarer tokens.
+	MinCount int
+	// MaxSize bounds the size, special tokens included and padding not; 0 means no bound.
+	MaxSize int
+	// PaddingFactor makes the size a multiple of it with tokens that never occur
+	// (madeupword0000 and on); 0 means 8, 1 none.
+	PaddingFactor int
+}
+
+// Vocabulary numbers tokens as fairseq does: the four special tokens, then types
+// by falling count, those of equal count in code-point order. It does not change
+// once made, so that many goroutines may share it.
+type Vocabulary struct {
+	ids    map[string]int32
+	tokens []string
+	counts []int
+}
+
+// NewVocabulary makes a vocabulary of counted tokens. Occurrences of a special
+// token count for that token.
+func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
+	v := emptyVocabulary(len(counts))
+	types := make([]string, 0, len(counts))
+	for token, n := range counts {
+		if id, special := v.ids[token]; special {
+			v.counts[id] = n
+		} else if n >= opts.MinCount {
+			types = append(types, token)
+		}
+	}
+	slices.SortFunc(types, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	if room := opts.MaxSize - int(specialCount); opts.MaxSize > 0 && len(types) > room {
+		types = types[:max(room, 0)]
+	}
+	for _, token := range types {
+		v.add(token, counts[token])
+	}
+	factor := opts.PaddingFactor
+	if factor <= 0 {
+		factor = 8
+	}
+	for i := 0; len(v.tokens)%factor != 0; i++ {
+		token := fmt.Sprintf("madeupword%04d", i)
+		if _, taken := v.ids[token]; !taken {
+			v.add(token, 0)
+		}
+	}
+	return v
+}
+
+func emptyVocabulary(size int) *Vocabulary {
+	v := &Vocabulary{ids: make(map[string]int32, size+int(specialCount))}
+	for _, token := range specialTokens {
+		v.add(token, 0)
+	}
+	return v
+}
+
+func (v *Vocabulary) add(token string, n int) {
+	v.ids[token] = int32(len(v.tokens))
+	v.tokens = append(v.tokens, token)
+	v.counts = append(v.counts, n)
+}
+
+// ReadVocabulary reads a dictionary file of fairseq, or one of your own: "token
+// count" on each line, in the order of ids from 4 on; the special tokens are not in
+// it. name stands for the file in errors, which also name the line.
+func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
+	v := emptyVocabulary(0)
+	lineOf := make(map[string]int)
+	rows := newTableRows(r, name)
+	for {
+		row, ok := rows.next()
+		if !ok {
+			break
+		}
+		if strings.HasSuffix(row, " #fairseq:overwrite") {
+			return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token stands nowhere else")
+		}
+		token, number, ok := twoFields(row)
+		if !ok {
+			return nil, rows.Errorf("expected a token, one space and its count, not %q", row)
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return nil, rows.Errorf("the count of %q should be a whole number that is not negative, not %q", token, number)
+		}
+		if id, taken := v.ids[token]; taken {
+			if id < specialCount {
+				return nil, rows.Errorf("%q is in every vocabulary already; delete the line", token)
+			}
+			return nil, rows.Errorf("%q stands on line %d already; delete one of the two", token, lineOf[token])
+		}
+		lineOf[token] = rows.Number()
+		v.add(token, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if v.Len() == int(specialCount) {
+		return nil, fmt.Errorf("%s: the vocabulary is empty", name)
+	}
+	return v, nil
+}
+
+// Write writes the vocabulary as ReadVocabulary and fairseq read it.
+func (v *Vocabulary) Write(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	for i := int(specialCount); i < len(v.tokens); i++ {
+		out.WriteString(v.tokens[i])
+		out.WriteByte(' ')
+		out.WriteString(strconv.Itoa(v.counts[i]))
+		out.WriteByte('\n')
+	}
+	return out.Flush()
+}
+
+// Hash is the SHA-256, in hexadecimal, of what Write writes: vocabularies of
+// equal hash give every token the same id.
+func (v *Vocabulary) Hash() string {
+	sum := sha256.New()
+	v.Write(sum) // a hash never fails to write
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Len is the number of tokens, special and padding tokens included.
+func (v *Vocabulary) Len() int { return len(v.tokens) }
+
+// ID is the number of a token, Unk when the vocabulary does not have it.
+func (v *Vocabulary) ID(token string) int32 {
+	if id, ok := v.ids[token]; ok {
+		return id
+	}
+	return Unk
+}
+
+// Token is the token of an id, "<unk>" for a number that is none.
+func (v *Vocabulary) Token(id int32) string {
+	if !v.has(id) {
+		id = Unk
+	}
+	return v.tokens[id]
+}
+
+// Count is how often a token was counted, 0 for a number that is no id. After
+// ReadVocabulary the special tokens have count 0: the file does not hold theirs.
+func (v *Vocabulary) Count(id int32) int {
+	if !v.has(id) {
+		return 0
+	}
+	return v.counts[id]
+}
+
+func (v *Vocabulary) has(id int32) bool { return id >= 0 && int(id) < len(v.tokens) }
+
+// Encode turns tokens into ids. It adds no end of sentence.
+func (v *Vocabulary) Encode(tokens []string) []int32 {
+	ids := make([]int32, len(tokens))
+	for i, token := range tokens {
+		ids[i] = v.ID(token)
+	}
+	return ids
+}
+
+// Decode turns ids into tokens, special ones included.
+func (v *Vocabulary) Decode(ids []int32) []string {
+	tokens := make([]string, len(ids))
+	for i, id := range ids {
+		tokens[i] = v.Token(id)
+	}
+	return tokens
+}
