@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/score"
+)
+
+// request is what the command line asks for.
+type request struct {
+	references []string // files
+	metrics    []score.Metric
+	multiBLEU  bool // ahead of metrics
+	lowercase  bool
+	json       bool
+	// detokenised says that a metric expects detokenised text.
+	detokenised bool
+	usage       string
+}
+
+// metricNames lists what -metric takes. Results come in this order, which is
+// sacreBLEU's.
+var metricNames = []string{"bleu", "chrf", "chrf++"}
+
+// parse reads the command line. With -h it gives pflag.ErrHelp and sets usage.
+func parse(args []string) (request, error) {
+	var r request
+	fs := pflag.NewFlagSet("score", pflag.ContinueOnError)
+	fs.Usage = func() {}
+	fs.SortFlags = false
+	fs.StringArrayVar(&r.references, "ref", nil, "file of references, one a line; repeat it for several references")
+	names := fs.StringSlice("metric", []string{"bleu"}, "any of "+strings.Join(metricNames, ","))
+	tokenizer := fs.String("tok", string(score.Tok13a), "BLEU's tokenizer: "+join(score.Tokenizers))
+	smooth := fs.String("smooth", string(score.SmoothExp), "BLEU's smoothing: "+join(score.Smoothings))
+	fs.BoolVar(&r.lowercase, "lc", false, "lower-case both sides first")
+	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
+	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))
+	fs.BoolVar(&r.json, "json", false, "print JSON")
+	err := fs.Parse(experiment.NormalizeArgs(args, fs))
+	r.usage = "Usage: score -ref FILE [flags] < hypotheses\n\n" + fs.FlagUsages()
+	if err != nil {
+		return r, err
+	}
+	if fs.NArg() > 0 {
+		return r, fmt.Errorf("unexpected argument %q: hypotheses come on standard input and references by -ref", fs.Arg(0))
+	}
+	if len(r.references) == 0 {
+		return r, errors.New("name a file of references with -ref")
+	}
+	if len(*names) == 0 {
+		return r, fmt.Errorf("-metric names no metric: use any of %s", strings.Join(metricNames, ", "))
+	}
+	for _, name := range *names {
+		if !slices.Contains(metricNames, name) {
+			return r, fmt.Errorf("unknown metric %q: use any of %s", name, strings.Join(metricNames, ", "))
+		}
+	}
+	if !slices.Contains(score.Tokenizers, score.Tokenizer(*tokenizer)) {
+		return r, fmt.Errorf("unknown tokenizer %q for -tok: use one of %s", *tokenizer, join(score.Tokenizers))
+	}
+	if !slices.Contains(score.Smoothings, score.Smoothing(*smooth)) {
+		return r, fmt.Errorf("unknown smoothing %q for -smooth: use one of %s", *smooth, join(score.Smoothings))
+	}
+	if r.multiBLEU {
+		for _, name := range []string{"tok", "smooth", "ci"} {
+			if fs.Changed(name) {
+				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither smooths nor resamples", name)
+			}
+		}
+	}
+	samples := 0
+	if *interval {
+		samples = score.DefaultSamples
+	}
+	metrics := map[string]score.Metric{
+		"bleu": score.BLEUOptions{
+			Tokenizer: score.Tokenizer(*tokenizer), Smooth: score.Smoothing(*smooth), Lowercase: r.lowercase, Bootstrap: samples,
+		},
+		"chrf":   score.CHRFOptions{Lowercase: r.lowercase, Bootstrap: samples},
+		"chrf++": score.CHRFOptions{WordOrder: 2, Lowercase: r.lowercase, Bootstrap: samples},
+	}
+	for _, name := range metricNames {
+		if slices.Contains(*names, name) && !(r.multiBLEU && name == "bleu") {
+			r.metrics = append(r.metrics, metrics[name])
+		}
+	}
+	r.detokenised = !r.multiBLEU && slices.Contains(*names, "bleu") && *tokenizer != string(score.TokNone)
+	return r, nil
+}
+
+func join[S ~string](names []S) string {
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = string(name)
+	}
+	return strings.Join(parts, ", ")
+}

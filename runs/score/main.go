@@ -1,0 +1,36 @@
+// Score compares translations on standard input with references: BLEU as
+// sacreBLEU and as multi-bleu.perl compute it, chrF and chrF++.
+//
+//	go run ./runs/score -ref test.de < hypotheses.de
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run scores in and returns the exit code: 0 done, 1 failed, 2 bad usage.
+func run(args []string, in io.Reader, out, errw io.Writer) int {
+	request, err := parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		fmt.Fprint(out, request.usage)
+		return 0
+	case err != nil:
+		fmt.Fprintf(errw, "score: %v (score -h lists the flags)\n", err)
+		return 2
+	}
+	if err := request.score(in, out, errw); err != nil {
+		fmt.Fprintln(errw, "score:", err)
+		return 1
+	}
+	return 0
+}

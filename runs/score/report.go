@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/runs/internal/score"
+)
+
+// score reads both sides and prints the results.
+func (r request) score(in io.Reader, out, errw io.Writer) error {
+	hyps, refs, err := r.read(in)
+	if err != nil {
+		return err
+	}
+	if r.detokenised && looksTokenised(hyps) {
+		fmt.Fprintln(errw, `score: 100 lines or more end in " .": BLEU expects detokenised text; use -multi-bleu or -tok none for tokenised text`)
+	}
+	var objects, lines []string
+	var failure error
+	if r.multiBLEU {
+		result, err := score.MultiBLEU(hyps, refs, r.lowercase)
+		if err != nil {
+			return err
+		}
+		if result.RefLen == 0 {
+			failure = errors.New("the references hold no words: BLEU is undefined, and 0 stands for it")
+		}
+		objects = append(objects, result.JSON())
+		lines = append(lines, result.Format())
+	}
+	var scored []string
+	for _, metric := range r.metrics {
+		result, err := metric.Corpus(hyps, refs)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, result.JSON(1))
+		scored = append(scored, result.Format(1))
+	}
+	lines = append(lines, align(scored)...)
+	switch {
+	case !r.json:
+		_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
+	case len(objects) == 1:
+		_, err = fmt.Fprintln(out, objects[0])
+	default:
+		_, err = fmt.Fprintf(out, "[\n%s\n]\n", strings.Join(objects, ",\n"))
+	}
+	return errors.Join(err, failure)
+}
+
+const standardInput = "standard input"
+
+// read returns the hypotheses and the streams of references, as many lines
+// each. It looks at the references first, so that a wrong name shows at once.
+func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) {
+	for _, name := range r.references {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("cannot read the references: %w", err)
+		}
+		ref, err := r.lines(data, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		refs = append(refs, ref)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read %s: %w", standardInput, err)
+	}
+	if hyps, err = r.lines(data, standardInput); err != nil {
+		return nil, nil, err
+	}
+	for k, ref := range refs {
+		if len(ref) != len(hyps) {
+			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: each hypothesis needs its reference on the same line",
+				standardInput, len(hyps), r.references[k], len(ref))
+		}
+	}
+	if len(hyps) == 0 {
+		return nil, nil, fmt.Errorf("%s is empty: there is nothing to score", standardInput)
+	}
+	return hyps, refs, nil
+}
+
+// lines splits a file into its lines. multi-bleu
+// reads bytes, so that text in another encoding than UTF-8 is refused only
+// where another metric is to read it.
+func (r request) lines(data []byte, name string) ([]string, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	for i, line := range lines {
+		if len(r.metrics) > 0 && !utf8.ValidString(line) {
+			return nil, fmt.Errorf("%s, line %d is not valid UTF-8: convert the file first", name, i+1)
+		}
+	}
+	return lines, nil
+}
+
+// looksTokenised applies sacreBLEU's rule of thumb.
+func looksTokenised(hyps []string) bool {
+	n := 0
+	for _, hyp := range hyps {
+		if strings.HasSuffix(strings.TrimRight(hyp, "\r"), " .") {
+			n++
+		}
+	}
+	return n >= 100
+}
+
+// align puts the first equals signs below each other, as sacreBLEU does.
+func align(lines []string) []string {
+	width := 0
+	for _, line := range lines {
+		width = max(width, strings.Index(line, " ="))
+	}
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = strings.Repeat(" ", width-strings.Index(line, " =")) + line
+	}
+	return out
+}

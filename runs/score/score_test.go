@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// folder writes files and returns their folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The example of sacreBLEU's manual; the numbers are its command's.
+var (
+	refA = "The dog bit the man.\nIt was not unexpected.\nThe man bit him first.\n"
+	refB = "The dog had bit the man.\nNo one was surprised.\nThe man had bitten the dog.\n"
+	hyp  = "The dog bit the man.\nIt wasn't surprising.\nThe man had just bitten him.\n"
+)
+
+func TestCommand(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"a": refA, "b": refB, "crlf": strings.ReplaceAll(refA, "\n", "\r\n"), "short": "The dog bit the man.\n",
+		"blank": "\n\n\n", "latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
+	})
+	const bleu = "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"
+	for _, c := range []struct {
+		name, args, in string
+		code           int
+		out, err       string // err: a part of standard error
+	}{
+		{name: "BLEU", args: "-ref a -ref b", in: hyp, out: bleu},
+		{name: "two dashes, equals signs, no last line end", args: "--ref=a -ref=b -metric=bleu", in: strings.TrimSuffix(hyp, "\n"), out: bleu},
+		{name: "all in sacreBLEU's order, aligned", args: "-ref a -ref b -metric chrf++,bleu,chrf -lc -tok none -smooth floor", in: hyp,
+			out: "BLEU|nrefs:2|case:lc|eff:no|tok:none|smooth:floor[0.10]|version:2.6.0 = 49.2 71.4/54.5/50.0/40.0 (BP = 0.931 ratio = 0.933 hyp_len = 14 ref_len = 15)\n" +
+				"       chrF2|nrefs:2|case:lc|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 60.0\n" +
+				"     chrF2++|nrefs:2|case:lc|eff:yes|nc:6|nw:2|space:no|version:2.6.0 = 59.4\n"},
+		{name: "interval", args: "-ref a -ref b -ci", in: hyp,
+			out: "BLEU|nrefs:2|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 (μ = 47.0 ± 46.8) 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"},
+		{name: "multi-bleu", args: "-ref a -ref b -multi-bleu", in: hyp,
+			out: "BLEU = 49.19, 71.4/54.5/50.0/40.0 (BP=0.931, ratio=0.933, hyp_len=14, ref_len=15)\n"},
+		{name: "multi-bleu and another", args: "-ref a -multi-bleu -metric bleu,chrf", in: refA,
+			out: "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=14, ref_len=14)\n" +
+				"chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 100.0\n"},
+		{name: "multi-bleu reads bytes", args: "-ref latin1 -multi-bleu", in: "gr\xfc\xdfe\nb\nc\n",
+			out: "BLEU = 0.00, 66.7/0.0/0.0/0.0 (BP=1.000, ratio=1.000, hyp_len=3, ref_len=3)\n"},
+		{name: "multi-bleu of a blank reference", args: "-ref blank -multi-bleu", in: hyp, code: 1,
+			out: "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n", err: "hold no words"},
+		{name: "DOS line ends", args: "-ref crlf -metric chrf", in: refA,
+			out: "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 100.0\n"},
+		{name: "empty hypotheses", args: "-ref a", in: "\n\n\n",
+			out: "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 0.0 0.0/0.0/0.0/0.0 (BP = 0.000 ratio = 0.000 hyp_len = 0 ref_len = 17)\n"},
+
+		{name: "unequal", args: "-ref a -ref short", in: hyp, code: 1, err: "standard input has 3 lines of hypotheses but short has 1 lines of references"},
+		{name: "nothing", args: "-ref empty", code: 1, err: "standard input is empty"},
+		{name: "no such file", args: "-ref nowhere", in: hyp, code: 1, err: "open nowhere: no such file"},
+		{name: "encoding", args: "-ref latin1", in: hyp, code: 1, err: "latin1, line 1 is not valid UTF-8"},
+		{name: "encoding of the input", args: "-ref a", in: "a\n\xff\nb\n", code: 1, err: "standard input, line 2 is not valid UTF-8"},
+
+		{name: "unknown metric", args: "-ref a -metric bleu,ter", in: hyp, code: 2, err: `unknown metric "ter": use any of bleu, chrf, chrf++`},
+		{name: "empty metric", args: "-ref a -metric=", in: hyp, code: 2, err: "names no metric"},
+		{name: "unknown tokenizer", args: "-ref a -tok zh", in: hyp, code: 2, err: `unknown tokenizer "zh"`},
+		{name: "unknown smoothing", args: "-ref a -smooth laplace", in: hyp, code: 2, err: `unknown smoothing "laplace"`},
+		{name: "unknown flag", args: "-ref a -nist", in: hyp, code: 2, err: "unknown flag: --nist"},
+		{name: "no reference", in: hyp, code: 2, err: "name a file of references with -ref"},
+		{name: "argument", args: "-ref a hyp", in: hyp, code: 2, err: `unexpected argument "hyp"`},
+		{name: "smoothed multi-bleu", args: "-ref a -multi-bleu -smooth floor", in: hyp, code: 2, err: "-smooth does not go with -multi-bleu"},
+		{name: "help", args: "-h", out: "Usage: score -ref FILE"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(dir)
+			var out, errw strings.Builder
+			code := run(strings.Fields(c.args), strings.NewReader(c.in), &out, &errw)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d; standard error: %s", code, c.code, errw.String())
+			}
+			if c.name == "help" {
+				if !strings.HasPrefix(out.String(), c.out) || errw.Len() > 0 {
+					t.Errorf("output is %q and %q, want help on standard output", out.String(), errw.String())
+				}
+				return
+			}
+			if out.String() != c.out {
+				t.Errorf("output is\n%swant\n%s", out.String(), c.out)
+			}
+			if !strings.Contains(errw.String(), c.err) || c.err == "" && errw.Len() > 0 {
+				t.Errorf("standard error is %q, want %q in it", errw.String(), c.err)
+			}
+		})
+	}
+}
+
+func TestJSONOutput(t *testing.T) {
+	t.Chdir(folder(t, map[string]string{"a": refA}))
+	for _, c := range []struct {
+		args  []string
+		names []string
+	}{
+		{[]string{"-ref", "a", "-json"}, []string{"BLEU"}},
+		{[]string{"-ref", "a", "-json", "-metric", "bleu,chrf", "-ci"}, []string{"BLEU", "chrF2"}},
+		{[]string{"-ref", "a", "-json", "-multi-bleu", "-metric", "chrf++"}, []string{"multi-bleu", "chrF2++"}},
+	} {
+		var out, errw strings.Builder
+		if code := run(c.args, strings.NewReader(refA), &out, &errw); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", c.args, code, errw.String())
+		}
+		text := out.String()
+		if len(c.names) == 1 {
+			text = "[" + text + "]"
+		}
+		var results []struct {
+			Name  string
+			Score float64
+		}
+		if err := json.Unmarshal([]byte(text), &results); err != nil {
+			t.Fatalf("%q: %v in\n%s", c.args, err, out.String())
+		}
+		if len(results) != len(c.names) {
+			t.Fatalf("%q: %d results, want %q", c.args, len(results), c.names)
+		}
+		for i, r := range results {
+			if r.Name != c.names[i] || r.Score != 100 {
+				t.Errorf("%q: result %d is %+v, want %s 100", c.args, i, r, c.names[i])
+			}
+		}
+	}
+}
+
+func TestTokenisedTextIsPointedOut(t *testing.T) {
+	text := strings.Repeat("ein hund .\n", 100)
+	t.Chdir(folder(t, map[string]string{"ref": text}))
+	for _, c := range []struct {
+		args []string
+		said bool
+	}{
+		{[]string{"-ref", "ref"}, true},
+		{[]string{"-ref", "ref", "-tok", "none"}, false},
+		{[]string{"-ref", "ref", "-multi-bleu"}, false},
+	} {
+		var out, errw strings.Builder
+		run(c.args, strings.NewReader(text), &out, &errw)
+		if said := strings.Contains(errw.String(), "detokenised"); said != c.said {
+			t.Errorf("%q: standard error is %q", c.args, errw.String())
+		}
+	}
+}
