@@ -27,8 +27,6 @@ import json
 import sys
 import time
 
-sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
-
 try:
     import torch
 except ImportError:

@@ -11,7 +11,11 @@ same work, so `step 0` serves; it also reports loss, the mean over the rows that
 count.
 """
 
-import harness  # first: it explains a missing torch
+import sys
+
+sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
+
+import harness  # before anything that needs torch: it explains a missing one
 
 import torch
 import torch.nn.functional as F

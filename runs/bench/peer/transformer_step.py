@@ -11,7 +11,11 @@ each a list of equally long lists of ids, padded on the right with 1. `step i`
 trains on batch i and also reports loss, the mean over target tokens.
 """
 
-import harness  # first: it explains a missing torch
+import sys
+
+sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
+
+import harness  # before anything that needs torch: it explains a missing one
 
 import json
 

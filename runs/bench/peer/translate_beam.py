@@ -22,7 +22,11 @@ without end of sentence, in the order of the input), scores and tokens, the
 number of ids put out with ends of sentences.
 """
 
-import harness  # first: it explains a missing torch
+import sys
+
+sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
+
+import harness  # before anything that needs torch: it explains a missing one
 
 import json
 import math
