@@ -1,0 +1,211 @@
+package tokenize
+
+import (
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Detokenizer joins the tokens of the Moses tokenizer to running text as
+// Moses's detokenizer does. It is immutable and safe for use from several
+// goroutines.
+type Detokenizer struct {
+	language string
+	classes  *classTable
+	scratch  sync.Pool // of *[]byte
+}
+
+// NewDetokenizer prepares a detokenizer. English, French and Italian have rules
+// for contractions, French for its punctuation, Korean for its spaces; any
+// other language has the common rules alone, German among them.
+func NewDetokenizer(language string) *Detokenizer {
+	d := &Detokenizer{language: language, classes: classes()}
+	d.scratch.New = func() any { return new([]byte) }
+	return d
+}
+
+// OwnRules reports whether the language has rules beyond the common ones.
+func (d *Detokenizer) OwnRules() bool {
+	switch d.language {
+	case "en", "fr", "it", "ko":
+		return true
+	}
+	return false
+}
+
+// Detokenize returns the text of a tokenized line, its escapes undone. A line
+// that is blank, or starts with < and ends with >, is returned as it is.
+func (d *Detokenizer) Detokenize(line string) string {
+	if d.classes.blank(line) || len(line) > 2 && line[0] == '<' && line[len(line)-1] == '>' {
+		return line
+	}
+	buffer := d.scratch.Get().(*[]byte)
+	*buffer = d.join((*buffer)[:0], unescapeMoses(strings.ReplaceAll(" "+line+" ", " @-@ ", "-")))
+	text := string(*buffer)
+	d.scratch.Put(buffer)
+	return text
+}
+
+// join appends the text of the words of padded, which are split at single
+// spaces, so that two spaces hold an empty word between them: it counts as a
+// word without properties.
+func (d *Detokenizer) join(out []byte, padded string) []byte {
+	rest := strings.TrimRight(padded, " ")
+	var previous string
+	var quotes quoteCounts
+	space := true // whether a word that does not attach to the left gets a space
+	for more := true; more; {
+		var word string
+		word, rest, more = strings.Cut(rest, " ")
+
+		attachLeft, attachRight := false, false
+		switch {
+		case d.cjk(d.firstRune(word)):
+			attachLeft = d.language != "ko" && d.cjk(d.lastRune(previous))
+		case word != "" && d.opens(word):
+			attachRight = true
+		case word != "" && strings.Trim(word, `,.?!:;\%}])`) == "":
+			if d.language == "fr" && len(word) == 1 && strings.Contains(`?!:;\%`, word) {
+				out = appendSpace(out)
+			}
+			attachLeft = true
+		case d.language == "en" && strings.HasPrefix(word, "'") && d.classes.first(word[1:])&alphabetic != 0 &&
+			d.classes.last(previous)&alphanumeric != 0:
+			attachLeft = true
+		case (d.language == "fr" || d.language == "it") && more && strings.HasSuffix(word, "'") &&
+			d.classes.last(word[:len(word)-1])&alphabetic != 0 && d.classes.first(rest)&alphabetic != 0:
+			attachRight = true
+		case word != "" && strings.Trim(word, "'\"„“`") == "":
+			count := quotes.of(word)
+			switch {
+			case *count%2 != 0:
+				*count++
+				attachLeft = true
+			case d.language == "en" && word == "'" && strings.HasSuffix(previous, "s"):
+				attachLeft = true // the Joneses' house
+			default:
+				*count++
+				attachRight = true
+			}
+		}
+		if space && !attachLeft {
+			out = appendSpace(out)
+		}
+		out = append(out, word...)
+		space = !attachRight
+		previous = word
+	}
+	if last := len(out) - 1; last >= 0 && out[last] == ' ' {
+		out = out[:last]
+	}
+	return out
+}
+
+// appendSpace appends a space unless one stands there or the text begins.
+func appendSpace(out []byte) []byte {
+	if len(out) == 0 || out[len(out)-1] == ' ' {
+		return out
+	}
+	return append(out, ' ')
+}
+
+// opens reports whether word is all currency signs and opening punctuation.
+func (d *Detokenizer) opens(word string) bool {
+	for _, r := range word {
+		switch r {
+		case '(', '[', '{', '¿', '¡':
+		default:
+			if d.classes.of(r)&currency == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// quoteCounts counts the quote tokens of a line by their exact string; the
+// typographic ones share the count of the straight double quote.
+type quoteCounts struct {
+	single, double int
+	rare           map[string]*int
+}
+
+func (q *quoteCounts) of(word string) *int {
+	switch {
+	case word == "'":
+		return &q.single
+	case word == `"` || strings.Trim(word, "„“") == "":
+		return &q.double
+	}
+	if q.rare == nil {
+		q.rare = make(map[string]*int)
+	}
+	if q.rare[word] == nil {
+		q.rare[word] = new(int)
+	}
+	return q.rare[word]
+}
+
+// firstRune and lastRune return 0 for an empty word.
+func (d *Detokenizer) firstRune(word string) rune {
+	if word == "" {
+		return 0
+	}
+	r, _ := utf8.DecodeRuneInString(word)
+	return r
+}
+
+func (d *Detokenizer) lastRune(word string) rune {
+	if word == "" {
+		return 0
+	}
+	r, _ := utf8.DecodeLastRuneInString(word)
+	return r
+}
+
+// cjk reports whether r is written without spaces between words, as Moses sees
+// it: Hangul, ideographs, kana and their punctuation.
+func (d *Detokenizer) cjk(r rune) bool {
+	switch {
+	case r < 0x1100:
+		return false
+	case r <= 0x11FF, 0x2E80 <= r && r <= 0xA4CF, 0xA840 <= r && r <= 0xA87F, 0xAC00 <= r && r <= 0xD7AF,
+		0xF900 <= r && r <= 0xFAFF, 0xFE30 <= r && r <= 0xFE4F, 0xFF65 <= r && r <= 0xFFDC, 0x20000 <= r && r <= 0x2FFFF:
+		return true
+	}
+	return false
+}
+
+// mosesEntities undoes the escapes of Moses, those of older versions too. An
+// entity never arises from undoing another one, because Moses leaves &amp; for
+// the end; one pass that looks at each & once does the same.
+var mosesEntities = []struct{ entity, character string }{
+	{"&apos;", "'"}, {"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
+	{"&#124;", "|"}, {"&#91;", "["}, {"&#93;", "]"}, {"&bar;", "|"}, {"&bra;", "["}, {"&ket;", "]"},
+}
+
+// unescapeMoses returns text with the escapes of the tokenizer undone.
+func unescapeMoses(text string) string {
+	at := strings.IndexByte(text, '&')
+	if at < 0 {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for at >= 0 {
+		b.WriteString(text[:at])
+		text = text[at:]
+		size, character := 1, "&"
+		for _, e := range mosesEntities {
+			if strings.HasPrefix(text, e.entity) {
+				size, character = len(e.entity), e.character
+				break
+			}
+		}
+		b.WriteString(character)
+		text = text[size:]
+		at = strings.IndexByte(text, '&')
+	}
+	b.WriteString(text)
+	return b.String()
+}

@@ -1,0 +1,186 @@
+package tokenize
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// pieceMark is the byte that stands for a protected piece in squeezed text. No
+// UTF-8 sequence holds it. Three bytes with the piece's number follow.
+const pieceMark = 0xFF
+
+// pieceSize is the length of a piece's stand-in.
+const pieceSize = 4
+
+// appendPiece appends the stand-in of piece number index.
+func appendPiece(dst []byte, index int) []byte {
+	return append(dst, pieceMark, 0x80|byte(index>>12)&0x3F, 0x80|byte(index>>6)&0x3F, 0x80|byte(index)&0x3F)
+}
+
+// pieceIndex reads the stand-in that text starts with.
+func pieceIndex(text string) (index, size int) {
+	return int(text[1]&0x3F)<<12 | int(text[2]&0x3F)<<6 | int(text[3]&0x3F), pieceSize
+}
+
+// maxPieces is how many pieces of a line can be told apart; later ones are
+// tokenized like other text.
+const maxPieces = 1 << 18
+
+// protectedPattern finds text that must stay whole.
+type protectedPattern struct{ expression *regexp.Regexp }
+
+// compileProtected reads a pattern as Moses writes it: \w, \d and \s mean the
+// Unicode classes, as in Perl. Look-around and backreferences are refused.
+func compileProtected(pattern string) (protectedPattern, error) {
+	translated, err := unicodeClasses(pattern)
+	if err == nil {
+		var expression *regexp.Regexp
+		if expression, err = regexp.Compile(translated); err == nil {
+			if expression.MatchString("") {
+				return protectedPattern{}, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one character", pattern)
+			}
+			return protectedPattern{expression}, nil
+		}
+	}
+	return protectedPattern{}, fmt.Errorf("the protected pattern %q cannot be used (look-around and backreferences are not supported): %w", pattern, err)
+}
+
+// unicodeClass gives the inside of a bracket expression for Perl's classes.
+var unicodeClass = map[byte]string{
+	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
+	'd': `\p{Nd}`,
+	's': `\p{Z}\t\n\v\f\r\x{85}`,
+}
+
+// unicodeClasses replaces \w, \d, \s and their complements, which are ASCII
+// classes in Go, by the Unicode classes that they are in Perl.
+func unicodeClasses(pattern string) (string, error) {
+	var b strings.Builder
+	inBrackets := false
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		if c == '\\' && i+1 < len(pattern) {
+			i++
+			name := pattern[i]
+			inside, positive := unicodeClass[name]
+			complement, negative := unicodeClass[name|0x20]
+			switch {
+			case positive && inBrackets:
+				b.WriteString(inside)
+			case positive:
+				b.WriteString("[" + inside + "]")
+			case !negative:
+				b.WriteString(pattern[i-1 : i+1])
+			case !inBrackets:
+				b.WriteString("[^" + complement + "]")
+			case name == 'D':
+				b.WriteString(`\P{Nd}`)
+			default:
+				return "", fmt.Errorf(`\%c inside brackets: write out the characters instead`, name)
+			}
+			continue
+		}
+		switch {
+		case c == '[' && !inBrackets:
+			inBrackets = true
+			b.WriteByte(c)
+			if strings.HasPrefix(pattern[i+1:], "^") {
+				i++
+				b.WriteByte('^')
+			}
+			if strings.HasPrefix(pattern[i+1:], "]") { // a bracket that comes first is itself
+				i++
+				b.WriteString(`\]`)
+			}
+			continue
+		case c == ']':
+			inBrackets = false
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), nil
+}
+
+// protect returns the line squeezed, with stand-ins for the pieces that the
+// patterns match, and those pieces. Patterns see the line with a space at each
+// end. Every occurrence of a piece is protected, wherever its pattern matched.
+func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
+	padded := m.padded(line)
+	var pieces []string
+	for _, pattern := range m.patterns {
+		for rest := padded; ; {
+			at := pattern.expression.FindStringIndex(rest)
+			if at == nil || at[0] == at[1] {
+				break
+			}
+			pieces = append(pieces, rest[at[0]:at[1]])
+			rest = rest[at[1]:]
+		}
+	}
+	if len(pieces) > maxPieces {
+		pieces = pieces[:maxPieces]
+	}
+
+	// Runs of plain text and numbers of pieces alternate; a number is the text's
+	// index where it is negative.
+	type run struct {
+		text  string
+		piece int
+	}
+	runs := []run{{text: padded, piece: -1}}
+	for index, piece := range pieces {
+		var split []run
+		for _, r := range runs {
+			if r.piece >= 0 {
+				split = append(split, r)
+				continue
+			}
+			for {
+				before, after, found := strings.Cut(r.text, piece)
+				split = append(split, run{before, -1})
+				if !found {
+					break
+				}
+				split = append(split, run{piece: index})
+				r.text = after
+			}
+		}
+		runs = split
+	}
+
+	s.clean = s.clean[:0]
+	for _, r := range runs {
+		if r.piece < 0 {
+			s.clean = m.appendSqueezed(s.clean, r.text)
+			continue
+		}
+		if last := len(s.clean) - 1; last >= 0 && s.clean[last] != ' ' {
+			s.clean = append(s.clean, ' ')
+		}
+		s.clean = append(appendPiece(s.clean, r.piece), ' ')
+	}
+	if last := len(s.clean) - 1; last >= 0 && s.clean[last] == ' ' {
+		s.clean = s.clean[:last]
+	}
+	return string(s.clean), pieces
+}
+
+// padded returns the line as Moses shows it to the patterns: whitespace runs as
+// single spaces, one at each end, and then no control characters.
+func (m *Moses) padded(line string) string {
+	b := []byte{' '}
+	inSpace := true
+	for _, r := range line + " " {
+		space := m.classes.of(r)&whitespace != 0
+		switch {
+		case space && !inSpace:
+			b = append(b, ' ')
+		case !space && r >= ' ':
+			b = utf8.AppendRune(b, r)
+		}
+		inSpace = space
+	}
+	return string(b)
+}
