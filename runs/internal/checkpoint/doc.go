@@ -1,0 +1,37 @@
+// Package checkpoint keeps the states of a run on disk so that any moment may be
+// the last: a killed process, a full disk or a damaged file costs at most the
+// updates since the save before.
+//
+// # Basics
+//
+// A Store is the folder checkpoints inside a run folder. Save writes one
+// checkpoint, a folder step-N that holds the given files and manifest.json with
+// their sizes and digests:
+//
+//	store := checkpoint.Store{Dir: filepath.Join(out, "checkpoints"), Keep: 3}
+//	err := store.Save(1200, []checkpoint.File{{Name: "state.json", Write: writeState}}, configHash)
+//
+// Latest and Best give a checkpoint whose every byte has been compared with its
+// manifest. Where the wanted one is damaged or missing they give the newest valid
+// one, with warnings that name each file and what is wrong with it.
+//
+// The order of a save: every file is written to step-N.tmp and synced, then the
+// manifest, then the folder; step-N.tmp becomes step-N by a rename; the parent
+// folder is synced; LATEST is replaced by a rename; only then are old checkpoints
+// pruned, never the one that BEST names. So a folder step-N is whole whenever it
+// exists, except for what happens to disks later, and for that there are digests.
+//
+// # Caveats
+//
+// One process may write to a Store at a time: Lock guards the run folder, and its
+// holder calls Recover before the first save, which clears what a killed process
+// left. Readers need no lock.
+//
+// The newest valid checkpoint is the one with the largest step. LATEST is for
+// people and scripts; where it names an older one, which happens when a process
+// dies between two renames, Latest says so and takes the newer. To go back to an
+// older state, remove the newer folders.
+//
+// The environment variable APERTURE_FAILPOINT=name, or name:k for the k-th time,
+// kills the process at a point of the save sequence, for tests of recovery.
+package checkpoint
