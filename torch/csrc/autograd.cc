@@ -1,0 +1,61 @@
+// Gradients: recording, running and reading them.
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "common.h"
+
+using namespace ap;
+
+extern "C" {
+
+ap_error ap_set_requires_grad(ap_tensor x, bool value) {
+  return guard([&] { get(x).set_requires_grad(value); });
+}
+
+bool ap_requires_grad(ap_tensor x) { return get(x).requires_grad(); }
+
+ap_error ap_backward(ap_tensor loss) {
+  return guard([&] {
+    TORCH_CHECK(get(loss).numel() == 1, "backward needs a loss of one element, this one has shape ", get(loss).sizes());
+    torch::autograd::backward({get(loss)}, {});
+  });
+}
+
+ap_error ap_backward_with(ap_tensor output, ap_tensor gradient) {
+  return guard([&] { torch::autograd::backward({get(output)}, {get(gradient)}); });
+}
+
+ap_error ap_grad(ap_tensor x, ap_tensor *out) {
+  return guard([&] {
+    const at::Tensor &g = get(x).grad();
+    *out = g.defined() ? wrap(g) : nullptr;
+  });
+}
+
+ap_error ap_zero_grad(ap_tensor *xs, int n) {
+  return guard([&] {
+    for (int i = 0; i < n; ++i) get(xs[i]).mutable_grad() = at::Tensor();
+  });
+}
+
+ap_error ap_detach(ap_tensor x, ap_tensor *out) {
+  return guard([&] { *out = wrap(get(x).detach()); });
+}
+
+bool ap_set_grad_enabled(bool value) {
+  const bool before = at::GradMode::is_enabled();
+  at::GradMode::set_enabled(value);
+  return before;
+}
+
+ap_error ap_set_autocast(bool enabled, const char *device) {
+  return guard([&] {
+    const auto type = at::Device(device).type();
+    if (enabled) at::autocast::set_autocast_dtype(type, at::kBFloat16);
+    at::autocast::set_autocast_enabled(type, enabled);
+    if (!enabled) at::autocast::clear_cache();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,48 @@
+// What every file of the C++ side shares: the error convention and handles.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <string>
+
+#include "api.h"
+
+namespace ap {
+
+// The allocation counter behind ap_live_handles.
+extern int64_t live_handles;
+
+inline at::Tensor &get(ap_tensor x) { return *static_cast<at::Tensor *>(x); }
+
+inline ap_tensor wrap(at::Tensor x) {
+  ++live_handles;
+  return new at::Tensor(std::move(x));
+}
+
+inline at::IntArrayRef shape_of(const int64_t *shape, int rank) { return at::IntArrayRef(shape, rank); }
+
+ap_error error_text(char kind, const std::string &text);
+
+// guard runs body and turns whatever it throws into the error convention.
+template <class F>
+ap_error guard(F body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const c10::OutOfMemoryError &e) {
+    return error_text('m', e.what_without_backtrace());
+  } catch (const c10::Error &e) {
+    return error_text('e', e.what_without_backtrace());
+  } catch (const std::bad_alloc &e) {
+    return error_text('m', "the C++ heap is full");
+  } catch (const std::exception &e) {
+    return error_text('e', e.what());
+  } catch (...) {
+    return error_text('e', "an unknown C++ exception");
+  }
+}
+
+at::TensorOptions options(int dtype, const char *device);
+
+}  // namespace ap

@@ -1,0 +1,63 @@
+// Threads, versions, and CUDA found at run time.
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <dlfcn.h>
+#include <torch/version.h>
+
+#include "common.h"
+
+using namespace ap;
+
+extern "C" {
+
+ap_error ap_set_threads(int n) {
+  return guard([&] {
+    TORCH_CHECK(n >= 1, "the number of threads must be at least 1, not ", n);
+    at::set_num_threads(n);
+  });
+}
+
+int ap_threads(void) { return at::get_num_threads(); }
+const char *ap_version(void) { return TORCH_VERSION; }
+bool ap_has_bfloat16(void) { return __builtin_cpu_supports("avx512bf16"); }
+
+ap_error ap_cuda_load(const char *folder, bool *loaded) {
+  return guard([&] {
+    // CUDA's hooks are looked up once and the answer is kept, so the library
+    // has to be there before the first query.
+    const std::string path = std::string(folder) + "/libtorch_cuda.so";
+    *loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+  });
+}
+
+int ap_cuda_devices(void) {
+  try {
+    return at::hasCUDA() ? static_cast<int>(at::detail::getCUDAHooks().deviceCount()) : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
+ap_error ap_synchronize(const char *device) {
+  return guard([&] {
+    const at::Device d(device);
+    if (d.is_cpu()) return;
+    const auto *impl = c10::impl::getDeviceGuardImpl(d.type());
+    impl->synchronizeDevice(d.has_index() ? d.index() : 0);
+  });
+}
+
+int64_t ap_cuda_peak_bytes(void) {
+  try {
+    if (!at::hasCUDA()) return 0;
+    const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(0);
+    return stats.allocated_bytes[0].peak;
+  } catch (...) {
+    return 0;
+  }
+}
+
+}  // extern "C"

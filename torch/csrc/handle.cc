@@ -1,0 +1,91 @@
+// Handles: making, freeing and copying tensors across the border.
+#include <ATen/Functions.h>
+#include <cstdlib>
+#include <cstring>
+
+#include "common.h"
+
+namespace ap {
+
+int64_t live_handles = 0;
+
+ap_error error_text(char kind, const std::string &text) {
+  // Only the first line: what follows is libtorch's own call stack.
+  const auto end = text.find('\n');
+  const std::string line = kind + text.substr(0, end);
+  return strdup(line.c_str());
+}
+
+at::TensorOptions options(int dtype, const char *device) {
+  return at::TensorOptions().dtype(static_cast<at::ScalarType>(dtype)).device(at::Device(device));
+}
+
+}  // namespace ap
+
+using namespace ap;
+
+extern "C" {
+
+void ap_free_text(char *text) { free(text); }
+
+ap_error ap_from_data(const void *data, int dtype, const int64_t *shape, int rank, const char *device, ap_tensor *out) {
+  return guard([&] {
+    const auto type = static_cast<at::ScalarType>(dtype);
+    at::Tensor x = at::empty(shape_of(shape, rank), at::TensorOptions().dtype(type));
+    if (x.numel() > 0) memcpy(x.data_ptr(), data, x.nbytes());
+    *out = wrap(x.to(at::Device(device)));
+  });
+}
+
+ap_error ap_full(double value, int dtype, const int64_t *shape, int rank, const char *device, ap_tensor *out) {
+  return guard([&] { *out = wrap(at::full(shape_of(shape, rank), value, options(dtype, device))); });
+}
+
+ap_error ap_arange(int64_t n, const char *device, ap_tensor *out) {
+  return guard([&] { *out = wrap(at::arange(n, at::TensorOptions().dtype(at::kLong).device(at::Device(device)))); });
+}
+
+void ap_adopt(void) { ++live_handles; }
+
+void ap_free(ap_tensor *handles, int n) {
+  for (int i = 0; i < n; ++i) {
+    if (!handles[i]) continue;
+    delete static_cast<at::Tensor *>(handles[i]);
+    --live_handles;
+  }
+}
+
+int ap_rank(ap_tensor x) { return static_cast<int>(get(x).dim()); }
+int64_t ap_size(ap_tensor x, int dim) { return get(x).size(dim); }
+int ap_dtype(ap_tensor x) { return static_cast<int>(get(x).scalar_type()); }
+bool ap_is_cuda(ap_tensor x) { return get(x).is_cuda(); }
+
+ap_error ap_copy_out(ap_tensor x, int dtype, void *data, int64_t count) {
+  return guard([&] {
+    c10::NoGradGuard no_grad;
+    at::Tensor flat = get(x).detach().to(at::kCPU, static_cast<at::ScalarType>(dtype)).contiguous();
+    TORCH_CHECK(flat.numel() == count, "the tensor has ", flat.numel(), " elements, the slice ", count);
+    if (count > 0) memcpy(data, flat.data_ptr(), flat.nbytes());
+  });
+}
+
+ap_error ap_copy_in(ap_tensor x, int dtype, const void *data, int64_t count) {
+  return guard([&] {
+    c10::NoGradGuard no_grad;
+    at::Tensor target = get(x).detach();
+    TORCH_CHECK(target.numel() == count, "the tensor has ", target.numel(), " elements, the slice ", count);
+    at::Tensor source = at::from_blob(const_cast<void *>(data), target.sizes(), at::TensorOptions().dtype(static_cast<at::ScalarType>(dtype)));
+    target.copy_(source);
+  });
+}
+
+ap_error ap_assign(ap_tensor x, ap_tensor value) {
+  return guard([&] {
+    c10::NoGradGuard no_grad;
+    get(x).detach().copy_(get(value).detach());
+  });
+}
+
+int64_t ap_live_handles(void) { return live_handles; }
+
+}  // extern "C"

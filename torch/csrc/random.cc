@@ -1,0 +1,134 @@
+// Random tensors and dropout from counter-based streams.
+//
+// libtorch's own bernoulli_ on the CPU runs one serial Mersenne twister; here
+// the mask is computed where it is used, on all threads, and again in the
+// backward pass, so it is never kept.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
+#include <ATen/Dispatch.h>
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cmath>
+
+#include "common.h"
+#include "dropout.h"
+
+namespace ap {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;
+
+AP_CLONES void dropout_float(const float *x, float *out, int64_t begin, int64_t end, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
+  DrawKey key(0, 0);
+  key.a = a;
+  key.b = b;
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) out[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? 0.0f : x[i] * scale;
+}
+
+// On an accelerator the mask comes from libtorch's generator of that device,
+// seeded for this draw.
+at::Tensor device_mask(const at::Tensor &x, double p, DrawKey key) {
+  at::Generator generator = at::globalContext().defaultGenerator(x.device()).clone();
+  generator.set_current_seed((static_cast<uint64_t>(key.b) << 32) | key.a);
+  return at::empty(x.sizes(), x.options()).bernoulli_(1 - p, generator).mul_(1 / (1 - p));
+}
+
+}  // namespace
+
+at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key) {
+  if (!x.is_cpu()) return x * device_mask(x, p, key);
+  at::Tensor out = at::empty_like(x);
+  const uint32_t threshold = drop_threshold(p);
+  const double scale = 1 / (1 - p);
+  if (x.scalar_type() == at::kFloat) {
+    const float *from = x.const_data_ptr<float>();
+    float *to = out.mutable_data_ptr<float>();
+    at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      dropout_float(from, to, begin, end, threshold, static_cast<float>(scale), key.a, key.b);
+    });
+    return out;
+  }
+  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "dropout", [&] {
+    const scalar_t *from = x.const_data_ptr<scalar_t>();
+    scalar_t *to = out.mutable_data_ptr<scalar_t>();
+    at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        to[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? scalar_t(0) : static_cast<scalar_t>(static_cast<double>(from[i]) * scale);
+    });
+  });
+  return out;
+}
+
+namespace {
+
+struct Dropout : torch::autograd::Function<Dropout> {
+  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x, double p, int64_t a, int64_t b) {
+    ctx->saved_data["p"] = p;
+    ctx->saved_data["a"] = a;
+    ctx->saved_data["b"] = b;
+    DrawKey key(0, 0);
+    key.a = static_cast<uint32_t>(a);
+    key.b = static_cast<uint32_t>(b);
+    return apply_dropout(x.contiguous(), p, key);
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+    DrawKey key(0, 0);
+    key.a = static_cast<uint32_t>(ctx->saved_data["a"].toInt());
+    key.b = static_cast<uint32_t>(ctx->saved_data["b"].toInt());
+    return {apply_dropout(grads[0].contiguous(), ctx->saved_data["p"].toDouble(), key), {}, {}, {}};
+  }
+};
+
+// A double in [0, 1) with 53 random bits for element i.
+inline double unit(uint64_t seed, uint64_t offset, int64_t i) {
+  const uint64_t word = mix64(mix64(seed ^ mix64(offset)) + static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15ull);
+  return static_cast<double>(word >> 11) * 0x1.0p-53;
+}
+
+template <class F>
+at::Tensor fill(int dtype, at::IntArrayRef shape, const char *device, F value) {
+  at::Tensor x = at::empty(shape, at::TensorOptions().dtype(at::kDouble));
+  double *data = x.mutable_data_ptr<double>();
+  at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) data[i] = value(i);
+  });
+  return x.to(at::Device(device), static_cast<at::ScalarType>(dtype));
+}
+
+}  // namespace
+}  // namespace ap
+
+using namespace ap;
+
+extern "C" {
+
+ap_error ap_random_uniform(uint64_t seed, uint64_t offset, double low, double high, int dtype, const int64_t *shape, int rank, const char *device,
+                           ap_tensor *out) {
+  return guard([&] {
+    *out = wrap(fill(dtype, shape_of(shape, rank), device, [&](int64_t i) { return low + (high - low) * unit(seed, offset, i); }));
+  });
+}
+
+ap_error ap_random_normal(uint64_t seed, uint64_t offset, double mean, double stddev, int dtype, const int64_t *shape, int rank, const char *device,
+                          ap_tensor *out) {
+  return guard([&] {
+    // Box and Muller (1958); one of the pair is thrown away for a plain counter.
+    *out = wrap(fill(dtype, shape_of(shape, rank), device, [&](int64_t i) {
+      const double radius = std::sqrt(-2 * std::log(1 - unit(seed, offset, 2 * i)));
+      return mean + stddev * radius * std::cos(2 * M_PI * unit(seed, offset, 2 * i + 1));
+    }));
+  });
+}
+
+ap_error ap_dropout(ap_tensor x, double p, uint64_t seed, uint64_t offset, ap_tensor *out) {
+  return guard([&] {
+    const DrawKey key(seed, offset);
+    *out = wrap(Dropout::apply(get(x), p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)));
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,124 @@
+package torch
+
+// #include "api.h"
+// #include <stdlib.h>
+import "C"
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// Device names where tensors live: "cpu", "cuda" or "cuda:N".
+type Device string
+
+// CPU is the host.
+const CPU Device = "cpu"
+
+func (d Device) name() string {
+	if d == "" {
+		return string(CPU)
+	}
+	return string(d)
+}
+
+// IsCUDA reports whether d is a CUDA device.
+func (d Device) IsCUDA() bool { return strings.HasPrefix(string(d), "cuda") }
+
+// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is
+// one). It must come before the first tensor: libtorch asks for CUDA once.
+func FindDevice(name string) (Device, error) {
+	if name == "" || name == string(CPU) {
+		return CPU, nil
+	}
+	if name != "auto" && name != "cuda" && !strings.HasPrefix(name, "cuda:") {
+		return "", fmt.Errorf("unknown device %q: use cpu, cuda, cuda:N or auto", name)
+	}
+	count := cudaDevices()
+	if name == "auto" {
+		if count > 0 {
+			return "cuda:0", nil
+		}
+		return CPU, nil
+	}
+	index := 0
+	if _, number, found := strings.Cut(name, ":"); found {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 0 {
+			return "", fmt.Errorf("unknown device %q: use cpu, cuda, cuda:N or auto", name)
+		}
+		index = n
+	}
+	if index >= count {
+		return "", fmt.Errorf("device %s is not there: %d CUDA devices were found (libtorch_cuda.so is looked for in $LIBTORCH/lib and beside libtorch_cpu.so)", name, count)
+	}
+	return Device(fmt.Sprintf("cuda:%d", index)), nil
+}
+
+func cudaDevices() int {
+	for _, folder := range []string{os.Getenv("LIBTORCH"), filepath.Join(os.Getenv("LIBTORCH"), "lib"), libraryFolder()} {
+		if _, err := os.Stat(filepath.Join(folder, "libtorch_cuda.so")); folder == "" || err != nil {
+			continue
+		}
+		name := C.CString(folder)
+		var loaded C.bool
+		text := C.ap_cuda_load(name, &loaded)
+		C.free(unsafe.Pointer(name))
+		if text != nil {
+			C.ap_free_text(text)
+		}
+		if bool(loaded) {
+			break
+		}
+	}
+	return int(C.ap_cuda_devices())
+}
+
+// libraryFolder is where this process has libtorch_cpu.so from.
+func libraryFolder() string {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return ""
+	}
+	for _, line := range strings.Split(string(maps), "\n") {
+		if i := strings.IndexByte(line, '/'); i >= 0 && strings.HasSuffix(line, "/libtorch_cpu.so") {
+			return filepath.Dir(line[i:])
+		}
+	}
+	return ""
+}
+
+// SetThreads sets the number of threads of one operator; 0 means one for each
+// CPU that this process may use.
+func SetThreads(n int) {
+	if n == 0 {
+		n = runtime.NumCPU()
+	}
+	check("SetThreads", C.ap_set_threads(C.int(n)))
+}
+
+// Threads is the number of threads of one operator.
+func Threads() int { return int(C.ap_threads()) }
+
+// Version is libtorch's version.
+func Version() string { return C.GoString(C.ap_version()) }
+
+// HasBFloat16 reports whether the CPU has instructions for bfloat16 products.
+func HasBFloat16() bool { return bool(C.ap_has_bfloat16()) }
+
+// Synchronize waits until a device has finished what was asked of it.
+func Synchronize(d Device) {
+	withDevice(d, func(device *C.char) { check("Synchronize", C.ap_synchronize(device)) })
+}
+
+// PeakDeviceBytes is the most memory that tensors have held on the first CUDA
+// device, 0 without one.
+func PeakDeviceBytes() int64 { return int64(C.ap_cuda_peak_bytes()) }
+
+// CSRCDigest is the digest of the C++ sources that the loaded library was built from.
+func CSRCDigest() string { return C.GoString(C.ap_csrc_digest()) }

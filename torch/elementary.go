@@ -1,0 +1,359 @@
+package torch
+
+// #include "api.h"
+import "C"
+
+import "github.com/wangkuiyi/gotorch"
+
+// The operators of ap_unary, ap_scalar, ap_compare and ap_reduce, in the order
+// of their cases in csrc/elementary.cc.
+const (
+	opNeg = iota
+	opExp
+	opLog
+	opSqrt
+	opSquare
+	opAbs
+	opContiguous
+	opClone
+	opNot
+	opAllFinite
+	opNonzero
+)
+
+const (
+	opAddScalar = iota
+	opMulScalar
+	opPow
+	opClampMin
+	opClampMax
+	opEqualScalar
+	opFloorDivide
+	opRemainder
+)
+
+const (
+	opEqual = iota
+	opLess
+	opOr
+	opMaximum
+)
+
+const (
+	opSumDim = iota
+	opMeanDim
+	opMaxDim
+	opArgMax
+	opLogSumExp
+	opNorm
+)
+
+func (x Tensor) unary(name string, op C.int) Tensor {
+	var out C.ap_tensor
+	check(name, C.ap_unary(op, x.c(name), &out), x)
+	return own(name, out)
+}
+
+func (x Tensor) scalar(name string, op C.int, value float64) Tensor {
+	var out C.ap_tensor
+	check(name, C.ap_scalar(op, x.c(name), C.double(value), &out), x)
+	return own(name, out)
+}
+
+func (x Tensor) compare(name string, op C.int, y Tensor) Tensor {
+	var out C.ap_tensor
+	check(name, C.ap_compare(op, x.c(name), y.c(name), &out), x, y)
+	return own(name, out)
+}
+
+func (x Tensor) reduce(name string, op C.int, dim int, keep bool) Tensor {
+	var out C.ap_tensor
+	check(name, C.ap_reduce(op, x.c(name), C.int64_t(dim), C.bool(keep), &out), x)
+	return own(name, out)
+}
+
+// Add returns x + y, broadcast.
+func (x Tensor) Add(y Tensor) Tensor {
+	return viaGotorch("Add", func() gotorch.Tensor { return gotorch.Add(x.g("Add"), y.g("Add"), 1) }, x, y)
+}
+
+// Sub returns x - y, broadcast.
+func (x Tensor) Sub(y Tensor) Tensor {
+	return viaGotorch("Sub", func() gotorch.Tensor { return gotorch.Sub(x.g("Sub"), y.g("Sub"), 1) }, x, y)
+}
+
+// Mul returns the elementwise product, broadcast.
+func (x Tensor) Mul(y Tensor) Tensor {
+	return viaGotorch("Mul", func() gotorch.Tensor { return gotorch.Mul(x.g("Mul"), y.g("Mul")) }, x, y)
+}
+
+// Div returns the elementwise quotient, broadcast.
+func (x Tensor) Div(y Tensor) Tensor {
+	return viaGotorch("Div", func() gotorch.Tensor { return gotorch.Div(x.g("Div"), y.g("Div")) }, x, y)
+}
+
+// Tanh returns the hyperbolic tangent.
+func (x Tensor) Tanh() Tensor {
+	return viaGotorch("Tanh", func() gotorch.Tensor { return gotorch.Tanh(x.g("Tanh")) }, x)
+}
+
+// Sigmoid returns 1 / (1 + exp(-x)).
+func (x Tensor) Sigmoid() Tensor {
+	return viaGotorch("Sigmoid", func() gotorch.Tensor { return gotorch.Sigmoid(x.g("Sigmoid")) }, x)
+}
+
+// Relu returns max(x, 0).
+func (x Tensor) Relu() Tensor {
+	return viaGotorch("Relu", func() gotorch.Tensor { return gotorch.Relu(x.g("Relu")) }, x)
+}
+
+// Sum returns the sum of all elements, a tensor without dimensions.
+func (x Tensor) Sum() Tensor {
+	return viaGotorch("Sum", func() gotorch.Tensor { return gotorch.Sum(x.g("Sum")) }, x)
+}
+
+// Mean returns the mean of all elements, a tensor without dimensions.
+func (x Tensor) Mean() Tensor {
+	return viaGotorch("Mean", func() gotorch.Tensor { return gotorch.Mean(x.g("Mean")) }, x)
+}
+
+// LogSoftmax returns log softmax along dim.
+func (x Tensor) LogSoftmax(dim int) Tensor {
+	return viaGotorch("LogSoftmax", func() gotorch.Tensor { return gotorch.LogSoftmax(x.g("LogSoftmax"), int64(dim)) }, x)
+}
+
+// Transpose swaps two dimensions; the result shares x's elements.
+func (x Tensor) Transpose(a, b int) Tensor {
+	return viaGotorch("Transpose", func() gotorch.Tensor { return gotorch.Transpose(x.g("Transpose"), int64(a), int64(b)) }, x)
+}
+
+// Permute reorders the dimensions; the result shares x's elements.
+func (x Tensor) Permute(dims ...int64) Tensor {
+	return viaGotorch("Permute", func() gotorch.Tensor {
+		g := x.g("Permute")
+		return g.Permute(dims)
+	}, x)
+}
+
+// IndexSelect picks the slices of x along dim that the int64 vector index names.
+func (x Tensor) IndexSelect(dim int, index Tensor) Tensor {
+	return viaGotorch("IndexSelect", func() gotorch.Tensor {
+		return gotorch.IndexSelect(x.g("IndexSelect"), int64(dim), index.g("IndexSelect"))
+	}, x, index)
+}
+
+// TopK returns the k largest values along dim, falling, and their indices.
+func (x Tensor) TopK(k int, dim int) (values, indices Tensor) {
+	values = viaGotorch("TopK", func() gotorch.Tensor {
+		v, i := gotorch.TopK(x.g("TopK"), int64(k), int64(dim), true, true)
+		indices = viaGotorch("TopK", func() gotorch.Tensor { return i })
+		return v
+	}, x)
+	return values, indices
+}
+
+// Stack joins tensors of one shape along a new dimension.
+func Stack(xs []Tensor, dim int) Tensor {
+	return viaGotorch("Stack", func() gotorch.Tensor {
+		gs := make([]gotorch.Tensor, len(xs))
+		for i, x := range xs {
+			gs[i] = x.g("Stack")
+		}
+		return gotorch.Stack(gs, int64(dim))
+	}, xs...)
+}
+
+// Neg returns -x.
+func (x Tensor) Neg() Tensor { return x.unary("Neg", opNeg) }
+
+// Exp returns e to the power of x.
+func (x Tensor) Exp() Tensor { return x.unary("Exp", opExp) }
+
+// Log returns the natural logarithm.
+func (x Tensor) Log() Tensor { return x.unary("Log", opLog) }
+
+// Sqrt returns the square root.
+func (x Tensor) Sqrt() Tensor { return x.unary("Sqrt", opSqrt) }
+
+// Square returns x times x.
+func (x Tensor) Square() Tensor { return x.unary("Square", opSquare) }
+
+// Abs returns the absolute value.
+func (x Tensor) Abs() Tensor { return x.unary("Abs", opAbs) }
+
+// Contiguous returns x laid out in row-major order.
+func (x Tensor) Contiguous() Tensor { return x.unary("Contiguous", opContiguous) }
+
+// Clone returns a copy with elements of its own.
+func (x Tensor) Clone() Tensor { return x.unary("Clone", opClone) }
+
+// Not negates a boolean tensor.
+func (x Tensor) Not() Tensor { return x.unary("Not", opNot) }
+
+// AllFinite reports whether no element is infinite or not a number.
+func (x Tensor) AllFinite() bool { return x.unary("AllFinite", opAllFinite).Bools()[0] }
+
+// Nonzero returns the indices [K, rank] of the elements that are not zero.
+func (x Tensor) Nonzero() Tensor { return x.unary("Nonzero", opNonzero) }
+
+// AddScalar returns x + value.
+func (x Tensor) AddScalar(value float64) Tensor { return x.scalar("AddScalar", opAddScalar, value) }
+
+// MulScalar returns x * value.
+func (x Tensor) MulScalar(value float64) Tensor { return x.scalar("MulScalar", opMulScalar, value) }
+
+// Pow returns x to the power of value.
+func (x Tensor) Pow(value float64) Tensor { return x.scalar("Pow", opPow, value) }
+
+// ClampMin returns max(x, value).
+func (x Tensor) ClampMin(value float64) Tensor { return x.scalar("ClampMin", opClampMin, value) }
+
+// ClampMax returns min(x, value).
+func (x Tensor) ClampMax(value float64) Tensor { return x.scalar("ClampMax", opClampMax, value) }
+
+// EqualScalar compares each element with value.
+func (x Tensor) EqualScalar(value float64) Tensor {
+	return x.scalar("EqualScalar", opEqualScalar, value)
+}
+
+// FloorDivide returns floor(x / value).
+func (x Tensor) FloorDivide(value float64) Tensor {
+	return x.scalar("FloorDivide", opFloorDivide, value)
+}
+
+// Remainder returns x modulo value, with value's sign.
+func (x Tensor) Remainder(value float64) Tensor { return x.scalar("Remainder", opRemainder, value) }
+
+// Equal compares elementwise.
+func (x Tensor) Equal(y Tensor) Tensor { return x.compare("Equal", opEqual, y) }
+
+// Less compares elementwise.
+func (x Tensor) Less(y Tensor) Tensor { return x.compare("Less", opLess, y) }
+
+// Or joins boolean tensors elementwise.
+func (x Tensor) Or(y Tensor) Tensor { return x.compare("Or", opOr, y) }
+
+// Maximum returns the larger element of each pair.
+func (x Tensor) Maximum(y Tensor) Tensor { return x.compare("Maximum", opMaximum, y) }
+
+// SumDim sums along dim.
+func (x Tensor) SumDim(dim int, keep bool) Tensor { return x.reduce("SumDim", opSumDim, dim, keep) }
+
+// MeanDim averages along dim.
+func (x Tensor) MeanDim(dim int, keep bool) Tensor { return x.reduce("MeanDim", opMeanDim, dim, keep) }
+
+// MaxDim takes the largest along dim.
+func (x Tensor) MaxDim(dim int, keep bool) Tensor { return x.reduce("MaxDim", opMaxDim, dim, keep) }
+
+// ArgMax gives the index of the largest along dim.
+func (x Tensor) ArgMax(dim int) Tensor { return x.reduce("ArgMax", opArgMax, dim, false) }
+
+// LogSumExp returns log(sum(exp(x))) along dim.
+func (x Tensor) LogSumExp(dim int, keep bool) Tensor {
+	return x.reduce("LogSumExp", opLogSumExp, dim, keep)
+}
+
+// Norm returns the Euclidean norm along dim.
+func (x Tensor) Norm(dim int, keep bool) Tensor { return x.reduce("Norm", opNorm, dim, keep) }
+
+// MatMul returns the matrix product of the last two dimensions, the others
+// broadcast, as numpy's matmul.
+func (x Tensor) MatMul(y Tensor) Tensor {
+	var out C.ap_tensor
+	check("MatMul", C.ap_matmul(x.c("MatMul"), y.c("MatMul"), &out), x, y)
+	return own("MatMul", out)
+}
+
+// Reshape returns x in another shape; one size may be -1.
+func (x Tensor) Reshape(shape ...int64) Tensor {
+	var out C.ap_tensor
+	check("Reshape", C.ap_reshape(x.c("Reshape"), cInts(shape), C.int(len(shape)), &out), x)
+	return own("Reshape", out)
+}
+
+// Expand repeats dimensions of size 1 without copying.
+func (x Tensor) Expand(shape ...int64) Tensor {
+	var out C.ap_tensor
+	check("Expand", C.ap_expand(x.c("Expand"), cInts(shape), C.int(len(shape)), &out), x)
+	return own("Expand", out)
+}
+
+// Narrow returns length slices along dim from start on; it shares x's elements.
+func (x Tensor) Narrow(dim int, start, length int64) Tensor {
+	var out C.ap_tensor
+	check("Narrow", C.ap_narrow(x.c("Narrow"), C.int64_t(dim), C.int64_t(start), C.int64_t(length), &out), x)
+	return own("Narrow", out)
+}
+
+// Cat joins tensors along a dimension they have.
+func Cat(xs []Tensor, dim int) Tensor {
+	list, first := raw("Cat", xs)
+	var out C.ap_tensor
+	check("Cat", C.ap_cat(first, C.int(len(list)), C.int64_t(dim), &out), xs...)
+	return own("Cat", out)
+}
+
+// Gather picks elements along dim by an int64 index of x's rank.
+func (x Tensor) Gather(dim int, index Tensor) Tensor {
+	var out C.ap_tensor
+	check("Gather", C.ap_gather(x.c("Gather"), C.int64_t(dim), index.c("Gather"), &out), x, index)
+	return own("Gather", out)
+}
+
+// MaskedFill puts value where the boolean mask, broadcast to x, is true.
+func (x Tensor) MaskedFill(mask Tensor, value float64) Tensor {
+	var out C.ap_tensor
+	check("MaskedFill", C.ap_masked_fill(x.c("MaskedFill"), mask.c("MaskedFill"), C.double(value), &out), x, mask)
+	return own("MaskedFill", out)
+}
+
+// ScatterRows returns [total, ...] zeros with x's row k at index rows[k]: the
+// inverse of IndexSelect(0, rows) for distinct rows.
+func (x Tensor) ScatterRows(rows Tensor, total int64) Tensor {
+	var out C.ap_tensor
+	check("ScatterRows", C.ap_index_put_rows(x.c("ScatterRows"), rows.c("ScatterRows"), C.int64_t(total), &out), x, rows)
+	return own("ScatterRows", out)
+}
+
+// Softmax returns softmax along dim.
+func (x Tensor) Softmax(dim int) Tensor {
+	var out C.ap_tensor
+	check("Softmax", C.ap_softmax(x.c("Softmax"), C.int64_t(dim), &out), x)
+	return own("Softmax", out)
+}
+
+// CumSum returns running sums along dim.
+func (x Tensor) CumSum(dim int) Tensor {
+	var out C.ap_tensor
+	check("CumSum", C.ap_cumsum(x.c("CumSum"), C.int64_t(dim), &out), x)
+	return own("CumSum", out)
+}
+
+// To converts x to an element type and moves it to a device.
+func (x Tensor) To(dtype DType, d Device) Tensor {
+	var out C.ap_tensor
+	withDevice(d, func(device *C.char) { check("To", C.ap_to(x.c("To"), C.int(dtype), device, &out), x) })
+	return own("To", out)
+}
+
+// SingularValues returns the singular values of a matrix, falling.
+func (x Tensor) SingularValues() Tensor {
+	var out C.ap_tensor
+	check("SingularValues", C.ap_svd_values(x.c("SingularValues"), &out), x)
+	return own("SingularValues", out)
+}
+
+// Eigh returns the eigenvalues, rising, and eigenvectors (columns) of a
+// symmetric matrix.
+func (x Tensor) Eigh() (values, vectors Tensor) {
+	var w, v C.ap_tensor
+	check("Eigh", C.ap_eigh(x.c("Eigh"), &w, &v), x)
+	return own("Eigh", w), own("Eigh", v)
+}
+
+// QR returns the reduced QR decomposition of a matrix.
+func (x Tensor) QR() (q, r Tensor) {
+	var a, b C.ap_tensor
+	check("QR", C.ap_qr(x.c("QR"), &a, &b), x)
+	return own("QR", a), own("QR", b)
+}

@@ -1,0 +1,66 @@
+package torch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error is what a tensor operator reports: a shape that does not fit, a tensor
+// that was used after its scope was closed, memory that is not there.
+type Error struct {
+	Op          string    // the operator, as named in this package
+	Shapes      [][]int64 // shapes of its operands, nil for one that was closed
+	Message     string
+	OutOfMemory bool
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	if len(e.Shapes) > 0 {
+		b.WriteString(" of shapes ")
+		for i, s := range e.Shapes {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprint(&b, s)
+		}
+	}
+	b.WriteString(": ")
+	b.WriteString(e.Message)
+	return b.String()
+}
+
+// ErrOutOfMemory matches, by errors.Is, every Error whose cause is memory.
+var ErrOutOfMemory = errors.New("out of memory")
+
+// Is reports whether target is ErrOutOfMemory and e was caused by memory.
+func (e *Error) Is(target error) bool { return target == ErrOutOfMemory && e.OutOfMemory }
+
+func fail(op, message string, outOfMemory bool, operands ...Tensor) {
+	e := &Error{Op: op, Message: message, OutOfMemory: outOfMemory}
+	for _, x := range operands {
+		if x.h == nil || x.h.ptr == nil {
+			e.Shapes = append(e.Shapes, nil)
+			continue
+		}
+		e.Shapes = append(e.Shapes, x.Shape())
+	}
+	panic(e)
+}
+
+// Try runs f and returns the *Error it panics with, or f's own error. Other
+// panics pass through.
+func Try(f func() error) (err error) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case *Error:
+			err = e
+		default:
+			panic(e)
+		}
+	}()
+	return f()
+}

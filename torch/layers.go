@@ -1,0 +1,48 @@
+package torch
+
+// #include "api.h"
+import "C"
+
+// Linear returns x W^T + b for x [..., in], weight [out, in] and bias [out]; the
+// zero Tensor stands for no bias.
+func Linear(x, weight, bias Tensor) Tensor {
+	var out, b C.ap_tensor
+	operands := []Tensor{x, weight}
+	if bias.h != nil {
+		b = bias.c("Linear")
+		operands = append(operands, bias)
+	}
+	check("Linear", C.ap_linear(x.c("Linear"), weight.c("Linear"), b, &out), operands...)
+	return own("Linear", out)
+}
+
+// Embedding looks up rows of weight [V, D] by int64 ids [...]: the result is
+// [..., D]. The row of padding gets no gradient; -1 means that every row does.
+func Embedding(weight, ids Tensor, padding int64) Tensor {
+	var out C.ap_tensor
+	check("Embedding", C.ap_embedding(weight.c("Embedding"), ids.c("Embedding"), C.int64_t(padding), &out), weight, ids)
+	return own("Embedding", out)
+}
+
+// LayerNorm normalises the last dimension of x to mean 0 and variance 1, then
+// applies gain [D] and bias [D] (Ba, Kiros and Hinton 2016).
+func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
+	var out C.ap_tensor
+	check("LayerNorm", C.ap_layer_norm(x.c("LayerNorm"), gain.c("LayerNorm"), bias.c("LayerNorm"), C.double(eps), &out), x, gain, bias)
+	return own("LayerNorm", out)
+}
+
+// Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q
+// [B,H,T,d] and k, v [B,H,S,d]. The boolean mask, broadcast to [B,H,T,S], is
+// true where a key takes part; the zero Tensor stands for no mask. Causal lets
+// position t see the keys up to t, and excludes a mask.
+func Attention(q, k, v, mask Tensor, causal bool) Tensor {
+	var out, m C.ap_tensor
+	operands := []Tensor{q, k, v}
+	if mask.h != nil {
+		m = mask.c("Attention")
+		operands = append(operands, mask)
+	}
+	check("Attention", C.ap_attention(q.c("Attention"), k.c("Attention"), v.c("Attention"), m, C.bool(causal), &out), operands...)
+	return own("Attention", out)
+}

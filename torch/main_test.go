@@ -1,0 +1,48 @@
+package torch_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Tolerances, by type: absolute, and relative to the largest expected value.
+var tolerances = map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 2e-5, torch.BFloat16: 2e-2}
+
+func golden(t *testing.T, name string) (map[string]torch.Tensor, map[string]string) {
+	t.Helper()
+	tensors, metadata, err := torch.ReadSafetensors("testdata/"+name, torch.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tensors, metadata
+}
+
+// near fails unless got equals want within the tolerance of got's type.
+func near(t *testing.T, what string, got, want torch.Tensor) {
+	t.Helper()
+	if !got.Defined() {
+		t.Errorf("%s: there is no value", what)
+		return
+	}
+	a, b := got.Float64s(), want.Float64s()
+	if len(a) != len(b) {
+		t.Errorf("%s has shape %v, want %v", what, got.Shape(), want.Shape())
+		return
+	}
+	scale := 1.0
+	for _, v := range b {
+		scale = math.Max(scale, math.Abs(v))
+	}
+	limit := tolerances[got.DType()]
+	if limit == 0 {
+		limit = 1e-12
+	}
+	for i := range a {
+		if d := math.Abs(a[i] - b[i]); !(d <= limit*scale) {
+			t.Errorf("%s: element %d is %v, want %v (difference %.3g, allowed %.3g)", what, i, a[i], b[i], d, limit*scale)
+			return
+		}
+	}
+}

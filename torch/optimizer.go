@@ -1,0 +1,94 @@
+package torch
+
+// #include "api.h"
+import "C"
+
+import (
+	"fmt"
+	"math"
+)
+
+// ClipGrad scales the gradients of params down so that their joint Euclidean
+// norm is at most limit (0 or less only measures) and returns the norm before.
+func ClipGrad(params []Tensor, limit float64) float64 {
+	list, first := raw("ClipGrad", params)
+	var norm C.double
+	check("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), params...)
+	return float64(norm)
+}
+
+// ScaleGrad multiplies the gradients of params by factor.
+func ScaleGrad(params []Tensor, factor float64) {
+	list, first := raw("ScaleGrad", params)
+	check("ScaleGrad", C.ap_scale_grad(first, C.int(len(list)), C.double(factor)), params...)
+}
+
+// Lerp moves each average towards its parameter: a += weight (p - a).
+func Lerp(averages, params []Tensor, weight float64) {
+	as, a := raw("Lerp", averages)
+	_, p := raw("Lerp", params)
+	check("Lerp", C.ap_lerp(a, p, C.int(len(as)), C.double(weight)), params...)
+}
+
+// SGD subtracts rate times (gradient + decay times weight) from each parameter.
+func SGD(params []Tensor, rate, decay float64) {
+	list, first := raw("SGD", params)
+	check("SGD", C.ap_sgd(first, C.int(len(list)), C.double(rate), C.double(decay)), params...)
+}
+
+// AdamOptions are the settings of Adam (Kingma and Ba 2015).
+type AdamOptions struct {
+	Beta1, Beta2, Epsilon float64
+	WeightDecay           float64
+	Decoupled             bool // weight decay of AdamW (Loshchilov and Hutter 2019) instead of an L2 gradient
+	FairseqEpsilon        bool // epsilon is added to sqrt(v) before the bias correction, as fairseq does
+}
+
+// Adam holds the moments of a group of parameters and steps them in one call.
+type Adam struct {
+	AdamOptions
+	Steps           int64 // updates done
+	params          []Tensor
+	means, variance []Tensor
+}
+
+// NewAdam starts with zero moments.
+func NewAdam(params []Tensor, o AdamOptions) *Adam {
+	a := &Adam{AdamOptions: o, params: params}
+	for _, p := range params {
+		m, v := Zeros(p.DType(), p.Device(), p.Shape()...), Zeros(p.DType(), p.Device(), p.Shape()...)
+		Keep(m, v)
+		a.means, a.variance = append(a.means, m), append(a.variance, v)
+	}
+	return a
+}
+
+// Step updates the parameters that have a gradient.
+func (a *Adam) Step(rate float64) {
+	a.Steps++
+	eps := a.Epsilon
+	if a.FairseqEpsilon {
+		eps /= math.Sqrt(1 - math.Pow(a.Beta2, float64(a.Steps)))
+	}
+	_, p := raw("Adam", a.params)
+	_, m := raw("Adam", a.means)
+	_, v := raw("Adam", a.variance)
+	check("Adam", C.ap_adam(p, m, v, C.int(len(a.params)), C.double(rate), C.double(a.Beta1), C.double(a.Beta2), C.double(eps),
+		C.double(a.WeightDecay), C.bool(a.Decoupled), C.int64_t(a.Steps)), a.params...)
+}
+
+// State gives the moments by name, "m.0", "v.0", ..., in the order of the parameters.
+func (a *Adam) State() map[string]Tensor {
+	state := map[string]Tensor{}
+	for i := range a.params {
+		state[fmt.Sprintf("m.%d", i)] = a.means[i]
+		state[fmt.Sprintf("v.%d", i)] = a.variance[i]
+	}
+	return state
+}
+
+// Free frees the moments.
+func (a *Adam) Free() {
+	Free(a.means...)
+	Free(a.variance...)
+}

@@ -1,0 +1,83 @@
+package torch
+
+import "fmt"
+
+// Params is an ordered list of named parameters: what an optimizer steps and a
+// checkpoint holds. Names are those that PyTorch users expect, such as
+// "decoder.embed_tokens.weight"; a tied matrix stands once.
+type Params struct {
+	names  []string
+	byName map[string]Tensor
+}
+
+// Add makes x a parameter of that name and returns it.
+func (p *Params) Add(name string, x Tensor) Tensor {
+	if _, taken := p.byName[name]; taken {
+		panic(&Error{Op: "Params.Add", Message: fmt.Sprintf("the name %s is taken", name)})
+	}
+	if p.byName == nil {
+		p.byName = map[string]Tensor{}
+	}
+	p.names = append(p.names, name)
+	p.byName[name] = Parameter(x)
+	return x
+}
+
+// Names returns the names in the order of addition.
+func (p *Params) Names() []string { return p.names }
+
+// Get returns the parameter of that name; it is not Defined where there is none.
+func (p *Params) Get(name string) Tensor { return p.byName[name] }
+
+// Tensors returns the parameters in the order of addition.
+func (p *Params) Tensors() []Tensor {
+	out := make([]Tensor, len(p.names))
+	for i, name := range p.names {
+		out[i] = p.byName[name]
+	}
+	return out
+}
+
+// Map returns the parameters by name.
+func (p *Params) Map() map[string]Tensor {
+	out := make(map[string]Tensor, len(p.names))
+	for name, x := range p.byName {
+		out[name] = x
+	}
+	return out
+}
+
+// Count returns the number of trained weights.
+func (p *Params) Count() int64 {
+	n := int64(0)
+	for _, x := range p.byName {
+		n += x.Count()
+	}
+	return n
+}
+
+// Load copies values by name into the parameters. Every parameter must be there
+// in its shape, and nothing else.
+func (p *Params) Load(values map[string]Tensor) error {
+	for _, name := range p.names {
+		v, found := values[name]
+		if !found {
+			return fmt.Errorf("the parameter %s is missing", name)
+		}
+		if got, want := v.Shape(), p.byName[name].Shape(); fmt.Sprint(got) != fmt.Sprint(want) {
+			return fmt.Errorf("the parameter %s has shape %v, the model needs %v", name, got, want)
+		}
+	}
+	for name := range values {
+		if _, known := p.byName[name]; !known {
+			return fmt.Errorf("the model has no parameter %s", name)
+		}
+	}
+	for _, name := range p.names {
+		p.byName[name].Assign(values[name])
+	}
+	return nil
+}
+
+// Free frees the parameters.
+func (p *Params) Free() { Free(p.Tensors()...) }

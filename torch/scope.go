@@ -1,0 +1,150 @@
+package torch
+
+// #include "api.h"
+import "C"
+
+import "unsafe"
+
+// A Scope owns every tensor made while it is the innermost open one, and frees
+// them all in one call when it is closed.
+type Scope struct {
+	parent  *Scope
+	handles []*handle
+	closed  bool
+}
+
+// current is the innermost open scope. Only the torch thread touches it.
+var current *Scope
+
+// OpenScope opens a scope inside the current one. It must be called on the torch
+// thread: inside Main, Do or Test.
+func OpenScope() *Scope {
+	if !onTorchThread() {
+		fail("OpenScope", "called outside torch.Main and torch.Do; tensors belong to one thread", false)
+	}
+	current = &Scope{parent: current}
+	return current
+}
+
+// Close frees the tensors that the scope still owns, and those of scopes opened
+// inside it that were not closed. A second Close does nothing.
+func (s *Scope) Close() {
+	if s.closed {
+		return
+	}
+	for current != nil && current != s && s.contains(current) {
+		current.free()
+		current = current.parent
+	}
+	s.free()
+	if current == s {
+		current = s.parent
+	}
+}
+
+func (s *Scope) contains(inner *Scope) bool {
+	for ; inner != nil; inner = inner.parent {
+		if inner == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Scope) free() {
+	s.closed = true
+	pointers := make([]C.ap_tensor, 0, len(s.handles))
+	for _, h := range s.handles {
+		if h == nil || h.ptr == nil {
+			continue
+		}
+		pointers = append(pointers, C.ap_tensor(h.ptr))
+		h.ptr, h.scope = nil, nil
+	}
+	s.handles = nil
+	if len(pointers) > 0 {
+		C.ap_free(&pointers[0], C.int(len(pointers)))
+	}
+}
+
+// Scoped runs f inside a scope of its own and keeps the tensor that f returns:
+// it moves to the scope around.
+func Scoped(f func() Tensor) Tensor {
+	s := OpenScope()
+	defer s.Close()
+	out := f()
+	out.move("Scoped", s.parent)
+	return out
+}
+
+// Keep takes the tensors out of their scopes: they live until Free. It is for
+// what must outlive a step by name: parameters, optimizer state, carried state.
+func Keep(xs ...Tensor) {
+	for _, x := range xs {
+		x.move("Keep", nil)
+	}
+}
+
+// Free frees tensors that were kept. Freeing a tensor twice does nothing.
+func Free(xs ...Tensor) {
+	for _, x := range xs {
+		if x.h == nil || x.h.ptr == nil {
+			continue
+		}
+		p := C.ap_tensor(x.h.ptr)
+		x.h.leave()
+		x.h.ptr = nil
+		C.ap_free(&p, 1)
+	}
+}
+
+// handle is one owned C++ tensor. Its ptr field is the cell that gotorch's
+// Tensor points at.
+type handle struct {
+	ptr   unsafe.Pointer
+	scope *Scope
+	index int
+}
+
+func (h *handle) leave() {
+	if h.scope != nil {
+		h.scope.handles[h.index] = nil
+		h.scope = nil
+	}
+}
+
+func (x Tensor) move(op string, to *Scope) {
+	x.c(op)
+	x.h.leave()
+	if to != nil {
+		x.h.enter(to)
+	}
+}
+
+func (h *handle) enter(s *Scope) {
+	h.scope, h.index = s, len(s.handles)
+	s.handles = append(s.handles, h)
+}
+
+// own gives a new C++ handle to the innermost scope.
+func own(op string, p C.ap_tensor) Tensor {
+	if current == nil {
+		C.ap_free(&p, 1)
+		fail(op, "no scope is open: open one with torch.OpenScope, so that the result has an owner", false)
+	}
+	h := &handle{ptr: unsafe.Pointer(p)}
+	h.enter(current)
+	return Tensor{h}
+}
+
+// LiveHandles counts the tensor handles that exist now.
+func LiveHandles() int64 { return int64(C.ap_live_handles()) }
+
+// LiveBytes counts the bytes that CPU tensors hold now.
+func LiveBytes() int64 { return int64(C.ap_live_bytes()) }
+
+// PeakBytes is the largest LiveBytes since the start or the last ResetPeakBytes.
+func PeakBytes() int64 { return int64(C.ap_peak_bytes()) }
+
+// ResetPeakBytes starts PeakBytes anew from the bytes that are live now.
+func ResetPeakBytes() { C.ap_reset_peak_bytes() }

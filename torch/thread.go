@@ -1,0 +1,99 @@
+package torch
+
+import (
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// All work with tensors runs on one locked OS thread: libtorch keeps state and
+// pools of workers by thread, and goroutines wander.
+var executor struct {
+	once sync.Once
+	jobs chan *job
+	tid  int
+}
+
+type job struct {
+	body   func()
+	done   chan struct{}
+	panic  any
+	goexit bool
+}
+
+func onTorchThread() bool { return executor.tid != 0 && syscall.Gettid() == executor.tid }
+
+func work() {
+	runtime.LockOSThread()
+	executor.tid = syscall.Gettid()
+	for j := range executor.jobs {
+		// A body that ends its goroutine (testing's FailNow does) takes the
+		// thread with it; the next job finds a fresh one.
+		if j.run() {
+			return
+		}
+	}
+}
+
+func (j *job) run() (ended bool) {
+	normal := false
+	defer func() {
+		if !normal {
+			if j.panic = recover(); j.panic == nil {
+				j.goexit, ended = true, true
+				current = nil
+				go work()
+			}
+		}
+		close(j.done)
+	}()
+	j.body()
+	normal = true
+	return false
+}
+
+// Do runs body on the torch thread and waits for it. Called on that thread it
+// just runs body. A panic of body is raised again in the caller.
+func Do(body func()) {
+	if onTorchThread() {
+		body()
+		return
+	}
+	executor.once.Do(func() {
+		executor.jobs = make(chan *job)
+		go work()
+	})
+	j := &job{body: body, done: make(chan struct{})}
+	executor.jobs <- j
+	<-j.done
+	if j.goexit {
+		runtime.Goexit()
+	}
+	if j.panic != nil {
+		panic(j.panic)
+	}
+}
+
+// Main runs a program's body on the torch thread and returns its error; an
+// *Error that the body panics with is returned too.
+func Main(body func() error) (err error) {
+	Do(func() { err = Try(body) })
+	return err
+}
+
+// Test runs the body of a test on the torch thread, inside a scope of its own,
+// and fails the test when tensors outlive it.
+func Test(t testing.TB, body func()) {
+	t.Helper()
+	Do(func() {
+		before := LiveHandles()
+		s := OpenScope()
+		defer s.Close()
+		body()
+		s.Close()
+		if left := LiveHandles() - before; left != 0 && !t.Failed() {
+			t.Errorf("%d tensors outlived the test's scope", left)
+		}
+	})
+}
