@@ -1,2 +1,28 @@
-// Package experiment turns a command line into an experiment: its configuration, and the folder that records it.
+// Package experiment turns a command line into an experiment: a configuration in which every key has a value, and a locked
+// folder that records what was run, on what, and with which results.
+//
+// # Basics
+//
+// Parse reads the flags all training runs share, for a run described by a Spec, and returns Settings. The configuration is
+// made in layers, each above the one before: preset, -config file, -set, flags. Open makes (or, with -resume, takes up) the
+// run folder. A command's main ends in Exit, which prints one sentence and knows the exit code of each kind of error.
+//
+//	settings, err := experiment.Parse(&spec, os.Args[1:])
+//	if err == nil {
+//		err = train(settings)
+//	}
+//	experiment.Exit(err)
+//
+// A new key is a new field in config.go with its tags; a rule between keys is a new line in validate.go. Every preset file
+// must then give the key as well, which CheckComplete tests.
+//
+// # Caveats
+//
+// With -resume the folder's config.toml takes the preset's place, so that flags need not be repeated; keys that make it
+// another experiment are refused, whoever changes them. Paths are relative to the working directory on the command line and
+// in files, and absolute in config.toml.
+//
+// Without a corpus every preset trains on the built-in sample: data.sample follows data.dir and need not be set.
+//
+// The lock is flock's: it ends with the process, and does not reach over network file systems that lack it. Linux only.
 package experiment

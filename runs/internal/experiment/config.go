@@ -1,0 +1,183 @@
+package experiment
+
+// Config is a whole experiment: with the same data, code and machine it gives the same results. Run and Preset say where
+// it came from; every other key stands in a section.
+//
+// A field's tags are all there is to know about its key, and the only place that changes when a key is added: toml is its
+// name, default its value where no preset says otherwise, range or choice what it may be, resume whether a resumed run may
+// change it ("free": yes; "named": only by hand, not by another machine's default; "location": yes, from one path to
+// another; otherwise no), and help its meaning and unit, which the written config.toml repeats as a comment. What one key
+// demands of another is in validate.go.
+type Config struct {
+	Run    string `toml:"run" help:"the command under runs/ that this is a configuration of"`
+	Preset string `toml:"preset" help:"the preset it started from"`
+
+	Data       Data       `toml:"data"`
+	Model      Model      `toml:"model"`
+	Objective  Objective  `toml:"objective"`
+	Train      Train      `toml:"train"`
+	Schedule   Schedule   `toml:"schedule"`
+	Decode     Decode     `toml:"decode"`
+	Checkpoint Checkpoint `toml:"checkpoint"`
+	Report     Report     `toml:"report"`
+}
+
+// Data says which text is read and how it becomes symbols. Paths are relative to the working directory when they are
+// given and absolute once resolved.
+type Data struct {
+	Name string `toml:"name" help:"name of the corpus, as results.json shows it"`
+	Dir  string `toml:"dir" resume:"location" help:"folder that holds the texts; empty for the built-in sample"`
+
+	Sample     bool `toml:"sample" default:"false" help:"train on the built-in sample, a corpus generated from sample_seed, instead of files"`
+	SampleSeed int  `toml:"sample_seed" default:"1" range:"[0,inf)" help:"seed of the built-in sample"`
+	SampleSize int  `toml:"sample_size" default:"2000" range:"[10,10000000]" help:"lines of training text in the built-in sample"`
+
+	Source string   `toml:"source" default:"en" help:"language translated from, the ending of its files"`
+	Target string   `toml:"target" default:"de" help:"language translated into, the ending of its files"`
+	Train  string   `toml:"train" default:"train" help:"name of the training text, without folder and ending"`
+	Valid  string   `toml:"valid" default:"valid" help:"name of the validation text"`
+	Test   []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
+
+	Lowercase  bool   `toml:"lowercase" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
+	Normalize  bool   `toml:"normalize" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`
+	Tokenize   string `toml:"tokenize" default:"current" choice:"none 2017 current" help:"edition of the Moses tokenizer; none leaves words as spaces part them"`
+	Aggressive bool   `toml:"aggressive" default:"false" help:"split hyphens as well (Moses tokenizer -a)"`
+	Escape     bool   `toml:"escape" default:"true" help:"escape characters special to Moses, such as & and |"`
+
+	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word" help:"what the model predicts: byte-pair pieces or whole words"`
+	Merges      int    `toml:"merges" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
+	Joint       bool   `toml:"joint" default:"true" help:"one vocabulary and one list of merges for both languages"`
+	JointCodes  bool   `toml:"joint_codes" default:"true" help:"one list of merges for both languages even where the vocabularies are apart"`
+	Codes       string `toml:"codes" resume:"location" help:"file of byte-pair merges to use instead of learning them"`
+
+	SourceVocabulary    string `toml:"source_vocabulary" resume:"location" help:"vocabulary file of the source language to use instead of counting"`
+	TargetVocabulary    string `toml:"target_vocabulary" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
+	VocabularyThreshold int    `toml:"vocabulary_threshold" default:"0" range:"[0,inf)" help:"byte-pair pieces seen less often than this in their language are split again; 0 keeps all"`
+	MinCount            int    `toml:"min_count" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
+
+	MaxLength int     `toml:"max_length" default:"0" range:"[0,inf)" help:"training pairs with more symbols than this on either side are dropped; 0 is no limit"`
+	MaxRatio  float64 `toml:"max_ratio" default:"0.0" range:"[0,inf)" help:"training pairs whose longer side exceeds the shorter by this factor are dropped; 0 is no limit"`
+}
+
+// Model is the network up to its hidden states.
+type Model struct {
+	Kind          string `toml:"kind" default:"transformer" choice:"transformer" help:"the network"`
+	EncoderLayers int    `toml:"encoder_layers" default:"6" range:"[1,1000]" help:"layers of the encoder"`
+	DecoderLayers int    `toml:"decoder_layers" default:"6" range:"[1,1000]" help:"layers of the decoder"`
+	Width         int    `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`
+	FFNWidth      int    `toml:"ffn_width" default:"2048" range:"[1,1048576]" help:"width of the feed-forward layers (d_ff)"`
+	Heads         int    `toml:"heads" default:"8" range:"[1,1024]" help:"attention heads; they divide width"`
+
+	Dropout           float64 `toml:"dropout" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds"`
+	AttentionDropout  float64 `toml:"attention_dropout" default:"0.0" range:"[0,1)" help:"dropout on attention weights"`
+	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' ReLU"`
+
+	PreNorm      bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
+	Positions    string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
+	MaxPositions int    `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
+
+	Tying          string `toml:"tying" default:"all" choice:"all decoder none" help:"which matrices are one: both inputs and the output, the decoder's input and the output, or none"`
+	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
+}
+
+// Objective is the output layer: the method, and the constants of all methods.
+type Objective struct {
+	Method         string  `toml:"method" default:"mle" help:"the method, or several joined by a plus; -method=help prints them"`
+	LabelSmoothing float64 `toml:"label_smoothing" default:"0.1" range:"[0,1)" help:"probability taken from the target and shared among the others"`
+	Smoothing      string  `toml:"smoothing" default:"fairseq" choice:"fairseq pytorch t2t" help:"whose definition of label smoothing; they share the mass differently"`
+	Bias           bool    `toml:"bias" default:"false" help:"add a trained bias to the scores"`
+	Vectors        string  `toml:"vectors" resume:"location" help:"file of pre-trained target vectors for continuous methods (.vec or .safetensors)"`
+
+	Gamma float64 `toml:"gamma" default:"1.0" range:"[0,inf)" help:"cosreg: weight of the mean cosine"`
+
+	Alpha           float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
+	AdversarialMode string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated, as the authors' code, their text, or everything"`
+
+	LambdaU         float64 `toml:"lambda_u" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
+	LambdaV         float64 `toml:"lambda_v" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
+	LambdaUSpectral float64 `toml:"lambda_u_spectral" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps U orthonormal"`
+	LambdaVSpectral float64 `toml:"lambda_v_spectral" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps V orthonormal"`
+
+	Prior        string  `toml:"prior" default:"exponential" choice:"exponential polynomial none" help:"spectrum: how the singular values should fall with their rank k"`
+	LambdaPrior  float64 `toml:"lambda_prior" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the squared distance to the prior"`
+	PriorScale   float64 `toml:"prior_scale" default:"0.0" range:"[0,inf)" help:"spectrum: c1, the prior's scale; 0 matches the Frobenius norm of a dense matrix at its start"`
+	PriorRate    float64 `toml:"prior_rate" default:"0.0" range:"[0,inf)" help:"spectrum: c2, the exponential prior's rate; 0 derives it from prior_ratio"`
+	PriorPower   float64 `toml:"prior_power" default:"0.75" range:"(0,10]" help:"spectrum: the power of k in the prior"`
+	PriorRatio   float64 `toml:"prior_ratio" default:"0.2" range:"(0,1]" help:"spectrum: smallest over largest singular value of the exponential prior, where prior_rate is 0"`
+	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
+}
+
+// Train is the optimisation. Updates are optimizer steps: an update may span several accumulated batches.
+type Train struct {
+	Seed   int `toml:"seed" default:"1" range:"[0,inf)" help:"seed of all random streams"`
+	Steps  int `toml:"steps" default:"100000" range:"[0,inf)" resume:"free" help:"updates to train for; 0 is no limit. With epochs, whichever ends first"`
+	Epochs int `toml:"epochs" default:"0" range:"[0,inf)" resume:"free" help:"passes over the data to train for; 0 is no limit"`
+
+	MaxTokens    int    `toml:"max_tokens" default:"4096" range:"[1,inf)" help:"size of a batch: sentences times the longest of them, in symbols"`
+	MaxSentences int    `toml:"max_sentences" default:"0" range:"[0,inf)" help:"most sentences in a batch; 0 is no limit"`
+	Accumulate   int    `toml:"accumulate" default:"1" range:"[1,100000]" help:"batches whose gradients make one update"`
+	Normalise    string `toml:"normalise" default:"tokens" choice:"tokens sentences" help:"what an update's summed loss is divided by"`
+
+	LearningRate     float64 `toml:"learning_rate" default:"0.0005" range:"(0,inf)" help:"learning rate, at the schedule's peak; the noam schedule computes its own"`
+	Optimizer        string  `toml:"optimizer" default:"adam" choice:"adam adamw sgd" help:"optimizer"`
+	Beta1            float64 `toml:"beta1" default:"0.9" range:"[0,1)" help:"adam: decay of the gradients' mean"`
+	Beta2            float64 `toml:"beta2" default:"0.98" range:"[0,1)" help:"adam: decay of the squared gradients' mean"`
+	Epsilon          float64 `toml:"epsilon" default:"1e-8" range:"(0,1]" help:"adam: term that keeps the denominator from zero"`
+	EpsilonPlacement string  `toml:"epsilon_placement" default:"pytorch" choice:"pytorch fairseq" help:"adam: add epsilon after or before the bias correction"`
+	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with adamw"`
+	ClipNorm         float64 `toml:"clip_norm" default:"0.0" range:"[0,inf)" help:"largest norm of an update's gradient; 0 does not clip"`
+
+	Precision   string  `toml:"precision" default:"float32" choice:"float32 bfloat16" help:"arithmetic of matrix products"`
+	EMADecay    float64 `toml:"ema_decay" default:"0.0" range:"[0,1)" help:"decay of an exponential moving average of the weights; 0 keeps none"`
+	AverageLast int     `toml:"average_last" default:"0" range:"[0,1000]" help:"at the end average the weights of this many last checkpoints; 0 does not"`
+
+	ValidateEvery int    `toml:"validate_every" default:"0" range:"[0,inf)" help:"updates between validations; 0 validates after each epoch"`
+	Patience      int    `toml:"patience" default:"0" range:"[0,inf)" resume:"free" help:"stop after this many validations without a better score; 0 never does"`
+	PatienceOn    string `toml:"patience_on" default:"loss" choice:"loss bleu" help:"the validation score that chooses the best checkpoint and is waited for"`
+
+	Device   string `toml:"device" default:"auto" resume:"named" help:"where to compute: cpu, cuda, cuda:N, or auto (a GPU where there is one)"`
+	Threads  int    `toml:"threads" default:"0" range:"[0,4096]" resume:"named" help:"CPU threads; 0 is as many as this process may use"`
+	Init     string `toml:"init" help:"run folder whose weights to start from"`
+	LogEvery int    `toml:"log_every" default:"100" range:"[1,inf)" resume:"free" help:"updates between lines of the log and of metrics.jsonl"`
+}
+
+// Schedule is the learning rate's course.
+type Schedule struct {
+	Kind       string  `toml:"kind" default:"inverse_sqrt" choice:"inverse_sqrt noam cosine constant" help:"shape after the warm-up"`
+	Warmup     int     `toml:"warmup" default:"4000" range:"[0,inf)" help:"updates over which the rate rises to its peak"`
+	WarmupInit float64 `toml:"warmup_init" default:"0.0" range:"[0,inf)" help:"rate at the start of the warm-up"`
+	Factor     float64 `toml:"factor" default:"1.0" range:"(0,inf)" help:"noam: factor before width^-0.5"`
+	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the rate never falls below this after the warm-up"`
+	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine: updates from the start to the minimum; 0 takes train.steps"`
+
+	PlateauDecay    float64 `toml:"plateau_decay" default:"1.0" range:"(0,1]" help:"factor on the rate when validation stalls; 1 keeps it"`
+	PlateauPatience int     `toml:"plateau_patience" default:"1" range:"[1,inf)" help:"validations without a better score before plateau_decay acts"`
+}
+
+// Decode is how text is produced from a trained model.
+type Decode struct {
+	Beam           int     `toml:"beam" default:"5" range:"[1,1000]" resume:"free" help:"beam width for the test texts; 1 is greedy"`
+	LengthPenalty  string  `toml:"length_penalty" default:"fairseq" choice:"fairseq gnmt" resume:"free" help:"divide scores by length^lenpen, or by ((5+length)/6)^lenpen"`
+	LenPen         float64 `toml:"lenpen" default:"1.0" range:"[-10,10]" resume:"free" help:"exponent of the length penalty; 0 is none"`
+	MaxLengthA     float64 `toml:"max_length_a" default:"0.0" range:"[0,1000]" resume:"free" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
+	MaxLengthB     int     `toml:"max_length_b" default:"200" range:"[0,1000000]" resume:"free" help:"see max_length_a"`
+	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" resume:"free" help:"shortest output, in symbols with the end of sentence"`
+	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" resume:"free" help:"n-grams of this size occur once in an output; 0 allows all"`
+	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" resume:"free" help:"sentences decoded at a time"`
+	ValidationBeam int     `toml:"validation_beam" default:"1" range:"[0,1000]" resume:"free" help:"beam width for BLEU in validation; 0 measures no BLEU there"`
+	ReplaceUnk     bool    `toml:"replace_unk" default:"false" resume:"free" help:"put the source word with most attention in place of the unknown word"`
+}
+
+// Checkpoint is what is saved while training.
+type Checkpoint struct {
+	Every int `toml:"every" default:"0" range:"[0,inf)" resume:"free" help:"updates between checkpoints; 0 saves at each validation"`
+	Keep  int `toml:"keep" default:"5" range:"[1,100000]" resume:"free" help:"newest checkpoints to keep; the best one is kept besides"`
+}
+
+// Report is what is measured and drawn beside the log.
+type Report struct {
+	Every       int  `toml:"every" default:"0" range:"[0,inf)" resume:"free" help:"updates between measures of the output matrix; 0 takes them at each validation"`
+	Plots       bool `toml:"plots" default:"true" resume:"free" help:"draw plots and report.html"`
+	TensorBoard bool `toml:"tensorboard" default:"true" resume:"free" help:"write an event file for TensorBoard"`
+	Samples     int  `toml:"samples" default:"5" range:"[0,1000]" resume:"free" help:"translations or continuations kept at each validation"`
+}

@@ -1,0 +1,135 @@
+package experiment
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Env is env.json: what a run ran on.
+type Env struct {
+	Versions   map[string]string `json:"versions"` // of Aperture, Go and the libraries
+	OS         string            `json:"os"`
+	Host       string            `json:"host"`
+	CPU        string            `json:"cpu"`
+	CPUs       int               `json:"cpus"` // that this process may use
+	Device     string            `json:"device"`
+	Threads    int               `json:"threads"`
+	Started    string            `json:"started"` // RFC 3339, of this process
+	Code       Code              `json:"code"`
+	DataSHA256 map[string]string `json:"data_sha256"` // of the texts, once they have been read
+}
+
+// NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
+// in words.
+func NewEnv(versions map[string]string, device string, threads int) Env {
+	all := map[string]string{"go": runtime.Version(), "aperture": "(devel)"}
+	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" {
+		all["aperture"] = build.Main.Version
+	}
+	maps.Copy(all, versions)
+	host, _ := os.Hostname()
+	return Env{
+		Versions: all,
+		OS:       strings.TrimSpace(runtime.GOOS + " " + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease")),
+		Host:     host,
+		CPU:      cpuModel(),
+		CPUs:     runtime.GOMAXPROCS(0),
+		Device:   device,
+		Threads:  threads,
+		Started:  time.Now().UTC().Format(time.RFC3339),
+		Code:     CodeVersion(),
+	}
+}
+
+// CodeVersion returns the commit this program was built from: as the Go tool stamped it, or, under go run, which stamps
+// nothing, as git sees the source tree. It is undefined where neither knows.
+func CodeVersion() Code {
+	if build, ok := debug.ReadBuildInfo(); ok {
+		if code := stampedCode(build.Settings); code.Commit != "" {
+			return code
+		}
+	}
+	_, source, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(source) {
+		return Code{}
+	}
+	return gitCode(filepath.Dir(source))
+}
+
+func stampedCode(settings []debug.BuildSetting) Code {
+	var code Code
+	for _, setting := range settings {
+		switch setting.Key {
+		case "vcs.revision":
+			code.Commit = Text(setting.Value)
+		case "vcs.modified":
+			dirty := setting.Value == "true"
+			code.Dirty = &dirty
+		}
+	}
+	return code
+}
+
+// gitCode asks git for the commit that is checked out around folder.
+func gitCode(folder string) Code {
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("rev-parse", "HEAD")
+	if err != nil {
+		return Code{}
+	}
+	code := Code{Commit: Text(commit)}
+	if changes, err := git("status", "--porcelain"); err == nil {
+		dirty := changes != ""
+		code.Dirty = &dirty
+	}
+	return code
+}
+
+// PeakRSS returns the most memory that this process has held at once, in bytes.
+func PeakRSS() int64 {
+	var usage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return 0
+	}
+	return usage.Maxrss * 1024
+}
+
+func cpuModel() string {
+	data, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.SplitSeq(string(data), "\n") {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+func firstLine(path string) string {
+	data, _ := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(data), "\n")
+	return line
+}
+
+// readDataSums returns what an earlier process recorded of the texts; nil where it recorded nothing.
+func readDataSums(path string) map[string]string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var env Env
+	if json.Unmarshal(data, &env) != nil {
+		return nil
+	}
+	return env.DataSHA256
+}

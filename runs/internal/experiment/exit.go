@@ -1,0 +1,124 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Exit gives it
+// exit code 2.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error within.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// SignalError is a run that a signal ended after a clean save. Exit gives it exit code 128+n.
+type SignalError struct{ Signal syscall.Signal }
+
+func (e *SignalError) Error() string {
+	return fmt.Sprintf("stopped by signal %d (%v): run again with -resume to continue", int(e.Signal), e.Signal)
+}
+
+// ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
+var ErrHelp = errors.New("help was printed")
+
+// ExitCode returns the exit code that err stands for: 0 for nil and ErrHelp, 2 for a *UsageError, 128+n for a
+// *SignalError, 1 for anything else.
+func ExitCode(err error) int {
+	var usage *UsageError
+	var stopped *SignalError
+	switch {
+	case err == nil || errors.Is(err, ErrHelp):
+		return 0
+	case errors.As(err, &stopped):
+		return 128 + int(stopped.Signal)
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}
+
+// Message returns the sentence that stands for err on screen; a full disk anywhere in its chain is told as such.
+func Message(err error) string {
+	return "aperture: " + oneLine(DiskFull(err).Error())
+}
+
+// Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
+// anything to say.
+func Exit(err error) {
+	if err != nil && !errors.Is(err, ErrHelp) {
+		fmt.Fprintln(os.Stderr, Message(err))
+	}
+	os.Exit(ExitCode(err))
+}
+
+// DiskFull returns err, or, where a full disk or an exhausted quota caused it, an error that says so, names the file and
+// says what to do. It still wraps err.
+func DiskFull(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	var already *diskFullError
+	if errors.As(err, &already) {
+		return err
+	}
+	what := "the run folder"
+	var path *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &path) {
+		what = path.Path
+	} else if errors.As(err, &link) {
+		what = link.New
+	}
+	return &diskFullError{what, err}
+}
+
+type diskFullError struct {
+	path string
+	err  error
+}
+
+func (e *diskFullError) Error() string {
+	return "the disk that holds " + e.path + " is full: free space and run again with -resume"
+}
+
+func (e *diskFullError) Unwrap() error { return e.err }
+
+// Interruptible returns a context that SIGINT or SIGTERM cancels, with a *SignalError as its cause: a run finishes its
+// update, saves and returns context.Cause. A second signal ends the process at once, with nothing saved. stop gives the
+// signals back their usual effect.
+func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	arrived := make(chan os.Signal, 2)
+	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for received := 0; ; received++ {
+			select {
+			case s := <-arrived:
+				stopped := &SignalError{s.(syscall.Signal)}
+				if received > 0 {
+					fmt.Fprintln(os.Stderr, "aperture: second signal: stopped without saving")
+					os.Exit(ExitCode(stopped))
+				}
+				cancel(stopped)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(arrived)
+		close(done)
+		cancel(nil)
+	}
+}

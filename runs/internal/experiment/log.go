@@ -1,0 +1,134 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// Logger writes lines to train.log and to the screen, and keeps a progress bar below them where the screen is a terminal.
+// It may be used from several goroutines.
+type Logger struct {
+	mu       sync.Mutex
+	file     io.WriteCloser
+	screen   io.Writer
+	terminal bool
+	bar      *progressbar.ProgressBar
+	barStart int64 // updates made by an earlier process
+	err      error // of the first write to the file that failed
+}
+
+// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only where screen is a terminal.
+func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
+	return &Logger{file: file, screen: screen, terminal: isTerminal(screen)}
+}
+
+// Printf writes one line, with the time, to the log, and without it to the screen.
+func (l *Logger) Printf(format string, args ...any) {
+	l.line(true, fmt.Sprintf(format, args...))
+}
+
+// Warnf is Printf for what a user should look into.
+func (l *Logger) Warnf(format string, args ...any) {
+	l.line(true, "warning: "+fmt.Sprintf(format, args...))
+}
+
+// Progressf is Printf for lines that the bar makes needless: they reach the screen only where there is no bar.
+func (l *Logger) Progressf(format string, args ...any) {
+	l.line(!l.terminal, fmt.Sprintf(format, args...))
+}
+
+func (l *Logger) line(toScreen bool, text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text = strings.TrimRight(text, "\n")
+	if _, err := fmt.Fprintf(l.file, "%s %s\n", time.Now().Format("2006-01-02 15:04:05"), text); err != nil && l.err == nil {
+		l.err = DiskFull(err)
+	}
+	if !toScreen {
+		return
+	}
+	if l.bar != nil {
+		l.bar.Clear() // a bar that cannot be drawn stops no training
+	}
+	fmt.Fprintln(l.screen, text)
+}
+
+// StartBar shows a bar over total updates (0: not known), of which done are behind. The bar and its estimate of the time
+// left count from there, since speed was another matter in an earlier process. Without a terminal it does nothing.
+func (l *Logger) StartBar(total, done int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.terminal {
+		return
+	}
+	length := total - done
+	if length <= 0 {
+		length = -1
+	}
+	l.barStart = done
+	l.bar = progressbar.NewOptions64(length,
+		progressbar.OptionSetWriter(l.screen),
+		progressbar.OptionSetWidth(24),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("updates"),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(200*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+	)
+}
+
+// Bar moves the bar to step, with the loss and the speed (target tokens a second) before it.
+func (l *Logger) Bar(step int64, loss, tokensPerSecond float64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bar == nil {
+		return
+	}
+	l.bar.Describe(fmt.Sprintf("step %d  loss %.3f  %.0f tokens/s", step, loss, tokensPerSecond))
+	l.bar.Set64(step - l.barStart)
+}
+
+// StopBar takes the bar from the screen.
+func (l *Logger) StopBar() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bar != nil {
+		l.bar.Clear()
+		l.bar = nil
+	}
+}
+
+// Err returns the error of the first line that could not be written to the log.
+func (l *Logger) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Close takes the bar away and closes the log.
+func (l *Logger) Close() error {
+	l.StopBar()
+	return errors.Join(l.Err(), l.file.Close())
+}
+
+// isTerminal says whether w is a terminal: a device that has terminal settings.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	var settings syscall.Termios
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&settings)))
+	return errno == 0
+}

@@ -1,0 +1,271 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Settings are a command line in full: the resolved configuration and what to do with it.
+type Settings struct {
+	Config Config
+	Out    string   // run folder
+	Resume bool     // continue the run in Out
+	Plan   bool     // print the plan and stop
+	Notes  []string // sentences to tell the user before anything else, such as the use of the built-in sample
+	Args   []string // the command line, program first
+
+	layers   *layers
+	previous *Config // on resume, the configuration that Out holds
+}
+
+// ByHand says whether the user gave a key, as in "data.target_units", by flag, -set or -config; a preset's or a resumed
+// run's value is not by hand.
+func (s *Settings) ByHand(key string) bool { return s.layers.byHand[key] }
+
+// Parse reads a command line, without the program's name, into settings. Layers lie in the order preset, -config, -set,
+// flags; with -resume the run folder's configuration takes the preset's place. Help, asked for with -h or -method=help,
+// is printed to Spec.Stdout and returned as ErrHelp; a *UsageError says what in args means nothing.
+func Parse(spec *Spec, args []string) (*Settings, error) {
+	var o options
+	flags, groups := spec.flags(&o)
+	if err := flags.Parse(NormalizeArgs(args, flags)); err != nil {
+		return nil, flagError(err, flags)
+	}
+	switch {
+	case o.help:
+		spec.printHelp(flags, groups)
+		return nil, ErrHelp
+	case flags.NArg() > 0:
+		return nil, usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
+	case flags.Lookup("method").Value.String() == "help":
+		if spec.MethodHelp != nil {
+			fmt.Fprintln(spec.stdout(), strings.TrimRight(spec.MethodHelp(), "\n"))
+		}
+		return nil, ErrHelp
+	}
+	s := &Settings{Resume: o.resume, Plan: o.plan, Args: append([]string{os.Args[0]}, args...)}
+	if err := s.build(spec, &o, flags); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// build fills in s from the parsed flags.
+func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
+	l, err := spec.layers(o, flags, nil)
+	if err != nil {
+		return err
+	}
+	if s.Out = o.out; s.Out == "" {
+		c := l.config
+		s.Out = filepath.Join("experiments", spec.Name, fmt.Sprintf("%s-%s-seed%d", c.Objective.Method, c.Preset, c.Train.Seed))
+	}
+	if s.Resume {
+		previous, err := ReadConfig(s.Out)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s holds no run to resume: leave out -resume to start one there, or name its folder with -out", s.Out)
+		}
+		if err != nil {
+			return err
+		}
+		if l, err = spec.layers(o, flags, &previous); err != nil {
+			return err
+		}
+		s.previous = &previous
+	}
+	s.Config, s.layers = l.config, l
+	method := s.Config.Objective.Method
+	if spec.CheckMethod != nil {
+		if err := spec.CheckMethod(method); err != nil {
+			return &UsageError{err}
+		}
+	}
+	if err := s.useUnits(spec.WordTargets != nil && spec.WordTargets(method)); err != nil {
+		return err
+	}
+	if err := s.finish(); err != nil {
+		return err
+	}
+	if err := s.Config.Validate(); err != nil {
+		return &UsageError{err}
+	}
+	if s.previous != nil {
+		return s.compare()
+	}
+	return nil
+}
+
+// layers lays preset, file, assignments and flags over one another. With previous, that takes the preset's place.
+func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*layers, error) {
+	hand := newLayers() // what the user wrote, to learn which preset it is meant for
+	if err := s.handLayers(hand, o, flags); err != nil {
+		return nil, err
+	}
+	if run := hand.config.Run; run != "" && run != s.Name {
+		return nil, usagef("%s is a configuration of runs/%s: use that command, or remove its key run", o.config, run)
+	}
+	preset := o.preset
+	if preset == "" {
+		preset = hand.config.Preset
+	}
+	if preset == "" {
+		preset = s.samplePreset()
+		if hand.config.Data.Dir != "" {
+			preset = s.DefaultPreset
+		}
+	}
+	l := newLayers()
+	if previous != nil {
+		l.config = *previous
+		if o.preset != "" {
+			l.config.Preset = o.preset
+		}
+	} else {
+		text, err := s.preset(preset)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.text(text, "preset "+preset, false); err != nil {
+			return nil, err
+		}
+		l.config.Run, l.config.Preset = s.Name, preset
+	}
+	if err := s.handLayers(l, o, flags); err != nil {
+		return nil, err
+	}
+	if o.preset != "" {
+		l.config.Preset = o.preset
+	}
+	return l, nil
+}
+
+// handLayers lays what the user wrote over l: -config, -set, flags.
+func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
+	if o.config != "" {
+		if err := l.file(o.config); err != nil {
+			return err
+		}
+	}
+	for _, assignment := range o.set {
+		if err := l.assign(assignment, "-set"); err != nil {
+			return err
+		}
+	}
+	for _, f := range flagKeys {
+		if flag := flags.Lookup(f.flag); flag != nil && flag.Changed {
+			if err := l.give(f.key, flag.Value.String(), "-"+f.flag); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's length.
+func (s *Settings) finish() error {
+	c, origin := &s.Config, s.layers.origin
+	switch {
+	case c.Data.Dir == "":
+		if !c.Data.Sample && origin["data.sample"] == "-set" {
+			return usagef("data.sample = false needs a corpus: give -data")
+		}
+		c.Data.Sample = true
+		s.Notes = append(s.Notes, fmt.Sprintf("no -data: training on the built-in sample, an artificial corpus generated from seed %d", c.Data.SampleSeed))
+	case c.Data.Sample && s.ByHand("data.sample") && (origin["data.sample"] == "-set" || origin["data.sample"] == origin["data.dir"]):
+		return usagef("data.sample = true and a corpus in %s exclude each other: leave out one", c.Data.Dir)
+	default:
+		c.Data.Sample = false
+	}
+	for _, name := range []string{"data.dir", "data.codes", "data.source_vocabulary", "data.target_vocabulary", "objective.vectors", "train.init"} {
+		k, err := lookup(name)
+		if err != nil {
+			return err
+		}
+		path := k.field(c)
+		if path.String() == "" {
+			continue
+		}
+		if _, err := os.Stat(path.String()); err != nil && s.ByHand(name) {
+			return fmt.Errorf("%s: %s = %q: %w", origin[name], name, path.String(), errors.Unwrap(err))
+		}
+		absolute, err := filepath.Abs(path.String())
+		if err != nil {
+			return err
+		}
+		path.SetString(absolute)
+	}
+	if c.Train.Threads == 0 {
+		c.Train.Threads = runtime.GOMAXPROCS(0)
+	}
+	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 {
+		c.Schedule.Period = c.Train.Steps
+	}
+	return nil
+}
+
+// useUnits makes a preset follow its most important choices, and notes each change: with word targets, which continuous
+// methods demand (wordTargets), nothing is shared between the languages. What the user set otherwise by hand is refused.
+func (s *Settings) useUnits(wordTargets bool) error {
+	c := &s.Config
+	if wordTargets && c.Data.TargetUnits != "word" {
+		if s.ByHand("data.target_units") {
+			return usagef("%s predicts whole words: it wants data.target_units = \"word\"", c.Objective.Method)
+		}
+		c.Data.TargetUnits = "word"
+		s.Notes = append(s.Notes, c.Objective.Method+" predicts whole words: data.target_units = \"word\"")
+	}
+	if c.Data.TargetUnits == "word" && c.Data.Joint && !s.ByHand("data.joint") {
+		c.Data.Joint = false
+		s.Notes = append(s.Notes, "word targets have a vocabulary of their own: data.joint = false")
+	}
+	if c.Data.TargetUnits == "word" && c.Data.JointCodes && !c.Data.Joint && !s.ByHand("data.joint_codes") {
+		c.Data.JointCodes = false
+	}
+	if !c.Data.Joint && c.Model.Tying == "all" && !s.ByHand("model.tying") {
+		c.Model.Tying = "decoder"
+		s.Notes = append(s.Notes, "the languages have no vocabulary in common: model.tying = \"decoder\"")
+	}
+	return nil
+}
+
+// compare refuses a resumed run's changes that would make it another experiment, and notes the ones it takes.
+func (s *Settings) compare() error {
+	for _, d := range Differences(*s.previous, s.Config) {
+		switch {
+		case !d.Allowed:
+			return usagef("a resumed run cannot change %s: start a new one with another -out, or leave the key as it was", d)
+		case d.ByName && !s.ByHand(d.Key):
+			return usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, strings.Trim(d.New, `"`))
+		default:
+			s.Notes = append(s.Notes, "resuming changes "+d.String())
+		}
+	}
+	return nil
+}
+
+// flagError turns pflag's error into a sentence that names the nearest flag where there is none of that name.
+func flagError(err error, flags *pflag.FlagSet) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := unknown.GetSpecifiedName()
+		return usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, nearest(name, names))
+	}
+	var missing *pflag.ValueRequiredError
+	if errors.As(err, &missing) {
+		return usagef("-%s wants a value", missing.GetSpecifiedName())
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return usagef("-%s=%s: it wants true or false", invalid.GetFlag().Name, invalid.GetValue())
+	}
+	return &UsageError{err}
+}

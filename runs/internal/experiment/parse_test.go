@@ -1,0 +1,217 @@
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// testSpec is a run with two presets: sample, with 100 steps, and big, with 900.
+func testSpec(t *testing.T) *Spec {
+	t.Helper()
+	files := fstest.MapFS{}
+	for name, steps := range map[string]int{"sample": 100, "big": 900} {
+		c := Default()
+		c.Train.Steps = steps
+		c.Data.Name = name
+		var text bytes.Buffer
+		if err := c.WriteTOML(&text); err != nil {
+			t.Fatal(err)
+		}
+		files[name+".toml"] = &fstest.MapFile{Data: text.Bytes()}
+	}
+	return &Spec{
+		Name: "toy", Summary: "A toy.", Task: Translation, FS: files, DefaultPreset: "big", Stdout: &bytes.Buffer{},
+		Presets: []Preset{
+			{"big", "big.toml", "39 M parameters", "3 days on a GPU"},
+			{"sample", "sample.toml", "1 M parameters", "2 min on two cores"},
+		},
+		CheckMethod: func(name string) error {
+			if name != "mle" && name != "spectrum" && name != "vmf" {
+				return fmt.Errorf("unknown method %q", name)
+			}
+			return nil
+		},
+		WordTargets: func(name string) bool { return name == "vmf" },
+		MethodHelp:  func() string { return "mle joins with nothing\n" },
+	}
+}
+
+func TestParseSample(t *testing.T) {
+	s, err := Parse(testSpec(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Config.Data.Sample || s.Config.Preset != "sample" || s.Config.Run != "toy" || s.Config.Train.Steps != 100 {
+		t.Errorf("without -data: %+v", s.Config)
+	}
+	if s.Out != filepath.Join("experiments", "toy", "mle-sample-seed1") {
+		t.Errorf("default folder %s", s.Out)
+	}
+	if len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "built-in sample") {
+		t.Errorf("the sample is not announced: %q", s.Notes)
+	}
+	if s.Config.Train.Threads != runtime.GOMAXPROCS(0) {
+		t.Errorf("threads were left at %d", s.Config.Train.Threads)
+	}
+}
+
+func TestParseLayers(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "my.toml")
+	text := "[train]\nmax_tokens = 11\nclip_norm = 1\nbeta1 = 0.5\n[data]\nsource = \"fr\"\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse(testSpec(t), []string{
+		"-set", "train.clip_norm=2", "-set=train.beta1=0.6", "-set", "objective.method=mle", "-method=spectrum", "-data", folder, "-config=" + file,
+		"-test", "a,b", "-src", "de", "-tgt=en", "-train", "tr", "-valid=va", "-seed", "7", "-steps=5", "-epochs=2", "-threads", "3", "-device=cpu", "-out=x", "-plan",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Config
+	got := fmt.Sprintln(c.Preset, c.Train.MaxTokens, c.Train.ClipNorm, c.Train.Beta1, c.Objective.Method, c.Data.Dir == folder, c.Data.Sample, c.Data.Test,
+		c.Data.Source, c.Data.Target, c.Data.Train, c.Data.Valid, c.Train.Seed, c.Train.Steps, c.Train.Epochs, c.Train.Threads, c.Train.Device, s.Out, s.Plan)
+	if want := "big 11 2 0.6 spectrum true false [a b] de en tr va 7 5 2 3 cpu x true"; strings.Join(strings.Fields(got), " ") != want {
+		t.Errorf("layers gave\n%s, want\n%s", got, want)
+	}
+	if !s.ByHand("train.beta1") || !s.ByHand("train.max_tokens") || !s.ByHand("train.steps") || s.ByHand("train.beta2") {
+		t.Error("what came by hand was forgotten")
+	}
+	if len(s.Notes) != 0 {
+		t.Errorf("notes without need: %q", s.Notes)
+	}
+}
+
+// A path from the working directory is absolute in the configuration: it repeats the run from anywhere.
+func TestParsePaths(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("corpus", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Parse(testSpec(t), []string{"-data=corpus"})
+	if err != nil || s.Config.Data.Dir != filepath.Join(here, "corpus") || s.Config.Preset != "big" {
+		t.Fatalf("%v, %+v", err, s)
+	}
+	_, err = Parse(testSpec(t), []string{"-data=nowhere"})
+	if err == nil || err.Error() != `-data: data.dir = "nowhere": no such file or directory` || ExitCode(err) != 1 {
+		t.Errorf("a missing folder gave %v", err)
+	}
+}
+
+// The written configuration, given with -config, repeats the run, with or without a corpus.
+func TestParseResolvedAgain(t *testing.T) {
+	data := t.TempDir()
+	for _, args := range [][]string{{"-data", data, "-set", "train.beta1=0.5", "-preset=sample"}, {"-method", "vmf"}} {
+		first, err := Parse(testSpec(t), args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text bytes.Buffer
+		if err := first.Config.WriteTOML(&text); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(data, "config.toml")
+		if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		second, err := Parse(testSpec(t), []string{"-config", file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first.Config, second.Config); diff != "" {
+			t.Errorf("%q: not the same run (-first +second):\n%s", args, diff)
+		}
+		other := testSpec(t)
+		other.Name = "other"
+		if _, err := Parse(other, []string{"-config", file}); err == nil || !strings.Contains(err.Error(), "is a configuration of runs/toy") {
+			t.Errorf("another run's configuration gave %v", err)
+		}
+	}
+}
+
+func TestParseWordTargets(t *testing.T) {
+	s, err := Parse(testSpec(t), []string{"-method=vmf"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := s.Config; c.Data.TargetUnits != "word" || c.Data.Joint || c.Model.Tying != "decoder" {
+		t.Errorf("vmf kept %q, joint %v, tying %q", c.Data.TargetUnits, c.Data.Joint, c.Model.Tying)
+	}
+	if !strings.Contains(strings.Join(s.Notes, "\n"), `vmf predicts whole words: data.target_units = "word"`) {
+		t.Errorf("word targets are not announced: %q", s.Notes)
+	}
+	if _, err := Parse(testSpec(t), []string{"-method=vmf", "-set=data.target_units=bpe"}); ExitCode(err) != 2 {
+		t.Errorf("vmf with bpe by hand gave %v", err)
+	}
+	s, err = Parse(testSpec(t), []string{"-set=data.target_units=word"})
+	if err != nil || s.Config.Data.Joint {
+		t.Errorf("word targets by hand gave %v", err)
+	}
+	if _, err = Parse(testSpec(t), []string{"-method=vmf", "-set=data.joint=true"}); ExitCode(err) != 2 {
+		t.Errorf("vmf with a joint vocabulary by hand gave %v", err)
+	}
+}
+
+func TestParseUsageErrors(t *testing.T) {
+	for arg, want := range map[string]string{
+		"-metod=mle":             "unknown flag -metod: did you mean -method? (-h lists the flags)",
+		"--stps=3":               "unknown flag -stps: did you mean -steps? (-h lists the flags)",
+		"-q":                     "unknown flag -q: did you mean",
+		"-method":                "-method wants a value",
+		"-steps=ten":             `-steps: train.steps wants a whole number of at least 0, not the text "ten"`,
+		"-plan=7":                "-plan=7: it wants true or false",
+		"-steps=-1":              "-steps: train.steps = -1 is out of range: it wants a whole number of at least 0",
+		"-preset=huge":           `unknown preset "huge": runs/toy has big, sample`,
+		"-method=nil":            `unknown method "nil"`,
+		"-device=gpu":            `train.device = "gpu" is no device`,
+		"-set=train.stps=1":      "-set: unknown key train.stps: did you mean train.steps?",
+		"stray":                  `unexpected argument "stray"`,
+		"-steps=0":               "training has no end",
+		"-set=data.sample=false": "data.sample = false needs a corpus: give -data",
+	} {
+		_, err := Parse(testSpec(t), []string{arg})
+		if err == nil || !strings.Contains(err.Error(), want) || ExitCode(err) != 2 {
+			t.Errorf("%s gave %v (exit %d), want %s", arg, err, ExitCode(err), want)
+		}
+	}
+	_, err := Parse(testSpec(t), []string{"-data", t.TempDir(), "-set=data.sample=true"})
+	if err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		t.Errorf("sample and corpus gave %v", err)
+	}
+}
+
+func TestParseHelp(t *testing.T) {
+	spec := testSpec(t)
+	if _, err := Parse(spec, []string{"-h"}); !errors.Is(err, ErrHelp) || ExitCode(err) != 0 {
+		t.Fatalf("-h gave %v", err)
+	}
+	help := spec.Stdout.(*bytes.Buffer).String()
+	for _, want := range []string{"A toy.", "-method METHOD", "-set KEY=VALUE", "-src LANGUAGE", "-resume", "-h, -help", "big", "39 M parameters", "3 days on a GPU", "(default without -data)"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("help lacks %q:\n%s", want, help)
+		}
+	}
+	spec = testSpec(t)
+	if _, err := Parse(spec, []string{"-method=help"}); !errors.Is(err, ErrHelp) || spec.Stdout.(*bytes.Buffer).String() != "mle joins with nothing\n" {
+		t.Errorf("-method=help gave %v, %q", err, spec.Stdout)
+	}
+	spec = testSpec(t)
+	spec.Task = LanguageModel
+	if _, err := Parse(spec, []string{"-src=de"}); ExitCode(err) != 2 {
+		t.Errorf("a language model took -src: %v", err)
+	}
+}

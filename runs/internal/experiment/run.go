@@ -1,0 +1,250 @@
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Names of the files and folders in a run folder.
+const (
+	ConfigFile  = "config.toml"
+	EnvFile     = "env.json"
+	CommandFile = "command.txt"
+	LogFile     = "train.log"
+	MetricsFile = "metrics.jsonl"
+	ResultsFile = "results.json"
+	ReportFile  = "report.html"
+
+	TokenizerDir   = "tokenizer"
+	EventsDir      = "tb"
+	CheckpointsDir = "checkpoints"
+	SamplesDir     = "samples"
+	PlotsDir       = "plots"
+)
+
+// previousResults keeps the results of a finished run that is being continued.
+const previousResults = "results.previous.json"
+
+// Run is a run folder that this process holds: no other process can open it until Close.
+type Run struct {
+	Dir    string
+	Config Config
+	Log    *Logger
+
+	env  Env
+	lock *os.File
+}
+
+// Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
+// writes config.toml, env.json and command.txt and opens train.log. A folder that holds a run is not touched without
+// -resume, and one that is finished is not taken up unless what ended it was raised; both errors say what to do.
+func Open(s *Settings, env Env) (*Run, error) {
+	if s.Resume {
+		return resume(s, env)
+	}
+	if err := os.MkdirAll(s.Out, 0o755); err != nil {
+		return nil, DiskFull(fmt.Errorf("run folder: %w", err))
+	}
+	lock, err := lockFolder(s.Out)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: s.Out, Config: s.Config, env: env, lock: lock}
+	for _, name := range []string{ConfigFile, ResultsFile, CheckpointsDir} {
+		if _, err := os.Lstat(r.Path(name)); err == nil {
+			r.Close()
+			return nil, fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out", s.Out)
+		}
+	}
+	return r.begin(s)
+}
+
+// resume takes up the run in a folder.
+func resume(s *Settings, env Env) (*Run, error) {
+	lock, err := lockFolder(s.Out)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Dir: s.Out, Config: s.Config, env: env, lock: lock}
+	r.env.DataSHA256 = readDataSums(r.Path(EnvFile))
+	results, err := ReadResults(s.Out)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.begin(s)
+	case err != nil:
+		r.Close()
+		return nil, err
+	}
+	if raise := toRaise(s.previous, &s.Config, results); len(raise) > 0 {
+		r.Close()
+		return nil, fmt.Errorf("%s is finished (%d updates, %.4g epochs): to train on, raise %s", s.Out, results.Updates, results.Epochs.Value(), strings.Join(raise, " and "))
+	}
+	if err := os.Rename(r.Path(ResultsFile), r.Path(previousResults)); err != nil {
+		r.Close()
+		return nil, DiskFull(err)
+	}
+	return r.begin(s)
+}
+
+// toRaise lists the keys that still hold a finished run at its end.
+func toRaise(previous, next *Config, results *Results) []string {
+	var raise []string
+	if n := next.Train.Steps; n > 0 && results.Updates >= int64(n) {
+		raise = append(raise, fmt.Sprintf("train.steps (-steps, now %d)", n))
+	}
+	if n := next.Train.Epochs; n > 0 && results.Epochs.Value() >= float64(n) {
+		raise = append(raise, fmt.Sprintf("train.epochs (-epochs, now %d)", n))
+	}
+	if len(raise) > 0 || previous == nil {
+		return raise
+	}
+	endedByLength := previous.Train.Steps > 0 && results.Updates >= int64(previous.Train.Steps) ||
+		previous.Train.Epochs > 0 && results.Epochs.Value() >= float64(previous.Train.Epochs)
+	if n := next.Train.Patience; !endedByLength && n > 0 && n <= previous.Train.Patience {
+		raise = append(raise, fmt.Sprintf("train.patience (now %d)", n))
+	}
+	return raise
+}
+
+// begin writes what identifies the run. The configuration comes last: a folder holds a run from then on.
+func (r *Run) begin(s *Settings) (*Run, error) {
+	err := r.write(s)
+	if err != nil {
+		r.Close()
+		return nil, DiskFull(err)
+	}
+	for _, note := range s.Notes {
+		r.Log.Printf("%s", note)
+	}
+	return r, nil
+}
+
+func (r *Run) write(s *Settings) error {
+	command, err := os.OpenFile(r.Path(CommandFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = command.WriteString(shellLine(s.Args) + "\n")
+	if closed := command.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if err := writeJSON(r.Path(EnvFile), r.env); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	r.Log = NewLogger(file, os.Stderr)
+	return r.WriteConfig()
+}
+
+// WriteConfig writes config.toml anew, after Config was completed by what only the data can tell.
+func (r *Run) WriteConfig() error {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "# The resolved configuration of this run: go run ./runs/%s -config %s -out FOLDER repeats it.\n", r.Config.Run, ConfigFile)
+	if err := r.Config.WriteTOML(&text); err != nil {
+		return err
+	}
+	return WriteFile(r.Path(ConfigFile), text.Bytes())
+}
+
+// ReadConfig reads the configuration of a run folder. Keys that are newer than the folder have their defaults.
+func ReadConfig(folder string) (Config, error) {
+	path := filepath.Join(folder, ConfigFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("run folder: %w", err)
+	}
+	l := newLayers()
+	if err := l.text(string(text), path, false); err != nil {
+		return Config{}, err
+	}
+	return l.config, nil
+}
+
+// Path returns the path of a file in the run folder, given by its parts.
+func (r *Run) Path(parts ...string) string {
+	return filepath.Join(append([]string{r.Dir}, parts...)...)
+}
+
+// TruncateMetrics cuts metrics.jsonl back to the lines of step and before: what a killed process wrote after its last
+// checkpoint is about to be written again.
+func (r *Run) TruncateMetrics(step int64) error {
+	return truncateMetrics(r.Path(MetricsFile), step)
+}
+
+// CheckData records the SHA-256 of the texts that the run reads (see HashFiles) in env.json. In a resumed run a text that is
+// no longer what it was is an error that names it.
+func (r *Run) CheckData(sums map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		if before, known := r.env.DataSHA256[name]; known && before != sums[name] {
+			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out", name, r.Dir)
+		}
+	}
+	r.env.DataSHA256 = sums
+	return writeJSON(r.Path(EnvFile), r.env)
+}
+
+// WriteResults writes results.json, which marks the run as finished.
+func (r *Run) WriteResults(results *Results) error {
+	if results.Test == nil {
+		results.Test = map[string]TestScores{}
+	}
+	if results.Data.SHA256 == nil {
+		results.Data.SHA256 = map[string]string{}
+	}
+	return writeJSON(r.Path(ResultsFile), results)
+}
+
+// Close ends the log and gives the folder free.
+func (r *Run) Close() error {
+	var err error
+	if r.Log != nil {
+		err = r.Log.Close()
+	}
+	if r.lock != nil {
+		err = errors.Join(err, r.lock.Close()) // the lock goes with the file
+		r.lock = nil
+	}
+	return err
+}
+
+// lockFolder takes the folder's lock, which the kernel frees when the process ends, however it ends.
+func lockFolder(path string) (*os.File, error) {
+	folder, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("run folder: %w", err)
+	}
+	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return folder, nil
+	}
+	folder.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -out", path)
+	}
+	return nil, fmt.Errorf("run folder %s cannot be locked: %w", path, err)
+}
+
+// shellLine joins arguments as a shell would read them again.
+func shellLine(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		if quoted[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`&|;<>()*?[]#~!{}") {
+			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
