@@ -113,7 +113,7 @@ func sentences(warnings []Warning) string {
 
 // Every single flipped bit of a manifest is either noticed or without meaning.
 func TestEveryBitOfTheManifestIsGuarded(t *testing.T) {
-	s := Store{Dir: t.TempDir()}
+	s := Store{Dir: memoryFolder(t)}
 	save(t, s, 2, "b")
 	before, err := s.At(2)
 	if err != nil {
