@@ -34,10 +34,10 @@ func parse(args []string) (request, error) {
 	fs := pflag.NewFlagSet("score", pflag.ContinueOnError)
 	fs.Usage = func() {}
 	fs.SortFlags = false
-	fs.StringArrayVar(&r.references, "ref", nil, "file of references, one a line; repeat it for several references")
-	names := fs.StringSlice("metric", []string{"bleu"}, "any of "+strings.Join(metricNames, ","))
-	tokenizer := fs.String("tok", string(score.Tok13a), "BLEU's tokenizer: "+join(score.Tokenizers))
-	smooth := fs.String("smooth", string(score.SmoothExp), "BLEU's smoothing: "+join(score.Smoothings))
+	fs.StringArrayVar(&r.references, "ref", nil, "`FILE` of references, one a line; repeat it for several references")
+	names := fs.StringSlice("metric", []string{"bleu"}, "`METRICS`, any of "+strings.Join(metricNames, ","))
+	tokenizer := fs.String("tok", string(score.Tok13a), "BLEU's `TOKENIZER`: "+join(score.Tokenizers))
+	smooth := fs.String("smooth", string(score.SmoothExp), "BLEU's `SMOOTHING`: "+join(score.Smoothings))
 	fs.BoolVar(&r.lowercase, "lc", false, "lower-case both sides first")
 	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
 	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))

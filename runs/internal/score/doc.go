@@ -23,10 +23,13 @@
 //
 //   - Text is split where Python splits it, which is at U+001C to U+001F too;
 //     MultiBLEU splits and lower-cases bytes, as the Perl script does.
-//   - Bytes that are not UTF-8 count as U+FFFD, except in MultiBLEU.
+//   - Bytes that are not UTF-8 are scored all the same, as U+FFFD or as they
+//     are: a caller who cares checks before.
 //   - Resampling draws the indices that NumPy's default_rng(seed).choice draws
 //     and adds and divides in single precision, because sacreBLEU does; this is
 //     what makes intervals and p values agree to the last printed digit.
+//   - sacreBLEU fails to give chrF an interval where some resamples score 0 and
+//     some do not; CHRF gives one.
 //   - The tokenizers for Chinese, Japanese and Korean, and TER, are not here.
 //   - Character classes are those of the Go release: a symbol added to Unicode
 //     since then may be split differently by the intl tokenizer.
