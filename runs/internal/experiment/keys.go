@@ -224,49 +224,6 @@ func describe(value any) string {
 	return fmt.Sprint(value)
 }
 
-// interval is a range of numbers in the usual notation: [0,1) holds 0 but not 1.
-type interval struct {
-	low, high         float64
-	openLow, openHigh bool
-}
-
-// parseInterval reads a range tag; a malformed one is a slip in config.go and matches nothing, which tests find.
-func parseInterval(text string) *interval {
-	low, high, _ := strings.Cut(strings.Trim(text, "[]()"), ",")
-	in := &interval{openLow: strings.HasPrefix(text, "("), openHigh: strings.HasSuffix(text, ")")}
-	var errLow, errHigh error
-	in.low, errLow = strconv.ParseFloat(low, 64)
-	in.high, errHigh = strconv.ParseFloat(high, 64)
-	if errLow != nil || errHigh != nil {
-		return &interval{low: math.NaN(), high: math.NaN()}
-	}
-	return in
-}
-
-func (in *interval) contains(x float64) bool {
-	return (x > in.low || x == in.low && !in.openLow) && (x < in.high || x == in.high && !in.openHigh)
-}
-
-func (in *interval) String() string {
-	if in == nil {
-		return ""
-	}
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	low := "of at least " + number(in.low)
-	if in.openLow {
-		low = "above " + number(in.low)
-	}
-	switch {
-	case math.IsInf(in.high, 1):
-		return low
-	case in.openHigh:
-		return low + " and below " + number(in.high)
-	case in.openLow:
-		return low + " and at most " + number(in.high)
-	}
-	return "from " + number(in.low) + " to " + number(in.high)
-}
-
 // lookup finds a key by its dotted name; an unknown name gives an error with the nearest known one.
 func lookup(name string) (key, error) {
 	names := make([]string, 0, len(keys()))
@@ -277,38 +234,4 @@ func lookup(name string) (key, error) {
 		names = append(names, k.name)
 	}
 	return key{}, fmt.Errorf("unknown key %s: did you mean %s?", name, nearest(name, names))
-}
-
-// nearest returns the candidate with the fewest edits to name. A key in the wrong section is nearer than its spelling
-// alone would say: last parts are compared as well.
-func nearest(name string, candidates []string) string {
-	last := func(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
-	best, bestDistance := "", math.MaxInt
-	for _, candidate := range candidates {
-		distance := min(2*editDistance(name, candidate), 2*editDistance(last(name), last(candidate))+1)
-		if distance < bestDistance {
-			best, bestDistance = candidate, distance
-		}
-	}
-	return best
-}
-
-// editDistance counts the insertions, deletions and substitutions of bytes that turn a into b.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }

@@ -193,7 +193,7 @@ func (r *Run) CheckData(sums map[string]string) error {
 			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out", name, r.Dir)
 		}
 	}
-	r.env.DataSHA256 = sums
+	r.env.DataSHA256 = maps.Clone(sums)
 	return writeJSON(r.Path(EnvFile), r.env)
 }
 
