@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReport(t *testing.T) {
+	for name, test := range map[string]struct {
+		in   string
+		want string
+		ok   bool
+	}{
+		"all kinds": {
+			in: `{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:3: fine\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"run","Package":"p","Test":"TestB"}
+{"Action":"run","Package":"p","Test":"TestB/one"}
+{"Action":"output","Package":"p","Test":"TestB/one","Output":"=== RUN   TestB/one\n"}
+{"Action":"output","Package":"p","Test":"TestB/one","Output":"    b_test.go:9: got 1, want 2\n"}
+{"Action":"output","Package":"p","Test":"TestB/one","Output":"    --- FAIL: TestB/one (0.00s)\n"}
+{"Action":"fail","Package":"p","Test":"TestB/one"}
+{"Action":"run","Package":"p","Test":"TestB/two"}
+{"Action":"pass","Package":"p","Test":"TestB/two"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"--- FAIL: TestB (0.00s)\n"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"run","Package":"p","Test":"TestC"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"    c_test.go:7: data not found: x\n"}
+{"Action":"output","Package":"p","Test":"TestC","Output":"--- SKIP: TestC (0.00s)\n"}
+{"Action":"skip","Package":"p","Test":"TestC"}
+{"Action":"run","Package":"p","Test":"TestD"}
+{"Action":"output","Package":"p","Test":"TestD","Output":"    d_test.go:8: data not found: x\n"}
+{"Action":"skip","Package":"p","Test":"TestD"}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}
+{"Action":"fail","Package":"p"}
+`,
+			want: `    b_test.go:9: got 1, want 2
+    --- FAIL: TestB/one (0.00s)
+--- FAIL: TestB (0.00s)
+FAIL	p	0.1s
+skipped 2: data not found: x (TestC, TestD)
+2 passed, 1 failed, 2 skipped
+`,
+		},
+		"success": {
+			in: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Output":"PASS\n"}
+{"Action":"output","Package":"p","Output":"ok  \tp\t0.1s\n"}
+{"Action":"pass","Package":"p"}
+{"Action":"output","Package":"q","Output":"?   \tq\t[no test files]\n"}
+{"Action":"skip","Package":"q"}
+`,
+			want: "ok  \tp\t0.1s\n1 passed, 0 failed, 0 skipped\n",
+			ok:   true,
+		},
+		"a package that does not compile": {
+			in: `{"ImportPath":"p [p.test]","Action":"build-output","Output":"p/x_test.go:5: undefined: y\n"}
+{"ImportPath":"p [p.test]","Action":"build-fail"}
+{"Action":"output","Package":"p","Output":"FAIL\tp [build failed]\n"}
+{"Action":"fail","Package":"p","FailedBuild":"p [p.test]"}
+`,
+			want: "p/x_test.go:5: undefined: y\nFAIL\tp [build failed]\n0 passed, 1 failed, 0 skipped\n",
+		},
+		"a process that dies inside a test": {
+			in: `{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"SIGSEGV: segmentation violation\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t0.1s\n"}
+{"Action":"fail","Package":"p"}
+`,
+			want: "SIGSEGV: segmentation violation\nFAIL\tp\t0.1s\n0 passed, 1 failed, 0 skipped\n",
+		},
+		"a line of another program": {
+			in:   "go: warning: something\n",
+			want: "go: warning: something\n0 passed, 0 failed, 0 skipped\n",
+			ok:   true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			r := newReport(&out)
+			if err := r.read(strings.NewReader(test.in)); err != nil {
+				t.Fatal(err)
+			}
+			if ok := r.finish(); ok != test.ok {
+				t.Errorf("finish says %v", ok)
+			}
+			if diff := cmp.Diff(test.want, out.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+// Command check tells what Aperture was built with and what it finds on this
+// machine, and proves with one product of matrices that the pieces fit together.
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func main() {
+	if err := torch.Main(check); err != nil {
+		fmt.Fprintln(os.Stderr, "check:", err)
+		os.Exit(1)
+	}
+}
+
+func check() error {
+	device, err := torch.FindDevice("auto")
+	if err != nil {
+		return err
+	}
+	torch.SetThreads(0)
+	fmt.Println("libtorch ", torch.Version())
+	fmt.Println("go       ", runtime.Version())
+	fmt.Println("device   ", device)
+	fmt.Println("threads  ", torch.Threads())
+	fmt.Println("bfloat16 ", torch.HasBFloat16())
+
+	// N is 3.
+	scope := torch.OpenScope()
+	defer scope.Close()
+	x_NN := torch.Full(2, torch.Float32, device, 3, 3)
+	for _, value := range x_NN.MatMul(x_NN).Float64s() {
+		if value != 12 {
+			return fmt.Errorf("a product of matrices on %s gives %g where 12 is right: run ./build.sh clean && ./build.sh", device, value)
+		}
+	}
+	fmt.Println("all is well")
+	return nil
+}
