@@ -59,7 +59,7 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 		table:     newMergeTable(codes),
 		separator: opts.Separator,
 		dropout:   opts.Dropout,
-		cache:     make(map[string]string),
+		cache:     make(map[string]string, 1<<12),
 	}
 	if len(opts.Vocabulary) > 0 {
 		b.vocabulary = newUnitSplitter(codes, opts.Vocabulary, opts.Separator)
@@ -80,13 +80,15 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 // Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of
 // spaces between words become one.
 func (b *BPE) Line(line string) string {
-	text := strings.TrimLeft(line, lineBlanks)
-	if text == "" {
-		return line
+	begin, end := 0, len(line)
+	for begin < end && isLineBlank(line[begin]) {
+		begin++
 	}
-	out := append(b.out[:0], line[:len(line)-len(text)]...)
-	text = strings.TrimRight(text, lineBlanks)
-	end := line[len(out)+len(text):]
+	for end > begin && isLineBlank(line[end-1]) {
+		end--
+	}
+	text := line[begin:end]
+	out := append(b.out[:0], line[:begin]...)
 	for first := true; text != ""; {
 		word, rest, _ := strings.Cut(text, " ")
 		text = rest
@@ -99,7 +101,7 @@ func (b *BPE) Line(line string) string {
 		first = false
 		out = b.appendWord(out, word)
 	}
-	out = append(out, end...)
+	out = append(out, line[end:]...)
 	b.out = out
 	return string(out)
 }

@@ -100,6 +100,8 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
+func isLineBlank(c byte) bool { return c == ' ' || c == '\r' || c == '\n' }
+
 // tableRows reads a file of rows that are exactly two fields apart by one space:
 // merges, or units with counts. A byte order mark and "\r\n" ends are tolerated,
 // the latter only where the first line has one, because a symbol may itself end

@@ -1,0 +1,69 @@
+"""Times byte-pair encoding with the tokenizers package on one thread.
+
+    python3 bpe_tokenizers.py '{"work": "apply", "text": ["a.txt"], "codes": "codes"}'
+
+codes is a file of subword-nmt, version 0.2. The texts are read once. For each line
+"go" on standard input every line is segmented into units anew, without what
+earlier rounds remembered, and the seconds are printed as one line.
+"""
+import json
+import os
+import sys
+import time
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["RAYON_NUM_THREADS"] = "1"
+
+try:
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+except ImportError:
+    print("install it with: python3 -m pip install tokenizers", file=sys.stderr)
+    sys.exit(3)
+
+END = "</w>"
+
+
+def read_lines(paths):
+    lines = []
+    for path in paths:
+        with open(path, encoding="utf-8", newline="\n") as f:
+            lines.extend(line.rstrip("\n") for line in f)
+    return lines
+
+
+def load(codes, lines):
+    with open(codes, encoding="utf-8", newline="\n") as f:
+        rows = f.read().rstrip("\n").split("\n")
+    if rows[0] != "#version: 0.2":
+        print(f"{codes}: want codes of version 0.2", file=sys.stderr)
+        sys.exit(2)
+    merges = [tuple(row.split(" ")) for row in rows[1:]]
+    vocabulary = {"<unk>": 0}
+    for character in sorted(set("".join(lines)) - {" "}):
+        vocabulary.setdefault(character, len(vocabulary))
+        vocabulary.setdefault(character + END, len(vocabulary))
+    for left, right in merges:
+        for unit in (left, right, left + right):
+            vocabulary.setdefault(unit, len(vocabulary))
+    model = models.BPE(vocab=vocabulary, merges=merges, unk_token="<unk>", end_of_word_suffix=END)
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(" +"), "removed")
+    return tokenizer
+
+
+def main():
+    request = json.loads(sys.argv[1])
+    lines = read_lines(request["text"])
+    tokenizer = load(request["codes"], lines)
+    for command in sys.stdin:
+        if command.strip() != "go":
+            print(f"unknown request {command.strip()!r}: want go", file=sys.stderr)
+            sys.exit(2)
+        tokenizer.model._clear_cache()
+        begin = time.perf_counter()
+        segmented = [encoding.tokens for encoding in tokenizer.encode_batch_fast(lines)]
+        print(time.perf_counter() - begin, flush=True)
+        del segmented
+
+
+main()
