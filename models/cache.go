@@ -1,0 +1,110 @@
+package models
+
+import (
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Cache carries incremental decoding from step to step: for each layer the keys
+// and values of the words so far, and those of the source. It holds R = B x beam
+// hypotheses, the beam's hypotheses of a sentence side by side.
+//
+// Legend: B sentences, G hypotheses of a sentence (the beam), R = B G.
+type Cache struct {
+	selfK, selfV   []torch.Tensor // [R,H,t,K]
+	crossK, crossV []torch.Tensor // [B,H,S,K]: the beam's hypotheses share them
+	mask           torch.Tensor   // [B,1,1,S] or the zero Tensor
+	beam           int64
+	step           int64
+}
+
+// Begin starts decoding of beam hypotheses for each encoded source. The cache
+// lives until Free.
+func (m *Transformer) Begin(e Encoded, beam int) *Cache {
+	c := &Cache{beam: int64(beam), mask: e.mask}
+	if e.mask.Defined() {
+		torch.Keep(e.mask)
+	}
+	for _, l := range m.decoder {
+		k, v := l.crossAttn.keys(e.Memory)
+		k, v = k.Contiguous(), v.Contiguous()
+		torch.Keep(k, v)
+		c.crossK, c.crossV = append(c.crossK, k), append(c.crossV, v)
+	}
+	c.selfK, c.selfV = make([]torch.Tensor, len(m.decoder)), make([]torch.Tensor, len(m.decoder))
+	return c
+}
+
+// Step appends one word to each hypothesis and returns the hidden states [R,D]
+// from which the next is predicted. With attention wanted, the last layer's
+// attention over the source comes too, [R,S].
+func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden, attention torch.Tensor) {
+	r := int64(len(words))
+	place := make([]int64, len(words))
+	for i := range place {
+		place[i] = c.step + PadID + 1
+	}
+	ids := torch.FromInt64s(words, m.device, r, 1)
+	x := m.target.Lookup(ids).MulScalar(m.scale()).Add(m.targetPlaces.lookup(place, m.device, r, 1))
+	for i, l := range m.decoder {
+		x = m.residual(x, l.selfNorm, nil, func(x torch.Tensor) torch.Tensor {
+			k, v := l.selfAttn.keys(x)
+			if c.step > 0 {
+				k, v = torch.Cat([]torch.Tensor{c.selfK[i], k}, 2), torch.Cat([]torch.Tensor{c.selfV[i], v}, 2)
+			}
+			c.replace(c.selfK, i, k)
+			c.replace(c.selfV, i, v)
+			return l.selfAttn.attend(x, k, v, torch.Tensor{}, false, nil)
+		})
+		x = m.residual(x, l.crossNorm, nil, func(x torch.Tensor) torch.Tensor {
+			// The hypotheses of a sentence are so many queries to one source.
+			q := x.Reshape(-1, c.beam, int64(m.Width))
+			if wantAttention && i == len(m.decoder)-1 {
+				attention = l.crossAttn.weights(q, c.crossK[i], c.mask).Reshape(r, -1)
+			}
+			return l.crossAttn.attend(q, c.crossK[i], c.crossV[i], c.mask, false, nil).Reshape(r, 1, -1)
+		})
+		x = m.inner(l, x, nil)
+	}
+	if m.PreNorm {
+		x = m.decoderNorm.apply(x)
+	}
+	c.step++
+	return x.Reshape(r, -1), attention
+}
+
+// Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the
+// sentences that still decode: sentence keep[b] becomes sentence b (nil keeps
+// all). order is by hypothesis of the new arrangement, in the old numbering.
+func (c *Cache) Reorder(order []int64, keep []int64, d torch.Device) {
+	index := torch.FromInt64s(order, d, int64(len(order)))
+	for i := range c.selfK {
+		c.replace(c.selfK, i, c.selfK[i].IndexSelect(0, index))
+		c.replace(c.selfV, i, c.selfV[i].IndexSelect(0, index))
+	}
+	if keep == nil {
+		return
+	}
+	sentences := torch.FromInt64s(keep, d, int64(len(keep)))
+	for i := range c.crossK {
+		c.replace(c.crossK, i, c.crossK[i].IndexSelect(0, sentences))
+		c.replace(c.crossV, i, c.crossV[i].IndexSelect(0, sentences))
+	}
+	if c.mask.Defined() {
+		mask := []torch.Tensor{c.mask}
+		c.replace(mask, 0, c.mask.IndexSelect(0, sentences))
+		c.mask = mask[0]
+	}
+}
+
+func (c *Cache) replace(list []torch.Tensor, i int, x torch.Tensor) {
+	torch.Keep(x)
+	torch.Free(list[i])
+	list[i] = x
+}
+
+// Free frees what the cache holds.
+func (c *Cache) Free() {
+	for _, list := range [][]torch.Tensor{c.selfK, c.selfV, c.crossK, c.crossV, {c.mask}} {
+		torch.Free(list...)
+	}
+}

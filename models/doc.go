@@ -1,0 +1,16 @@
+// Package models holds networks that end at hidden states, a file a network.
+//
+// # Basics
+//
+// A model maps a batch of ids to hidden states by row of real tokens; it never
+// sees logits, targets or the loss. Embeddings come in through [Embedder], so
+// that an output layer may share its matrix. [Transformer] is the
+// encoder-decoder of Vaswani et al. (2017) as fairseq computes it, with
+// incremental decoding in [Cache].
+//
+// # Caveats
+//
+// A random stream that is nil means evaluation: no dropout. All calls belong on
+// the torch thread, inside a scope. Padding has id 1 and the end of sentence,
+// which also starts the decoder's input, has id 2, as in fairseq.
+package models

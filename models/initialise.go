@@ -1,0 +1,76 @@
+package models
+
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// linear is an affine map: weight [out, in] and bias [out].
+type linear struct{ weight, bias torch.Tensor }
+
+func (l linear) apply(x torch.Tensor) torch.Tensor { return torch.Linear(x, l.weight, l.bias) }
+
+// norm is a layer normalisation's gain and bias.
+type norm struct{ gain, bias torch.Tensor }
+
+const normEpsilon = 1e-5
+
+func (n norm) apply(x torch.Tensor) torch.Tensor {
+	return torch.LayerNorm(x, n.gain, n.bias, normEpsilon)
+}
+
+// initialiser draws parameters and names them.
+type initialiser struct {
+	params *torch.Params
+	stream *torch.Stream
+	device torch.Device
+	dtype  torch.DType
+	glorot bool // Glorot weights and zero biases everywhere, instead of fairseq's mixture
+}
+
+func (in initialiser) uniform(bound float64, shape ...int64) torch.Tensor {
+	return in.stream.Uniform(-bound, bound, in.dtype, in.device, shape...)
+}
+
+func (in initialiser) add(name string, weight, bias torch.Tensor) linear {
+	return linear{in.params.Add(name+".weight", weight), in.params.Add(name+".bias", bias)}
+}
+
+// projection is one of attention's maps: Glorot with the given gain, and for
+// q, k and v the framework's default bias.
+func (in initialiser) projection(name string, d int64, gain float64, zeroBias bool) linear {
+	if in.glorot {
+		gain, zeroBias = 1, true
+	}
+	weight := in.uniform(gain*math.Sqrt(3/float64(d)), d, d)
+	if zeroBias {
+		return in.add(name, weight, torch.Zeros(in.dtype, in.device, d))
+	}
+	return in.add(name, weight, in.uniform(1/math.Sqrt(float64(d)), d))
+}
+
+// feedForward is one of the two maps of the inner network.
+func (in initialiser) feedForward(name string, out, from int64) linear {
+	if in.glorot {
+		return in.add(name, in.uniform(math.Sqrt(6/float64(out+from)), out, from), torch.Zeros(in.dtype, in.device, out))
+	}
+	bound := 1 / math.Sqrt(float64(from))
+	return in.add(name, in.uniform(bound, out, from), in.uniform(bound, out))
+}
+
+func (in initialiser) norm(name string, d int64) norm {
+	return norm{
+		in.params.Add(name+".weight", torch.Full(1, in.dtype, in.device, d)),
+		in.params.Add(name+".bias", torch.Zeros(in.dtype, in.device, d)),
+	}
+}
+
+// normalRows draws an embedding [v, d] from N(0, 1/d) with padding's row zeroed.
+func normalRows(v, d int64, s *torch.Stream, dtype torch.DType, device torch.Device) torch.Tensor {
+	x := s.Normal(0, 1/math.Sqrt(float64(d)), dtype, device, v, d)
+	if v > PadID {
+		x.Narrow(0, PadID, 1).Assign(torch.Zeros(dtype, device, 1, d))
+	}
+	return x
+}

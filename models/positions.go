@@ -1,0 +1,61 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Sinusoids returns the position vectors [n, d] as fairseq computes them: row p
+// is [sin(p w_0) ... sin(p w_{h-1}), cos(p w_0) ... cos(p w_{h-1})] with h = d/2
+// and w_i = 10000^(-i/(h-1)); an odd d ends in a zero, and the row of padding is
+// zero. The first token of a sentence has p = 2.
+func Sinusoids(n, d int) []float64 {
+	half := d / 2
+	table := make([]float64, n*d)
+	for p := 0; p < n; p++ {
+		if p == PadID {
+			continue
+		}
+		for i := 0; i < half; i++ {
+			angle := float64(p)
+			if half > 1 {
+				angle *= math.Exp(-float64(i) * math.Log(10000) / float64(half-1))
+			}
+			table[p*d+i] = math.Sin(angle)
+			table[p*d+half+i] = math.Cos(angle)
+		}
+	}
+	return table
+}
+
+// positions adds a vector for each place in a sentence.
+type positions struct {
+	table   torch.Tensor // [longest + PadID + 1, D]
+	learned bool
+	longest int
+}
+
+func newPositions(in initialiser, name string, longest int, d int64, learned bool) positions {
+	n := longest + PadID + 1
+	if learned {
+		return positions{in.params.Add(name+".weight", normalRows(int64(n), d, in.stream, in.dtype, in.device)), true, longest}
+	}
+	table := torch.FromFloat64s(Sinusoids(n, int(d)), in.device, int64(n), d).To(in.dtype, in.device)
+	torch.Keep(table)
+	return positions{table, false, longest}
+}
+
+// lookup returns the vectors of positions counted as Tokens.positions does.
+func (p positions) lookup(ids []int64, d torch.Device, shape ...int64) torch.Tensor {
+	for _, id := range ids {
+		if id > int64(p.longest+PadID) {
+			panic(&torch.Error{Op: "positions", Message: fmt.Sprintf("a sentence is longer than the model's %d positions: raise model.max_positions or lower data.max_length", p.longest)})
+		}
+	}
+	if p.learned {
+		return torch.Embedding(p.table, torch.FromInt64s(ids, d, shape...), PadID)
+	}
+	return p.table.IndexSelect(0, torch.FromInt64s(ids, d, int64(len(ids)))).Reshape(append(shape, -1)...)
+}

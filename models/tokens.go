@@ -1,0 +1,80 @@
+package models
+
+import "github.com/aperture-ml/aperture/torch"
+
+// PadID fills up rows; it is not a token.
+const PadID = 1
+
+// Tokens is a batch of sequences: ids [Rows, Width], row-major, padded with PadID.
+type Tokens struct {
+	IDs         []int64
+	Rows, Width int
+}
+
+func (t Tokens) tensor(d torch.Device) torch.Tensor {
+	return torch.FromInt64s(t.IDs, d, int64(t.Rows), int64(t.Width))
+}
+
+// padded reports whether any row is shorter than the others.
+func (t Tokens) padded() bool {
+	for _, id := range t.IDs {
+		if id == PadID {
+			return true
+		}
+	}
+	return false
+}
+
+// mask is true at real tokens, [Rows, Width].
+func (t Tokens) mask() []bool {
+	mask := make([]bool, len(t.IDs))
+	for i, id := range t.IDs {
+		mask[i] = id != PadID
+	}
+	return mask
+}
+
+// real lists the flat positions of real tokens.
+func (t Tokens) real() []int64 {
+	rows := make([]int64, 0, len(t.IDs))
+	for i, id := range t.IDs {
+		if id != PadID {
+			rows = append(rows, int64(i))
+		}
+	}
+	return rows
+}
+
+// positions numbers the real tokens of each row from PadID+1 on; padding, on
+// either side, gets PadID.
+func (t Tokens) positions() []int64 {
+	out := make([]int64, len(t.IDs))
+	for r := 0; r < t.Rows; r++ {
+		next := int64(PadID)
+		for c := r * t.Width; c < (r+1)*t.Width; c++ {
+			out[c] = PadID
+			if t.IDs[c] != PadID {
+				next++
+				out[c] = next
+			}
+		}
+	}
+	return out
+}
+
+// An Embedder looks up vectors [..., D] for ids [...].
+type Embedder interface {
+	Lookup(ids torch.Tensor) torch.Tensor
+}
+
+// Table is a dense embedding that no output layer shares.
+type Table struct{ weight torch.Tensor }
+
+// NewTable adds a table [v, d] drawn from N(0, 1/d), with the row of padding
+// zeroed, to the parameters.
+func NewTable(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torch.DType, device torch.Device) *Table {
+	return &Table{p.Add(name, normalRows(v, d, s, dtype, device))}
+}
+
+// Lookup returns the rows of ids; padding's row gets no gradient.
+func (t *Table) Lookup(ids torch.Tensor) torch.Tensor { return torch.Embedding(t.weight, ids, PadID) }

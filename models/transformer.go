@@ -1,0 +1,216 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Legend: B batch, S source length, T target length, D width, N real target tokens.
+
+// TransformerConfig says what to build.
+type TransformerConfig struct {
+	EncoderLayers, DecoderLayers int
+	Width, FFNWidth, Heads       int
+	Dropout                      float64 // on embeddings and on the output of each sub-layer
+	AttentionDropout             float64 // on attention probabilities
+	ActivationDropout            float64 // after the inner network's ReLU
+	PreNorm                      bool    // normalise a sub-layer's input instead of its output
+	LearnedPositions             bool
+	MaxPositions                 int
+	Glorot                       bool // Glorot weights and zero biases instead of fairseq's initialisation
+	DType                        torch.DType
+}
+
+// Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et
+// al. 2017) with the details of fairseq: separate q, k, v and output maps with
+// biases, concatenated sinusoids, ReLU, post-norm without a last normalisation.
+type Transformer struct {
+	TransformerConfig
+	source, target           Embedder
+	encoder, decoder         []layer
+	encoderNorm, decoderNorm norm // of the pre-norm form
+	sourcePlaces             positions
+	targetPlaces             positions
+	device                   torch.Device
+}
+
+// layer is a layer of either side; crossAttn is the decoder's.
+type layer struct {
+	selfAttn, crossAttn            attention
+	selfNorm, crossNorm, finalNorm norm
+	fc1, fc2                       linear
+}
+
+// NewTransformer adds the network's parameters, named as in fairseq, to p. The
+// embeddings are given: they may share the output layer's matrix.
+func NewTransformer(c TransformerConfig, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Transformer, error) {
+	if c.Heads < 1 || c.Width%c.Heads != 0 {
+		return nil, fmt.Errorf("model.width %d is not a multiple of model.heads %d", c.Width, c.Heads)
+	}
+	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Glorot}
+	d, f := int64(c.Width), int64(c.FFNWidth)
+	m := &Transformer{TransformerConfig: c, source: source, target: target, device: device}
+	build := func(name string, cross bool) layer {
+		var l layer
+		l.selfAttn = newAttention(in, name+".self_attn", d, c.Heads, c.AttentionDropout)
+		l.selfNorm = in.norm(name+".self_attn_layer_norm", d)
+		if cross {
+			l.crossAttn = newAttention(in, name+".encoder_attn", d, c.Heads, c.AttentionDropout)
+			l.crossNorm = in.norm(name+".encoder_attn_layer_norm", d)
+		}
+		l.fc1 = in.feedForward(name+".fc1", f, d)
+		l.fc2 = in.feedForward(name+".fc2", d, f)
+		l.finalNorm = in.norm(name+".final_layer_norm", d)
+		return l
+	}
+	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c.MaxPositions, d, c.LearnedPositions)
+	for i := range c.EncoderLayers {
+		m.encoder = append(m.encoder, build(fmt.Sprintf("encoder.layers.%d", i), false))
+	}
+	m.targetPlaces = newPositions(in, "decoder.embed_positions", c.MaxPositions, d, c.LearnedPositions)
+	for i := range c.DecoderLayers {
+		m.decoder = append(m.decoder, build(fmt.Sprintf("decoder.layers.%d", i), true))
+	}
+	if c.PreNorm {
+		m.encoderNorm = in.norm("encoder.layer_norm", d)
+		m.decoderNorm = in.norm("decoder.layer_norm", d)
+	}
+	return m, nil
+}
+
+// Free frees what the model holds beside its parameters.
+func (m *Transformer) Free() {
+	for _, p := range []positions{m.sourcePlaces, m.targetPlaces} {
+		if !p.learned {
+			torch.Free(p.table)
+		}
+	}
+}
+
+// Encoded is a batch of sources as the decoder reads it.
+type Encoded struct {
+	Memory torch.Tensor // [B,S,D]
+	mask   torch.Tensor // [B,1,1,S], true at real tokens; the zero Tensor without padding
+}
+
+// Encode reads sources. A nil stream is evaluation.
+func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
+	x := m.embed(m.source, m.sourcePlaces, source, s)
+	var mask torch.Tensor
+	if source.padded() {
+		mask = torch.FromBools(source.mask(), m.device, int64(source.Rows), 1, 1, int64(source.Width))
+	}
+	for _, l := range m.encoder {
+		x = m.residual(x, l.selfNorm, s, func(x torch.Tensor) torch.Tensor {
+			k, v := l.selfAttn.keys(x)
+			return l.selfAttn.attend(x, k, v, mask, false, s)
+		})
+		x = m.inner(l, x, s)
+	}
+	if m.PreNorm {
+		x = m.encoderNorm.apply(x)
+	}
+	return Encoded{x, mask}
+}
+
+// States are the hidden states of a batch's real target tokens.
+type States struct {
+	Hidden torch.Tensor // [N,D], sentence by sentence
+	Rows   []int64      // row n stands at Rows[n] of the flat [B,T]
+	Width  int          // T
+	// Attention is the last decoder layer's attention over the source, averaged
+	// over heads, [B,T,S]; the zero Tensor unless it was asked for.
+	Attention torch.Tensor
+}
+
+// Forward returns the hidden states from which the tokens after prev are
+// predicted. A nil stream is evaluation.
+func (m *Transformer) Forward(source, prev Tokens, s *torch.Stream) States {
+	return m.forward(source, prev, s, false)
+}
+
+// ForwardWithAttention is Forward that returns attention too.
+func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream) States {
+	return m.forward(source, prev, s, true)
+}
+
+func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) States {
+	memory := m.Encode(source, s)
+	x := m.embed(m.target, m.targetPlaces, prev, s)
+	// The decoder's causal mask is enough when rows are padded on the right: no
+	// real token then comes after padding.
+	mask := causalMask(prev, m.device)
+	states := States{Rows: prev.real(), Width: prev.Width}
+	for i, l := range m.decoder {
+		x = m.residual(x, l.selfNorm, s, func(x torch.Tensor) torch.Tensor {
+			k, v := l.selfAttn.keys(x)
+			return l.selfAttn.attend(x, k, v, mask, !mask.Defined(), s)
+		})
+		x = m.residual(x, l.crossNorm, s, func(x torch.Tensor) torch.Tensor {
+			k, v := l.crossAttn.keys(memory.Memory)
+			if wantAttention && i == len(m.decoder)-1 {
+				states.Attention = l.crossAttn.weights(x, k, memory.mask)
+			}
+			return l.crossAttn.attend(x, k, v, memory.mask, false, s)
+		})
+		x = m.inner(l, x, s)
+	}
+	if m.PreNorm {
+		x = m.decoderNorm.apply(x)
+	}
+	states.Hidden = x.Reshape(-1, int64(m.Width))
+	if len(states.Rows) < len(prev.IDs) {
+		states.Hidden = states.Hidden.IndexSelect(0, torch.FromInt64s(states.Rows, m.device, int64(len(states.Rows))))
+	}
+	return states
+}
+
+// causalMask is the zero Tensor where plain causality is enough, else causality
+// and padding together, [B,1,T,T]. Padding sees itself, so that no row of a
+// softmax is empty.
+func causalMask(t Tokens, d torch.Device) torch.Tensor {
+	leftPadded := false
+	for r := range t.Rows {
+		leftPadded = leftPadded || t.Width > 0 && t.IDs[r*t.Width] == PadID
+	}
+	if !leftPadded {
+		return torch.Tensor{}
+	}
+	real := t.mask()
+	mask := make([]bool, t.Rows*t.Width*t.Width)
+	for r := range t.Rows {
+		for i := range t.Width {
+			for j := range i + 1 {
+				mask[(r*t.Width+i)*t.Width+j] = real[r*t.Width+j] || i == j
+			}
+		}
+	}
+	return torch.FromBools(mask, d, int64(t.Rows), 1, int64(t.Width), int64(t.Width))
+}
+
+// embed looks up [B,T,D], scales by sqrt(D), adds positions and drops out.
+func (m *Transformer) embed(e Embedder, p positions, t Tokens, s *torch.Stream) torch.Tensor {
+	x := e.Lookup(t.tensor(m.device)).MulScalar(m.scale())
+	x = x.Add(p.lookup(t.positions(), m.device, int64(t.Rows), int64(t.Width)))
+	return torch.Dropout(x, m.Dropout, s)
+}
+
+// residual wraps a sub-layer in its residual connection and normalisation.
+func (m *Transformer) residual(x torch.Tensor, n norm, s *torch.Stream, sublayer func(torch.Tensor) torch.Tensor) torch.Tensor {
+	if m.PreNorm {
+		return x.Add(torch.Dropout(sublayer(n.apply(x)), m.Dropout, s))
+	}
+	return torch.ResidualNorm(sublayer(x), x, n.gain, n.bias, normEpsilon, m.Dropout, s)
+}
+
+// inner is the position-wise feed-forward sub-layer.
+func (m *Transformer) inner(l layer, x torch.Tensor, s *torch.Stream) torch.Tensor {
+	return m.residual(x, l.finalNorm, s, func(x torch.Tensor) torch.Tensor {
+		return l.fc2.apply(torch.Dropout(l.fc1.apply(x).Relu(), m.ActivationDropout, s))
+	})
+}
+
+// scale is the factor between an embedding and the network's input.
+func (m *Transformer) scale() float64 { return math.Sqrt(float64(m.Width)) }
