@@ -123,31 +123,33 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 		pieces = pieces[:maxPieces]
 	}
 
-	// Runs of plain text and numbers of pieces alternate; a number is the text's
-	// index where it is negative.
+	// Plain text, where piece is negative, and pieces. Each piece gets spaces
+	// around it, which the pieces after it may match.
 	type run struct {
 		text  string
 		piece int
 	}
 	runs := []run{{text: padded, piece: -1}}
 	for index, piece := range pieces {
-		var split []run
+		var cut []run
 		for _, r := range runs {
-			if r.piece >= 0 {
-				split = append(split, r)
+			if r.piece >= 0 || !strings.Contains(r.text, piece) {
+				cut = append(cut, r)
 				continue
 			}
-			for {
-				before, after, found := strings.Cut(r.text, piece)
-				split = append(split, run{before, -1})
-				if !found {
-					break
+			parts := strings.Split(r.text, piece)
+			for i, part := range parts {
+				if i > 0 {
+					cut = append(cut, run{piece: index})
+					part = " " + part
 				}
-				split = append(split, run{piece: index})
-				r.text = after
+				if i+1 < len(parts) {
+					part += " "
+				}
+				cut = append(cut, run{part, -1})
 			}
 		}
-		runs = split
+		runs = cut
 	}
 
 	s.clean = s.clean[:0]
@@ -156,10 +158,7 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 			s.clean = m.appendSqueezed(s.clean, r.text)
 			continue
 		}
-		if last := len(s.clean) - 1; last >= 0 && s.clean[last] != ' ' {
-			s.clean = append(s.clean, ' ')
-		}
-		s.clean = append(appendPiece(s.clean, r.piece), ' ')
+		s.clean = appendPiece(s.clean, r.piece)
 	}
 	if last := len(s.clean) - 1; last >= 0 && s.clean[last] == ' ' {
 		s.clean = s.clean[:last]
