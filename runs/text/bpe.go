@@ -28,7 +28,7 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 	minimum := fs.Int("min-frequency", 2, "stop when no pair of symbols is this frequent")
 	total := fs.BoolP("total-symbols", "t", false, "take the number of characters off -s, so that it bounds the whole vocabulary")
 	dict := fs.Bool("dict-input", false, "the input is a dictionary, \"word count\" on each line")
-	files, err := parseBPE(fs, "[FILE...] [< text] > codes", args, out)
+	files, err := parseFlags(fs, "[FILE...] [< text] > codes", args, out)
 	switch {
 	case err != nil:
 		return err
@@ -71,7 +71,7 @@ func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 	dropout := fs.Float64("dropout", 0, "probability of passing over a merge; for training data")
 	seed := fs.Int64("seed", 1, "seed of -dropout")
 	glossaries := fs.StringArray("glossary", nil, "regular expression of text that stays whole (repeatable)")
-	files, err := parseBPE(fs, "-c CODES < text > units", args, out)
+	files, err := parseFlags(fs, "-c CODES < text > units", args, out)
 	switch {
 	case err != nil:
 		return err
@@ -114,7 +114,7 @@ func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
 	fs := pflag.NewFlagSet("bpe-undo", pflag.ContinueOnError)
 	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
-	files, err := parseBPE(fs, "< units > text", args, out)
+	files, err := parseFlags(fs, "< units > text", args, out)
 	switch {
 	case err != nil:
 		return err
@@ -128,7 +128,7 @@ func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
 
 func vocab(args []string, in io.Reader, out, _ io.Writer) error {
 	fs := pflag.NewFlagSet("vocab", pflag.ContinueOnError)
-	files, err := parseBPE(fs, "[FILE...] [< text] > vocabulary", args, out)
+	files, err := parseFlags(fs, "[FILE...] [< text] > vocabulary", args, out)
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func vocab(args []string, in io.Reader, out, _ io.Writer) error {
 	return words.Write(out)
 }
 
-// parseBPE parses flags and returns what is left of the arguments. Help goes to out.
-func parseBPE(fs *pflag.FlagSet, usage string, args []string, out io.Writer) (rest []string, err error) {
+// parseFlags parses flags and returns what is left of the arguments. Help goes to out.
+func parseFlags(fs *pflag.FlagSet, usage string, args []string, out io.Writer) (rest []string, err error) {
 	fs.SetOutput(io.Discard)
 	fs.SortFlags = false
 	fs.Usage = func() {

@@ -26,7 +26,7 @@ func cleanCorpus(args []string, _ io.Reader, out, errw io.Writer) error {
 	flags.BoolVar(&options.Lowercase, "lowercase", false, "lower-case what is kept")
 	flags.BoolVar(&options.IgnoreMarkup, "ignore-xml", false, "leave out markup in < > when counting tokens")
 	retained := flags.String("lines-retained", "", "file to write the numbers of the kept lines to")
-	rest, err := parseBPE(flags, "[flags] PREFIX L1 L2 OUT", args, out)
+	rest, err := parseFlags(flags, "[flags] PREFIX L1 L2 OUT", args, out)
 	if err != nil {
 		return err
 	}

@@ -147,7 +147,7 @@ func truecaseText(args []string, in io.Reader, out, _ io.Writer) error {
 
 // parseFilter parses the flags of a command that takes no other arguments.
 func parseFilter(fs *pflag.FlagSet, usage string, args []string, out io.Writer) error {
-	rest, err := parseBPE(fs, usage, args, out)
+	rest, err := parseFlags(fs, usage, args, out)
 	if err == nil && len(rest) > 0 {
 		return usagef("unexpected argument %q: the text comes from standard input", rest[0])
 	}
