@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+)
+
+// TrainingCurves draws loss, perplexity and BLEU over the updates, a panel each where records have the numbers, as PNG; nil
+// without any.
+func TrainingCurves(records []Record) ([]byte, error) {
+	var panels []*panel
+	for _, kind := range []struct {
+		title, value, unit string
+		log                bool
+	}{
+		{"Loss", Loss, "nats per target token", false},
+		{"Perplexity", Perplexity, "perplexity (log scale)", true},
+		{"BLEU on the validation text", BLEU, "BLEU", false},
+	} {
+		p := newPanel(kind.title, "updates", kind.unit, kind.log)
+		any := false
+		for _, line := range []struct {
+			split, name string
+			color       color.Color
+		}{{SplitTrain, "training", blue}, {SplitValid, "validation", orange}} {
+			xs, ys := series(records, line.split, kind.value)
+			drawn, err := p.addLine(line.name, xs, ys, line.color, line.split == SplitValid)
+			if err != nil {
+				return nil, err
+			}
+			any = any || drawn
+		}
+		if !any {
+			continue
+		}
+		panels = append(panels, p)
+	}
+	if len(panels) == 0 {
+		return nil, nil
+	}
+	return render(panels, 640, 250)
+}
+
+// series returns a number of a split over the updates.
+func series(records []Record, split, name string) (xs, ys []float64) {
+	for i := range records {
+		if records[i].Split == split {
+			xs = append(xs, float64(records[i].Step))
+			ys = append(ys, records[i].Value(name))
+		}
+	}
+	return xs, ys
+}
+
+// SingularValuePlot draws the singular values of the output matrix by rank, from the first measure to the last, as PNG; nil
+// without any.
+func SingularValuePlot(records []Record) ([]byte, error) {
+	chosen := spread(withList(records, SingularValues), 6)
+	p := newPanel("Singular values of the output matrix", "rank k", "singular value (log scale)", true)
+	any := false
+	for i, r := range chosen {
+		values := r.Lists[SingularValues]
+		ranks := make([]float64, len(values))
+		for k := range ranks {
+			ranks[k] = float64(k + 1)
+		}
+		drawn, err := p.addLine(fmt.Sprintf("update %d", r.Step), ranks, values, shade(i, len(chosen)), false)
+		if err != nil {
+			return nil, err
+		}
+		any = any || drawn
+	}
+	if !any {
+		return nil, nil
+	}
+	return render([]*panel{p}, 640, 360)
+}
+
+// CosinePlot draws the distribution of the cosine between two rows of the output matrix, at the first measure, halfway and at
+// the last, as PNG; nil without any.
+func CosinePlot(records []Record) ([]byte, error) {
+	chosen := spread(withList(records, CosineHistogram), 3)
+	p := newPanel("Cosine between two rows of the output matrix", "cosine", "density", false)
+	any := false
+	low, high := 1.0, -1.0
+	for i, r := range chosen {
+		h := HistogramOfCounts(r.Lists[CosineHistogram], -1, 1)
+		if !(h.Num > 0) {
+			continue
+		}
+		// A staircase through the bins' edges; its area is one, so that samples of different size compare.
+		var stairs plotter.XYs
+		width := h.Edge(1) - h.Edge(0)
+		for bin, count := range h.Counts {
+			density := count / h.Num / width
+			stairs = append(stairs, plotter.XY{X: h.Edge(bin), Y: density}, plotter.XY{X: h.Edge(bin + 1), Y: density})
+			if count > 0.0005*h.Num { // leave out tails that nobody sees
+				low, high = min(low, h.Edge(bin)), max(high, h.Edge(bin+1))
+			}
+		}
+		line, err := plotter.NewLine(stairs)
+		if err != nil {
+			return nil, err
+		}
+		line.Color, line.Width = shade(i, len(chosen)), vg.Points(1.6)
+		p.Add(line)
+		p.legend.Add(fmt.Sprintf("update %d, mean %.3f", r.Step, h.Sum/h.Num), line)
+		any = true
+	}
+	if !any {
+		return nil, nil
+	}
+	margin := 0.05 * (high - low)
+	p.X.Min, p.X.Max = max(-1, low-margin), min(1, high+margin)
+	p.Y.Min = 0
+	return render([]*panel{p}, 640, 320)
+}
+
+// withList returns the records that hold a list of that name.
+func withList(records []Record, name string) []Record {
+	var found []Record
+	for _, r := range records {
+		if len(r.Lists[name]) > 0 {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// spread returns at most n records, evenly from the first to the last.
+func spread(records []Record, n int) []Record {
+	if len(records) <= n {
+		return records
+	}
+	chosen := make([]Record, n)
+	for i := range chosen {
+		chosen[i] = records[i*(len(records)-1)/(n-1)]
+	}
+	return chosen
+}
+
+// shade returns the colour of the i-th of n moments in time, from light blue to dark, the last one orange.
+func shade(i, n int) color.Color {
+	if i == n-1 {
+		return orange
+	}
+	t := float64(i) / math.Max(1, float64(n-2))
+	mix := func(light, dark float64) uint8 { return uint8(light + t*(dark-light)) }
+	return color.RGBA{mix(160, 0), mix(205, 60), mix(235, 120), 255}
+}

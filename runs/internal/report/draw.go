@@ -1,0 +1,207 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// Plot is a drawn picture.
+type Plot struct {
+	Name  string // file name without folder, as in training.png
+	Title string
+	PNG   []byte
+}
+
+// Draw draws every plot that records have data for.
+func Draw(records []Record) ([]Plot, error) {
+	var plots []Plot
+	for _, kind := range []struct {
+		name, title string
+		draw        func([]Record) ([]byte, error)
+	}{
+		{"training.png", "Training", TrainingCurves},
+		{"singular_values.png", "Singular values of the output matrix", SingularValuePlot},
+		{"cosine_histogram.png", "Cosine between rows of the output matrix", CosinePlot},
+	} {
+		png, err := kind.draw(records)
+		if err != nil {
+			return nil, fmt.Errorf("plot %s: %w", kind.name, err)
+		}
+		if png != nil {
+			plots = append(plots, Plot{kind.name, kind.title, png})
+		}
+	}
+	return plots, nil
+}
+
+// SavePlots writes plots into a folder, which is made where it is missing.
+func SavePlots(folder string, plots []Plot) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	for _, p := range plots {
+		if err := os.WriteFile(filepath.Join(folder, p.Name), p.PNG, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Colours that stay apart for colour-blind readers (Okabe and Ito's palette).
+var (
+	blue   = color.RGBA{0, 114, 178, 255}
+	orange = color.RGBA{213, 94, 0, 255}
+	green  = color.RGBA{0, 158, 115, 255}
+	grey   = color.RGBA{225, 225, 225, 255}
+)
+
+// panel is a plot with its legend beside it, where no curve can cross it.
+type panel struct {
+	*plot.Plot
+	legend plot.Legend
+	log    bool // the y axis is logarithmic: it holds log10 of the values
+}
+
+// newPanel returns an empty panel with a grid, its texts large enough to read.
+func newPanel(title, x, y string, log bool) *panel {
+	p := &panel{plot.New(), plot.NewLegend(), log}
+	p.Title.Text = title
+	p.Title.Padding = vg.Points(6)
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	sans := func(f *font.Font, size float64) {
+		f.Variant, f.Size = "Sans", vg.Points(size)
+	}
+	sans(&p.Title.TextStyle.Font, 13)
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		sans(&axis.Label.TextStyle.Font, 11)
+		sans(&axis.Tick.Label.Font, 10)
+		axis.Label.Padding = vg.Points(4)
+	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(linearTicks), plot.TickerFunc(linearTicks)
+	if log { // gonum's own logarithmic axis makes room for its label in the wrong place
+		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
+	}
+	sans(&p.legend.TextStyle.Font, 10)
+	p.legend.Top, p.legend.Left = true, true
+	p.legend.Padding = vg.Points(2)
+	p.BackgroundColor = color.White
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = grey, grey
+	p.Add(grid)
+	return p
+}
+
+// addLine adds a line, with dots where there are few points, and a legend entry. Points that cannot be drawn (NaN, and zero
+// on a logarithmic axis) are left out, and so is a line without any others; drawn says whether there was one.
+func (p *panel) addLine(name string, xs, ys []float64, c color.Color, dots bool) (drawn bool, err error) {
+	var points plotter.XYs
+	for i, y := range ys {
+		if p.log {
+			y = math.Log10(y)
+		}
+		if !math.IsNaN(y) && !math.IsInf(y, 0) {
+			points = append(points, plotter.XY{X: xs[i], Y: y})
+		}
+	}
+	if len(points) == 0 {
+		return false, nil
+	}
+	line, scatter, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return false, err
+	}
+	line.Color, line.Width = c, vg.Points(1.6)
+	scatter.Color, scatter.Radius, scatter.Shape = c, vg.Points(2.4), draw.CircleGlyph{}
+	p.Add(line)
+	if dots && len(points) <= 60 || len(points) == 1 {
+		p.Add(scatter)
+		p.legend.Add(name, line, scatter)
+	} else {
+		p.legend.Add(name, line)
+	}
+	return true, nil
+}
+
+// render draws panels, one above another, their axes aligned, each of the given size in points.
+func render(panels []*panel, width, height float64) ([]byte, error) {
+	column := make([][]*plot.Plot, len(panels))
+	for i, p := range panels {
+		column[i] = []*plot.Plot{p.Plot}
+	}
+	img := vgimg.NewWith(vgimg.UseWH(vg.Points(width), vg.Points(height*float64(len(panels)))), vgimg.UseDPI(144))
+	canvas := draw.New(img)
+	var legends vg.Length // width of the widest
+	for _, p := range panels {
+		legends = max(legends, p.legend.Rectangle(canvas).Size().X)
+	}
+	const gap = 8
+	tiles := draw.Tiles{Rows: len(panels), Cols: 1, PadY: 14, PadTop: gap, PadBottom: gap, PadLeft: gap, PadRight: legends + 3*gap}
+	for i, row := range plot.Align(column, tiles, canvas) {
+		panels[i].Draw(row[0])
+		beside := row[0]
+		beside.Min.X = row[0].Max.X + 2*gap
+		beside.Max.X = canvas.Max.X
+		beside.Max.Y -= 24 // below the title's line
+		panels[i].legend.Draw(beside)
+	}
+	var png bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&png); err != nil {
+		return nil, err
+	}
+	return png.Bytes(), nil
+}
+
+// logTicks stand at powers of ten, or closer where the axis is short: at 1, 2 and 5 times these, or more.
+func logTicks(low, high float64) []plot.Tick {
+	for _, steps := range [][]float64{{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 6, 8}} {
+		var ticks []plot.Tick
+		for power := math.Floor(low); power <= math.Ceil(high); power++ {
+			for _, step := range steps {
+				if at := power + math.Log10(step); at >= low && at <= high {
+					ticks = append(ticks, plot.Tick{Value: at, Label: strconv.FormatFloat(step*math.Pow(10, power), 'g', 6, 64)})
+				}
+			}
+		}
+		if len(ticks) >= 4 {
+			return ticks
+		}
+	}
+	ticks := linearTicks(math.Pow(10, low), math.Pow(10, high)) // within a factor of three round numbers do
+	for i := range ticks {
+		ticks[i].Value = math.Log10(ticks[i].Value)
+	}
+	return ticks
+}
+
+// linearTicks stand at round numbers, about four to nine of them, with plain labels: 20000, not 2e+04.
+func linearTicks(low, high float64) []plot.Tick {
+	if !(high > low) {
+		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 6, 64)}}
+	}
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
+	for _, divisor := range []float64{0.5, 1, 2, 5} {
+		if (high-low)/(step/divisor) >= 4 {
+			step /= divisor
+			break
+		}
+	}
+	digits := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
+	const slack = 1e-9 // of a step, for ends that rounding moved
+	var ticks []plot.Tick
+	for n := math.Ceil(low/step - slack); n <= high/step+slack; n++ {
+		ticks = append(ticks, plot.Tick{Value: n * step, Label: strconv.FormatFloat(n*step+0, 'f', digits, 64)})
+	}
+	return ticks
+}

@@ -1,0 +1,148 @@
+package report
+
+import (
+	"bytes"
+	"image"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot"
+)
+
+// examples are the records of a made-up run that learns, ever slower, while its spectrum falls.
+func examples() []Record {
+	var records []Record
+	for step := int64(50); step <= 2000; step += 50 {
+		progress := math.Exp(-float64(step) / 600)
+		records = append(records, Record{Step: step, Split: SplitTrain, Values: map[string]float64{Loss: 3 + 6*progress, Perplexity: math.Exp(3 + 6*progress)}})
+		if step%500 != 0 {
+			continue
+		}
+		records = append(records, Record{Step: step, Split: SplitValid, Values: map[string]float64{Loss: 2 + 5*progress, Perplexity: math.Exp(2 + 5*progress), BLEU: 35 * (1 - progress)}})
+		values, counts := make([]float64, 64), make([]float64, 100)
+		for k := range values {
+			values[k] = 10 * math.Pow(float64(k+1), -float64(step)/2000)
+		}
+		for bin := range counts {
+			counts[bin] = math.Round(1000 * math.Exp(-math.Pow((float64(bin)-55)/8, 2)))
+		}
+		records = append(records, Record{Step: step, Split: SplitOutput, Lists: map[string][]float64{SingularValues: values, CosineHistogram: counts}})
+	}
+	return records
+}
+
+// colours counts the pixels of a picture that have each of the plots' colours.
+func colours(t *testing.T, data []byte) (img image.Image, blues, oranges int) {
+	t.Helper()
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			switch c := img.At(x, y); {
+			case sameColour(c.RGBA())(blue.RGBA()):
+				blues++
+			case sameColour(c.RGBA())(orange.RGBA()):
+				oranges++
+			}
+		}
+	}
+	return img, blues, oranges
+}
+
+func sameColour(r, g, b, a uint32) func(uint32, uint32, uint32, uint32) bool {
+	return func(r2, g2, b2, a2 uint32) bool { return r == r2 && g == g2 && b == b2 && a == a2 }
+}
+
+func TestDraw(t *testing.T) {
+	plots, err := Draw(examples())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "plots")
+	if err := SavePlots(folder, plots); err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]image.Point{"training.png": {1280, 1500}, "singular_values.png": {1280, 720}, "cosine_histogram.png": {1280, 640}}
+	if len(plots) != len(sizes) {
+		t.Fatalf("%d plots", len(plots))
+	}
+	for name, size := range sizes {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, blues, oranges := colours(t, data)
+		if img.Bounds().Size() != size {
+			t.Errorf("%s has size %v, want %v", name, img.Bounds().Size(), size)
+		}
+		if oranges < 500 || name == "training.png" && blues < 500 {
+			t.Errorf("%s shows %d blue and %d orange points: no curves", name, blues, oranges)
+		}
+	}
+}
+
+// Plots without data are not drawn, and odd numbers stop none.
+func TestDrawOddRecords(t *testing.T) {
+	nan := math.NaN()
+	for name, test := range map[string]struct {
+		records []Record
+		want    string
+	}{
+		"none":      {nil, ""},
+		"undefined": {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: nan, Perplexity: 0}}}, ""},
+		"no curve":  {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{SingularValues: {0, 0}, CosineHistogram: {0, 0}}}}, ""},
+		"one point": {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: 3}}}, "training.png"},
+		"constant":  {[]Record{{Step: 1, Split: SplitValid, Values: map[string]float64{Perplexity: 5}}, {Step: 2, Split: SplitValid, Values: map[string]float64{Perplexity: 5}}}, "training.png"},
+		"negative":  {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: -3}}, {Step: 2, Split: SplitTrain, Values: map[string]float64{Loss: -4e9}}}, "training.png"},
+		"gaps":      {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{SingularValues: {2, nan, 0}}}}, "singular_values.png"},
+		"one bin":   {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{CosineHistogram: {7}}}}, "cosine_histogram.png"},
+	} {
+		plots, err := Draw(test.records)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var names []string
+		for _, p := range plots {
+			names = append(names, p.Name)
+		}
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("%s: drew %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, test := range []struct {
+		ticks     func(low, high float64) []plot.Tick
+		low, high float64
+		want      string
+	}{
+		{linearTicks, 0, 8000, "0 2000 4000 6000 8000"},
+		{linearTicks, 2.2, 8.7, "3 4 5 6 7 8"},
+		{linearTicks, -0.25, 0.68, "-0.2 0.0 0.2 0.4 0.6"},
+		{linearTicks, 20000, 100000, "20000 40000 60000 80000 100000"},
+		{linearTicks, 0.0101, 0.0149, "0.011 0.012 0.013 0.014"},
+		{linearTicks, 3, 3, "3"},
+		{logTicks, 0, 4, "1 10 100 1000 10000"},
+		{logTicks, math.Log10(3.7), math.Log10(1500), "5 10 20 50 100 200 500 1000"},
+		{logTicks, math.Log10(18), math.Log10(70), "20 30 40 50 60"},
+		{logTicks, math.Log10(50), math.Log10(58), "50 51 52 53 54 55 56 57 58"},
+	} {
+		var labels []string
+		for _, tick := range test.ticks(test.low, test.high) {
+			labels = append(labels, tick.Label)
+			if tick.Value < test.low-1e-9 || tick.Value > test.high+1e-9 {
+				t.Errorf("tick %s lies outside %v to %v", tick.Label, test.low, test.high)
+			}
+		}
+		if got := strings.Join(labels, " "); got != test.want {
+			t.Errorf("from %v to %v: %s, want %s", test.low, test.high, got, test.want)
+		}
+	}
+}

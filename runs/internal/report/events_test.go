@@ -1,0 +1,94 @@
+package report
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// buffer is a file in memory.
+type buffer struct{ bytes.Buffer }
+
+func (*buffer) Close() error { return nil }
+
+// The golden file holds the same events as TensorBoard's own code writes them (testdata/gen_events.py).
+func TestEventsGolden(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("testdata", "events.golden"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file buffer
+	clock := time.Unix(1000, 0)
+	e := &Events{&file, func() time.Time { clock = clock.Add(250 * time.Millisecond); return clock }}
+	h := NewHistogram([]float64{-0.5, 0.25, 0, 0.75}, -1, 1, 4)
+	for _, err := range []error{
+		e.begin(7),
+		e.Scalar("loss/train", 300, 2.125),
+		e.Scalar("undefined", 300, math.NaN()),
+		e.Scalar("zero", 1<<40, 0),
+		e.Histogram("cosine/output", 9, h),
+		e.Histogram("empty", 9, NewHistogram(nil, -1, 1, 4)),
+		e.Text("sample", 10, "ein kleiner Käfer"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(file.Bytes(), want) {
+		t.Errorf("got\n%q, want\n%q", file.Bytes(), want)
+	}
+}
+
+// A file of its own for each process, named so that TensorBoard finds it, with everything a record holds.
+func TestEventsFile(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "tb")
+	for range 2 {
+		e, err := NewEvents(folder, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Record{Step: 3, Split: SplitOutput, Values: map[string]float64{"i1": 0.5, "i2": math.NaN()}, Lists: map[string][]float64{CosineHistogram: {1, 2}}}
+		if err := e.Record(r); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "events.out.tfevents.*"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files %q, %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, want := range map[string]bool{"brain.Event:2": true, "i1/output": true, "cosine/output": true, "i2/output": false} {
+		if strings.Contains(string(data), part) != want {
+			t.Errorf("the file holds %q: %v", part, !want)
+		}
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	h := NewHistogram([]float64{-2, -1, -0.01, 0, 0.5, 1, 3, math.NaN(), math.Inf(1)}, -1, 1, 4)
+	want := Histogram{Low: -1, High: 1, Counts: []float64{2, 1, 1, 3}, Min: -2, Max: 3, Sum: 1.49, SumSquares: 15.2501, Num: 7}
+	round := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+	if diff := cmp.Diff(want, h, round); diff != "" {
+		t.Error(diff)
+	}
+	if h.Edge(0) != -1 || h.Edge(3) != 0.5 || h.Edge(4) != 1 {
+		t.Errorf("edges %v %v %v", h.Edge(0), h.Edge(3), h.Edge(4))
+	}
+	counts := HistogramOfCounts([]float64{1, 0, 3}, 0, 3)
+	want = Histogram{Low: 0, High: 3, Counts: []float64{1, 0, 3}, Min: 0, Max: 3, Sum: 8, SumSquares: 19, Num: 4}
+	if diff := cmp.Diff(want, counts, round); diff != "" {
+		t.Error(diff)
+	}
+}
