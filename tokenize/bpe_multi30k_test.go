@@ -120,6 +120,8 @@ func checkVocabularies(t *testing.T, codes *Codes, de, en string) {
 	checkSHA(t, "segmented train.de", segmentedDE, "b2c74def7ec129f7")
 	testDE, _ := segmentText(t, bpe, multi30kText(t, "test_2016_flickr", "de"))
 	checkSHA(t, "segmented test_2016_flickr.de", testDE, "375c20d50f4c4861")
+	dropped, _ := segmentText(t, newTestBPE(t, codes, BPEOptions{Dropout: 0.1, Seed: 1}), de)
+	checkSHA(t, "train.de segmented with dropout 0.1 and seed 1", dropped, "6d5ccd8c973b3ccd")
 	if unitsDE.Count(".") != 28824 || unitsDE.Count("ein") != 18883 || unitsDE.Count("einem") != 13716 {
 		t.Error("counts of the most frequent German units")
 	}
