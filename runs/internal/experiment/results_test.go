@@ -184,6 +184,16 @@ func TestLogger(t *testing.T) {
 		t.Error("a line that was lost goes unnoticed")
 	}
 
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = NewLogger(full, &screen)
+	l.Printf("lost")
+	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "the disk that holds /dev/full is full: free space") {
+		t.Errorf("a full disk gave %v", err)
+	}
+
 	screen.Reset()
 	file, err = os.Create(filepath.Join(folder, "log2"))
 	if err != nil {

@@ -42,6 +42,13 @@ func TrainingCurves(records []Record) ([]byte, error) {
 	if len(panels) == 0 {
 		return nil, nil
 	}
+	last := 0.0
+	for _, p := range panels {
+		last = max(last, p.X.Max)
+	}
+	for _, p := range panels { // one time axis for all, from the start of training
+		p.X.Min, p.X.Max = 0, last
+	}
 	return render(panels, 640, 250)
 }
 
