@@ -3,6 +3,15 @@
 //
 // # Basics
 //
+// The Moses tools give the same bytes as the Perl scripts, the current ones or
+// those of December 2017, for English, German and French:
+//
+//	moses, err := tokenize.NewMoses(tokenize.MosesOptions{Language: "de"})
+//	moses.Tokenize("Das ist z.B. der 3. Oktober.")            // "Das ist z.B. der 3. Oktober ."
+//	tokenize.NewDetokenizer("de").Detokenize(tokens)
+//	tokenize.NewNormalizer("de", tokenize.Moses2017).Normalize(line)
+//	truecaser, err := tokenize.TrainTruecaser(tokens, "train.tok.de")
+//
 // Byte-pair encoding (Sennrich et al., 2016) writes and reads the files of
 // subword-nmt, and gives the same bytes:
 //
@@ -26,7 +35,23 @@
 // Lines end at "\n" only. subword-nmt ends them at U+2028, form feeds and more
 // besides when it reads a file, and then its lines are no longer ours.
 //
-// A word is what stands between two spaces. Tabs and no-break spaces are ordinary
+// Other languages than English, German and French have no abbreviations of their
+// own here and get the English ones, and the Moses rules that serve Finnish,
+// Swedish, Catalan, Somali, Tetun and, in the detokenizer, Czech and Finnish are
+// missing. The Penn mode is missing too.
+//
+// Unicode is version 15. The scripts see what their Perl knows: with Perl 5.36
+// (Unicode 14) ten rare letters of Telugu, Tibetan, Kaithi and Latin differ, and code
+// points that were not yet assigned.
+//
+// The scripts garble text that holds their own placeholders (DOTMULTI,
+// THISISPROTECTED000), protected pieces that are part of such a word, and lines
+// with more than a thousand pieces; here they come through whole. Protected
+// patterns are read as UTF-8. At the end of a text without "\n" the scripts treat
+// the last line otherwise: the normaliser leaves a final ." alone, the truecaser
+// cuts a character off. Here it is a line like any other.
+//
+// BPE and vocabularies: a word is what stands between two spaces. Tabs and no-break spaces are ordinary
 // characters of a word.
 //
 // Learn keeps exact counts. subword-nmt parks rare pairs and can lose a part of
@@ -39,5 +64,6 @@
 // back-references and \b are refused. A group inside a glossary does not repeat
 // its text in the output, as it does in subword-nmt.
 //
+// The Moses types but Cleaner and TruecaserCounts are for any number of goroutines.
 // BPE is for one goroutine; Vocabulary is for any number.
 package tokenize

@@ -32,7 +32,7 @@ const maxPieces = 1 << 18
 type protectedPattern struct{ expression *regexp.Regexp }
 
 // compileProtected reads a pattern as Moses writes it: \w, \d and \s mean the
-// Unicode classes, as in Perl. Look-around and backreferences are refused.
+// Unicode classes, as in Perl. Look-around, backreferences and \b are refused.
 func compileProtected(pattern string) (protectedPattern, error) {
 	translated, err := unicodeClasses(pattern)
 	if err == nil {
@@ -44,7 +44,7 @@ func compileProtected(pattern string) (protectedPattern, error) {
 			return protectedPattern{expression}, nil
 		}
 	}
-	return protectedPattern{}, fmt.Errorf("the protected pattern %q cannot be used (look-around and backreferences are not supported): %w", pattern, err)
+	return protectedPattern{}, fmt.Errorf("the protected pattern %q cannot be used (look-around, backreferences and \\b are not supported): %w", pattern, err)
 }
 
 // unicodeClass gives the inside of a bracket expression for Perl's classes.
@@ -71,6 +71,8 @@ func unicodeClasses(pattern string) (string, error) {
 				b.WriteString(inside)
 			case positive:
 				b.WriteString("[" + inside + "]")
+			case (name == 'b' || name == 'B') && !inBrackets:
+				return "", fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match instead`, name)
 			case !negative:
 				b.WriteString(pattern[i-1 : i+1])
 			case !inBrackets:
@@ -83,6 +85,12 @@ func unicodeClasses(pattern string) (string, error) {
 			continue
 		}
 		switch {
+		case inBrackets && strings.HasPrefix(pattern[i:], "[:"): // a named class
+			if size := strings.Index(pattern[i:], ":]"); size > 0 {
+				b.WriteString(pattern[i : i+size+2])
+				i += size + 1
+				continue
+			}
 		case c == '[' && !inBrackets:
 			inBrackets = true
 			b.WriteByte(c)

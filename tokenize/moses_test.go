@@ -82,6 +82,7 @@ func TestMosesProtected(t *testing.T) {
 		{[]string{`\w+@\w+\.\w+`}, "schön.mail: jürgen@müller.de!", "schön.mail : jürgen@müller.de !"},
 		{[]string{`[\w']+`}, "don't (won't)", "don't ( won't )"},
 		{[]string{`<[^>]*>`, `\[\d\]`}, "<a b> x[1] <a b>", "<a b> x [1] <a b>"},
+		{[]string{`[[:digit:]\w]+-[]\D]+`}, "ä-] x.5-y", "ä-] x. 5-y "}, // the second match holds the space at the end
 		{[]string{`\d+`}, "a1b 0 12", "a 1 b 0 1 2"}, // every occurrence of a piece, wherever it was found
 	} {
 		m := newMoses(t, MosesOptions{NoEscape: true, Protected: test.patterns})
@@ -90,7 +91,7 @@ func TestMosesProtected(t *testing.T) {
 		}
 	}
 	for pattern, part := range map[string]string{
-		`a*`: "empty string", `(?<=a)b`: "look-around", `(a`: "cannot be used", `[\W]`: "brackets",
+		`a*`: "empty string", `(?<=a)b`: "look-around", `(a`: "cannot be used", `[\W]`: "brackets", `\bx`: "ASCII words",
 	} {
 		if _, err := NewMoses(MosesOptions{Protected: []string{pattern}}); err == nil || !strings.Contains(err.Error(), part) ||
 			!strings.Contains(err.Error(), "protected pattern") {
