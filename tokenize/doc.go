@@ -51,8 +51,8 @@
 // the last line otherwise: the normaliser leaves a final ." alone, the truecaser
 // cuts a character off. Here it is a line like any other.
 //
-// BPE and vocabularies: a word is what stands between two spaces. Tabs and no-break spaces are ordinary
-// characters of a word.
+// For BPE and vocabularies a word is what stands between two spaces. Tabs and
+// no-break spaces are ordinary characters of a word.
 //
 // Learn keeps exact counts. subword-nmt parks rare pairs and can lose a part of
 // their counts, counts twice around a symbol that two different merges make

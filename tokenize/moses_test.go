@@ -83,7 +83,7 @@ func TestMosesProtected(t *testing.T) {
 		{[]string{`[\w']+`}, "don't (won't)", "don't ( won't )"},
 		{[]string{`<[^>]*>`, `\[\d\]`}, "<a b> x[1] <a b>", "<a b> x [1] <a b>"},
 		{[]string{`[[:digit:]\w]+-[]\D]+`}, "ä-] x.5-y", "ä-] x. 5-y "}, // the second match holds the space at the end
-		{[]string{`\d+`}, "a1b 0 12", "a 1 b 0 1 2"}, // every occurrence of a piece, wherever it was found
+		{[]string{`\d+`}, "a1b 0 12", "a 1 b 0 1 2"},                    // every occurrence of a piece, wherever it was found
 	} {
 		m := newMoses(t, MosesOptions{NoEscape: true, Protected: test.patterns})
 		if got := m.Tokenize(test.input); got != test.want {
