@@ -154,11 +154,12 @@ link_libtorch() {
 
 # What an object is made of: the command, the compiler, libtorch, and the content of every file that the
 # compiler read outside libtorch and the system, by the list it wrote (relative to the current folder).
+# Where libtorch lies is no part of it: two copies with the same settings give the same object.
 object_key() {  # SOURCE DEPENDENCY-LIST FLAG...
     local source=$1 list=$2
     shift 2
     {
-        printf '%s\n' "$cxx_version" "$torch_version" "$source" "$*"
+        printf '%s\n' "$cxx_version" "$torch_settings" "$source" "${*//"$torch"/}"
         sed -e 's/^[^:]*://' -e 's/\\$//' "$list" | tr -s ' \n' '\n\n' | grep . | LC_ALL=C sort -u | xargs -d '\n' sha256sum
     } 2>/dev/null | digest
 }
@@ -212,7 +213,7 @@ link() {  # NAME OBJECT...
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
     gomp=("$lib"/libgomp*.so*)
     $cxx -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,'$ORIGIN' -Wl,-soname,"$name" \
-        -Wl,-z,defs -ltorch_cpu -lc10 "${gomp[@]}" || stop "linking $name failed; the linker's message stands above"
+        -Wl,-z,defs -Wl,--as-needed -ltorch_cpu -lc10 "${gomp[@]}" || stop "linking $name failed; the linker's message stands above"
     mv -f "$lib/$name.tmp" "$lib/$name"
 }
 
@@ -229,7 +230,7 @@ build_gotorch() {
     fi
     local gotorch_flags=(-std=c++17 -O1 -fPIC -w -DSetNumThreads=gotorch_SetNumThreads -I.
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
-    key=$({ printf '%s\n' "$cxx_version" "$torch_version" "${gotorch_flags[*]:0:5}"
+    key=$({ printf '%s\n' "$cxx_version" "$torch_settings" "${gotorch_flags[*]//"$torch"/}"
             cd "$folder" && LC_ALL=C sha256sum cgotorch/*.cc cgotorch/*.h; } | digest)
     [[ -f $lib/libcgotorch.so && -f $lib/obj/gotorch.key && $(<"$lib/obj/gotorch.key") == "$key" ]] && return
     local kept=$cache/gotorch-${key:0:16}/libcgotorch.so
@@ -277,6 +278,9 @@ build_libs() {
         link_libtorch
         echo "$link_key" >"$lib/obj/libtorch.key"
     fi
+    # What can differ between copies of one version: the switches they were configured with, and the name of libgomp.
+    torch_settings=$({ echo "$torch_version"; cd "$lib"; printf '%s\n' libgomp*
+                       find -L "$torch/include" -name cmake_macros.h -exec sha256sum {} + | cut -c1-64 | sort; } | digest)
     jobs=$(jobs_allowed)
     build_gotorch
     build_aperture
@@ -296,14 +300,17 @@ build_programs() {
     go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
 }
 
-# Everything a build depends on and everything it makes, by name, size and time of change.
-fingerprint() {
+# Everything a build depends on, and everything it makes, by name, size and time of change. The first is
+# taken before the build, so that what is edited during it is not taken as built.
+inputs() {
     {
         printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}"
         [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
         find . \( -path ./.git -o -path ./bin -o -path ./experiments -o -path ./third_party/lib \) -prune -o -type f -printf '%p %s %T@\n'
-        find -L "$lib" bin -maxdepth 1 \( -type f -o -type l \) ! -name '.*' -printf '%p %s %T@\n' 2>/dev/null || true
     } | LC_ALL=C sort | digest
+}
+products() {
+    find -L "$lib" bin -maxdepth 1 \( -type f -o -type l \) ! -name '.*' -printf '%p %s %T@\n' 2>/dev/null | LC_ALL=C sort | digest
 }
 
 build() {
@@ -311,11 +318,13 @@ build() {
     mkdir -p "$lib"
     exec 9>"$lib/.lock"
     flock -n 9 || { say "waiting for another build in this folder"; flock 9; }
-    [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$(fingerprint)" ]] && return
+    local before
+    before=$(inputs)
+    [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$before $(products)" ]] && return
     build_libs
     [[ ${1:-} == libs ]] && return
     build_programs
-    fingerprint >"$lib/.stamp"
+    echo "$before $(products)" >"$lib/.stamp"
     say "done in $SECONDS s"
 }
 
@@ -329,12 +338,16 @@ run_tests() {
     return $status
 }
 
-case ${1:-build} in
-    build) build ;;
-    libs)  build libs ;;
-    test)  build; exec 9>&-; run_tests ;;
-    check) build; exec 9>&-; exec bin/check ;;
-    clean) rm -rf bin third_party/lib; say "removed bin and third_party/lib; downloads stay in $cache" ;;
-    -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
-    *) say "unknown command '$1': build (or nothing), libs, test, check and clean are known"; exit 2 ;;
-esac
+main() {
+    case ${1:-build} in
+        build) build ;;
+        libs)  build libs ;;
+        test)  build; exec 9>&-; run_tests ;;
+        check) build; exec 9>&-; exec bin/check ;;
+        clean) rm -rf bin third_party/lib; say "removed bin and third_party/lib; downloads stay in $cache" ;;
+        -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
+        *) say "unknown command '$1': build (or nothing), libs, test, check and clean are known"; exit 2 ;;
+    esac
+}
+
+main "$@"; exit  # on one line, so that the script may be edited while it runs
