@@ -94,6 +94,8 @@ AP_API ap_error ap_residual_norm(ap_tensor x, ap_tensor residual, ap_tensor gain
                                  uint64_t offset, ap_tensor *out);
 AP_API ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tensor bias, ap_tensor targets, int64_t ignore, int smoothing,
                                 double epsilon, double scale, int64_t chunk, bool gradients, ap_tensor *loss, ap_tensor *nll);
+AP_API ap_error ap_orthogonality(ap_tensor x, ap_tensor vector, double frobenius, double spectral, int64_t iterations,
+                                 ap_tensor *out);  // vector may be NULL, is turned in place
 
 // ---- optimizers (optimizer.cc)
 AP_API ap_error ap_adam(ap_tensor *params, ap_tensor *m, ap_tensor *v, int n, double rate, double beta1, double beta2, double eps,

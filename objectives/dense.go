@@ -1,0 +1,60 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Dense is W [V,D] as one parameter, <prefix>.weight.
+//
+// It starts as in fairseq: normal with mean 0 and standard deviation D^-1/2, the
+// padding's row at zero. The factor sqrt(D) of a lookup is the model's.
+type Dense struct {
+	weight  torch.Tensor
+	padding int64
+}
+
+// NewTable makes a dense embedding for tables that a method does not shape: the
+// input side of models whose embeddings are not tied to the output layer.
+func NewTable(p Place) (*Dense, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	e := &Dense{}
+	return e, torch.Try(func() error { return e.Init(p) })
+}
+
+// Init makes the weight.
+func (e *Dense) Init(p Place) error {
+	e.padding = p.Padding
+	s := torch.OpenScope()
+	defer s.Close()
+	e.weight = p.Params.Add(p.Embedding+".weight", initialMatrix(p).To(p.dtype(), p.Device))
+	return nil
+}
+
+// initialMatrix draws the baseline's W [V,D] in float64 on the CPU.
+func initialMatrix(p Place) torch.Tensor {
+	w := p.Stream.Normal(0, math.Pow(float64(p.Width), -0.5), torch.Float64, torch.CPU, p.Vocabulary, p.Width)
+	return w.Mul(p.keepRows())
+}
+
+// Lookup gives rows of W.
+func (e *Dense) Lookup(ids torch.Tensor) torch.Tensor {
+	return torch.Embedding(e.weight, ids, e.padding)
+}
+
+// Head is W itself.
+func (e *Dense) Head() Head {
+	return Head{Weight: e.weight, Map: func(h torch.Tensor) torch.Tensor { return h }}
+}
+
+// Size is (V, D).
+func (e *Dense) Size() (vocabulary, width int64) { return e.weight.Size(0), e.weight.Size(1) }
+
+// Matrix is W without its history.
+func (e *Dense) Matrix() torch.Tensor { return e.weight.Detach() }
+
+// SingularValues are those of W, falling, in float64.
+func (e *Dense) SingularValues() torch.Tensor { return singularValues(e.Matrix()) }

@@ -1,0 +1,37 @@
+// Package objectives holds output layers: how the matrix of word vectors is
+// parameterised, how hidden states are scored against targets, and what the
+// weights pay.
+//
+// # Basics
+//
+//	output layer = Embedding x Likelihood, perturbed or not, + Regularizers
+//
+// [Settings] name a method, a point in that product; [New] makes its pieces for a
+// vocabulary and a width, and [Output] runs them. [Table] lists the methods.
+// A model ends at hidden states and, where its input is tied to the output
+// layer, reads word vectors through [Output.Lookup]. [NewTable] makes the tables
+// of models that are not tied: a method shapes the output's matrix alone, and
+// what is tied to it.
+//
+// Scaling is fixed once. A likelihood is summed over the targets of a batch and
+// multiplied by 1/(targets of the whole update). Penalties depend on weights
+// alone and are evaluated once per update with weight 1. So an update has the
+// same gradients however it is cut into batches.
+//
+// Perplexity comes from the clean negative log-likelihood: no smoothing,
+// perturbation or penalty.
+//
+// [Measure] says how a matrix of word vectors fills its space.
+//
+// # Caveats
+//
+// With a factored embedding nothing may hold on to W: its parameters are U, s
+// and V, and Matrix makes a copy for measures. Averages of weights average the
+// three apart; the average of orthonormal matrices is not quite orthonormal, which
+// changes W's singular values a little and harms nothing else.
+//
+// A vocabulary smaller than the width has as many singular values as rows that
+// are not padding.
+//
+// Kept tensors are freed by [Output.Free], parameters by their list.
+package objectives

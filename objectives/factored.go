@@ -1,0 +1,133 @@
+package objectives
+
+import (
+	"fmt"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Factored is W = U diag(s) V^T (Wang et al. 2020, "Improving neural language
+// generation with spectrum control"): the singular values of W are parameters,
+// as far as regularizers keep the columns of U and V orthonormal.
+//
+//	scores of h [N,D]     ((h V) * s) U^T
+//	row i of W            V (s * u_i)
+//
+// so W is never made in a step. K = min(V, D) singular values; the padding's row
+// does not count among the V. Cost beside a dense matrix: D K + K parameters,
+// N D K multiplications for a lookup or the scores of N rows.
+//
+// Legend: V vocabulary, D width, K singular values, N rows.
+type Factored struct {
+	Start SpectrumStart // singular values at the start
+	Prior Prior         // the values of StartPrior
+
+	u, s, v torch.Tensor // [V,K], [K], [D,K]
+	padding int64
+	energy  float64 // expected |W|_F^2 of a dense matrix at its start
+}
+
+// SpectrumStart says with which singular values a factored embedding starts.
+type SpectrumStart int
+
+// The three starts.
+const (
+	StartPrior SpectrumStart = iota // orthonormal U and V, the prior's values: every penalty is 0
+	StartSVD                        // the decomposition of the matrix that Dense draws, so W is the same
+	StartFlat                       // orthonormal U and V, every value 1 (Jiang et al. 2019)
+)
+
+// Init makes the parameters <prefix>.u, .s and .v. The padding's row of U is zero.
+func (e *Factored) Init(p Place) error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	e.padding, e.energy = p.Padding, float64(p.rows())
+	k := max(1, min(p.rows(), p.Width))
+	var u, s, v torch.Tensor
+	switch e.Start {
+	case StartSVD:
+		u, s, v = decompose(initialMatrix(p), k)
+	case StartPrior, StartFlat:
+		u = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Vocabulary, k).Mul(p.keepRows()))
+		v = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Width, k))
+		values := make([]float64, k)
+		for i := range values {
+			values[i] = 1
+		}
+		if e.Start == StartPrior {
+			values = e.Prior.Values(int(k), e.energy)
+		}
+		s = torch.FromFloat64s(values, torch.CPU, k)
+	default:
+		return fmt.Errorf("there is no start of the spectrum numbered %d", e.Start)
+	}
+	add := func(name string, x torch.Tensor) torch.Tensor {
+		return p.Params.Add(p.Embedding+name, x.To(p.dtype(), p.Device).Contiguous())
+	}
+	e.u, e.s, e.v = add(".u", u), add(".s", s), add(".v", v)
+	return nil
+}
+
+// orthonormal is the matrix with orthonormal columns nearest to x [R,K], the
+// polar factor x (x^T x)^(-1/2): for a Gaussian x it is uniform among all such
+// matrices, and zero rows stay zero. The second pass takes away the first one's
+// rounding.
+func orthonormal(x torch.Tensor) torch.Tensor {
+	for range 2 {
+		values, vectors := x.Transpose(0, 1).MatMul(x).Eigh()
+		inverse := vectors.Mul(values.ClampMin(1e-30).Pow(-0.5)).MatMul(vectors.Transpose(0, 1))
+		x = x.MatMul(inverse)
+	}
+	return x
+}
+
+// decompose gives the k leading singular values and vectors of w [V,D]: V comes
+// from W^T W, whose size does not depend on the vocabulary, and U = W V / s.
+func decompose(w torch.Tensor, k int64) (u, s, v torch.Tensor) {
+	_, vectors := w.Transpose(0, 1).MatMul(w).Eigh()
+	d := vectors.Size(1)
+	falling := make([]int64, k) // Eigh's columns rise
+	for i := range falling {
+		falling[i] = d - 1 - int64(i)
+	}
+	v = vectors.IndexSelect(1, torch.FromInt64s(falling, torch.CPU, k))
+	scaled := w.MatMul(v)
+	s = scaled.Norm(0, false)
+	return scaled.Div(s.ClampMin(1e-30)), s, v
+}
+
+// Lookup gives rows V (s * u_i) of W. The factor of a row that embedding dropout
+// applies may come after it, since the row is linear in u_i.
+func (e *Factored) Lookup(ids torch.Tensor) torch.Tensor {
+	return torch.Embedding(e.u, ids, e.padding).Mul(e.s).MatMul(e.v.Transpose(0, 1))
+}
+
+// Head scores by U after hidden states went through V and s.
+func (e *Factored) Head() Head {
+	return Head{Weight: e.u, Map: func(h torch.Tensor) torch.Tensor { return h.MatMul(e.v).Mul(e.s) }}
+}
+
+// Size is (V, D).
+func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Size(0) }
+
+// Matrix makes W.
+func (e *Factored) Matrix() (w torch.Tensor) {
+	torch.NoGrad(func() {
+		w = torch.Scoped(func() torch.Tensor { return e.u.Mul(e.s).MatMul(e.v.Transpose(0, 1)) })
+	})
+	return w
+}
+
+// SingularValues are those of W, falling, in float64. They are |s| where U and V
+// are orthonormal, and exact where they are not: with U = Q R and V = P T they
+// are those of the small matrix R diag(s) T^T.
+func (e *Factored) SingularValues() (values torch.Tensor) {
+	torch.NoGrad(func() {
+		values = torch.Scoped(func() torch.Tensor {
+			_, r := e.u.To(torch.Float64, torch.CPU).QR()
+			_, t := e.v.To(torch.Float64, torch.CPU).QR()
+			return r.Mul(e.s.To(torch.Float64, torch.CPU)).MatMul(t.Transpose(0, 1)).SingularValues()
+		})
+	})
+	return values
+}

@@ -1,0 +1,75 @@
+package objectives
+
+import (
+	"math"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// near fails unless got equals want to within limit, relative to the largest of want.
+func near(t *testing.T, what string, got, want []float64, limit float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s has %d elements, want %d", what, len(got), len(want))
+		return
+	}
+	scale := 1.0
+	for _, v := range want {
+		scale = math.Max(scale, math.Abs(v))
+	}
+	for i := range got {
+		if d := math.Abs(got[i] - want[i]); !(d <= limit*scale) {
+			t.Errorf("%s: element %d is %v, want %v (difference %.3g, allowed %.3g)", what, i, got[i], want[i], d, limit*scale)
+			return
+		}
+	}
+}
+
+// place is an output layer of v symbols and d columns in float64.
+func place(v, d, padding int64) Place {
+	return Place{
+		Vocabulary: v, Width: d, Padding: padding, Params: &torch.Params{}, Embedding: "decoder.embed_tokens", Output: "decoder.output_projection",
+		Stream: torch.NewStream(1, "init"), Device: torch.CPU, DType: torch.Float64,
+	}
+}
+
+// layer makes an output layer and frees it with the test.
+func layer(t *testing.T, s Settings, p Place) *Output {
+	t.Helper()
+	o, err := New(s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func release(o *Output, p Place) {
+	o.Free()
+	p.Params.Free()
+}
+
+// methods are settings that exercise every piece.
+func methods() map[string]Settings {
+	all := map[string]Settings{}
+	for _, row := range Table() {
+		s := Defaults()
+		s.Method = row.Name
+		all[row.Name] = s
+		s.LabelSmoothing, s.Bias, s.LambdaUSpectral, s.LambdaVSpectral, s.SpectrumInit = 0.1, true, 0.5, 0.5, "svd"
+		all[row.Name+" with everything"] = s
+	}
+	return all
+}
+
+// gradients gives the parameters' gradients by name and drops them.
+func gradients(p Place) map[string][]float64 {
+	all := map[string][]float64{}
+	for _, name := range p.Params.Names() {
+		if g := p.Params.Get(name).Grad(); g.Defined() {
+			all[name] = g.Float64s()
+		}
+	}
+	torch.ZeroGrad(p.Params.Tensors())
+	return all
+}

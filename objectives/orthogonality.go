@@ -1,0 +1,97 @@
+package objectives
+
+import (
+	"errors"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Orthogonality keeps the columns of U and V orthonormal (Wang et al. 2020): with
+// E_X = X^T X - I,
+//
+//	U |E_U|_F^2 + V |E_V|_F^2 + USpectral |E_U|_2^2 + VSpectral |E_V|_2^2.
+//
+// The spectral norms come from power iteration on kept vectors, a few steps per
+// update, never from a decomposition. Cost: two products of V D^2
+// multiplications per update, whichever terms are on.
+type Orthogonality struct {
+	U, V                 float64 // weights of the squared Frobenius norms
+	USpectral, VSpectral float64 // weights of the squared spectral norms
+
+	sides []orthogonalSide
+}
+
+type orthogonalSide struct {
+	matrix, vector torch.Tensor // [R,K], and [K] where the spectral norm counts
+	name           string       // the vector's name in checkpoints
+	options        torch.OrthogonalityOptions
+}
+
+// Steps of power iteration per update: each costs K^2 multiplications, nothing
+// beside the V K^2 of the Gram matrix, and the matrix moves little in an update.
+const powerIterations = 4
+
+// Init draws the vectors of power iteration.
+func (r *Orthogonality) Init(e Embedding, p Place) error {
+	f, ok := e.(*Factored)
+	if !ok {
+		return errors.New("orthogonality needs a factored embedding, which has U and V")
+	}
+	r.sides = nil
+	add := func(x torch.Tensor, name string, frobenius, spectral float64) {
+		if frobenius == 0 && spectral == 0 {
+			return
+		}
+		side := orthogonalSide{matrix: x, options: torch.OrthogonalityOptions{Frobenius: frobenius, Spectral: spectral, Iterations: powerIterations}}
+		if spectral != 0 {
+			scope := torch.OpenScope()
+			defer scope.Close()
+			v := p.Stream.Normal(0, 1, p.dtype(), p.Device, x.Size(1))
+			side.vector, side.name = v.Div(v.Norm(0, true)), p.Embedding+name
+			torch.Keep(side.vector)
+		}
+		r.sides = append(r.sides, side)
+	}
+	add(f.u, ".u_direction", r.U, r.USpectral)
+	add(f.v, ".v_direction", r.V, r.VSpectral)
+	return nil
+}
+
+// active reports whether any term has a weight.
+func (r *Orthogonality) active() bool {
+	return r.U > 0 || r.V > 0 || r.USpectral > 0 || r.VSpectral > 0
+}
+
+// Name is "orthogonality".
+func (r *Orthogonality) Name() string { return "orthogonality" }
+
+// Penalty is the weighted sum of the four terms.
+func (r *Orthogonality) Penalty() torch.Tensor {
+	var sum torch.Tensor
+	for _, side := range r.sides {
+		term := torch.Orthogonality(side.matrix, side.vector, side.options)
+		if sum.Defined() {
+			term = sum.Add(term)
+		}
+		sum = term
+	}
+	return sum
+}
+
+// Buffers gives the vectors of power iteration.
+func (r *Orthogonality) Buffers() map[string]torch.Tensor {
+	buffers := map[string]torch.Tensor{}
+	for _, side := range r.sides {
+		if side.vector.Defined() {
+			buffers[side.name] = side.vector
+		}
+	}
+	return buffers
+}
+
+// Free frees the vectors of power iteration.
+func (r *Orthogonality) Free() {
+	for _, side := range r.sides {
+		torch.Free(side.vector)
+	}
+}

@@ -1,0 +1,165 @@
+package objectives
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Output is an output layer: a method's pieces, made for one vocabulary and width.
+// A training step reads
+//
+//	loss, nll := output.Loss(states, targets, 1/tokensOfTheUpdate)
+//	loss.Backward()
+//	// ... after the last batch of the update:
+//	output.Penalize()
+//	optimizer.Step(rate)
+//	output.Constrain(rate)
+type Output struct {
+	method   Method
+	declared map[string]torch.Tensor // the last update's penalties by name, kept
+}
+
+// New makes the output layer that the settings name. It is an error where the
+// settings or the place make no sense; the message says which and what would.
+func New(s Settings, p Place) (*Output, error) {
+	method, err := s.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	o := &Output{method: method, declared: map[string]torch.Tensor{}}
+	return o, torch.Try(func() error { return o.init(p) })
+}
+
+func (o *Output) init(p Place) error {
+	if err := o.method.Embedding.Init(p); err != nil {
+		return err
+	}
+	if err := o.method.Likelihood.Init(o.method.Embedding, p); err != nil {
+		return err
+	}
+	for _, r := range o.method.Regularizers {
+		if err := r.Init(o.method.Embedding, p); err != nil {
+			return err
+		}
+		if penalty, ok := r.(Penalty); ok {
+			scope := torch.OpenScope()
+			value := torch.Zeros(p.dtype(), p.Device)
+			torch.Keep(value)
+			scope.Close()
+			o.declared[penalty.Name()] = value
+		}
+	}
+	return nil
+}
+
+// check says what is wrong with a place.
+func (p Place) check() error {
+	switch {
+	case p.Vocabulary < 1 || p.Width < 1:
+		return fmt.Errorf("an output layer needs at least one symbol and one column, not a matrix of %d by %d", p.Vocabulary, p.Width)
+	case p.Padding < -1 || p.Padding >= p.Vocabulary:
+		return fmt.Errorf("padding is symbol %d of a vocabulary of %d; -1 stands for none", p.Padding, p.Vocabulary)
+	case p.Params == nil || p.Stream == nil:
+		return errors.New("an output layer needs a list that takes its parameters and a stream that draws their initial values")
+	}
+	return nil
+}
+
+// Embedding is the parameterisation of W, for measures.
+func (o *Output) Embedding() Embedding { return o.method.Embedding }
+
+// Lookup gives rows of W, for models whose input is tied to it: for int64 ids
+// [...] the result is [...,D]. The factor sqrt(D) is the model's.
+func (o *Output) Lookup(ids torch.Tensor) torch.Tensor { return o.method.Embedding.Lookup(ids) }
+
+// Loss is what a batch adds to the update's loss: summed over targets [N] that
+// are not padding and times scale, 1/(targets of the whole update), so that one
+// update has the same gradients however it is cut into batches. The second
+// result is the clean negative log-likelihood of each row [N], in nats.
+func (o *Output) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+	return o.method.Likelihood.Loss(s, targets, scale)
+}
+
+// NLL is the clean negative log-likelihood of each row [N] in nats, 0 at padding:
+// what perplexity is made of. It records no gradients.
+func (o *Output) NLL(s States, targets torch.Tensor) torch.Tensor {
+	return o.method.Likelihood.NLL(s, targets)
+}
+
+// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
+// without gradients.
+func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
+	return o.method.Likelihood.LogProbs(hidden)
+}
+
+// Penalize adds the gradients of the penalties, with weight 1. It is called once
+// per update, after its last batch and before clipping. The values stay where
+// they were computed until Penalties asks for them.
+func (o *Output) Penalize() {
+	for _, r := range o.method.Regularizers {
+		penalty, ok := r.(Penalty)
+		if !ok {
+			continue
+		}
+		scope := torch.OpenScope()
+		value := penalty.Penalty()
+		value.Backward()
+		o.declared[penalty.Name()].Assign(value.Detach())
+		scope.Close()
+	}
+}
+
+// Penalties are the values of the last Penalize by name, for tracking. Reading
+// them waits for the device.
+func (o *Output) Penalties() map[string]float64 {
+	values := make(map[string]float64, len(o.declared))
+	scope := torch.OpenScope()
+	defer scope.Close()
+	for name, value := range o.declared {
+		values[name] = value.Item()
+	}
+	return values
+}
+
+// Constrain makes the weights obey the method's constraints, after the
+// optimizer's step of that learning rate.
+func (o *Output) Constrain(rate float64) {
+	for _, r := range o.method.Regularizers {
+		if constraint, ok := r.(Constraint); ok {
+			scope := torch.OpenScope()
+			constraint.Constrain(rate)
+			scope.Close()
+		}
+	}
+}
+
+// Buffers are tensors that are not trained but belong in a checkpoint, by name;
+// most methods have none. A reader assigns to them.
+func (o *Output) Buffers() map[string]torch.Tensor {
+	all := map[string]torch.Tensor{}
+	for _, r := range o.method.Regularizers {
+		if b, ok := r.(Buffered); ok {
+			for name, x := range b.Buffers() {
+				all[name] = x
+			}
+		}
+	}
+	return all
+}
+
+// Free frees what the layer keeps beside its parameters.
+func (o *Output) Free() {
+	for _, value := range o.declared {
+		torch.Free(value)
+	}
+	for _, r := range o.method.Regularizers {
+		if f, ok := r.(interface{ Free() }); ok {
+			f.Free()
+		}
+	}
+}

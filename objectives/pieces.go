@@ -1,0 +1,133 @@
+package objectives
+
+import "github.com/aperture-ml/aperture/torch"
+
+// Embedding says how the matrix W [V,D] of an output layer is parameterised.
+// Row i of W belongs to symbol i of the vocabulary.
+type Embedding interface {
+	// Init makes the parameters at p. It comes before every other method.
+	Init(p Place) error
+	// Lookup gives rows of W: for ids [...] the result is [...,D].
+	Lookup(ids torch.Tensor) torch.Tensor
+	// Head gives W as scoring needs it, without making W.
+	Head() Head
+	// Size is (V, D).
+	Size() (vocabulary, width int64)
+	// Matrix makes W [V,D], without a gradient. It is for measures, never for a step.
+	Matrix() torch.Tensor
+	// SingularValues gives the singular values of W in float64 on the CPU, falling.
+	SingularValues() torch.Tensor
+}
+
+// Head scores hidden states against a vocabulary: for h [...,D] the scores are
+// Map(h) Weight^T, [...,V]. Likelihoods that score some rows only take those
+// rows of Weight.
+type Head struct {
+	Weight torch.Tensor                      // [V,K]
+	Map    func(h torch.Tensor) torch.Tensor // [...,D] to [...,K]
+}
+
+// States are hidden states by row, padding removed, with the place that each row
+// came from: what shares one mask over time draws it by column.
+type States struct {
+	Hidden  torch.Tensor // [N,D]
+	Time    []int64      // [N] position in its sequence, or nil where the model does not say
+	Column  []int64      // [N] column of the batch, in [0, Columns), or nil
+	Columns int64        // columns of the batch
+}
+
+// Likelihood scores hidden states against targets.
+type Likelihood interface {
+	// Init makes the likelihood's own parameters at p. It comes after e.Init and
+	// before every other method.
+	Init(e Embedding, p Place) error
+	// Loss is the training loss, perturbed where asked for: summed over targets
+	// [N] that are not padding and times scale, without dimensions; and the clean
+	// negative log-likelihood of each row [N], in nats, 0 at padding, without a
+	// gradient.
+	Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor)
+	// NLL is the clean negative log-likelihood [N] alone, as evaluation needs it:
+	// no gradients, smoothing, noise or perturbation.
+	NLL(s States, targets torch.Tensor) torch.Tensor
+	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
+	// without gradients.
+	LogProbs(hidden torch.Tensor) torch.Tensor
+}
+
+// Perturbation is what training does to the score of each target.
+type Perturbation interface {
+	// Shift gives what is taken off the targets' scores [N], for hidden states
+	// [N,D] and the targets' rows of W [N,D]. Gradients flow through what it
+	// returns, so it decides itself what is differentiated.
+	Shift(hidden, rows torch.Tensor) torch.Tensor
+}
+
+// Regularizer is what W pays, or must obey. It is a Penalty, a Constraint, or both.
+type Regularizer interface {
+	// Init ties the regularizer to the embedding. It comes after e.Init and gives
+	// an error where e has not what is regularized.
+	Init(e Embedding, p Place) error
+}
+
+// Penalty is a term of the loss that depends on the weights alone, evaluated
+// once per update.
+type Penalty interface {
+	Regularizer
+	// Name names the term in metrics.
+	Name() string
+	// Penalty is the term, weighted, without dimensions.
+	Penalty() torch.Tensor
+}
+
+// Constraint acts on the weights after an optimizer's step.
+type Constraint interface {
+	Regularizer
+	// Constrain changes the weights in place, for the step's learning rate.
+	Constrain(rate float64)
+}
+
+// Buffered is a piece that keeps tensors which are not trained but belong in a
+// checkpoint.
+type Buffered interface {
+	// Buffers gives them by name. They may be assigned to, not replaced.
+	Buffers() map[string]torch.Tensor
+}
+
+// Place is where an output layer is made, and how large.
+type Place struct {
+	Vocabulary int64 // V, rows of W
+	Width      int64 // D, columns of W
+	Padding    int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
+
+	Params    *torch.Params // takes the parameters
+	Embedding string        // prefix of the embedding's names, e.g. decoder.embed_tokens
+	Output    string        // prefix of the likelihood's own names, e.g. decoder.output_projection
+	Stream    *torch.Stream // draws initial values
+	Device    torch.Device
+	DType     torch.DType // of the parameters; 0 is float32
+}
+
+func (p Place) dtype() torch.DType {
+	if p.DType == 0 {
+		return torch.Float32
+	}
+	return p.DType
+}
+
+// rows counts the rows of W that do not stand for padding.
+func (p Place) rows() int64 {
+	if p.Padding >= 0 {
+		return p.Vocabulary - 1
+	}
+	return p.Vocabulary
+}
+
+// keepRows is [V,1]: 0 at the padding's row, 1 elsewhere, in float64 on the CPU.
+func (p Place) keepRows() torch.Tensor {
+	ones := torch.Full(1, torch.Float64, torch.CPU, p.Vocabulary, 1)
+	if p.Padding < 0 {
+		return ones
+	}
+	padding := torch.Arange(p.Vocabulary, torch.CPU).EqualScalar(float64(p.Padding)).Reshape(-1, 1)
+	return ones.MaskedFill(padding, 0)
+}

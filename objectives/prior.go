@@ -1,0 +1,94 @@
+package objectives
+
+import (
+	"errors"
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// PriorKind is a family of falling spectra.
+type PriorKind int
+
+// The two families of Wang et al. (2020); k = 1..K numbers the singular values.
+const (
+	Exponential PriorKind = iota // c1 exp(-c2 k^gamma)
+	Polynomial                   // c1 k^-gamma
+)
+
+// Prior says how singular values should fall with their rank.
+type Prior struct {
+	Kind  PriorKind
+	Scale float64 // c1; 0 matches the Frobenius norm that a dense matrix is expected to start with
+	Rate  float64 // c2, exponential only; 0 derives it from Ratio
+	Power float64 // gamma; the paper's theory wants more than 1/2
+	Ratio float64 // smallest over largest value, exponential only, where Rate is 0
+}
+
+// Values gives the k prior values. Energy is the sum of their squares where
+// Scale is 0.
+func (p Prior) Values(k int, energy float64) []float64 {
+	rate := p.Rate
+	if p.Kind == Exponential && rate == 0 && k > 1 {
+		rate = -math.Log(p.Ratio) / (math.Pow(float64(k), p.Power) - 1)
+	}
+	logs := make([]float64, k)
+	for i := range logs {
+		rank := float64(i + 1)
+		if p.Kind == Exponential {
+			logs[i] = -rate * math.Pow(rank, p.Power)
+		} else {
+			logs[i] = -p.Power * math.Log(rank)
+		}
+	}
+	// The first value is the largest: sums relative to it neither overflow nor vanish.
+	sum := 0.0
+	for _, l := range logs {
+		sum += math.Exp(2 * (l - logs[0]))
+	}
+	scale := math.Sqrt(energy/sum) * math.Exp(-logs[0])
+	if p.Scale > 0 {
+		scale = p.Scale
+	}
+	values := make([]float64, k)
+	for i, l := range logs {
+		values[i] = scale * math.Exp(l)
+	}
+	return values
+}
+
+// SpectrumPrior pulls the singular values towards a prior:
+// Weight sum_k (s_k - prior_k)^2, the paper's one-sided constraint made a
+// two-sided penalty, as there. Cost: nothing that could be measured.
+type SpectrumPrior struct {
+	Prior
+	Weight float64
+
+	s, values torch.Tensor // [K]
+}
+
+// Init computes the prior's values.
+func (r *SpectrumPrior) Init(e Embedding, p Place) error {
+	f, ok := e.(*Factored)
+	if !ok {
+		return errors.New("a prior of the spectrum needs a factored embedding, whose singular values are parameters")
+	}
+	k := f.s.Size(0)
+	r.s = f.s
+	scope := torch.OpenScope()
+	defer scope.Close()
+	r.values = torch.FromFloat64s(r.Values(int(k), f.energy), torch.CPU, k).To(p.dtype(), p.Device)
+	torch.Keep(r.values)
+	return nil
+}
+
+// Name is "prior".
+func (r *SpectrumPrior) Name() string { return "prior" }
+
+// Penalty is the weighted squared distance.
+func (r *SpectrumPrior) Penalty() torch.Tensor {
+	return r.s.Sub(r.values).Square().Sum().MulScalar(r.Weight)
+}
+
+// Free frees the prior's values.
+func (r *SpectrumPrior) Free() { torch.Free(r.values) }

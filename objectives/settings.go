@@ -1,0 +1,93 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Settings name a method and hold the constants of all methods; a method reads
+// its own. The words are those of the section objective of a configuration.
+type Settings struct {
+	Method string // a name of Table, or several joined by a plus
+
+	LabelSmoothing float64 // epsilon
+	Smoothing      string  // whose definition: fairseq, pytorch or t2t
+	Bias           bool    // a trained bias on the scores
+
+	LambdaU, LambdaV                 float64 // weights of the squared Frobenius norms of U^T U - I and V^T V - I
+	LambdaUSpectral, LambdaVSpectral float64 // weights of their squared spectral norms
+	Prior                            string  // exponential, polynomial or none
+	LambdaPrior                      float64 // weight of the squared distance to the prior
+	PriorScale                       float64 // c1; 0 matches a dense matrix at its start
+	PriorRate                        float64 // c2; 0 derives it from PriorRatio
+	PriorPower                       float64 // gamma
+	PriorRatio                       float64 // smallest over largest prior value
+	SpectrumInit                     string  // svd, prior or flat
+}
+
+// Defaults are the settings of plain maximum likelihood, with the constants of
+// the other methods as they train well under Adam.
+func Defaults() Settings {
+	return Settings{
+		Method:    "mle",
+		Smoothing: "fairseq",
+		LambdaU:   1, LambdaV: 1,
+		Prior: "exponential", LambdaPrior: 1,
+		PriorPower: 0.75, PriorRatio: 0.2,
+		SpectrumInit: "prior",
+	}
+}
+
+var (
+	smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
+	starts     = map[string]SpectrumStart{"svd": StartSVD, "prior": StartPrior, "flat": StartFlat}
+)
+
+// check says which setting makes no sense, and what would.
+func (s Settings) check() error {
+	for _, f := range []struct {
+		key       string
+		value     float64
+		low, high float64 // high is open
+	}{
+		{"label_smoothing", s.LabelSmoothing, 0, 1},
+		{"lambda_u", s.LambdaU, 0, math.Inf(1)},
+		{"lambda_v", s.LambdaV, 0, math.Inf(1)},
+		{"lambda_u_spectral", s.LambdaUSpectral, 0, math.Inf(1)},
+		{"lambda_v_spectral", s.LambdaVSpectral, 0, math.Inf(1)},
+		{"lambda_prior", s.LambdaPrior, 0, math.Inf(1)},
+		{"prior_scale", s.PriorScale, 0, math.Inf(1)},
+		{"prior_rate", s.PriorRate, 0, math.Inf(1)},
+		{"prior_power", s.PriorPower, math.SmallestNonzeroFloat64, math.Inf(1)},
+		{"prior_ratio", s.PriorRatio, math.SmallestNonzeroFloat64, math.Nextafter(1, 2)},
+	} {
+		if !(f.value >= f.low && f.value < f.high) {
+			return fmt.Errorf("objective.%s is %v: %s", f.key, f.value, rangeWords(f.low, f.high))
+		}
+	}
+	if _, known := smoothings[s.Smoothing]; !known {
+		return fmt.Errorf("objective.smoothing is %q: use fairseq, pytorch or t2t", s.Smoothing)
+	}
+	if _, known := starts[s.SpectrumInit]; !known {
+		return fmt.Errorf("objective.spectrum_init is %q: use svd, prior or flat", s.SpectrumInit)
+	}
+	if !strings.Contains(" exponential polynomial none ", " "+s.Prior+" ") {
+		return fmt.Errorf("objective.prior is %q: use exponential, polynomial or none", s.Prior)
+	}
+	return nil
+}
+
+func rangeWords(low, high float64) string {
+	switch {
+	case low == 0 && math.IsInf(high, 1):
+		return "it must be a number of at least 0"
+	case math.IsInf(high, 1):
+		return "it must be a number above 0"
+	case low == 0:
+		return "it must be at least 0 and below 1"
+	}
+	return "it must be above 0 and at most 1"
+}

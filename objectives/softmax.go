@@ -1,0 +1,63 @@
+package objectives
+
+import (
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Softmax is the softmax over the vocabulary with cross-entropy, with or without
+// label smoothing and a trained bias, <output prefix>.bias, that starts at zero.
+//
+//	scores = Map(h) Weight^T + b,  nll = -log softmax(scores)[target]
+//
+// Training costs 3 N V D multiplications for N targets; scores exist for a chunk
+// of rows at a time.
+type Softmax struct {
+	Smoothing torch.Smoothing // whose definition of label smoothing
+	Epsilon   float64         // label smoothing, 0 for none
+	Bias      bool
+
+	head    Head
+	bias    torch.Tensor // [V], or the zero Tensor
+	padding int64
+}
+
+// Init takes the embedding's head and makes the bias.
+func (l *Softmax) Init(e Embedding, p Place) error {
+	l.head, l.padding = e.Head(), p.Padding
+	if l.Bias {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		l.bias = p.Params.Add(p.Output+".bias", torch.Zeros(p.dtype(), p.Device, p.Vocabulary))
+	}
+	return nil
+}
+
+// Loss is the smoothed cross-entropy, summed and scaled, and the clean one by row.
+func (l *Softmax) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+	return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, torch.SoftmaxLossOptions{
+		Ignore: l.padding, Smoothing: l.Smoothing, Epsilon: l.Epsilon, Scale: scale,
+	})
+}
+
+// NLL is the clean negative log-likelihood by row.
+func (l *Softmax) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+	torch.NoGrad(func() {
+		nll = torch.Scoped(func() torch.Tensor {
+			_, nll := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, torch.SoftmaxLossOptions{
+				Ignore: l.padding, Scale: 1, Evaluate: true,
+			})
+			return nll
+		})
+	})
+	return nll
+}
+
+// LogProbs are log-probabilities over the vocabulary.
+func (l *Softmax) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
+	torch.NoGrad(func() {
+		logProbs = torch.Scoped(func() torch.Tensor {
+			return torch.Linear(l.head.Map(hidden), l.head.Weight, l.bias).LogSoftmax(-1)
+		})
+	})
+	return logProbs
+}

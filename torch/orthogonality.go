@@ -1,0 +1,46 @@
+package torch
+
+// #include "api.h"
+import "C"
+
+// OrthogonalityOptions are the settings of Orthogonality.
+type OrthogonalityOptions struct {
+	Frobenius  float64 // weight of the squared Frobenius norm
+	Spectral   float64 // weight of the squared spectral norm
+	Iterations int     // steps of power iteration in this call
+}
+
+// Orthogonality is what a matrix x [R,K] pays for columns that are not
+// orthonormal, a tensor without dimensions: with E = x^T x - I,
+//
+//	Frobenius |E|_F^2 + Spectral |E v|^2.
+//
+// v is the unit vector [K] that power iteration turns, in place, towards the
+// direction in which E is largest; |E v| tends to E's spectral norm from below,
+// and v counts as a constant in the gradient. The zero Tensor stands for no v:
+// the spectral term is then left out.
+func Orthogonality(x, v Tensor, o OrthogonalityOptions) Tensor {
+	const op = "Orthogonality"
+	var out, vector C.ap_tensor
+	operands := []Tensor{x}
+	if v.h != nil {
+		vector = v.c(op)
+		operands = append(operands, v)
+	}
+	check(op, C.ap_orthogonality(x.c(op), vector, C.double(o.Frobenius), C.double(o.Spectral), C.int64_t(o.Iterations), &out), operands...)
+	return own(op, out)
+}
+
+// OrthogonalityReference is Orthogonality made of plain operators, with v as it
+// is given: it is not turned.
+func OrthogonalityReference(x, v Tensor, o OrthogonalityOptions) Tensor {
+	k := x.Size(1)
+	index := Arange(k, x.Device())
+	identity := index.Reshape(k, 1).Equal(index.Reshape(1, k)).To(x.DType(), x.Device())
+	e := x.Transpose(0, 1).MatMul(x).Sub(identity)
+	value := e.Square().Sum().MulScalar(o.Frobenius)
+	if v.h == nil {
+		return value
+	}
+	return value.Add(e.MatMul(v).Square().Sum().MulScalar(o.Spectral))
+}
