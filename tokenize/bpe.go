@@ -36,13 +36,11 @@ type BPE struct {
 	dropout    float64
 	random     *mersenneTwister
 
-	cache map[string]string // word to its units, joined as in the output
+	cache unitCache // the units of words, joined as in the output
+	scan  wordScanner
 	word  wordMerger
 	out   []byte
 }
-
-// cacheLimit bounds the words that a BPE remembers.
-const cacheLimit = 1 << 20
 
 // NewBPE prepares codes for use.
 func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
@@ -55,11 +53,14 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 	if !(opts.Dropout >= 0 && opts.Dropout <= 1) {
 		return nil, fmt.Errorf("dropout should be between 0 and 1, and is %v", opts.Dropout)
 	}
+	if len(codes.Merges) > maxMerges {
+		return nil, fmt.Errorf("%d merges are more than the %d that can be applied; keep the first ones only", len(codes.Merges), maxMerges)
+	}
 	b := &BPE{
 		table:     newMergeTable(codes),
 		separator: opts.Separator,
 		dropout:   opts.Dropout,
-		cache:     make(map[string]string, 1<<12),
+		cache:     newUnitCache(),
 	}
 	if len(opts.Vocabulary) > 0 {
 		b.vocabulary = newUnitSplitter(codes, opts.Vocabulary, opts.Separator)
@@ -87,66 +88,71 @@ func (b *BPE) Line(line string) string {
 	for end > begin && isLineBlank(line[end-1]) {
 		end--
 	}
-	text := line[begin:end]
 	out := append(b.out[:0], line[:begin]...)
-	for first := true; text != ""; {
-		word, rest, _ := strings.Cut(text, " ")
-		text = rest
-		if word == "" {
-			continue
+	first := len(out)
+	b.scan.reset(line[begin:end])
+	for {
+		from, to, hash, ok := b.scan.next()
+		if !ok {
+			break
 		}
-		if !first {
+		if len(out) > first {
 			out = append(out, ' ')
 		}
-		first = false
-		out = b.appendWord(out, word)
+		out = b.appendWord(out, b.scan.text[from:to], hash)
 	}
 	out = append(out, line[end:]...)
 	b.out = out
 	return string(out)
 }
 
-// Words segments words into units. Empty words vanish; a word should not hold a space.
+// Words segments words into units. Empty words vanish; spaces part words.
 func (b *BPE) Words(words []string) []string {
 	units := make([]string, 0, len(words)+len(words)/4)
 	for _, word := range words {
-		if word == "" {
-			continue
+		b.scan.reset(word)
+		for {
+			from, to, hash, ok := b.scan.next()
+			if !ok {
+				break
+			}
+			b.out = b.appendWord(b.out[:0], b.scan.text[from:to], hash)
+			units = append(units, strings.Split(string(b.out), " ")...)
 		}
-		b.out = b.appendWord(b.out[:0], word)
-		units = append(units, strings.Split(string(b.out), " ")...)
 	}
 	return units
 }
 
 // appendWord appends the units of a word, each but the last with the separator,
 // and spaces between them.
-func (b *BPE) appendWord(out []byte, word string) []byte {
-	if b.dropout == 0 {
-		if units, ok := b.cache[word]; ok {
-			return append(out, units...)
-		}
+func (b *BPE) appendWord(out, word []byte, hash uint32) []byte {
+	if b.dropout > 0 {
+		return b.appendPieces(out, string(word))
+	}
+	units, free, ok := b.cache.get(word, hash)
+	if ok {
+		return append(out, units...)
 	}
 	start := len(out)
+	out = b.appendPieces(out, string(word))
+	b.cache.put(free, hash, word, out[start:])
+	return out
+}
+
+// appendPieces is appendWord without the cache.
+func (b *BPE) appendPieces(out []byte, word string) []byte {
 	if len(b.glossaries) == 0 {
-		out = b.appendPiece(out, word)
-	} else {
-		for i, piece := range isolate(b.glossaries, word) {
-			if i > 0 {
-				out = b.appendBreak(out)
-			}
-			if matchesWhole(b.glossaries, piece) {
-				out = append(out, piece...)
-			} else {
-				out = b.appendPiece(out, piece)
-			}
-		}
+		return b.appendPiece(out, word)
 	}
-	if b.dropout == 0 {
-		if len(b.cache) >= cacheLimit {
-			clear(b.cache)
+	for i, piece := range isolate(b.glossaries, word) {
+		if i > 0 {
+			out = b.appendBreak(out)
 		}
-		b.cache[strings.Clone(word)] = string(out[start:])
+		if matchesWhole(b.glossaries, piece) {
+			out = append(out, piece...)
+		} else {
+			out = b.appendPiece(out, piece)
+		}
 	}
 	return out
 }
@@ -169,13 +175,13 @@ func (b *BPE) appendPiece(out []byte, piece string) []byte {
 		w.merge(b.table)
 	}
 	units := w.units(b.table)
-	for i, end := range units {
-		begin := int32(0)
+	begin := int32(0)
+	for i := range units {
 		if i > 0 {
-			begin = units[i-1]
 			out = b.appendBreak(out)
 		}
-		unit := piece[begin:end]
+		unit := piece[begin:units[i].end]
+		begin = units[i].end
 		if b.vocabulary == nil {
 			out = append(out, unit...)
 			continue

@@ -126,7 +126,7 @@ func mergeSlowly(word []string, m Merge) []string {
 func TestLearnKeepsExactCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		alphabet := []rune([]string{"ab", "abcd", "aä\u00a0\t", "ж中😀e\u0301"}[r.IntN(4)])
+		alphabet := []rune([]string{"ab", "abcd", "aä\u00a0\t", "ж中😀e\u0301", "</w>"}[r.IntN(5)])
 		var words WordCounts
 		for range 1 + r.IntN(25) {
 			word := make([]rune, 1+r.IntN(12))

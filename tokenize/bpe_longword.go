@@ -39,10 +39,10 @@ func (l *longWord) merge(t *mergeTable, w *wordMerger) {
 		for len(l.pairs.items) > 0 && l.pairs.items[0].rank == rank {
 			p := l.pairs.pop()
 			if l.gone[p.left] || l.next[p.left] != p.right ||
-				w.symbols[p.left] != p.a || w.symbols[p.right] != p.b {
+				w.symbols[p.left].id != p.a || w.symbols[p.right].id != p.b {
 				continue
 			}
-			w.symbols[p.left], w.ends[p.left] = t.joined[rank], w.ends[p.right]
+			w.symbols[p.left].id, w.symbols[p.left].end = t.joined[rank], w.symbols[p.right].end
 			l.gone[p.right] = true
 			after := l.next[p.right]
 			l.next[p.left] = after
@@ -60,10 +60,10 @@ func (l *longWord) merge(t *mergeTable, w *wordMerger) {
 	}
 	out := 0
 	for at := int32(0); at >= 0; at = l.next[at] {
-		w.symbols[out], w.ends[out] = w.symbols[at], w.ends[at]
+		w.symbols[out] = w.symbols[at]
 		out++
 	}
-	w.symbols, w.ends = w.symbols[:out], w.ends[:out]
+	w.symbols = w.symbols[:out]
 }
 
 // find queues the pair that starts at a position, if a merge joins it. A pair
@@ -73,7 +73,7 @@ func (l *longWord) find(t *mergeTable, w *wordMerger, left int32) {
 	if right < 0 {
 		return
 	}
-	a, b := w.symbols[left], w.symbols[right]
+	a, b := w.symbols[left].id, w.symbols[right].id
 	if rank := t.rank(a, b); rank != noRank {
 		l.pairs.push(rankedPair{rank, left, right, a, b})
 	}

@@ -2,6 +2,7 @@ package tokenize
 
 import (
 	"math"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,14 +21,20 @@ type mergeTable struct {
 	internal symbolsOfRunes // characters inside a word
 	final    symbolsOfRunes // characters that end one
 
-	slots  []pairSlot // open addressing, a power of two, at most half full
+	slots  []uint64 // open addressing, a power of two, at most half full
 	mask   uint64
 	joined []int32 // by rank
 }
 
-type pairSlot struct {
-	key  uint64
-	rank int32 // noRank where the slot is empty
+// A slot packs a pair and its rank, to keep the table small: 21 bits for each
+// symbol, 22 for the rank plus one, so that 0 marks a free slot.
+const (
+	rankBits  = 22
+	maxMerges = 1 << 19 // a merge brings three symbols at most
+)
+
+func packPair(left, right int32) uint64 {
+	return uint64(uint32(left))<<21 | uint64(uint32(right))
 }
 
 // symbolsOfRunes has a table for the characters of most alphabets.
@@ -36,26 +43,23 @@ type symbolsOfRunes struct {
 	high map[rune]int32
 }
 
-func newSymbolsOfRunes(ids map[string]int32, suffix string) symbolsOfRunes {
-	s := symbolsOfRunes{high: make(map[rune]int32)}
+func (s *symbolsOfRunes) init() {
+	s.high = make(map[rune]int32)
 	for i := range s.low {
 		s.low[i] = noSymbol
 	}
-	for text, id := range ids {
-		if len(text) <= len(suffix) || text[len(text)-len(suffix):] != suffix {
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(text)
-		if size != len(text)-len(suffix) {
-			continue
-		}
-		if int(r) < len(s.low) {
-			s.low[r] = id
-		} else {
-			s.high[r] = id
-		}
+}
+
+// add takes up a symbol if it is a single character.
+func (s *symbolsOfRunes) add(text string, id int32) {
+	r, size := utf8.DecodeRuneInString(text)
+	switch {
+	case size == 0 || size != len(text):
+	case int(r) < len(s.low):
+		s.low[r] = id
+	default:
+		s.high[r] = id
 	}
-	return s
 }
 
 func (s *symbolsOfRunes) of(r rune) int32 {
@@ -74,33 +78,34 @@ func newMergeTable(codes *Codes) *mergeTable {
 	for size < 2*len(codes.Merges) {
 		size *= 2
 	}
-	t.slots, t.mask = make([]pairSlot, size), uint64(size-1)
-	for i := range t.slots {
-		t.slots[i].rank = noRank
-	}
+	t.slots, t.mask = make([]uint64, size), uint64(size-1)
+	t.internal.init()
+	t.final.init()
 	ids := make(map[string]int32, 2*len(codes.Merges))
 	symbol := func(text string) int32 {
 		id, ok := ids[text]
 		if !ok {
 			id = int32(len(ids))
 			ids[text] = id
+			t.internal.add(text, id)
+			if character, ok := strings.CutSuffix(text, endOfWord); ok {
+				t.final.add(character, id)
+			}
 		}
 		return id
 	}
 	for rank, m := range codes.Merges {
-		key := pairKey(symbol(m.Left), symbol(m.Right))
+		key := packPair(symbol(m.Left), symbol(m.Right))
 		t.joined[rank] = symbol(m.Left + m.Right)
 		at := hashPair(key) & t.mask
-		for t.slots[at].rank != noRank && t.slots[at].key != key {
+		for t.slots[at] != 0 && t.slots[at]>>rankBits != key {
 			at = (at + 1) & t.mask
 		}
-		if t.slots[at].rank == noRank { // of a merge listed twice the first counts
-			t.slots[at] = pairSlot{key, int32(rank)}
+		if t.slots[at] == 0 { // of a merge listed twice the first counts
+			t.slots[at] = key<<rankBits | uint64(rank+1)
 		}
 	}
 	t.end = symbol(endOfWord)
-	t.internal = newSymbolsOfRunes(ids, "")
-	t.final = newSymbolsOfRunes(ids, endOfWord)
 	return t
 }
 
@@ -113,59 +118,66 @@ func (t *mergeTable) rank(left, right int32) int32 {
 	if left < 0 || right < 0 {
 		return noRank
 	}
-	key := pairKey(left, right)
+	key := packPair(left, right)
 	for at := hashPair(key) & t.mask; ; at = (at + 1) & t.mask {
-		slot := &t.slots[at]
-		if slot.rank == noRank || slot.key == key {
-			return slot.rank
+		slot := t.slots[at]
+		if slot == 0 {
+			return noRank
+		}
+		if slot>>rankBits == key {
+			return int32(slot&(1<<rankBits-1)) - 1
 		}
 	}
 }
 
-// wordMerger merges the symbols of one word. Symbol i is the text from
-// starts[i-1] (or 0) to ends[i], and ranks[i] is the rank of the pair (i, i+1).
+// mergeSymbol is a symbol of a word: the text up to end from where the symbol
+// before it ends.
+type mergeSymbol struct {
+	id   int32
+	end  int32
+	rank int32 // of the pair that begins here, noRank for the last symbol
+}
+
+// wordMerger merges the symbols of one word.
 type wordMerger struct {
-	symbols []int32
-	ends    []int32
-	ranks   []int32
-	usable  []int32 // scratch of dropout
+	symbols []mergeSymbol
 	long    longWord
 }
 
 // start takes a word apart into characters; false for a word of one, which stays
 // what it is.
 func (w *wordMerger) start(t *mergeTable, word string) bool {
-	w.symbols, w.ends = w.symbols[:0], w.ends[:0]
+	symbols := w.symbols[:0]
 	last := 0
 	for at, r := range word {
 		if at > 0 {
-			w.ends = append(w.ends, int32(at))
+			symbols[len(symbols)-1].end = int32(at)
 		}
-		w.symbols = append(w.symbols, t.internal.of(r))
+		symbols = append(symbols, mergeSymbol{id: t.internal.of(r), rank: noRank})
 		last = at
 	}
+	w.symbols = symbols
 	if last == 0 {
 		return false
 	}
-	w.ends = append(w.ends, int32(len(word)))
+	symbols[len(symbols)-1].end = int32(len(word))
 	if t.oldStyle {
-		w.symbols = append(w.symbols, t.end)
-		w.ends = append(w.ends, int32(len(word)))
+		w.symbols = append(symbols, mergeSymbol{t.end, int32(len(word)), noRank})
 	} else {
 		r, _ := utf8.DecodeRuneInString(word[last:])
-		w.symbols[len(w.symbols)-1] = t.final.of(r)
+		symbols[len(symbols)-1].id = t.final.of(r)
 	}
 	return true
 }
 
-// units are the ends of the symbols that are left, without an end of word that
-// no merge took up.
-func (w *wordMerger) units(t *mergeTable) []int32 {
-	n := len(w.ends)
-	if t.oldStyle && n > 1 && w.ends[n-1] == w.ends[n-2] {
+// units are the symbols that are left, without an end of word that no merge took
+// up.
+func (w *wordMerger) units(t *mergeTable) []mergeSymbol {
+	n := len(w.symbols)
+	if t.oldStyle && n > 1 && w.symbols[n-1].end == w.symbols[n-2].end {
 		n--
 	}
-	return w.ends[:n]
+	return w.symbols[:n]
 }
 
 // shortWord is up to how many symbols a scan for the best pair beats a heap.
@@ -178,57 +190,47 @@ func (w *wordMerger) merge(t *mergeTable) {
 		w.long.merge(t, w)
 		return
 	}
-	w.rankAll(t)
-	for len(w.ranks) > 0 {
-		best, at := int32(noRank), 0
-		for i, rank := range w.ranks {
-			if rank < best {
-				best, at = rank, i
-			}
+	for i := 1; i < len(w.symbols); i++ {
+		w.symbols[i-1].rank = t.rank(w.symbols[i-1].id, w.symbols[i].id)
+	}
+	for {
+		first := uint64(noRank) << 32 // rank and position of the best pair
+		for i := range w.symbols {
+			first = min(first, uint64(w.symbols[i].rank)<<32|uint64(i))
 		}
+		best := int32(first >> 32)
 		if best == noRank {
 			return
 		}
-		w.mergeRank(t, best, at)
-	}
-}
-
-func (w *wordMerger) rankAll(t *mergeTable) {
-	w.ranks = w.ranks[:0]
-	for i := 1; i < len(w.symbols); i++ {
-		w.ranks = append(w.ranks, t.rank(w.symbols[i-1], w.symbols[i]))
-	}
-}
-
-// mergeRank joins all pairs of one rank, of which the first is at position at,
-// and looks up the ranks around them.
-func (w *wordMerger) mergeRank(t *mergeTable, rank int32, at int) {
-	symbols, ends, ranks := w.symbols, w.ends, w.ranks
-	joined := t.joined[rank]
-	n, out := len(symbols), at
-	before := false // whether symbol out-1 was just joined
-	for i := at; i < n; out++ {
-		fresh := i+1 < n && ranks[i] == rank
-		kept := int32(noRank)
-		if i > 0 {
-			kept = ranks[i-1]
-		}
-		if fresh {
-			symbols[out], ends[out] = joined, ends[i+1]
-			i += 2
-		} else {
-			symbols[out], ends[out] = symbols[i], ends[i]
-			i++
-		}
-		if out > 0 {
-			if fresh || before {
-				kept = t.rank(symbols[out-1], symbols[out])
+		if w.mergeAt(t, best, int(uint32(first))) < best {
+			// The pairs around would come first now, but it is still the turn of
+			// the other occurrences of the best pair.
+			for i := 0; i < len(w.symbols); i++ {
+				if w.symbols[i].rank == best {
+					w.mergeAt(t, best, i)
+				}
 			}
-			ranks[out-1] = kept
 		}
-		before = fresh
 	}
-	w.symbols, w.ends, w.ranks = symbols[:out], ends[:out], ranks[:out-1]
+}
+
+// mergeAt joins the pair at a position, and returns the lower of the ranks that
+// this gives the pairs around it.
+func (w *wordMerger) mergeAt(t *mergeTable, rank int32, at int) int32 {
+	symbols := w.symbols
+	joined := mergeSymbol{t.joined[rank], symbols[at+1].end, noRank}
+	symbols = append(symbols[:at+1], symbols[at+2:]...)
+	if at+1 < len(symbols) {
+		joined.rank = t.rank(joined.id, symbols[at+1].id)
+	}
+	symbols[at] = joined
+	w.symbols = symbols
+	if at == 0 {
+		return joined.rank
+	}
+	before := t.rank(symbols[at-1].id, joined.id)
+	symbols[at-1].rank = before
+	return min(before, joined.rank)
 }
 
 // mergeWithDropout draws a number for every pair of neighbours, whether or not a
@@ -236,29 +238,28 @@ func (w *wordMerger) mergeRank(t *mergeTable, rank int32, at int) {
 // exceeds p: draw for draw what subword-nmt does.
 func (w *wordMerger) mergeWithDropout(t *mergeTable, p float64, random *mersenneTwister) {
 	for len(w.symbols) > 1 {
+		symbols, last := w.symbols, len(w.symbols)-1
 		best := int32(noRank)
-		w.usable = w.usable[:0]
-		for i := 1; i < len(w.symbols); i++ {
+		for i := range symbols[:last] {
 			rank := int32(noRank)
 			if random.float64() > p {
-				rank = t.rank(w.symbols[i-1], w.symbols[i])
+				rank = t.rank(symbols[i].id, symbols[i+1].id)
 			}
-			w.usable = append(w.usable, rank)
+			symbols[i].rank = rank
 			best = min(best, rank)
 		}
 		if best == noRank {
 			return
 		}
+		symbols[last].rank = noRank
 		out := 0
-		for i := 0; i < len(w.symbols); out++ {
-			if i < len(w.usable) && w.usable[i] == best {
-				w.symbols[out], w.ends[out] = t.joined[best], w.ends[i+1]
-				i += 2
-			} else {
-				w.symbols[out], w.ends[out] = w.symbols[i], w.ends[i]
+		for i := 0; i <= last; i, out = i+1, out+1 {
+			symbols[out] = symbols[i]
+			if symbols[i].rank == best {
 				i++
+				symbols[out].id, symbols[out].end = t.joined[best], symbols[i].end
 			}
 		}
-		w.symbols, w.ends = w.symbols[:out], w.ends[:out]
+		w.symbols = symbols[:out]
 	}
 }
