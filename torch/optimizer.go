@@ -3,10 +3,7 @@ package torch
 // #include "api.h"
 import "C"
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // ClipGrad scales the gradients of params down so that their joint Euclidean
 // norm is at most limit (0 or less only measures) and returns the norm before.
@@ -25,6 +22,9 @@ func ScaleGrad(params []Tensor, factor float64) {
 
 // Lerp moves each average towards its parameter: a += weight (p - a).
 func Lerp(averages, params []Tensor, weight float64) {
+	if len(averages) != len(params) {
+		fail("Lerp", "there are not as many averages as parameters", false)
+	}
 	as, a := raw("Lerp", averages)
 	_, p := raw("Lerp", params)
 	check("Lerp", C.ap_lerp(a, p, C.int(len(as)), C.double(weight)), params...)
@@ -77,15 +77,9 @@ func (a *Adam) Step(rate float64) {
 		C.double(a.WeightDecay), C.bool(a.Decoupled), C.int64_t(a.Steps)), a.params...)
 }
 
-// State gives the moments by name, "m.0", "v.0", ..., in the order of the parameters.
-func (a *Adam) State() map[string]Tensor {
-	state := map[string]Tensor{}
-	for i := range a.params {
-		state[fmt.Sprintf("m.%d", i)] = a.means[i]
-		state[fmt.Sprintf("v.%d", i)] = a.variance[i]
-	}
-	return state
-}
+// Moments returns the running mean of the gradient and of its square of
+// parameter i.
+func (a *Adam) Moments(i int) (mean, variance Tensor) { return a.means[i], a.variance[i] }
 
 // Free frees the moments.
 func (a *Adam) Free() {

@@ -1,0 +1,89 @@
+package train
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/sample"
+	"github.com/aperture-ml/aperture/runs/internal/text"
+)
+
+// split is raw parallel text.
+type split struct {
+	name           string
+	source, target []string
+}
+
+// data is the corpus of a run, raw and as ids.
+type data struct {
+	train, valid split
+	tests        []split
+	sums         map[string]string // sha256 of each file
+
+	trainPairs, validPairs []corpus.Pair
+	filtered               corpus.FilterReport
+}
+
+// readData reads the texts that the configuration names, or generates the sample.
+func readData(d experiment.Data) (*data, error) {
+	out := &data{sums: map[string]string{}}
+	if d.Sample {
+		train, valid, test := sample.Translation(uint64(d.SampleSeed), d.SampleSize, sampleTest, sampleTest)
+		out.train = split{"train", train.Source, train.Target}
+		out.valid = split{"valid", valid.Source, valid.Target}
+		out.tests = []split{{"test", test.Source, test.Target}}
+		return out, nil
+	}
+	read := func(name, flag string) (split, error) {
+		path := func(language string) string { return filepath.Join(d.Dir, name+"."+language) }
+		source, target, err := corpus.ReadParallel(path(d.Source), path(d.Target), flag)
+		if err != nil {
+			return split{}, err
+		}
+		for _, t := range []corpus.Text{source, target} {
+			out.sums[filepath.Base(t.Path)] = t.SHA256
+		}
+		return split{name, source.Lines, target.Lines}, nil
+	}
+	var err error
+	if out.train, err = read(d.Train, "-train"); err != nil {
+		return nil, err
+	}
+	if out.valid, err = read(d.Valid, "-valid"); err != nil {
+		return nil, err
+	}
+	for _, name := range d.Test {
+		test, err := read(name, "-test")
+		if err != nil {
+			return nil, err
+		}
+		out.tests = append(out.tests, test)
+	}
+	return out, nil
+}
+
+// sampleTest is the size of the sample's validation and test texts.
+const sampleTest = 500
+
+// encode turns the texts for training and validation into ids.
+func (d *data) encode(p *text.Pair, limits corpus.Limits, longest int) error {
+	encode := func(s split) []corpus.Pair {
+		return corpus.Encode(s.source, s.target, p.Source.Encode, p.Target.Encode)
+	}
+	// Nothing longer than the model's positions can be trained on.
+	if limits.MaxLength == 0 || limits.MaxLength > longest-1 {
+		limits.MaxLength = longest - 1
+	}
+	var err error
+	d.trainPairs, d.filtered, err = corpus.Filter(encode(d.train), limits)
+	if err != nil {
+		return fmt.Errorf("training text: %w", err)
+	}
+	d.validPairs, _, err = corpus.Filter(encode(d.valid), corpus.Limits{MaxLength: longest - 1})
+	if err != nil {
+		return fmt.Errorf("validation text: %w", err)
+	}
+	return nil
+}

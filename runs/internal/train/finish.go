@@ -1,0 +1,201 @@
+package train
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// finish chooses the weights, scores the test texts with them and writes what
+// the run found.
+func (t *trainer) finish() error {
+	if t.config.Train.AverageLast > 1 {
+		if err := t.averageLast(); err != nil {
+			return err
+		}
+	}
+	best, warnings, err := t.store.Best()
+	for _, w := range warnings {
+		t.run.Log.Warnf("%s", w)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.Load(best); err != nil {
+		return err
+	}
+	t.run.Log.Printf("testing %s", best.Name())
+	results := &experiment.Results{
+		Run: t.config.Run, Method: t.config.Objective.Method, Preset: t.config.Preset, Seed: int64(t.config.Train.Seed),
+		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.data.sums},
+		Params:  t.Params.Count(),
+		Updates: int64(t.state.Step), Epochs: experiment.Num(t.epoch()),
+		TrainSeconds: experiment.Num(t.state.Seconds),
+		TokensPerS:   experiment.Num(float64(t.state.Tokens) / t.state.Seconds),
+		Test:         map[string]experiment.TestScores{},
+		Checkpoint:   experiment.Text(best.Name()),
+		Code:         experiment.CodeVersion(),
+	}
+	nll := t.nll(t.data.validPairs)
+	results.Valid = experiment.ValidScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}
+	for _, test := range t.data.tests {
+		if results.Test[test.name], err = t.testScores(test); err != nil {
+			return err
+		}
+	}
+	m, _ := t.measures()
+	results.Isotropy = experiment.Isotropy{I1: experiment.Num(m.I1), I2: experiment.Num(m.I2), Frobenius: experiment.Num(m.Frobenius),
+		MeanCosine: experiment.Num(m.MeanCosine), SigmaRatio: experiment.Num(m.SigmaRatio)}
+	results.SingularValues = experiment.Nums(m.SingularValues)
+	results.PeakRSSBytes = experiment.Num(experiment.PeakRSS())
+	if t.Device.IsCUDA() {
+		results.PeakDeviceBytes = experiment.Num(torch.PeakDeviceBytes())
+	}
+	if err := t.draw(results); err != nil {
+		return err
+	}
+	return t.run.WriteResults(results)
+}
+
+// averageLast makes the mean of the last checkpoints' weights the average of the
+// newest, and the best where it is no worse on the validation text. A mean of U,
+// s and V is taken of each by itself, as of any parameter.
+func (t *trainer) averageLast() error {
+	steps, err := t.store.Steps()
+	if err != nil {
+		return err
+	}
+	var used []checkpoint.Checkpoint
+	for _, step := range steps {
+		if len(used) == t.config.Train.AverageLast || step > t.state.Step {
+			break
+		}
+		c, err := t.store.At(step)
+		if err != nil {
+			t.run.Log.Warnf("left out of the average: %v", err)
+			continue
+		}
+		used = append(used, c)
+	}
+	if len(used) < 2 {
+		return nil
+	}
+	raw, err := t.mean(used)
+	if err != nil {
+		return err
+	}
+	defer torch.Free(raw...)
+	previous := *t.state.Best
+	nll := t.nll(t.data.validPairs)
+	score, words := nll, fmt.Sprintf("loss %.4f", nll)
+	if t.config.Train.PatienceOn == "bleu" {
+		options := t.DecodeOptions()
+		options.Beam = max(1, t.config.Decode.ValidationBeam)
+		outputs, err := t.Translate(t.data.valid.source, options)
+		if err != nil {
+			return err
+		}
+		bleu, err := t.tokenisedBLEU(outputs, t.data.valid)
+		if err != nil {
+			return err
+		}
+		score, words = -bleu.Score, fmt.Sprintf("BLEU %.2f", bleu.Score)
+	}
+	t.run.Log.Printf("the mean of the last %d checkpoints has validation %s", len(used), words)
+	if score > previous {
+		return nil
+	}
+	// The parameters hold the mean now; the checkpoint keeps both.
+	params := t.Params.Tensors()
+	mean := make([]torch.Tensor, len(params))
+	scope := torch.OpenScope()
+	defer scope.Close()
+	for i, p := range params {
+		mean[i] = p.Detach().Clone()
+		p.Assign(raw[i])
+	}
+	t.average = mean
+	defer func() { t.average = nil }()
+	if err := t.save(); err != nil {
+		return err
+	}
+	return t.store.MarkBest(t.state.Step)
+}
+
+// mean puts the mean of checkpoints into the parameters, and returns the
+// parameters as they were.
+func (t *trainer) mean(used []checkpoint.Checkpoint) (before []torch.Tensor, err error) {
+	params := t.Params.Tensors()
+	scope := torch.OpenScope()
+	defer scope.Close()
+	for _, p := range params {
+		x := p.Detach().Clone()
+		torch.Keep(x)
+		before = append(before, x)
+	}
+	for k, c := range used {
+		step := torch.OpenScope()
+		values, err := readTensors(c, modelFile, t.Device)
+		if err != nil {
+			step.Close()
+			return before, err
+		}
+		list := make([]torch.Tensor, len(params))
+		for i, name := range t.Params.Names() {
+			list[i] = values[name]
+		}
+		torch.Lerp(params, list, 1/float64(k+1)) // a running mean; the first takes all
+		step.Close()
+	}
+	return before, nil
+}
+
+// draw makes the plots and the report page.
+func (t *trainer) draw(results *experiment.Results) error {
+	if !t.config.Report.Plots {
+		return nil
+	}
+	records, err := report.ReadRecords(t.run.Path(experiment.MetricsFile))
+	if err != nil {
+		return err
+	}
+	plots, err := report.Draw(records)
+	if err != nil {
+		return err
+	}
+	if err := report.SavePlots(t.run.Path(experiment.PlotsDir), plots); err != nil {
+		return err
+	}
+	text, err := json.Marshal(results)
+	if err != nil {
+		return err
+	}
+	fields, err := report.Fields(text)
+	if err != nil {
+		return err
+	}
+	var config, page bytes.Buffer
+	if err := t.config.WriteTOML(&config); err != nil {
+		return err
+	}
+	c := t.config
+	err = (&report.Page{
+		Title: c.Run + ": " + c.Objective.Method,
+		Summary: []report.Field{
+			{Name: "method", Value: c.Objective.Method}, {Name: "preset", Value: c.Preset}, {Name: "data", Value: c.Data.Name},
+			{Name: "parameters", Value: fmt.Sprint(results.Params)}, {Name: "updates", Value: fmt.Sprint(results.Updates)},
+			{Name: "best checkpoint", Value: string(results.Checkpoint)},
+		},
+		Results: fields, Plots: plots, Samples: t.samples, Config: config.String(),
+	}).Write(&page)
+	if err != nil {
+		return err
+	}
+	return experiment.WriteFile(t.run.Path(experiment.ReportFile), page.Bytes())
+}

@@ -1,0 +1,217 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// trainer holds what a run trains, and where it stands.
+type trainer struct {
+	*translator.Translator
+	config  experiment.Config
+	run     *experiment.Run
+	data    *data
+	loader  *corpus.Loader
+	store   checkpoint.Store
+	metrics *report.Metrics
+	events  *report.Events
+
+	adam    *torch.Adam              // nil with sgd
+	average []torch.Tensor           // exponential moving average of the parameters, or nil
+	dropout *torch.Stream            // of the network
+	streams map[string]*torch.Stream // by name, for the checkpoint
+	state   State
+	saved   int             // step of the newest checkpoint
+	samples []report.Sample // of the first test text
+}
+
+// loop trains until the configured length, until validation has stalled for too
+// long, or until ctx is cancelled.
+func (t *trainer) loop(ctx context.Context) error {
+	for !t.done() {
+		update, err := t.loader.Next()
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		for _, batch := range update.Batches {
+			step := torch.OpenScope() // owns every tensor made below
+			torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
+				states := t.Model.Forward(source(batch), prev(batch), t.dropout)
+				loss, nll := t.Output.Loss(translator.OutputStates(states, batch.Rows), t.targets(batch), t.scale(update))
+				loss.Backward()
+				t.state.Window.add(loss, nll, batch.Tokens)
+			})
+			step.Close()
+		}
+		if err := t.update(update); err != nil {
+			return err
+		}
+		spent := time.Since(start).Seconds()
+		t.state.Seconds += spent
+		t.state.Window.seconds += spent
+		t.state.Tokens += int64(update.Tokens)
+		t.state.Step++
+		t.state.Position = update.Position
+		if err := t.after(ctx, update.LastOfEpoch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scale is the factor of an update's summed loss.
+func (t *trainer) scale(u corpus.Update) float64 {
+	if t.config.Train.Normalise == "sentences" {
+		return 1 / float64(u.Sentences)
+	}
+	return 1 / float64(u.Tokens)
+}
+
+// update turns the collected gradients into a step of the weights.
+func (t *trainer) update(u corpus.Update) error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	params := t.Params.Tensors()
+	t.Output.Penalize()
+	norm := torch.ClipGrad(params, t.config.Train.ClipNorm)
+	if math.IsNaN(norm) || math.IsInf(norm, 0) || math.IsNaN(t.state.Window.Loss) || math.IsInf(t.state.Window.Loss, 0) {
+		return t.diverged()
+	}
+	t.state.Window.Norm += norm
+	t.state.Window.Updates++
+	rate := t.rate()
+	if t.adam != nil {
+		t.adam.Step(rate)
+	} else {
+		torch.SGD(params, rate, t.config.Train.WeightDecay)
+	}
+	torch.ZeroGrad(params)
+	t.Output.Constrain(rate)
+	if t.average != nil {
+		torch.Lerp(t.average, params, 1-t.config.Train.EMADecay)
+	}
+	return nil
+}
+
+func (t *trainer) rate() float64 {
+	c := t.config
+	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.total(), t.state.Step)
+}
+
+// diverged says where to go on from; nothing is saved over it.
+func (t *trainer) diverged() error {
+	last := "there is no checkpoint before it"
+	if t.saved > 0 {
+		last = fmt.Sprintf("the last good checkpoint is step-%d", t.saved)
+	}
+	return fmt.Errorf("the loss or its gradient is not finite at update %d (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", t.state.Step+1, last)
+}
+
+// after does what is due once an update is made: log, validate, save, stop.
+func (t *trainer) after(ctx context.Context, endOfEpoch bool) error {
+	c := t.config
+	step := t.state.Step
+	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed())
+	validate := endOfEpoch
+	if c.Train.ValidateEvery > 0 {
+		validate = step%c.Train.ValidateEvery == 0
+	}
+	validate = validate || t.done()
+	measure := validate && c.Report.Every == 0 || c.Report.Every > 0 && step%c.Report.Every == 0
+	if step%c.Train.LogEvery == 0 || t.done() {
+		if err := t.logTraining(); err != nil {
+			return err
+		}
+	}
+	if measure {
+		if err := t.measure(); err != nil {
+			return err
+		}
+	}
+	better := false
+	if validate {
+		var err error
+		if better, err = t.validate(); err != nil {
+			return err
+		}
+	}
+	stopping := ctx.Err() != nil
+	if validate && c.Checkpoint.Every == 0 || c.Checkpoint.Every > 0 && step%c.Checkpoint.Every == 0 || better || stopping || t.done() {
+		if err := t.save(); err != nil {
+			return err
+		}
+		if better {
+			if err := t.store.MarkBest(step); err != nil {
+				return err
+			}
+		}
+	}
+	if stopping {
+		t.run.Log.Printf("stopped by a signal after update %d; step-%d is saved: continue with -resume", step, step)
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// done reports whether training has reached its end.
+func (t *trainer) done() bool {
+	c := t.config.Train
+	return t.state.Stopped != "" || c.Steps > 0 && t.state.Step >= c.Steps || c.Epochs > 0 && t.state.Position.Epoch >= c.Epochs
+}
+
+// total is the number of updates that the run will make if nothing stops it, or
+// 0 when that is open.
+func (t *trainer) total() int {
+	c := t.config.Train
+	total := c.Steps
+	if c.Epochs > 0 {
+		if n := c.Epochs * t.loader.UpdatesPerEpoch(); total == 0 || n < total {
+			total = n
+		}
+	}
+	return total
+}
+
+// add counts a batch; its numbers are read back here, the tensors stay behind.
+func (w *window) add(loss, nll torch.Tensor, tokens int) {
+	w.Loss += loss.Item()
+	w.NLL += nll.Sum().Item()
+	w.Tokens += tokens
+}
+
+// mean is the clean loss in nats per target token.
+func (w *window) mean() float64 { return w.NLL / float64(max(1, w.Tokens)) }
+
+func (w *window) speed() float64 { return float64(w.Tokens) / math.Max(w.seconds, 1e-9) }
+
+func source(b *corpus.Batch) models.Tokens {
+	return models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}
+}
+
+func prev(b *corpus.Batch) models.Tokens {
+	return models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}
+}
+
+// targets are the ids of real target tokens [N], in the order of the states' rows.
+func (t *trainer) targets(b *corpus.Batch) torch.Tensor { return targets(b, t.Device) }
+
+func targets(b *corpus.Batch, d torch.Device) torch.Tensor {
+	ids := make([]int64, 0, b.Tokens)
+	for _, id := range b.Target {
+		if id != corpus.Pad {
+			ids = append(ids, id)
+		}
+	}
+	return torch.FromInt64s(ids, d, int64(len(ids)))
+}

@@ -1,0 +1,266 @@
+package train
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Main is the body of a training command for translation. It does not return.
+func Main(spec *experiment.Spec) {
+	spec.CheckMethod = func(name string) error {
+		settings := objectives.Defaults()
+		settings.Method = name
+		_, err := settings.Resolve()
+		return err
+	}
+	spec.MethodHelp = methodHelp
+	settings, err := experiment.Parse(spec, os.Args[1:])
+	if err == nil {
+		ctx, stop := experiment.Interruptible(context.Background())
+		err = torch.Main(func() error { return Run(ctx, settings) })
+		stop()
+	}
+	experiment.Exit(err)
+}
+
+// methodHelp is the table of methods for -method=help.
+func methodHelp() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "Methods of the output layer; a plus joins those that do not say the same thing twice.")
+	for _, row := range objectives.Table() {
+		fmt.Fprintf(&b, "\n%s\n    minimises   %s\n    parameters  %s\n    cost        %s\n", row.Name, row.Formula, row.Parameters, row.Cost)
+	}
+	return b.String()
+}
+
+// Run trains as the settings say, and tests. It must be called on the torch thread.
+func Run(ctx context.Context, s *experiment.Settings) error {
+	device, err := torch.FindDevice(s.Config.Train.Device)
+	if err != nil {
+		return &experiment.UsageError{Err: err}
+	}
+	torch.SetThreads(s.Config.Train.Threads)
+	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
+		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
+	}
+	texts, err := readData(s.Config.Data)
+	if err != nil {
+		return err
+	}
+	if s.Plan {
+		return plan(s, texts, device)
+	}
+	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
+	run, err := experiment.Open(s, env)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	if err := run.CheckData(texts.sums); err != nil {
+		return err
+	}
+	t := &trainer{run: run, data: texts, config: run.Config}
+	err = t.train(ctx, device)
+	t.free()
+	return err
+}
+
+func (t *trainer) train(ctx context.Context, device torch.Device) error {
+	if err := t.prepare(device); err != nil {
+		return err
+	}
+	t.run.Log.StartBar(int64(t.total()), int64(t.state.Step))
+	err := t.loop(ctx)
+	t.run.Log.StopBar()
+	if err != nil {
+		return err
+	}
+	return t.finish()
+}
+
+// prepare builds all that the loop needs, fresh or from the newest checkpoint.
+func (t *trainer) prepare(device torch.Device) error {
+	c := t.config
+	t.store = checkpoint.Store{Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast)}
+	if err := t.store.Recover(); err != nil {
+		return err
+	}
+	newest, warnings, err := t.store.Latest()
+	for _, w := range warnings {
+		t.run.Log.Warnf("%s", w)
+	}
+	fresh := err != nil
+	pair, err := t.text(fresh)
+	if err != nil {
+		return err
+	}
+	if err := t.data.encode(pair, corpus.Limits{MaxLength: c.Data.MaxLength, MaxRatio: c.Data.MaxRatio}, c.Model.MaxPositions); err != nil {
+		return err
+	}
+	if t.Translator, err = translator.New(c, pair, device); err != nil {
+		return err
+	}
+	t.start()
+	if c.Train.Init != "" && fresh {
+		if err := t.warmStart(c.Train.Init); err != nil {
+			return err
+		}
+	}
+	if !fresh {
+		if err := t.restore(newest); err != nil {
+			return err
+		}
+		t.run.Log.Printf("continuing from %s", newest.Name())
+	}
+	if t.loader, err = newLoader(c, t.data.trainPairs, t.state.Position); err != nil {
+		return err
+	}
+	if err := t.run.TruncateMetrics(int64(t.state.Step)); err != nil {
+		return err
+	}
+	if t.metrics, err = report.OpenMetrics(t.run.Path(experiment.MetricsFile)); err != nil {
+		return err
+	}
+	if c.Report.TensorBoard {
+		if t.events, err = report.NewEvents(t.run.Path(experiment.EventsDir), int64(t.state.Step)); err != nil {
+			return err
+		}
+	}
+	for _, folder := range []string{experiment.SamplesDir, experiment.PlotsDir} {
+		if err := os.MkdirAll(t.run.Path(folder), 0o777); err != nil {
+			return err
+		}
+	}
+	t.introduce()
+	return nil
+}
+
+// text learns the vocabularies, or reads those of the run.
+func (t *trainer) text(fresh bool) (*text.Pair, error) {
+	folder := t.run.Path(experiment.TokenizerDir)
+	if !fresh {
+		return text.Open(t.config.Data, folder)
+	}
+	pair, err := text.Learn(t.config.Data, t.data.train.source, t.data.train.target)
+	if err != nil {
+		return nil, err
+	}
+	return pair, pair.Save(folder)
+}
+
+func newLoader(c experiment.Config, pairs []corpus.Pair, from corpus.Position) (*corpus.Loader, error) {
+	return corpus.NewLoader(pairs, corpus.Options{
+		MaxTokens: c.Train.MaxTokens, MaxSentences: c.Train.MaxSentences, Accumulate: c.Train.Accumulate, Seed: uint64(c.Train.Seed),
+	}, from)
+}
+
+// start sets the state before the first update.
+func (t *trainer) start() {
+	c := t.config.Train
+	params := t.Params.Tensors()
+	scope := torch.OpenScope()
+	defer scope.Close()
+	if c.Optimizer != "sgd" {
+		t.adam = torch.NewAdam(params, torch.AdamOptions{
+			Beta1: c.Beta1, Beta2: c.Beta2, Epsilon: c.Epsilon, WeightDecay: c.WeightDecay,
+			Decoupled: c.Optimizer == "adamw", FairseqEpsilon: c.EpsilonPlacement == "fairseq",
+		})
+	}
+	if c.EMADecay > 0 {
+		for _, p := range params {
+			x := p.Detach().Clone()
+			torch.Keep(x)
+			t.average = append(t.average, x)
+		}
+	}
+	t.dropout = torch.NewStream(uint64(c.Seed), "dropout")
+	t.streams = map[string]*torch.Stream{"dropout": t.dropout}
+	t.state.Factor, t.state.Optimizer = 1, c.Optimizer
+	t.state.Vocabulary.Source = t.Text.Source.Vocabulary.Hash()
+	t.state.Vocabulary.Target = t.Text.Target.Vocabulary.Hash()
+}
+
+// warmStart takes the weights of another run, whose vocabularies must be the same.
+func (t *trainer) warmStart(folder string) error {
+	other, warnings, err := translator.Open(folder, t.Device)
+	for _, w := range warnings {
+		t.run.Log.Warnf("%s", w)
+	}
+	if err != nil {
+		return err
+	}
+	defer other.Free()
+	if other.Text.Source.Vocabulary.Hash() != t.Text.Source.Vocabulary.Hash() || other.Text.Target.Vocabulary.Hash() != t.Text.Target.Vocabulary.Hash() {
+		return fmt.Errorf("-init %s: its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary", folder)
+	}
+	if err := t.Params.Load(other.Params.Map()); err != nil {
+		return fmt.Errorf("-init %s: %w", folder, err)
+	}
+	t.run.Log.Printf("starting from the weights of %s", folder)
+	return nil
+}
+
+// introduce says what is about to be trained.
+func (t *trainer) introduce() {
+	c := t.config
+	log := t.run.Log
+	log.Printf("%s: %s", c.Data.Name, t.data.filtered)
+	log.Printf("vocabulary: %d %s, %d %s types; %d parameters; method %s", t.Text.Source.Vocabulary.Len(), c.Data.Source,
+		t.Text.Target.Vocabulary.Len(), c.Data.Target, t.Params.Count(), c.Objective.Method)
+	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", t.loader.UpdatesPerEpoch(), t.total(),
+		t.data.targetTokens()/t.loader.UpdatesPerEpoch(), t.Device, torch.Threads())
+	var missing []string
+	for name, off := range map[string]bool{
+		"objective.label_smoothing": c.Objective.LabelSmoothing == 0, "schedule.warmup": c.Schedule.Warmup == 0,
+		"train.average_last or train.ema_decay": c.Train.AverageLast == 0 && c.Train.EMADecay == 0,
+	} {
+		if off {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		sort.Strings(missing)
+		log.Printf("a Transformer usually gains from %s, which this configuration has at 0", strings.Join(missing, " and "))
+	}
+}
+
+// targetTokens counts the tokens of an epoch, ends of sentences included.
+func (d *data) targetTokens() int {
+	n := 0
+	for _, p := range d.trainPairs {
+		n += len(p.Target) + 1
+	}
+	return n
+}
+
+// free gives back what the run held.
+func (t *trainer) free() {
+	if t.loader != nil {
+		t.loader.Close()
+	}
+	if t.metrics != nil {
+		t.metrics.Close()
+	}
+	if t.events != nil {
+		t.events.Close()
+	}
+	if t.adam != nil {
+		t.adam.Free()
+	}
+	torch.Free(t.average...)
+	if t.Translator != nil {
+		t.Translator.Free()
+	}
+}

@@ -1,0 +1,47 @@
+package train
+
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// Rate returns the learning rate of the next update, after done updates, before
+// any plateau decay. total is the number of updates of the run, or 0.
+//
+//	inverse_sqrt  fairseq's: rising linearly from warmup_init to peak over the
+//	              warm-up, then peak sqrt(warmup/done); the very first rate is
+//	              warmup_init
+//	noam          Vaswani et al. (2017): factor width^-0.5 min(t^-0.5, t warmup^-1.5), t = done+1
+//	cosine        the warm-up, then half a cosine down to minimum
+//	constant      the warm-up, then peak
+func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
+	warmup, n := float64(s.Warmup), float64(done)
+	if s.Kind == "noam" {
+		t := n + 1
+		rate := s.Factor / math.Sqrt(float64(width)*t)
+		if t < warmup {
+			rate = s.Factor / math.Sqrt(float64(width)) * t * math.Pow(warmup, -1.5)
+		}
+		return rate
+	}
+	if n < warmup {
+		return s.WarmupInit + n*(peak-s.WarmupInit)/warmup
+	}
+	rate := peak
+	switch s.Kind {
+	case "inverse_sqrt":
+		rate = peak * math.Sqrt(math.Max(warmup, 1)/math.Max(n, 1))
+	case "cosine":
+		period := float64(s.Period)
+		if period == 0 {
+			period = float64(total)
+		}
+		progress := 1.0
+		if period > warmup {
+			progress = math.Min(1, (n-warmup)/(period-warmup))
+		}
+		rate = s.Minimum + (peak-s.Minimum)*(1+math.Cos(math.Pi*progress))/2
+	}
+	return math.Max(rate, s.Minimum)
+}

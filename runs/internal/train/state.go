@@ -1,0 +1,185 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// The files of a checkpoint.
+const (
+	modelFile     = "model.safetensors"
+	averageFile   = "average.safetensors"
+	optimizerFile = "optimizer.safetensors"
+	stateFile     = "state.json"
+)
+
+// State is what a run needs, beside its tensors, to go on bit for bit.
+type State struct {
+	Step       int             `json:"step"` // updates done
+	Position   corpus.Position `json:"position"`
+	Optimizer  string          `json:"optimizer"`
+	Moments    int64           `json:"moments"` // updates of the optimizer's moments
+	Vocabulary struct {
+		Source string `json:"source"` // hashes: another vocabulary would give ids another meaning
+		Target string `json:"target"`
+	} `json:"vocabulary"`
+
+	Streams map[string]uint64 `json:"streams"` // draws made, by stream
+
+	Best     *float64 `json:"best"` // validation score that chose the best checkpoint, null before the first
+	BestStep int      `json:"best_step"`
+	Stalled  int      `json:"stalled"` // validations without a better score
+	Plateau  int      `json:"plateau"` // the same since the rate was last lowered
+	Factor   float64  `json:"factor"`  // of the learning rate, from plateau decay
+	Stopped  string   `json:"stopped"` // why training ended early, or empty
+
+	Seconds float64 `json:"seconds"` // spent on updates
+	Tokens  int64   `json:"tokens"`  // target tokens trained on
+	Window  window  `json:"window"`  // what the next line of the log will sum up
+}
+
+// window sums up updates between two lines of the log.
+type window struct {
+	NLL     float64 `json:"nll"`
+	Loss    float64 `json:"loss"`
+	Tokens  int     `json:"tokens"`
+	Updates int     `json:"updates"`
+	Norm    float64 `json:"norm"`
+	seconds float64
+}
+
+// save writes the checkpoint of the state's step.
+func (t *trainer) save() error {
+	t.state.Streams = map[string]uint64{}
+	for name, s := range t.streams {
+		t.state.Streams[name] = s.Offset
+	}
+	if t.adam != nil {
+		t.state.Moments = t.adam.Steps
+	}
+	text, err := json.MarshalIndent(&t.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	tensors := func(name string, list map[string]torch.Tensor) checkpoint.File {
+		return checkpoint.File{Name: name, Write: func(w io.Writer) error {
+			return torch.WriteSafetensors(w, list, map[string]string{"format": "pt", "step": fmt.Sprint(t.state.Step)})
+		}}
+	}
+	files := []checkpoint.File{tensors(modelFile, t.Params.Map())}
+	if t.average != nil {
+		files = append(files, tensors(averageFile, t.named(t.average)))
+	}
+	files = append(files, tensors(optimizerFile, t.optimizerState()))
+	files = append(files, checkpoint.File{Name: stateFile, Write: func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	}})
+	if err := t.store.Save(t.state.Step, files, t.config.Hash()); err != nil {
+		return err
+	}
+	t.saved = t.state.Step
+	return nil
+}
+
+// optimizerState are the moments, and the buffers that the output layer keeps
+// beside its parameters.
+func (t *trainer) optimizerState() map[string]torch.Tensor {
+	state := map[string]torch.Tensor{}
+	if t.adam != nil {
+		for i, name := range t.Params.Names() {
+			state["mean."+name], state["variance."+name] = t.adam.Moments(i)
+		}
+	}
+	for name, x := range t.Output.Buffers() {
+		state["buffer."+name] = x
+	}
+	return state
+}
+
+func (t *trainer) named(list []torch.Tensor) map[string]torch.Tensor {
+	out := map[string]torch.Tensor{}
+	for i, name := range t.Params.Names() {
+		out[name] = list[i]
+	}
+	return out
+}
+
+// restore takes up a checkpoint.
+func (t *trainer) restore(c checkpoint.Checkpoint) error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	f, err := c.Open(stateFile)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := json.NewDecoder(f).Decode(&t.state); err != nil {
+		return fmt.Errorf("%s/%s: %w", c.Path, stateFile, err)
+	}
+	if err := t.checkVocabulary(c); err != nil {
+		return err
+	}
+	values, err := readTensors(c, modelFile, t.Device)
+	if err != nil {
+		return err
+	}
+	if err := t.Params.Load(values); err != nil {
+		return fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
+	}
+	if t.average != nil {
+		values, err := readTensors(c, averageFile, t.Device)
+		if err != nil {
+			return err
+		}
+		for i, name := range t.Params.Names() {
+			t.average[i].Assign(values[name])
+		}
+	}
+	values, err = readTensors(c, optimizerFile, t.Device)
+	if err != nil {
+		return err
+	}
+	for name, x := range t.optimizerState() {
+		v, found := values[name]
+		if !found {
+			return fmt.Errorf("%s/%s: %s is missing", c.Path, optimizerFile, name)
+		}
+		x.Assign(v)
+	}
+	if t.adam != nil {
+		t.adam.Steps = t.state.Moments
+	}
+	for name, s := range t.streams {
+		s.Offset = t.state.Streams[name]
+	}
+	t.saved = t.state.Step
+	return nil
+}
+
+func (t *trainer) checkVocabulary(c checkpoint.Checkpoint) error {
+	for _, side := range []struct{ name, was, is string }{
+		{"source", t.state.Vocabulary.Source, t.Text.Source.Vocabulary.Hash()},
+		{"target", t.state.Vocabulary.Target, t.Text.Target.Vocabulary.Hash()},
+	} {
+		if side.was != side.is {
+			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): restore the run's tokenizer folder", c.Path, side.name, side.was, side.is)
+		}
+	}
+	return nil
+}
+
+func readTensors(c checkpoint.Checkpoint, name string, d torch.Device) (map[string]torch.Tensor, error) {
+	f, err := c.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	values, _, err := torch.ReadSafetensors(f.Name(), d)
+	return values, err
+}

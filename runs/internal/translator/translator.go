@@ -1,0 +1,148 @@
+package translator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Translator is a model with what it reads and writes.
+type Translator struct {
+	Config experiment.Config
+	Text   *text.Pair
+	Params *torch.Params
+	Model  *models.Transformer
+	Output *objectives.Output
+	Device torch.Device
+}
+
+// New builds the model of a configuration with fresh weights, drawn from the
+// stream of that name.
+func New(c experiment.Config, pair *text.Pair, device torch.Device) (*Translator, error) {
+	t := &Translator{Config: c, Text: pair, Params: &torch.Params{}, Device: device}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	stream := torch.NewStream(uint64(c.Train.Seed), "init")
+	width := int64(c.Model.Width)
+	if err := t.buildOutput(stream); err != nil {
+		return nil, err
+	}
+	table := func(name string, v int) models.Embedder {
+		return models.NewTable(t.Params, name+".embed_tokens.weight", int64(v), width, stream, torch.Float32, device)
+	}
+	var source, target models.Embedder = t.Output, t.Output
+	if c.Model.Tying == "none" {
+		target = table("decoder", pair.Target.Vocabulary.Len())
+	}
+	if c.Model.Tying != "all" {
+		source = table("encoder", pair.Source.Vocabulary.Len())
+	} else if pair.Source.Vocabulary != pair.Target.Vocabulary {
+		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, or model.tying = \"decoder\"")
+	}
+	var err error
+	t.Model, err = models.NewTransformer(models.TransformerConfig{
+		EncoderLayers: c.Model.EncoderLayers, DecoderLayers: c.Model.DecoderLayers,
+		Width: c.Model.Width, FFNWidth: c.Model.FFNWidth, Heads: c.Model.Heads,
+		Dropout: c.Model.Dropout, AttentionDropout: c.Model.AttentionDropout, ActivationDropout: c.Model.ActivationDropout,
+		PreNorm: c.Model.PreNorm, LearnedPositions: c.Model.Positions == "learned", MaxPositions: c.Model.MaxPositions,
+		Glorot: c.Model.Initialisation == "glorot", DType: torch.Float32,
+	}, source, target, t.Params, stream, device)
+	return t, err
+}
+
+// Free frees the weights.
+func (t *Translator) Free() {
+	t.Model.Free()
+	t.Output.Free()
+	t.Params.Free()
+}
+
+// Open reads the model of a run folder: the best checkpoint, with averaged
+// weights where it has them.
+func Open(folder string, device torch.Device) (*Translator, []checkpoint.Warning, error) {
+	c, err := experiment.ReadConfig(folder)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil, fmt.Errorf("%s holds no run (%s is missing): give the folder that a training run wrote to -run", folder, experiment.ConfigFile)
+		}
+		return nil, nil, err
+	}
+	pair, err := text.Open(c.Data, filepath.Join(folder, experiment.TokenizerDir))
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := New(c, pair, device)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
+	best, warnings, err := store.Best()
+	if err != nil {
+		return nil, warnings, fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
+	}
+	return t, warnings, t.Load(best)
+}
+
+// Load takes the weights of a checkpoint, averaged where it has an average.
+func (t *Translator) Load(c checkpoint.Checkpoint) error {
+	name := "model.safetensors"
+	if c.Has("average.safetensors") {
+		name = "average.safetensors"
+	}
+	f, err := c.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	scope := torch.OpenScope()
+	defer scope.Close()
+	values, _, err := torch.ReadSafetensors(f.Name(), t.Device)
+	if err != nil {
+		return err
+	}
+	if err := t.Params.Load(values); err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// buildOutput makes the output layer; its matrix serves the inputs that are tied to it.
+func (t *Translator) buildOutput(stream *torch.Stream) error {
+	c, embedding := t.Config, "decoder.embed_tokens"
+	if c.Model.Tying == "none" {
+		embedding = "decoder.output_projection"
+	}
+	var err error
+	t.Output, err = objectives.New(OutputSettings(c.Objective), objectives.Place{
+		Vocabulary: int64(t.Text.Target.Vocabulary.Len()), Width: int64(c.Model.Width), Padding: models.PadID,
+		Params: t.Params, Embedding: embedding, Output: "decoder.output_projection", Stream: stream, Device: t.Device,
+	})
+	return err
+}
+
+// OutputSettings are the section objective of a configuration as the output layer takes them.
+func OutputSettings(o experiment.Objective) objectives.Settings {
+	return objectives.Settings{
+		Method: o.Method, LabelSmoothing: o.LabelSmoothing, Smoothing: o.Smoothing, Bias: o.Bias,
+		LambdaU: o.LambdaU, LambdaV: o.LambdaV, LambdaUSpectral: o.LambdaUSpectral, LambdaVSpectral: o.LambdaVSpectral,
+		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
+		PriorRatio: o.PriorRatio, SpectrumInit: o.SpectrumInit,
+	}
+}
+
+// OutputStates are a model's states as the output layer takes them.
+func OutputStates(s models.States, columns int) objectives.States {
+	out := objectives.States{Hidden: s.Hidden, Columns: int64(columns), Time: make([]int64, len(s.Rows)), Column: make([]int64, len(s.Rows))}
+	for n, place := range s.Rows {
+		out.Column[n], out.Time[n] = place/int64(s.Width), place%int64(s.Width)
+	}
+	return out
+}

@@ -1,0 +1,27 @@
+// Command iwslt16 trains German-English translation on IWSLT16, or on the built-in sample.
+package main
+
+import (
+	"embed"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/train"
+)
+
+//go:embed *.toml
+var presets embed.FS
+
+func main() {
+	train.Main(&experiment.Spec{
+		Name:          "iwslt16",
+		Summary:       "iwslt16 trains German-English translation on IWSLT16, or on the built-in sample.",
+		Task:          experiment.Translation,
+		FS:            presets,
+		DefaultPreset: "transformer",
+		SamplePreset:  "sample",
+		Presets: []experiment.Preset{
+			{Name: "sample", File: "sample.toml", Size: "1 M parameters", Duration: "5 min on two CPU cores"},
+			{Name: "transformer", File: "transformer.toml", Size: "45 M parameters", Duration: "some hours on one GPU"},
+		},
+	})
+}

@@ -1,0 +1,29 @@
+// Command multi30k trains English-German translation on Multi30k, or on the built-in sample.
+package main
+
+import (
+	"embed"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/train"
+)
+
+//go:embed *.toml
+var presets embed.FS
+
+func main() {
+	train.Main(&experiment.Spec{
+		Name:          "multi30k",
+		Summary:       "multi30k trains English-German translation on Multi30k, or on the built-in sample.",
+		Task:          experiment.Translation,
+		FS:            presets,
+		DefaultPreset: "tiny",
+		SamplePreset:  "sample",
+		Presets: []experiment.Preset{
+			{Name: "sample", File: "sample.toml", Size: "1 M parameters", Duration: "5 min on two CPU cores"},
+			{Name: "quick", File: "quick.toml", Size: "2.1 M parameters", Duration: "40 min on two CPU cores"},
+			{Name: "small", File: "small.toml", Size: "1.8 M parameters", Duration: "12 min on two CPU cores"},
+			{Name: "tiny", File: "tiny.toml", Size: "2.6 M parameters", Duration: "4 h on two CPU cores"},
+		},
+	})
+}

@@ -1,0 +1,28 @@
+// Command wmt14 trains English-German translation on WMT14, or on the built-in sample.
+package main
+
+import (
+	"embed"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/train"
+)
+
+//go:embed *.toml
+var presets embed.FS
+
+func main() {
+	train.Main(&experiment.Spec{
+		Name:          "wmt14",
+		Summary:       "wmt14 trains English-German translation on WMT14, or on the built-in sample.",
+		Task:          experiment.Translation,
+		FS:            presets,
+		DefaultPreset: "base",
+		SamplePreset:  "sample",
+		Presets: []experiment.Preset{
+			{Name: "sample", File: "sample.toml", Size: "1 M parameters", Duration: "5 min on two CPU cores"},
+			{Name: "base", File: "base.toml", Size: "64 M parameters", Duration: "12 h on 8 GPUs of 2017"},
+			{Name: "big", File: "big.toml", Size: "217 M parameters", Duration: "3.5 days on 8 GPUs of 2017"},
+		},
+	})
+}
