@@ -4,8 +4,10 @@ package torch
 import "C"
 
 // Parameter makes x a leaf that collects gradients and keeps it beyond its scope.
+// An x that is not laid out in row-major order, such as a transposed one, is
+// copied into it; an x with a history is refused.
 func Parameter(x Tensor) Tensor {
-	check("Parameter", C.ap_set_requires_grad(x.c("Parameter"), true), x)
+	check("Parameter", C.ap_parameter(x.c("Parameter")), x)
 	Keep(x)
 	return x
 }
@@ -58,16 +60,14 @@ func NoGrad(f func()) {
 	f()
 }
 
-// Autocast runs f with matrix products in bfloat16 when enabled.
+// Autocast runs f with matrix products in bfloat16 when enabled, and in the type
+// of their operands when not; calls may be nested. Backward belongs outside, and
+// so does whatever changes a weight.
 func Autocast(enabled bool, d Device, f func()) {
-	if !enabled {
-		f()
-		return
+	set := func(on C.bool) (before C.bool) {
+		withDevice(d, func(device *C.char) { check("Autocast", C.ap_set_autocast(on, device, &before)) })
+		return before
 	}
-	set := func(on bool) {
-		withDevice(d, func(device *C.char) { check("Autocast", C.ap_set_autocast(C.bool(on), device)) })
-	}
-	set(true)
-	defer set(false)
+	defer set(set(C.bool(enabled)))
 	f()
 }

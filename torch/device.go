@@ -39,7 +39,7 @@ func FindDevice(name string) (Device, error) {
 	if name != "auto" && name != "cuda" && !strings.HasPrefix(name, "cuda:") {
 		return "", fmt.Errorf("unknown device %q: use cpu, cuda, cuda:N or auto", name)
 	}
-	count := cudaDevices()
+	count, reason := cudaDevices()
 	if name == "auto" {
 		if count > 0 {
 			return "cuda:0", nil
@@ -55,28 +55,42 @@ func FindDevice(name string) (Device, error) {
 		index = n
 	}
 	if index >= count {
-		return "", fmt.Errorf("device %s is not there: %d CUDA devices were found (libtorch_cuda.so is looked for in $LIBTORCH/lib and beside libtorch_cpu.so)", name, count)
+		return "", fmt.Errorf("device %s is not there: %d CUDA devices were found (%s)", name, count, reason)
 	}
 	return Device(fmt.Sprintf("cuda:%d", index)), nil
 }
 
-func cudaDevices() int {
-	for _, folder := range []string{os.Getenv("LIBTORCH"), filepath.Join(os.Getenv("LIBTORCH"), "lib"), libraryFolder()} {
-		if _, err := os.Stat(filepath.Join(folder, "libtorch_cuda.so")); folder == "" || err != nil {
+// cudaDevices loads libtorch's CUDA side where it is found, counts the devices
+// and says what it went by.
+func cudaDevices() (count int, reason string) {
+	reason = "libtorch_cuda.so is neither in $LIBTORCH/lib nor beside libtorch_cpu.so"
+	for _, folder := range cudaFolders() {
+		if _, err := os.Stat(filepath.Join(folder, "libtorch_cuda.so")); err != nil {
 			continue
 		}
 		name := C.CString(folder)
-		var loaded C.bool
-		text := C.ap_cuda_load(name, &loaded)
+		err := Try(func() error { check("FindDevice", C.ap_cuda_load(name)); return nil })
 		C.free(unsafe.Pointer(name))
-		if text != nil {
-			C.ap_free_text(text)
-		}
-		if bool(loaded) {
+		if err == nil {
+			reason = "by libtorch_cuda.so in " + folder
 			break
 		}
+		reason = err.Error()
 	}
-	return int(C.ap_cuda_devices())
+	return int(C.ap_cuda_devices()), reason
+}
+
+// cudaFolders are where libtorch_cuda.so may lie; nothing is looked for in the
+// working directory.
+func cudaFolders() []string {
+	var folders []string
+	if libtorch := os.Getenv("LIBTORCH"); libtorch != "" {
+		folders = append(folders, filepath.Join(libtorch, "lib"))
+	}
+	if beside := libraryFolder(); beside != "" {
+		folders = append(folders, beside)
+	}
+	return folders
 }
 
 // libraryFolder is where this process has libtorch_cpu.so from.
@@ -93,17 +107,24 @@ func libraryFolder() string {
 	return ""
 }
 
-// SetThreads sets the number of threads of one operator; 0 means one for each
-// CPU that this process may use.
+// gotorch's own init asks for half of the CPUs.
+func init() { C.ap_set_threads(C.int(runtime.NumCPU())) }
+
+// SetThreads sets the number of threads of one operator, which at first and for
+// n = 0 is one for each CPU that this process may use.
 func SetThreads(n int) {
 	if n == 0 {
 		n = runtime.NumCPU()
 	}
-	check("SetThreads", C.ap_set_threads(C.int(n)))
+	// The torch thread has a pool of its own.
+	Do(func() { check("SetThreads", C.ap_set_threads(C.int(n))) })
 }
 
 // Threads is the number of threads of one operator.
-func Threads() int { return int(C.ap_threads()) }
+func Threads() (n int) {
+	Do(func() { n = int(C.ap_threads()) })
+	return n
+}
 
 // Version is libtorch's version.
 func Version() string { return C.GoString(C.ap_version()) }

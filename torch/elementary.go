@@ -129,6 +129,9 @@ func (x Tensor) Transpose(a, b int) Tensor {
 
 // Permute reorders the dimensions; the result shares x's elements.
 func (x Tensor) Permute(dims ...int64) Tensor {
+	if len(dims) == 0 { // gotorch takes the address of the first
+		return x.Reshape(x.Shape()...)
+	}
 	return viaGotorch("Permute", func() gotorch.Tensor {
 		g := x.g("Permute")
 		return g.Permute(dims)
@@ -144,16 +147,19 @@ func (x Tensor) IndexSelect(dim int, index Tensor) Tensor {
 
 // TopK returns the k largest values along dim, falling, and their indices.
 func (x Tensor) TopK(k int, dim int) (values, indices Tensor) {
-	values = viaGotorch("TopK", func() gotorch.Tensor {
-		v, i := gotorch.TopK(x.g("TopK"), int64(k), int64(dim), true, true)
-		indices = viaGotorch("TopK", func() gotorch.Tensor { return i })
+	var i gotorch.Tensor
+	values = viaGotorch("TopK", func() (v gotorch.Tensor) {
+		v, i = gotorch.TopK(x.g("TopK"), int64(k), int64(dim), true, true)
 		return v
 	}, x)
-	return values, indices
+	return values, adopt("TopK", i)
 }
 
 // Stack joins tensors of one shape along a new dimension.
 func Stack(xs []Tensor, dim int) Tensor {
+	if len(xs) == 0 { // gotorch takes the address of the first
+		fail("Stack", "there are no tensors to join", false)
+	}
 	return viaGotorch("Stack", func() gotorch.Tensor {
 		gs := make([]gotorch.Tensor, len(xs))
 		for i, x := range xs {
@@ -348,12 +354,12 @@ func (x Tensor) SingularValues() Tensor {
 func (x Tensor) Eigh() (values, vectors Tensor) {
 	var w, v C.ap_tensor
 	check("Eigh", C.ap_eigh(x.c("Eigh"), &w, &v), x)
-	return own("Eigh", w), own("Eigh", v)
+	return ownTwo("Eigh", w, v)
 }
 
 // QR returns the reduced QR decomposition of a matrix.
 func (x Tensor) QR() (q, r Tensor) {
 	var a, b C.ap_tensor
 	check("QR", C.ap_qr(x.c("QR"), &a, &b), x)
-	return own("QR", a), own("QR", b)
+	return ownTwo("QR", a, b)
 }

@@ -24,6 +24,10 @@ func (e *Error) Error() string {
 			if i > 0 {
 				b.WriteString(", ")
 			}
+			if s == nil {
+				b.WriteString("(no tensor)")
+				continue
+			}
 			fmt.Fprint(&b, s)
 		}
 	}
@@ -50,13 +54,21 @@ func fail(op, message string, outOfMemory bool, operands ...Tensor) {
 	panic(e)
 }
 
-// Try runs f and returns the *Error it panics with, or f's own error. Other
-// panics pass through.
+// Try runs f and returns the *Error it panics with, or f's own error; scopes that
+// f opened and the panic left open are closed. Other panics pass through.
 func Try(f func() error) (err error) {
+	var before *Scope
+	here := onTorchThread()
+	if here {
+		before = current
+	}
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
 		case *Error:
+			if here {
+				unwind(before)
+			}
 			err = e
 		default:
 			panic(e)

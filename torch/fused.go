@@ -65,7 +65,7 @@ func SoftmaxLoss(hidden, weight, bias, targets Tensor, o SoftmaxLossOptions) (lo
 	}
 	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), b, targets.c(op), C.int64_t(o.Ignore), C.int(o.Smoothing), C.double(o.Epsilon),
 		C.double(o.Scale), C.int64_t(o.Chunk), C.bool(!o.Evaluate), &l, &n), operands...)
-	return own(op, l), own(op, n)
+	return ownTwo(op, l, n)
 }
 
 // SoftmaxLossReference is SoftmaxLoss made of plain operators; it keeps the

@@ -18,8 +18,8 @@ func (p *Params) Add(name string, x Tensor) Tensor {
 	if p.byName == nil {
 		p.byName = map[string]Tensor{}
 	}
-	p.names = append(p.names, name)
 	p.byName[name] = Parameter(x)
+	p.names = append(p.names, name)
 	return x
 }
 

@@ -5,12 +5,14 @@ import "C"
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"sort"
+	"slices"
 	"unsafe"
 )
 
@@ -20,63 +22,103 @@ import (
 // strings to strings.
 
 type safetensorsEntry struct {
-	DType   string   `json:"dtype"`
-	Shape   []int64  `json:"shape"`
-	Offsets [2]int64 `json:"data_offsets"`
+	DType   string  `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
 }
 
-var safetensorsTypes = map[DType]string{Float32: "F32", Float64: "F64", BFloat16: "BF16", Int64: "I64", Bool: "BOOL"}
+type safetensorsType struct {
+	dtype DType
+	name  string
+	size  int64 // bytes of an element
+}
 
-var elementSize = map[DType]int64{Float32: 4, Float64: 8, BFloat16: 2, Int64: 8, Bool: 1}
+// The types that are read and written, in the order in which the reference
+// implementation lays tensors out: the largest elements come first, so that every
+// tensor starts at a multiple of its element's size, which readers rely on.
+var safetensorsTypes = []safetensorsType{{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Bool, "BOOL", 1}}
 
-const maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation
+const (
+	maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation
+	safetensorsMetadata  = "__metadata__"
+)
 
-// WriteSafetensors writes tensors by name, in the order of their names.
+// WriteSafetensors writes tensors by name, ordered by type and then by name.
 func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[string]string) error {
+	rank := make(map[string]int, len(tensors)) // where a tensor's type stands in safetensorsTypes
 	names := make([]string, 0, len(tensors))
-	for name := range tensors {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	header := map[string]any{}
-	if len(metadata) > 0 {
-		header["__metadata__"] = metadata
-	}
-	offset := int64(0)
-	for _, name := range names {
-		x := tensors[name]
-		dtype, known := safetensorsTypes[x.DType()]
-		if !known {
+	for name, x := range tensors {
+		if name == safetensorsMetadata {
+			return fmt.Errorf("safetensors: a tensor cannot be named %s: the format has another use for that name", name)
+		}
+		rank[name] = slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.dtype == x.DType() })
+		if rank[name] < 0 {
 			return fmt.Errorf("safetensors: %s has type %v, which is not written", name, x.DType())
 		}
-		size := x.Count() * elementSize[x.DType()]
-		header[name] = safetensorsEntry{dtype, x.Shape(), [2]int64{offset, offset + size}}
-		offset += size
+		names = append(names, name)
 	}
-	text, err := json.Marshal(header)
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b)) })
+	header, err := safetensorsHeader(names, func(name string) (Tensor, safetensorsType) {
+		return tensors[name], safetensorsTypes[rank[name]]
+	}, metadata)
 	if err != nil {
 		return err
 	}
-	for len(text)%8 != 0 { // so that the elements are aligned
-		text = append(text, ' ')
-	}
-	if err := binary.Write(w, binary.LittleEndian, uint64(len(text))); err != nil {
+	if err := binary.Write(w, binary.LittleEndian, uint64(len(header))); err != nil {
 		return err
 	}
-	if _, err := w.Write(text); err != nil {
+	if _, err := w.Write(header); err != nil {
 		return err
 	}
 	for _, name := range names {
-		if _, err := w.Write(tensors[name].bytes()); err != nil {
+		if _, err := w.Write(tensors[name].bytes(safetensorsTypes[rank[name]].size)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// safetensorsHeader is the JSON text, whose entries stand in the order of their tensors.
+func safetensorsHeader(names []string, tensor func(string) (Tensor, safetensorsType), metadata map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	encode := json.NewEncoder(&b)
+	encode.SetEscapeHTML(false)
+	put := func(value any, next byte) error {
+		if err := encode.Encode(value); err != nil {
+			return err
+		}
+		b.Truncate(b.Len() - 1) // the line's end
+		return b.WriteByte(next)
+	}
+	entry := func(name string, value any) error { return cmp.Or(put(name, ':'), put(value, ',')) }
+	b.WriteByte('{')
+	if len(metadata) > 0 {
+		if err := entry(safetensorsMetadata, metadata); err != nil {
+			return nil, err
+		}
+	}
+	offset := int64(0)
+	for _, name := range names {
+		x, t := tensor(name)
+		end := offset + x.Count()*t.size
+		if err := entry(name, safetensorsEntry{t.name, x.Shape(), []int64{offset, end}}); err != nil {
+			return nil, err
+		}
+		offset = end
+	}
+	if b.Len() > 1 {
+		b.Truncate(b.Len() - 1) // the last comma
+	}
+	b.WriteByte('}')
+	for b.Len()%8 != 0 { // so that the elements are aligned
+		b.WriteByte(' ')
+	}
+	return b.Bytes(), nil
+}
+
 // bytes copies the elements out as they lie in memory, in row-major order.
-func (x Tensor) bytes() []byte {
-	out := make([]byte, x.Count()*elementSize[x.DType()])
+func (x Tensor) bytes(size int64) []byte {
+	out := make([]byte, x.Count()*size)
 	check("copy to Go", C.ap_copy_out(x.c("copy to Go"), C.int(x.DType()), unsafe.Pointer(unsafe.SliceData(out)), C.int64_t(x.Count())), x)
 	return out
 }
@@ -93,84 +135,109 @@ func ReadSafetensors(path string, d Device) (map[string]Tensor, map[string]strin
 	if err != nil {
 		return nil, nil, err
 	}
-	broken := func(format string, args ...any) (map[string]Tensor, map[string]string, error) {
-		return nil, nil, fmt.Errorf("%s is no valid safetensors file: %s", path, fmt.Sprintf(format, args...))
+	var tensors map[string]Tensor
+	var metadata map[string]string
+	err = Try(func() error {
+		r := bufio.NewReaderSize(f, 1<<20)
+		entries, m, content, err := readSafetensorsHeader(r, info.Size())
+		if err != nil {
+			return fmt.Errorf("%s is no valid safetensors file: %w", path, err)
+		}
+		metadata = m
+		if tensors, err = readSafetensorsContent(r, entries, content, d); err != nil {
+			return fmt.Errorf("%s is no valid safetensors file: %w", path, err)
+		}
+		return nil
+	})
+	if err != nil {
+		if e, ok := err.(*Error); ok { // no memory, or no scope
+			return nil, nil, fmt.Errorf("reading %s: %w", path, e)
+		}
+		return nil, nil, err
 	}
-	r := bufio.NewReaderSize(f, 1<<20)
+	return tensors, metadata, nil
+}
+
+// readSafetensorsHeader also returns the number of bytes that follow the header.
+func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safetensorsEntry, metadata map[string]string, content int64, err error) {
+	broken := func(format string, args ...any) (map[string]safetensorsEntry, map[string]string, int64, error) {
+		return nil, nil, 0, fmt.Errorf(format, args...)
+	}
 	var length uint64
 	if err := binary.Read(r, binary.LittleEndian, &length); err != nil {
 		return broken("it has no header")
 	}
-	if length > maxSafetensorsHeader || int64(length) > info.Size()-8 {
-		return broken("its header is said to be %d bytes long, the file has %d", length, info.Size())
+	if length > maxSafetensorsHeader || int64(length) > fileSize-8 {
+		return broken("its header is said to be %d bytes long, the file has %d", length, fileSize)
 	}
 	text := make([]byte, length)
 	if _, err := io.ReadFull(r, text); err != nil {
 		return broken("its header is cut")
 	}
+	if len(text) == 0 || text[0] != '{' {
+		return broken("its header is no JSON object")
+	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return broken("its header is not JSON: %v", err)
 	}
-	metadata := map[string]string{}
-	if m, found := raw["__metadata__"]; found {
+	metadata = map[string]string{}
+	if m, found := raw[safetensorsMetadata]; found {
 		if err := json.Unmarshal(m, &metadata); err != nil {
 			return broken("its metadata are not strings")
 		}
-		delete(raw, "__metadata__")
+		delete(raw, safetensorsMetadata)
 	}
-	entries := make(map[string]safetensorsEntry, len(raw))
-	names := make([]string, 0, len(raw))
+	entries = make(map[string]safetensorsEntry, len(raw))
 	for name, m := range raw {
 		var e safetensorsEntry
-		if err := json.Unmarshal(m, &e); err != nil {
+		if err := json.Unmarshal(m, &e); err != nil || e.Shape == nil || len(e.Offsets) != 2 {
 			return broken("the entry of %s is malformed", name)
 		}
 		entries[name] = e
+	}
+	return entries, metadata, fileSize - 8 - int64(length), nil
+}
+
+func readSafetensorsContent(r io.Reader, entries map[string]safetensorsEntry, content int64, d Device) (map[string]Tensor, error) {
+	names := make([]string, 0, len(entries))
+	for name := range entries {
 		names = append(names, name)
 	}
-	sort.Slice(names, func(i, j int) bool {
-		a, b := entries[names[i]].Offsets, entries[names[j]].Offsets
-		return a[0] < b[0] || a[0] == b[0] && (a[1] < b[1] || a[1] == b[1] && names[i] < names[j])
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(slices.Compare(entries[a].Offsets, entries[b].Offsets), cmp.Compare(a, b))
 	})
 	tensors := make(map[string]Tensor, len(names))
 	offset := int64(0)
-	content := info.Size() - 8 - int64(length)
 	for _, name := range names {
 		e := entries[name]
-		dtype, known := typeNamed(e.DType)
-		if !known {
-			return broken("%s has the unknown type %s", name, e.DType)
+		i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.name == e.DType })
+		if i < 0 {
+			return nil, fmt.Errorf("%s has the type %q, which is not read", name, e.DType)
 		}
-		size := elementSize[dtype]
+		t := safetensorsTypes[i]
+		size := t.size
 		for _, s := range e.Shape {
 			if s < 0 || s > 0 && size > content/s {
-				return broken("%s of shape %v does not fit the file", name, e.Shape)
+				return nil, fmt.Errorf("%s of shape %v does not fit the file", name, e.Shape)
 			}
 			size *= s
 		}
 		if e.Offsets[0] != offset || e.Offsets[1]-e.Offsets[0] != size || e.Offsets[1] > content {
-			return broken("%s lies at bytes %v of %d, which does not fit its shape %v or its neighbours", name, e.Offsets, content, e.Shape)
+			return nil, fmt.Errorf("%s lies at bytes %v of %d, which does not fit its shape %v or its neighbours", name, e.Offsets, content, e.Shape)
 		}
 		data := make([]byte, size)
 		if _, err := io.ReadFull(r, data); err != nil {
-			return broken("%s is cut: %v", name, err)
+			return nil, fmt.Errorf("%s is cut: %w", name, err)
+		}
+		if t.dtype == Bool && slices.ContainsFunc(data, func(b byte) bool { return b > 1 }) {
+			return nil, fmt.Errorf("%s is boolean and has a byte that is neither 0 nor 1", name)
 		}
 		offset += size
-		count := size / elementSize[dtype]
-		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), int(count), dtype, d, e.Shape)
+		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), int(size/t.size), t.dtype, d, e.Shape)
 	}
 	if offset != content {
-		return broken("%d bytes follow its last tensor", content-offset)
+		return nil, fmt.Errorf("%d bytes follow its last tensor", content-offset)
 	}
-	return tensors, metadata, nil
-}
-
-func typeNamed(name string) (DType, bool) {
-	for dtype, n := range safetensorsTypes {
-		if n == name {
-			return dtype, true
-		}
-	}
-	return 0, false
+	return tensors, nil
 }

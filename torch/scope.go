@@ -26,6 +26,22 @@ func OpenScope() *Scope {
 	return current
 }
 
+// unwind closes the scopes opened since before was the innermost one.
+func unwind(before *Scope) {
+	if before != nil && !before.contains(current) {
+		return // before itself was closed
+	}
+	for current != before {
+		current.Close()
+	}
+}
+
+func needScope(op string) {
+	if current == nil {
+		fail(op, "no scope is open: open one with torch.OpenScope, so that the result has an owner", false)
+	}
+}
+
 // Close frees the tensors that the scope still owns, and those of scopes opened
 // inside it that were not closed. A second Close does nothing.
 func (s *Scope) Close() {
@@ -68,12 +84,16 @@ func (s *Scope) free() {
 }
 
 // Scoped runs f inside a scope of its own and keeps the tensor that f returns:
-// it moves to the scope around.
+// if f made it, it moves to the scope around.
 func Scoped(f func() Tensor) Tensor {
+	needScope("Scoped")
 	s := OpenScope()
 	defer s.Close()
 	out := f()
-	out.move("Scoped", s.parent)
+	out.c("Scoped")
+	if owner := out.h.scope; owner != nil && s.contains(owner) {
+		out.move("Scoped", s.parent)
+	}
 	return out
 }
 
@@ -130,11 +150,18 @@ func (h *handle) enter(s *Scope) {
 func own(op string, p C.ap_tensor) Tensor {
 	if current == nil {
 		C.ap_free(&p, 1)
-		fail(op, "no scope is open: open one with torch.OpenScope, so that the result has an owner", false)
 	}
+	needScope(op)
 	h := &handle{ptr: unsafe.Pointer(p)}
 	h.enter(current)
 	return Tensor{h}
+}
+
+func ownTwo(op string, p, q C.ap_tensor) (Tensor, Tensor) {
+	if current == nil {
+		C.ap_free(&q, 1)
+	}
+	return own(op, p), own(op, q)
 }
 
 // LiveHandles counts the tensor handles that exist now.

@@ -6,6 +6,7 @@ import "C"
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"unsafe"
 
 	"github.com/wangkuiyi/gotorch"
@@ -65,7 +66,11 @@ func (x Tensor) g(op string) gotorch.Tensor {
 // viaGotorch runs an operator of gotorch and adopts its result: the finalizer is
 // stripped, so that the scope alone decides when the tensor is freed.
 func viaGotorch(op string, f func() gotorch.Tensor, operands ...Tensor) Tensor {
-	t := runGotorch(op, f, operands)
+	needScope(op)
+	return adopt(op, runGotorch(op, f, operands))
+}
+
+func adopt(op string, t gotorch.Tensor) Tensor {
 	p := *t.T
 	runtime.SetFinalizer(t.T, nil)
 	C.ap_adopt()
@@ -80,7 +85,8 @@ func runGotorch(op string, f func() gotorch.Tensor, operands []Tensor) gotorch.T
 		case *Error:
 			panic(r)
 		case string:
-			fail(op, firstLine(r), false, operands...)
+			line := firstLine(r)
+			fail(op, line, strings.Contains(line, "out of memory"), operands...)
 		default:
 			panic(r)
 		}
@@ -139,8 +145,8 @@ func (x Tensor) DType() DType { return DType(C.ap_dtype(x.c("DType"))) }
 
 // Device returns where x lives.
 func (x Tensor) Device() Device {
-	if bool(C.ap_is_cuda(x.c("Device"))) {
-		return "cuda"
+	if index := int(C.ap_cuda_index(x.c("Device"))); index >= 0 {
+		return Device(fmt.Sprintf("cuda:%d", index))
 	}
 	return CPU
 }

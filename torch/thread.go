@@ -1,8 +1,11 @@
 package torch
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 )
@@ -12,7 +15,7 @@ import (
 var executor struct {
 	once sync.Once
 	jobs chan *job
-	tid  int
+	tid  atomic.Int64 // of the torch thread, 0 while there is none
 }
 
 type job struct {
@@ -22,11 +25,11 @@ type job struct {
 	goexit bool
 }
 
-func onTorchThread() bool { return executor.tid != 0 && syscall.Gettid() == executor.tid }
+func onTorchThread() bool { return executor.tid.Load() == int64(syscall.Gettid()) }
 
 func work() {
 	runtime.LockOSThread()
-	executor.tid = syscall.Gettid()
+	executor.tid.Store(int64(syscall.Gettid()))
 	for j := range executor.jobs {
 		// A body that ends its goroutine (testing's FailNow does) takes the
 		// thread with it; the next job finds a fresh one.
@@ -37,13 +40,17 @@ func work() {
 }
 
 func (j *job) run() (ended bool) {
-	normal := false
+	normal, before := false, current
 	defer func() {
 		if !normal {
-			if j.panic = recover(); j.panic == nil {
+			j.panic = recover()
+			unwind(before)
+			if j.panic == nil {
 				j.goexit, ended = true, true
-				current = nil
+				executor.tid.Store(0)
 				go work()
+			} else if _, known := j.panic.(*Error); !known {
+				j.panic = &Crossed{j.panic, debug.Stack()}
 			}
 		}
 		close(j.done)
@@ -53,8 +60,19 @@ func (j *job) run() (ended bool) {
 	return false
 }
 
+// Crossed is what Do panics with when body panicked with something else than an
+// *Error: Value, and the stack of the place that raised it.
+type Crossed struct {
+	Value any
+	Stack []byte
+}
+
+func (c *Crossed) Error() string { return fmt.Sprintf("%v\n\n%s", c.Value, c.Stack) }
+
 // Do runs body on the torch thread and waits for it. Called on that thread it
-// just runs body. A panic of body is raised again in the caller.
+// just runs body. A panic of body is raised again in the caller: an *Error as it
+// is, anything else as *Crossed. Scopes that body opened and did not close by then
+// are closed.
 func Do(body func()) {
 	if onTorchThread() {
 		body()

@@ -2,10 +2,12 @@
 //
 // Counting gives exact live and peak bytes. Telling malloc to keep large blocks
 // instead of returning them to the kernel after each use spares a step the page
-// faults of mapping its activations anew.
+// faults of mapping its activations anew. That takes one arena for all threads:
+// the arenas of threads other than the first cannot hold blocks above 64 MB.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>
+#include <sys/sysinfo.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -19,6 +21,16 @@ std::atomic<int64_t> peak_bytes{0};
 
 constexpr size_t kAlignment = 64;  // one cache line, the widest vector load
 
+// Memory and swap of the machine. A kernel that overcommits hands out more, and
+// kills the process when it is written to; refused here, it is an error.
+size_t machine_bytes() {
+  struct sysinfo info;
+  if (sysinfo(&info) != 0) return SIZE_MAX;
+  return (static_cast<size_t>(info.totalram) + info.totalswap) * info.mem_unit;
+}
+
+const size_t most_bytes = machine_bytes();
+
 void release(void *data) {
   if (!data) return;
   live_bytes -= static_cast<int64_t>(malloc_usable_size(data));
@@ -29,7 +41,7 @@ struct CountingAllocator final : c10::Allocator {
   c10::DataPtr allocate(size_t nbytes) override {
     void *data = nullptr;
     if (nbytes > 0) {
-      if (posix_memalign(&data, kAlignment, nbytes) != 0) data = nullptr;
+      if (nbytes > most_bytes || posix_memalign(&data, kAlignment, nbytes) != 0) data = nullptr;
       TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "out of memory: ", nbytes, " bytes were asked for while tensors held ", live_bytes.load());
       const int64_t live = live_bytes += static_cast<int64_t>(malloc_usable_size(data));
       int64_t peak = peak_bytes.load();
@@ -46,7 +58,8 @@ CountingAllocator allocator;
 
 struct Install {
   Install() {
-    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_ARENA_MAX, 1);
+    if (!mallopt(M_MMAP_THRESHOLD, 1 << 30)) mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the limit before glibc 2.35
     mallopt(M_TRIM_THRESHOLD, 2147483647);
     c10::SetCPUAllocator(&allocator, 255);
   }

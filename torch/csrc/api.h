@@ -36,7 +36,7 @@ AP_API void ap_free(ap_tensor *handles, int n);
 AP_API int ap_rank(ap_tensor x);
 AP_API int64_t ap_size(ap_tensor x, int dim);
 AP_API int ap_dtype(ap_tensor x);
-AP_API bool ap_is_cuda(ap_tensor x);
+AP_API int ap_cuda_index(ap_tensor x);  // -1 on the CPU
 AP_API ap_error ap_copy_out(ap_tensor x, int dtype, void *data, int64_t count);  // as a contiguous CPU tensor of dtype
 AP_API ap_error ap_copy_in(ap_tensor x, int dtype, const void *data, int64_t count);  // in place, no gradient
 AP_API ap_error ap_assign(ap_tensor x, ap_tensor value);                               // x.copy_(value), no gradient
@@ -72,7 +72,8 @@ AP_API ap_error ap_layer_norm(ap_tensor x, ap_tensor gain, ap_tensor bias, doubl
 AP_API ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tensor mask, bool causal, ap_tensor *out);  // mask may be NULL
 
 // ---- autograd (autograd.cc)
-AP_API ap_error ap_set_requires_grad(ap_tensor x, bool value);
+AP_API ap_error ap_set_requires_grad(ap_tensor x, bool value);  // of a leaf
+AP_API ap_error ap_parameter(ap_tensor x);  // makes x, in place, a row-major leaf that requires a gradient
 AP_API bool ap_requires_grad(ap_tensor x);
 AP_API ap_error ap_backward(ap_tensor loss);
 AP_API ap_error ap_backward_with(ap_tensor output, ap_tensor gradient);
@@ -80,7 +81,7 @@ AP_API ap_error ap_grad(ap_tensor x, ap_tensor *out);  // *out is NULL where x h
 AP_API ap_error ap_zero_grad(ap_tensor *xs, int n);    // drops the gradients
 AP_API ap_error ap_detach(ap_tensor x, ap_tensor *out);
 AP_API bool ap_set_grad_enabled(bool value);           // returns the value before
-AP_API ap_error ap_set_autocast(bool enabled, const char *device);
+AP_API ap_error ap_set_autocast(bool enabled, const char *device, bool *before);
 
 // ---- random streams (random.cc): a draw is a function of (seed, offset) only
 AP_API ap_error ap_random_uniform(uint64_t seed, uint64_t offset, double low, double high, int dtype, const int64_t *shape, int rank,
@@ -110,7 +111,7 @@ AP_API ap_error ap_set_threads(int n);
 AP_API int ap_threads(void);
 AP_API const char *ap_version(void);
 AP_API bool ap_has_bfloat16(void);  // instructions for bfloat16 products on this CPU
-AP_API ap_error ap_cuda_load(const char *folder, bool *loaded);
+AP_API ap_error ap_cuda_load(const char *folder);
 AP_API int ap_cuda_devices(void);
 AP_API ap_error ap_synchronize(const char *device);
 AP_API int64_t ap_cuda_peak_bytes(void);

@@ -10,7 +10,20 @@ using namespace ap;
 extern "C" {
 
 ap_error ap_set_requires_grad(ap_tensor x, bool value) {
-  return guard([&] { get(x).set_requires_grad(value); });
+  return guard([&] {
+    TORCH_CHECK(get(x).is_leaf(), "the tensor was computed from others that require a gradient: only a leaf can be told to, so detach it first");
+    get(x).set_requires_grad(value);
+  });
+}
+
+ap_error ap_parameter(ap_tensor x) {
+  return guard([&] {
+    at::Tensor &t = get(x);
+    TORCH_CHECK(t.is_leaf(), "the tensor was computed from others that require a gradient: detach it first");
+    // Optimizers walk through weights, gradients and moments as they lie in memory.
+    if (!t.is_contiguous()) t = t.detach().contiguous();
+    t.set_requires_grad(true);
+  });
 }
 
 bool ap_requires_grad(ap_tensor x) { return get(x).requires_grad(); }
@@ -46,15 +59,19 @@ ap_error ap_detach(ap_tensor x, ap_tensor *out) {
 bool ap_set_grad_enabled(bool value) {
   const bool before = at::GradMode::is_enabled();
   at::GradMode::set_enabled(value);
+  if (value != before) at::autocast::clear_cache();
   return before;
 }
 
-ap_error ap_set_autocast(bool enabled, const char *device) {
+ap_error ap_set_autocast(bool enabled, const char *device, bool *before) {
   return guard([&] {
     const auto type = at::Device(device).type();
+    *before = at::autocast::is_autocast_enabled(type);
     if (enabled) at::autocast::set_autocast_dtype(type, at::kBFloat16);
     at::autocast::set_autocast_enabled(type, enabled);
-    if (!enabled) at::autocast::clear_cache();
+    // A converted weight is kept for its next use, which must not see it after an
+    // update, nor without history because its first use was made without gradients.
+    at::autocast::clear_cache();
   });
 }
 

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <atomic>
 #include <string>
 
 #include "api.h"
@@ -11,13 +12,14 @@
 namespace ap {
 
 // The allocation counter behind ap_live_handles.
-extern int64_t live_handles;
+extern std::atomic<int64_t> live_handles;
 
 inline at::Tensor &get(ap_tensor x) { return *static_cast<at::Tensor *>(x); }
 
 inline ap_tensor wrap(at::Tensor x) {
+  auto *handle = new at::Tensor(std::move(x));
   ++live_handles;
-  return new at::Tensor(std::move(x));
+  return handle;
 }
 
 inline at::IntArrayRef shape_of(const int64_t *shape, int rank) { return at::IntArrayRef(shape, rank); }

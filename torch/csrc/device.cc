@@ -24,12 +24,12 @@ int ap_threads(void) { return at::get_num_threads(); }
 const char *ap_version(void) { return TORCH_VERSION; }
 bool ap_has_bfloat16(void) { return __builtin_cpu_supports("avx512bf16"); }
 
-ap_error ap_cuda_load(const char *folder, bool *loaded) {
+ap_error ap_cuda_load(const char *folder) {
   return guard([&] {
     // CUDA's hooks are looked up once and the answer is kept, so the library
     // has to be there before the first query.
     const std::string path = std::string(folder) + "/libtorch_cuda.so";
-    *loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+    TORCH_CHECK(dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL), dlerror());
   });
 }
 

@@ -7,6 +7,8 @@
 
 namespace ap {
 
+inline void check_dropout(double p) { TORCH_CHECK(p >= 0 && p < 1, "the dropout rate must be at least 0 and below 1, not ", p); }
+
 // out_i = x_i * keep_i / (1 - p), where keep_i is bit i of the draw. x is contiguous.
 at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key);
 

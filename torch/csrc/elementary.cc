@@ -108,6 +108,7 @@ ap_error ap_masked_fill(ap_tensor x, ap_tensor mask, double value, ap_tensor *ou
 ap_error ap_index_put_rows(ap_tensor x, ap_tensor rows, int64_t total, ap_tensor *out) {
   return guard([&] {
     const at::Tensor &a = get(x);
+    TORCH_CHECK(a.dim() > 0, "a tensor without dimensions has no rows");
     auto sizes = a.sizes().vec();
     sizes[0] = total;
     *out = wrap(at::zeros(sizes, a.options()).index_copy(0, get(rows), a));

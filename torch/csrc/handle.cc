@@ -7,7 +7,7 @@
 
 namespace ap {
 
-int64_t live_handles = 0;
+std::atomic<int64_t> live_handles{0};
 
 ap_error error_text(char kind, const std::string &text) {
   // Only the first line: what follows is libtorch's own call stack.
@@ -58,7 +58,7 @@ void ap_free(ap_tensor *handles, int n) {
 int ap_rank(ap_tensor x) { return static_cast<int>(get(x).dim()); }
 int64_t ap_size(ap_tensor x, int dim) { return get(x).size(dim); }
 int ap_dtype(ap_tensor x) { return static_cast<int>(get(x).scalar_type()); }
-bool ap_is_cuda(ap_tensor x) { return get(x).is_cuda(); }
+int ap_cuda_index(ap_tensor x) { return get(x).is_cuda() ? get(x).device().index() : -1; }
 
 ap_error ap_copy_out(ap_tensor x, int dtype, void *data, int64_t count) {
   return guard([&] {

@@ -8,8 +8,10 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <c10/util/BFloat16-math.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "common.h"
@@ -109,7 +111,13 @@ extern "C" {
 ap_error ap_random_uniform(uint64_t seed, uint64_t offset, double low, double high, int dtype, const int64_t *shape, int rank, const char *device,
                            ap_tensor *out) {
   return guard([&] {
-    *out = wrap(fill(dtype, shape_of(shape, rank), device, [&](int64_t i) { return low + (high - low) * unit(seed, offset, i); }));
+    TORCH_CHECK(low <= high, "the range [", low, ", ", high, ") is empty");
+    // The largest value of that type below high: rounding must not reach high itself.
+    double most = std::nextafter(high, low);
+    if (dtype == static_cast<int>(at::kFloat)) most = std::nextafter(static_cast<float>(high), static_cast<float>(low));
+    if (dtype == static_cast<int>(at::kBFloat16)) most = std::nextafter(static_cast<at::BFloat16>(high), static_cast<at::BFloat16>(low));
+    *out = wrap(fill(dtype, shape_of(shape, rank), device,
+                     [&](int64_t i) { return std::min(low + (high - low) * unit(seed, offset, i), most); }));
   });
 }
 
@@ -126,6 +134,7 @@ ap_error ap_random_normal(uint64_t seed, uint64_t offset, double mean, double st
 
 ap_error ap_dropout(ap_tensor x, double p, uint64_t seed, uint64_t offset, ap_tensor *out) {
   return guard([&] {
+    check_dropout(p);
     const DrawKey key(seed, offset);
     *out = wrap(Dropout::apply(get(x), p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)));
   });

@@ -83,9 +83,9 @@ AP_CLONES void backward_rows(const float *gy, const float *z, const float *gain,
 }
 
 struct ResidualNorm : torch::autograd::Function<ResidualNorm> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &residual_, const at::Tensor &gain,
-                            const at::Tensor &bias, double eps, double p, int64_t a, int64_t b) {
-    const at::Tensor x = x_.contiguous(), residual = residual_.contiguous();
+  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &residual_, const at::Tensor &gain_,
+                            const at::Tensor &bias_, double eps, double p, int64_t a, int64_t b) {
+    const at::Tensor x = x_.contiguous(), residual = residual_.contiguous(), gain = gain_.contiguous(), bias = bias_.contiguous();
     const int64_t D = x.size(-1), N = x.numel() / D;
     at::Tensor z = at::empty_like(x), y = at::empty_like(x);
     at::Tensor mean = at::empty({N}, x.options()), rstd = at::empty({N}, x.options());
@@ -132,8 +132,13 @@ using namespace ap;
 extern "C" ap_error ap_residual_norm(ap_tensor x, ap_tensor residual, ap_tensor gain, ap_tensor bias, double eps, double p, uint64_t seed,
                                      uint64_t offset, ap_tensor *out) {
   return guard([&] {
+    check_dropout(p);
     const DrawKey key(seed, offset);
-    TORCH_CHECK(get(x).sizes() == get(residual).sizes(), "the sub-layer's output has shape ", get(x).sizes(), ", the residual ", get(residual).sizes());
+    const at::IntArrayRef sizes = get(x).sizes();
+    TORCH_CHECK(sizes == get(residual).sizes(), "the sub-layer's output has shape ", sizes, ", the residual ", get(residual).sizes());
+    TORCH_CHECK(!sizes.empty() && sizes.back() > 0, "there is no last dimension to normalise in shape ", sizes);
+    TORCH_CHECK(get(gain).sizes() == sizes.slice(sizes.size() - 1) && get(bias).sizes() == sizes.slice(sizes.size() - 1),
+                "a last dimension of ", sizes.back(), " does not fit a gain of shape ", get(gain).sizes(), " and a bias of shape ", get(bias).sizes());
     *out = wrap(ResidualNorm::apply(get(x), get(residual), get(gain), get(bias), eps, p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)));
   });
 }

@@ -12,6 +12,7 @@
 // Legend: N rows, C rows of a chunk, D width, V vocabulary.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
@@ -47,6 +48,9 @@ inline float exp_nonpositive(float x) {
   return p;
 }
 
+// A weighted term that counts nothing is left out: 0 times infinity is no number.
+inline double weighted(double weight, double x) { return weight == 0 ? 0 : weight * x; }
+
 // Turns a row of logits into its gradient (when wanted) and returns the row's loss; nll receives the clean one.
 AP_CLONES double softmax_row(float *row, int64_t V, int64_t target, float on, float off, float scale, bool gradient, float *nll) {
   float top = -std::numeric_limits<float>::infinity();
@@ -70,7 +74,7 @@ AP_CLONES double softmax_row(float *row, int64_t V, int64_t target, float on, fl
   }
   const double log_total = std::log(static_cast<double>(total));
   *nll = static_cast<float>(top - target_logit + log_total);
-  const double loss = static_cast<double>(on) * *nll + static_cast<double>(off) * (V * log_total - plain);
+  const double loss = weighted(on, *nll) + weighted(off, V * log_total - plain);
   if (gradient) {
     const float factor = scale * (on + off * V) / total, shift = scale * off;
 #pragma omp simd
@@ -90,7 +94,7 @@ double softmax_row(double *row, int64_t V, int64_t target, double on, double off
   }
   const double lse = std::log(total);
   *nll = top - row[target] + lse;
-  const double loss = on * *nll + off * (V * lse - plain);
+  const double loss = weighted(on, *nll) + weighted(off, V * lse - plain);
   if (gradient) {
     for (int64_t j = 0; j < V; ++j) row[j] = scale * ((on + off * V) * std::exp(row[j] - top) / total - off);
     row[target] -= scale * on;
@@ -119,7 +123,8 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
   at::Tensor log_p_CV = at::log_softmax(logits_CV, 1, at::kFloat);
   const at::Tensor index_C1 = targets_C.unsqueeze(1);
   nll_C.copy_(log_p_CV.gather(1, index_C1).squeeze(1).neg());
-  const double loss = (nll_C.sum(at::kDouble) * on - log_p_CV.sum(at::kDouble) * off).item<double>();
+  double loss = weighted(on, nll_C.sum(at::kDouble).item<double>());
+  if (off != 0) loss -= off * log_p_CV.sum(at::kDouble).item<double>();
   if (gradient) {
     at::Tensor grad = log_p_CV.exp_().mul_(scale * (on + off * V)).sub_(scale * off);
     grad.scatter_add_(1, index_C1, at::full_like(index_C1, -scale * on, grad.options()));
@@ -129,26 +134,28 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
 }
 
 struct SoftmaxLoss : torch::autograd::Function<SoftmaxLoss> {
+  // needs_* say whose gradients are computed, in the type of their tensor.
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &hidden, const at::Tensor &weight,
-                                                const std::optional<at::Tensor> &bias_, const at::Tensor &targets, double on, double off, double scale,
-                                                int64_t chunk, bool gradient) {
-    const at::Tensor h_ND = hidden.contiguous(), w_VD = weight.contiguous();
-    const at::Tensor bias = bias_.value_or(at::Tensor());
+                                                const std::optional<at::Tensor> &bias, const at::Tensor &targets, double on, double off, double scale,
+                                                int64_t chunk, at::ScalarType type, bool needs_hidden, bool needs_weight, bool needs_bias) {
+    // The type of the products was chosen before; autocasting must not choose again for each.
+    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const at::Tensor h_ND = hidden.to(type).contiguous(), w_VD = weight.to(type).contiguous();
+    const at::Tensor b_V = bias ? bias->to(type).contiguous() : at::Tensor();
     const int64_t N = h_ND.size(0);
-    const auto type = h_ND.scalar_type();
     const bool fast = h_ND.is_cpu() && (type == at::kFloat || type == at::kDouble);
-    at::Tensor nll_N = at::empty({N}, h_ND.options().dtype(type == at::kDouble ? at::kDouble : at::kFloat));
+    const bool gradient = needs_hidden || needs_weight || needs_bias;
+    const auto sums = h_ND.options().dtype(type == at::kDouble ? at::kDouble : at::kFloat);  // at least float32
+    at::Tensor nll_N = at::empty({N}, sums);
     at::Tensor gh_ND, gw_VD, gb_V;
-    if (gradient) {
-      gh_ND = at::empty_like(h_ND);
-      gw_VD = type == at::kBFloat16 ? at::zeros(w_VD.sizes(), w_VD.options().dtype(at::kFloat)) : at::zeros_like(w_VD);
-      if (bias.defined()) gb_V = at::zeros_like(bias);
-    }
+    if (needs_hidden) gh_ND = at::empty_like(h_ND);
+    if (needs_weight) gw_VD = at::zeros(w_VD.sizes(), sums);
+    if (needs_bias) gb_V = at::zeros(b_V.sizes(), sums);
     double loss = 0;
     for (int64_t start = 0; start < N; start += chunk) {
       const int64_t C = std::min(chunk, N - start);
       const at::Tensor h_CD = h_ND.narrow(0, start, C);
-      at::Tensor logits_CV = bias.defined() ? at::addmm(bias, h_CD, w_VD.t()) : at::mm(h_CD, w_VD.t());
+      at::Tensor logits_CV = b_V.defined() ? at::addmm(b_V, h_CD, w_VD.t()) : at::mm(h_CD, w_VD.t());
       const at::Tensor targets_C = targets.narrow(0, start, C);
       at::Tensor nll_C = nll_N.narrow(0, start, C);
       if (!fast)
@@ -157,20 +164,21 @@ struct SoftmaxLoss : torch::autograd::Function<SoftmaxLoss> {
         loss += softmax_rows<float>(logits_CV, targets_C.const_data_ptr<int64_t>(), on, off, scale, gradient, nll_C);
       else
         loss += softmax_rows<double>(logits_CV, targets_C.const_data_ptr<int64_t>(), on, off, scale, gradient, nll_C);
-      if (!gradient) continue;
-      at::Tensor gh_CD = gh_ND.narrow(0, start, C);
-      at::mm_out(gh_CD, logits_CV, w_VD);
-      if (gw_VD.scalar_type() == logits_CV.scalar_type())
-        gw_VD.addmm_(logits_CV.t(), h_CD);
-      else
-        gw_VD.add_(at::mm(logits_CV.t(), h_CD));
-      if (bias.defined()) gb_V.add_(logits_CV.sum(0));
+      if (needs_hidden) {
+        at::Tensor gh_CD = gh_ND.narrow(0, start, C);
+        at::mm_out(gh_CD, logits_CV, w_VD);
+      }
+      if (needs_weight) {
+        if (sums.dtype() == logits_CV.dtype())
+          gw_VD.addmm_(logits_CV.t(), h_CD);
+        else
+          gw_VD.add_(at::mm(logits_CV.t(), h_CD));
+      }
+      if (needs_bias) gb_V.add_(at::sum(logits_CV, {0}, false, gb_V.scalar_type()));
     }
-    if (gradient) {
-      ctx->saved_data["hidden"] = gh_ND;
-      ctx->saved_data["weight"] = gw_VD.to(w_VD.scalar_type());
-      if (bias.defined()) ctx->saved_data["bias"] = gb_V;
-    }
+    if (needs_hidden) ctx->saved_data["hidden"] = gh_ND.to(hidden.scalar_type());
+    if (needs_weight) ctx->saved_data["weight"] = gw_VD.to(weight.scalar_type());
+    if (needs_bias) ctx->saved_data["bias"] = gb_V.to(bias->scalar_type());
     at::Tensor out = at::full({}, loss * scale, nll_N.options());
     ctx->mark_non_differentiable({nll_N});
     return {out, nll_N};
@@ -178,17 +186,16 @@ struct SoftmaxLoss : torch::autograd::Function<SoftmaxLoss> {
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
     auto &saved = ctx->saved_data;
-    TORCH_CHECK(saved.count("hidden"), "softmax_loss: this loss was made without gradients, or was already used");
-    at::Tensor gh = saved["hidden"].toTensor(), gw = saved["weight"].toTensor(), gb;
-    if (saved.count("bias")) gb = saved["bias"].toTensor();
-    saved.clear();  // so that the gradients are handed over, not copied
+    TORCH_CHECK(!saved.empty(), "SoftmaxLoss: this loss was made without gradients, or was already used");
     const double factor = grads[0].item<double>();
-    if (factor != 1) {
-      gh.mul_(factor);
-      gw.mul_(factor);
-      if (gb.defined()) gb.mul_(factor);
-    }
-    return {gh, gw, gb, {}, {}, {}, {}, {}, {}};
+    const auto take = [&](const char *name) {
+      if (!saved.count(name)) return at::Tensor();
+      at::Tensor gradient = saved[name].toTensor();
+      return factor == 1 ? gradient : gradient.mul_(factor);
+    };
+    torch::autograd::variable_list gradients = {take("hidden"), take("weight"), take("bias"), {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    saved.clear();  // so that they are handed over, not copied
+    return gradients;
   }
 };
 
@@ -222,6 +229,14 @@ extern "C" ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tenso
                 w.sizes());
     TORCH_CHECK(y.dim() == 1 && y.size(0) == h.size(0), "hidden states of shape ", h.sizes(), " do not fit targets of shape ", y.sizes());
     const int64_t V = w.size(0), N = h.size(0);
+    TORCH_CHECK(!bias || (get(bias).dim() == 1 && get(bias).size(0) == V), "a vocabulary of ", V, " does not fit a bias of shape ",
+                bias ? get(bias).sizes() : at::IntArrayRef());
+    TORCH_CHECK(y.scalar_type() == at::kLong, "targets must be int64, not ", y.scalar_type());
+    const auto device = h.device().type();
+    const bool autocast = at::autocast::is_autocast_enabled(device);
+    const at::ScalarType type = autocast ? at::autocast::get_autocast_dtype(device) : h.scalar_type();
+    TORCH_CHECK(autocast || (w.scalar_type() == type && (!bias || get(bias).scalar_type() == type)), "hidden states of type ", type,
+                " do not fit a weight of type ", w.scalar_type());
     double on, off, constant;
     coefficients(smoothing, epsilon, static_cast<double>(V), &on, &off, &constant);
     // Ignored rows are left out before the product, not masked after it.
@@ -235,10 +250,14 @@ extern "C" ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tenso
       TORCH_CHECK(low >= 0 && high < V, "a target of ", low < 0 ? low : high, " is outside the vocabulary of ", V);
     }
     if (chunk <= 0) chunk = kept >= 8192 ? 1024 : 512;
-    auto results = SoftmaxLoss::apply(h_kept, w, bias ? std::optional<at::Tensor>(get(bias)) : std::nullopt, y_kept, on, off, scale, chunk, gradients);
-    *loss = wrap(constant == 0 ? results[0] : results[0] + constant * scale * static_cast<double>(kept));
+    const std::optional<at::Tensor> b = bias ? std::optional<at::Tensor>(get(bias)) : std::nullopt;
+    gradients = gradients && at::GradMode::is_enabled();
+    auto results = SoftmaxLoss::apply(h_kept, w, b, y_kept, on, off, scale, chunk, type, gradients && h.requires_grad(),
+                                      gradients && w.requires_grad(), gradients && b && b->requires_grad());
+    const at::Tensor sum = constant == 0 ? results[0] : results[0] + constant * scale * static_cast<double>(kept);
     at::Tensor clean = results[1].detach();
     if (!all) clean = at::zeros({N}, clean.options()).index_copy(0, rows, clean);
+    *loss = wrap(sum);
     *nll = wrap(clean);
   });
 }
