@@ -177,10 +177,11 @@ func (s *speaker) phrase(k kind, mayDescribe bool) *phrase {
 	p.noun = s.nouns[k].draw(s.rng)
 	p.plural = percent(s.rng, 30)
 	s.determine(p)
-	for chance := 40; percent(s.rng, chance); chance = 15 {
-		p.adjectives = append(p.adjectives, s.adjectives.draw(s.rng))
-		if len(p.adjectives) == 2 {
-			break
+	if percent(s.rng, 40) {
+		first, second := s.adjectives.draw(s.rng), s.adjectives.draw(s.rng)
+		p.adjectives = append(p.adjectives, first)
+		if percent(s.rng, 15) && second != first {
+			p.adjectives = append(p.adjectives, second)
 		}
 	}
 	if k != person && percent(s.rng, 14) {
