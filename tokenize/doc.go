@@ -12,6 +12,13 @@
 //	tokenize.NewNormalizer("de", tokenize.Moses2017).Normalize(line)
 //	truecaser, err := tokenize.TrainTruecaser(tokens, "train.tok.de")
 //
+// Text goes through the Moses tools, in the order of its recipe:
+//
+//	normalizer := tokenize.NewNormalizer("de", tokenize.MosesCurrent)
+//	moses, err := tokenize.NewMoses(tokenize.MosesOptions{Language: "de"})
+//	line = moses.Tokenize(normalizer.Normalize(line))
+//	line = tokenize.NewDetokenizer("de").Detokenize(line)     // and back
+//
 // Byte-pair encoding (Sennrich et al., 2016) writes and reads the files of
 // subword-nmt, and gives the same bytes:
 //
@@ -65,5 +72,9 @@
 // its text in the output, as it does in subword-nmt.
 //
 // The Moses types but Cleaner and TruecaserCounts are for any number of goroutines.
+// Byte-level codes are refused, and so are more than 524,288 merges.
+//
+// A line that is not UTF-8 is an error that names it, in every reader here.
+//
 // BPE is for one goroutine; Vocabulary is for any number.
 package tokenize
