@@ -132,6 +132,7 @@ find_libtorch() {
 # Links into $lib what libtorch_cpu.so needs and the system does not have in its own folders.
 link_libtorch() {
     local name path line
+    rm -f "$lib/obj/libtorch.key"
     find "$lib" -maxdepth 1 -type l -delete
     ln -s "$torch/lib/libtorch_cpu.so" "$torch/lib/libc10.so" "$lib/"
     while read -r line; do
