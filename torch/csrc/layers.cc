@@ -29,6 +29,7 @@ ap_error ap_layer_norm(ap_tensor x, ap_tensor gain, ap_tensor bias, double eps, 
 
 ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tensor mask, bool causal, ap_tensor *out) {
   return guard([&] {
+    TORCH_CHECK(!mask || !causal, "a mask and causality exclude each other: let the mask say both");
     std::optional<at::Tensor> m;
     if (mask) m = get(mask);
     *out = wrap(at::scaled_dot_product_attention(get(q), get(k), get(v), m, 0.0, causal));
