@@ -11,6 +11,7 @@ build.sh notice a damaged copy later. Needs Python 3.7 or newer and pip, and no 
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,6 +78,8 @@ def download(requirements, folder):
 
 
 def main():
+    # Ended from outside, it still removes what it has written so far.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     target = os.path.abspath(sys.argv[1])
     parent = os.path.dirname(target)
     requirements = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements.txt")
