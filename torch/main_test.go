@@ -26,6 +26,19 @@ func near(t *testing.T, what string, got, want torch.Tensor) {
 		t.Errorf("%s: there is no value", what)
 		return
 	}
+	limit := tolerances[got.DType()]
+	if limit == 0 {
+		limit = 1e-12
+	}
+	nearWithin(t, what, got, want, limit)
+}
+
+func nearWithin(t *testing.T, what string, got, want torch.Tensor, limit float64) {
+	t.Helper()
+	if !got.Defined() {
+		t.Errorf("%s: there is no value", what)
+		return
+	}
 	a, b := got.Float64s(), want.Float64s()
 	if len(a) != len(b) {
 		t.Errorf("%s has shape %v, want %v", what, got.Shape(), want.Shape())
@@ -35,14 +48,40 @@ func near(t *testing.T, what string, got, want torch.Tensor) {
 	for _, v := range b {
 		scale = math.Max(scale, math.Abs(v))
 	}
-	limit := tolerances[got.DType()]
-	if limit == 0 {
-		limit = 1e-12
-	}
 	for i := range a {
 		if d := math.Abs(a[i] - b[i]); !(d <= limit*scale) {
 			t.Errorf("%s: element %d is %v, want %v (difference %.3g, allowed %.3g)", what, i, a[i], b[i], d, limit*scale)
 			return
 		}
+	}
+}
+
+// checkGradients compares the gradients of a scalar function of float64 tensors
+// with central differences.
+func checkGradients(t *testing.T, inputs []torch.Tensor, f func([]torch.Tensor) torch.Tensor) {
+	t.Helper()
+	const step = 1e-6
+	for _, x := range inputs {
+		x.SetRequiresGrad(true)
+	}
+	torch.ZeroGrad(inputs)
+	f(inputs).Backward()
+	for i, x := range inputs {
+		gradient, values := x.Grad().Float64s(), x.Float64s()
+		at := func(j int, v float64) float64 {
+			s := torch.OpenScope()
+			defer s.Close()
+			moved := append([]float64(nil), values...)
+			moved[j] = v
+			x.Assign(torch.FromFloat64s(moved, torch.CPU, x.Shape()...))
+			return f(inputs).Item()
+		}
+		for j, v := range values {
+			want := (at(j, v+step) - at(j, v-step)) / (2 * step)
+			if math.Abs(gradient[j]-want) > 1e-7*math.Max(1, math.Abs(want))+1e-8 {
+				t.Errorf("gradient %d of input %d is %v, by differences %v", j, i, gradient[j], want)
+			}
+		}
+		x.Assign(torch.FromFloat64s(values, torch.CPU, x.Shape()...))
 	}
 }
