@@ -2,6 +2,7 @@ package objectives
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,45 +64,71 @@ func (s Settings) Resolve() (Method, error) {
 	if err := s.check(); err != nil {
 		return Method{}, err
 	}
-	var joined Method
-	var says struct{ embedding, likelihood, perturbation string } // which name spoke of a piece
-	seen := map[string]bool{}
+	var joined join
 	for _, name := range strings.Split(s.Method, "+") {
 		m, known := s.method(name)
 		if !known {
 			return Method{}, unknownMethod(name)
 		}
-		if seen[name] {
-			return Method{}, fmt.Errorf("the method %s names %s twice", s.Method, name)
+		if err := joined.add(name, m); err != nil {
+			return Method{}, err
 		}
-		seen[name] = true
-		if m.Embedding != nil {
-			if joined.Embedding != nil {
-				return Method{}, fmt.Errorf("%s and %s do not join: both say how the output matrix is parameterised, and it can be parameterised in one way only", says.embedding, name)
-			}
-			joined.Embedding, says.embedding = m.Embedding, name
-		}
-		if m.Likelihood != nil {
-			if joined.Likelihood != nil {
-				return Method{}, fmt.Errorf("%s and %s do not join: both say how a hidden state is scored against a target, and there is one score", says.likelihood, name)
-			}
-			joined.Likelihood, says.likelihood = m.Likelihood, name
-		}
-		if m.Perturbation != nil {
-			if joined.Perturbation != nil {
-				return Method{}, fmt.Errorf("%s and %s do not join: both perturb the target's score", says.perturbation, name)
-			}
-			joined.Perturbation, says.perturbation = m.Perturbation, name
-		}
-		joined.Regularizers = append(joined.Regularizers, m.Regularizers...)
 	}
-	if joined.Embedding == nil {
-		joined.Embedding = &Dense{}
+	return joined.complete(s)
+}
+
+// join collects the pieces of several names, and which name each came from.
+type join struct {
+	Method
+	names                               []string
+	embedding, likelihood, perturbation string
+}
+
+func (j *join) add(name string, m Method) error {
+	refuse := func(other, why string) error {
+		return fmt.Errorf("%s and %s do not join: %s; leave one of them out", other, name, why)
 	}
-	if joined.Likelihood == nil {
-		joined.Likelihood = s.softmax()
+	switch {
+	case slices.Contains(j.names, name):
+		return fmt.Errorf("the method names %s twice; once is enough", name)
+	case j.Embedding != nil && m.Embedding != nil:
+		return refuse(j.embedding, "each says how the output matrix is parameterised, and there is one output matrix")
+	case j.Likelihood != nil && m.Likelihood != nil:
+		return refuse(j.likelihood, "each says how a hidden state is scored against its target, and there is one score")
+	case j.Perturbation != nil && m.Perturbation != nil:
+		return refuse(j.perturbation, "each perturbs the target's score in training")
 	}
-	return joined, nil
+	j.names = append(j.names, name)
+	if m.Embedding != nil {
+		j.Embedding, j.embedding = m.Embedding, name
+	}
+	if m.Likelihood != nil {
+		j.Likelihood, j.likelihood = m.Likelihood, name
+	}
+	if m.Perturbation != nil {
+		j.Perturbation, j.perturbation = m.Perturbation, name
+	}
+	j.Regularizers = append(j.Regularizers, m.Regularizers...)
+	return nil
+}
+
+// complete fills in what no name spoke of.
+func (j *join) complete(s Settings) (Method, error) {
+	if j.Embedding == nil {
+		j.Embedding = &Dense{}
+	}
+	if j.Likelihood == nil {
+		j.Likelihood, j.likelihood = s.softmax(), "mle"
+	}
+	if j.Perturbation != nil {
+		l, ok := j.Likelihood.(Perturbable)
+		if !ok {
+			return Method{}, fmt.Errorf("%s and %s do not join: %s lowers the target's score before a softmax, and %s has no softmax; leave one of them out",
+				j.likelihood, j.perturbation, j.perturbation, j.likelihood)
+		}
+		l.Perturb(j.Perturbation)
+	}
+	return j.Method, nil
 }
 
 func unknownMethod(name string) error {

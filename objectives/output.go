@@ -17,8 +17,8 @@ import (
 //	optimizer.Step(rate)
 //	output.Constrain(rate)
 type Output struct {
-	method   Method
-	declared map[string]torch.Tensor // the last update's penalties by name, kept
+	method    Method
+	penalties map[string]torch.Tensor // values of the last update by name, kept
 }
 
 // New makes the output layer that the settings name. It is an error where the
@@ -31,7 +31,7 @@ func New(s Settings, p Place) (*Output, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	o := &Output{method: method, declared: map[string]torch.Tensor{}}
+	o := &Output{method: method, penalties: map[string]torch.Tensor{}}
 	return o, torch.Try(func() error { return o.init(p) })
 }
 
@@ -51,7 +51,7 @@ func (o *Output) init(p Place) error {
 			value := torch.Zeros(p.dtype(), p.Device)
 			torch.Keep(value)
 			scope.Close()
-			o.declared[penalty.Name()] = value
+			o.penalties[penalty.Name()] = value
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (o *Output) Penalize() {
 		scope := torch.OpenScope()
 		value := penalty.Penalty()
 		value.Backward()
-		o.declared[penalty.Name()].Assign(value.Detach())
+		o.penalties[penalty.Name()].Assign(value.Detach())
 		scope.Close()
 	}
 }
@@ -117,10 +117,8 @@ func (o *Output) Penalize() {
 // Penalties are the values of the last Penalize by name, for tracking. Reading
 // them waits for the device.
 func (o *Output) Penalties() map[string]float64 {
-	values := make(map[string]float64, len(o.declared))
-	scope := torch.OpenScope()
-	defer scope.Close()
-	for name, value := range o.declared {
+	values := make(map[string]float64, len(o.penalties))
+	for name, value := range o.penalties {
 		values[name] = value.Item()
 	}
 	return values
@@ -154,7 +152,7 @@ func (o *Output) Buffers() map[string]torch.Tensor {
 
 // Free frees what the layer keeps beside its parameters.
 func (o *Output) Free() {
-	for _, value := range o.declared {
+	for _, value := range o.penalties {
 		torch.Free(value)
 	}
 	for _, r := range o.method.Regularizers {

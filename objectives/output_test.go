@@ -43,28 +43,109 @@ func TestScalingDoesNotDependOnBatches(t *testing.T) {
 	}
 }
 
-// TestLogitsOfFactors compares scores, losses and lookups with those of W.
-func TestLogitsOfFactors(t *testing.T) {
-	for _, size := range [][2]int64{{47, 4}, {31, 31}, {5, 8}, {3, 1}} {
+// TestLossAtTheEdges has no batch, no target that counts, and a vocabulary of one
+// word: everything stays finite, gradients included.
+func TestLossAtTheEdges(t *testing.T) {
+	for name, settings := range methods() {
+		for _, c := range []struct {
+			what             string
+			n, v, d, padding int64
+			target           float64
+		}{
+			{"no rows", 0, 31, 7, 1, 1}, {"only padding", 5, 31, 7, 1, 1}, {"one word", 5, 1, 4, -1, 0}, {"one word, padding", 5, 1, 4, 0, 0},
+			{"two words", 3, 2, 1, 0, 1}, {"fewer words than columns", 6, 3, 9, 0, 2},
+		} {
+			t.Run(name+"/"+c.what, func(t *testing.T) {
+				torch.Test(t, func() {
+					p := place(c.v, c.d, c.padding)
+					o := layer(t, settings, p)
+					defer release(o, p)
+					hidden := leaf(torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, c.n, c.d), torch.Float64)
+					targets := torch.Full(c.target, torch.Int64, torch.CPU, c.n)
+					loss, nll := o.Loss(States{Hidden: hidden}, targets, 0.5)
+					loss.Backward()
+					o.Penalize()
+					for parameter, g := range gradients(p) {
+						if !torch.FromFloat64s(g, torch.CPU, int64(len(g))).AllFinite() {
+							t.Errorf("the gradient of %s is %v", parameter, g)
+						}
+					}
+					clean := o.NLL(States{Hidden: hidden}, targets)
+					near(t, "nll of training and evaluation", nll.Float64s(), clean.Float64s(), 1e-13)
+					if clean.RequiresGrad() {
+						t.Error("evaluation recorded gradients")
+					}
+					logProbs := o.LogProbs(hidden)
+					if !loss.AllFinite() || !clean.AllFinite() || !logProbs.AllFinite() {
+						t.Errorf("loss %v, nll %v, log-probabilities %v", loss.Item(), clean.Float64s(), logProbs.Float64s())
+					}
+					if c.target == float64(c.padding) || c.n == 0 || c.v == 1 {
+						near(t, "loss", loss.Float64s(), []float64{0}, 1e-12)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEvaluationIsClean compares nll with log-probabilities: no smoothing.
+func TestEvaluationIsClean(t *testing.T) {
+	for name, settings := range methods() {
 		torch.Test(t, func() {
-			p := place(size[0], size[1], 0)
-			settings := Defaults()
-			settings.Method = "spectrum"
+			p := place(31, 7, 1)
 			o := layer(t, settings, p)
 			defer release(o, p)
-			s := torch.NewStream(3, "data")
-			// Away from the start, where U and V are orthonormal.
-			torch.NoGrad(func() {
-				for _, x := range p.Params.Tensors() {
-					x.Assign(x.Add(s.Normal(0, 0.1, torch.Float64, torch.CPU, x.Shape()...)))
+			moved(p)
+			s := torch.NewStream(4, "data")
+			hidden := s.Normal(0, 1, torch.Float64, torch.CPU, 6, 7)
+			ids := []int64{0, 1, 30, 4, 1, 9}
+			logProbs := o.LogProbs(hidden).Float64s()
+			want := make([]float64, len(ids))
+			for row, id := range ids {
+				if id != 1 {
+					want[row] = -logProbs[row*31+int(id)]
 				}
-			})
-			w := o.Embedding().Matrix()
-			h := s.Normal(0, 1, torch.Float64, torch.CPU, 11, size[1])
-			near(t, "log-probabilities", o.LogProbs(h).Float64s(), torch.Linear(h, w, torch.Tensor{}).LogSoftmax(1).Float64s(), 1e-12)
-			ids := s.Uniform(0, float64(size[0]), torch.Float64, torch.CPU, 3, 5).To(torch.Int64, torch.CPU)
-			near(t, "lookup", o.Lookup(ids).Float64s(), torch.Embedding(w, ids, -1).Float64s(), 1e-12)
-			near(t, "singular values", o.Embedding().SingularValues().Float64s()[:1], w.SingularValues().Float64s()[:1], 1e-12)
+			}
+			targets := torch.FromInt64s(ids, torch.CPU, 6)
+			near(t, name+": nll", o.NLL(States{Hidden: hidden}, targets).Float64s(), want, 1e-13)
+			_, nll := o.Loss(States{Hidden: hidden}, targets, 0.25)
+			near(t, name+": nll of the training loss", nll.Float64s(), want, 1e-13)
 		})
 	}
+}
+
+// TestBuffersContinue restores the vectors of power iteration into a new layer,
+// which then pays what the old one pays.
+func TestBuffersContinue(t *testing.T) {
+	torch.Test(t, func() {
+		s := Defaults()
+		s.Method, s.LambdaUSpectral, s.LambdaVSpectral = "spectrum", 1, 1
+		p, q := place(31, 7, 1), place(31, 7, 1)
+		q.Stream = torch.NewStream(2, "init")
+		first, second := layer(t, s, p), layer(t, s, q)
+		defer release(first, p)
+		defer release(second, q)
+		moved(p)
+		for range 3 {
+			first.Penalize()
+		}
+		if err := q.Params.Load(p.Params.Map()); err != nil {
+			t.Fatal(err)
+		}
+		kept := first.Buffers()
+		if len(kept) != 2 {
+			t.Fatalf("the layer keeps %d vectors, want those of U and V", len(kept))
+		}
+		for name, x := range second.Buffers() {
+			x.Assign(kept[name])
+		}
+		first.Penalize()
+		second.Penalize()
+		if a, b := first.Penalties()["orthogonality"], second.Penalties()["orthogonality"]; a != b {
+			t.Errorf("the restored layer pays %v, the other %v", b, a)
+		}
+		first.Constrain(0.1) // this method has no constraint: nothing moves
+		near(t, "U", p.Params.Get("decoder.embed_tokens.u").Float64s(), q.Params.Get("decoder.embed_tokens.u").Float64s(), 0)
+		torch.ZeroGrad(append(p.Params.Tensors(), q.Params.Tensors()...))
+	})
 }

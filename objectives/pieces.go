@@ -54,6 +54,14 @@ type Likelihood interface {
 	LogProbs(hidden torch.Tensor) torch.Tensor
 }
 
+// Perturbable is a likelihood with a softmax, whose targets' scores can be
+// perturbed in training.
+type Perturbable interface {
+	Likelihood
+	// Perturb comes before every Loss.
+	Perturb(p Perturbation)
+}
+
 // Perturbation is what training does to the score of each target.
 type Perturbation interface {
 	// Shift gives what is taken off the targets' scores [N], for hidden states
