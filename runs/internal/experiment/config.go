@@ -93,10 +93,10 @@ type Objective struct {
 	Alpha           float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
 	AdversarialMode string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated, as the authors' code, their text, or everything"`
 
-	LambdaU         float64 `toml:"lambda_u" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
-	LambdaV         float64 `toml:"lambda_v" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
-	LambdaUSpectral float64 `toml:"lambda_u_spectral" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps U orthonormal"`
-	LambdaVSpectral float64 `toml:"lambda_v_spectral" default:"0.1" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps V orthonormal"`
+	LambdaU         float64 `toml:"lambda_u" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
+	LambdaV         float64 `toml:"lambda_v" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
+	LambdaUSpectral float64 `toml:"lambda_u_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps U orthonormal"`
+	LambdaVSpectral float64 `toml:"lambda_v_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps V orthonormal"`
 
 	Prior        string  `toml:"prior" default:"exponential" choice:"exponential polynomial none" help:"spectrum: how the singular values should fall with their rank k"`
 	LambdaPrior  float64 `toml:"lambda_prior" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the squared distance to the prior"`
@@ -171,7 +171,7 @@ type Decode struct {
 // Checkpoint is what is saved while training.
 type Checkpoint struct {
 	Every int `toml:"every" default:"0" range:"[0,inf)" resume:"free" help:"updates between checkpoints; 0 saves at each validation"`
-	Keep  int `toml:"keep" default:"5" range:"[1,100000]" resume:"free" help:"newest checkpoints to keep; the best one is kept besides"`
+	Keep  int `toml:"keep" default:"5" range:"[1,100000]" resume:"free" help:"newest checkpoints to keep, or train.average_last where that is more; the best one is kept besides"`
 }
 
 // Report is what is measured and drawn beside the log.

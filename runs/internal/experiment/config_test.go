@@ -173,7 +173,6 @@ func TestValidate(t *testing.T) {
 		"data.source_vocabulary=x":    "data.target_vocabulary",
 		"model.heads=7":               "does not divide",
 		"train.steps=0":               "no end",
-		"train.average_last=9":        "checkpoint.keep",
 		"schedule.warmup_init=1":      "train.learning_rate",
 		"schedule.minimum=1":          "train.learning_rate",
 		"decode.max_length_b=0":       "decode.max_length_a",

@@ -34,7 +34,6 @@ func (c *Config) Validate() error {
 		{m.Positions == "sinusoidal" && m.Width%2 != 0, fmt.Sprintf("model.width = %d is odd: sinusoidal positions want it even", m.Width)},
 		{m.Tying == "all" && !d.Joint, `model.tying = "all" shares one matrix between languages: it wants data.joint = true`},
 		{t.Steps == 0 && t.Epochs == 0 && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience"},
-		{t.AverageLast > 0 && c.Checkpoint.Keep < t.AverageLast, fmt.Sprintf("train.average_last = %d needs as many checkpoints: checkpoint.keep is %d", t.AverageLast, c.Checkpoint.Keep)},
 		{t.PatienceOn == "bleu" && c.Decode.ValidationBeam == 0, `train.patience_on = "bleu" needs BLEU in validation: decode.validation_beam is 0`},
 		{c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && t.Steps == 0, `schedule.kind = "cosine" needs its length: set schedule.period or train.steps`},
 		{c.Schedule.WarmupInit > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.warmup_init = %g is above train.learning_rate = %g", c.Schedule.WarmupInit, t.LearningRate)},
