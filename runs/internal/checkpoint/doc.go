@@ -23,9 +23,9 @@
 //
 // # Caveats
 //
-// One process may write to a Store at a time: Lock guards the run folder, and its
-// holder calls Recover before the first save, which clears what a killed process
-// left. Readers need no lock.
+// One process may write to a Store at a time: the one that holds the lock of the
+// run folder, which package experiment takes. It calls Recover before it reads or
+// saves, which clears what a killed process left. Readers need no lock.
 //
 // The newest valid checkpoint is the one with the largest step. LATEST is for
 // people and scripts; where it names an older one, which happens when a process

@@ -26,12 +26,6 @@ func TestMain(m *testing.M) {
 		report(scenario(Store{Dir: dir, Keep: 1}))
 	case "save":
 		report((Store{Dir: dir}).Save(2, state(strings.Repeat("large ", 100)), ""))
-	case "lock":
-		if _, err := Acquire(dir); err != nil {
-			report(err)
-		}
-		fmt.Println("locked")
-		select {}
 	}
 }
 
@@ -153,42 +147,5 @@ func checkSurvivor(t *testing.T, s Store, generation int, best bool) {
 		if found, _, err := s.Best(); err != nil || found.Step != 1 {
 			t.Errorf("the best is %v, %v", found, err)
 		}
-	}
-}
-
-func TestLockIsExclusiveAndDiesWithItsHolder(t *testing.T) {
-	dir := t.TempDir()
-	holder := child("lock", dir)
-	output, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	buffer := make([]byte, 6)
-	if _, err := output.Read(buffer); err != nil || string(buffer) != "locked" {
-		t.Fatalf("the holder says %q, %v", buffer, err)
-	}
-	_, err = Acquire(dir)
-	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", holder.Process.Pid)) {
-		t.Errorf("a second lock gives %v", err)
-	}
-	holder.Process.Kill()
-	holder.Wait()
-	lock, err := Acquire(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Acquire(dir); err != nil {
-		t.Error(err)
-	} else {
-		again.Release()
-	}
-	if _, err := Acquire(filepath.Join(dir, "absent")); err == nil {
-		t.Error("a folder that does not exist was locked")
 	}
 }
