@@ -157,6 +157,31 @@ func TestPruningKeepsTheNewestAndTheBest(t *testing.T) {
 	}
 }
 
+// A checkpoint that passes takes no other one's place, lasts until the next save, and longer only as the best.
+func TestPruningRemovesWhatPasses(t *testing.T) {
+	s := Store{Dir: t.TempDir(), Keep: 2, Passing: func(step int) bool { return step%10 != 0 }}
+	for _, c := range []struct {
+		step int
+		want []int
+	}{
+		{10, []int{10}}, {20, []int{20, 10}}, {21, []int{21, 20}}, {22, []int{22, 20}}, {30, []int{30, 20}}, {31, []int{31, 30}},
+	} {
+		save(t, s, c.step, "a")
+		if steps, err := s.Steps(); err != nil || !slices.Equal(steps, c.want) {
+			t.Fatalf("after step %d: %v, %v, want %v", c.step, steps, err, c.want)
+		}
+	}
+	if err := s.MarkBest(31); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []int{40, 50, 60} {
+		save(t, s, step, "b")
+	}
+	if steps, err := s.Steps(); err != nil || !slices.Equal(steps, []int{60, 50, 31}) {
+		t.Fatalf("steps %v, %v", steps, err)
+	}
+}
+
 func TestSameStepIsReplaced(t *testing.T) {
 	s := Store{Dir: t.TempDir(), Keep: 1}
 	save(t, s, 5, "old")

@@ -23,6 +23,10 @@ const (
 type Store struct {
 	Dir  string // run folder/checkpoints
 	Keep int    // how many of the newest checkpoints stay, besides the best; 0 or less keeps all
+
+	// Passing tells the checkpoints, by step, that do not count among those to
+	// keep and go with the next save, unless they are the best; nil is none.
+	Passing func(step int) bool
 }
 
 func folderName(step int) string { return "step-" + strconv.Itoa(step) }
@@ -148,7 +152,8 @@ func (s Store) pointed(pointer string) (int, error) {
 }
 
 // prune removes all but the Keep newest checkpoints up to the one just saved, and
-// the best. Later steps, which only damage or a hand can have left, are not touched.
+// the best; passing ones are removed. Later steps, which only damage or a hand can
+// have left, are not touched.
 func (s Store) prune(saved int) error {
 	if s.Keep <= 0 {
 		return nil
@@ -168,7 +173,11 @@ func (s Store) prune(saved int) error {
 		if step > saved {
 			continue
 		}
-		if kept++; kept <= s.Keep || step == best {
+		passing := step != saved && s.Passing != nil && s.Passing(step)
+		if !passing {
+			kept++
+		}
+		if !passing && kept <= s.Keep || step == best {
 			continue
 		}
 		// Renamed first, so that a kill in the middle leaves no half of a checkpoint under its name.

@@ -47,14 +47,21 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Message returns the sentence that stands for err on screen; a full disk anywhere in its chain is told as such.
+// Message returns the sentence that stands for err on screen; a full disk anywhere in its chain is told as such, and a
+// panic with the file that holds its stack.
 func Message(err error) string {
-	return "aperture: " + oneLine(DiskFull(err).Error())
+	text := "aperture: " + oneLine(DiskFull(err).Error())
+	var internal *InternalError
+	if errors.As(err, &internal) && internal.Kept != "" {
+		text += " with the details in " + internal.Kept
+	}
+	return text
 }
 
 // Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
-// anything to say.
+// anything to say. The stack of an *InternalError goes to a file, which the sentence names.
 func Exit(err error) {
+	keepStack(err)
 	if err != nil && !errors.Is(err, ErrHelp) {
 		fmt.Fprintln(os.Stderr, Message(err))
 	}

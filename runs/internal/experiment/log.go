@@ -46,6 +46,19 @@ func (l *Logger) Progressf(format string, args ...any) {
 	l.line(!l.terminal, fmt.Sprintf(format, args...))
 }
 
+// Fail keeps what the error that ends a run says, for whoever reads the log later; the screen gets it from Exit. A stack
+// goes with it.
+func (l *Logger) Fail(err error) {
+	l.line(false, Message(err))
+	var internal *InternalError
+	if errors.As(err, &internal) && internal.Kept == "" {
+		l.line(false, string(internal.Stack))
+		if file, ok := l.file.(*os.File); ok && l.Err() == nil {
+			internal.Kept = file.Name()
+		}
+	}
+}
+
 func (l *Logger) line(toScreen bool, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -67,6 +67,10 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		c := l.config
 		s.Out = filepath.Join("experiments", spec.Name, fmt.Sprintf("%s-%s-seed%d", c.Objective.Method, c.Preset, c.Train.Seed))
 	}
+	if s.Resume && killedAtStart(s.Out) {
+		s.Resume = false
+		s.Notes = append(s.Notes, "the run in "+s.Out+" ended before it began: starting it from the beginning")
+	}
 	if s.Resume {
 		previous, err := ReadConfig(s.Out)
 		if errors.Is(err, fs.ErrNotExist) {

@@ -150,6 +150,16 @@ func (r *Run) write(s *Settings) error {
 	return r.WriteConfig()
 }
 
+// killedAtStart tells a folder that a process began to fill, without coming as far as its configuration, from one that
+// never held a run.
+func killedAtStart(folder string) bool {
+	if _, err := os.Stat(filepath.Join(folder, ConfigFile)); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(folder, CommandFile))
+	return err == nil
+}
+
 // WriteConfig writes config.toml anew, after Config was completed by what only the data can tell.
 func (r *Run) WriteConfig() error {
 	var text bytes.Buffer
@@ -206,6 +216,13 @@ func (r *Run) WriteResults(results *Results) error {
 		results.Data.SHA256 = map[string]string{}
 	}
 	return writeJSON(r.Path(ResultsFile), results)
+}
+
+// Abandon makes a folder that Open began to use free for another run, which a run that failed before its first update does
+// not keep from starting. What tells of the failure stays: the log, the command and the environment.
+func (r *Run) Abandon() {
+	os.Remove(r.Path(ConfigFile))
+	os.Remove(r.Path(CheckpointsDir)) // only while it is empty
 }
 
 // Close ends the log and gives the folder free.

@@ -1,7 +1,10 @@
 package train
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
@@ -34,6 +37,9 @@ func readData(d experiment.Data) (*data, error) {
 		out.train = split{"train", train.Source, train.Target}
 		out.valid = split{"valid", valid.Source, valid.Target}
 		out.tests = []split{{"test", test.Source, test.Target}}
+		for _, s := range []split{out.train, out.valid, out.tests[0]} {
+			out.sums[s.name+"."+d.Source], out.sums[s.name+"."+d.Target] = digest(s.source), digest(s.target)
+		}
 		return out, nil
 	}
 	read := func(name, flag string) (split, error) {
@@ -62,6 +68,15 @@ func readData(d experiment.Data) (*data, error) {
 		out.tests = append(out.tests, test)
 	}
 	return out, nil
+}
+
+// digest is the sha256 of the file that lines would make.
+func digest(lines []string) string {
+	hash := sha256.New()
+	for _, line := range lines {
+		io.WriteString(hash, line+"\n")
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // sampleTest is the size of the sample's validation and test texts.

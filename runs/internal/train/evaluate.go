@@ -85,8 +85,8 @@ func (t *trainer) validate() (better bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if math.IsNaN(record.Values[report.Loss]) {
-		return false, t.diverged()
+	if loss := record.Values[report.Loss]; math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return false, t.diverged(fmt.Sprintf("the validation loss is not finite after update %d", t.state.Step))
 	}
 	better = t.state.Best == nil || score < *t.state.Best
 	if better {

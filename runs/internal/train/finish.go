@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,7 +15,7 @@ import (
 
 // finish chooses the weights, scores the test texts with them and writes what
 // the run found.
-func (t *trainer) finish() error {
+func (t *trainer) finish(ctx context.Context) error {
 	if t.config.Train.AverageLast > 1 {
 		if err := t.averageLast(); err != nil {
 			return err
@@ -45,6 +46,10 @@ func (t *trainer) finish() error {
 	nll := t.nll(t.data.validPairs)
 	results.Valid = experiment.ValidScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}
 	for _, test := range t.data.tests {
+		if ctx.Err() != nil {
+			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
+			return context.Cause(ctx)
+		}
 		if results.Test[test.name], err = t.testScores(test); err != nil {
 			return err
 		}
@@ -73,8 +78,11 @@ func (t *trainer) averageLast() error {
 	}
 	var used []checkpoint.Checkpoint
 	for _, step := range steps {
-		if len(used) == t.config.Train.AverageLast || step > t.state.Step {
+		if len(used) == t.config.Train.AverageLast {
 			break
+		}
+		if step > t.state.Step || step < t.state.Step && !t.scheduled(step) {
+			continue
 		}
 		c, err := t.store.At(step)
 		if err != nil {
@@ -86,12 +94,11 @@ func (t *trainer) averageLast() error {
 	if len(used) < 2 {
 		return nil
 	}
-	raw, err := t.mean(used)
+	raw, err := t.takeMean(used)
 	if err != nil {
 		return err
 	}
 	defer torch.Free(raw...)
-	previous := *t.state.Best
 	nll := t.nll(t.data.validPairs)
 	score, words := nll, fmt.Sprintf("loss %.4f", nll)
 	if t.config.Train.PatienceOn == "bleu" {
@@ -108,29 +115,28 @@ func (t *trainer) averageLast() error {
 		score, words = -bleu.Score, fmt.Sprintf("BLEU %.2f", bleu.Score)
 	}
 	t.run.Log.Printf("the mean of the last %d checkpoints has validation %s", len(used), words)
-	if score > previous {
+	if t.state.Best != nil && score > *t.state.Best {
 		return nil
 	}
 	// The parameters hold the mean now; the checkpoint keeps both.
 	params := t.Params.Tensors()
-	mean := make([]torch.Tensor, len(params))
 	scope := torch.OpenScope()
 	defer scope.Close()
+	t.mean = make([]torch.Tensor, len(params))
+	defer func() { t.mean = nil }()
 	for i, p := range params {
-		mean[i] = p.Detach().Clone()
+		t.mean[i] = p.Detach().Clone()
 		p.Assign(raw[i])
 	}
-	t.average = mean
-	defer func() { t.average = nil }()
 	if err := t.save(); err != nil {
 		return err
 	}
 	return t.store.MarkBest(t.state.Step)
 }
 
-// mean puts the mean of checkpoints into the parameters, and returns the
+// takeMean puts the mean of checkpoints into the parameters, and returns the
 // parameters as they were.
-func (t *trainer) mean(used []checkpoint.Checkpoint) (before []torch.Tensor, err error) {
+func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor, err error) {
 	params := t.Params.Tensors()
 	scope := torch.OpenScope()
 	defer scope.Close()

@@ -28,6 +28,7 @@ type trainer struct {
 
 	adam    *torch.Adam              // nil with sgd
 	average []torch.Tensor           // exponential moving average of the parameters, or nil
+	mean    []torch.Tensor           // mean of the last checkpoints, while it is being saved
 	dropout *torch.Stream            // of the network
 	streams map[string]*torch.Stream // by name, for the checkpoint
 	state   State
@@ -59,11 +60,11 @@ func (t *trainer) loop(ctx context.Context) error {
 		}
 		spent := time.Since(start).Seconds()
 		t.state.Seconds += spent
-		t.state.Window.seconds += spent
+		t.state.Window.Seconds += spent
 		t.state.Tokens += int64(update.Tokens)
 		t.state.Step++
 		t.state.Position = update.Position
-		if err := t.after(ctx, update.LastOfEpoch); err != nil {
+		if err := t.after(ctx); err != nil {
 			return err
 		}
 	}
@@ -86,7 +87,7 @@ func (t *trainer) update(u corpus.Update) error {
 	t.Output.Penalize()
 	norm := torch.ClipGrad(params, t.config.Train.ClipNorm)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) || math.IsNaN(t.state.Window.Loss) || math.IsInf(t.state.Window.Loss, 0) {
-		return t.diverged()
+		return t.diverged(fmt.Sprintf("the loss or its gradient is not finite at update %d", t.state.Step+1))
 	}
 	t.state.Window.Norm += norm
 	t.state.Window.Updates++
@@ -109,25 +110,22 @@ func (t *trainer) rate() float64 {
 	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.total(), t.state.Step)
 }
 
-// diverged says where to go on from; nothing is saved over it.
-func (t *trainer) diverged() error {
+// diverged says what has become infinite or no number, and where to go on from;
+// nothing is saved over it.
+func (t *trainer) diverged(what string) error {
 	last := "there is no checkpoint before it"
 	if t.saved > 0 {
 		last = fmt.Sprintf("the last good checkpoint is step-%d", t.saved)
 	}
-	return fmt.Errorf("the loss or its gradient is not finite at update %d (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", t.state.Step+1, last)
+	return fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", what, last)
 }
 
 // after does what is due once an update is made: log, validate, save, stop.
-func (t *trainer) after(ctx context.Context, endOfEpoch bool) error {
+func (t *trainer) after(ctx context.Context) error {
 	c := t.config
 	step := t.state.Step
 	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed())
-	validate := endOfEpoch
-	if c.Train.ValidateEvery > 0 {
-		validate = step%c.Train.ValidateEvery == 0
-	}
-	validate = validate || t.done()
+	validate := t.validates(step) || t.done()
 	measure := validate && c.Report.Every == 0 || c.Report.Every > 0 && step%c.Report.Every == 0
 	if step%c.Train.LogEvery == 0 || t.done() {
 		if err := t.logTraining(); err != nil {
@@ -142,12 +140,16 @@ func (t *trainer) after(ctx context.Context, endOfEpoch bool) error {
 	better := false
 	if validate {
 		var err error
+		if !t.validates(step) {
+			before := t.state.Progress
+			t.state.Before = &before
+		}
 		if better, err = t.validate(); err != nil {
 			return err
 		}
 	}
 	stopping := ctx.Err() != nil
-	if validate && c.Checkpoint.Every == 0 || c.Checkpoint.Every > 0 && step%c.Checkpoint.Every == 0 || better || stopping || t.done() {
+	if t.scheduled(step) || better || stopping || t.done() {
 		if err := t.save(); err != nil {
 			return err
 		}
@@ -162,6 +164,26 @@ func (t *trainer) after(ctx context.Context, endOfEpoch bool) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// validates reports whether validation is due after an update. Every epoch has as
+// many updates, so that its end is known by the step.
+func (t *trainer) validates(step int) bool {
+	if n := t.config.Train.ValidateEvery; n > 0 {
+		return step%n == 0
+	}
+	return step%t.loader.UpdatesPerEpoch() == 0
+}
+
+// scheduled reports whether a checkpoint is due after an update whatever happens
+// then. Others, of a signal, of the end of training or of a better score, pass:
+// they neither enter the average of the last checkpoints nor take the place of one
+// that does, or a run that was stopped would not give the results of an undisturbed one.
+func (t *trainer) scheduled(step int) bool {
+	if n := t.config.Checkpoint.Every; n > 0 {
+		return step%n == 0
+	}
+	return t.validates(step)
 }
 
 // done reports whether training has reached its end.
@@ -193,7 +215,7 @@ func (w *window) add(loss, nll torch.Tensor, tokens int) {
 // mean is the clean loss in nats per target token.
 func (w *window) mean() float64 { return w.NLL / float64(max(1, w.Tokens)) }
 
-func (w *window) speed() float64 { return float64(w.Tokens) / math.Max(w.seconds, 1e-9) }
+func (w *window) speed() float64 { return float64(w.Tokens) / math.Max(w.Seconds, 1e-9) }
 
 func source(b *corpus.Batch) models.Tokens {
 	return models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}

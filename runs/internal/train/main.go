@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sort"
@@ -26,13 +27,17 @@ func Main(spec *experiment.Spec) {
 		return err
 	}
 	spec.MethodHelp = methodHelp
-	settings, err := experiment.Parse(spec, os.Args[1:])
-	if err == nil {
+	experiment.Exit(experiment.Guard(func() error {
+		settings, err := experiment.Parse(spec, os.Args[1:])
+		if err != nil {
+			return err
+		}
 		ctx, stop := experiment.Interruptible(context.Background())
-		err = torch.Main(func() error { return Run(ctx, settings) })
-		stop()
-	}
-	experiment.Exit(err)
+		defer stop()
+		return torch.Main(func() error {
+			return experiment.Guard(func() error { return Run(ctx, settings) })
+		})
+	}))
 }
 
 // methodHelp is the table of methods for -method=help.
@@ -46,7 +51,7 @@ func methodHelp() string {
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.
-func Run(ctx context.Context, s *experiment.Settings) error {
+func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	device, err := torch.FindDevice(s.Config.Train.Device)
 	if err != nil {
 		return &experiment.UsageError{Err: err}
@@ -67,33 +72,49 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	if err != nil {
 		return err
 	}
-	defer run.Close()
-	if err := run.CheckData(texts.sums); err != nil {
-		return err
-	}
+	scope := torch.OpenScope() // closes what a panic leaves open
+	defer scope.Close()
 	t := &trainer{run: run, data: texts, config: run.Config}
-	err = t.train(ctx, device)
+	err = experiment.Guard(func() error { return t.prepare(device) })
+	if err != nil && !s.Resume {
+		run.Abandon()
+	}
+	if err == nil {
+		err = experiment.Guard(func() error { return t.train(ctx) })
+	}
 	t.free()
+	if errors.Is(err, torch.ErrOutOfMemory) {
+		err = fmt.Errorf("%w: lower train.max_tokens, and raise train.accumulate by as much", torch.ErrOutOfMemory)
+	}
+	if err != nil {
+		run.Log.Fail(err)
+	}
+	if closed := run.Close(); err == nil {
+		err = closed
+	}
 	return err
 }
 
-func (t *trainer) train(ctx context.Context, device torch.Device) error {
-	if err := t.prepare(device); err != nil {
-		return err
-	}
+func (t *trainer) train(ctx context.Context) error {
 	t.run.Log.StartBar(int64(t.total()), int64(t.state.Step))
 	err := t.loop(ctx)
 	t.run.Log.StopBar()
 	if err != nil {
 		return err
 	}
-	return t.finish()
+	return t.finish(ctx)
 }
 
 // prepare builds all that the loop needs, fresh or from the newest checkpoint.
 func (t *trainer) prepare(device torch.Device) error {
 	c := t.config
-	t.store = checkpoint.Store{Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast)}
+	if err := t.run.CheckData(t.data.sums); err != nil {
+		return err
+	}
+	t.store = checkpoint.Store{
+		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
+		Passing: func(step int) bool { return !t.scheduled(step) },
+	}
 	if err := t.store.Recover(); err != nil {
 		return err
 	}
@@ -102,6 +123,11 @@ func (t *trainer) prepare(device torch.Device) error {
 		t.run.Log.Warnf("%s", w)
 	}
 	fresh := err != nil
+	if fresh {
+		if err := t.noneIsDamaged(err); err != nil {
+			return err
+		}
+	}
 	pair, err := t.text(fresh)
 	if err != nil {
 		return err
@@ -145,6 +171,19 @@ func (t *trainer) prepare(device torch.Device) error {
 	}
 	t.introduce()
 	return nil
+}
+
+// noneIsDamaged returns why a run without a valid checkpoint does not begin anew:
+// it has some, and what is left of them is not to be overwritten.
+func (t *trainer) noneIsDamaged(missing error) error {
+	if !errors.Is(missing, checkpoint.ErrNone) {
+		return missing
+	}
+	steps, err := t.store.Steps()
+	if err != nil || len(steps) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: restore one from a copy, or remove the folder to train from the beginning", missing)
 }
 
 // text learns the vocabularies, or reads those of the run.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
@@ -31,16 +32,22 @@ type State struct {
 
 	Streams map[string]uint64 `json:"streams"` // draws made, by stream
 
+	Progress
+	Before *Progress `json:"before,omitempty"` // a validation that only the end of training asked for: a longer run goes on from here
+
+	Seconds float64 `json:"seconds"` // spent on updates
+	Tokens  int64   `json:"tokens"`  // target tokens trained on
+	Window  window  `json:"window"`  // what the next line of the log will sum up
+}
+
+// Progress is what validations have found.
+type Progress struct {
 	Best     *float64 `json:"best"` // validation score that chose the best checkpoint, null before the first
 	BestStep int      `json:"best_step"`
 	Stalled  int      `json:"stalled"` // validations without a better score
 	Plateau  int      `json:"plateau"` // the same since the rate was last lowered
 	Factor   float64  `json:"factor"`  // of the learning rate, from plateau decay
 	Stopped  string   `json:"stopped"` // why training ended early, or empty
-
-	Seconds float64 `json:"seconds"` // spent on updates
-	Tokens  int64   `json:"tokens"`  // target tokens trained on
-	Window  window  `json:"window"`  // what the next line of the log will sum up
 }
 
 // window sums up updates between two lines of the log.
@@ -50,11 +57,14 @@ type window struct {
 	Tokens  int     `json:"tokens"`
 	Updates int     `json:"updates"`
 	Norm    float64 `json:"norm"`
-	seconds float64
+	Seconds float64 `json:"seconds"`
 }
 
 // save writes the checkpoint of the state's step.
 func (t *trainer) save() error {
+	if err := t.checkFinite(); err != nil {
+		return err
+	}
 	t.state.Streams = map[string]uint64{}
 	for name, s := range t.streams {
 		t.state.Streams[name] = s.Offset
@@ -72,8 +82,8 @@ func (t *trainer) save() error {
 		}}
 	}
 	files := []checkpoint.File{tensors(modelFile, t.Params.Map())}
-	if t.average != nil {
-		files = append(files, tensors(averageFile, t.named(t.average)))
+	if average := t.shown(); average != nil {
+		files = append(files, tensors(averageFile, t.named(average)))
 	}
 	files = append(files, tensors(optimizerFile, t.optimizerState()))
 	files = append(files, checkpoint.File{Name: stateFile, Write: func(w io.Writer) error {
@@ -87,8 +97,29 @@ func (t *trainer) save() error {
 	return nil
 }
 
-// optimizerState are the moments, and the buffers that the output layer keeps
-// beside its parameters.
+// shown is the average that tools are to use, or nil.
+func (t *trainer) shown() []torch.Tensor {
+	if t.mean != nil {
+		return t.mean
+	}
+	return t.average
+}
+
+// checkFinite keeps weights that have become infinite from being saved as a state
+// to go on from; a loss of the next update would find them too late.
+func (t *trainer) checkFinite() error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	for i, p := range t.Params.Tensors() {
+		if sum := p.Detach().Sum().Item(); math.IsNaN(sum) || math.IsInf(sum, 0) {
+			return t.diverged(fmt.Sprintf("%s is not finite after update %d", t.Params.Names()[i], t.state.Step))
+		}
+	}
+	return nil
+}
+
+// optimizerState are the moments, the buffers that the output layer keeps beside
+// its parameters, and the moving average where another one stands in its file.
 func (t *trainer) optimizerState() map[string]torch.Tensor {
 	state := map[string]torch.Tensor{}
 	if t.adam != nil {
@@ -98,6 +129,11 @@ func (t *trainer) optimizerState() map[string]torch.Tensor {
 	}
 	for name, x := range t.Output.Buffers() {
 		state["buffer."+name] = x
+	}
+	if t.mean != nil {
+		for i, x := range t.average {
+			state["average."+t.Params.Names()[i]] = x
+		}
 	}
 	return state
 }
@@ -132,21 +168,28 @@ func (t *trainer) restore(c checkpoint.Checkpoint) error {
 	if err := t.Params.Load(values); err != nil {
 		return fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
 	}
+	state, err := readTensors(c, optimizerFile, t.Device)
+	if err != nil {
+		return err
+	}
 	if t.average != nil {
-		values, err := readTensors(c, averageFile, t.Device)
+		averages, err := readTensors(c, averageFile, t.Device)
 		if err != nil {
 			return err
 		}
 		for i, name := range t.Params.Names() {
-			t.average[i].Assign(values[name])
+			v, found := state["average."+name]
+			if !found {
+				v, found = averages[name]
+			}
+			if !found {
+				return fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
+			}
+			t.average[i].Assign(v)
 		}
 	}
-	values, err = readTensors(c, optimizerFile, t.Device)
-	if err != nil {
-		return err
-	}
 	for name, x := range t.optimizerState() {
-		v, found := values[name]
+		v, found := state[name]
 		if !found {
 			return fmt.Errorf("%s/%s: %s is missing", c.Path, optimizerFile, name)
 		}
@@ -159,7 +202,31 @@ func (t *trainer) restore(c checkpoint.Checkpoint) error {
 		s.Offset = t.state.Streams[name]
 	}
 	t.saved = t.state.Step
-	return nil
+	return t.restoreBest()
+}
+
+// restoreBest makes BEST name what the state holds for the best: a process may have
+// died between saving a checkpoint and marking it, or after marking a newer one
+// that was damaged since. A run that is made longer forgets the validation that
+// only its former end asked for.
+func (t *trainer) restoreBest() error {
+	exists := func(step int) bool {
+		_, err := t.store.At(step)
+		return err == nil
+	}
+	if before := t.state.Before; before != nil {
+		end := t.state.Progress
+		t.state.Progress = *before
+		if t.done() || before.Best != nil && !exists(before.BestStep) {
+			t.state.Progress = end
+		} else {
+			t.state.Before = nil
+		}
+	}
+	if t.state.Best == nil || !exists(t.state.BestStep) {
+		return nil
+	}
+	return t.store.MarkBest(t.state.BestStep)
 }
 
 func (t *trainer) checkVocabulary(c checkpoint.Checkpoint) error {

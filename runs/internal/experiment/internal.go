@@ -1,0 +1,52 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+)
+
+// InternalError is a panic: a defect of the program, which its user reads as one sentence.
+type InternalError struct {
+	Value any    // what the program panicked with
+	Stack []byte // the place
+	Kept  string // the file that holds the stack; empty while none does
+}
+
+func (e *InternalError) Error() string {
+	return fmt.Sprintf("internal error: %v: this is a defect of Aperture, please report it", e.Value)
+}
+
+// Unwrap returns what the program panicked with, where that is an error.
+func (e *InternalError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Guard runs f and returns its error. A panic of f becomes an *InternalError. The stack is that of the goroutine that calls
+// Guard, so a body that runs elsewhere is guarded there.
+func Guard(f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &InternalError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// keepStack writes the stack of an *InternalError to a file of its own, where no log holds it.
+func keepStack(err error) {
+	var internal *InternalError
+	if !errors.As(err, &internal) || internal.Kept != "" {
+		return
+	}
+	file, err := os.CreateTemp("", "aperture-*.log")
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	if _, err := fmt.Fprintf(file, "%v\n\n%s", internal.Value, internal.Stack); err == nil {
+		internal.Kept = file.Name()
+	}
+}
