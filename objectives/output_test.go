@@ -149,3 +149,33 @@ func TestBuffersContinue(t *testing.T) {
 		torch.ZeroGrad(append(p.Params.Tensors(), q.Params.Tensors()...))
 	})
 }
+
+// TestAutocast asks for bfloat16 products: losses stay near those of float32, and
+// penalties, which are differences from 1, are untouched.
+func TestAutocast(t *testing.T) {
+	for name, settings := range methods() {
+		torch.Test(t, func() {
+			p := place(31, 16, 1)
+			p.DType = torch.Float32
+			o := layer(t, settings, p)
+			defer release(o, p)
+			ids := torch.FromInt64s([]int64{0, 1, 30, 4, 1, 9}, torch.CPU, 6)
+			run := func(enabled bool) (losses []float64, penalties map[string]float64, g map[string][]float64) {
+				torch.Autocast(enabled, torch.CPU, func() {
+					loss, nll := o.Loss(States{Hidden: o.Lookup(ids)}, ids, 0.25)
+					loss.Backward()
+					o.Penalize()
+					losses = append(append(loss.Float64s(), nll.Float64s()...), o.NLL(States{Hidden: o.Lookup(ids)}, ids).Float64s()...)
+				})
+				return losses, o.Penalties(), gradients(p)
+			}
+			want, wantPenalties, wantGradients := run(false)
+			got, penalties, g := run(true)
+			near(t, name+": losses", got, want, 1e-2)
+			near(t, name+": orthogonality", []float64{penalties["orthogonality"]}, []float64{wantPenalties["orthogonality"]}, 1e-12)
+			for parameter := range wantGradients {
+				near(t, name+": gradient of "+parameter, g[parameter], wantGradients[parameter], 2e-2)
+			}
+		})
+	}
+}
