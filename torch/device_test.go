@@ -1,0 +1,106 @@
+package torch_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func TestVersion(t *testing.T) {
+	if v := torch.Version(); v != "2.11.0" {
+		t.Errorf("libtorch is %s, the package is written for 2.11.0", v)
+	}
+}
+
+func TestFindDevice(t *testing.T) {
+	for _, name := range []string{"", "cpu"} {
+		if d, err := torch.FindDevice(name); err != nil || d != torch.CPU || d.IsCUDA() {
+			t.Errorf("%q is %q, %v", name, d, err)
+		}
+	}
+	for _, name := range []string{"gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:0:1", "cuda:1.5", "mps", " cpu"} {
+		d, err := torch.FindDevice(name)
+		if err == nil || d != "" || !strings.Contains(err.Error(), "cpu, cuda, cuda:N or auto") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%q is %q, %v", name, d, err)
+		}
+	}
+	auto, err := torch.FindDevice("auto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err := torch.FindDevice("cuda"); auto.IsCUDA() {
+		if err != nil || first != auto {
+			t.Errorf("cuda is %q, %v, and auto is %q", first, err, auto)
+		}
+	} else if err == nil || !strings.Contains(err.Error(), "cuda is not there: 0 CUDA devices") {
+		t.Errorf("cuda is %q, %v", first, err)
+	}
+	if _, err := torch.FindDevice("cuda:99"); err == nil || !strings.Contains(err.Error(), "cuda:99 is not there") {
+		t.Errorf("cuda:99 gives %v", err)
+	}
+}
+
+// TestFindDeviceNamesABrokenLibrary: a CUDA side that is there and cannot be
+// loaded is told from one that is not there.
+func TestFindDeviceNamesABrokenLibrary(t *testing.T) {
+	if auto, _ := torch.FindDevice("auto"); auto.IsCUDA() {
+		t.Skip("this machine has a CUDA device, whose library is loaded already")
+	}
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(folder, "lib", "libtorch_cuda.so")
+	if err := os.WriteFile(library, []byte("no library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LIBTORCH", folder)
+	if _, err := torch.FindDevice("cuda"); err == nil || !strings.Contains(err.Error(), library) {
+		t.Errorf("the error is %v, want one that names %s", err, library)
+	}
+	t.Setenv("LIBTORCH", "")
+	t.Chdir(folder)
+	if _, err := torch.FindDevice("cuda"); err == nil || strings.Contains(err.Error(), "too short") {
+		t.Errorf("a library was looked for in the working directory: %v", err)
+	}
+}
+
+func TestThreads(t *testing.T) {
+	defer torch.SetThreads(0)
+	torch.SetThreads(3)
+	if n := torch.Threads(); n != 3 {
+		t.Errorf("3 threads were set from outside the torch thread, there are %d", n)
+	}
+	torch.Do(func() {
+		torch.SetThreads(0)
+		if n := torch.Threads(); n != runtime.NumCPU() {
+			t.Errorf("there are %d threads for %d CPUs", n, runtime.NumCPU())
+		}
+		if text := failure(t, func() { torch.SetThreads(-1) }).Error(); !strings.Contains(text, "at least 1, not -1") {
+			t.Errorf("the error is %q", text)
+		}
+	})
+}
+
+func TestDeviceOfTensors(t *testing.T) {
+	torch.Test(t, func() {
+		x := torch.Zeros(torch.Float32, "", 2)
+		if x.Device() != torch.CPU {
+			t.Errorf("the device is %q", x.Device())
+		}
+		torch.Synchronize(x.Device())
+		for _, d := range []torch.Device{"gpu", "cuda:x", "cpu:"} {
+			failure(t, func() { x.To(torch.Float32, d) })
+		}
+		if auto, _ := torch.FindDevice("auto"); !auto.IsCUDA() {
+			failure(t, func() { x.To(torch.Float32, "cuda") })
+			if n := torch.PeakDeviceBytes(); n != 0 {
+				t.Errorf("without a device it held %d bytes", n)
+			}
+		}
+	})
+}
