@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// options are the command line.
+type options struct {
+	suite   suite
+	only    *regexp.Regexp
+	json    string
+	python  string
+	pairs   int
+	threads int
+}
+
+// leastPairs is how many pairs a ratio that counts is made of.
+const leastPairs = 7
+
+func usagef(format string, args ...any) error {
+	return &experiment.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+// parse reads the command line. After -h, which prints to out, it gives pflag.ErrHelp.
+func parse(args []string, out io.Writer) (options, error) {
+	var o options
+	fs := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.SetOutput(io.Discard)
+	what := fs.String("what", "", "`SUITE` to measure: "+suiteNames())
+	fs.StringVar(&o.json, "json", "", "`FILE` that receives the results")
+	only := fs.String("only", "", "measure the rows whose name matches this regular `EXPRESSION`")
+	fs.IntVar(&o.pairs, "pairs", leastPairs, "pairs of measurements for a ratio")
+	fs.IntVar(&o.threads, "threads", 2, "threads of both sides, except for text")
+	fs.StringVar(&o.python, "python", interpreter(), "Python `PROGRAM` that has the peers' packages")
+	fs.Usage = func() { fmt.Fprintf(out, "Usage: bench -what SUITE [flags]\n\n%s", fs.FlagUsages()) }
+	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
+		return o, err
+	} else if err != nil {
+		return o, usagef("%w", err)
+	}
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, usagef("-only: %w", err)
+	}
+	if o.suite, err = findSuite(*what); err != nil {
+		return o, err
+	}
+	switch folder := filepath.Dir(o.json); {
+	case fs.NArg() > 0:
+		return o, usagef("unexpected argument %q: bench takes flags only", fs.Arg(0))
+	case o.pairs < 1:
+		return o, usagef("-pairs is %d: at least 1 is needed, and %d for a result that counts", o.pairs, leastPairs)
+	case o.threads < 1:
+		return o, usagef("-threads is %d: at least 1 is needed", o.threads)
+	case len(o.rows()) == 0:
+		return o, usagef("-only %s matches no row of %s: its rows are %s", *only, *what, o.suite.rowNames())
+	case o.json != "" && !isFolder(folder):
+		return o, usagef("-json %s: there is no folder %s", o.json, folder)
+	}
+	return o, nil
+}
+
+// rows are those of the suite that were asked for.
+func (o options) rows() []row {
+	var rows []row
+	for _, r := range o.suite.rows {
+		if o.only.MatchString(r.name) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func interpreter() string {
+	if python := os.Getenv("APERTURE_PYTHON"); python != "" {
+		return python
+	}
+	return "python3"
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

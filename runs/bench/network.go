@@ -1,0 +1,257 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// network is the size of a Transformer whose three matrices of the vocabulary
+// are one.
+type network struct {
+	name                   string
+	vocabulary, width, ffn int
+	heads, layers          int // layers of either side
+	tokens                 int // of a batch, padding included
+	batches                func(b *bench, n network) ([]*corpus.Batch, error)
+}
+
+// The published base model, and a model for Multi30k.
+var (
+	smallNetwork = network{"multi30k", 10000, 256, 1024, 4, 4, 4000, multi30kBatches}
+	baseNetwork  = network{"base", 37000, 512, 2048, 8, 6, 4096, fullBatches}
+)
+
+// Settings of every training step.
+const (
+	learningRate   = 5e-4
+	labelSmoothing = 0.1
+	dropout        = 0.1
+)
+
+// differentBatches is how many batches a race goes through again and again.
+const differentBatches = 7
+
+func (n network) config(method string) experiment.Config {
+	c := experiment.Default()
+	c.Model.Width, c.Model.FFNWidth, c.Model.Heads = n.width, n.ffn, n.heads
+	c.Model.EncoderLayers, c.Model.DecoderLayers = n.layers, n.layers
+	c.Model.Dropout, c.Model.AttentionDropout, c.Model.ActivationDropout = dropout, 0, 0
+	c.Model.Tying = "all"
+	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Smoothing = method, labelSmoothing, "pytorch"
+	return c
+}
+
+// build makes the network with weights of its own. Its vocabulary is as large as
+// n says and its words mean nothing.
+func (n network) build(method string) (*translator.Translator, error) {
+	words := map[string]int{}
+	for i := range n.vocabulary - 4 { // the special tokens come first
+		words[fmt.Sprintf("word%06d", i)] = 1
+	}
+	side := &text.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
+	return translator.New(n.config(method), &text.Pair{Source: side, Target: side}, torch.CPU)
+}
+
+// multi30kBatches are the first batches of an epoch over Multi30k.
+func multi30kBatches(b *bench, n network) ([]*corpus.Batch, error) {
+	m, err := b.multi30k()
+	if err != nil {
+		return nil, err
+	}
+	pairs := corpus.Encode(m.english, m.german, m.pair.Source.Encode, m.pair.Target.Encode)
+	if v := m.pair.Target.Vocabulary.Len(); v > n.vocabulary {
+		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges, n.vocabulary)
+	}
+	loader, err := corpus.NewLoader(pairs, corpus.Options{MaxTokens: n.tokens, Seed: 1}, corpus.Position{})
+	if err != nil {
+		return nil, err
+	}
+	defer loader.Close()
+	var batches []*corpus.Batch
+	for len(batches) < differentBatches {
+		update, err := loader.Next()
+		if err != nil {
+			return nil, err
+		}
+		batches = append(batches, update.Batches...)
+	}
+	return batches[:differentBatches], nil
+}
+
+// fullBatches are sentences of 32 random words, so that nothing is padded.
+func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
+	const length = 32 // with the end of the sentence
+	random := rand.New(rand.NewPCG(1, 2))
+	sentence := func() []int32 {
+		ids := make([]int32, length-1)
+		for i := range ids {
+			ids[i] = 4 + int32(random.IntN(n.vocabulary-4))
+		}
+		return ids
+	}
+	var pairs []corpus.Pair
+	for range differentBatches * n.tokens / length {
+		pairs = append(pairs, corpus.Pair{Source: sentence(), Target: sentence()})
+	}
+	return corpus.EvaluationBatches(pairs, n.tokens, 0), nil
+}
+
+// trainer makes training steps as the training loop does.
+type trainer struct {
+	*translator.Translator
+	adam    *torch.Adam
+	dropout *torch.Stream
+	batches []*corpus.Batch
+}
+
+func newTrainer(r *race, n network, method string, batches []*corpus.Batch) (*trainer, error) {
+	built, err := n.build(method)
+	if err != nil {
+		return nil, err
+	}
+	t := &trainer{Translator: built, dropout: torch.NewStream(1, "dropout"), batches: batches}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	t.adam = torch.NewAdam(t.Params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
+	r.onClose(func() {
+		t.adam.Free()
+		t.Free()
+	})
+	return t, nil
+}
+
+// update trains on batch i.
+func (t *trainer) update(i int) error {
+	t.collect(t.batches[i])
+	t.Output.Penalize()
+	t.adam.Step(learningRate)
+	torch.ZeroGrad(t.Params.Tensors())
+	t.Output.Constrain(learningRate)
+	return nil
+}
+
+// collect computes the gradients of a batch.
+func (t *trainer) collect(batch *corpus.Batch) (loss float64) {
+	step := torch.OpenScope()
+	defer step.Close()
+	source := models.Tokens{IDs: batch.Source, Rows: batch.Rows, Width: batch.S}
+	prev := models.Tokens{IDs: batch.Prev, Rows: batch.Rows, Width: batch.T}
+	states := t.Model.Forward(source, prev, t.dropout)
+	sum, nll := t.Output.Loss(translator.OutputStates(states, batch.Rows), targets(batch), 1/float64(batch.Tokens))
+	sum.Backward()
+	nll.Sum().Item()
+	return sum.Item()
+}
+
+// targets are the ids of a batch's real target tokens [N].
+func targets(batch *corpus.Batch) torch.Tensor {
+	ids := make([]int64, 0, batch.Tokens)
+	for _, id := range batch.Target {
+		if id != corpus.Pad {
+			ids = append(ids, id)
+		}
+	}
+	return torch.FromInt64s(ids, torch.CPU, int64(len(ids)))
+}
+
+// contender is the trainer as a side of a race. Gradients are dropped at the end
+// of each update, so each begins without.
+func (t *trainer) contender() contender { return here{work: t.update} }
+
+// trainingRace is a race over batches, in target tokens per second.
+func trainingRace(batches []*corpus.Batch) *race {
+	return &race{
+		pieces: len(batches), warm: 2, measured: true,
+		amount: func(i int) float64 { return float64(batches[i].Tokens) },
+	}
+}
+
+// training races whole updates against plain PyTorch.
+func (b *bench) training(n network) (r *race, err error) {
+	batches, err := n.batches(b, n)
+	if err != nil {
+		return nil, err
+	}
+	r = trainingRace(batches)
+	defer r.closeOn(&err)
+	ours, err := newTrainer(r, n, "mle", batches)
+	if err != nil {
+		return nil, err
+	}
+	r.ours = ours.contender()
+	file, err := b.writeBatches(n.name, batches)
+	if err != nil {
+		return nil, err
+	}
+	r.peer, err = b.startJSONPeer(r, "PyTorch", "transformer_step.py", map[string]any{
+		"vocab": n.vocabulary, "d": n.width, "ffn": n.ffn, "heads": n.heads, "encoder_layers": n.layers, "decoder_layers": n.layers,
+		"dropout": dropout, "smoothing": labelSmoothing, "learning_rate": learningRate, "batches": file,
+	})
+	return r, err
+}
+
+// method races a method's updates against those of maximum likelihood.
+func (b *bench) method(name string, n network) (r *race, err error) {
+	batches, err := n.batches(b, n)
+	if err != nil {
+		return nil, err
+	}
+	r = trainingRace(batches)
+	defer r.closeOn(&err)
+	ours, err := newTrainer(r, n, name, batches)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := newTrainer(r, n, "mle", batches)
+	if err != nil {
+		return nil, err
+	}
+	r.ours, r.peer = ours.contender(), peer.contender()
+	return r, nil
+}
+
+// closeOn closes a race that could not be made ready.
+func (r *race) closeOn(err *error) {
+	if *err != nil {
+		r.close()
+	}
+}
+
+// writeBatches writes batches as the peer reads them.
+func (b *bench) writeBatches(name string, batches []*corpus.Batch) (string, error) {
+	type rows struct {
+		Source [][]int64 `json:"source"`
+		Prev   [][]int64 `json:"prev"`
+		Target [][]int64 `json:"target"`
+	}
+	all := make([]rows, len(batches))
+	for i, batch := range batches {
+		all[i] = rows{cut(batch.Source, batch.S), cut(batch.Prev, batch.T), cut(batch.Target, batch.T)}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.folder, "batches-"+name+".json")
+	return path, os.WriteFile(path, data, 0o666)
+}
+
+// cut divides a flat matrix into rows.
+func cut(flat []int64, width int) [][]int64 {
+	var rows [][]int64
+	for start := 0; start < len(flat); start += width {
+		rows = append(rows, flat[start:start+width])
+	}
+	return rows
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// result is a measured row. Undefined values are null.
+type result struct {
+	Name        string   `json:"name"`
+	TimeRatio   *spread  `json:"time_ratio"`   // peer's time / ours
+	MemoryRatio *float64 `json:"memory_ratio"` // our peak / peer's
+	Ours        float64  `json:"ours"`
+	Peer        float64  `json:"peer"`
+	Unit        string   `json:"unit"`
+}
+
+// spread is what is kept of several measurements.
+type spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// spreadOf needs at least one value.
+func spreadOf(values []float64) *spread {
+	return &spread{Median: median(values), Min: slices.Min(values), Max: slices.Max(values)}
+}
+
+// median is the middle value, or the mean of the two in the middle.
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func printTable(out io.Writer, results []result) error {
+	if len(results) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit")
+	for _, r := range results {
+		memory := "-"
+		if r.MemoryRatio != nil {
+			memory = fmt.Sprintf("%.3f", *r.MemoryRatio)
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
+			memory, r.Ours, r.Peer, r.Unit)
+	}
+	return w.Flush()
+}
+
+// writeJSON writes the results to a file; without a name it does nothing.
+func writeJSON(path string, results []result) error {
+	if path == "" {
+		return nil
+	}
+	if results == nil {
+		results = []result{}
+	}
+	text, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		return err
+	}
+	return experiment.WriteFile(path, append(text, '\n'))
+}
