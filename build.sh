@@ -334,7 +334,9 @@ run_tests() {
     say "go vet ./..."
     go vet ./... || status=1
     say "go test ./..."
-    # The cache of go test does not see a rebuilt library.
+    # The cache of go test does not see a rebuilt library, hence -count=1.
+    # Waiting threads sleep soon, as in the programs themselves: tests of several packages share the processors.
+    export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-2000}
     go test -json -count=1 -timeout 20m ./... 2>&1 | go run ./internal/testreport || status=1
     return $status
 }

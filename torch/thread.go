@@ -1,5 +1,8 @@
 package torch
 
+// #include "api.h"
+import "C"
+
 import (
 	"fmt"
 	"runtime"
@@ -30,6 +33,7 @@ func onTorchThread() bool { return executor.tid.Load() == int64(syscall.Gettid()
 func work() {
 	runtime.LockOSThread()
 	executor.tid.Store(int64(syscall.Gettid()))
+	C.ap_enter_thread()
 	for j := range executor.jobs {
 		// A body that ends its goroutine (testing's FailNow does) takes the
 		// thread with it; the next job finds a fresh one.
@@ -94,8 +98,10 @@ func Do(body func()) {
 }
 
 // Main runs a program's body on the torch thread and returns its error; an
-// *Error that the body panics with is returned too.
+// *Error that the body panics with is returned too. It may start the program
+// anew (see patience.go), so nothing that counts should come before it.
 func Main(body func() error) (err error) {
+	shortenWaiting()
 	Do(func() { err = Try(body) })
 	return err
 }
