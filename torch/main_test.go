@@ -58,7 +58,7 @@ func nearWithin(t *testing.T, what string, got, want torch.Tensor, limit float64
 
 // checkGradients compares the gradients of a scalar function of float64 tensors
 // with central differences.
-func checkGradients(t *testing.T, inputs []torch.Tensor, f func([]torch.Tensor) torch.Tensor) {
+func checkGradients(t *testing.T, what string, inputs []torch.Tensor, f func([]torch.Tensor) torch.Tensor) {
 	t.Helper()
 	const step = 1e-6
 	for _, x := range inputs {
@@ -79,7 +79,7 @@ func checkGradients(t *testing.T, inputs []torch.Tensor, f func([]torch.Tensor) 
 		for j, v := range values {
 			want := (at(j, v+step) - at(j, v-step)) / (2 * step)
 			if math.Abs(gradient[j]-want) > 1e-7*math.Max(1, math.Abs(want))+1e-8 {
-				t.Errorf("gradient %d of input %d is %v, by differences %v", j, i, gradient[j], want)
+				t.Errorf("%s: gradient %d of input %d is %v, by differences %v", what, j, i, gradient[j], want)
 			}
 		}
 		x.Assign(torch.FromFloat64s(values, torch.CPU, x.Shape()...))

@@ -112,7 +112,7 @@ func TestResidualNormInFloat64(t *testing.T) {
 			draw.Normal(1, 0.1, torch.Float64, torch.CPU, 7), draw.Normal(0, 0.1, torch.Float64, torch.CPU, 7),
 		}
 		weights := draw.Normal(0, 1, torch.Float64, torch.CPU, 4, 7)
-		checkGradients(t, inputs, func(in []torch.Tensor) torch.Tensor {
+		checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
 			return torch.ResidualNorm(in[0], in[1], in[2], in[3], 1e-5, 0.3, torch.NewStream(1, "dropout")).Mul(weights).Sum()
 		})
 	})

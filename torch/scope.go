@@ -16,11 +16,13 @@ type Scope struct {
 // current is the innermost open scope. Only the torch thread touches it.
 var current *Scope
 
+const outsideThread = "called outside torch.Main and torch.Do; tensors belong to one thread"
+
 // OpenScope opens a scope inside the current one. It must be called on the torch
 // thread: inside Main, Do or Test.
 func OpenScope() *Scope {
 	if !onTorchThread() {
-		fail("OpenScope", "called outside torch.Main and torch.Do; tensors belong to one thread", false)
+		fail("OpenScope", outsideThread, false)
 	}
 	current = &Scope{parent: current}
 	return current

@@ -94,7 +94,7 @@ func TestSoftmaxLossGradientsByDifferences(t *testing.T) {
 		for kind := range torch.Smoothing(3) {
 			c := newLossCase(rand.New(rand.NewPCG(3, uint64(kind))), 7, 3, 5, true)
 			c.options.Smoothing, c.options.Epsilon, c.options.Chunk = kind, 0.1, 3
-			checkGradients(t, []torch.Tensor{c.hidden, c.weight, c.bias}, func(in []torch.Tensor) torch.Tensor {
+			checkGradients(t, fmt.Sprint("smoothing ", kind), []torch.Tensor{c.hidden, c.weight, c.bias}, func(in []torch.Tensor) torch.Tensor {
 				loss, _ := torch.SoftmaxLoss(in[0], in[1], in[2], c.targets, c.options)
 				return loss.MulScalar(1.5)
 			})

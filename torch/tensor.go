@@ -73,7 +73,11 @@ func viaGotorch(op string, f func() gotorch.Tensor, operands ...Tensor) Tensor {
 func adopt(op string, t gotorch.Tensor) Tensor {
 	p := *t.T
 	runtime.SetFinalizer(t.T, nil)
-	C.ap_adopt()
+	if !C.ap_adopt() {
+		handle := C.ap_tensor(p)
+		C.ap_free(&handle, 1)
+		fail(op, outsideThread, false)
+	}
 	return own(op, C.ap_tensor(p))
 }
 

@@ -18,6 +18,30 @@ func TestOpenScopeOutsideTheThread(t *testing.T) {
 	}
 }
 
+// TestOperatorsOutsideTheThread: a goroutine that a body starts is on another one.
+func TestOperatorsOutsideTheThread(t *testing.T) {
+	torch.Test(t, func() {
+		x := torch.Zeros(torch.Float32, torch.CPU, 2, 2)
+		before := torch.LiveHandles()
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			for op, f := range everyKind(x) {
+				switch op {
+				case "Add", "TopK", "Exp", "QR", "Stack", "Cat", "Permute", "Linear":
+					if text := failure(t, f).Error(); !strings.HasPrefix(text, op) || !strings.Contains(text, "called outside torch.Main") {
+						t.Errorf("%s: the error is %q", op, text)
+					}
+				}
+			}
+		}()
+		<-done
+		if left := torch.LiveHandles() - before; left != 0 {
+			t.Errorf("%d tensors were lost", left)
+		}
+	})
+}
+
 func TestDoNestedRunsAtOnce(t *testing.T) {
 	depth := 0
 	torch.Do(func() {

@@ -31,7 +31,8 @@ AP_API void ap_free_text(char *text);
 AP_API ap_error ap_from_data(const void *data, int dtype, const int64_t *shape, int rank, const char *device, ap_tensor *out);
 AP_API ap_error ap_full(double value, int dtype, const int64_t *shape, int rank, const char *device, ap_tensor *out);
 AP_API ap_error ap_arange(int64_t n, const char *device, ap_tensor *out);
-AP_API void ap_adopt(void);  // counts a handle that gotorch made
+AP_API void ap_enter_thread(void);  // makes this thread the one that tensors belong to
+AP_API bool ap_adopt(void);         // counts a handle that gotorch made; false on another thread
 AP_API void ap_free(ap_tensor *handles, int n);
 AP_API int ap_rank(ap_tensor x);
 AP_API int64_t ap_size(ap_tensor x, int dim);

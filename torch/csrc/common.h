@@ -14,9 +14,13 @@ namespace ap {
 // The allocation counter behind ap_live_handles.
 extern std::atomic<int64_t> live_handles;
 
+// True on the thread that all tensors belong to.
+extern thread_local bool torch_thread;
+
 inline at::Tensor &get(ap_tensor x) { return *static_cast<at::Tensor *>(x); }
 
 inline ap_tensor wrap(at::Tensor x) {
+  TORCH_CHECK(torch_thread, "called outside torch.Main and torch.Do; tensors belong to one thread");
   auto *handle = new at::Tensor(std::move(x));
   ++live_handles;
   return handle;

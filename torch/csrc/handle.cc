@@ -8,6 +8,7 @@
 namespace ap {
 
 std::atomic<int64_t> live_handles{0};
+thread_local bool torch_thread = false;
 
 ap_error error_text(char kind, const std::string &text) {
   // Only the first line: what follows is libtorch's own call stack.
@@ -45,7 +46,12 @@ ap_error ap_arange(int64_t n, const char *device, ap_tensor *out) {
   return guard([&] { *out = wrap(at::arange(n, at::TensorOptions().dtype(at::kLong).device(at::Device(device)))); });
 }
 
-void ap_adopt(void) { ++live_handles; }
+void ap_enter_thread(void) { torch_thread = true; }
+
+bool ap_adopt(void) {
+  ++live_handles;
+  return torch_thread;
+}
 
 void ap_free(ap_tensor *handles, int n) {
   for (int i = 0; i < n; ++i) {
