@@ -53,7 +53,7 @@ func Message(err error) string {
 	text := "aperture: " + oneLine(DiskFull(err).Error())
 	var internal *InternalError
 	if errors.As(err, &internal) && internal.Kept != "" {
-		text += " with the details in " + internal.Kept
+		text += " (details in " + internal.Kept + ")"
 	}
 	return text
 }

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 )
 
-// InternalError is a panic: a defect of the program, which its user reads as one sentence.
+// InternalError is a panic. Its user reads one sentence: the text of the error that the program panicked with, or, for
+// anything else and for errors of the Go runtime, that this is a defect of the program.
 type InternalError struct {
 	Value any    // what the program panicked with
 	Stack []byte // the place
@@ -15,6 +17,10 @@ type InternalError struct {
 }
 
 func (e *InternalError) Error() string {
+	var defect runtime.Error
+	if err, ok := e.Value.(error); ok && !errors.As(err, &defect) {
+		return err.Error()
+	}
 	return fmt.Sprintf("internal error: %v: this is a defect of Aperture, please report it", e.Value)
 }
 

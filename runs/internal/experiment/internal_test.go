@@ -23,7 +23,7 @@ func TestGuard(t *testing.T) {
 	if !errors.Is(err, plain) || ExitCode(err) != 1 {
 		t.Errorf("a panic became %v with exit code %d", err, ExitCode(err))
 	}
-	if got := Message(err); got != "aperture: internal error: matrix of plain: this is a defect of Aperture, please report it" {
+	if got := Message(err); got != "aperture: matrix of plain" {
 		t.Errorf("a panic is told as %q", got)
 	}
 	var none []int
@@ -31,6 +31,9 @@ func TestGuard(t *testing.T) {
 	var internal *InternalError
 	if !errors.As(err, &internal) || !strings.Contains(string(internal.Stack), "internal_test.go") {
 		t.Fatalf("no stack in %v", err)
+	}
+	if want := "aperture: internal error: runtime error: index out of range [0] with length 0: this is a defect of Aperture, please report it"; Message(err) != want {
+		t.Errorf("a defect is told as %q", Message(err))
 	}
 }
 
@@ -44,7 +47,7 @@ func TestStackIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, readErr := os.ReadFile(internal.Kept)
-	if readErr != nil || !strings.Contains(string(text), "internal_test.go") || !strings.Contains(Message(err), "please report it with the details in "+internal.Kept) {
+	if readErr != nil || !strings.Contains(string(text), "internal_test.go") || !strings.Contains(Message(err), "please report it (details in "+internal.Kept+")") {
 		t.Errorf("%s is told as %q, %v", internal.Kept, Message(err), readErr)
 	}
 
@@ -58,7 +61,7 @@ func TestStackIsKept(t *testing.T) {
 	if readErr != nil || !strings.Contains(string(text), "lost again") || !strings.Contains(string(text), "internal_test.go") {
 		t.Errorf("the log lacks the stack: %s, %v", text, readErr)
 	}
-	if screen.Len() > 0 || !strings.HasSuffix(Message(err), "with the details in "+r.Path(LogFile)) {
+	if screen.Len() > 0 || !strings.HasSuffix(Message(err), "(details in "+r.Path(LogFile)+")") {
 		t.Errorf("the screen got %q, and the sentence is %q", &screen, Message(err))
 	}
 	if files, _ := filepath.Glob(filepath.Join(os.TempDir(), "aperture-*")); len(files) != 1 {
@@ -84,12 +87,35 @@ func TestFolderOfARunThatNeverBegan(t *testing.T) {
 		t.Errorf("seed %d, log %s, %v", r.Config.Train.Seed, log, err)
 	}
 
+	// A finished run that could not be made longer is finished.
+	r.Close()
+	r = mustStart(t, folder, "-resume", "-steps=5", "-seed=3")
+	if err := r.WriteResults(&Results{Updates: 5}); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	before, err := os.ReadFile(r.Path(ConfigFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = mustStart(t, folder, "-resume", "-steps=6")
+	r.Abandon()
+	r.Close()
+	after, err := os.ReadFile(r.Path(ConfigFile))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the configuration is now %s, %v", after, err)
+	}
+	_, err = start(t, folder, "-resume")
+	wantError(t, err, "is finished (5 updates")
+
 	// Checkpoints are never taken for nothing.
+	folder = t.TempDir()
+	r = mustStart(t, folder)
 	if err := os.MkdirAll(r.Path(CheckpointsDir, "step-1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	r.Abandon()
 	r.Close()
-	_, err := start(t, folder, "-seed=4")
+	_, err = start(t, folder, "-seed=4")
 	wantError(t, err, "already holds a run")
 }

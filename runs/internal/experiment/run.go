@@ -39,8 +39,10 @@ type Run struct {
 	Config Config
 	Log    *Logger
 
-	env  Env
-	lock *os.File
+	env      Env
+	lock     *os.File
+	replaced []byte // on resume, the config.toml that was there
+	finished bool   // on resume, whether there were results
 }
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
@@ -74,6 +76,10 @@ func resume(s *Settings, env Env) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Dir: s.Out, Config: s.Config, env: env, lock: lock}
+	if r.replaced, err = os.ReadFile(r.Path(ConfigFile)); err != nil {
+		r.Close()
+		return nil, err
+	}
 	r.env.DataSHA256 = readDataSums(r.Path(EnvFile))
 	results, err := ReadResults(s.Out)
 	switch {
@@ -91,6 +97,7 @@ func resume(s *Settings, env Env) (*Run, error) {
 		r.Close()
 		return nil, DiskFull(err)
 	}
+	r.finished = true
 	return r.begin(s)
 }
 
@@ -218,11 +225,18 @@ func (r *Run) WriteResults(results *Results) error {
 	return writeJSON(r.Path(ResultsFile), results)
 }
 
-// Abandon makes a folder that Open began to use free for another run, which a run that failed before its first update does
-// not keep from starting. What tells of the failure stays: the log, the command and the environment.
+// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one; a resumed
+// run is again what it was. What tells of the failure stays: the log, the command and the environment.
 func (r *Run) Abandon() {
-	os.Remove(r.Path(ConfigFile))
-	os.Remove(r.Path(CheckpointsDir)) // only while it is empty
+	if r.replaced == nil {
+		os.Remove(r.Path(ConfigFile))
+		os.Remove(r.Path(CheckpointsDir)) // only while it is empty
+		return
+	}
+	// Where that cannot be written, the run keeps its new length, and is not finished.
+	if WriteFile(r.Path(ConfigFile), r.replaced) == nil && r.finished {
+		os.Rename(r.Path(previousResults), r.Path(ResultsFile))
+	}
 }
 
 // Close ends the log and gives the folder free.
