@@ -30,6 +30,14 @@ type Settings struct {
 
 // Defaults are the settings of plain maximum likelihood, with the constants of
 // the other methods as they train well under Adam.
+//
+// The weights of spectrum control were chosen on 300 updates of a Transformer of
+// width 128, one seed: with 1 the columns stay within |U^T U - I|_F^2 +
+// |V^T V - I|_F^2 = 0.02 and s stays W's spectrum; with 0.01 perplexity is the
+// same to 1.2%, but the largest singular value drifts by 30%. From the prior's
+// start the gradient's norm is at most 1.3 times that with 0.01, so nothing needs
+// clipping; from the start svd it is ten times as large, and clipping would spend
+// itself on the prior. The spectral norms are off: the Frobenius norms bound them.
 func Defaults() Settings {
 	return Settings{
 		Method:    "mle",
