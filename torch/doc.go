@@ -21,7 +21,8 @@
 //
 // An operator whose operands do not fit panics with [*Error], which names the
 // operator and the shapes; [Try] turns it into an error at the edge. So does the
-// use of a tensor after its scope was closed, and making one with no scope open.
+// use of a tensor after its scope was closed, and making one with no scope open or
+// on another thread: also in a goroutine, or a subtest, that a body starts.
 //
 // gotorch's finalizers are stripped from every tensor that is adopted; its
 // collector, optimizers, Backward, Save and NewDevice are not used: they abort,
