@@ -63,7 +63,7 @@ func Open(d experiment.Data, folder string) (*Pair, error) {
 		if s.Vocabulary, err = readFile(path(vocabularyFile), "the run folder", tokenize.ReadVocabulary); err != nil {
 			return nil, err
 		}
-		if _, err := os.Stat(path(codesFile)); err != nil {
+		if !p.splits(d, s) {
 			continue
 		}
 		if s.codes, err = readFile(path(codesFile), "the run folder", tokenize.ReadCodes); err != nil {

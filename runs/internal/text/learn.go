@@ -70,15 +70,19 @@ func (s *Side) count(lines []string) *tokenize.WordCounts {
 	return words
 }
 
+// splits reports whether a side's words are split into byte-pair units.
+func (p *Pair) splits(d experiment.Data, s *Side) bool {
+	return (d.Codes != "" || d.Merges > 0) && (s == p.Source || d.TargetUnits != "word")
+}
+
 func (p *Pair) learnCodes(d experiment.Data, source, target *tokenize.WordCounts) error {
-	split := func(s *Side) bool { return s == p.Source || d.TargetUnits != "word" }
 	if d.Codes != "" {
 		codes, err := readFile(d.Codes, "data.codes", tokenize.ReadCodes)
 		if err != nil {
 			return err
 		}
 		for _, s := range []*Side{p.Source, p.Target} {
-			if split(s) {
+			if p.splits(d, s) {
 				s.codes = codes
 			}
 		}
@@ -99,7 +103,7 @@ func (p *Pair) learnCodes(d experiment.Data, source, target *tokenize.WordCounts
 	}
 	var err error
 	switch {
-	case !split(p.Target):
+	case !p.splits(d, p.Target):
 		p.Source.codes, err = learn(source)
 	case d.Joint || d.JointCodes:
 		p.Source.codes, err = learn(source, target)
@@ -149,31 +153,26 @@ func (p *Pair) learnVocabularies(d experiment.Data, source, target *tokenize.Wor
 		}
 		target = source
 	}
-	make := func(file, key string, counts *tokenize.WordCounts) (*tokenize.Vocabulary, error) {
+	choose := func(file, key string, counts *tokenize.WordCounts) (*tokenize.Vocabulary, error) {
 		if file != "" {
 			return readFile(file, key, tokenize.ReadVocabulary)
 		}
 		return tokenize.NewVocabulary(counts.Map(), tokenize.VocabularyOptions{MinCount: d.MinCount}), nil
 	}
 	var err error
-	if p.Source.Vocabulary, err = make(d.SourceVocabulary, "data.source_vocabulary", source); err != nil {
+	if p.Source.Vocabulary, err = choose(d.SourceVocabulary, "data.source_vocabulary", source); err != nil {
 		return err
 	}
-	if p.Target.Vocabulary, err = make(d.TargetVocabulary, "data.target_vocabulary", target); err != nil {
+	if p.Target.Vocabulary, err = choose(d.TargetVocabulary, "data.target_vocabulary", target); err != nil {
 		return err
 	}
 	if !d.Joint {
 		return nil
 	}
-	switch {
-	case d.SourceVocabulary == "" && d.TargetVocabulary != "":
-		p.Source.Vocabulary = p.Target.Vocabulary
-	case d.TargetVocabulary == "":
-		p.Target.Vocabulary = p.Source.Vocabulary
-	}
 	if p.Source.Vocabulary.Hash() != p.Target.Vocabulary.Hash() {
 		return fmt.Errorf("data.joint wants one vocabulary, but %s and %s differ: give the same file to both keys, or set data.joint = false", d.SourceVocabulary, d.TargetVocabulary)
 	}
+	p.Target.Vocabulary = p.Source.Vocabulary
 	return nil
 }
 

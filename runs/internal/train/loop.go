@@ -32,7 +32,6 @@ type trainer struct {
 	dropout *torch.Stream            // of the network
 	streams map[string]*torch.Stream // by name, for the checkpoint
 	state   State
-	saved   int             // step of the newest checkpoint
 	samples []report.Sample // of the first test text
 }
 
@@ -110,12 +109,18 @@ func (t *trainer) rate() float64 {
 	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.total(), t.state.Step)
 }
 
-// diverged says what has become infinite or no number, and where to go on from;
-// nothing is saved over it.
+// diverged says what has become infinite or no number, and which checkpoint is the
+// last good one; nothing is saved over it. Weights are good when an update has been
+// made from them: those of the present step are not.
 func (t *trainer) diverged(what string) error {
-	last := "there is no checkpoint before it"
-	if t.saved > 0 {
-		last = fmt.Sprintf("the last good checkpoint is step-%d", t.saved)
+	last := "there is no good checkpoint before it"
+	if steps, err := t.store.Steps(); err == nil {
+		for _, step := range steps {
+			if step < t.state.Step {
+				last = fmt.Sprintf("the last good checkpoint is step-%d", step)
+				break
+			}
+		}
 	}
 	return fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", what, last)
 }

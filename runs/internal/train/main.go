@@ -76,7 +76,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	defer scope.Close()
 	t := &trainer{run: run, data: texts, config: run.Config}
 	err = experiment.Guard(func() error { return t.prepare(device) })
-	if err != nil && !s.Resume {
+	if err != nil {
 		run.Abandon()
 	}
 	if err == nil {

@@ -90,11 +90,7 @@ func (t *trainer) save() error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	}})
-	if err := t.store.Save(t.state.Step, files, t.config.Hash()); err != nil {
-		return err
-	}
-	t.saved = t.state.Step
-	return nil
+	return t.store.Save(t.state.Step, files, t.config.Hash())
 }
 
 // shown is the average that tools are to use, or nil.
@@ -201,7 +197,6 @@ func (t *trainer) restore(c checkpoint.Checkpoint) error {
 	for name, s := range t.streams {
 		s.Offset = t.state.Streams[name]
 	}
-	t.saved = t.state.Step
 	return t.restoreBest()
 }
 
@@ -223,7 +218,10 @@ func (t *trainer) restoreBest() error {
 			t.state.Before = nil
 		}
 	}
-	if t.state.Best == nil || !exists(t.state.BestStep) {
+	if t.state.Best == nil {
+		return nil
+	}
+	if marked, _, err := t.store.Best(); err == nil && marked.Step == t.state.BestStep || !exists(t.state.BestStep) {
 		return nil
 	}
 	return t.store.MarkBest(t.state.BestStep)

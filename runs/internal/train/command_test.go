@@ -1,0 +1,184 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// sampled prepares a run on the built-in sample, with the tiny network.
+func sampled(folder string, arguments ...string) *exec.Cmd {
+	c := command(folder, arguments...)
+	c.Args = slices.DeleteFunc(c.Args, func(a string) bool { return a == "-data=corpus" })
+	return c
+}
+
+// The fields of results.json and what lies in a run folder are what others read, by name and type.
+func TestResultsAndFolder(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-set=data.sample_size=120", "-set=data.tokenize=current", "-set=train.ema_decay=0.5", "-set=report.plots=true", "-set=report.tensorboard=true", "-steps=8"}
+	c := sampled(folder, append(settings, "-set=decode.beam=1", "-set=train.max_tokens=1000")...)
+	if e := finish(t, c); e.code != 0 || !strings.Contains(e.stderr, "training on the built-in sample, an artificial corpus") || e.stdout != "" {
+		t.Fatalf("%+v", e)
+	}
+	out := filepath.Join(folder, "experiments", "wmt14", "mle-sample-seed1")
+
+	shape := func(value any) string {
+		var walk func(value any) string
+		walk = func(value any) string {
+			switch v := value.(type) {
+			case map[string]any:
+				var fields []string
+				for name, field := range v {
+					fields = append(fields, name+" "+walk(field))
+				}
+				slices.Sort(fields)
+				return "{" + strings.Join(fields, ", ") + "}"
+			case []any:
+				return fmt.Sprintf("[%d %s]", len(v), walk(v[0]))
+			}
+			return fmt.Sprintf("%T", value)
+		}
+		return walk(value)
+	}
+	var all map[string]any
+	if err := json.Unmarshal([]byte(read(t, out, "results.json")), &all); err != nil {
+		t.Fatal(err)
+	}
+	if all["code"].(map[string]any)["commit"] == nil { // built outside a repository
+		all["code"] = map[string]any{"commit": "", "dirty": false}
+	}
+	want := "{checkpoint string, code {commit string, dirty bool}, data {name string, sha256 {test.de string, test.en string, train.de string, train.en string, valid.de string, valid.en string}, synthetic bool}, " +
+		"epochs float64, isotropy {frobenius float64, i1 float64, i2 float64, mean_cosine float64, sigma_ratio float64}, method string, params float64, peak_device_bytes <nil>, peak_rss_bytes float64, " +
+		"preset string, run string, seed float64, singular_values [16 float64], test {test {bleu float64, bleu_signature string, bleu_tok float64, chrf float64, nll float64, ppl float64}}, " +
+		"tokens_per_s float64, train_seconds float64, updates float64, valid {nll float64, ppl float64}}"
+	if diff := cmp.Diff(strings.Split(want, ", "), strings.Split(shape(all), ", ")); diff != "" {
+		t.Errorf("results.json (-want +got):\n%s", diff)
+	}
+	for name, value := range map[string]any{"run": "wmt14", "method": "mle", "preset": "sample", "seed": 1.0, "updates": 8.0, "checkpoint": "step-8"} {
+		if all[name] != value {
+			t.Errorf("%s is %v, want %v", name, all[name], value)
+		}
+	}
+	if all["data"].(map[string]any)["synthetic"] != true {
+		t.Error("the sample does not call itself synthetic")
+	}
+
+	for _, pattern := range []string{
+		"config.toml", "env.json", "command.txt", "train.log", "metrics.jsonl", "report.html", "tokenizer/codes.en", "tokenizer/vocabulary.de",
+		"tb/events.out.tfevents.*", "samples/step-8.txt", "samples/test.de", "plots/*.png", "checkpoints/LATEST", "checkpoints/BEST",
+		"checkpoints/step-8/model.safetensors", "checkpoints/step-8/average.safetensors", "checkpoints/step-8/optimizer.safetensors", "checkpoints/step-8/state.json", "checkpoints/step-8/manifest.json",
+	} {
+		if found, _ := filepath.Glob(filepath.Join(out, pattern)); len(found) == 0 {
+			t.Errorf("the run folder lacks %s", pattern)
+		}
+	}
+	splits := map[string]int{}
+	for line := range strings.Lines(read(t, out, "metrics.jsonl")) {
+		var record map[string]any
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, name := range []string{"step", "epoch", "split", "loss", "ppl", "lr", "tokens_per_s", "grad_norm"} {
+			if _, found := record[name]; !found {
+				t.Errorf("a line of metrics.jsonl lacks %s: %s", name, line)
+			}
+		}
+		splits[record["split"].(string)]++
+	}
+	if diff := cmp.Diff(map[string]int{"train": 3, "valid": 2, "output": 2}, splits); diff != "" {
+		t.Error(diff)
+	}
+
+	// The resolved configuration repeats the run, which ends in the same numbers.
+	again := exec.Command(binary, "-config", filepath.Join(out, "config.toml"), "-out=again")
+	again.Dir = folder
+	if e := finish(t, again); e.code != 0 {
+		t.Fatalf("%+v", e)
+	}
+	same(t, folder, "experiments/wmt14/mle-sample-seed1", "again")
+}
+
+// A continuation of finish: what a run says of data that it was given.
+func TestResultsOfGivenData(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	if err := os.CopyFS(filepath.Join(folder, "corpus2"), os.DirFS(filepath.Join(folder, "corpus"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, language := range []string{"en", "de"} {
+		write(t, filepath.Join(folder, "corpus", "other."+language), "\neine sehr lange zeile "+strings.Repeat("hund ", 20)+"\nund eine kurze")
+	}
+	mustRun(t, folder, "-steps=2", "-out=out", "-seed=7", "-test=test,other", "-method=spectrum")
+	all := results(t, folder, "out")
+	tests := all["test"].(map[string]any)
+	if len(tests) != 2 || tests["other"].(map[string]any)["bleu"] == nil || tests["test"].(map[string]any)["ppl"] == nil {
+		t.Errorf("test is %v", tests)
+	}
+	data := all["data"].(map[string]any)
+	if data["synthetic"] != false || len(data["sha256"].(map[string]any)) != 8 || all["seed"] != 7.0 || all["preset"] != "base" || all["method"] != "spectrum" {
+		t.Errorf("results: %v", all)
+	}
+	if lines := strings.Count(read(t, folder, "out", "samples", "other.de"), "\n"); lines != 3 {
+		t.Errorf("%d lines of translation", lines)
+	}
+	// The texts may lie elsewhere when the run goes on.
+	if err := os.RemoveAll(filepath.Join(folder, "corpus")); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, folder, "-steps=3", "-out=out", "-resume", "-data=corpus2", "-test=test")
+}
+
+// -plan, -h and -method=help print to standard output and make nothing.
+func TestWhatOnlyPrints(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	for _, c := range []struct {
+		argument string
+		parts    []string
+	}{
+		{"-plan", []string{"parameters ", "weights and state ", "activations ", "training pairs    200", "steps an epoch ", "steps in all      24", "folder            experiments/wmt14/mle-base-seed1"}},
+		{"-h", []string{"Usage: go run ./runs/wmt14", "-method METHOD", "sample", "base", "big", "(default with -data)"}},
+		{"--help", []string{"Usage: go run ./runs/wmt14"}},
+		{"-method=help", []string{"mle", "spectrum-poly", "minimises", "cost"}},
+	} {
+		e := mustRun(t, folder, c.argument)
+		for _, part := range c.parts {
+			if !strings.Contains(e.stdout, part) {
+				t.Errorf("%s does not print %q:\n%s", c.argument, part, e.stdout)
+			}
+		}
+	}
+	run(t, folder, "-plan", "-set=data.max_length=1").fails(t, "a plan without pairs", 1, "none of the 200 sentence pairs")
+	if _, err := os.Stat(filepath.Join(folder, "experiments")); err == nil {
+		t.Error("a folder was made")
+	}
+}
+
+// -init starts from another run's weights, and says what does not fit.
+func TestWarmStart(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	mustRun(t, folder, "-steps=24", "-out=first")
+	e := mustRun(t, folder, "-steps=4", "-out=second", "-init=first", "-set=train.learning_rate=1e-9")
+	if !strings.Contains(e.stderr, "starting from the weights of "+filepath.Join(folder, "first")) {
+		t.Errorf("the process says\n%s", e.stderr)
+	}
+	first, second := results(t, folder, "first")["valid"].(map[string]any), results(t, folder, "second")["valid"].(map[string]any)
+	if d := second["nll"].(float64) - first["nll"].(float64); d > 1e-3 || d < -1e-3 {
+		t.Errorf("the warm start has validation loss %v, the run it starts from %v", second["nll"], first["nll"])
+	}
+	run(t, folder, "-out=third", "-init=first", "-set=model.ffn_width=64").fails(t, "another shape", 1, "-init", "fc1.weight has shape [32 16], the model needs [64 16]")
+	run(t, folder, "-out=third", "-init=first", "-set=data.merges=20").fails(t, "another vocabulary", 1, "-init", "vocabularies differ", "data.codes, data.source_vocabulary and data.target_vocabulary")
+	write(t, filepath.Join(folder, "corpus", "train.en"), strings.Repeat("der hund und ein neues wort\n", 200))
+	codes, vocabulary := "first/tokenizer/codes.en", "first/tokenizer/vocabulary.en"
+	mustRun(t, folder, "-steps=1", "-out=third", "-init=first", "-set=data.codes="+codes, "-set=data.source_vocabulary="+vocabulary, "-set=data.target_vocabulary="+vocabulary)
+}

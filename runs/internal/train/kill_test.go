@@ -1,0 +1,160 @@
+package train
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+)
+
+// points are those of the save sequence at which APERTURE_FAILPOINT ends a process. The number is the time: the second
+// set-aside and what follows it belong to the save after training, which adds the mean of the last checkpoints.
+var points = []string{
+	"begin", "file-created:3", "file-written:2", "file-synced:5", "files-synced:2", "manifest-synced", "folder-synced:2",
+	"renamed", "parent-synced:2", "LATEST-written:2", "LATEST-renamed", "BEST-written", "BEST-renamed:2", "prune-renamed", "pruned:2", "set-aside",
+}
+
+// A run that is killed at each point of the save sequence, one after the other, and taken up again each time, ends as if
+// nothing had happened. The newest valid checkpoint is what each process goes on from.
+func TestKilledAtEachPointOfASave(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=40", "-set=train.validate_every=2", "-set=train.average_last=4", "-set=decode.validation_beam=0", "-method=spectrum", "-set=schedule.kind=constant", "-set=train.learning_rate=0.08"}
+	mustRun(t, folder, append(settings, "-out=whole")...)
+	settings = append(settings, "-out=killed")
+	store := checkpoint.Store{Dir: filepath.Join(folder, "killed", "checkpoints")}
+	expected := ""
+	for i, point := range points {
+		arguments := append(settings, "env:APERTURE_FAILPOINT="+point)
+		if i > 0 {
+			arguments = append(arguments, "-resume")
+		}
+		e := run(t, folder, arguments...)
+		if e.code != -1 {
+			t.Fatalf("%s: the process ended with %d\n%s", point, e.code, e.stderr)
+		}
+		if !strings.Contains(e.stderr, expected) {
+			t.Errorf("%s: the process does not say %q:\n%s", point, expected, e.stderr)
+		}
+		expected = ""
+		if newest, _, err := store.Latest(); err == nil {
+			expected = "continuing from " + newest.Name() + "\n"
+		}
+	}
+	e := mustRun(t, folder, append(settings, "-resume")...)
+	if !strings.Contains(e.stderr, "continuing from step-40\n") {
+		t.Errorf("the last process does not go on from the end:\n%s", e.stderr)
+	}
+	same(t, folder, "whole", "killed")
+	if left, _ := filepath.Glob(filepath.Join(folder, "killed", "checkpoints", "*.tmp")); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
+}
+
+// A process that is killed at any moment loses nothing but the updates since its last checkpoint.
+func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=150", "-set=train.validate_every=5", "-set=train.ema_decay=0.9", "-set=decode.validation_beam=0"}
+	mustRun(t, folder, append(settings, "-out=whole")...)
+	settings = append(settings, "-out=killed")
+	kills, next := 0, settings
+	for _, wait := range []int{10, 60, 110, 35} { // milliseconds after the first updates: within, before and after saves
+		c, lines := started(t, folder, next...)
+		waitFor(t, lines, "update ")
+		time.Sleep(time.Duration(wait) * time.Millisecond)
+		c.Process.Kill() // it may have ended by itself
+		if c.Wait(); c.ProcessState.ExitCode() == -1 {
+			kills++
+		}
+		next = append(settings, "-resume")
+		if _, err := os.Stat(filepath.Join(folder, "killed", "results.json")); err == nil {
+			break
+		}
+	}
+	if kills == 0 {
+		t.Fatal("the run was over before it could be killed")
+	}
+	if _, err := os.Stat(filepath.Join(folder, "killed", "results.json")); err != nil {
+		mustRun(t, folder, next...)
+	}
+	same(t, folder, "whole", "killed")
+}
+
+// SIGTERM and SIGINT end the update, save and exit with 128+n; the run goes on from there, and the checkpoint that the
+// signal asked for enters no average.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=300", "-set=train.validate_every=50", "-set=train.average_last=3", "-set=checkpoint.keep=1", "-set=decode.validation_beam=0"}
+	mustRun(t, folder, append(settings, "-out=whole")...)
+	settings = append(settings, "-out=stopped")
+	for i, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM} {
+		arguments := settings
+		if i > 0 {
+			arguments = append(settings, "-resume")
+		}
+		c, lines := started(t, folder, arguments...)
+		waitFor(t, lines, "update ")
+		if i == 0 {
+			if err := c.Process.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			run(t, folder, append(settings, "-resume")...).fails(t, "a second process", 1, "stopped is in use by another process", "-out")
+			if err := c.Process.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(lines)
+		c.Wait()
+		if code := c.ProcessState.ExitCode(); code != 128+int(s) || !strings.Contains(string(rest), "continue with -resume") {
+			t.Fatalf("after %v the process ended with %d:\n%s", s, code, rest)
+		}
+	}
+	mustRun(t, folder, append(settings, "-resume")...)
+	same(t, folder, "whole", "stopped")
+}
+
+// started starts the command and returns its standard error.
+func started(t *testing.T, folder string, arguments ...string) (*exec.Cmd, *bufio.Reader) {
+	t.Helper()
+	c := command(folder, arguments...)
+	pipe, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if c.ProcessState == nil {
+			c.Process.Kill()
+			c.Wait()
+		}
+	})
+	return c, bufio.NewReader(pipe)
+}
+
+// waitFor reads lines until one begins with a text.
+func waitFor(t *testing.T, lines *bufio.Reader, begin string) {
+	t.Helper()
+	for {
+		line, err := lines.ReadString('\n')
+		if strings.HasPrefix(line, begin) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("the process ended without saying %q", begin)
+		}
+	}
+}

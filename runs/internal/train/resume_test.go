@@ -1,0 +1,70 @@
+package train
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// variants are settings whose state a checkpoint must hold.
+var variants = map[string][]string{
+	"accumulation":     {"-set=train.accumulate=3", "-set=train.optimizer=adamw", "-set=train.weight_decay=0.01"},
+	"moving average":   {"-set=train.ema_decay=0.9", "-set=train.average_last=3", "-set=train.normalise=sentences"},
+	"spectrum":         {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1", "-set=objective.lambda_v_spectral=0.1", "-set=train.clip_norm=0.5"},
+	"everything else":  {"-set=train.validate_every=0", "-set=train.average_last=2", "-set=model.attention_dropout=0.1", "-set=schedule.plateau_decay=0.5", "-set=train.patience_on=bleu"},
+	"gradient descent": {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
+}
+
+// N updates, and N more in another process, are 2N updates: the tensors are the same bit for bit, and so are the results.
+// An epoch of the corpus has 12 to 14 batches, so that the seven updates of the first process end within an epoch, or, with
+// three batches to an update, within the second one.
+func TestResumedRunIsTheUndisturbedOne(t *testing.T) {
+	for name, settings := range variants {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := workplace(t)
+			mustRun(t, folder, append(settings, "-out=whole", "-steps=14")...)
+			mustRun(t, folder, append(settings, "-out=parts", "-steps=7")...)
+			second := mustRun(t, folder, append(settings, "-out=parts", "-steps=14", "-resume")...)
+			if !strings.Contains(second.stderr, "continuing from step-7") {
+				t.Errorf("the second part says\n%s", second.stderr)
+			}
+			same(t, folder, "whole", "parts")
+		})
+	}
+}
+
+// The same at the edge of an epoch, where the next process shuffles anew.
+func TestResumeAtTheEdgeOfAnEpoch(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	mustRun(t, folder, "-out=whole", "-epochs=2", "-steps=1000")
+	mustRun(t, folder, "-out=parts", "-epochs=1", "-steps=1000")
+	mustRun(t, folder, "-out=parts", "-epochs=2", "-steps=1000", "-resume")
+	same(t, folder, "whole", "parts")
+	if epochs := results(t, folder, "parts")["epochs"]; epochs != 2.0 {
+		t.Errorf("%v epochs", epochs)
+	}
+}
+
+// A finished run says so, and which key to raise; a folder that holds a run is left alone.
+func TestFoldersThatHoldARun(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	mustRun(t, folder, "-out=done", "-steps=2")
+	before := read(t, folder, "done", "results.json") + read(t, folder, "done", "config.toml") + read(t, folder, "done", "train.log") + read(t, folder, "done", "command.txt")
+	run(t, folder, "-out=done", "-steps=2").fails(t, "a second start", 1, "done already holds a run", "-resume", "-out")
+	run(t, folder, "-out=done", "-steps=2", "-resume").fails(t, "a finished run", 1, "is finished (2 updates", "raise train.steps (-steps, now 2)")
+	run(t, folder, "-out=done", "-resume", "-set=model.width=32").fails(t, "another model", 2, "a resumed run cannot change model.width from 16 to 32")
+	run(t, folder, "-out=none", "-resume").fails(t, "no run", 1, "none holds no run to resume")
+	if after := read(t, folder, "done", "results.json") + read(t, folder, "done", "config.toml") + read(t, folder, "done", "train.log") + read(t, folder, "done", "command.txt"); after != before {
+		t.Error("the folder was touched")
+	}
+	logged := read(t, folder, "done", "train.log")
+	write(t, filepath.Join(folder, "corpus", "train.en"), strings.Repeat("ein anderer text\n", 200))
+	run(t, folder, "-out=done", "-steps=4", "-resume").fails(t, "another corpus", 1, "train.en has changed since the run in done began")
+	run(t, folder, "-out=done", "-steps=2", "-resume").fails(t, "the run that was to be longer", 1, "is finished (2 updates")
+	if !strings.Contains(read(t, folder, "done", "train.log"), logged) {
+		t.Error("the log was cut")
+	}
+}
