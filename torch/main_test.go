@@ -2,10 +2,20 @@ package torch_test
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// TestMain lets Main start the tests anew, before the first, with threads that
+// wait as they do in a program (see patience.go).
+func TestMain(m *testing.M) {
+	if err := torch.Main(func() error { return nil }); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // Tolerances, by type: absolute, and relative to the largest expected value.
 var tolerances = map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 2e-5, torch.BFloat16: 2e-2}
