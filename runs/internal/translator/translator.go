@@ -27,13 +27,25 @@ type Translator struct {
 // New builds the model of a configuration with fresh weights, drawn from the
 // stream of that name.
 func New(c experiment.Config, pair *text.Pair, device torch.Device) (*Translator, error) {
+	if c.Model.Tying == "all" && pair.Source.Vocabulary != pair.Target.Vocabulary {
+		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, or model.tying = \"decoder\"")
+	}
 	t := &Translator{Config: c, Text: pair, Params: &torch.Params{}, Device: device}
+	if err := t.build(); err != nil {
+		t.Free()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Translator) build() error {
+	c, pair, device := t.Config, t.Text, t.Device
 	scope := torch.OpenScope()
 	defer scope.Close()
 	stream := torch.NewStream(uint64(c.Train.Seed), "init")
 	width := int64(c.Model.Width)
 	if err := t.buildOutput(stream); err != nil {
-		return nil, err
+		return err
 	}
 	table := func(name string, v int) models.Embedder {
 		return models.NewTable(t.Params, name+".embed_tokens.weight", int64(v), width, stream, torch.Float32, device)
@@ -44,8 +56,6 @@ func New(c experiment.Config, pair *text.Pair, device torch.Device) (*Translator
 	}
 	if c.Model.Tying != "all" {
 		source = table("encoder", pair.Source.Vocabulary.Len())
-	} else if pair.Source.Vocabulary != pair.Target.Vocabulary {
-		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, or model.tying = \"decoder\"")
 	}
 	var err error
 	t.Model, err = models.NewTransformer(models.TransformerConfig{
@@ -55,13 +65,17 @@ func New(c experiment.Config, pair *text.Pair, device torch.Device) (*Translator
 		PreNorm: c.Model.PreNorm, LearnedPositions: c.Model.Positions == "learned", MaxPositions: c.Model.MaxPositions,
 		Glorot: c.Model.Initialisation == "glorot", DType: torch.Float32,
 	}, source, target, t.Params, stream, device)
-	return t, err
+	return err
 }
 
 // Free frees the weights.
 func (t *Translator) Free() {
-	t.Model.Free()
-	t.Output.Free()
+	if t.Model != nil {
+		t.Model.Free()
+	}
+	if t.Output != nil {
+		t.Output.Free()
+	}
 	t.Params.Free()
 }
 
@@ -86,9 +100,15 @@ func Open(folder string, device torch.Device) (*Translator, []checkpoint.Warning
 	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
 	best, warnings, err := store.Best()
 	if err != nil {
-		return nil, warnings, fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
+		err = fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
+	} else {
+		err = t.Load(best)
 	}
-	return t, warnings, t.Load(best)
+	if err != nil {
+		t.Free()
+		return nil, warnings, err
+	}
+	return t, warnings, nil
 }
 
 // Load takes the weights of a checkpoint, averaged where it has an average.
