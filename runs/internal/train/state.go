@@ -203,11 +203,14 @@ func (t *trainer) restore(c checkpoint.Checkpoint) error {
 // restoreBest makes BEST name what the state holds for the best: a process may have
 // died between saving a checkpoint and marking it, or after marking a newer one
 // that was damaged since. A run that is made longer forgets the validation that
-// only its former end asked for.
+// only its former end asked for, and one that is given more patience goes on.
 func (t *trainer) restoreBest() error {
 	exists := func(step int) bool {
 		_, err := t.store.At(step)
 		return err == nil
+	}
+	if patience := t.config.Train.Patience; patience == 0 || t.state.Stalled < patience {
+		t.state.Stopped = ""
 	}
 	if before := t.state.Before; before != nil {
 		end := t.state.Progress
