@@ -17,8 +17,8 @@ type Cache struct {
 	step           int64
 }
 
-// Begin starts decoding of beam hypotheses for each encoded source. The cache
-// lives until Free.
+// Begin starts decoding with beam hypotheses for each encoded source; Reorder may
+// change their number. The cache lives until Free.
 func (m *Transformer) Begin(e Encoded, beam int) *Cache {
 	c := &Cache{beam: int64(beam), mask: e.mask}
 	if e.mask.Defined() {
@@ -74,8 +74,16 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 
 // Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the
 // sentences that still decode: sentence keep[b] becomes sentence b (nil keeps
-// all). order is by hypothesis of the new arrangement, in the old numbering.
+// all). order is by hypothesis of the new arrangement, in the old numbering, as
+// many for each sentence.
 func (c *Cache) Reorder(order []int64, keep []int64, d torch.Device) {
+	if len(c.crossK) > 0 {
+		sentences := c.crossK[0].Size(0)
+		if keep != nil {
+			sentences = int64(len(keep))
+		}
+		c.beam = int64(len(order)) / sentences
+	}
 	index := torch.FromInt64s(order, d, int64(len(order)))
 	for i := range c.selfK {
 		c.replace(c.selfK, i, c.selfK[i].IndexSelect(0, index))

@@ -6,7 +6,7 @@
 // sees logits, targets or the loss. Embeddings come in through [Embedder], so
 // that an output layer may share its matrix. [Transformer] is the
 // encoder-decoder of Vaswani et al. (2017) as fairseq computes it, with
-// incremental decoding in [Cache].
+// incremental decoding in [Cache]; [Decoder] is the fast form of it, for search.
 //
 // # Caveats
 //

@@ -99,6 +99,19 @@ AP_API ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tensor bi
 AP_API ap_error ap_orthogonality(ap_tensor x, ap_tensor vector, double frobenius, double spectral, int64_t iterations,
                                  ap_tensor *out);  // vector may be NULL, is turned in place
 
+// ---- decoding (packed_linear.cc, decoder_step.cc, beam_topk.cc): float32 on the CPU, no gradients
+AP_API ap_error ap_pack_weight(ap_tensor weight, ap_tensor *out);  // an opaque layout
+AP_API ap_error ap_packed_linear(ap_tensor x, ap_tensor weight, ap_tensor bias, bool relu, ap_tensor *out);  // bias may be NULL
+// weights: 18 tensors a layer, in the order of models/decoder.go. last_norm: gain and bias, NULL for post-norm.
+// history: keys and values [layers, rows, 2 width] of each step before; ancestors [hypotheses, steps]: rows of them.
+AP_API ap_error ap_decoder_step(ap_tensor x, ap_tensor *weights, int layers, ap_tensor *last_norm, int heads, double eps, ap_tensor *history,
+                                int steps, const int32_t *ancestors, ap_tensor *memory, const int32_t *starts, const int32_t *lengths,
+                                int sentences, int longest, bool want_attention, ap_tensor *hidden, ap_tensor *kv, ap_tensor *attention);
+// Without a weight, x are log-probabilities. end_rule by sentence: 0 free, 1 no end, 2 nothing but the end.
+AP_API ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, const double *scores, int64_t sentences, int64_t k, int64_t pad,
+                             int64_t end, const uint8_t *end_rule, const int32_t *banned, const int64_t *banned_starts, double *out_scores,
+                             double *out_log_probs, int32_t *out_rows, int32_t *out_ids);
+
 // ---- optimizers (optimizer.cc)
 AP_API ap_error ap_adam(ap_tensor *params, ap_tensor *m, ap_tensor *v, int n, double rate, double beta1, double beta2, double eps,
                         double decay, bool decoupled, int64_t step);

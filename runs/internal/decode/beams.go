@@ -1,0 +1,263 @@
+package decode
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// beams is the state of a batch: the open hypotheses, those of a sentence side by
+// side and as many for each, and what is finished.
+type beams struct {
+	options   Options
+	step      int // words of each open hypothesis
+	sentences []*sentence
+	rows      []row
+	nodes     []node
+	rising    bool // some log-probability was positive: a density, which may raise a score
+}
+
+// sentence is a source that is being translated.
+type sentence struct {
+	place    int // among the sources
+	words    int // without end of sentence
+	longest  int // words of a translation
+	finished []ending
+}
+
+// row is an open hypothesis.
+type row struct {
+	node    int32 // its last word, -1 at the start
+	next    int32 // the source word that its next word attends to
+	logProb float64
+}
+
+// node is a word of a hypothesis, with the one before.
+type node struct {
+	before  int32
+	id      int32
+	align   int32
+	logProb float64
+}
+
+// ending is a finished hypothesis: its last word, and its end of sentence.
+type ending struct {
+	node           int32
+	score, logProb float64
+	last           float64 // of the end of sentence
+}
+
+func newBeams(sources [][]int32, places []int, o Options, positions int) *beams {
+	b := &beams{options: o}
+	for _, i := range places {
+		b.sentences = append(b.sentences, &sentence{place: i, words: len(sources[i]), longest: o.longest(len(sources[i]), positions)})
+		b.rows = append(b.rows, row{node: -1})
+	}
+	return b
+}
+
+// words are the last words of the open hypotheses.
+func (b *beams) words() []int64 {
+	words := make([]int64, len(b.rows))
+	for i, r := range b.rows {
+		words[i] = EndID
+		if r.node >= 0 {
+			words[i] = int64(b.nodes[r.node].id)
+		}
+	}
+	return words
+}
+
+// candidates selects the continuations of this step.
+func (s *Searcher) candidates(b *beams, hidden torch.Tensor) torch.Candidates {
+	selection := torch.BeamTopK{
+		Count: 2 * s.options.Beam, Pad: models.PadID, End: EndID,
+		Scores: make([]float64, len(b.rows)), Rules: make([]torch.EndRule, len(b.sentences)), Banned: b.banned(),
+	}
+	for i, r := range b.rows {
+		selection.Scores[i] = r.logProb
+	}
+	for i, sentence := range b.sentences {
+		switch {
+		case b.step >= sentence.longest:
+			selection.Rules[i] = torch.EndForced
+		case b.step < s.options.MinLength:
+			selection.Rules[i] = torch.EndForbidden
+		}
+	}
+	if s.head.Defined() {
+		softmax := s.scorer.(Softmax)
+		return selection.FromHidden(softmax.mapped(hidden), s.head, softmax.Bias)
+	}
+	return selection.FromLogProbs(s.scorer.LogProbs(hidden))
+}
+
+// banned lists the words that would repeat an n-gram, by hypothesis.
+func (b *beams) banned() [][]int32 {
+	n := b.options.NoRepeatNgram
+	if n == 0 || b.step < n {
+		return nil
+	}
+	out := make([][]int32, len(b.rows))
+	for i, r := range b.rows {
+		if math.IsInf(r.logProb, -1) {
+			continue
+		}
+		ids := b.ids(r.node, b.step)
+		last := ids[len(ids)-n+1:]
+		for j := 0; j+n <= len(ids); j++ {
+			if slices.Equal(ids[j:j+n-1], last) {
+				out[i] = append(out[i], ids[j+n-1])
+			}
+		}
+	}
+	return out
+}
+
+// ids are the words up to a node.
+func (b *beams) ids(last int32, count int) []int32 {
+	ids := make([]int32, count)
+	for i := count - 1; i >= 0; i-- {
+		ids[i] = b.nodes[last].id
+		last = b.nodes[last].before
+	}
+	return ids
+}
+
+// align notes, for the words that come next, what each hypothesis attends to
+// now; attention is [rows, width].
+func (b *beams) align(attention []float32, width int) {
+	group := len(b.rows) / len(b.sentences)
+	for i := range b.rows {
+		seen := attention[i*width : i*width+b.sentences[i/group].words]
+		best := 0
+		for j, a := range seen {
+			if a > seen[best] {
+				best = j
+			}
+		}
+		b.rows[i].next = int32(best)
+	}
+}
+
+// unchanged reports whether hypotheses stay as they were.
+func unchanged(order, keep []int64, rows int) bool {
+	if keep != nil || len(order) != rows {
+		return false
+	}
+	for i, from := range order {
+		if from != int64(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// advance takes a step's candidates: it finishes hypotheses and sentences and
+// makes the others the open ones. order names, for each hypothesis that is open
+// now, the one of the last step that it continues; keep names the sentences that
+// are left, nil when that is all of them. An empty order ends the batch.
+func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis)) (order, keep []int64, err error) {
+	o, count := b.options, 2*b.options.Beam
+	group := len(b.rows) / len(b.sentences)
+	var rows []row
+	var left []*sentence
+	for i, s := range b.sentences {
+		first := len(rows)
+		for j := range count {
+			at := i*count + j
+			if c.Rows[at] < 0 {
+				break
+			}
+			from := b.rows[c.Rows[at]]
+			b.rising = b.rising || c.LogProbs[at] > 1e-6
+			switch {
+			case c.IDs[at] != EndID:
+				if len(rows)-first == o.Beam {
+					continue
+				}
+				b.nodes = append(b.nodes, node{from.node, c.IDs[at], from.next, c.LogProbs[at]})
+				rows = append(rows, row{node: int32(len(b.nodes) - 1), logProb: c.Scores[at]})
+				order = append(order, int64(c.Rows[at]))
+			case o.finishes(j, s):
+				s.finish(ending{from.node, c.Scores[at] / o.penalty(b.step+1), c.Scores[at], c.LogProbs[at]}, o.Beam)
+			}
+		}
+		if len(rows) > first && !b.complete(s, rows[first].logProb) {
+			left, keep = append(left, s), append(keep, int64(i))
+			for len(rows)-first < o.Beam { // a vocabulary smaller than the beam
+				rows = append(rows, row{node: rows[first].node, logProb: math.Inf(-1)})
+				order = append(order, int64(i*group))
+			}
+			continue
+		}
+		rows, order = rows[:first], order[:first]
+		if len(s.finished) == 0 {
+			return nil, nil, fmt.Errorf("source %d has no translation: after %d words no continuation has a probability; the weights are not finite, or the n-gram block leaves nothing",
+				s.place+1, b.step)
+		}
+		done(s.place, b.best(s))
+	}
+	if len(left) == len(b.sentences) {
+		keep = nil
+	}
+	b.sentences, b.rows = left, rows
+	b.step++
+	return order, keep, nil
+}
+
+// finishes reports whether the end of sentence at rank j of the candidates
+// finishes a hypothesis.
+func (o Options) finishes(j int, s *sentence) bool {
+	return o.LengthPenalty == "gnmt" || j < o.Beam && len(s.finished) < o.Beam
+}
+
+// finish keeps the finished hypotheses sorted, and the best `beam` of them.
+func (s *sentence) finish(e ending, beam int) {
+	at := len(s.finished)
+	for at > 0 && s.finished[at-1].score < e.score {
+		at--
+	}
+	s.finished = slices.Insert(s.finished, at, e)
+	s.finished = s.finished[:min(len(s.finished), beam)]
+}
+
+// complete reports whether a sentence needs no more steps, given the best of its
+// open hypotheses.
+func (b *beams) complete(s *sentence, open float64) bool {
+	o := b.options
+	if b.step >= s.longest || o.LengthPenalty == "fairseq" && len(s.finished) == o.Beam {
+		return true
+	}
+	if len(s.finished) < o.NBest || b.rising {
+		return false
+	}
+	// Sums of log-probabilities only fall, and the penalty is monotonous in the length:
+	// the best that can come is `open` at the next length or at the last one.
+	bound := max(open/o.penalty(b.step+2), open/o.penalty(s.longest+1))
+	return s.finished[o.NBest-1].score >= bound
+}
+
+// best are the translations of a sentence.
+func (b *beams) best(s *sentence) []Hypothesis {
+	out := make([]Hypothesis, 0, b.options.NBest)
+	for _, e := range s.finished[:min(len(s.finished), b.options.NBest)] {
+		h := Hypothesis{Score: e.score, LogProb: e.logProb, TokenLogProbs: []float64{e.last}}
+		for at := e.node; at >= 0; at = b.nodes[at].before {
+			n := b.nodes[at]
+			h.IDs = append(h.IDs, n.id)
+			h.TokenLogProbs = append(h.TokenLogProbs, n.logProb)
+			if b.options.Alignment {
+				h.Alignment = append(h.Alignment, int(n.align))
+			}
+		}
+		slices.Reverse(h.IDs)
+		slices.Reverse(h.TokenLogProbs)
+		slices.Reverse(h.Alignment)
+		out = append(out, h)
+	}
+	return out
+}

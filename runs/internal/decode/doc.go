@@ -1,0 +1,34 @@
+// Package decode finds translations: greedy and beam search over a decoder that
+// goes word by word, and scores of given translations.
+//
+// # Basics
+//
+//	searcher, err := decode.New(model, scorer, options)
+//	defer searcher.Free()
+//	hypotheses, err := searcher.Search(sources, nil)
+//
+// [Search] does the three in one call. A source is a list of ids without end of
+// sentence, and so is a translation. [Score] gives the log-probability of pairs.
+//
+// The search is fairseq's, word for word: each step takes the 2*beam best
+// continuations of a sentence's hypotheses; a hypothesis is finished when its end
+// of sentence is among the best `beam`; a sentence is done with `beam` finished
+// ones. The length penalty and the stop rule of GNMT (Wu et al. 2016, section 7)
+// are the other choice. A sentence is also done as soon as nothing that is still
+// open can come among the translations that are asked for, which changes none
+// of them. A beam of 1 is greedy search.
+//
+// A scorer that is a softmax over a matrix goes fastest as [Softmax]: product,
+// softmax and selection are then one operator. Any other gives log-probabilities.
+//
+// # Caveats
+//
+// The longest translation follows from each sentence's own length, not from the
+// padded length of its batch as in fairseq, so that no result depends on what
+// it was batched with.
+//
+// An empty source has the empty translation, with the score 0.
+//
+// Scores are natural logarithms. All calls belong on the torch thread. Weights
+// must not change while a [Searcher] is in use: it keeps them in another layout.
+package decode

@@ -1,0 +1,96 @@
+package decode
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Forward is a network that reads whole translations.
+type Forward interface {
+	Forward(source, prev models.Tokens, s *torch.Stream) models.States
+}
+
+// Scored is the log-probability of a translation that was given.
+type Scored struct {
+	LogProb       float64   // natural logarithm, the end of sentence included
+	TokenLogProbs []float64 // of each word and of the end of sentence
+}
+
+// Score gives the log-probability of each target after its source, both without
+// end of sentence. nll gives negative log-likelihoods [N] of targets [N] after
+// hidden states [N,D]; positions is the largest length of a sentence with its
+// end, and longer ones are an error. Of the options it takes the sizes of batches.
+func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32, positions int, o Options) ([]Scored, error) {
+	if len(sources) != len(targets) {
+		return nil, fmt.Errorf("%d sources and %d translations do not make pairs", len(sources), len(targets))
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	for i := range sources {
+		for side, ids := range map[string][]int32{"source": sources[i], "translation": targets[i]} {
+			if len(ids)+1 > positions {
+				return nil, fmt.Errorf("%s %d has %d tokens with its end of sentence, and the model has %d positions: leave the pair out", side, i+1, len(ids)+1, positions)
+			}
+			if slices.Contains(ids, models.PadID) {
+				return nil, fmt.Errorf("%s %d holds padding (id %d), which is no word", side, i+1, models.PadID)
+			}
+		}
+	}
+	results := make([]Scored, len(sources))
+	err := torch.Try(func() error {
+		torch.NoGrad(func() {
+			for _, places := range pairBatches(sources, targets, o) {
+				scope := torch.OpenScope()
+				scoreBatch(model, nll, sources, targets, places, results)
+				scope.Close()
+			}
+		})
+		return nil
+	})
+	return results, err
+}
+
+// pairBatches sorts pairs by length, the longest first, and cuts them so that
+// neither side holds too many tokens.
+func pairBatches(sources, targets [][]int32, o Options) [][]int {
+	order := make([]int, len(sources))
+	for i := range order {
+		order[i] = i
+	}
+	length := func(i int) int { return max(len(sources[i]), len(targets[i])) + 1 }
+	slices.SortStableFunc(order, func(a, b int) int { return length(b) - length(a) })
+	var out [][]int
+	for begin := 0; begin < len(order); {
+		n := min(len(order)-begin, o.BatchSentences, max(1, o.BatchTokens/length(order[begin])))
+		out = append(out, order[begin:begin+n])
+		begin += n
+	}
+	return out
+}
+
+func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32, places []int, results []Scored) {
+	next := padded(targets, places)
+	prev := models.Tokens{IDs: slices.Clone(next.IDs), Rows: next.Rows, Width: next.Width}
+	var gold []int64
+	for r, i := range places {
+		row := prev.IDs[r*prev.Width : r*prev.Width+len(targets[i])+1]
+		gold = append(gold, row...)
+		copy(row[1:], next.IDs[r*prev.Width:])
+		row[0] = EndID
+	}
+	states := model.Forward(padded(sources, places), prev, nil)
+	losses := nll(states.Hidden, torch.FromInt64s(gold, states.Hidden.Device(), int64(len(gold)))).Float64s()
+	for _, i := range places {
+		n := len(targets[i]) + 1
+		scored := Scored{TokenLogProbs: make([]float64, n)}
+		for t, loss := range losses[:n] {
+			scored.TokenLogProbs[t] = -loss
+			scored.LogProb -= loss
+		}
+		results[i], losses = scored, losses[n:]
+	}
+}

@@ -1,0 +1,154 @@
+package decode
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Searcher translates with a model and a scorer whose weights it has prepared.
+type Searcher struct {
+	decoder models.Decoder
+	scorer  Scorer
+	head    torch.Packed // of a Softmax that the fused selection can take
+	options Options
+}
+
+// New prepares for search. It is an error where the options make no sense.
+func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	s := &Searcher{scorer: scorer, options: o}
+	return s, torch.Try(func() error {
+		s.decoder = model.Decoder()
+		softmax, ok := scorer.(Softmax)
+		if ok && torch.CanPack(softmax.Weight) {
+			scope := torch.OpenScope()
+			s.head = torch.Pack(softmax.Weight)
+			torch.Keep(s.head.Tensor())
+			scope.Close()
+		}
+		return nil
+	})
+}
+
+// Free frees what was prepared.
+func (s *Searcher) Free() {
+	s.decoder.Free()
+	torch.Free(s.head.Tensor())
+}
+
+// Search translates sources with weights that it prepares for this call alone.
+func Search(model Model, scorer Scorer, sources [][]int32, o Options, emit func(i int, best []Hypothesis)) ([][]Hypothesis, error) {
+	s, err := New(model, scorer, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Free()
+	return s.Search(sources, emit)
+}
+
+// Search returns the NBest translations of each source, best first, in the order
+// of the sources; they may be fewer where the model finishes fewer. emit, unless
+// nil, is called for each source when it is done, in another order. It is an
+// error where a source is longer than the model's positions.
+func (s *Searcher) Search(sources [][]int32, emit func(i int, best []Hypothesis)) ([][]Hypothesis, error) {
+	results := make([][]Hypothesis, len(sources))
+	done := func(i int, best []Hypothesis) {
+		results[i] = best
+		if emit != nil {
+			emit(i, best)
+		}
+	}
+	for i, source := range sources {
+		if n := len(source) + 1; n > s.decoder.Longest() {
+			return nil, fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: split the sentence, or train with a larger model.max_positions",
+				i+1, n, s.decoder.Longest())
+		}
+		for _, id := range source {
+			if id == models.PadID {
+				return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, models.PadID)
+			}
+		}
+		if len(source) == 0 {
+			done(i, []Hypothesis{{}})
+		}
+	}
+	err := torch.Try(func() (err error) {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		torch.NoGrad(func() {
+			for _, places := range batches(sources, s.options) {
+				if err = s.batch(sources, places, done); err != nil {
+					return
+				}
+			}
+		})
+		return err
+	})
+	return results, err
+}
+
+// batches sorts sources that are not empty by length, the longest first, and
+// cuts them.
+func batches(sources [][]int32, o Options) [][]int {
+	var order []int
+	for i, source := range sources {
+		if len(source) > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(sources[b]) - len(sources[a]) })
+	var out [][]int
+	for begin := 0; begin < len(order); {
+		width := len(sources[order[begin]]) + 1
+		n := min(len(order)-begin, o.BatchSentences, max(1, o.BatchTokens/width))
+		out = append(out, order[begin:begin+n])
+		begin += n
+	}
+	return out
+}
+
+// padded makes a batch of sources with their ends of sentence.
+func padded(sources [][]int32, places []int) models.Tokens {
+	t := models.Tokens{Rows: len(places)}
+	for _, i := range places {
+		t.Width = max(t.Width, len(sources[i])+1)
+	}
+	t.IDs = slices.Repeat([]int64{models.PadID}, t.Rows*t.Width)
+	for r, i := range places {
+		for c, id := range append(slices.Clip(sources[i]), EndID) {
+			t.IDs[r*t.Width+c] = int64(id)
+		}
+	}
+	return t
+}
+
+// batch translates the sources at these places.
+func (s *Searcher) batch(sources [][]int32, places []int, done func(i int, best []Hypothesis)) error {
+	start := torch.OpenScope()
+	decoding := s.decoder.Start(padded(sources, places))
+	start.Close()
+	defer decoding.Free()
+	b := newBeams(sources, places, s.options, s.decoder.Longest())
+	for {
+		step := torch.OpenScope()
+		hidden, attention := decoding.Step(b.words(), s.options.Alignment)
+		candidates := s.candidates(b, hidden)
+		if s.options.Alignment {
+			b.align(attention.Float32s(), int(attention.Size(1)))
+		}
+		step.Close()
+		before := len(b.rows)
+		order, keep, err := b.advance(candidates, done)
+		if err != nil || len(order) == 0 {
+			return err
+		}
+		if !unchanged(order, keep, before) {
+			decoding.Reorder(order, keep)
+		}
+	}
+}

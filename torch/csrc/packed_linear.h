@@ -1,0 +1,42 @@
+// Linear layers whose weights stay the same for many products, and tasks that
+// threads take in turn.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
+#include <atomic>
+
+namespace ap {
+
+// weight_OI laid out for packed_linear. The result is opaque: it has a shape,
+// and no elements to read.
+at::Tensor pack_weight(const at::Tensor &weight_OI);
+
+// x_NI W^T + b, then max(0, .) where relu is set. The weight is packed or plain
+// float32, the bias may be undefined. No gradient.
+at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu);
+
+// How many tasks to make of `units` pieces that hold `rows` rows, each of which
+// costs that many multiplications: as many for each thread, of about `size` rows;
+// one where waking the other threads would cost more than it saves.
+inline int64_t count_tasks(int64_t units, int64_t rows, int64_t size, double cost) {
+  const int64_t threads = at::get_num_threads();
+  if (rows * cost < 1e6) return 1;
+  return std::min(units, threads * ((rows + size * threads - 1) / (size * threads)));
+}
+
+// run_tasks calls f(i) for i in [0, n), each thread taking the next i when it is
+// done with one. Operators inside f run on one thread, without gradients.
+template <class F>
+void run_tasks(int64_t n, F f) {
+  std::atomic<int64_t> next{0};
+  at::parallel_for(0, std::min<int64_t>(n, at::get_num_threads()), 1, [&](int64_t begin, int64_t end) {
+    at::AutoDispatchBelowADInplaceOrView no_grad;
+    for (int64_t worker = begin; worker < end; ++worker)
+      for (int64_t i; (i = next++) < n;) f(i);
+  });
+}
+
+}  // namespace ap

@@ -1,0 +1,32 @@
+// An exponential that compilers vectorise, for softmaxes.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace ap {
+
+// exp for the arguments of a softmax (x <= 0), to about 1e-7: 2^n times a
+// polynomial on [-ln2/2, ln2/2].
+inline float exp_nonpositive(float x) {
+  x = x < -87.0f ? -87.0f : x;
+  const float shifted = x * 1.44269504088896f + 12582912.0f;  // rounds to the nearest integer in the low bits
+  const float n = shifted - 12582912.0f;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  int32_t bits;
+  std::memcpy(&bits, &p, 4);
+  int32_t shift;
+  std::memcpy(&shift, &shifted, 4);
+  bits += (shift - 0x4B400000) << 23;
+  std::memcpy(&p, &bits, 4);
+  return p;
+}
+
+}  // namespace ap

@@ -1,0 +1,150 @@
+package torch_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// selections are settings of a selection for rows of so many sentences.
+func selections(sentences, group, v int) map[string]torch.BeamTopK {
+	rows := sentences * group
+	base := func() torch.BeamTopK {
+		b := torch.BeamTopK{Count: 2 * group, Pad: 1, End: 2, Scores: make([]float64, rows), Rules: make([]torch.EndRule, sentences)}
+		for r := range rows {
+			b.Scores[r] = -float64(r%7) - float64(r)/100
+		}
+		return b
+	}
+	out := map[string]torch.BeamTopK{"free": base()}
+	ruled := base()
+	for i := range ruled.Rules {
+		ruled.Rules[i] = torch.EndRule(i % 3)
+	}
+	out["rules"] = ruled
+	dead := base()
+	for r := range rows {
+		if r%group > 0 {
+			dead.Scores[r] = math.Inf(-1)
+		}
+	}
+	out["dead rows"] = dead
+	none := base()
+	for r := range rows {
+		none.Scores[r] = math.Inf(-1)
+	}
+	out["all rows dead"] = none
+	banned := base()
+	banned.Banned = make([][]int32, rows)
+	for r := range rows {
+		for id := r % 3; id < v && r%4 > 0; id += 3 {
+			banned.Banned[r] = append(banned.Banned[r], int32(id))
+		}
+	}
+	out["banned"] = banned
+	many := base()
+	many.Count, many.Pad = group*v+3, -1
+	if v < 50 {
+		out["more than there are"] = many
+	}
+	return out
+}
+
+// TestBeamTopK: the fused selection, from hidden states and from
+// log-probabilities, is that of plain operators, alone and shared by threads.
+func TestBeamTopK(t *testing.T) {
+	before := torch.Threads()
+	defer torch.SetThreads(before)
+	for _, size := range []struct{ sentences, group, v, d int }{{1, 1, 5, 4}, {3, 4, 31, 47}, {60, 5, 1031, 64}} {
+		for name := range selections(size.sentences, size.group, size.v) {
+			for _, threads := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%v/%s/%d threads", size, name, threads), func(t *testing.T) {
+					torch.Test(t, func() {
+						torch.SetThreads(threads)
+						b := selections(size.sentences, size.group, size.v)[name]
+						s := torch.NewStream(3, "test")
+						rows := int64(size.sentences * size.group)
+						h := s.Normal(0, 1, torch.Float32, torch.CPU, rows, int64(size.d))
+						w := s.Normal(0, 1, torch.Float32, torch.CPU, int64(size.v), int64(size.d))
+						bias := s.Normal(0, 1, torch.Float32, torch.CPU, int64(size.v))
+						for _, bias := range []torch.Tensor{bias, {}} {
+							log := torch.Linear(h, w, bias).LogSoftmax(1)
+							exact := bias
+							if exact.Defined() {
+								exact = exact.To(torch.Float64, torch.CPU)
+							}
+							want := b.FromLogProbs(torch.Linear(h.To(torch.Float64, torch.CPU), w.To(torch.Float64, torch.CPU), exact).LogSoftmax(1))
+							sameCandidates(t, "from hidden states", b.FromHidden(h, torch.Pack(w), bias), want)
+							sameCandidates(t, "from log-probabilities", b.FromLogProbs(log), want)
+							sameCandidates(t, "reference", b.FromLogProbsReference(log), want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// sameCandidates fails unless scores are near, and choices the same where they
+// are not tied.
+func sameCandidates(t *testing.T, what string, got, want torch.Candidates) {
+	t.Helper()
+	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 2e-4 }
+	for i := range want.Scores {
+		if !near(got.Scores[i], want.Scores[i]) {
+			t.Fatalf("%s: candidate %d has the score %v, want %v", what, i, got.Scores[i], want.Scores[i])
+		}
+		tied := i > 0 && near(want.Scores[i], want.Scores[i-1]) || i+1 < len(want.Scores) && near(want.Scores[i], want.Scores[i+1])
+		if tied && want.Rows[i] >= 0 {
+			continue
+		}
+		if got.Rows[i] != want.Rows[i] || got.IDs[i] != want.IDs[i] || !near(got.LogProbs[i], want.LogProbs[i]) {
+			t.Fatalf("%s: candidate %d is word %d of row %d (%v), want word %d of row %d (%v)", what, i,
+				got.IDs[i], got.Rows[i], got.LogProbs[i], want.IDs[i], want.Rows[i], want.LogProbs[i])
+		}
+	}
+}
+
+// TestBeamTopKOfNaN finds no candidates.
+func TestBeamTopKOfNaN(t *testing.T) {
+	torch.Test(t, func() {
+		b := torch.BeamTopK{Count: 2, Pad: 1, End: 2, Scores: []float64{0}, Rules: []torch.EndRule{torch.EndAllowed}}
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+			got := b.FromLogProbs(torch.Full(math.NaN(), dtype, torch.CPU, 1, 90))
+			if got.Rows[0] >= 0 || got.Rows[1] >= 0 {
+				t.Errorf("%v: NaN gives %+v", dtype, got)
+			}
+		}
+	})
+}
+
+// TestPackedLinear equals Linear, and refuses what does not fit.
+func TestPackedLinear(t *testing.T) {
+	torch.Test(t, func() {
+		s := torch.NewStream(4, "test")
+		w, b := s.Normal(0, 1, torch.Float32, torch.CPU, 47, 31), s.Normal(0, 1, torch.Float32, torch.CPU, 47)
+		w.SetRequiresGrad(true)
+		p := torch.Pack(w)
+		for _, shape := range [][]int64{{1, 31}, {4, 31}, {3, 5, 31}, {300, 31}} {
+			x := s.Normal(0, 1, torch.Float32, torch.CPU, shape...)
+			near(t, "with bias", p.Linear(x, b, false), torch.Linear(x, w, b))
+			near(t, "without bias", p.Linear(x, torch.Tensor{}, false), torch.Linear(x, w, torch.Tensor{}))
+			near(t, "with a ReLU", p.Linear(x, b, true), torch.Linear(x, w, b).Relu())
+		}
+		for what, f := range map[string]func(){
+			"a wider input": func() { p.Linear(torch.Zeros(torch.Float32, torch.CPU, 2, 32), b, false) },
+			"a shorter bias": func() {
+				p.Linear(torch.Zeros(torch.Float32, torch.CPU, 2, 31), torch.Zeros(torch.Float32, torch.CPU, 46), false)
+			},
+			"a float64 matrix": func() { torch.Pack(torch.Zeros(torch.Float64, torch.CPU, 4, 4)) },
+			"a vector":         func() { torch.Pack(torch.Zeros(torch.Float32, torch.CPU, 4)) },
+			"a float64 input":  func() { p.Linear(torch.Zeros(torch.Float64, torch.CPU, 2, 31), b, false) },
+		} {
+			if err := torch.Try(func() error { f(); return nil }); err == nil {
+				t.Errorf("%s is no error", what)
+			}
+		}
+	})
+}
