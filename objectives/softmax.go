@@ -61,3 +61,14 @@ func (l *Softmax) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 	})
 	return logProbs
 }
+
+// SoftmaxHead gives what a plain softmax over the whole vocabulary scores with,
+// for a search that takes scores and the best of them in one pass: the head and
+// the bias [V] or the zero Tensor. Other likelihoods have none.
+func (o *Output) SoftmaxHead() (head Head, bias torch.Tensor, ok bool) {
+	l, ok := o.method.Likelihood.(*Softmax)
+	if !ok {
+		return Head{}, torch.Tensor{}, false
+	}
+	return l.head, l.bias, true
+}

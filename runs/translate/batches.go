@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io"
+
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// batchLines is how many lines are searched at a time, so that those of similar
+// length share a batch.
+const batchLines = 1000
+
+// pausing is a reader that says when a read has to wait: before every read that
+// asks its source for more.
+type pausing struct {
+	io.Reader
+	before func() error
+}
+
+func (p pausing) Read(b []byte) (int, error) {
+	if err := p.before(); err != nil {
+		return 0, err
+	}
+	return p.Reader.Read(b)
+}
+
+// eachBatch gives the lines of in to f, in order: as many at a time as have
+// arrived when the input pauses, so that a line typed into a pipe is answered at
+// once, and many lines share batches. first counts lines from 0.
+func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) error) error {
+	var waiting []string
+	first := 0
+	flush := func() error {
+		if len(waiting) > 0 {
+			lines := waiting
+			waiting = nil
+			if err := f(first, lines); err != nil {
+				return err
+			}
+			first += len(lines)
+		}
+		return out.Flush()
+	}
+	// The reader's own buffer holds 64 KiB, about a batch of lines: more input is
+	// asked for only when all that came has been read.
+	var failed error
+	source := pausing{in, func() error {
+		if len(waiting) < batchLines && moreIsReady(in) {
+			return nil
+		}
+		failed = flush()
+		return failed
+	}}
+	lines := tokenize.NewLines(source, "standard input")
+	for lines.Next() {
+		waiting = append(waiting, lines.Text())
+		if len(waiting) >= batchLines {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	if err := lines.Err(); err != nil {
+		if flushed := flush(); flushed != nil {
+			return flushed
+		}
+		return err
+	}
+	return flush()
+}

@@ -1,0 +1,157 @@
+// Command translate translates raw lines from standard input with a trained run,
+// one line of output for each line of input.
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/decode"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func main() {
+	f, err := parse(os.Args[1:])
+	if err == nil {
+		err = torch.Main(func() error { return run(f, os.Stdin, os.Stdout) })
+	}
+	experiment.Exit(err)
+}
+
+// flags are the command line.
+type flags struct {
+	folder, device, force string
+	beam, nbest, threads  int
+	lenpen                float64
+	scores, replaceUnk    bool
+	given                 *pflag.FlagSet
+}
+
+func parse(args []string) (*flags, error) {
+	f := &flags{given: pflag.NewFlagSet("translate", pflag.ContinueOnError)}
+	f.given.SortFlags = false
+	f.given.StringVar(&f.folder, "run", "", "folder of a training run")
+	f.given.IntVar(&f.beam, "beam", 0, "beam width, 1 for greedy search (default: the run's decode.beam)")
+	f.given.Float64Var(&f.lenpen, "lenpen", 0, "exponent of the length penalty (default: the run's decode.lenpen)")
+	f.given.IntVar(&f.nbest, "nbest", 0, "print this many translations of a line, as id TAB score TAB text")
+	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
+	f.given.StringVar(&f.force, "force", "", "score the translations of this file, a line each, instead of searching")
+	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "put the source word with most attention in place of the unknown word")
+	f.given.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
+	f.given.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
+	f.given.Usage = func() {}
+	usage := func(err error) error { return &experiment.UsageError{Err: err} }
+	if err := f.given.Parse(experiment.NormalizeArgs(args, f.given)); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			fmt.Printf("Usage: translate -run FOLDER [flags] < raw lines > translations\n\n%s", f.given.FlagUsages())
+			return nil, experiment.ErrHelp
+		}
+		return nil, usage(err)
+	}
+	switch {
+	case f.given.NArg() > 0:
+		return nil, usage(fmt.Errorf("what is %q? Lines to translate come on standard input", f.given.Arg(0)))
+	case f.folder == "":
+		return nil, usage(errors.New("-run is missing: give the folder of a training run"))
+	case f.given.Changed("beam") && f.beam < 1:
+		return nil, usage(fmt.Errorf("-beam is %d; it must be at least 1", f.beam))
+	case f.given.Changed("nbest") && f.nbest < 1:
+		return nil, usage(fmt.Errorf("-nbest is %d; it must be at least 1", f.nbest))
+	}
+	return f, nil
+}
+
+func run(f *flags, in io.Reader, out io.Writer) error {
+	device, err := torch.FindDevice(f.device)
+	if err != nil {
+		return &experiment.UsageError{Err: err}
+	}
+	torch.SetThreads(f.threads)
+	t, warnings, err := translator.Open(f.folder, device)
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, w)
+	}
+	if err != nil {
+		return err
+	}
+	defer t.Free()
+	o := t.DecodeOptions()
+	if f.given.Changed("beam") {
+		o.Beam = f.beam
+	}
+	if f.given.Changed("lenpen") {
+		o.Lenpen = f.lenpen
+	}
+	if f.nbest > 0 {
+		if o.NBest = f.nbest; o.Beam < o.NBest {
+			return &experiment.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least as many, not %d: raise -beam", o.NBest, o.Beam)}
+		}
+	}
+	o.Alignment = o.Alignment || f.replaceUnk
+	w := &printer{Writer: bufio.NewWriter(out), scored: f.scores || f.nbest > 0}
+	if f.force != "" {
+		return force(t, f.force, in, w, o)
+	}
+	return eachBatch(in, w, func(first int, lines []string) error {
+		found, err := t.TranslateNBest(lines, o)
+		if err != nil {
+			return err
+		}
+		for i, list := range found {
+			for _, x := range list {
+				w.line(first+i, x.Score, x.Text)
+			}
+		}
+		return nil
+	})
+}
+
+// force prints the score of each translation of a file.
+func force(t *translator.Translator, path string, in io.Reader, w *printer, o decode.Options) error {
+	given, err := corpus.ReadLines(path, "-force")
+	if err != nil {
+		return err
+	}
+	w.scored = true
+	count := 0
+	err = eachBatch(in, w, func(first int, lines []string) error {
+		count = first + len(lines)
+		if count > len(given.Lines) {
+			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path, len(given.Lines))
+		}
+		targets := given.Lines[first:count]
+		scores, err := t.Force(lines, targets, o)
+		if err != nil {
+			return err
+		}
+		for i, s := range scores {
+			w.line(first+i, s.LogProb, targets[i])
+		}
+		return nil
+	})
+	if err == nil && count < len(given.Lines) {
+		err = fmt.Errorf("%s has %d lines, and standard input has %d: give one translation for each line", path, len(given.Lines), count)
+	}
+	return err
+}
+
+// printer writes results.
+type printer struct {
+	*bufio.Writer
+	scored bool
+}
+
+func (p *printer) line(id int, score float64, text string) {
+	if p.scored {
+		fmt.Fprintf(p, "%d\t%.4f\t", id, score)
+	}
+	fmt.Fprintln(p, text)
+}
