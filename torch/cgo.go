@@ -3,8 +3,11 @@ package torch
 // The one place where link flags stand. The second search path lets a binary in
 // bin/ find its libraries beside the folder it was built in.
 
-// #cgo CFLAGS: -I${SRCDIR}/csrc
+// #cgo CFLAGS: -I${SRCDIR}/csrc -I${SRCDIR}/../third_party/lib
 // #cgo LDFLAGS: -L${SRCDIR}/../third_party/lib -Wl,-rpath,${SRCDIR}/../third_party/lib -Wl,-rpath,$ORIGIN/../third_party/lib -laperture
+// #if !__has_include("aperture_built.h")
+// #error "the libraries that Aperture links are not there yet: run ./build.sh"
+// #endif
 // #include <stdlib.h>
 // #include "api.h"
 import "C"
