@@ -78,39 +78,43 @@ func TestDecodersEqualFull(t *testing.T) {
 }
 
 // TestDecoderInThreads: a batch that is shared among threads gives the hidden
-// states that it gives alone, and those of plain operators.
+// states that it gives alone, and those of plain operators, for heads of widths
+// with kernels of their own and without.
 func TestDecoderInThreads(t *testing.T) {
-	before := torch.Threads()
-	defer torch.SetThreads(before)
-	torch.Test(t, func() {
-		p, s := &torch.Params{}, torch.NewStream(1, "init")
-		defer p.Free()
-		table := models.NewTable(p, "decoder.embed_tokens.weight", 100, 96, s, torch.Float32, torch.CPU)
-		m, err := models.NewTransformer(models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 2, Width: 96, FFNWidth: 200, Heads: 3,
-			MaxPositions: 50, DType: torch.Float32}, table, table, p, s, torch.CPU)
-		if err != nil {
-			t.Fatal(err)
+	defer torch.SetThreads(torch.Threads())
+	source := models.Tokens{Rows: 151, Width: 7, IDs: make([]int64, 151*7)}
+	for i := range source.IDs {
+		source.IDs[i] = int64(3 + i*37%97)
+		if i%7 == 6 && i%5 == 0 {
+			source.IDs[i] = models.PadID
 		}
-		defer m.Free()
-		source := models.Tokens{Rows: 151, Width: 7, IDs: make([]int64, 151*7)}
-		for i := range source.IDs {
-			source.IDs[i] = int64(3 + i*37%97)
-			if i%7 > 3 && i%5 == 0 && i%7 == 6 {
-				source.IDs[i] = models.PadID
-			}
-		}
-		run := func(threads int, d models.Decoder) (hidden torch.Tensor) {
-			torch.SetThreads(threads)
-			defer d.Free()
-			decoding := d.Start(source)
-			defer decoding.Free()
-			for range 4 {
-				hidden, _ = decoding.Step(source.IDs[:151], false)
-			}
-			return hidden
-		}
-		plain := run(1, m.PlainDecoder())
-		near(t, "one thread", run(1, m.Decoder()), plain, 1e-5)
-		near(t, "three threads", run(3, m.Decoder()), plain, 1e-5)
-	})
+	}
+	for _, heads := range []int{1, 2, 4} { // 128, 64 and 32 columns a head
+		t.Run(fmt.Sprint(heads), func(t *testing.T) {
+			torch.Test(t, func() {
+				p, s := &torch.Params{}, torch.NewStream(1, "init")
+				defer p.Free()
+				table := models.NewTable(p, "decoder.embed_tokens.weight", 100, 128, s, torch.Float32, torch.CPU)
+				m, err := models.NewTransformer(models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 2, Width: 128, FFNWidth: 200, Heads: heads,
+					MaxPositions: 50, DType: torch.Float32}, table, table, p, s, torch.CPU)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer m.Free()
+				run := func(threads int, d models.Decoder) (hidden torch.Tensor) {
+					torch.SetThreads(threads)
+					defer d.Free()
+					decoding := d.Start(source)
+					defer decoding.Free()
+					for range 4 {
+						hidden, _ = decoding.Step(source.IDs[:151], false)
+					}
+					return hidden
+				}
+				plain := run(1, m.PlainDecoder())
+				near(t, "one thread", run(1, m.Decoder()), plain, 1e-5)
+				near(t, "three threads", run(3, m.Decoder()), plain, 1e-5)
+			})
+		})
+	}
 }

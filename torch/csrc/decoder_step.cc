@@ -9,6 +9,7 @@
 // H heads, K = D/H, F inner width, L layers, M real source tokens of all
 // sentences, S tokens of the longest source.
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "common.h"
@@ -37,42 +38,88 @@ AP_CLONES void add_norm_row(float *x, const float *y, const float *gain, const f
   for (int64_t i = 0; i < D; ++i) out[i] = (x[i] - mean) * scale * gain[i] + bias[i];
 }
 
+// weights_n = softmax(weights_n)
+__attribute__((always_inline)) inline void softmax(float *weights, int64_t n) {
+  float top = weights[0], total = 0;
+  for (int64_t j = 1; j < n; ++j) top = weights[j] > top ? weights[j] : top;
+#pragma omp simd reduction(+ : total)
+  for (int64_t j = 0; j < n; ++j) {
+    weights[j] = exp_nonpositive(weights[j] - top);
+    total += weights[j];
+  }
+  const float factor = 1 / total;
+#pragma omp simd
+  for (int64_t j = 0; j < n; ++j) weights[j] *= factor;
+}
+
 // Attention of one query q_D over n memories, each a key and a value side by
 // side [2D]. weights_Hn receives the probabilities.
-AP_CLONES void attend_row(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+AP_CLONES void attend_any(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
   const int64_t K = D / H;
   const float scale = 1 / std::sqrt(static_cast<float>(K));
-  for (int64_t j = 0; j < n; ++j) {
-    for (int64_t h = 0; h < H; ++h) {
-      const float *a = q + h * K, *b = memory[j] + h * K;
+  for (int64_t h = 0; h < H; ++h) {
+    const int64_t head = h * K;
+    float *w = weights_Hn + h * n;
+    for (int64_t j = 0; j < n; ++j) {
       float sum = 0;
 #pragma omp simd reduction(+ : sum)
-      for (int64_t i = 0; i < K; ++i) sum += a[i] * b[i];
-      weights_Hn[h * n + j] = sum * scale;
+      for (int64_t i = head; i < head + K; ++i) sum += q[i] * memory[j][i];
+      w[j] = sum * scale;
     }
-  }
-  for (int64_t h = 0; h < H; ++h) {
-    float *w = weights_Hn + h * n, top = w[0], total = 0;
-    for (int64_t j = 1; j < n; ++j) top = w[j] > top ? w[j] : top;
-#pragma omp simd reduction(+ : total)
+    softmax(w, n);
+    for (int64_t i = head; i < head + K; ++i) out[i] = 0;
     for (int64_t j = 0; j < n; ++j) {
-      w[j] = exp_nonpositive(w[j] - top);
-      total += w[j];
-    }
-    const float factor = 1 / total;
+      const float *value = memory[j] + D;
+      const float weight = w[j];
 #pragma omp simd
-    for (int64_t j = 0; j < n; ++j) w[j] *= factor;
-  }
-#pragma omp simd
-  for (int64_t i = 0; i < D; ++i) out[i] = 0;
-  for (int64_t j = 0; j < n; ++j) {
-    const float *value = memory[j] + D;
-    for (int64_t h = 0; h < H; ++h) {
-      const float w = weights_Hn[h * n + j];
-#pragma omp simd
-      for (int64_t i = h * K; i < (h + 1) * K; ++i) out[i] += w * value[i];
+      for (int64_t i = head; i < head + K; ++i) out[i] += weight * value[i];
     }
   }
+}
+
+// The same for heads of width K, whose query and sums stay in registers.
+template <int64_t K>
+__attribute__((always_inline)) inline void attend_known(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn,
+                                                        float *out) {
+  constexpr int64_t lanes = 16, parts = K / lanes;
+  typedef float vec __attribute__((vector_size(lanes * sizeof(float))));
+  const float scale = 1 / std::sqrt(static_cast<float>(K));
+  for (int64_t h = 0; h < H; ++h) {
+    const int64_t head = h * K;
+    float *w = weights_Hn + h * n, sums[lanes];
+    vec query[parts], part, total[parts] = {};
+    for (int64_t p = 0; p < parts; ++p) {
+      std::memcpy(&query[p], q + head + p * lanes, sizeof(vec));
+      query[p] *= scale;
+    }
+    for (int64_t j = 0; j < n; ++j) {
+      vec sum = {};
+      for (int64_t p = 0; p < parts; ++p) {
+        std::memcpy(&part, memory[j] + head + p * lanes, sizeof(vec));
+        sum += query[p] * part;
+      }
+      std::memcpy(sums, &sum, sizeof(vec));
+      for (int64_t half = lanes / 2; half > 0; half /= 2)
+        for (int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+      w[j] = sums[0];
+    }
+    softmax(w, n);
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t p = 0; p < parts; ++p) {
+        std::memcpy(&part, memory[j] + D + head + p * lanes, sizeof(vec));
+        total[p] += w[j] * part;
+      }
+    }
+    for (int64_t p = 0; p < parts; ++p) std::memcpy(out + head + p * lanes, &total[p], sizeof(vec));
+  }
+}
+
+AP_CLONES void attend_64(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+  attend_known<64>(q, memory, n, D, H, weights_Hn, out);
+}
+
+AP_CLONES void attend_32(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+  attend_known<32>(q, memory, n, D, H, weights_Hn, out);
 }
 
 struct Linear {
@@ -120,6 +167,8 @@ struct Step {
     std::vector<float> weights(H * std::max(steps + 1, S));
     std::vector<const float *> seen(std::max(steps + 1, S));
 
+    const auto attend = D == 64 * H ? attend_64 : D == 32 * H ? attend_32 : attend_any;
+
     // Before a sub-layer (pre-norm), or after one with its output y (post-norm).
     const auto before = [&](const Norm &norm) {
       for (int64_t r = 0; pre_norm && r < n; ++r) add_norm_row(x + r * D, nullptr, norm.gain, norm.bias, eps, normed + r * D, D);
@@ -140,7 +189,7 @@ struct Step {
         std::copy(qkv + r * 3 * D + D, qkv + (r + 1) * 3 * D, kv + row * 2 * D);
         for (int64_t t = 0; t < steps; ++t) seen[t] = history[t] + (l * history_rows[t] + ancestors_Rt[row * steps + t]) * 2 * D;
         seen[steps] = kv + row * 2 * D;
-        attend_row(qkv + r * 3 * D, seen.data(), steps + 1, D, H, weights.data(), context + r * D);
+        attend(qkv + r * 3 * D, seen.data(), steps + 1, D, H, weights.data(), context + r * D);
       }
       after(layer.self_norm, layer.out(context_nD));
 
@@ -151,7 +200,7 @@ struct Step {
         const int64_t row = begin + r, sentence = row / beam, length = lengths[sentence];
         if (r == 0 || row % beam == 0)
           for (int64_t j = 0; j < length; ++j) seen[j] = memory[l] + (starts[sentence] + j) * 2 * D;
-        attend_row(q + r * D, seen.data(), length, D, H, weights.data(), context + r * D);
+        attend(q + r * D, seen.data(), length, D, H, weights.data(), context + r * D);
         if (attention_RS && l == L - 1)
           for (int64_t h = 0; h < H; ++h)
             for (int64_t j = 0; j < length; ++j) attention_RS[row * S + j] += weights[h * length + j] / H;
@@ -205,8 +254,8 @@ extern "C" ap_error ap_decoder_step(ap_tensor x, ap_tensor *weights, int layers,
       attention_RS = at::zeros({s.R, s.S}, x_RD.options());
       s.attention_RS = attention_RS.mutable_data_ptr<float>();
     }
-    // Tasks of about 96 rows: enough for the products, little enough for the caches.
-    const int64_t tasks = count_tasks(sentences, s.R, 96, 12.0 * layers * s.D * s.D);
+    // Tasks of about 128 rows: enough for the products, little enough for the caches.
+    const int64_t tasks = count_tasks(sentences, s.R, 128, 12.0 * layers * s.D * s.D);
     run_tasks(tasks, [&](int64_t i) {
       const int64_t begin = i * sentences / tasks * s.beam, end = (i + 1) * sentences / tasks * s.beam;
       s.rows(begin, end, x_RD.narrow(0, begin, end - begin).clone(at::MemoryFormat::Contiguous));

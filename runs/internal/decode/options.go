@@ -34,7 +34,7 @@ type Options struct {
 func Defaults() Options {
 	return Options{
 		Beam: 5, LengthPenalty: "fairseq", Lenpen: 1, MaxLengthB: 200, MinLength: 1, NBest: 1,
-		BatchSentences: 256, BatchTokens: 8192,
+		BatchSentences: 128, BatchTokens: 4096,
 	}
 }
 
