@@ -1,6 +1,8 @@
 package decode_test
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -107,6 +109,46 @@ func TestSmallVocabulary(t *testing.T) {
 		o.Beam, o.NBest, o.MaxLengthA, o.MaxLengthB = 12, 12, 0, 3
 		s := [][]int32{{3}, {4, 3, 4}}
 		same(t, "fused", must(t, f.model, f.scorer(), s, o), must(t, plain{f.model}, plainScorer{f.scorer()}, s, o))
+	})
+}
+
+// TestWideBeamFindsAll: a beam wider than the number of translations ranks all of
+// them, as their forced scores under the length penalty do.
+func TestWideBeamFindsAll(t *testing.T) {
+	torch.Test(t, func() {
+		f := build(t, models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 1, Width: 8, FFNWidth: 8, Heads: 2, MaxPositions: 20, DType: torch.Float32}, 6, 5, "decoder")
+		defer f.free()
+		var all [][]int32 // of up to 3 words that are neither padding nor an end
+		for level := [][]int32{{}}; len(level[0]) < 3; {
+			var next [][]int32
+			for _, prefix := range level {
+				for _, id := range []int32{0, 3, 4} {
+					next = append(next, append(slices.Clone(prefix), id))
+				}
+			}
+			all, level = append(all, next...), next
+		}
+		source := []int32{3, 5, 4}
+		o := small()
+		o.Beam, o.NBest, o.MaxLengthA, o.MaxLengthB = 40, 40, 0, 3
+		forced, err := decode.Score(f.model, f.scorer().NLL, slices.Repeat([][]int32{source}, len(all)), all, 20, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for penalty, divisor := range map[string]func(n float64) float64{
+			"fairseq": func(n float64) float64 { return math.Pow(n, o.Lenpen) },
+			"gnmt":    func(n float64) float64 { return math.Pow(5+n, o.Lenpen) / math.Pow(6, o.Lenpen) },
+		} {
+			for _, o.Lenpen = range []float64{0, 0.6, 1} {
+				o.LengthPenalty = penalty
+				want := make([]decode.Hypothesis, len(all))
+				for i, ids := range all {
+					want[i] = decode.Hypothesis{IDs: ids, Score: forced[i].LogProb / divisor(float64(len(ids)+1))}
+				}
+				slices.SortFunc(want, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+				same(t, fmt.Sprintf("%s, lenpen %v", penalty, o.Lenpen), must(t, f.model, f.scorer(), [][]int32{source}, o), [][]decode.Hypothesis{want})
+			}
+		}
 	})
 }
 
