@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,39 +18,34 @@ import (
 )
 
 func main() {
-	ctx := interruptible()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	o, err := parse(os.Args[1:], os.Stdout)
+	if err == nil {
+		err = torch.Main(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
+	}
 	var stopped *experiment.SignalError
 	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		err = nil
 	case errors.As(err, &stopped):
 		fmt.Fprintf(os.Stderr, "bench: stopped by signal %d (%v)\n", int(stopped.Signal), stopped.Signal)
-	case err != nil && !errors.Is(err, pflag.ErrHelp):
-		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-	}
-	if errors.Is(err, pflag.ErrHelp) {
-		err = nil
+	case err != nil:
+		for _, line := range strings.Split(err.Error(), "\n") {
+			fmt.Fprintf(os.Stderr, "bench: %s\n", line)
+		}
 	}
 	os.Exit(experiment.ExitCode(err))
 }
 
-// run measures what the arguments ask for. The table goes to out, everything
-// else to errw. What was measured is reported even where some rows failed.
-func run(ctx context.Context, args []string, out, errw io.Writer) error {
-	o, err := parse(args, out)
-	if err != nil {
-		return err
-	}
-	b, err := newBench(ctx, o, errw)
+// run measures what the options ask for, on the torch thread. The table goes to
+// out, all else to log. What was measured is reported even where some rows failed.
+func run(ctx context.Context, o options, out, log io.Writer) error {
+	b, err := newBench(ctx, o, log)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	var results []result
-	failed := torch.Main(func() error {
-		torch.SetThreads(o.threads)
-		results, err = b.measureAll()
-		return err
-	})
+	torch.SetThreads(o.threads)
+	results, failed := b.measureAll()
 	return errors.Join(printTable(out, results), writeJSON(o.json, results), failed)
 }
 

@@ -151,7 +151,7 @@ type answer struct {
 	Ready        bool
 	Seconds      float64
 	RSSPeakDelta float64   `json:"rss_peak_delta"` // bytes
-	Hypotheses   [][]int64 // of the translator
+	Hypotheses   [][]int32 // of a translator, without ends of sentences
 }
 
 func (b *bench) startJSONPeer(r *race, name, program string, config map[string]any) (jsonPeer, error) {

@@ -23,6 +23,7 @@ type race struct {
 	warm       int                 // pieces that each side does first, unmeasured
 	amount     func(i int) float64 // work in piece i, for figures in work per second; nil for seconds
 	measured   bool                // whether memory is compared
+	check      func() error        // after the warm-up: whether both did the same; may be nil
 	closers    []func()
 }
 
@@ -40,6 +41,11 @@ func (r *race) close() {
 func (r *race) run(ctx context.Context, pairs int) (result, error) {
 	for i := range r.warm {
 		if _, _, err := r.pair(ctx, i); err != nil {
+			return result{}, err
+		}
+	}
+	if r.check != nil {
+		if err := r.check(); err != nil {
 			return result{}, err
 		}
 	}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func TestFlags(t *testing.T) {
+	t.Setenv("APERTURE_PYTHON", "")
+	o, err := parse([]string{"-what", "text", "-only", "bpe_apply", "-python=/opt/python", "-pairs", "9"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.pairs != 9 || o.threads != 2 || o.python != "/opt/python" || len(o.rows()) != 2 {
+		t.Errorf("pairs %d, threads %d, python %s, %d rows", o.pairs, o.threads, o.python, len(o.rows()))
+	}
+	t.Setenv("APERTURE_PYTHON", "/env/python")
+	if o, _ := parse([]string{"-what=text"}, io.Discard); o.python != "/env/python" || o.pairs != 7 {
+		t.Errorf("python %s, %d pairs", o.python, o.pairs)
+	}
+	var help strings.Builder
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, pflag.ErrHelp) || !strings.Contains(help.String(), "-what") {
+		t.Errorf("-h gives %v and prints %q", err, help.String())
+	}
+}
+
+func TestBadUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                              "say with -what which suite to measure: text, translation",
+		"-what speech":                  "unknown suite -what speech: it is one of text, translation",
+		"-what text -pair 3":            "unknown flag: --pair",
+		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
+		"-what text -threads 0":         "-threads is 0: at least 1 is needed",
+		"-what text -only [":            "-only: error parsing regexp: missing closing ]: `[`",
+		"-what text -only xyz":          "-only xyz matches no row of text: its rows are bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
+		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
+		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such",
+	} {
+		_, err := parse(strings.Fields(args), io.Discard)
+		if err == nil || err.Error() != want {
+			t.Errorf("%q gives %v, want %s", args, err, want)
+		}
+		if code := experiment.ExitCode(err); code != 2 {
+			t.Errorf("%q has exit code %d", args, code)
+		}
+	}
+}
+
+// steps is a contender with given times and peaks, which notes what it did.
+type steps struct {
+	name    string
+	seconds []float64
+	peak    float64
+	err     error
+	log     *[]string
+}
+
+func (s *steps) step(i int) (float64, error) {
+	*s.log = append(*s.log, fmt.Sprint(s.name, i))
+	return s.seconds[i], s.err
+}
+
+func (s *steps) memory(i int) (float64, error) {
+	*s.log = append(*s.log, fmt.Sprint(s.name, "m", i))
+	return s.peak, nil
+}
+
+func TestRace(t *testing.T) {
+	var log []string
+	checked := 0
+	r := &race{
+		ours: &steps{name: "a", seconds: []float64{1, 2, 4}, peak: 30, log: &log}, peer: &steps{name: "b", seconds: []float64{3, 4, 4}, peak: 120, log: &log},
+		pieces: 3, warm: 2, measured: true, amount: func(i int) float64 { return float64(12 * (i + 1)) },
+		check: func() error { checked = len(log); return nil },
+	}
+	got, err := r.run(context.Background(), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quarter := 0.25
+	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: 5}
+	want.TimeRatio.Median = (2.0 + 3.0) / 2 // of 3, 2, 1, 3
+	want.Peer = (4.0 + 6.0) / 2             // of 4, 6, 9, 4
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if order := strings.Join(log, " "); order != "a0 b0 a1 b1 a0 b0 a1 b1 a2 b2 a0 b0 am0 bm0" || checked != 4 {
+		t.Errorf("the sides were run in the order %s, checked after %d", order, checked)
+	}
+}
+
+func TestRaceWithoutUnits(t *testing.T) {
+	var log []string
+	r := &race{
+		ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{1}, log: &log}, pieces: 1,
+	}
+	got, err := r.run(context.Background(), 3)
+	if d := cmp.Diff(result{TimeRatio: &spread{0.5, 0.5, 0.5}, Ours: 2, Peer: 1}, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	r.check = func() error { return errors.New("not the same work") }
+	if _, err := r.run(context.Background(), 3); err == nil || err.Error() != "not the same work" {
+		t.Error(err)
+	}
+}
+
+func TestMemoryOfOurs(t *testing.T) {
+	torch.Test(t, func() {
+		kept := torch.Zeros(torch.Float32, torch.CPU, 1<<20)
+		h := here{work: func(int) error {
+			s := torch.OpenScope()
+			defer s.Close()
+			kept.AddScalar(1).AddScalar(1)
+			return nil
+		}}
+		got, err := h.memory(0)
+		if want := 8.0 * (1 << 20); err != nil || got < want || got > want*1.01 {
+			t.Errorf("two copies of %d bytes peak at %.0f, %v", 4<<20, got, err)
+		}
+	})
+}
+
+func TestResultFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "r.json")
+	ratio := 0.5
+	results := []result{
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: 200, Unit: "tokens_per_s"},
+		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: 20, Unit: "s"},
+	}
+	if err := writeJSON(path, results); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got any
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []any{
+		map[string]any{"name": "transformer_step/base", "time_ratio": map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
+			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s"},
+		map[string]any{"name": "bpe_learn", "time_ratio": map[string]any{"median": 20.0, "min": 19.0, "max": 21.0},
+			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	var table strings.Builder
+	if err := printTable(&table, results); err != nil {
+		t.Fatal(err)
+	}
+	if want := "transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s\n"; !strings.Contains(table.String(), want) {
+		t.Errorf("the table is\n%s", table.String())
+	}
+	if err := writeJSON(path, nil); err != nil {
+		t.Fatal(err)
+	}
+	if data, _ := os.ReadFile(path); string(data) != "[]\n" {
+		t.Errorf("no results are written as %q", data)
+	}
+}
+
+// TestOtherRows drives rows of which some fail: the others are measured, reported
+// and written, and what several lack is said once.
+func TestOtherRows(t *testing.T) {
+	missing := func(*bench) (*race, error) { return nil, errors.New("the corpus is missing") }
+	var log []string
+	closed := false
+	good := func(*bench) (*race, error) {
+		r := &race{ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{3}, log: &log}, pieces: 1}
+		r.onClose(func() { closed = true })
+		return r, nil
+	}
+	shapes := func(*bench) (*race, error) {
+		torch.Zeros(torch.Float32, torch.CPU, 2).Add(torch.Zeros(torch.Float32, torch.CPU, 3))
+		return nil, nil
+	}
+	path := filepath.Join(t.TempDir(), "r.json")
+	o := options{pairs: 3, threads: torch.Threads(), json: path, suite: suite{"test", []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes}}}}
+	o.only = mustMatch("")
+	var out strings.Builder
+	var err error
+	torch.Test(t, func() { err = run(context.Background(), o, &out, io.Discard) })
+	if err == nil || strings.Count(err.Error(), "the corpus is missing") != 1 || !strings.Contains(err.Error(), "Add of shapes [2], [3]") {
+		t.Errorf("the error is %v", err)
+	}
+	if experiment.ExitCode(err) != 1 || !closed || !strings.Contains(out.String(), "three") {
+		t.Errorf("exit code %d, closed %v, table %q", experiment.ExitCode(err), closed, out.String())
+	}
+	var results []result
+	if data, _ := os.ReadFile(path); json.Unmarshal(data, &results) != nil || len(results) != 1 || results[0].TimeRatio.Median != 1.5 {
+		t.Errorf("the file holds %+v", results)
+	}
+}
+
+func TestSignal(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var log []string
+	first := func(*bench) (*race, error) {
+		return &race{ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{3}, log: &log}, pieces: 1}, nil
+	}
+	second := func(*bench) (*race, error) {
+		cancel(&experiment.SignalError{Signal: syscall.SIGTERM})
+		return first(nil)
+	}
+	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{"test", []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}}}
+	var out strings.Builder
+	err := run(ctx, o, &out, io.Discard)
+	if experiment.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") {
+		t.Errorf("exit code %d after %v, table %q", experiment.ExitCode(err), err, out.String())
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/runs/internal/decode"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+var tinyNetwork = network{"tiny", 40, 8, 16, 2, 1, 64, fullBatches}
+
+// TestTrainerLearns checks that what is timed is training: the loss of one batch
+// falls from that of a guess, and nothing is left behind.
+func TestTrainerLearns(t *testing.T) {
+	for _, method := range []string{"mle", "spectrum"} {
+		torch.Test(t, func() {
+			batches, err := fullBatches(nil, tinyNetwork)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &race{}
+			defer r.close()
+			trainer, err := newTrainer(r, tinyNetwork, method, batches)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trainer.dropout = nil // the same loss in each step but for what is learnt
+			first := trainer.collect(batches[0])
+			torch.ZeroGrad(trainer.Params.Tensors())
+			if guess := math.Log(40); math.Abs(first-guess) > 1.5 {
+				t.Errorf("%s: the first loss is %.2f nats, a guess costs %.2f", method, first, guess)
+			}
+			for range 20 {
+				if err := trainer.update(0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			handles := torch.LiveHandles()
+			if err := trainer.update(0); err != nil {
+				t.Fatal(err)
+			}
+			if left := torch.LiveHandles() - handles; left != 0 {
+				t.Errorf("%s: an update leaves %d tensors", method, left)
+			}
+			if last := trainer.collect(batches[0]); !(last < first-0.05) {
+				t.Errorf("%s: the loss went from %.3f to %.3f", method, first, last)
+			}
+		})
+	}
+}
+
+func TestFullBatches(t *testing.T) {
+	batches, err := fullBatches(nil, baseNetwork)
+	if err != nil || len(batches) != differentBatches {
+		t.Fatalf("%d batches, %v", len(batches), err)
+	}
+	for _, batch := range batches {
+		if pads, positions := batch.Padding(); pads != 0 || positions != 2*baseNetwork.tokens {
+			t.Errorf("%d of %d positions are padding", pads, positions)
+		}
+	}
+}
+
+// TestEqualBatches checks that the peer reads the batches that we train on.
+func TestEqualBatches(t *testing.T) {
+	b := fake(t, context.Background(), "")
+	batches, err := fullBatches(b, tinyNetwork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := b.writeBatches("tiny", batches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []struct{ Source, Prev, Target [][]int64 }
+	if err := json.Unmarshal(data, &read); err != nil || len(read) != len(batches) {
+		t.Fatalf("%d batches, %v", len(read), err)
+	}
+	for i, batch := range batches {
+		if len(read[i].Source) != batch.Rows || len(read[i].Prev[0]) != batch.T || read[i].Prev[1][2] != batch.Prev[batch.T+2] ||
+			read[i].Target[1][1] != batch.Prev[batch.T+2] || read[i].Source[1][3] != batch.Source[batch.S+3] {
+			t.Errorf("batch %d is not what was written", i)
+		}
+	}
+}
+
+func TestSameTranslations(t *testing.T) {
+	b := &bench{log: io.Discard}
+	ours := make([][]decode.Hypothesis, 40)
+	peer := make([][]int32, 40)
+	for i := range ours {
+		ours[i] = []decode.Hypothesis{{IDs: []int32{5, int32(i)}}}
+		peer[i] = []int32{5, int32(i)}
+	}
+	peer[3] = []int32{6}
+	if err := b.sameTranslations(ours, peer); err != nil {
+		t.Error(err)
+	}
+	peer[4], peer[5] = nil, nil
+	if err := b.sameTranslations(ours, peer); err == nil || !strings.Contains(err.Error(), "37 of them equal to our 40") {
+		t.Errorf("three differences give %v", err)
+	}
+}
+
+func TestMissingCorpus(t *testing.T) {
+	t.Setenv("APERTURE_DATA", t.TempDir())
+	_, err := fake(t, context.Background(), "").multi30k()
+	if err == nil || !strings.HasSuffix(err.Error(), "set APERTURE_DATA to the folder that holds multi30k") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestTextRaces drives our side of each row of text against a peer that answers at
+// once, on the first lines of Multi30k.
+func TestTextRaces(t *testing.T) {
+	full := filepath.Dir(testdata.Path(t, "multi30k/train.en"))
+	small := t.TempDir()
+	if err := os.Mkdir(filepath.Join(small, "multi30k"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"train.en", "train.de"} {
+		data, err := os.ReadFile(filepath.Join(full, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(data), "\n")[:300]
+		if err := os.WriteFile(filepath.Join(small, "multi30k", name), []byte(strings.Join(lines, "")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("APERTURE_DATA", small)
+	b := fake(t, context.Background(), "")
+	for _, program := range []string{"bpe_subword_nmt.py", "bpe_tokenizers.py", "moses_tokenizer.py"} {
+		if err := os.WriteFile(filepath.Join(b.folder, "peer", program), []byte("while read go; do echo 100; done"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.pairs = 2
+	for _, row := range textRows {
+		got, err := b.measure(row)
+		if err != nil {
+			t.Errorf("%s: %v", row.name, err)
+			continue
+		}
+		if got.Name != row.name || got.Unit != row.unit || got.TimeRatio.Median < 1 || got.MemoryRatio != nil || got.Ours <= 0 {
+			t.Errorf("%s: %+v, %+v", row.name, got, got.TimeRatio)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func mustMatch(expression string) *regexp.Regexp { return regexp.MustCompile(expression) }
+
+// fake is a bench whose peers are shell scripts; script becomes the program fake.py.
+func fake(t *testing.T, ctx context.Context, script string) *bench {
+	t.Helper()
+	b, err := newBench(ctx, options{python: "/bin/sh", threads: 2}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.close)
+	if err := os.WriteFile(filepath.Join(b.folder, "peer", "fake.py"), []byte(script), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+const jsonScript = `
+read config
+case $config in *'"threads":2'*) ;; *) echo "no threads" >&2; exit 2;; esac
+echo '{"ready": true, "params": 3}'
+while read what i; do
+	case $what in
+	step) echo "{\"seconds\": 1.$i, \"rss_peak_delta\": 5, \"hypotheses\": [[7, $i], []]}" ;;
+	memory) echo "{\"seconds\": 9, \"rss_peak_delta\": 200$i}" ;;
+	esac
+done
+`
+
+func TestJSONPeer(t *testing.T) {
+	b := fake(t, context.Background(), jsonScript)
+	r := &race{}
+	defer r.close()
+	p, err := b.startJSONPeer(r, "fake", "fake.py", map[string]any{"d": 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seconds, err := p.step(3); err != nil || seconds != 1.3 {
+		t.Errorf("step 3 takes %v, %v", seconds, err)
+	}
+	if bytes, err := p.memory(4); err != nil || bytes != 2004 {
+		t.Errorf("memory 4 is %v, %v", bytes, err)
+	}
+	translating := &translatingPeer{jsonPeer: p}
+	if _, err := translating.step(5); err != nil || len(translating.hypotheses) != 2 || translating.hypotheses[0][1] != 5 {
+		t.Errorf("the hypotheses are %v, %v", translating.hypotheses, err)
+	}
+}
+
+func TestLinePeer(t *testing.T) {
+	b := fake(t, context.Background(), `[ "$1" = '{"work":"apply"}' ] || exit 9; while read go; do echo 0.25; done`)
+	r := &race{}
+	defer r.close()
+	p, err := b.startLinePeer(r, "fake", "fake.py", map[string]any{"work": "apply"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if seconds, err := p.step(0); err != nil || seconds != 0.25 {
+			t.Errorf("a step takes %v, %v", seconds, err)
+		}
+	}
+}
+
+func TestPeersThatFail(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"missing": {`echo "install it with: python3 -m pip install x==1" >&2; exit 3`,
+			"the peer fake is not installed: install it with: /bin/sh -m pip install x==1"},
+		"traceback": {`printf 'Traceback:\n  line 3\nValueError: no such shape\n' >&2; exit 1`,
+			"the peer fake ended before it answered (exit status 1): ValueError: no such shape"},
+		"silent": {`exit 0`, "the peer fake ended before it answered: it said nothing"},
+		"killed": {`kill -9 $$`, "the peer fake ended before it answered (signal: killed): it said nothing"},
+		"chatty": {`read go; echo hello; read go`, `the peer fake answered "hello", which is no number of seconds`},
+	} {
+		b := fake(t, context.Background(), c.script)
+		r := &race{}
+		p, err := b.startLinePeer(r, "fake", "fake.py", nil)
+		if err == nil {
+			_, err = p.step(0)
+		}
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: the error is %v, want %s", name, err, c.want)
+		}
+		r.close()
+	}
+}
+
+func TestJSONPeersThatFail(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"not ready": {`read c; echo '{}'; read c`, "the peer fake did not say that it is ready"},
+		"no JSON":   {`read c; echo 'ready!'; read c`, `the peer fake answered "ready!", which is not what was asked for`},
+		"missing":   {`echo "install it with: python3 -m pip install torch" >&2; exit 3`, "the peer fake is not installed: install it with"},
+	} {
+		b := fake(t, context.Background(), c.script)
+		r := &race{}
+		if _, err := b.startJSONPeer(r, "fake", "fake.py", map[string]any{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want %s", name, err, c.want)
+		}
+		r.close()
+	}
+}
+
+func TestNoInterpreter(t *testing.T) {
+	b := fake(t, context.Background(), "")
+	b.python = "/no/python"
+	_, err := b.startLinePeer(&race{}, "fake", "fake.py", nil)
+	if err == nil || !strings.Contains(err.Error(), "install Python 3, or name it with -python") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestPeersEnd checks that closing a race, and cancelling, end a peer and what
+// the peer started.
+func TestPeersEnd(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(context.Background())
+		b := fake(t, ctx, "sleep 60 & echo $!; wait")
+		r := &race{}
+		p, err := b.startLinePeer(r, "fake", "fake.py", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := p.ask("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		child, err := strconv.Atoi(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cancelled {
+			cancel()
+			if _, err := p.ask("go"); err == nil {
+				t.Error("a cancelled peer answered")
+			}
+		}
+		r.close()
+		cancel()
+		for end := time.Now().Add(5 * time.Second); alive(child); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("cancelled %v: what the peer started is still there", cancelled)
+			}
+		}
+	}
+}
+
+// alive tells whether a process exists and is no zombie.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}

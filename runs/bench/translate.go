@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/decode"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Settings of the race in translating. The longest translation is the same for
+// all sentences, because a limit in terms of the source's length is counted with
+// padding by the peer and without by us.
+const (
+	beam      = 5
+	lenpen    = 1
+	maxLength = 40
+	// With random weights an end of sentence is one word of many, and no sentence
+	// would end before the limit. Its vector is made longer by this factor, so that
+	// its scores spread as much wider and it comes first now and then.
+	endFactor = 2.5
+	// The sums of the two sides round differently, which may turn a close decision.
+	leastEqual = 0.95
+)
+
+// translating races beam search over the test text of Multi30k, with the random
+// weights of n.
+func (b *bench) translating(n network) (r *race, err error) {
+	m, err := b.multi30k()
+	if err != nil {
+		return nil, err
+	}
+	test, err := corpus.ReadLines(m.raw("test_2016_flickr.en"), "APERTURE_DATA")
+	if err != nil {
+		return nil, err
+	}
+	sources := make([][]int32, len(test.Lines))
+	withEnds := make([][]int32, len(test.Lines))
+	for i, line := range test.Lines {
+		sources[i] = m.pair.Source.Encode(line)
+		withEnds[i] = append(slices.Clone(sources[i]), decode.EndID)
+	}
+	r = &race{pieces: 1, warm: 1, measured: true, amount: func(int) float64 { return float64(len(sources)) }}
+	defer r.closeOn(&err)
+	t, err := n.build("mle")
+	if err != nil {
+		return nil, err
+	}
+	r.onClose(t.Free)
+	weights, err := b.writeModel(t)
+	if err != nil {
+		return nil, err
+	}
+	file, err := b.writeSources(withEnds)
+	if err != nil {
+		return nil, err
+	}
+	o := decode.Defaults()
+	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB = beam, lenpen, 0, maxLength
+	head, bias, _ := t.Output.SoftmaxHead()
+	scorer := decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
+	var ours [][]decode.Hypothesis
+	r.ours = here{work: func(int) (err error) {
+		ours, err = decode.Search(t.Model, scorer, sources, o, nil)
+		return err
+	}}
+	process, err := b.startJSONPeer(r, "PyTorch", "translate_beam.py", map[string]any{
+		"model": weights, "heads": n.heads, "sentences": file,
+		"beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength,
+	})
+	if err != nil {
+		return nil, err
+	}
+	peer := &translatingPeer{jsonPeer: process}
+	r.peer = peer
+	r.check = func() error { return b.sameTranslations(ours, peer.hypotheses) }
+	return r, nil
+}
+
+// translatingPeer keeps what the peer answered last.
+type translatingPeer struct {
+	jsonPeer
+	hypotheses [][]int32
+}
+
+func (p *translatingPeer) step(i int) (float64, error) {
+	a, err := p.request(fmt.Sprintf("step %d", i))
+	p.hypotheses = a.Hypotheses
+	return a.Seconds, err
+}
+
+// sameTranslations checks that both sides found the same. Nearly all is enough;
+// fewer are an error, since the sides did not do the same work.
+func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32) error {
+	same, words := 0, 0
+	for i, found := range ours {
+		if len(found) > 0 && i < len(peer) && slices.Equal(found[0].IDs, peer[i]) {
+			same++
+		}
+		if len(found) > 0 {
+			words += len(found[0].IDs)
+		}
+	}
+	if float64(same) < leastEqual*float64(len(ours)) || len(peer) != len(ours) {
+		return fmt.Errorf("the peer found %d translations, %d of them equal to our %d: the two did not do the same work", len(peer), same, len(ours))
+	}
+	fmt.Fprintf(b.log, "translate: %d of %d translations are the peer's, of %.1f words on average\n", same, len(ours), float64(words)/float64(len(ours)))
+	return nil
+}
+
+// writeModel lengthens the vector of the end of sentence and writes the weights
+// for the peer.
+func (b *bench) writeModel(t *translator.Translator) (string, error) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	table := t.Params.Get("decoder.embed_tokens.weight")
+	factors := slices.Repeat([]float32{1}, int(table.Size(0)))
+	factors[decode.EndID] = endFactor
+	table.Assign(table.Detach().Mul(torch.FromFloat32s(factors, torch.CPU, table.Size(0), 1)))
+	path := filepath.Join(b.folder, "model.safetensors")
+	f, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if err := torch.WriteSafetensors(f, t.Params.Map(), nil); err != nil {
+		return "", err
+	}
+	return path, f.Close()
+}
+
+func (b *bench) writeSources(sources [][]int32) (string, error) {
+	data, err := json.Marshal(sources)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.folder, "sources.json")
+	return path, os.WriteFile(path, data, 0o666)
+}
