@@ -161,7 +161,7 @@ type Decode struct {
 	LenPen         float64 `toml:"lenpen" default:"1.0" range:"[-10,10]" resume:"free" help:"exponent of the length penalty; 0 is none"`
 	MaxLengthA     float64 `toml:"max_length_a" default:"0.0" range:"[0,1000]" resume:"free" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
 	MaxLengthB     int     `toml:"max_length_b" default:"200" range:"[0,1000000]" resume:"free" help:"see max_length_a"`
-	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" resume:"free" help:"shortest output, in symbols with the end of sentence"`
+	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" resume:"free" help:"shortest output, in symbols without the end of sentence"`
 	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" resume:"free" help:"n-grams of this size occur once in an output; 0 allows all"`
 	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" resume:"free" help:"sentences decoded at a time"`
 	ValidationBeam int     `toml:"validation_beam" default:"1" range:"[0,1000]" resume:"free" help:"beam width for BLEU in validation; 0 measures no BLEU there"`
