@@ -25,7 +25,7 @@ func TestResultsAndFolder(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	settings := []string{"-set=data.sample_size=120", "-set=data.tokenize=current", "-set=train.ema_decay=0.5", "-set=report.plots=true", "-set=report.tensorboard=true", "-steps=8"}
-	c := sampled(folder, append(settings, "-set=decode.beam=1", "-set=train.max_tokens=1000")...)
+	c := sampled(folder, append(settings, "-set=decode.beam=1", "-set=train.max_tokens=1000", "-set=model.max_positions=128")...)
 	if e := finish(t, c); e.code != 0 || !strings.Contains(e.stderr, "training on the built-in sample, an artificial corpus") || e.stdout != "" {
 		t.Fatalf("%+v", e)
 	}
@@ -117,6 +117,9 @@ func TestResultsOfGivenData(t *testing.T) {
 	for _, language := range []string{"en", "de"} {
 		write(t, filepath.Join(folder, "corpus", "other."+language), "\neine sehr lange zeile "+strings.Repeat("hund ", 20)+"\nund eine kurze")
 	}
+	write(t, filepath.Join(folder, "corpus", "long.en"), "kurz\n"+strings.Repeat("lang ", 40)+"\n")
+	write(t, filepath.Join(folder, "corpus", "long.de"), "kurz\nlang\n")
+	run(t, folder, "-out=out", "-test=long").fails(t, "a line that the model cannot take", 1, "long.en:2: this line has", "more than model.max_positions (64)")
 	mustRun(t, folder, "-steps=2", "-out=out", "-seed=7", "-test=test,other", "-method=spectrum")
 	all := results(t, folder, "out")
 	tests := all["test"].(map[string]any)

@@ -87,6 +87,18 @@ func (d *data) encode(p *text.Pair, limits corpus.Limits, longest int) error {
 	encode := func(s split) []corpus.Pair {
 		return corpus.Encode(s.source, s.target, p.Source.Encode, p.Target.Encode)
 	}
+	// What is translated for a score is not left out of it: better known now than after training.
+	for _, s := range append([]split{d.valid}, d.tests...) {
+		for _, pair := range encode(s) {
+			n, language := len(pair.Source), p.Source.Language
+			if len(pair.Target) > n {
+				n, language = len(pair.Target), p.Target.Language
+			}
+			if n >= longest {
+				return fmt.Errorf("%s.%s:%d: this line has %d symbols with its end, more than model.max_positions (%d): raise that, or split the line", s.name, language, pair.Line, n+1, longest)
+			}
+		}
+	}
 	// Nothing longer than the model's positions can be trained on.
 	if limits.MaxLength == 0 || limits.MaxLength > longest-1 {
 		limits.MaxLength = longest - 1
