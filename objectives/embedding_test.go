@@ -75,7 +75,7 @@ func TestStartsOfTheSpectrum(t *testing.T) {
 							near(t, "W", w.Float64s(), make([]float64, w.Count()), 0)
 							return
 						}
-						for side, x := range map[string]torch.Tensor{"U": e.u, "V": e.v} {
+						for side, x := range map[string]torch.Tensor{"U": e.u.MulScalar(e.c), "V": e.v} {
 							excess := torch.OrthogonalityReference(x, torch.Tensor{}, torch.OrthogonalityOptions{Frobenius: 1}).Item()
 							if !(excess < 1e-20) {
 								t.Errorf("%s starts %v away from orthonormal columns", side, math.Sqrt(excess))

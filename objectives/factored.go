@@ -2,6 +2,7 @@ package objectives
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -13,7 +14,11 @@ import (
 //	scores of h [N,D]     ((h V) * s) U^T
 //	row i of W            V (s * u_i)
 //
-// so W is never made in a step. K = min(V, D) singular values; the padding's row
+// so W is never made in a step. The parameter that stands for U is U / c with
+// c = sqrt(D/V): its elements are then as large as those of a dense matrix. Adam
+// moves every element by the learning rate, whatever its gradient's size, and
+// would otherwise shake the elements of U, about 1/sqrt(V), sqrt(V/D) times as
+// hard as those of W. K = min(V, D) singular values; the padding's row
 // does not count among the V. Cost beside a dense matrix: D K + K parameters,
 // N D K multiplications for a lookup or the scores of N rows.
 //
@@ -22,7 +27,8 @@ type Factored struct {
 	Start SpectrumStart // singular values at the start
 	Prior Prior         // the values of StartPrior
 
-	u, s, v torch.Tensor // [V,K], [K], [D,K]
+	u, s, v torch.Tensor // U / c [V,K], [K], [D,K]
+	c       float64
 	padding int64
 	energy  float64 // expected |W|_F^2 of a dense matrix at its start
 }
@@ -37,11 +43,13 @@ const (
 	StartFlat                       // orthonormal U and V, every value 1 (Jiang et al. 2019)
 )
 
-// Init makes the parameters <prefix>.u, .s and .v. The padding's row of U is zero.
+// Init makes the parameters <prefix>.u (U / c), .s and .v. The padding's row of U
+// is zero.
 func (e *Factored) Init(p Place) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	e.padding, e.energy = p.Padding, float64(p.rows())
+	e.c = math.Sqrt(float64(p.Width) / float64(max(1, p.rows())))
 	k := max(1, min(p.rows(), p.Width))
 	var u, s, v torch.Tensor
 	switch e.Start {
@@ -64,7 +72,7 @@ func (e *Factored) Init(p Place) error {
 	add := func(name string, x torch.Tensor) torch.Tensor {
 		return p.Params.Add(p.Embedding+name, x.To(p.dtype(), p.Device).Contiguous())
 	}
-	e.u, e.s, e.v = add(".u", u), add(".s", s), add(".v", v)
+	e.u, e.s, e.v = add(".u", u.MulScalar(1/e.c)), add(".s", s), add(".v", v)
 	return nil
 }
 
@@ -99,12 +107,12 @@ func decompose(w torch.Tensor, k int64) (u, s, v torch.Tensor) {
 // Lookup gives rows V (s * u_i) of W. The factor of a row that embedding dropout
 // applies may come after it, since the row is linear in u_i.
 func (e *Factored) Lookup(ids torch.Tensor) torch.Tensor {
-	return torch.Embedding(e.u, ids, e.padding).Mul(e.s).MatMul(e.v.Transpose(0, 1))
+	return torch.Embedding(e.u, ids, e.padding).Mul(e.s.MulScalar(e.c)).MatMul(e.v.Transpose(0, 1))
 }
 
 // Head scores by U after hidden states went through V and s.
 func (e *Factored) Head() Head {
-	return Head{Weight: e.u, Map: func(h torch.Tensor) torch.Tensor { return h.MatMul(e.v).Mul(e.s) }}
+	return Head{Weight: e.u, Map: func(h torch.Tensor) torch.Tensor { return h.MatMul(e.v).Mul(e.s.MulScalar(e.c)) }}
 }
 
 // Size is (V, D).
@@ -113,7 +121,7 @@ func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Si
 // Matrix makes W.
 func (e *Factored) Matrix() (w torch.Tensor) {
 	torch.NoGrad(func() {
-		w = torch.Scoped(func() torch.Tensor { return e.u.Mul(e.s).MatMul(e.v.Transpose(0, 1)) })
+		w = torch.Scoped(func() torch.Tensor { return e.u.Mul(e.s.MulScalar(e.c)).MatMul(e.v.Transpose(0, 1)) })
 	})
 	return w
 }
@@ -124,7 +132,7 @@ func (e *Factored) Matrix() (w torch.Tensor) {
 func (e *Factored) SingularValues() (values torch.Tensor) {
 	torch.NoGrad(func() {
 		values = torch.Scoped(func() torch.Tensor {
-			_, r := e.u.To(torch.Float64, torch.CPU).QR()
+			_, r := e.u.To(torch.Float64, torch.CPU).MulScalar(e.c).QR()
 			_, t := e.v.To(torch.Float64, torch.CPU).QR()
 			return r.Mul(e.s.To(torch.Float64, torch.CPU)).MatMul(t.Transpose(0, 1)).SingularValues()
 		})

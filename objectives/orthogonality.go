@@ -23,6 +23,7 @@ type Orthogonality struct {
 
 type orthogonalSide struct {
 	matrix, vector torch.Tensor // [R,K], and [K] where the spectral norm counts
+	scale          float64      // of the parameter in matrix
 	name           string       // the vector's name in checkpoints
 	options        torch.OrthogonalityOptions
 }
@@ -38,11 +39,11 @@ func (r *Orthogonality) Init(e Embedding, p Place) error {
 		return errors.New("orthogonality needs a factored embedding, which has U and V")
 	}
 	r.sides = nil
-	add := func(x torch.Tensor, name string, frobenius, spectral float64) {
+	add := func(x torch.Tensor, scale float64, name string, frobenius, spectral float64) {
 		if frobenius == 0 && spectral == 0 {
 			return
 		}
-		side := orthogonalSide{matrix: x, options: torch.OrthogonalityOptions{Frobenius: frobenius, Spectral: spectral, Iterations: powerIterations}}
+		side := orthogonalSide{matrix: x, scale: scale, options: torch.OrthogonalityOptions{Frobenius: frobenius, Spectral: spectral, Iterations: powerIterations}}
 		if spectral != 0 {
 			scope := torch.OpenScope()
 			defer scope.Close()
@@ -52,8 +53,8 @@ func (r *Orthogonality) Init(e Embedding, p Place) error {
 		}
 		r.sides = append(r.sides, side)
 	}
-	add(f.u, ".u_direction", r.U, r.USpectral)
-	add(f.v, ".v_direction", r.V, r.VSpectral)
+	add(f.u, f.c, ".u_direction", r.U, r.USpectral)
+	add(f.v, 1, ".v_direction", r.V, r.VSpectral)
 	return nil
 }
 
@@ -69,7 +70,11 @@ func (r *Orthogonality) Name() string { return "orthogonality" }
 func (r *Orthogonality) Penalty() torch.Tensor {
 	var sum torch.Tensor
 	for _, side := range r.sides {
-		term := torch.Orthogonality(side.matrix, side.vector, side.options)
+		x := side.matrix
+		if side.scale != 1 {
+			x = x.MulScalar(side.scale)
+		}
+		term := torch.Orthogonality(x, side.vector, side.options)
 		if sum.Defined() {
 			term = sum.Add(term)
 		}
