@@ -156,12 +156,13 @@ link_libtorch() {
 # What an object is made of: the command, the compiler, libtorch, and the content of every file that the
 # compiler read outside libtorch and the system, by the list it wrote (relative to the current folder).
 # Where libtorch lies is no part of it: two copies with the same settings give the same object.
+dependencies() { sed -e 's/^[^:]*://' -e 's/\\$//' "$1" | tr -s ' \n' '\n\n' | grep . | LC_ALL=C sort -u; }
 object_key() {  # SOURCE DEPENDENCY-LIST FLAG...
     local source=$1 list=$2
     shift 2
     {
         printf '%s\n' "$cxx_version" "$torch_settings" "$source" "${*//"$torch"/}"
-        sed -e 's/^[^:]*://' -e 's/\\$//' "$list" | tr -s ' \n' '\n\n' | grep . | LC_ALL=C sort -u | xargs -d '\n' sha256sum
+        dependencies "$list" | xargs -d '\n' sha256sum
     } 2>/dev/null | digest
 }
 
@@ -169,13 +170,16 @@ compile() {  # OBJECT SOURCE FLAG...
     local object=$1 source=$2
     shift 2
     rm -f "$object.key"
+    : >"$object.begun"
     if ! $cxx "$@" -MMD -MF "$object.d" -MT object -c "$source" -o "$object" >"$object.log" 2>&1; then
         cat "$object.log" >&2
         say "compiling $source failed; the compiler's message stands above"
         return 1
     fi
     [[ -s $object.log ]] && cat "$object.log" >&2
-    object_key "$source" "$object.d" "$@" >"$object.key"
+    # A source edited meanwhile may or may not be in the object: without a key it is compiled again.
+    [[ -n $(dependencies "$object.d" | xargs -d '\n' -I{} find {} -newer "$object.begun") ]] ||
+        object_key "$source" "$object.d" "$@" >"$object.key"
 }
 
 # Compiles those of SOURCES whose object is not up to date, several at a time, from inside FOLDER, so

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "api_allocator.h"
 #include "common.h"
 
 namespace {

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "api_autograd.h"
 #include "common.h"
 
 using namespace ap;

@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "api_beam_topk.h"
 #include "common.h"
 #include "packed_linear.h"
 #include "random.h"

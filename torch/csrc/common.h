@@ -7,7 +7,7 @@
 #include <atomic>
 #include <string>
 
-#include "api.h"
+#include "api_types.h"
 
 namespace ap {
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "api_decoder_step.h"
 #include "common.h"
 #include "packed_linear.h"
 #include "random.h"

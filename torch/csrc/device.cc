@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include "api_device.h"
 #include "common.h"
 
 using namespace ap;

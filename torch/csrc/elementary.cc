@@ -1,6 +1,7 @@
 // Elementary operators that gotorch does not bind.
 #include <ATen/Functions.h>
 
+#include "api_elementary.h"
 #include "common.h"
 
 using namespace ap;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "api_handle.h"
 #include "common.h"
 
 namespace ap {

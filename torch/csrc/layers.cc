@@ -1,6 +1,7 @@
 // Layers that libtorch computes in one call.
 #include <ATen/Functions.h>
 
+#include "api_layers.h"
 #include "common.h"
 
 using namespace ap;

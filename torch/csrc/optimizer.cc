@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "api_optimizer.h"
 #include "common.h"
 
 using namespace ap;

@@ -5,6 +5,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include "api_packed_linear.h"
 #include "common.h"
 
 namespace ap {

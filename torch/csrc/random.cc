@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api_random.h"
 #include "common.h"
 #include "dropout.h"
 

@@ -10,6 +10,7 @@
 
 #include <cmath>
 
+#include "api_residual_norm.h"
 #include "common.h"
 #include "dropout.h"
 

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <limits>
 
+#include "api_softmax_loss.h"
 #include "common.h"
 #include "random.h"
 #include "vector_exp.h"

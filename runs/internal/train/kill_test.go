@@ -58,6 +58,25 @@ func TestKilledAtEachPointOfASave(t *testing.T) {
 	}
 }
 
+// A process that dies after it saved its best checkpoint and before it marked it marks it when it goes on, so that the
+// results are those of the best one although no later validation is better.
+func TestKilledBeforeTheBestIsMarked(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	// The first four updates train; from then on the rate is too small to change any score.
+	settings := []string{"-steps=12", "-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=schedule.period=4", "-set=decode.validation_beam=0", "-set=checkpoint.keep=1"}
+	mustRun(t, folder, append(settings, "-out=whole")...)
+	if best := results(t, folder, "whole")["checkpoint"]; best != "step-4" {
+		t.Fatalf("the best is %v, so that this test sees nothing", best)
+	}
+	settings = append(settings, "-out=killed")
+	if e := run(t, folder, append(settings, "env:APERTURE_FAILPOINT=BEST-written")...); e.code != -1 {
+		t.Fatalf("the process ended with %d\n%s", e.code, e.stderr)
+	}
+	mustRun(t, folder, append(settings, "-resume")...)
+	same(t, folder, "whole", "killed")
+}
+
 // A process that is killed at any moment loses nothing but the updates since its last checkpoint.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
@@ -93,16 +112,22 @@ func TestKilledAtAnyMoment(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-steps=300", "-set=train.validate_every=50", "-set=train.average_last=3", "-set=checkpoint.keep=1", "-set=decode.validation_beam=0"}
+	settings := []string{"-steps=600", "-set=train.validate_every=200", "-set=train.average_last=3", "-set=checkpoint.keep=1", "-set=decode.validation_beam=0",
+		"-set=schedule.kind=constant", "-set=train.learning_rate=0.03", "-set=train.max_tokens=60"}
 	mustRun(t, folder, append(settings, "-out=whole")...)
+	if _, err := os.Stat(filepath.Join(folder, "whole", "checkpoints", "step-600", averageFile)); err != nil {
+		t.Fatal("the mean is no better than the last checkpoint, so that this test would not see what enters it")
+	}
 	settings = append(settings, "-out=stopped")
+	// The last two come between the checkpoints of updates 400 and 600, and would push that of 200 out.
+	lines := []string{"update ", "update 40", "update "}
 	for i, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM} {
 		arguments := settings
 		if i > 0 {
 			arguments = append(settings, "-resume")
 		}
-		c, lines := started(t, folder, arguments...)
-		waitFor(t, lines, "update ")
+		c, output := started(t, folder, arguments...)
+		waitFor(t, output, lines[i])
 		if i == 0 {
 			if err := c.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -115,7 +140,7 @@ func TestSignals(t *testing.T) {
 		if err := c.Process.Signal(s); err != nil {
 			t.Fatal(err)
 		}
-		rest, _ := io.ReadAll(lines)
+		rest, _ := io.ReadAll(output)
 		c.Wait()
 		if code := c.ProcessState.ExitCode(); code != 128+int(s) || !strings.Contains(string(rest), "continue with -resume") {
 			t.Fatalf("after %v the process ended with %d:\n%s", s, code, rest)

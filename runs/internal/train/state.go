@@ -224,7 +224,9 @@ func (t *trainer) restoreBest() error {
 	if t.state.Best == nil {
 		return nil
 	}
-	if marked, _, err := t.store.Best(); err == nil && marked.Step == t.state.BestStep || !exists(t.state.BestStep) {
+	// A warning says that the store gave another checkpoint in place of a marked one.
+	marked, warnings, err := t.store.Best()
+	if err == nil && len(warnings) == 0 && marked.Step == t.state.BestStep || !exists(t.state.BestStep) {
 		return nil
 	}
 	return t.store.MarkBest(t.state.BestStep)

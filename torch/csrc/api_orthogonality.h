@@ -1,0 +1,7 @@
+// Penalties on the orthogonality of columns (orthogonality.cc).
+#pragma once
+
+#include "api_types.h"
+
+AP_API ap_error ap_orthogonality(ap_tensor x, ap_tensor vector, double frobenius, double spectral, int64_t iterations,
+                                 ap_tensor *out);  // vector may be NULL, is turned in place
