@@ -5,7 +5,7 @@
 //
 //	go run ./runs/bench -what text
 //	go run ./runs/bench -what translation -json speed.json
-//	go run ./runs/bench -what translation -only method -pairs 15
+//	go run ./runs/bench -what objectives -only method -pairs 15
 //
 // A row is one piece of work, done alternately by us and by a peer (A B A B ...)
 // after both have warmed up. time_ratio is the peer's time over ours, pair by

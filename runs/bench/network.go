@@ -42,25 +42,29 @@ const (
 // differentBatches is how many batches a race goes through again and again.
 const differentBatches = 7
 
-func (n network) config(method string) experiment.Config {
+// config gives the network a method, with changes of its settings.
+func (n network) config(method string, changes ...func(*experiment.Objective)) experiment.Config {
 	c := experiment.Default()
 	c.Model.Width, c.Model.FFNWidth, c.Model.Heads = n.width, n.ffn, n.heads
 	c.Model.EncoderLayers, c.Model.DecoderLayers = n.layers, n.layers
 	c.Model.Dropout, c.Model.AttentionDropout, c.Model.ActivationDropout = dropout, 0, 0
 	c.Model.Tying = "all"
 	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Smoothing = method, labelSmoothing, "pytorch"
+	for _, change := range changes {
+		change(&c.Objective)
+	}
 	return c
 }
 
 // build makes the network with weights of its own. Its vocabulary is as large as
 // n says and its words mean nothing.
-func (n network) build(method string) (*translator.Translator, error) {
+func (n network) build(method string, changes ...func(*experiment.Objective)) (*translator.Translator, error) {
 	words := map[string]int{}
 	for i := range n.vocabulary - 4 { // the special tokens come first
 		words[fmt.Sprintf("word%06d", i)] = 1
 	}
 	side := &text.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
-	return translator.New(n.config(method), &text.Pair{Source: side, Target: side}, torch.CPU)
+	return translator.New(n.config(method, changes...), &text.Pair{Source: side, Target: side}, torch.CPU)
 }
 
 // multi30kBatches are the first batches of an epoch over Multi30k.
@@ -115,8 +119,8 @@ type trainer struct {
 	batches []*corpus.Batch
 }
 
-func newTrainer(r *race, n network, method string, batches []*corpus.Batch) (*trainer, error) {
-	built, err := n.build(method)
+func newTrainer(r *race, n network, batches []*corpus.Batch, method string, changes ...func(*experiment.Objective)) (*trainer, error) {
+	built, err := n.build(method, changes...)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +189,7 @@ func (b *bench) training(n network) (r *race, err error) {
 	}
 	r = trainingRace(batches)
 	defer r.closeOn(&err)
-	ours, err := newTrainer(r, n, "mle", batches)
+	ours, err := newTrainer(r, n, batches, "mle")
 	if err != nil {
 		return nil, err
 	}
@@ -201,19 +205,20 @@ func (b *bench) training(n network) (r *race, err error) {
 	return r, err
 }
 
-// method races a method's updates against those of maximum likelihood.
-func (b *bench) method(name string, n network) (r *race, err error) {
+// method races the updates of a method, with changes of its settings, against
+// those of maximum likelihood.
+func (b *bench) method(name string, n network, changes ...func(*experiment.Objective)) (r *race, err error) {
 	batches, err := n.batches(b, n)
 	if err != nil {
 		return nil, err
 	}
 	r = trainingRace(batches)
 	defer r.closeOn(&err)
-	ours, err := newTrainer(r, n, name, batches)
+	ours, err := newTrainer(r, n, batches, name, changes...)
 	if err != nil {
 		return nil, err
 	}
-	peer, err := newTrainer(r, n, "mle", batches)
+	peer, err := newTrainer(r, n, batches, "mle")
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestTrainerLearns(t *testing.T) {
 			}
 			r := &race{}
 			defer r.close()
-			trainer, err := newTrainer(r, tinyNetwork, method, batches)
+			trainer, err := newTrainer(r, tinyNetwork, batches, method)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,6 +54,29 @@ func TestTrainerLearns(t *testing.T) {
 				t.Errorf("%s: the loss went from %.3f to %.3f", method, first, last)
 			}
 		})
+	}
+}
+
+// TestMethodsRaceMaximumLikelihood drives rows of methods on a tiny network, and
+// checks that a row's settings reach its method alone.
+func TestMethodsRaceMaximumLikelihood(t *testing.T) {
+	torch.Test(t, func() {
+		b := fake(t, context.Background(), "")
+		r, err := b.method("spectrum", tinyNetwork, spectralNorms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		got, err := r.run(b.ctx, 2)
+		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || got.Peer <= 0 {
+			t.Errorf("the race gives %+v, %v", got, err)
+		}
+	})
+	if c := tinyNetwork.config("spectrum", spectralNorms); c.Objective.LambdaUSpectral == 0 || c.Objective.LambdaVSpectral == 0 {
+		t.Errorf("the settings are %+v", c.Objective)
+	}
+	if c := tinyNetwork.config("spectrum"); c.Objective.LambdaUSpectral != 0 || c.Objective.LambdaU == 0 {
+		t.Errorf("the settings are %+v", c.Objective)
 	}
 }
 

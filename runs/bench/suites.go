@@ -29,6 +29,7 @@ func suites() []suite {
 	return []suite{
 		{"text", textRows},
 		{"translation", translationRows},
+		{"objectives", objectiveRows},
 	}
 }
 

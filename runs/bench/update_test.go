@@ -25,7 +25,7 @@ func BenchmarkUpdate(b *testing.B) {
 		}
 		r := trainingRace(batches)
 		defer r.close()
-		t, err := newTrainer(r, smallNetwork, "mle", batches)
+		t, err := newTrainer(r, smallNetwork, batches, "mle")
 		if err != nil {
 			b.Fatal(err)
 		}
