@@ -1,0 +1,84 @@
+package models
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Legend: T time steps, B columns, D width of the embedding, H width of a layer.
+
+// AWDLSTMConfig says what to build. The published models have three layers of
+// 1150, the last as wide as the embedding (400).
+type AWDLSTMConfig struct {
+	Width      int   // D
+	Hidden     int   // H of every layer but the last
+	LastWidth  int   // of the last layer; 0 stands for D, which a tied output layer needs
+	Layers     int   // at least one
+	Vocabulary int64 // words that the embedding knows
+	Noise      Noise // of training; it may be changed between chunks
+	DType      torch.DType
+}
+
+// AWDLSTM is the language model of "Regularizing and Optimizing LSTM Language
+// Models" (Merity, Keskar and Socher 2018): a stack of LSTM layers with dropped
+// recurrent weights and locked dropout between them.
+type AWDLSTM struct {
+	AWDLSTMConfig
+	embedding Embedder
+	layers    []torch.LSTMWeights
+	device    torch.Device
+}
+
+// NewAWDLSTM adds the layers' parameters to p, named as in PyTorch with weight
+// drop: rnns.0.module.weight_ih_l0, and weight_hh_l0_raw for the undropped
+// recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
+// layer.
+func NewAWDLSTM(c AWDLSTMConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
+	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastWidth < 0 {
+		return nil, fmt.Errorf("an AWD-LSTM needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", c.Layers, c.Width, c.Hidden)
+	}
+	if c.LastWidth == 0 {
+		c.LastWidth = c.Width
+	}
+	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
+	m := &AWDLSTM{AWDLSTMConfig: c, embedding: embedding, device: device}
+	from := int64(c.Width)
+	for i := range c.Layers {
+		h := int64(c.Hidden)
+		if i == c.Layers-1 {
+			h = int64(c.LastWidth)
+		}
+		m.layers = append(m.layers, in.lstm(fmt.Sprintf("rnns.%d.module.", i), "_l0_raw", from, h))
+		from = h
+	}
+	return m, nil
+}
+
+// lstm draws a layer with PyTorch's names for a single one; hidden ends the name
+// of the recurrent matrix.
+func (in initialiser) lstm(prefix, hidden string, from, h int64) torch.LSTMWeights {
+	bound := 1 / math.Sqrt(float64(h))
+	return torch.LSTMWeights{
+		Input:      in.params.Add(prefix+"weight_ih_l0", in.uniform(bound, 4*h, from)),
+		Hidden:     in.params.Add(prefix+"weight_hh"+hidden, in.uniform(bound, 4*h, h)),
+		InputBias:  in.params.Add(prefix+"bias_ih_l0", in.uniform(bound, 4*h)),
+		HiddenBias: in.params.Add(prefix+"bias_hh_l0", in.uniform(bound, 4*h)),
+	}
+}
+
+// Forward reads a chunk. What is carried are h and c [B,H] of each layer.
+func (m *AWDLSTM) Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, Carried) {
+	out_TBD := wordVectors(m.embedding, m.Vocabulary, x, m.Noise, m.device, s)
+	var next Carried
+	for i, w := range m.layers {
+		if i > 0 {
+			out_TBD = lockedDropout(out_TBD, m.Noise.LayerDropout, s)
+		}
+		var h_BH, c_BH torch.Tensor
+		out_TBD, h_BH, c_BH = torch.LSTM(out_TBD, carried.at(2*i), carried.at(2*i+1), w, torch.LSTMOptions{WeightDrop: m.Noise.WeightDrop, Stream: s})
+		next = append(next, h_BH.Detach(), c_BH.Detach())
+	}
+	return outputs(out_TBD, m.Noise, s), next
+}

@@ -1,0 +1,60 @@
+package models
+
+import "github.com/aperture-ml/aperture/torch"
+
+// Legend: T time steps, B columns, N = T B rows, D width.
+
+// Chunk is a piece of running text in columns: ids [Time, Columns], time-major.
+// Each column goes on where it stopped in the chunk before.
+type Chunk struct {
+	IDs           []int64
+	Time, Columns int
+}
+
+func (c Chunk) tensor(d torch.Device) torch.Tensor {
+	return torch.FromInt64s(c.IDs, d, int64(c.Time), int64(c.Columns))
+}
+
+// LanguageModel turns text into hidden states from which the next token of each
+// column is predicted.
+type LanguageModel interface {
+	// Forward reads a chunk. carried is what Forward gave for the chunk before, nil
+	// at the beginning; it is left as it is, so that another text can be read in
+	// between. A nil stream is evaluation.
+	Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, Carried)
+}
+
+// TextStates are the hidden states of a chunk. Row n stands at time n / Columns in
+// column n % Columns.
+type TextStates struct {
+	Hidden  torch.Tensor // [N,D] as the output layer reads them, dropped out in training
+	Raw     torch.Tensor // [N,D] before that last dropout
+	Columns int64        // B
+	Terms   []Term       // what training adds to the loss of the chunk
+}
+
+// Term is an auxiliary term of the loss: Weight times Value.
+type Term struct {
+	Name   string
+	Weight float64
+	Value  torch.Tensor // without dimensions
+}
+
+// Carried is what a model hands from one chunk to the next, without history: one
+// column in it for each column of text. Its tensors belong to the scope that made
+// them until Keep; a checkpoint holds them in their order.
+type Carried []torch.Tensor
+
+// Keep takes the tensors out of their scopes: they live until Free.
+func (c Carried) Keep() { torch.Keep(c...) }
+
+// Free frees tensors that were kept.
+func (c Carried) Free() { torch.Free(c...) }
+
+// at is tensor i, the zero Tensor at the beginning of a text.
+func (c Carried) at(i int) torch.Tensor {
+	if c == nil {
+		return torch.Tensor{}
+	}
+	return c[i]
+}

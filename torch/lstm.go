@@ -1,0 +1,87 @@
+package torch
+
+import "fmt"
+
+// Legend: T time steps, B batch columns, I input width, H width of the layer.
+
+// LSTMWeights are one direction of one layer. The rows of each stand for the
+// input, forget, cell and output gate, in this order.
+type LSTMWeights struct {
+	Input      Tensor // [4H,I]
+	Hidden     Tensor // [4H,H]
+	InputBias  Tensor // [4H]
+	HiddenBias Tensor // [4H]
+}
+
+// LSTMOptions are the settings of LSTM.
+type LSTMOptions struct {
+	// WeightDrop zeroes elements of Weights.Hidden with this probability and
+	// scales the others by 1/(1-p): one mask for all steps and columns (Merity,
+	// Keskar and Socher 2018). A nil stream keeps the matrix as it is.
+	WeightDrop float64
+	Stream     *Stream
+	// Lengths holds the steps that each column has, [B], nil where all have T.
+	// The output is 0 beyond them, and the state stays what it was.
+	Lengths []int64
+	// Reverse reads from the last step of each column to its first.
+	Reverse bool
+}
+
+// LSTM runs a layer (Hochreiter and Schmidhuber 1997, with the forget gate of Gers
+// et al. 2000) over all steps of x [T,B,I] from the state h, c [B,H]; zero Tensors
+// are a state of zeros. It returns the output of each step [T,B,H] and the state
+// after the last one.
+func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
+	return LSTMReference(x, h, c, w, o)
+}
+
+// LSTMReference is LSTM step by step, made of plain operators.
+func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
+	steps, columns, width := x.Size(0), x.Size(1), w.Hidden.Size(1)
+	h, c = startState(x, h, width), startState(x, c, width)
+	hidden := Dropout(w.Hidden, o.WeightDrop, o.Stream)
+	gates_TB4H := Linear(x, w.Input, w.InputBias.Add(w.HiddenBias))
+	out := make([]Tensor, steps)
+	for k := range steps {
+		t := k
+		if o.Reverse {
+			t = steps - 1 - k
+		}
+		gates_B4H := gates_TB4H.Narrow(0, t, 1).Reshape(columns, 4*width).Add(h.MatMul(hidden.Transpose(0, 1)))
+		gate := func(i int64) Tensor { return gates_B4H.Narrow(1, i*width, width) }
+		newC := gate(1).Sigmoid().Mul(c).Add(gate(0).Sigmoid().Mul(gate(2).Tanh()))
+		newH := gate(3).Sigmoid().Mul(newC.Tanh())
+		out[t] = newH
+		if o.Lengths != nil {
+			real_B1 := columnsWithStep(o.Lengths, t, x)
+			out[t] = newH.Mul(real_B1)
+			newH, newC = h.Add(newH.Sub(h).Mul(real_B1)), c.Add(newC.Sub(c).Mul(real_B1))
+		}
+		h, c = newH, newC
+	}
+	if steps == 0 {
+		return Zeros(x.DType(), x.Device(), 0, columns, width), h, c
+	}
+	return Stack(out, 0), h, c
+}
+
+func startState(x, state Tensor, width int64) Tensor {
+	if state.h != nil {
+		return state
+	}
+	return Zeros(x.DType(), x.Device(), x.Size(1), width)
+}
+
+// columnsWithStep is 1 for the columns that have step t, [B,1].
+func columnsWithStep(lengths []int64, t int64, x Tensor) Tensor {
+	if int64(len(lengths)) != x.Size(1) {
+		fail("LSTM", fmt.Sprintf("there are %d lengths for %d columns", len(lengths), x.Size(1)), false, x)
+	}
+	real := make([]float64, len(lengths))
+	for b, length := range lengths {
+		if t < length {
+			real[b] = 1
+		}
+	}
+	return FromFloat64s(real, CPU, int64(len(real)), 1).To(x.DType(), x.Device())
+}
