@@ -2,10 +2,18 @@ package objectives
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// The matrices of these tests are too small to share among threads, which on a
+// busy machine would mostly wait for each other.
+func TestMain(m *testing.M) {
+	torch.SetThreads(1)
+	os.Exit(m.Run())
+}
 
 // near fails unless got equals want to within limit, relative to the largest of want.
 func near(t *testing.T, what string, got, want []float64, limit float64) {

@@ -16,15 +16,12 @@ import (
 // I1 and I2 depend on the scale of W, and shrinking W drives I1 to 1: read them
 // beside Frobenius and SigmaRatio.
 type Measures struct {
-	I1             float64   `json:"i1"`              // min Z / max Z; an eigenvector's largest component is positive
-	I2             float64   `json:"i2"`              // population standard deviation of Z / its mean
-	I1BothSigns    float64   `json:"i1_both_signs"`   // the same over a and -a
-	I2BothSigns    float64   `json:"i2_both_signs"`   //
-	MeanCosine     float64   `json:"mean_cosine"`     // over pairs i != j, divisor V(V-1); zero rows have cosine 0
-	Frobenius      float64   `json:"frobenius"`       // sqrt(sum of squares)
-	SingularValues []float64 `json:"singular_values"` // falling
-	SigmaRatio     float64   `json:"sigma_ratio"`     // smallest / largest
-	EffectiveRank  float64   `json:"effective_rank"`  // exp of the entropy of s / sum s (Roy and Vetterli 2007)
+	Isotropy
+	MeanCosine     float64   // over pairs i != j, divisor V(V-1); zero rows have cosine 0
+	Frobenius      float64   // sqrt(sum of squares)
+	SingularValues []float64 // falling
+	SigmaRatio     float64   // smallest / largest
+	EffectiveRank  float64   // exp of the entropy of s / sum s (Roy and Vetterli 2007)
 }
 
 // MarshalJSON writes NaN as null.
@@ -49,22 +46,24 @@ func (m Measures) MarshalJSON() ([]byte, error) {
 		m.SingularValues, number(m.SigmaRatio), number(m.EffectiveRank)})
 }
 
-// Measure computes the measures of w [V,D] on the CPU, in float64. The time goes
-// into products of V D^2 multiplications.
+// Measure computes the measures of w [V,D] on the CPU, in float64, some thousand
+// rows at a time. The time goes into products of V D^2 multiplications.
 func Measure(w torch.Tensor) (m Measures) {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	torch.NoGrad(func() { m = measure(w.To(torch.Float64, torch.CPU)) })
+	torch.NoGrad(func() { m = measure(w) })
 	return m
 }
 
 func measure(w torch.Tensor) Measures {
 	var m Measures
-	logZ, opposite := logPartitions(w)
-	m.I1, m.I2 = spread(logZ)
-	m.I1BothSigns, m.I2BothSigns = spread(append(logZ, opposite...))
-	m.MeanCosine = meanCosine(w)
-	m.Frobenius = math.Sqrt(w.Square().Sum().Item())
+	gram, unit, rows := sums(w)
+	m.Isotropy = isotropy(w, gram)
+	m.MeanCosine = math.NaN()
+	if v := float64(w.Size(0)); rows > 0 && v > 1 {
+		m.MeanCosine = (unit.Square().Sum().Item() - rows) / (v * (v - 1)) // |sum of unit rows|^2 counts pairs i = j too
+	}
+	m.Frobenius = math.Sqrt(gram.Gather(1, torch.Arange(gram.Size(0), torch.CPU).Reshape(-1, 1)).Sum().Item())
 	m.SingularValues = singularValues(w).Float64s()
 	m.SigmaRatio, m.EffectiveRank = math.NaN(), math.NaN()
 	if s := m.SingularValues; len(s) > 0 && s[0] > 0 {
@@ -74,65 +73,45 @@ func measure(w torch.Tensor) Measures {
 	return m
 }
 
-// logPartitions gives log Z(a), and log Z(-a), for the eigenvectors a of W^T W.
-func logPartitions(w torch.Tensor) (plus, minus []float64) {
-	_, vectors := w.Transpose(0, 1).MatMul(w).Eigh() // [D,D], a column each
-	d := int(vectors.Size(0))
-	signs := make([]float64, d)
-	values := vectors.Float64s()
-	for column := range signs {
-		largest := 0.0
-		for row := range d {
-			if v := values[row*d+column]; math.Abs(v) > math.Abs(largest) {
-				largest = v
-			}
-		}
-		signs[column] = math.Copysign(1, largest)
+// chunkRows is how many rows of a matrix are turned into float64 at a time, so
+// that a large vocabulary needs no second copy of its matrix.
+const chunkRows = 8192
+
+// eachChunk gives the rows of w [V,D] to f in float64 on the CPU, some at a time,
+// each in a scope of its own.
+func eachChunk(w torch.Tensor, f func(x_CD torch.Tensor)) {
+	for start := int64(0); start < w.Size(0); start += chunkRows {
+		scope := torch.OpenScope()
+		f(w.Narrow(0, start, min(chunkRows, w.Size(0)-start)).To(torch.Float64, torch.CPU))
+		scope.Close()
 	}
-	scores := w.MatMul(vectors.Mul(torch.FromFloat64s(signs, torch.CPU, int64(d))))
-	return scores.LogSumExp(0, false).Float64s(), scores.Neg().LogSumExp(0, false).Float64s()
 }
 
-// spread gives min/max and standard deviation/mean of exp(logs), relative to the
-// largest so that large scores do not overflow.
-func spread(logs []float64) (ratio, deviation float64) {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, l := range logs {
-		low, high = math.Min(low, l), math.Max(high, l)
-	}
-	mean := 0.0
-	for _, l := range logs {
-		mean += math.Exp(l-high) / float64(len(logs))
-	}
-	variance := 0.0
-	for _, l := range logs {
-		x := math.Exp(l-high) - mean
-		variance += x * x / float64(len(logs))
-	}
-	return math.Exp(low - high), math.Sqrt(variance) / mean
+// sums gives W^T W [D,D], the sum of W's rows scaled to length one [D], and the
+// number of rows that are not zero.
+func sums(w torch.Tensor) (gram, unit torch.Tensor, rows float64) {
+	d := w.Size(1)
+	gram, unit = torch.Zeros(torch.Float64, torch.CPU, d, d), torch.Zeros(torch.Float64, torch.CPU, d)
+	eachChunk(w, func(x torch.Tensor) {
+		gram.Assign(gram.Add(x.Transpose(0, 1).MatMul(x)))
+		directions := x.Div(x.Norm(1, true).ClampMin(math.SmallestNonzeroFloat32))
+		unit.Assign(unit.Add(directions.SumDim(0, false)))
+		rows += directions.Square().Sum().Item()
+	})
+	return gram, unit, rows
 }
 
-// meanCosine uses |sum of unit rows|^2 = sum over all pairs, i = j included.
-func meanCosine(w torch.Tensor) float64 {
-	norms := w.Norm(1, true)
-	unit := w.Div(norms.ClampMin(math.SmallestNonzeroFloat32))
-	own := unit.Square().Sum().Item() // rows that are not zero
-	v := float64(w.Size(0))
-	if own == 0 || v < 2 {
-		return math.NaN()
-	}
-	return (unit.SumDim(0, false).Square().Sum().Item() - own) / (v * (v - 1))
-}
-
-// singularValues gives those of w, falling, in float64 on the CPU. A tall matrix
-// is made small first: those of R in W = Q R are the same.
+// singularValues gives those of w [V,D], falling, in float64 on the CPU. They are
+// those of the small R in W = Q R, which grows by some rows of W at a time.
 func singularValues(w torch.Tensor) torch.Tensor {
 	return torch.Scoped(func() torch.Tensor {
-		w := w.Detach().To(torch.Float64, torch.CPU)
-		if w.Size(0) > w.Size(1) {
-			_, w = w.QR()
-		}
-		return w.SingularValues()
+		w := w.Detach()
+		r := torch.Zeros(torch.Float64, torch.CPU, w.Size(1), w.Size(1))
+		eachChunk(w, func(x torch.Tensor) {
+			_, next := torch.Cat([]torch.Tensor{r, x}, 0).QR()
+			r.Assign(next)
+		})
+		return r.SingularValues().Narrow(0, 0, min(w.Size(0), w.Size(1)))
 	})
 }
 

@@ -1,0 +1,15 @@
+package models_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// The models of these tests are too small to share among threads, which on a busy
+// machine would mostly wait for each other.
+func TestMain(m *testing.M) {
+	torch.SetThreads(1)
+	os.Exit(m.Run())
+}
