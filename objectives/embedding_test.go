@@ -112,13 +112,13 @@ func TestPenaltiesAreZeroAtTheStart(t *testing.T) {
 			o := layer(t, s, p)
 			defer release(o, p)
 			o.Penalize()
-			for name, value := range o.Penalties() {
+			for name, value := range o.Report() {
 				near(t, method+": "+name, []float64{value}, []float64{0}, 1e-20)
 			}
 			for name, g := range gradients(p) {
 				near(t, method+": gradient of "+name, g, make([]float64, len(g)), 1e-12)
 			}
-			if n := len(o.Penalties()); n != 2 {
+			if n := len(o.Report()); n != 2 {
 				t.Errorf("%s has %d penalties, want orthogonality and prior", method, n)
 			}
 		})
@@ -137,7 +137,7 @@ func TestFlippedSigns(t *testing.T) {
 		moved(p)
 		before := e.Matrix().Float64s()
 		o.Penalize()
-		penalties := o.Penalties()
+		penalties := o.Report()
 		signs := torch.FromFloat64s([]float64{1, -1, 1, -1, -1, 1, 1}, torch.CPU, 7)
 		torch.NoGrad(func() {
 			e.u.Assign(e.u.Mul(signs))
@@ -145,7 +145,7 @@ func TestFlippedSigns(t *testing.T) {
 		})
 		near(t, "W", e.Matrix().Float64s(), before, 1e-14)
 		o.Penalize()
-		for name, value := range o.Penalties() {
+		for name, value := range o.Report() {
 			near(t, name, []float64{value}, []float64{penalties[name]}, 1e-13)
 		}
 		torch.ZeroGrad(p.Params.Tensors())

@@ -60,12 +60,14 @@ func release(o *Output, p Place) {
 // methods are settings that exercise every piece.
 func methods() map[string]Settings {
 	all := map[string]Settings{}
-	for _, row := range Table() {
+	combined := []string{"spectrum+adversarial"}
+	for _, name := range append(combined, names...) {
 		s := Defaults()
-		s.Method = row.Name
-		all[row.Name] = s
+		s.Method = name
+		all[name] = s
 		s.LabelSmoothing, s.Bias, s.LambdaUSpectral, s.LambdaVSpectral, s.SpectrumInit = 0.1, true, 0.5, 0.5, "svd"
-		all[row.Name+" with everything"] = s
+		s.AdversarialMode, s.AdversarialGate = "full", true
+		all[name+" with everything"] = s
 	}
 	return all
 }

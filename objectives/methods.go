@@ -17,7 +17,7 @@ type Method struct {
 }
 
 // names lists the methods in the order of Table.
-var names = []string{"mle", "spectrum", "spectrum-poly"}
+var names = []string{"mle", "adversarial", "spectrum", "spectrum-poly"}
 
 // method turns one name into its pieces; ok is false where there is no such name.
 func (s Settings) method(name string) (m Method, ok bool) {
@@ -26,6 +26,10 @@ func (s Settings) method(name string) (m Method, ok bool) {
 		return Method{
 			Embedding:  &Dense{},
 			Likelihood: s.softmax(),
+		}, true
+	case "adversarial":
+		return Method{
+			Perturbation: &Adversarial{Alpha: s.Alpha, Mode: adversarialModes[s.AdversarialMode], Fixed: s.AdversarialRadius == "fixed", Gate: s.AdversarialGate},
 		}, true
 	case "spectrum":
 		return s.spectrum(s.Prior), true
@@ -55,7 +59,7 @@ func (s Settings) spectrum(kind string) Method {
 }
 
 func (s Settings) softmax() *Softmax {
-	return &Softmax{Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, Bias: s.Bias}
+	return &Softmax{Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Bias: s.Bias}
 }
 
 // Resolve turns the method's name into pieces. An unknown name, or names that do
@@ -174,6 +178,7 @@ type Row struct {
 func Table() []Row {
 	return []Row{
 		{"mle", "-log softmax(W h)[y]", "none", "none"},
+		{"adversarial", "mle with W h - alpha |w_y| |h| as the target's score, in training only", "none", "2 N D per N tokens"},
 		{"spectrum", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
 			"D^2 + D", "two products of V D^2 per update, 2 N D^2 per N tokens"},
 		{"spectrum-poly", "spectrum with the prior c1 k^-gamma", "D^2 + D", "as spectrum"},

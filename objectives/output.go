@@ -3,6 +3,7 @@ package objectives
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -99,7 +100,7 @@ func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 
 // Penalize adds the gradients of the penalties, with weight 1. It is called once
 // per update, after its last batch and before clipping. The values stay where
-// they were computed until Penalties asks for them.
+// they were computed until Report asks for them.
 func (o *Output) Penalize() {
 	for _, r := range o.method.Regularizers {
 		penalty, ok := r.(Penalty)
@@ -112,14 +113,27 @@ func (o *Output) Penalize() {
 		o.penalties[penalty.Name()].Assign(value.Detach())
 		scope.Close()
 	}
+	if l, ok := o.method.Likelihood.(tracked); ok {
+		l.closeUpdate()
+	}
 }
 
-// Penalties are the values of the last Penalize by name, for tracking. Reading
-// them waits for the device.
-func (o *Output) Penalties() map[string]float64 {
-	values := make(map[string]float64, len(o.penalties))
+// tracked is a likelihood with values of an update that are worth tracking.
+type tracked interface {
+	closeUpdate()
+	report() map[string]float64
+}
+
+// Report gives the penalties of the last update by name, and adversarial_gain,
+// what the perturbation added to its loss (without smoothing), for tracking.
+// Reading them waits for the device.
+func (o *Output) Report() map[string]float64 {
+	values := make(map[string]float64, len(o.penalties)+1)
 	for name, value := range o.penalties {
 		values[name] = value.Item()
+	}
+	if l, ok := o.method.Likelihood.(tracked); ok {
+		maps.Copy(values, l.report())
 	}
 	return values
 }
@@ -159,5 +173,8 @@ func (o *Output) Free() {
 		if f, ok := r.(interface{ Free() }); ok {
 			f.Free()
 		}
+	}
+	if f, ok := o.method.Likelihood.(interface{ Free() }); ok {
+		f.Free()
 	}
 }

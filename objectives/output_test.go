@@ -141,7 +141,7 @@ func TestBuffersContinue(t *testing.T) {
 		}
 		first.Penalize()
 		second.Penalize()
-		if a, b := first.Penalties()["orthogonality"], second.Penalties()["orthogonality"]; a != b {
+		if a, b := first.Report()["orthogonality"], second.Report()["orthogonality"]; a != b {
 			t.Errorf("the restored layer pays %v, the other %v", b, a)
 		}
 		first.Constrain(0.1) // this method has no constraint: nothing moves
@@ -167,7 +167,7 @@ func TestAutocast(t *testing.T) {
 					o.Penalize()
 					losses = append(append(loss.Float64s(), nll.Float64s()...), o.NLL(States{Hidden: o.Lookup(ids)}, ids).Float64s()...)
 				})
-				return losses, o.Penalties(), gradients(p)
+				return losses, o.Report(), gradients(p)
 			}
 			want, wantPenalties, wantGradients := run(false)
 			got, penalties, g := run(true)

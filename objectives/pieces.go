@@ -64,10 +64,12 @@ type Perturbable interface {
 
 // Perturbation is what training does to the score of each target.
 type Perturbation interface {
-	// Shift gives what is taken off the targets' scores [N], for hidden states
-	// [N,D] and the targets' rows of W [N,D]. Gradients flow through what it
-	// returns, so it decides itself what is differentiated.
-	Shift(hidden, rows torch.Tensor) torch.Tensor
+	// Shift gives what is taken off the targets' scores [...], at least 0, for
+	// hidden states [...,D]. rows makes the targets' rows of W [...,D], or of a
+	// shape that broadcasts to it; it is called at most once, and not where they
+	// are not needed. Gradients flow through what Shift returns, so it decides
+	// itself what is differentiated.
+	Shift(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor
 }
 
 // Regularizer is what W pays, or must obey. It is a Penalty, a Constraint, or both.

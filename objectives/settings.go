@@ -17,6 +17,12 @@ type Settings struct {
 	Smoothing      string  // whose definition: fairseq, pytorch or t2t
 	Bias           bool    // a trained bias on the scores
 
+	Alpha                float64 // adversarial: radius relative to |w_y|, or the radius
+	AdversarialMode      string  // what is differentiated: code, paper or full
+	AdversarialRadius    string  // adaptive, alpha |w_y|, or fixed, alpha
+	AdversarialGate      bool    // perturb only where cos(h, w_y) > 0
+	AdversarialSmoothing bool    // the mass of label smoothing sees the perturbation
+
 	LambdaU, LambdaV                 float64 // weights of the squared Frobenius norms of U^T U - I and V^T V - I
 	LambdaUSpectral, LambdaVSpectral float64 // weights of their squared spectral norms
 	Prior                            string  // exponential, polynomial or none
@@ -43,7 +49,8 @@ func Defaults() Settings {
 	return Settings{
 		Method:    "mle",
 		Smoothing: "fairseq",
-		LambdaU:   1, LambdaV: 1,
+		Alpha:     0.005, AdversarialMode: "code", AdversarialRadius: "adaptive",
+		LambdaU: 1, LambdaV: 1,
 		Prior: "exponential", LambdaPrior: 1,
 		PriorPower: 0.75, PriorRatio: 0.5,
 		SpectrumInit: "prior",
@@ -51,8 +58,9 @@ func Defaults() Settings {
 }
 
 var (
-	smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
-	starts     = map[string]SpectrumStart{"svd": StartSVD, "prior": StartPrior, "flat": StartFlat}
+	smoothings       = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
+	adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
+	starts           = map[string]SpectrumStart{"svd": StartSVD, "prior": StartPrior, "flat": StartFlat}
 )
 
 // check says which setting makes no sense, and what would.
@@ -63,6 +71,7 @@ func (s Settings) check() error {
 		low, high float64 // high is open
 	}{
 		{"label_smoothing", s.LabelSmoothing, 0, 1},
+		{"alpha", s.Alpha, 0, math.Inf(1)},
 		{"lambda_u", s.LambdaU, 0, math.Inf(1)},
 		{"lambda_v", s.LambdaV, 0, math.Inf(1)},
 		{"lambda_u_spectral", s.LambdaUSpectral, 0, math.Inf(1)},
@@ -79,6 +88,12 @@ func (s Settings) check() error {
 	}
 	if _, known := smoothings[s.Smoothing]; !known {
 		return fmt.Errorf("objective.smoothing is %q: use fairseq, pytorch or t2t", s.Smoothing)
+	}
+	if _, known := adversarialModes[s.AdversarialMode]; !known {
+		return fmt.Errorf("objective.adversarial_mode is %q: use code, paper or full", s.AdversarialMode)
+	}
+	if s.AdversarialRadius != "adaptive" && s.AdversarialRadius != "fixed" {
+		return fmt.Errorf("objective.adversarial_radius is %q: use adaptive or fixed", s.AdversarialRadius)
 	}
 	if _, known := starts[s.SpectrumInit]; !known {
 		return fmt.Errorf("objective.spectrum_init is %q: use svd, prior or flat", s.SpectrumInit)

@@ -11,19 +11,26 @@ import (
 //
 // Training costs 3 N V D multiplications for N targets; scores exist for a chunk
 // of rows at a time.
+//
+// A perturbation lowers the target's score in training. The mass that label
+// smoothing shares out sees clean scores all the same, so that the loss of a row
+// never falls by its perturbation; with SmoothShifted it sees what the target sees.
 type Softmax struct {
-	Smoothing torch.Smoothing // whose definition of label smoothing
-	Epsilon   float64         // label smoothing, 0 for none
-	Bias      bool
+	Smoothing     torch.Smoothing // whose definition of label smoothing
+	Epsilon       float64         // label smoothing, 0 for none
+	SmoothShifted bool
+	Bias          bool
 
-	head    Head
-	bias    torch.Tensor // [V], or the zero Tensor
-	padding int64
+	perturbed
+	embedding Embedding
+	head      Head
+	bias      torch.Tensor // [V], or the zero Tensor
+	padding   int64
 }
 
 // Init takes the embedding's head and makes the bias.
 func (l *Softmax) Init(e Embedding, p Place) error {
-	l.head, l.padding = e.Head(), p.Padding
+	l.embedding, l.head, l.padding = e, e.Head(), p.Padding
 	if l.Bias {
 		scope := torch.OpenScope()
 		defer scope.Close()
@@ -34,9 +41,14 @@ func (l *Softmax) Init(e Embedding, p Place) error {
 
 // Loss is the smoothed cross-entropy, summed and scaled, and the clean one by row.
 func (l *Softmax) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
-	return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, torch.SoftmaxLossOptions{
-		Ignore: l.padding, Smoothing: l.Smoothing, Epsilon: l.Epsilon, Scale: scale,
-	})
+	o := torch.SoftmaxLossOptions{Ignore: l.padding, Smoothing: l.Smoothing, Epsilon: l.Epsilon, SmoothShifted: l.SmoothShifted, Scale: scale}
+	if l.by == nil {
+		return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, o)
+	}
+	shift := l.by.Shift(s.Hidden, func() torch.Tensor { return l.embedding.Lookup(targets) })
+	loss, nll, shifted := torch.ShiftedSoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, shift, o)
+	l.record(shifted, nll, scale)
+	return loss, nll
 }
 
 // NLL is the clean negative log-likelihood by row.

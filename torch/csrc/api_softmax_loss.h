@@ -3,5 +3,7 @@
 
 #include "api_types.h"
 
-AP_API ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tensor bias, ap_tensor targets, int64_t ignore, int smoothing,
-                                double epsilon, double scale, int64_t chunk, bool gradients, ap_tensor *loss, ap_tensor *nll);
+// bias and shift may be NULL; shifted is set where there is a shift.
+AP_API ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tensor bias, ap_tensor targets, ap_tensor shift, int64_t ignore,
+                                int smoothing, double epsilon, bool smooth_shifted, double scale, int64_t chunk, bool gradients, ap_tensor *loss,
+                                ap_tensor *nll, ap_tensor *shifted);

@@ -90,8 +90,11 @@ type Objective struct {
 
 	Gamma float64 `toml:"gamma" default:"1.0" range:"[0,inf)" help:"cosreg: weight of the mean cosine"`
 
-	Alpha           float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
-	AdversarialMode string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated, as the authors' code, their text, or everything"`
+	Alpha                float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
+	AdversarialMode      string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated, as the authors' code, their text, or everything"`
+	AdversarialRadius    string  `toml:"adversarial_radius" default:"adaptive" choice:"adaptive fixed" help:"adversarial: whether alpha is relative to the target's norm, or the radius itself"`
+	AdversarialGate      bool    `toml:"adversarial_gate" default:"false" help:"adversarial: leave positions alone whose hidden state points away from the target"`
+	AdversarialSmoothing bool    `toml:"adversarial_smoothing" default:"false" help:"adversarial: let the mass that label smoothing shares out see the perturbation; else it sees clean scores"`
 
 	LambdaU         float64 `toml:"lambda_u" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
 	LambdaV         float64 `toml:"lambda_v" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`

@@ -148,7 +148,7 @@ func (t *trainer) measure() error {
 	record.Values["i1"], record.Values["i2"], record.Values["mean_cosine"] = m.I1, m.I2, m.MeanCosine
 	record.Values["frobenius"], record.Values["sigma_ratio"] = m.Frobenius, m.SigmaRatio
 	record.Values["effective_rank"] = m.EffectiveRank
-	for name, x := range t.Output.Penalties() {
+	for name, x := range t.Output.Report() {
 		record.Values[name] = x
 	}
 	record.Lists = map[string][]float64{report.SingularValues: m.SingularValues, report.CosineHistogram: cosines}
