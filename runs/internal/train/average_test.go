@@ -12,6 +12,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -33,7 +34,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 	t.Helper()
 	torch.Test(t, func() {
 		torch.SetThreads(1)
-		texts, err := readData(settings.Config.Data)
+		learnt, err := newTranslation(settings.Config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 			t.Fatal(err)
 		}
 		defer r.Close()
-		trained := &trainer{run: r, data: texts, config: r.Config}
+		trained := &trainer{run: r, task: learnt, config: r.Config}
 		defer trained.free()
 		if err := trained.prepare(torch.CPU); err != nil {
 			t.Fatal(err)
@@ -73,7 +74,7 @@ func (t *trainer) stored(test *testing.T, step int, file string) map[string][]fl
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	values, err := readTensors(c, file, torch.CPU)
+	values, err := weights.Read(c, file, torch.CPU)
 	if err != nil {
 		test.Fatal(err)
 	}
@@ -147,13 +148,13 @@ func TestWithAverage(t *testing.T) {
 		average := trained.weights()
 		trained.shake(2)
 		raw := trained.weights()
-		rawLoss := trained.nll(trained.data.validPairs)
+		rawLoss := trained.task.validNLL()
 		failed := errors.New("failed")
 		err := trained.withAverage(func() error {
 			if diff := cmp.Diff(average, trained.weights()); diff != "" {
 				t.Errorf("the average is not in place:\n%s", diff)
 			}
-			if loss := trained.nll(trained.data.validPairs); loss == rawLoss {
+			if loss := trained.task.validNLL(); loss == rawLoss {
 				t.Errorf("the average and the weights have one loss %v", loss)
 			}
 			return failed

@@ -1,5 +1,5 @@
-// Package train is the training of translation models: data, loop, validation,
-// checkpoints, and the results at the end.
+// Package train is training: texts, loop, validation, checkpoints, and the results
+// at the end.
 //
 // # Basics
 //
@@ -9,7 +9,8 @@
 //
 // The loop is in loop.go; everything else serves it. One update may span several
 // accumulated batches; its loss is the sum over target tokens divided by the
-// tokens of the whole update, and penalties are added once.
+// tokens of the whole update, and penalties are added once. What a run learns is
+// a task: its texts, network and scores. The files of a task begin with its name.
 //
 // # Caveats
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -28,13 +29,13 @@ func (t *trainer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Load(best); err != nil {
+	if err := weights.Load(t.Params, best, t.Device); err != nil {
 		return err
 	}
 	t.run.Log.Printf("testing %s", best.Name())
 	results := &experiment.Results{
 		Run: t.config.Run, Method: t.config.Objective.Method, Preset: t.config.Preset, Seed: int64(t.config.Train.Seed),
-		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.data.sums},
+		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.task.sums()},
 		Params:  t.Params.Count(),
 		Updates: int64(t.state.Step), Epochs: experiment.Num(t.epoch()),
 		TrainSeconds: experiment.Num(t.state.Seconds),
@@ -43,14 +44,14 @@ func (t *trainer) finish(ctx context.Context) error {
 		Checkpoint:   experiment.Text(best.Name()),
 		Code:         experiment.CodeVersion(),
 	}
-	nll := t.nll(t.data.validPairs)
+	nll := t.task.validNLL()
 	results.Valid = experiment.ValidScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}
-	for _, test := range t.data.tests {
+	for _, name := range t.task.tests() {
 		if ctx.Err() != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
 			return context.Cause(ctx)
 		}
-		if results.Test[test.name], err = t.testScores(test); err != nil {
+		if results.Test[name], err = t.task.test(name); err != nil {
 			return err
 		}
 	}
@@ -99,23 +100,16 @@ func (t *trainer) averageLast() error {
 		return err
 	}
 	defer torch.Free(raw...)
-	nll := t.nll(t.data.validPairs)
-	score, words := nll, fmt.Sprintf("loss %.4f", nll)
-	if t.config.Train.PatienceOn == "bleu" {
-		options := t.DecodeOptions()
-		options.Beam = max(1, t.config.Decode.ValidationBeam)
-		outputs, err := t.Translate(t.data.valid.source, options)
-		if err != nil {
-			return err
-		}
-		bleu, err := t.tokenisedBLEU(outputs, t.data.valid)
-		if err != nil {
-			return err
-		}
-		score, words = -bleu.Score, fmt.Sprintf("BLEU %.2f", bleu.Score)
+	found, err := t.task.validate()
+	if err != nil {
+		return err
+	}
+	words := fmt.Sprintf("loss %.4f", found.nll)
+	if found.bleu != nil {
+		words += fmt.Sprintf(", BLEU %.2f", *found.bleu)
 	}
 	t.run.Log.Printf("the mean of the last %d checkpoints has validation %s", len(used), words)
-	if t.state.Best != nil && score > *t.state.Best {
+	if t.state.Best != nil && found.score > *t.state.Best {
 		return nil
 	}
 	// The parameters hold the mean now; the checkpoint keeps both.
@@ -147,7 +141,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor,
 	}
 	for k, c := range used {
 		step := torch.OpenScope()
-		values, err := readTensors(c, modelFile, t.Device)
+		values, err := weights.Read(c, weights.Model, t.Device)
 		if err != nil {
 			step.Close()
 			return before, err
@@ -198,7 +192,7 @@ func (t *trainer) draw(results *experiment.Results) error {
 			{Name: "parameters", Value: fmt.Sprint(results.Params)}, {Name: "updates", Value: fmt.Sprint(results.Updates)},
 			{Name: "best checkpoint", Value: string(results.Checkpoint)},
 		},
-		Results: fields, Plots: plots, Samples: t.samples, Config: config.String(),
+		Results: fields, Plots: plots, Samples: t.task.samples(), Config: config.String(),
 	}).Write(&page)
 	if err != nil {
 		return err

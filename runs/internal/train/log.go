@@ -8,7 +8,9 @@ import (
 
 // epoch is the number of passes over the data that have been made.
 func (t *trainer) epoch() float64 {
-	return float64(t.state.Position.Epoch) + float64(t.state.Position.Batch)/float64(t.loader.BatchesPerEpoch())
+	whole := t.state.Position.Epoch
+	begin, end := t.task.updates(whole), t.task.updates(whole+1)
+	return float64(whole) + float64(t.state.Step-begin)/float64(end-begin)
 }
 
 func (t *trainer) record(split string) report.Record {

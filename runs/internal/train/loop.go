@@ -6,22 +6,18 @@ import (
 	"math"
 	"time"
 
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 // trainer holds what a run trains, and where it stands.
 type trainer struct {
-	*translator.Translator
+	network
+	task    task
 	config  experiment.Config
 	run     *experiment.Run
-	data    *data
-	loader  *corpus.Loader
 	store   checkpoint.Store
 	metrics *report.Metrics
 	events  *report.Events
@@ -32,25 +28,27 @@ type trainer struct {
 	dropout *torch.Stream            // of the network
 	streams map[string]*torch.Stream // by name, for the checkpoint
 	state   State
-	samples []report.Sample // of the first test text
 }
 
 // loop trains until the configured length, until validation has stalled for too
 // long, or until ctx is cancelled.
 func (t *trainer) loop(ctx context.Context) error {
 	for !t.done() {
-		update, err := t.loader.Next()
+		update, err := t.task.next()
 		if err != nil {
 			return err
 		}
 		start := time.Now()
-		for _, batch := range update.Batches {
+		for _, batch := range update.batches {
 			step := torch.OpenScope() // owns every tensor made below
 			torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
-				states := t.Model.Forward(source(batch), prev(batch), t.dropout)
-				loss, nll := t.Output.Loss(translator.OutputStates(states, batch.Rows), t.targets(batch), t.scale(update))
+				x := batch.forward(t.dropout)
+				loss, nll := t.Output.Loss(x.states, x.targets, t.scale(update))
+				if x.terms.Defined() {
+					loss = loss.Add(x.terms)
+				}
 				loss.Backward()
-				t.state.Window.add(loss, nll, batch.Tokens)
+				t.state.Window.add(loss, nll, batch.size())
 			})
 			step.Close()
 		}
@@ -60,9 +58,9 @@ func (t *trainer) loop(ctx context.Context) error {
 		spent := time.Since(start).Seconds()
 		t.state.Seconds += spent
 		t.state.Window.Seconds += spent
-		t.state.Tokens += int64(update.Tokens)
+		t.state.Tokens += int64(update.tokens)
 		t.state.Step++
-		t.state.Position = update.Position
+		t.state.Position = update.position
 		if err := t.after(ctx); err != nil {
 			return err
 		}
@@ -71,15 +69,15 @@ func (t *trainer) loop(ctx context.Context) error {
 }
 
 // scale is the factor of an update's summed loss.
-func (t *trainer) scale(u corpus.Update) float64 {
+func (t *trainer) scale(u update) float64 {
 	if t.config.Train.Normalise == "sentences" {
-		return 1 / float64(u.Sentences)
+		return 1 / float64(u.sentences)
 	}
-	return 1 / float64(u.Tokens)
+	return 1 / float64(u.tokens)
 }
 
 // update turns the collected gradients into a step of the weights.
-func (t *trainer) update(u corpus.Update) error {
+func (t *trainer) update(u update) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	params := t.Params.Tensors()
@@ -90,7 +88,7 @@ func (t *trainer) update(u corpus.Update) error {
 	}
 	t.state.Window.Norm += norm
 	t.state.Window.Updates++
-	rate := t.rate()
+	rate := t.rate() * u.rate
 	if t.adam != nil {
 		t.adam.Step(rate)
 	} else {
@@ -171,13 +169,17 @@ func (t *trainer) after(ctx context.Context) error {
 	return nil
 }
 
-// validates reports whether validation is due after an update. Every epoch has as
-// many updates, so that its end is known by the step.
+// validates reports whether validation is due after an update. The ends of epochs
+// are known by the step.
 func (t *trainer) validates(step int) bool {
 	if n := t.config.Train.ValidateEvery; n > 0 {
 		return step%n == 0
 	}
-	return step%t.loader.UpdatesPerEpoch() == 0
+	for epoch := 1; ; epoch++ {
+		if end := t.task.updates(epoch); end >= step {
+			return end == step
+		}
+	}
 }
 
 // scheduled reports whether a checkpoint is due after an update whatever happens
@@ -203,7 +205,7 @@ func (t *trainer) total() int {
 	c := t.config.Train
 	total := c.Steps
 	if c.Epochs > 0 {
-		if n := c.Epochs * t.loader.UpdatesPerEpoch(); total == 0 || n < total {
+		if n := t.task.updates(c.Epochs); total == 0 || n < total {
 			total = n
 		}
 	}
@@ -221,24 +223,3 @@ func (w *window) add(loss, nll torch.Tensor, tokens int) {
 func (w *window) mean() float64 { return w.NLL / float64(max(1, w.Tokens)) }
 
 func (w *window) speed() float64 { return float64(w.Tokens) / math.Max(w.Seconds, 1e-9) }
-
-func source(b *corpus.Batch) models.Tokens {
-	return models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}
-}
-
-func prev(b *corpus.Batch) models.Tokens {
-	return models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}
-}
-
-// targets are the ids of real target tokens [N], in the order of the states' rows.
-func (t *trainer) targets(b *corpus.Batch) torch.Tensor { return targets(b, t.Device) }
-
-func targets(b *corpus.Batch, d torch.Device) torch.Tensor {
-	ids := make([]int64, 0, b.Tokens)
-	for _, id := range b.Target {
-		if id != corpus.Pad {
-			ids = append(ids, id)
-		}
-	}
-	return torch.FromInt64s(ids, d, int64(len(ids)))
-}

@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
 	"strings"
 
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
-	"github.com/aperture-ml/aperture/runs/internal/text"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Main is the body of a training command for translation. It does not return.
+// Main is the body of a training command. It does not return.
 func Main(spec *experiment.Spec) {
 	spec.CheckMethod = func(name string) error {
 		settings := objectives.Defaults()
@@ -60,12 +56,12 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
 		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
 	}
-	texts, err := readData(s.Config.Data)
+	learnt, err := newTranslation(s.Config)
 	if err != nil {
 		return err
 	}
 	if s.Plan {
-		return plan(s, texts, device)
+		return plan(s, learnt, device)
 	}
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
 	run, err := experiment.Open(s, env)
@@ -74,7 +70,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
-	t := &trainer{run: run, data: texts, config: run.Config}
+	t := &trainer{run: run, task: learnt, config: run.Config}
 	err = experiment.Guard(func() error { return t.prepare(device) })
 	if err != nil {
 		run.Abandon()
@@ -108,7 +104,7 @@ func (t *trainer) train(ctx context.Context) error {
 // prepare builds all that the loop needs, fresh or from the newest checkpoint.
 func (t *trainer) prepare(device torch.Device) error {
 	c := t.config
-	if err := t.run.CheckData(t.data.sums); err != nil {
+	if err := t.run.CheckData(t.task.sums()); err != nil {
 		return err
 	}
 	t.store = checkpoint.Store{
@@ -128,14 +124,7 @@ func (t *trainer) prepare(device torch.Device) error {
 			return err
 		}
 	}
-	pair, err := t.text(fresh)
-	if err != nil {
-		return err
-	}
-	if err := t.data.encode(pair, corpus.Limits{MaxLength: c.Data.MaxLength, MaxRatio: c.Data.MaxRatio}, c.Model.MaxPositions); err != nil {
-		return err
-	}
-	if t.Translator, err = translator.New(c, pair, device); err != nil {
+	if t.network, err = t.task.build(t.run, fresh, device); err != nil {
 		return err
 	}
 	t.start()
@@ -144,14 +133,22 @@ func (t *trainer) prepare(device torch.Device) error {
 			return err
 		}
 	}
+	carried := map[string]torch.Tensor{}
+	scope := torch.OpenScope()
+	defer scope.Close()
 	if !fresh {
-		if err := t.restore(newest); err != nil {
+		if carried, err = t.restore(newest); err != nil {
 			return err
 		}
 		t.run.Log.Printf("continuing from %s", newest.Name())
 	}
-	if t.loader, err = newLoader(c, t.data.trainPairs, t.state.Position); err != nil {
+	if err := t.task.start(t.state.Position, carried); err != nil {
 		return err
+	}
+	if !fresh {
+		if err := t.restoreBest(); err != nil {
+			return err
+		}
 	}
 	if err := t.run.TruncateMetrics(int64(t.state.Step)); err != nil {
 		return err
@@ -186,25 +183,6 @@ func (t *trainer) noneIsDamaged(missing error) error {
 	return fmt.Errorf("%w: restore one from a copy, or remove the folder to train from the beginning", missing)
 }
 
-// text learns the vocabularies, or reads those of the run.
-func (t *trainer) text(fresh bool) (*text.Pair, error) {
-	folder := t.run.Path(experiment.TokenizerDir)
-	if !fresh {
-		return text.Open(t.config.Data, folder)
-	}
-	pair, err := text.Learn(t.config.Data, t.data.train.source, t.data.train.target)
-	if err != nil {
-		return nil, err
-	}
-	return pair, pair.Save(folder)
-}
-
-func newLoader(c experiment.Config, pairs []corpus.Pair, from corpus.Position) (*corpus.Loader, error) {
-	return corpus.NewLoader(pairs, corpus.Options{
-		MaxTokens: c.Train.MaxTokens, MaxSentences: c.Train.MaxSentences, Accumulate: c.Train.Accumulate, Seed: uint64(c.Train.Seed),
-	}, from)
-}
-
 // start sets the state before the first update.
 func (t *trainer) start() {
 	c := t.config.Train
@@ -227,24 +205,16 @@ func (t *trainer) start() {
 	t.dropout = torch.NewStream(uint64(c.Seed), "dropout")
 	t.streams = map[string]*torch.Stream{"dropout": t.dropout}
 	t.state.Factor, t.state.Optimizer = 1, c.Optimizer
-	t.state.Vocabulary.Source = t.Text.Source.Vocabulary.Hash()
-	t.state.Vocabulary.Target = t.Text.Target.Vocabulary.Hash()
+	t.state.Vocabulary = t.task.vocabularies()
 }
 
-// warmStart takes the weights of another run, whose vocabularies must be the same.
+// warmStart takes the weights of another run.
 func (t *trainer) warmStart(folder string) error {
-	other, warnings, err := translator.Open(folder, t.Device)
+	warnings, err := t.task.warmStart(folder)
 	for _, w := range warnings {
 		t.run.Log.Warnf("%s", w)
 	}
 	if err != nil {
-		return err
-	}
-	defer other.Free()
-	if other.Text.Source.Vocabulary.Hash() != t.Text.Source.Vocabulary.Hash() || other.Text.Target.Vocabulary.Hash() != t.Text.Target.Vocabulary.Hash() {
-		return fmt.Errorf("-init %s: its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary", folder)
-	}
-	if err := t.Params.Load(other.Params.Map()); err != nil {
 		return fmt.Errorf("-init %s: %w", folder, err)
 	}
 	t.run.Log.Printf("starting from the weights of %s", folder)
@@ -253,42 +223,17 @@ func (t *trainer) warmStart(folder string) error {
 
 // introduce says what is about to be trained.
 func (t *trainer) introduce() {
-	c := t.config
 	log := t.run.Log
-	log.Printf("%s: %s", c.Data.Name, t.data.filtered)
-	log.Printf("vocabulary: %d %s, %d %s types; %d parameters; method %s", t.Text.Source.Vocabulary.Len(), c.Data.Source,
-		t.Text.Target.Vocabulary.Len(), c.Data.Target, t.Params.Count(), c.Objective.Method)
-	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", t.loader.UpdatesPerEpoch(), t.total(),
-		t.data.targetTokens()/t.loader.UpdatesPerEpoch(), t.Device, torch.Threads())
-	var missing []string
-	for name, off := range map[string]bool{
-		"objective.label_smoothing": c.Objective.LabelSmoothing == 0, "schedule.warmup": c.Schedule.Warmup == 0,
-		"train.average_last or train.ema_decay": c.Train.AverageLast == 0 && c.Train.EMADecay == 0,
-	} {
-		if off {
-			missing = append(missing, name)
-		}
+	for _, line := range t.task.introduce() {
+		log.Printf("%s", line)
 	}
-	if len(missing) > 0 {
-		sort.Strings(missing)
-		log.Printf("a Transformer usually gains from %s, which this configuration has at 0", strings.Join(missing, " and "))
-	}
-}
-
-// targetTokens counts the tokens of an epoch, ends of sentences included.
-func (d *data) targetTokens() int {
-	n := 0
-	for _, p := range d.trainPairs {
-		n += len(p.Target) + 1
-	}
-	return n
+	epoch := t.task.updates(1)
+	log.Printf("%d parameters; method %s", t.Params.Count(), t.config.Objective.Method)
+	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
 }
 
 // free gives back what the run held.
 func (t *trainer) free() {
-	if t.loader != nil {
-		t.loader.Close()
-	}
 	if t.metrics != nil {
 		t.metrics.Close()
 	}
@@ -299,7 +244,5 @@ func (t *trainer) free() {
 		t.adam.Free()
 	}
 	torch.Free(t.average...)
-	if t.Translator != nil {
-		t.Translator.Free()
-	}
+	t.task.free()
 }

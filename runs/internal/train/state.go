@@ -5,30 +5,29 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 // The files of a checkpoint.
 const (
-	modelFile     = "model.safetensors"
-	averageFile   = "average.safetensors"
+	modelFile     = weights.Model
+	averageFile   = weights.Average
 	optimizerFile = "optimizer.safetensors"
 	stateFile     = "state.json"
 )
 
 // State is what a run needs, beside its tensors, to go on bit for bit.
 type State struct {
-	Step       int             `json:"step"` // updates done
-	Position   corpus.Position `json:"position"`
-	Optimizer  string          `json:"optimizer"`
-	Moments    int64           `json:"moments"` // updates of the optimizer's moments
-	Vocabulary struct {
-		Source string `json:"source"` // hashes: another vocabulary would give ids another meaning
-		Target string `json:"target"`
-	} `json:"vocabulary"`
+	Step       int               `json:"step"` // updates done
+	Position   corpus.Position   `json:"position"`
+	Optimizer  string            `json:"optimizer"`
+	Moments    int64             `json:"moments"`    // updates of the optimizer's moments
+	Vocabulary map[string]string `json:"vocabulary"` // hashes: another vocabulary would give ids another meaning
 
 	Streams map[string]uint64 `json:"streams"` // draws made, by stream
 
@@ -114,9 +113,21 @@ func (t *trainer) checkFinite() error {
 	return nil
 }
 
-// optimizerState are the moments, the buffers that the output layer keeps beside
-// its parameters, and the moving average where another one stands in its file.
+// optimizerState is what a checkpoint holds beside the weights: ownState and what
+// the task carries from batch to batch.
 func (t *trainer) optimizerState() map[string]torch.Tensor {
+	state := t.ownState()
+	for name, x := range t.task.carried() {
+		state[carriedPrefix+name] = x
+	}
+	return state
+}
+
+const carriedPrefix = "carried."
+
+// ownState are the moments, the buffers that the output layer keeps beside its
+// parameters, and the moving average where another one stands in its file.
+func (t *trainer) ownState() map[string]torch.Tensor {
 	state := map[string]torch.Tensor{}
 	if t.adam != nil {
 		for i, name := range t.Params.Names() {
@@ -142,36 +153,34 @@ func (t *trainer) named(list []torch.Tensor) map[string]torch.Tensor {
 	return out
 }
 
-// restore takes up a checkpoint.
-func (t *trainer) restore(c checkpoint.Checkpoint) error {
-	scope := torch.OpenScope()
-	defer scope.Close()
+// restore takes up a checkpoint, and returns what the task carried there.
+func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Tensor, err error) {
 	f, err := c.Open(stateFile)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	if err := json.NewDecoder(f).Decode(&t.state); err != nil {
-		return fmt.Errorf("%s/%s: %w", c.Path, stateFile, err)
+		return nil, fmt.Errorf("%s/%s: %w", c.Path, stateFile, err)
 	}
 	if err := t.checkVocabulary(c); err != nil {
-		return err
+		return nil, err
 	}
-	values, err := readTensors(c, modelFile, t.Device)
+	values, err := weights.Read(c, modelFile, t.Device)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := t.Params.Load(values); err != nil {
-		return fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
+		return nil, fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
 	}
-	state, err := readTensors(c, optimizerFile, t.Device)
+	state, err := weights.Read(c, optimizerFile, t.Device)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if t.average != nil {
-		averages, err := readTensors(c, averageFile, t.Device)
+		averages, err := weights.Read(c, averageFile, t.Device)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i, name := range t.Params.Names() {
 			v, found := state["average."+name]
@@ -179,15 +188,15 @@ func (t *trainer) restore(c checkpoint.Checkpoint) error {
 				v, found = averages[name]
 			}
 			if !found {
-				return fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
+				return nil, fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
 			}
 			t.average[i].Assign(v)
 		}
 	}
-	for name, x := range t.optimizerState() {
+	for name, x := range t.ownState() {
 		v, found := state[name]
 		if !found {
-			return fmt.Errorf("%s/%s: %s is missing", c.Path, optimizerFile, name)
+			return nil, fmt.Errorf("%s/%s: %s is missing", c.Path, optimizerFile, name)
 		}
 		x.Assign(v)
 	}
@@ -197,7 +206,13 @@ func (t *trainer) restore(c checkpoint.Checkpoint) error {
 	for name, s := range t.streams {
 		s.Offset = t.state.Streams[name]
 	}
-	return t.restoreBest()
+	carried = map[string]torch.Tensor{}
+	for name, x := range state {
+		if name, found := strings.CutPrefix(name, carriedPrefix); found {
+			carried[name] = x
+		}
+	}
+	return carried, nil
 }
 
 // restoreBest makes BEST name what the state holds for the best: a process may have
@@ -233,23 +248,10 @@ func (t *trainer) restoreBest() error {
 }
 
 func (t *trainer) checkVocabulary(c checkpoint.Checkpoint) error {
-	for _, side := range []struct{ name, was, is string }{
-		{"source", t.state.Vocabulary.Source, t.Text.Source.Vocabulary.Hash()},
-		{"target", t.state.Vocabulary.Target, t.Text.Target.Vocabulary.Hash()},
-	} {
-		if side.was != side.is {
-			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): restore the run's tokenizer folder", c.Path, side.name, side.was, side.is)
+	for name, is := range t.task.vocabularies() {
+		if was := t.state.Vocabulary[name]; was != is {
+			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): restore the run's tokenizer folder", c.Path, name, was, is)
 		}
 	}
 	return nil
-}
-
-func readTensors(c checkpoint.Checkpoint, name string, d torch.Device) (map[string]torch.Tensor, error) {
-	f, err := c.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	values, _, err := torch.ReadSafetensors(f.Name(), d)
-	return values, err
 }

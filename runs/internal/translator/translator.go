@@ -11,6 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -112,27 +113,7 @@ func Open(folder string, device torch.Device) (*Translator, []checkpoint.Warning
 }
 
 // Load takes the weights of a checkpoint, averaged where it has an average.
-func (t *Translator) Load(c checkpoint.Checkpoint) error {
-	name := "model.safetensors"
-	if c.Has("average.safetensors") {
-		name = "average.safetensors"
-	}
-	f, err := c.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	scope := torch.OpenScope()
-	defer scope.Close()
-	values, _, err := torch.ReadSafetensors(f.Name(), t.Device)
-	if err != nil {
-		return err
-	}
-	if err := t.Params.Load(values); err != nil {
-		return fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	return nil
-}
+func (t *Translator) Load(c checkpoint.Checkpoint) error { return weights.Load(t.Params, c, t.Device) }
 
 // buildOutput makes the output layer; its matrix serves the inputs that are tied to it.
 func (t *Translator) buildOutput(stream *torch.Stream) error {

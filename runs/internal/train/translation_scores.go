@@ -1,0 +1,141 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func (t *translation) validNLL() float64 { return t.nll(t.data.validPairs) }
+
+// nll is the clean negative log-likelihood of pairs in nats per target token.
+func (t *translation) nll(pairs []corpus.Pair) float64 {
+	sum, tokens := 0.0, 0
+	for _, batch := range corpus.EvaluationBatches(pairs, t.config.Train.MaxTokens, 0) {
+		scope := torch.OpenScope()
+		torch.NoGrad(func() {
+			states := t.Model.Forward(source(batch), prev(batch), nil)
+			for _, x := range t.Output.NLL(translator.OutputStates(states, batch.Rows), targets(batch, t.Device)).Float64s() {
+				sum += x
+			}
+		})
+		tokens += batch.Tokens
+		scope.Close()
+	}
+	return sum / float64(max(1, tokens))
+}
+
+func (t *translation) validate() (validation, error) {
+	c := t.config
+	v := validation{nll: t.validNLL()}
+	v.score = v.nll
+	if c.Decode.ValidationBeam == 0 {
+		return v, nil
+	}
+	options := t.DecodeOptions()
+	options.Beam = c.Decode.ValidationBeam
+	outputs, err := t.Translate(t.data.valid.source, options)
+	if err != nil {
+		return v, err
+	}
+	bleu, err := t.tokenisedBLEU(outputs, t.data.valid)
+	if err != nil {
+		return v, err
+	}
+	v.bleu = &bleu.Score
+	if c.Train.PatienceOn == "bleu" {
+		v.score = -bleu.Score
+	}
+	var b strings.Builder
+	for i := range min(c.Report.Samples, len(outputs)) {
+		fmt.Fprintf(&b, "source\t%s\nreference\t%s\noutput\t%s\n\n", t.data.valid.source[i], t.data.valid.target[i], outputs[i].Text)
+	}
+	v.samples = b.String()
+	return v, nil
+}
+
+// tokenisedBLEU is multi-bleu on the text that the model was trained on.
+func (t *translation) tokenisedBLEU(outputs []translator.Translation, s split) (score.MultiBLEUResult, error) {
+	hypotheses, references := make([]string, len(outputs)), make([]string, len(outputs))
+	for i, o := range outputs {
+		hypotheses[i] = o.Tokenised
+		references[i] = t.Text.Target.Tokenize(s.target[i])
+	}
+	return score.MultiBLEU(hypotheses, [][]string{references}, false)
+}
+
+func (t *translation) tests() []string {
+	names := make([]string, len(t.data.tests))
+	for i, s := range t.data.tests {
+		names[i] = s.name
+	}
+	return names
+}
+
+func (t *translation) samples() []report.Sample { return t.shown }
+
+func (t *translation) test(name string) (experiment.TestScores, error) {
+	for _, s := range t.data.tests {
+		if s.name == name {
+			return t.testScores(s)
+		}
+	}
+	return experiment.TestScores{}, fmt.Errorf("there is no test text %s", name)
+}
+
+// testScores are the scores of one test text, with the configured beam.
+func (t *translation) testScores(s split) (experiment.TestScores, error) {
+	out := experiment.TestScores{}
+	longest := t.config.Model.MaxPositions - 1
+	pairs, _, err := corpus.Filter(corpus.Encode(s.source, s.target, t.Text.Source.Encode, t.Text.Target.Encode), corpus.Limits{MaxLength: longest})
+	if err != nil {
+		return out, fmt.Errorf("test text %s: %w", s.name, err)
+	}
+	nll := t.nll(pairs)
+	out.NLL, out.PPL = experiment.Num(nll), experiment.Num(math.Exp(nll))
+	outputs, err := t.Translate(s.source, t.DecodeOptions())
+	if err != nil {
+		return out, err
+	}
+	raw := make([]string, len(outputs))
+	for i, o := range outputs {
+		raw[i] = o.Text
+	}
+	references := [][]string{s.target}
+	bleu, err := score.BLEU(raw, references, score.BLEUOptions{Lowercase: t.config.Data.Lowercase})
+	if err != nil {
+		return out, err
+	}
+	tokenised, err := t.tokenisedBLEU(outputs, s)
+	if err != nil {
+		return out, err
+	}
+	chrf, err := score.CHRF(raw, references, score.CHRFOptions{Lowercase: t.config.Data.Lowercase})
+	if err != nil {
+		return out, err
+	}
+	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
+	out.BLEUTok, out.ChrF = experiment.Num(tokenised.Score), experiment.Num(chrf.Score)
+	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, ppl %.2f; %s", s.name, bleu.Score, bleu.Signature(), tokenised.Score, chrf.Score, math.Exp(nll), t.decodeWords())
+	if t.shown == nil {
+		for i := range min(t.config.Report.Samples, len(raw)) {
+			t.shown = append(t.shown, report.Sample{Source: s.source[i], Reference: s.target[i], Output: raw[i]})
+		}
+	}
+	text := strings.Join(raw, "\n") + "\n"
+	return out, experiment.WriteFile(t.run.Path(experiment.SamplesDir, filepath.Base(s.name)+"."+t.config.Data.Target), []byte(text))
+}
+
+// decodeWords names the settings that a BLEU depends on.
+func (t *translation) decodeWords() string {
+	d := t.config.Decode
+	return fmt.Sprintf("beam %d, %s length penalty %g", d.Beam, d.LengthPenalty, d.LenPen)
+}

@@ -1,0 +1,114 @@
+package train
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// withAverage runs f on the averaged weights, where there is an average.
+func (t *trainer) withAverage(f func() error) error {
+	if t.average == nil {
+		return f()
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	params := t.Params.Tensors()
+	raw := make([]torch.Tensor, len(params))
+	for i, p := range params {
+		raw[i] = p.Detach().Clone()
+		p.Assign(t.average[i])
+	}
+	defer func() {
+		for i, p := range params {
+			p.Assign(raw[i])
+		}
+	}()
+	return f()
+}
+
+// validate measures the validation text, and reports whether the score that
+// chooses the best checkpoint is better than before.
+func (t *trainer) validate() (better bool, err error) {
+	c := t.config
+	record := t.record(report.SplitValid)
+	var found validation
+	err = t.withAverage(func() error {
+		found, err = t.task.validate()
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	record.Values[report.Loss], record.Values[report.Perplexity] = found.nll, math.Exp(found.nll)
+	if found.bleu != nil {
+		record.Values[report.BLEU] = *found.bleu
+	}
+	if found.samples != "" {
+		path := t.run.Path(experiment.SamplesDir, fmt.Sprintf("step-%d.txt", t.state.Step))
+		if err := experiment.WriteFile(path, []byte(found.samples)); err != nil {
+			return false, err
+		}
+	}
+	if math.IsNaN(found.nll) || math.IsInf(found.nll, 0) {
+		return false, t.diverged(fmt.Sprintf("the validation loss is not finite after update %d", t.state.Step))
+	}
+	better = t.state.Best == nil || found.score < *t.state.Best
+	if better {
+		t.state.Best, t.state.BestStep, t.state.Stalled, t.state.Plateau = &found.score, t.state.Step, 0, 0
+	} else {
+		t.state.Stalled++
+		t.state.Plateau++
+		if c.Schedule.PlateauDecay < 1 && t.state.Plateau >= c.Schedule.PlateauPatience {
+			t.state.Factor *= c.Schedule.PlateauDecay
+			t.state.Plateau = 0
+			t.run.Log.Printf("validation stalls: the learning rate is multiplied by %g", c.Schedule.PlateauDecay)
+		}
+	}
+	line := fmt.Sprintf("valid: update %d, epoch %.2f, loss %.4f, ppl %.2f", t.state.Step, record.Epoch, record.Values[report.Loss], record.Values[report.Perplexity])
+	if found.bleu != nil {
+		line += fmt.Sprintf(", BLEU %.2f", *found.bleu)
+	}
+	switch {
+	case better:
+		line += ", new best"
+	case c.Train.Patience > 0:
+		line += fmt.Sprintf(", stalled %d of %d", t.state.Stalled, c.Train.Patience)
+	}
+	t.run.Log.Printf("%s", line)
+	if c.Train.Patience > 0 && t.state.Stalled >= c.Train.Patience {
+		t.state.Stopped = fmt.Sprintf("no better validation in %d tries", t.state.Stalled)
+		t.run.Log.Printf("stopping early: %s; the best was at update %d", t.state.Stopped, t.state.BestStep)
+	}
+	return better, t.write(record)
+}
+
+// measure records the isotropy of the output matrix.
+func (t *trainer) measure() error {
+	m, cosines := t.measures()
+	record := t.record(report.SplitOutput)
+	record.Values["i1"], record.Values["i2"], record.Values["mean_cosine"] = m.I1, m.I2, m.MeanCosine
+	record.Values["frobenius"], record.Values["sigma_ratio"] = m.Frobenius, m.SigmaRatio
+	record.Values["effective_rank"] = m.EffectiveRank
+	for name, x := range t.Output.Report() {
+		record.Values[name] = x
+	}
+	record.Lists = map[string][]float64{report.SingularValues: m.SingularValues, report.CosineHistogram: cosines}
+	t.run.Log.Printf("output matrix: singular values %.3g to %.3g, I1 %.3f, I2 %.4f, mean cosine %.4f", m.SingularValues[0], m.SingularValues[len(m.SingularValues)-1], m.I1, m.I2, m.MeanCosine)
+	return t.write(record)
+}
+
+func (t *trainer) measures() (m objectives.Measures, cosines []float64) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	torch.NoGrad(func() {
+		w := t.Output.Embedding().Matrix()
+		m = objectives.Measure(w)
+		cosines = objectives.CosineHistogram(w)
+	})
+	return m, cosines
+}
