@@ -21,6 +21,7 @@
 #include "api_elementary.h"
 #include "api_handle.h"
 #include "api_layers.h"
+#include "api_mixture_loss.h"
 #include "api_optimizer.h"
 #include "api_orthogonality.h"
 #include "api_packed_linear.h"

@@ -29,29 +29,15 @@
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <vector>
 
 #include "api_softmax_loss.h"
 #include "common.h"
-#include "random.h"
-#include "vector_exp.h"
+#include "softmax_row.h"
 
 namespace ap {
 namespace {
-
-// A weighted term that counts nothing is left out: 0 times infinity is no number.
-inline double weighted(double weight, double x) { return weight == 0 ? 0 : weight * x; }
-
-// What the loss is made of; scale is that of the gradients.
-struct Terms {
-  double on, off, scale;
-  bool gradient;        // logits are turned into their gradient
-  bool smooth_shifted;  // the smoothed mass sees shifted logits
-};
 
 // What belongs to each row: its shift, the clean and the shifted nll, and the gradient of the shift.
 // Of a loss without shifts there is nll alone.
@@ -62,64 +48,6 @@ struct Rows {
     return {part(shift_N), part(nll_N), part(shifted_N), part(g_shift_N)};
   }
 };
-
-// The largest logit of a row, sum_j exp(logit_j - top), sum_j (logit_j - top).
-struct Sums {
-  double top, total, plain;
-};
-
-// Sums over a row; with keep the row is turned into its exponentials.
-AP_CLONES Sums exponentials(float *row, int64_t V, bool keep) {
-  float top = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : top)
-  for (int64_t j = 0; j < V; ++j) top = row[j] > top ? row[j] : top;
-  float total = 0, plain = 0;
-  if (keep) {
-#pragma omp simd reduction(+ : total, plain)
-    for (int64_t j = 0; j < V; ++j) {
-      plain += row[j] - top;
-      row[j] = exp_nonpositive(row[j] - top);
-      total += row[j];
-    }
-  } else {
-#pragma omp simd reduction(+ : total, plain)
-    for (int64_t j = 0; j < V; ++j) {
-      plain += row[j] - top;
-      total += exp_nonpositive(row[j] - top);
-    }
-  }
-  return {top, total, plain};
-}
-
-// The same for float64, as plain as it can be.
-Sums exponentials(double *row, int64_t V, bool keep) {
-  double top = row[0], total = 0, plain = 0;
-  for (int64_t j = 0; j < V; ++j) top = std::max(top, row[j]);
-  for (int64_t j = 0; j < V; ++j) {
-    const double e = std::exp(row[j] - top);
-    plain += row[j] - top;
-    total += e;
-    if (keep) row[j] = e;
-  }
-  return {top, total, plain};
-}
-
-AP_CLONES void scale_and_lower(float *row, int64_t V, float factor, float less) {
-#pragma omp simd
-  for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
-}
-
-void scale_and_lower(double *row, int64_t V, double factor, double less) {
-  for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
-}
-
-// The clean nll of a row from its shifted one.
-double without_shift(double nll, double shift) {
-  if (shift == 0) return nll;
-  if (nll < 30) return std::log1p(std::exp(-shift) * std::expm1(nll));
-  const double odds = nll - shift;  // their logarithm
-  return odds > 0 ? odds + std::log1p(std::exp(-odds)) : std::log1p(std::exp(odds));
-}
 
 // Turns a row of logits into its gradient (when wanted) and returns the row's loss. shift, and with it
 // shifted and g_shift, may be null.
@@ -289,31 +217,6 @@ struct SoftmaxLoss : torch::autograd::Function<SoftmaxLoss> {
     return gradients;
   }
 };
-
-// The coefficients (on, off) of the three definitions of label smoothing. T2T's
-// differs from fairseq's by the constant entropy of the soft target.
-void coefficients(int smoothing, double epsilon, double V, double *on, double *off, double *constant) {
-  *constant = 0;
-  if (smoothing == 1) {  // PyTorch, Marian
-    *on = 1 - epsilon;
-    *off = epsilon / V;
-    return;
-  }
-  *off = V > 1 ? epsilon / (V - 1) : 0;
-  *on = 1 - epsilon - *off;
-  if (smoothing == 2 && epsilon > 0 && V > 1) {  // T2T
-    const double mass = 1 - epsilon;
-    *constant = (mass > 0 ? mass * std::log(mass) : 0) + (V - 1) * *off * std::log(*off);
-  }
-}
-
-// Rows of a chunk, for that many bytes of logits by row. Every chunk reads and writes the gradient of the
-// weight once, so it should be large; where the vocabulary is small, as large as its logits stay in the cache.
-int64_t chunk_rows(int64_t rows, int64_t bytes) {
-  static const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 24);
-  const int64_t least = rows >= 8192 ? 1024 : 512;
-  return std::clamp<int64_t>(cache / 2 / std::max<int64_t>(bytes, 1), least, 8192);
-}
 
 }  // namespace
 }  // namespace ap

@@ -1,0 +1,85 @@
+#include "softmax_row.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "random.h"
+
+namespace ap {
+
+void coefficients(int smoothing, double epsilon, double V, double *on, double *off, double *constant) {
+  *constant = 0;
+  if (smoothing == 1) {  // PyTorch, Marian
+    *on = 1 - epsilon;
+    *off = epsilon / V;
+    return;
+  }
+  *off = V > 1 ? epsilon / (V - 1) : 0;
+  *on = 1 - epsilon - *off;
+  if (smoothing == 2 && epsilon > 0 && V > 1) {  // T2T
+    const double mass = 1 - epsilon;
+    *constant = (mass > 0 ? mass * std::log(mass) : 0) + (V - 1) * *off * std::log(*off);
+  }
+}
+
+int64_t chunk_rows(int64_t rows, int64_t bytes) {
+  // Every chunk reads and writes the gradient of the weight once, so it should be large; where the
+  // vocabulary is small, as large as its logits stay in the cache.
+  static const int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 24);
+  const int64_t least = rows >= 8192 ? 1024 : 512;
+  return std::clamp<int64_t>(cache / 2 / std::max<int64_t>(bytes, 1), least, 8192);
+}
+
+AP_CLONES Sums exponentials(float *row, int64_t V, bool keep) {
+  float top = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : top)
+  for (int64_t j = 0; j < V; ++j) top = row[j] > top ? row[j] : top;
+  float total = 0, plain = 0;
+  if (keep) {
+#pragma omp simd reduction(+ : total, plain)
+    for (int64_t j = 0; j < V; ++j) {
+      plain += row[j] - top;
+      row[j] = exp_nonpositive(row[j] - top);
+      total += row[j];
+    }
+  } else {
+#pragma omp simd reduction(+ : total, plain)
+    for (int64_t j = 0; j < V; ++j) {
+      plain += row[j] - top;
+      total += exp_nonpositive(row[j] - top);
+    }
+  }
+  return {top, total, plain};
+}
+
+Sums exponentials(double *row, int64_t V, bool keep) {
+  double top = row[0], total = 0, plain = 0;
+  for (int64_t j = 0; j < V; ++j) top = std::max(top, row[j]);
+  for (int64_t j = 0; j < V; ++j) {
+    const double e = std::exp(row[j] - top);
+    plain += row[j] - top;
+    total += e;
+    if (keep) row[j] = e;
+  }
+  return {top, total, plain};
+}
+
+AP_CLONES void scale_and_lower(float *row, int64_t V, float factor, float less) {
+#pragma omp simd
+  for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
+}
+
+void scale_and_lower(double *row, int64_t V, double factor, double less) {
+  for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
+}
+
+double without_shift(double nll, double shift) {
+  if (shift == 0) return nll;
+  if (nll < 30) return std::log1p(std::exp(-shift) * std::expm1(nll));
+  const double odds = nll - shift;  // their logarithm
+  return odds > 0 ? odds + std::log1p(std::exp(-odds)) : std::log1p(std::exp(odds));
+}
+
+}  // namespace ap
