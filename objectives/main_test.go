@@ -60,7 +60,7 @@ func release(o *Output, p Place) {
 // methods are settings that exercise every piece.
 func methods() map[string]Settings {
 	all := map[string]Settings{}
-	combined := []string{"spectrum+adversarial"}
+	combined := []string{"spectrum+adversarial", "spectrum+cosreg"}
 	for _, name := range append(combined, names...) {
 		s := Defaults()
 		s.Method = name

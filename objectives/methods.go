@@ -17,7 +17,7 @@ type Method struct {
 }
 
 // names lists the methods in the order of Table.
-var names = []string{"mle", "adversarial", "spectrum", "spectrum-poly"}
+var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly"}
 
 // method turns one name into its pieces; ok is false where there is no such name.
 func (s Settings) method(name string) (m Method, ok bool) {
@@ -27,6 +27,12 @@ func (s Settings) method(name string) (m Method, ok bool) {
 			Embedding:  &Dense{},
 			Likelihood: s.softmax(),
 		}, true
+	case "cosreg":
+		m := Method{}
+		if s.Gamma > 0 {
+			m.Regularizers = []Regularizer{&Cosine{Gamma: s.Gamma}}
+		}
+		return m, true
 	case "adversarial":
 		return Method{
 			Perturbation: &Adversarial{Alpha: s.Alpha, Mode: adversarialModes[s.AdversarialMode], Fixed: s.AdversarialRadius == "fixed", Gate: s.AdversarialGate},
@@ -178,6 +184,7 @@ type Row struct {
 func Table() []Row {
 	return []Row{
 		{"mle", "-log softmax(W h)[y]", "none", "none"},
+		{"cosreg", "mle + gamma / V^2 sum_{i != j} cos(w_i, w_j)", "none", "two passes over W per update; with a factored W three products of V D^2"},
 		{"adversarial", "mle with W h - alpha |w_y| |h| as the target's score, in training only", "none", "2 N D per N tokens"},
 		{"spectrum", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
 			"D^2 + D", "two products of V D^2 per update, 2 N D^2 per N tokens"},

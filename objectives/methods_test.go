@@ -38,6 +38,9 @@ func TestMethodsArePieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := fmt.Sprintf("%T %T", m.Embedding, m.Likelihood)
+		if m.Perturbation != nil {
+			text += fmt.Sprintf(" %T", m.Perturbation)
+		}
 		for _, r := range m.Regularizers {
 			text += fmt.Sprintf(" %T", r)
 			if p, ok := r.(*SpectrumPrior); ok {
@@ -47,13 +50,19 @@ func TestMethodsArePieces(t *testing.T) {
 		return strings.ReplaceAll(text, "*objectives.", "")
 	}
 	for want, change := range map[string]func(*Settings){
-		"Dense Softmax": func(s *Settings) {},
-		"Factored Softmax Orthogonality SpectrumPrior(0)":  func(s *Settings) { s.Method = "spectrum" },
-		"Factored Softmax Orthogonality SpectrumPrior(1)":  func(s *Settings) { s.Method = "spectrum-poly" },
-		"Factored Softmax Orthogonality SpectrumPrior(1) ": func(s *Settings) { s.Method, s.Prior = "spectrum", "polynomial" },
-		"Factored Softmax Orthogonality":                   func(s *Settings) { s.Method, s.Prior = "spectrum", "none" },
-		"Factored Softmax Orthogonality ":                  func(s *Settings) { s.Method, s.LambdaPrior = "spectrum-poly", 0 },
-		"Factored Softmax SpectrumPrior(0)":                func(s *Settings) { s.Method, s.LambdaU, s.LambdaV = "spectrum", 0, 0 },
+		"Dense Softmax":                    func(s *Settings) {},
+		"Dense Softmax Cosine":             func(s *Settings) { s.Method = "cosreg" },
+		"Dense Softmax ":                   func(s *Settings) { s.Method, s.Gamma = "cosreg", 0 },
+		"Dense Softmax Adversarial":        func(s *Settings) { s.Method = "adversarial" },
+		"Dense Softmax Adversarial Cosine": func(s *Settings) { s.Method = "cosreg+adversarial" },
+		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0)":        func(s *Settings) { s.Method = "adversarial+spectrum" },
+		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0) Cosine": func(s *Settings) { s.Method = "spectrum+cosreg+adversarial" },
+		"Factored Softmax Orthogonality SpectrumPrior(0)":                    func(s *Settings) { s.Method = "spectrum" },
+		"Factored Softmax Orthogonality SpectrumPrior(1)":                    func(s *Settings) { s.Method = "spectrum-poly" },
+		"Factored Softmax Orthogonality SpectrumPrior(1) ":                   func(s *Settings) { s.Method, s.Prior = "spectrum", "polynomial" },
+		"Factored Softmax Orthogonality":                                     func(s *Settings) { s.Method, s.Prior = "spectrum", "none" },
+		"Factored Softmax Orthogonality ":                                    func(s *Settings) { s.Method, s.LambdaPrior = "spectrum-poly", 0 },
+		"Factored Softmax SpectrumPrior(0)":                                  func(s *Settings) { s.Method, s.LambdaU, s.LambdaV = "spectrum", 0, 0 },
 	} {
 		if got := resolve(change); got != strings.TrimSpace(want) {
 			t.Errorf("the pieces are %s, want %s", got, want)
@@ -137,6 +146,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		`objective.prior_power is 0: it must be a number above 0`:                     func(s *Settings) { s.PriorPower = 0 },
 		`objective.prior_ratio is 1.5: it must be above 0 and at most 1`:              func(s *Settings) { s.PriorRatio = 1.5 },
 		`objective.smoothing is "marian": use fairseq, pytorch or t2t`:                func(s *Settings) { s.Smoothing = "marian" },
+		`objective.gamma is NaN: it must be a number of at least 0`:                   func(s *Settings) { s.Gamma = math.NaN() },
 		`objective.alpha is -0.1: it must be a number of at least 0`:                  func(s *Settings) { s.Alpha = -0.1 },
 		`objective.adversarial_mode is "Code": use code, paper or full`:               func(s *Settings) { s.AdversarialMode = "Code" },
 		`objective.adversarial_radius is "": use adaptive or fixed`:                   func(s *Settings) { s.AdversarialRadius = "" },

@@ -17,6 +17,8 @@ type Settings struct {
 	Smoothing      string  // whose definition: fairseq, pytorch or t2t
 	Bias           bool    // a trained bias on the scores
 
+	Gamma float64 // cosreg: weight of the mean cosine
+
 	Alpha                float64 // adversarial: radius relative to |w_y|, or the radius
 	AdversarialMode      string  // what is differentiated: code, paper or full
 	AdversarialRadius    string  // adaptive, alpha |w_y|, or fixed, alpha
@@ -49,6 +51,7 @@ func Defaults() Settings {
 	return Settings{
 		Method:    "mle",
 		Smoothing: "fairseq",
+		Gamma:     1,
 		Alpha:     0.005, AdversarialMode: "code", AdversarialRadius: "adaptive",
 		LambdaU: 1, LambdaV: 1,
 		Prior: "exponential", LambdaPrior: 1,
@@ -71,6 +74,7 @@ func (s Settings) check() error {
 		low, high float64 // high is open
 	}{
 		{"label_smoothing", s.LabelSmoothing, 0, 1},
+		{"gamma", s.Gamma, 0, math.Inf(1)},
 		{"alpha", s.Alpha, 0, math.Inf(1)},
 		{"lambda_u", s.LambdaU, 0, math.Inf(1)},
 		{"lambda_v", s.LambdaV, 0, math.Inf(1)},

@@ -16,6 +16,7 @@
 #include "api_allocator.h"
 #include "api_autograd.h"
 #include "api_beam_topk.h"
+#include "api_cosine_penalty.h"
 #include "api_decoder_step.h"
 #include "api_device.h"
 #include "api_elementary.h"

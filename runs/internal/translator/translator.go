@@ -133,7 +133,7 @@ func (t *Translator) buildOutput(stream *torch.Stream) error {
 func OutputSettings(o experiment.Objective) objectives.Settings {
 	return objectives.Settings{
 		Method: o.Method, LabelSmoothing: o.LabelSmoothing, Smoothing: o.Smoothing, Bias: o.Bias,
-		Alpha: o.Alpha, AdversarialMode: o.AdversarialMode, AdversarialRadius: o.AdversarialRadius,
+		Gamma: o.Gamma, Alpha: o.Alpha, AdversarialMode: o.AdversarialMode, AdversarialRadius: o.AdversarialRadius,
 		AdversarialGate: o.AdversarialGate, AdversarialSmoothing: o.AdversarialSmoothing,
 		LambdaU: o.LambdaU, LambdaV: o.LambdaV, LambdaUSpectral: o.LambdaUSpectral, LambdaVSpectral: o.LambdaVSpectral,
 		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,

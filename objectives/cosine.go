@@ -1,0 +1,47 @@
+package objectives
+
+import (
+	"errors"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Cosine is the penalty of MLE-CosReg (Gao, He, Tan, Qin, Wang and Liu 2019,
+// "Representation degeneration problem in training natural language generation
+// models"), the mean cosine between word vectors,
+//
+//	gamma / V^2 sum_{i != j} cos(w_i, w_j) = gamma / V^2 (|sum_i w_i/|w_i||^2 - R)
+//
+// where R counts the rows that are not zero. The sum of directions stands for all
+// pairs, so it takes one pass over W [V,D] for the value and one for the gradient,
+// which turns rows and leaves their lengths alone. For a factored W = U diag(s) V^T
+// the same comes from U and the metric of its coordinates, in three products of
+// V D^2 per update; W is not made.
+//
+// All symbols count, special ones too, as in the paper. The padding's row is zero
+// at the start and pays nothing as long as it is.
+type Cosine struct {
+	Gamma float64 // 1 in the paper
+
+	penalty func() torch.Tensor
+}
+
+// Init takes the parameters of a dense or factored embedding.
+func (r *Cosine) Init(e Embedding, p Place) error {
+	switch e := e.(type) {
+	case *Dense:
+		r.penalty = func() torch.Tensor { return torch.CosinePenalty(e.weight, r.Gamma) }
+	case *Factored:
+		// U is known up to its factor c, which turns no row.
+		r.penalty = func() torch.Tensor { return torch.CosinePenaltyFactored(e.u, e.s, e.v, r.Gamma) }
+	default:
+		return errors.New("the mean cosine is a penalty of matrices that are trained, and there is none")
+	}
+	return nil
+}
+
+// Name is "mean_cosine_penalty".
+func (r *Cosine) Name() string { return "mean_cosine_penalty" }
+
+// Penalty is gamma times the mean cosine.
+func (r *Cosine) Penalty() torch.Tensor { return r.penalty() }
