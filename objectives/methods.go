@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // Method is a point in the product of pieces. A nil piece is one that a name does
@@ -17,7 +19,7 @@ type Method struct {
 }
 
 // names lists the methods in the order of Table.
-var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly"}
+var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
 
 // method turns one name into its pieces; ok is false where there is no such name.
 func (s Settings) method(name string) (m Method, ok bool) {
@@ -41,6 +43,16 @@ func (s Settings) method(name string) (m Method, ok bool) {
 		return s.spectrum(s.Prior), true
 	case "spectrum-poly":
 		return s.spectrum("polynomial"), true
+	case "vmf":
+		return s.continuous(vmfForms[s.VMFForm]), true
+	case "l2":
+		return s.continuous(l2Forms[s.L2Form]), true
+	case "cosine":
+		return s.continuous(torch.Cosine), true
+	case "maxmargin":
+		return s.continuous(torch.MaxMargin), true
+	case "powerspherical":
+		return s.continuous(torch.PowerSpherical), true
 	}
 	return Method{}, false
 }
@@ -62,6 +74,31 @@ func (s Settings) spectrum(kind string) Method {
 		m.Regularizers = append(m.Regularizers, &SpectrumPrior{Prior: prior, Weight: s.LambdaPrior})
 	}
 	return m
+}
+
+// continuous aims at frozen target vectors with a loss of that kind.
+func (s Settings) continuous(kind torch.Continuous) Method {
+	l := &Continuous{Kind: kind, Lambda1: s.VMFLambda1, Lambda2: s.VMFLambda2, Norm: s.MapNorm && kind <= torch.PowerSpherical}
+	switch kind {
+	case torch.VMFLog1p:
+		l.Lambda1 = s.VMFLambdaLog1p
+	case torch.MaxMargin:
+		l.Lambda1 = s.Margin
+	}
+	return Method{Embedding: &Frozen{}, Likelihood: l}
+}
+
+// IsContinuous reports whether a method, which may be several names joined by a plus, aims
+// at vectors of whole words instead of scoring a vocabulary.
+func IsContinuous(method string) bool {
+	for _, name := range strings.Split(method, "+") {
+		if m, _ := Defaults().method(name); m.Embedding != nil {
+			if _, frozen := m.Embedding.(*Frozen); frozen {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (s Settings) softmax() *Softmax {
@@ -92,6 +129,7 @@ type join struct {
 	Method
 	names                               []string
 	embedding, likelihood, perturbation string
+	regularizer                         string // one that comes without an embedding
 }
 
 func (j *join) add(name string, m Method) error {
@@ -118,6 +156,9 @@ func (j *join) add(name string, m Method) error {
 	if m.Perturbation != nil {
 		j.Perturbation, j.perturbation = m.Perturbation, name
 	}
+	if m.Embedding == nil && len(m.Regularizers) > 0 {
+		j.regularizer = name
+	}
 	j.Regularizers = append(j.Regularizers, m.Regularizers...)
 	return nil
 }
@@ -129,6 +170,10 @@ func (j *join) complete(s Settings) (Method, error) {
 	}
 	if j.Likelihood == nil {
 		j.Likelihood, j.likelihood = s.softmax(), "mle"
+	}
+	if _, frozen := j.Embedding.(*Frozen); frozen && j.regularizer != "" {
+		return Method{}, fmt.Errorf("%s and %s do not join: %s shapes the trained output matrix, and the target vectors of %s are frozen; leave one of them out",
+			j.embedding, j.regularizer, j.regularizer, j.embedding)
 	}
 	if j.Perturbation != nil {
 		l, ok := j.Likelihood.(Perturbable)
@@ -189,5 +234,11 @@ func Table() []Row {
 		{"spectrum", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
 			"D^2 + D", "two products of V D^2 per update, 2 N D^2 per N tokens"},
 		{"spectrum-poly", "spectrum with the prior c1 k^-gamma", "D^2 + D", "as spectrum"},
+		{"vmf", "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words (forms nll, reg1, reg2, both, log1p)",
+			"2 D M for the maps, no matrix of V D", "N D M multiplications per N tokens instead of 3 N V D"},
+		{"l2", "|x - e[y]|^2, or its root", "as vmf", "as vmf"},
+		{"cosine", "1 - cos(x, e[y])", "as vmf", "as vmf"},
+		{"maxmargin", "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]", "as vmf", "as vmf, and one product of N V M"},
+		{"powerspherical", "-log of the power spherical density of e[y] around x", "as vmf", "as vmf"},
 	}
 }

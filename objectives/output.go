@@ -98,6 +98,17 @@ func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.LogProbs(hidden)
 }
 
+// Nearest gives the k nearest target vectors of hidden states [N,D], best first: scores
+// and ids, both [N,k]. ok is false where the method has no target vectors.
+func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, ok bool) {
+	l, ok := o.method.Likelihood.(*Continuous)
+	if !ok {
+		return torch.Tensor{}, torch.Tensor{}, false
+	}
+	scores, ids = l.Nearest(hidden, k)
+	return scores, ids, true
+}
+
 // Penalize adds the gradients of the penalties, with weight 1. It is called once
 // per update, after its last batch and before clipping. The values stay where
 // they were computed until Report asks for them.
@@ -154,8 +165,8 @@ func (o *Output) Constrain(rate float64) {
 // most methods have none. A reader assigns to them.
 func (o *Output) Buffers() map[string]torch.Tensor {
 	all := map[string]torch.Tensor{}
-	for _, r := range o.method.Regularizers {
-		if b, ok := r.(Buffered); ok {
+	for _, piece := range o.pieces() {
+		if b, ok := piece.(Buffered); ok {
 			for name, x := range b.Buffers() {
 				all[name] = x
 			}
@@ -169,12 +180,20 @@ func (o *Output) Free() {
 	for _, value := range o.penalties {
 		torch.Free(value)
 	}
-	for _, r := range o.method.Regularizers {
-		if f, ok := r.(interface{ Free() }); ok {
+	for _, piece := range o.pieces() {
+		if f, ok := piece.(interface{ Free() }); ok {
 			f.Free()
 		}
 	}
 	if f, ok := o.method.Likelihood.(interface{ Free() }); ok {
 		f.Free()
 	}
+}
+
+func (o *Output) pieces() []any {
+	all := []any{o.method.Embedding, o.method.Likelihood}
+	for _, r := range o.method.Regularizers {
+		all = append(all, r)
+	}
+	return all
 }

@@ -109,6 +109,9 @@ type Place struct {
 	Width      int64 // D, columns of W
 	Padding    int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
 
+	Vectors    torch.Tensor // [V,M] target vectors, which continuous methods need; any length, zero for none
+	OutputOnly bool         // no model reads word vectors through Lookup
+
 	Params    *torch.Params // takes the parameters
 	Embedding string        // prefix of the embedding's names, e.g. decoder.embed_tokens
 	Output    string        // prefix of the likelihood's own names, e.g. decoder.output_projection

@@ -34,6 +34,13 @@ type Settings struct {
 	PriorPower                       float64 // gamma
 	PriorRatio                       float64 // smallest over largest prior value
 	SpectrumInit                     string  // svd, prior or flat
+
+	VMFForm                string  // nll, reg1, reg2, both or log1p
+	VMFLambda1, VMFLambda2 float64 // of reg1 and reg2: weight of the length, factor of the dot product
+	VMFLambdaLog1p         float64 // the cosine at which log1p neither lengthens nor shortens by its second factor
+	MapNorm                bool    // LayerNorm after the map to the vectors' space, for vmf and powerspherical
+	L2Form                 string  // squared or rooted
+	Margin                 float64 // of maxmargin
 }
 
 // Defaults are the settings of plain maximum likelihood, with the constants of
@@ -57,6 +64,8 @@ func Defaults() Settings {
 		Prior: "exponential", LambdaPrior: 1,
 		PriorPower: 0.75, PriorRatio: 0.5,
 		SpectrumInit: "prior",
+		VMFForm:      "both", VMFLambda1: 0.02, VMFLambda2: 0.1, VMFLambdaLog1p: 0.2, MapNorm: true,
+		L2Form: "squared", Margin: 0.5,
 	}
 }
 
@@ -64,6 +73,11 @@ var (
 	smoothings       = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
 	adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
 	starts           = map[string]SpectrumStart{"svd": StartSVD, "prior": StartPrior, "flat": StartFlat}
+)
+
+var (
+	vmfForms = map[string]torch.Continuous{"nll": torch.VMFNLL, "reg1": torch.VMFReg1, "reg2": torch.VMFReg2, "both": torch.VMFReg1Reg2, "log1p": torch.VMFLog1p}
+	l2Forms  = map[string]torch.Continuous{"squared": torch.SquaredL2, "rooted": torch.RootedL2}
 )
 
 // check says which setting makes no sense, and what would.
@@ -85,6 +99,10 @@ func (s Settings) check() error {
 		{"prior_rate", s.PriorRate, 0, math.Inf(1)},
 		{"prior_power", s.PriorPower, math.SmallestNonzeroFloat64, math.Inf(1)},
 		{"prior_ratio", s.PriorRatio, math.SmallestNonzeroFloat64, math.Nextafter(1, 2)},
+		{"vmf_lambda1", s.VMFLambda1, 0, math.Inf(1)},
+		{"vmf_lambda2", s.VMFLambda2, 0, math.Inf(1)},
+		{"vmf_lambda_log1p", s.VMFLambdaLog1p, 0, math.Inf(1)},
+		{"margin", s.Margin, 0, math.Inf(1)},
 	} {
 		if !(f.value >= f.low && f.value < f.high) {
 			return fmt.Errorf("objective.%s is %v: %s", f.key, f.value, rangeWords(f.low, f.high))
@@ -104,6 +122,12 @@ func (s Settings) check() error {
 	}
 	if !strings.Contains(" exponential polynomial none ", " "+s.Prior+" ") {
 		return fmt.Errorf("objective.prior is %q: use exponential, polynomial or none", s.Prior)
+	}
+	if _, known := vmfForms[s.VMFForm]; !known {
+		return fmt.Errorf("objective.vmf_form is %q: use nll, reg1, reg2, both or log1p", s.VMFForm)
+	}
+	if _, known := l2Forms[s.L2Form]; !known {
+		return fmt.Errorf("objective.l2_form is %q: use squared or rooted", s.L2Form)
 	}
 	return nil
 }

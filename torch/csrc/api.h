@@ -16,6 +16,7 @@
 #include "api_allocator.h"
 #include "api_autograd.h"
 #include "api_beam_topk.h"
+#include "api_continuous_loss.h"
 #include "api_cosine_penalty.h"
 #include "api_decoder_step.h"
 #include "api_device.h"
@@ -29,3 +30,4 @@
 #include "api_random.h"
 #include "api_residual_norm.h"
 #include "api_softmax_loss.h"
+#include "api_vmf.h"

@@ -1,0 +1,182 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Continuous scores a hidden state by a density or a distance to unit target vectors
+// instead of a softmax (Kumar and Tsvetkov 2019, "Von Mises-Fisher loss for training
+// sequence to sequence models with continuous outputs"). A trained map takes the hidden
+// state to the vectors' space,
+//
+//	x = W h + b, or LayerNorm(W h + b)     kappa = |x|, u = x/kappa, c = u . e for the target's vector e
+//
+// and the loss is one of those that package torch lists. The default is the paper's best,
+// reg1+reg2: -log C(kappa) + lambda1 kappa - lambda2 kappa c. The paper says that -log C
+// falls as kappa grows; it rises, with slope A(kappa), and the losses here have the sign
+// that trains. Its authors' code minimises another one, torch.VMFLog1p.
+//
+// With LayerNorm (its gain starts at 1) kappa starts at sqrt(M), for M = 300 near where
+// the regularised losses put it; without, the map's start does the same. L2 and cosine
+// start with x about as long as its target.
+//
+// The clean loss of a row, and its score in decoding, belong together: minus the log-density
+// for the von Mises-Fisher losses, whichever of them trains, and the power spherical; for L2
+// the distance, squared or rooted as in training; 1 - c for cosine and max-margin. None of
+// them is a perplexity: densities are above 1, and their logs are hundreds of nats.
+//
+// Cost per token: M D multiplications and a dozen numbers; max-margin adds one product
+// with the whole table. Decoding is one product with the table.
+//
+// Legend: N rows, D width, M components of a vector, V vocabulary.
+type Continuous struct {
+	Kind             torch.Continuous
+	Lambda1, Lambda2 float64 // of the loss; max-margin's margin is Lambda1
+	Norm             bool    // LayerNorm after the map
+
+	target       *Frozen
+	weight, bias torch.Tensor // [M,D], [M]
+	gain, centre torch.Tensor // [M], [M], of LayerNorm
+	padding      int64
+	values       int64 // M
+}
+
+// The epsilon of the map's LayerNorm.
+const mapNormEpsilon = 1e-5
+
+// Init makes the map: <prefix>.map.weight and .bias, and with Norm <prefix>.map_norm.weight
+// and .bias.
+func (l *Continuous) Init(e Embedding, p Place) error {
+	frozen, ok := e.(*Frozen)
+	if !ok {
+		return fmt.Errorf("a continuous likelihood needs frozen target vectors, not %T", e)
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	l.target, l.padding = frozen, p.Padding
+	_, l.values = frozen.Size()
+	// Hidden states have components of size 1: kappa starts near sqrt(M), or near 1.
+	deviation := math.Pow(float64(p.Width), -0.5)
+	if l.Kind > torch.PowerSpherical {
+		deviation /= math.Sqrt(float64(l.values))
+	}
+	add := func(name string, x torch.Tensor) torch.Tensor {
+		return p.Params.Add(p.Output+name, x.To(p.dtype(), p.Device))
+	}
+	l.weight = add(".map.weight", p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, l.values, p.Width))
+	l.bias = add(".map.bias", torch.Zeros(torch.Float64, torch.CPU, l.values))
+	if l.Norm {
+		l.gain = add(".map_norm.weight", torch.Full(1, torch.Float64, torch.CPU, l.values))
+		l.centre = add(".map_norm.bias", torch.Zeros(torch.Float64, torch.CPU, l.values))
+	}
+	return nil
+}
+
+// outputs takes hidden states [N,D] to the vectors' space, [N,M].
+func (l *Continuous) outputs(hidden torch.Tensor) torch.Tensor {
+	x := torch.Linear(hidden, l.weight, l.bias)
+	if l.Norm {
+		x = torch.LayerNorm(x, l.gain, l.centre, mapNormEpsilon)
+	}
+	return x
+}
+
+func (l *Continuous) options(scale float64) torch.ContinuousLossOptions {
+	return torch.ContinuousLossOptions{Kind: l.Kind, Lambda1: l.Lambda1, Lambda2: l.Lambda2, Ignore: l.padding, Scale: scale}
+}
+
+// Loss is the loss, summed and scaled, and the clean one by row, both in float64.
+func (l *Continuous) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+	x, o := l.outputs(s.Hidden), l.options(scale)
+	if l.Kind == torch.MaxMargin {
+		o.Negatives = torch.InformativeNegatives(x, l.target.table, l.target.bias, targets, l.padding)
+	}
+	return torch.ContinuousLoss(x, l.target.table, targets, o)
+}
+
+// NLL is the clean loss by row.
+func (l *Continuous) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+	torch.NoGrad(func() {
+		nll = torch.Scoped(func() torch.Tensor {
+			o := l.options(1)
+			o.Evaluate = true
+			if o.Kind == torch.MaxMargin { // whose clean loss is that of cosine
+				o.Kind = torch.Cosine
+			}
+			_, nll := torch.ContinuousLoss(l.outputs(s.Hidden), l.target.table, targets, o)
+			return nll
+		})
+	})
+	return nll
+}
+
+// LogProbs are scores [N,V] for a search, minus the clean loss of each word; the true
+// log-density for a likelihood that is one. A word without a vector has -1e30.
+func (l *Continuous) LogProbs(hidden torch.Tensor) (scores torch.Tensor) {
+	torch.NoGrad(func() {
+		scores = torch.Scoped(func() torch.Tensor {
+			x := l.outputs(hidden)
+			dots := torch.Linear(x, l.target.table, torch.Tensor{})
+			return l.scores(x, dots).Add(l.target.bias)
+		})
+	})
+	return scores
+}
+
+// Nearest gives the k nearest target vectors of hidden states [N,D], best first: their
+// scores, as LogProbs has them, and their ids, both [N,k]. Vectors have length 1, so every
+// likelihood agrees on who is nearest: the largest dot product. It is exact and costs one
+// matrix product. k is at most the vocabulary.
+func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) {
+	torch.NoGrad(func() {
+		x := l.outputs(hidden)
+		dots, nearest := torch.Linear(x, l.target.table, l.target.bias).TopK(k, 1)
+		scores, ids = l.scores(x, dots), nearest
+	})
+	return scores, ids
+}
+
+// scores turns dot products [N,K] of outputs x [N,M] and unit vectors into scores.
+func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {
+	column := func(v torch.Tensor) torch.Tensor { return v.To(dots.DType(), dots.Device()) }
+	kappa := x.To(torch.Float64, x.Device()).Norm(1, true) // [N,1]
+	switch l.Kind {
+	case torch.PowerSpherical:
+		constant := make([]float64, kappa.Count())
+		for i, k := range kappa.Float64s() {
+			constant[i] = powerSphericalLogC(k, l.values)
+		}
+		logC := torch.FromFloat64s(constant, dots.Device(), int64(len(constant)), 1)
+		return dots.Div(column(kappa.ClampMin(shortestVector))).AddScalar(1).ClampMin(1e-6).Log().Mul(column(kappa)).Add(column(logC))
+	case torch.SquaredL2, torch.RootedL2:
+		squares := dots.MulScalar(-2).Add(column(kappa.Square().AddScalar(1))).ClampMin(0)
+		if l.Kind == torch.RootedL2 {
+			squares = squares.Sqrt()
+		}
+		return squares.Neg()
+	case torch.Cosine, torch.MaxMargin:
+		return dots.Div(column(kappa.ClampMin(1e-8))).AddScalar(-1)
+	}
+	logC, _ := torch.VMFNormaliser(kappa, l.values)
+	return dots.Add(column(logC))
+}
+
+// powerSphericalLogC is the log of the power spherical density's constant: the density is
+// exp of it times (1 + c)^kappa.
+func powerSphericalLogC(kappa float64, m int64) float64 {
+	b := float64(m-1) / 2
+	a := b + kappa
+	log := -(a+b)*math.Ln2 - b*math.Log(math.Pi)
+	if b == 0 {
+		return log
+	}
+	if a > 1e4 { // Stirling's series: the difference of the two logs of gamma would lose its digits
+		return log + (a-0.5)*math.Log1p(b/a) + b*math.Log(a+b) - b + 1/(12*(a+b)) - 1/(12*a)
+	}
+	whole, _ := math.Lgamma(a + b)
+	part, _ := math.Lgamma(a)
+	return log + whole - part
+}

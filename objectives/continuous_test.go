@@ -1,0 +1,346 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// continuousMethods are settings that exercise every loss with target vectors.
+func continuousMethods() map[string]Settings {
+	all := map[string]Settings{}
+	add := func(name, method string, change func(*Settings)) {
+		s := Defaults()
+		s.Method = method
+		change(&s)
+		all[name] = s
+	}
+	for form := range vmfForms {
+		add("vmf "+form, "vmf", func(s *Settings) { s.VMFForm = form })
+	}
+	for form := range l2Forms {
+		add("l2 "+form, "l2", func(s *Settings) { s.L2Form = form })
+	}
+	for _, method := range []string{"cosine", "maxmargin", "powerspherical"} {
+		add(method, method, func(*Settings) {})
+	}
+	add("vmf without norm", "vmf", func(s *Settings) { s.MapNorm = false })
+	return all
+}
+
+// aimed is a place with target vectors of m components, of which that of the padding and
+// the one before the last word are zero.
+func aimed(v, d, m, padding int64) Place {
+	p := place(v, d, padding)
+	x := torch.NewStream(9, "vectors").Normal(0, 3, torch.Float64, torch.CPU, v, m)
+	p.Vectors = x.MaskedFill(torch.Arange(v, torch.CPU).EqualScalar(float64(v-2)).Reshape(v, 1), 0)
+	return p
+}
+
+// unitRows gives the rows of a table as slices.
+func unitRows(e Embedding) [][]float64 {
+	v, m := e.Size()
+	all, rows := e.Matrix().Float64s(), make([][]float64, v)
+	for i := range rows {
+		rows[i] = all[int64(i)*m : int64(i+1)*m]
+	}
+	return rows
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for i := range a {
+		sum += a[i] * b[i]
+	}
+	return sum
+}
+
+func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
+	torch.Test(t, func() {
+		p := place(6, 4, 1)
+		p.Vectors = torch.FromFloat64s([]float64{3, 4, 0, 5, 5, 5, 0, 0, 0, 1e200, 1e200, 0, 1e-9, 0, 1e-9, -2, 0, 0}, torch.CPU, 6, 3)
+		s := Defaults()
+		s.Method = "vmf"
+		o := layer(t, s, p)
+		defer release(o, p)
+		half := math.Sqrt(0.5)
+		want := []float64{0.6, 0.8, 0, 0, 0, 0, 0, 0, 0, half, half, 0, half, 0, half, -1, 0, 0}
+		near(t, "the table", o.Embedding().Matrix().Float64s(), want, 1e-15)
+		names := strings.Join(p.Params.Names(), " ")
+		if want := "decoder.embed_tokens.map.weight decoder.embed_tokens.map.bias decoder.output_projection.map.weight decoder.output_projection.map.bias " +
+			"decoder.output_projection.map_norm.weight decoder.output_projection.map_norm.bias"; names != want {
+			t.Errorf("the parameters are %s, want %s", names, want)
+		}
+		ids := torch.FromInt64s([]int64{2, 0, 2}, torch.CPU, 3)
+		rows := o.Lookup(ids)
+		rows.Square().Sum().Backward()
+		near(t, "the row of a symbol without a vector", rows.Narrow(0, 0, 1).Float64s(), p.Params.Get("decoder.embed_tokens.map.bias").Float64s(), 0)
+		if len(gradients(p)) != 2 {
+			t.Error("looking words up does not train the map alone")
+		}
+		q := aimed(9, 4, 3, 1)
+		q.OutputOnly = true
+		other := layer(t, s, q)
+		defer release(other, q)
+		if n := len(q.Params.Names()); n != 4 {
+			t.Errorf("a table that nothing looks up has %d parameters, want the 4 of the output's map", n)
+		}
+	})
+}
+
+func TestContinuousGradientsByDifferences(t *testing.T) {
+	for name, s := range continuousMethods() {
+		t.Run(name, func(t *testing.T) {
+			torch.Test(t, func() {
+				const n, v, d, m = 9, 13, 4, 5
+				p := aimed(v, d, m, 1)
+				o := layer(t, s, p)
+				defer release(o, p)
+				stream := torch.NewStream(3, "data")
+				for _, x := range p.Params.Tensors() {
+					x.Assign(x.Detach().Add(stream.Normal(0, 0.3, torch.Float64, torch.CPU, x.Shape()...)))
+				}
+				hidden := leaf(stream.Normal(0, 1, torch.Float64, torch.CPU, n, d), torch.Float64)
+				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 5, 12, 11, 2}, torch.CPU, n)
+				loss := func() torch.Tensor {
+					l, _ := o.Loss(States{Hidden: hidden}, targets, 0.25)
+					return l
+				}
+				loss().Backward()
+				inputs := map[string]torch.Tensor{"hidden": hidden}
+				for _, parameter := range p.Params.Names()[2:] { // the first two are the decoder's input
+					inputs[parameter] = p.Params.Get(parameter)
+				}
+				for what, x := range inputs {
+					got, values := x.Grad().Float64s(), x.Detach().Float64s()
+					const step = 1e-5
+					at := func(i int, by float64) float64 {
+						moved := append([]float64(nil), values...)
+						moved[i] += by
+						x.Assign(torch.FromFloat64s(moved, torch.CPU, x.Shape()...))
+						return loss().Item()
+					}
+					for i := range values {
+						want := (at(i, step) - at(i, -step)) / (2 * step)
+						if d := math.Abs(got[i] - want); d > 1e-6*math.Max(1, math.Abs(want)) {
+							t.Errorf("gradient %d of %s is %v, by differences %v", i, what, got[i], want)
+						}
+					}
+					x.Assign(torch.FromFloat64s(values, torch.CPU, x.Shape()...))
+				}
+			})
+		})
+	}
+}
+
+// TestScoresAreMinusTheCleanLoss: search, evaluation and training agree on every word that has
+// a vector, and Nearest is the search over all words by brute force.
+func TestScoresAreMinusTheCleanLoss(t *testing.T) {
+	for name, s := range continuousMethods() {
+		t.Run(name, func(t *testing.T) {
+			torch.Test(t, func() {
+				const n, v, d, m = 40, 17, 6, 3
+				p := aimed(v, d, m, 1)
+				o := layer(t, s, p)
+				defer release(o, p)
+				hidden := torch.NewStream(3, "data").Normal(0, 2, torch.Float64, torch.CPU, n, d)
+				scores := o.LogProbs(hidden).Float64s()
+				for word := range int64(v) {
+					if word == 1 || word == v-2 {
+						for i := range n {
+							if scores[int64(i)*v+word] > -1e29 {
+								t.Fatalf("symbol %d has no vector, and the score %v", word, scores[int64(i)*v+word])
+							}
+						}
+						continue
+					}
+					targets := torch.Full(float64(word), torch.Int64, torch.CPU, n)
+					clean := o.NLL(States{Hidden: hidden}, targets).Float64s()
+					_, training := o.Loss(States{Hidden: hidden}, targets, 1)
+					near(t, "clean loss of training", training.Float64s(), clean, 1e-13)
+					for i := range clean {
+						clean[i] = -clean[i]
+					}
+					of := make([]float64, n)
+					for i := range of {
+						of[i] = scores[int64(i)*v+word]
+					}
+					near(t, fmt.Sprint("scores of word ", word), of, clean, 1e-10)
+				}
+				best, ids, ok := o.Nearest(hidden, 3)
+				if !ok {
+					t.Fatal("a continuous method has no nearest words")
+				}
+				rows, x, found := unitRows(o.Embedding()), o.method.Likelihood.(*Continuous).outputs(hidden).Float64s(), ids.Int64s()
+				for i := range n {
+					out := x[i*m : (i+1)*m]
+					for k, id := range found[i*3 : i*3+3] {
+						if got := best.Float64s()[i*3+k]; math.Abs(got-scores[int64(i)*v+id]) > 1e-10*(1+math.Abs(got)) {
+							t.Errorf("row %d: the score of %d is %v in Nearest, %v in LogProbs", i, id, got, scores[int64(i)*v+id])
+						}
+						above := 0
+						for word, e := range rows {
+							if word != 1 && word != v-2 && dot(out, e) > dot(out, rows[id]) {
+								above++
+							}
+						}
+						if above != k {
+							t.Errorf("row %d: word %d comes %d., but %d words are nearer", i, id, k+1, above)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestZeroRowsNeverWin: with every real word on the far side, rows of zeros would have the
+// largest dot product.
+func TestZeroRowsNeverWin(t *testing.T) {
+	torch.Test(t, func() {
+		for name, s := range continuousMethods() {
+			s.MapNorm = false
+			p := place(5, 2, 1)
+			p.Vectors = torch.FromFloat64s([]float64{0, 0, 0, 0, 1, 0.1, 0, 0, 1, -0.1}, torch.CPU, 5, 2)
+			o := layer(t, s, p)
+			p.Params.Get("decoder.output_projection.map.weight").Assign(torch.FromFloat64s([]float64{1, 0, 0, 1}, torch.CPU, 2, 2))
+			_, ids, _ := o.Nearest(torch.FromFloat64s([]float64{-5, 1, -5, -1, 0, 0}, torch.CPU, 3, 2), 1)
+			for i, id := range ids.Int64s() {
+				if id != 2 && id != 4 {
+					t.Errorf("%s: row %d finds symbol %d, which has no vector", name, i, id)
+				}
+			}
+			release(o, p)
+		}
+	})
+}
+
+// TestContinuousAtTheEdges: no rows, ignored rows, one word with and without a vector, and hidden
+// states of zero and beyond all measure leave everything finite.
+func TestContinuousAtTheEdges(t *testing.T) {
+	for name, s := range continuousMethods() {
+		for _, c := range []struct {
+			what       string
+			n, v       int64
+			padding    int64
+			target     float64
+			size       float64
+			noVectors  bool
+			wantNoLoss bool
+		}{
+			{what: "no rows", v: 31, padding: 1, target: 2, size: 1}, {what: "only padding", n: 5, v: 31, padding: 1, target: 1, size: 1, wantNoLoss: true},
+			{what: "one word", n: 5, v: 1, padding: -1, size: 1}, {what: "one word without a vector", n: 5, v: 1, padding: -1, size: 1, noVectors: true},
+			{what: "zero states", n: 4, v: 9, padding: 1, target: 3}, {what: "tiny states", n: 4, v: 9, padding: 1, target: 3, size: 1e-30},
+			{what: "huge states", n: 4, v: 9, padding: 1, target: 3, size: 1e12},
+		} {
+			t.Run(name+"/"+c.what, func(t *testing.T) {
+				torch.Test(t, func() {
+					p := aimed(max(c.v, 2), 4, 3, c.padding)
+					p.Vocabulary, p.Vectors = c.v, p.Vectors.Narrow(0, max(c.v, 2)-c.v, c.v)
+					if c.noVectors {
+						p.Vectors = p.Vectors.MulScalar(0)
+					}
+					p.DType = torch.Float32
+					o := layer(t, s, p)
+					defer release(o, p)
+					hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float32, torch.CPU, c.n, 4).MulScalar(c.size).Clone()
+					hidden.SetRequiresGrad(true)
+					targets := torch.Full(c.target, torch.Int64, torch.CPU, c.n)
+					loss, nll := o.Loss(States{Hidden: hidden}, targets, 0.5)
+					loss.Backward()
+					o.Penalize()
+					for parameter, g := range gradients(p) {
+						if !torch.FromFloat64s(g, torch.CPU, int64(len(g))).AllFinite() {
+							t.Errorf("the gradient of %s is %v", parameter, g)
+						}
+					}
+					clean, scores := o.NLL(States{Hidden: hidden}, targets), o.LogProbs(hidden.Detach())
+					if !loss.AllFinite() || !nll.AllFinite() || !clean.AllFinite() || !scores.AllFinite() || !hidden.Grad().AllFinite() {
+						t.Errorf("loss %v, clean %v and %v, gradient %v", loss.Item(), nll.Float64s(), clean.Float64s(), hidden.Grad().Float64s())
+					}
+					if c.wantNoLoss && (loss.Item() != 0 || hidden.Grad().Abs().Sum().Item() != 0) {
+						t.Errorf("ignored targets have the loss %v", loss.Item())
+					}
+					if best, ids, _ := o.Nearest(hidden.Detach(), 1); !best.AllFinite() || ids.Count() != c.n {
+						t.Errorf("nearest words %v of score %v", ids.Int64s(), best.Float64s())
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestContinuousRefuses(t *testing.T) {
+	torch.Test(t, func() {
+		s := Defaults()
+		s.Method = "vmf"
+		for want, change := range map[string]func(*Place){
+			"name a file with -vectors":                   func(p *Place) { p.Vectors = torch.Tensor{} },
+			"do not fit a vocabulary of 9":                func(p *Place) { p.Vectors = p.Vectors.Narrow(0, 0, 8) },
+			"has a component that is no finite number":    func(p *Place) { p.Vectors = p.Vectors.MulScalar(math.Inf(1)) },
+			"target vectors of shape [27] do not fit a v": func(p *Place) { p.Vectors = p.Vectors.Reshape(27) },
+		} {
+			p := aimed(9, 4, 3, 1)
+			change(&p)
+			if _, err := New(s, p); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want one with %q", err, want)
+			}
+			p.Params.Free()
+		}
+	})
+	for method, want := range map[string]string{
+		"vmf+l2":          "vmf and l2 do not join: each says how the output matrix is parameterised",
+		"vmf+spectrum":    "vmf and spectrum do not join: each says how the output matrix is parameterised",
+		"mle+cosine":      "mle and cosine do not join",
+		"vmf+adversarial": "vmf and adversarial do not join: adversarial lowers the target's score before a softmax, and vmf has no softmax",
+	} {
+		s := Defaults()
+		s.Method = method
+		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want one with %q", method, err, want)
+		}
+	}
+	var j join
+	if err := j.add("vmf", Defaults().continuous(torch.VMFNLL)); err != nil {
+		t.Fatal(err)
+	}
+	with := j
+	if err := with.add("prior", Method{Regularizers: []Regularizer{&SpectrumPrior{}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := with.complete(Defaults()); err == nil || !strings.Contains(err.Error(), "the target vectors of vmf are frozen") {
+		t.Errorf("a penalty on frozen vectors: the error is %v", err)
+	}
+	with = j
+	if err := with.add("noise", Method{Perturbation: shift{}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := with.complete(Defaults()); err == nil || !strings.Contains(err.Error(), "vmf has no softmax") {
+		t.Errorf("a perturbation of a density: the error is %v", err)
+	}
+	for want, change := range map[string]func(*Settings){
+		`objective.vmf_form is "raw": use nll, reg1, reg2, both or log1p`: func(s *Settings) { s.VMFForm = "raw" },
+		`objective.l2_form is "": use squared or rooted`:                  func(s *Settings) { s.L2Form = "" },
+		`objective.margin is -1: it must be a number of at least 0`:       func(s *Settings) { s.Margin = -1 },
+		`objective.vmf_lambda1 is NaN`:                                    func(s *Settings) { s.VMFLambda1 = math.NaN() },
+	} {
+		s := Defaults()
+		change(&s)
+		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want one with %q", err, want)
+		}
+	}
+}
+
+func TestWhichMethodsAreContinuous(t *testing.T) {
+	for method, want := range map[string]bool{
+		"vmf": true, "l2": true, "cosine": true, "maxmargin": true, "powerspherical": true, "mle": false, "spectrum": false, "nonsense": false, "mle+vmf": true,
+	} {
+		if IsContinuous(method) != want {
+			t.Errorf("%s predicts vectors of words: %v", method, !want)
+		}
+	}
+}

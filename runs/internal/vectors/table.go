@@ -1,0 +1,122 @@
+package vectors
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// Table holds the vectors of a vocabulary.
+type Table struct {
+	Width int       // M, components of a vector
+	Rows  []float32 // [V*M], rows of length 1 in the order of ids; zero where there is no vector
+
+	Missing int // symbols without a vector, beside padding and <s>
+	Unused  int // vectors of the file that stand for no symbol; their mean is <unk>'s
+	// End says where the vector of </s> is from: "the file" or "a constant".
+	End string
+}
+
+func newTable(v *tokenize.Vocabulary, width int) *Table {
+	return &Table{Width: width, Rows: make([]float32, v.Len()*width)}
+}
+
+// Row is the vector of a symbol.
+func (t *Table) Row(id int32) []float32 { return t.Rows[int(id)*t.Width : (int(id)+1)*t.Width] }
+
+func (t *Table) len() int32 { return int32(len(t.Rows) / max(t.Width, 1)) }
+
+// Has reports whether a symbol has a vector.
+func (t *Table) Has(id int32) bool {
+	return slices.ContainsFunc(t.Row(id), func(x float32) bool { return x != 0 })
+}
+
+// finish scales rows to length 1, gives </s> its constant where it has no vector, and counts
+// the symbols without one.
+func (t *Table) finish() {
+	clear(t.Row(tokenize.BOS))
+	clear(t.Row(tokenize.Pad))
+	if t.End == "" {
+		t.End = "a constant"
+		end := t.Row(tokenize.EOS)
+		for i := range end {
+			end[i] = 1
+		}
+	}
+	for id := range t.len() {
+		if !normalize(t.Row(id)) && id != tokenize.BOS && id != tokenize.Pad {
+			t.Missing++
+		}
+	}
+}
+
+// normalize scales a row to length 1; a row too short for that becomes zero, and false is
+// returned.
+func normalize(row []float32) bool {
+	squares := 0.0
+	for _, x := range row {
+		squares += float64(x) * float64(x)
+	}
+	length := math.Sqrt(squares)
+	if length < 1e-12 {
+		clear(row)
+		return false
+	}
+	for i, x := range row {
+		row[i] = float32(float64(x) / length)
+	}
+	return true
+}
+
+// Cover leaves out of a vocabulary the words that have no vector, and gives the table of
+// those that stay. The four symbols that every vocabulary begins with stay in any case.
+func (t *Table) Cover(v *tokenize.Vocabulary) (*tokenize.Vocabulary, *Table) {
+	counts := map[string]int{}
+	for id := range int32(v.Len()) {
+		if id <= tokenize.Unk || t.Has(id) {
+			counts[v.Token(id)] = v.Count(id)
+		}
+	}
+	covered := tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})
+	out := newTable(covered, t.Width)
+	out.Unused, out.End = t.Unused, t.End
+	for id := range int32(covered.Len()) {
+		// Its own words are found by name, for a file of words may have another order than counts give.
+		from := id
+		if id > tokenize.Unk {
+			from = v.ID(covered.Token(id))
+		}
+		copy(out.Row(id), t.Row(from))
+	}
+	if !out.Has(tokenize.Unk) {
+		out.Missing = 1
+	}
+	return covered, out
+}
+
+// Neighbour is a symbol with its cosine.
+type Neighbour struct {
+	ID     int32
+	Cosine float64
+}
+
+// Nearest gives the k symbols whose vectors are nearest to that of id, nearest first,
+// without itself and symbols that have no vector.
+func (t *Table) Nearest(id int32, k int) []Neighbour {
+	var all []Neighbour
+	own := t.Row(id)
+	for other := range t.len() {
+		if other == id || !t.Has(other) {
+			continue
+		}
+		dot := 0.0
+		for i, x := range t.Row(other) {
+			dot += float64(x) * float64(own[i])
+		}
+		all = append(all, Neighbour{other, dot})
+	}
+	slices.SortStableFunc(all, func(a, b Neighbour) int { return cmp.Compare(b.Cosine, a.Cosine) })
+	return all[:min(k, len(all))]
+}
