@@ -40,8 +40,8 @@ func aimed(v, d, m, padding int64) Place {
 	return p
 }
 
-// unitRows gives the rows of a table as slices.
-func unitRows(e Embedding) [][]float64 {
+// tableRows gives the rows of a table as slices.
+func tableRows(e Embedding) [][]float64 {
 	v, m := e.Size()
 	all, rows := e.Matrix().Float64s(), make([][]float64, v)
 	for i := range rows {
@@ -174,7 +174,7 @@ func TestScoresAreMinusTheCleanLoss(t *testing.T) {
 				if !ok {
 					t.Fatal("a continuous method has no nearest words")
 				}
-				rows, x, found := unitRows(o.Embedding()), o.method.Likelihood.(*Continuous).outputs(hidden).Float64s(), ids.Int64s()
+				rows, x, found := tableRows(o.Embedding()), o.method.Likelihood.(*Continuous).outputs(hidden).Float64s(), ids.Int64s()
 				for i := range n {
 					out := x[i*m : (i+1)*m]
 					for k, id := range found[i*3 : i*3+3] {

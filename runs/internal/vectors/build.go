@@ -11,19 +11,20 @@ import (
 // Options are the settings of Build.
 type Options struct {
 	Width  int    // M, components of a vector; fewer where the vocabulary is smaller
-	Window int    // words to either side that count as context
+	Window int    // words to either side that count as context; wide windows bring together what stands together, not what means the like
 	Seed   uint64 // of the random projection
 }
 
-// Defaults are 300 components, as the published vectors have, and 5 words to either side.
-func Defaults() Options { return Options{Width: 300, Window: 5, Seed: 1} }
+// Defaults are 300 components, as the published vectors have, and 2 words to either side.
+func Defaults() Options { return Options{Width: 300, Window: 2, Seed: 1} }
 
 // How often a context occurs is raised to this power before it is compared with, which keeps
 // rare contexts from looking too telling (Levy, Goldberg and Dagan 2015).
 const contextPower = 0.75
 
-// Singular vectors are weighted by their singular values to this power (same paper).
-var valuePower = 0.5
+// Singular vectors are weighted by their singular values to this power (same paper): with 0
+// rare words stand near anything.
+const valuePower = 0.5
 
 // Build makes vectors from text: the positive pointwise mutual information of words that
 // stand near each other,
@@ -35,7 +36,7 @@ var valuePower = 0.5
 // adds to each as a context. Equal text, options and vocabulary give equal vectors on any
 // number of processors.
 //
-// It takes some seconds for 30,000 sentences and is an error where no two words meet.
+// It takes about 5 s on two processors for 30,000 sentences with 19,000 words, and is an error where no two words meet.
 func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options) (*Table, error) {
 	if o.Width < 1 || o.Width > widest || o.Window < 1 {
 		return nil, fmt.Errorf("vectors of %d numbers from %d neighbours make no sense: both must be at least 1, and the width at most %d", o.Width, o.Window, widest)

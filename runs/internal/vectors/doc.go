@@ -14,9 +14,11 @@
 //
 // # Caveats
 //
-// The vector of </s> decides when a sentence ends. It is the constant 1/sqrt(M), unless the
-// file has one: the files of word2vec and fastText do, and there it is trained on line
-// ends. Table.End says which it was; Table.Nearest shows what it stands close to.
+// The vector of </s> decides when a sentence ends. The published code has the constant
+// 1/sqrt(M) in every place, which layer normalisation takes out of everything: after it no
+// state would come near. So the constant changes its sign from place to place here. Where a
+// file has a vector of </s>, that one counts: the files of word2vec and fastText do, trained on
+// line ends. Table.End says which it was; Table.Nearest shows what it stands close to.
 //
 // Build keeps the co-occurrences of the text in memory, some 40 bytes for each pair of
 // words that meet: a corpus of many millions of sentences wants a file.

@@ -42,7 +42,7 @@ func (t *Table) finish() {
 		t.End = "a constant"
 		end := t.Row(tokenize.EOS)
 		for i := range end {
-			end[i] = 1
+			end[i] = float32(1 - 2*(i%2))
 		}
 	}
 	for id := range t.len() {
