@@ -1,5 +1,8 @@
 package torch
 
+// #include "api.h"
+import "C"
+
 import "fmt"
 
 // Legend: T time steps, B batch columns, I input width, H width of the layer.
@@ -31,8 +34,38 @@ type LSTMOptions struct {
 // et al. 2000) over all steps of x [T,B,I] from the state h, c [B,H]; zero Tensors
 // are a state of zeros. It returns the output of each step [T,B,H] and the state
 // after the last one.
+//
+// On float32 CPU tensors it is fused. Elsewhere the layer is libtorch's, and with
+// Lengths LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
-	return LSTMReference(x, h, c, w, o)
+	const op = "LSTM"
+	width := w.Hidden.Size(-1)
+	h, c = startState(x, h, width), startState(x, c, width)
+	fused := x.DType() == Float32 && w.Hidden.DType() == Float32 && x.Device() == CPU
+	if !fused && o.Lengths != nil {
+		return LSTMReference(x, h, c, w, o)
+	}
+	var drop C.double
+	var seed, offset C.uint64_t
+	hidden := w.Hidden
+	switch {
+	case o.Stream == nil || o.WeightDrop == 0:
+	case fused:
+		drop = C.double(o.WeightDrop)
+		seed, offset = o.Stream.next()
+	default:
+		hidden = Dropout(hidden, o.WeightDrop, o.Stream)
+	}
+	operands := []Tensor{x, h, c, w.Input, hidden, w.InputBias, w.HiddenBias}
+	list, _ := raw(op, operands)
+	var out, hn, cn C.ap_tensor
+	check(op, C.ap_lstm(list[0], list[1], list[2], list[3], list[4], list[5], list[6], cInts(o.Lengths), C.int(len(o.Lengths)), C.bool(o.Reverse),
+		drop, seed, offset, &out, &hn, &cn), operands...)
+	if current == nil {
+		C.ap_free(&cn, 1)
+	}
+	out_TBH, h_BH = ownTwo(op, out, hn)
+	return out_TBH, h_BH, own(op, cn)
 }
 
 // LSTMReference is LSTM step by step, made of plain operators.

@@ -2,6 +2,8 @@ package torch_test
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,6 +63,154 @@ func TestLSTMRefusesLengths(t *testing.T) {
 			})
 			if err == nil || !strings.Contains(err.Error(), "2 lengths for 5 columns") {
 				t.Errorf("%s: the error is %v", kind, err)
+			}
+		}
+	})
+}
+
+// lstmCase is a shape of the fused layer's comparison with its reference.
+type lstmCase struct {
+	steps, columns, in, width int64
+	drop                      float64
+	lengths                   []int64
+	reverse, zeroState        bool
+}
+
+// runLSTM gives the results and gradients of a layer drawn from one seed, in
+// float32. The weights for the sum that is differentiated are drawn too.
+func runLSTM(f lstm, c lstmCase) []torch.Tensor {
+	draw := torch.NewStream(5, "inputs")
+	normal := func(scale float64, shape ...int64) torch.Tensor {
+		return draw.Normal(0, scale, torch.Float32, torch.CPU, shape...)
+	}
+	leaves := []torch.Tensor{
+		normal(1, c.steps, c.columns, c.in), normal(1, c.columns, c.width), normal(2, c.columns, c.width),
+		normal(0.5, 4*c.width, c.in), normal(0.5, 4*c.width, c.width), normal(1, 4*c.width), normal(1, 4*c.width),
+	}
+	for _, x := range leaves {
+		x.SetRequiresGrad(true)
+	}
+	seeds := []torch.Tensor{normal(1, c.steps, c.columns, c.width), normal(1, c.columns, c.width), normal(1, c.columns, c.width)}
+	h, cell := leaves[1], leaves[2]
+	if c.zeroState {
+		h, cell = torch.Tensor{}, torch.Tensor{}
+	}
+	out, hN, cN := f(leaves[0], h, cell, torch.LSTMWeights{Input: leaves[3], Hidden: leaves[4], InputBias: leaves[5], HiddenBias: leaves[6]},
+		torch.LSTMOptions{WeightDrop: c.drop, Stream: torch.NewStream(9, "dropout"), Lengths: c.lengths, Reverse: c.reverse})
+	results := []torch.Tensor{out, hN, cN}
+	loss := torch.Zeros(torch.Float32, torch.CPU)
+	for i, x := range results {
+		loss = loss.Add(x.Mul(seeds[i]).Sum())
+	}
+	loss.Backward()
+	for i, x := range leaves {
+		if !c.zeroState || i == 0 || i > 2 {
+			results = append(results, x.Grad())
+		}
+	}
+	return results
+}
+
+// TestLSTMEqualsReference: shapes beside and between the kernels' blocks, few and
+// many steps, dropped weights, ragged columns, both directions, and no step at all.
+func TestLSTMEqualsReference(t *testing.T) {
+	for _, c := range []lstmCase{
+		{steps: 1, columns: 1, in: 1, width: 1},
+		{steps: 5, columns: 4, in: 3, width: 16},
+		{steps: 9, columns: 20, in: 31, width: 47, drop: 0.5},
+		{steps: 9, columns: 3, in: 31, width: 47, drop: 0.5, reverse: true},
+		{steps: 3, columns: 20, in: 8, width: 70, drop: 0.3, zeroState: true},
+		{steps: 6, columns: 17, in: 8, width: 288, drop: 0.3, zeroState: true, reverse: true},
+		{steps: 5, columns: 29, in: 7, width: 33},
+		{steps: 7, columns: 5, in: 7, width: 33, lengths: []int64{7, 0, 3, 1, 6}},
+		{steps: 7, columns: 5, in: 7, width: 33, lengths: []int64{7, 0, 3, 1, 6}, reverse: true, drop: 0.2},
+		{steps: 7, columns: 2, in: 7, width: 33, lengths: []int64{2, 7}, reverse: true},
+		{steps: 0, columns: 5, in: 7, width: 33},
+		{steps: 0, columns: 2, in: 7, width: 33, lengths: []int64{0, 0}},
+		{steps: 4, columns: 0, in: 7, width: 33},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			torch.Test(t, func() {
+				want := runLSTM(torch.LSTMReference, c)
+				for i, got := range runLSTM(torch.LSTM, c) {
+					if !want[i].Defined() { // without steps the weights are not used
+						want[i] = torch.Zeros(torch.Float32, torch.CPU, got.Shape()...)
+					}
+					nearWithin(t, fmt.Sprintf("result %d", i), got, want[i], 5e-5)
+				}
+			})
+		})
+	}
+}
+
+// TestLSTMThreads: one thread and two compute the same.
+func TestLSTMThreads(t *testing.T) {
+	torch.Test(t, func() {
+		defer torch.SetThreads(0)
+		c := lstmCase{steps: 6, columns: 20, in: 40, width: 150, drop: 0.5}
+		torch.SetThreads(1)
+		single := runLSTM(torch.LSTM, c)
+		torch.SetThreads(2)
+		for i, double := range runLSTM(torch.LSTM, c) {
+			if i < 3 && !slices.Equal(single[i].Float32s(), double.Float32s()) {
+				t.Errorf("result %d differs with the number of threads", i)
+			}
+			near(t, "result", double, single[i])
+		}
+	})
+}
+
+// TestLSTMGradientsByDifferences checks the layer that float64 takes.
+func TestLSTMGradientsByDifferences(t *testing.T) {
+	torch.Test(t, func() {
+		draw := torch.NewStream(2, "inputs")
+		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float64, torch.CPU, shape...) }
+		inputs := []torch.Tensor{normal(3, 2, 2), normal(2, 3), normal(2, 3), normal(12, 2), normal(12, 3), normal(12), normal(12)}
+		weights := normal(3, 2, 3)
+		for _, reverse := range []bool{false, true} {
+			checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
+				out, h, c := torch.LSTM(in[0], in[1], in[2], torch.LSTMWeights{Input: in[3], Hidden: in[4], InputBias: in[5], HiddenBias: in[6]},
+					torch.LSTMOptions{WeightDrop: 0.4, Stream: torch.NewStream(1, "dropout"), Reverse: reverse})
+				return out.Mul(weights).Sum().Add(h.Sum()).Sub(c.Square().Sum())
+			})
+		}
+	})
+}
+
+// TestLSTMSaturates: gates far from 0 are neither lost nor infinite, and what is
+// no number stays none.
+func TestLSTMSaturates(t *testing.T) {
+	torch.Test(t, func() {
+		for _, x := range []float64{-1e30, -200, -30, 30, 200, 1e30, math.NaN(), math.Inf(1), math.Inf(-1)} {
+			w := torch.LSTMWeights{Input: torch.Full(1, torch.Float32, torch.CPU, 4, 1), Hidden: torch.Zeros(torch.Float32, torch.CPU, 4, 1),
+				InputBias: torch.Zeros(torch.Float32, torch.CPU, 4), HiddenBias: torch.Zeros(torch.Float32, torch.CPU, 4)}
+			in := torch.Full(x, torch.Float32, torch.CPU, 1, 1, 1)
+			want, _, _ := torch.LSTMReference(in, torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{})
+			got, _, _ := torch.LSTM(in, torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{})
+			if a, b := got.Item(), want.Item(); math.Abs(a-b) > 1e-6 || math.IsNaN(a) != math.IsNaN(b) {
+				t.Errorf("the output for %v is %v, want %v", x, a, b)
+			}
+		}
+	})
+}
+
+// TestLSTMKeepsSmallValues: the hyperbolic tangent keeps its digits near 0, where
+// one minus an exponential would lose them, and there is no seam between its forms.
+func TestLSTMKeepsSmallValues(t *testing.T) {
+	torch.Test(t, func() {
+		var xs []float64
+		for x := 1e-12; x < 20; x *= 1.07 {
+			xs = append(xs, x, -x)
+		}
+		n := int64(len(xs))
+		// The input gate is open, the forget gate closed and the output gate open, so that c is tanh(x).
+		bias := torch.FromFloat64s([]float64{100, -100, 0, 100}, torch.CPU, 4).To(torch.Float32, torch.CPU)
+		w := torch.LSTMWeights{Input: torch.FromFloat64s([]float64{0, 0, 1, 0}, torch.CPU, 4, 1).To(torch.Float32, torch.CPU),
+			Hidden: torch.Zeros(torch.Float32, torch.CPU, 4, 1), InputBias: bias, HiddenBias: torch.Zeros(torch.Float32, torch.CPU, 4)}
+		_, _, c := torch.LSTM(torch.FromFloat64s(xs, torch.CPU, 1, n, 1).To(torch.Float32, torch.CPU), torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{})
+		for i, got := range c.Float64s() {
+			if want := math.Tanh(float64(float32(xs[i]))); math.Abs(got-want) > 3e-7*math.Abs(want) {
+				t.Errorf("tanh(%v) is %v, want %v", xs[i], got, want)
 			}
 		}
 	})

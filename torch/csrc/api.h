@@ -23,6 +23,7 @@
 #include "api_elementary.h"
 #include "api_handle.h"
 #include "api_layers.h"
+#include "api_lstm.h"
 #include "api_mixture_loss.h"
 #include "api_optimizer.h"
 #include "api_orthogonality.h"

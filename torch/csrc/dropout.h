@@ -12,4 +12,7 @@ inline void check_dropout(double p) { TORCH_CHECK(p >= 0 && p < 1, "the dropout 
 // out_i = x_i * keep_i / (1 - p), where keep_i is bit i of the draw. x is contiguous.
 at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key);
 
+// The same in place.
+void apply_dropout_(at::Tensor &x, double p, DrawKey key);
+
 }  // namespace ap

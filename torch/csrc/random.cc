@@ -41,9 +41,10 @@ at::Tensor device_mask(const at::Tensor &x, double p, DrawKey key) {
 
 }  // namespace
 
-at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key) {
-  if (!x.is_cpu()) return x * device_mask(x, p, key);
-  at::Tensor out = at::empty_like(x);
+namespace {
+
+// to_i = from_i * keep_i / (1 - p) on the CPU; both are contiguous and may be one.
+void drop(const at::Tensor &x, at::Tensor &out, double p, DrawKey key) {
   const uint32_t threshold = drop_threshold(p);
   const double scale = 1 / (1 - p);
   if (x.scalar_type() == at::kFloat) {
@@ -52,7 +53,7 @@ at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key) {
     at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
       dropout_float(from, to, begin, end, threshold, static_cast<float>(scale), key.a, key.b);
     });
-    return out;
+    return;
   }
   AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "dropout", [&] {
     const scalar_t *from = x.const_data_ptr<scalar_t>();
@@ -62,7 +63,22 @@ at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key) {
         to[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? scalar_t(0) : static_cast<scalar_t>(static_cast<double>(from[i]) * scale);
     });
   });
+}
+
+}  // namespace
+
+at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key) {
+  if (!x.is_cpu()) return x * device_mask(x, p, key);
+  at::Tensor out = at::empty_like(x);
+  drop(x, out, p, key);
   return out;
+}
+
+void apply_dropout_(at::Tensor &x, double p, DrawKey key) {
+  if (x.is_cpu())
+    drop(x, x, p, key);
+  else
+    x.mul_(device_mask(x, p, key));
 }
 
 namespace {

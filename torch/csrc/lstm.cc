@@ -1,0 +1,347 @@
+// An LSTM layer over all time steps:
+//   (i, f, g, o) = x_t W_ih^T + b_ih + h_{t-1} W_hh^T + b_hh
+//   c_t = s(f) * c_{t-1} + s(i) * tanh(g),   h_t = s(o) * tanh(c_t),   s the logistic function
+// where elements of W_hh may be dropped by one mask for all steps and columns.
+//
+// The products with W_ih are one for all steps. A step is the product with W_hh,
+// packed into panels once for all of them (panels.h), and the gates, which follow
+// each panel while its sums are at hand. Backwards likewise; the weights'
+// gradients are one product each. The mask is applied where W_hh is packed and
+// drawn again for its gradient, so no dropped copy of W_hh is kept.
+//
+// Kept for the backward pass: the gates after their functions [T,B,4H], which it
+// turns into their gradients in place, and the cells [T,B,H].
+//
+// Legend: T time steps, B columns, I input width, H width.
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "api_lstm.h"
+#include "common.h"
+#include "dropout.h"
+#include "panels.h"
+#include "vector_exp.h"
+
+namespace ap {
+namespace {
+
+// exp_nonpositive gives a number for what is none, which must not get lost here.
+inline float logistic(float x) {
+  const float e = exp_nonpositive(-std::fabs(x)), r = 1 / (1 + e);
+  return x != x ? x : x < 0 ? e * r : r;
+}
+
+// Near 0 by its series, so that small values keep all their digits.
+inline float hyperbolic_tangent(float x) {
+  const float z = x * x, e = exp_nonpositive(-2 * std::fabs(x));
+  float p = -5.70498872745e-3f;
+  p = p * z + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  const float far = (1 - e) / (1 + e);
+  return x != x ? x : z < 0.390625f ? x + x * z * p : x < 0 ? -far : far;
+}
+
+// The elementwise part of a step, for all columns and some units.
+struct Step {
+  int64_t t, B, H;
+  const int64_t *lengths;  // steps of each column, or null
+  float *gates;            // [B,4H]
+  const float *c_before;   // [B,H], and so are the others
+  float *c, *out;
+  const float *h_before;  // with lengths: the state before the step
+  float *h_after;         // and where the state after it goes
+};
+
+AP_CLONES void forward_units(const Step &s, const float *bias, int64_t begin, int64_t end) {
+  for (int64_t b = 0; b < s.B; ++b) {
+    const int64_t at = b * s.H;
+    const float *c_before = s.c_before + at;
+    float *i = s.gates + 4 * at, *f = i + s.H, *g = f + s.H, *o = g + s.H, *c = s.c + at, *h = s.out + at;
+    if (s.lengths && s.t >= s.lengths[b]) {
+      for (int64_t j = begin; j < end; ++j) {
+        c[j] = c_before[j];
+        h[j] = 0;
+        s.h_after[at + j] = s.h_before[at + j];
+      }
+      continue;
+    }
+    const float *bi = bias, *bf = bi + s.H, *bg = bf + s.H, *bo = bg + s.H;
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) {
+      i[j] = logistic(i[j] + bi[j]);
+      f[j] = logistic(f[j] + bf[j]);
+      g[j] = hyperbolic_tangent(g[j] + bg[j]);
+      o[j] = logistic(o[j] + bo[j]);
+      c[j] = f[j] * c_before[j] + i[j] * g[j];
+      h[j] = o[j] * hyperbolic_tangent(c[j]);
+    }
+    if (s.lengths) std::copy(h + begin, h + end, s.h_after + at + begin);
+  }
+}
+
+// Turns gates into their gradients, gc from the gradient of c_t into that of
+// c_{t-1}, and empties gh, the gradient of h_t from later steps.
+AP_CLONES void backward_units(const Step &s, const float *gout, float *gh_BH, float *gc_BH, int64_t begin, int64_t end) {
+  for (int64_t b = 0; b < s.B; ++b) {
+    const int64_t at = b * s.H;
+    const float *c = s.c + at, *c_before = s.c_before + at, *go = gout + at;
+    float *i = s.gates + 4 * at, *f = i + s.H, *g = f + s.H, *o = g + s.H, *gh = gh_BH + at, *gc = gc_BH + at;
+    if (s.lengths && s.t >= s.lengths[b]) {  // the state passed through
+      for (int64_t j = begin; j < end; ++j) i[j] = f[j] = g[j] = o[j] = 0;
+      continue;
+    }
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) {
+      const float ti = i[j], tf = f[j], tg = g[j], to = o[j], tanh_c = hyperbolic_tangent(c[j]);
+      const float dh = go[j] + gh[j], dc = gc[j] + dh * to * (1 - tanh_c * tanh_c);
+      i[j] = dc * tg * ti * (1 - ti);
+      f[j] = dc * c_before[j] * tf * (1 - tf);
+      g[j] = dc * ti * (1 - tg * tg);
+      o[j] = dh * tanh_c * to * (1 - to);
+      gc[j] = dc * tf;
+      gh[j] = 0;
+    }
+  }
+}
+
+// Which elements of W_hh are dropped.
+struct Drop {
+  double p;
+  DrawKey key;
+};
+
+// Element `first` of W_hh and the n - 1 after it, with the mask.
+inline void masked(const float *w, int64_t first, int64_t n, uint32_t threshold, float scale, DrawKey key, float *to) {
+#pragma omp simd
+  for (int64_t k = 0; k < n; ++k)
+    to[k] = bits32(static_cast<uint32_t>(first + k), key) < threshold ? 0.0f : w[first + k] * scale;
+}
+
+// The panel of units [j, j + n) for the steps forward: row k holds, gate by gate,
+// their weights of h_k.
+AP_CLONES void pack_forward(const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key, float *rows,
+                            float *panel) {
+  for (int64_t gate = 0; gate < 4; ++gate) {
+    for (int64_t u = 0; u < n; ++u) masked(w, (gate * H + j + u) * H, H, threshold, scale, key, rows + u * H);
+    for (int64_t k = 0; k < H; ++k)
+      for (int64_t u = 0; u < n; ++u) panel[k * 4 * kLanes + gate * kLanes + u] = rows[u * H + k];
+  }
+}
+
+// The panel of units [j, j + n) for the steps backwards: columns of W_hh.
+AP_CLONES void pack_backward(const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key, float *panel) {
+  for (int64_t row = 0; row < 4 * H; ++row) masked(w, row * H + j, n, threshold, scale, key, panel + row * 2 * kLanes);
+}
+
+// W_hh as the steps multiply by it. Panels take time to fill, so that few rows are
+// left to the matrix library.
+class Recurrent {
+ public:
+  Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward)
+      : H_(weight.size(1)), units_(backward ? 2 * kLanes : kLanes), backward_(backward) {
+    if (!panels_available() || T < 4 || B < 4) {
+      plain_ = drop.p > 0 ? apply_dropout(weight, drop.p, drop.key) : weight;
+      return;
+    }
+    panels_ = at::empty({blocks(), panel_size()}, weight.options());
+    const float *w = weight.const_data_ptr<float>();
+    float *to = panels_.mutable_data_ptr<float>();
+    const uint32_t threshold = drop_threshold(drop.p);
+    const auto scale = static_cast<float>(1 / (1 - drop.p));
+    at::parallel_for(0, blocks(), 1, [&](int64_t begin, int64_t end) {
+      std::vector<float> rows(backward_ ? 0 : kLanes * H_);
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t j = p * units_, n = std::min(units_, H_ - j);
+        float *panel = to + p * panel_size();
+        if (n < units_) std::fill_n(panel, panel_size(), 0.0f);
+        if (backward_)
+          pack_backward(w, H_, j, n, threshold, scale, drop.key, panel);
+        else
+          pack_forward(w, H_, j, n, threshold, scale, drop.key, rows.data(), panel);
+      }
+    });
+  }
+
+  // Adds the product of a [B,H or 4H] to c [B,4H or H], and calls after(begin, end)
+  // for units as soon as their sums are there. A null a adds nothing.
+  template <class F>
+  void step(const float *a, float *c, int64_t B, F after) const {
+    const int64_t depth = backward_ ? 4 * H_ : H_, width = backward_ ? H_ : 4 * H_;
+    if (a && plain_.defined()) {
+      const at::Tensor a_t = at::from_blob(const_cast<float *>(a), {B, depth}, plain_.options());
+      at::Tensor c_t = at::from_blob(c, {B, width}, plain_.options());
+      at::addmm_out(c_t, c_t, a_t, backward_ ? plain_ : plain_.t());
+    }
+    const bool packed = a && panels_.defined();
+    const int64_t cost = B * (packed ? depth * 4 * kLanes : 64 * units_);
+    at::parallel_for(0, blocks(), std::max<int64_t>(1, (1 << 18) / std::max<int64_t>(1, cost)), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t j = p * units_, n = std::min(units_, H_ - j);
+        if (packed) {
+          PanelTarget target{c + j, width, backward_ ? kLanes : H_, {n, n, n, n}};
+          if (backward_) target.lanes[0] = std::min(n, kLanes), target.lanes[1] = n - target.lanes[0];
+          add_panel_product(a, depth, panels_.const_data_ptr<float>() + p * panel_size(), depth, backward_ ? 2 : 4, target, B);
+        }
+        after(j, j + n);
+      }
+    });
+  }
+
+ private:
+  int64_t blocks() const { return (H_ + units_ - 1) / units_; }
+  int64_t panel_size() const { return backward_ ? 4 * H_ * 2 * kLanes : H_ * 4 * kLanes; }
+
+  int64_t H_, units_;  // units of a panel
+  bool backward_;
+  at::Tensor panels_, plain_;  // one of them
+};
+
+struct LSTM : torch::autograd::Function<LSTM> {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &h_, const at::Tensor &c_,
+                                                const at::Tensor &w_ih, const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh,
+                                                const at::Tensor &lengths, bool reverse, double p, int64_t key_a, int64_t key_b) {
+    const at::Tensor x = x_.contiguous(), h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
+    const int64_t T = x.size(0), B = x.size(1), I = x.size(2), H = w_hh.size(1);
+    at::Tensor gates = at::mm(x.view({T * B, I}), w_ih.t()).view({T, B, 4 * H});
+    const at::Tensor bias = b_ih + b_hh;
+    at::Tensor c = at::empty({T, B, H}, x.options()), out = at::empty({T, B, H}, x.options());
+    at::Tensor before;  // with lengths, h before each step: it is not the output of another one
+    at::Tensor h_n;
+    if (lengths.numel() > 0) {
+      before = at::empty({T, B, H}, x.options());
+      h_n = at::empty({B, H}, x.options());
+      if (T > 0) before[reverse ? T - 1 : 0].copy_(h0);
+    }
+    const Recurrent recurrent(w_hh, T, B, {p, key_of(key_a, key_b)}, false);
+    const int64_t size = B * H;
+    for (int64_t k = 0; k < T; ++k) {
+      const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1, next = reverse ? t - 1 : t + 1;
+      Step s{t, B, H, nullptr, gates.mutable_data_ptr<float>() + 4 * t * size, k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
+             c.mutable_data_ptr<float>() + t * size, out.mutable_data_ptr<float>() + t * size, nullptr, nullptr};
+      const float *h = k ? out.const_data_ptr<float>() + last * size : h0.const_data_ptr<float>();
+      if (lengths.numel() > 0) {
+        s.lengths = lengths.const_data_ptr<int64_t>();
+        h = s.h_before = before.const_data_ptr<float>() + t * size;
+        s.h_after = k + 1 < T ? before.mutable_data_ptr<float>() + next * size : h_n.mutable_data_ptr<float>();
+      }
+      recurrent.step(h, s.gates, B, [&](int64_t begin, int64_t end) { forward_units(s, bias.const_data_ptr<float>(), begin, end); });
+    }
+    const int64_t end = reverse ? 0 : T - 1;
+    if (T == 0)
+      h_n = h0.clone();
+    else if (!h_n.defined())
+      h_n = out[end].clone();
+    ctx->save_for_backward({x, h0, c0, w_ih, w_hh, out, c, gates, before, lengths});
+    ctx->saved_data["reverse"] = reverse;
+    ctx->saved_data["p"] = p;
+    ctx->saved_data["a"] = key_a;
+    ctx->saved_data["b"] = key_b;
+    return {out, h_n, T > 0 ? c[end].clone() : c0.clone()};
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &h0 = saved[1], &c0 = saved[2], &w_ih = saved[3], &w_hh = saved[4], &out = saved[5], &c = saved[6], &before = saved[8],
+                     &lengths = saved[9];
+    at::Tensor gates = saved[7];
+    const bool reverse = ctx->saved_data["reverse"].toBool();
+    const Drop drop{ctx->saved_data["p"].toDouble(), key_of(ctx->saved_data["a"].toInt(), ctx->saved_data["b"].toInt())};
+    const int64_t T = x.size(0), B = x.size(1), I = x.size(2), H = w_hh.size(1), size = B * H;
+    const at::Tensor gout = grads[0].contiguous();
+    at::Tensor gh = grads[1].clone(at::MemoryFormat::Contiguous), gc = grads[2].clone(at::MemoryFormat::Contiguous);
+    {
+      const Recurrent recurrent(w_hh, T, B, drop, true);
+      const float *later = nullptr;  // gradients of the gates of the step after
+      for (int64_t k = T; k-- > 0;) {
+        const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1;
+        const Step s{t, B, H, lengths.numel() > 0 ? lengths.const_data_ptr<int64_t>() : nullptr, gates.mutable_data_ptr<float>() + 4 * t * size,
+                     k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
+                     const_cast<float *>(c.const_data_ptr<float>()) + t * size, nullptr, nullptr, nullptr};
+        recurrent.step(later, gh.mutable_data_ptr<float>(), B, [&](int64_t begin, int64_t end) {
+          backward_units(s, gout.const_data_ptr<float>() + t * size, gh.mutable_data_ptr<float>(), gc.mutable_data_ptr<float>(), begin, end);
+        });
+        later = s.gates;
+      }
+      if (later && ctx->needs_input_grad(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
+    }
+    const at::Tensor rows = gates.view({T * B, 4 * H});
+    at::Tensor gx, gw_ih, gw_hh, gbias;
+    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view({T, B, I});
+    if (ctx->needs_input_grad(3)) gw_ih = at::mm(rows.t(), x.view({T * B, I}));
+    if (ctx->needs_input_grad(4)) {
+      if (before.defined() || T == 0) {
+        gw_hh = at::mm(rows.t(), T > 0 ? before.view({T * B, H}) : out.view({0, H}));
+      } else {
+        // h before a step is the output of the one before it, and h0 at the first.
+        const at::Tensor later = gates.narrow(0, reverse ? 0 : 1, T - 1), earlier = out.narrow(0, reverse ? 1 : 0, T - 1);
+        gw_hh = at::mm(later.reshape({-1, 4 * H}).t(), earlier.reshape({-1, H}));
+        gw_hh.addmm_(gates[reverse ? T - 1 : 0].t(), h0);
+      }
+      if (drop.p > 0) apply_dropout_(gw_hh, drop.p, drop.key);
+    }
+    if (ctx->needs_input_grad(5) || ctx->needs_input_grad(6)) gbias = rows.sum(0);
+    return {gx, gh, gc, gw_ih, gw_hh, gbias, gbias, {}, {}, {}, {}, {}};
+  }
+
+  static DrawKey key_of(int64_t a, int64_t b) {
+    DrawKey key(0, 0);
+    key.a = static_cast<uint32_t>(a);
+    key.b = static_cast<uint32_t>(b);
+    return key;
+  }
+};
+
+// libtorch's layer (cuDNN's on CUDA, which copies the weights, dropped or not, into one buffer).
+torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
+                                             const at::Tensor &b_ih, const at::Tensor &b_hh, bool reverse) {
+  if (reverse) x = x.flip(0);
+  auto [out, h_n, c_n] = at::lstm(x, {h.unsqueeze(0), c.unsqueeze(0)}, {w_ih, w_hh, b_ih, b_hh}, true, 1, 0.0, true, false, false);
+  return {reverse ? out.flip(0) : out, h_n.squeeze(0), c_n.squeeze(0)};
+}
+
+}  // namespace
+}  // namespace ap
+
+using namespace ap;
+
+extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor weight_ih, ap_tensor weight_hh, ap_tensor bias_ih, ap_tensor bias_hh,
+                            const int64_t *lengths, int n, bool reverse, double drop, uint64_t seed, uint64_t offset, ap_tensor *out, ap_tensor *h_n,
+                            ap_tensor *c_n) {
+  return guard([&] {
+    check_dropout(drop);
+    const at::Tensor &X = get(x), &w_ih = get(weight_ih), &w_hh = get(weight_hh), &b_ih = get(bias_ih), &b_hh = get(bias_hh);
+    TORCH_CHECK(X.dim() == 3 && w_hh.dim() == 2, "an input of shape ", X.sizes(), " is not [steps, columns, width]");
+    const int64_t B = X.size(1), H = w_hh.size(1);
+    const std::array<int64_t, 2> state = {B, H}, input = {4 * H, X.size(2)};
+    TORCH_CHECK(w_ih.sizes() == at::IntArrayRef(input) && w_hh.size(0) == 4 * H && b_ih.dim() == 1 && b_ih.numel() == 4 * H &&
+                    b_hh.sizes() == b_ih.sizes(),
+                "weights of shapes ", w_ih.sizes(), " and ", w_hh.sizes(), " with biases of shapes ", b_ih.sizes(), " and ", b_hh.sizes(),
+                " do not fit an input of width ", X.size(2));
+    TORCH_CHECK(get(h).sizes() == at::IntArrayRef(state) && get(c).sizes() == get(h).sizes(), "a state of shapes ", get(h).sizes(), " and ", get(c).sizes(),
+                " does not fit ", B, " columns of width ", H);
+    torch::autograd::variable_list results;
+    bool fused = X.is_cpu();
+    for (const at::Tensor &operand : {X, get(h), get(c), w_ih, w_hh, b_ih, b_hh}) fused = fused && operand.scalar_type() == at::kFloat;
+    if (fused) {
+      at::Tensor steps = at::empty({0}, at::kLong);  // stands for all
+      if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();
+      TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
+      const DrawKey key(seed, offset);
+      results = LSTM::apply(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, steps, reverse, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
+    } else {
+      TORCH_CHECK(!lengths && drop == 0, "lengths and dropped weights need a float32 layer on the CPU");
+      results = library_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, reverse);
+    }
+    *out = wrap(results[0]);
+    *h_n = wrap(results[1]);
+    *c_n = wrap(results[2]);
+  });
+}
