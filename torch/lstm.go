@@ -35,14 +35,14 @@ type LSTMOptions struct {
 // are a state of zeros. It returns the output of each step [T,B,H] and the state
 // after the last one.
 //
-// On float32 CPU tensors it is fused. Elsewhere the layer is libtorch's, and with
-// Lengths LSTMReference.
+// On float32 CPU tensors it is fused. Elsewhere the layer is libtorch's, and where
+// that does not serve, with Lengths or without steps, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
 	width := w.Hidden.Size(-1)
 	h, c = startState(x, h, width), startState(x, c, width)
 	fused := x.DType() == Float32 && w.Hidden.DType() == Float32 && x.Device() == CPU
-	if !fused && o.Lengths != nil {
+	if !fused && (o.Lengths != nil || x.Size(0) == 0) {
 		return LSTMReference(x, h, c, w, o)
 	}
 	var drop C.double
