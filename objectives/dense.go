@@ -9,7 +9,8 @@ import (
 // Dense is W [V,D] as one parameter, <prefix>.weight.
 //
 // It starts as in fairseq: normal with mean 0 and standard deviation D^-1/2, the
-// padding's row at zero. The factor sqrt(D) of a lookup is the model's.
+// padding's row at zero, or uniform where its place says so, as language models
+// do. The factor sqrt(D) of a lookup is the model's.
 type Dense struct {
 	weight  torch.Tensor
 	padding int64
@@ -36,8 +37,19 @@ func (e *Dense) Init(p Place) error {
 
 // initialMatrix draws the baseline's W [V,D] in float64 on the CPU.
 func initialMatrix(p Place) torch.Tensor {
+	if p.Uniform > 0 {
+		return p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, p.Vocabulary, p.Width).Mul(p.keepRows())
+	}
 	w := p.Stream.Normal(0, math.Pow(float64(p.Width), -0.5), torch.Float64, torch.CPU, p.Vocabulary, p.Width)
 	return w.Mul(p.keepRows())
+}
+
+// initialEnergy is the expected |W|_F^2 of that matrix.
+func initialEnergy(p Place) float64 {
+	if p.Uniform > 0 {
+		return float64(p.rows()) * float64(p.Width) * p.Uniform * p.Uniform / 3
+	}
+	return float64(p.rows())
 }
 
 // Lookup gives rows of W.

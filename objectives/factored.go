@@ -48,7 +48,7 @@ const (
 func (e *Factored) Init(p Place) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	e.padding, e.energy = p.Padding, float64(p.rows())
+	e.padding, e.energy = p.Padding, initialEnergy(p)
 	e.c = math.Sqrt(float64(p.Width) / float64(max(1, p.rows())))
 	k := max(1, min(p.rows(), p.Width))
 	var u, s, v torch.Tensor

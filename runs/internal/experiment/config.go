@@ -6,8 +6,8 @@ package experiment
 // A field's tags are all there is to know about its key, and the only place that changes when a key is added: toml is its
 // name, default its value where no preset says otherwise, range or choice what it may be, resume whether a resumed run may
 // change it ("free": yes; "named": only by hand, not by another machine's default; "location": yes, from one path to
-// another; otherwise no), and help its meaning and unit, which the written config.toml repeats as a comment. What one key
-// demands of another is in validate.go.
+// another; otherwise no), task the only task that reads it, where there is one, and help its meaning and unit, which the
+// written config.toml repeats as a comment. What one key demands of another is in validate.go.
 type Config struct {
 	Run    string `toml:"run" help:"the command under runs/ that this is a configuration of"`
 	Preset string `toml:"preset" help:"the preset it started from"`
@@ -32,52 +32,65 @@ type Data struct {
 	SampleSeed int  `toml:"sample_seed" default:"1" range:"[0,inf)" help:"seed of the built-in sample"`
 	SampleSize int  `toml:"sample_size" default:"2000" range:"[10,10000000]" help:"lines of training text in the built-in sample"`
 
-	Source string   `toml:"source" default:"en" help:"language translated from, the ending of its files"`
-	Target string   `toml:"target" default:"de" help:"language translated into, the ending of its files"`
+	Source string   `toml:"source" task:"translation" default:"en" help:"language translated from, the ending of its files"`
+	Target string   `toml:"target" task:"translation" default:"de" help:"language translated into, the ending of its files"`
 	Train  string   `toml:"train" default:"train" help:"name of the training text, without folder and ending"`
 	Valid  string   `toml:"valid" default:"valid" help:"name of the validation text"`
 	Test   []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
 
-	Lowercase  bool   `toml:"lowercase" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
-	Normalize  bool   `toml:"normalize" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`
-	Tokenize   string `toml:"tokenize" default:"current" choice:"none 2017 current" help:"edition of the Moses tokenizer; none leaves words as spaces part them"`
-	Aggressive bool   `toml:"aggressive" default:"false" help:"split hyphens as well (Moses tokenizer -a)"`
-	Escape     bool   `toml:"escape" default:"true" help:"escape characters special to Moses, such as & and |"`
+	Lowercase  bool   `toml:"lowercase" task:"translation" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
+	Normalize  bool   `toml:"normalize" task:"translation" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`
+	Tokenize   string `toml:"tokenize" task:"translation" default:"current" choice:"none 2017 current" help:"edition of the Moses tokenizer; none leaves words as spaces part them"`
+	Aggressive bool   `toml:"aggressive" task:"translation" default:"false" help:"split hyphens as well (Moses tokenizer -a)"`
+	Escape     bool   `toml:"escape" task:"translation" default:"true" help:"escape characters special to Moses, such as & and |"`
 
-	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word" help:"what the model predicts: byte-pair pieces or whole words"`
-	Merges      int    `toml:"merges" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
-	Joint       bool   `toml:"joint" default:"true" help:"one vocabulary and one list of merges for both languages"`
-	JointCodes  bool   `toml:"joint_codes" default:"true" help:"one list of merges for both languages even where the vocabularies are apart"`
-	Codes       string `toml:"codes" resume:"location" help:"file of byte-pair merges to use instead of learning them"`
+	TargetUnits string `toml:"target_units" task:"translation" default:"bpe" choice:"bpe word" help:"what the model predicts: byte-pair pieces or whole words"`
+	Merges      int    `toml:"merges" task:"translation" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
+	Joint       bool   `toml:"joint" task:"translation" default:"true" help:"one vocabulary and one list of merges for both languages"`
+	JointCodes  bool   `toml:"joint_codes" task:"translation" default:"true" help:"one list of merges for both languages even where the vocabularies are apart"`
+	Codes       string `toml:"codes" task:"translation" resume:"location" help:"file of byte-pair merges to use instead of learning them"`
 
-	SourceVocabulary    string `toml:"source_vocabulary" resume:"location" help:"vocabulary file of the source language to use instead of counting"`
-	TargetVocabulary    string `toml:"target_vocabulary" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
-	VocabularyThreshold int    `toml:"vocabulary_threshold" default:"0" range:"[0,inf)" help:"byte-pair pieces seen less often than this in their language are split again; 0 keeps all"`
-	MinCount            int    `toml:"min_count" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
+	SourceVocabulary    string `toml:"source_vocabulary" task:"translation" resume:"location" help:"vocabulary file of the source language to use instead of counting"`
+	TargetVocabulary    string `toml:"target_vocabulary" task:"translation" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
+	VocabularyThreshold int    `toml:"vocabulary_threshold" task:"translation" default:"0" range:"[0,inf)" help:"byte-pair pieces seen less often than this in their language are split again; 0 keeps all"`
+	MinCount            int    `toml:"min_count" task:"translation" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
 
-	MaxLength int     `toml:"max_length" default:"0" range:"[0,inf)" help:"training pairs with more symbols than this on either side are dropped; 0 is no limit"`
-	MaxRatio  float64 `toml:"max_ratio" default:"0.0" range:"[0,inf)" help:"training pairs whose longer side exceeds the shorter by this factor are dropped; 0 is no limit"`
+	VocabularyOrder string `toml:"vocabulary_order" task:"language model" default:"appearance" choice:"appearance frequency" help:"ids follow the words' first appearance in the texts, or their frequency in the training text, which adaptive softmax wants"`
+
+	MaxLength int     `toml:"max_length" task:"translation" default:"0" range:"[0,inf)" help:"training pairs with more symbols than this on either side are dropped; 0 is no limit"`
+	MaxRatio  float64 `toml:"max_ratio" task:"translation" default:"0.0" range:"[0,inf)" help:"training pairs whose longer side exceeds the shorter by this factor are dropped; 0 is no limit"`
 }
 
 // Model is the network up to its hidden states.
 type Model struct {
-	Kind          string `toml:"kind" default:"transformer" choice:"transformer" help:"the network"`
-	EncoderLayers int    `toml:"encoder_layers" default:"6" range:"[1,1000]" help:"layers of the encoder"`
-	DecoderLayers int    `toml:"decoder_layers" default:"6" range:"[1,1000]" help:"layers of the decoder"`
+	Kind          string `toml:"kind" default:"transformer" choice:"transformer awd-lstm" help:"the network: a translator (transformer) or a language model (the others)"`
+	EncoderLayers int    `toml:"encoder_layers" task:"translation" default:"6" range:"[1,1000]" help:"layers of the encoder"`
+	DecoderLayers int    `toml:"decoder_layers" task:"translation" default:"6" range:"[1,1000]" help:"layers of the decoder"`
 	Width         int    `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`
 	FFNWidth      int    `toml:"ffn_width" default:"2048" range:"[1,1048576]" help:"width of the feed-forward layers (d_ff)"`
 	Heads         int    `toml:"heads" default:"8" range:"[1,1024]" help:"attention heads; they divide width"`
 
-	Dropout           float64 `toml:"dropout" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds"`
+	Dropout           float64 `toml:"dropout" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds; locked dropout of the last layer's output in a recurrent language model"`
 	AttentionDropout  float64 `toml:"attention_dropout" default:"0.0" range:"[0,1)" help:"dropout on attention weights"`
-	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' ReLU"`
+	ActivationDropout float64 `toml:"activation_dropout" task:"translation" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' ReLU"`
 
-	PreNorm      bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
-	Positions    string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
-	MaxPositions int    `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
+	Layers     int `toml:"layers" task:"language model" default:"3" range:"[1,1000]" help:"layers of the network"`
+	Hidden     int `toml:"hidden" task:"language model" default:"1150" range:"[1,65536]" help:"units of each recurrent layer but the last"`
+	LastHidden int `toml:"last_hidden" task:"language model" default:"0" range:"[0,65536]" help:"units of the last recurrent layer; 0 is width, which an output layer that reads them as they are wants"`
+
+	DropoutEmbedding float64 `toml:"dropout_embedding" task:"language model" default:"0.1" range:"[0,1)" help:"dropout of whole words on the input side"`
+	DropoutInput     float64 `toml:"dropout_input" task:"language model" default:"0.4" range:"[0,1)" help:"locked dropout of word vectors"`
+	DropoutHidden    float64 `toml:"dropout_hidden" task:"language model" default:"0.25" range:"[0,1)" help:"locked dropout between recurrent layers"`
+	WeightDrop       float64 `toml:"weight_drop" task:"language model" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
+	InputNoise       float64 `toml:"input_noise" task:"language model" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
+	InputNoiseEnd    float64 `toml:"input_noise_end" task:"language model" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
+
+	PreNorm      bool   `toml:"pre_norm" task:"translation" default:"false" help:"normalise the input of each sub-layer instead of its output"`
+	Positions    string `toml:"positions" task:"translation" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
+	MaxPositions int    `toml:"max_positions" task:"translation" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
 
 	Tying          string `toml:"tying" default:"all" choice:"all decoder none" help:"which matrices are one: both inputs and the output, the decoder's input and the output, or none"`
-	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
+	Initialisation string `toml:"initialisation" task:"translation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
 }
 
 // Objective is the output layer: the method, and the constants of all methods.
@@ -116,10 +129,26 @@ type Train struct {
 	Steps  int `toml:"steps" default:"100000" range:"[0,inf)" resume:"free" help:"updates to train for; 0 is no limit. With epochs, whichever ends first"`
 	Epochs int `toml:"epochs" default:"0" range:"[0,inf)" resume:"free" help:"passes over the data to train for; 0 is no limit"`
 
-	MaxTokens    int    `toml:"max_tokens" default:"4096" range:"[1,inf)" help:"size of a batch: sentences times the longest of them, in symbols"`
-	MaxSentences int    `toml:"max_sentences" default:"0" range:"[0,inf)" help:"most sentences in a batch; 0 is no limit"`
+	MaxTokens    int    `toml:"max_tokens" task:"translation" default:"4096" range:"[1,inf)" help:"size of a batch: sentences times the longest of them, in symbols"`
+	MaxSentences int    `toml:"max_sentences" task:"translation" default:"0" range:"[0,inf)" help:"most sentences in a batch; 0 is no limit"`
 	Accumulate   int    `toml:"accumulate" default:"1" range:"[1,100000]" help:"batches whose gradients make one update"`
-	Normalise    string `toml:"normalise" default:"tokens" choice:"tokens sentences" help:"what an update's summed loss is divided by"`
+	Normalise    string `toml:"normalise" task:"translation" default:"tokens" choice:"tokens sentences" help:"what an update's summed loss is divided by"`
+
+	Columns        int  `toml:"columns" task:"language model" default:"20" range:"[1,100000]" help:"columns that the training text is cut into, the size of a batch; accumulate cuts them into as many batches"`
+	BPTT           int  `toml:"bptt" task:"language model" default:"70" range:"[1,100000]" help:"time steps of an update, which gradients go back through"`
+	BPTTRandom     bool `toml:"bptt_random" task:"language model" default:"true" help:"draw the length of each update round bptt, or round half of it in one case of twenty, and scale the learning rate with it"`
+	BPTTLongest    int  `toml:"bptt_longest" task:"language model" default:"0" range:"[0,100000]" help:"longest drawn length; 0 is no limit"`
+	PartialShuffle bool `toml:"partial_shuffle" task:"language model" default:"false" help:"begin each column at another of its places in every epoch"`
+	ValidColumns   int  `toml:"valid_columns" task:"language model" default:"10" range:"[1,100000]" help:"columns that the validation text is cut into; what does not fill a row is left out"`
+	TestColumns    int  `toml:"test_columns" task:"language model" default:"1" range:"[1,100000]" resume:"free" help:"the same for the test texts: 1 leaves out nothing, more is quicker"`
+
+	AR  float64 `toml:"ar" task:"language model" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the last layer's dropped output, activation regularisation"`
+	TAR float64 `toml:"tar" task:"language model" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the changes of its output over time, temporal activation regularisation"`
+
+	ASGD         string `toml:"asgd" task:"language model" default:"none" choice:"none trigger epoch finetune" help:"sgd: when to begin averaging, with the rate at its start: never, once validation has not improved for asgd_patience epochs, after asgd_epoch epochs, or at once, ending when validation has not improved"`
+	ASGDPatience int    `toml:"asgd_patience" task:"language model" default:"5" range:"[1,100000]" help:"validations that trigger and finetune look back over"`
+	ASGDEpoch    int    `toml:"asgd_epoch" task:"language model" default:"0" range:"[0,inf)" help:"epochs before averaging begins, where asgd is epoch"`
+	ASGDLag      bool   `toml:"asgd_lag" task:"language model" default:"true" help:"scale a step of averaged gradient descent by the length of the update before, as PyTorch's optimizer does"`
 
 	LearningRate     float64 `toml:"learning_rate" default:"0.0005" range:"(0,inf)" help:"learning rate, at the schedule's peak; the noam schedule computes its own"`
 	Optimizer        string  `toml:"optimizer" default:"adam" choice:"adam adamw sgd" help:"optimizer"`
@@ -136,7 +165,7 @@ type Train struct {
 
 	ValidateEvery int    `toml:"validate_every" default:"0" range:"[0,inf)" help:"updates between validations; 0 validates after each epoch"`
 	Patience      int    `toml:"patience" default:"0" range:"[0,inf)" resume:"free" help:"stop after this many validations without a better score; 0 never does"`
-	PatienceOn    string `toml:"patience_on" default:"loss" choice:"loss bleu" help:"the validation score that chooses the best checkpoint and is waited for"`
+	PatienceOn    string `toml:"patience_on" task:"translation" default:"loss" choice:"loss bleu" help:"the validation score that chooses the best checkpoint and is waited for"`
 
 	Device   string `toml:"device" default:"auto" resume:"named" help:"where to compute: cpu, cuda, cuda:N, or auto (a GPU where there is one)"`
 	Threads  int    `toml:"threads" default:"0" range:"[0,4096]" resume:"named" help:"CPU threads; 0 is as many as this process may use"`
@@ -159,16 +188,16 @@ type Schedule struct {
 
 // Decode is how text is produced from a trained model.
 type Decode struct {
-	Beam           int     `toml:"beam" default:"5" range:"[1,1000]" resume:"free" help:"beam width for the test texts; 1 is greedy"`
-	LengthPenalty  string  `toml:"length_penalty" default:"fairseq" choice:"fairseq gnmt" resume:"free" help:"divide scores by length^lenpen, or by ((5+length)/6)^lenpen"`
-	LenPen         float64 `toml:"lenpen" default:"1.0" range:"[-10,10]" resume:"free" help:"exponent of the length penalty; 0 is none"`
-	MaxLengthA     float64 `toml:"max_length_a" default:"0.0" range:"[0,1000]" resume:"free" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
-	MaxLengthB     int     `toml:"max_length_b" default:"200" range:"[0,1000000]" resume:"free" help:"see max_length_a"`
-	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" resume:"free" help:"shortest output, in symbols without the end of sentence"`
-	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" resume:"free" help:"n-grams of this size occur once in an output; 0 allows all"`
-	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" resume:"free" help:"sentences decoded at a time"`
-	ValidationBeam int     `toml:"validation_beam" default:"1" range:"[0,1000]" resume:"free" help:"beam width for BLEU in validation; 0 measures no BLEU there"`
-	ReplaceUnk     bool    `toml:"replace_unk" default:"false" resume:"free" help:"put the source word with most attention in place of the unknown word"`
+	Beam           int     `toml:"beam" task:"translation" default:"5" range:"[1,1000]" resume:"free" help:"beam width for the test texts; 1 is greedy"`
+	LengthPenalty  string  `toml:"length_penalty" task:"translation" default:"fairseq" choice:"fairseq gnmt" resume:"free" help:"divide scores by length^lenpen, or by ((5+length)/6)^lenpen"`
+	LenPen         float64 `toml:"lenpen" task:"translation" default:"1.0" range:"[-10,10]" resume:"free" help:"exponent of the length penalty; 0 is none"`
+	MaxLengthA     float64 `toml:"max_length_a" task:"translation" default:"0.0" range:"[0,1000]" resume:"free" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
+	MaxLengthB     int     `toml:"max_length_b" task:"translation" default:"200" range:"[0,1000000]" resume:"free" help:"see max_length_a"`
+	MinLength      int     `toml:"min_length" task:"translation" default:"1" range:"[0,1000000]" resume:"free" help:"shortest output, in symbols without the end of sentence"`
+	NoRepeatNgram  int     `toml:"no_repeat_ngram" task:"translation" default:"0" range:"[0,1000]" resume:"free" help:"n-grams of this size occur once in an output; 0 allows all"`
+	BatchSentences int     `toml:"batch_sentences" task:"translation" default:"64" range:"[1,100000]" resume:"free" help:"sentences decoded at a time"`
+	ValidationBeam int     `toml:"validation_beam" task:"translation" default:"1" range:"[0,1000]" resume:"free" help:"beam width for BLEU in validation; 0 measures no BLEU there"`
+	ReplaceUnk     bool    `toml:"replace_unk" task:"translation" default:"false" resume:"free" help:"put the source word with most attention in place of the unknown word"`
 }
 
 // Checkpoint is what is saved while training.

@@ -137,7 +137,7 @@ func TestWriteTOMLRoundTrip(t *testing.T) {
 	if err := CheckComplete(fstest.MapFS{"p.toml": {Data: text.Bytes()}}, "p.toml"); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(text.String(), "# Dropout on embeddings and on what each sub-layer adds (a number of at least 0 and below 1; default 0.1).\ndropout = 0.1\n") {
+	if !strings.Contains(text.String(), "# Dropout on attention weights (a number of at least 0 and below 1; default 0.0).\nattention_dropout = 0.0\n") {
 		t.Errorf("keys are not explained:\n%s", text.String())
 	}
 }

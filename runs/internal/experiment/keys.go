@@ -19,6 +19,7 @@ type key struct {
 	choices                 []string
 	limits                  *interval
 	byDefault, resume, help string
+	task                    Task // the only one that reads it; empty: all
 }
 
 // keys lists every key of Config in the order of its fields.
@@ -34,7 +35,7 @@ var keys = sync.OnceValue(func() []key {
 				walk(field.Type, name+".", at)
 				continue
 			}
-			k := key{name: name, index: at, byDefault: field.Tag.Get("default"), resume: field.Tag.Get("resume"), help: field.Tag.Get("help")}
+			k := key{name: name, index: at, byDefault: field.Tag.Get("default"), resume: field.Tag.Get("resume"), help: field.Tag.Get("help"), task: Task(field.Tag.Get("task"))}
 			k.choices = strings.Fields(field.Tag.Get("choice"))
 			if limits, ok := field.Tag.Lookup("range"); ok {
 				k.limits = parseInterval(limits)
@@ -45,6 +46,9 @@ var keys = sync.OnceValue(func() []key {
 	walk(reflect.TypeFor[Config](), "", nil)
 	return all
 })
+
+// of reports whether a task reads the key.
+func (k key) of(t Task) bool { return k.task == "" || k.task == t }
 
 // Default returns the configuration that every key's default makes.
 func Default() Config {

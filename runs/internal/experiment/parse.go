@@ -85,6 +85,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		s.previous = &previous
 	}
 	s.Config, s.layers = l.config, l
+	if err := s.checkTask(spec); err != nil {
+		return err
+	}
 	method := s.Config.Objective.Method
 	if spec.CheckMethod != nil {
 		if err := spec.CheckMethod(method); err != nil {
@@ -102,6 +105,20 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	}
 	if s.previous != nil {
 		return s.compare()
+	}
+	return nil
+}
+
+// checkTask refuses a network that learns another task than the command's, and says which keys nothing will read.
+func (s *Settings) checkTask(spec *Spec) error {
+	task := s.Config.Task()
+	if want := spec.task(); task != want {
+		return usagef("runs/%s trains a %s, and model.kind = %q is a %s", spec.Name, want.network(), s.Config.Model.Kind, task.network())
+	}
+	for _, k := range keys() {
+		if s.ByHand(k.name) && !k.of(task) {
+			s.Notes = append(s.Notes, fmt.Sprintf("a %s has no use for %s", task.network(), k.name))
+		}
 	}
 	return nil
 }
@@ -218,6 +235,9 @@ func (s *Settings) finish() error {
 // methods demand (wordTargets), nothing is shared between the languages. What the user set otherwise by hand is refused.
 func (s *Settings) useUnits(wordTargets bool) error {
 	c := &s.Config
+	if c.Task() == LanguageModel {
+		return nil // whole words, and one text
+	}
 	if wordTargets && c.Data.TargetUnits != "word" {
 		if s.ByHand("data.target_units") {
 			return usagef("%s predicts whole words: it wants data.target_units = \"word\"", c.Objective.Method)

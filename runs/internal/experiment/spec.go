@@ -20,6 +20,14 @@ const (
 	LanguageModel Task = "language model"
 )
 
+// network names what a task trains.
+func (t Task) network() string {
+	if t == LanguageModel {
+		return string(t)
+	}
+	return "translator"
+}
+
 // Preset is one published, or small, experiment of a run: a whole configuration in a commented file.
 type Preset struct {
 	Name     string // as -preset takes it
@@ -42,6 +50,13 @@ type Spec struct {
 	WordTargets func(name string) bool  // whether a method predicts whole words; nil is never
 	MethodHelp  func() string           // the table that -method=help prints
 	Stdout      io.Writer               // where help goes; nil is standard output
+}
+
+func (s *Spec) task() Task {
+	if s.Task == "" {
+		return Translation
+	}
+	return s.Task
 }
 
 func (s *Spec) stdout() io.Writer {

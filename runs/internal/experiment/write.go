@@ -12,12 +12,15 @@ import (
 	"strings"
 )
 
-// WriteTOML writes c, every key with a comment that says what it means, what it may be and its default: a file that
-// -config takes, and a template for a preset.
+// WriteTOML writes c, every key that its task reads with a comment that says what it means, what it may be and its default:
+// a file that -config takes, and a template for a preset.
 func (c Config) WriteTOML(w io.Writer) error {
 	var text bytes.Buffer
 	section := ""
 	for _, k := range keys() {
+		if !k.of(c.Task()) {
+			continue
+		}
 		if k.section() != section {
 			section = k.section()
 			fmt.Fprintf(&text, "\n[%s]\n", section)
@@ -132,7 +135,7 @@ func Differences(old, next Config) []Difference {
 }
 
 // CheckComplete reports what keeps a preset file from being whole: a syntax error, an unknown key, a value out of range, a
-// key that is missing, or a key with no comment beside it or above its group.
+// key of its task that is missing, or a key with no comment beside it or above its group.
 func CheckComplete(fsys fs.FS, file string) error {
 	text, err := fs.ReadFile(fsys, file)
 	if err != nil {
@@ -144,7 +147,7 @@ func CheckComplete(fsys fs.FS, file string) error {
 	}
 	var missing []string
 	for _, k := range keys() {
-		if _, given := l.origin[k.name]; !given && k.section() != "" {
+		if _, given := l.origin[k.name]; !given && k.section() != "" && k.of(l.config.Task()) {
 			missing = append(missing, k.name)
 		}
 	}

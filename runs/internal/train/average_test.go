@@ -34,7 +34,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 	t.Helper()
 	torch.Test(t, func() {
 		torch.SetThreads(1)
-		learnt, err := newTranslation(settings.Config)
+		learnt, err := newTask(settings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,8 @@ type trainer struct {
 	events  *report.Events
 
 	adam    *torch.Adam              // nil with sgd
-	average []torch.Tensor           // exponential moving average of the parameters, or nil
+	asgd    *torch.ASGD              // nil before averaging begins
+	ema     []torch.Tensor           // exponential moving average of the parameters, or nil
 	mean    []torch.Tensor           // mean of the last checkpoints, while it is being saved
 	dropout *torch.Stream            // of the network
 	streams map[string]*torch.Stream // by name, for the checkpoint
@@ -89,15 +90,21 @@ func (t *trainer) update(u update) error {
 	t.state.Window.Norm += norm
 	t.state.Window.Updates++
 	rate := t.rate() * u.rate
-	if t.adam != nil {
+	switch {
+	case t.adam != nil:
 		t.adam.Step(rate)
-	} else {
+	case t.asgd != nil:
+		t.asgd.Step(rate)
+	default:
 		torch.SGD(params, rate, t.config.Train.WeightDecay)
 	}
 	torch.ZeroGrad(params)
 	t.Output.Constrain(rate)
-	if t.average != nil {
-		torch.Lerp(t.average, params, 1-t.config.Train.EMADecay)
+	if t.asgd != nil {
+		t.asgd.Average()
+	}
+	if t.ema != nil {
+		torch.Lerp(t.ema, params, 1-t.config.Train.EMADecay)
 	}
 	return nil
 }

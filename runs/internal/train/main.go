@@ -56,7 +56,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
 		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
 	}
-	learnt, err := newTranslation(s.Config)
+	learnt, err := newTask(s)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,25 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	return err
 }
 
+// newTask reads the texts of what the configuration's network learns.
+func newTask(s *experiment.Settings) (task, error) {
+	if s.Config.Task() == experiment.LanguageModel {
+		folder := s.Config.Train.Init // its vocabulary is this run's
+		if s.Resume {
+			folder = s.Out
+		}
+		return newLanguageModel(s.Config, folder)
+	}
+	return newTranslation(s.Config)
+}
+
 func (t *trainer) train(ctx context.Context) error {
+	if t.config.Train.ASGD == "finetune" && t.state.Step == 0 {
+		// The weights that it starts from are the best so far.
+		if err := t.beginFinetuning(); err != nil {
+			return err
+		}
+	}
 	t.run.Log.StartBar(int64(t.total()), int64(t.state.Step))
 	err := t.loop(ctx)
 	t.run.Log.StopBar()
@@ -199,12 +217,15 @@ func (t *trainer) start() {
 		for _, p := range params {
 			x := p.Detach().Clone()
 			torch.Keep(x)
-			t.average = append(t.average, x)
+			t.ema = append(t.ema, x)
 		}
 	}
 	t.dropout = torch.NewStream(uint64(c.Seed), "dropout")
 	t.streams = map[string]*torch.Stream{"dropout": t.dropout}
 	t.state.Factor, t.state.Optimizer = 1, c.Optimizer
+	if c.ASGD == "finetune" {
+		t.beginAveraging()
+	}
 	t.state.Vocabulary = t.task.vocabularies()
 }
 
@@ -243,6 +264,9 @@ func (t *trainer) free() {
 	if t.adam != nil {
 		t.adam.Free()
 	}
-	torch.Free(t.average...)
+	if t.asgd != nil {
+		t.asgd.Free()
+	}
+	torch.Free(t.ema...)
 	t.task.free()
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// binary is the command that the tests drive, built once.
-var binary string
+// binary is the command that the tests of translation drive, and textBinary that of
+// language models; both are built once.
+var binary, textBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -27,7 +28,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(folder)
 		binary = filepath.Join(folder, "wmt14")
-		build := exec.Command("go", "build", "-o", binary, "../../wmt14")
+		textBinary = filepath.Join(folder, "ptb")
+		build := exec.Command("go", "build", "-o", folder, "../../wmt14", "../../ptb")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "the command under test cannot be built:", err)
@@ -217,7 +219,11 @@ func same(t *testing.T, folder, want, got string) {
 			t.Errorf("%s of %s differs between %s and %s (%v, %v)", file, step, want, got, err, otherErr)
 		}
 	}
-	if read(t, folder, want, "samples", "test.de") != read(t, folder, got, "samples", "test.de") {
-		t.Errorf("%s and %s translate differently", want, got)
+	outputs := filepath.Join("samples", "test.de")
+	if _, err := os.Stat(filepath.Join(folder, want, outputs)); err != nil {
+		outputs = filepath.Join("samples", step+".txt")
+	}
+	if read(t, folder, want, outputs) != read(t, folder, got, outputs) {
+		t.Errorf("%s of %s and %s differ", outputs, want, got)
 	}
 }

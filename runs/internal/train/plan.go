@@ -27,7 +27,7 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) error {
 	if c.Train.Optimizer != "sgd" {
 		copies += 2
 	}
-	if c.Train.EMADecay > 0 {
+	if c.Train.EMADecay > 0 || c.Train.ASGD != "none" {
 		copies++
 	}
 	const mib = 1 << 20

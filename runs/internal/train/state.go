@@ -47,6 +47,10 @@ type Progress struct {
 	Plateau  int      `json:"plateau"` // the same since the rate was last lowered
 	Factor   float64  `json:"factor"`  // of the learning rate, from plateau decay
 	Stopped  string   `json:"stopped"` // why training ended early, or empty
+
+	Optimizer string    `json:"optimizer"` // the one that makes the next update
+	Averaging averaging `json:"averaging"`
+	History   []float64 `json:"history,omitempty"` // validation losses that decide about averaging
 }
 
 // window sums up updates between two lines of the log.
@@ -70,6 +74,9 @@ func (t *trainer) save() error {
 	}
 	if t.adam != nil {
 		t.state.Moments = t.adam.Steps
+	}
+	if t.asgd != nil {
+		t.state.Averaging = averaging{t.asgd.Steps, t.asgd.Rate}
 	}
 	text, err := json.MarshalIndent(&t.state, "", "  ")
 	if err != nil {
@@ -97,7 +104,7 @@ func (t *trainer) shown() []torch.Tensor {
 	if t.mean != nil {
 		return t.mean
 	}
-	return t.average
+	return t.average()
 }
 
 // checkFinite keeps weights that have become infinite from being saved as a state
@@ -138,7 +145,7 @@ func (t *trainer) ownState() map[string]torch.Tensor {
 		state["buffer."+name] = x
 	}
 	if t.mean != nil {
-		for i, x := range t.average {
+		for i, x := range t.average() {
 			state["average."+t.Params.Names()[i]] = x
 		}
 	}
@@ -177,21 +184,8 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 	if err != nil {
 		return nil, err
 	}
-	if t.average != nil {
-		averages, err := weights.Read(c, averageFile, t.Device)
-		if err != nil {
-			return nil, err
-		}
-		for i, name := range t.Params.Names() {
-			v, found := state["average."+name]
-			if !found {
-				v, found = averages[name]
-			}
-			if !found {
-				return nil, fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
-			}
-			t.average[i].Assign(v)
-		}
+	if err := t.restoreAverage(c, state); err != nil {
+		return nil, err
 	}
 	for name, x := range t.ownState() {
 		v, found := state[name]
@@ -215,6 +209,44 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 	return carried, nil
 }
 
+// restoreAverage takes up the average of the weights, and the optimizer that makes
+// it where it has begun to.
+func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch.Tensor) error {
+	if t.state.Optimizer == "asgd" {
+		where := t.state.Averaging
+		factor := t.state.Factor
+		t.beginAveraging()
+		t.state.Averaging, t.state.Factor = where, factor
+		t.asgd.Steps, t.asgd.Rate = where.Steps, where.Rate
+	}
+	if t.ema == nil && t.state.Averaging.Steps == 0 {
+		return nil
+	}
+	averages, err := weights.Read(c, averageFile, t.Device)
+	if err != nil {
+		return err
+	}
+	list := make([]torch.Tensor, len(t.Params.Names()))
+	for i, name := range t.Params.Names() {
+		v, found := state["average."+name]
+		if !found {
+			v, found = averages[name]
+		}
+		if !found {
+			return fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
+		}
+		list[i] = v
+	}
+	if t.asgd != nil {
+		t.asgd.Restore(list)
+		return nil
+	}
+	for i, v := range list {
+		t.ema[i].Assign(v)
+	}
+	return nil
+}
+
 // restoreBest makes BEST name what the state holds for the best: a process may have
 // died between saving a checkpoint and marking it, or after marking a newer one
 // that was damaged since. A run that is made longer forgets the validation that
@@ -224,7 +256,7 @@ func (t *trainer) restoreBest() error {
 		_, err := t.store.At(step)
 		return err == nil
 	}
-	if patience := t.config.Train.Patience; patience == 0 || t.state.Stalled < patience {
+	if patience := t.config.Train.Patience; t.config.Train.ASGD != "finetune" && (patience == 0 || t.state.Stalled < patience) {
 		t.state.Stopped = ""
 	}
 	if before := t.state.Before; before != nil {

@@ -10,9 +10,18 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// average is that of the weights, or nil.
+func (t *trainer) average() []torch.Tensor {
+	if t.asgd != nil {
+		return t.asgd.Averages()
+	}
+	return t.ema
+}
+
 // withAverage runs f on the averaged weights, where there is an average.
 func (t *trainer) withAverage(f func() error) error {
-	if t.average == nil {
+	average := t.average()
+	if average == nil {
 		return f()
 	}
 	scope := torch.OpenScope()
@@ -21,7 +30,7 @@ func (t *trainer) withAverage(f func() error) error {
 	raw := make([]torch.Tensor, len(params))
 	for i, p := range params {
 		raw[i] = p.Detach().Clone()
-		p.Assign(t.average[i])
+		p.Assign(average[i])
 	}
 	defer func() {
 		for i, p := range params {
@@ -83,6 +92,9 @@ func (t *trainer) validate() (better bool, err error) {
 	if c.Train.Patience > 0 && t.state.Stalled >= c.Train.Patience {
 		t.state.Stopped = fmt.Sprintf("no better validation in %d tries", t.state.Stalled)
 		t.run.Log.Printf("stopping early: %s; the best was at update %d", t.state.Stopped, t.state.BestStep)
+	}
+	if t.validates(t.state.Step) {
+		t.considerAveraging(found.nll)
 	}
 	return better, t.write(record)
 }

@@ -1,0 +1,112 @@
+package corpus
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// Columns are running text cut into columns of equal length, each a piece of the
+// text, so that a model reads them side by side. What does not fill a row is left
+// out, and so is the first token of each column as a target.
+type Columns struct {
+	Rows, Count int
+
+	ids    []int32
+	starts []int // row of each column's text that its row 0 holds; nil: 0
+}
+
+// NewColumns cuts a text into count columns, of at least two rows. name is that of
+// the text for errors, key the one that sets count.
+func NewColumns(ids []int32, count int, name, key string) (Columns, error) {
+	if len(ids) < 2*count {
+		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: lower %s or give more text", name, len(ids), count, key)
+	}
+	return Columns{Rows: len(ids) / count, Count: count, ids: ids}, nil
+}
+
+// At is the token of a row and column.
+func (c Columns) At(row, column int) int32 {
+	if c.starts != nil {
+		if row += c.starts[column]; row >= c.Rows {
+			row -= c.Rows
+		}
+	}
+	return c.ids[column*c.Rows+row]
+}
+
+// Shuffled begins each column at another of its rows and goes on with what stood
+// before that at the end, always from the text as it is: partial shuffle (Press
+// 2019, "Partially shuffling the training data to improve language models"). The
+// rows depend on the seed and the epoch alone.
+func (c Columns) Shuffled(seed uint64, epoch int) Columns {
+	random := shuffleStream(seed, "columns", epoch)
+	c.starts = make([]int, c.Count)
+	for i := range c.starts {
+		c.starts[i] = random.IntN(c.Rows)
+	}
+	return c
+}
+
+// Chunk gives the tokens of some rows and of columns from first to last
+// (exclusive), time-major, and their targets, each the token of the next row.
+func (c Columns) Chunk(row, rows, first, last int) (inputs, targets []int64) {
+	width := last - first
+	inputs, targets = make([]int64, rows*width), make([]int64, rows*width)
+	for b := range width {
+		next := int64(c.At(row, first+b))
+		for t := range rows {
+			inputs[t*width+b] = next
+			next = int64(c.At(row+t+1, first+b))
+			targets[t*width+b] = next
+		}
+	}
+	return inputs, targets
+}
+
+// Lengths say how the rows of an epoch are cut into chunks.
+type Lengths struct {
+	BPTT    int  // length of a chunk
+	Random  bool // draw each length, as AWD-LSTM does
+	Longest int  // of those that are drawn; 0: no limit
+	Seed    uint64
+}
+
+// Span is a chunk's place in an epoch.
+type Span struct {
+	Row, Rows int
+	Drawn     int // length that was drawn: the text may end before it
+}
+
+// Epoch lists the chunks of an epoch over so many rows. A drawn length is
+// max(5, trunc(Normal(base, 5))) where base is BPTT, or in one case of twenty half
+// of it (Merity, Keskar and Socher 2018). Chunks depend on the arguments alone.
+// With drawn lengths a single last target is left out, as in the authors' program.
+func (l Lengths) Epoch(rows, epoch int) []Span {
+	var random *rand.Rand
+	end := rows - 1
+	if l.Random {
+		random, end = shuffleStream(l.Seed, "lengths", epoch), rows-2
+	}
+	var spans []Span
+	for row := 0; row < end || row == 0; {
+		drawn := l.draw(random)
+		spans = append(spans, Span{Row: row, Rows: min(drawn, rows-1-row), Drawn: drawn})
+		row += drawn
+	}
+	return spans
+}
+
+func (l Lengths) draw(random *rand.Rand) int {
+	if random == nil {
+		return l.BPTT
+	}
+	base := float64(l.BPTT)
+	if random.Float64() >= 0.95 {
+		base /= 2
+	}
+	n := max(5, int(base+5*random.NormFloat64()))
+	if l.Longest > 0 {
+		n = min(n, l.Longest)
+	}
+	return n
+}

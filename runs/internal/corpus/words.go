@@ -1,0 +1,128 @@
+package corpus
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// EndOfLine is the word that ends each line of running text.
+const EndOfLine = "<eos>"
+
+// UnknownWord stands for words outside a vocabulary that no longer grows. It is an
+// ordinary word, which the texts hold themselves.
+const UnknownWord = "<unk>"
+
+// Words is the vocabulary of running text: its words, numbered in the order in
+// which they first appeared.
+type Words struct {
+	list   []string
+	ids    map[string]int32
+	closed bool // new words are unknown
+}
+
+// NewWords makes a vocabulary that grows with the texts that are read.
+func NewWords() *Words { return &Words{ids: map[string]int32{}} }
+
+// Len counts the words.
+func (w *Words) Len() int { return len(w.list) }
+
+// Word is the word of an id.
+func (w *Words) Word(id int32) string { return w.list[id] }
+
+// ID is a word's id. In a vocabulary that no longer grows a new word has the id of
+// UnknownWord; known is false where there is none.
+func (w *Words) ID(word string) (id int32, known bool) { return w.id([]byte(word)) }
+
+func (w *Words) id(word []byte) (id int32, known bool) {
+	if id, known = w.ids[string(word)]; known {
+		return id, true
+	}
+	if w.closed {
+		id, known = w.ids[UnknownWord]
+		return id, known
+	}
+	id = int32(len(w.list))
+	text := string(word)
+	w.list = append(w.list, text)
+	w.ids[text] = id
+	return id, true
+}
+
+// Close makes every further word an unknown one.
+func (w *Words) Close() { w.closed = true }
+
+// SortByFrequency numbers the words anew, those that are more frequent in the
+// training text first and equals in their order, and changes all texts to match.
+func (w *Words) SortByFrequency(training []int32, texts ...[]int32) {
+	counts := make([]int, len(w.list))
+	for _, id := range training {
+		counts[id]++
+	}
+	order := make([]int32, len(w.list)) // new id -> old id
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int { return counts[b] - counts[a] })
+	renamed, list := make([]int32, len(order)), make([]string, len(order))
+	for id, old := range order {
+		renamed[old], list[id] = int32(id), w.list[old]
+		w.ids[list[id]] = int32(id)
+	}
+	w.list = list
+	for _, ids := range texts {
+		for i, old := range ids {
+			ids[i] = renamed[old]
+		}
+	}
+}
+
+// Hash is a SHA-256, in hexadecimal, over the words in their order.
+func (w *Words) Hash() string {
+	sum := sha256.New()
+	for _, word := range w.list {
+		io.WriteString(sum, word+"\n")
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Write writes the words, one a line.
+func (w *Words) Write(out io.Writer) error {
+	buffer := bufio.NewWriter(out)
+	for _, word := range w.list {
+		buffer.WriteString(word + "\n")
+	}
+	return buffer.Flush()
+}
+
+// ReadWords reads what Write wrote, as a vocabulary that no longer grows.
+func ReadWords(path string) (*Words, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("vocabulary: %w", err)
+	}
+	defer file.Close()
+	w := NewWords()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		word := lines.Text()
+		if _, found := w.ids[word]; found || word == "" || len(strings.Fields(word)) != 1 {
+			return nil, fmt.Errorf("%s:%d: %q is no new word; restore the file as the run wrote it", path, len(w.list)+1, word)
+		}
+		w.id([]byte(word))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", path, len(w.list)+1, err)
+	}
+	if len(w.list) == 0 {
+		return nil, fmt.Errorf("%s: the file holds no words; restore it as the run wrote it", path)
+	}
+	w.Close()
+	return w, nil
+}

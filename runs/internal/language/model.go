@@ -1,0 +1,132 @@
+package language
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/runs/internal/weights"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Model is a language model with its vocabulary.
+type Model struct {
+	Config  experiment.Config
+	Words   *corpus.Words
+	Params  *torch.Params
+	Network models.LanguageModel
+	Output  *objectives.Output
+	Device  torch.Device
+
+	noise *models.Noise // of a recurrent network
+}
+
+// New builds the model of a configuration with fresh weights, drawn from the
+// stream of that name.
+func New(c experiment.Config, words *corpus.Words, device torch.Device) (*Model, error) {
+	m := &Model{Config: c, Words: words, Params: &torch.Params{}, Device: device}
+	if err := m.build(); err != nil {
+		m.Free()
+		return nil, err
+	}
+	return m, nil
+}
+
+// uniform is where the word vectors of AWD-LSTM and its family start: between
+// -uniform and uniform.
+const uniform = 0.1
+
+func (m *Model) build() error {
+	c := m.Config
+	scope := torch.OpenScope()
+	defer scope.Close()
+	place := objectives.Place{
+		Vocabulary: int64(m.Words.Len()), Width: int64(c.Model.Width), Padding: -1, Uniform: uniform,
+		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(uint64(c.Train.Seed), "init"), Device: m.Device,
+	}
+	var input models.Embedder
+	if c.Model.Tying == "none" {
+		table, err := objectives.NewTable(place)
+		if err != nil {
+			return err
+		}
+		input, place.Embedding = table, "decoder"
+	}
+	var err error
+	if m.Output, err = objectives.New(translator.OutputSettings(c.Objective), place); err != nil {
+		return err
+	}
+	if input == nil {
+		input = m.Output
+	}
+	network, err := models.NewAWDLSTM(models.AWDLSTMConfig{
+		Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary,
+		Noise: models.Noise{
+			EmbeddingDropout: c.Model.DropoutEmbedding, InputDropout: c.Model.DropoutInput, LayerDropout: c.Model.DropoutHidden,
+			OutputDropout: c.Model.Dropout, WeightDrop: c.Model.WeightDrop, InputNoise: c.Model.InputNoise, AR: c.Train.AR, TAR: c.Train.TAR,
+		},
+		DType: torch.Float32,
+	}, input, m.Params, place.Stream, m.Device)
+	if err != nil {
+		return err
+	}
+	m.Network, m.noise = network, &network.Noise
+	return nil
+}
+
+// SetInputNoise sets the standard deviation of the noise on word vectors.
+func (m *Model) SetInputNoise(deviation float64) {
+	if m.noise != nil {
+		m.noise.InputNoise = deviation
+	}
+}
+
+// Free frees the weights.
+func (m *Model) Free() {
+	if m.Output != nil {
+		m.Output.Free()
+	}
+	m.Params.Free()
+}
+
+// Open reads the model of a run folder: the best checkpoint, with averaged weights
+// where it has them.
+func Open(folder string, device torch.Device) (*Model, []checkpoint.Warning, error) {
+	c, err := experiment.ReadConfig(folder)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%s holds no run (%s is missing): give the folder that a training run wrote", folder, experiment.ConfigFile)
+		}
+		return nil, nil, err
+	}
+	if c.Task() != experiment.LanguageModel {
+		return nil, nil, fmt.Errorf("%s holds a translator, not a language model", folder)
+	}
+	words, err := readWords(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := New(c, words, device)
+	if err != nil {
+		return nil, nil, err
+	}
+	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
+	best, warnings, err := store.Best()
+	if err != nil {
+		err = fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
+	} else {
+		err = weights.Load(m.Params, best, device)
+	}
+	if err != nil {
+		m.Free()
+		return nil, warnings, err
+	}
+	return m, warnings, nil
+}

@@ -1,0 +1,101 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/language"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+)
+
+func (t *languageModel) validNLL() float64 {
+	sum, tokens := t.NLL(t.valid)
+	return sum / float64(tokens)
+}
+
+func (t *languageModel) validate() (validation, error) {
+	nll := t.validNLL()
+	v := validation{nll: nll, score: nll}
+	t.shown = t.continuations()
+	var b strings.Builder
+	for _, s := range t.shown {
+		fmt.Fprintf(&b, "text\t%s\ncontinuation\t%s\noutput\t%s\n\n", s.Source, s.Reference, s.Output)
+	}
+	v.samples = b.String()
+	return v, nil
+}
+
+// Words of the validation text that a sample shows, and words that follow.
+const (
+	samplePrompt = 12
+	sampleWords  = 25
+)
+
+// continuations are drawn for pieces of the validation text, with the same luck
+// each time, so that what changes is the model.
+func (t *languageModel) continuations() []report.Sample {
+	var all []report.Sample
+	ids := t.texts.Valid.IDs
+	for i := range t.config.Report.Samples {
+		begin := i * (len(ids) / max(1, t.config.Report.Samples))
+		if begin+samplePrompt+sampleWords > len(ids) {
+			break
+		}
+		prompt, rest := ids[begin:begin+samplePrompt], ids[begin+samplePrompt:begin+samplePrompt+sampleWords]
+		random := rand.New(rand.NewPCG(uint64(t.config.Train.Seed), uint64(i)))
+		output := t.Continue(prompt, sampleWords, language.Sampling{Temperature: 1}, random)
+		all = append(all, report.Sample{Source: t.line(prompt), Reference: t.line(rest), Output: t.line(output)})
+	}
+	return all
+}
+
+func (t *languageModel) line(ids []int32) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = t.Words.Word(id)
+	}
+	return strings.Join(words, " ")
+}
+
+func (t *languageModel) samples() []report.Sample {
+	if t.shown == nil {
+		t.shown = t.continuations()
+	}
+	return t.shown
+}
+
+func (t *languageModel) tests() []string {
+	names := make([]string, len(t.texts.Tests))
+	for i, s := range t.texts.Tests {
+		names[i] = s.Name
+	}
+	return names
+}
+
+func (t *languageModel) test(name string) (experiment.TestScores, error) {
+	t.shown = nil // they were of other weights, maybe
+	for _, s := range t.texts.Tests {
+		if s.Name != name {
+			continue
+		}
+		columns, err := t.testColumns(s)
+		if err != nil {
+			return experiment.TestScores{}, err
+		}
+		sum, tokens := t.NLL(columns)
+		nll := sum / float64(tokens)
+		t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", name, nll, math.Exp(nll), tokens, math.Exp(legacy(nll, columns)))
+		return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil
+	}
+	return experiment.TestScores{}, fmt.Errorf("there is no test text %s", name)
+}
+
+// legacy is the loss that AWD-LSTM's program reports: it divides by the rows of a
+// column, of which the first is not predicted.
+func legacy(nll float64, c corpus.Columns) float64 {
+	return nll * float64(c.Rows-1) / float64(c.Rows)
+}

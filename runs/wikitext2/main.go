@@ -1,0 +1,32 @@
+// Command wikitext2 trains a language model on WikiText-2, or on the built-in sample.
+package main
+
+import (
+	"embed"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/train"
+)
+
+//go:embed *.toml
+var presets embed.FS
+
+func main() {
+	train.Main(&experiment.Spec{
+		Name:          "wikitext2",
+		Summary:       "wikitext2 trains a language model on WikiText-2, or on the built-in sample.",
+		Task:          experiment.LanguageModel,
+		FS:            presets,
+		DefaultPreset: "awd-lstm",
+		SamplePreset:  "sample",
+		Presets: []experiment.Preset{
+			{Name: "sample", File: "sample.toml", Size: "0.9 M parameters", Duration: "5 min on two CPU cores"},
+			{Name: "awd-lstm", File: "awd-lstm.toml", Size: "33.6 M parameters", Duration: "a day on a GPU"},
+			{Name: "awd-lstm-finetune", File: "awd-lstm-finetune.toml", Size: "33.6 M parameters", Duration: "a day on a GPU"},
+			{Name: "awd-cosreg", File: "awd-cosreg.toml", Size: "33.6 M parameters", Duration: "a day on a GPU"},
+			{Name: "awd-spectrum", File: "awd-spectrum.toml", Size: "33.7 M parameters", Duration: "a day on a GPU"},
+			{Name: "awd-adversarial", File: "awd-adversarial.toml", Size: "33.6 M parameters", Duration: "days on a GPU"},
+			{Name: "awd-adversarial-control", File: "awd-adversarial-control.toml", Size: "33.6 M parameters", Duration: "days on a GPU"},
+		},
+	})
+}
