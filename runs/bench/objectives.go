@@ -8,6 +8,8 @@ import "github.com/aperture-ml/aperture/runs/internal/experiment"
 var objectiveRows = []row{
 	{"softmax_loss/V=33278", "s", func(b *bench) (*race, error) { return b.softmaxLoss(1400, 400, 33278) }},
 	{"softmax_loss/V=37000", "s", translatorLoss},
+	{"method/cosreg", "tokens_per_s", func(b *bench) (*race, error) { return b.method("cosreg", smallNetwork) }},
+	{"method/adversarial", "tokens_per_s", func(b *bench) (*race, error) { return b.method("adversarial", smallNetwork) }},
 	spectrumRow,
 	{"method/spectrum-all", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork, spectralNorms) }},
 }
