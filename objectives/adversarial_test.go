@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -40,20 +41,27 @@ func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.T
 }
 
 // TestAdversarialEqualsPyTorch has losses and every gradient of the three modes,
-// on dense and factored matrices, with and without a bias.
+// on dense and factored matrices, with and without a bias, and with label
+// smoothing whose mass sees clean or shifted scores.
 func TestAdversarialEqualsPyTorch(t *testing.T) {
 	for _, form := range []string{"dense", "dense_bias", "factored", "factored_bias"} {
-		for _, mode := range []string{"code", "paper", "full"} {
+		kinds := []string{"code", "paper", "full"}
+		if form == "dense_bias" {
+			for _, smoothing := range []string{"fairseq", "pytorch", "t2t"} {
+				kinds = append(kinds, "full_"+smoothing+"_clean", "full_"+smoothing+"_shifted")
+			}
+		}
+		for _, kind := range kinds {
 			for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-12, torch.Float32: 1e-5} {
-				t.Run(fmt.Sprint(form, "/", mode, "/", dtype), func(t *testing.T) {
+				t.Run(fmt.Sprint(form, "/", kind, "/", dtype), func(t *testing.T) {
 					torch.Test(t, func() {
 						g, meta, err := torch.ReadSafetensors("../torch/testdata/softmax_loss.safetensors", torch.CPU)
 						if err != nil {
 							t.Fatal(err)
 						}
 						var constants struct {
-							Ignored int64
-							Alpha   float64
+							Ignored        int64
+							Alpha, Epsilon float64
 						}
 						if err := json.Unmarshal([]byte(meta["settings"]), &constants); err != nil {
 							t.Fatal(err)
@@ -63,7 +71,11 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 							params = map[string]torch.Tensor{"u": g["factored/u"], "s": g["factored/s"], "v": g["factored/v"]}
 						}
 						s := Defaults()
-						s.Alpha, s.AdversarialMode = constants.Alpha, mode
+						mode := strings.Split(kind, "_")
+						s.Alpha, s.AdversarialMode = constants.Alpha, mode[0]
+						if len(mode) > 1 {
+							s.LabelSmoothing, s.Smoothing, s.AdversarialSmoothing = constants.Epsilon, mode[1], mode[2] == "shifted"
+						}
 						if s.Bias = len(form) > 8 && form != "factored"; s.Bias {
 							params["bias"] = g["bias"]
 						}
@@ -73,7 +85,7 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						loss, nll := o.Loss(States{Hidden: hidden}, g["targets"], 1)
 						loss.Backward()
 						o.Penalize()
-						want := func(key string) []float64 { return g[form+"/"+mode+"/"+key].Float64s() }
+						want := func(key string) []float64 { return g[form+"/"+kind+"/"+key].Float64s() }
 						near(t, "loss", loss.Float64s(), want("loss"), limit)
 						near(t, "nll", nll.Float64s(), want("nll"), limit)
 						near(t, "nll of evaluation", o.NLL(States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)

@@ -1,6 +1,7 @@
 package torch_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -119,6 +120,42 @@ func TestCosinePenaltyOfFactors(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCosinePenaltyEqualsPyTorch has the value and every gradient, fused and plain.
+func TestCosinePenaltyEqualsPyTorch(t *testing.T) {
+	torch.Test(t, func() {
+		g, meta := golden(t, "cosine.safetensors")
+		var settings struct{ Weight float64 }
+		if err := json.Unmarshal([]byte(meta["settings"]), &settings); err != nil {
+			t.Fatal(err)
+		}
+		for name, form := range map[string]struct {
+			leaves []string
+			f      func(x []torch.Tensor, weight float64) torch.Tensor
+		}{
+			"dense":           {[]string{"w"}, func(x []torch.Tensor, weight float64) torch.Tensor { return torch.CosinePenalty(x[0], weight) }},
+			"dense reference": {[]string{"w"}, func(x []torch.Tensor, weight float64) torch.Tensor { return torch.CosinePenaltyReference(x[0], weight) }},
+			"factored": {[]string{"u", "s", "v"}, func(x []torch.Tensor, weight float64) torch.Tensor {
+				return torch.CosinePenaltyFactored(x[0], x[1], x[2], weight)
+			}},
+		} {
+			prefix := strings.Fields(name)[0] + "/"
+			for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
+				leaves := make([]torch.Tensor, len(form.leaves))
+				for i, leaf := range form.leaves {
+					leaves[i] = g[prefix+leaf].To(dtype, torch.CPU).Clone()
+					leaves[i].SetRequiresGrad(true)
+				}
+				value := form.f(leaves, settings.Weight)
+				value.Backward()
+				near(t, name+": value", value, g[prefix+"value"])
+				for i, leaf := range form.leaves {
+					near(t, name+": gradient of "+leaf, leaves[i].Grad(), g[prefix+"g_"+leaf])
+				}
+			}
+		}
+	})
 }
 
 // TestCosinePenaltyTurnsRows: it does not see the rows' lengths, and its gradient
