@@ -61,16 +61,16 @@ func release(o *Output, p Place) {
 // matrix; continuous_test.go has those with target vectors.
 func methods() map[string]Settings {
 	all := map[string]Settings{}
-	combined := []string{"spectrum+adversarial", "spectrum+cosreg"}
+	combined := []string{"spectrum+adversarial", "spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
 	for _, name := range append(combined, names...) {
 		if IsContinuous(name) {
 			continue
 		}
 		s := Defaults()
-		s.Method = name
+		s.Method, s.MixtureComponents, s.MixtureDropout = name, 3, 0 // what is drawn differs from call to call
 		all[name] = s
 		s.LabelSmoothing, s.Bias, s.LambdaUSpectral, s.LambdaVSpectral, s.SpectrumInit = 0.1, true, 0.5, 0.5, "svd"
-		s.AdversarialMode, s.AdversarialGate = "full", true
+		s.AdversarialMode, s.AdversarialGate, s.AdaptiveDivisor = "full", true, 2
 		all[name+" with everything"] = s
 	}
 	return all

@@ -19,7 +19,7 @@ type Method struct {
 }
 
 // names lists the methods in the order of Table.
-var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
+var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "mos", "adaptive", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
 
 // method turns one name into its pieces; ok is false where there is no such name.
 func (s Settings) method(name string) (m Method, ok bool) {
@@ -38,6 +38,20 @@ func (s Settings) method(name string) (m Method, ok bool) {
 	case "adversarial":
 		return Method{
 			Perturbation: &Adversarial{Alpha: s.Alpha, Mode: adversarialModes[s.AdversarialMode], Fixed: s.AdversarialRadius == "fixed", Gate: s.AdversarialGate},
+		}, true
+	case "mos":
+		return Method{
+			Likelihood: &Mixture{
+				Components: s.MixtureComponents, Dropout: s.MixtureDropout,
+				Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Bias: s.Bias,
+			},
+		}, true
+	case "adaptive":
+		return Method{
+			Likelihood: &Adaptive{
+				Cutoffs: s.AdaptiveCutoffs, Divisor: s.AdaptiveDivisor,
+				Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Bias: s.Bias,
+			},
 		}, true
 	case "spectrum":
 		return s.spectrum(s.Prior), true
@@ -234,6 +248,9 @@ func Table() []Row {
 		{"spectrum", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
 			"D^2 + D", "two products of V D^2 per update, 2 N D^2 per N tokens"},
 		{"spectrum-poly", "spectrum with the prior c1 k^-gamma", "D^2 + D", "as spectrum"},
+		{"mos", "-log sum_k softmax(P h)_k softmax(W tanh(L_k h + l_k))[y]", "K D^2 + 2 K D", "K times the output layer"},
+		{"adaptive", "-log softmax(W h over frequent words and clusters)[y or its cluster] - log softmax(W h over the cluster)[y]", "C D + C",
+			"about a seventh of the output layer's products in training"},
 		{"vmf", "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words (forms nll, reg1, reg2, both, log1p)",
 			"2 D M for the maps, no matrix of V D", "N D M multiplications per N tokens instead of 3 N V D"},
 		{"l2", "|x - e[y]|^2, or its root", "as vmf", "as vmf"},

@@ -40,6 +40,9 @@ func (o *Output) init(p Place) error {
 	if err := o.method.Embedding.Init(p); err != nil {
 		return err
 	}
+	if _, ok := o.method.Likelihood.(*Mixture); !ok && p.hidden() != p.Width {
+		return fmt.Errorf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", p.hidden(), p.Width)
+	}
 	if err := o.method.Likelihood.Init(o.method.Embedding, p); err != nil {
 		return err
 	}
@@ -173,6 +176,17 @@ func (o *Output) Buffers() map[string]torch.Tensor {
 		}
 	}
 	return all
+}
+
+// Streams are what the layer draws from in training, by name. Their offsets
+// belong in a checkpoint.
+func (o *Output) Streams() map[string]*torch.Stream {
+	if l, ok := o.method.Likelihood.(interface {
+		streams() map[string]*torch.Stream
+	}); ok {
+		return l.streams()
+	}
+	return nil
 }
 
 // Free frees what the layer keeps beside its parameters.

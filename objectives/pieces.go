@@ -107,6 +107,7 @@ type Buffered interface {
 type Place struct {
 	Vocabulary int64 // V, rows of W
 	Width      int64 // D, columns of W
+	Hidden     int64 // columns of hidden states where they are not those of W, which a mixture of softmaxes alone can score; 0 is Width
 	Padding    int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
 
 	Vectors    torch.Tensor // [V,M] target vectors, which continuous methods need; any length, zero for none
@@ -126,6 +127,14 @@ func (p Place) dtype() torch.DType {
 		return torch.Float32
 	}
 	return p.DType
+}
+
+// hidden is the width of hidden states.
+func (p Place) hidden() int64 {
+	if p.Hidden > 0 {
+		return p.Hidden
+	}
+	return p.Width
 }
 
 // rows counts the rows of W that do not stand for padding.

@@ -25,6 +25,12 @@ type Settings struct {
 	AdversarialGate      bool    // perturb only where cos(h, w_y) > 0
 	AdversarialSmoothing bool    // the mass of label smoothing sees the perturbation
 
+	MixtureComponents int     // mos: K
+	MixtureDropout    float64 // of its latent states
+
+	AdaptiveCutoffs string  // adaptive: ranks where clusters begin, parted by commas; none; or empty, to have them chosen
+	AdaptiveDivisor float64 // by which each cluster's width is divided; 1 shares W's rows
+
 	LambdaU, LambdaV                 float64 // weights of the squared Frobenius norms of U^T U - I and V^T V - I
 	LambdaUSpectral, LambdaVSpectral float64 // weights of their squared spectral norms
 	Prior                            string  // exponential, polynomial or none
@@ -60,7 +66,9 @@ func Defaults() Settings {
 		Smoothing: "fairseq",
 		Gamma:     1,
 		Alpha:     0.005, AdversarialMode: "code", AdversarialRadius: "adaptive",
-		LambdaU: 1, LambdaV: 1,
+		MixtureComponents: 15, MixtureDropout: 0.29,
+		AdaptiveDivisor: 1,
+		LambdaU:         1, LambdaV: 1,
 		Prior: "exponential", LambdaPrior: 1,
 		PriorPower: 0.75, PriorRatio: 0.5,
 		SpectrumInit: "prior",
@@ -90,6 +98,7 @@ func (s Settings) check() error {
 		{"label_smoothing", s.LabelSmoothing, 0, 1},
 		{"gamma", s.Gamma, 0, math.Inf(1)},
 		{"alpha", s.Alpha, 0, math.Inf(1)},
+		{"mixture_dropout", s.MixtureDropout, 0, 1},
 		{"lambda_u", s.LambdaU, 0, math.Inf(1)},
 		{"lambda_v", s.LambdaV, 0, math.Inf(1)},
 		{"lambda_u_spectral", s.LambdaUSpectral, 0, math.Inf(1)},
@@ -116,6 +125,15 @@ func (s Settings) check() error {
 	}
 	if s.AdversarialRadius != "adaptive" && s.AdversarialRadius != "fixed" {
 		return fmt.Errorf("objective.adversarial_radius is %q: use adaptive or fixed", s.AdversarialRadius)
+	}
+	if s.MixtureComponents < 1 {
+		return fmt.Errorf("objective.mixture_components is %d: it must be at least 1", s.MixtureComponents)
+	}
+	if !(s.AdaptiveDivisor >= 1) || math.IsInf(s.AdaptiveDivisor, 1) {
+		return fmt.Errorf("objective.adaptive_divisor is %v: it must be a number of at least 1", s.AdaptiveDivisor)
+	}
+	if _, err := cutoffs(s.AdaptiveCutoffs, math.MaxInt64); err != nil {
+		return err
 	}
 	if _, known := starts[s.SpectrumInit]; !known {
 		return fmt.Errorf("objective.spectrum_init is %q: use svd, prior or flat", s.SpectrumInit)

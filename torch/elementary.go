@@ -3,7 +3,11 @@ package torch
 // #include "api.h"
 import "C"
 
-import "github.com/wangkuiyi/gotorch"
+import (
+	"unsafe"
+
+	"github.com/wangkuiyi/gotorch"
+)
 
 // The operators of ap_unary, ap_scalar, ap_compare and ap_reduce, in the order
 // of their cases in csrc/elementary.cc.
@@ -297,6 +301,20 @@ func Cat(xs []Tensor, dim int) Tensor {
 	var out C.ap_tensor
 	check("Cat", C.ap_cat(first, C.int(len(list)), C.int64_t(dim), &out), xs...)
 	return own("Cat", out)
+}
+
+// Split cuts dimension dim into parts of those sizes, which add up to its own. The
+// parts share x's memory and, unlike parts that Narrow makes one by one, one
+// gradient.
+func (x Tensor) Split(dim int, sizes ...int64) []Tensor {
+	needScope("Split")
+	out := make([]C.ap_tensor, len(sizes))
+	check("Split", C.ap_split(x.c("Split"), C.int(dim), cInts(sizes), C.int(len(sizes)), unsafe.SliceData(out)), x)
+	parts := make([]Tensor, len(sizes))
+	for i, p := range out {
+		parts[i] = own("Split", p)
+	}
+	return parts
 }
 
 // Gather picks elements along dim by an int64 index of x's rank.

@@ -184,3 +184,23 @@ func TestParams(t *testing.T) {
 		}
 	})
 }
+
+// TestSplit cuts a matrix into parts, one of them empty, and gathers their
+// gradients, one of which is missing.
+func TestSplit(t *testing.T) {
+	torch.Test(t, func() {
+		x := torch.Arange(15, torch.CPU).To(torch.Float64, torch.CPU).Reshape(5, 3).Clone()
+		x.SetRequiresGrad(true)
+		parts := x.Split(0, 2, 0, 1, 2)
+		if len(parts) != 4 || !slices.Equal(parts[1].Shape(), []int64{0, 3}) {
+			t.Fatalf("%d parts, the second of shape %v", len(parts), parts[1].Shape())
+		}
+		near(t, "last part", parts[3], torch.FromFloat64s([]float64{9, 10, 11, 12, 13, 14}, torch.CPU, 2, 3))
+		parts[0].MulScalar(2).Sum().Add(parts[3].Square().Sum()).Backward()
+		near(t, "gradient", x.Grad(), torch.FromFloat64s([]float64{2, 2, 2, 2, 2, 2, 0, 0, 0, 18, 20, 22, 24, 26, 28}, torch.CPU, 5, 3))
+		near(t, "column", x.Split(1, 1, 2)[1].Narrow(0, 4, 1), torch.FromFloat64s([]float64{13, 14}, torch.CPU, 1, 2))
+		if err := torch.Try(func() error { x.Split(0, 2, 2); return nil }); err == nil {
+			t.Error("parts that leave a row over are no error")
+		}
+	})
+}

@@ -69,3 +69,23 @@ func MixtureLossReference(latent, prior, weight, bias, targets, shift Tensor, o 
 	}
 	return row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale), nll, shifted
 }
+
+// MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without
+// gradients. Logits exist for a chunk of positions at a time.
+func MixtureLogProbs(latent, prior, weight, bias Tensor) Tensor {
+	const op = "MixtureLogProbs"
+	var b, out C.ap_tensor
+	operands := []Tensor{latent, prior, weight}
+	if bias.h != nil {
+		b = bias.c(op)
+		operands = append(operands, bias)
+	}
+	check(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), b, &out), operands...)
+	return own(op, out)
+}
+
+// MixtureLogProbsReference is MixtureLogProbs made of plain operators; it keeps
+// the logits [N,K,V].
+func MixtureLogProbsReference(latent, prior, weight, bias Tensor) Tensor {
+	return Linear(latent, weight, bias).LogSoftmax(2).Add(prior.LogSoftmax(1).Reshape(latent.Size(0), latent.Size(1), 1)).LogSumExp(1, false)
+}

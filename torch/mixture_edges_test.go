@@ -166,3 +166,39 @@ func TestMixtureLossNeverKeepsLogits(t *testing.T) {
 		}
 	})
 }
+
+func TestMixtureLogProbs(t *testing.T) {
+	torch.Test(t, func() {
+		r := rand.New(rand.NewPCG(4, 4))
+		for i := range 12 {
+			c := newMixtureCase(r, r.Int64N(30), 1+r.Int64N(5), 1+r.Int64N(9), 1+r.Int64N(600), i%2 == 0, false)
+			if i == 11 { // exponentials far out of range
+				c.latent = c.latent.MulScalar(1e3)
+			}
+			want := torch.MixtureLogProbsReference(c.latent, c.prior, c.weight, c.bias)
+			for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
+				to := func(x torch.Tensor) torch.Tensor {
+					if x.Defined() {
+						x = x.To(dtype, torch.CPU)
+					}
+					return x
+				}
+				got := torch.MixtureLogProbs(to(c.latent), to(c.prior), to(c.weight), to(c.bias))
+				if dtype == torch.BFloat16 {
+					nearWithin(t, "bfloat16", got, want, 0.05)
+					continue
+				}
+				near(t, dtype.String(), got, want)
+			}
+		}
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, shape...) }
+		for want, f := range map[string]func(){
+			"do not fit a weight of shape [5, 3]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 3), zeros(5, 3), torch.Tensor{}) },
+			"do not fit a prior of shape [2, 2]":  func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 2), zeros(5, 4), torch.Tensor{}) },
+		} {
+			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got the error %v, want one with %q", err, want)
+			}
+		}
+	})
+}

@@ -20,6 +20,9 @@ func NewStream(seed uint64, name string) *Stream {
 	return &Stream{seed: seed*0x9E3779B97F4A7C15 ^ h.Sum64()}
 }
 
+// Derive returns a stream of its own by that name, for the same seed.
+func (s *Stream) Derive(name string) *Stream { return NewStream(s.seed, name) }
+
 func (s *Stream) next() (seed, offset C.uint64_t) {
 	seed, offset = C.uint64_t(s.seed), C.uint64_t(s.Offset)
 	s.Offset++

@@ -31,4 +31,5 @@
 #include "api_random.h"
 #include "api_residual_norm.h"
 #include "api_softmax_loss.h"
+#include "api_split.h"
 #include "api_vmf.h"

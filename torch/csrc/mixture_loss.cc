@@ -35,12 +35,11 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "api_mixture_loss.h"
 #include "common.h"
-#include "random.h"
+#include "mixture_row.h"
 #include "softmax_row.h"
 
 namespace ap {
@@ -57,85 +56,6 @@ struct Positions {
   }
 };
 
-// log sum_k exp(x_k) of a few values.
-double log_sum_exp(const std::vector<double> &x) {
-  double top = -std::numeric_limits<double>::infinity(), total = 0;
-  for (double v : x) top = std::max(top, v);
-  if (std::isinf(top)) return top;
-  for (double v : x) total += std::exp(v - top);
-  return top + std::log(total);
-}
-
-// What a component's rows are turned by: log P_j is made of the terms row_kj + lift_k.
-template <class T>
-struct Component {
-  T *row;
-  T lift;         // log pi_k - lse_k, the latter as the smoothed mass sees it
-  T lse;          // lse'_k
-  T factor;       // of exp(row_j - lse) in the gradient
-  double shrunk;  // exp(lse'_k - lse) for the lse that the smoothed mass sees
-  double others;  // Q_k / off
-};
-
-constexpr int64_t kTile = 256;  // columns whose K rows stay in the nearest cache
-
-// Adds sum_j log P_j over [begin, end) and each component's sum of responsibilities; mix receives log P_j.
-template <class T>
-[[gnu::always_inline]] inline double mix_columns(Component<T> *components, int64_t K, int64_t begin, int64_t end, T *mix) {
-  double sum = 0;
-  for (int64_t start = begin; start < end; start += kTile) {
-    const int64_t n = std::min(kTile, end - start);
-    T top[kTile], total[kTile];
-    for (int64_t j = 0; j < n; ++j) top[j] = components[0].row[start + j] + components[0].lift;
-    for (int64_t k = 1; k < K; ++k) {
-      const T *row = components[k].row + start, lift = components[k].lift;
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) top[j] = row[j] + lift > top[j] ? row[j] + lift : top[j];
-    }
-    for (int64_t j = 0; j < n; ++j) total[j] = 0;
-    for (int64_t k = 0; k < K; ++k) {
-      const T *row = components[k].row + start, lift = components[k].lift;
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) total[j] += exp_of(row[j] + lift - top[j]);
-    }
-    for (int64_t j = 0; j < n; ++j) {
-      mix[start + j] = top[j] + std::log(total[j]);
-      sum += mix[start + j];
-    }
-    for (int64_t k = 0; k < K; ++k) {
-      const T *row = components[k].row + start, lift = components[k].lift, *log_p = mix + start;
-      T share = 0;
-#pragma omp simd reduction(+ : share)
-      for (int64_t j = 0; j < n; ++j) share += exp_of(row[j] + lift - log_p[j]);
-      components[k].others += share;
-    }
-  }
-  return sum;
-}
-
-AP_CLONES double mixed(Component<float> *components, int64_t K, int64_t begin, int64_t end, float *mix) {
-  return mix_columns(components, K, begin, end, mix);
-}
-double mixed(Component<double> *components, int64_t K, int64_t begin, int64_t end, double *mix) {
-  return mix_columns(components, K, begin, end, mix);
-}
-
-// Turns a component's logits in [begin, end) into their gradient under label smoothing.
-template <class T>
-[[gnu::always_inline]] inline void differentiate_columns(const Component<T> &c, int64_t begin, int64_t end, T off, const T *mix) {
-  const T lse = c.lse, lift = c.lift, factor = c.factor;
-  T *row = c.row;
-#pragma omp simd
-  for (int64_t j = begin; j < end; ++j) row[j] = factor * exp_of(row[j] - lse) - off * exp_of(row[j] + lift - mix[j]);
-}
-
-AP_CLONES void differentiated(const Component<float> &c, int64_t begin, int64_t end, float off, const float *mix) {
-  differentiate_columns(c, begin, end, off, mix);
-}
-void differentiated(const Component<double> &c, int64_t begin, int64_t end, double off, const double *mix) {
-  differentiate_columns(c, begin, end, off, mix);
-}
-
 // What a thread works with at one position.
 template <class T>
 struct Scratch {
@@ -151,6 +71,18 @@ struct Scratch {
     return -log_sum_exp(joint);
   }
 };
+
+// sum_j log P_j over [begin, end), which s.mix receives, as the components receive their responsibilities.
+template <class T>
+double mixed(Scratch<T> &s, int64_t K, int64_t begin, int64_t end) {
+  double sum = 0;
+  for (int64_t start = begin; start < end; start += kTile) {
+    const int64_t stop = std::min(start + kTile, end);
+    sum += log_mixture(s.components.data(), K, start, stop, s.mix.data());
+    add_responsibilities(s.components.data(), K, start, stop, s.mix.data());
+  }
+  return sum;
+}
 
 // One position's operands and results; shift, with it shifted, and the gradients may be null.
 template <class T>
@@ -188,8 +120,7 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
     *p.shifted = static_cast<T>(own);
   }
   double loss = weighted(weight, own);
-  if (off != 0)
-    loss -= off * (mixed(s.components.data(), K, 0, target, s.mix.data()) + mixed(s.components.data(), K, target + 1, V, s.mix.data()));
+  if (off != 0) loss -= off * (mixed(s, K, 0, target) + mixed(s, K, target + 1, V));
   if (!terms.gradient) return loss;
   for (int64_t k = 0; k < K; ++k) {
     T *row = p.rows_KV + k * V;
@@ -202,8 +133,8 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
       Component<T> &c = s.components[k];
       others = off * c.others;
       c.factor = static_cast<T>(terms.scale * (r + others * c.shrunk));
-      differentiated(c, 0, target, static_cast<T>(terms.scale * off), s.mix.data());
-      differentiated(c, target + 1, V, static_cast<T>(terms.scale * off), s.mix.data());
+      differentiate(c, 0, target, static_cast<T>(terms.scale * off), s.mix.data());
+      differentiate(c, target + 1, V, static_cast<T>(terms.scale * off), s.mix.data());
       const double p_seen = terms.smooth_shifted ? p_target : std::exp(-s.clean[k]);
       row[target] = static_cast<T>(terms.scale * (r * std::expm1(-s.own[k]) + others * p_seen));
     }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -222,6 +223,7 @@ func (t *trainer) start() {
 	}
 	t.dropout = torch.NewStream(uint64(c.Seed), "dropout")
 	t.streams = map[string]*torch.Stream{"dropout": t.dropout}
+	maps.Copy(t.streams, t.Output.Streams())
 	t.state.Factor, t.state.Optimizer = 1, c.Optimizer
 	if c.ASGD == "finetune" {
 		t.beginAveraging()

@@ -135,6 +135,8 @@ func OutputSettings(o experiment.Objective) objectives.Settings {
 		Method: o.Method, LabelSmoothing: o.LabelSmoothing, Smoothing: o.Smoothing, Bias: o.Bias,
 		Gamma: o.Gamma, Alpha: o.Alpha, AdversarialMode: o.AdversarialMode, AdversarialRadius: o.AdversarialRadius,
 		AdversarialGate: o.AdversarialGate, AdversarialSmoothing: o.AdversarialSmoothing,
+		MixtureComponents: o.MixtureComponents, MixtureDropout: o.MixtureDropout,
+		AdaptiveCutoffs: o.AdaptiveCutoffs, AdaptiveDivisor: o.AdaptiveDivisor,
 		LambdaU: o.LambdaU, LambdaV: o.LambdaV, LambdaUSpectral: o.LambdaUSpectral, LambdaVSpectral: o.LambdaVSpectral,
 		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
 		PriorRatio: o.PriorRatio, SpectrumInit: o.SpectrumInit,

@@ -1,0 +1,132 @@
+package objectives
+
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Mixture is the mixture of softmaxes (Yang et al. 2018, "Breaking the softmax
+// bottleneck"), which lifts the limit that the width D sets on the rank of the
+// matrix of log-probabilities: every hidden state h makes K latent states, each
+// with a softmax of its own over the same W and bias, and a prior over the K.
+//
+//	pi = softmax(P h)               P [K,H], without a bias
+//	u_k = drop(tanh(L_k h + l_k))   L [K D,H], l [K D]
+//	P(j) = sum_k pi_k softmax(W u_k + b)_j
+//
+// The dropout of latent states is locked: one mask for each column of the batch
+// and component, for all time.
+//
+// Departures from the authors' code: it adds 1e-8 to P before the logarithm,
+// which bounds a loss at 18.4 nats and lets probabilities sum to 1 + 1e-8 V; here
+// log P is exact. Label smoothing, which they do not have, takes -log P(j) of
+// every word j. A perturbation lowers the target's score in each component by
+// what its own latent state says, as theirs does.
+//
+// Training costs 3 N K V D multiplications for N targets, K times those of a
+// softmax, and 3 N K H D for the latent states; scores exist for a chunk of rows
+// at a time.
+//
+// Legend: N positions, K components, H width of hidden states, D columns of W, V
+// vocabulary.
+type Mixture struct {
+	Components    int             // K
+	Dropout       float64         // of latent states
+	Smoothing     torch.Smoothing // whose definition of label smoothing
+	Epsilon       float64         // label smoothing, 0 for none
+	SmoothShifted bool            // the smoothed mass sees perturbed scores
+	Bias          bool            // a trained bias b [V] that starts at zero
+
+	perturbed
+	embedding          Embedding
+	head               Head
+	prior, latent, own torch.Tensor // P, L, l
+	bias               torch.Tensor // or the zero Tensor
+	noise              *torch.Stream
+	padding, width     int64
+}
+
+// Init makes <prefix>.prior.weight, .latent.weight and .latent.bias, uniform
+// within 1/sqrt(H) as PyTorch starts linear maps, and .bias.
+func (l *Mixture) Init(e Embedding, p Place) error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	l.embedding, l.head, l.padding, l.width = e, e.Head(), p.Padding, p.Width
+	l.noise = p.Stream.Derive("latent dropout")
+	k, hidden := int64(l.Components), p.hidden()
+	bound := 1 / math.Sqrt(float64(hidden))
+	add := func(name string, shape ...int64) torch.Tensor {
+		return p.Params.Add(p.Output+name, p.Stream.Uniform(-bound, bound, torch.Float64, torch.CPU, shape...).To(p.dtype(), p.Device))
+	}
+	l.prior = add(".prior.weight", k, hidden)
+	l.latent, l.own = add(".latent.weight", k*p.Width, hidden), add(".latent.bias", k*p.Width)
+	if l.Bias {
+		l.bias = p.Params.Add(p.Output+".bias", torch.Zeros(p.dtype(), p.Device, p.Vocabulary))
+	}
+	return nil
+}
+
+// states makes latent states [N,K,D] of hidden states [N,H].
+func (l *Mixture) states(hidden torch.Tensor) torch.Tensor {
+	return torch.Linear(hidden, l.latent, l.own).Tanh().Reshape(hidden.Size(0), int64(l.Components), l.width)
+}
+
+// drop applies the locked dropout to latent states [N,K,D]. Where the model does
+// not say which column a row is of, every row is one.
+func (l *Mixture) drop(latent torch.Tensor, s States) torch.Tensor {
+	if l.Dropout == 0 || s.Column == nil {
+		return torch.Dropout(latent, l.Dropout, l.noise)
+	}
+	var mask torch.Tensor // [Columns,K,D]
+	torch.NoGrad(func() {
+		ones := torch.Full(1, latent.DType(), latent.Device(), s.Columns, latent.Size(1), latent.Size(2))
+		mask = torch.Dropout(ones, l.Dropout, l.noise)
+		mask = mask.IndexSelect(0, torch.FromInt64s(s.Column, latent.Device(), int64(len(s.Column))))
+	})
+	return latent.Mul(mask)
+}
+
+// Loss is the cross-entropy of the mixture, smoothed and perturbed where asked
+// for, summed and scaled, and the clean one by row.
+func (l *Mixture) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+	latent := l.drop(l.states(s.Hidden), s)
+	var shift torch.Tensor // [N,K]
+	if l.by != nil {
+		shift = l.by.Shift(latent, func() torch.Tensor { return l.embedding.Lookup(targets.Reshape(-1, 1)) })
+	}
+	loss, nll, shifted := torch.MixtureLoss(l.head.Map(latent), torch.Linear(s.Hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias, targets, shift,
+		torch.SoftmaxLossOptions{Ignore: l.padding, Smoothing: l.Smoothing, Epsilon: l.Epsilon, SmoothShifted: l.SmoothShifted, Scale: scale})
+	if l.by != nil {
+		l.record(shifted, nll, scale)
+	}
+	return loss, nll
+}
+
+// NLL is the clean negative log-likelihood by row, without dropout.
+func (l *Mixture) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+	torch.NoGrad(func() {
+		nll = torch.Scoped(func() torch.Tensor {
+			prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
+			_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets, torch.Tensor{},
+				torch.SoftmaxLossOptions{Ignore: l.padding, Scale: 1, Evaluate: true})
+			return nll
+		})
+	})
+	return nll
+}
+
+// LogProbs are log-probabilities over the vocabulary, without dropout.
+func (l *Mixture) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
+	torch.NoGrad(func() {
+		logProbs = torch.Scoped(func() torch.Tensor {
+			return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), torch.Linear(hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias)
+		})
+	})
+	return logProbs
+}
+
+// streams are what latent states are dropped by.
+func (l *Mixture) streams() map[string]*torch.Stream {
+	return map[string]*torch.Stream{"latent dropout": l.noise}
+}
