@@ -1,7 +1,6 @@
 package objectives
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -10,8 +9,7 @@ import (
 // Measures say how a matrix of word vectors W [V,D] fills its space, all in
 // float64. With Z(a) = sum_i exp(w_i . a) over the unit eigenvectors a of W^T W
 // (Mu and Viswanath 2018; Wang et al. 2020), vectors that point everywhere
-// have I1 = 1 and I2 = 0. A measure that a matrix does not have is NaN, in JSON
-// null.
+// have I1 = 1 and I2 = 0. A measure that a matrix does not have is NaN.
 //
 // I1 and I2 depend on the scale of W, and shrinking W drives I1 to 1: read them
 // beside Frobenius and SigmaRatio.
@@ -22,28 +20,6 @@ type Measures struct {
 	SingularValues []float64 // falling
 	SigmaRatio     float64   // smallest / largest
 	EffectiveRank  float64   // exp of the entropy of s / sum s (Roy and Vetterli 2007)
-}
-
-// MarshalJSON writes NaN as null.
-func (m Measures) MarshalJSON() ([]byte, error) {
-	number := func(x float64) any {
-		if math.IsNaN(x) {
-			return nil
-		}
-		return x
-	}
-	return json.Marshal(struct {
-		I1             any       `json:"i1"`
-		I2             any       `json:"i2"`
-		I1BothSigns    any       `json:"i1_both_signs"`
-		I2BothSigns    any       `json:"i2_both_signs"`
-		MeanCosine     any       `json:"mean_cosine"`
-		Frobenius      any       `json:"frobenius"`
-		SingularValues []float64 `json:"singular_values"`
-		SigmaRatio     any       `json:"sigma_ratio"`
-		EffectiveRank  any       `json:"effective_rank"`
-	}{number(m.I1), number(m.I2), number(m.I1BothSigns), number(m.I2BothSigns), number(m.MeanCosine), number(m.Frobenius),
-		m.SingularValues, number(m.SigmaRatio), number(m.EffectiveRank)})
 }
 
 // Measure computes the measures of w [V,D] on the CPU, in float64, some thousand

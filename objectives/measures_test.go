@@ -1,7 +1,6 @@
 package objectives
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 
@@ -62,18 +61,5 @@ func TestMeasuresAtTheEdges(t *testing.T) {
 		flipped := Measure(w.Neg())
 		near(t, "effective rank of -W", []float64{flipped.EffectiveRank}, []float64{Measure(w).EffectiveRank}, 1e-12)
 		near(t, "both signs of -W", []float64{flipped.I1BothSigns, flipped.I2BothSigns}, []float64{Measure(w).I1BothSigns, Measure(w).I2BothSigns}, 1e-12)
-	})
-}
-
-func TestMeasuresInJSON(t *testing.T) {
-	torch.Test(t, func() {
-		text, err := json.Marshal(Measure(torch.Zeros(torch.Float64, torch.CPU, 2, 2)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		const want = `{"i1":1,"i2":0,"i1_both_signs":1,"i2_both_signs":0,"mean_cosine":null,"frobenius":0,"singular_values":[0,0],"sigma_ratio":null,"effective_rank":null}`
-		if string(text) != want {
-			t.Errorf("zeros give\n%s\nwant\n%s", text, want)
-		}
 	})
 }
