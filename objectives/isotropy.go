@@ -27,7 +27,7 @@ func SampledIsotropy(w torch.Tensor, rows int64, samples int, s *torch.Stream) I
 	torch.NoGrad(func() {
 		if rows >= w.Size(0) {
 			gram, _, _ := sums(w)
-			mean = isotropy(w, gram)
+			mean = isotropy(w, axes(gram))
 			return
 		}
 		for range samples {
@@ -35,7 +35,7 @@ func SampledIsotropy(w torch.Tensor, rows int64, samples int, s *torch.Stream) I
 			_, chosen := s.Uniform(0, 1, torch.Float64, torch.CPU, w.Size(0)).TopK(int(rows), 0)
 			x := w.IndexSelect(0, chosen.To(torch.Int64, w.Device()))
 			gram, _, _ := sums(x)
-			i := isotropy(x, gram)
+			i := isotropy(x, axes(gram))
 			share := 1 / float64(samples)
 			mean.I1 += share * i.I1
 			mean.I2 += share * i.I2
@@ -47,9 +47,9 @@ func SampledIsotropy(w torch.Tensor, rows int64, samples int, s *torch.Stream) I
 	return mean
 }
 
-// isotropy is that of w [V,D], whose Gram matrix W^T W is given.
-func isotropy(w, gram torch.Tensor) (i Isotropy) {
-	plus, minus := logPartitions(w, axes(gram))
+// isotropy is that of w [V,D] along its axes [D,D].
+func isotropy(w, axes torch.Tensor) (i Isotropy) {
+	plus, minus := logPartitions(w, axes)
 	i.I1, i.I2 = spread(plus)
 	i.I1BothSigns, i.I2BothSigns = spread(append(plus, minus...))
 	return i

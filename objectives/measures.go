@@ -20,6 +20,8 @@ type Measures struct {
 	SingularValues []float64 // falling
 	SigmaRatio     float64   // smallest / largest
 	EffectiveRank  float64   // exp of the entropy of s / sum s (Roy and Vetterli 2007)
+
+	leading [][]float64 // right singular vectors of the two largest singular values, for Project
 }
 
 // Measure computes the measures of w [V,D] on the CPU, in float64, some thousand
@@ -34,7 +36,11 @@ func Measure(w torch.Tensor) (m Measures) {
 func measure(w torch.Tensor) Measures {
 	var m Measures
 	gram, unit, rows := sums(w)
-	m.Isotropy = isotropy(w, gram)
+	directions := axes(gram)
+	m.Isotropy = isotropy(w, directions)
+	for d := w.Size(1); len(m.leading) < int(min(2, d)); { // the last columns belong to the largest values
+		m.leading = append(m.leading, directions.Narrow(1, d-1-int64(len(m.leading)), 1).Float64s())
+	}
 	m.MeanCosine = math.NaN()
 	if v := float64(w.Size(0)); rows > 0 && v > 1 {
 		m.MeanCosine = (unit.Square().Sum().Item() - rows) / (v * (v - 1)) // |sum of unit rows|^2 counts pairs i = j too

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 )
 
 // TrainingCurves draws loss, perplexity and BLEU over the updates, a panel each where records have the numbers, as PNG; nil
@@ -32,7 +29,7 @@ func TrainingCurves(records []Record) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			any = any || drawn
+			any = any || drawn != nil
 		}
 		if !any {
 			continue
@@ -71,15 +68,11 @@ func SingularValuePlot(records []Record) ([]byte, error) {
 	any := false
 	for i, r := range chosen {
 		values := r.Lists[SingularValues]
-		ranks := make([]float64, len(values))
-		for k := range ranks {
-			ranks[k] = float64(k + 1)
-		}
-		drawn, err := p.addLine(fmt.Sprintf("update %d", r.Step), ranks, values, shade(i, len(chosen)), false)
+		drawn, err := p.addLine(fmt.Sprintf("update %d", r.Step), firstRanks(len(values)), values, shade(i, len(chosen)), false)
 		if err != nil {
 			return nil, err
 		}
-		any = any || drawn
+		any = any || drawn != nil
 	}
 	if !any {
 		return nil, nil
@@ -95,36 +88,27 @@ func CosinePlot(records []Record) ([]byte, error) {
 	any := false
 	low, high := 1.0, -1.0
 	for i, r := range chosen {
-		h := HistogramOfCounts(r.Lists[CosineHistogram], -1, 1)
-		if !(h.Num > 0) {
-			continue
-		}
-		// A staircase through the bins' edges; its area is one, so that samples of different size compare.
-		var stairs plotter.XYs
-		width := h.Edge(1) - h.Edge(0)
-		for bin, count := range h.Counts {
-			density := count / h.Num / width
-			stairs = append(stairs, plotter.XY{X: h.Edge(bin), Y: density}, plotter.XY{X: h.Edge(bin + 1), Y: density})
-			if count > 0.0005*h.Num { // leave out tails that nobody sees
-				low, high = min(low, h.Edge(bin)), max(high, h.Edge(bin+1))
-			}
-		}
-		line, err := plotter.NewLine(stairs)
+		line, from, to, err := p.addDensity(fmt.Sprintf("update %d", r.Step), HistogramOfCounts(r.Lists[CosineHistogram], -1, 1), shade(i, len(chosen)))
 		if err != nil {
 			return nil, err
 		}
-		line.Color, line.Width = shade(i, len(chosen)), vg.Points(1.6)
-		p.Add(line)
-		p.legend.Add(fmt.Sprintf("update %d, mean %.3f", r.Step, h.Sum/h.Num), line)
-		any = true
+		low, high = min(low, from), max(high, to)
+		any = any || line != nil
 	}
 	if !any {
 		return nil, nil
 	}
-	margin := 0.05 * (high - low)
-	p.X.Min, p.X.Max = max(-1, low-margin), min(1, high+margin)
-	p.Y.Min = 0
+	p.showCosines(low, high)
 	return render([]*panel{p}, 640, 320)
+}
+
+// firstRanks are 1 to n.
+func firstRanks(n int) []float64 {
+	ranks := make([]float64, n)
+	for k := range ranks {
+		ranks[k] = float64(k + 1)
+	}
+	return ranks
 }
 
 // withList returns the records that hold a list of that name.

@@ -64,6 +64,10 @@ var (
 	blue   = color.RGBA{0, 114, 178, 255}
 	orange = color.RGBA{213, 94, 0, 255}
 	green  = color.RGBA{0, 158, 115, 255}
+	purple = color.RGBA{204, 121, 167, 255}
+	sky    = color.RGBA{86, 180, 233, 255}
+	amber  = color.RGBA{230, 159, 0, 255}
+	black  = color.RGBA{0, 0, 0, 255}
 	grey   = color.RGBA{225, 225, 225, 255}
 )
 
@@ -104,8 +108,8 @@ func newPanel(title, x, y string, log bool) *panel {
 }
 
 // addLine adds a line, with dots where there are few points, and a legend entry. Points that cannot be drawn (NaN, and zero
-// on a logarithmic axis) are left out, and so is a line without any others; drawn says whether there was one.
-func (p *panel) addLine(name string, xs, ys []float64, c color.Color, dots bool) (drawn bool, err error) {
+// on a logarithmic axis) are left out; where none is left, the line is nil.
+func (p *panel) addLine(name string, xs, ys []float64, c color.Color, dots bool) (*plotter.Line, error) {
 	var points plotter.XYs
 	for i, y := range ys {
 		if p.log {
@@ -116,11 +120,11 @@ func (p *panel) addLine(name string, xs, ys []float64, c color.Color, dots bool)
 		}
 	}
 	if len(points) == 0 {
-		return false, nil
+		return nil, nil
 	}
 	line, scatter, err := plotter.NewLinePoints(points)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	line.Color, line.Width = c, vg.Points(1.6)
 	scatter.Color, scatter.Radius, scatter.Shape = c, vg.Points(2.4), draw.CircleGlyph{}
@@ -131,30 +135,80 @@ func (p *panel) addLine(name string, xs, ys []float64, c color.Color, dots bool)
 	} else {
 		p.legend.Add(name, line)
 	}
-	return true, nil
+	return line, nil
+}
+
+// addDensity adds a histogram as a staircase of area one, so that samples of different size compare, and a legend entry. It
+// returns the line, nil where nothing was counted, and the range outside which nobody would see the tails.
+func (p *panel) addDensity(name string, h Histogram, c color.Color) (line *plotter.Line, low, high float64, err error) {
+	low, high = h.High, h.Low
+	if !(h.Num > 0) {
+		return nil, low, high, nil
+	}
+	var stairs plotter.XYs
+	width := h.Edge(1) - h.Edge(0)
+	for bin, count := range h.Counts {
+		density := count / h.Num / width
+		stairs = append(stairs, plotter.XY{X: h.Edge(bin), Y: density}, plotter.XY{X: h.Edge(bin + 1), Y: density})
+		if count > 0.0005*h.Num {
+			low, high = min(low, h.Edge(bin)), max(high, h.Edge(bin+1))
+		}
+	}
+	if line, err = plotter.NewLine(stairs); err != nil {
+		return nil, low, high, err
+	}
+	line.Color, line.Width = c, vg.Points(1.6)
+	p.Add(line)
+	p.legend.Add(fmt.Sprintf("%s, mean %.3f", name, h.Sum/h.Num), line)
+	return line, low, high, nil
+}
+
+// showCosines limits the axes of densities over cosines to what they show.
+func (p *panel) showCosines(low, high float64) {
+	margin := 0.05 * (high - low)
+	p.X.Min, p.X.Max = max(-1, low-margin), min(1, high+margin)
+	p.Y.Min = 0
 }
 
 // render draws panels, one above another, their axes aligned, each of the given size in points.
 func render(panels []*panel, width, height float64) ([]byte, error) {
-	column := make([][]*plot.Plot, len(panels))
-	for i, p := range panels {
-		column[i] = []*plot.Plot{p.Plot}
+	return renderGrid(panels, 1, width, height)
+}
+
+// renderGrid draws panels row by row, so many to a row, their axes aligned. A row of the given width in points stands for
+// one panel and the legends; each further column adds as much as a panel without them.
+func renderGrid(panels []*panel, columns int, width, height float64) ([]byte, error) {
+	rows := (len(panels) + columns - 1) / columns
+	grid := make([][]*plot.Plot, rows)
+	for i := range grid {
+		grid[i] = make([]*plot.Plot, columns)
+		for j := range columns {
+			if k := i*columns + j; k < len(panels) {
+				grid[i][j] = panels[k].Plot
+			}
+		}
 	}
-	img := vgimg.NewWith(vgimg.UseWH(vg.Points(width), vg.Points(height*float64(len(panels)))), vgimg.UseDPI(144))
+	const gap = 8
+	img := vgimg.NewWith(vgimg.UseWH(vg.Points(width+float64(columns-1)*0.7*width), vg.Points(height*float64(rows))), vgimg.UseDPI(144))
 	canvas := draw.New(img)
 	var legends vg.Length // width of the widest
 	for _, p := range panels {
 		legends = max(legends, p.legend.Rectangle(canvas).Size().X)
 	}
-	const gap = 8
-	tiles := draw.Tiles{Rows: len(panels), Cols: 1, PadY: 14, PadTop: gap, PadBottom: gap, PadLeft: gap, PadRight: legends + 3*gap}
-	for i, row := range plot.Align(column, tiles, canvas) {
-		panels[i].Draw(row[0])
-		beside := row[0]
-		beside.Min.X = row[0].Max.X + 2*gap
-		beside.Max.X = canvas.Max.X
-		beside.Max.Y -= 24 // below the title's line
-		panels[i].legend.Draw(beside)
+	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 14, PadY: 14, PadTop: gap, PadBottom: gap, PadLeft: gap, PadRight: legends + 3*gap}
+	for i, row := range plot.Align(grid, tiles, canvas) {
+		for j, cell := range row {
+			k := i*columns + j
+			if k >= len(panels) {
+				break
+			}
+			panels[k].Draw(cell)
+			beside := cell
+			beside.Min.X = canvas.Max.X - legends - gap
+			beside.Max.X = canvas.Max.X
+			beside.Max.Y -= 24 // below the title's line
+			panels[k].legend.Draw(beside)
+		}
 	}
 	var png bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&png); err != nil {

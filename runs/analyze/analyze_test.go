@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/sample"
+	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/runs/internal/weights"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// command runs the command and returns what it printed.
+func command(t *testing.T, args ...string) (out, log string, err error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	f, err := parse(args, &stdout)
+	if err == nil {
+		f.threads = 1
+		torch.Do(func() { err = run(f, &stdout, &stderr) })
+	}
+	return stdout.String(), stderr.String(), err
+}
+
+// measured runs the command with -json on one matrix.
+func measured(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	out, _, err := command(t, append(args, "-json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	return got
+}
+
+// file writes tensors and returns the path.
+func file(t *testing.T, tensors map[string]torch.Tensor) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.safetensors")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := torch.WriteSafetensors(f, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPublishedExample reads the numbers of the isotropy example under the names that are promised.
+func TestPublishedExample(t *testing.T) {
+	torch.Test(t, func() {
+		path := file(t, map[string]torch.Tensor{"w": torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3, 2)})
+		for _, got := range []map[string]any{measured(t, "-vectors", path), measured(t, "-vectors="+path+":w")} {
+			for name, want := range map[string]float64{
+				"i1": 0.419344, "i2": 0.409102, "i1_both_signs": 0.098029, "i2_both_signs": 0.714325,
+				"mean_cosine": -0.2383475 * 3 / 2, // the published penalty has the divisor V^2
+				"frobenius":   math.Sqrt(19.25), "sigma_ratio": math.Sqrt(4.81453 / 14.43547), "vocabulary": 3, "width": 2,
+			} {
+				if x, ok := got[name].(float64); !ok || math.Abs(x-want) > 1e-6 {
+					t.Errorf("%s is %v, want %v", name, got[name], want)
+				}
+			}
+			values := got["singular_values"].([]any)
+			share := values[0].(float64) / (values[0].(float64) + values[1].(float64))
+			if rank, want := got["effective_rank"].(float64), math.Exp(-share*math.Log(share)-(1-share)*math.Log(1-share)); math.Abs(rank-want) > 1e-12 {
+				t.Errorf("effective_rank is %v, want %v", rank, want)
+			}
+			for _, name := range []string{"partition_spread", "hubness", "norm_frequency_correlation"} {
+				if _, ok := got[name]; !ok {
+					t.Errorf("there is no %s", name)
+				}
+			}
+		}
+	})
+}
+
+// TestUndefinedMeasuresAreNull: a matrix of zeros has no cosines, ratios or hubs, and the table says so.
+func TestUndefinedMeasuresAreNull(t *testing.T) {
+	torch.Test(t, func() {
+		path := file(t, map[string]torch.Tensor{"w": torch.Zeros(torch.Float32, torch.CPU, 4, 3)})
+		got := measured(t, "-vectors", path)
+		for _, name := range []string{"mean_cosine", "sigma_ratio", "effective_rank", "hubness", "norm_frequency_correlation", "hub"} {
+			if x, there := got[name]; !there || x != nil {
+				t.Errorf("%s is %v", name, x)
+			}
+		}
+		if got["i1"] != 1.0 || got["i2"] != 0.0 {
+			t.Errorf("I1 is %v, I2 %v", got["i1"], got["i2"])
+		}
+		out, _, err := command(t, "-vectors", path, "-out", t.TempDir())
+		if err != nil || !strings.Contains(out, "mean cosine") {
+			t.Errorf("%v:\n%s", err, out)
+		}
+	})
+}
+
+// TestNormalise: the second matrix gets the first one's norm, so that one that is only smaller does not seem more isotropic.
+func TestNormalise(t *testing.T) {
+	torch.Test(t, func() {
+		w := torch.NewStream(1, "matrix").Normal(0.5, 1, torch.Float32, torch.CPU, 50, 4)
+		path := file(t, map[string]torch.Tensor{"large": w, "small": w.MulScalar(0.25)})
+		i1 := func(args ...string) (values []float64) {
+			out, _, err := command(t, append(args, "-vectors", path+":large", "-vectors", path+":small", "-json")...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []struct{ I1, Frobenius, Scaled_by float64 }
+			if err := json.Unmarshal([]byte(out), &all); err != nil {
+				t.Fatal(err)
+			}
+			return []float64{all[0].I1, all[1].I1, all[1].Frobenius / all[0].Frobenius, all[1].Scaled_by}
+		}
+		if x := i1(); !(x[1] > 2*x[0]) || math.Abs(x[2]-0.25) > 1e-6 || x[3] != 1 {
+			t.Errorf("as they are: %v", x)
+		}
+		if x := i1("-normalise"); math.Abs(x[1]-x[0]) > 1e-6 || math.Abs(x[2]-1) > 1e-6 || math.Abs(x[3]-4) > 1e-5 {
+			t.Errorf("scaled: %v", x)
+		}
+		out, _, err := command(t, "-normalise", "-vectors", path+":large", "-vectors", path+":small", "-rows", "20", "-samples", "3")
+		if err != nil || !strings.Contains(out, "scaled by 4 to the Frobenius norm of the first matrix") || !strings.Contains(out, "means of 3 samples of 20 rows") {
+			t.Errorf("the table does not say what was done (%v):\n%s", err, out)
+		}
+	})
+}
+
+// TestRunFolders reads the best weights of translation runs, dense and factored, and puts the pictures where they belong.
+func TestRunFolders(t *testing.T) {
+	torch.Test(t, func() {
+		place := t.TempDir()
+		one, two := filepath.Join(place, "mle-sample-seed1"), filepath.Join(place, "spectrum-sample-seed1")
+		wants := map[string]torch.Tensor{one: runFolderOf(t, one, "mle"), two: runFolderOf(t, two, "spectrum")}
+		for folder, want := range wants {
+			got := measured(t, "-run", folder)
+			if f := got["frobenius"].(float64); math.Abs(f-math.Sqrt(want.Square().Sum().Item())) > 1e-4 {
+				t.Errorf("%s has the norm %v", folder, f)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(one, experiment.PlotsDir)); err == nil {
+			t.Error("-json drew pictures that nobody asked for")
+		}
+		out, log, err := command(t, "-run", one, two)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(out, "\n")
+		if diff := cmp.Diff([]string{"mle-sample-seed1", "spectrum-sample-seed1"}, strings.Fields(first)); diff != "" {
+			t.Error(diff)
+		}
+		if _, _, err := command(t, "-run="+one); err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range []string{place, one} {
+			found, _ := filepath.Glob(filepath.Join(folder, experiment.PlotsDir, "analysis_*.png"))
+			if len(found) != 4 {
+				t.Errorf("%s has the pictures %v; %s", folder, found, log)
+			}
+		}
+	})
+}
+
+// runFolderOf writes a run folder with one checkpoint of fresh weights, and returns its output matrix.
+func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
+	t.Helper()
+	c := experiment.Default()
+	c.Objective.Method, c.Data.Merges = method, 50
+	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.Width, c.Model.FFNWidth, c.Model.Heads, c.Model.MaxPositions = 1, 1, 8, 16, 2, 32
+	lines, _, _ := sample.Translation(1, 60, 1, 1)
+	pair, err := text.Learn(c.Data, lines.Source, lines.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := translator.New(c, pair, torch.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Free()
+	if err := pair.Save(filepath.Join(folder, experiment.TokenizerDir)); err != nil {
+		t.Fatal(err)
+	}
+	var config strings.Builder
+	if err := c.WriteTOML(&config); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, experiment.ConfigFile), []byte(config.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
+	all := checkpoint.File{Name: weights.Model, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, made.Params.Map(), nil) }}
+	if err := store.Save(1, []checkpoint.File{all}, ""); err != nil {
+		t.Fatal(err)
+	}
+	return made.Output.Embedding().Matrix().Clone()
+}
+
+// TestRefusals: bad input is told in one sentence that says what would do.
+func TestRefusals(t *testing.T) {
+	torch.Test(t, func() {
+		folder := t.TempDir()
+		w := torch.Full(1, torch.Float32, torch.CPU, 3, 2)
+		bad := torch.FromFloat32s([]float32{1, 2, 3, float32(math.NaN()), 5, 6}, torch.CPU, 3, 2)
+		path := file(t, map[string]torch.Tensor{"a": w, "b": w, "bad": bad, "bias": torch.Full(1, torch.Float32, torch.CPU, 3)})
+		broken := filepath.Join(folder, "broken.safetensors")
+		if err := os.WriteFile(broken, []byte("none"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		empty := file(t, map[string]torch.Tensor{"w": torch.Zeros(torch.Float32, torch.CPU, 0, 3)})
+		unfinished := filepath.Join(folder, "unfinished")
+		runFolderOf(t, unfinished, "mle")
+		if err := os.RemoveAll(filepath.Join(unfinished, experiment.CheckpointsDir)); err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			args  []string
+			usage bool
+			says  []string
+		}{
+			{nil, true, []string{"-run", "-vectors"}},
+			{[]string{"somewhere"}, true, []string{"somewhere", "-run"}},
+			{[]string{"-run", folder, "-rows=1"}, true, []string{"-rows"}},
+			{[]string{"-run", folder, "-samples=0"}, true, []string{"-samples"}},
+			{[]string{"-run", folder, "-threads=-2"}, true, []string{"-threads"}},
+			{[]string{"-runs", folder}, true, []string{"runs"}},
+			{[]string{"-vectors", "vectors.csv"}, true, []string{"vectors.csv", ".safetensors", ".vec"}},
+			{[]string{"-run", folder}, false, []string{folder, "holds no run"}},
+			{[]string{"-run", unfinished}, false, []string{unfinished, "no checkpoint"}},
+			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"nowhere", "holds no run"}},
+			{[]string{"-vectors", filepath.Join(folder, "nothing.safetensors")}, false, []string{"nothing.safetensors", "no such file"}},
+			{[]string{"-vectors", broken}, false, []string{"broken.safetensors", "no valid safetensors file"}},
+			{[]string{"-vectors", path}, false, []string{"a [3 2]", "b [3 2]", "bad [3 2]", path + ":a"}},
+			{[]string{"-vectors", path + ":c"}, false, []string{"no tensor c", "a [3 2]", "b [3 2]"}},
+			{[]string{"-vectors", path + ":bias"}, false, []string{"bias", "[3]", "a [3 2]"}},
+			{[]string{"-vectors", path + ":bad"}, false, []string{"bad", "NaN", "row 1"}},
+			{[]string{"-vectors", empty}, false, []string{"empty"}},
+		} {
+			_, _, err := command(t, test.args...)
+			if err == nil {
+				t.Errorf("%q is accepted", test.args)
+				continue
+			}
+			var usage *experiment.UsageError
+			if errors.As(err, &usage) != test.usage || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q: %v", test.args, err)
+			}
+			for _, part := range test.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q: %q does not say %q", test.args, err, part)
+				}
+			}
+		}
+		if out, _, err := command(t, "-h"); !errors.Is(err, experiment.ErrHelp) || !strings.Contains(out, "-normalise") {
+			t.Errorf("help is %q, %v", out, err)
+		}
+	})
+}
+
+func TestShortNames(t *testing.T) {
+	for want, paths := range map[string][]string{
+		"a b":               {"x/a", "x/b/"},
+		"mle/s1 adv/s1 q/x": {"e/mle/s1", "e/adv/s1", "e/q/x"},
+		"a a":               {"a", "a"},
+	} {
+		if got := strings.Join(shortNames(paths), " "); got != want {
+			t.Errorf("%v are called %q", paths, got)
+		}
+	}
+}
+
+// TestTableIsAsWideAsAScreen: many matrices take several blocks.
+func TestTableIsAsWideAsAScreen(t *testing.T) {
+	var all []*analysis
+	for _, name := range []string{"mle-sample-seed1", "spectrum+adversarial-sample-seed1", strings.Repeat("long", 40), "d", "e", "f", "g"} {
+		a := &analysis{name: name, rows: 267735, width: 1024, samples: 1, isotropyRows: 267735, scale: 1}
+		a.measures.SingularValues = []float64{2, 1}
+		all = append(all, a)
+	}
+	var out bytes.Buffer
+	printTable(&out, all)
+	for line := range strings.Lines(out.String()) {
+		if len(strings.TrimRight(line, "\n")) > widest {
+			t.Errorf("a line is too long: %q", line)
+		}
+	}
+	if n := strings.Count(out.String(), "267735 x 1024"); n != len(all) {
+		t.Errorf("%d of %d matrices are in the table:\n%s", n, len(all), &out)
+	}
+}

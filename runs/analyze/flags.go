@@ -1,0 +1,129 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// flags are the command line.
+type flags struct {
+	runs, vectors   []string
+	json, normalise bool
+	out             string
+	rows, threads   int
+	samples         int
+	seed            uint64
+}
+
+func parse(args []string, help io.Writer) (*flags, error) {
+	f := &flags{}
+	fs := pflag.NewFlagSet("analyze", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.Usage = func() {}
+	fs.StringArrayVar(&f.runs, "run", nil, "`FOLDER` of a training run; more folders may follow, or the flag may repeat")
+	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors, a row each: .safetensors, with :NAME behind it where it holds several matrices, .vec text, or binary word2vec .bin; may repeat")
+	fs.BoolVar(&f.json, "json", false, "print JSON: an object, or a list of them for several matrices; pictures only with -out")
+	fs.StringVar(&f.out, "out", "", "`DIR` for the pictures (default: plots in the run's folder; of several runs, plots beside their folders)")
+	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first: I1 rises by shrinking alone")
+	fs.IntVar(&f.rows, "rows", 0, "measure I1 and I2 on samples of `N` rows, as published for WikiText-103 with 40000; 0 is all rows")
+	fs.IntVar(&f.samples, "samples", 10, "take the mean of `N` such samples")
+	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	usage := func(format string, args ...any) error {
+		return &experiment.UsageError{Err: fmt.Errorf(format, args...)}
+	}
+	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			fmt.Fprintf(help, "Usage: analyze -run FOLDER... | -vectors FILE [flags]\n\n%s", fs.FlagUsages())
+			return nil, experiment.ErrHelp
+		}
+		return nil, usage("%w (analyze -h lists the flags)", err)
+	}
+	switch {
+	case len(f.runs) == 0 && fs.NArg() > 0:
+		return nil, usage("what is %q? Name run folders with -run, files of vectors with -vectors", fs.Arg(0))
+	case len(f.runs)+len(f.vectors) == 0:
+		return nil, usage("nothing to analyze: give the folder of a training run with -run, or a file with -vectors")
+	case f.rows < 0 || f.rows == 1:
+		return nil, usage("-rows is %d: a sample needs at least 2 rows, and 0 stands for all", f.rows)
+	case f.samples < 1:
+		return nil, usage("-samples is %d: at least 1 is needed", f.samples)
+	case f.threads < 0:
+		return nil, usage("-threads is %d: it cannot be negative", f.threads)
+	}
+	f.runs = append(f.runs, fs.Args()...)
+	for _, path := range f.vectors {
+		if file, _ := splitName(path); !isVectorFile(file) {
+			return nil, usage("-vectors %s: the name should end in .safetensors (with or without :NAME), .vec, .txt or .bin", path)
+		}
+	}
+	return f, nil
+}
+
+// sources are what to analyze, in the order of the table.
+func (f *flags) sources() []source {
+	var all []source
+	names := shortNames(f.runs)
+	for i, folder := range f.runs {
+		all = append(all, runFolder{folder, names[i]})
+	}
+	for _, path := range f.vectors {
+		file, tensor := splitName(path)
+		name := filepath.Base(file)
+		if tensor != "" {
+			name += ":" + tensor
+		}
+		all = append(all, vectorFile{file, tensor, name})
+	}
+	return all
+}
+
+// shortNames are the last parts of paths, as many as tell them apart.
+func shortNames(paths []string) []string {
+	for depth := 1; ; depth++ {
+		names, taken, longer := make([]string, len(paths)), map[string]bool{}, false
+		for i, path := range paths {
+			parts := strings.Split(filepath.ToSlash(filepath.Clean(path)), "/")
+			longer = longer || depth < len(parts)
+			names[i] = strings.Join(parts[max(0, len(parts)-depth):], "/")
+			taken[names[i]] = true
+		}
+		if len(taken) == len(names) || !longer {
+			return names
+		}
+	}
+}
+
+// draws reports whether there will be pictures.
+func (f *flags) draws() bool { return f.out != "" || !f.json && len(f.runs) > 0 }
+
+// folder is where the pictures go: -out, the plots of the one run, or plots in the folder that all runs lie in.
+func (f *flags) folder() (string, error) {
+	switch {
+	case f.out != "":
+		return f.out, nil
+	case len(f.runs) == 1:
+		return filepath.Join(f.runs[0], experiment.PlotsDir), nil
+	}
+	common := ""
+	for i, folder := range f.runs {
+		path, err := filepath.Abs(folder)
+		if err != nil {
+			return "", err
+		}
+		if i == 0 {
+			common = filepath.Dir(path)
+		}
+		for common != "/" && !strings.HasPrefix(path, common+"/") {
+			common = filepath.Dir(common)
+		}
+	}
+	return filepath.Join(common, experiment.PlotsDir), nil
+}

@@ -1,0 +1,85 @@
+// Command analyze measures matrices of word vectors, of trained runs or from files, and draws them: how evenly they fill
+// their space, singular values, cosines, hubs, and norm against frequency.
+//
+//	go run ./runs/analyze -run experiments/wmt14/mle-sample-seed1 experiments/wmt14/spectrum-sample-seed1
+//	go run ./runs/analyze -vectors model.safetensors:decoder.embed_tokens.weight -json
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func main() {
+	f, err := parse(os.Args[1:], os.Stdout)
+	if err == nil {
+		err = torch.Main(func() error {
+			return experiment.Guard(func() error { return run(f, os.Stdout, os.Stderr) })
+		})
+	}
+	experiment.Exit(err)
+}
+
+// run measures what the flags name, on the torch thread. Results go to out, all else to log.
+func run(f *flags, out, log io.Writer) error {
+	torch.SetThreads(f.threads)
+	scope := torch.OpenScope()
+	defer scope.Close()
+	var results []*analysis
+	var pictures []report.Matrix
+	for _, source := range f.sources() {
+		subject, err := source.open(log)
+		if err != nil {
+			return err
+		}
+		if f.normalise && len(results) > 0 {
+			subject.scaleTo(results[0].measures.Frobenius)
+		}
+		results = append(results, analyse(subject, f))
+		if f.draws() {
+			pictures = append(pictures, subject.picture(results[len(results)-1]))
+		}
+		torch.Free(subject.w)
+	}
+	if f.json {
+		if err := printJSON(out, results); err != nil {
+			return err
+		}
+	} else {
+		printTable(out, results)
+	}
+	if !f.draws() {
+		return nil
+	}
+	plots, err := report.DrawMatrices(pictures)
+	if err != nil {
+		return err
+	}
+	folder, err := f.folder()
+	if err != nil {
+		return err
+	}
+	if err := report.SavePlots(folder, plots); err != nil {
+		return err
+	}
+	fmt.Fprintf(log, "wrote %d pictures, analysis_*.png, to %s\n", len(plots), folder)
+	return nil
+}
+
+// printJSON writes an object, or of several matrices a list of objects.
+func printJSON(out io.Writer, results []*analysis) error {
+	var value any = results
+	if len(results) == 1 {
+		value = results[0]
+	}
+	encode := json.NewEncoder(out)
+	encode.SetEscapeHTML(false)
+	encode.SetIndent("", "  ")
+	return encode.Encode(value)
+}
