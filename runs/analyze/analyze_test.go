@@ -91,6 +91,27 @@ func TestPublishedExample(t *testing.T) {
 	})
 }
 
+// TestVectorsOfText: a .vec file has the same measures as its matrix, and its words name the hub.
+func TestVectorsOfText(t *testing.T) {
+	torch.Test(t, func() {
+		path := filepath.Join(t.TempDir(), "words.vec")
+		if err := os.WriteFile(path, []byte("3 2\nhund 1 2\nkatze 3 -1\nmaus -2 0.5\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := measured(t, "-vectors", path)
+		if x := got["i1"].(float64); math.Abs(x-0.419344) > 1e-6 || got["vocabulary"] != 3.0 {
+			t.Errorf("I1 is %v of %v words", x, got["vocabulary"])
+		}
+		if word := got["hub"]; word != "hund" && word != "katze" && word != "maus" {
+			t.Errorf("the hub is %v", word)
+		}
+		// Lengths 2.24, 3.16 and 2.06 in the order of lines, which stands for falling frequency.
+		if x := got["norm_frequency_correlation"].(float64); math.Abs(x-0.5) > 1e-12 {
+			t.Errorf("norm and frequency have the correlation %v", x)
+		}
+	})
+}
+
 // TestUndefinedMeasuresAreNull: a matrix of zeros has no cosines, ratios or hubs, and the table says so.
 func TestUndefinedMeasuresAreNull(t *testing.T) {
 	torch.Test(t, func() {
@@ -221,6 +242,10 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		empty := file(t, map[string]torch.Tensor{"w": torch.Zeros(torch.Float32, torch.CPU, 0, 3)})
+		ragged := filepath.Join(folder, "ragged.vec")
+		if err := os.WriteFile(ragged, []byte("hund 1 2\nkatze 3\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		unfinished := filepath.Join(folder, "unfinished")
 		runFolderOf(t, unfinished, "mle")
 		if err := os.RemoveAll(filepath.Join(unfinished, experiment.CheckpointsDir)); err != nil {
@@ -248,6 +273,8 @@ func TestRefusals(t *testing.T) {
 			{[]string{"-vectors", path + ":bias"}, false, []string{"bias", "[3]", "a [3 2]"}},
 			{[]string{"-vectors", path + ":bad"}, false, []string{"bad", "NaN", "row 1"}},
 			{[]string{"-vectors", empty}, false, []string{"empty"}},
+			{[]string{"-vectors", ragged}, false, []string{"ragged.vec:2:", "2 numbers"}},
+			{[]string{"-vectors", ragged + ":w"}, true, []string{"ragged.vec:w"}},
 		} {
 			_, _, err := command(t, test.args...)
 			if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/runs/internal/vectors"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -85,8 +86,13 @@ func (f vectorFile) open(io.Writer) (*subject, error) {
 			return nil, err
 		}
 		s.w, where = all[name], f.path+":"+name
-	} else if err := f.readVectors(s); err != nil {
-		return nil, err
+	} else {
+		list, err := vectors.ReadAll(f.path)
+		if err != nil {
+			return nil, err
+		}
+		s.w = torch.FromFloat32s(list.Rows, torch.CPU, int64(len(list.Words)), int64(list.Width))
+		s.word = func(row int) string { return list.Words[row] }
 	}
 	s.counts = make([]float64, s.w.Size(0))
 	for i := range s.counts {

@@ -30,7 +30,13 @@ func Open(path string, v *tokenize.Vocabulary) (*Table, error) {
 	return ReadText(f, path, v)
 }
 
-// collector puts vectors where they belong as they come.
+// sink takes the vectors of a file as they come.
+type sink interface {
+	begin(width int)
+	add(word string, vector []float32) // vector is good until the next one
+}
+
+// collector puts vectors where they belong.
 type collector struct {
 	v     *tokenize.Vocabulary
 	table *Table
@@ -39,8 +45,8 @@ type collector struct {
 	unk   []float32 // the file's own vector of <unk>
 }
 
-func newCollector(v *tokenize.Vocabulary, width int) *collector {
-	return &collector{v: v, table: newTable(v, width), taken: make([]bool, v.Len()), sum: make([]float64, width)}
+func (c *collector) begin(width int) {
+	c.table, c.taken, c.sum = newTable(c.v, width), make([]bool, c.v.Len()), make([]float64, width)
 }
 
 func (c *collector) add(word string, vector []float32) {
@@ -82,9 +88,16 @@ func (c *collector) finish() *Table {
 // spaces or tabs and nothing else: a word may hold any other character, and, where the width
 // is known, spaces too. A word's first vector counts.
 func ReadText(r io.Reader, name string, v *tokenize.Vocabulary) (*Table, error) {
+	c := &collector{v: v}
+	if err := scanText(r, name, c); err != nil {
+		return nil, err
+	}
+	return c.finish(), nil
+}
+
+func scanText(r io.Reader, name string, to sink) error {
 	in := bufio.NewReaderSize(r, 1<<20)
-	var c *collector
-	var vector []float32
+	var vector []float32 // of the file's width, once that is known
 	announced, read := -1, 0
 	for number := 1; ; number++ {
 		line, err := in.ReadString('\n')
@@ -92,7 +105,7 @@ func ReadText(r io.Reader, name string, v *tokenize.Vocabulary) (*Table, error) 
 			break
 		}
 		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if number == 1 {
 			line = strings.TrimPrefix(line, "\ufeff")
@@ -101,43 +114,46 @@ func ReadText(r io.Reader, name string, v *tokenize.Vocabulary) (*Table, error) 
 		if line == "" {
 			continue
 		}
-		if c == nil {
-			if count, width, ok := header(line); ok && announced < 0 && number == 1 {
+		if vector == nil {
+			count, width, ok := header(line)
+			switch {
+			case ok && number == 1:
 				if err := checkShape(count, width); err != nil {
-					return nil, fmt.Errorf("%s:1: %w", name, err)
+					return fmt.Errorf("%s:1: %w", name, err)
 				}
-				announced, c = count, newCollector(v, width)
-			} else if width := len(fields(line)) - 1; width >= 1 {
-				c = newCollector(v, width)
-			} else {
-				return nil, fmt.Errorf("%s:%d: expected a word and its numbers, not %q", name, number, shorten(line))
+				announced = count
+			case len(fields(line)) > 1:
+				width = len(fields(line)) - 1
+			default:
+				return fmt.Errorf("%s:%d: expected a word and its numbers, not %q", name, number, shorten(line))
 			}
-			vector = make([]float32, c.table.Width)
+			to.begin(width)
+			vector = make([]float32, width)
 			if announced >= 0 {
 				continue
 			}
 		}
-		word, numbers, ok := splitLast(line, c.table.Width)
+		word, numbers, ok := splitLast(line, len(vector))
 		if !ok {
-			return nil, fmt.Errorf("%s:%d: expected a word and %d numbers, not %q", name, number, c.table.Width, shorten(line))
+			return fmt.Errorf("%s:%d: expected a word and %d numbers, not %q", name, number, len(vector), shorten(line))
 		}
 		for i, field := range numbers {
 			x, err := strconv.ParseFloat(field, 32)
 			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-				return nil, fmt.Errorf("%s:%d: number %d of %q is %q, which is no finite number", name, number, i+1, shorten(word), shorten(field))
+				return fmt.Errorf("%s:%d: number %d of %q is %q, which is no finite number", name, number, i+1, shorten(word), shorten(field))
 			}
 			vector[i] = float32(x)
 		}
 		read++
-		c.add(word, vector)
+		to.add(word, vector)
 	}
 	switch {
 	case read == 0:
-		return nil, fmt.Errorf("%s: the file holds no vectors", name)
+		return fmt.Errorf("%s: the file holds no vectors", name)
 	case read < announced:
-		return nil, fmt.Errorf("%s: the file is cut off: its first line announces %d vectors and %d are there", name, announced, read)
+		return fmt.Errorf("%s: the file is cut off: its first line announces %d vectors and %d are there", name, announced, read)
 	}
-	return c.finish(), nil
+	return nil
 }
 
 // header reads "count width".
@@ -192,25 +208,33 @@ var fastText = []byte{0xba, 0x16, 0x4f, 0x2f}
 // ReadBinary reads the binary format of word2vec: "count width", then each word, a space and
 // its numbers as little-endian float32.
 func ReadBinary(r io.Reader, name string, v *tokenize.Vocabulary) (*Table, error) {
+	c := &collector{v: v}
+	if err := scanBinary(r, name, c); err != nil {
+		return nil, err
+	}
+	return c.finish(), nil
+}
+
+func scanBinary(r io.Reader, name string, to sink) error {
 	in := bufio.NewReaderSize(r, 1<<20)
 	if start, _ := in.Peek(len(fastText)); bytes.Equal(start, fastText) {
-		return nil, fmt.Errorf("%s is a fastText model: give the .vec file that stands beside it", name)
+		return fmt.Errorf("%s is a fastText model: give the .vec file that stands beside it", name)
 	}
 	line, err := in.ReadSlice('\n')
 	if err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull) {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	count, width, ok := header(strings.TrimRight(string(line[:min(len(line), 100)]), "\r\n"))
 	if !ok {
-		return nil, fmt.Errorf("%s does not begin with the number of its vectors and their width: it is no binary word2vec file", name)
+		return fmt.Errorf("%s does not begin with the number of its vectors and their width: it is no binary word2vec file", name)
 	}
 	if err := checkShape(count, width); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	if count == 0 {
-		return nil, fmt.Errorf("%s: the file holds no vectors", name)
+		return fmt.Errorf("%s: the file holds no vectors", name)
 	}
-	c := newCollector(v, width)
+	to.begin(width)
 	raw, vector := make([]byte, 4*width), make([]float32, width)
 	for i := range count {
 		cut := func(err error) error {
@@ -221,20 +245,20 @@ func ReadBinary(r io.Reader, name string, v *tokenize.Vocabulary) (*Table, error
 		}
 		word, err := in.ReadSlice(' ')
 		if err != nil {
-			return nil, cut(err)
+			return cut(err)
 		}
 		text := strings.TrimLeft(string(word[:len(word)-1]), "\n")
 		if _, err := io.ReadFull(in, raw); err != nil {
-			return nil, cut(err)
+			return cut(err)
 		}
 		for j := range vector {
 			x := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*j:]))
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return nil, fmt.Errorf("%s: number %d of vector %d, %q, is no finite number", name, j+1, i+1, shorten(text))
+				return fmt.Errorf("%s: number %d of vector %d, %q, is no finite number", name, j+1, i+1, shorten(text))
 			}
 			vector[j] = x
 		}
-		c.add(text, vector)
+		to.add(text, vector)
 	}
-	return c.finish(), nil
+	return nil
 }

@@ -1,0 +1,45 @@
+package vectors
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestReadAll: text with and without a header and binary give the same vectors, as long as they are, repeated and special
+// words too.
+func TestReadAll(t *testing.T) {
+	folder := t.TempDir()
+	path := func(name, text string) string {
+		p := filepath.Join(folder, name)
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	want := &List{Words: []string{"the", "<unk>", "the"}, Width: 2, Rows: []float32{3, 4, 0, 0, -1, 0.5}}
+	lines := "the 3 4\n<unk> 0 0\nthe -1 0.5\n"
+	binary := "3 2\nthe \x00\x00\x40\x40\x00\x00\x80\x40\n<unk> " + strings.Repeat("\x00", 8) + "\nthe \x00\x00\x80\xbf\x00\x00\x00\x3f\n"
+	for _, p := range []string{path("a.vec", lines), path("b.vec", "3 2\n"+lines), path("c.bin", binary)} {
+		got, err := ReadAll(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", p, diff)
+		}
+	}
+	for p, says := range map[string]string{
+		path("ragged.vec", "the 1 2\ncat 1 2\ndog 1\n"): "ragged.vec:3: expected a word and 2 numbers",
+		path("nan.vec", "the 1 2\ncat nan 2\n"):         "nan.vec:2: number 1 of \"cat\"",
+		path("empty.vec", ""):                            "holds no vectors",
+		filepath.Join(folder, "nowhere.vec"):             "no such file",
+	} {
+		if _, err := ReadAll(p); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s gave %v", p, err)
+		}
+	}
+}
