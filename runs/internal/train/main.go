@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"strings"
 
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
@@ -35,16 +34,6 @@ func Main(spec *experiment.Spec) {
 			return experiment.Guard(func() error { return Run(ctx, settings) })
 		})
 	}))
-}
-
-// methodHelp is the table of methods for -method=help.
-func methodHelp() string {
-	var b strings.Builder
-	fmt.Fprintln(&b, "Methods of the output layer; a plus joins those that do not say the same thing twice.")
-	for _, row := range objectives.Table() {
-		fmt.Fprintf(&b, "\n%s\n    minimises   %s\n    parameters  %s\n    cost        %s\n", row.Name, row.Formula, row.Parameters, row.Cost)
-	}
-	return b.String()
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.

@@ -1,0 +1,44 @@
+package train
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/objectives"
+)
+
+// TestMethodHelp: -method=help prints each method, what it joins with, on lines that fit a screen, and ends well.
+func TestMethodHelp(t *testing.T) {
+	e := run(t, t.TempDir(), "-method=help")
+	if e.code != 0 || e.stderr != "" {
+		t.Errorf("exit code %d, %q", e.code, e.stderr)
+	}
+	for line := range strings.Lines(e.stdout) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > helpWidth {
+			t.Errorf("a line of %d letters: %q", n, line)
+		}
+	}
+	for _, row := range objectives.Table() {
+		_, entry, found := strings.Cut(e.stdout, "\n\n"+row.Name+"\n")
+		if !found {
+			t.Errorf("there is no %s", row.Name)
+			continue
+		}
+		entry, _, _ = strings.Cut(entry, "\n\n")
+		text := strings.Join(strings.Fields(entry), " ")
+		for _, part := range []string{"minimises " + row.Formula + " parameters " + row.Parameters + " cost " + row.Cost + " joins with"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s is described as %q, which lacks %q", row.Name, text, part)
+			}
+		}
+		if row.Name == "spectrum" && !strings.Contains(text, "joins with cosreg, adversarial") {
+			t.Errorf("spectrum: %q", text)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	if got := strings.Join(wrap("one two  three fourfivesix é ü", 7), "|"); got != "one two|three|fourfivesix|é ü" {
+		t.Errorf("%q", got)
+	}
+}
