@@ -30,11 +30,12 @@ type analysis struct {
 	hub           string // the word that is most often a neighbour
 	normFrequency float64
 	norms         []float64
+	ordered       bool // the order of rows stands for frequency
 }
 
 // analyse measures a matrix.
 func analyse(s *subject, f *flags) *analysis {
-	a := &analysis{name: s.name, rows: s.w.Size(0), width: s.w.Size(1), scale: s.scale, samples: 1}
+	a := &analysis{name: s.name, rows: s.w.Size(0), width: s.w.Size(1), scale: s.scale, samples: 1, ordered: s.ordered}
 	a.measures = objectives.Measure(s.w)
 	a.isotropyRows = a.rows
 	if n := int64(f.rows); n > 0 && n < a.rows {

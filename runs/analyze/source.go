@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/runs/internal/vectors"
 	"github.com/aperture-ml/aperture/torch"
@@ -29,28 +32,67 @@ type subject struct {
 	scale  float64              // that it was multiplied by
 	word   func(row int) string // what a row stands for
 	counts []float64            // how often, NaN for a row that stands for no word of the text
+
+	ordered bool // counts are not known, and the order of rows stands for them
 }
 
 // runFolder is the output matrix of a training run, as its best checkpoint has it.
 type runFolder struct{ folder, name string }
 
 func (r runFolder) open(log io.Writer) (*subject, error) {
-	t, warnings, err := translator.Open(r.folder, torch.CPU)
+	open := r.translation
+	if c, err := experiment.ReadConfig(r.folder); err == nil && c.Task() == experiment.LanguageModel {
+		open = r.language
+	}
+	s, warnings, err := open()
 	for _, w := range warnings {
 		fmt.Fprintln(log, w)
 	}
 	if err != nil {
 		return nil, err
 	}
+	for i, n := range s.counts {
+		if n == 0 {
+			s.counts[i] = math.NaN() // special symbols, what only fills the vocabulary up, and words of other texts
+		}
+	}
+	return s, s.check(r.folder)
+}
+
+// translation is the output matrix of a translator.
+func (r runFolder) translation() (*subject, []checkpoint.Warning, error) {
+	t, warnings, err := translator.Open(r.folder, torch.CPU)
+	if err != nil {
+		return nil, warnings, err
+	}
 	defer t.Free()
 	v := t.Text.Target.Vocabulary
 	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: make([]float64, v.Len()), word: func(row int) string { return v.Token(int32(row)) }}
 	for i := range s.counts {
-		if s.counts[i] = float64(v.Count(int32(i))); s.counts[i] == 0 {
-			s.counts[i] = math.NaN() // special symbols, and what only fills the vocabulary up
-		}
+		s.counts[i] = float64(v.Count(int32(i)))
 	}
-	return s, s.check(r.folder)
+	return s, warnings, nil
+}
+
+// language is the output matrix of a language model. Its vocabulary holds no counts: they come from the training text,
+// where that is still there.
+func (r runFolder) language() (*subject, []checkpoint.Warning, error) {
+	m, warnings, err := language.Open(r.folder, torch.CPU)
+	if err != nil {
+		return nil, warnings, err
+	}
+	defer m.Free()
+	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1, word: func(row int) string { return m.Words.Word(int32(row)) }}
+	texts, err := language.ReadTexts(m.Config.Data, r.folder)
+	if err != nil {
+		s.orderRows()
+		return s, warnings, nil
+	}
+	s.counts = make([]float64, m.Words.Len())
+	for _, id := range texts.Train.IDs {
+		s.counts[id]++
+	}
+	return s, warnings, nil
 }
 
 // vectorFile is a file of vectors.
@@ -94,11 +136,17 @@ func (f vectorFile) open(io.Writer) (*subject, error) {
 		s.w = torch.FromFloat32s(list.Rows, torch.CPU, int64(len(list.Words)), int64(list.Width))
 		s.word = func(row int) string { return list.Words[row] }
 	}
+	s.orderRows()
+	return s, s.check(where)
+}
+
+// orderRows takes the order of the rows for that of falling frequency, where nothing else is known.
+func (s *subject) orderRows() {
+	s.ordered = true
 	s.counts = make([]float64, s.w.Size(0))
 	for i := range s.counts {
-		s.counts[i] = -float64(i) // the order of rows is all that is known
+		s.counts[i] = float64(len(s.counts) - i)
 	}
-	return s, s.check(where)
 }
 
 // choose finds the matrix that is meant: the one that is named, or the only one there is.

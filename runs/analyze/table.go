@@ -94,6 +94,9 @@ func (a *analysis) notes() []string {
 	if a.hubness.Rows == hubRows && a.rows > hubRows {
 		notes = append(notes, fmt.Sprintf("hubness is that of %d rows at equal distances, not of all %d", hubRows, a.rows))
 	}
+	if a.ordered {
+		notes = append(notes, "frequencies are not known: rows are taken to stand in the order of falling frequency")
+	}
 	return notes
 }
 
