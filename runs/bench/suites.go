@@ -30,6 +30,7 @@ func suites() []suite {
 		{"text", textRows},
 		{"translation", translationRows},
 		{"objectives", objectiveRows},
+		{"lm", lmRows},
 	}
 }
 
