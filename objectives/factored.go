@@ -26,8 +26,11 @@ import (
 type Factored struct {
 	Start SpectrumStart // singular values at the start
 	Prior Prior         // the values of StartPrior
+	Gain  bool          // W times a trained number, for methods that fix the largest singular value
 
 	u, s, v torch.Tensor // U / c [V,K], [K], [D,K]
+	gain    torch.Tensor // [1], or the zero Tensor
+	name    string       // prefix of the parameters' names
 	c       float64
 	padding int64
 	energy  float64 // expected |W|_F^2 of a dense matrix at its start
@@ -43,12 +46,13 @@ const (
 	StartFlat                       // orthonormal U and V, every value 1 (Jiang et al. 2019)
 )
 
-// Init makes the parameters <prefix>.u (U / c), .s and .v. The padding's row of U
+// Init makes the parameters <prefix>.u (U / c), .s and .v, and .gain where it is
+// trained: it starts where |W|_F is that of a dense matrix. The padding's row of U
 // is zero.
 func (e *Factored) Init(p Place) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	e.padding, e.energy = p.Padding, initialEnergy(p)
+	e.padding, e.energy, e.name = p.Padding, initialEnergy(p), p.Embedding
 	e.c = math.Sqrt(float64(p.Width) / float64(max(1, p.rows())))
 	k := max(1, min(p.rows(), p.Width))
 	var u, s, v torch.Tensor
@@ -73,20 +77,20 @@ func (e *Factored) Init(p Place) error {
 		return p.Params.Add(p.Embedding+name, x.To(p.dtype(), p.Device).Contiguous())
 	}
 	e.u, e.s, e.v = add(".u", u.MulScalar(1/e.c)), add(".s", s), add(".v", v)
+	if e.Gain {
+		gain := math.Sqrt(e.energy / math.Max(s.Square().Sum().Item(), 1e-30))
+		e.gain = add(".gain", torch.Full(gain, torch.Float64, torch.CPU, 1))
+	}
 	return nil
 }
 
-// orthonormal is the matrix with orthonormal columns nearest to x [R,K], the
-// polar factor x (x^T x)^(-1/2): for a Gaussian x it is uniform among all such
-// matrices, and zero rows stay zero. The second pass takes away the first one's
-// rounding.
-func orthonormal(x torch.Tensor) torch.Tensor {
-	for range 2 {
-		values, vectors := x.Transpose(0, 1).MatMul(x).Eigh()
-		inverse := vectors.Mul(values.ClampMin(1e-30).Pow(-0.5)).MatMul(vectors.Transpose(0, 1))
-		x = x.MatMul(inverse)
+// factors are what stands between the parameters of U and V: c s, times the gain.
+func (e *Factored) factors() torch.Tensor {
+	s := e.s.MulScalar(e.c)
+	if e.gain.Defined() {
+		s = s.Mul(e.gain)
 	}
-	return x
+	return s
 }
 
 // decompose gives the k leading singular values and vectors of w [V,D]: V comes
@@ -107,12 +111,12 @@ func decompose(w torch.Tensor, k int64) (u, s, v torch.Tensor) {
 // Lookup gives rows V (s * u_i) of W. The factor of a row that embedding dropout
 // applies may come after it, since the row is linear in u_i.
 func (e *Factored) Lookup(ids torch.Tensor) torch.Tensor {
-	return torch.Embedding(e.u, ids, e.padding).Mul(e.s.MulScalar(e.c)).MatMul(e.v.Transpose(0, 1))
+	return torch.Embedding(e.u, ids, e.padding).Mul(e.factors()).MatMul(e.v.Transpose(0, 1))
 }
 
 // Head scores by U after hidden states went through V and s.
 func (e *Factored) Head() Head {
-	return Head{Weight: e.u, Map: func(h torch.Tensor) torch.Tensor { return h.MatMul(e.v).Mul(e.s.MulScalar(e.c)) }}
+	return Head{Weight: e.u, Map: func(h torch.Tensor) torch.Tensor { return h.MatMul(e.v).Mul(e.factors()) }}
 }
 
 // Size is (V, D).
@@ -121,7 +125,7 @@ func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Si
 // Matrix makes W.
 func (e *Factored) Matrix() (w torch.Tensor) {
 	torch.NoGrad(func() {
-		w = torch.Scoped(func() torch.Tensor { return e.u.Mul(e.s.MulScalar(e.c)).MatMul(e.v.Transpose(0, 1)) })
+		w = torch.Scoped(func() torch.Tensor { return e.u.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
 	})
 	return w
 }
@@ -132,9 +136,9 @@ func (e *Factored) Matrix() (w torch.Tensor) {
 func (e *Factored) SingularValues() (values torch.Tensor) {
 	torch.NoGrad(func() {
 		values = torch.Scoped(func() torch.Tensor {
-			_, r := e.u.To(torch.Float64, torch.CPU).MulScalar(e.c).QR()
+			_, r := e.u.To(torch.Float64, torch.CPU).QR()
 			_, t := e.v.To(torch.Float64, torch.CPU).QR()
-			return r.Mul(e.s.To(torch.Float64, torch.CPU)).MatMul(t.Transpose(0, 1)).SingularValues()
+			return r.Mul(e.factors().To(torch.Float64, torch.CPU)).MatMul(t.Transpose(0, 1)).SingularValues()
 		})
 	})
 	return values

@@ -19,7 +19,7 @@ type Method struct {
 }
 
 // names lists the methods in the order of Table.
-var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "mos", "adaptive", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
+var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "sn", "sn-doptimal", "mos", "adaptive", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
 
 // method turns one name into its pieces; ok is false where there is no such name.
 func (s Settings) method(name string) (m Method, ok bool) {
@@ -57,6 +57,12 @@ func (s Settings) method(name string) (m Method, ok bool) {
 		return s.spectrum(s.Prior), true
 	case "spectrum-poly":
 		return s.spectrum("polynomial"), true
+	case "sn":
+		return s.spectralNormalisation(), true
+	case "sn-doptimal":
+		m := s.spectralNormalisation()
+		m.Regularizers = append(m.Regularizers, &DOptimal{Weight: s.LambdaDOptimal})
+		return m, true
 	case "vmf":
 		return s.continuous(vmfForms[s.VMFForm]), true
 	case "l2":
@@ -69,25 +75,6 @@ func (s Settings) method(name string) (m Method, ok bool) {
 		return s.continuous(torch.PowerSpherical), true
 	}
 	return Method{}, false
-}
-
-// spectrum is spectrum control with the prior of that kind.
-func (s Settings) spectrum(kind string) Method {
-	prior := Prior{Scale: s.PriorScale, Rate: s.PriorRate, Power: s.PriorPower, Ratio: s.PriorRatio}
-	if kind == "polynomial" {
-		prior.Kind = Polynomial
-	}
-	m := Method{
-		Embedding: &Factored{Start: starts[s.SpectrumInit], Prior: prior},
-	}
-	orthogonality := &Orthogonality{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral}
-	if orthogonality.active() {
-		m.Regularizers = append(m.Regularizers, orthogonality)
-	}
-	if s.Prior != "none" && s.LambdaPrior > 0 {
-		m.Regularizers = append(m.Regularizers, &SpectrumPrior{Prior: prior, Weight: s.LambdaPrior})
-	}
-	return m
 }
 
 // continuous aims at frozen target vectors with a loss of that kind.
@@ -248,6 +235,8 @@ func Table() []Row {
 		{"spectrum", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
 			"D^2 + D", "two products of V D^2 per update, 2 N D^2 per N tokens"},
 		{"spectrum-poly", "spectrum with the prior c1 k^-gamma", "D^2 + D", "as spectrum"},
+		{"sn", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2, s <- s / max |s|", "D^2 + D", "as spectrum"},
+		{"sn-doptimal", "sn - rho mean_k log |s_k|", "D^2 + D", "as spectrum"},
 		{"mos", "-log sum_k softmax(P h)_k softmax(W tanh(L_k h + l_k))[y]", "K D^2 + 2 K D", "K times the output layer"},
 		{"adaptive", "-log softmax(W h over frequent words and clusters)[y or its cluster] - log softmax(W h over the cluster)[y]", "C D + C",
 			"about a seventh of the output layer's products in training"},

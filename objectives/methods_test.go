@@ -134,7 +134,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		`there is no method "spektrum"; did you mean spectrum? The methods are mle, `: func(s *Settings) { s.Method = "spektrum" },
 		`there is no method "mel"; did you mean mle?`:                                 func(s *Settings) { s.Method = "mel" },
 		`there is no method "spectrumpoly"; did you mean spectrum-poly?`:              func(s *Settings) { s.Method = "mle+spectrumpoly" },
-		`there is no method ""; did you mean l2?`:                                     func(s *Settings) { s.Method = "" },
+		`there is no method ""; did you mean sn?`:                                     func(s *Settings) { s.Method = "" },
 		`mle and spectrum do not join`:                                                func(s *Settings) { s.Method = "mle+spectrum" },
 		`spectrum and spectrum-poly do not join`:                                      func(s *Settings) { s.Method = "spectrum+spectrum-poly" },
 		`names mle twice`:                                                             func(s *Settings) { s.Method = "mle+mle" },

@@ -1,10 +1,6 @@
 package objectives
 
-import (
-	"errors"
-
-	"github.com/aperture-ml/aperture/torch"
-)
+import "github.com/aperture-ml/aperture/torch"
 
 // Orthogonality keeps the columns of U and V orthonormal (Wang et al. 2020): with
 // E_X = X^T X - I,
@@ -22,8 +18,7 @@ type Orthogonality struct {
 }
 
 type orthogonalSide struct {
-	matrix, vector torch.Tensor // [R,K], and [K] where the spectral norm counts
-	scale          float64      // of the parameter in matrix
+	matrix, vector torch.Tensor // the parameter [R,K], and [K] where the spectral norm counts
 	name           string       // the vector's name in checkpoints
 	options        torch.OrthogonalityOptions
 }
@@ -34,16 +29,18 @@ const powerIterations = 4
 
 // Init draws the vectors of power iteration.
 func (r *Orthogonality) Init(e Embedding, p Place) error {
-	f, ok := e.(*Factored)
-	if !ok {
-		return errors.New("orthogonality needs a factored embedding, which has U and V")
+	f, err := factored(e, "orthogonality")
+	if err != nil {
+		return err
 	}
 	r.sides = nil
 	add := func(x torch.Tensor, scale float64, name string, frobenius, spectral float64) {
 		if frobenius == 0 && spectral == 0 {
 			return
 		}
-		side := orthogonalSide{matrix: x, scale: scale, options: torch.OrthogonalityOptions{Frobenius: frobenius, Spectral: spectral, Iterations: powerIterations}}
+		side := orthogonalSide{matrix: x, options: torch.OrthogonalityOptions{
+			Frobenius: frobenius, Spectral: spectral, Iterations: powerIterations, Scale: scale,
+		}}
 		if spectral != 0 {
 			scope := torch.OpenScope()
 			defer scope.Close()
@@ -70,11 +67,7 @@ func (r *Orthogonality) Name() string { return "orthogonality" }
 func (r *Orthogonality) Penalty() torch.Tensor {
 	var sum torch.Tensor
 	for _, side := range r.sides {
-		x := side.matrix
-		if side.scale != 1 {
-			x = x.MulScalar(side.scale)
-		}
-		term := torch.Orthogonality(x, side.vector, side.options)
+		term := torch.Orthogonality(side.matrix, side.vector, side.options)
 		if sum.Defined() {
 			term = sum.Add(term)
 		}

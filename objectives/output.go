@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -15,6 +17,7 @@ import (
 //	loss.Backward()
 //	// ... after the last batch of the update:
 //	output.Penalize()
+//	output.ClipGrad(params, limit)
 //	optimizer.Step(rate)
 //	output.Constrain(rate)
 type Output struct {
@@ -132,19 +135,73 @@ func (o *Output) Penalize() {
 	}
 }
 
+// ClipGrad scales the gradients of params down so that their joint norm is at most
+// limit, 0 or less only measures, and returns the norm of all before. Parameters
+// that the method clips apart count in norms of their own.
+func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norm float64) {
+	var groups [][]torch.Tensor
+	var apart []torch.Tensor
+	for _, r := range o.method.Regularizers {
+		if g, ok := r.(Grouped); ok {
+			groups = append(groups, g.Groups()...)
+		}
+	}
+	for _, group := range groups {
+		norm = math.Hypot(norm, torch.ClipGrad(group, limit))
+		apart = append(apart, group...)
+	}
+	var others []torch.Tensor
+	for _, p := range params {
+		if !slices.Contains(apart, p) {
+			others = append(others, p)
+		}
+	}
+	return math.Hypot(norm, torch.ClipGrad(others, limit))
+}
+
+// normalisers are the pieces that mend averaged weights.
+func (o *Output) normalisers() (all []Normaliser) {
+	if n, ok := o.method.Embedding.(Normaliser); ok {
+		all = append(all, n)
+	}
+	for _, r := range o.method.Regularizers {
+		if n, ok := r.(Normaliser); ok {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// Normalises reports whether a mean of weights needs Normalise.
+func (o *Output) Normalises() bool { return len(o.normalisers()) > 0 }
+
+// Normalise mends a mean of weights, all parameters by name, in place: of
+// checkpoints or over updates. What the model says does not change but where a
+// constraint of the method fixes the size of W. A moving average goes on from what
+// it was, so it is a copy that is mended.
+func (o *Output) Normalise(weights map[string]torch.Tensor) {
+	for _, n := range o.normalisers() {
+		n.Normalise(weights)
+	}
+}
+
 // tracked is a likelihood with values of an update that are worth tracking.
 type tracked interface {
 	closeUpdate()
 	report() map[string]float64
 }
 
-// Report gives the penalties of the last update by name, and adversarial_gain,
-// what the perturbation added to its loss (without smoothing), for tracking.
-// Reading them waits for the device.
+// Report gives the penalties of the last update by name; orthogonality_u and
+// orthogonality_v, how far a factored embedding's U^T U and V^T V are from I in
+// the Frobenius norm; and adversarial_gain, what the perturbation added to its
+// loss (without smoothing): for tracking. Reading them waits for the device.
 func (o *Output) Report() map[string]float64 {
 	values := make(map[string]float64, len(o.penalties)+1)
 	for name, value := range o.penalties {
 		values[name] = value.Item()
+	}
+	if f, ok := o.method.Embedding.(*Factored); ok {
+		values["orthogonality_u"], values["orthogonality_v"] = f.Orthogonality()
 	}
 	if l, ok := o.method.Likelihood.(tracked); ok {
 		maps.Copy(values, l.report())

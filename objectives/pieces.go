@@ -96,6 +96,20 @@ type Constraint interface {
 	Constrain(rate float64)
 }
 
+// Grouped is a regularizer that has gradients clipped apart.
+type Grouped interface {
+	Regularizer
+	// Groups are parameters whose joint norm is clipped by itself, outside that of
+	// all others.
+	Groups() [][]torch.Tensor
+}
+
+// Normaliser is a piece to which a mean of weights is not yet weights of its kind.
+type Normaliser interface {
+	// Normalise mends averaged weights in place; it is given all by name.
+	Normalise(weights map[string]torch.Tensor)
+}
+
 // Buffered is a piece that keeps tensors which are not trained but belong in a
 // checkpoint.
 type Buffered interface {

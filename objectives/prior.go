@@ -1,7 +1,6 @@
 package objectives
 
 import (
-	"errors"
 	"math"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -69,9 +68,9 @@ type SpectrumPrior struct {
 
 // Init computes the prior's values.
 func (r *SpectrumPrior) Init(e Embedding, p Place) error {
-	f, ok := e.(*Factored)
-	if !ok {
-		return errors.New("a prior of the spectrum needs a factored embedding, whose singular values are parameters")
+	f, err := factored(e, "a prior of the spectrum")
+	if err != nil {
+		return err
 	}
 	k := f.s.Size(0)
 	r.s = f.s

@@ -40,6 +40,10 @@ type Settings struct {
 	PriorPower                       float64 // gamma
 	PriorRatio                       float64 // smallest over largest prior value
 	SpectrumInit                     string  // svd, prior or flat
+	SpectrumHold                     string  // what holds U, s and V: penalty, proximal, retraction or group
+	RetractEvery                     int     // updates between retractions
+	LambdaDOptimal                   float64 // sn-doptimal: weight of -mean log |s_k|
+	SNGain                           bool    // sn: W times a trained number
 
 	VMFForm                string  // nll, reg1, reg2, both or log1p
 	VMFLambda1, VMFLambda2 float64 // of reg1 and reg2: weight of the length, factor of the dot product
@@ -71,8 +75,9 @@ func Defaults() Settings {
 		LambdaU:         1, LambdaV: 1,
 		Prior: "exponential", LambdaPrior: 1,
 		PriorPower: 0.75, PriorRatio: 0.5,
-		SpectrumInit: "prior",
-		VMFForm:      "both", VMFLambda1: 0.02, VMFLambda2: 0.1, VMFLambdaLog1p: 0.2, MapNorm: true,
+		SpectrumInit: "prior", SpectrumHold: "penalty", RetractEvery: 10,
+		LambdaDOptimal: 0.1,
+		VMFForm:        "both", VMFLambda1: 0.02, VMFLambda2: 0.1, VMFLambdaLog1p: 0.2, MapNorm: true,
 		L2Form: "squared", Margin: 0.5,
 	}
 }
@@ -104,6 +109,7 @@ func (s Settings) check() error {
 		{"lambda_u_spectral", s.LambdaUSpectral, 0, math.Inf(1)},
 		{"lambda_v_spectral", s.LambdaVSpectral, 0, math.Inf(1)},
 		{"lambda_prior", s.LambdaPrior, 0, math.Inf(1)},
+		{"lambda_d_optimal", s.LambdaDOptimal, 0, math.Inf(1)},
 		{"prior_scale", s.PriorScale, 0, math.Inf(1)},
 		{"prior_rate", s.PriorRate, 0, math.Inf(1)},
 		{"prior_power", s.PriorPower, math.SmallestNonzeroFloat64, math.Inf(1)},
@@ -137,6 +143,12 @@ func (s Settings) check() error {
 	}
 	if _, known := starts[s.SpectrumInit]; !known {
 		return fmt.Errorf("objective.spectrum_init is %q: use svd, prior or flat", s.SpectrumInit)
+	}
+	if _, known := holds[s.SpectrumHold]; !known {
+		return fmt.Errorf("objective.spectrum_hold is %q: use penalty, proximal, retraction or group", s.SpectrumHold)
+	}
+	if s.RetractEvery < 1 {
+		return fmt.Errorf("objective.retract_every is %d: it must be at least 1", s.RetractEvery)
 	}
 	if !strings.Contains(" exponential polynomial none ", " "+s.Prior+" ") {
 		return fmt.Errorf("objective.prior is %q: use exponential, polynomial or none", s.Prior)

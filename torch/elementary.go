@@ -367,6 +367,17 @@ func (x Tensor) SingularValues() Tensor {
 	return own("SingularValues", out)
 }
 
+// SVD returns the reduced singular value decomposition of a matrix [R,C] with
+// k = min(R, C): u [R,k], the values [k], falling, and vh [k,C]; x is
+// u diag(values) vh.
+func (x Tensor) SVD() (u, values, vh Tensor) {
+	const op = "SVD"
+	var a, b, c C.ap_tensor
+	check(op, C.ap_svd(x.c(op), &a, &b, &c), x)
+	u, values = ownTwo(op, a, b)
+	return u, values, own(op, c)
+}
+
 // Eigh returns the eigenvalues, rising, and eigenvectors (columns) of a
 // symmetric matrix.
 func (x Tensor) Eigh() (values, vectors Tensor) {

@@ -109,6 +109,22 @@ func TestElementaryGradients(t *testing.T) {
 	})
 }
 
+func TestSVD(t *testing.T) {
+	torch.Test(t, func() {
+		for _, shape := range [][2]int64{{7, 4}, {4, 7}, {3, 3}, {1, 1}} {
+			x := torch.NewStream(3, "inputs").Normal(0, 1, torch.Float64, torch.CPU, shape[0], shape[1])
+			u, s, vh := x.SVD()
+			near(t, "u diag(s) vh", u.Mul(s).MatMul(vh), x)
+			near(t, "values", s, x.SingularValues())
+			k := min(shape[0], shape[1])
+			index := torch.Arange(k, torch.CPU)
+			identity := index.Reshape(k, 1).Equal(index.Reshape(1, k)).To(torch.Float64, torch.CPU)
+			near(t, "u^T u", u.Transpose(0, 1).MatMul(u), identity)
+			near(t, "vh vh^T", vh.MatMul(vh.Transpose(0, 1)), identity)
+		}
+	})
+}
+
 func TestQR(t *testing.T) {
 	torch.Test(t, func() {
 		x := torch.NewStream(3, "inputs").Normal(0, 1, torch.Float64, torch.CPU, 7, 4)

@@ -19,5 +19,6 @@ AP_API ap_error ap_softmax(ap_tensor x, int64_t dim, ap_tensor *out);
 AP_API ap_error ap_cumsum(ap_tensor x, int64_t dim, ap_tensor *out);
 AP_API ap_error ap_to(ap_tensor x, int dtype, const char *device, ap_tensor *out);
 AP_API ap_error ap_svd_values(ap_tensor x, ap_tensor *out);
+AP_API ap_error ap_svd(ap_tensor x, ap_tensor *u, ap_tensor *s, ap_tensor *vh);
 AP_API ap_error ap_eigh(ap_tensor x, ap_tensor *values, ap_tensor *vectors);
 AP_API ap_error ap_qr(ap_tensor x, ap_tensor *q, ap_tensor *r);

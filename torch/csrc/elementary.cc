@@ -132,6 +132,15 @@ ap_error ap_svd_values(ap_tensor x, ap_tensor *out) {
   return guard([&] { *out = wrap(at::linalg_svdvals(get(x))); });
 }
 
+ap_error ap_svd(ap_tensor x, ap_tensor *u, ap_tensor *s, ap_tensor *vh) {
+  return guard([&] {
+    auto [a, b, c] = at::linalg_svd(get(x), /*full_matrices=*/false);
+    *u = wrap(a);
+    *s = wrap(b);
+    *vh = wrap(c);
+  });
+}
+
 ap_error ap_eigh(ap_tensor x, ap_tensor *values, ap_tensor *vectors) {
   return guard([&] {
     auto [w, v] = at::linalg_eigh(get(x));

@@ -127,6 +127,11 @@ type Objective struct {
 	PriorPower   float64 `toml:"prior_power" default:"0.75" range:"(0,10]" help:"spectrum: the power of k in the prior"`
 	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest singular value of the exponential prior, where prior_rate is 0"`
 	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
+
+	SpectrumHold   string  `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps, these and U and V by retractions, or penalties with U, s and V clipped apart"`
+	RetractEvery   int     `toml:"retract_every" default:"10" range:"[1,inf)" help:"spectrum: updates between retractions of U and V"`
+	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
+	SNGain         bool    `toml:"sn_gain" default:"false" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
 }
 
 // Train is the optimisation. Updates are optimizer steps: an update may span several accumulated batches.

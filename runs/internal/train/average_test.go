@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
@@ -193,6 +194,105 @@ func TestMovingAverage(t *testing.T) {
 		}
 		if diff := cmp.Diff(trained.stored(t, 4, modelFile), trained.weights()); diff != "" {
 			t.Error("the newest checkpoint does not hold the weights")
+		}
+	})
+}
+
+// distances are |U^T U - I|_F and |V^T V - I|_F together.
+func (t *trainer) distances() float64 {
+	u, v := t.Output.Embedding().(*objectives.Factored).Orthogonality()
+	return u + v
+}
+
+// The mean of checkpoints of factors says what their plain mean says, with orthonormal columns.
+func TestMeanOfFactors(t *testing.T) {
+	withTrainer(t, parse(t, workplace(t), "-method=spectrum", "-set=checkpoint.keep=9"), func(trained *trainer) {
+		params := trained.Params.Tensors()
+		stream := torch.NewStream(3, "moved")
+		var used []checkpoint.Checkpoint
+		var sum []torch.Tensor
+		for step := 4; step <= 8; step += 4 {
+			torch.NoGrad(func() {
+				for i, p := range params {
+					p.Assign(p.Add(stream.Normal(0, 0.05, p.DType(), p.Device(), p.Shape()...)))
+					if step == 4 {
+						sum = append(sum, p.Detach().Clone())
+					} else {
+						sum[i] = sum[i].Add(p.Detach())
+					}
+				}
+			})
+			trained.state.Step = step
+			if err := trained.save(); err != nil {
+				t.Fatal(err)
+			}
+			c, err := trained.store.At(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			used = append(used, c)
+		}
+		for i, p := range params {
+			p.Assign(sum[i].MulScalar(0.5))
+		}
+		want, before := trained.task.validNLL(), trained.distances()
+		raw, err := trained.takeMean(used)
+		if err != nil {
+			t.Fatal(err)
+		}
+		torch.Free(raw...)
+		if got := trained.task.validNLL(); math.Abs(got-want) > 1e-5 {
+			t.Errorf("the mean costs %v nats a token, the plain mean %v", got, want)
+		}
+		if after := trained.distances(); before < 0.1 || after > 1e-4 {
+			t.Errorf("the columns' distance from orthonormal ones goes from %v to %v", before, after)
+		}
+	})
+}
+
+// The moving average of factors is stored with orthonormal columns for tools, and as it is for going on.
+func TestMovingAverageOfFactors(t *testing.T) {
+	settings := parse(t, workplace(t), "-method=spectrum", "-set=train.ema_decay=0.75", "-set=checkpoint.every=1", "-set=checkpoint.keep=9", "-steps=4",
+		"-set=objective.lambda_u=0", "-set=objective.lambda_v=0")
+	withTrainer(t, settings, func(trained *trainer) {
+		if err := trained.loop(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		average := numbers(trained.named(trained.ema))
+		for i, x := range trained.ema {
+			x.Assign(x.MulScalar(float64(i))) // lost with the process
+		}
+		c, err := trained.store.At(4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := trained.restore(c); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(average, numbers(trained.named(trained.ema))); diff != "" {
+			t.Errorf("the average does not go on from what it was:\n%.300s", diff)
+		}
+		err = trained.withAverage(func() error {
+			if d := trained.distances(); d > 1e-4 {
+				t.Errorf("validation sees columns %v away from orthonormal ones", d)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := trained.distances(); d < 1e-3 {
+			t.Errorf("the weights themselves are only %v away", d)
+		}
+		stored, err := weights.Read(c, averageFile, torch.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := trained.Params.Load(stored); err != nil {
+			t.Fatal(err)
+		}
+		if d := trained.distances(); d > 1e-4 {
+			t.Errorf("the stored average's columns are %v away from orthonormal ones", d)
 		}
 	})
 }

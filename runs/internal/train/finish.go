@@ -71,7 +71,8 @@ func (t *trainer) finish(ctx context.Context) error {
 
 // averageLast makes the mean of the last checkpoints' weights the average of the
 // newest, and the best where it is no worse on the validation text. A mean of U,
-// s and V is taken of each by itself, as of any parameter.
+// s and V is taken of each by itself, as of any parameter, and then made
+// orthonormal again.
 func (t *trainer) averageLast() error {
 	steps, err := t.store.Steps()
 	if err != nil {
@@ -153,6 +154,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor,
 		torch.Lerp(params, list, 1/float64(k+1)) // a running mean; the first takes all
 		step.Close()
 	}
+	t.Output.Normalise(t.Params.Map())
 	return before, nil
 }
 

@@ -83,7 +83,7 @@ func (t *trainer) update(u update) error {
 	defer scope.Close()
 	params := t.Params.Tensors()
 	t.Output.Penalize()
-	norm := torch.ClipGrad(params, t.config.Train.ClipNorm)
+	norm := t.Output.ClipGrad(params, t.config.Train.ClipNorm)
 	if math.IsNaN(norm) || math.IsInf(norm, 0) || math.IsNaN(t.state.Window.Loss) || math.IsInf(t.state.Window.Loss, 0) {
 		return t.diverged(fmt.Sprintf("the loss or its gradient is not finite at update %d", t.state.Step+1))
 	}

@@ -68,6 +68,8 @@ func (t *trainer) save() error {
 	if err := t.checkFinite(); err != nil {
 		return err
 	}
+	scope := torch.OpenScope()
+	defer scope.Close()
 	t.state.Streams = map[string]uint64{}
 	for name, s := range t.streams {
 		t.state.Streams[name] = s.Offset
@@ -104,7 +106,21 @@ func (t *trainer) shown() []torch.Tensor {
 	if t.mean != nil {
 		return t.mean
 	}
-	return t.average()
+	return t.normalised(t.average())
+}
+
+// normalised is the moving average as weights of the method's kind, a copy where
+// these differ: the average itself goes on from what it was.
+func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
+	if average == nil || !t.Output.Normalises() {
+		return average
+	}
+	copies := make([]torch.Tensor, len(average))
+	for i, x := range average {
+		copies[i] = x.Clone()
+	}
+	t.Output.Normalise(t.named(copies))
+	return copies
 }
 
 // checkFinite keeps weights that have become infinite from being saved as a state
@@ -144,7 +160,7 @@ func (t *trainer) ownState() map[string]torch.Tensor {
 	for name, x := range t.Output.Buffers() {
 		state["buffer."+name] = x
 	}
-	if t.mean != nil {
+	if t.mean != nil || t.Output.Normalises() {
 		for i, x := range t.average() {
 			state["average."+t.Params.Names()[i]] = x
 		}

@@ -26,7 +26,7 @@ func (t *trainer) withAverage(f func() error) error {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	params := t.Params.Tensors()
+	params, average := t.Params.Tensors(), t.normalised(average)
 	raw := make([]torch.Tensor, len(params))
 	for i, p := range params {
 		raw[i] = p.Detach().Clone()

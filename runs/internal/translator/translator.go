@@ -140,6 +140,7 @@ func OutputSettings(o experiment.Objective) objectives.Settings {
 		LambdaU: o.LambdaU, LambdaV: o.LambdaV, LambdaUSpectral: o.LambdaUSpectral, LambdaVSpectral: o.LambdaVSpectral,
 		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
 		PriorRatio: o.PriorRatio, SpectrumInit: o.SpectrumInit,
+		SpectrumHold: o.SpectrumHold, RetractEvery: o.RetractEvery, LambdaDOptimal: o.LambdaDOptimal, SNGain: o.SNGain,
 	}
 }
 

@@ -1,0 +1,114 @@
+package objectives
+
+import (
+	"errors"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Constraints hold U, s and V of a factored embedding where penalties, summed into
+// the loss, cannot: the penalties of Wang et al. (2020) have the curvatures 8
+// lambda for each direction of U and V and 2 lambda for each s_k, so that plain
+// gradient descent at a rate of 30 diverges for every weight that the paper tried,
+// and a clipped norm that contains their gradients takes from the loss what they
+// need.
+
+// Retraction puts U and V back among the matrices with orthonormal columns, onto
+// the nearest, after every Every-th update. Cost: two products of V D^2
+// multiplications each time, and a decomposition of two D x D matrices.
+//
+// The moments of Adam are left as they are. The nearest matrix differs from what
+// Adam made by a symmetric factor near the identity, (U^T U)^(-1/2): to first
+// order only the part of the step is undone that no tangent direction has, columns
+// keep their places and signs, and what a moment says of an element stays true. A
+// QR decomposition would turn later columns, and second moments, being of
+// elements, could not be turned with them.
+type Retraction struct {
+	Every int
+
+	e     *Factored
+	count torch.Tensor // [1]: updates since the last retraction
+	name  string
+}
+
+// Init needs a factored embedding.
+func (r *Retraction) Init(e Embedding, p Place) (err error) {
+	if r.e, err = factored(e, "a retraction"); err != nil {
+		return err
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	r.count, r.name = torch.Zeros(torch.Float64, torch.CPU, 1), p.Embedding+".retraction_count"
+	torch.Keep(r.count)
+	return nil
+}
+
+// Constrain retracts where it is due.
+func (r *Retraction) Constrain(float64) {
+	count := int(r.count.Item()) + 1
+	if count >= r.Every {
+		retract(r.e.u, r.e.c)
+		retract(r.e.v, 1)
+		count = 0
+	}
+	r.count.Assign(torch.Full(float64(count), torch.Float64, torch.CPU, 1))
+}
+
+// Buffers gives the number of updates since the last retraction.
+func (r *Retraction) Buffers() map[string]torch.Tensor {
+	return map[string]torch.Tensor{r.name: r.count}
+}
+
+// Free frees the count.
+func (r *Retraction) Free() { torch.Free(r.count) }
+
+// ProximalPrior pulls the singular values towards a prior by the proximal step of
+// the penalty Weight sum_k (s_k - prior_k)^2 after an update of learning rate eta,
+//
+//	s <- (s + 2 eta Weight prior) / (1 + 2 eta Weight),
+//
+// which minimises the penalty plus |s' - s|^2 / (2 eta) over s' and so is stable
+// at every rate. Cost: nothing that could be measured.
+type ProximalPrior struct {
+	Prior
+	Weight float64
+
+	to SpectrumPrior
+}
+
+// Init computes the prior's values.
+func (r *ProximalPrior) Init(e Embedding, p Place) error {
+	r.to = SpectrumPrior{Prior: r.Prior, Weight: r.Weight}
+	return r.to.Init(e, p)
+}
+
+// Constrain is the step.
+func (r *ProximalPrior) Constrain(rate float64) {
+	weight := 2 * rate * r.Weight
+	torch.Lerp([]torch.Tensor{r.to.s}, []torch.Tensor{r.to.values}, weight/(1+weight))
+}
+
+// Free frees the prior's values.
+func (r *ProximalPrior) Free() { r.to.Free() }
+
+// Apart has the gradients of U, s and V clipped each by itself, outside the norm
+// of all others: penalties on them then cannot crush what the model learns from
+// the loss.
+type Apart struct{ e *Factored }
+
+// Init needs a factored embedding.
+func (r *Apart) Init(e Embedding, _ Place) (err error) {
+	r.e, err = factored(e, "clipping U, s and V apart")
+	return err
+}
+
+// Groups are U, s and V.
+func (r *Apart) Groups() [][]torch.Tensor { return [][]torch.Tensor{{r.e.u}, {r.e.s}, {r.e.v}} }
+
+func factored(e Embedding, what string) (*Factored, error) {
+	f, ok := e.(*Factored)
+	if !ok {
+		return nil, errors.New(what + " needs a factored embedding, which has U, s and V")
+	}
+	return f, nil
+}

@@ -1,0 +1,239 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// held is an output layer of spectrum control, its factors away from their start,
+// and the embedding.
+func held(t *testing.T, p Place, change func(*Settings)) (*Output, *Factored) {
+	t.Helper()
+	s := Defaults()
+	s.Method = "spectrum"
+	change(&s)
+	o := layer(t, s, p)
+	moved(p)
+	return o, o.Embedding().(*Factored)
+}
+
+func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
+	for how, want := range map[string]string{
+		"penalty":    "Orthogonality SpectrumPrior",
+		"proximal":   "Orthogonality ProximalPrior",
+		"retraction": "Retraction ProximalPrior",
+		"group":      "Apart Orthogonality SpectrumPrior",
+	} {
+		s := Defaults()
+		s.Method, s.SpectrumHold = "spectrum", how
+		m, err := s.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := kinds(m.Regularizers); got != want {
+			t.Errorf("%s: the pieces are %s, want %s", how, got, want)
+		}
+		s.LambdaPrior = 0
+		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Prior") {
+			t.Errorf("%s without a prior: the pieces are %s, %v", how, kinds(m.Regularizers), err)
+		}
+	}
+}
+
+func kinds(pieces []Regularizer) string {
+	var all []string
+	for _, r := range pieces {
+		all = append(all, strings.TrimPrefix(fmt.Sprintf("%T", r), "*objectives."))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestProximalStepEqualsPyTorch(t *testing.T) {
+	torch.Test(t, func() {
+		g, priors := golden(t)
+		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-14, torch.Float32: 1e-6} {
+			s := leaf(g["s"], dtype)
+			r := &ProximalPrior{Prior: priors["polynomial"], Weight: g["proximal/weight"].Item()}
+			r.to = SpectrumPrior{s: s, values: g["prior/polynomial"].To(dtype, torch.CPU)}
+			r.Constrain(g["proximal/rate"].Item())
+			near(t, "s", s.Float64s(), g["proximal/s"].Float64s(), limit)
+			for _, rate := range []float64{0, 1e-300, 1e300} { // no step; none to speak of; straight to the prior
+				before := s.Float64s()
+				if rate > 1 {
+					before = g["prior/polynomial"].Float64s()
+				}
+				r.Constrain(rate)
+				near(t, fmt.Sprint("s after a rate of ", rate), s.Float64s(), before, limit)
+			}
+		}
+	})
+}
+
+// TestRetractionGivesTheNearest compares with A B^T of the singular value
+// decomposition A S B^T, and checks when it comes and what it leaves alone.
+func TestRetractionGivesTheNearest(t *testing.T) {
+	for _, size := range sizes {
+		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 2e-5} {
+			torch.Test(t, func() {
+				p := place(size[0], size[1], -1)
+				p.DType = dtype
+				o, e := held(t, p, func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 3 })
+				defer release(o, p)
+				nearest := func(x torch.Tensor, c float64) []float64 {
+					a, _, bT := x.Detach().To(torch.Float64, torch.CPU).SVD()
+					return a.MatMul(bT).MulScalar(1 / c).Float64s()
+				}
+				before := e.u.Float64s()
+				u, v := nearest(e.u, e.c), nearest(e.v, 1)
+				for range 2 {
+					o.Constrain(0)
+				}
+				near(t, "U before it is due", e.u.Float64s(), before, 0)
+				o.Constrain(0)
+				near(t, fmt.Sprint(size, " U"), e.u.Float64s(), u, limit)
+				near(t, fmt.Sprint(size, " V"), e.v.Float64s(), v, limit)
+				du, dv := e.Orthogonality()
+				near(t, fmt.Sprint(size, " distances"), []float64{du, dv}, []float64{0, 0}, limit)
+				o.Constrain(0)
+				for name, count := range o.Buffers() {
+					if count.Item() != 1 {
+						t.Errorf("%s is %v one update after a retraction", name, count.Item())
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestRetractionSurvives gives it columns that are zero, equal, huge and tiny.
+func TestRetractionSurvives(t *testing.T) {
+	for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+		for what, columns := range map[string][]float64{
+			"zero": {0, 0, 0}, "a zero column": {1, 0, 2}, "huge": {1e15, 2e15, 3e15}, "tiny": {1e-15, 1e-15, 2e-15}, "both": {1e9, 1, 1e-9},
+		} {
+			torch.Test(t, func() {
+				x := torch.NewStream(2, "x").Normal(0, 1, dtype, torch.CPU, 9, 3).Mul(torch.FromFloat64s(columns, torch.CPU, 3).To(dtype, torch.CPU))
+				retract(x, 0.5)
+				if !x.AllFinite() {
+					t.Errorf("%v, %s: the result is not finite", dtype, what)
+				}
+				if length := x.MulScalar(0.5).Norm(0, true).MaxDim(1, false).Item(); length > 1.01 {
+					t.Errorf("%v, %s: a column of length %v", dtype, what, length)
+				}
+			})
+		}
+		torch.Test(t, func() {
+			x := torch.NewStream(2, "x").Normal(0, 1, dtype, torch.CPU, 9, 1).Expand(9, 3).Contiguous()
+			if retract(x, 1); !x.AllFinite() {
+				t.Errorf("%v: equal columns become infinite", dtype)
+			}
+		})
+	}
+}
+
+// TestRetractionContinues restores the count of updates into a new layer.
+func TestRetractionContinues(t *testing.T) {
+	torch.Test(t, func() {
+		change := func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 3 }
+		p, q := place(11, 4, 1), place(11, 4, 1)
+		first, _ := held(t, p, change)
+		defer release(first, p)
+		second, e := held(t, q, change)
+		defer release(second, q)
+		for range 2 {
+			first.Constrain(0)
+		}
+		for name, x := range second.Buffers() {
+			x.Assign(first.Buffers()[name])
+		}
+		second.Constrain(0)
+		if u, v := e.Orthogonality(); u+v > 1e-12 {
+			t.Errorf("the third update did not retract: distances %v, %v", u, v)
+		}
+	})
+}
+
+// TestClippedApart checks that U, s and V neither count in the norm of the others
+// nor are scaled by it, and that the norm that is told is that of all.
+func TestClippedApart(t *testing.T) {
+	torch.Test(t, func() {
+		p := place(11, 4, -1)
+		other := p.Params.Add("other", torch.Zeros(torch.Float64, torch.CPU, 2))
+		o, e := held(t, p, func(s *Settings) { s.SpectrumHold = "group" })
+		defer release(o, p)
+		give := func() {
+			torch.ZeroGrad(p.Params.Tensors())
+			e.u.Sum().Add(e.s.Sum().MulScalar(0.1)).Add(e.v.Sum()).Add(other.Sum().MulScalar(3)).Backward()
+		}
+		give()
+		length := func(x torch.Tensor) float64 { return math.Sqrt(x.Grad().Square().Sum().Item()) }
+		all := math.Sqrt(44 + 4*0.01 + 16 + 2*9)
+		near(t, "the norm", []float64{o.ClipGrad(p.Params.Tensors(), 0)}, []float64{all}, 1e-13)
+		near(t, "lengths that nothing limits", []float64{length(e.u), length(e.s), length(other)}, []float64{math.Sqrt(44), 0.2, math.Sqrt(18)}, 1e-13)
+		near(t, "the norm", []float64{o.ClipGrad(p.Params.Tensors(), 1)}, []float64{all}, 1e-13)
+		near(t, "lengths", []float64{length(e.u), length(e.s), length(e.v), length(other)}, []float64{1, 0.2, 1, 1}, 1e-5)
+		torch.ZeroGrad(p.Params.Tensors())
+	})
+	torch.Test(t, func() {
+		p := place(11, 4, -1)
+		o, e := held(t, p, func(*Settings) {})
+		defer release(o, p)
+		e.u.Sum().Add(e.s.Sum()).Backward()
+		near(t, "the norm of one group", []float64{o.ClipGrad(p.Params.Tensors(), 1)}, []float64{math.Sqrt(48)}, 1e-13)
+		near(t, "its shares", []float64{e.s.Grad().Square().Sum().Item()}, []float64{4.0 / 48}, 1e-5)
+		torch.ZeroGrad(p.Params.Tensors())
+	})
+}
+
+// TestConstraintsNeedFactors refuses a dense matrix with a sentence.
+func TestConstraintsNeedFactors(t *testing.T) {
+	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &Apart{}, &SpectralNormalisation{}, &DOptimal{}, &Orthogonality{}, &SpectrumPrior{}} {
+		if err := r.Init(&Dense{}, Place{}); err == nil || !strings.Contains(err.Error(), "needs a factored embedding") {
+			t.Errorf("%T: the error is %v", r, err)
+		}
+	}
+}
+
+// TestNormalisedAverage averages factors that point elsewhere: W stays what the
+// averaged factors say, U and V become orthonormal, and s its spectrum.
+func TestNormalisedAverage(t *testing.T) {
+	for _, size := range sizes {
+		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 3e-5} {
+			torch.Test(t, func() {
+				p := place(size[0], size[1], 0)
+				p.DType = dtype
+				o, e := held(t, p, func(s *Settings) { s.SpectrumHold = "retraction" })
+				defer release(o, p)
+				before := e.Matrix().Float64s()
+				if !o.Normalises() {
+					t.Fatal("an average of factors needs no Normalise")
+				}
+				o.Normalise(p.Params.Map())
+				near(t, fmt.Sprint(size, " W"), e.Matrix().Float64s(), before, limit)
+				u, v := e.Orthogonality()
+				if p.rows() > 0 { // without rows U is zero
+					near(t, fmt.Sprint(size, " distances"), []float64{u, v}, []float64{0, 0}, limit)
+					values := e.Matrix().SingularValues().Float64s()
+					near(t, fmt.Sprint(size, " s"), e.s.Float64s(), values[:e.s.Count()], limit)
+				}
+				if !e.u.AllFinite() || !e.v.AllFinite() || !e.s.AllFinite() {
+					t.Errorf("%v: the average is not finite", size)
+				}
+			})
+		}
+	}
+	torch.Test(t, func() {
+		p := place(5, 3, 0)
+		o := layer(t, Defaults(), p)
+		defer release(o, p)
+		before := p.Params.Tensors()[0].Float64s()
+		if o.Normalise(p.Params.Map()); o.Normalises() {
+			t.Error("a dense matrix needs Normalise")
+		}
+		near(t, "W", p.Params.Tensors()[0].Float64s(), before, 0)
+	})
+}
