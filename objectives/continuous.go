@@ -119,8 +119,7 @@ func (l *Continuous) LogProbs(hidden torch.Tensor) (scores torch.Tensor) {
 	torch.NoGrad(func() {
 		scores = torch.Scoped(func() torch.Tensor {
 			x := l.outputs(hidden)
-			dots := torch.Linear(x, l.target.table, torch.Tensor{})
-			return l.scores(x, dots).Add(l.target.bias)
+			return l.scores(x, torch.Linear(x, l.target.table, torch.Tensor{})).Add(l.target.bias)
 		})
 	})
 	return scores

@@ -98,6 +98,22 @@ func (o *Output) NLL(s States, targets torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.NLL(s, targets)
 }
 
+// Perplexity is the exponential of a mean clean loss, or NaN where that is none over words:
+// a density of vectors is no probability of a word, and a distance is neither.
+func (o *Output) Perplexity(loss float64) float64 {
+	if _, continuous := o.method.Likelihood.(*Continuous); continuous {
+		return math.NaN()
+	}
+	return math.Exp(loss)
+}
+
+// InNats reports whether the clean loss is minus the log of a probability or of a density. Where
+// it is a distance, it is no log-likelihood.
+func (o *Output) InNats() bool {
+	l, continuous := o.method.Likelihood.(*Continuous)
+	return !continuous || l.Kind <= torch.PowerSpherical
+}
+
 // LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
 // without gradients.
 func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {

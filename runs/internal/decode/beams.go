@@ -92,7 +92,33 @@ func (s *Searcher) candidates(b *beams, hidden torch.Tensor) torch.Candidates {
 		softmax := s.scorer.(Softmax)
 		return selection.FromHidden(softmax.mapped(hidden), s.head, softmax.Bias)
 	}
+	if nearest, ok := s.scorer.(Nearest); ok && b.free(selection) {
+		return b.nearest(nearest, hidden)
+	}
 	return selection.FromLogProbs(s.scorer.LogProbs(hidden))
+}
+
+// free reports whether a step may take any word and needs no second best: in greedy search
+// whose first end of sentence is the last.
+func (b *beams) free(s torch.BeamTopK) bool {
+	allowed := !slices.ContainsFunc(s.Rules, func(r torch.EndRule) bool { return r != torch.EndAllowed })
+	return b.options.Beam == 1 && b.options.LengthPenalty == "fairseq" && s.Banned == nil && allowed
+}
+
+// nearest makes a greedy step's candidates of the nearest words.
+func (b *beams) nearest(scorer Nearest, hidden torch.Tensor) torch.Candidates {
+	var c torch.Candidates
+	values, found := scorer.Nearest(hidden, 1)
+	scores, ids := values.Float64s(), found.Int64s()
+	for i, r := range b.rows {
+		from := int32(i)
+		if math.IsNaN(scores[i]) {
+			from = -1
+		}
+		c.Scores, c.LogProbs = append(c.Scores, r.logProb+scores[i], math.Inf(-1)), append(c.LogProbs, scores[i], math.Inf(-1))
+		c.Rows, c.IDs = append(c.Rows, from, -1), append(c.IDs, int32(ids[i]), 0)
+	}
+	return c
 }
 
 // banned lists the words that would repeat an n-gram, by hypothesis.

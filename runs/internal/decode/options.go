@@ -84,6 +84,13 @@ type Scorer interface {
 	LogProbs(hidden torch.Tensor) torch.Tensor
 }
 
+// Nearest is a Scorer that finds the best words without scores of all: for hidden states [R,D]
+// the k best of each and their LogProbs, best first, both [R,k]. Padding is never among them.
+type Nearest interface {
+	Scorer
+	Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor)
+}
+
 // Softmax is the scorer log softmax(Map(h) Weight^T + Bias).
 type Softmax struct {
 	Weight torch.Tensor                      // [V,K]

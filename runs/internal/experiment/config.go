@@ -99,7 +99,18 @@ type Objective struct {
 	LabelSmoothing float64 `toml:"label_smoothing" default:"0.1" range:"[0,1)" help:"probability taken from the target and shared among the others"`
 	Smoothing      string  `toml:"smoothing" default:"fairseq" choice:"fairseq pytorch t2t" help:"whose definition of label smoothing; they share the mass differently"`
 	Bias           bool    `toml:"bias" default:"false" help:"add a trained bias to the scores"`
-	Vectors        string  `toml:"vectors" resume:"location" help:"file of pre-trained target vectors for continuous methods (.vec or .safetensors)"`
+
+	Vectors       string `toml:"vectors" resume:"location" help:"file of target vectors for methods that aim at vectors: .vec text, or .bin of word2vec; empty makes them from the training text"`
+	VectorsWidth  int    `toml:"vectors_width" default:"300" range:"[1,65536]" help:"numbers of a vector that is made from the training text"`
+	VectorsWindow int    `toml:"vectors_window" default:"2" range:"[1,1000]" help:"words to either side that a vector from the training text is made of"`
+
+	VMFForm        string  `toml:"vmf_form" default:"both" choice:"nll reg1 reg2 both log1p" help:"vmf: the loss: plain, with either regularisation, with both, or that of the authors' code"`
+	VMFLambda1     float64 `toml:"vmf_lambda1" default:"0.02" range:"[0,inf)" help:"vmf: weight of the output's length, in reg1 and both"`
+	VMFLambda2     float64 `toml:"vmf_lambda2" default:"0.1" range:"[0,inf)" help:"vmf: factor on the product with the target, in reg2 and both"`
+	VMFLambdaLog1p float64 `toml:"vmf_lambda_log1p" default:"0.2" range:"[0,inf)" help:"vmf: the cosine that log1p is content with"`
+	MapNorm        bool    `toml:"map_norm" default:"true" help:"vmf, powerspherical: layer normalisation behind the map to the vectors' space"`
+	L2Form         string  `toml:"l2_form" default:"squared" choice:"squared rooted" help:"l2: the squared distance, as the authors' code, or the distance, as their text"`
+	Margin         float64 `toml:"margin" default:"0.5" range:"[0,inf)" help:"maxmargin: by how much the target's cosine should exceed the wrong word's"`
 
 	Gamma float64 `toml:"gamma" default:"1.0" range:"[0,inf)" help:"cosreg: weight of the mean cosine"`
 

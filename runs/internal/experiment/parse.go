@@ -245,6 +245,11 @@ func (s *Settings) useUnits(wordTargets bool) error {
 		c.Data.TargetUnits = "word"
 		s.Notes = append(s.Notes, c.Objective.Method+" predicts whole words: data.target_units = \"word\"")
 	}
+	if wordTargets {
+		s.useNearestWords()
+	} else if s.ByHand("objective.vectors") && c.Objective.Vectors != "" {
+		s.Notes = append(s.Notes, c.Objective.Method+" has no target vectors: objective.vectors is not read")
+	}
 	if c.Data.TargetUnits == "word" && c.Data.Joint && !s.ByHand("data.joint") {
 		c.Data.Joint = false
 		s.Notes = append(s.Notes, "word targets have a vocabulary of their own: data.joint = false")
@@ -257,6 +262,24 @@ func (s *Settings) useUnits(wordTargets bool) error {
 		s.Notes = append(s.Notes, "the languages have no vocabulary in common: model.tying = \"decoder\"")
 	}
 	return nil
+}
+
+// useNearestWords makes the search of a method that aims at vectors the published one.
+func (s *Settings) useNearestWords() {
+	d := &s.Config.Decode
+	if d.Beam > 1 && !s.ByHand("decode.beam") && s.previous == nil {
+		d.Beam = 1
+		s.Notes = append(s.Notes, s.Config.Objective.Method+" takes the nearest word at each step: decode.beam = 1")
+	}
+	if t := &s.Config.Train; t.PatienceOn != "bleu" && d.ValidationBeam > 0 && !s.ByHand("train.patience_on") && s.previous == nil {
+		// Regularised forms make outputs shorter than the density's best, so that it falls while words get better.
+		t.PatienceOn = "bleu"
+		s.Notes = append(s.Notes, "the nearest words, not their density, choose the best checkpoint: train.patience_on = \"bleu\"")
+	}
+	if !d.ReplaceUnk && !s.ByHand("decode.replace_unk") && s.previous == nil {
+		d.ReplaceUnk = true
+		s.Notes = append(s.Notes, "unknown words are copied from the source: decode.replace_unk = true")
+	}
 }
 
 // compare refuses a resumed run's changes that would make it another experiment, and notes the ones it takes.

@@ -154,6 +154,24 @@ func TestParseWordTargets(t *testing.T) {
 	if !strings.Contains(strings.Join(s.Notes, "\n"), `vmf predicts whole words: data.target_units = "word"`) {
 		t.Errorf("word targets are not announced: %q", s.Notes)
 	}
+	if s.Config.Train.PatienceOn != "bleu" {
+		t.Errorf("the best checkpoint is chosen by %s", s.Config.Train.PatienceOn)
+	}
+	if c := s.Config.Decode; c.Beam != 1 || !c.ReplaceUnk || !strings.Contains(strings.Join(s.Notes, "\n"), "decode.beam = 1") {
+		t.Errorf("vmf searches with %+v and notes %q", c, s.Notes)
+	}
+	s, err = Parse(testSpec(t), []string{"-method=vmf", "-set=decode.beam=3", "-set=decode.replace_unk=false"})
+	if err != nil || s.Config.Decode.Beam != 3 || s.Config.Decode.ReplaceUnk {
+		t.Errorf("a beam by hand became %+v (%v)", s.Config.Decode, err)
+	}
+	file := filepath.Join(t.TempDir(), "x.vec")
+	if err := os.WriteFile(file, []byte("a 1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err = Parse(testSpec(t), []string{"-vectors", file})
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "mle has no target vectors: objective.vectors is not read") {
+		t.Errorf("vectors without a use for them: notes %q (%v)", s.Notes, err)
+	}
 	if _, err := Parse(testSpec(t), []string{"-method=vmf", "-set=data.target_units=bpe"}); ExitCode(err) != 2 {
 		t.Errorf("vmf with bpe by hand gave %v", err)
 	}

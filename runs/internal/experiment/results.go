@@ -29,6 +29,7 @@ type Results struct {
 	Test           map[string]TestScores `json:"test"`
 	Isotropy       Isotropy              `json:"isotropy"`
 	SingularValues []Number              `json:"singular_values"`
+	Vectors        *Vectors              `json:"vectors"` // of a method that aims at vectors, else null
 	Checkpoint     Text                  `json:"checkpoint"`
 	Code           Code                  `json:"code"`
 }
@@ -38,6 +39,16 @@ type ResultsData struct {
 	Name      string            `json:"name"`
 	Synthetic bool              `json:"synthetic"`
 	SHA256    map[string]string `json:"sha256"` // file name -> hex
+}
+
+// Vectors says what target vectors a method aimed at.
+type Vectors struct {
+	Source string `json:"source"` // "the training text", or the name of a file
+	SHA256 Text   `json:"sha256"` // of the file
+	Width  int    `json:"width"`
+	Words  int    `json:"words"`  // of the vocabulary, each with a vector but for padding and <s>, and <unk> where none is known
+	Unused int    `json:"unused"` // vectors of the file that stand for no word of the training text
+	End    string `json:"end"`    // where the vector of </s> is from
 }
 
 // ValidScores are nats per target token, end of sentence included, and its exponential.

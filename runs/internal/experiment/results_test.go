@@ -30,7 +30,7 @@ func TestResultsFields(t *testing.T) {
 	}
 	want := `{"run":"","method":"","preset":"","seed":0,"data":{"name":"","synthetic":false,"sha256":{}},"params":0,"updates":0,"epochs":null,` +
 		`"train_seconds":null,"tokens_per_s":null,"peak_rss_bytes":null,"peak_device_bytes":null,"valid":{"nll":null,"ppl":null},"test":{},` +
-		`"isotropy":{"i1":null,"i2":null,"frobenius":null,"mean_cosine":null,"sigma_ratio":null},"singular_values":null,"checkpoint":null,` +
+		`"isotropy":{"i1":null,"i2":null,"frobenius":null,"mean_cosine":null,"sigma_ratio":null},"singular_values":null,"vectors":null,"checkpoint":null,` +
 		`"code":{"commit":null,"dirty":null}}`
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, data); err != nil {
@@ -51,6 +51,7 @@ func TestResultsRoundTrip(t *testing.T) {
 	want := &Results{
 		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: Num(1.5), PeakRSSBytes: Num(PeakRSS()), Valid: ValidScores{NLL: Num(-2.5), PPL: Num(math.NaN())},
 		Data: ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]TestScores{"flickr": {BLEU: Num(1.25)}},
+		Vectors:        &Vectors{Source: "x.vec", SHA256: "ab", Width: 3, Words: 9, Unused: 2, End: "the file"},
 		SingularValues: Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7", Code: Code{Commit: "abc", Dirty: &dirty},
 	}
 	if err := r.WriteResults(want); err != nil {

@@ -122,7 +122,7 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	fs.StringVar(&o.preset, "preset", "", "start from the preset `NAME` (below)")
 	fs.StringVar(&o.config, "config", "", "lay the .toml `FILE` over the preset")
 	fs.StringArrayVar(&o.set, "set", nil, "lay one `KEY=VALUE` over that, as in train.max_tokens=2000; may repeat")
-	key("vectors", "target vectors for continuous methods, a .vec or .safetensors `FILE`")
+	key("vectors", "target vectors for methods that aim at vectors, a .vec or .bin `FILE`; else the training text gives them")
 	key("init", "start from the weights of the run in `FOLDER`")
 	in(groupWhat, "method", "preset", "config", "set", "vectors", "init")
 

@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // Pair are the two sides of a translation.
 type Pair struct {
 	Source, Target *Side
+	Vectors        *vectors.Table // of the target's vocabulary, where a method aims at them
 	joint          bool
 }
 
@@ -56,7 +58,7 @@ func newPair(d experiment.Data) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{source, target, d.Joint}, nil
+	return &Pair{Source: source, Target: target, joint: d.Joint}, nil
 }
 
 // count counts the tokenised words of raw lines.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -41,11 +40,13 @@ func (t *trainer) finish(ctx context.Context) error {
 		TrainSeconds: experiment.Num(t.state.Seconds),
 		TokensPerS:   experiment.Num(float64(t.state.Tokens) / t.state.Seconds),
 		Test:         map[string]experiment.TestScores{},
+		Vectors:      t.Vectors,
 		Checkpoint:   experiment.Text(best.Name()),
 		Code:         experiment.CodeVersion(),
 	}
 	nll := t.task.validNLL()
-	results.Valid = experiment.ValidScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}
+	results.Valid = experiment.ValidScores{}
+	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
 	for _, name := range t.task.tests() {
 		if ctx.Err() != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")

@@ -66,7 +66,7 @@ func TestDefaultsOfTheOutputLayer(t *testing.T) {
 	}
 }
 
-// A task that must be learnt: copying digits.
+// A task that must be learnt: copying digits, by probabilities and by the nearest vector.
 func TestDigitsAreCopied(t *testing.T) {
 	folder := workplace(t)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -87,19 +87,24 @@ func TestDigitsAreCopied(t *testing.T) {
 		write(t, filepath.Join(folder, "digits", split.name+".en"), text.String())
 		write(t, filepath.Join(folder, "digits", split.name+".de"), text.String())
 	}
-	settings := parse(t, folder, "-data", filepath.Join(folder, "digits"), "-steps=500", "-set=data.merges=0", "-set=model.width=64", "-set=model.ffn_width=128",
-		"-set=model.heads=4", "-set=model.dropout=0", "-set=model.pre_norm=true", "-set=objective.label_smoothing=0", "-set=train.max_tokens=600",
-		"-set=train.learning_rate=0.005", "-set=schedule.warmup=50", "-set=train.validate_every=250", "-set=train.log_every=250")
-	var err error
-	torch.Test(t, func() { err = Run(context.Background(), settings) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := experiment.ReadResults(filepath.Join(folder, "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if test := found.Test["test"]; !(test.PPL.Value() <= 1.02 && test.BLEU.Value() >= 98) {
-		t.Errorf("after 500 updates perplexity %.3f and BLEU %.2f", test.PPL.Value(), test.BLEU.Value())
+	for method, perplexity := range map[string]float64{"mle": 1.02, "vmf": math.Inf(1)} {
+		out := filepath.Join(folder, method)
+		settings := parse(t, folder, "-data", filepath.Join(folder, "digits"), "-method="+method, "-out="+out, "-steps=500", "-set=data.merges=0",
+			"-set=model.width=64", "-set=model.ffn_width=128", "-set=model.heads=4", "-set=model.dropout=0", "-set=model.pre_norm=true",
+			"-set=objective.label_smoothing=0", "-set=train.max_tokens=600", "-set=train.learning_rate=0.005", "-set=schedule.warmup=50",
+			"-set=train.validate_every=250", "-set=train.log_every=250", "-set=decode.beam=1")
+		var err error
+		torch.Test(t, func() { err = Run(context.Background(), settings) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := experiment.ReadResults(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test := found.Test["test"]
+		if undefined := math.IsNaN(test.PPL.Value()); test.PPL.Value() > perplexity || undefined != (method == "vmf") || !(test.BLEU.Value() >= 98) {
+			t.Errorf("%s: after 500 updates perplexity %.3f and BLEU %.2f", method, test.PPL.Value(), test.BLEU.Value())
+		}
 	}
 }

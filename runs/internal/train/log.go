@@ -1,8 +1,11 @@
 package train
 
 import (
+	"fmt"
 	"math"
 
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
@@ -32,14 +35,39 @@ func (t *trainer) write(r report.Record) error {
 func (t *trainer) logTraining() error {
 	w := &t.state.Window
 	r := t.record(report.SplitTrain)
-	r.Values[report.Loss] = w.mean()
-	r.Values[report.Perplexity] = math.Exp(w.mean())
+	setLoss(r, t.Output, w.mean())
 	r.Values["objective"] = w.Loss / float64(max(1, w.Updates))
 	r.Values[report.LearningRate] = t.rate()
 	r.Values[report.TokensPerSecond] = w.speed()
 	r.Values[report.GradientNorm] = w.Norm / float64(max(1, w.Updates))
-	t.run.Log.Progressf("update %d, epoch %.2f, loss %.4f, ppl %.2f, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
-		r.Values[report.Loss], r.Values[report.Perplexity], r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
+	t.run.Log.Progressf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
+		lossWords(t.Output, w.mean()), r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
 	*w = window{}
 	return t.write(r)
+}
+
+// setLoss puts a mean clean loss into a record, with the perplexity where that has one.
+func setLoss(r report.Record, o *objectives.Output, loss float64) {
+	r.Values[report.Loss] = loss
+	if ppl := o.Perplexity(loss); !math.IsNaN(ppl) {
+		r.Values[report.Perplexity] = ppl
+	}
+}
+
+// lossWords is a mean clean loss as the log shows it.
+func lossWords(o *objectives.Output, loss float64) string {
+	line := fmt.Sprintf("loss %.4f", loss)
+	if ppl := o.Perplexity(loss); !math.IsNaN(ppl) {
+		line += fmt.Sprintf(", ppl %.2f", ppl)
+	}
+	return line
+}
+
+// lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a
+// vector is no log-likelihood, and a density has no perplexity.
+func lossNumbers(o *objectives.Output, loss float64) (nll, ppl experiment.Number) {
+	if o.InNats() {
+		nll = experiment.Num(loss)
+	}
+	return nll, experiment.Num(o.Perplexity(loss))
 }

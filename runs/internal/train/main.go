@@ -22,6 +22,7 @@ func Main(spec *experiment.Spec) {
 		_, err := settings.Resolve()
 		return err
 	}
+	spec.WordTargets = objectives.IsContinuous
 	spec.MethodHelp = methodHelp
 	experiment.Exit(experiment.Guard(func() error {
 		settings, err := experiment.Parse(spec, os.Args[1:])

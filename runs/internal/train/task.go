@@ -60,6 +60,8 @@ type network struct {
 	Params *torch.Params
 	Output *objectives.Output
 	Device torch.Device
+	// Vectors are the target vectors of a method that aims at some, else nil.
+	Vectors *experiment.Vectors
 }
 
 // update is what one optimizer step works on.

@@ -12,6 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/runs/internal/vectors"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -45,23 +47,36 @@ func (t *translation) build(run *experiment.Run, fresh bool, d torch.Device) (ne
 	if t.Translator, err = translator.New(c, pair, d); err != nil {
 		return network{}, err
 	}
-	return network{t.Params, t.Output, d}, nil
+	return network{t.Params, t.Output, d, aboutVectors(pair)}, nil
 }
 
 // text learns the vocabularies, or reads those of the run.
 func (t *translation) text(fresh bool) (*text.Pair, error) {
 	if !fresh {
-		return text.Open(t.config.Data, t.run.Path(experiment.TokenizerDir))
+		return translator.OpenText(t.config, t.run.Path(experiment.TokenizerDir))
 	}
-	pair, err := text.Learn(t.config.Data, t.data.train.source, t.data.train.target)
+	pair, err := translator.LearnText(t.config, t.data.train.source, t.data.train.target)
 	if err != nil || t.run == nil {
 		return pair, err
 	}
-	return pair, pair.Save(t.run.Path(experiment.TokenizerDir))
+	return pair, translator.SaveText(pair, t.run.Path(experiment.TokenizerDir))
+}
+
+// aboutVectors is what results.json says of target vectors, nil where there are none.
+func aboutVectors(p *text.Pair) *experiment.Vectors {
+	v := p.Vectors
+	if v == nil {
+		return nil
+	}
+	return &experiment.Vectors{Source: v.Source, SHA256: experiment.Text(v.SHA256), Width: v.Width, Words: p.Target.Vocabulary.Len(), Unused: v.Unused, End: v.End}
 }
 
 func (t *translation) vocabularies() map[string]string {
-	return map[string]string{"source": t.Text.Source.Vocabulary.Hash(), "target": t.Text.Target.Vocabulary.Hash()}
+	hashes := map[string]string{"source": t.Text.Source.Vocabulary.Hash(), "target": t.Text.Target.Vocabulary.Hash()}
+	if t.Text.Vectors != nil {
+		hashes["target vectors"] = t.Text.Vectors.Hash() // what the ids of the target stand for
+	}
+	return hashes
 }
 
 // warmStart takes the weights of another run, whose vocabularies must be the same.
@@ -150,9 +165,12 @@ func (t *translation) introduce() []string {
 		fmt.Sprintf("%s: %s", c.Data.Name, t.data.filtered),
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target),
 	}
+	if v := t.Text.Vectors; v != nil {
+		lines = append(lines, vectorLines(v, t.Text.Target.Vocabulary)...)
+	}
 	var missing []string
 	for name, off := range map[string]bool{
-		"objective.label_smoothing": c.Objective.LabelSmoothing == 0, "schedule.warmup": c.Schedule.Warmup == 0,
+		"objective.label_smoothing": c.Objective.LabelSmoothing == 0 && t.Text.Vectors == nil, "schedule.warmup": c.Schedule.Warmup == 0,
 		"train.average_last or train.ema_decay": c.Train.AverageLast == 0 && c.Train.EMADecay == 0,
 	} {
 		if off {
@@ -164,6 +182,23 @@ func (t *translation) introduce() []string {
 		lines = append(lines, fmt.Sprintf("a Transformer usually gains from %s, which this configuration has at 0", strings.Join(missing, " and ")))
 	}
 	return lines
+}
+
+// vectorLines says which vectors a method aims at. The one of </s> decides where sentences end:
+// where a file brings it, the words next to it are worth a look.
+func vectorLines(v *vectors.Table, words *tokenize.Vocabulary) []string {
+	line := fmt.Sprintf("target vectors: %d numbers, made from the training text", v.Width)
+	if v.SHA256 != "" {
+		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; their mean is that of <unk>", v.Width, v.Source, v.Unused)
+	}
+	if v.End != vectors.FromFile {
+		return []string{line}
+	}
+	var near []string
+	for _, n := range v.Nearest(tokenize.EOS, 5) {
+		near = append(near, fmt.Sprintf("%s %.2f", words.Token(n.ID), n.Cosine))
+	}
+	return []string{line, "the file has a vector for the end of a sentence, near " + strings.Join(near, ", ")}
 }
 
 // activations counts about 16 vectors of the model's width and 2 of the inner

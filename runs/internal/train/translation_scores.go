@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 	"path/filepath"
 	"strings"
 
@@ -100,7 +99,7 @@ func (t *translation) testScores(s split) (experiment.TestScores, error) {
 		return out, fmt.Errorf("test text %s: %w", s.name, err)
 	}
 	nll := t.nll(pairs)
-	out.NLL, out.PPL = experiment.Num(nll), experiment.Num(math.Exp(nll))
+	out.NLL, out.PPL = lossNumbers(t.Output, nll)
 	outputs, err := t.Translate(s.source, t.DecodeOptions())
 	if err != nil {
 		return out, err
@@ -124,7 +123,7 @@ func (t *translation) testScores(s split) (experiment.TestScores, error) {
 	}
 	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
 	out.BLEUTok, out.ChrF = experiment.Num(tokenised.Score), experiment.Num(chrf.Score)
-	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, ppl %.2f; %s", s.name, bleu.Score, bleu.Signature(), tokenised.Score, chrf.Score, math.Exp(nll), t.decodeWords())
+	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.name, bleu.Score, bleu.Signature(), tokenised.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
 	if t.shown == nil {
 		for i := range min(t.config.Report.Samples, len(raw)) {
 			t.shown = append(t.shown, report.Sample{Source: s.source[i], Reference: s.target[i], Output: raw[i]})

@@ -53,7 +53,7 @@ func (t *trainer) validate() (better bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	record.Values[report.Loss], record.Values[report.Perplexity] = found.nll, math.Exp(found.nll)
+	setLoss(record, t.Output, found.nll)
 	if found.bleu != nil {
 		record.Values[report.BLEU] = *found.bleu
 	}
@@ -78,7 +78,7 @@ func (t *trainer) validate() (better bool, err error) {
 			t.run.Log.Printf("validation stalls: the learning rate is multiplied by %g", c.Schedule.PlateauDecay)
 		}
 	}
-	line := fmt.Sprintf("valid: update %d, epoch %.2f, loss %.4f, ppl %.2f", t.state.Step, record.Epoch, record.Values[report.Loss], record.Values[report.Perplexity])
+	line := fmt.Sprintf("valid: update %d, epoch %.2f, %s", t.state.Step, record.Epoch, lossWords(t.Output, found.nll))
 	if found.bleu != nil {
 		line += fmt.Sprintf(", BLEU %.2f", *found.bleu)
 	}

@@ -99,7 +99,18 @@ func (t *Translator) scorer() decode.Scorer {
 	if head, bias, ok := t.Output.SoftmaxHead(); ok {
 		return decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
 	}
+	if objectives.IsContinuous(t.Config.Objective.Method) {
+		return nearest{t.Output}
+	}
 	return t.Output
+}
+
+// nearest is an output layer that finds words by their vectors.
+type nearest struct{ *objectives.Output }
+
+func (n nearest) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) {
+	scores, ids, _ = n.Output.Nearest(hidden, k)
+	return scores, ids
 }
 
 // Force gives the log-probability of each translation that is given, raw, after

@@ -90,7 +90,7 @@ func Open(folder string, device torch.Device) (*Translator, []checkpoint.Warning
 		}
 		return nil, nil, err
 	}
-	pair, err := text.Open(c.Data, filepath.Join(folder, experiment.TokenizerDir))
+	pair, err := OpenText(c, filepath.Join(folder, experiment.TokenizerDir))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,10 +121,14 @@ func (t *Translator) buildOutput(stream *torch.Stream) error {
 	if c.Model.Tying == "none" {
 		embedding = "decoder.output_projection"
 	}
+	var vectors torch.Tensor
+	if t.Text.Vectors != nil {
+		vectors = t.Text.Vectors.Tensor()
+	}
 	var err error
 	t.Output, err = objectives.New(OutputSettings(c.Objective), objectives.Place{
 		Vocabulary: int64(t.Text.Target.Vocabulary.Len()), Width: int64(c.Model.Width), Padding: models.PadID,
-		Params: t.Params, Embedding: embedding, Output: "decoder.output_projection", Stream: stream, Device: t.Device,
+		Vectors: vectors, OutputOnly: c.Model.Tying == "none", Params: t.Params, Embedding: embedding, Output: "decoder.output_projection", Stream: stream, Device: t.Device,
 	})
 	return err
 }
@@ -141,6 +145,8 @@ func OutputSettings(o experiment.Objective) objectives.Settings {
 		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
 		PriorRatio: o.PriorRatio, SpectrumInit: o.SpectrumInit,
 		SpectrumHold: o.SpectrumHold, RetractEvery: o.RetractEvery, LambdaDOptimal: o.LambdaDOptimal, SNGain: o.SNGain,
+		VMFForm: o.VMFForm, VMFLambda1: o.VMFLambda1, VMFLambda2: o.VMFLambda2, VMFLambdaLog1p: o.VMFLambdaLog1p, MapNorm: o.MapNorm,
+		L2Form: o.L2Form, Margin: o.Margin,
 	}
 }
 

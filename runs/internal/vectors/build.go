@@ -60,5 +60,6 @@ func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options) (*Table, erro
 	}
 	clear(table.Row(tokenize.EOS)) // it has the constant
 	table.finish()
+	table.Source = "the training text"
 	return table, nil
 }

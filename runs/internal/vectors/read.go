@@ -3,12 +3,15 @@ package vectors
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -24,10 +27,21 @@ func Open(path string, v *tokenize.Vocabulary) (*Table, error) {
 		return nil, err
 	}
 	defer f.Close()
+	hash := sha256.New()
+	in := io.TeeReader(f, hash)
+	read := ReadText
 	if strings.HasSuffix(path, ".bin") {
-		return ReadBinary(f, path, v)
+		read = ReadBinary
 	}
-	return ReadText(f, path, v)
+	table, err := read(in, path, v)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, in); err != nil { // what stands behind the last vector
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	table.Source, table.SHA256 = filepath.Base(path), hex.EncodeToString(hash.Sum(nil))
+	return table, nil
 }
 
 // sink takes the vectors of a file as they come.
@@ -64,7 +78,7 @@ func (c *collector) add(word string, vector []float32) {
 		c.taken[id] = true
 		copy(c.table.Row(id), vector)
 		if id == tokenize.EOS {
-			c.table.End = "the file"
+			c.table.End = FromFile
 		}
 	}
 }

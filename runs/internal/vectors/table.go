@@ -8,15 +8,23 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
+// Where the vector of </s> is from.
+const (
+	FromFile     = "the file"
+	FromConstant = "a constant"
+)
+
 // Table holds the vectors of a vocabulary.
 type Table struct {
 	Width int       // M, components of a vector
 	Rows  []float32 // [V*M], rows of length 1 in the order of ids; zero where there is no vector
 
-	Missing int // symbols without a vector, beside padding and <s>
-	Unused  int // vectors of the file that stand for no symbol; their mean is <unk>'s
-	// End says where the vector of </s> is from: "the file" or "a constant".
-	End string
+	Missing int    // symbols without a vector, beside padding and <s>
+	Unused  int    // vectors of the file that stand for no symbol; their mean is <unk>'s
+	End     string // where the vector of </s> is from: FromFile or FromConstant
+	// Source says where the others are from: "the training text", or the name of the file.
+	Source string
+	SHA256 string // of the file, in hexadecimal
 }
 
 func newTable(v *tokenize.Vocabulary, width int) *Table {
@@ -39,7 +47,7 @@ func (t *Table) finish() {
 	clear(t.Row(tokenize.BOS))
 	clear(t.Row(tokenize.Pad))
 	if t.End == "" {
-		t.End = "a constant"
+		t.End = FromConstant
 		end := t.Row(tokenize.EOS)
 		for i := range end {
 			end[i] = float32(1 - 2*(i%2))
@@ -81,7 +89,7 @@ func (t *Table) Cover(v *tokenize.Vocabulary) (*tokenize.Vocabulary, *Table) {
 	}
 	covered := tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})
 	out := newTable(covered, t.Width)
-	out.Unused, out.End = t.Unused, t.End
+	out.Unused, out.End, out.Source, out.SHA256 = t.Unused, t.End, t.Source, t.SHA256
 	for id := range int32(covered.Len()) {
 		// Its own words are found by name, for a file of words may have another order than counts give.
 		from := id

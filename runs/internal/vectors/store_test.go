@@ -1,0 +1,63 @@
+package vectors
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// TestSaveAndLoad: rows come back bit for bit, with what was known of them.
+func TestSaveAndLoad(t *testing.T) {
+	torch.Test(t, func() {
+		v := words("north", "east", "northeast")
+		given := filepath.Join(t.TempDir(), "x.vec")
+		if err := os.WriteFile(given, []byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		table, err := Open(given, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"))); table.Source != "x.vec" || table.SHA256 != sum {
+			t.Errorf("the table is of %q, %s", table.Source, table.SHA256)
+		}
+		path := filepath.Join(t.TempDir(), "vectors.safetensors")
+		if err := table.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(path, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, table) || got.Hash() != table.Hash() {
+			t.Errorf("%+v came back as %+v", table, got)
+		}
+		got.Rows[len(got.Rows)-1]++
+		if got.Hash() == table.Hash() {
+			t.Error("another row has the same hash")
+		}
+		if _, err := Load(path, words("north")); err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary of") {
+			t.Errorf("another vocabulary: the error is %v", err)
+		}
+		other := filepath.Join(t.TempDir(), "other.safetensors")
+		var b bytes.Buffer
+		if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{"x": torch.Zeros(torch.Float32, torch.CPU, 7, 2)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(other, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
+			if _, err := Load(path, v); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want one with %q", err, want)
+			}
+		}
+	})
+}
