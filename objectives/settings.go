@@ -153,10 +153,10 @@ func (s Settings) check() error {
 	if !strings.Contains(" exponential polynomial none ", " "+s.Prior+" ") {
 		return fmt.Errorf("objective.prior is %q: use exponential, polynomial or none", s.Prior)
 	}
-	if _, known := vmfForms[s.VMFForm]; !known && s.VMFForm != "" {
+	if _, known := vmfForms[s.VMFForm]; !known {
 		return fmt.Errorf("objective.vmf_form is %q: use nll, reg1, reg2, both or log1p", s.VMFForm)
 	}
-	if _, known := l2Forms[s.L2Form]; !known && s.L2Form != "" {
+	if _, known := l2Forms[s.L2Form]; !known {
 		return fmt.Errorf("objective.l2_form is %q: use squared or rooted", s.L2Form)
 	}
 	return nil

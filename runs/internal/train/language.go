@@ -70,7 +70,7 @@ func (t *languageModel) build(run *experiment.Run, fresh bool, d torch.Device) (
 	if t.Model, err = language.New(t.config, t.texts.Words, d); err != nil {
 		return network{}, err
 	}
-	return network{t.Params, t.Output, d}, nil
+	return network{Params: t.Params, Output: t.Output, Device: d}, nil
 }
 
 func (t *languageModel) vocabularies() map[string]string {

@@ -20,6 +20,9 @@ func Main(spec *experiment.Spec) {
 		settings := objectives.Defaults()
 		settings.Method = name
 		_, err := settings.Resolve()
+		if err == nil && spec.Task == experiment.LanguageModel && objectives.IsContinuous(name) {
+			err = fmt.Errorf("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", name)
+		}
 		return err
 	}
 	spec.WordTargets = objectives.IsContinuous

@@ -47,7 +47,7 @@ func (t *translation) build(run *experiment.Run, fresh bool, d torch.Device) (ne
 	if t.Translator, err = translator.New(c, pair, d); err != nil {
 		return network{}, err
 	}
-	return network{t.Params, t.Output, d, aboutVectors(pair)}, nil
+	return network{Params: t.Params, Output: t.Output, Device: d, Vectors: aboutVectors(pair)}, nil
 }
 
 // text learns the vocabularies, or reads those of the run.
