@@ -59,7 +59,7 @@ func TestResultsAndFolder(t *testing.T) {
 	want := "{checkpoint string, code {commit string, dirty bool}, data {name string, sha256 {test.de string, test.en string, train.de string, train.en string, valid.de string, valid.en string}, synthetic bool}, " +
 		"epochs float64, isotropy {frobenius float64, i1 float64, i2 float64, mean_cosine float64, sigma_ratio float64}, method string, params float64, peak_device_bytes <nil>, peak_rss_bytes float64, " +
 		"preset string, run string, seed float64, singular_values [16 float64], test {test {bleu float64, bleu_signature string, bleu_tok float64, chrf float64, nll float64, ppl float64}}, " +
-		"tokens_per_s float64, train_seconds float64, updates float64, valid {nll float64, ppl float64}}"
+		"tokens_per_s float64, train_seconds float64, updates float64, valid {nll float64, ppl float64}, vectors <nil>}"
 	if diff := cmp.Diff(strings.Split(want, ", "), strings.Split(shape(all), ", ")); diff != "" {
 		t.Errorf("results.json (-want +got):\n%s", diff)
 	}
