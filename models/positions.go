@@ -42,7 +42,8 @@ func newPositions(in initialiser, name string, longest int, d int64, learned boo
 	if learned {
 		return positions{in.params.Add(name+".weight", normalRows(int64(n), d, in.stream, in.dtype, in.device)), true, longest}
 	}
-	table := torch.FromFloat64s(Sinusoids(n, int(d)), in.device, int64(n), d).To(in.dtype, in.device)
+	table := torch.Zeros(in.dtype, in.device, int64(n), d) // first: Go ends a program that has no memory, torch gives an error
+	table.Assign(torch.FromFloat64s(Sinusoids(n, int(d)), in.device, int64(n), d))
 	torch.Keep(table)
 	return positions{table, false, longest}
 }

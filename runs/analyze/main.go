@@ -7,11 +7,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -19,9 +21,10 @@ import (
 func main() {
 	f, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = torch.Main(func() error {
-			return experiment.Guard(func() error { return run(f, os.Stdout, os.Stderr) })
-		})
+		err = program.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
+	}
+	if errors.Is(err, torch.ErrOutOfMemory) {
+		err = fmt.Errorf("%w: analyze fewer matrices at a time, or fewer rows of them", torch.ErrOutOfMemory)
 	}
 	experiment.Exit(err)
 }

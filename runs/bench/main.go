@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = torch.Main(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
+		err = program.OnTorch(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
 	}
 	var stopped *experiment.SignalError
 	switch {

@@ -4,17 +4,15 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
-	if err := torch.Main(check); err != nil {
-		fmt.Fprintln(os.Stderr, "check:", err)
-		os.Exit(1)
-	}
+	experiment.Exit(program.OnTorch(check))
 }
 
 func check() error {

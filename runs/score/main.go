@@ -11,10 +11,20 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	code := 0
+	err := experiment.Guard(func() error {
+		code = run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		return nil
+	})
+	if err != nil {
+		experiment.Exit(err)
+	}
+	os.Exit(code)
 }
 
 // run scores in and returns the exit code: 0 done, 1 failed, 2 bad usage.

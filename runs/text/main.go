@@ -12,6 +12,8 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // command is one tool of this program. run returns an error that is a
@@ -33,7 +35,15 @@ func usagef(format string, args ...any) error {
 }
 
 func main() {
-	os.Exit(execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	code := 0
+	err := experiment.Guard(func() error {
+		code = execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		return nil
+	})
+	if err != nil {
+		experiment.Exit(err)
+	}
+	os.Exit(code)
 }
 
 // execute runs one command and returns the exit code: 0 done, 1 failed, 2 bad usage.

@@ -14,6 +14,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/decode"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -21,10 +22,16 @@ import (
 func main() {
 	f, err := parse(os.Args[1:])
 	if err == nil {
-		err = torch.Main(func() error { return run(f, os.Stdin, os.Stdout) })
+		err = program.OnTorch(func() error { return run(f, os.Stdin, os.Stdout) })
+	}
+	if errors.Is(err, torch.ErrOutOfMemory) {
+		err = fmt.Errorf("%w: lower -beam, or translate shorter lines", torch.ErrOutOfMemory)
 	}
 	experiment.Exit(err)
 }
+
+// widestBeam is the upper end of decode.beam too.
+const widestBeam = 1000
 
 // flags are the command line.
 type flags struct {
@@ -61,8 +68,8 @@ func parse(args []string) (*flags, error) {
 		return nil, usage(fmt.Errorf("what is %q? Lines to translate come on standard input", f.given.Arg(0)))
 	case f.folder == "":
 		return nil, usage(errors.New("-run is missing: give the folder of a training run"))
-	case f.given.Changed("beam") && f.beam < 1:
-		return nil, usage(fmt.Errorf("-beam is %d; it must be at least 1", f.beam))
+	case f.given.Changed("beam") && (f.beam < 1 || f.beam > widestBeam):
+		return nil, usage(fmt.Errorf("-beam is %d; it must be from 1 to %d", f.beam, widestBeam))
 	case f.given.Changed("nbest") && f.nbest < 1:
 		return nil, usage(fmt.Errorf("-nbest is %d; it must be at least 1", f.nbest))
 	}

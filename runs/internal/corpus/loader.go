@@ -1,9 +1,12 @@
 package corpus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // Options say how a Loader makes batches.
@@ -42,7 +45,8 @@ type Loader struct {
 	budget  budget
 	batches int // of an epoch
 
-	updates chan Update
+	updates chan Update // closed when the preparation ends
+	failed  error       // why it ended, where that was not Close; read once updates is closed
 	quit    chan struct{}
 	once    sync.Once
 	done    sync.WaitGroup
@@ -83,8 +87,7 @@ func NewLoader(pairs []Pair, options Options, from Position) (*Loader, error) {
 	if from.Batch == l.batches {
 		from = Position{Epoch: from.Epoch + 1}
 	}
-	l.done.Add(1)
-	go l.prepare(from)
+	l.start(from)
 	return l, nil
 }
 
@@ -104,7 +107,10 @@ func (l *Loader) Next() (Update, error) {
 	default:
 	}
 	select {
-	case update := <-l.updates:
+	case update, more := <-l.updates:
+		if !more {
+			return Update{}, cmp.Or(l.failed, errClosed)
+		}
 		return update, nil
 	case <-l.quit:
 		return Update{}, errClosed
@@ -120,8 +126,22 @@ func (l *Loader) Close() {
 	l.done.Wait()
 }
 
+// start prepares updates in a goroutine of its own. A panic there is handed over by
+// Next, where a command can tell it as an error.
+func (l *Loader) start(at Position) {
+	l.done.Add(1)
+	go func() {
+		defer l.done.Done()
+		defer close(l.updates)
+		l.failed = experiment.Guard(func() error {
+			l.prepare(at)
+			return nil
+		})
+	}()
+}
+
+// prepare makes one update after the other until the loader is closed.
 func (l *Loader) prepare(at Position) {
-	defer l.done.Done()
 	for ; ; at = (Position{Epoch: at.Epoch + 1}) {
 		epoch := l.budget.epochBatches(l.pairs, l.options.Seed, at.Epoch)
 		for at.Batch < len(epoch) {

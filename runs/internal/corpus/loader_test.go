@@ -1,12 +1,16 @@
 package corpus
 
 import (
+	"errors"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // corpusOf makes pairs of varied lengths.
@@ -177,4 +181,25 @@ func TestNewLoaderErrors(t *testing.T) {
 	mustName(t, err, "line 77", "100 tokens", "train.max_tokens (99)", "data.max_length")
 	_, err = NewLoader(pairs, Options{MaxTokens: 50}, Position{Epoch: 2, Batch: 5000})
 	mustName(t, err, "batch 5000 of epoch 2", "train.max_tokens")
+}
+
+// TestPanicOfThePreparation: what goes wrong in the loader's goroutine is an error of Next, and Close still ends.
+func TestPanicOfThePreparation(t *testing.T) {
+	pairs := []Pair{{Source: []int32{5, 2}, Target: []int32{6, 2}, Line: 1}}
+	l := &Loader{
+		pairs: pairs, options: Options{MaxTokens: 10, Accumulate: -1}, // NewLoader refuses it: batches end before they begin
+		budget: budget{10, 0, 1}, updates: make(chan Update), quit: make(chan struct{}),
+	}
+	l.start(Position{})
+	for range 2 {
+		_, err := l.Next()
+		var internal *experiment.InternalError
+		if !errors.As(err, &internal) || !strings.Contains(err.Error(), "defect of Aperture") || !strings.Contains(string(internal.Stack), "loader.go") {
+			t.Fatalf("Next gives %v", err)
+		}
+	}
+	l.Close()
+	if _, err := l.Next(); err == nil {
+		t.Error("there are updates after Close")
+	}
 }

@@ -8,6 +8,22 @@
 //
 // All functions take plain numbers, slices and maps.
 //
+// A line of metrics.jsonl has one of three splits. Every train.log_every updates, train: loss, ppl (clean, since the last line),
+// objective (what was minimised, penalties not included), lr, tokens_per_s, grad_norm. At each validation, valid: loss, ppl,
+// and bleu where it decodes. Every report.every updates, or at each validation where that is 0, output: measures of the output
+// matrix, which cost no other step anything,
+//
+//	i1 i2 i1_both_signs i2_both_signs    isotropy
+//	mean_cosine                          over pairs of rows
+//	frobenius                            norm
+//	sigma_max sigma_min sigma_ratio      range of the singular values
+//	effective_rank
+//	singular_values cosine_histogram     lists
+//	orthogonality prior mean_cosine_penalty ...   the method's penalties, weighted, by name
+//	adversarial_gain                     what the perturbation adds to the loss of the last update
+//
+// TensorBoard has the same numbers as NAME/SPLIT.
+//
 // # Caveats
 //
 // JSON has no NaN and no infinities: an undefined number is null in metrics.jsonl, NaN once read back, and left out of plots

@@ -10,6 +10,7 @@ import (
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -34,9 +35,7 @@ func Main(spec *experiment.Spec) {
 		}
 		ctx, stop := experiment.Interruptible(context.Background())
 		defer stop()
-		return torch.Main(func() error {
-			return experiment.Guard(func() error { return Run(ctx, settings) })
-		})
+		return program.OnTorch(func() error { return Run(ctx, settings) })
 	}))
 }
 
@@ -55,7 +54,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 		return err
 	}
 	if s.Plan {
-		return plan(s, learnt, device)
+		return advise(experiment.Guard(func() error { return plan(s, learnt, device) }))
 	}
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
 	run, err := experiment.Open(s, env)
@@ -73,10 +72,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 		err = experiment.Guard(func() error { return t.train(ctx) })
 	}
 	t.free()
-	if errors.Is(err, torch.ErrOutOfMemory) {
-		err = fmt.Errorf("%w: lower train.max_tokens, and raise train.accumulate by as much", torch.ErrOutOfMemory)
-	}
-	if err != nil {
+	if err = advise(err); err != nil {
 		run.Log.Fail(err)
 	}
 	if closed := run.Close(); err == nil {
@@ -95,6 +91,14 @@ func newTask(s *experiment.Settings) (task, error) {
 		return newLanguageModel(s.Config, folder)
 	}
 	return newTranslation(s.Config)
+}
+
+// advise says what to do where there was not enough memory.
+func advise(err error) error {
+	if errors.Is(err, torch.ErrOutOfMemory) {
+		return fmt.Errorf("%w: lower train.max_tokens and raise train.accumulate by as much, or make the model smaller", torch.ErrOutOfMemory)
+	}
+	return err
 }
 
 func (t *trainer) train(ctx context.Context) error {

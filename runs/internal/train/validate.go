@@ -104,7 +104,9 @@ func (t *trainer) measure() error {
 	m, cosines := t.measures()
 	record := t.record(report.SplitOutput)
 	record.Values["i1"], record.Values["i2"], record.Values["mean_cosine"] = m.I1, m.I2, m.MeanCosine
+	record.Values["i1_both_signs"], record.Values["i2_both_signs"] = m.I1BothSigns, m.I2BothSigns
 	record.Values["frobenius"], record.Values["sigma_ratio"] = m.Frobenius, m.SigmaRatio
+	record.Values["sigma_max"], record.Values["sigma_min"] = m.SingularValues[0], m.SingularValues[len(m.SingularValues)-1]
 	record.Values["effective_rank"] = m.EffectiveRank
 	for name, x := range t.Output.Report() {
 		record.Values[name] = x

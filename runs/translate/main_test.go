@@ -1,0 +1,30 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// TestBadUsage: a command line that means nothing is refused in one sentence, before anything is read.
+func TestBadUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		"-run is missing":                   nil,
+		"what is \"hund\"":                  {"-run", "x", "hund"},
+		"-beam is 0; it must be from 1":     {"-run", "x", "-beam", "0"},
+		"-beam is 2000000000; it must be":   {"-run", "x", "-beam=2000000000"},
+		"-nbest is -1; it must be at least": {"-run", "x", "-nbest", "-1"},
+		"unknown flag":                      {"-run", "x", "-beams", "3"},
+	} {
+		_, err := parse(args)
+		var usage *experiment.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if f, err := parse([]string{"-run", "x", "-beam", "1000"}); err != nil || f.beam != 1000 {
+		t.Errorf("a wide beam: %v", err)
+	}
+}
