@@ -116,7 +116,7 @@ func (s Settings) Resolve() (Method, error) {
 	for _, name := range strings.Split(s.Method, "+") {
 		m, known := s.method(name)
 		if !known {
-			return Method{}, unknownMethod(name)
+			return Method{}, &UnknownMethod{name}
 		}
 		if err := joined.add(name, m); err != nil {
 			return Method{}, err
@@ -187,35 +187,11 @@ func (j *join) complete(s Settings) (Method, error) {
 	return j.Method, nil
 }
 
-func unknownMethod(name string) error {
-	nearest := names[0]
-	for _, n := range names {
-		if distance(name, n) < distance(name, nearest) {
-			nearest = n
-		}
-	}
-	return fmt.Errorf("there is no method %q; did you mean %s? The methods are %s, and a plus joins them", name, nearest, strings.Join(names, ", "))
-}
+// UnknownMethod is a name that no method has.
+type UnknownMethod struct{ Name string }
 
-// distance counts the letters to insert, delete or replace between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+func (e *UnknownMethod) Error() string {
+	return fmt.Sprintf("there is no method %q: the methods are %s, and a plus joins them", e.Name, strings.Join(names, ", "))
 }
 
 // Row is a line of the table that -method=help prints.

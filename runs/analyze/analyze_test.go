@@ -15,6 +15,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
@@ -196,6 +197,54 @@ func TestRunFolders(t *testing.T) {
 	})
 }
 
+// TestLanguageModels: frequencies come from the training text, and without it the order of rows stands for them.
+func TestLanguageModels(t *testing.T) {
+	torch.Test(t, func() {
+		folder, data := t.TempDir(), t.TempDir()
+		for name, text := range map[string]string{"train.txt": "a b b c c c\n", "valid.txt": "a d\n", "test.txt": "b\n"} {
+			if err := os.WriteFile(filepath.Join(data, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := experiment.Default()
+		c.Model.Kind, c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.Layers = "awd-lstm", 4, 6, 4, 1
+		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test = data, "train", "valid", []string{"test"}
+		texts, err := language.ReadTexts(c.Data, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := language.SaveWords(texts.Words, folder); err != nil {
+			t.Fatal(err)
+		}
+		made, err := language.New(c, texts.Words, torch.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer made.Free()
+		saveRun(t, folder, c, made.Params)
+		open := func() *subject {
+			s, err := runFolder{folder, "lm"}.open(io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		s, got := open(), map[string]float64{}
+		for i, n := range s.counts {
+			got[s.word(i)] = n
+		}
+		if s.ordered || got["a"] != 1 || got["b"] != 2 || got["c"] != 3 || !math.IsNaN(got["d"]) {
+			t.Errorf("the words occur %v", got)
+		}
+		if err := os.Remove(filepath.Join(data, "train.txt")); err != nil {
+			t.Fatal(err)
+		}
+		if s := open(); !s.ordered || s.counts[0] <= s.counts[1] {
+			t.Errorf("without the text the words occur %v", s.counts)
+		}
+	})
+}
+
 // runFolderOf writes a run folder with one checkpoint of fresh weights, and returns its output matrix.
 func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 	t.Helper()
@@ -215,6 +264,13 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 	if err := pair.Save(filepath.Join(folder, experiment.TokenizerDir)); err != nil {
 		t.Fatal(err)
 	}
+	saveRun(t, folder, c, made.Params)
+	return made.Output.Embedding().Matrix().Clone()
+}
+
+// saveRun writes the configuration and a checkpoint.
+func saveRun(t *testing.T, folder string, c experiment.Config, params *torch.Params) {
+	t.Helper()
 	var config strings.Builder
 	if err := c.WriteTOML(&config); err != nil {
 		t.Fatal(err)
@@ -223,11 +279,10 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 		t.Fatal(err)
 	}
 	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
-	all := checkpoint.File{Name: weights.Model, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, made.Params.Map(), nil) }}
+	all := checkpoint.File{Name: weights.Model, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, params.Map(), nil) }}
 	if err := store.Save(1, []checkpoint.File{all}, ""); err != nil {
 		t.Fatal(err)
 	}
-	return made.Output.Embedding().Matrix().Clone()
 }
 
 // TestRefusals: bad input is told in one sentence that says what would do.

@@ -237,5 +237,5 @@ func lookup(name string) (key, error) {
 		}
 		names = append(names, k.name)
 	}
-	return key{}, fmt.Errorf("unknown key %s: did you mean %s?", name, nearest(name, names))
+	return key{}, fmt.Errorf("unknown key %s: did you mean %s?", name, Nearest(name, names))
 }

@@ -74,7 +74,7 @@ func checkNames(tree map[string]any, sections []string, from string) error {
 			continue
 		}
 		if !slices.Contains(sections, name) {
-			return usagef("%s: unknown section [%s]: did you mean [%s]?", from, name, nearest(name, sections[1:]))
+			return usagef("%s: unknown section [%s]: did you mean [%s]?", from, name, Nearest(name, sections[1:]))
 		}
 		for inner := range table {
 			names = append(names, name+"."+inner)

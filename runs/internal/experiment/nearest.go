@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// nearest returns the candidate with the fewest edits to name. A key in the wrong section is nearer than its spelling
+// Nearest returns the candidate with the fewest edits to name. A key in the wrong section is nearer than its spelling
 // alone would say: last parts are compared as well.
-func nearest(name string, candidates []string) string {
+func Nearest(name string, candidates []string) string {
 	last := func(s string) string { return s[strings.LastIndexByte(s, '.')+1:] }
 	best, bestDistance := "", math.MaxInt
 	for _, candidate := range candidates {

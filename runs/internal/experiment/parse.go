@@ -304,7 +304,7 @@ func flagError(err error, flags *pflag.FlagSet) error {
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, nearest(name, names))
+		return usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, Nearest(name, names))
 	}
 	var missing *pflag.ValueRequiredError
 	if errors.As(err, &missing) {

@@ -19,7 +19,8 @@
 //	sigma_max sigma_min sigma_ratio      range of the singular values
 //	effective_rank
 //	singular_values cosine_histogram     lists
-//	orthogonality prior mean_cosine_penalty ...   the method's penalties, weighted, by name
+//	orthogonality prior ...              the method's penalties, weighted, by name
+//	orthogonality_u orthogonality_v      |U^T U - I| and |V^T V - I| of a factored matrix
 //	adversarial_gain                     what the perturbation adds to the loss of the last update
 //
 // TensorBoard has the same numbers as NAME/SPLIT.

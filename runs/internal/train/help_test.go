@@ -31,8 +31,8 @@ func TestMethodHelp(t *testing.T) {
 				t.Errorf("%s is described as %q, which lacks %q", row.Name, text, part)
 			}
 		}
-		if row.Name == "spectrum" && !strings.Contains(text, "joins with cosreg, adversarial") {
-			t.Errorf("spectrum: %q", text)
+		if _, joins, _ := strings.Cut(text, "joins with "); row.Name == "spectrum" && (!strings.Contains(joins, "cosreg") || !strings.Contains(joins, "adversarial")) {
+			t.Errorf("spectrum joins with %q", joins)
 		}
 	}
 }
@@ -40,5 +40,17 @@ func TestMethodHelp(t *testing.T) {
 func TestWrap(t *testing.T) {
 	if got := strings.Join(wrap("one two  three fourfivesix é ü", 7), "|"); got != "one two|three|fourfivesix|é ü" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestUnknownMethods: the sentence names the nearest one.
+func TestUnknownMethods(t *testing.T) {
+	for name, nearest := range map[string]string{"spektrum": "spectrum", "mle+spectrumpoly": "spectrum-poly", "mel": "mle"} {
+		if err := checkMethod(name); err == nil || !strings.Contains(err.Error(), "there is no method") || !strings.HasSuffix(err.Error(), "; did you mean "+nearest+"?") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := checkMethod("mle+spectrum"); err == nil || strings.Contains(err.Error(), "did you mean") {
+		t.Errorf("methods that do not join: %v", err)
 	}
 }

@@ -18,9 +18,7 @@ import (
 // Main is the body of a training command. It does not return.
 func Main(spec *experiment.Spec) {
 	spec.CheckMethod = func(name string) error {
-		settings := objectives.Defaults()
-		settings.Method = name
-		_, err := settings.Resolve()
+		err := checkMethod(name)
 		if err == nil && spec.Task == experiment.LanguageModel && objectives.IsContinuous(name) {
 			err = fmt.Errorf("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", name)
 		}
@@ -37,6 +35,22 @@ func Main(spec *experiment.Spec) {
 		defer stop()
 		return program.OnTorch(func() error { return Run(ctx, settings) })
 	}))
+}
+
+// checkMethod refuses what is no method, and names the nearest one.
+func checkMethod(name string) error {
+	settings := objectives.Defaults()
+	settings.Method = name
+	_, err := settings.Resolve()
+	var unknown *objectives.UnknownMethod
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	for _, row := range objectives.Table() {
+		names = append(names, row.Name)
+	}
+	return fmt.Errorf("%w; did you mean %s?", err, experiment.Nearest(unknown.Name, names))
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.

@@ -22,7 +22,7 @@ func TestTracking(t *testing.T) {
 	}
 	names := []string{
 		"i1", "i2", "i1_both_signs", "i2_both_signs", "mean_cosine", "frobenius", "sigma_max", "sigma_min", "sigma_ratio", "effective_rank",
-		"orthogonality", "prior", "mean_cosine_penalty", "adversarial_gain",
+		"orthogonality", "orthogonality_u", "orthogonality_v", "prior", "mean_cosine_penalty", "adversarial_gain",
 	}
 	var steps []int64
 	for _, r := range records {
