@@ -60,3 +60,17 @@ func Dropout(x Tensor, p float64, s *Stream) Tensor {
 	check("Dropout", C.ap_dropout(x.c("Dropout"), C.double(p), seed, offset, &out), x)
 	return own("Dropout", out)
 }
+
+// Noise adds independent draws from the normal distribution with mean 0 and that
+// standard deviation to the elements of x [...], whose gradient passes unchanged.
+// A nil stream (evaluation) or a deviation of 0 returns x itself. Draws are at most
+// 5.9 deviations in size.
+func Noise(x Tensor, deviation float64, s *Stream) Tensor {
+	if s == nil || deviation == 0 {
+		return x
+	}
+	seed, offset := s.next()
+	var out C.ap_tensor
+	check("Noise", C.ap_noise(x.c("Noise"), C.double(deviation), seed, offset, &out), x)
+	return own("Noise", out)
+}

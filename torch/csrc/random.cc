@@ -17,6 +17,7 @@
 #include "api_random.h"
 #include "common.h"
 #include "dropout.h"
+#include "vector_normal.h"
 
 namespace ap {
 namespace {
@@ -29,6 +30,14 @@ AP_CLONES void dropout_float(const float *x, float *out, int64_t begin, int64_t 
   key.b = b;
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) out[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? 0.0f : x[i] * scale;
+}
+
+AP_CLONES void noise_float(float *out, int64_t begin, int64_t end, float deviation, uint32_t a, uint32_t b) {
+  DrawKey key(0, 0);
+  key.a = a;
+  key.b = b;
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) out[i] = deviation * normal_draw(static_cast<uint32_t>(i), key);
 }
 
 // On an accelerator the mask comes from libtorch's generator of that device,
@@ -146,6 +155,19 @@ ap_error ap_random_normal(uint64_t seed, uint64_t offset, double mean, double st
       const double radius = std::sqrt(-2 * std::log(1 - unit(seed, offset, 2 * i)));
       return mean + stddev * radius * std::cos(2 * M_PI * unit(seed, offset, 2 * i + 1));
     }));
+  });
+}
+
+ap_error ap_noise(ap_tensor x, double deviation, uint64_t seed, uint64_t offset, ap_tensor *out) {
+  return guard([&] {
+    const at::Tensor &plain = get(x);
+    at::Tensor noise = at::empty(plain.sizes(), at::TensorOptions().dtype(at::kFloat));
+    const DrawKey key(seed, offset);
+    float *data = noise.mutable_data_ptr<float>();
+    at::parallel_for(0, noise.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      noise_float(data, begin, end, static_cast<float>(deviation), key.a, key.b);
+    });
+    *out = wrap(plain + noise.to(plain.device(), plain.scalar_type()));
   });
 }
 
