@@ -39,9 +39,7 @@ func wordVectors(e Embedder, vocabulary int64, x Chunk, n Noise, device torch.De
 		keep_V1 := torch.Dropout(torch.Full(1, v_TBD.DType(), device, vocabulary, 1), n.EmbeddingDropout, s)
 		v_TBD = v_TBD.Mul(torch.Embedding(keep_V1, ids_TB, -1))
 	}
-	if n.InputNoise > 0 {
-		v_TBD = v_TBD.Add(s.Normal(0, n.InputNoise, v_TBD.DType(), device, v_TBD.Shape()...))
-	}
+	v_TBD = torch.Noise(v_TBD, n.InputNoise, s)
 	return lockedDropout(v_TBD, n.InputDropout, s)
 }
 

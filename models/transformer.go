@@ -16,6 +16,7 @@ type TransformerConfig struct {
 	Dropout                      float64 // on embeddings and on the output of each sub-layer
 	AttentionDropout             float64 // on attention probabilities
 	ActivationDropout            float64 // after the inner network's ReLU
+	InputNoise                   float64 // standard deviation of what training adds to each element of the input; may change between batches
 	PreNorm                      bool    // normalise a sub-layer's input instead of its output
 	LearnedPositions             bool
 	MaxPositions                 int
@@ -190,11 +191,12 @@ func causalMask(t Tokens, d torch.Device) torch.Tensor {
 	return torch.FromBools(mask, d, int64(t.Rows), 1, int64(t.Width), int64(t.Width))
 }
 
-// embed looks up [B,T,D], scales by sqrt(D), adds positions and drops out.
+// embed looks up [B,T,D], scales by sqrt(D), adds positions and, in training,
+// Gaussian noise that the scale does not enlarge, and drops out.
 func (m *Transformer) embed(e Embedder, p positions, t Tokens, s *torch.Stream) torch.Tensor {
 	x := e.Lookup(t.tensor(m.device)).MulScalar(m.scale())
 	x = x.Add(p.lookup(t.positions(), m.device, int64(t.Rows), int64(t.Width)))
-	return torch.Dropout(x, m.Dropout, s)
+	return torch.Dropout(torch.Noise(x, m.InputNoise, s), m.Dropout, s)
 }
 
 // residual wraps a sub-layer in its residual connection and normalisation.

@@ -345,3 +345,36 @@ func TestParameterCounts(t *testing.T) {
 		})
 	}
 }
+
+// TestInputNoise: training adds noise of that deviation to what the first layer
+// reads, whatever the width; evaluation does not, and without it no draw is made.
+func TestInputNoise(t *testing.T) {
+	torch.Test(t, func() {
+		p, s := &torch.Params{}, torch.NewStream(1, "init")
+		defer p.Free()
+		table := models.NewTable(p, "embed_tokens.weight", 11, 64, s, torch.Float32, torch.CPU)
+		m, err := models.NewTransformer(models.TransformerConfig{Width: 64, FFNWidth: 4, Heads: 4, MaxPositions: 50, InputNoise: 0.3}, table, table, p, s, torch.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Free()
+		ids := make([]int64, 80)
+		for i := range ids {
+			ids[i] = 2 + int64(i)%9
+		}
+		tokens := models.Tokens{IDs: ids, Rows: 4, Width: 20}
+		plain := m.Encode(tokens, nil).Memory
+		stream := torch.NewStream(1, "dropout")
+		noise := m.Encode(tokens, stream).Memory.Sub(plain)
+		n := float64(noise.Count())
+		mean, deviation := noise.Mean().Item(), math.Sqrt(noise.Square().Mean().Item())
+		if math.Abs(mean) > 4*0.3/math.Sqrt(n) || math.Abs(deviation/0.3-1) > 4/math.Sqrt(2*n) {
+			t.Errorf("the noise has mean %v and deviation %v, want 0 and 0.3", mean, deviation)
+		}
+		draws := stream.Offset
+		m.InputNoise = 0
+		if quiet := m.Encode(tokens, stream).Memory.Sub(plain).Abs().Sum().Item(); quiet != 0 || stream.Offset != draws {
+			t.Errorf("without noise the input differs by %v, after %d draws", quiet, stream.Offset-draws)
+		}
+	})
+}

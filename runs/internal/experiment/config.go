@@ -82,8 +82,8 @@ type Model struct {
 	DropoutInput     float64 `toml:"dropout_input" task:"language model" default:"0.4" range:"[0,1)" help:"locked dropout of word vectors"`
 	DropoutHidden    float64 `toml:"dropout_hidden" task:"language model" default:"0.25" range:"[0,1)" help:"locked dropout between recurrent layers"`
 	WeightDrop       float64 `toml:"weight_drop" task:"language model" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
-	InputNoise       float64 `toml:"input_noise" task:"language model" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
-	InputNoiseEnd    float64 `toml:"input_noise_end" task:"language model" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
+	InputNoise       float64 `toml:"input_noise" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
+	InputNoiseEnd    float64 `toml:"input_noise_end" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
 
 	PreNorm      bool   `toml:"pre_norm" task:"translation" default:"false" help:"normalise the input of each sub-layer instead of its output"`
 	Positions    string `toml:"positions" task:"translation" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
@@ -133,11 +132,7 @@ func (t *languageModel) enter(epoch int) {
 	if c.Train.PartialShuffle {
 		t.columns = t.original.Shuffled(uint64(c.Train.Seed), epoch)
 	}
-	noise := c.Model.InputNoise
-	if last := c.Train.Epochs - 1; last > 0 {
-		noise += (c.Model.InputNoiseEnd - noise) * math.Min(1, float64(epoch)/float64(last))
-	}
-	t.SetInputNoise(noise)
+	t.SetInputNoise(inputNoise(c.Model, epoch, c.Train.Epochs))
 }
 
 func (t *languageModel) next() (update, error) {

@@ -7,6 +7,20 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
+// TestInputNoise: it falls in equal steps to its end in the last epoch, and stays
+// where there is no last.
+func TestInputNoise(t *testing.T) {
+	m := experiment.Model{InputNoise: 0.2, InputNoiseEnd: 0.05}
+	for _, c := range []struct {
+		epoch, epochs int
+		want          float64
+	}{{0, 4, 0.2}, {1, 4, 0.15}, {2, 4, 0.1}, {3, 4, 0.05}, {9, 4, 0.05}, {0, 1, 0.2}, {5, 0, 0.2}} {
+		if got := inputNoise(m, c.epoch, c.epochs); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("epoch %d of %d has noise %v, want %v", c.epoch, c.epochs, got, c.want)
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	fairseq := experiment.Schedule{Kind: "inverse_sqrt", Warmup: 4000}
 	noam := func(factor float64, warmup int) experiment.Schedule {

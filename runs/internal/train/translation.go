@@ -24,6 +24,7 @@ type translation struct {
 	data                   *data
 	run                    *experiment.Run // nil for a plan
 	loader                 *corpus.Loader
+	epoch                  int             // of the next update
 	shown                  []report.Sample // of the first test text
 }
 
@@ -100,11 +101,25 @@ func (t *translation) start(from corpus.Position, _ map[string]torch.Tensor) err
 	t.loader, err = corpus.NewLoader(t.data.trainPairs, corpus.Options{
 		MaxTokens: c.MaxTokens, MaxSentences: c.MaxSentences, Accumulate: c.Accumulate, Seed: uint64(c.Seed),
 	}, from)
+	t.epoch = from.Epoch
 	return err
 }
 
+// epochs counts the epochs that the run may begin, 0 where it has no end.
+func (t *translation) epochs() int {
+	n := t.config.Train.Epochs
+	if steps, each := t.config.Train.Steps, t.loader.UpdatesPerEpoch(); steps > 0 {
+		if begun := (steps + each - 1) / each; n == 0 || begun < n {
+			n = begun
+		}
+	}
+	return n
+}
+
 func (t *translation) next() (update, error) {
+	t.Model.InputNoise = inputNoise(t.config.Model, t.epoch, t.epochs())
 	u, err := t.loader.Next()
+	t.epoch = u.Position.Epoch
 	out := update{tokens: u.Tokens, sentences: u.Sentences, rate: 1, position: u.Position}
 	for _, b := range u.Batches {
 		out.batches = append(out.batches, pairs{t.Translator, b})
