@@ -20,6 +20,7 @@
 #include "api_cosine_penalty.h"
 #include "api_decoder_step.h"
 #include "api_device.h"
+#include "api_dynamic.h"
 #include "api_elementary.h"
 #include "api_handle.h"
 #include "api_layers.h"

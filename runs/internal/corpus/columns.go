@@ -34,6 +34,10 @@ func (c Columns) At(row, column int) int32 {
 	return c.ids[column*c.Rows+row]
 }
 
+// Legacy is a mean loss as AWD-LSTM's program reports it: it divides by the rows of
+// a column, the first of which is not predicted.
+func (c Columns) Legacy(loss float64) float64 { return loss * float64(c.Rows-1) / float64(c.Rows) }
+
 // Shuffled begins each column at another of its rows and goes on with what stood
 // before that at the end, always from the text as it is: partial shuffle (Press
 // 2019, "Partially shuffling the training data to improve language models"). The

@@ -99,6 +99,18 @@ func (m *Model) Free() {
 // Open reads the model of a run folder: the best checkpoint, with averaged weights
 // where it has them.
 func Open(folder string, device torch.Device) (*Model, []checkpoint.Warning, error) {
+	return open(folder, device, func(*experiment.Objective) {})
+}
+
+// OpenClean is Open for a model whose training loss is the clean one too, as dynamic
+// evaluation wants it: without smoothing and perturbation.
+func OpenClean(folder string, device torch.Device) (*Model, []checkpoint.Warning, error) {
+	return open(folder, device, func(o *experiment.Objective) {
+		o.Method, o.LabelSmoothing = clean(o.Method), 0
+	})
+}
+
+func open(folder string, device torch.Device, change func(*experiment.Objective)) (*Model, []checkpoint.Warning, error) {
 	c, err := experiment.ReadConfig(folder)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
@@ -113,6 +125,7 @@ func Open(folder string, device torch.Device) (*Model, []checkpoint.Warning, err
 	if err != nil {
 		return nil, nil, err
 	}
+	change(&c.Objective)
 	m, err := New(c, words, device)
 	if err != nil {
 		return nil, nil, err

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -88,14 +87,8 @@ func (t *languageModel) test(name string) (experiment.TestScores, error) {
 		}
 		sum, tokens := t.NLL(columns)
 		nll := sum / float64(tokens)
-		t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", name, nll, math.Exp(nll), tokens, math.Exp(legacy(nll, columns)))
+		t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
 		return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil
 	}
 	return experiment.TestScores{}, fmt.Errorf("there is no test text %s", name)
-}
-
-// legacy is the loss that AWD-LSTM's program reports: it divides by the rows of a
-// column, of which the first is not predicted.
-func legacy(nll float64, c corpus.Columns) float64 {
-	return nll * float64(c.Rows-1) / float64(c.Rows)
 }

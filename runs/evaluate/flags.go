@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/language"
+)
+
+// flags are the command line.
+type flags struct {
+	folder, with, device, data string
+	test                       []string
+	threads, search            int
+	json                       bool
+	pointer                    language.Cache
+	following                  language.Dynamic
+	statistics                 int
+	given                      *pflag.FlagSet
+}
+
+func parse(args []string, stdout io.Writer) (*flags, error) {
+	f := &flags{given: pflag.NewFlagSet("evaluate", pflag.ContinueOnError)}
+	fs := f.given
+	fs.SortFlags = false
+	fs.Usage = func() {}
+	fs.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
+	fs.StringVar(&f.with, "with", "static", "static, cache (the model and a cache of its past) or dynamic (weights that follow the text)")
+	fs.BoolVar(&f.json, "json", false, "print JSON")
+	fs.StringVar(&f.data, "data", "", "`DIR` that holds the texts now")
+	fs.StringSliceVar(&f.test, "test", nil, "test texts, `NAME,NAME...`, in place of the run's")
+	fs.IntVar(&f.search, "search", 30000, "search for what is not given below on the first `N` tokens of the validation text; 0 takes all")
+	fs.Float64Var(&f.pointer.Theta, "theta", -1, "cache: the flatness of its weights; searched for where it is not given")
+	fs.Float64Var(&f.pointer.Lambda, "lambda", -1, "cache: its share of the probability; searched for where it is not given")
+	fs.IntVar(&f.pointer.Window, "window", 500, "cache: `N` positions that it holds")
+	fs.Float64Var(&f.following.Rate, "rate", language.Published.Rate, "dynamic: learning rate; searched for where it is not given")
+	fs.Float64Var(&f.following.Decay, "decay", language.Published.Decay, "dynamic: pull back to the trained weights; searched for where -rate is not given")
+	fs.Float64Var(&f.following.Epsilon, "epsilon", language.Published.Epsilon, "dynamic: what is added to the root mean square of gradients")
+	fs.IntVar(&f.following.Chunk, "chunk", language.Published.Chunk, "dynamic: `N` tokens between updates")
+	fs.IntVar(&f.statistics, "statistics", 0, "dynamic: statistics of gradients from `N` chunks of the training text; 0 takes all")
+	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
+	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
+	usage := func(err error) error { return &experiment.UsageError{Err: err} }
+	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			fmt.Fprintf(stdout, "Usage: evaluate -run FOLDER -with static|cache|dynamic [flags]\n\n%s", fs.FlagUsages())
+			return nil, experiment.ErrHelp
+		}
+		return nil, usage(err)
+	}
+	for _, rule := range []struct {
+		broken bool
+		say    string
+	}{
+		{fs.NArg() > 0, fmt.Sprintf("unexpected argument %q: every option starts with a dash (-h lists them)", fs.Arg(0))},
+		{f.folder == "", "-run is missing: give the folder of a training run"},
+		{f.with != "static" && f.with != "cache" && f.with != "dynamic", fmt.Sprintf("-with is %q: use static, cache or dynamic", f.with)},
+		{f.search < 0 || f.statistics < 0 || f.threads < 0, "-search, -statistics and -threads are numbers of at least 0"},
+		{fs.Changed("theta") && !(f.pointer.Theta >= 0), "-theta is a number of at least 0"},
+		{fs.Changed("lambda") && !(f.pointer.Lambda >= 0 && f.pointer.Lambda <= 1), "-lambda is a number from 0 to 1"},
+		{f.pointer.Window < 1 || f.following.Chunk < 1, "-window and -chunk are at least 1"},
+		{!(f.following.Rate >= 0 && f.following.Decay >= 0 && f.following.Epsilon > 0), "-rate and -decay are numbers of at least 0, and -epsilon of more"},
+	} {
+		if rule.broken {
+			return nil, usage(errors.New(rule.say))
+		}
+	}
+	return f, nil
+}

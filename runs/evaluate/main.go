@@ -1,0 +1,76 @@
+// Command evaluate scores a trained language model on its validation and test
+// texts: as it is, with a cache pointer, or with weights that follow the text.
+//
+//	go run ./runs/evaluate -run FOLDER -with dynamic
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func main() {
+	f, err := parse(os.Args[1:], os.Stdout)
+	if err == nil {
+		err = torch.Main(func() error { return experiment.Guard(func() error { return run(f, os.Stdout, os.Stderr) }) })
+	}
+	experiment.Exit(err)
+}
+
+// run evaluates and prints what it found.
+func run(f *flags, out, progress io.Writer) error {
+	e, err := open(f, progress)
+	if err != nil {
+		return err
+	}
+	defer e.model.Free()
+	var found *result
+	switch f.with {
+	case "static":
+		found, err = e.static()
+	case "cache":
+		found, err = e.cache()
+	case "dynamic":
+		found, err = e.dynamic()
+	}
+	if err != nil {
+		return err
+	}
+	if f.json {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(found)
+	}
+	return found.print(out)
+}
+
+// print writes a line for each text, and the settings that were found.
+func (r *result) print(out io.Writer) error {
+	if r.Settings != nil {
+		settings, err := json.Marshal(r.Settings)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s with %s\n", r.With, settings)
+	}
+	line := func(name string, s scores) {
+		fmt.Fprintf(out, "%-12s loss %.4f  ppl %.2f", name, s.NLL.Value(), s.PPL.Value())
+		if s.Static != nil {
+			fmt.Fprintf(out, "  (static %.2f)", s.Static.Value())
+		}
+		if s.Legacy != nil {
+			fmt.Fprintf(out, "  (%.2f as AWD-LSTM's program divides)", s.Legacy.Value())
+		}
+		fmt.Fprintf(out, "  %d tokens\n", s.Tokens)
+	}
+	line("valid", r.Valid)
+	for _, name := range r.tests {
+		line(name, r.Test[name])
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/train"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// trained trains a tiny model on a text whose second half takes up words that its first half does not use.
+func trained(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	out := filepath.Join(folder, "run")
+	text := strings.Repeat("a b c d e f g h i j k l m\nc a b\nd f e\n", 12) + strings.Repeat("n o p q\nq p o n a\n", 20)
+	for _, name := range []string{"ptb.train", "ptb.valid", "ptb.test"} {
+		if err := os.WriteFile(filepath.Join(folder, name+".txt"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings, err := experiment.Parse(&experiment.Spec{
+		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../ptb"), DefaultPreset: "small",
+		Presets: []experiment.Preset{{Name: "small", File: "small.toml"}},
+	}, []string{"-data", folder, "-out", out, "-epochs=2", "-threads=1", "-method=adversarial", "-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
+		"-set=train.valid_columns=2", "-set=train.learning_rate=2", "-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	torch.Test(t, func() { err = train.Run(context.Background(), settings) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// evaluate runs the command.
+func evaluate(t *testing.T, arguments ...string) (stdout string, err error) {
+	t.Helper()
+	f, err := parse(arguments, io.Discard)
+	if err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	torch.Test(t, func() { err = run(f, &out, io.Discard) })
+	return out.String(), err
+}
+
+func TestEvaluate(t *testing.T) {
+	folder := trained(t)
+	results, err := experiment.ReadResults(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]result{}
+	for with, arguments := range map[string][]string{
+		"static": nil, "cache": {"-window=30"}, "dynamic": {"-search=100", "-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
+	} {
+		out, err := evaluate(t, append(arguments, "-run", folder, "-with", with, "-json", "-threads=1")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r result
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		if r.With != with || r.Run != folder || len(r.Test) != 1 || math.IsNaN(r.Valid.PPL.Value()) || (r.Settings == nil) != (with == "static") {
+			t.Errorf("%s: %s", with, out)
+		}
+		found[with] = r
+	}
+	static := found["static"]
+	for what, pair := range map[string][2]float64{
+		"valid": {static.Valid.NLL.Value(), results.Valid.NLL.Value()}, "test": {static.Test["ptb.test"].NLL.Value(), results.Test["ptb.test"].NLL.Value()},
+	} {
+		if math.Abs(pair[0]-pair[1]) > 1e-6 {
+			t.Errorf("%s: the loss is %v, in results.json %v", what, pair[0], pair[1])
+		}
+	}
+	if s := static.Valid; s.Legacy == nil || !(s.Legacy.Value() < s.PPL.Value()) {
+		t.Errorf("static: %+v", s)
+	}
+	for _, with := range []string{"cache", "dynamic"} {
+		if s := found[with].Test["ptb.test"]; s.Static == nil || !(s.PPL.Value() < s.Static.Value()) {
+			t.Errorf("%s does not lower the perplexity of a text that repeats itself: %v", with, s)
+		}
+	}
+	plain, err := evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-threads=1")
+	if err != nil || !strings.Contains(plain, `cache with {"lambda":0.1,"theta":1,"window":20}`) || strings.Count(plain, "ppl ") != 2 {
+		t.Errorf("%v: %s", err, plain)
+	}
+
+	_, err = evaluate(t, "-run", filepath.Dir(folder))
+	if err == nil || !strings.Contains(err.Error(), "holds no run") {
+		t.Errorf("a folder without a run: %v", err)
+	}
+	_, err = evaluate(t, "-run", folder, "-data", filepath.Join(folder, "none"))
+	if err == nil || !strings.Contains(err.Error(), "there is no such file") {
+		t.Errorf("no data: %v", err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct{ argument, part string }{
+		{"-with=static", "-run is missing"}, {"-run=x -with=luck", `-with is "luck"`}, {"-run=x -lambda=2", "-lambda"}, {"-run=x -window=0", "-window"},
+		{"-run=x y", `"y"`}, {"-run=x -nothing", "nothing"}, {"-run=x -epsilon=0", "-epsilon"},
+	} {
+		_, err := parse(strings.Fields(c.argument), io.Discard)
+		var usage *experiment.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.part) {
+			t.Errorf("%s: %v", c.argument, err)
+		}
+	}
+	var help bytes.Buffer
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, experiment.ErrHelp) || !strings.Contains(help.String(), "-with static|cache|dynamic") {
+		t.Errorf("%v: %s", err, &help)
+	}
+}

@@ -1,0 +1,158 @@
+package language
+
+import (
+	"strings"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Dynamic evaluates a model whose weights follow the text (see torch.Dynamic).
+type Dynamic struct {
+	Rate, Decay, Epsilon float64
+	Chunk                int // words between updates
+}
+
+// Published is where a search begins: the defaults of the authors' program.
+var Published = Dynamic{Rate: 5e-5, Decay: 2e-3, Epsilon: 2e-5, Chunk: 5}
+
+// Columns of the training text in the pass that collects statistics.
+const statisticsColumns = 100
+
+// Follower is a model with the statistics of its gradients.
+type Follower struct {
+	model   *Model
+	weights *torch.Dynamic
+}
+
+// Follow collects the statistics of the gradients on the training text, at most
+// limit chunks (0: all). The model comes from OpenClean.
+func (m *Model) Follow(training []int32, chunk, limit int) (*Follower, error) {
+	text, err := corpus.NewColumns(training, min(statisticsColumns, max(1, len(training)/(2*chunk))), "the training text", "-chunk")
+	if err != nil {
+		return nil, err
+	}
+	f := &Follower{m, torch.NewDynamic(m.Params.Tensors())}
+	done := 0
+	f.read(text, chunk, func(loss torch.Tensor, _ float64) bool {
+		loss.Backward()
+		f.weights.Collect()
+		torch.ZeroGrad(m.Params.Tensors())
+		done++
+		return done != limit
+	})
+	f.weights.Finish()
+	return f, nil
+}
+
+// NLL is the mean clean loss of a text's words in nats while the weights follow it.
+// Each chunk is scored before the weights follow. Afterwards they are as before.
+func (f *Follower) NLL(ids []int32, d Dynamic) (float64, error) {
+	text, err := corpus.NewColumns(ids, 1, "the text", "-chunk")
+	if err != nil {
+		return 0, err
+	}
+	f.weights.Rate, f.weights.Decay, f.weights.Epsilon = d.Rate, d.Decay, d.Epsilon
+	defer f.weights.Reset()
+	sum := 0.0
+	f.read(text, d.Chunk, func(loss torch.Tensor, nll float64) bool {
+		sum += nll
+		loss.Backward()
+		f.weights.Step()
+		torch.ZeroGrad(f.model.Params.Tensors())
+		return true
+	})
+	return sum / float64(text.Rows-1), nil
+}
+
+// read takes a text through the network in evaluation, with gradients, and hands
+// the mean loss and the summed clean one of each chunk to visit, which says whether
+// to go on.
+func (f *Follower) read(text corpus.Columns, rows int, visit func(loss torch.Tensor, nll float64) bool) {
+	var carried models.Carried
+	defer func() { carried.Free() }()
+	on := true
+	for row := 0; on && row < text.Rows-1; row += rows {
+		n := min(rows, text.Rows-1-row)
+		inputs, targets := text.Chunk(row, n, 0, text.Count)
+		scope := torch.OpenScope()
+		states, next := f.model.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: text.Count}, carried, nil)
+		next.Keep()
+		carried.Free()
+		carried = next
+		ids := torch.FromInt64s(targets, f.model.Device, int64(len(targets)))
+		loss, nll := f.model.Output.Loss(OutputStates(states), ids, 1/float64(len(targets)))
+		on = visit(loss, nll.Sum().Item())
+		scope.Close()
+	}
+}
+
+// Free frees the statistics.
+func (f *Follower) Free() { f.weights.Free() }
+
+// Search finds the rate and the decay of the least loss on a text, walking from
+// start in steps of factors as long as that helps, first with the rate.
+func (f *Follower) Search(ids []int32, start Dynamic, tried func(Dynamic, float64)) (Dynamic, error) {
+	score := func(d Dynamic) (float64, error) {
+		nll, err := f.NLL(ids, d)
+		if err == nil && tried != nil {
+			tried(d, nll)
+		}
+		return nll, err
+	}
+	best := start
+	least, err := score(best)
+	if err != nil {
+		return best, err
+	}
+	walk := func(factor float64, move func(*Dynamic, float64)) error {
+		for range 6 {
+			next := best
+			move(&next, factor)
+			nll, err := score(next)
+			if err != nil {
+				return err
+			}
+			if !(nll < least) {
+				break
+			}
+			best, least = next, nll
+		}
+		return nil
+	}
+	for _, axis := range []struct {
+		factor float64
+		move   func(*Dynamic, float64)
+	}{
+		{1.6, func(d *Dynamic, x float64) { d.Rate *= x }},
+		{2.5, func(d *Dynamic, x float64) { d.Decay *= x }},
+	} {
+		before := least
+		if err := walk(axis.factor, axis.move); err != nil {
+			return best, err
+		}
+		if least < before {
+			continue
+		}
+		if err := walk(1/axis.factor, axis.move); err != nil {
+			return best, err
+		}
+	}
+	return best, nil
+}
+
+// clean is a method without what training alone does to it, its perturbation. What
+// is left has the same parameters.
+func clean(method string) string {
+	var parts []string
+	for _, part := range strings.Split(method, "+") {
+		if part != "adversarial" {
+			parts = append(parts, part)
+		}
+	}
+	if len(parts) == 0 {
+		return "mle"
+	}
+	return strings.Join(parts, "+")
+}

@@ -1,0 +1,297 @@
+package language
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// withModel runs body with a small untrained model of the sample's words.
+func withModel(t *testing.T, change func(*experiment.Config), body func(m *Model, texts *Texts)) {
+	t.Helper()
+	c := experiment.Default()
+	c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Hidden = "awd-lstm", 2, 12, 14
+	c.Objective.LabelSmoothing, c.Objective.Bias = 0, true
+	c.Data.Sample, c.Data.SampleSize = true, 20
+	if change != nil {
+		change(&c)
+	}
+	texts, err := ReadTexts(c.Data, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts.Valid.IDs, texts.Tests[0].IDs = texts.Valid.IDs[:300], texts.Tests[0].IDs[:240]
+	torch.Test(t, func() {
+		torch.SetThreads(1)
+		m, err := New(c, texts.Words, torch.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Free()
+		// Weights that are large enough for predictions to differ.
+		scope := torch.OpenScope()
+		for _, p := range m.Params.Tensors() {
+			p.Assign(p.Detach().MulScalar(4))
+		}
+		scope.Close()
+		body(m, texts)
+	})
+}
+
+func columns(t *testing.T, ids []int32, count int) corpus.Columns {
+	t.Helper()
+	c, err := corpus.NewColumns(ids, count, "text", "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// near compares two numbers.
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %.8f, want %.8f", what, got, want)
+	}
+}
+
+// The published layers have the published numbers of parameters.
+func TestParameterCounts(t *testing.T) {
+	for _, c := range []struct {
+		words  int
+		params int64
+	}{{10000, 24221600}, {33278, 33556078}} {
+		words := corpus.NewWords()
+		for i := range c.words {
+			words.ID(string(rune('a'+i%26)) + string(rune(0x4e00+i)))
+		}
+		torch.Test(t, func() {
+			config := experiment.Default()
+			config.Model.Kind, config.Model.Width, config.Objective.Bias = "awd-lstm", 400, true
+			m, err := New(config, words, torch.CPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer m.Free()
+			if n := m.Params.Count(); n != c.params {
+				t.Errorf("%d words: %d parameters, want %d", c.words, n, c.params)
+			}
+		})
+	}
+}
+
+// A text's loss does not depend on how it is cut into chunks, and all words of a step have probability one together.
+func TestNLL(t *testing.T) {
+	withModel(t, nil, func(m *Model, texts *Texts) {
+		c := columns(t, texts.Valid.IDs, 3)
+		sum, tokens := m.NLL(c)
+		if tokens != 3*(len(texts.Valid.IDs)/3-1) {
+			t.Errorf("%d tokens", tokens)
+		}
+		for _, rows := range []int{1, 7, 1000} {
+			other := 0.0
+			m.Read(c, rows, func(states models.TextStates, targets torch.Tensor) {
+				other += m.Output.NLL(OutputStates(states), targets).Sum().Item()
+				p := m.Output.LogProbs(states.Hidden).Exp().SumDim(1, false).Float64s()
+				near(t, "the sum of probabilities", p[0], 1, 1e-5)
+			})
+			near(t, "the loss in other chunks", other, sum, 1e-3)
+		}
+		near(t, "the legacy loss", c.Legacy(2), 2*99.0/100, 1e-12)
+	})
+}
+
+// The cache's probabilities on three positions, by hand.
+func TestCacheGolden(t *testing.T) {
+	const theta, lambda = 0.662, 0.1279
+	history, words := [][2]float64{{1, 0}, {0, 1}, {1, 1}}, []int32{2, 0, 2}
+	scores := make([]float32, 3)
+	for i, h := range history {
+		scores[i] = float32(h[0]*0.5 + h[1]*1)
+	}
+	vocabulary := []float64{0.2, 0.5, 0.3}
+	for word, want := range []float64{0.215538, 0.436050, 0.348412} {
+		p := pointer(scores, words, int32(word), theta)
+		near(t, "the mixture", (1-lambda)*vocabulary[word]+lambda*p, want, 1e-6)
+	}
+	near(t, "the first weight", pointer(scores, []int32{7, 8, 9}, 7, theta), 0.230892, 1e-6)
+	// Without theta the cache counts.
+	near(t, "counts", pointer(scores, words, 2, 0), 2.0/3, 1e-7)
+}
+
+// The cache against its definition, state by state; and where it is silent or has no share, the model is as it was.
+func TestCache(t *testing.T) {
+	withModel(t, nil, func(m *Model, texts *Texts) {
+		ids := texts.Valid.IDs
+		const window = 40
+		thetas := []float64{0, 0.7}
+		got, err := m.Point(ids, thetas, window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, tokens := m.NLL(columns(t, ids, 1))
+		near(t, "the loss without a share", got.NLL(1, 0), sum/float64(tokens), 1e-5)
+		var states [][]float32
+		m.Read(columns(t, ids, 1), 50, func(s models.TextStates, targets torch.Tensor) {
+			raw, d := s.Raw.Float32s(), int(s.Raw.Size(1))
+			for i := 0; i < len(raw); i += d {
+				states = append(states, raw[i:i+d])
+			}
+		})
+		for at := range states {
+			for k, theta := range thetas {
+				if at < window {
+					if got.Pointer[k][at] != -1 {
+						t.Fatalf("the cache speaks at position %d", at)
+					}
+					continue
+				}
+				total, found := 0.0, 0.0
+				for i := at - window; i < at; i++ {
+					dot := 0.0
+					for j, x := range states[i] {
+						dot += float64(x) * float64(states[at][j])
+					}
+					x := math.Exp(theta * dot)
+					total += x
+					if ids[i+1] == ids[at+1] {
+						found += x
+					}
+				}
+				near(t, "the cache's probability", got.Pointer[k][at], found/total, 1e-5)
+			}
+		}
+		best, least, err := m.SearchCache(ids, Cache{Theta: -1, Lambda: -1, Window: window})
+		if err != nil || !(least < sum/float64(tokens)) || best.Lambda == 0 {
+			t.Errorf("the search finds %+v with %v (static %v), %v", best, least, sum/float64(tokens), err)
+		}
+		again, err := m.Point(ids, []float64{best.Theta}, window)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "the loss that the search found", again.NLL(0, best.Lambda), least, 1e-9)
+	})
+}
+
+// Dynamic evaluation without a rate is static, whatever the chunk; with one it learns; and the weights come back.
+func TestDynamicEvaluation(t *testing.T) {
+	for _, method := range []string{"mle", "spectrum"} {
+		withModel(t, func(c *experiment.Config) { c.Objective.Method = method }, func(m *Model, texts *Texts) {
+			before := numbers(m)
+			follower, err := m.Follow(texts.Train.IDs, 5, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer follower.Free()
+			sum, tokens := m.NLL(columns(t, texts.Valid.IDs, 1))
+			static := sum / float64(tokens)
+			for _, chunk := range []int{5, 17} {
+				still, err := follower.NLL(texts.Valid.IDs, Dynamic{Epsilon: 1e-3, Chunk: chunk})
+				if err != nil {
+					t.Fatal(err)
+				}
+				near(t, "the loss without a rate", still, static, 1e-5)
+			}
+			tries := 0
+			best, err := follower.Search(texts.Valid.IDs, Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}, func(Dynamic, float64) { tries++ })
+			if err != nil || tries < 4 {
+				t.Fatalf("%d tries, %v", tries, err)
+			}
+			moved, err := follower.NLL(texts.Valid.IDs, best)
+			if err != nil || !(moved < static-0.05) {
+				t.Errorf("%s: dynamic loss %v with %+v, static %v, %v", method, moved, best, static, err)
+			}
+			if diff := cmp.Diff(before, numbers(m)); diff != "" {
+				t.Error("the weights did not come back")
+			}
+		})
+	}
+}
+
+func numbers(m *Model) map[string][]float32 {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	all := map[string][]float32{}
+	for name, x := range m.Params.Map() {
+		all[name] = x.Detach().Float32s()
+	}
+	return all
+}
+
+func TestCleanMethods(t *testing.T) {
+	for method, want := range map[string]string{"adversarial": "mle", "spectrum+adversarial": "spectrum", "mle": "mle", "cosreg": "cosreg"} {
+		if got := clean(method); got != want {
+			t.Errorf("%s without perturbation is %s, want %s", method, got, want)
+		}
+	}
+}
+
+// What is drawn follows the probabilities that the settings leave.
+func TestSampling(t *testing.T) {
+	logProbs := make([]float32, 4)
+	for i, p := range []float64{0.1, 0.4, 0.3, 0.2} {
+		logProbs[i] = float32(math.Log(p))
+	}
+	for _, c := range []struct {
+		name string
+		s    Sampling
+		want []float64
+	}{
+		{"all", Sampling{Temperature: 1}, []float64{0.1, 0.4, 0.3, 0.2}},
+		{"the best", Sampling{}, []float64{0, 1, 0, 0}},
+		{"two", Sampling{Temperature: 1, TopK: 2}, []float64{0, 4.0 / 7, 3.0 / 7, 0}},
+		{"more than there are", Sampling{Temperature: 1, TopK: 9, TopP: 1}, []float64{0.1, 0.4, 0.3, 0.2}},
+		{"a nucleus", Sampling{Temperature: 1, TopP: 0.75}, []float64{0, 4.0 / 9, 3.0 / 9, 2.0 / 9}},
+		{"a small nucleus", Sampling{Temperature: 1, TopP: 0.01}, []float64{0, 1, 0, 0}},
+		{"cold", Sampling{Temperature: 0.5}, []float64{0.01 / 0.3, 0.16 / 0.3, 0.09 / 0.3, 0.04 / 0.3}},
+	} {
+		random := rand.New(rand.NewPCG(1, 1))
+		counts := make([]float64, 4)
+		const draws = 20000
+		for range draws {
+			counts[c.s.draw(logProbs, random)]++
+		}
+		for i, n := range counts {
+			if math.Abs(n/draws-c.want[i]) > 0.015 {
+				t.Errorf("%s: word %d has share %.3f, want %.3f", c.name, i, n/draws, c.want[i])
+			}
+		}
+	}
+}
+
+// The same seed gives the same text, and one word after the other is what reading the whole at once predicts.
+func TestContinue(t *testing.T) {
+	withModel(t, nil, func(m *Model, texts *Texts) {
+		prompt := texts.Valid.IDs[:5]
+		draw := func(seed uint64) []int32 {
+			return m.Continue(prompt, 20, Sampling{Temperature: 1}, rand.New(rand.NewPCG(seed, 0)))
+		}
+		if diff := cmp.Diff(draw(3), draw(3)); diff != "" {
+			t.Error("one seed gives two texts")
+		}
+		if cmp.Equal(draw(3), draw(4)) {
+			t.Error("two seeds give one text")
+		}
+		best := m.Continue(prompt, 10, Sampling{}, nil)
+		whole := append(append([]int32{}, prompt...), best...)
+		at := 0
+		m.Read(columns(t, whole, 1), 1000, func(s models.TextStates, _ torch.Tensor) {
+			for i, id := range m.Output.LogProbs(s.Hidden).ArgMax(1).Int64s() {
+				if i >= len(prompt)-1 && int32(id) != best[i-len(prompt)+1] {
+					t.Errorf("word %d is %d, read at once %d", i, best[i-len(prompt)+1], id)
+				}
+				at++
+			}
+		})
+		if at != 14 {
+			t.Errorf("%d states", at)
+		}
+	})
+}
