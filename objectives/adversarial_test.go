@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -264,4 +265,47 @@ func TestAdversarialBroadcasts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestAdversarialGradientsOnRandomShapes: the modes have one value, and their
+// gradients differ by what each says it differentiates: with d = -alpha |w_y| h/|h|,
+// code's of h is paper's and (p(y) - 1) d, full's of w_y is code's and
+// (p(y) - 1) (-alpha |h| w_y/|w_y|), p the perturbed probability.
+func TestAdversarialGradientsOnRandomShapes(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 1))
+	for range 12 {
+		v, d, alpha := 1+random.Int64N(60), 1+random.Int64N(20), random.Float64()
+		y := random.Int64N(v)
+		torch.Test(t, func() {
+			stream := torch.NewStream(random.Uint64(), "case")
+			w, h := stream.Normal(0, 1, torch.Float64, torch.CPU, v, d), stream.Normal(0, 1, torch.Float64, torch.CPU, 1, d)
+			run := func(mode string) (loss float64, gHidden, gWeight torch.Tensor) {
+				s := Defaults()
+				s.Alpha, s.AdversarialMode = alpha, mode
+				o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, torch.Float64)
+				defer release(o, p)
+				hidden := leaf(h, torch.Float64)
+				l, _ := o.Loss(States{Hidden: hidden}, torch.FromInt64s([]int64{y}, torch.CPU, 1), 1)
+				l.Backward()
+				return l.Item(), hidden.Grad().Clone(), p.Params.Get("decoder.embed_tokens.weight").Grad().Clone()
+			}
+			code, hCode, wCode := run("code")
+			paper, hPaper, wPaper := run("paper")
+			full, hFull, wFull := run("full")
+			if code != paper || code != full {
+				t.Errorf("the losses are %v, %v and %v", code, paper, full)
+			}
+			row := w.Narrow(0, y, 1)
+			hLength, wLength := h.Norm(1, true).Item(), row.Norm(1, true).Item()
+			shown := math.Exp(-code) - 1
+			what := fmt.Sprintf("V %d, D %d: ", v, d)
+			near(t, what+"code's gradient of h", hCode.Sub(hPaper).Float64s(), h.MulScalar(-shown*alpha*wLength/hLength).Float64s(), 1e-12)
+			near(t, what+"full's gradient of h", hFull.Float64s(), hCode.Float64s(), 1e-13)
+			near(t, what+"paper's gradient of W", wPaper.Float64s(), wCode.Float64s(), 1e-13)
+			near(t, what+"code's gradient of w_y", wCode.Narrow(0, y, 1).Float64s(), h.MulScalar(shown).Float64s(), 1e-12)
+			difference := wFull.Sub(wCode)
+			near(t, what+"full's gradient of w_y", difference.Narrow(0, y, 1).Float64s(), row.MulScalar(-shown*alpha*hLength/wLength).Float64s(), 1e-12)
+			near(t, what+"full's gradient of other rows", []float64{difference.Abs().Sum().Item()}, []float64{difference.Narrow(0, y, 1).Abs().Sum().Item()}, 1e-12)
+		})
+	}
 }
