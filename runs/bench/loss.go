@@ -16,11 +16,7 @@ func (b *bench) softmaxLoss(n, d, v int64) (r *race, err error) {
 	defer scope.Close()
 	hidden := torch.Parameter(stream.Normal(0, 1, torch.Float32, torch.CPU, n, d))
 	weight := torch.Parameter(stream.Normal(0, math.Pow(float64(d), -0.5), torch.Float32, torch.CPU, v, d))
-	ids := make([]int64, n)
-	for i := range ids {
-		ids[i] = 4 + int64(i)*7919%(v-4)
-	}
-	targets := torch.FromInt64s(ids, torch.CPU, n)
+	targets := spreadTargets(n, v)
 	torch.Keep(targets)
 	leaves := []torch.Tensor{hidden, weight}
 	r.onClose(func() { torch.Free(hidden, weight, targets) })
@@ -37,4 +33,13 @@ func (b *bench) softmaxLoss(n, d, v int64) (r *race, err error) {
 	}
 	r.peer, err = b.startJSONPeer(r, "PyTorch", "softmax_loss.py", map[string]any{"rows": n, "width": d, "vocab": v})
 	return r, err
+}
+
+// spreadTargets are n words all over a vocabulary of v, behind its special symbols.
+func spreadTargets(n, v int64) torch.Tensor {
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = 4 + int64(i)*7919%(v-4)
+	}
+	return torch.FromInt64s(ids, torch.CPU, n)
 }

@@ -12,6 +12,7 @@ var objectiveRows = []row{
 	{"method/adversarial", "tokens_per_s", func(b *bench) (*race, error) { return b.method("adversarial", smallNetwork) }},
 	spectrumRow,
 	{"method/spectrum-all", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork, spectralNorms) }},
+	{"method/mos", "s", func(b *bench) (*race, error) { return b.mixtureLoss(1400, 400, 33278, 15) }},
 }
 
 // spectrumRow is spectrum control with the settings that are its defaults.
