@@ -12,6 +12,7 @@ var variants = map[string][]string{
 	"moving average":   {"-set=train.ema_decay=0.9", "-set=train.average_last=3", "-set=train.normalise=sentences"},
 	"spectrum":         {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1", "-set=objective.lambda_v_spectral=0.1", "-set=train.clip_norm=0.5"},
 	"everything else":  {"-set=train.validate_every=0", "-set=train.average_last=2", "-set=model.attention_dropout=0.1", "-set=schedule.plateau_decay=0.5", "-set=train.patience_on=bleu"},
+	"latent masks":     {"-method=mos+adversarial", "-set=objective.mixture_components=3"},
 	"target vectors":   {"-method=vmf", "-set=objective.vectors_width=9", "-set=train.average_last=2"},
 	"gradient descent": {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
 }
