@@ -11,6 +11,7 @@ var objectiveRows = []row{
 	{"method/cosreg", "tokens_per_s", func(b *bench) (*race, error) { return b.method("cosreg", smallNetwork) }},
 	{"method/adversarial", "tokens_per_s", func(b *bench) (*race, error) { return b.method("adversarial", smallNetwork) }},
 	spectrumRow,
+	vmfRow,
 	{"method/spectrum-all", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork, spectralNorms) }},
 	{"method/mos", "s", func(b *bench) (*race, error) { return b.mixtureLoss(1400, 400, 33278, 15) }},
 }
