@@ -40,7 +40,7 @@ func initialMatrix(p Place) torch.Tensor {
 	if p.Uniform > 0 {
 		return p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, p.Vocabulary, p.Width).Mul(p.keepRows())
 	}
-	w := p.Stream.Normal(0, math.Pow(float64(p.Width), -0.5), torch.Float64, torch.CPU, p.Vocabulary, p.Width)
+	w := p.Stream.Normal(0, p.deviation(), torch.Float64, torch.CPU, p.Vocabulary, p.Width)
 	return w.Mul(p.keepRows())
 }
 
@@ -49,7 +49,15 @@ func initialEnergy(p Place) float64 {
 	if p.Uniform > 0 {
 		return float64(p.rows()) * float64(p.Width) * p.Uniform * p.Uniform / 3
 	}
-	return float64(p.rows())
+	return float64(p.rows()) * float64(p.Width) * p.deviation() * p.deviation()
+}
+
+// deviation is that of a normal matrix.
+func (p Place) deviation() float64 {
+	if p.Deviation > 0 {
+		return p.Deviation
+	}
+	return math.Pow(float64(p.Width), -0.5)
 }
 
 // Lookup gives rows of W.

@@ -133,7 +133,8 @@ type Place struct {
 	Stream    *torch.Stream // draws initial values
 	Device    torch.Device
 	DType     torch.DType // of the parameters; 0 is float32
-	Uniform   float64     // the baseline's W starts uniform between -Uniform and it; 0 is normal with deviation D^-1/2
+	Uniform   float64     // the baseline's W starts uniform between -Uniform and it; 0 is normal
+	Deviation float64     // of the baseline's W where it is normal; 0 is D^-1/2
 }
 
 func (p Place) dtype() torch.DType {

@@ -62,6 +62,12 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.given.Changed("memory") {
+		if err := model.SetContext(f.context, f.rows); err != nil {
+			model.Free()
+			return nil, &experiment.UsageError{Err: err}
+		}
+	}
 	d := model.Config.Data
 	if f.data != "" {
 		d.Dir, d.Sample = f.data, false

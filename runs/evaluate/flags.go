@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
 )
@@ -20,6 +21,8 @@ type flags struct {
 	pointer                    language.Cache
 	following                  language.Dynamic
 	statistics                 int
+	context                    models.XLContext
+	rows                       int
 	given                      *pflag.FlagSet
 }
 
@@ -42,6 +45,10 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.Float64Var(&f.following.Epsilon, "epsilon", language.Published.Epsilon, "dynamic: what is added to the root mean square of gradients")
 	fs.IntVar(&f.following.Chunk, "chunk", language.Published.Chunk, "dynamic: `N` tokens between updates")
 	fs.IntVar(&f.statistics, "statistics", 0, "dynamic: statistics of gradients from `N` chunks of the training text; 0 takes all")
+	fs.IntVar(&f.context.Memory, "memory", 0, "transformer-xl: see `N` steps before a chunk, in place of the run's model.memory")
+	fs.IntVar(&f.context.Clamp, "clamp", 0, "transformer-xl, with -memory: larger distances count as `N`")
+	fs.BoolVar(&f.context.SameLength, "same-length", false, "transformer-xl, with -memory: let every step see as many")
+	fs.IntVar(&f.rows, "target-length", 64, "transformer-xl, with -memory: `N` steps of a chunk")
 	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
 	usage := func(err error) error { return &experiment.UsageError{Err: err} }
@@ -62,6 +69,7 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 		{f.search < 0 || f.statistics < 0 || f.threads < 0, "-search, -statistics and -threads are numbers of at least 0"},
 		{fs.Changed("theta") && !(f.pointer.Theta >= 0), "-theta is a number of at least 0"},
 		{fs.Changed("lambda") && !(f.pointer.Lambda >= 0 && f.pointer.Lambda <= 1), "-lambda is a number from 0 to 1"},
+		{f.context.Memory < 0 || f.context.Clamp < 0 || f.rows < 1, "-memory and -clamp are at least 0, and -target-length at least 1"},
 		{f.pointer.Window < 1 || f.following.Chunk < 1, "-window and -chunk are at least 1"},
 		{!(f.following.Rate >= 0 && f.following.Decay >= 0 && f.following.Epsilon > 0), "-rate and -decay are numbers of at least 0, and -epsilon of more"},
 	} {

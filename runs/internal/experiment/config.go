@@ -63,7 +63,7 @@ type Data struct {
 
 // Model is the network up to its hidden states.
 type Model struct {
-	Kind          string `toml:"kind" default:"transformer" choice:"transformer awd-lstm" help:"the network: a translator (transformer) or a language model (the others)"`
+	Kind          string `toml:"kind" default:"transformer" choice:"transformer awd-lstm transformer-xl" help:"the network: a translator (transformer) or a language model (the others)"`
 	EncoderLayers int    `toml:"encoder_layers" task:"translation" default:"6" range:"[1,1000]" help:"layers of the encoder"`
 	DecoderLayers int    `toml:"decoder_layers" task:"translation" default:"6" range:"[1,1000]" help:"layers of the decoder"`
 	Width         int    `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`
@@ -77,6 +77,10 @@ type Model struct {
 	Layers     int `toml:"layers" task:"language model" default:"3" range:"[1,1000]" help:"layers of the network"`
 	Hidden     int `toml:"hidden" task:"language model" default:"1150" range:"[1,65536]" help:"units of each recurrent layer but the last"`
 	LastHidden int `toml:"last_hidden" task:"language model" default:"0" range:"[0,65536]" help:"units of the last recurrent layer; 0 is width, which an output layer that reads them as they are wants"`
+
+	Memory     int  `toml:"memory" task:"language model" default:"150" range:"[0,100000]" help:"transformer-xl: steps before a chunk that it sees"`
+	Clamp      int  `toml:"clamp" task:"language model" default:"0" range:"[0,100000]" help:"transformer-xl: larger distances count as this one; 0 is no limit"`
+	SameLength bool `toml:"same_length" task:"language model" default:"false" help:"transformer-xl: let every step see as many steps as memory says"`
 
 	DropoutEmbedding float64 `toml:"dropout_embedding" task:"language model" default:"0.1" range:"[0,1)" help:"dropout of whole words on the input side"`
 	DropoutInput     float64 `toml:"dropout_input" task:"language model" default:"0.4" range:"[0,1)" help:"locked dropout of word vectors"`

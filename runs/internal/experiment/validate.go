@@ -32,7 +32,8 @@ type rule struct {
 
 // Task is what the network learns.
 func (c *Config) Task() Task {
-	if c.Model.Kind == "awd-lstm" {
+	switch c.Model.Kind {
+	case "awd-lstm", "transformer-xl":
 		return LanguageModel
 	}
 	return Translation
@@ -56,6 +57,7 @@ func (c *Config) taskRules() []rule {
 	d, m, t := c.Data, c.Model, c.Train
 	if c.Task() == LanguageModel {
 		return []rule{
+			{m.Kind == "transformer-xl" && m.Width%m.Heads != 0, fmt.Sprintf("model.heads = %d does not divide model.width = %d", m.Heads, m.Width)},
 			{m.Tying == "decoder", `model.tying = "decoder" is a translator's: a language model's input is tied to its output ("all") or not ("none")`},
 			{t.Accumulate > t.Columns, fmt.Sprintf("train.accumulate = %d cuts the columns of a batch into that many parts, and there are train.columns = %d of them", t.Accumulate, t.Columns)},
 			{t.BPTTRandom && t.BPTTLongest > 0 && t.BPTTLongest < 5, fmt.Sprintf("train.bptt_longest = %d is shorter than the shortest length that is drawn, 5", t.BPTTLongest)},

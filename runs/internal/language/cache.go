@@ -41,7 +41,7 @@ func (m *Model) Point(ids []int32, thetas []float64, window int) (Pointed, error
 	out.Pointer = make([][]float64, len(thetas))
 	var history torch.Tensor // [at most window,D], kept
 	var words []int32        // that came after its states
-	m.Read(text, min(window, 500), func(states models.TextStates, targets torch.Tensor) {
+	m.Read(text, m.rows(1), func(states models.TextStates, targets torch.Tensor) {
 		for _, x := range m.Output.NLL(OutputStates(states), targets).Float64s() {
 			out.LogVocabulary = append(out.LogVocabulary, -x)
 		}

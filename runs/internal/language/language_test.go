@@ -3,6 +3,7 @@ package language
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -62,26 +63,44 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// The published layers have the published numbers of parameters.
+// The published models have the published numbers of parameters. Transformer-XL's 120,307,738 of 4 layers are counted on a
+// vocabulary of 1,000 in place of 267,735 words, each of which has 410 numbers and a bias.
 func TestParameterCounts(t *testing.T) {
-	for _, c := range []struct {
+	mixture := func(width, hidden, last int) func(*experiment.Config) {
+		return func(c *experiment.Config) {
+			c.Objective.Method, c.Objective.MixtureComponents = "mos", 15
+			c.Model.Width, c.Model.Hidden, c.Model.LastHidden = width, hidden, last
+		}
+	}
+	for name, c := range map[string]struct {
 		words  int
 		params int64
-	}{{10000, 24221600}, {33278, 33556078}} {
+		change func(*experiment.Config)
+	}{
+		"AWD-LSTM, Penn Treebank": {10000, 24221600, func(*experiment.Config) {}},
+		"AWD-LSTM, WikiText-2":    {33278, 33556078, func(*experiment.Config) {}},
+		"mixture, Penn Treebank":  {10000, 21500620, mixture(280, 960, 620)},
+		"mixture, WikiText-2":     {33278, 34909528, mixture(300, 1150, 650)},
+		"Transformer-XL": {1000, 120307738 - (267735-1000)*411, func(c *experiment.Config) {
+			c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Heads, c.Model.FFNWidth = "transformer-xl", 4, 410, 10, 2100
+			c.Objective.Method, c.Objective.AdaptiveCutoffs = "adaptive", "200,400,600"
+		}},
+	} {
 		words := corpus.NewWords()
 		for i := range c.words {
-			words.ID(string(rune('a'+i%26)) + string(rune(0x4e00+i)))
+			words.ID(string(rune(0x4e00 + i)))
 		}
+		config := experiment.Default()
+		config.Model.Kind, config.Model.Width, config.Objective.Bias, config.Objective.LabelSmoothing = "awd-lstm", 400, true, 0
+		c.change(&config)
 		torch.Test(t, func() {
-			config := experiment.Default()
-			config.Model.Kind, config.Model.Width, config.Objective.Bias = "awd-lstm", 400, true
 			m, err := New(config, words, torch.CPU)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%s: %v", name, err)
 			}
 			defer m.Free()
 			if n := m.Params.Count(); n != c.params {
-				t.Errorf("%d words: %d parameters, want %d", c.words, n, c.params)
+				t.Errorf("%s: %d parameters, want %d", name, n, c.params)
 			}
 		})
 	}
@@ -105,6 +124,33 @@ func TestNLL(t *testing.T) {
 			near(t, "the loss in other chunks", other, sum, 1e-3)
 		}
 		near(t, "the legacy loss", c.Legacy(2), 2*99.0/100, 1e-12)
+	})
+}
+
+// A Transformer-XL scores in chunks of its own length, and sees more of the past where its context says so.
+func TestContext(t *testing.T) {
+	withModel(t, func(c *experiment.Config) {
+		c.Model.Kind, c.Model.Heads, c.Model.FFNWidth, c.Model.Memory, c.Train.BPTT = "transformer-xl", 2, 16, 20, 20
+	}, func(m *Model, texts *Texts) {
+		c := columns(t, texts.Valid.IDs, 2)
+		short, _ := m.NLL(c)
+		for _, x := range []struct {
+			context models.XLContext
+			rows    int
+			same    bool
+		}{{models.XLContext{Memory: 20}, 20, true}, {models.XLContext{Memory: 60}, 10, false}} {
+			if err := m.SetContext(x.context, x.rows); err != nil {
+				t.Fatal(err)
+			}
+			if sum, _ := m.NLL(c); (sum == short) != x.same {
+				t.Errorf("with %+v the loss is %v, before %v", x.context, sum, short)
+			}
+		}
+	})
+	withModel(t, nil, func(m *Model, _ *Texts) {
+		if err := m.SetContext(models.XLContext{Memory: 60}, 10); err == nil || !strings.Contains(err.Error(), "has no memory") {
+			t.Errorf("an LSTM with a context: %v", err)
+		}
 	})
 }
 

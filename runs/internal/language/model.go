@@ -25,7 +25,8 @@ type Model struct {
 	Output  *objectives.Output
 	Device  torch.Device
 
-	noise *models.Noise // of a recurrent network
+	noise *models.Noise         // of a recurrent network, or nil
+	xl    *models.TransformerXL // or nil
 }
 
 // New builds the model of a configuration with fresh weights, drawn from the
@@ -39,17 +40,22 @@ func New(c experiment.Config, words *corpus.Words, device torch.Device) (*Model,
 	return m, nil
 }
 
-// uniform is where the word vectors of AWD-LSTM and its family start: between
-// -uniform and uniform.
-const uniform = 0.1
+// How word vectors start: those of AWD-LSTM between -uniform and uniform, those of
+// Transformer-XL normal.
+const uniform, deviation = 0.1, 0.02
 
 func (m *Model) build() error {
 	c := m.Config
 	scope := torch.OpenScope()
 	defer scope.Close()
 	place := objectives.Place{
-		Vocabulary: int64(m.Words.Len()), Width: int64(c.Model.Width), Padding: -1, Uniform: uniform,
+		Vocabulary: int64(m.Words.Len()), Width: int64(c.Model.Width), Padding: -1, Hidden: int64(c.Model.LastHidden),
 		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(uint64(c.Train.Seed), "init"), Device: m.Device,
+	}
+	if c.Model.Kind == "transformer-xl" {
+		place.Deviation, place.Hidden = deviation, 0
+	} else {
+		place.Uniform = uniform
 	}
 	var input models.Embedder
 	if c.Model.Tying == "none" {
@@ -66,6 +72,16 @@ func (m *Model) build() error {
 	if input == nil {
 		input = m.Output
 	}
+	if c.Model.Kind == "transformer-xl" {
+		err = m.buildXL(input, place.Stream)
+	} else {
+		err = m.buildAWD(input, place)
+	}
+	return err
+}
+
+func (m *Model) buildAWD(input models.Embedder, place objectives.Place) error {
+	c := m.Config
 	network, err := models.NewAWDLSTM(models.AWDLSTMConfig{
 		Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary,
 		Noise: models.Noise{
@@ -81,6 +97,29 @@ func (m *Model) build() error {
 	return nil
 }
 
+func (m *Model) buildXL(input models.Embedder, stream *torch.Stream) error {
+	c := m.Config.Model
+	network, err := models.NewTransformerXL(models.TransformerXLConfig{
+		Layers: c.Layers, Width: c.Width, Heads: c.Heads, HeadWidth: c.Width / c.Heads, FFNWidth: c.FFNWidth,
+		Dropout: c.Dropout, AttentionDropout: c.AttentionDropout, DType: torch.Float32,
+	}, models.XLContext{Memory: c.Memory, Clamp: c.Clamp, SameLength: c.SameLength}, input, m.Params, stream, m.Device)
+	if err != nil {
+		return err
+	}
+	m.Network, m.xl = network, network
+	return nil
+}
+
+// SetContext changes what a Transformer-XL sees of the past, and the length of the
+// chunks in which texts are scored; other networks have nothing to change.
+func (m *Model) SetContext(c models.XLContext, rows int) error {
+	if m.xl == nil {
+		return fmt.Errorf("model.kind = %q has no memory to change: only transformer-xl has", m.Config.Model.Kind)
+	}
+	m.Config.Train.BPTT = rows
+	return m.xl.SetContext(c)
+}
+
 // SetInputNoise sets the standard deviation of the noise on word vectors.
 func (m *Model) SetInputNoise(deviation float64) {
 	if m.noise != nil {
@@ -90,6 +129,9 @@ func (m *Model) SetInputNoise(deviation float64) {
 
 // Free frees the weights.
 func (m *Model) Free() {
+	if m.xl != nil {
+		m.xl.Free()
+	}
 	if m.Output != nil {
 		m.Output.Free()
 	}

@@ -7,14 +7,23 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// evaluationTokens is about how many tokens are scored at a time. The state is
-// carried, so that it changes nothing but speed.
+// evaluationTokens is about how many tokens a recurrent network scores at a time.
+// The state is carried, so that it changes nothing but speed.
 const evaluationTokens = 700
+
+// rows is the length of the chunks in which columns are scored. What a
+// Transformer-XL sees depends on it, so it is that of training.
+func (m *Model) rows(columns int) int {
+	if m.xl != nil {
+		return m.Config.Train.BPTT
+	}
+	return max(1, evaluationTokens/columns)
+}
 
 // NLL is the clean negative log-likelihood of a text in nats, summed over the
 // tokens that are predicted: (Rows-1) Count of them.
 func (m *Model) NLL(text corpus.Columns) (sum float64, tokens int) {
-	m.Read(text, max(1, evaluationTokens/text.Count), func(states models.TextStates, targets torch.Tensor) {
+	m.Read(text, m.rows(text.Count), func(states models.TextStates, targets torch.Tensor) {
 		for _, x := range m.Output.NLL(OutputStates(states), targets).Float64s() {
 			sum += x
 		}

@@ -214,6 +214,10 @@ func (t *languageModel) introduce() []string {
 func (t *languageModel) activations() int64 {
 	c := t.config
 	perToken := int64(4 * c.Model.Width)
+	if c.Model.Kind == "transformer-xl" { // as a layer of a Transformer's encoder
+		perToken += int64(c.Model.Layers * (16*c.Model.Width + 2*c.Model.FFNWidth))
+		return perToken * int64(c.Train.BPTT) * int64(c.Train.Columns/c.Train.Accumulate)
+	}
 	for i := range c.Model.Layers {
 		h := int64(c.Model.Hidden)
 		if i == c.Model.Layers-1 {
