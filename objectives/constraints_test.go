@@ -109,6 +109,37 @@ func TestRetractionGivesTheNearest(t *testing.T) {
 	}
 }
 
+// TestProjectedGradientsAreTangent checks that moving along them keeps columns
+// orthonormal to first order, that tangent gradients stay, and what is taken away.
+func TestProjectedGradientsAreTangent(t *testing.T) {
+	torch.Test(t, func() {
+		p := place(31, 6, 1)
+		o, e := held(t, p, func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 1 })
+		defer release(o, p)
+		o.Constrain(0)
+		stream := torch.NewStream(8, "gradients")
+		for what, side := range map[string]struct {
+			x torch.Tensor
+			c float64
+		}{"U": {e.u, e.c}, "V": {e.v, 1}} {
+			given := stream.Normal(0, 1, torch.Float64, torch.CPU, side.x.Shape()...)
+			side.x.Mul(given).Sum().Backward()
+			o.Penalize()
+			g := side.x.Grad().Clone()
+			orthonormal := side.x.Detach().MulScalar(side.c)
+			across := orthonormal.Transpose(0, 1).MatMul(g)
+			near(t, what+": what leads away", across.Add(across.Transpose(0, 1)).Float64s(), make([]float64, 36), 1e-13)
+			inside := orthonormal.Transpose(0, 1).MatMul(given)
+			taken := orthonormal.MatMul(inside.Add(inside.Transpose(0, 1)).MulScalar(0.5))
+			near(t, what+": what is left", g.Float64s(), given.Sub(taken).Float64s(), 1e-13)
+			o.Penalize()
+			near(t, what+": projected again", side.x.Grad().Float64s(), g.Float64s(), 1e-13)
+			torch.ZeroGrad(p.Params.Tensors())
+		}
+		o.Penalize() // no gradients, nothing to project
+	})
+}
+
 // TestRetractionSurvives gives it columns that are zero, equal, huge and tiny.
 func TestRetractionSurvives(t *testing.T) {
 	for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {

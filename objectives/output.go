@@ -146,6 +146,13 @@ func (o *Output) Penalize() {
 		o.penalties[penalty.Name()].Assign(value.Detach())
 		scope.Close()
 	}
+	for _, r := range o.method.Regularizers {
+		if projector, ok := r.(Projector); ok {
+			scope := torch.OpenScope()
+			projector.Project()
+			scope.Close()
+		}
+	}
 	if l, ok := o.method.Likelihood.(tracked); ok {
 		l.closeUpdate()
 	}

@@ -96,6 +96,13 @@ type Constraint interface {
 	Constrain(rate float64)
 }
 
+// Projector is a regularizer that keeps some directions out of gradients.
+type Projector interface {
+	Regularizer
+	// Project changes the gradients of an update in place, once all are collected.
+	Project()
+}
+
 // Grouped is a regularizer that has gradients clipped apart.
 type Grouped interface {
 	Regularizer

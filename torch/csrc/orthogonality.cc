@@ -23,7 +23,7 @@ namespace {
 
 // Columns of a strip of the Gram matrix. Narrower ones leave out more of what
 // symmetry gives, wider ones are quicker products.
-constexpr int64_t kStrip = 128;
+constexpr int64_t kStrip = 64;
 
 // x^T x. A strip of rows is multiplied from its diagonal on; the rest is its mirror.
 at::Tensor gram(const at::Tensor &x_RK) {

@@ -144,7 +144,7 @@ type Objective struct {
 	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
 
 	SpectrumHold   string  `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps, these and U and V by retractions, or penalties with U, s and V clipped apart"`
-	RetractEvery   int     `toml:"retract_every" default:"10" range:"[1,inf)" help:"spectrum: updates between retractions of U and V"`
+	RetractEvery   int     `toml:"retract_every" default:"1" range:"[1,inf)" help:"spectrum: updates between retractions of U and V"`
 	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
 	SNGain         bool    `toml:"sn_gain" default:"false" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
 }
