@@ -11,7 +11,8 @@
 // A [LanguageModel] reads running text in columns, chunk by chunk, and carries its
 // state from one to the next as a value of its own ([Carried]). [AWDLSTM] is the
 // model of Merity, Keskar and Socher (2018); its [Noise] may change between chunks.
-// [TransformerXL] is that of Dai et al. (2019); its [XLContext] may change too.
+// [QRNN] has quasi-recurrent layers in their place. [TransformerXL] is that of
+// Dai et al. (2019); its [XLContext] may change too.
 //
 // # Caveats
 //

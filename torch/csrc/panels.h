@@ -26,7 +26,8 @@ struct PanelTarget {
 };
 
 // c_MN += a_MK panel_KN for a panel of two or four vectors; row m of a stands at
-// a + m * lda.
+// a + m * lda. What follows the panel in memory is fetched meanwhile, so panels
+// are best used in their order.
 void add_panel_product(const float *a, int64_t lda, const float *panel, int64_t K, int vectors, const PanelTarget &target, int64_t M);
 
 }  // namespace ap
