@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -235,8 +236,12 @@ func (s *Settings) finish() error {
 // methods demand (wordTargets), nothing is shared between the languages. What the user set otherwise by hand is refused.
 func (s *Settings) useUnits(wordTargets bool) error {
 	c := &s.Config
-	if c.Task() == LanguageModel {
-		return nil // whole words, and one text
+	if c.Task() == LanguageModel { // whole words, and one text
+		if slices.Contains(strings.Split(c.Objective.Method, "+"), "adaptive") && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+			c.Data.VocabularyOrder = "frequency"
+			s.Notes = append(s.Notes, "adaptive softmax wants frequent words first: data.vocabulary_order = \"frequency\"")
+		}
+		return nil
 	}
 	if wordTargets && c.Data.TargetUnits != "word" {
 		if s.ByHand("data.target_units") {

@@ -221,6 +221,10 @@ func TestTextInput(t *testing.T) {
 	}
 	write(t, filepath.Join(folder, "corpus", "other.txt"), "der hund und ein neues wort\nund\n")
 	mustRunText(t, folder, "-resume", "-steps=2", "-out=beam", "-test=other")
+	adaptive := mustRunText(t, folder, "-method=adaptive", "-steps=1", "-out=adaptive")
+	if !strings.Contains(adaptive.stderr, `data.vocabulary_order = "frequency"`) {
+		t.Errorf("the process says\n%s", adaptive.stderr)
+	}
 	e = mustRunText(t, folder, "-plan", "-test=other")
 	if !strings.Contains(e.stdout, "training text ") || !strings.Contains(e.stdout, "steps in all ") {
 		t.Errorf("the plan is\n%s", e.stdout)
