@@ -29,6 +29,7 @@ func main() {
 			{Name: "awd-spectrum", File: "awd-spectrum.toml", Size: "24.4 M parameters", Duration: "a day on a GPU"},
 			{Name: "awd-adversarial", File: "awd-adversarial.toml", Size: "24.2 M parameters", Duration: "days on a GPU"},
 			{Name: "awd-adversarial-control", File: "awd-adversarial-control.toml", Size: "24.2 M parameters", Duration: "days on a GPU"},
+			{Name: "qrnn", File: "qrnn.toml", Size: "24.0 M parameters", Duration: "a day on a GPU"},
 			{Name: "mos", File: "mos.toml", Size: "21.5 M parameters", Duration: "days on a GPU"},
 			{Name: "mos-finetune", File: "mos-finetune.toml", Size: "21.5 M parameters", Duration: "days on a GPU"},
 			{Name: "mos-adversarial", File: "mos-adversarial.toml", Size: "21.5 M parameters", Duration: "days on a GPU"},

@@ -27,6 +27,7 @@ func main() {
 			{Name: "awd-spectrum", File: "awd-spectrum.toml", Size: "33.7 M parameters", Duration: "a day on a GPU"},
 			{Name: "awd-adversarial", File: "awd-adversarial.toml", Size: "33.6 M parameters", Duration: "days on a GPU"},
 			{Name: "awd-adversarial-control", File: "awd-adversarial-control.toml", Size: "33.6 M parameters", Duration: "days on a GPU"},
+			{Name: "qrnn", File: "qrnn.toml", Size: "33.4 M parameters", Duration: "a day on a GPU"},
 			{Name: "mos", File: "mos.toml", Size: "34.9 M parameters", Duration: "days on a GPU"},
 			{Name: "mos-finetune", File: "mos-finetune.toml", Size: "34.9 M parameters", Duration: "days on a GPU"},
 			{Name: "mos-adversarial", File: "mos-adversarial.toml", Size: "34.9 M parameters", Duration: "days on a GPU"},

@@ -63,7 +63,7 @@ type Data struct {
 
 // Model is the network up to its hidden states.
 type Model struct {
-	Kind          string `toml:"kind" default:"transformer" choice:"transformer awd-lstm transformer-xl" help:"the network: a translator (transformer) or a language model (the others)"`
+	Kind          string `toml:"kind" default:"transformer" choice:"transformer awd-lstm qrnn transformer-xl" help:"the network: a translator (transformer) or a language model (the others)"`
 	EncoderLayers int    `toml:"encoder_layers" task:"translation" default:"6" range:"[1,1000]" help:"layers of the encoder"`
 	DecoderLayers int    `toml:"decoder_layers" task:"translation" default:"6" range:"[1,1000]" help:"layers of the decoder"`
 	Width         int    `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`

@@ -33,7 +33,7 @@ type rule struct {
 // Task is what the network learns.
 func (c *Config) Task() Task {
 	switch c.Model.Kind {
-	case "awd-lstm", "transformer-xl":
+	case "awd-lstm", "qrnn", "transformer-xl":
 		return LanguageModel
 	}
 	return Translation

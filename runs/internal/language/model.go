@@ -52,8 +52,11 @@ func (m *Model) build() error {
 		Vocabulary: int64(m.Words.Len()), Width: int64(c.Model.Width), Padding: -1, Hidden: int64(c.Model.LastHidden),
 		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(uint64(c.Train.Seed), "init"), Device: m.Device,
 	}
+	if c.Model.Kind != "awd-lstm" {
+		place.Hidden = 0
+	}
 	if c.Model.Kind == "transformer-xl" {
-		place.Deviation, place.Hidden = deviation, 0
+		place.Deviation = deviation
 	} else {
 		place.Uniform = uniform
 	}
@@ -73,22 +76,30 @@ func (m *Model) build() error {
 		input = m.Output
 	}
 	if c.Model.Kind == "transformer-xl" {
-		err = m.buildXL(input, place.Stream)
-	} else {
-		err = m.buildAWD(input, place)
+		return m.buildXL(input, place.Stream)
 	}
-	return err
+	return m.buildRecurrent(input, place)
 }
 
-func (m *Model) buildAWD(input models.Embedder, place objectives.Place) error {
+func (m *Model) buildRecurrent(input models.Embedder, place objectives.Place) error {
 	c := m.Config
+	noise := models.Noise{
+		EmbeddingDropout: c.Model.DropoutEmbedding, InputDropout: c.Model.DropoutInput, LayerDropout: c.Model.DropoutHidden,
+		OutputDropout: c.Model.Dropout, WeightDrop: c.Model.WeightDrop, InputNoise: c.Model.InputNoise, AR: c.Train.AR, TAR: c.Train.TAR,
+	}
+	if c.Model.Kind == "qrnn" {
+		network, err := models.NewQRNN(models.QRNNConfig{
+			Width: c.Model.Width, Hidden: c.Model.Hidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary, Noise: noise, DType: torch.Float32,
+		}, input, m.Params, place.Stream, m.Device)
+		if err != nil {
+			return err
+		}
+		m.Network, m.noise = network, &network.Noise
+		return nil
+	}
 	network, err := models.NewAWDLSTM(models.AWDLSTMConfig{
 		Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary,
-		Noise: models.Noise{
-			EmbeddingDropout: c.Model.DropoutEmbedding, InputDropout: c.Model.DropoutInput, LayerDropout: c.Model.DropoutHidden,
-			OutputDropout: c.Model.Dropout, WeightDrop: c.Model.WeightDrop, InputNoise: c.Model.InputNoise, AR: c.Train.AR, TAR: c.Train.TAR,
-		},
-		DType: torch.Float32,
+		Noise: noise, DType: torch.Float32,
 	}, input, m.Params, place.Stream, m.Device)
 	if err != nil {
 		return err
