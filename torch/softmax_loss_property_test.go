@@ -340,3 +340,22 @@ func TestSoftmaxLossNeverKeepsLogits(t *testing.T) {
 		}
 	})
 }
+
+// TestSoftmaxLossBoundsItsDefaultChunk: however large the processor's cache is, the
+// chunk that shapes alone choose holds a part of a large vocabulary's logits.
+func TestSoftmaxLossBoundsItsDefaultChunk(t *testing.T) {
+	torch.Test(t, func() {
+		const n, d, v = 1400, 4, 33278
+		c := newLossCase(rand.New(rand.NewPCG(8, 9)), n, d, v, false)
+		h, w := c.hidden.To(torch.Float32, torch.CPU), c.weight.To(torch.Float32, torch.CPU)
+		w.SetRequiresGrad(true)
+		before := torch.LiveBytes()
+		torch.ResetPeakBytes()
+		loss, _ := torch.SoftmaxLoss(h, w, torch.Tensor{}, c.targets, torch.SoftmaxLossOptions{Ignore: ignoredTarget, Scale: 1})
+		loss.Backward()
+		const logits = n * v * 4
+		if got := torch.PeakBytes() - before; got > logits*4/10 {
+			t.Errorf("the peak is %d bytes, the logits alone would be %d", got, logits)
+		}
+	})
+}
