@@ -8,32 +8,11 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// wordTable is an embedding without padding, as language models have it.
-type wordTable struct{ weight torch.Tensor }
-
-func (w wordTable) Lookup(ids torch.Tensor) torch.Tensor { return torch.Embedding(w.weight, ids, -1) }
-
-const textWords = 11
-
-// tinyText is a chunk of 7 steps and 3 columns; word 4 stands in it twice and more.
-func tinyText() models.Chunk {
-	x := models.Chunk{Time: 7, Columns: 3}
-	for i := range x.Time * x.Columns {
-		x.IDs = append(x.IDs, int64(i*i+i/4)%textWords)
-	}
-	return x
-}
-
-// steps are the steps from first to last (exclusive) of a chunk.
-func steps(x models.Chunk, first, last int) models.Chunk {
-	return models.Chunk{IDs: x.IDs[first*x.Columns : last*x.Columns], Time: last - first, Columns: x.Columns}
-}
-
 func newAWDLSTM(t *testing.T, n models.Noise, dtype torch.DType) (*models.AWDLSTM, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	table := wordTable{p.Add("encoder.weight", s.Uniform(-1, 1, dtype, torch.CPU, textWords, 5))}
-	m, err := models.NewAWDLSTM(models.AWDLSTMConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype}, table, p, s, torch.CPU)
+	m, err := models.NewAWDLSTM(models.AWDLSTMConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype},
+		words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,40 +232,10 @@ func TestActivationTerms(t *testing.T) {
 	})
 }
 
-// TestAWDLSTMLeavesNothing: no tensor outlives the scope of a chunk but the
-// carried state.
-func TestAWDLSTMLeavesNothing(t *testing.T) {
+func TestAWDLSTMTrains(t *testing.T) {
 	torch.Test(t, func() {
 		m, p := newAWDLSTM(t, allNoise, torch.Float32)
 		defer p.Free()
-		stream := torch.NewStream(1, "dropout")
-		var carried models.Carried
-		chunk := func() {
-			scope := torch.OpenScope()
-			defer scope.Close()
-			states, next := m.Forward(tinyText(), carried, stream)
-			loss := states.Hidden.Sum()
-			for _, term := range states.Terms {
-				loss = loss.Add(term.Value.MulScalar(term.Weight))
-			}
-			loss.Backward()
-			next.Keep()
-			carried.Free()
-			carried = next
-		}
-		chunk()
-		before := torch.LiveHandles()
-		for range 5 {
-			chunk()
-		}
-		if left := torch.LiveHandles() - before; left != 0 {
-			t.Errorf("five chunks leave %d tensors", left)
-		}
-		carried.Free()
-		for _, name := range p.Names() {
-			if !p.Get(name).Grad().Defined() {
-				t.Errorf("%s has no gradient", name)
-			}
-		}
+		trains(t, m, p)
 	})
 }

@@ -94,7 +94,7 @@ func TestDecoderInThreads(t *testing.T) {
 			torch.Test(t, func() {
 				p, s := &torch.Params{}, torch.NewStream(1, "init")
 				defer p.Free()
-				table := models.NewTable(p, "decoder.embed_tokens.weight", 100, 128, s, torch.Float32, torch.CPU)
+				table := pieces(p, "decoder.embed_tokens.weight", 100, 128, s, torch.Float32)
 				m, err := models.NewTransformer(models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 2, Width: 128, FFNWidth: 200, Heads: heads,
 					MaxPositions: 50, DType: torch.Float32}, table, table, p, s, torch.CPU)
 				if err != nil {

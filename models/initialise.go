@@ -65,12 +65,3 @@ func (in initialiser) norm(name string, d int64) norm {
 		in.params.Add(name+".bias", torch.Zeros(in.dtype, in.device, d)),
 	}
 }
-
-// normalRows draws an embedding [v, d] from N(0, 1/d) with padding's row zeroed.
-func normalRows(v, d int64, s *torch.Stream, dtype torch.DType, device torch.Device) torch.Tensor {
-	x := s.Normal(0, 1/math.Sqrt(float64(d)), dtype, device, v, d)
-	if v > PadID {
-		x.Narrow(0, PadID, 1).Assign(torch.Zeros(dtype, device, 1, d))
-	}
-	return x
-}

@@ -40,7 +40,9 @@ type positions struct {
 func newPositions(in initialiser, name string, longest int, d int64, learned bool) positions {
 	n := longest + PadID + 1
 	if learned {
-		return positions{in.params.Add(name+".weight", normalRows(int64(n), d, in.stream, in.dtype, in.device)), true, longest}
+		x := in.stream.Normal(0, 1/math.Sqrt(float64(d)), in.dtype, in.device, int64(n), d)
+		x.Narrow(0, PadID, 1).Assign(torch.Zeros(in.dtype, in.device, 1, d))
+		return positions{in.params.Add(name+".weight", x), true, longest}
 	}
 	table := torch.Zeros(in.dtype, in.device, int64(n), d) // first: Go ends a program that has no memory, torch gives an error
 	table.Assign(torch.FromFloat64s(Sinusoids(n, int(d)), in.device, int64(n), d))

@@ -11,8 +11,8 @@ import (
 func newQRNN(t *testing.T, n models.Noise, dtype torch.DType) (*models.QRNN, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	table := wordTable{p.Add("encoder.weight", s.Uniform(-1, 1, dtype, torch.CPU, textWords, 5))}
-	m, err := models.NewQRNN(models.QRNNConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype}, table, p, s, torch.CPU)
+	m, err := models.NewQRNN(models.QRNNConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype},
+		words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,14 +79,14 @@ func TestQRNNByHand(t *testing.T) {
 		p, s := &torch.Params{}, torch.NewStream(4, "init")
 		defer p.Free()
 		const d = 3
-		words := p.Add("encoder.weight", s.Uniform(-1, 1, torch.Float64, torch.CPU, textWords, d))
-		m, err := models.NewQRNN(models.QRNNConfig{Width: d, Hidden: 9, Layers: 1, Vocabulary: textWords, DType: torch.Float64}, wordTable{words}, p, s, torch.CPU)
+		vectors := words(p, "encoder.weight", textWords, d, s, torch.Float64)
+		m, err := models.NewQRNN(models.QRNNConfig{Width: d, Hidden: 9, Layers: 1, Vocabulary: textWords, DType: torch.Float64}, vectors, p, s, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := models.Chunk{IDs: []int64{3, 7, 3, 0}, Time: 4, Columns: 1}
 		states, _ := m.Forward(x, nil, nil)
-		e, w, bias := words.Float64s(), p.Get("rnns.0.linear.module.weight_raw").Float64s(), p.Get("rnns.0.linear.module.bias").Float64s()
+		e, w, bias := vectors.weight.Float64s(), p.Get("rnns.0.linear.module.weight_raw").Float64s(), p.Get("rnns.0.linear.module.bias").Float64s()
 		sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 		c, want := make([]float64, d), []float64{}
 		for step, id := range x.IDs {
@@ -131,31 +131,6 @@ func TestQRNNNoise(t *testing.T) {
 			t.Error("two masks give the same first step")
 		}
 		m.Noise = allNoise
-		var carried models.Carried
-		chunk := func() {
-			scope := torch.OpenScope()
-			defer scope.Close()
-			states, next := m.Forward(tinyText(), carried, stream)
-			loss := states.Hidden.Sum()
-			for _, term := range states.Terms {
-				loss = loss.Add(term.Value.MulScalar(term.Weight))
-			}
-			loss.Backward()
-			next.Keep()
-			carried.Free()
-			carried = next
-		}
-		chunk()
-		before := torch.LiveHandles()
-		chunk()
-		if left := torch.LiveHandles() - before; left != 0 {
-			t.Errorf("a chunk leaves %d tensors", left)
-		}
-		carried.Free()
-		for _, name := range p.Names() {
-			if !p.Get(name).Grad().Defined() {
-				t.Errorf("%s has no gradient", name)
-			}
-		}
+		trains(t, m, p)
 	})
 }

@@ -66,15 +66,3 @@ func (t Tokens) positions() []int64 {
 type Embedder interface {
 	Lookup(ids torch.Tensor) torch.Tensor
 }
-
-// Table is a dense embedding that no output layer shares.
-type Table struct{ weight torch.Tensor }
-
-// NewTable adds a table [v, d] drawn from N(0, 1/d), with the row of padding
-// zeroed, to the parameters.
-func NewTable(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torch.DType, device torch.Device) *Table {
-	return &Table{p.Add(name, normalRows(v, d, s, dtype, device))}
-}
-
-// Lookup returns the rows of ids; padding's row gets no gradient.
-func (t *Table) Lookup(ids torch.Tensor) torch.Tensor { return torch.Embedding(t.weight, ids, PadID) }

@@ -43,14 +43,14 @@ func load(t *testing.T, name string, dtype torch.DType) *fixture {
 		t.Fatal(err)
 	}
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	target := models.NewTable(p, "decoder.embed_tokens.weight", c.Target_vocab, int64(c.D), s, dtype, torch.CPU)
+	target := pieces(p, "decoder.embed_tokens.weight", c.Target_vocab, int64(c.D), s, dtype)
 	source, output := target, "decoder.embed_tokens.weight"
 	if c.Tie != "all" {
-		source = models.NewTable(p, "encoder.embed_tokens.weight", c.Source_vocab, int64(c.D), s, dtype, torch.CPU)
+		source = pieces(p, "encoder.embed_tokens.weight", c.Source_vocab, int64(c.D), s, dtype)
 	}
 	if c.Tie == "none" {
 		output = "decoder.output_projection.weight"
-		models.NewTable(p, output, c.Target_vocab, int64(c.D), s, dtype, torch.CPU)
+		pieces(p, output, c.Target_vocab, int64(c.D), s, dtype)
 	}
 	m, err := models.NewTransformer(models.TransformerConfig{
 		EncoderLayers: c.Encoder_layers, DecoderLayers: c.Decoder_layers, Width: c.D, FFNWidth: c.FFN, Heads: c.Heads,
@@ -323,10 +323,10 @@ func TestParameterCounts(t *testing.T) {
 			torch.Test(t, func() {
 				p, s := &torch.Params{}, torch.NewStream(1, "init")
 				defer p.Free()
-				target := models.NewTable(p, "decoder.embed_tokens.weight", c.target, c.d, s, torch.Float32, torch.CPU)
+				target := pieces(p, "decoder.embed_tokens.weight", c.target, c.d, s, torch.Float32)
 				source := target
 				if c.tie == "decoder" {
-					source = models.NewTable(p, "encoder.embed_tokens.weight", c.source, c.d, s, torch.Float32, torch.CPU)
+					source = pieces(p, "encoder.embed_tokens.weight", c.source, c.d, s, torch.Float32)
 				}
 				tables := p.Count()
 				m, err := models.NewTransformer(models.TransformerConfig{EncoderLayers: int(c.layers), DecoderLayers: int(c.layers), Width: int(c.d),
@@ -352,7 +352,7 @@ func TestInputNoise(t *testing.T) {
 	torch.Test(t, func() {
 		p, s := &torch.Params{}, torch.NewStream(1, "init")
 		defer p.Free()
-		table := models.NewTable(p, "embed_tokens.weight", 11, 64, s, torch.Float32, torch.CPU)
+		table := pieces(p, "embed_tokens.weight", 11, 64, s, torch.Float32)
 		m, err := models.NewTransformer(models.TransformerConfig{Width: 64, FFNWidth: 4, Heads: 4, MaxPositions: 50, InputNoise: 0.3}, table, table, p, s, torch.CPU)
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 func newTransformerXL(t *testing.T, layers int, context models.XLContext, dtype torch.DType) (*models.TransformerXL, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	table := wordTable{p.Add("word_emb.emb_layers.0.weight", s.Uniform(-1, 1, dtype, torch.CPU, textWords, 6))}
-	m, err := models.NewTransformerXL(models.TransformerXLConfig{Layers: layers, Width: 6, Heads: 2, HeadWidth: 3, FFNWidth: 10, DType: dtype}, context, table, p, s, torch.CPU)
+	m, err := models.NewTransformerXL(models.TransformerXLConfig{Layers: layers, Width: 6, Heads: 2, HeadWidth: 3, FFNWidth: 10, DType: dtype}, context,
+		words(p, "word_emb.emb_layers.0.weight", textWords, 6, s, dtype), p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,42 +170,12 @@ func TestTransformerXLRefusesSizes(t *testing.T) {
 	})
 }
 
-// TestTransformerXLTrains: dropout draws, and a chunk leaves nothing behind but
-// what it carries.
 func TestTransformerXLTrains(t *testing.T) {
 	torch.Test(t, func() {
 		m, p := newTransformerXL(t, 2, models.XLContext{Memory: 4}, torch.Float32)
 		defer p.Free()
 		defer m.Free()
 		m.Dropout, m.AttentionDropout = 0.2, 0.2
-		stream := torch.NewStream(1, "dropout")
-		var carried models.Carried
-		chunk := func() {
-			scope := torch.OpenScope()
-			defer scope.Close()
-			states, next := m.Forward(tinyText(), carried, stream)
-			states.Hidden.Square().Sum().Backward()
-			next.Keep()
-			carried.Free()
-			carried = next
-		}
-		chunk()
-		chunk() // the first with a full memory
-		before := torch.LiveHandles()
-		chunk()
-		if left := torch.LiveHandles() - before; left != 0 {
-			t.Errorf("a chunk leaves %d tensors", left)
-		}
-		for _, name := range p.Names() {
-			if !p.Get(name).Grad().Defined() {
-				t.Errorf("%s has no gradient", name)
-			}
-		}
-		a, _ := m.Forward(tinyText(), carried, stream)
-		b, _ := m.Forward(tinyText(), carried, stream)
-		if a.Hidden.Sub(b.Hidden).Abs().Sum().Item() == 0 {
-			t.Error("two draws give the same states")
-		}
-		carried.Free()
+		trains(t, m, p)
 	})
 }

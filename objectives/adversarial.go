@@ -114,8 +114,8 @@ func (l *perturbed) record(shifted, clean torch.Tensor, scale float64) {
 // closeUpdate says that the next batch belongs to another update.
 func (l *perturbed) closeUpdate() { l.next = true }
 
-// report gives the gain of the last update by name, where there is one.
-func (l *perturbed) report() map[string]float64 {
+// Report gives the gain of the last update by name, where there is one.
+func (l *perturbed) Report() map[string]float64 {
 	if !l.gain.Defined() {
 		return nil
 	}

@@ -50,6 +50,9 @@ const mapNormEpsilon = 1e-5
 // Init makes the map: <prefix>.map.weight and .bias, and with Norm <prefix>.map_norm.weight
 // and .bias.
 func (l *Continuous) Init(e Embedding, p Place) error {
+	if err := p.sameWidth(); err != nil {
+		return err
+	}
 	frozen, ok := e.(*Frozen)
 	if !ok {
 		return fmt.Errorf("a continuous likelihood needs frozen target vectors, not %T", e)
@@ -137,6 +140,9 @@ func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tens
 	})
 	return scores, ids
 }
+
+// Density is true of von Mises-Fisher and power spherical.
+func (l *Continuous) Density() bool { return l.Kind <= torch.PowerSpherical }
 
 // scores turns dot products [N,K] of outputs x [N,M] and unit vectors into scores.
 func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {

@@ -43,9 +43,6 @@ func (o *Output) init(p Place) error {
 	if err := o.method.Embedding.Init(p); err != nil {
 		return err
 	}
-	if _, ok := o.method.Likelihood.(*Mixture); !ok && p.hidden() != p.Width {
-		return fmt.Errorf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", p.hidden(), p.Width)
-	}
 	if err := o.method.Likelihood.Init(o.method.Embedding, p); err != nil {
 		return err
 	}
@@ -101,7 +98,7 @@ func (o *Output) NLL(s States, targets torch.Tensor) torch.Tensor {
 // Perplexity is the exponential of a mean clean loss, or NaN where that is none over words:
 // a density of vectors is no probability of a word, and a distance is neither.
 func (o *Output) Perplexity(loss float64) float64 {
-	if _, continuous := o.method.Likelihood.(*Continuous); continuous {
+	if _, aimed := o.method.Likelihood.(Aimed); aimed {
 		return math.NaN()
 	}
 	return math.Exp(loss)
@@ -110,8 +107,8 @@ func (o *Output) Perplexity(loss float64) float64 {
 // InNats reports whether the clean loss is minus the log of a probability or of a density. Where
 // it is a distance, it is no log-likelihood.
 func (o *Output) InNats() bool {
-	l, continuous := o.method.Likelihood.(*Continuous)
-	return !continuous || l.Kind <= torch.PowerSpherical
+	l, aimed := o.method.Likelihood.(Aimed)
+	return !aimed || l.Density()
 }
 
 // LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
@@ -123,7 +120,7 @@ func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 // Nearest gives the k nearest target vectors of hidden states [N,D], best first: scores
 // and ids, both [N,k]. ok is false where the method has no target vectors.
 func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, ok bool) {
-	l, ok := o.method.Likelihood.(*Continuous)
+	l, ok := o.method.Likelihood.(Aimed)
 	if !ok {
 		return torch.Tensor{}, torch.Tensor{}, false
 	}
@@ -153,7 +150,7 @@ func (o *Output) Penalize() {
 			scope.Close()
 		}
 	}
-	if l, ok := o.method.Likelihood.(tracked); ok {
+	if l, ok := o.method.Likelihood.(interface{ closeUpdate() }); ok {
 		l.closeUpdate()
 	}
 }
@@ -208,12 +205,6 @@ func (o *Output) Normalise(weights map[string]torch.Tensor) {
 	}
 }
 
-// tracked is a likelihood with values of an update that are worth tracking.
-type tracked interface {
-	closeUpdate()
-	report() map[string]float64
-}
-
 // Report gives the penalties of the last update by name; orthogonality_u and
 // orthogonality_v, how far a factored embedding's U^T U and V^T V are from I in
 // the Frobenius norm; and adversarial_gain, what the perturbation added to its
@@ -223,11 +214,10 @@ func (o *Output) Report() map[string]float64 {
 	for name, value := range o.penalties {
 		values[name] = value.Item()
 	}
-	if f, ok := o.method.Embedding.(*Factored); ok {
-		values["orthogonality_u"], values["orthogonality_v"] = f.Orthogonality()
-	}
-	if l, ok := o.method.Likelihood.(tracked); ok {
-		maps.Copy(values, l.report())
+	for _, piece := range o.pieces() {
+		if r, ok := piece.(Reporter); ok {
+			maps.Copy(values, r.Report())
+		}
 	}
 	return values
 }
@@ -278,9 +268,6 @@ func (o *Output) Free() {
 		if f, ok := piece.(interface{ Free() }); ok {
 			f.Free()
 		}
-	}
-	if f, ok := o.method.Likelihood.(interface{ Free() }); ok {
-		f.Free()
 	}
 }
 

@@ -1,6 +1,10 @@
 package objectives
 
-import "github.com/aperture-ml/aperture/torch"
+import (
+	"fmt"
+
+	"github.com/aperture-ml/aperture/torch"
+)
 
 // Embedding says how the matrix W [V,D] of an output layer is parameterised.
 // Row i of W belongs to symbol i of the vocabulary.
@@ -72,6 +76,17 @@ type Perturbation interface {
 	Shift(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor
 }
 
+// Aimed is a likelihood that predicts a vector, and not how probable each word is.
+type Aimed interface {
+	Likelihood
+	// Density reports whether the clean loss is minus a log-density; if not, it is a
+	// distance.
+	Density() bool
+	// Nearest gives the k nearest target vectors of hidden states [N,D], best first:
+	// scores as LogProbs has them, and ids, both [N,k].
+	Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor)
+}
+
 // Regularizer is what W pays, or must obey. It is a Penalty, a Constraint, or both.
 type Regularizer interface {
 	// Init ties the regularizer to the embedding. It comes after e.Init and gives
@@ -124,6 +139,12 @@ type Buffered interface {
 	Buffers() map[string]torch.Tensor
 }
 
+// Reporter is a piece with values that are worth tracking.
+type Reporter interface {
+	// Report gives those of the last update by name. Reading them waits for the device.
+	Report() map[string]float64
+}
+
 // Place is where an output layer is made, and how large.
 type Place struct {
 	Vocabulary int64 // V, rows of W
@@ -157,6 +178,14 @@ func (p Place) hidden() int64 {
 		return p.Hidden
 	}
 	return p.Width
+}
+
+// sameWidth is an error where a likelihood cannot take hidden states to the columns of W.
+func (p Place) sameWidth() error {
+	if p.hidden() != p.Width {
+		return fmt.Errorf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", p.hidden(), p.Width)
+	}
+	return nil
 }
 
 // rows counts the rows of W that do not stand for padding.

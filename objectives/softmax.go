@@ -30,6 +30,9 @@ type Softmax struct {
 
 // Init takes the embedding's head and makes the bias.
 func (l *Softmax) Init(e Embedding, p Place) error {
+	if err := p.sameWidth(); err != nil {
+		return err
+	}
 	l.embedding, l.head, l.padding = e, e.Head(), p.Padding
 	if l.Bias {
 		scope := torch.OpenScope()

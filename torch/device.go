@@ -63,8 +63,15 @@ func FindDevice(name string) (Device, error) {
 // cudaDevices loads libtorch's CUDA side where it is found, counts the devices
 // and says what it went by.
 func cudaDevices() (count int, reason string) {
+	reason = loadCUDA(cudaFolders())
+	return int(C.ap_cuda_devices()), reason
+}
+
+// loadCUDA loads libtorch's CUDA side from the first of these folders where that
+// works, and says which it was or what is wrong.
+func loadCUDA(folders []string) (reason string) {
 	reason = "libtorch_cuda.so is neither in $LIBTORCH/lib nor beside libtorch_cpu.so"
-	for _, folder := range cudaFolders() {
+	for _, folder := range folders {
 		if _, err := os.Stat(filepath.Join(folder, "libtorch_cuda.so")); err != nil {
 			continue
 		}
@@ -72,12 +79,11 @@ func cudaDevices() (count int, reason string) {
 		err := Try(func() error { check("FindDevice", C.ap_cuda_load(name)); return nil })
 		C.free(unsafe.Pointer(name))
 		if err == nil {
-			reason = "by libtorch_cuda.so in " + folder
-			break
+			return "by libtorch_cuda.so in " + folder
 		}
 		reason = err.Error()
 	}
-	return int(C.ap_cuda_devices()), reason
+	return reason
 }
 
 // cudaFolders are where libtorch_cuda.so may lie; nothing is looked for in the

@@ -44,28 +44,34 @@ func TestFindDevice(t *testing.T) {
 	}
 }
 
-// TestFindDeviceNamesABrokenLibrary: a CUDA side that is there and cannot be
-// loaded is told from one that is not there.
-func TestFindDeviceNamesABrokenLibrary(t *testing.T) {
-	if auto, _ := torch.FindDevice("auto"); auto.IsCUDA() {
-		t.Skip("this machine has a CUDA device, whose library is loaded already")
-	}
+// TestBrokenCUDALibraryIsNamed: a CUDA side that is there and cannot be loaded is
+// told from one that is not there.
+func TestBrokenCUDALibraryIsNamed(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "lib"), 0o755); err != nil {
+	lib := filepath.Join(folder, "lib")
+	if err := os.Mkdir(lib, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	library := filepath.Join(folder, "lib", "libtorch_cuda.so")
+	library := filepath.Join(lib, "libtorch_cuda.so")
 	if err := os.WriteFile(library, []byte("no library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("LIBTORCH", folder)
-	if _, err := torch.FindDevice("cuda"); err == nil || !strings.Contains(err.Error(), library) {
-		t.Errorf("the error is %v, want one that names %s", err, library)
+	if folders := torch.CUDAFolders(); len(folders) == 0 || folders[0] != lib {
+		t.Errorf("it is looked for in %v, not first in %s", folders, lib)
+	}
+	if says := torch.LoadCUDA([]string{lib}); !strings.Contains(says, library) {
+		t.Errorf("%q does not name %s", says, library)
+	}
+	if says := torch.LoadCUDA([]string{t.TempDir()}); !strings.Contains(says, "neither in $LIBTORCH/lib") {
+		t.Errorf("of an empty folder it says %q", says)
 	}
 	t.Setenv("LIBTORCH", "")
-	t.Chdir(folder)
-	if _, err := torch.FindDevice("cuda"); err == nil || strings.Contains(err.Error(), "too short") {
-		t.Errorf("a library was looked for in the working directory: %v", err)
+	t.Chdir(lib)
+	for _, folder := range torch.CUDAFolders() {
+		if !filepath.IsAbs(folder) || folder == lib {
+			t.Errorf("the library is looked for in %q, from the working directory", folder)
+		}
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 	"os"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 )
 
 func main() {
 	f, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = torch.Main(func() error { return experiment.Guard(func() error { return run(f, os.Stdout, os.Stderr) }) })
+		err = program.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
 	}
 	experiment.Exit(err)
 }

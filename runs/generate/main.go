@@ -16,13 +16,14 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
+	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	f, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = torch.Main(func() error { return experiment.Guard(func() error { return run(f, os.Stdout, os.Stderr) }) })
+		err = program.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
 	}
 	experiment.Exit(err)
 }

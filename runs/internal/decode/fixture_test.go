@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/decode"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -61,22 +62,30 @@ func load(t testing.TB, name string, dtype torch.DType, sharpen float64) *fixtur
 func build(t testing.TB, c models.TransformerConfig, sourceWords, targetWords int64, tie string) *fixture {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	d := int64(c.Width)
-	output := "decoder.embed_tokens.weight"
-	target := models.NewTable(p, output, targetWords, d, s, c.DType, torch.CPU)
+	table := func(name string, words int64) *objectives.Dense {
+		e, err := objectives.NewTable(objectives.Place{
+			Vocabulary: words, Width: int64(c.Width), Padding: models.PadID, Params: p, Embedding: name, Stream: s, Device: torch.CPU, DType: c.DType,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	output := "decoder.embed_tokens"
+	target := table(output, targetWords)
 	source := target
 	if tie != "all" {
-		source = models.NewTable(p, "encoder.embed_tokens.weight", sourceWords, d, s, c.DType, torch.CPU)
+		source = table("encoder.embed_tokens", sourceWords)
 	}
 	if tie == "none" {
-		output = "decoder.output_projection.weight"
-		models.NewTable(p, output, targetWords, d, s, c.DType, torch.CPU)
+		output = "decoder.output_projection"
+		table(output, targetWords)
 	}
 	m, err := models.NewTransformer(c, source, target, p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{m, p, p.Get(output), int(sourceWords)}
+	return &fixture{m, p, p.Get(output + ".weight"), int(sourceWords)}
 }
 
 func (f *fixture) free() {

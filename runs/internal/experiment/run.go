@@ -177,10 +177,14 @@ func (r *Run) WriteConfig() error {
 	return WriteFile(r.Path(ConfigFile), text.Bytes())
 }
 
-// ReadConfig reads the configuration of a run folder. Keys that are newer than the folder have their defaults.
+// ReadConfig reads the configuration of a run folder. Keys that are newer than the folder have their defaults. A folder
+// without one is an os.ErrNotExist.
 func ReadConfig(folder string) (Config, error) {
 	path := filepath.Join(folder, ConfigFile)
 	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return Config{}, fmt.Errorf("%s holds no run (%w): give the folder that a training run wrote", folder, err)
+	}
 	if err != nil {
 		return Config{}, fmt.Errorf("run folder: %w", err)
 	}

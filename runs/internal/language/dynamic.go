@@ -70,22 +70,10 @@ func (f *Follower) NLL(ids []int32, d Dynamic) (float64, error) {
 // the mean loss and the summed clean one of each chunk to visit, which says whether
 // to go on.
 func (f *Follower) read(text corpus.Columns, rows int, visit func(loss torch.Tensor, nll float64) bool) {
-	var carried models.Carried
-	defer func() { carried.Free() }()
-	on := true
-	for row := 0; on && row < text.Rows-1; row += rows {
-		n := min(rows, text.Rows-1-row)
-		inputs, targets := text.Chunk(row, n, 0, text.Count)
-		scope := torch.OpenScope()
-		states, next := f.model.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: text.Count}, carried, nil)
-		next.Keep()
-		carried.Free()
-		carried = next
-		ids := torch.FromInt64s(targets, f.model.Device, int64(len(targets)))
-		loss, nll := f.model.Output.Loss(OutputStates(states), ids, 1/float64(len(targets)))
-		on = visit(loss, nll.Sum().Item())
-		scope.Close()
-	}
+	f.model.read(text, rows, func(states models.TextStates, targets torch.Tensor) bool {
+		loss, nll := f.model.Output.Loss(OutputStates(states), targets, 1/float64(targets.Size(0)))
+		return visit(loss, nll.Sum().Item())
+	})
 }
 
 // Free frees the statistics.

@@ -1,10 +1,7 @@
 package language
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
@@ -166,9 +163,6 @@ func OpenClean(folder string, device torch.Device) (*Model, []checkpoint.Warning
 func open(folder string, device torch.Device, change func(*experiment.Objective)) (*Model, []checkpoint.Warning, error) {
 	c, err := experiment.ReadConfig(folder)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%s holds no run (%s is missing): give the folder that a training run wrote", folder, experiment.ConfigFile)
-		}
 		return nil, nil, err
 	}
 	if c.Task() != experiment.LanguageModel {
@@ -183,13 +177,7 @@ func open(folder string, device torch.Device, change func(*experiment.Objective)
 	if err != nil {
 		return nil, nil, err
 	}
-	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
-	best, warnings, err := store.Best()
-	if err != nil {
-		err = fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
-	} else {
-		err = weights.Load(m.Params, best, device)
-	}
+	warnings, err := weights.LoadBest(m.Params, folder, device)
 	if err != nil {
 		m.Free()
 		return nil, warnings, err

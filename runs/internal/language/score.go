@@ -36,19 +36,27 @@ func (m *Model) NLL(text corpus.Columns) (sum float64, tokens int) {
 // and without gradients, and hands the states and targets [N] of each to visit,
 // whose tensors live until it returns.
 func (m *Model) Read(text corpus.Columns, rows int, visit func(states models.TextStates, targets torch.Tensor)) {
+	torch.NoGrad(func() {
+		m.read(text, rows, func(states models.TextStates, targets torch.Tensor) bool {
+			visit(states, targets)
+			return true
+		})
+	})
+}
+
+// read is Read with gradients where they are on, until visit says false.
+func (m *Model) read(text corpus.Columns, rows int, visit func(states models.TextStates, targets torch.Tensor) bool) {
 	var carried models.Carried
 	defer func() { carried.Free() }()
-	for row := 0; row < text.Rows-1; row += rows {
+	for row, on := 0, true; on && row < text.Rows-1; row += rows {
 		n := min(rows, text.Rows-1-row)
 		inputs, targets := text.Chunk(row, n, 0, text.Count)
 		scope := torch.OpenScope()
-		torch.NoGrad(func() {
-			states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: text.Count}, carried, nil)
-			next.Keep()
-			carried.Free()
-			carried = next
-			visit(states, torch.FromInt64s(targets, m.Device, int64(len(targets))))
-		})
+		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: text.Count}, carried, nil)
+		next.Keep()
+		carried.Free()
+		carried = next
+		on = visit(states, torch.FromInt64s(targets, m.Device, int64(len(targets))))
 		scope.Close()
 	}
 }

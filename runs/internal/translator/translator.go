@@ -1,9 +1,7 @@
 package translator
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models"
@@ -40,32 +38,38 @@ func New(c experiment.Config, pair *text.Pair, device torch.Device) (*Translator
 }
 
 func (t *Translator) build() error {
-	c, pair, device := t.Config, t.Text, t.Device
+	c, pair := t.Config, t.Text
 	scope := torch.OpenScope()
 	defer scope.Close()
 	stream := torch.NewStream(uint64(c.Train.Seed), "init")
-	width := int64(c.Model.Width)
 	if err := t.buildOutput(stream); err != nil {
 		return err
 	}
-	table := func(name string, v int) models.Embedder {
-		return models.NewTable(t.Params, name+".embed_tokens.weight", int64(v), width, stream, torch.Float32, device)
+	// table is the input of a side where tied says so, or else one of its own.
+	table := func(tied bool, side string, vocabulary int) (models.Embedder, error) {
+		if tied {
+			return t.Output, nil
+		}
+		return objectives.NewTable(objectives.Place{
+			Vocabulary: int64(vocabulary), Width: int64(c.Model.Width), Padding: models.PadID,
+			Params: t.Params, Embedding: side + ".embed_tokens", Stream: stream, Device: t.Device,
+		})
 	}
-	var source, target models.Embedder = t.Output, t.Output
-	if c.Model.Tying == "none" {
-		target = table("decoder", pair.Target.Vocabulary.Len())
+	target, err := table(c.Model.Tying != "none", "decoder", pair.Target.Vocabulary.Len())
+	if err != nil {
+		return err
 	}
-	if c.Model.Tying != "all" {
-		source = table("encoder", pair.Source.Vocabulary.Len())
+	source, err := table(c.Model.Tying == "all", "encoder", pair.Source.Vocabulary.Len())
+	if err != nil {
+		return err
 	}
-	var err error
 	t.Model, err = models.NewTransformer(models.TransformerConfig{
 		EncoderLayers: c.Model.EncoderLayers, DecoderLayers: c.Model.DecoderLayers,
 		Width: c.Model.Width, FFNWidth: c.Model.FFNWidth, Heads: c.Model.Heads,
 		Dropout: c.Model.Dropout, AttentionDropout: c.Model.AttentionDropout, ActivationDropout: c.Model.ActivationDropout,
 		PreNorm: c.Model.PreNorm, LearnedPositions: c.Model.Positions == "learned", MaxPositions: c.Model.MaxPositions,
 		Glorot: c.Model.Initialisation == "glorot", DType: torch.Float32,
-	}, source, target, t.Params, stream, device)
+	}, source, target, t.Params, stream, t.Device)
 	return err
 }
 
@@ -85,10 +89,10 @@ func (t *Translator) Free() {
 func Open(folder string, device torch.Device) (*Translator, []checkpoint.Warning, error) {
 	c, err := experiment.ReadConfig(folder)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil, nil, fmt.Errorf("%s holds no run (%s is missing): give the folder that a training run wrote to -run", folder, experiment.ConfigFile)
-		}
 		return nil, nil, err
+	}
+	if c.Task() != experiment.Translation {
+		return nil, nil, fmt.Errorf("%s holds a language model, not a translator", folder)
 	}
 	pair, err := OpenText(c, filepath.Join(folder, experiment.TokenizerDir))
 	if err != nil {
@@ -98,22 +102,13 @@ func Open(folder string, device torch.Device) (*Translator, []checkpoint.Warning
 	if err != nil {
 		return nil, nil, err
 	}
-	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
-	best, warnings, err := store.Best()
-	if err != nil {
-		err = fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
-	} else {
-		err = t.Load(best)
-	}
+	warnings, err := weights.LoadBest(t.Params, folder, device)
 	if err != nil {
 		t.Free()
 		return nil, warnings, err
 	}
 	return t, warnings, nil
 }
-
-// Load takes the weights of a checkpoint, averaged where it has an average.
-func (t *Translator) Load(c checkpoint.Checkpoint) error { return weights.Load(t.Params, c, t.Device) }
 
 // buildOutput makes the output layer; its matrix serves the inputs that are tied to it.
 func (t *Translator) buildOutput(stream *torch.Stream) error {

@@ -176,7 +176,7 @@ func TestOpenRefuses(t *testing.T) {
 				}
 			}
 		}
-		fails(t.TempDir(), "holds no run", "config.toml", "-run")
+		fails(t.TempDir(), "holds no run", "config.toml", "give the folder that a training run wrote")
 
 		path := folder(t, c, made)
 		if err := os.Rename(filepath.Join(path, "tokenizer", "vocabulary.de"), filepath.Join(path, "elsewhere")); err != nil {

@@ -2,7 +2,8 @@
 //
 // # Basics
 //
-//	err := weights.Load(params, best, device)
+//	err := weights.Load(params, checkpoint, device)
+//	warnings, err := weights.LoadBest(params, folder, device)
 //
 // # Caveats
 //

@@ -2,8 +2,10 @@ package weights
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -30,6 +32,16 @@ func Load(params *torch.Params, c checkpoint.Checkpoint, d torch.Device) error {
 		return fmt.Errorf("%s/%s: %w", c.Path, name, err)
 	}
 	return nil
+}
+
+// LoadBest takes the weights of the best checkpoint of a run folder, as Load does.
+func LoadBest(params *torch.Params, folder string, d torch.Device) ([]checkpoint.Warning, error) {
+	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
+	best, warnings, err := store.Best()
+	if err != nil {
+		return warnings, fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
+	}
+	return warnings, Load(params, best, d)
 }
 
 // Read reads the tensors of one file of a checkpoint.
