@@ -33,46 +33,18 @@ var shiftedResults = []string{"loss", "nll", "shifted nll", "gradient of hidden"
 type shiftedFunction func(hidden, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor)
 
 func (c shiftedCase) run(f shiftedFunction, dtype torch.DType) []torch.Tensor {
-	leaf := func(x torch.Tensor) torch.Tensor {
-		y := x.To(dtype, torch.CPU).Clone()
-		y.SetRequiresGrad(true)
-		return y
-	}
-	leaves := []torch.Tensor{leaf(c.hidden), leaf(c.weight), leaf(c.shift)}
-	var b torch.Tensor
-	if c.bias.Defined() {
-		b = leaf(c.bias)
-		leaves = append(leaves, b)
-	}
-	loss, nll, shifted := f(leaves[0], leaves[1], b, c.targets, leaves[2], c.options)
-	loss.Backward()
-	out := []torch.Tensor{loss, nll, shifted}
-	for _, x := range leaves {
-		out = append(out, x.Grad())
-	}
-	return out
+	return withGradients(dtype, func(in []torch.Tensor) []torch.Tensor {
+		loss, nll, shifted := f(in[0], in[1], in[3], c.targets, in[2], c.options)
+		return []torch.Tensor{loss, nll, shifted}
+	}, c.hidden, c.weight, c.shift, c.bias)
 }
 
 func TestShiftedSoftmaxLossEqualsReferenceOnRandomShapes(t *testing.T) {
-	r := rand.New(rand.NewPCG(11, 2))
-	for i := range 40 {
-		n, d, v := r.Int64N(60), 1+r.Int64N(40), 1+r.Int64N(150)
-		t.Run(fmt.Sprintf("%d: N %d D %d V %d", i, n, d, v), func(t *testing.T) {
-			torch.Test(t, func() {
-				c := newShiftedCase(r, n, d, v, i%2 == 0)
-				want := c.run(torch.ShiftedSoftmaxLossReference, torch.Float64)
-				for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
-					for j, got := range c.run(torch.ShiftedSoftmaxLoss, dtype) {
-						if dtype == torch.BFloat16 {
-							nearWithin(t, "bfloat16 "+shiftedResults[j], got, want[j], 0.05)
-							continue
-						}
-						near(t, dtype.String()+" "+shiftedResults[j], got, want[j])
-					}
-				}
-			})
-		})
-	}
+	onRandomShapes(t, shiftedResults, func(r *rand.Rand, n, d, v int64, withBias bool) (fused, reference func(torch.DType) []torch.Tensor) {
+		c := newShiftedCase(r, n, d, v, withBias)
+		return func(dtype torch.DType) []torch.Tensor { return c.run(torch.ShiftedSoftmaxLoss, dtype) },
+			func(dtype torch.DType) []torch.Tensor { return c.run(torch.ShiftedSoftmaxLossReference, dtype) }
+	})
 }
 
 func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {

@@ -44,23 +44,28 @@ type lossFunction func(hidden, weight, bias, targets torch.Tensor, o torch.Softm
 
 // run returns loss, nll and the gradients of the operands, converted to dtype.
 func (c lossCase) run(f lossFunction, dtype torch.DType) []torch.Tensor {
-	leaf := func(x torch.Tensor) torch.Tensor {
-		y := x.To(dtype, torch.CPU).Clone()
-		y.SetRequiresGrad(true)
-		return y
+	return withGradients(dtype, func(in []torch.Tensor) []torch.Tensor {
+		loss, nll := f(in[0], in[1], in[2], c.targets, c.options)
+		return []torch.Tensor{loss, nll}
+	}, c.hidden, c.weight, c.bias)
+}
+
+// withGradients returns what f gives for operands converted to dtype, and the
+// gradients of the first of it; an operand may be the zero Tensor.
+func withGradients(dtype torch.DType, f func(in []torch.Tensor) []torch.Tensor, operands ...torch.Tensor) []torch.Tensor {
+	leaves := slices.Clone(operands)
+	for i, x := range operands {
+		if x.Defined() {
+			leaves[i] = x.To(dtype, torch.CPU).Clone()
+			leaves[i].SetRequiresGrad(true)
+		}
 	}
-	h, w := leaf(c.hidden), leaf(c.weight)
-	leaves := []torch.Tensor{h, w}
-	var b torch.Tensor
-	if c.bias.Defined() {
-		b = leaf(c.bias)
-		leaves = append(leaves, b)
-	}
-	loss, nll := f(h, w, b, c.targets, c.options)
-	loss.Backward()
-	out := []torch.Tensor{loss, nll}
+	out := f(leaves)
+	out[0].Backward()
 	for _, x := range leaves {
-		out = append(out, x.Grad())
+		if x.Defined() {
+			out = append(out, x.Grad())
+		}
 	}
 	return out
 }
@@ -68,20 +73,30 @@ func (c lossCase) run(f lossFunction, dtype torch.DType) []torch.Tensor {
 var lossResults = []string{"loss", "nll", "gradient of hidden", "gradient of weight", "gradient of bias"}
 
 func TestSoftmaxLossEqualsReferenceOnRandomShapes(t *testing.T) {
+	onRandomShapes(t, lossResults, func(r *rand.Rand, n, d, v int64, withBias bool) (fused, reference func(torch.DType) []torch.Tensor) {
+		c := newLossCase(r, n, d, v, withBias)
+		return func(dtype torch.DType) []torch.Tensor { return c.run(torch.SoftmaxLoss, dtype) },
+			func(dtype torch.DType) []torch.Tensor { return c.run(torch.SoftmaxLossReference, dtype) }
+	})
+}
+
+// onRandomShapes holds a fused loss to its reference in float64, with the case
+// that draw makes for each shape.
+func onRandomShapes(t *testing.T, results []string, draw func(r *rand.Rand, n, d, v int64, withBias bool) (fused, reference func(torch.DType) []torch.Tensor)) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 40 {
 		n, d, v := r.Int64N(60), 1+r.Int64N(40), 1+r.Int64N(150)
 		t.Run(fmt.Sprintf("%d: N %d D %d V %d", i, n, d, v), func(t *testing.T) {
 			torch.Test(t, func() {
-				c := newLossCase(r, n, d, v, i%2 == 0)
-				want := c.run(torch.SoftmaxLossReference, torch.Float64)
+				fused, reference := draw(r, n, d, v, i%2 == 0)
+				want := reference(torch.Float64)
 				for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
-					for j, got := range c.run(torch.SoftmaxLoss, dtype) {
+					for j, got := range fused(dtype) {
 						if dtype == torch.BFloat16 { // losses come in float32, of products in bfloat16
-							nearWithin(t, "bfloat16 "+lossResults[j], got, want[j], 0.05)
+							nearWithin(t, "bfloat16 "+results[j], got, want[j], 0.05)
 							continue
 						}
-						near(t, dtype.String()+" "+lossResults[j], got, want[j])
+						near(t, dtype.String()+" "+results[j], got, want[j])
 					}
 				}
 			})

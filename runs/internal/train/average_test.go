@@ -93,21 +93,27 @@ func (t *trainer) shake(factor float64) {
 	})
 }
 
+// saveAt saves the weights as those of a step.
+func saveAt(t *testing.T, trained *trainer, step int) checkpoint.Checkpoint {
+	t.Helper()
+	trained.state.Step = step
+	if err := trained.save(); err != nil {
+		t.Fatal(err)
+	}
+	c, err := trained.store.At(step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 // The mean of checkpoints that are one is that one, bit for bit; the mean of others is their mean; and the weights that
 // were there before come back.
 func TestMeanOfCheckpoints(t *testing.T) {
 	withTrainer(t, parse(t, workplace(t), "-set=checkpoint.keep=9"), func(trained *trainer) {
 		save := func(steps ...int) (saved []checkpoint.Checkpoint) {
 			for _, step := range steps {
-				trained.state.Step = step
-				if err := trained.save(); err != nil {
-					t.Fatal(err)
-				}
-				c, err := trained.store.At(step)
-				if err != nil {
-					t.Fatal(err)
-				}
-				saved = append(saved, c)
+				saved = append(saved, saveAt(t, trained, step))
 			}
 			return saved
 		}
@@ -222,15 +228,7 @@ func TestMeanOfFactors(t *testing.T) {
 					}
 				}
 			})
-			trained.state.Step = step
-			if err := trained.save(); err != nil {
-				t.Fatal(err)
-			}
-			c, err := trained.store.At(step)
-			if err != nil {
-				t.Fatal(err)
-			}
-			used = append(used, c)
+			used = append(used, saveAt(t, trained, step))
 		}
 		for i, p := range params {
 			p.Assign(sum[i].MulScalar(0.5))

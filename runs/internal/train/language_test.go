@@ -44,13 +44,7 @@ weight_decay = 1.2e-6
 epochs = 4
 log_every = 3
 threads = 1
-[checkpoint]
-keep = 2
-[report]
-plots = false
-tensorboard = false
-samples = 2
-`
+` + sparing
 
 // textPlace is a folder with a configuration tiny.toml and texts in corpus/.
 func textPlace(t *testing.T) string {

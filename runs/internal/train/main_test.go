@@ -70,7 +70,10 @@ beam = 2
 max_length_a = 1.0
 max_length_b = 3
 validation_beam = 1
-[checkpoint]
+` + sparing
+
+// sparing are the settings of every test's run that keep it short.
+const sparing = `[checkpoint]
 keep = 2
 [report]
 plots = false
