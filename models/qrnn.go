@@ -13,8 +13,9 @@ import (
 // Penn Treebank and WikiText-2, of 2500 on WikiText-103, the last as wide as the
 // embedding (400).
 type QRNNConfig struct {
-	Width      int   // of the embedding and of the last layer
+	Width      int   // of the embedding
 	Hidden     int   // H of every layer but the last
+	LastWidth  int   // of the last layer; 0 stands for Width, which a tied output layer needs
 	Layers     int   // at least one
 	Vocabulary int64 // words that the embedding knows
 	Noise      Noise // of training; it may be changed between chunks
@@ -36,8 +37,11 @@ type QRNN struct {
 // rnns.0.linear.module.weight_raw [3H,I] and rnns.0.linear.module.bias. They are
 // drawn from U(-1/sqrt(I), 1/sqrt(I)) with I twice as large in the first layer.
 func NewQRNN(c QRNNConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*QRNN, error) {
-	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 {
+	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastWidth < 0 {
 		return nil, fmt.Errorf("a QRNN needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", c.Layers, c.Width, c.Hidden)
+	}
+	if c.LastWidth == 0 {
+		c.LastWidth = c.Width
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
 	m := &QRNN{QRNNConfig: c, embedding: embedding, device: device}
@@ -45,7 +49,7 @@ func NewQRNN(c QRNNConfig, embedding Embedder, p *torch.Params, s *torch.Stream,
 	for i := range c.Layers {
 		h := int64(c.Hidden)
 		if i == c.Layers-1 {
-			h = int64(c.Width)
+			h = int64(c.LastWidth)
 		}
 		bound, name := 1/math.Sqrt(float64(from)), fmt.Sprintf("rnns.%d.linear.module.", i)
 		m.layers = append(m.layers, linear{p.Add(name+"weight_raw", in.uniform(bound, 3*h, from)), p.Add(name+"bias", in.uniform(bound, 3*h))})

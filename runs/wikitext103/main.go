@@ -25,6 +25,10 @@ func main() {
 			{Name: "xl-4-spectrum", File: "xl-4-spectrum.toml", Size: "120 M parameters", Duration: "a day on a GPU"},
 			{Name: "xl-16", File: "xl-16.toml", Size: "151 M parameters", Duration: "days on a GPU"},
 			{Name: "xl-16-spectrum", File: "xl-16-spectrum.toml", Size: "151 M parameters", Duration: "days on a GPU"},
+			{Name: "xl-16-spectrum-exponential", File: "xl-16-spectrum-exponential.toml", Size: "151 M parameters", Duration: "days on a GPU"},
+			{Name: "qrnn", File: "qrnn.toml", Size: "154 M parameters", Duration: "a day on a GPU"},
+			{Name: "qrnn-adversarial", File: "qrnn-adversarial.toml", Size: "154 M parameters", Duration: "a day on a GPU"},
+			{Name: "qrnn-spectrum", File: "qrnn-spectrum.toml", Size: "154 M parameters", Duration: "a day on a GPU"},
 		},
 	})
 }

@@ -47,6 +47,7 @@ func (c *Config) rules() []rule {
 		{!d.Sample && (d.Train == "" || d.Valid == ""), "data.train and data.valid must name texts"},
 		{t.Steps == 0 && t.Epochs == 0 && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience"},
 		{c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && t.Steps == 0, `schedule.kind = "cosine" needs its length: set schedule.period or train.steps`},
+		{c.Schedule.Kind == "drop" && c.Schedule.Period == 0, `schedule.kind = "drop" needs the update at which the rate falls: set schedule.period`},
 		{c.Schedule.WarmupInit > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.warmup_init = %g is above train.learning_rate = %g", c.Schedule.WarmupInit, t.LearningRate)},
 		{c.Schedule.Minimum > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.minimum = %g is above train.learning_rate = %g", c.Schedule.Minimum, t.LearningRate)},
 	}
@@ -58,6 +59,7 @@ func (c *Config) taskRules() []rule {
 	if c.Task() == LanguageModel {
 		return []rule{
 			{m.Kind == "transformer-xl" && m.Width%m.Heads != 0, fmt.Sprintf("model.heads = %d does not divide model.width = %d", m.Heads, m.Width)},
+			{m.Kind == "transformer-xl" && m.LastHidden != 0, fmt.Sprintf("model.last_hidden = %d: all layers of a transformer-xl are as wide as its embedding; set it to 0", m.LastHidden)},
 			{m.Tying == "decoder", `model.tying = "decoder" is a translator's: a language model's input is tied to its output ("all") or not ("none")`},
 			{t.Accumulate > t.Columns, fmt.Sprintf("train.accumulate = %d cuts the columns of a batch into that many parts, and there are train.columns = %d of them", t.Accumulate, t.Columns)},
 			{t.BPTTRandom && t.BPTTLongest > 0 && t.BPTTLongest < 5, fmt.Sprintf("train.bptt_longest = %d is shorter than the shortest length that is drawn, 5", t.BPTTLongest)},

@@ -49,9 +49,6 @@ func (m *Model) build() error {
 		Vocabulary: int64(m.Words.Len()), Width: int64(c.Model.Width), Padding: -1, Hidden: int64(c.Model.LastHidden),
 		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(uint64(c.Train.Seed), "init"), Device: m.Device,
 	}
-	if c.Model.Kind != "awd-lstm" {
-		place.Hidden = 0
-	}
 	if c.Model.Kind == "transformer-xl" {
 		place.Deviation = deviation
 	} else {
@@ -86,7 +83,8 @@ func (m *Model) buildRecurrent(input models.Embedder, place objectives.Place) er
 	}
 	if c.Model.Kind == "qrnn" {
 		network, err := models.NewQRNN(models.QRNNConfig{
-			Width: c.Model.Width, Hidden: c.Model.Hidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary, Noise: noise, DType: torch.Float32,
+			Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary,
+			Noise: noise, DType: torch.Float32,
 		}, input, m.Params, place.Stream, m.Device)
 		if err != nil {
 			return err

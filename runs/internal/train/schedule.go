@@ -25,6 +25,7 @@ func inputNoise(m experiment.Model, epoch, epochs int) float64 {
 //	noam          Vaswani et al. (2017): factor width^-0.5 min(t^-0.5, t warmup^-1.5), t = done+1
 //	cosine        the warm-up, then half a cosine down to minimum
 //	constant      the warm-up, then peak
+//	drop          the warm-up, then peak, and from update period on minimum
 func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
 	warmup, n := float64(s.Warmup), float64(done)
 	if s.Kind == "noam" {
@@ -42,6 +43,10 @@ func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
 	switch s.Kind {
 	case "inverse_sqrt":
 		rate = peak * math.Sqrt(math.Max(warmup, 1)/math.Max(n, 1))
+	case "drop":
+		if done >= s.Period {
+			rate = s.Minimum
+		}
 	case "cosine":
 		period := float64(s.Period)
 		if period == 0 {
