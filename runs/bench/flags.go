@@ -21,6 +21,8 @@ type options struct {
 	python  string
 	pairs   int
 	threads int
+	// positions of method/mos, whose peer needs memory for each
+	positions int64
 }
 
 // leastPairs is how many pairs a ratio that counts is made of.
@@ -41,6 +43,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	only := fs.String("only", "", "measure the rows whose name matches this regular `EXPRESSION`")
 	fs.IntVar(&o.pairs, "pairs", leastPairs, "pairs of measurements for a ratio")
 	fs.IntVar(&o.threads, "threads", 2, "threads of both sides, except for text")
+	fs.Int64Var(&o.positions, "positions", mixturePositions, "positions that method/mos scores at a time: its peer needs 7 MB for each")
 	fs.StringVar(&o.python, "python", interpreter(), "Python `PROGRAM` that has the peers' packages")
 	fs.Usage = func() { fmt.Fprintf(out, "Usage: bench -what SUITE [flags]\n\n%s", fs.FlagUsages()) }
 	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
@@ -62,6 +65,8 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, usagef("-pairs is %d: at least 1 is needed, and %d for a result that counts", o.pairs, leastPairs)
 	case o.threads < 1:
 		return o, usagef("-threads is %d: at least 1 is needed", o.threads)
+	case o.positions < 1:
+		return o, usagef("-positions is %d: at least 1 is needed", o.positions)
 	case len(o.rows()) == 0:
 		return o, usagef("-only %s matches no row of %s: its rows are %s", *only, *what, o.suite.rowNames())
 	case o.json != "" && !isFolder(folder):

@@ -45,6 +45,7 @@ func TestBadUsage(t *testing.T) {
 		"-what text -pair 3":            "unknown flag: --pair",
 		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
 		"-what text -threads 0":         "-threads is 0: at least 1 is needed",
+		"-what text -positions 0":       "-positions is 0: at least 1 is needed",
 		"-what text -only [":            "-only: error parsing regexp: missing closing ]: `[`",
 		"-what text -only xyz":          "-only xyz matches no row of text: its rows are bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
 		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
@@ -84,7 +85,7 @@ func TestRace(t *testing.T) {
 	checked := 0
 	r := &race{
 		ours: &steps{name: "a", seconds: []float64{1, 2, 4}, peak: 30, log: &log}, peer: &steps{name: "b", seconds: []float64{3, 4, 4}, peak: 120, log: &log},
-		pieces: 3, warm: 2, measured: true, amount: func(i int) float64 { return float64(12 * (i + 1)) },
+		pieces: 3, warm: 2, measured: true, config: "D=8", amount: func(i int) float64 { return float64(12 * (i + 1)) },
 		check: func() error { checked = len(log); return nil },
 	}
 	got, err := r.run(context.Background(), 4)
@@ -92,7 +93,7 @@ func TestRace(t *testing.T) {
 		t.Fatal(err)
 	}
 	quarter := 0.25
-	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: 5}
+	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: 5, Config: "D=8"}
 	want.TimeRatio.Median = (2.0 + 3.0) / 2 // of 3, 2, 1, 3
 	want.Peer = (4.0 + 6.0) / 2             // of 4, 6, 9, 4
 	if d := cmp.Diff(want, got); d != "" {
@@ -138,7 +139,7 @@ func TestResultFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	ratio := 0.5
 	results := []result{
-		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: 200, Unit: "tokens_per_s"},
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: 200, Unit: "tokens_per_s", Config: "V=37000"},
 		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: 20, Unit: "s"},
 	}
 	if err := writeJSON(path, results); err != nil {
@@ -154,9 +155,9 @@ func TestResultFile(t *testing.T) {
 	}
 	want := []any{
 		map[string]any{"name": "transformer_step/base", "time_ratio": map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
-			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s"},
+			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "config": "V=37000"},
 		map[string]any{"name": "bpe_learn", "time_ratio": map[string]any{"median": 20.0, "min": 19.0, "max": 21.0},
-			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s"},
+			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "config": ""},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -165,7 +166,7 @@ func TestResultFile(t *testing.T) {
 	if err := printTable(&table, results); err != nil {
 		t.Fatal(err)
 	}
-	if want := "transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s\n"; !strings.Contains(table.String(), want) {
+	if want := "transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  V=37000\n"; !strings.Contains(table.String(), want) {
 		t.Errorf("the table is\n%s", table.String())
 	}
 	if err := writeJSON(path, nil); err != nil {

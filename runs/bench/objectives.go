@@ -2,25 +2,46 @@ package main
 
 import "github.com/aperture-ml/aperture/runs/internal/experiment"
 
-// objectiveRows are output layers: the loss of the softmax alone, in the sizes of
-// a language model and of a translator, and what methods cost a whole training
-// step over maximum likelihood.
+// objectiveRows are output layers: losses alone, in the sizes of language models
+// and of translators, and what methods cost a whole training step over maximum
+// likelihood.
 var objectiveRows = []row{
-	{"softmax_loss/V=33278", "s", func(b *bench) (*race, error) { return b.softmaxLoss(1400, 400, 33278) }},
-	{"softmax_loss/V=37000", "s", translatorLoss},
+	{"softmax_loss/V=33278", "s", softmaxLayer(1400, 400, 33278).race},
+	{"softmax_loss/V=37000", "s", translatorLayer.race},
 	{"method/cosreg", "tokens_per_s", func(b *bench) (*race, error) { return b.method("cosreg", smallNetwork) }},
 	{"method/adversarial", "tokens_per_s", func(b *bench) (*race, error) { return b.method("adversarial", smallNetwork) }},
 	spectrumRow,
-	vmfRow,
 	{"method/spectrum-all", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork, spectralNorms) }},
-	{"method/mos", "s", func(b *bench) (*race, error) { return b.mixtureLoss(1400, 400, 33278, 15) }},
+	{"method/mos", "s", mixtureRace},
+	{"vmf_loss/V=50000", "s", vectorLayer(4096, 1024, 50000, 300).race},
 }
 
 // spectrumRow is spectrum control with the settings that are its defaults.
 var spectrumRow = row{"method/spectrum", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork) }}
 
-// translatorLoss is the output layer of the published base model.
-func translatorLoss(b *bench) (*race, error) { return b.softmaxLoss(4096, 512, 37000) }
+// translatorLayer is the output layer of the published base model.
+var translatorLayer = softmaxLayer(4096, 512, 37000)
 
 // spectralNorms adds the terms that power iteration serves.
 func spectralNorms(o *experiment.Objective) { o.LambdaUSpectral, o.LambdaVSpectral = 1, 1 }
+
+// mixturePositions is what the method's authors score at once: 20 columns of 70 words.
+const mixturePositions = 1400
+
+// plainCopies is how many arrays [N,K,V] the plain formulation of a mixture holds at
+// its peak, as measured: scores, their softmaxes and two gradients, not all at once.
+const plainCopies = 3.5
+
+// mixtureRace races a mixture of 15 softmaxes, if its peer has room.
+func mixtureRace(b *bench) (*race, error) {
+	const width, vocabulary, components = 400, 33278, 15
+	available, err := availableMemory()
+	if err != nil {
+		return nil, err
+	}
+	needed := int64(plainCopies * 4 * components * vocabulary * float64(b.positions))
+	if err := fits("method/mos", needed, available, "name fewer positions with -positions"); err != nil {
+		return nil, err
+	}
+	return mixtureLayer(b.positions, width, vocabulary, components).race(b)
+}

@@ -144,35 +144,40 @@ func (b *bench) startLinePeer(r *race, name, program string, request map[string]
 
 // jsonPeer reads a configuration, says when it is ready and answers "step i" and
 // "memory i" with objects.
-type jsonPeer struct{ *process }
+type jsonPeer struct {
+	*process
+	ready, last answer // the first one, and that of the latest step
+}
 
 // answer is what is read of such an object.
 type answer struct {
 	Ready        bool
+	Params       int64 // of a model
 	Seconds      float64
 	RSSPeakDelta float64   `json:"rss_peak_delta"` // bytes
+	Loss         float64   // the mean over targets, in nats
 	Hypotheses   [][]int32 // of a translator, without ends of sentences
 }
 
-func (b *bench) startJSONPeer(r *race, name, program string, config map[string]any) (jsonPeer, error) {
+func (b *bench) startJSONPeer(r *race, name, program string, config map[string]any) (*jsonPeer, error) {
 	config["threads"] = b.threads
 	text, err := json.Marshal(config)
 	if err != nil {
-		return jsonPeer{}, err
+		return nil, err
 	}
 	p, err := b.start(r, name, program)
 	if err != nil {
-		return jsonPeer{}, err
+		return nil, err
 	}
-	peer := jsonPeer{p}
-	a, err := peer.request(string(text))
-	if err == nil && !a.Ready {
+	peer := &jsonPeer{process: p}
+	peer.ready, err = peer.request(string(text))
+	if err == nil && !peer.ready.Ready {
 		err = fmt.Errorf("the peer %s did not say that it is ready", name)
 	}
 	return peer, err
 }
 
-func (p jsonPeer) request(line string) (answer, error) {
+func (p *jsonPeer) request(line string) (answer, error) {
 	var a answer
 	text, err := p.ask(line)
 	if err != nil {
@@ -184,12 +189,12 @@ func (p jsonPeer) request(line string) (answer, error) {
 	return a, nil
 }
 
-func (p jsonPeer) step(i int) (float64, error) {
-	a, err := p.request(fmt.Sprintf("step %d", i))
-	return a.Seconds, err
+func (p *jsonPeer) step(i int) (seconds float64, err error) {
+	p.last, err = p.request(fmt.Sprintf("step %d", i))
+	return p.last.Seconds, err
 }
 
-func (p jsonPeer) memory(i int) (float64, error) {
+func (p *jsonPeer) memory(i int) (float64, error) {
 	a, err := p.request(fmt.Sprintf("memory %d", i))
 	return a.RSSPeakDelta, err
 }

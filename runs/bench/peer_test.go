@@ -35,7 +35,7 @@ case $config in *'"threads":2'*) ;; *) echo "no threads" >&2; exit 2;; esac
 echo '{"ready": true, "params": 3}'
 while read what i; do
 	case $what in
-	step) echo "{\"seconds\": 1.$i, \"rss_peak_delta\": 5, \"hypotheses\": [[7, $i], []]}" ;;
+	step) echo "{\"seconds\": 1.$i, \"rss_peak_delta\": 5, \"hypotheses\": [[7, $i], []], \"loss\": 2.5}" ;;
 	memory) echo "{\"seconds\": 9, \"rss_peak_delta\": 200$i}" ;;
 	esac
 done
@@ -55,9 +55,11 @@ func TestJSONPeer(t *testing.T) {
 	if bytes, err := p.memory(4); err != nil || bytes != 2004 {
 		t.Errorf("memory 4 is %v, %v", bytes, err)
 	}
-	translating := &translatingPeer{jsonPeer: p}
-	if _, err := translating.step(5); err != nil || len(translating.hypotheses) != 2 || translating.hypotheses[0][1] != 5 {
-		t.Errorf("the hypotheses are %v, %v", translating.hypotheses, err)
+	if _, err := p.step(5); err != nil || len(p.last.Hypotheses) != 2 || p.last.Hypotheses[0][1] != 5 || p.last.Loss != 2.5 {
+		t.Errorf("the answer is %+v, %v", p.last, err)
+	}
+	if p.ready.Params != 3 {
+		t.Errorf("the first answer was %+v", p.ready)
 	}
 }
 

@@ -23,6 +23,7 @@ type race struct {
 	warm       int                 // pieces that each side does first, unmeasured
 	amount     func(i int) float64 // work in piece i, for figures in work per second; nil for seconds
 	measured   bool                // whether memory is compared
+	config     string              // sizes of the work, for the reader; may be empty
 	check      func() error        // after the warm-up: whether both did the same; may be nil
 	closers    []func()
 }
@@ -58,7 +59,7 @@ func (r *race) run(ctx context.Context, pairs int) (result, error) {
 		ratios = append(ratios, b/a)
 		ours, peer = append(ours, r.figure(i, a)), append(peer, r.figure(i, b))
 	}
-	out := result{TimeRatio: spreadOf(ratios), Ours: median(ours), Peer: median(peer)}
+	out := result{TimeRatio: spreadOf(ratios), Ours: median(ours), Peer: median(peer), Config: r.config}
 	if !r.measured {
 		return out, nil
 	}

@@ -18,6 +18,7 @@ type result struct {
 	Ours        float64  `json:"ours"`
 	Peer        float64  `json:"peer"`
 	Unit        string   `json:"unit"`
+	Config      string   `json:"config"` // sizes of the work, where the name does not say them
 }
 
 // spread is what is kept of several measurements.
@@ -44,14 +45,14 @@ func printTable(out io.Writer, results []result) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit")
+	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\tconfig")
 	for _, r := range results {
 		memory := "-"
 		if r.MemoryRatio != nil {
 			memory = fmt.Sprintf("%.3f", *r.MemoryRatio)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
-			memory, r.Ours, r.Peer, r.Unit)
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
+			memory, r.Ours, r.Peer, r.Unit, r.Config)
 	}
 	return w.Flush()
 }

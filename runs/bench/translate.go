@@ -69,29 +69,16 @@ func (b *bench) translating(n network) (r *race, err error) {
 		ours, err = decode.Search(t.Model, scorer, sources, o, nil)
 		return err
 	}}
-	process, err := b.startJSONPeer(r, "PyTorch", "translate_beam.py", map[string]any{
+	peer, err := b.startJSONPeer(r, "PyTorch", "translate_beam.py", map[string]any{
 		"model": weights, "heads": n.heads, "sentences": file,
 		"beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength,
 	})
 	if err != nil {
 		return nil, err
 	}
-	peer := &translatingPeer{jsonPeer: process}
 	r.peer = peer
-	r.check = func() error { return b.sameTranslations(ours, peer.hypotheses) }
+	r.check = func() error { return b.sameTranslations(ours, peer.last.Hypotheses) }
 	return r, nil
-}
-
-// translatingPeer keeps what the peer answered last.
-type translatingPeer struct {
-	jsonPeer
-	hypotheses [][]int32
-}
-
-func (p *translatingPeer) step(i int) (float64, error) {
-	a, err := p.request(fmt.Sprintf("step %d", i))
-	p.hypotheses = a.Hypotheses
-	return a.Seconds, err
 }
 
 // sameTranslations checks that both sides found the same. Nearly all is enough;

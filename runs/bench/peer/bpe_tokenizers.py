@@ -2,14 +2,16 @@
 
     python3 bpe_tokenizers.py '{"work": "apply", "text": ["a.txt"], "codes": "codes"}'
 
-codes is a file of subword-nmt, version 0.2. The texts are read once. For each line
-"go" on standard input every line is segmented into units anew, without what
-earlier rounds remembered, and the seconds are printed as one line.
+codes is a file of subword-nmt, version 0.2. The texts are read once. A round
+segments every line into units, without what earlier rounds remembered. Protocol:
+see rounds.py.
 """
-import json
 import os
 import sys
-import time
+
+sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
+
+import rounds
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
@@ -17,18 +19,9 @@ os.environ["RAYON_NUM_THREADS"] = "1"
 try:
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 except ImportError:
-    print("install it with: python3 -m pip install tokenizers", file=sys.stderr)
-    sys.exit(3)
+    rounds.missing("install it with: python3 -m pip install tokenizers")
 
 END = "</w>"
-
-
-def read_lines(paths):
-    lines = []
-    for path in paths:
-        with open(path, encoding="utf-8", newline="\n") as f:
-            lines.extend(line.rstrip("\n") for line in f)
-    return lines
 
 
 def load(codes, lines):
@@ -52,18 +45,10 @@ def load(codes, lines):
 
 
 def main():
-    request = json.loads(sys.argv[1])
-    lines = read_lines(request["text"])
+    request = rounds.request()
+    lines = rounds.read_lines(request["text"])
     tokenizer = load(request["codes"], lines)
-    for command in sys.stdin:
-        if command.strip() != "go":
-            print(f"unknown request {command.strip()!r}: want go", file=sys.stderr)
-            sys.exit(2)
-        tokenizer.model._clear_cache()
-        begin = time.perf_counter()
-        segmented = [encoding.tokens for encoding in tokenizer.encode_batch_fast(lines)]
-        print(time.perf_counter() - begin, flush=True)
-        del segmented
+    rounds.serve(lambda: [encoding.tokens for encoding in tokenizer.encode_batch_fast(lines)], tokenizer.model._clear_cache)
 
 
 main()

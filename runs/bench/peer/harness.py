@@ -8,8 +8,8 @@ JSON object on a line of standard output:
     step i      runs piece i and times it
     memory i    the same after freed memory was handed back to the system
 
-Both answers hold seconds, rss_peak_delta (bytes) and what the program adds. The
-end of the input ends the program. Exit codes: 0 done, 2 bad configuration or
+Both answers hold seconds, rss_peak_delta (bytes) and what the program adds: for
+training and losses, loss. The end of the input ends the program. Exit codes: 0 done, 2 bad configuration or
 request, 3 torch is not installed.
 
 Peak memory. Before a piece, gradients of the piece before are dropped, then the
@@ -84,3 +84,37 @@ def serve(prepare, work, pieces):
         seconds = time.perf_counter() - begin
         _, peak = resident()
         answer(seconds=seconds, rss_peak_delta=peak - before, **report())
+
+
+def serve_training(parameters, optimizer, loss_of, pieces, clip=None, **ready):
+    """Answers requests with training steps. loss_of(i) gives the loss of piece i and
+    the one to report; clip limits the gradients' joint norm. ready is what the first
+    answer holds beside the number of parameters."""
+    parameters = list(parameters)
+
+    def step(i):
+        loss, reported = loss_of(i)
+        loss.backward()
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, clip, foreach=True)
+        optimizer.step()
+        return lambda: {"loss": reported.item()}
+
+    answer(ready=True, params=sum(p.numel() for p in parameters), **ready)
+    serve(lambda: optimizer.zero_grad(set_to_none=True), step, pieces)
+
+
+def serve_loss(leaves, loss_of):
+    """Answers requests with the one loss that loss_of() gives and its gradients for
+    the leaves."""
+    def prepare():
+        for leaf in leaves:
+            leaf.grad = None
+
+    def step(_):
+        loss = loss_of()
+        loss.backward()
+        return lambda: {"loss": loss.item()}
+
+    answer(ready=True)
+    serve(prepare, step, 1)

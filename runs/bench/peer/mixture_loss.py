@@ -52,18 +52,11 @@ def main():
     leaves = [hidden_ND, weight_VD, *latent.parameters(), *prior.parameters()]
     targets_N = torch.randint(PAD + 1, v, (n,))
 
-    def prepare():
-        for leaf in leaves:
-            leaf.grad = None
-
-    def step(_):
+    def loss():
         latent_NKD = torch.tanh(latent(hidden_ND)).view(n, k, d)
-        loss = likelihood(F.linear(latent_NKD, weight_VD), prior(hidden_ND), targets_N)
-        loss.backward()
-        return lambda: {"loss": loss.item()}
+        return likelihood(F.linear(latent_NKD, weight_VD), prior(hidden_ND), targets_N)
 
-    harness.answer(ready=True)
-    harness.serve(prepare, step, 1)
+    harness.serve_loss(leaves, loss)
 
 
 if __name__ == "__main__":

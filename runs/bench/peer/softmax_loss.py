@@ -32,19 +32,9 @@ def main():
     targets_N = torch.randint(PAD + 1, c["vocab"], (c["rows"],))
     targets_N[torch.rand(c["rows"]) < c["ignored"]] = PAD
 
-    def prepare():
-        for leaf in (hidden_ND, weight_VD, bias_V):
-            if leaf is not None:
-                leaf.grad = None
-
-    def step(_):
-        loss = F.cross_entropy(F.linear(hidden_ND, weight_VD, bias_V), targets_N, ignore_index=PAD,
-                               label_smoothing=c["smoothing"])
-        loss.backward()
-        return lambda: {"loss": loss.item()}
-
-    harness.answer(ready=True)
-    harness.serve(prepare, step, 1)
+    leaves = [leaf for leaf in (hidden_ND, weight_VD, bias_V) if leaf is not None]
+    harness.serve_loss(leaves, lambda: F.cross_entropy(F.linear(hidden_ND, weight_VD, bias_V), targets_N, ignore_index=PAD,
+                                                       label_smoothing=c["smoothing"]))
 
 
 if __name__ == "__main__":

@@ -36,17 +36,13 @@ def main():
     model.train()
     adam = torch.optim.Adam(model.parameters(), lr=c["learning_rate"], betas=(0.9, 0.98), eps=1e-8, fused=True)
 
-    def step(i):
+    def loss(i):
         source_BS, prev_BT, target_BT = batches[i]
         logits_BTV = model(source_BS, prev_BT)
-        loss = F.cross_entropy(logits_BTV.flatten(0, 1), target_BT.flatten(), ignore_index=PAD,
-                               label_smoothing=c["smoothing"])
-        loss.backward()
-        adam.step()
-        return lambda: {"loss": loss.item()}
+        mean = F.cross_entropy(logits_BTV.flatten(0, 1), target_BT.flatten(), ignore_index=PAD, label_smoothing=c["smoothing"])
+        return mean, mean
 
-    harness.answer(ready=True, params=sum(p.numel() for p in model.parameters()), batches=len(batches))
-    harness.serve(lambda: adam.zero_grad(set_to_none=True), step, len(batches))
+    harness.serve_training(model.parameters(), adam, loss, len(batches))
 
 
 if __name__ == "__main__":
