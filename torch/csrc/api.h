@@ -29,6 +29,7 @@
 #include "api_optimizer.h"
 #include "api_orthogonality.h"
 #include "api_packed_linear.h"
+#include "api_products.h"
 #include "api_qrnn.h"
 #include "api_random.h"
 #include "api_residual_norm.h"

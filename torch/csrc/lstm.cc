@@ -27,6 +27,7 @@
 #include "dropout.h"
 #include "gates.h"
 #include "panels.h"
+#include "products.h"
 
 namespace ap {
 namespace {
@@ -170,6 +171,7 @@ class Recurrent {
         if (packed) {
           PanelTarget target{c + j, width, backward_ ? kLanes : H_, {n, n, n, n}};
           if (backward_) target.lanes[0] = std::min(n, kLanes), target.lanes[1] = n - target.lanes[0];
+          const ProductTimer timer;
           add_panel_product(a, depth, panels_.const_data_ptr<float>() + p * panel_size(), depth, backward_ ? 2 : 4, target, B);
         }
         after(j, j + n);
