@@ -188,7 +188,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(path, "checkpoints")); err != nil {
 			t.Fatal(err)
 		}
-		fails(path, "no checkpoint that can be used", "none has been saved yet")
+		fails(path, "no valid checkpoint in", "none has been saved yet")
 
 		path = folder(t, c, made)
 		changed := small(func(c *experiment.Config) { c.Model.FFNWidth = 24 })

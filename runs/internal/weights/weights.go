@@ -39,7 +39,7 @@ func LoadBest(params *torch.Params, folder string, d torch.Device) ([]checkpoint
 	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
 	best, warnings, err := store.Best()
 	if err != nil {
-		return warnings, fmt.Errorf("%s holds no checkpoint that can be used: %w", folder, err)
+		return nil, err // which tells the warnings too
 	}
 	return warnings, Load(params, best, d)
 }
