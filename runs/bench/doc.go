@@ -12,7 +12,9 @@
 // pair: above 1 we are faster. Its median decides; minimum and maximum say how far
 // to trust it. memory_ratio is our peak above the level before the piece over
 // the peer's, gradients of the weights included: below 1 we need less. ours and
-// peer are the medians of both in the row's unit.
+// peer are the medians of both in the row's unit. outside_products, of rows of lm, is
+// the share of our time that went into anything but matrix products, in one more
+// step; waiting for another thread inside such a product's layer counts as outside.
 //
 // The peers are the Python programs in the folder peer. They travel inside the
 // binary and stay alive for all pairs of a row. -python, or the variable
@@ -31,10 +33,15 @@
 // The Moses script is timed from the start of its process to the end, since that
 // is how it is used; ours reads the same bytes from memory.
 //
-// A training step is what the training loop makes of a batch, without the
-// gradient's norm, which the peer does not take either. Both sides see the same
+// A translator's training step is what the training loop makes of a batch, without
+// the gradient's norm, which the peer does not take either. Both sides see the same
 // batches in the same order and use the same definition of label smoothing; their
 // weights start from different draws.
+//
+// A language model's weights are the peer's too. Before anything is timed both sides
+// read two chunks without noise, and a loss or a gradient of any weight that differs
+// ends the row. Words are drawn by Zipf's law, which for adaptive softmax decides how
+// many scores a step needs.
 //
 // Our memory is what our allocator counts; a peer's is resident memory of its
 // process, after freed memory was handed back. The matrix library's own buffers

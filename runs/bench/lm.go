@@ -1,173 +1,128 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 
-	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // lmRows are training steps of language models in their published sizes.
 var lmRows = []row{
-	{"lstm_step/ptb", "tokens_per_s", func(b *bench) (*race, error) { return b.lstm(pennTreebank) }},
-	{"lstm_step/wikitext2", "tokens_per_s", func(b *bench) (*race, error) { return b.lstm(wikiText2) }},
+	{"lstm_step/ptb", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(pennTreebank) }},
+	{"lstm_step/wikitext2", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(wikiText2) }},
+	{"mos_step/ptb", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(mixturePTB) }},
+	{"xl_step/4-layers", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(fourLayers) }},
 }
 
-// textNetwork is the size of an AWD-LSTM, and of the chunks that it reads.
+// textNetwork is a language model, and the size of the chunks that it reads.
 type textNetwork struct {
 	name           string
 	vocabulary     int
-	width, hidden  int
-	layers         int
 	columns, steps int
-	noise          models.Noise
+	config         experiment.Config
+	program        string                                   // the peer
+	peer           func(c experiment.Config) map[string]any // its configuration, but for the text
+	note           string                                   // what is not as published
 }
 
 // The published models.
 var (
-	pennTreebank = textNetwork{"ptb", 10000, 400, 1150, 3, 20, 70,
-		models.Noise{EmbeddingDropout: 0.1, InputDropout: 0.4, LayerDropout: 0.25, OutputDropout: 0.4, WeightDrop: 0.5, AR: 2, TAR: 1}}
-	wikiText2 = textNetwork{"wikitext2", 33278, 400, 1150, 3, 80, 70,
-		models.Noise{EmbeddingDropout: 0.1, InputDropout: 0.65, LayerDropout: 0.2, OutputDropout: 0.4, WeightDrop: 0.5, AR: 2, TAR: 1}}
+	pennTreebank = textNetwork{name: "ptb", vocabulary: 10000, columns: 20, steps: 70, program: "awd_lstm.py", peer: recurrentPeer,
+		config: recurrent(func(c *experiment.Config) {})}
+	wikiText2 = textNetwork{name: "wikitext2", vocabulary: 33278, columns: 80, steps: 70, program: "awd_lstm.py", peer: recurrentPeer,
+		config: recurrent(func(c *experiment.Config) { c.Model.DropoutInput, c.Model.DropoutHidden = 0.65, 0.2 })}
+	mixturePTB = textNetwork{name: "mos", vocabulary: 10000, columns: 12, steps: 70, program: "awd_lstm.py", peer: recurrentPeer,
+		config: recurrent(func(c *experiment.Config) {
+			c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.DropoutHidden = 280, 960, 620, 0.225
+			c.Objective.Method, c.Train.LearningRate = "mos", 20
+		})}
+	fourLayers = textNetwork{name: "xl", vocabulary: 267735, columns: 60, steps: 150, program: "transformer_xl.py", peer: xlPeer, config: transformerXL(4)}
 )
 
-// Settings of every step of a language model.
-const (
-	textRate  = 30
-	textClip  = 0.25
-	textDecay = 1.2e-6
-)
-
-// textChunk is a chunk of text and the words after each of its own.
-type textChunk struct {
-	input   models.Chunk
-	targets []int64
+// recurrent is AWD-LSTM as it was published on Penn Treebank, with changes.
+func recurrent(change func(*experiment.Config)) experiment.Config {
+	c := experiment.Default()
+	c.Model.Kind, c.Model.Width, c.Model.Dropout = "awd-lstm", 400, 0.4
+	c.Objective.LabelSmoothing, c.Objective.Bias = 0, true
+	c.Train.Optimizer, c.Train.LearningRate, c.Train.ClipNorm, c.Train.WeightDecay = "sgd", 30, 0.25, 1.2e-6
+	c.Train.AR, c.Train.TAR = 2, 1
+	change(&c)
+	return c
 }
 
-// chunks are random words.
-func (n textNetwork) chunks() []textChunk {
-	random := rand.New(rand.NewPCG(1, 2))
-	words := func() []int64 {
-		ids := make([]int64, n.steps*n.columns)
-		for i := range ids {
-			ids[i] = int64(random.IntN(n.vocabulary))
-		}
-		return ids
+// transformerXL is the published base model on WikiText-103 with so many layers.
+func transformerXL(layers int) experiment.Config {
+	c := experiment.Default()
+	c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Heads, c.Model.FFNWidth, c.Model.Dropout = "transformer-xl", layers, 410, 10, 2100, 0.1
+	c.Objective.Method, c.Objective.AdaptiveCutoffs = "adaptive", "20000,40000,200000"
+	c.Objective.LabelSmoothing, c.Objective.Bias = 0, true
+	c.Train.LearningRate, c.Train.Beta2, c.Train.Epsilon, c.Train.ClipNorm = 2.5e-4, 0.999, 1e-8, 0.25
+	return c
+}
+
+// quiet is the configuration without what is drawn in each step.
+func quiet(c experiment.Config) experiment.Config {
+	m := &c.Model
+	m.Dropout, m.DropoutInput, m.DropoutHidden, m.DropoutEmbedding, m.WeightDrop = 0, 0, 0, 0, 0
+	c.Objective.MixtureDropout = 0
+	return c
+}
+
+// recurrentPeer configures the peer of an AWD-LSTM.
+func recurrentPeer(c experiment.Config) map[string]any {
+	last, components := c.Model.LastHidden, 0
+	if last == 0 {
+		last = c.Model.Width
 	}
-	all := make([]textChunk, differentBatches)
-	for i := range all {
-		all[i] = textChunk{models.Chunk{IDs: words(), Time: n.steps, Columns: n.columns}, words()}
+	if c.Objective.Method == "mos" {
+		components = c.Objective.MixtureComponents
 	}
-	return all
-}
-
-// textTrainer makes training steps of a language model.
-type textTrainer struct {
-	params  *torch.Params
-	output  *objectives.Output
-	model   models.LanguageModel
-	dropout *torch.Stream
-	carried models.Carried
-	chunks  []textChunk
-}
-
-func newTextTrainer(r *race, n textNetwork, chunks []textChunk) (*textTrainer, error) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	t := &textTrainer{params: &torch.Params{}, dropout: torch.NewStream(1, "dropout"), chunks: chunks}
-	r.onClose(func() {
-		t.carried.Free()
-		t.params.Free()
-	})
-	settings := objectives.Defaults()
-	settings.Bias = true
-	stream := torch.NewStream(1, "init")
-	var err error
-	if t.output, err = objectives.New(settings, objectives.Place{Vocabulary: int64(n.vocabulary), Width: int64(n.width), Padding: -1,
-		Params: t.params, Embedding: "encoder", Output: "decoder", Stream: stream, Device: torch.CPU}); err != nil {
-		return nil, err
+	return map[string]any{
+		"width": c.Model.Width, "hidden": c.Model.Hidden, "last": last, "layers": c.Model.Layers, "components": components,
+		"input": c.Model.DropoutInput, "layer": c.Model.DropoutHidden, "output": c.Model.Dropout, "embedding": c.Model.DropoutEmbedding,
+		"weight": c.Model.WeightDrop, "latent": c.Objective.MixtureDropout, "ar": c.Train.AR, "tar": c.Train.TAR, "decay": c.Train.WeightDecay,
 	}
-	r.onClose(t.output.Free)
-	t.model, err = models.NewAWDLSTM(models.AWDLSTMConfig{Width: n.width, Hidden: n.hidden, Layers: n.layers, Vocabulary: int64(n.vocabulary),
-		Noise: n.noise, DType: torch.Float32}, t.output, t.params, stream, torch.CPU)
-	return t, err
 }
 
-// update trains on chunk i.
-func (t *textTrainer) update(i int) error {
-	t.collect(i)
-	params := t.params.Tensors()
-	t.output.Penalize()
-	torch.ClipGrad(params, textClip)
-	torch.SGD(params, textRate, textDecay)
-	torch.ZeroGrad(params)
-	t.output.Constrain(textRate)
-	return nil
-}
-
-// collect computes the gradients of a chunk and returns the mean loss of its words.
-func (t *textTrainer) collect(i int) float64 {
-	step := torch.OpenScope()
-	defer step.Close()
-	chunk := t.chunks[i]
-	states, next := t.model.Forward(chunk.input, t.carried, t.dropout)
-	n := len(chunk.targets)
-	place := objectives.States{Hidden: states.Hidden, Columns: states.Columns, Time: make([]int64, n), Column: make([]int64, n)}
-	for row := range n {
-		place.Time[row], place.Column[row] = int64(row)/states.Columns, int64(row)%states.Columns
+// xlPeer configures the peer of a Transformer-XL.
+func xlPeer(c experiment.Config) map[string]any {
+	return map[string]any{
+		"width": c.Model.Width, "heads": c.Model.Heads, "ffn": c.Model.FFNWidth, "layers": c.Model.Layers, "memory": c.Model.Memory,
+		"dropout": c.Model.Dropout, "cutoffs": c.Objective.AdaptiveCutoffs,
 	}
-	loss, nll := t.output.Loss(place, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
-	for _, term := range states.Terms {
-		loss = loss.Add(term.Value.MulScalar(term.Weight))
-	}
-	loss.Backward()
-	next.Keep()
-	t.carried.Free()
-	t.carried = next
-	return nll.Mean().Item()
 }
 
-// lstm races whole updates of an AWD-LSTM against plain PyTorch.
-func (b *bench) lstm(n textNetwork) (r *race, err error) {
-	r = &race{pieces: differentBatches, warm: 2, measured: true, amount: func(int) float64 { return float64(n.steps * n.columns) }}
+// size is that of the work, for the reader.
+func (n textNetwork) size() string {
+	return fmt.Sprintf("B=%d T=%d D=%d V=%d%s", n.columns, n.steps, n.config.Model.Width, n.vocabulary, n.note)
+}
+
+// textTraining races whole updates of a language model against plain PyTorch.
+func (b *bench) textTraining(n textNetwork) (r *race, err error) {
+	r = &race{pieces: differentBatches, warm: 2, measured: true, config: n.size(), amount: func(int) float64 { return float64(n.steps * n.columns) }}
 	defer r.closeOn(&err)
 	chunks := n.chunks()
-	ours, err := newTextTrainer(r, n, chunks)
+	weights, clean, err := b.cleanGradients(n, chunks)
 	if err != nil {
 		return nil, err
 	}
-	r.ours = here{work: ours.update}
+	ours, err := newTextTrainer(r, n.vocabulary, n.config, chunks)
+	if err != nil {
+		return nil, err
+	}
+	side := here{work: ours.update}
+	r.ours, r.outside = side, func() (float64, error) { return side.outside(0) }
 	file, err := b.writeChunks(n.name, chunks)
 	if err != nil {
 		return nil, err
 	}
-	r.peer, err = b.startJSONPeer(r, "PyTorch", "awd_lstm.py", map[string]any{
-		"vocab": n.vocabulary, "width": n.width, "hidden": n.hidden, "layers": n.layers, "chunks": file,
-		"input": n.noise.InputDropout, "layer": n.noise.LayerDropout, "output": n.noise.OutputDropout, "embedding": n.noise.EmbeddingDropout,
-		"weight": n.noise.WeightDrop, "ar": n.noise.AR, "tar": n.noise.TAR, "learning_rate": textRate, "clip": textClip, "decay": textDecay,
-	})
-	return r, err
-}
-
-// writeChunks writes chunks as the peer reads them.
-func (b *bench) writeChunks(name string, chunks []textChunk) (string, error) {
-	type rows struct {
-		Input  [][]int64 `json:"input"`
-		Target [][]int64 `json:"target"`
-	}
-	all := make([]rows, len(chunks))
-	for i, c := range chunks {
-		all[i] = rows{cut(c.input.IDs, c.input.Columns), cut(c.targets, c.input.Columns)}
-	}
-	data, err := json.Marshal(all)
+	config := n.peer(n.config)
+	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, file, weights
+	config["learning_rate"], config["clip"] = n.config.Train.LearningRate, n.config.Train.ClipNorm
+	peer, err := b.startJSONPeer(r, "PyTorch", n.program, config)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	path := filepath.Join(b.folder, fmt.Sprintf("chunks-%s.json", name))
-	return path, os.WriteFile(path, data, 0o666)
+	r.peer = peer
+	return r, clean.compare(gradients{peer.ready.Loss, peer.ready.Gradients})
 }

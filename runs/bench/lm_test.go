@@ -2,88 +2,136 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-var tinyText = textNetwork{name: "tiny", vocabulary: 40, width: 8, hidden: 12, layers: 2, columns: 5, steps: 6}
-
-// TestTextTrainerLearns checks that what is timed is training: the loss of one
-// chunk falls from that of a guess, and nothing is left behind.
-func TestTextTrainerLearns(t *testing.T) {
-	torch.Test(t, func() {
-		r := &race{}
-		defer r.close()
-		trainer, err := newTextTrainer(r, tinyText, tinyText.chunks())
-		if err != nil {
-			t.Fatal(err)
-		}
-		first := trainer.collect(0)
-		torch.ZeroGrad(trainer.params.Tensors())
-		if guess := math.Log(40); math.Abs(first-guess) > 0.5 {
-			t.Errorf("the first loss is %.2f nats, a guess costs %.2f", first, guess)
-		}
-		for range 20 {
-			if err := trainer.update(0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		handles := torch.LiveHandles()
-		if err := trainer.update(0); err != nil {
-			t.Fatal(err)
-		}
-		if left := torch.LiveHandles() - handles; left != 0 {
-			t.Errorf("an update leaves %d tensors", left)
-		}
-		if last := trainer.collect(0); !(last < first-0.05) {
-			t.Errorf("the loss went from %.3f to %.3f", first, last)
-		}
-	})
+// tiny is a network of each row with other sizes.
+func tiny() []textNetwork {
+	networks := []textNetwork{pennTreebank, mixturePTB, fourLayers}
+	for i := range networks {
+		n := &networks[i]
+		n.vocabulary, n.columns, n.steps = 40, 5, 7
+		m := &n.config.Model
+		m.Width, m.Hidden, m.Layers, m.Heads, m.FFNWidth, m.Memory = 8, 12, 2, 2, 11, 7
+		n.config.Objective.MixtureComponents, n.config.Objective.AdaptiveCutoffs = 3, "10,20,30"
+	}
+	networks[1].config.Model.LastHidden = 10
+	return networks
 }
 
-// TestEqualChunks checks that the peer reads the chunks that we train on.
+func TestTextTrainersLearn(t *testing.T) {
+	for _, n := range tiny() {
+		torch.Test(t, func() {
+			r := &race{}
+			defer r.close()
+			c := quiet(n.config)
+			// Rates for so small a network.
+			if c.Train.LearningRate = 3; c.Train.Optimizer == "adam" {
+				c.Train.LearningRate = 0.01
+			}
+			trainer, err := newTextTrainer(r, n.vocabulary, c, n.chunks())
+			if err != nil {
+				t.Fatal(err)
+			}
+			learns(t, n.name, trainer, trainer.Params, math.Log(40), 0.5)
+		})
+	}
+}
+
+// TestQuiet: without noise two steps from the same weights and state are the same.
+func TestQuiet(t *testing.T) {
+	for _, n := range tiny() {
+		torch.Test(t, func() {
+			losses := func(c experiment.Config) (first, second float64) {
+				r := &race{}
+				defer r.close()
+				trainer, err := newTextTrainer(r, n.vocabulary, c, n.chunks())
+				if err != nil {
+					t.Fatal(err)
+				}
+				first = trainer.collect(0)
+				trainer.carried.Free()
+				trainer.carried = nil
+				return first, trainer.collect(0)
+			}
+			if a, b := losses(quiet(n.config)); a != b {
+				t.Errorf("%s: without noise the loss is %v, then %v", n.name, a, b)
+			}
+			if a, b := losses(n.config); a == b {
+				t.Errorf("%s: with noise the loss is %v twice", n.name, a)
+			}
+		})
+	}
+}
+
+// TestEqualChunks checks that the peer reads the chunks that we train on, and that
+// frequent words come first.
 func TestEqualChunks(t *testing.T) {
-	chunks := tinyText.chunks()
+	n := tiny()[0]
+	n.steps = 200
+	chunks := n.chunks()
 	path, err := fake(t, context.Background(), "").writeChunks("tiny", chunks)
-	if err != nil {
-		t.Fatal(err)
+	read := written[[]struct{ Input, Target [][]int64 }](t, path, err)
+	if len(read) != len(chunks) {
+		t.Fatalf("%d chunks are read, %d were written", len(read), len(chunks))
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read []struct{ Input, Target [][]int64 }
-	if err := json.Unmarshal(data, &read); err != nil || len(read) != len(chunks) {
-		t.Fatalf("%d chunks, %v", len(read), err)
-	}
+	counts := make([]float64, n.vocabulary)
 	for i, c := range chunks {
 		if len(read[i].Input) != c.input.Time || len(read[i].Input[0]) != c.input.Columns || read[i].Input[2][3] != c.input.IDs[2*c.input.Columns+3] ||
 			read[i].Target[5][4] != c.targets[5*c.input.Columns+4] {
 			t.Errorf("chunk %d is not what was written", i)
 		}
+		for _, id := range c.targets {
+			counts[id]++
+		}
+	}
+	for rank := range 10 { // log((r + 1) / r) / log(41) for rank r
+		want := float64(differentBatches*n.steps*n.columns) * math.Log1p(1/float64(rank+1)) / math.Log(41)
+		if math.Abs(counts[rank]-want) > 5*math.Sqrt(want) {
+			t.Errorf("rank %d was drawn %.0f times, expected %.0f", rank, counts[rank], want)
+		}
 	}
 }
 
-// BenchmarkTextUpdate is our side of lstm_step/ptb alone, for profilers.
-func BenchmarkTextUpdate(b *testing.B) {
-	torch.Do(func() {
-		torch.SetThreads(2)
-		r := &race{}
-		defer r.close()
-		t, err := newTextTrainer(r, pennTreebank, pennTreebank.chunks())
-		if err != nil {
-			b.Fatal(err)
+// TestTextTraining drives our side of each kind of row against a peer that claims
+// another loss, and so is refused.
+func TestTextTraining(t *testing.T) {
+	for _, n := range tiny() {
+		b := fake(t, context.Background(), "")
+		script := strings.Replace(jsonScript, `"ready": true`, `"ready": true, "loss": 1.5, "gradients": {"encoder.weight": 2}`, 1)
+		if err := os.WriteFile(filepath.Join(b.folder, "peer", n.program), []byte(script), 0o666); err != nil {
+			t.Fatal(err)
 		}
-		b.ResetTimer()
-		for i := range b.N {
-			if err := t.update(i % len(t.chunks)); err != nil {
-				b.Fatal(err)
+		torch.Test(t, func() {
+			if _, err := b.textTraining(n); err == nil || !strings.HasPrefix(err.Error(), "without noise the peer's loss is 1.50000 and ours 3.") {
+				t.Errorf("%s: the error is %v", n.name, err)
 			}
-		}
-		b.ReportMetric(float64(b.N*pennTreebank.steps*pennTreebank.columns)/b.Elapsed().Seconds(), "tokens/s")
-	})
+		})
+	}
+}
+
+// TestLanguageModelPeers drives each kind of row against its peer, if the interpreter
+// that $APERTURE_PYTHON names has PyTorch.
+func TestLanguageModelPeers(t *testing.T) {
+	python := os.Getenv("APERTURE_PYTHON")
+	if python == "" {
+		t.Skip("APERTURE_PYTHON names no interpreter that has PyTorch")
+	}
+	for _, n := range tiny() {
+		b := fake(t, context.Background(), "")
+		b.python, b.pairs = python, 1
+		torch.Test(t, func() {
+			got, err := b.measure(row{n.name, "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(n) }})
+			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.OutsideProducts == nil || *got.OutsideProducts <= 0 || *got.OutsideProducts >= 1 {
+				t.Errorf("%s: the race gives %+v, %v", n.name, got, err)
+			}
+		})
+	}
 }

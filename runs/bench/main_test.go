@@ -86,20 +86,20 @@ func TestRace(t *testing.T) {
 	r := &race{
 		ours: &steps{name: "a", seconds: []float64{1, 2, 4}, peak: 30, log: &log}, peer: &steps{name: "b", seconds: []float64{3, 4, 4}, peak: 120, log: &log},
 		pieces: 3, warm: 2, measured: true, config: "D=8", amount: func(i int) float64 { return float64(12 * (i + 1)) },
-		check: func() error { checked = len(log); return nil },
+		check: func() error { checked = len(log); return nil }, outside: func() (float64, error) { log = append(log, "ao"); return 0.25, nil },
 	}
 	got, err := r.run(context.Background(), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	quarter := 0.25
-	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: 5, Config: "D=8"}
+	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: 5, OutsideProducts: &quarter, Config: "D=8"}
 	want.TimeRatio.Median = (2.0 + 3.0) / 2 // of 3, 2, 1, 3
 	want.Peer = (4.0 + 6.0) / 2             // of 4, 6, 9, 4
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if order := strings.Join(log, " "); order != "a0 b0 a1 b1 a0 b0 a1 b1 a2 b2 a0 b0 am0 bm0" || checked != 4 {
+	if order := strings.Join(log, " "); order != "a0 b0 a1 b1 a0 b0 a1 b1 a2 b2 a0 b0 ao am0 bm0" || checked != 4 {
 		t.Errorf("the sides were run in the order %s, checked after %d", order, checked)
 	}
 }
@@ -139,7 +139,7 @@ func TestResultFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	ratio := 0.5
 	results := []result{
-		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: 200, Unit: "tokens_per_s", Config: "V=37000"},
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: 200, Unit: "tokens_per_s", OutsideProducts: &ratio, Config: "V=37000"},
 		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: 20, Unit: "s"},
 	}
 	if err := writeJSON(path, results); err != nil {
@@ -155,9 +155,9 @@ func TestResultFile(t *testing.T) {
 	}
 	want := []any{
 		map[string]any{"name": "transformer_step/base", "time_ratio": map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
-			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "config": "V=37000"},
+			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "outside_products": 0.5, "config": "V=37000"},
 		map[string]any{"name": "bpe_learn", "time_ratio": map[string]any{"median": 20.0, "min": 19.0, "max": 21.0},
-			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "config": ""},
+			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "outside_products": nil, "config": ""},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -166,7 +166,7 @@ func TestResultFile(t *testing.T) {
 	if err := printTable(&table, results); err != nil {
 		t.Fatal(err)
 	}
-	if want := "transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  V=37000\n"; !strings.Contains(table.String(), want) {
+	if want := "transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  50 %              V=37000\n"; !strings.Contains(table.String(), want) {
 		t.Errorf("the table is\n%s", table.String())
 	}
 	if err := writeJSON(path, nil); err != nil {

@@ -114,7 +114,7 @@ func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
 // trainer makes training steps as the training loop does.
 type trainer struct {
 	*translator.Translator
-	adam    *torch.Adam
+	updater
 	dropout *torch.Stream
 	batches []*corpus.Batch
 }
@@ -125,30 +125,27 @@ func newTrainer(r *race, n network, batches []*corpus.Batch, method string, chan
 		return nil, err
 	}
 	t := &trainer{Translator: built, dropout: torch.NewStream(1, "dropout"), batches: batches}
-	scope := torch.OpenScope()
-	defer scope.Close()
-	t.adam = torch.NewAdam(t.Params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
+	t.updater = updater{params: t.Params, output: t.Output, rate: learningRate}
 	r.onClose(func() {
-		t.adam.Free()
+		t.updater.free()
 		t.Free()
 	})
+	t.useAdam(torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
 	return t, nil
 }
 
 // update trains on batch i.
 func (t *trainer) update(i int) error {
-	t.collect(t.batches[i])
-	t.Output.Penalize()
-	t.adam.Step(learningRate)
-	torch.ZeroGrad(t.Params.Tensors())
-	t.Output.Constrain(learningRate)
+	t.collect(i)
+	t.apply()
 	return nil
 }
 
-// collect computes the gradients of a batch.
-func (t *trainer) collect(batch *corpus.Batch) (loss float64) {
+// collect computes the gradients of batch i and returns the loss that it minimises.
+func (t *trainer) collect(i int) (loss float64) {
 	step := torch.OpenScope()
 	defer step.Close()
+	batch := t.batches[i]
 	source := models.Tokens{IDs: batch.Source, Rows: batch.Rows, Width: batch.S}
 	prev := models.Tokens{IDs: batch.Prev, Rows: batch.Rows, Width: batch.T}
 	states := t.Model.Forward(source, prev, t.dropout)

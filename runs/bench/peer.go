@@ -154,9 +154,10 @@ type answer struct {
 	Ready        bool
 	Params       int64 // of a model
 	Seconds      float64
-	RSSPeakDelta float64   `json:"rss_peak_delta"` // bytes
-	Loss         float64   // the mean over targets, in nats
-	Hypotheses   [][]int32 // of a translator, without ends of sentences
+	RSSPeakDelta float64            `json:"rss_peak_delta"` // bytes
+	Loss         float64            // the mean over targets, in nats
+	Gradients    map[string]float64 // norms by the names of weights
+	Hypotheses   [][]int32          // of a translator, without ends of sentences
 }
 
 func (b *bench) startJSONPeer(r *race, name, program string, config map[string]any) (*jsonPeer, error) {

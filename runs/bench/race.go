@@ -19,12 +19,13 @@ type contender interface {
 // race is a row made ready: two sides that do the same pieces.
 type race struct {
 	ours, peer contender
-	pieces     int                 // how many different ones there are
-	warm       int                 // pieces that each side does first, unmeasured
-	amount     func(i int) float64 // work in piece i, for figures in work per second; nil for seconds
-	measured   bool                // whether memory is compared
-	config     string              // sizes of the work, for the reader; may be empty
-	check      func() error        // after the warm-up: whether both did the same; may be nil
+	pieces     int                     // how many different ones there are
+	warm       int                     // pieces that each side does first, unmeasured
+	amount     func(i int) float64     // work in piece i, for figures in work per second; nil for seconds
+	measured   bool                    // whether memory is compared
+	config     string                  // sizes of the work, for the reader; may be empty
+	outside    func() (float64, error) // the share of our time that no matrix product takes; may be nil
+	check      func() error            // after the warm-up: whether both did the same; may be nil
 	closers    []func()
 }
 
@@ -60,6 +61,13 @@ func (r *race) run(ctx context.Context, pairs int) (result, error) {
 		ours, peer = append(ours, r.figure(i, a)), append(peer, r.figure(i, b))
 	}
 	out := result{TimeRatio: spreadOf(ratios), Ours: median(ours), Peer: median(peer), Config: r.config}
+	if r.outside != nil {
+		share, err := r.outside()
+		if err != nil {
+			return result{}, err
+		}
+		out.OutsideProducts = &share
+	}
 	if !r.measured {
 		return out, nil
 	}
@@ -110,6 +118,14 @@ func (h here) step(i int) (float64, error) {
 	start := time.Now()
 	err := h.work(i)
 	return time.Since(start).Seconds(), err
+}
+
+// outside does piece i and returns the share of its time that went into anything but
+// matrix products.
+func (h here) outside(i int) (share float64, err error) {
+	var seconds float64
+	products := torch.InProducts(func() { seconds, err = h.step(i) })
+	return 1 - products/seconds, err
 }
 
 func (h here) memory(i int) (float64, error) {

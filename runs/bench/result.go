@@ -12,13 +12,14 @@ import (
 
 // result is a measured row. Undefined values are null.
 type result struct {
-	Name        string   `json:"name"`
-	TimeRatio   *spread  `json:"time_ratio"`   // peer's time / ours
-	MemoryRatio *float64 `json:"memory_ratio"` // our peak / peer's
-	Ours        float64  `json:"ours"`
-	Peer        float64  `json:"peer"`
-	Unit        string   `json:"unit"`
-	Config      string   `json:"config"` // sizes of the work, where the name does not say them
+	Name            string   `json:"name"`
+	TimeRatio       *spread  `json:"time_ratio"`   // peer's time / ours
+	MemoryRatio     *float64 `json:"memory_ratio"` // our peak / peer's
+	Ours            float64  `json:"ours"`
+	Peer            float64  `json:"peer"`
+	Unit            string   `json:"unit"`
+	OutsideProducts *float64 `json:"outside_products"` // share of our time, from a step that is not timed otherwise
+	Config          string   `json:"config"`           // sizes of the work, where the name does not say them
 }
 
 // spread is what is kept of several measurements.
@@ -45,14 +46,18 @@ func printTable(out io.Writer, results []result) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\tconfig")
+	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tconfig")
 	for _, r := range results {
 		memory := "-"
 		if r.MemoryRatio != nil {
 			memory = fmt.Sprintf("%.3f", *r.MemoryRatio)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
-			memory, r.Ours, r.Peer, r.Unit, r.Config)
+		outside := "-"
+		if r.OutsideProducts != nil {
+			outside = fmt.Sprintf("%.0f %%", 100**r.OutsideProducts)
+		}
+		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\t%s\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
+			memory, r.Ours, r.Peer, r.Unit, outside, r.Config)
 	}
 	return w.Flush()
 }

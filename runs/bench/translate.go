@@ -110,15 +110,7 @@ func (b *bench) writeModel(t *translator.Translator) (string, error) {
 	factors[decode.EndID] = endFactor
 	table.Assign(table.Detach().Mul(torch.FromFloat32s(factors, torch.CPU, table.Size(0), 1)))
 	path := filepath.Join(b.folder, "model.safetensors")
-	f, err := os.Create(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if err := torch.WriteSafetensors(f, t.Params.Map(), nil); err != nil {
-		return "", err
-	}
-	return path, f.Close()
+	return path, writeTensors(path, t.Params.Map())
 }
 
 func (b *bench) writeSources(sources [][]int32) (string, error) {
