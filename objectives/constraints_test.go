@@ -37,6 +37,10 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 		if got := kinds(m.Regularizers); got != want {
 			t.Errorf("%s: the pieces are %s, want %s", how, got, want)
 		}
+		s.PlainDescent = true
+		if m, err = s.Resolve(); err != nil || kinds(m.Regularizers) != "Pace "+want {
+			t.Errorf("%s under plain gradient descent: the pieces are %s, %v", how, kinds(m.Regularizers), err)
+		}
 		s.LambdaPrior = 0
 		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Prior") {
 			t.Errorf("%s without a prior: the pieces are %s, %v", how, kinds(m.Regularizers), err)

@@ -42,6 +42,9 @@ var holds = map[string]hold{"penalty": {}, "proximal": {proximal: true}, "retrac
 
 // holdFactors are the pieces that keep U and V orthonormal.
 func (s Settings) holdFactors(h hold) (pieces []Regularizer) {
+	if s.PlainDescent {
+		pieces = append(pieces, &Pace{})
+	}
 	if h.apart {
 		pieces = append(pieces, &Apart{})
 	}

@@ -132,3 +132,26 @@ func TestPresetsAreOffered(t *testing.T) {
 		}
 	}
 }
+
+// A preset that descends plainly holds the spectrum by retractions, whatever its method: at its rates penalties diverge, and
+// -method=spectrum must train from every preset.
+func TestPlainDescentRetracts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "*", "*.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := 0
+	for _, file := range files {
+		c, _ := readPreset(t, filepath.Base(filepath.Dir(file)), strings.TrimSuffix(filepath.Base(file), ".toml"))
+		if c.Train.Optimizer != "sgd" {
+			continue
+		}
+		plain++
+		if o := c.Objective; o.SpectrumHold != "retraction" || o.RetractEvery != 10 {
+			t.Errorf("%s: objective.spectrum_hold is %s and retract_every %d", file, o.SpectrumHold, o.RetractEvery)
+		}
+	}
+	if plain < 20 {
+		t.Errorf("%d presets descend plainly", plain)
+	}
+}

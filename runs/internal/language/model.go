@@ -63,7 +63,7 @@ func (m *Model) build() error {
 		input, place.Embedding = table, "decoder"
 	}
 	var err error
-	if m.Output, err = objectives.New(translator.OutputSettings(c.Objective), place); err != nil {
+	if m.Output, err = objectives.New(translator.OutputSettings(c), place); err != nil {
 		return err
 	}
 	if input == nil {

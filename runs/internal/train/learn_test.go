@@ -59,7 +59,7 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 
 // The defaults of a configuration are those of the output layer.
 func TestDefaultsOfTheOutputLayer(t *testing.T) {
-	got := translator.OutputSettings(experiment.Default().Objective)
+	got := translator.OutputSettings(experiment.Default())
 	got.LabelSmoothing = 0 // part of translation, not of a method
 	if want := objectives.Defaults(); got != want {
 		t.Errorf("a configuration has %+v, the output layer %+v", got, want)

@@ -1,0 +1,99 @@
+package objectives
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// TestPace: plain gradient descent has V's gradient divided by the mean of s^2 at the start, times a gain where there is one,
+// and the others as they are.
+func TestPace(t *testing.T) {
+	for _, method := range []string{"spectrum", "sn"} {
+		torch.Test(t, func() {
+			update := func(plain bool) (map[string][]float64, float64) {
+				p := place(13, 5, -1)
+				s := Defaults()
+				s.Method, s.PlainDescent, s.SNGain = method, plain, true
+				o := layer(t, s, p)
+				defer release(o, p)
+				e := o.Embedding().(*Factored)
+				mean := e.s.Square().Mean().Item()
+				if e.gain.Defined() {
+					mean *= e.gain.Item() * e.gain.Item()
+				}
+				moved(p)
+				data := torch.NewStream(4, "data")
+				loss, _ := o.Loss(States{Hidden: data.Normal(0, 1, torch.Float64, torch.CPU, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, torch.CPU, 6), 1)
+				loss.Backward()
+				o.Penalize()
+				return gradients(p), mean
+			}
+			want, mean := update(false)
+			got, _ := update(true)
+			v := want["decoder.embed_tokens.v"]
+			for i := range v {
+				v[i] /= mean
+			}
+			if len(got) != len(want) || len(v) == 0 {
+				t.Fatalf("there are %d gradients, want %d", len(got), len(want))
+			}
+			for name := range want {
+				near(t, method+": the gradient of "+name, got[name], want[name], 1e-12)
+			}
+		})
+	}
+}
+
+// TestPlainDescentTrainsTheSpectrum: at the rate and the clipping of AWD-LSTM every weight that the paper tried for the prior
+// trains where retractions hold U and V, which then need none.
+func TestPlainDescentTrainsTheSpectrum(t *testing.T) {
+	const v, d, n, rate, clip = 10000, 8, 64, 30, 0.25
+	torch.Test(t, func() {
+		for _, prior := range []string{"exponential", "polynomial"} {
+			for _, weight := range []float64{0.1, 1, 10, 100} {
+				what := fmt.Sprintf("%s prior of weight %g", prior, weight)
+				p := place(v, d, -1)
+				p.Uniform, p.DType = 0.1, torch.Float32
+				s := Defaults()
+				s.Method, s.PlainDescent, s.SpectrumHold, s.RetractEvery, s.Bias = "spectrum", true, "retraction", 10, true
+				s.Prior, s.LambdaPrior = prior, weight
+				o := layer(t, s, p)
+				scope := torch.OpenScope()
+				data := torch.NewStream(4, "data")
+				hidden := data.Normal(0, 0.3, torch.Float32, torch.CPU, n, d)
+				targets := make([]int64, n)
+				for i := range targets {
+					targets[i] = int64(i % 7)
+				}
+				y := torch.FromInt64s(targets, torch.CPU, n)
+				var first, last float64
+				for i := range 40 {
+					step := torch.OpenScope()
+					loss, _ := o.Loss(States{Hidden: hidden}, y, 1.0/n)
+					last = loss.Item()
+					if i == 0 {
+						first = last
+					}
+					loss.Backward()
+					o.Penalize()
+					o.ClipGrad(p.Params.Tensors(), clip)
+					torch.SGD(p.Params.Tensors(), rate, 0)
+					torch.ZeroGrad(p.Params.Tensors())
+					o.Constrain(rate)
+					step.Close()
+				}
+				if !(last < first-1) || math.IsNaN(last) {
+					t.Errorf("%s: the loss goes from %.3f to %.3f", what, first, last)
+				}
+				if u, vv := o.Embedding().(*Factored).Orthogonality(); u > 1e-3 || vv > 1e-3 {
+					t.Errorf("%s: |U^T U - I| is %.2g and |V^T V - I| %.2g", what, u, vv)
+				}
+				scope.Close()
+				release(o, p)
+			}
+		}
+	})
+}
