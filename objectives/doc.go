@@ -30,7 +30,10 @@
 // three apart. The average of orthonormal matrices is not orthonormal: over five
 // checkpoints 20 updates apart, |U^T U - I|_F went from 0.026 to 0.21, and s was up
 // to 0.7% away from W's singular values. [Output.Normalise] writes the same W with
-// orthonormal columns again.
+// orthonormal columns again. To average W itself would gain nothing: over 12
+// iterates of plain gradient descent, 10 updates apart, where |U^T U - I|_F of the
+// means is 0.68, the means of U, s and V have a validation perplexity of 376.5, the
+// mean of W of 377.6 (they differ by 0.7% of |W|_F), the last iterate of 459.2.
 //
 // A vocabulary smaller than the width has as many singular values as rows that
 // are not padding.

@@ -15,17 +15,10 @@ import "github.com/aperture-ml/aperture/torch"
 // penalties included, is divided by the mean of s^2 at the start. To Adam the
 // factor would mean nothing. Cost: nothing that could be measured.
 //
-// The first 400 updates of a small LSTM, one seed,
-//
-//	go run ./runs/ptb -data DIR -preset=small -method=spectrum -steps=400 -set=train.learning_rate=30
-//	    -set=objective.spectrum_hold=retraction -set=objective.retract_every=10
-//
-// end at a validation perplexity of PACED; without the factor at 857.9, after
-// 1e30 in between, and maximum likelihood at 373.1.
+// What it is worth stands among the results beside [Retraction].
 type Pace struct {
-	e *Factored
-	// by is the factor on the gradient of V.
-	by float64
+	e  *Factored
+	by float64 // factor on the gradient of V
 }
 
 // Init needs a factored embedding, whose singular values it reads.
