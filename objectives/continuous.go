@@ -31,7 +31,9 @@ import (
 // Cost per token: M D multiplications and a dozen numbers; max-margin adds one product
 // with the whole table. Decoding is one product with the table.
 //
-// Legend: N rows, D width, M components of a vector, V vocabulary.
+// Hidden states may be wider or narrower than what a decoder reads words as.
+//
+// Legend: N rows, D width of hidden states, M components of a vector, V vocabulary.
 type Continuous struct {
 	Kind             torch.Continuous
 	Lambda1, Lambda2 float64 // of the loss; max-margin's margin is Lambda1
@@ -50,9 +52,6 @@ const mapNormEpsilon = 1e-5
 // Init makes the map: <prefix>.map.weight and .bias, and with Norm <prefix>.map_norm.weight
 // and .bias.
 func (l *Continuous) Init(e Embedding, p Place) error {
-	if err := p.sameWidth(); err != nil {
-		return err
-	}
 	frozen, ok := e.(*Frozen)
 	if !ok {
 		return fmt.Errorf("a continuous likelihood needs frozen target vectors, not %T", e)
@@ -62,14 +61,14 @@ func (l *Continuous) Init(e Embedding, p Place) error {
 	l.target, l.padding = frozen, p.Padding
 	_, l.values = frozen.Size()
 	// Hidden states have components of size 1: kappa starts near sqrt(M), or near 1.
-	deviation := math.Pow(float64(p.Width), -0.5)
+	deviation := math.Pow(float64(p.hidden()), -0.5)
 	if l.Kind > torch.PowerSpherical {
 		deviation /= math.Sqrt(float64(l.values))
 	}
 	add := func(name string, x torch.Tensor) torch.Tensor {
 		return p.Params.Add(p.Output+name, x.To(p.dtype(), p.Device))
 	}
-	l.weight = add(".map.weight", p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, l.values, p.Width))
+	l.weight = add(".map.weight", p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, l.values, p.hidden()))
 	l.bias = add(".map.bias", torch.Zeros(torch.Float64, torch.CPU, l.values))
 	if l.Norm {
 		l.gain = add(".map_norm.weight", torch.Full(1, torch.Float64, torch.CPU, l.values))

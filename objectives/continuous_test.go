@@ -344,3 +344,32 @@ func TestWhichMethodsAreContinuous(t *testing.T) {
 		}
 	}
 }
+
+// TestContinuousWidths: a decoder that reads words as D numbers may end in hidden states
+// of another width; one loss and its gradients are those of the map alone.
+func TestContinuousWidths(t *testing.T) {
+	for name, s := range continuousMethods() {
+		t.Run(name, func(t *testing.T) {
+			torch.Test(t, func() {
+				const n, v, d, wide, m = 6, 13, 4, 7, 5
+				p := aimed(v, d, m, 1)
+				p.Hidden = wide
+				o := layer(t, s, p)
+				defer release(o, p)
+				hidden := leaf(torch.NewStream(3, "data").Normal(0, 1, torch.Float64, torch.CPU, n, wide), torch.Float64)
+				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 12}, torch.CPU, n)
+				if words := o.Lookup(targets); words.Size(1) != d {
+					t.Errorf("words are read as %d numbers, want %d", words.Size(1), d)
+				}
+				loss, _ := o.Loss(States{Hidden: hidden}, targets, 1)
+				loss.Backward()
+				weight := p.Params.Get(p.Output + ".map.weight")
+				near(t, "shape of the map", []float64{float64(weight.Size(0)), float64(weight.Size(1))}, []float64{m, wide}, 0)
+				near(t, "gradient of hidden times hidden", hidden.Grad().Mul(hidden).Sum().Float64s(), weight.Grad().Mul(weight).Sum().Float64s(), 1e-12)
+				if scores := o.LogProbs(hidden); scores.Size(0) != n || scores.Size(1) != v {
+					t.Errorf("the scores have shape %v", scores.Shape())
+				}
+			})
+		})
+	}
+}

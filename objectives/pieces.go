@@ -149,7 +149,7 @@ type Reporter interface {
 type Place struct {
 	Vocabulary int64 // V, rows of W
 	Width      int64 // D, columns of W
-	Hidden     int64 // columns of hidden states where they are not those of W, which a mixture of softmaxes alone can score; 0 is Width
+	Hidden     int64 // columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
 	Padding    int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
 
 	Vectors    torch.Tensor // [V,M] target vectors, which continuous methods need; any length, zero for none

@@ -84,10 +84,7 @@ func (b *bench) cleanGradients(n textNetwork, chunks []textChunk) (weights strin
 		return "", clean, err
 	}
 	clean.loss = (t.collect(0) + t.collect(1)) / 2
-	clean.norms = map[string]float64{}
-	for _, name := range t.Params.Names() {
-		clean.norms[name] = torch.ClipGrad([]torch.Tensor{t.Params.Get(name)}, 0)
-	}
+	clean.norms = t.norms()
 	return weights, clean, nil
 }
 

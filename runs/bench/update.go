@@ -48,6 +48,15 @@ func (u *updater) apply() {
 	u.output.Constrain(u.rate)
 }
 
+// norms are those of the gradients of all weights, by name.
+func (u *updater) norms() map[string]float64 {
+	norms := map[string]float64{}
+	for _, name := range u.params.Names() {
+		norms[name] = torch.ClipGrad([]torch.Tensor{u.params.Get(name)}, 0)
+	}
+	return norms
+}
+
 // gradients are what a model says of some batches: its mean loss in nats, and the
 // norm of the gradient of each weight.
 type gradients struct {

@@ -32,6 +32,7 @@
 #include "api_products.h"
 #include "api_qrnn.h"
 #include "api_random.h"
+#include "api_repeated_linear.h"
 #include "api_residual_norm.h"
 #include "api_softmax_loss.h"
 #include "api_split.h"
