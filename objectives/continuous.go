@@ -134,8 +134,18 @@ func (l *Continuous) LogProbs(hidden torch.Tensor) (scores torch.Tensor) {
 func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) {
 	torch.NoGrad(func() {
 		x := l.outputs(hidden)
-		dots, nearest := torch.Linear(x, l.target.table, l.target.bias).TopK(k, 1)
-		scores, ids = l.scores(x, dots), nearest
+		ids = torch.Scoped(func() torch.Tensor {
+			_, nearest := torch.Linear(x, l.target.table, l.target.bias).TopK(k, 1)
+			return nearest
+		})
+		// Found with the bias of words without a vector, beside which float32 keeps nothing
+		// of a dot product, and scored anew: a score is the same whatever finds it.
+		scores = torch.Scoped(func() torch.Tensor {
+			n, m, found := x.Size(0), l.values, ids.Reshape(ids.Count())
+			rows_NKM := l.target.table.IndexSelect(0, found).Reshape(n, int64(k), m)
+			dots := rows_NKM.MatMul(x.Reshape(n, m, 1)).Reshape(n, int64(k))
+			return l.scores(x, dots).Add(l.target.bias.IndexSelect(0, found).Reshape(n, int64(k)))
+		})
 	})
 	return scores, ids
 }
@@ -143,18 +153,21 @@ func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tens
 // Density is true of von Mises-Fisher and power spherical.
 func (l *Continuous) Density() bool { return l.Kind <= torch.PowerSpherical }
 
+// Where csrc/continuous_loss.cc draws the same lines: the least 1 + c that the power
+// spherical density is computed at, and the shortest output that has a cosine.
+const (
+	antipode    = 1e-6
+	noDirection = 1e-8
+)
+
 // scores turns dot products [N,K] of outputs x [N,M] and unit vectors into scores.
 func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {
 	column := func(v torch.Tensor) torch.Tensor { return v.To(dots.DType(), dots.Device()) }
 	kappa := x.To(torch.Float64, x.Device()).Norm(1, true) // [N,1]
 	switch l.Kind {
 	case torch.PowerSpherical:
-		constant := make([]float64, kappa.Count())
-		for i, k := range kappa.Float64s() {
-			constant[i] = powerSphericalLogC(k, l.values)
-		}
-		logC := torch.FromFloat64s(constant, dots.Device(), int64(len(constant)), 1)
-		return dots.Div(column(kappa.ClampMin(shortestVector))).AddScalar(1).ClampMin(1e-6).Log().Mul(column(kappa)).Add(column(logC))
+		plus := dots.Div(column(kappa.ClampMin(shortestVector))).AddScalar(1).ClampMin(antipode)
+		return plus.Log().Mul(column(kappa)).Add(column(l.logConstant(x)))
 	case torch.SquaredL2, torch.RootedL2:
 		squares := dots.MulScalar(-2).Add(column(kappa.Square().AddScalar(1))).ClampMin(0)
 		if l.Kind == torch.RootedL2 {
@@ -162,25 +175,17 @@ func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {
 		}
 		return squares.Neg()
 	case torch.Cosine, torch.MaxMargin:
-		return dots.Div(column(kappa.ClampMin(1e-8))).AddScalar(-1)
+		return dots.Div(column(kappa.ClampMin(noDirection))).AddScalar(-1)
 	}
-	logC, _ := torch.VMFNormaliser(kappa, l.values)
-	return dots.Add(column(logC))
+	return dots.Add(column(l.logConstant(x)))
 }
 
-// powerSphericalLogC is the log of the power spherical density's constant: the density is
-// exp of it times (1 + c)^kappa.
-func powerSphericalLogC(kappa float64, m int64) float64 {
-	b := float64(m-1) / 2
-	a := b + kappa
-	log := -(a+b)*math.Ln2 - b*math.Log(math.Pi)
-	if b == 0 {
-		return log
-	}
-	if a > 1e4 { // Stirling's series: the difference of the two logs of gamma would lose its digits
-		return log + (a-0.5)*math.Log1p(b/a) + b*math.Log(a+b) - b + 1/(12*(a+b)) - 1/(12*a)
-	}
-	whole, _ := math.Lgamma(a + b)
-	part, _ := math.Lgamma(a)
-	return log + whole - part
+// logConstant is the log of the density's constant at the length of each output [N,1], in
+// float64. With a vector of zeros as its target an output has cosine 0, and the clean loss
+// is minus that.
+func (l *Continuous) logConstant(x torch.Tensor) torch.Tensor {
+	zero_1M := torch.Zeros(x.DType(), x.Device(), 1, l.values)
+	first_N := torch.Zeros(torch.Int64, x.Device(), x.Size(0))
+	_, nll := torch.ContinuousLoss(x, zero_1M, first_N, torch.ContinuousLossOptions{Kind: l.Kind, Ignore: -1, Scale: 1, Evaluate: true})
+	return nll.Neg().Reshape(-1, 1)
 }
