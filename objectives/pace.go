@@ -11,14 +11,15 @@ import "github.com/aperture-ml/aperture/torch"
 // where c^2 s^2 is about 1, D times the variance of a dense matrix's elements, so
 // that U moves as a dense matrix would, and s^2 is V times that variance, 33 for
 // Penn Treebank and 111 for WikiText-2: a rate of 30 becomes one of thousands, and
-// V's gradient uses up the norm that clipping leaves to all. So the gradient of V,
-// penalties included, is divided by the mean of s^2 at the start. To Adam the
-// factor would mean nothing. Cost: nothing that could be measured.
+// V's gradient uses up the norm that clipping leaves to all. So column k of V's
+// gradient, penalties included, is divided by s_k^2 at the start, or by the mean of
+// these where that is larger: small singular values would otherwise have V turn
+// far. To Adam the factors would mean nothing. Cost: nothing that could be measured.
 //
 // What it is worth stands among the results beside [Retraction].
 type Pace struct {
 	e  *Factored
-	by float64 // factor on the gradient of V
+	by torch.Tensor // [K]: factors on the columns of V's gradient
 }
 
 // Init needs a factored embedding, whose singular values it reads.
@@ -28,13 +29,20 @@ func (r *Pace) Init(e Embedding, _ Place) (err error) {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	torch.NoGrad(func() { r.by = r.e.c * r.e.c / max(r.e.factors().Square().Mean().Item(), 1e-30) })
+	torch.NoGrad(func() {
+		square := r.e.factors().Square().MulScalar(1 / (r.e.c * r.e.c))
+		r.by = square.Maximum(square.Mean()).ClampMin(1e-30).Pow(-1)
+	})
+	torch.Keep(r.by)
 	return nil
 }
 
 // Project scales the gradient of V.
 func (r *Pace) Project() {
 	if g := r.e.v.Grad(); g.Defined() {
-		torch.NoGrad(func() { g.Assign(g.MulScalar(r.by)) })
+		torch.NoGrad(func() { g.Assign(g.Mul(r.by)) })
 	}
 }
+
+// Free frees the factors.
+func (r *Pace) Free() { torch.Free(r.by) }
