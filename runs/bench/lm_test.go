@@ -116,22 +116,3 @@ func TestTextTraining(t *testing.T) {
 		})
 	}
 }
-
-// TestLanguageModelPeers drives each kind of row against its peer, if the interpreter
-// that $APERTURE_PYTHON names has PyTorch.
-func TestLanguageModelPeers(t *testing.T) {
-	python := os.Getenv("APERTURE_PYTHON")
-	if python == "" {
-		t.Skip("APERTURE_PYTHON names no interpreter that has PyTorch")
-	}
-	for _, n := range tiny() {
-		b := fake(t, context.Background(), "")
-		b.python, b.pairs = python, 1
-		torch.Test(t, func() {
-			got, err := b.measure(row{n.name, "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(n) }})
-			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.OutsideProducts == nil || *got.OutsideProducts <= 0 || *got.OutsideProducts >= 1 {
-				t.Errorf("%s: the race gives %+v, %v", n.name, got, err)
-			}
-		})
-	}
-}
