@@ -319,7 +319,7 @@ func TestRefusals(t *testing.T) {
 			{[]string{"-runs", folder}, true, []string{"runs"}},
 			{[]string{"-vectors", "vectors.csv"}, true, []string{"vectors.csv", ".safetensors", ".vec"}},
 			{[]string{"-run", folder}, false, []string{folder, "holds no run"}},
-			{[]string{"-run", unfinished}, false, []string{unfinished, "no checkpoint"}},
+			{[]string{"-run", unfinished}, false, []string{unfinished, "no valid checkpoint"}},
 			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"nowhere", "holds no run"}},
 			{[]string{"-vectors", filepath.Join(folder, "nothing.safetensors")}, false, []string{"nothing.safetensors", "no such file"}},
 			{[]string{"-vectors", broken}, false, []string{"broken.safetensors", "no valid safetensors file"}},
