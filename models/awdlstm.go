@@ -9,23 +9,12 @@ import (
 
 // Legend: T time steps, B columns, D width of the embedding, H width of a layer.
 
-// AWDLSTMConfig says what to build. The published models have three layers of
-// 1150, the last as wide as the embedding (400).
-type AWDLSTMConfig struct {
-	Width      int   // D
-	Hidden     int   // H of every layer but the last
-	LastWidth  int   // of the last layer; 0 stands for D, which a tied output layer needs
-	Layers     int   // at least one
-	Vocabulary int64 // words that the embedding knows
-	Noise      Noise // of training; it may be changed between chunks
-	DType      torch.DType
-}
-
 // AWDLSTM is the language model of "Regularizing and Optimizing LSTM Language
 // Models" (Merity, Keskar and Socher 2018): a stack of LSTM layers with dropped
-// recurrent weights and locked dropout between them.
+// recurrent weights and locked dropout between them. The published ones have three
+// layers of 1150, the last as wide as the embedding (400).
 type AWDLSTM struct {
-	AWDLSTMConfig
+	RecurrentConfig
 	embedding Embedder
 	layers    []torch.LSTMWeights
 	device    torch.Device
@@ -35,21 +24,15 @@ type AWDLSTM struct {
 // drop: rnns.0.module.weight_ih_l0, and weight_hh_l0_raw for the undropped
 // recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
 // layer.
-func NewAWDLSTM(c AWDLSTMConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
-	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastWidth < 0 {
-		return nil, fmt.Errorf("an AWD-LSTM needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", c.Layers, c.Width, c.Hidden)
-	}
-	if c.LastWidth == 0 {
-		c.LastWidth = c.Width
+func NewAWDLSTM(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
+	if err := c.complete("an AWD-LSTM"); err != nil {
+		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &AWDLSTM{AWDLSTMConfig: c, embedding: embedding, device: device}
+	m := &AWDLSTM{RecurrentConfig: c, embedding: embedding, device: device}
 	from := int64(c.Width)
 	for i := range c.Layers {
-		h := int64(c.Hidden)
-		if i == c.Layers-1 {
-			h = int64(c.LastWidth)
-		}
+		h := c.layerWidth(i)
 		m.layers = append(m.layers, in.lstm(fmt.Sprintf("rnns.%d.module.", i), "_l0_raw", from, h))
 		from = h
 	}

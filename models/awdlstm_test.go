@@ -8,10 +8,11 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-func newAWDLSTM(t *testing.T, n models.Noise, dtype torch.DType) (*models.AWDLSTM, *torch.Params) {
+// newRecurrent builds a small model whose sizes all differ.
+func newRecurrent[M any](t *testing.T, build func(models.RecurrentConfig, models.Embedder, *torch.Params, *torch.Stream, torch.Device) (M, error), n models.Noise, dtype torch.DType) (M, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	m, err := models.NewAWDLSTM(models.AWDLSTMConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype},
+	m, err := build(models.RecurrentConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype},
 		words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestAWDLSTMParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewAWDLSTM(models.AWDLSTMConfig{Width: c.width, Hidden: c.h, LastWidth: c.last, Layers: 3, Vocabulary: c.vocabulary, DType: torch.Float32},
+			_, err := models.NewAWDLSTM(models.RecurrentConfig{Width: c.width, Hidden: c.h, LastWidth: c.last, Layers: 3, Vocabulary: c.vocabulary, DType: torch.Float32},
 				nil, p, torch.NewStream(1, "init"), torch.CPU)
 			if err != nil {
 				t.Fatal(err)
@@ -52,7 +53,7 @@ func TestAWDLSTMParameterCounts(t *testing.T) {
 
 func TestAWDLSTMInitialisation(t *testing.T) {
 	torch.Test(t, func() {
-		_, p := newAWDLSTM(t, models.Noise{}, torch.Float64)
+		_, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{}, torch.Float64)
 		defer p.Free()
 		for name, h := range map[string]float64{"rnns.0.module.weight_hh_l0_raw": 9, "rnns.1.module.weight_ih_l0": 9, "rnns.2.module.weight_hh_l0_raw": 5, "rnns.0.module.bias_hh_l0": 9} {
 			x := p.Get(name)
@@ -74,7 +75,7 @@ func TestAWDLSTMInitialisation(t *testing.T) {
 // weights' drop rate means nothing there.
 func TestAWDLSTMWithoutNoise(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newAWDLSTM(t, models.Noise{}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{}, torch.Float64)
 		defer p.Free()
 		stream := torch.NewStream(1, "dropout")
 		train, _ := m.Forward(tinyText(), nil, stream)
@@ -92,7 +93,7 @@ func TestAWDLSTMWithoutNoise(t *testing.T) {
 // text in between changes nothing, and no gradient flows back.
 func TestAWDLSTMCarriesItsState(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newAWDLSTM(t, models.Noise{}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{}, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		whole, end := m.Forward(x, nil, nil)
@@ -113,7 +114,7 @@ func TestAWDLSTMCarriesItsState(t *testing.T) {
 // not matter at the first step.
 func TestWeightDropMovesLaterSteps(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newAWDLSTM(t, models.Noise{WeightDrop: 0.5}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{WeightDrop: 0.5}, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		one := models.Chunk{IDs: x.IDs[:x.Columns], Time: 1, Columns: x.Columns}
@@ -135,7 +136,7 @@ func TestWeightDropMovesLaterSteps(t *testing.T) {
 // 1/(1-p), the same at each step of a column, and differs between columns.
 func TestLockedDropoutIsLocked(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newAWDLSTM(t, models.Noise{OutputDropout: 0.4}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{OutputDropout: 0.4}, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		states, _ := m.Forward(x, nil, torch.NewStream(3, "dropout"))
@@ -159,7 +160,7 @@ func TestLockedDropoutIsLocked(t *testing.T) {
 func TestEmbeddingDropoutDropsWords(t *testing.T) {
 	torch.Test(t, func() {
 		const p = 0.3
-		m, params := newAWDLSTM(t, models.Noise{EmbeddingDropout: p}, torch.Float64)
+		m, params := newRecurrent(t, models.NewAWDLSTM, models.Noise{EmbeddingDropout: p}, torch.Float64)
 		defer params.Free()
 		// One step: each word twice, in columns far apart.
 		x := models.Chunk{Time: 1, Columns: 2 * textWords}
@@ -200,7 +201,7 @@ func TestEmbeddingDropoutDropsWords(t *testing.T) {
 // TestActivationTerms recomputes AR and TAR from the states.
 func TestActivationTerms(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newAWDLSTM(t, allNoise, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, allNoise, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		states, _ := m.Forward(x, nil, torch.NewStream(1, "dropout"))
@@ -234,7 +235,7 @@ func TestActivationTerms(t *testing.T) {
 
 func TestAWDLSTMTrains(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newAWDLSTM(t, allNoise, torch.Float32)
+		m, p := newRecurrent(t, models.NewAWDLSTM, allNoise, torch.Float32)
 		defer p.Free()
 		trains(t, m, p)
 	})

@@ -9,25 +9,14 @@ import (
 
 // Legend: T time steps, B columns, I width of a layer's input, H of its output.
 
-// QRNNConfig says what to build. The published models have four layers of 1550 on
-// Penn Treebank and WikiText-2, of 2500 on WikiText-103, the last as wide as the
-// embedding (400).
-type QRNNConfig struct {
-	Width      int   // of the embedding
-	Hidden     int   // H of every layer but the last
-	LastWidth  int   // of the last layer; 0 stands for Width, which a tied output layer needs
-	Layers     int   // at least one
-	Vocabulary int64 // words that the embedding knows
-	Noise      Noise // of training; it may be changed between chunks
-	DType      torch.DType
-}
-
 // QRNN is AWD-LSTM with quasi-recurrent layers (Bradbury et al. 2017) in place of
 // the LSTM's: the gates of a step are a map of its input alone, so one product
 // serves all steps. The first layer sees the step before as well. Weight drop
-// applies to the whole matrix of a layer.
+// applies to the whole matrix of a layer. The published models have four layers of
+// 1550 on Penn Treebank and WikiText-2, of 2500 on WikiText-103, the last as wide as
+// the embedding (400).
 type QRNN struct {
-	QRNNConfig
+	RecurrentConfig
 	embedding Embedder
 	layers    []linear
 	device    torch.Device
@@ -36,21 +25,15 @@ type QRNN struct {
 // NewQRNN adds the layers' parameters to p, named as in PyTorch with weight drop:
 // rnns.0.linear.module.weight_raw [3H,I] and rnns.0.linear.module.bias. They are
 // drawn from U(-1/sqrt(I), 1/sqrt(I)) with I twice as large in the first layer.
-func NewQRNN(c QRNNConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*QRNN, error) {
-	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastWidth < 0 {
-		return nil, fmt.Errorf("a QRNN needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", c.Layers, c.Width, c.Hidden)
-	}
-	if c.LastWidth == 0 {
-		c.LastWidth = c.Width
+func NewQRNN(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*QRNN, error) {
+	if err := c.complete("a QRNN"); err != nil {
+		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &QRNN{QRNNConfig: c, embedding: embedding, device: device}
+	m := &QRNN{RecurrentConfig: c, embedding: embedding, device: device}
 	from := int64(2 * c.Width)
 	for i := range c.Layers {
-		h := int64(c.Hidden)
-		if i == c.Layers-1 {
-			h = int64(c.LastWidth)
-		}
+		h := c.layerWidth(i)
 		bound, name := 1/math.Sqrt(float64(from)), fmt.Sprintf("rnns.%d.linear.module.", i)
 		m.layers = append(m.layers, linear{p.Add(name+"weight_raw", in.uniform(bound, 3*h, from)), p.Add(name+"bias", in.uniform(bound, 3*h))})
 		from = h

@@ -8,17 +8,6 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-func newQRNN(t *testing.T, n models.Noise, dtype torch.DType) (*models.QRNN, *torch.Params) {
-	t.Helper()
-	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	m, err := models.NewQRNN(models.QRNNConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype},
-		words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, p
-}
-
 // TestQRNNParameterCounts: the totals follow from the published sizes; that of
 // WikiText-103 includes three clusters of the adaptive softmax.
 func TestQRNNParameterCounts(t *testing.T) {
@@ -32,7 +21,7 @@ func TestQRNNParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewQRNN(models.QRNNConfig{Width: 400, Hidden: c.hidden, Layers: 4, Vocabulary: c.vocabulary, DType: torch.Float32}, nil, p,
+			_, err := models.NewQRNN(models.RecurrentConfig{Width: 400, Hidden: c.hidden, Layers: 4, Vocabulary: c.vocabulary, DType: torch.Float32}, nil, p,
 				torch.NewStream(1, "init"), torch.CPU)
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +38,7 @@ func TestQRNNParameterCounts(t *testing.T) {
 func TestQRNNCarriesItsState(t *testing.T) {
 	for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-12, torch.Float32: 1e-5} {
 		torch.Test(t, func() {
-			m, p := newQRNN(t, models.Noise{}, dtype)
+			m, p := newRecurrent(t, models.NewQRNN, models.Noise{}, dtype)
 			defer p.Free()
 			x := tinyText()
 			whole, end := m.Forward(x, nil, nil)
@@ -80,7 +69,7 @@ func TestQRNNByHand(t *testing.T) {
 		defer p.Free()
 		const d = 3
 		vectors := words(p, "encoder.weight", textWords, d, s, torch.Float64)
-		m, err := models.NewQRNN(models.QRNNConfig{Width: d, Hidden: 9, Layers: 1, Vocabulary: textWords, DType: torch.Float64}, vectors, p, s, torch.CPU)
+		m, err := models.NewQRNN(models.RecurrentConfig{Width: d, Hidden: 9, Layers: 1, Vocabulary: textWords, DType: torch.Float64}, vectors, p, s, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +106,7 @@ func TestQRNNByHand(t *testing.T) {
 // every parameter gets a gradient and nothing is left behind.
 func TestQRNNNoise(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newQRNN(t, models.Noise{}, torch.Float32)
+		m, p := newRecurrent(t, models.NewQRNN, models.Noise{}, torch.Float32)
 		defer p.Free()
 		stream := torch.NewStream(1, "dropout")
 		train, _ := m.Forward(tinyText(), nil, stream)

@@ -10,7 +10,7 @@ import (
 // the loss, cannot: the penalties of Wang et al. (2020) have the curvatures 8
 // lambda for each direction of U and V and 2 lambda for each s_k, so that plain
 // gradient descent at a rate of 30 diverges for every weight that the paper tried
-// (with U / c and [Pace], on Penn Treebank, for those of U and V above 0.3), and a
+// (with U / c and [Preconditioner], on Penn Treebank, for those of U and V above 0.3), and a
 // clipped norm that contains their gradients takes from the loss what they need.
 //
 // Under Adam penalties are as good: 200 updates at the full learning rate, one seed,
@@ -31,8 +31,8 @@ import (
 // Retractions pay for exactness: Adam moves each element by the learning rate,
 // whatever the gradient's direction, and what no tangent has is undone.
 //
-// Under plain gradient descent at the rate and the clipping of AWD-LSTM, paced (see
-// [Pace]), retractions are better, at any K: 400 updates, one seed,
+// Under plain gradient descent at the rate and the clipping of AWD-LSTM, with V's
+// [Preconditioner], retractions are better, at any K: 400 updates, one seed,
 //
 //	go run ./runs/ptb -data DIR -preset=small -method=spectrum -steps=400 -set=train.learning_rate=30
 //	    -set=objective.spectrum_hold=WAY -set=objective.retract_every=K
@@ -48,15 +48,16 @@ import (
 //	penalty, L = P = 0.01          1.74           0.82           12.0 .. 4.1  505.5
 //	penalty, L = 1, P = 0.01       0.02           12.1           22.3 .. 4.1  1030.6 (100 updates)
 //	group, L = 0.1, P = 0.01       0.38           0.41           9.0 .. 4.1   681.2
-//	not paced: retraction, K = 10  2e-6           5e-5           8.2 .. 4.1   857.9
+//	V's gradient as it is:
+//	retraction, K = 10             2e-6           5e-5           8.2 .. 4.1   857.9
 //	... penalty, L = P = 1         0.08           21.5           31.4 .. 4.1  1779.1
 //
 // in 43 to 45 seconds of a processor each, mle in 39, K = 1 in some 10 more. The
 // iterates scatter, and so do these numbers, by some 10%: where the last iterate has
 // a perplexity of 459.2, the mean of 12, 10 updates apart, has 376.5. A penalty of
 // weight 1 or more shakes at this rate, and one on s above 0.03; proximal steps and
-// retractions take every weight. In this table all of V is paced by the mean of s^2;
-// pacing column k by s_k^2 where that is larger brings the polynomial prior, whose s
+// retractions take every weight. In this table all of V's gradient is divided
+// by the mean of s^2; dividing column k by s_k^2 where that is larger brings the polynomial prior, whose s
 // goes from 51.9 to 1.0, from 622.9 to 501.7 after 300 updates.
 
 // Retraction puts U and V back among the matrices with orthonormal columns, onto
@@ -91,9 +92,9 @@ func (r *Retraction) Init(e Embedding, p Place) (err error) {
 	return nil
 }
 
-// Project takes from the gradients of U and V what would only lead away from the
+// TransformGradients takes from the gradients of U and V what would only lead away from the
 // orthonormal matrices: with G that of X = c x, G - X (X^T G + G^T X) / 2 is left.
-func (r *Retraction) Project() {
+func (r *Retraction) TransformGradients() {
 	projectGradient(r.e.u, r.e.c)
 	projectGradient(r.e.v, 1)
 }

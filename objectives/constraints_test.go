@@ -38,7 +38,7 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 			t.Errorf("%s: the pieces are %s, want %s", how, got, want)
 		}
 		s.PlainDescent = true
-		if m, err = s.Resolve(); err != nil || kinds(m.Regularizers) != "Pace "+want {
+		if m, err = s.Resolve(); err != nil || kinds(m.Regularizers) != "Preconditioner "+want {
 			t.Errorf("%s under plain gradient descent: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
 		s.LambdaPrior = 0

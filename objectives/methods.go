@@ -89,17 +89,45 @@ func (s Settings) continuous(kind torch.Continuous) Method {
 	return Method{Embedding: &Frozen{}, Likelihood: l}
 }
 
-// IsContinuous reports whether a method, which may be several names joined by a plus, aims
-// at vectors of whole words instead of scoring a vocabulary.
+// split gives the names that a method joins by a plus.
+func split(method string) []string { return strings.Split(method, "+") }
+
+// IsContinuous reports whether a method aims at vectors of whole words instead of scoring
+// a vocabulary.
 func IsContinuous(method string) bool {
-	for _, name := range strings.Split(method, "+") {
-		if m, _ := Defaults().method(name); m.Embedding != nil {
-			if _, frozen := m.Embedding.(*Frozen); frozen {
-				return true
-			}
-		}
+	return anyPiece(method, func(m Method) bool {
+		_, frozen := m.Embedding.(*Frozen)
+		return frozen
+	})
+}
+
+// IsAdaptive reports whether a method scores words by clusters, whose vocabulary has
+// frequent words first.
+func IsAdaptive(method string) bool {
+	return anyPiece(method, func(m Method) bool {
+		_, adaptive := m.Likelihood.(*Adaptive)
+		return adaptive
+	})
+}
+
+func anyPiece(method string, is func(Method) bool) bool {
+	return slices.ContainsFunc(split(method), func(name string) bool {
+		m, known := Defaults().method(name)
+		return known && is(m)
+	})
+}
+
+// Unperturbed is a method without what training alone does to its scores. What is left
+// has the same parameters.
+func Unperturbed(method string) string {
+	left := slices.DeleteFunc(split(method), func(name string) bool {
+		m, known := Defaults().method(name)
+		return known && m.Perturbation != nil
+	})
+	if len(left) == 0 {
+		return "mle"
 	}
-	return false
+	return strings.Join(left, "+")
 }
 
 func (s Settings) softmax() *Softmax {
@@ -113,7 +141,7 @@ func (s Settings) Resolve() (Method, error) {
 		return Method{}, err
 	}
 	var joined join
-	for _, name := range strings.Split(s.Method, "+") {
+	for _, name := range split(s.Method) {
 		m, known := s.method(name)
 		if !known {
 			return Method{}, &UnknownMethod{name}

@@ -187,3 +187,23 @@ func TestPlacesThatMakeNoSense(t *testing.T) {
 		p.Params.Free()
 	})
 }
+
+// TestUnperturbed: only the perturbation goes, and what is left is a method.
+func TestUnperturbed(t *testing.T) {
+	for method, want := range map[string]string{
+		"adversarial": "mle", "spectrum+adversarial": "spectrum", "adversarial+cosreg": "cosreg", "mle": "mle", "cosreg": "cosreg", "adversarial+adaptive+spectrum": "adaptive+spectrum",
+	} {
+		if got := Unperturbed(method); got != want {
+			t.Errorf("%s without perturbation is %s, want %s", method, got, want)
+		}
+	}
+}
+
+// TestIsAdaptive: whatever it joins with.
+func TestIsAdaptive(t *testing.T) {
+	for method, want := range map[string]bool{"adaptive": true, "spectrum+adaptive": true, "adaptive+adversarial": true, "mle": false, "mos": false, "spectrum+adversarial": false, "none such": false} {
+		if got := IsAdaptive(method); got != want {
+			t.Errorf("%s: %v, want %v", method, got, want)
+		}
+	}
+}

@@ -144,9 +144,9 @@ func (o *Output) Penalize() {
 		scope.Close()
 	}
 	for _, r := range o.method.Regularizers {
-		if projector, ok := r.(Projector); ok {
+		if transform, ok := r.(GradientTransform); ok {
 			scope := torch.OpenScope()
-			projector.Project()
+			transform.TransformGradients()
 			scope.Close()
 		}
 	}

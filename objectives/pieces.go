@@ -111,11 +111,12 @@ type Constraint interface {
 	Constrain(rate float64)
 }
 
-// Projector is a regularizer that keeps some directions out of gradients.
-type Projector interface {
+// GradientTransform is a regularizer that changes gradients before they are clipped:
+// it scales some, or keeps some directions out.
+type GradientTransform interface {
 	Regularizer
-	// Project changes the gradients of an update in place, once all are collected.
-	Project()
+	// TransformGradients changes those of an update in place, once all are collected.
+	TransformGradients()
 }
 
 // Grouped is a regularizer that has gradients clipped apart.

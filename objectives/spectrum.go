@@ -43,7 +43,7 @@ var holds = map[string]hold{"penalty": {}, "proximal": {proximal: true}, "retrac
 // holdFactors are the pieces that keep U and V orthonormal.
 func (s Settings) holdFactors(h hold) (pieces []Regularizer) {
 	if s.PlainDescent {
-		pieces = append(pieces, &Pace{})
+		pieces = append(pieces, &Preconditioner{})
 	}
 	if h.apart {
 		pieces = append(pieces, &Apart{})

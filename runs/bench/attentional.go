@@ -47,9 +47,10 @@ var publishedAttentional = attentionalSize{vocabulary: 50000, words: 512, width:
 func newAttentional(n attentionalSize, method string, p *torch.Params) (*attentional, *objectives.Output, error) {
 	scope := torch.OpenScope()
 	defer scope.Close()
+	const uniform = 0.1
 	stream := torch.NewStream(1, "init")
 	add := func(name string, shape ...int64) torch.Tensor {
-		return p.Add(name, stream.Uniform(-0.1, 0.1, torch.Float32, torch.CPU, shape...))
+		return p.Add(name, stream.Uniform(-uniform, uniform, torch.Float32, torch.CPU, shape...))
 	}
 	lstm := func(prefix, suffix string, from, width int64) torch.LSTMWeights {
 		return torch.LSTMWeights{
@@ -57,7 +58,15 @@ func newAttentional(n attentionalSize, method string, p *torch.Params) (*attenti
 			InputBias: add(prefix+"bias_ih"+suffix, 4*width), HiddenBias: add(prefix+"bias_hh"+suffix, 4*width),
 		}
 	}
-	m := &attentional{attentionalSize: n, source: table{add("source.weight", n.vocabulary, n.words)}}
+	table := func(language string) (*objectives.Dense, error) {
+		return objectives.NewTable(objectives.Place{Vocabulary: n.vocabulary, Width: n.words, Padding: corpus.Pad,
+			Params: p, Embedding: language, Stream: stream, Device: torch.CPU, Uniform: uniform})
+	}
+	source, err := table("source")
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &attentional{attentionalSize: n, source: source}
 	from, fed := n.words, n.words+n.width
 	for i := range n.layers {
 		suffix := fmt.Sprintf("_l%d", i)
@@ -71,10 +80,12 @@ func newAttentional(n attentionalSize, method string, p *torch.Params) (*attenti
 	settings := objectives.Defaults()
 	settings.Method = method
 	place := objectives.Place{Vocabulary: n.vocabulary, Width: n.width, Padding: corpus.Pad,
-		Params: p, Embedding: "generator", Output: "generator", Stream: stream, Device: torch.CPU}
+		Params: p, Embedding: "generator", Output: "generator", Stream: stream, Device: torch.CPU, Uniform: uniform}
 	if method == "mle" {
 		settings.Bias, place.OutputOnly = true, true
-		m.target = table{add("target.weight", n.vocabulary, n.words)}
+		if m.target, err = table("target"); err != nil {
+			return nil, nil, err
+		}
 	} else {
 		place.Embedding, place.Width, place.Hidden = "target", n.words, n.width
 		place.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, n.vocabulary, n.vectors)
@@ -84,13 +95,6 @@ func newAttentional(n attentionalSize, method string, p *torch.Params) (*attenti
 		m.target = output
 	}
 	return m, output, err
-}
-
-// table is an embedding whose padding has no vector to learn.
-type table struct{ weight torch.Tensor }
-
-func (t table) Lookup(ids torch.Tensor) torch.Tensor {
-	return torch.Embedding(t.weight, ids, corpus.Pad)
 }
 
 // Forward gives the states of a batch's real target words [N,D], sentence by sentence.

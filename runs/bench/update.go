@@ -37,7 +37,7 @@ func (u *updater) apply() {
 	params := u.params.Tensors()
 	u.output.Penalize()
 	if u.clip > 0 {
-		torch.ClipGrad(params, u.clip)
+		u.output.ClipGrad(params, u.clip)
 	}
 	if u.adam != nil {
 		u.adam.Step(u.rate)

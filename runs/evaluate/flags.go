@@ -70,6 +70,11 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 		{fs.Changed("theta") && !(f.pointer.Theta >= 0), "-theta is a number of at least 0"},
 		{fs.Changed("lambda") && !(f.pointer.Lambda >= 0 && f.pointer.Lambda <= 1), "-lambda is a number from 0 to 1"},
 		{f.context.Memory < 0 || f.context.Clamp < 0 || f.rows < 1, "-memory and -clamp are at least 0, and -target-length at least 1"},
+		{f.with != "cache" && (fs.Changed("theta") || fs.Changed("lambda") || fs.Changed("window")), "-theta, -lambda and -window are settings of the cache: they go with -with=cache"},
+		{f.with != "dynamic" && (fs.Changed("rate") || fs.Changed("decay") || fs.Changed("epsilon") || fs.Changed("chunk") || fs.Changed("statistics")),
+			"-rate, -decay, -epsilon, -chunk and -statistics are settings of dynamic evaluation: they go with -with=dynamic"},
+		{f.with == "static" && fs.Changed("search"), "-search is for the settings of cache and dynamic evaluation: it goes with -with=cache or -with=dynamic"},
+		{!fs.Changed("memory") && (fs.Changed("clamp") || fs.Changed("same-length") || fs.Changed("target-length")), "-clamp, -same-length and -target-length go with -memory: give that too"},
 		{f.pointer.Window < 1 || f.following.Chunk < 1, "-window and -chunk are at least 1"},
 		{!(f.following.Rate >= 0 && f.following.Decay >= 0 && f.following.Epsilon > 0), "-rate and -decay are numbers of at least 0, and -epsilon of more"},
 	} {

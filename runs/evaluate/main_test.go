@@ -30,7 +30,7 @@ func trained(t *testing.T) string {
 	}
 	settings, err := experiment.Parse(&experiment.Spec{
 		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../ptb"), DefaultPreset: "small",
-		Presets: []experiment.Preset{{Name: "small", File: "small.toml"}},
+		Presets: []experiment.Preset{{Name: "small"}},
 	}, []string{"-data", folder, "-out", out, "-epochs=2", "-threads=1", "-method=adversarial", "-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
 		"-set=train.valid_columns=2", "-set=train.learning_rate=2", "-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0"})
 	if err != nil {
@@ -111,8 +111,10 @@ func TestEvaluate(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ argument, part string }{
-		{"-with=static", "-run is missing"}, {"-run=x -with=luck", `-with is "luck"`}, {"-run=x -lambda=2", "-lambda"}, {"-run=x -window=0", "-window"},
-		{"-run=x y", `"y"`}, {"-run=x -nothing", "nothing"}, {"-run=x -epsilon=0", "-epsilon"},
+		{"-with=static", "-run is missing"}, {"-run=x -with=luck", `-with is "luck"`}, {"-run=x -with=cache -lambda=2", "-lambda is a number from"}, {"-run=x -with=cache -window=0", "-window and"},
+		{"-run=x y", `"y"`}, {"-run=x -nothing", "nothing"}, {"-run=x -epsilon=0 -with=dynamic", "-epsilon of more"},
+		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"}, {"-run=x -with=cache -rate=1", "-with=dynamic"},
+		{"-run=x -search=9", "-with=cache or"}, {"-run=x -clamp=9", "-memory"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *experiment.UsageError

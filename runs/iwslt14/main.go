@@ -20,9 +20,9 @@ func main() {
 		DefaultPreset: "small-ff",
 		SamplePreset:  "sample",
 		Presets: []experiment.Preset{
-			{Name: "sample", File: "sample.toml", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "small-ff", File: "small-ff.toml", Size: "39 M parameters", Duration: "some hours on one GPU"},
-			{Name: "small", File: "small.toml", Size: "16 M parameters", Duration: "some hours on one GPU"},
+			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
+			{Name: "small-ff", Size: "39 M parameters", Duration: "some hours on one GPU"},
+			{Name: "small", Size: "16 M parameters", Duration: "some hours on one GPU"},
 		},
 	})
 }

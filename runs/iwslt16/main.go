@@ -20,8 +20,8 @@ func main() {
 		DefaultPreset: "transformer",
 		SamplePreset:  "sample",
 		Presets: []experiment.Preset{
-			{Name: "sample", File: "sample.toml", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "transformer", File: "transformer.toml", Size: "45 M parameters", Duration: "some hours on one GPU"},
+			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
+			{Name: "transformer", Size: "45 M parameters", Duration: "some hours on one GPU"},
 		},
 	})
 }

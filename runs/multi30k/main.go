@@ -20,10 +20,10 @@ func main() {
 		DefaultPreset: "tiny",
 		SamplePreset:  "sample",
 		Presets: []experiment.Preset{
-			{Name: "sample", File: "sample.toml", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "quick", File: "quick.toml", Size: "2.1 M parameters", Duration: "20 to 30 min on two CPU cores"},
-			{Name: "small", File: "small.toml", Size: "1.8 M parameters", Duration: "5 to 10 min on two CPU cores"},
-			{Name: "tiny", File: "tiny.toml", Size: "2.6 M parameters", Duration: "4 h on two CPU cores"},
+			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
+			{Name: "quick", Size: "2.1 M parameters", Duration: "20 to 30 min on two CPU cores"},
+			{Name: "small", Size: "1.8 M parameters", Duration: "5 to 10 min on two CPU cores"},
+			{Name: "tiny", Size: "2.6 M parameters", Duration: "4 h on two CPU cores"},
 		},
 	})
 }

@@ -175,7 +175,7 @@ func TestValidate(t *testing.T) {
 		"train.steps=0":                                 "no end",
 		"schedule.warmup_init=1":                        "train.learning_rate",
 		"schedule.minimum=1":                            "train.learning_rate",
-		"schedule.kind=drop":                            "schedule.period",
+		"schedule.kind=step":                            "schedule.period",
 		"decode.max_length_b=0":                         "decode.max_length_a",
 		"data.source=":                                  "data.source",
 		"data.valid=":                                   "data.valid",

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -95,7 +94,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 			return &UsageError{err}
 		}
 	}
-	if err := s.useUnits(spec.WordTargets != nil && spec.WordTargets(method)); err != nil {
+	if err := s.useUnits(spec.WordTargets != nil && spec.WordTargets(method), spec.FrequencyOrder != nil && spec.FrequencyOrder(method)); err != nil {
 		return err
 	}
 	if err := s.finish(); err != nil {
@@ -233,13 +232,13 @@ func (s *Settings) finish() error {
 }
 
 // useUnits makes a preset follow its most important choices, and notes each change: with word targets, which continuous
-// methods demand (wordTargets), nothing is shared between the languages. What the user set otherwise by hand is refused.
-func (s *Settings) useUnits(wordTargets bool) error {
+// methods demand (wordTargets), nothing is shared between the languages, and an adaptive softmax wants frequent words first (frequencyOrder). What the user set otherwise by hand is refused.
+func (s *Settings) useUnits(wordTargets, frequencyOrder bool) error {
 	c := &s.Config
 	if c.Task() == LanguageModel { // whole words, and one text
-		if slices.Contains(strings.Split(c.Objective.Method, "+"), "adaptive") && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+		if frequencyOrder && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
-			s.Notes = append(s.Notes, "adaptive softmax wants frequent words first: data.vocabulary_order = \"frequency\"")
+			s.Notes = append(s.Notes, c.Objective.Method+" wants frequent words first: data.vocabulary_order = \"frequency\"")
 		}
 		return nil
 	}

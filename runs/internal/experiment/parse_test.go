@@ -31,8 +31,8 @@ func testSpec(t *testing.T) *Spec {
 	return &Spec{
 		Name: "toy", Summary: "A toy.", Task: Translation, FS: files, DefaultPreset: "big", Stdout: &bytes.Buffer{},
 		Presets: []Preset{
-			{"big", "big.toml", "39 M parameters", "3 days on a GPU"},
-			{"sample", "sample.toml", "1 M parameters", "2 min on two cores"},
+			{"big", "39 M parameters", "3 days on a GPU"},
+			{"sample", "1 M parameters", "2 min on two cores"},
 		},
 		CheckMethod: func(name string) error {
 			if name != "mle" && name != "spectrum" && name != "vmf" {

@@ -28,10 +28,9 @@ func (t Task) network() string {
 	return "translator"
 }
 
-// Preset is one published, or small, experiment of a run: a whole configuration in a commented file.
+// Preset is one published, or small, experiment of a run: a whole configuration in the commented file Name.toml of Spec.FS.
 type Preset struct {
 	Name     string // as -preset takes it
-	File     string // path inside Spec.FS
 	Size     string // parameters, as in "39 M parameters"
 	Duration string // time to train, and on what, as in "20 min on two CPU cores"
 }
@@ -46,10 +45,11 @@ type Spec struct {
 	DefaultPreset string // used with -data
 	SamplePreset  string // used without; "sample" where empty
 
-	CheckMethod func(name string) error // refuses a method with a sentence; nil accepts all
-	WordTargets func(name string) bool  // whether a method predicts whole words; nil is never
-	MethodHelp  func() string           // the table that -method=help prints
-	Stdout      io.Writer               // where help goes; nil is standard output
+	CheckMethod    func(name string) error // refuses a method with a sentence; nil accepts all
+	WordTargets    func(name string) bool  // whether a method predicts whole words; nil is never
+	FrequencyOrder func(name string) bool  // whether a method wants frequent words first; nil is never
+	MethodHelp     func() string           // the table that -method=help prints
+	Stdout         io.Writer               // where help goes; nil is standard output
 }
 
 func (s *Spec) task() Task {
@@ -79,7 +79,7 @@ func (s *Spec) preset(name string) (string, error) {
 	for i, p := range s.Presets {
 		names[i] = p.Name
 		if p.Name == name {
-			text, err := fs.ReadFile(s.FS, p.File)
+			text, err := fs.ReadFile(s.FS, name+".toml")
 			return string(text), err
 		}
 	}

@@ -1,8 +1,6 @@
 package language
 
 import (
-	"strings"
-
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -128,19 +126,4 @@ func (f *Follower) Search(ids []int32, start Dynamic, tried func(Dynamic, float6
 		}
 	}
 	return best, nil
-}
-
-// clean is a method without what training alone does to it, its perturbation. What
-// is left has the same parameters.
-func clean(method string) string {
-	var parts []string
-	for _, part := range strings.Split(method, "+") {
-		if part != "adversarial" {
-			parts = append(parts, part)
-		}
-	}
-	if len(parts) == 0 {
-		return "mle"
-	}
-	return strings.Join(parts, "+")
 }

@@ -271,14 +271,6 @@ func numbers(m *Model) map[string][]float32 {
 	return all
 }
 
-func TestCleanMethods(t *testing.T) {
-	for method, want := range map[string]string{"adversarial": "mle", "spectrum+adversarial": "spectrum", "mle": "mle", "cosreg": "cosreg"} {
-		if got := clean(method); got != want {
-			t.Errorf("%s without perturbation is %s, want %s", method, got, want)
-		}
-	}
-}
-
 // What is drawn follows the probabilities that the settings leave.
 func TestSampling(t *testing.T) {
 	logProbs := make([]float32, 4)

@@ -8,7 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/runs/internal/output"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -63,7 +63,7 @@ func (m *Model) build() error {
 		input, place.Embedding = table, "decoder"
 	}
 	var err error
-	if m.Output, err = objectives.New(translator.OutputSettings(c), place); err != nil {
+	if m.Output, err = objectives.New(output.Settings(c), place); err != nil {
 		return err
 	}
 	if input == nil {
@@ -77,25 +77,22 @@ func (m *Model) build() error {
 
 func (m *Model) buildRecurrent(input models.Embedder, place objectives.Place) error {
 	c := m.Config
-	noise := models.Noise{
-		EmbeddingDropout: c.Model.DropoutEmbedding, InputDropout: c.Model.DropoutInput, LayerDropout: c.Model.DropoutHidden,
-		OutputDropout: c.Model.Dropout, WeightDrop: c.Model.WeightDrop, InputNoise: c.Model.InputNoise, AR: c.Train.AR, TAR: c.Train.TAR,
+	config := models.RecurrentConfig{
+		Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary, DType: torch.Float32,
+		Noise: models.Noise{
+			EmbeddingDropout: c.Model.DropoutEmbedding, InputDropout: c.Model.DropoutInput, LayerDropout: c.Model.DropoutHidden,
+			OutputDropout: c.Model.Dropout, WeightDrop: c.Model.WeightDrop, InputNoise: c.Model.InputNoise, AR: c.Train.AR, TAR: c.Train.TAR,
+		},
 	}
 	if c.Model.Kind == "qrnn" {
-		network, err := models.NewQRNN(models.QRNNConfig{
-			Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary,
-			Noise: noise, DType: torch.Float32,
-		}, input, m.Params, place.Stream, m.Device)
+		network, err := models.NewQRNN(config, input, m.Params, place.Stream, m.Device)
 		if err != nil {
 			return err
 		}
 		m.Network, m.noise = network, &network.Noise
 		return nil
 	}
-	network, err := models.NewAWDLSTM(models.AWDLSTMConfig{
-		Width: c.Model.Width, Hidden: c.Model.Hidden, LastWidth: c.Model.LastHidden, Layers: c.Model.Layers, Vocabulary: place.Vocabulary,
-		Noise: noise, DType: torch.Float32,
-	}, input, m.Params, place.Stream, m.Device)
+	network, err := models.NewAWDLSTM(config, input, m.Params, place.Stream, m.Device)
 	if err != nil {
 		return err
 	}
@@ -154,7 +151,7 @@ func Open(folder string, device torch.Device) (*Model, []checkpoint.Warning, err
 // evaluation wants it: without smoothing and perturbation.
 func OpenClean(folder string, device torch.Device) (*Model, []checkpoint.Warning, error) {
 	return open(folder, device, func(o *experiment.Objective) {
-		o.Method, o.LabelSmoothing = clean(o.Method), 0
+		o.Method, o.LabelSmoothing = objectives.Unperturbed(o.Method), 0
 	})
 }
 

@@ -22,7 +22,7 @@ func parse(t *testing.T, folder string, arguments ...string) *experiment.Setting
 	t.Helper()
 	settings, err := experiment.Parse(&experiment.Spec{
 		Name: "wmt14", Task: experiment.Translation, FS: os.DirFS("../../wmt14"), DefaultPreset: "base",
-		Presets: []experiment.Preset{{Name: "base", File: "base.toml"}}, WordTargets: objectives.IsContinuous,
+		Presets: []experiment.Preset{{Name: "base"}}, WordTargets: objectives.IsContinuous, FrequencyOrder: objectives.IsAdaptive,
 	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)

@@ -289,7 +289,7 @@ func parseText(t *testing.T, folder string, arguments ...string) *experiment.Set
 	t.Helper()
 	settings, err := experiment.Parse(&experiment.Spec{
 		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../../ptb"), DefaultPreset: "small",
-		Presets: []experiment.Preset{{Name: "small", File: "small.toml"}},
+		Presets: []experiment.Preset{{Name: "small"}},
 	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)

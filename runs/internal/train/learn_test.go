@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -54,15 +52,6 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 		if d := distance(whole, stronger); d < 2e-4 {
 			t.Errorf("per %s: a penalty that is a tenth stronger changes the weights by %g only, so that this test sees nothing", unit, d)
 		}
-	}
-}
-
-// The defaults of a configuration are those of the output layer.
-func TestDefaultsOfTheOutputLayer(t *testing.T) {
-	got := translator.OutputSettings(experiment.Default())
-	got.LabelSmoothing = 0 // part of translation, not of a method
-	if want := objectives.Defaults(); got != want {
-		t.Errorf("a configuration has %+v, the output layer %+v", got, want)
 	}
 }
 

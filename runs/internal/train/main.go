@@ -24,7 +24,7 @@ func Main(spec *experiment.Spec) {
 		}
 		return err
 	}
-	spec.WordTargets = objectives.IsContinuous
+	spec.WordTargets, spec.FrequencyOrder = objectives.IsContinuous, objectives.IsAdaptive
 	spec.MethodHelp = methodHelp
 	experiment.Exit(experiment.Guard(func() error {
 		settings, err := experiment.Parse(spec, os.Args[1:])

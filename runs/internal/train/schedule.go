@@ -43,7 +43,7 @@ func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
 	switch s.Kind {
 	case "inverse_sqrt":
 		rate = peak * math.Sqrt(math.Max(warmup, 1)/math.Max(n, 1))
-	case "drop":
+	case "step":
 		if done >= s.Period {
 			rate = s.Minimum
 		}

@@ -26,7 +26,7 @@ func TestRate(t *testing.T) {
 	noam := func(factor float64, warmup int) experiment.Schedule {
 		return experiment.Schedule{Kind: "noam", Warmup: warmup, Factor: factor}
 	}
-	drop := experiment.Schedule{Kind: "drop", Warmup: 10, Period: 100, Minimum: 1e-4}
+	step := experiment.Schedule{Kind: "step", Warmup: 10, Period: 100, Minimum: 1e-4}
 	cosine := experiment.Schedule{Kind: "cosine", Warmup: 10, Minimum: 1e-5}
 	for _, c := range []struct {
 		name        string
@@ -50,10 +50,10 @@ func TestRate(t *testing.T) {
 		{"cosine end", cosine, 1e-3, 512, 110, 110, 1e-5},
 		{"cosine beyond", cosine, 1e-3, 512, 110, 500, 1e-5},
 		{"constant", experiment.Schedule{Kind: "constant"}, 3e-4, 512, 0, 0, 3e-4},
-		{"drop rises", drop, 1e-3, 512, 0, 5, 5e-4},
-		{"drop's last high rate", drop, 1e-3, 512, 0, 99, 1e-3},
-		{"drop's first low rate", drop, 1e-3, 512, 0, 100, 1e-4},
-		{"drop's last rate", drop, 1e-3, 512, 0, 1000, 1e-4},
+		{"step rises", step, 1e-3, 512, 0, 5, 5e-4},
+		{"step's last high rate", step, 1e-3, 512, 0, 99, 1e-3},
+		{"step's first low rate", step, 1e-3, 512, 0, 100, 1e-4},
+		{"step's last rate", step, 1e-3, 512, 0, 1000, 1e-4},
 	} {
 		if got := Rate(c.s, c.peak, c.width, c.total, c.done); math.Abs(got-c.want) > 1e-5*c.want+1e-15 {
 			t.Errorf("%s: rate %g, want %g", c.name, got, c.want)

@@ -8,6 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/output"
 	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
@@ -121,29 +122,11 @@ func (t *Translator) buildOutput(stream *torch.Stream) error {
 		vectors = t.Text.Vectors.Tensor()
 	}
 	var err error
-	t.Output, err = objectives.New(OutputSettings(c), objectives.Place{
+	t.Output, err = objectives.New(output.Settings(c), objectives.Place{
 		Vocabulary: int64(t.Text.Target.Vocabulary.Len()), Width: int64(c.Model.Width), Padding: models.PadID,
 		Vectors: vectors, OutputOnly: c.Model.Tying == "none", Params: t.Params, Embedding: embedding, Output: "decoder.output_projection", Stream: stream, Device: t.Device,
 	})
 	return err
-}
-
-// OutputSettings are those keys of a configuration that the output layer takes.
-func OutputSettings(c experiment.Config) objectives.Settings {
-	o := c.Objective
-	return objectives.Settings{
-		Method: o.Method, LabelSmoothing: o.LabelSmoothing, Smoothing: o.Smoothing, Bias: o.Bias,
-		Gamma: o.Gamma, Alpha: o.Alpha, AdversarialMode: o.AdversarialMode, AdversarialRadius: o.AdversarialRadius,
-		AdversarialGate: o.AdversarialGate, AdversarialSmoothing: o.AdversarialSmoothing,
-		MixtureComponents: o.MixtureComponents, MixtureDropout: o.MixtureDropout,
-		AdaptiveCutoffs: o.AdaptiveCutoffs, AdaptiveDivisor: o.AdaptiveDivisor,
-		LambdaU: o.LambdaU, LambdaV: o.LambdaV, LambdaUSpectral: o.LambdaUSpectral, LambdaVSpectral: o.LambdaVSpectral,
-		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
-		PriorRatio: o.PriorRatio, SpectrumInit: o.SpectrumInit,
-		SpectrumHold: o.SpectrumHold, RetractEvery: o.RetractEvery, PlainDescent: c.Train.Optimizer == "sgd", LambdaDOptimal: o.LambdaDOptimal, SNGain: o.SNGain,
-		VMFForm: o.VMFForm, VMFLambda1: o.VMFLambda1, VMFLambda2: o.VMFLambda2, VMFLambdaLog1p: o.VMFLambdaLog1p, MapNorm: o.MapNorm,
-		L2Form: o.L2Form, Margin: o.Margin,
-	}
 }
 
 // OutputStates are a model's states as the output layer takes them.

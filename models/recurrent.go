@@ -1,8 +1,42 @@
 package models
 
-import "github.com/aperture-ml/aperture/torch"
+import (
+	"fmt"
+
+	"github.com/aperture-ml/aperture/torch"
+)
 
 // Legend: T time steps, B columns, N = T B rows, D width, V vocabulary.
+
+// RecurrentConfig says what recurrent language model to build.
+type RecurrentConfig struct {
+	Width      int   // D, of the embedding
+	Hidden     int   // H of every layer but the last
+	LastWidth  int   // of the last layer; 0 stands for D, which a tied output layer needs
+	Layers     int   // at least one
+	Vocabulary int64 // V, words that the embedding knows
+	Noise      Noise // of training; it may be changed between chunks
+	DType      torch.DType
+}
+
+// complete checks the sizes of what is to be built and fills in the last layer's.
+func (c *RecurrentConfig) complete(what string) error {
+	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastWidth < 0 {
+		return fmt.Errorf("%s needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", what, c.Layers, c.Width, c.Hidden)
+	}
+	if c.LastWidth == 0 {
+		c.LastWidth = c.Width
+	}
+	return nil
+}
+
+// layerWidth is that of one layer.
+func (c *RecurrentConfig) layerWidth(layer int) int64 {
+	if layer == c.Layers-1 {
+		return int64(c.LastWidth)
+	}
+	return int64(c.Hidden)
+}
 
 // Noise is what training does to a recurrent language model, as AWD-LSTM does
 // (Merity, Keskar and Socher 2018). All of it is off in evaluation.

@@ -8,9 +8,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestPace: plain gradient descent has column k of V's gradient divided by s_k^2 at the start, or by the mean of these where
+// TestPreconditioner: plain gradient descent has column k of V's gradient divided by s_k^2 at the start, or by the mean of these where
 // that is larger, times a gain where there is one, and the others as they are.
-func TestPace(t *testing.T) {
+func TestPreconditioner(t *testing.T) {
 	for _, method := range []string{"spectrum", "sn"} {
 		torch.Test(t, func() {
 			update := func(plain bool) (map[string][]float64, []float64) {

@@ -2,7 +2,7 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
-// Pace lets plain gradient descent move W through V as far as through U. Where G
+// Preconditioner lets plain gradient descent move W through V as far as through U. Where G
 // is the gradient of W = U diag(s) V^T, an update at the rate eta changes W by
 //
 //	-eta c^2 G V diag(s^2) V^T   through the parameter U / c
@@ -17,14 +17,14 @@ import "github.com/aperture-ml/aperture/torch"
 // far. To Adam the factors would mean nothing. Cost: nothing that could be measured.
 //
 // What it is worth stands among the results beside [Retraction].
-type Pace struct {
+type Preconditioner struct {
 	e  *Factored
 	by torch.Tensor // [K]: factors on the columns of V's gradient
 }
 
 // Init needs a factored embedding, whose singular values it reads.
-func (r *Pace) Init(e Embedding, _ Place) (err error) {
-	if r.e, err = factored(e, "the pace of plain gradient descent"); err != nil {
+func (r *Preconditioner) Init(e Embedding, _ Place) (err error) {
+	if r.e, err = factored(e, "the preconditioner of plain gradient descent"); err != nil {
 		return err
 	}
 	scope := torch.OpenScope()
@@ -37,12 +37,12 @@ func (r *Pace) Init(e Embedding, _ Place) (err error) {
 	return nil
 }
 
-// Project scales the gradient of V.
-func (r *Pace) Project() {
+// TransformGradients scales that of V.
+func (r *Preconditioner) TransformGradients() {
 	if g := r.e.v.Grad(); g.Defined() {
 		torch.NoGrad(func() { g.Assign(g.Mul(r.by)) })
 	}
 }
 
 // Free frees the factors.
-func (r *Pace) Free() { torch.Free(r.by) }
+func (r *Preconditioner) Free() { torch.Free(r.by) }
