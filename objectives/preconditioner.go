@@ -14,12 +14,15 @@ import "github.com/aperture-ml/aperture/torch"
 // V's gradient uses up the norm that clipping leaves to all. So column k of V's
 // gradient, penalties included, is divided by s_k^2 at the start, or by the mean of
 // these where that is larger: small singular values would otherwise have V turn
-// far. To Adam the factors would mean nothing. Cost: nothing that could be measured.
+// far. Where a prior is larger than a dense matrix at its start, and c^2 s^2 more than 1
+// on the mean, U's gradient is divided by that mean, for the same reason. To Adam the
+// factors would mean nothing. Cost: nothing that could be measured.
 //
 // What it is worth stands among the results beside [Retraction].
 type Preconditioner struct {
-	e  *Factored
-	by torch.Tensor // [K]: factors on the columns of V's gradient
+	e   *Factored
+	byU float64      // factor on U's gradient
+	by  torch.Tensor // [K]: factors on the columns of V's gradient
 }
 
 // Init needs a factored embedding, whose singular values it reads.
@@ -31,17 +34,23 @@ func (r *Preconditioner) Init(e Embedding, _ Place) (err error) {
 	defer scope.Close()
 	torch.NoGrad(func() {
 		square := r.e.factors().Square().MulScalar(1 / (r.e.c * r.e.c))
+		r.byU = 1 / max(1, r.e.c*r.e.c*square.Mean().Item())
 		r.by = square.Maximum(square.Mean()).ClampMin(1e-30).Pow(-1)
 	})
 	torch.Keep(r.by)
 	return nil
 }
 
-// TransformGradients scales that of V.
+// TransformGradients scales those of U and V.
 func (r *Preconditioner) TransformGradients() {
-	if g := r.e.v.Grad(); g.Defined() {
-		torch.NoGrad(func() { g.Assign(g.Mul(r.by)) })
-	}
+	torch.NoGrad(func() {
+		if g := r.e.u.Grad(); g.Defined() && r.byU < 1 {
+			g.Assign(g.MulScalar(r.byU))
+		}
+		if g := r.e.v.Grad(); g.Defined() {
+			g.Assign(g.Mul(r.by))
+		}
+	})
 }
 
 // Free frees the factors.

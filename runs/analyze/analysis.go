@@ -29,6 +29,7 @@ type analysis struct {
 	hubness       objectives.Hubness
 	hub           string // the word that is most often a neighbour
 	normFrequency float64
+	priors        []prior
 	norms         []float64
 	ordered       bool // the order of rows stands for frequency
 }
@@ -42,6 +43,7 @@ func analyse(s *subject, f *flags) *analysis {
 		a.isotropyRows, a.samples = n, f.samples
 		a.measures.Isotropy = objectives.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
 	}
+	a.priors = priors(a.measures.SingularValues)
 	a.spread = objectives.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions"))
 	a.hubness = objectives.MeasureHubness(s.w, objectives.NearestRows, hubRows)
 	if a.hubness.Hub >= 0 {
@@ -82,6 +84,7 @@ func (a *analysis) MarshalJSON() ([]byte, error) {
 		Frobenius      experiment.Number   `json:"frobenius"`
 		SingularValues []experiment.Number `json:"singular_values"`
 		SigmaRatio     experiment.Number   `json:"sigma_ratio"`
+		Priors         []prior             `json:"priors"`
 		EffectiveRank  experiment.Number   `json:"effective_rank"`
 		Spread         experiment.Number   `json:"partition_spread"`
 		Hubness        experiment.Number   `json:"hubness"`
@@ -91,7 +94,7 @@ func (a *analysis) MarshalJSON() ([]byte, error) {
 		NormFrequency  experiment.Number   `json:"norm_frequency_correlation"`
 	}{
 		a.name, a.rows, a.width, a.scale, a.isotropyRows, a.samples, num(m.I1), num(m.I2), num(m.I1BothSigns), num(m.I2BothSigns),
-		num(m.MeanCosine), num(m.Frobenius), experiment.Nums(m.SingularValues), num(m.SigmaRatio), num(m.EffectiveRank), num(a.spread),
+		num(m.MeanCosine), num(m.Frobenius), experiment.Nums(m.SingularValues), num(m.SigmaRatio), a.priors, num(m.EffectiveRank), num(a.spread),
 		num(a.hubness.Skewness), a.hubness.Rows, a.hubness.Largest, experiment.Text(a.hub), num(a.normFrequency),
 	})
 }

@@ -83,6 +83,13 @@ func TestPublishedExample(t *testing.T) {
 			if rank, want := got["effective_rank"].(float64), math.Exp(-share*math.Log(share)-(1-share)*math.Log(1-share)); math.Abs(rank-want) > 1e-12 {
 				t.Errorf("effective_rank is %v, want %v", rank, want)
 			}
+			// Two values fix the polynomial prior.
+			priors := got["priors"].([]any)
+			polynomial := priors[1].(map[string]any)
+			power := math.Log2(math.Sqrt(14.43547 / 4.81453))
+			if x := polynomial["prior_scale"].(float64); len(priors) != 2 || math.Abs(x-math.Sqrt(14.43547)) > 1e-5 || math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
+				t.Errorf("the priors are %v, want the scale %v and the power %v", priors, math.Sqrt(14.43547), power)
+			}
 			for _, name := range []string{"partition_spread", "hubness", "norm_frequency_correlation"} {
 				if _, ok := got[name]; !ok {
 					t.Errorf("there is no %s", name)

@@ -82,9 +82,12 @@ func printTable(out io.Writer, all []*analysis) {
 	}
 }
 
-// notes say what the numbers of a matrix rest on, where that is not the matrix whole and as it is.
+// notes give the priors that fit, and say what the numbers of a matrix rest on, where that is not the matrix whole and as it is.
 func (a *analysis) notes() []string {
 	var notes []string
+	for _, p := range a.priors {
+		notes = append(notes, fmt.Sprintf("the %s prior of such a spectrum, within %.2g%%: %s", p.Kind, 100*p.Spread.Value(), p.flags()))
+	}
 	if a.scale != 1 {
 		notes = append(notes, fmt.Sprintf("scaled by %.4g to the Frobenius norm of the first matrix", a.scale))
 	}
