@@ -117,7 +117,7 @@ func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (Text
 		next = append(next, m.remember(seen_SBD))
 		attended_TBD := m.attend(l, h_TBD, seen_SBD, positions_SD, blocked_TS, s)
 		h_TBD = torch.ResidualNorm(attended_TBD, h_TBD, l.attentionNorm.gain, l.attentionNorm.bias, normEpsilon, m.Dropout, s)
-		inner_TBF := torch.Dropout(l.inner.apply(h_TBD).Relu(), m.Dropout, s)
+		inner_TBF := torch.Scoped(func() torch.Tensor { return torch.Dropout(l.inner.apply(h_TBD).Relu(), m.Dropout, s) })
 		h_TBD = torch.ResidualNorm(l.outer.apply(inner_TBF), h_TBD, l.innerNorm.gain, l.innerNorm.bias, normEpsilon, m.Dropout, s)
 	}
 	raw_ND := h_TBD.Reshape(int64(x.Time*x.Columns), int64(m.Width))
@@ -186,10 +186,13 @@ func (m *TransformerXL) attend(l xlLayer, h_TBD, seen_SBD, positions_SD, blocked
 	k_BHSK, v_BHSK := m.heads(kv.Narrow(2, 0, hk)), m.heads(kv.Narrow(2, hk, hk))
 	r_SHK := torch.Linear(positions_SD, l.distance, torch.Tensor{}).Reshape(keys, int64(m.Heads), int64(m.HeadWidth))
 	scale := 1 / math.Sqrt(float64(m.HeadWidth))
-	content := q_BHTK.Add(m.contentBias).MulScalar(scale).MatMul(k_BHSK.Transpose(2, 3))
-	distance := q_BHTK.Add(m.distanceBias).MulScalar(scale).MatMul(r_SHK.Permute(1, 2, 0))
-	scores_BHTS := content.Add(shiftDistances(distance)).MaskedFill(blocked_TS, math.Inf(-1))
-	p_BHTS := torch.Dropout(scores_BHTS.Softmax(3), m.AttentionDropout, s)
+	// Seven tensors of this size come up on the way; backward needs the last alone.
+	p_BHTS := torch.Scoped(func() torch.Tensor {
+		content := q_BHTK.Add(m.contentBias).MulScalar(scale).MatMul(k_BHSK.Transpose(2, 3))
+		distance := q_BHTK.Add(m.distanceBias).MulScalar(scale).MatMul(r_SHK.Permute(1, 2, 0))
+		scores_BHTS := content.Add(shiftDistances(distance)).MaskedFill(blocked_TS, math.Inf(-1))
+		return torch.Dropout(scores_BHTS.Softmax(3), m.AttentionDropout, s)
+	})
 	read_TBHK := p_BHTS.MatMul(v_BHSK).Permute(2, 0, 1, 3)
 	return torch.Linear(read_TBHK.Reshape(steps, columns, hk), l.out, torch.Tensor{})
 }
