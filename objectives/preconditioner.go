@@ -22,7 +22,7 @@ import "github.com/aperture-ml/aperture/torch"
 type Preconditioner struct {
 	e   *Factored
 	byU float64      // factor on U's gradient
-	by  torch.Tensor // [K]: factors on the columns of V's gradient
+	byV torch.Tensor // [K]: factors on the columns of V's gradient
 }
 
 // Init needs a factored embedding, whose singular values it reads.
@@ -35,9 +35,9 @@ func (r *Preconditioner) Init(e Embedding, _ Place) (err error) {
 	torch.NoGrad(func() {
 		square := r.e.factors().Square().MulScalar(1 / (r.e.c * r.e.c))
 		r.byU = 1 / max(1, r.e.c*r.e.c*square.Mean().Item())
-		r.by = square.Maximum(square.Mean()).ClampMin(1e-30).Pow(-1)
+		r.byV = square.Maximum(square.Mean()).ClampMin(1e-30).Pow(-1)
 	})
-	torch.Keep(r.by)
+	torch.Keep(r.byV)
 	return nil
 }
 
@@ -48,10 +48,10 @@ func (r *Preconditioner) TransformGradients() {
 			g.Assign(g.MulScalar(r.byU))
 		}
 		if g := r.e.v.Grad(); g.Defined() {
-			g.Assign(g.Mul(r.by))
+			g.Assign(g.Mul(r.byV))
 		}
 	})
 }
 
 // Free frees the factors.
-func (r *Preconditioner) Free() { torch.Free(r.by) }
+func (r *Preconditioner) Free() { torch.Free(r.byV) }

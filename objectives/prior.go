@@ -61,7 +61,7 @@ func (p Prior) Values(k int, energy float64) []float64 {
 // FitPrior is the prior of a kind that is nearest to falling singular values, by least
 // squares of their logarithms, so that a trained baseline can say what the spectrum of
 // its like should be; spread is the root mean square of what is left. Values that are not
-// positive are left out; of less than two no prior comes, and spread is NaN.
+// positive are left out; from fewer than two no prior comes, and spread is NaN.
 func FitPrior(kind PriorKind, falling []float64) (p Prior, spread float64) {
 	var ranks, logs []float64
 	for i, s := range falling {

@@ -85,9 +85,12 @@ func TestPublishedExample(t *testing.T) {
 			}
 			// Two values fix the polynomial prior.
 			priors := got["priors"].([]any)
+			if len(priors) != 2 {
+				t.Fatalf("the priors are %v, want one of each kind", priors)
+			}
 			polynomial := priors[1].(map[string]any)
 			power := math.Log2(math.Sqrt(14.43547 / 4.81453))
-			if x := polynomial["prior_scale"].(float64); len(priors) != 2 || math.Abs(x-math.Sqrt(14.43547)) > 1e-5 || math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
+			if x := polynomial["prior_scale"].(float64); math.Abs(x-math.Sqrt(14.43547)) > 1e-5 || math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
 				t.Errorf("the priors are %v, want the scale %v and the power %v", priors, math.Sqrt(14.43547), power)
 			}
 			for _, name := range []string{"partition_spread", "hubness", "norm_frequency_correlation"} {

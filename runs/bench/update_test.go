@@ -20,6 +20,33 @@ type training interface {
 	update(i int) error
 }
 
+// TestUpdatesClipAsTrainingDoes: what a method has clipped apart moves by the whole limit,
+// whatever the other gradients.
+func TestUpdatesClipAsTrainingDoes(t *testing.T) {
+	torch.Test(t, func() {
+		const limit = 1e-3
+		n := tiny()[0]
+		c := quiet(n.config)
+		c.Objective.Method, c.Objective.SpectrumHold = "spectrum", "group"
+		c.Objective.LambdaPrior = 0 // its gradient would be nearly all of the joint norm
+		c.Train.Optimizer, c.Train.LearningRate, c.Train.ClipNorm, c.Train.WeightDecay = "sgd", 1, limit, 0
+		r := &race{}
+		defer r.close()
+		trainer, err := newTextTrainer(r, n.vocabulary, c, n.chunks())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := trainer.Params.Get("encoder.s")
+		before := s.Clone()
+		if err := trainer.update(0); err != nil {
+			t.Fatal(err)
+		}
+		if moved := s.Sub(before).Square().Sum().Sqrt().Item(); math.Abs(moved-limit) > limit/100 {
+			t.Errorf("s has moved by %g, want the limit of %g", moved, limit)
+		}
+	})
+}
+
 // learns checks that what is timed is training: the loss of one batch falls from
 // near that of a guess, and nothing is left behind. The trainer must draw no noise.
 func learns(t *testing.T, what string, trainer training, params *torch.Params, guess, near float64) {

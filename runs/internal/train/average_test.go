@@ -20,10 +20,10 @@ import (
 // parse reads arguments as the command does, over tiny.toml and the corpus of a workplace.
 func parse(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(&experiment.Spec{
+	settings, err := experiment.Parse(withMethods(&experiment.Spec{
 		Name: "wmt14", Task: experiment.Translation, FS: os.DirFS("../../wmt14"), DefaultPreset: "base",
-		Presets: []experiment.Preset{{Name: "base"}}, WordTargets: objectives.IsContinuous, FrequencyOrder: objectives.IsAdaptive,
-	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+		Presets: []experiment.Preset{{Name: "base"}},
+	}), append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}

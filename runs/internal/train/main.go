@@ -17,6 +17,19 @@ import (
 
 // Main is the body of a training command. It does not return.
 func Main(spec *experiment.Spec) {
+	experiment.Exit(experiment.Guard(func() error {
+		settings, err := experiment.Parse(withMethods(spec), os.Args[1:])
+		if err != nil {
+			return err
+		}
+		ctx, stop := experiment.Interruptible(context.Background())
+		defer stop()
+		return program.OnTorch(func() error { return Run(ctx, settings) })
+	}))
+}
+
+// withMethods tells a run's description what the output layer knows of methods.
+func withMethods(spec *experiment.Spec) *experiment.Spec {
 	spec.CheckMethod = func(name string) error {
 		err := checkMethod(name)
 		if err == nil && spec.Task == experiment.LanguageModel && objectives.IsContinuous(name) {
@@ -26,15 +39,7 @@ func Main(spec *experiment.Spec) {
 	}
 	spec.WordTargets, spec.FrequencyOrder = objectives.IsContinuous, objectives.IsAdaptive
 	spec.MethodHelp = methodHelp
-	experiment.Exit(experiment.Guard(func() error {
-		settings, err := experiment.Parse(spec, os.Args[1:])
-		if err != nil {
-			return err
-		}
-		ctx, stop := experiment.Interruptible(context.Background())
-		defer stop()
-		return program.OnTorch(func() error { return Run(ctx, settings) })
-	}))
+	return spec
 }
 
 // checkMethod refuses what is no method, and names the nearest one.
