@@ -12,46 +12,30 @@ import "github.com/aperture-ml/aperture/torch"
 // that U moves as a dense matrix would, and s^2 is V times that variance, 33 for
 // Penn Treebank and 111 for WikiText-2: a rate of 30 becomes one of thousands, and
 // V's gradient uses up the norm that clipping leaves to all. So column k of V's
-// gradient, penalties included, is divided by s_k^2 at the start, or by the mean of
+// gradient, penalties included, is divided by the present s_k^2, or by the mean of
 // these where that is larger: small singular values would otherwise have V turn
-// far. Where a prior is larger than a dense matrix at its start, and c^2 s^2 more than 1
+// far. Where W has become larger than a dense matrix at its start, and c^2 s^2 more than 1
 // on the mean, U's gradient is divided by that mean, for the same reason. To Adam the
 // factors would mean nothing. Cost: nothing that could be measured.
 //
 // What it is worth stands among the results beside [Retraction].
-type Preconditioner struct {
-	e   *Factored
-	byU float64      // factor on U's gradient
-	byV torch.Tensor // [K]: factors on the columns of V's gradient
-}
+type Preconditioner struct{ e *Factored }
 
 // Init needs a factored embedding, whose singular values it reads.
 func (r *Preconditioner) Init(e Embedding, _ Place) (err error) {
-	if r.e, err = factored(e, "the preconditioner of plain gradient descent"); err != nil {
-		return err
-	}
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
-		square := r.e.factors().Square().MulScalar(1 / (r.e.c * r.e.c))
-		r.byU = 1 / max(1, r.e.c*r.e.c*square.Mean().Item())
-		r.byV = square.Maximum(square.Mean()).ClampMin(1e-30).Pow(-1)
-	})
-	torch.Keep(r.byV)
-	return nil
+	r.e, err = factored(e, "the preconditioner of plain gradient descent")
+	return err
 }
 
 // TransformGradients scales those of U and V.
 func (r *Preconditioner) TransformGradients() {
 	torch.NoGrad(func() {
-		if g := r.e.u.Grad(); g.Defined() && r.byU < 1 {
-			g.Assign(g.MulScalar(r.byU))
+		square := r.e.factors().Square() // of c s
+		if g := r.e.u.Grad(); g.Defined() {
+			g.Assign(g.Div(square.Mean().ClampMin(1)))
 		}
 		if g := r.e.v.Grad(); g.Defined() {
-			g.Assign(g.Mul(r.byV))
+			g.Assign(g.Div(square.Maximum(square.Mean()).MulScalar(1 / (r.e.c * r.e.c)).ClampMin(1e-30)))
 		}
 	})
 }
-
-// Free frees the factors.
-func (r *Preconditioner) Free() { torch.Free(r.byV) }

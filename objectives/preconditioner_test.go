@@ -8,7 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestPreconditioner: plain gradient descent has column k of V's gradient divided by s_k^2 at the start, or by the mean of these where
+// TestPreconditioner: plain gradient descent has column k of V's gradient divided by the present s_k^2, or by the mean of these where
 // that is larger, times a gain where there is one; U's is divided by c^2 times the mean where that is above 1; the others stay as they are.
 func TestPreconditioner(t *testing.T) {
 	for _, method := range []string{"spectrum", "sn"} {
@@ -22,6 +22,7 @@ func TestPreconditioner(t *testing.T) {
 				o := layer(t, s, p)
 				defer release(o, p)
 				e := o.Embedding().(*Factored)
+				moved(p)
 				square, mean, gain := e.s.Square().Float64s(), 0.0, 1.0
 				if e.gain.Defined() {
 					gain = e.gain.Item() * e.gain.Item()
@@ -33,7 +34,6 @@ func TestPreconditioner(t *testing.T) {
 					square[i] = gain * math.Max(x, mean)
 				}
 				slower = math.Max(1, gain*mean*5/13)
-				moved(p)
 				data := torch.NewStream(4, "data")
 				loss, _ := o.Loss(States{Hidden: data.Normal(0, 1, torch.Float64, torch.CPU, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, torch.CPU, 6), 1)
 				loss.Backward()

@@ -206,7 +206,7 @@ type Schedule struct {
 	WarmupInit float64 `toml:"warmup_init" default:"0.0" range:"[0,inf)" help:"rate at the start of the warm-up"`
 	Factor     float64 `toml:"factor" default:"1.0" range:"(0,inf)" help:"noam: factor before width^-0.5"`
 	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the rate never falls below this after the warm-up"`
-	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, step: updates from the start to the minimum; for cosine 0 takes train.steps"`
+	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, step: updates from the start to the minimum; for cosine 0 takes those of train.epochs, or else train.steps"`
 
 	PlateauDecay    float64 `toml:"plateau_decay" default:"1.0" range:"(0,1]" help:"factor on the rate when validation stalls; 1 keeps it"`
 	PlateauPatience int     `toml:"plateau_patience" default:"1" range:"[1,inf)" help:"validations without a better score before plateau_decay acts"`

@@ -225,7 +225,7 @@ func (s *Settings) finish() error {
 	if c.Train.Threads == 0 {
 		c.Train.Threads = runtime.GOMAXPROCS(0)
 	}
-	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 {
+	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && c.Train.Epochs == 0 {
 		c.Schedule.Period = c.Train.Steps
 	}
 	return nil

@@ -46,7 +46,7 @@ func (c *Config) rules() []rule {
 		{!device.MatchString(t.Device), fmt.Sprintf("train.device = %q is no device: it wants auto, cpu, cuda or cuda:N", t.Device)},
 		{!d.Sample && (d.Train == "" || d.Valid == ""), "data.train and data.valid must name texts"},
 		{t.Steps == 0 && t.Epochs == 0 && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience"},
-		{c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && t.Steps == 0, `schedule.kind = "cosine" needs its length: set schedule.period or train.steps`},
+		{c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && t.Steps == 0 && t.Epochs == 0, `schedule.kind = "cosine" needs its length: set schedule.period, train.steps or train.epochs`},
 		{c.Schedule.Kind == "step" && c.Schedule.Period == 0, `schedule.kind = "step" needs the update at which the rate falls: set schedule.period`},
 		{c.Schedule.WarmupInit > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.warmup_init = %g is above train.learning_rate = %g", c.Schedule.WarmupInit, t.LearningRate)},
 		{c.Schedule.Minimum > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.minimum = %g is above train.learning_rate = %g", c.Schedule.Minimum, t.LearningRate)},

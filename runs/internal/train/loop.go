@@ -111,7 +111,11 @@ func (t *trainer) update(u update) error {
 
 func (t *trainer) rate() float64 {
 	c := t.config
-	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.total(), t.state.Step)
+	length := c.Train.Steps
+	if c.Train.Epochs > 0 { // fewer steps only cut such a run short: one that goes on after them is the undisturbed one
+		length = t.task.updates(c.Train.Epochs)
+	}
+	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, length, t.state.Step)
 }
 
 // diverged says what has become infinite or no number, and which checkpoint is the

@@ -17,15 +17,16 @@ func inputNoise(m experiment.Model, epoch, epochs int) float64 {
 }
 
 // Rate returns the learning rate of the next update, after done updates, before
-// any plateau decay. total is the number of updates of the run, or 0.
+// any plateau decay. total is the length of the run in updates, or 0.
 //
 //	inverse_sqrt  fairseq's: rising linearly from warmup_init to peak over the
 //	              warm-up, then peak sqrt(warmup/done); the very first rate is
 //	              warmup_init
 //	noam          Vaswani et al. (2017): factor width^-0.5 min(t^-0.5, t warmup^-1.5), t = done+1
-//	cosine        the warm-up, then half a cosine down to minimum
+//	cosine        the warm-up, then half a cosine down to minimum, which it reaches at
+//	              update period, or, where that is 0, total
 //	constant      the warm-up, then peak
-//	drop          the warm-up, then peak, and from update period on minimum
+//	step          the warm-up, then peak, and from update period on minimum
 func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
 	warmup, n := float64(s.Warmup), float64(done)
 	if s.Kind == "noam" {

@@ -2,9 +2,11 @@ package train
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
 // TestInputNoise: it falls in equal steps to its end in the last epoch, and stays
@@ -17,6 +19,38 @@ func TestInputNoise(t *testing.T) {
 	}{{0, 4, 0.2}, {1, 4, 0.15}, {2, 4, 0.1}, {3, 4, 0.05}, {9, 4, 0.05}, {0, 1, 0.2}, {5, 0, 0.2}} {
 		if got := inputNoise(m, c.epoch, c.epochs); math.Abs(got-c.want) > 1e-15 {
 			t.Errorf("epoch %d of %d has noise %v, want %v", c.epoch, c.epochs, got, c.want)
+		}
+	}
+}
+
+// TestCosineOverEpochs: without a period the rate falls over all epochs, whatever -steps cuts off.
+func TestCosineOverEpochs(t *testing.T) {
+	t.Parallel()
+	folder := textPlace(t)
+	settings := []string{"-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=train.bptt_random=false", "-set=train.log_every=1", "-epochs=3"}
+	mustRunText(t, folder, append(settings, "-out=whole")...)
+	mustRunText(t, folder, append(settings, "-out=cut", "-steps=5")...)
+	var rates [2][]float64
+	for i, run := range []string{"whole", "cut"} {
+		records, err := report.ReadRecords(filepath.Join(folder, run, "metrics.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if r.Split == "train" {
+				rates[i] = append(rates[i], r.Values[report.LearningRate])
+			}
+		}
+	}
+	n := len(rates[0])
+	if n < 9 || len(rates[1]) != 5 {
+		t.Fatalf("there are %d rates of three epochs and %d of five updates", n, len(rates[1]))
+	}
+	for i, got := range rates[0] {
+		// The line after update i+1 shows the rate of the one that follows.
+		want := 2.5 * (1 + math.Cos(math.Pi*float64(i+1)/float64(n)))
+		if math.Abs(got-want) > 1e-9 || i < 5 && rates[1][i] != got {
+			t.Errorf("after update %d the rate is %g, want %g", i+1, got, want)
 		}
 	}
 }
