@@ -45,13 +45,13 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 		Device:   device,
 		Threads:  threads,
 		Started:  time.Now().UTC().Format(time.RFC3339),
-		Code:     CodeVersion(),
+		Code:     codeVersion(),
 	}
 }
 
-// CodeVersion returns the commit this program was built from: as the Go tool stamped it, or, under go run, which stamps
+// codeVersion returns the commit this program was built from: as the Go tool stamped it, or, under go run, which stamps
 // nothing, as git sees the source tree. It is undefined where neither knows.
-func CodeVersion() Code {
+func codeVersion() Code {
 	if build, ok := debug.ReadBuildInfo(); ok {
 		if code := stampedCode(build.Settings); code.Commit != "" {
 			return code

@@ -21,6 +21,7 @@ import (
 // The fields of results.json are a contract with whoever reads it.
 func TestResultsFields(t *testing.T) {
 	r := mustStart(t, t.TempDir())
+	r.env.Code = Code{}
 	if err := r.WriteResults(&Results{}); err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +49,12 @@ func TestResultsFields(t *testing.T) {
 func TestResultsRoundTrip(t *testing.T) {
 	r := mustStart(t, t.TempDir())
 	dirty := true
+	r.env.Code = Code{Commit: "abc", Dirty: &dirty}
 	want := &Results{
 		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: Num(1.5), PeakRSSBytes: Num(PeakRSS()), Valid: ValidScores{NLL: Num(-2.5), PPL: Num(math.NaN())},
 		Data: ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]TestScores{"flickr": {BLEU: Num(1.25)}},
 		Vectors:        &Vectors{Source: "x.vec", SHA256: "ab", Width: 3, Words: 9, Unused: 2, End: "the file"},
-		SingularValues: Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7", Code: Code{Commit: "abc", Dirty: &dirty},
+		SingularValues: Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7",
 	}
 	if err := r.WriteResults(want); err != nil {
 		t.Fatal(err)
@@ -63,6 +65,9 @@ func TestResultsRoundTrip(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Number{})); diff != "" {
 		t.Error(diff)
+	}
+	if got.Code.Commit != "abc" {
+		t.Errorf("the commit is %q, not that which the process started with", got.Code.Commit)
 	}
 	if !math.IsNaN(got.Valid.PPL.Value()) || got.PeakRSSBytes.Value() < 1<<20 {
 		t.Errorf("perplexity %v, memory %v", got.Valid.PPL.Value(), got.PeakRSSBytes.Value())

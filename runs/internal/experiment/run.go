@@ -218,8 +218,10 @@ func (r *Run) CheckData(sums map[string]string) error {
 	return writeJSON(r.Path(EnvFile), r.env)
 }
 
-// WriteResults writes results.json, which marks the run as finished.
+// WriteResults writes results.json, which marks the run as finished. The code is that which the process started with: the
+// source tree may be another by now.
 func (r *Run) WriteResults(results *Results) error {
+	results.Code = r.env.Code
 	if results.Test == nil {
 		results.Test = map[string]TestScores{}
 	}

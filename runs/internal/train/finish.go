@@ -42,7 +42,6 @@ func (t *trainer) finish(ctx context.Context) error {
 		Test:         map[string]experiment.TestScores{},
 		Vectors:      t.Vectors,
 		Checkpoint:   experiment.Text(best.Name()),
-		Code:         experiment.CodeVersion(),
 	}
 	nll := t.task.validNLL()
 	results.Valid = experiment.ValidScores{}
