@@ -149,6 +149,65 @@ func (r *Retraction) Buffers() map[string]torch.Tensor {
 // Free frees the count.
 func (r *Retraction) Free() { torch.Free(r.count) }
 
+// ProximalOrthogonality pulls U and V towards the nearest matrices with orthonormal
+// columns, after every Every-th update, as the penalties of [Orthogonality] would: near
+// these |X^T X - I|_F^2 is 4 |X - Q|_F^2 with Q the polar factor of X, and the proximal step of
+// that is
+//
+//	X <- (X + w Q) / (1 + w),  w = 8 eta Weight,
+//
+// stable at every rate and weight, from none to a retraction. eta is the sum of the
+// rates since the last step, in the units of what [Preconditioner] leaves of U's and
+// V's gradients: these steps are for plain gradient descent. The spectral norm's weight
+// counts for the singular value that is farthest from 1. Cost: that of retractions,
+// without the products at other updates.
+type ProximalOrthogonality struct {
+	U, V                 float64 // weights of the squared Frobenius norms
+	USpectral, VSpectral float64 // weights of the squared spectral norms
+	Every                int
+
+	e    *Factored
+	due  torch.Tensor // [2]: updates since the last step, the sum of their rates
+	name string
+}
+
+// Init needs a factored embedding.
+func (r *ProximalOrthogonality) Init(e Embedding, p Place) (err error) {
+	if r.e, err = factored(e, "a proximal step"); err != nil {
+		return err
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	r.due, r.name = torch.Zeros(torch.Float64, torch.CPU, 2), p.Embedding+".proximal_due"
+	torch.Keep(r.due)
+	return nil
+}
+
+// Constrain makes the steps where they are due.
+func (r *ProximalOrthogonality) Constrain(rate float64) {
+	due := r.due.Float64s()
+	due[0]++
+	due[1] += rate
+	if due[0] >= float64(r.Every) {
+		var square float64
+		torch.NoGrad(func() { square = r.e.factors().Square().Mean().Item() })
+		c2 := r.e.c * r.e.c
+		u, v := 8*due[1]*c2/max(1, square), 8*due[1]*c2/max(square, 1e-30)
+		pull(r.e.u, r.e.c, u*r.U, u*r.USpectral)
+		pull(r.e.v, 1, v*r.V, v*r.VSpectral)
+		due[0], due[1] = 0, 0
+	}
+	r.due.Assign(torch.FromFloat64s(due, torch.CPU, 2))
+}
+
+// Buffers gives what is due.
+func (r *ProximalOrthogonality) Buffers() map[string]torch.Tensor {
+	return map[string]torch.Tensor{r.name: r.due}
+}
+
+// Free frees the count.
+func (r *ProximalOrthogonality) Free() { torch.Free(r.due) }
+
 // ProximalPrior pulls the singular values towards a prior by the proximal step of
 // the penalty Weight sum_k (s_k - prior_k)^2 after an update of learning rate eta,
 //

@@ -1,8 +1,10 @@
 package objectives
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +40,9 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 			t.Errorf("%s: the pieces are %s, want %s", how, got, want)
 		}
 		s.PlainDescent = true
+		if how == "proximal" {
+			want = "ProximalOrthogonality ProximalPrior"
+		}
 		if m, err = s.Resolve(); err != nil || kinds(m.Regularizers) != "Preconditioner "+want {
 			t.Errorf("%s under plain gradient descent: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
@@ -111,6 +116,94 @@ func TestRetractionGivesTheNearest(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestProximalOrthogonality compares with (X + w Q) / (1 + w) from the singular value decomposition, checks when it comes, and that
+// a small step is the one that the penalties' gradients would make behind the preconditioner.
+func TestProximalOrthogonality(t *testing.T) {
+	for _, size := range sizes {
+		for _, scale := range []float64{0, 20} { // of the prior: U's gradients are divided by something, too
+			torch.Test(t, func() {
+				p := place(size[0], size[1], -1)
+				o, e := held(t, p, func(s *Settings) {
+					s.SpectrumHold, s.RetractEvery, s.PlainDescent, s.PriorScale = "proximal", 3, true, scale
+					s.LambdaU, s.LambdaV, s.LambdaUSpectral, s.LambdaVSpectral, s.LambdaPrior = 0.3, 0.7, 2, 5, 0
+				})
+				defer release(o, p)
+				rates := []float64{3, 0.5, 1.5}
+				square := e.factors().Square().Mean().Item()
+				factor := 8 * e.c * e.c * 5
+				want := func(x torch.Tensor, c, w, spectral float64) []float64 {
+					a, values, bT := x.Detach().MulScalar(c).SVD()
+					all := values.Float64s()
+					slices.SortStableFunc(all, func(a, b float64) int { return cmp.Compare(math.Abs(b-1), math.Abs(a-1)) })
+					stretched := values.Float64s()
+					for i, value := range stretched {
+						weight := w
+						if value == all[0] {
+							weight += spectral
+						}
+						stretched[i] = (value + weight) / (1 + weight)
+					}
+					return a.Mul(torch.FromFloat64s(stretched, torch.CPU, int64(len(stretched)))).MatMul(bT).MulScalar(1 / c).Float64s()
+				}
+				before := e.u.Float64s()
+				byU, byV := factor/math.Max(1, square), factor/square
+				u, v := want(e.u, e.c, byU*0.3, byU*2), want(e.v, 1, byV*0.7, byV*5)
+				o.Constrain(rates[0])
+				o.Constrain(rates[1])
+				near(t, "U before it is due", e.u.Float64s(), before, 0)
+				o.Constrain(rates[2])
+				near(t, fmt.Sprint(size, " U"), e.u.Float64s(), u, 1e-9)
+				near(t, fmt.Sprint(size, " V"), e.v.Float64s(), v, 1e-9)
+				o.Constrain(0.25)
+				for name, due := range o.Buffers() {
+					near(t, name, due.Float64s(), []float64{1, 0.25}, 0)
+				}
+			})
+		}
+	}
+}
+
+// TestProximalStepIsThePenalties: near orthonormal columns a small proximal step is the step along the penalties' gradients, as
+// the preconditioner leaves them.
+func TestProximalStepIsThePenalties(t *testing.T) {
+	const rate = 1e-3
+	torch.Test(t, func() {
+		sides := func(hold string) [2][]float64 {
+			p := place(31, 6, -1)
+			o, e := held(t, p, func(s *Settings) {
+				s.SpectrumHold, s.PlainDescent, s.PriorScale, s.PriorRatio = hold, true, 20, 1
+				s.LambdaU, s.LambdaV, s.LambdaPrior = 0.3, 0.7, 0
+			})
+			defer release(o, p)
+			torch.NoGrad(func() {
+				noise := torch.NewStream(5, "noise")
+				retract(e.u, e.c)
+				retract(e.v, 1)
+				e.s.Assign(torch.Full(20, torch.Float64, torch.CPU, 6)) // V's columns are divided by the same
+				e.u.Assign(e.u.Add(noise.Normal(0, 1e-4, torch.Float64, torch.CPU, 31, 6)))
+				e.v.Assign(e.v.Add(noise.Normal(0, 1e-4, torch.Float64, torch.CPU, 6, 6)))
+			})
+			u, v := e.u.Detach().Clone(), e.v.Detach().Clone()
+			torch.ZeroGrad(p.Params.Tensors())
+			o.Penalize()
+			torch.SGD(p.Params.Tensors(), rate, 0)
+			o.Constrain(rate)
+			return [2][]float64{e.u.Detach().Sub(u).Float64s(), e.v.Detach().Sub(v).Float64s()}
+		}
+		want, got := sides("penalty"), sides("proximal")
+		for i, side := range []string{"U", "V"} {
+			largest := 0.0
+			for _, x := range want[i] {
+				largest = math.Max(largest, math.Abs(x))
+			}
+			if largest == 0 {
+				t.Fatalf("%s: the penalty does not move it", side)
+			}
+			near(t, side, got[i], want[i], 0.01*largest)
+		}
+	})
 }
 
 // TestProjectedGradientsAreTangent checks that moving along them keeps columns

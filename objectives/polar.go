@@ -13,23 +13,29 @@ import (
 // decomposition it treats columns alike: column k of q is still the one that
 // belongs to s_k, and the last columns do not pay for the first.
 
-// roots gives p and its inverse for x^T x [K,K], in float64 on the CPU. A
-// direction in which x vanishes, as far as its type can tell, is stretched by no
-// more than that precision allows; the two stay inverse to each other.
+// roots gives p and its inverse for x^T x [K,K], in float64 on the CPU. The two stay
+// inverse to each other.
 func roots(gram torch.Tensor) (root, inverse torch.Tensor) {
+	values, vectors := stretches(gram)
+	back := vectors.Transpose(0, 1)
+	return vectors.Mul(values).MatMul(back), vectors.Div(values).MatMul(back)
+}
+
+// stretches gives the singular values of x [K] and the directions that they belong to, its right singular
+// vectors [K,K], for x^T x, in float64 on the CPU. A direction in which x vanishes, as
+// far as its type can tell, is stretched by no less than that precision allows.
+func stretches(gram torch.Tensor) (values, vectors torch.Tensor) {
 	precision := 0x1p-52
 	if gram.DType() != torch.Float64 {
 		precision = 0x1p-23
 	}
-	values, vectors := gram.To(torch.Float64, torch.CPU).Eigh()
+	values, vectors = gram.To(torch.Float64, torch.CPU).Eigh()
 	largest := 0.0
 	if k := values.Count(); k > 0 {
 		largest = values.Narrow(0, k-1, 1).Item()
 		precision *= float64(k)
 	}
-	values = values.ClampMin(math.Max(largest*precision, 1e-30))
-	back := vectors.Transpose(0, 1)
-	return vectors.Mul(values.Pow(0.5)).MatMul(back), vectors.Mul(values.Pow(-0.5)).MatMul(back)
+	return values.ClampMin(math.Max(largest*precision, 1e-30)).Pow(0.5), vectors
 }
 
 // orthonormal is the polar factor of x [R,K], in float64 on the CPU: for a
@@ -48,6 +54,32 @@ func retract(x torch.Tensor, c float64) {
 	torch.NoGrad(func() {
 		_, inverse := roots(x.Gram())
 		x.Assign(x.MatMul(inverse.MulScalar(1/c).To(x.DType(), x.Device())))
+	})
+}
+
+// pull moves c x, for a parameter x [R,K], towards its polar factor q: where w and
+// farthest are the weights of |x - q|_F^2 / 2 and of the square of its largest
+// singular value / 2, this is their proximal step, which leaves the singular vectors and takes
+// each singular value a to (a + w) / (1 + w).
+func pull(x torch.Tensor, c, w, farthest float64) {
+	torch.NoGrad(func() {
+		values, vectors := stretches(x.Gram())
+		a := values.MulScalar(c).Float64s()
+		last := 0
+		for k, value := range a {
+			if math.Abs(value-1) > math.Abs(a[last]-1) {
+				last = k
+			}
+		}
+		for k, value := range a {
+			weight := w
+			if k == last {
+				weight += farthest
+			}
+			a[k] = (1 + weight/value) / (1 + weight)
+		}
+		m := vectors.Mul(torch.FromFloat64s(a, torch.CPU, int64(len(a)))).MatMul(vectors.Transpose(0, 1))
+		x.Assign(x.MatMul(m.To(x.DType(), x.Device())))
 	})
 }
 

@@ -62,53 +62,61 @@ func TestPreconditioner(t *testing.T) {
 	}
 }
 
-// TestPlainDescentTrainsTheSpectrum: at the rate and the clipping of AWD-LSTM every weight that the paper tried for the prior
-// trains where retractions hold U and V, which then need none.
+// TestPlainDescentTrainsTheSpectrum: at the rate and the clipping of AWD-LSTM every weight that the paper tried trains, of the
+// prior where retractions hold U and V, which then need none, of all five terms where proximal steps hold them.
 func TestPlainDescentTrainsTheSpectrum(t *testing.T) {
 	const v, d, n, rate, clip = 10000, 8, 64, 30, 0.25
-	torch.Test(t, func() {
-		for _, prior := range []string{"exponential", "polynomial"} {
-			for _, weight := range []float64{0.1, 1, 10, 100} {
-				what := fmt.Sprintf("%s prior of weight %g", prior, weight)
-				p := place(v, d, -1)
-				p.Uniform, p.DType = 0.1, torch.Float32
-				s := Defaults()
-				s.Method, s.PlainDescent, s.SpectrumHold, s.RetractEvery, s.Bias = "spectrum", true, "retraction", 10, true
-				s.Prior, s.LambdaPrior = prior, weight
-				o := layer(t, s, p)
-				scope := torch.OpenScope()
-				data := torch.NewStream(4, "data")
-				hidden := data.Normal(0, 0.3, torch.Float32, torch.CPU, n, d)
-				targets := make([]int64, n)
-				for i := range targets {
-					targets[i] = int64(i % 7)
-				}
-				y := torch.FromInt64s(targets, torch.CPU, n)
-				var first, last float64
-				for i := range 40 {
-					step := torch.OpenScope()
-					loss, _ := o.Loss(States{Hidden: hidden}, y, 1.0/n)
-					last = loss.Item()
-					if i == 0 {
-						first = last
-					}
-					loss.Backward()
-					o.Penalize()
-					o.ClipGrad(p.Params.Tensors(), clip)
-					torch.SGD(p.Params.Tensors(), rate, 0)
-					torch.ZeroGrad(p.Params.Tensors())
-					o.Constrain(rate)
-					step.Close()
-				}
-				if !(last < first-1) || math.IsNaN(last) {
-					t.Errorf("%s: the loss goes from %.3f to %.3f", what, first, last)
-				}
-				if u, vv := o.Embedding().(*Factored).Orthogonality(); u > 1e-3 || vv > 1e-3 {
-					t.Errorf("%s: |U^T U - I| is %.2g and |V^T V - I| %.2g", what, u, vv)
-				}
-				scope.Close()
-				release(o, p)
+	for _, c := range []struct {
+		hold, prior string
+		weight      float64 // of the prior; of the others a tenth of it
+		orthogonal  float64 // how far from orthonormal U and V may be
+	}{
+		{"retraction", "exponential", 0.1, 1e-3}, {"retraction", "exponential", 100, 1e-3},
+		{"retraction", "polynomial", 0.1, 1e-3}, {"retraction", "polynomial", 100, 1e-3},
+		{"proximal", "exponential", 0.1, 1}, {"proximal", "exponential", 1, 0.2}, {"proximal", "exponential", 10, 0.02}, {"proximal", "exponential", 100, 0.003},
+		{"proximal", "polynomial", 0.1, 1}, {"proximal", "polynomial", 1, 0.2}, {"proximal", "polynomial", 10, 0.02}, {"proximal", "polynomial", 100, 0.003},
+	} {
+		torch.Test(t, func() {
+			what := fmt.Sprintf("%s, %s prior of weight %g", c.hold, c.prior, c.weight)
+			p := place(v, d, -1)
+			p.Uniform, p.DType = 0.1, torch.Float32
+			s := Defaults()
+			s.Method, s.PlainDescent, s.SpectrumHold, s.RetractEvery, s.Bias = "spectrum", true, c.hold, 10, true
+			s.Prior, s.LambdaPrior = c.prior, c.weight
+			s.LambdaU, s.LambdaV, s.LambdaUSpectral, s.LambdaVSpectral = c.weight/10, c.weight/10, c.weight/10, c.weight/10
+			o := layer(t, s, p)
+			scope := torch.OpenScope()
+			data := torch.NewStream(4, "data")
+			hidden := data.Normal(0, 0.3, torch.Float32, torch.CPU, n, d)
+			targets := make([]int64, n)
+			for i := range targets {
+				targets[i] = int64(i % 7)
 			}
-		}
-	})
+			y := torch.FromInt64s(targets, torch.CPU, n)
+			var first, last float64
+			for i := range 40 {
+				step := torch.OpenScope()
+				loss, _ := o.Loss(States{Hidden: hidden}, y, 1.0/n)
+				last = loss.Item()
+				if i == 0 {
+					first = last
+				}
+				loss.Backward()
+				o.Penalize()
+				o.ClipGrad(p.Params.Tensors(), clip)
+				torch.SGD(p.Params.Tensors(), rate, 0)
+				torch.ZeroGrad(p.Params.Tensors())
+				o.Constrain(rate)
+				step.Close()
+			}
+			if !(last < first-1) || math.IsNaN(last) {
+				t.Errorf("%s: the loss goes from %.3f to %.3f", what, first, last)
+			}
+			if u, vv := o.Embedding().(*Factored).Orthogonality(); !(u < c.orthogonal && vv < c.orthogonal) {
+				t.Errorf("%s: |U^T U - I| is %.2g and |V^T V - I| %.2g", what, u, vv)
+			}
+			scope.Close()
+			release(o, p)
+		})
+	}
 }

@@ -20,14 +20,15 @@ const (
 // Prior says how singular values should fall with their rank.
 type Prior struct {
 	Kind  PriorKind
-	Scale float64 // c1; 0 matches the Frobenius norm that a dense matrix is expected to start with
+	Scale float64 // c1; 0 goes by Norm
+	Norm  float64 // Frobenius norm, in units of the one that a dense matrix is expected to start with, where Scale is 0; 0 is 1
 	Rate  float64 // c2, exponential only; 0 derives it from Ratio
 	Power float64 // gamma; the paper's theory wants more than 1/2
 	Ratio float64 // smallest over largest value, exponential only, where Rate is 0
 }
 
 // Values gives the k prior values. Energy is the sum of their squares where
-// Scale is 0.
+// Scale is 0 and Norm 1.
 func (p Prior) Values(k int, energy float64) []float64 {
 	rate := p.Rate
 	if p.Kind == Exponential && rate == 0 && k > 1 {
@@ -48,8 +49,11 @@ func (p Prior) Values(k int, energy float64) []float64 {
 		sum += math.Exp(2 * (l - logs[0]))
 	}
 	scale := math.Sqrt(energy/sum) * math.Exp(-logs[0])
-	if p.Scale > 0 {
+	switch {
+	case p.Scale > 0:
 		scale = p.Scale
+	case p.Norm > 0:
+		scale *= p.Norm
 	}
 	values := make([]float64, k)
 	for i, l := range logs {

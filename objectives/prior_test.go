@@ -62,6 +62,9 @@ func TestPriorValues(t *testing.T) {
 			}
 		}
 	}
+	near(t, "norm", Prior{Kind: Polynomial, Power: 1, Norm: 4}.Values(2, 5), []float64{8, 4}, 1e-12)
+	near(t, "norm", Prior{Kind: Exponential, Rate: math.Ln2, Power: 1, Norm: 4}.Values(2, 5), []float64{8, 4}, 1e-12)
+	near(t, "scale goes before norm", Prior{Kind: Polynomial, Scale: 3, Power: 1, Norm: 4}.Values(2, 5), []float64{3, 1.5}, 1e-12)
 	near(t, "scale", Prior{Kind: Polynomial, Scale: 3, Power: 1}.Values(3, 1), []float64{3, 1.5, 1}, 1e-12)
 	near(t, "scale", Prior{Kind: Exponential, Scale: 2, Rate: 1, Power: 1}.Values(2, 1), []float64{2 / math.E, 2 / math.E / math.E}, 1e-12)
 }

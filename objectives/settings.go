@@ -35,7 +35,8 @@ type Settings struct {
 	LambdaUSpectral, LambdaVSpectral float64 // weights of their squared spectral norms
 	Prior                            string  // exponential, polynomial or none
 	LambdaPrior                      float64 // weight of the squared distance to the prior
-	PriorScale                       float64 // c1; 0 matches a dense matrix at its start
+	PriorScale                       float64 // c1; 0 goes by PriorNorm
+	PriorNorm                        float64 // |W|_F over that of a dense matrix at its start
 	PriorRate                        float64 // c2; 0 derives it from PriorRatio
 	PriorPower                       float64 // gamma
 	PriorRatio                       float64 // smallest over largest prior value
@@ -76,7 +77,7 @@ func Defaults() Settings {
 		AdaptiveDivisor: 1,
 		LambdaU:         1, LambdaV: 1,
 		Prior: "exponential", LambdaPrior: 1,
-		PriorPower: 0.75, PriorRatio: 0.5,
+		PriorNorm: 1, PriorPower: 0.75, PriorRatio: 0.5,
 		SpectrumInit: "prior", SpectrumHold: "penalty", RetractEvery: 1,
 		LambdaDOptimal: 0.1,
 		VMFForm:        "both", VMFLambda1: 0.02, VMFLambda2: 0.1, VMFLambdaLog1p: 0.2, MapNorm: true,
@@ -113,6 +114,7 @@ func (s Settings) check() error {
 		{"lambda_prior", s.LambdaPrior, 0, math.Inf(1)},
 		{"lambda_d_optimal", s.LambdaDOptimal, 0, math.Inf(1)},
 		{"prior_scale", s.PriorScale, 0, math.Inf(1)},
+		{"prior_norm", s.PriorNorm, math.SmallestNonzeroFloat64, math.Inf(1)},
 		{"prior_rate", s.PriorRate, 0, math.Inf(1)},
 		{"prior_power", s.PriorPower, math.SmallestNonzeroFloat64, math.Inf(1)},
 		{"prior_ratio", s.PriorRatio, math.SmallestNonzeroFloat64, math.Nextafter(1, 2)},

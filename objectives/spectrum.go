@@ -2,7 +2,7 @@ package objectives
 
 // spectrum is spectrum control with the prior of that kind.
 func (s Settings) spectrum(kind string) Method {
-	prior := Prior{Scale: s.PriorScale, Rate: s.PriorRate, Power: s.PriorPower, Ratio: s.PriorRatio}
+	prior := Prior{Scale: s.PriorScale, Norm: s.PriorNorm, Rate: s.PriorRate, Power: s.PriorPower, Ratio: s.PriorRatio}
 	if kind == "polynomial" {
 		prior.Kind = Polynomial
 	}
@@ -33,7 +33,7 @@ func (s Settings) spectralNormalisation() Method {
 // hold says what keeps U and V orthonormal and s near its prior: penalties, unless
 // a constraint takes their place.
 type hold struct {
-	proximal bool // s: a proximal step
+	proximal bool // s: a proximal step; under plain gradient descent U and V too
 	retract  bool // U and V: retractions
 	apart    bool // all three: gradients clipped apart
 }
@@ -50,6 +50,9 @@ func (s Settings) holdFactors(h hold) (pieces []Regularizer) {
 	}
 	if h.retract {
 		return append(pieces, &Retraction{Every: s.RetractEvery})
+	}
+	if h.proximal && s.PlainDescent {
+		return append(pieces, &ProximalOrthogonality{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral, Every: s.RetractEvery})
 	}
 	orthogonality := &Orthogonality{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral}
 	if orthogonality.active() {

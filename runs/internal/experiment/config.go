@@ -137,7 +137,8 @@ type Objective struct {
 
 	Prior        string  `toml:"prior" default:"exponential" choice:"exponential polynomial none" help:"spectrum: how the singular values should fall with their rank k"`
 	LambdaPrior  float64 `toml:"lambda_prior" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the squared distance to the prior"`
-	PriorScale   float64 `toml:"prior_scale" default:"0.0" range:"[0,inf)" help:"spectrum: c1, the prior's scale; 0 matches the Frobenius norm of a dense matrix at its start"`
+	PriorScale   float64 `toml:"prior_scale" default:"0.0" range:"[0,inf)" help:"spectrum: c1, the prior's scale; 0 goes by prior_norm"`
+	PriorNorm    float64 `toml:"prior_norm" default:"1.0" range:"(0,inf)" help:"spectrum: the prior's Frobenius norm, over that of a dense matrix at its start, where prior_scale is 0"`
 	PriorRate    float64 `toml:"prior_rate" default:"0.0" range:"[0,inf)" help:"spectrum: c2, the exponential prior's rate; 0 derives it from prior_ratio"`
 	PriorPower   float64 `toml:"prior_power" default:"0.75" range:"(0,10]" help:"spectrum: the power of k in the prior"`
 	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest singular value of the exponential prior, where prior_rate is 0"`

@@ -133,7 +133,7 @@ func TestPresetsAreOffered(t *testing.T) {
 	}
 }
 
-// A preset that descends plainly holds the spectrum by retractions, or by penalties that its rate allows, whatever its method:
+// A preset that descends plainly holds the spectrum by proximal steps, or by penalties that its rate allows, whatever its method:
 // others diverge, and -method=spectrum must train from every preset.
 func TestPlainDescentHolds(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "*", "*.toml"))
@@ -149,7 +149,7 @@ func TestPlainDescentHolds(t *testing.T) {
 		plain++
 		o := c.Objective
 		allowed := max(o.LambdaU, o.LambdaV, o.LambdaPrior) <= 0.01 && o.LambdaUSpectral == 0 && o.LambdaVSpectral == 0 && c.Train.LearningRate <= 30
-		if !(o.SpectrumHold == "retraction" && o.RetractEvery == 10) && !(o.SpectrumHold == "penalty" && allowed) {
+		if !(o.SpectrumHold == "proximal" && o.RetractEvery == 10) && !(o.SpectrumHold == "penalty" && allowed) {
 			t.Errorf("%s: objective.spectrum_hold is %s, retract_every %d, lambda_u %g, lambda_v %g, lambda_prior %g", file, o.SpectrumHold, o.RetractEvery, o.LambdaU, o.LambdaV, o.LambdaPrior)
 		}
 	}

@@ -21,7 +21,7 @@ func Settings(c experiment.Config) objectives.Settings {
 		MixtureComponents: o.MixtureComponents, MixtureDropout: o.MixtureDropout,
 		AdaptiveCutoffs: o.AdaptiveCutoffs, AdaptiveDivisor: o.AdaptiveDivisor,
 		LambdaU: o.LambdaU, LambdaV: o.LambdaV, LambdaUSpectral: o.LambdaUSpectral, LambdaVSpectral: o.LambdaVSpectral,
-		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
+		Prior: o.Prior, LambdaPrior: o.LambdaPrior, PriorScale: o.PriorScale, PriorNorm: o.PriorNorm, PriorRate: o.PriorRate, PriorPower: o.PriorPower,
 		PriorRatio: o.PriorRatio, SpectrumInit: o.SpectrumInit,
 		SpectrumHold: o.SpectrumHold, RetractEvery: o.RetractEvery, PlainDescent: c.Train.Optimizer == "sgd", LambdaDOptimal: o.LambdaDOptimal, SNGain: o.SNGain,
 		VMFForm: o.VMFForm, VMFLambda1: o.VMFLambda1, VMFLambda2: o.VMFLambda2, VMFLambdaLog1p: o.VMFLambdaLog1p, MapNorm: o.MapNorm,
