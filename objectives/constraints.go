@@ -35,6 +35,7 @@ import (
 // [Preconditioner], retractions are better, at any K: 400 updates, one seed,
 //
 //	go run ./runs/ptb -data DIR -preset=small -method=spectrum -steps=400 -set=train.learning_rate=30
+//	    -set=schedule.kind=constant -set=objective.prior_scale=0 -set=objective.prior_ratio=0.5
 //	    -set=objective.spectrum_hold=WAY -set=objective.retract_every=K
 //	    -set=objective.lambda_u=L -set=objective.lambda_v=L -set=objective.lambda_prior=P
 //

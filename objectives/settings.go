@@ -42,7 +42,7 @@ type Settings struct {
 	PriorRatio                       float64 // smallest over largest prior value
 	SpectrumInit                     string  // svd, prior or flat
 	SpectrumHold                     string  // what holds U, s and V: penalty, proximal, retraction or group
-	RetractEvery                     int     // updates between retractions
+	RetractEvery                     int     // updates between retractions or proximal steps of U and V
 	PlainDescent                     bool    // weights move by their gradients times a rate, as under sgd
 	LambdaDOptimal                   float64 // sn-doptimal: weight of -mean log |s_k|
 	SNGain                           bool    // sn: W times a trained number

@@ -144,8 +144,8 @@ type Objective struct {
 	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest singular value of the exponential prior, where prior_rate is 0"`
 	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
 
-	SpectrumHold   string  `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps, these and U and V by retractions, or penalties with U, s and V clipped apart"`
-	RetractEvery   int     `toml:"retract_every" default:"1" range:"[1,inf)" help:"spectrum: updates between retractions of U and V"`
+	SpectrumHold   string  `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps (with sgd U and V too), s so and U and V by retractions, or penalties with U, s and V clipped apart"`
+	RetractEvery   int     `toml:"retract_every" default:"1" range:"[1,inf)" help:"spectrum: updates between retractions of U and V, or their proximal steps"`
 	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
 	SNGain         bool    `toml:"sn_gain" default:"false" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
 }
