@@ -97,7 +97,7 @@ var textVariants = map[string][]string{
 	"parts":    {"-set=train.accumulate=3", "-set=train.partial_shuffle=true", "-set=model.input_noise=0.1", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01", "-set=checkpoint.every=2"},
 	"averaged": {"-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
 	"memory":   {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.memory=9", "-set=train.bptt_random=false", "-method=adaptive", "-set=objective.adaptive_cutoffs=5,9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
-	"cosine":   {"-set=schedule.kind=cosine", "-method=spectrum", "-set=train.learning_rate=0.5", "-set=objective.lambda_u=0.1", "-set=objective.lambda_v=0.1", "-set=objective.lambda_prior=0.1"},
+	"cosine":   {"-set=schedule.kind=cosine", "-method=spectrum", "-set=train.learning_rate=0.5", "-set=objective.spectrum_hold=proximal", "-set=objective.retract_every=4"},
 	"mixture":  {"-method=mos+adversarial", "-set=objective.mixture_components=3", "-set=model.last_hidden=10", "-set=train.accumulate=2", "-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
 	"finetune": {"-set=train.asgd=finetune", "-set=train.bptt_random=false", "-set=schedule.plateau_decay=0.5", "-set=train.asgd_lag=false", "-method=spectrum", "-set=train.learning_rate=0.05"},
 }
