@@ -174,6 +174,9 @@ func (e *evaluation) dynamic() (*result, error) {
 		if err != nil {
 			return scores{}, err
 		}
+		if math.IsInf(nll, 1) {
+			return scores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
+		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {
 			return scores{}, err

@@ -1,6 +1,9 @@
 package language
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -45,7 +48,8 @@ func (m *Model) Follow(training []int32, chunk, limit int) (*Follower, error) {
 }
 
 // NLL is the mean clean loss of a text's words in nats while the weights follow it.
-// Each chunk is scored before the weights follow. Afterwards they are as before.
+// Each chunk is scored before the weights follow. Afterwards they are as before. It is
+// infinite where the rate is one at which the weights diverge.
 func (f *Follower) NLL(ids []int32, d Dynamic) (float64, error) {
 	text, err := corpus.NewColumns(ids, 1, "the text", "-chunk")
 	if err != nil {
@@ -59,6 +63,10 @@ func (f *Follower) NLL(ids []int32, d Dynamic) (float64, error) {
 		loss.Backward()
 		f.weights.Step()
 		torch.ZeroGrad(f.model.Params.Tensors())
+		if math.IsNaN(sum) || math.IsInf(sum, 0) {
+			sum = math.Inf(1)
+			return false
+		}
 		return true
 	})
 	return sum / float64(text.Rows-1), nil
@@ -78,7 +86,8 @@ func (f *Follower) read(text corpus.Columns, rows int, visit func(loss torch.Ten
 func (f *Follower) Free() { f.weights.Free() }
 
 // Search finds the rate and the decay of the least loss on a text, walking from
-// start in steps of factors as long as that helps, first with the rate.
+// start in steps of factors as long as that helps, first with the rate; where the
+// weights diverge it goes on to lower rates.
 func (f *Follower) Search(ids []int32, start Dynamic, tried func(Dynamic, float64)) (Dynamic, error) {
 	score := func(d Dynamic) (float64, error) {
 		nll, err := f.NLL(ids, d)
@@ -100,7 +109,7 @@ func (f *Follower) Search(ids []int32, start Dynamic, tried func(Dynamic, float6
 			if err != nil {
 				return err
 			}
-			if !(nll < least) {
+			if diverged := math.IsInf(least, 1) && next.Rate < best.Rate; !(nll < least) && !diverged {
 				break
 			}
 			best, least = next, nll
@@ -124,6 +133,9 @@ func (f *Follower) Search(ids []int32, start Dynamic, tried func(Dynamic, float6
 		if err := walk(1/axis.factor, axis.move); err != nil {
 			return best, err
 		}
+	}
+	if math.IsInf(least, 1) {
+		return best, fmt.Errorf("the weights diverge at every rate down to %.2g: give a lower -rate", best.Rate)
 	}
 	return best, nil
 }

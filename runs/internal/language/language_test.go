@@ -254,6 +254,23 @@ func TestDynamicEvaluation(t *testing.T) {
 			if err != nil || !(moved < static-0.05) {
 				t.Errorf("%s: dynamic loss %v with %+v, static %v, %v", method, moved, best, static, err)
 			}
+			// From a rate at which the weights diverge the search comes down, and says so where it does not arrive.
+			far := Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}
+			for nll := 0.0; !math.IsInf(nll, 1); {
+				if far.Rate *= 1.6; far.Rate > 1e38 {
+					t.Fatalf("%s: no rate diverges", method)
+				}
+				if nll, err = follower.NLL(texts.Valid.IDs, far); err != nil || math.IsNaN(nll) {
+					t.Fatalf("%s: at the rate %g the loss is %v, %v", method, far.Rate, nll, err)
+				}
+			}
+			if best, err = follower.Search(texts.Valid.IDs, far, nil); err != nil || best.Rate >= far.Rate {
+				t.Errorf("%s: from the rate %g the search ends at %g, %v", method, far.Rate, best.Rate, err)
+			}
+			far.Rate = 1e36
+			if _, err = follower.Search(texts.Valid.IDs, far, nil); err == nil || !strings.Contains(err.Error(), "-rate") {
+				t.Errorf("%s: from the rate %g: %v", method, far.Rate, err)
+			}
 			if diff := cmp.Diff(before, numbers(m)); diff != "" {
 				t.Error("the weights did not come back")
 			}
