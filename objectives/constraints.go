@@ -2,6 +2,7 @@ package objectives
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -167,9 +168,8 @@ func (r *Retraction) Free() { torch.Free(r.count) }
 // counts for the singular value that is farthest from 1. Cost: that of retractions,
 // without the products at other updates.
 type ProximalOrthogonality struct {
-	U, V                 float64 // weights of the squared Frobenius norms
-	USpectral, VSpectral float64 // weights of the squared spectral norms
-	Every                int
+	OrthogonalityWeights
+	Every int
 
 	e    *Factored
 	due  torch.Tensor // [2]: updates since the last step, the sum of their rates
@@ -194,12 +194,11 @@ func (r *ProximalOrthogonality) Constrain(rate float64) {
 	due[0]++
 	due[1] += rate
 	if due[0] >= float64(r.Every) {
-		var square float64
-		torch.NoGrad(func() { square = r.e.factors().Square().Mean().Item() })
-		c2 := r.e.c * r.e.c
-		u, v := 8*due[1]*c2/max(1, square), 8*due[1]*c2/max(square, 1e-30)
-		pull(r.e.u, r.e.c, u*r.U, u*r.USpectral)
-		pull(r.e.v, 1, v*r.V, v*r.VSpectral)
+		var ofU, ofV torch.Tensor
+		torch.NoGrad(func() { ofU, ofV = r.e.divisors() })
+		u, v := 8*due[1]*r.e.c*r.e.c/ofU.Item(), 8*due[1]/slices.Min(ofV.Float64s())
+		proximalToPolar(r.e.u, r.e.c, u*r.U, u*r.USpectral)
+		proximalToPolar(r.e.v, 1, v*r.V, v*r.VSpectral)
 		due[0], due[1] = 0, 0
 	}
 	r.due.Assign(torch.FromFloat64s(due, torch.CPU, 2))

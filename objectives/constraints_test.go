@@ -50,6 +50,10 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Prior") {
 			t.Errorf("%s without a prior: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
+		s.LambdaU, s.LambdaV = 0, 0
+		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Orthogonality") {
+			t.Errorf("%s without weights: the pieces are %s, %v", how, kinds(m.Regularizers), err)
+		}
 	}
 }
 
@@ -118,8 +122,7 @@ func TestRetractionGivesTheNearest(t *testing.T) {
 	}
 }
 
-// TestProximalOrthogonality compares with (X + w Q) / (1 + w) from the singular value decomposition, checks when it comes, and that
-// a small step is the one that the penalties' gradients would make behind the preconditioner.
+// TestProximalOrthogonality compares with (X + w Q) / (1 + w) from the singular value decomposition, and checks when it comes.
 func TestProximalOrthogonality(t *testing.T) {
 	for _, size := range sizes {
 		for _, scale := range []float64{0, 20} { // of the prior: U's gradients are divided by something, too

@@ -11,10 +11,15 @@ import "github.com/aperture-ml/aperture/torch"
 // update, never from a decomposition. Cost: two products of V D^2
 // multiplications per update, whichever terms are on.
 type Orthogonality struct {
-	U, V                 float64 // weights of the squared Frobenius norms
-	USpectral, VSpectral float64 // weights of the squared spectral norms
+	OrthogonalityWeights
 
 	sides []orthogonalSide
+}
+
+// OrthogonalityWeights are those of the four terms.
+type OrthogonalityWeights struct {
+	U, V                 float64 // of the squared Frobenius norms
+	USpectral, VSpectral float64 // of the squared spectral norms
 }
 
 type orthogonalSide struct {
@@ -56,8 +61,8 @@ func (r *Orthogonality) Init(e Embedding, p Place) error {
 }
 
 // active reports whether any term has a weight.
-func (r *Orthogonality) active() bool {
-	return r.U > 0 || r.V > 0 || r.USpectral > 0 || r.VSpectral > 0
+func (w OrthogonalityWeights) active() bool {
+	return w.U > 0 || w.V > 0 || w.USpectral > 0 || w.VSpectral > 0
 }
 
 // Name is "orthogonality".

@@ -16,15 +16,15 @@ import (
 // roots gives p and its inverse for x^T x [K,K], in float64 on the CPU. The two stay
 // inverse to each other.
 func roots(gram torch.Tensor) (root, inverse torch.Tensor) {
-	values, vectors := stretches(gram)
+	values, vectors := rightSingular(gram)
 	back := vectors.Transpose(0, 1)
 	return vectors.Mul(values).MatMul(back), vectors.Div(values).MatMul(back)
 }
 
-// stretches gives the singular values of x [K] and the directions that they belong to, its right singular
+// rightSingular gives the singular values of x [K] and the directions that they belong to, its right singular
 // vectors [K,K], for x^T x, in float64 on the CPU. A direction in which x vanishes, as
 // far as its type can tell, is stretched by no less than that precision allows.
-func stretches(gram torch.Tensor) (values, vectors torch.Tensor) {
+func rightSingular(gram torch.Tensor) (values, vectors torch.Tensor) {
 	precision := 0x1p-52
 	if gram.DType() != torch.Float64 {
 		precision = 0x1p-23
@@ -57,13 +57,13 @@ func retract(x torch.Tensor, c float64) {
 	})
 }
 
-// pull moves c x, for a parameter x [R,K], towards its polar factor q: where w and
-// farthest are the weights of |x - q|_F^2 / 2 and of the square of its largest
+// proximalToPolar moves c x, for a parameter x [R,K], towards its polar factor q: where w and
+// spectral are the weights of |x - q|_F^2 / 2 and of the square of its largest
 // singular value / 2, this is their proximal step, which leaves the singular vectors and takes
 // each singular value a to (a + w) / (1 + w).
-func pull(x torch.Tensor, c, w, farthest float64) {
+func proximalToPolar(x torch.Tensor, c, w, spectral float64) {
 	torch.NoGrad(func() {
-		values, vectors := stretches(x.Gram())
+		values, vectors := rightSingular(x.Gram())
 		a := values.MulScalar(c).Float64s()
 		last := 0
 		for k, value := range a {
@@ -74,7 +74,7 @@ func pull(x torch.Tensor, c, w, farthest float64) {
 		for k, value := range a {
 			weight := w
 			if k == last {
-				weight += farthest
+				weight += spectral
 			}
 			a[k] = (1 + weight/value) / (1 + weight)
 		}

@@ -30,12 +30,19 @@ func (r *Preconditioner) Init(e Embedding, _ Place) (err error) {
 // TransformGradients scales those of U and V.
 func (r *Preconditioner) TransformGradients() {
 	torch.NoGrad(func() {
-		square := r.e.factors().Square() // of c s
+		ofU, ofV := r.e.divisors()
 		if g := r.e.u.Grad(); g.Defined() {
-			g.Assign(g.Div(square.Mean().ClampMin(1)))
+			g.Assign(g.Div(ofU))
 		}
 		if g := r.e.v.Grad(); g.Defined() {
-			g.Assign(g.Div(square.Maximum(square.Mean()).MulScalar(1 / (r.e.c * r.e.c)).ClampMin(1e-30)))
+			g.Assign(g.Div(ofV))
 		}
 	})
+}
+
+// divisors are what plain gradient descent divides U's gradient by, a scalar, and the
+// columns of V's, [K].
+func (e *Factored) divisors() (ofU, ofV torch.Tensor) {
+	square := e.factors().Square() // of c s
+	return square.Mean().ClampMin(1), square.Maximum(square.Mean()).MulScalar(1 / (e.c * e.c)).ClampMin(1e-30)
 }

@@ -71,8 +71,10 @@ func TestPlainDescentTrainsTheSpectrum(t *testing.T) {
 		weight      float64 // of the prior; of the others a tenth of it
 		orthogonal  float64 // how far from orthonormal U and V may be
 	}{
-		{"retraction", "exponential", 0.1, 1e-3}, {"retraction", "exponential", 100, 1e-3},
-		{"retraction", "polynomial", 0.1, 1e-3}, {"retraction", "polynomial", 100, 1e-3},
+		{"retraction", "exponential", 0.1, 1e-3}, {"retraction", "exponential", 1, 1e-3}, {"retraction", "exponential", 10, 1e-3},
+		{"retraction", "exponential", 100, 1e-3},
+		{"retraction", "polynomial", 0.1, 1e-3}, {"retraction", "polynomial", 1, 1e-3}, {"retraction", "polynomial", 10, 1e-3},
+		{"retraction", "polynomial", 100, 1e-3},
 		{"proximal", "exponential", 0.1, 1}, {"proximal", "exponential", 1, 0.2}, {"proximal", "exponential", 10, 0.02}, {"proximal", "exponential", 100, 0.003},
 		{"proximal", "polynomial", 0.1, 1}, {"proximal", "polynomial", 1, 0.2}, {"proximal", "polynomial", 10, 0.02}, {"proximal", "polynomial", 100, 0.003},
 	} {

@@ -51,12 +51,13 @@ func (s Settings) holdFactors(h hold) (pieces []Regularizer) {
 	if h.retract {
 		return append(pieces, &Retraction{Every: s.RetractEvery})
 	}
-	if h.proximal && s.PlainDescent {
-		return append(pieces, &ProximalOrthogonality{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral, Every: s.RetractEvery})
-	}
-	orthogonality := &Orthogonality{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral}
-	if orthogonality.active() {
-		pieces = append(pieces, orthogonality)
+	weights := OrthogonalityWeights{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral}
+	switch {
+	case !weights.active():
+	case h.proximal && s.PlainDescent:
+		pieces = append(pieces, &ProximalOrthogonality{OrthogonalityWeights: weights, Every: s.RetractEvery})
+	default:
+		pieces = append(pieces, &Orthogonality{OrthogonalityWeights: weights})
 	}
 	return pieces
 }

@@ -99,6 +99,10 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("%v: %s", err, plain)
 	}
 
+	_, err = evaluate(t, "-run", folder, "-with=dynamic", "-statistics=10", "-rate=1e36", "-threads=1")
+	if err == nil || !strings.Contains(err.Error(), "diverge at the rate 1e+36: give a lower -rate") {
+		t.Errorf("a rate at which weights diverge: %v", err)
+	}
 	_, err = evaluate(t, "-run", filepath.Dir(folder))
 	if err == nil || !strings.Contains(err.Error(), "holds no run") {
 		t.Errorf("a folder without a run: %v", err)

@@ -60,13 +60,13 @@ func (f *Follower) NLL(ids []int32, d Dynamic) (float64, error) {
 	sum := 0.0
 	f.read(text, d.Chunk, func(loss torch.Tensor, nll float64) bool {
 		sum += nll
-		loss.Backward()
-		f.weights.Step()
-		torch.ZeroGrad(f.model.Params.Tensors())
 		if math.IsNaN(sum) || math.IsInf(sum, 0) {
 			sum = math.Inf(1)
 			return false
 		}
+		loss.Backward()
+		f.weights.Step()
+		torch.ZeroGrad(f.model.Params.Tensors())
 		return true
 	})
 	return sum / float64(text.Rows-1), nil

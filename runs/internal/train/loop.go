@@ -111,11 +111,7 @@ func (t *trainer) update(u update) error {
 
 func (t *trainer) rate() float64 {
 	c := t.config
-	length := c.Train.Steps
-	if c.Train.Epochs > 0 { // fewer steps only cut such a run short: one that goes on after them is the undisturbed one
-		length = t.task.updates(c.Train.Epochs)
-	}
-	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, length, t.state.Step)
+	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.length(), t.state.Step)
 }
 
 // diverged says what has become infinite or no number, and which checkpoint is the
@@ -213,14 +209,20 @@ func (t *trainer) done() bool {
 // total is the number of updates that the run will make if nothing stops it, or
 // 0 when that is open.
 func (t *trainer) total() int {
-	c := t.config.Train
-	total := c.Steps
-	if c.Epochs > 0 {
-		if n := t.task.updates(c.Epochs); total == 0 || n < total {
-			total = n
-		}
+	length := t.length()
+	if steps := t.config.Train.Steps; steps > 0 && steps < length {
+		return steps
 	}
-	return total
+	return length
+}
+
+// length is the number of updates that schedules span: where epochs are given fewer steps
+// only cut the run short, and one that goes on after them is the undisturbed one.
+func (t *trainer) length() int {
+	if c := t.config.Train; c.Epochs == 0 {
+		return c.Steps
+	}
+	return t.task.updates(t.config.Train.Epochs)
 }
 
 // add counts a batch; its numbers are read back here, the tensors stay behind.

@@ -37,7 +37,7 @@ func TestCosineOverEpochs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range records {
-			if r.Split == "train" {
+			if r.Split == report.SplitTrain {
 				rates[i] = append(rates[i], r.Values[report.LearningRate])
 			}
 		}
