@@ -51,6 +51,7 @@ type Adaptive struct {
 	perturbed
 	embedding              Embedding
 	head                   Head
+	name                   string       // prefix of the parameters' names
 	clusters, clustersBias torch.Tensor // [C,K], [C]
 	bias                   torch.Tensor // or the zero Tensor
 	tails                  []tail
@@ -65,6 +66,8 @@ type tail struct {
 	projection, rows torch.Tensor // [D/divisor^c, D], [high-low, D/divisor^c], or zero Tensors
 }
 
+const clustersWeight = ".clusters.weight"
+
 // clustersDeviation is that of the clusters' rows at the start, as in Transformer-XL.
 const clustersDeviation = 0.02
 
@@ -76,7 +79,7 @@ func (l *Adaptive) Init(e Embedding, p Place) error {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	l.embedding, l.head = e, e.Head()
+	l.embedding, l.head, l.name = e, e.Head(), p.Output
 	normal := func(name string, deviation float64, shape ...int64) torch.Tensor {
 		return p.Params.Add(p.Output+name, p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, shape...).To(p.dtype(), p.Device))
 	}
@@ -109,7 +112,7 @@ func (l *Adaptive) Init(e Embedding, p Place) error {
 		for _, t := range l.tails {
 			l.sizes = append(l.sizes, t.high-t.low)
 		}
-		l.clusters = normal(".clusters.weight", clustersDeviation, clusters, l.head.Weight.Size(1))
+		l.clusters = normal(clustersWeight, clustersDeviation, clusters, l.head.Weight.Size(1))
 		l.clustersBias = zeros(".clusters.bias", clusters)
 	}
 	if l.Bias {

@@ -123,9 +123,13 @@ func (e *Factored) Head() Head {
 func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Size(0) }
 
 // Matrix makes W.
-func (e *Factored) Matrix() (w torch.Tensor) {
+func (e *Factored) Matrix() torch.Tensor { return e.multiply(e.u) }
+
+// multiply gives the rows [R,D] of a dense matrix that rows [R,K] beside those of the
+// head's weight stand for.
+func (e *Factored) multiply(rows torch.Tensor) (w torch.Tensor) {
 	torch.NoGrad(func() {
-		w = torch.Scoped(func() torch.Tensor { return e.u.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
+		w = torch.Scoped(func() torch.Tensor { return rows.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
 	})
 	return w
 }

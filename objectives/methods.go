@@ -117,12 +117,13 @@ func anyPiece(method string, is func(Method) bool) bool {
 	})
 }
 
-// Unperturbed is a method without what training alone does to its scores. What is left
-// has the same parameters.
-func Unperturbed(method string) string {
+// Plain is a method that scores as another does, and trains as plainly as it can: without a
+// perturbation, and with W as one parameter instead of factors. [Output.Plain] gives its weights.
+func Plain(method string) string {
 	left := slices.DeleteFunc(split(method), func(name string) bool {
 		m, known := Defaults().method(name)
-		return known && m.Perturbation != nil
+		_, isFactored := m.Embedding.(*Factored)
+		return known && (m.Perturbation != nil || isFactored)
 	})
 	if len(left) == 0 {
 		return "mle"

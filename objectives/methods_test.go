@@ -188,14 +188,35 @@ func TestPlacesThatMakeNoSense(t *testing.T) {
 	})
 }
 
-// TestUnperturbed: only the perturbation goes, and what is left is a method.
-func TestUnperturbed(t *testing.T) {
+// TestPlain: only the perturbation and the factors go, what is left is a method, and with the weights that it is given it scores alike.
+func TestPlain(t *testing.T) {
 	for method, want := range map[string]string{
-		"adversarial": "mle", "spectrum+adversarial": "spectrum", "adversarial+cosreg": "cosreg", "mle": "mle", "cosreg": "cosreg", "adversarial+adaptive+spectrum": "adaptive+spectrum",
+		"adversarial": "mle", "spectrum+adversarial": "mle", "adversarial+cosreg": "cosreg", "mle": "mle", "cosreg": "cosreg", "adversarial+adaptive+spectrum": "adaptive",
+		"spectrum-poly": "mle", "sn-doptimal": "mle", "mos+sn": "mos",
 	} {
-		if got := Unperturbed(method); got != want {
-			t.Errorf("%s without perturbation is %s, want %s", method, got, want)
+		if got := Plain(method); got != want {
+			t.Errorf("%s made plain is %s, want %s", method, got, want)
 		}
+	}
+	for name, s := range methods() {
+		torch.Test(t, func() {
+			p, q := place(31, 7, 2), place(31, 7, 2)
+			o := layer(t, s, p)
+			defer release(o, p)
+			s.Method = Plain(s.Method)
+			q.Stream = torch.NewStream(2, "init") // another one, so that only the weights can make them alike
+			plain := layer(t, s, q)
+			defer release(plain, q)
+			weights := p.Params.Map()
+			o.Plain(weights)
+			if err := q.Params.Load(weights); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, 5, 7)
+			near(t, name+": log-probabilities", plain.LogProbs(hidden).Float64s(), o.LogProbs(hidden).Float64s(), 1e-12)
+			ids := torch.FromInt64s([]int64{2, 5, 30}, torch.CPU, 3)
+			near(t, name+": word vectors", plain.Lookup(ids).Float64s(), o.Lookup(ids).Float64s(), 1e-12)
+		})
 	}
 }
 

@@ -55,7 +55,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 		return nil, &experiment.UsageError{Err: err}
 	}
 	torch.SetThreads(f.threads)
-	model, warnings, err := language.OpenClean(f.folder, device)
+	model, warnings, err := language.Open(f.folder, device)
 	for _, w := range warnings {
 		fmt.Fprintln(progress, w)
 	}

@@ -228,8 +228,8 @@ func TestCache(t *testing.T) {
 
 // Dynamic evaluation without a rate is static, whatever the chunk; with one it learns; and the weights come back.
 func TestDynamicEvaluation(t *testing.T) {
-	for _, method := range []string{"mle", "spectrum"} {
-		withModel(t, func(c *experiment.Config) { c.Objective.Method = method }, func(m *Model, texts *Texts) {
+	for _, method := range []string{"mle", "spectrum+adversarial"} {
+		withModel(t, func(c *experiment.Config) { c.Objective.Method, c.Objective.LabelSmoothing = method, 0.1 }, func(m *Model, texts *Texts) {
 			before := numbers(m)
 			follower, err := m.Follow(texts.Train.IDs, 5, 0)
 			if err != nil {
@@ -274,6 +274,57 @@ func TestDynamicEvaluation(t *testing.T) {
 			if diff := cmp.Diff(before, numbers(m)); diff != "" {
 				t.Error("the weights did not come back")
 			}
+		})
+	}
+}
+
+// How a model was parameterised and trained does not change how its weights follow a text, and a Transformer-XL
+// keeps the context that it was given.
+func TestFollowersArePlain(t *testing.T) {
+	for kind, context := range map[string]models.XLContext{"awd-lstm": {}, "transformer-xl": {Memory: 9, Clamp: 7, SameLength: true}} {
+		withModel(t, func(c *experiment.Config) {
+			c.Objective.Method, c.Objective.LabelSmoothing = "spectrum+adversarial", 0.1
+			if c.Model.Kind = kind; kind == "transformer-xl" {
+				c.Model.Heads, c.Model.FFNWidth = 2, 16
+			}
+		}, func(m *Model, texts *Texts) {
+			if m.xl != nil {
+				if err := m.SetContext(context, 6); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := m.Config
+			c.Objective.Method, c.Objective.LabelSmoothing = "mle", 0
+			dense, err := New(c, texts.Words, torch.CPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dense.Free()
+			values := m.Params.Map()
+			m.Output.Plain(values)
+			if err := dense.Params.Load(values); err != nil {
+				t.Fatal(err)
+			}
+			if dense.xl != nil {
+				if err := dense.SetContext(context, 6); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d := Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 6}
+			var nll []float64
+			for _, model := range []*Model{m, dense} {
+				follower, err := model.Follow(texts.Train.IDs, 6, 5)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer follower.Free()
+				moved, err := follower.NLL(texts.Valid.IDs, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				nll = append(nll, moved)
+			}
+			near(t, kind+": the loss of a factored model's follower", nll[0], nll[1], 1e-5)
 		})
 	}
 }

@@ -119,8 +119,11 @@ func (m *Model) SetContext(c models.XLContext, rows int) error {
 	if m.xl == nil {
 		return fmt.Errorf("model.kind = %q has no memory to change: only transformer-xl has", m.Config.Model.Kind)
 	}
-	m.Config.Train.BPTT = rows
-	return m.xl.SetContext(c)
+	if err := m.xl.SetContext(c); err != nil {
+		return err
+	}
+	m.Config.Model.Memory, m.Config.Model.Clamp, m.Config.Model.SameLength, m.Config.Train.BPTT = c.Memory, c.Clamp, c.SameLength, rows
+	return nil
 }
 
 // SetInputNoise sets the standard deviation of the noise on word vectors.
@@ -141,21 +144,29 @@ func (m *Model) Free() {
 	m.Params.Free()
 }
 
+// plain is a copy of the model whose training loss is the clean one, without smoothing and
+// perturbation, and whose word vectors are one matrix. It predicts alike.
+func (m *Model) plain() (*Model, error) {
+	c := m.Config
+	c.Objective.Method, c.Objective.LabelSmoothing = objectives.Plain(c.Objective.Method), 0
+	p, err := New(c, m.Words, m.Device)
+	if err != nil {
+		return nil, err
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	values := m.Params.Map()
+	m.Output.Plain(values)
+	if err := p.Params.Load(values); err != nil {
+		p.Free()
+		return nil, err
+	}
+	return p, nil
+}
+
 // Open reads the model of a run folder: the best checkpoint, with averaged weights
 // where it has them.
 func Open(folder string, device torch.Device) (*Model, []checkpoint.Warning, error) {
-	return open(folder, device, func(*experiment.Objective) {})
-}
-
-// OpenClean is Open for a model whose training loss is the clean one too, as dynamic
-// evaluation wants it: without smoothing and perturbation.
-func OpenClean(folder string, device torch.Device) (*Model, []checkpoint.Warning, error) {
-	return open(folder, device, func(o *experiment.Objective) {
-		o.Method, o.LabelSmoothing = objectives.Unperturbed(o.Method), 0
-	})
-}
-
-func open(folder string, device torch.Device, change func(*experiment.Objective)) (*Model, []checkpoint.Warning, error) {
 	c, err := experiment.ReadConfig(folder)
 	if err != nil {
 		return nil, nil, err
@@ -167,7 +178,6 @@ func open(folder string, device torch.Device, change func(*experiment.Objective)
 	if err != nil {
 		return nil, nil, err
 	}
-	change(&c.Objective)
 	m, err := New(c, words, device)
 	if err != nil {
 		return nil, nil, err
