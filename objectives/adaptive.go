@@ -122,6 +122,13 @@ func (l *Adaptive) Init(e Embedding, p Place) error {
 	return nil
 }
 
+// plain puts rows beside those of W in the place of the clusters' beside those of U, in weights by name.
+func (l *Adaptive) plain(weights map[string]torch.Tensor, e *Factored) {
+	if l.clusters.Defined() {
+		weights[l.name+clustersWeight] = e.multiply(l.clusters)
+	}
+}
+
 // softmaxLayer is one softmax: weight [R,K], bias [R] or the zero Tensor, and the hidden
 // states that it scores.
 type softmaxLayer struct{ weight, bias, hidden torch.Tensor }

@@ -134,6 +134,14 @@ func (e *Factored) multiply(rows torch.Tensor) (w torch.Tensor) {
 	return w
 }
 
+// plain puts W in the place of its factors, in weights by name.
+func (e *Factored) plain(weights map[string]torch.Tensor) {
+	for _, factor := range []string{".u", ".s", ".v", ".gain"} {
+		delete(weights, e.name+factor)
+	}
+	weights[e.name+".weight"] = e.Matrix()
+}
+
 // SingularValues are those of W, falling, in float64. They are |s| where U and V
 // are orthonormal, and exact where they are not: with U = Q R and V = P T they
 // are those of the small matrix R diag(s) T^T.

@@ -208,14 +208,13 @@ func (o *Output) Normalise(weights map[string]torch.Tensor) {
 // Plain turns weights of the layer, all parameters by name, into those with which the
 // method [Plain] of its own scores as it does: a factored W becomes one matrix.
 func (o *Output) Plain(weights map[string]torch.Tensor) {
-	if e, isFactored := o.method.Embedding.(*Factored); isFactored {
-		for _, factor := range []string{".u", ".s", ".v", ".gain"} {
-			delete(weights, e.name+factor)
-		}
-		weights[e.name+".weight"] = e.Matrix()
-		if l, isAdaptive := o.method.Likelihood.(*Adaptive); isAdaptive && l.clusters.Defined() {
-			weights[l.name+clustersWeight] = e.multiply(l.clusters)
-		}
+	e, isFactored := o.method.Embedding.(*Factored)
+	if !isFactored {
+		return
+	}
+	e.plain(weights)
+	if l, isAdaptive := o.method.Likelihood.(*Adaptive); isAdaptive {
+		l.plain(weights, e)
 	}
 }
 

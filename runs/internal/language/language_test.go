@@ -230,12 +230,12 @@ func TestCache(t *testing.T) {
 func TestDynamicEvaluation(t *testing.T) {
 	for _, method := range []string{"mle", "spectrum+adversarial"} {
 		withModel(t, func(c *experiment.Config) { c.Objective.Method, c.Objective.LabelSmoothing = method, 0.1 }, func(m *Model, texts *Texts) {
-			before := numbers(m)
 			follower, err := m.Follow(texts.Train.IDs, 5, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer follower.Free()
+			before := numbers(follower.model)
 			sum, tokens := m.NLL(columns(t, texts.Valid.IDs, 1))
 			static := sum / float64(tokens)
 			for _, chunk := range []int{5, 17} {
@@ -271,7 +271,7 @@ func TestDynamicEvaluation(t *testing.T) {
 			if _, err = follower.Search(texts.Valid.IDs, far, nil); err == nil || !strings.Contains(err.Error(), "-rate") {
 				t.Errorf("%s: from the rate %g: %v", method, far.Rate, err)
 			}
-			if diff := cmp.Diff(before, numbers(m)); diff != "" {
+			if diff := cmp.Diff(before, numbers(follower.model)); diff != "" {
 				t.Error("the weights did not come back")
 			}
 		})
@@ -305,11 +305,7 @@ func TestFollowersArePlain(t *testing.T) {
 			if err := dense.Params.Load(values); err != nil {
 				t.Fatal(err)
 			}
-			if dense.xl != nil {
-				if err := dense.SetContext(context, 6); err != nil {
-					t.Fatal(err)
-				}
-			}
+			sum, tokens := m.NLL(columns(t, texts.Valid.IDs, 1))
 			d := Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 6}
 			var nll []float64
 			for _, model := range []*Model{m, dense} {
@@ -318,6 +314,11 @@ func TestFollowersArePlain(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer follower.Free()
+				still, err := follower.NLL(texts.Valid.IDs, Dynamic{Epsilon: 1e-3, Chunk: 6})
+				if err != nil {
+					t.Fatal(err)
+				}
+				near(t, kind+": the loss of a follower that does not move", still, sum/float64(tokens), 1e-5)
 				moved, err := follower.NLL(texts.Valid.IDs, d)
 				if err != nil {
 					t.Fatal(err)
