@@ -44,25 +44,6 @@ func zeroPadding(o *Output) {
 	})
 }
 
-// TestCosineIsMeasured: for gamma = 1 and rows that are not zero, the penalty is
-// the mean cosine of the measures, whose divisor is V(V-1), times (V-1)/V.
-func TestCosineIsMeasured(t *testing.T) {
-	for _, method := range []string{"cosreg", "spectrum+cosreg"} {
-		torch.Test(t, func() {
-			s := Defaults()
-			s.Method = method
-			p := place(47, 7, -1)
-			o := layer(t, s, p)
-			defer release(o, p)
-			moved(p)
-			o.Penalize()
-			torch.ZeroGrad(p.Params.Tensors())
-			want := Measure(o.Embedding().Matrix()).MeanCosine * 46 / 47
-			near(t, method, []float64{o.Report()["mean_cosine_penalty"]}, []float64{want}, 1e-12)
-		})
-	}
-}
-
 // TestCosineLeavesPaddingAlone: a row of zeros pays nothing and stays.
 func TestCosineLeavesPaddingAlone(t *testing.T) {
 	torch.Test(t, func() {

@@ -75,6 +75,3 @@ func (e *Dense) Size() (vocabulary, width int64) { return e.weight.Size(0), e.we
 
 // Matrix is W without its history.
 func (e *Dense) Matrix() torch.Tensor { return e.weight.Detach() }
-
-// SingularValues are those of W, falling, in float64.
-func (e *Dense) SingularValues() torch.Tensor { return singularValues(e.Matrix()) }

@@ -84,7 +84,6 @@ func TestStartsOfTheSpectrum(t *testing.T) {
 						}
 						values := e.s.Float64s()
 						near(t, "singular values of W", w.SingularValues().Float64s()[:k], values, 1e-10)
-						near(t, "exact singular values", e.SingularValues().Float64s(), values, 1e-10)
 						switch start {
 						case StartSVD:
 							near(t, "W", w.Float64s(), initialMatrix(place(size[0], size[1], padding)).Float64s(), 1e-10)
@@ -183,7 +182,7 @@ func TestLogitsOfFactors(t *testing.T) {
 			near(t, "log-probabilities", o.LogProbs(h).Float64s(), torch.Linear(h, w, torch.Tensor{}).LogSoftmax(1).Float64s(), 1e-12)
 			ids := stream.Uniform(0, float64(size[0]), torch.Float64, torch.CPU, 3, 5).To(torch.Int64, torch.CPU)
 			near(t, "lookup", o.Lookup(ids).Float64s(), torch.Embedding(w, ids, -1).Float64s(), 1e-12)
-			values := o.Embedding().SingularValues().Float64s()
+			values := singularValues(o.Embedding()).Float64s()
 			near(t, "singular values", values, w.SingularValues().Float64s()[:len(values)], 1e-12)
 		})
 	}

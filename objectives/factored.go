@@ -141,17 +141,3 @@ func (e *Factored) plain(weights map[string]torch.Tensor) {
 	}
 	weights[e.name+".weight"] = e.Matrix()
 }
-
-// SingularValues are those of W, falling, in float64. They are |s| where U and V
-// are orthonormal, and exact where they are not: with U = Q R and V = P T they
-// are those of the small matrix R diag(s) T^T.
-func (e *Factored) SingularValues() (values torch.Tensor) {
-	torch.NoGrad(func() {
-		values = torch.Scoped(func() torch.Tensor {
-			_, r := e.u.To(torch.Float64, torch.CPU).QR()
-			_, t := e.v.To(torch.Float64, torch.CPU).QR()
-			return r.Mul(e.factors().To(torch.Float64, torch.CPU)).MatMul(t.Transpose(0, 1)).SingularValues()
-		})
-	})
-	return values
-}

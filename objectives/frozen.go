@@ -89,8 +89,5 @@ func (e *Frozen) Size() (vocabulary, width int64) { return e.table.Size(0), e.ta
 // Matrix is the table.
 func (e *Frozen) Matrix() torch.Tensor { return e.table.Detach() }
 
-// SingularValues are those of the table, falling, in float64.
-func (e *Frozen) SingularValues() torch.Tensor { return singularValues(e.Matrix()) }
-
 // Free frees the table.
 func (e *Frozen) Free() { torch.Free(e.table, e.bias) }

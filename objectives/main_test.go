@@ -1,9 +1,10 @@
 package objectives
 
 import (
-	"math"
 	"os"
 	"testing"
+
+	"github.com/aperture-ml/aperture/internal/testdata"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -15,24 +16,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// near fails unless got equals want to within limit, relative to the largest of want.
-func near(t *testing.T, what string, got, want []float64, limit float64) {
-	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s has %d elements, want %d", what, len(got), len(want))
-		return
-	}
-	scale := 1.0
-	for _, v := range want {
-		scale = math.Max(scale, math.Abs(v))
-	}
-	for i := range got {
-		if d := math.Abs(got[i] - want[i]); !(d <= limit*scale) {
-			t.Errorf("%s: element %d is %v, want %v (difference %.3g, allowed %.3g)", what, i, got[i], want[i], d, limit*scale)
-			return
-		}
-	}
-}
+var near = testdata.Near
 
 // place is an output layer of v symbols and d columns in float64.
 func place(v, d, padding int64) Place {
@@ -86,4 +70,10 @@ func gradients(p Place) map[string][]float64 {
 	}
 	torch.ZeroGrad(p.Params.Tensors())
 	return all
+}
+
+// singularValues are those of W, falling, as many as it has rows or columns.
+func singularValues(e Embedding) torch.Tensor {
+	w := e.Matrix().To(torch.Float64, torch.CPU)
+	return w.SingularValues().Narrow(0, 0, min(w.Size(0), w.Size(1)))
 }

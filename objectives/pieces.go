@@ -19,8 +19,6 @@ type Embedding interface {
 	Size() (vocabulary, width int64)
 	// Matrix makes W [V,D], without a gradient. It is for measures, never for a step.
 	Matrix() torch.Tensor
-	// SingularValues gives the singular values of W in float64 on the CPU, falling.
-	SingularValues() torch.Tensor
 }
 
 // Head scores hidden states against a vocabulary: for h [...,D] the scores are

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
@@ -22,11 +22,11 @@ type analysis struct {
 	name          string
 	rows, width   int64
 	scale         float64
-	measures      objectives.Measures
+	measures      measures.Measures
 	isotropyRows  int64 // rows of a sample for I1 and I2
 	samples       int   // of so many rows, 1 where they are all
 	spread        float64
-	hubness       objectives.Hubness
+	hubness       measures.Hubness
 	hub           string // the word that is most often a neighbour
 	normFrequency float64
 	priors        []prior
@@ -37,20 +37,20 @@ type analysis struct {
 // analyse measures a matrix.
 func analyse(s *subject, f *flags) *analysis {
 	a := &analysis{name: s.name, rows: s.w.Size(0), width: s.w.Size(1), scale: s.scale, samples: 1, ordered: s.ordered}
-	a.measures = objectives.Measure(s.w)
+	a.measures = measures.Measure(s.w)
 	a.isotropyRows = a.rows
 	if n := int64(f.rows); n > 0 && n < a.rows {
 		a.isotropyRows, a.samples = n, f.samples
-		a.measures.Isotropy = objectives.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
+		a.measures.Isotropy = measures.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
 	}
 	a.priors = priors(a.measures.SingularValues)
-	a.spread = objectives.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions"))
-	a.hubness = objectives.MeasureHubness(s.w, objectives.NearestRows, hubRows)
+	a.spread = measures.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions"))
+	a.hubness = measures.MeasureHubness(s.w, measures.NearestRows, hubRows)
 	if a.hubness.Hub >= 0 {
 		a.hub = s.word(int(a.hubness.Hub))
 	}
-	a.norms = objectives.RowNorms(s.w)
-	a.normFrequency = objectives.RankCorrelation(a.norms, s.counts)
+	a.norms = measures.RowNorms(s.w)
+	a.normFrequency = measures.RankCorrelation(a.norms, s.counts)
 	return a
 }
 
@@ -61,7 +61,7 @@ func (s *subject) picture(a *analysis) report.Matrix {
 		name = fmt.Sprintf("%s, times %.3g", name, s.scale)
 	}
 	return report.Matrix{
-		Name: name, SingularValues: a.measures.SingularValues, Cosines: objectives.CosineHistogram(s.w),
+		Name: name, SingularValues: a.measures.SingularValues, Cosines: measures.CosineHistogram(s.w),
 		X: p.X, Y: p.Y, Shares: p.Shares, Norms: a.norms, Ranks: s.ranks(),
 	}
 }

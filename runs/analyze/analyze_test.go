@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
@@ -21,10 +21,11 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// command runs the command and returns what it printed.
-func command(t *testing.T, args ...string) (out, log string, err error) {
+// analyzed runs the command and returns what it printed.
+func analyzed(t *testing.T, args ...string) (out, log string, err error) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	f, err := parse(args, &stdout)
@@ -38,7 +39,7 @@ func command(t *testing.T, args ...string) (out, log string, err error) {
 // measured runs the command with -json on one matrix.
 func measured(t *testing.T, args ...string) map[string]any {
 	t.Helper()
-	out, _, err := command(t, append(args, "-json")...)
+	out, _, err := analyzed(t, append(args, "-json")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestUndefinedMeasuresAreNull(t *testing.T) {
 		if got["i1"] != 1.0 || got["i2"] != 0.0 {
 			t.Errorf("I1 is %v, I2 %v", got["i1"], got["i2"])
 		}
-		out, _, err := command(t, "-vectors", path, "-out", t.TempDir())
+		out, _, err := analyzed(t, "-vectors", path, "-out", t.TempDir())
 		if err != nil || !strings.Contains(out, "mean cosine") {
 			t.Errorf("%v:\n%s", err, out)
 		}
@@ -149,7 +150,7 @@ func TestNormalise(t *testing.T) {
 		w := torch.NewStream(1, "matrix").Normal(0.5, 1, torch.Float32, torch.CPU, 50, 4)
 		path := file(t, map[string]torch.Tensor{"large": w, "small": w.MulScalar(0.25)})
 		i1 := func(args ...string) (values []float64) {
-			out, _, err := command(t, append(args, "-vectors", path+":large", "-vectors", path+":small", "-json")...)
+			out, _, err := analyzed(t, append(args, "-vectors", path+":large", "-vectors", path+":small", "-json")...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +166,7 @@ func TestNormalise(t *testing.T) {
 		if x := i1("-normalise"); math.Abs(x[1]-x[0]) > 1e-6 || math.Abs(x[2]-1) > 1e-6 || math.Abs(x[3]-4) > 1e-5 {
 			t.Errorf("scaled: %v", x)
 		}
-		out, _, err := command(t, "-normalise", "-vectors", path+":large", "-vectors", path+":small", "-rows", "20", "-samples", "3")
+		out, _, err := analyzed(t, "-normalise", "-vectors", path+":large", "-vectors", path+":small", "-rows", "20", "-samples", "3")
 		if err != nil || !strings.Contains(out, "scaled by 4 to the Frobenius norm of the first matrix") || !strings.Contains(out, "means of 3 samples of 20 rows") {
 			t.Errorf("the table does not say what was done (%v):\n%s", err, out)
 		}
@@ -187,7 +188,7 @@ func TestRunFolders(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(one, experiment.PlotsDir)); err == nil {
 			t.Error("-json drew pictures that nobody asked for")
 		}
-		out, log, err := command(t, "-run", one, two)
+		out, log, err := analyzed(t, "-run", one, two)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func TestRunFolders(t *testing.T) {
 		if diff := cmp.Diff([]string{"mle-sample-seed1", "spectrum-sample-seed1"}, strings.Fields(first)); diff != "" {
 			t.Error(diff)
 		}
-		if _, _, err := command(t, "-run="+one); err != nil {
+		if _, _, err := analyzed(t, "-run="+one); err != nil {
 			t.Fatal(err)
 		}
 		for _, folder := range []string{place, one} {
@@ -341,12 +342,12 @@ func TestRefusals(t *testing.T) {
 			{[]string{"-vectors", ragged}, false, []string{"ragged.vec:2:", "2 numbers"}},
 			{[]string{"-vectors", ragged + ":w"}, true, []string{"ragged.vec:w"}},
 		} {
-			_, _, err := command(t, test.args...)
+			_, _, err := analyzed(t, test.args...)
 			if err == nil {
 				t.Errorf("%q is accepted", test.args)
 				continue
 			}
-			var usage *experiment.UsageError
+			var usage *command.UsageError
 			if errors.As(err, &usage) != test.usage || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%q: %v", test.args, err)
 			}
@@ -356,7 +357,7 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		}
-		if out, _, err := command(t, "-h"); !errors.Is(err, experiment.ErrHelp) || !strings.Contains(out, "-normalise") {
+		if out, _, err := analyzed(t, "-h"); !errors.Is(err, command.ErrHelp) || !strings.Contains(out, "-normalise") {
 			t.Errorf("help is %q, %v", out, err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
@@ -37,12 +38,12 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")
 	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
 	usage := func(format string, args ...any) error {
-		return &experiment.UsageError{Err: fmt.Errorf(format, args...)}
+		return &command.UsageError{Err: fmt.Errorf(format, args...)}
 	}
-	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); err != nil {
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			fmt.Fprintf(help, "Usage: analyze -run FOLDER... | -vectors FILE [flags]\n\n%s", fs.FlagUsages())
-			return nil, experiment.ErrHelp
+			return nil, command.ErrHelp
 		}
 		return nil, usage("%w (analyze -h lists the flags)", err)
 	}

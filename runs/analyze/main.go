@@ -12,8 +12,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/program"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -21,12 +20,12 @@ import (
 func main() {
 	f, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = program.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
+		err = command.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
 	}
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		err = fmt.Errorf("%w: analyze fewer matrices at a time, or fewer rows of them", torch.ErrOutOfMemory)
 	}
-	experiment.Exit(err)
+	command.Exit(err)
 }
 
 // run measures what the flags name, on the torch thread. Results go to out, all else to log.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
@@ -25,7 +26,7 @@ func priors(falling []float64) []prior {
 		name string
 		kind objectives.PriorKind
 	}{{"exponential", objectives.Exponential}, {"polynomial", objectives.Polynomial}} {
-		fit, spread := objectives.FitPrior(k.kind, falling)
+		fit, spread := measures.FitPrior(k.kind, falling)
 		if math.IsNaN(spread) {
 			continue
 		}

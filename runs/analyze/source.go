@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/objectives/measures"
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
-	"github.com/aperture-ml/aperture/runs/internal/vectors"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // source is where a matrix comes from.
@@ -203,7 +203,7 @@ func (s *subject) check(where string) error {
 // scaleTo multiplies the matrix so that its Frobenius norm becomes that one; zeros stay.
 func (s *subject) scaleTo(frobenius float64) {
 	squares := 0.0
-	for _, norm := range objectives.RowNorms(s.w) {
+	for _, norm := range measures.RowNorms(s.w) {
 		squares += norm * norm
 	}
 	if squares > 0 {

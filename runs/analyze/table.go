@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/objectives/measures"
 )
 
 // widest is how many letters a line of the table may have.
@@ -33,7 +33,7 @@ var rows = []struct {
 	}},
 	{"smallest / largest", func(a *analysis) string { return number(a.measures.SigmaRatio) }},
 	{"effective rank", func(a *analysis) string { return number(a.measures.EffectiveRank) }},
-	{fmt.Sprintf("hubness, skew of N_%d", objectives.NearestRows), func(a *analysis) string { return number(a.hubness.Skewness) }},
+	{fmt.Sprintf("hubness, skew of N_%d", measures.NearestRows), func(a *analysis) string { return number(a.hubness.Skewness) }},
 	{"largest hub", func(a *analysis) string { return fmt.Sprintf("%d: %s", a.hubness.Largest, shorten(a.hub, 20)) }},
 	{"norm with frequency (Spearman)", func(a *analysis) string { return number(a.normFrequency) }},
 }

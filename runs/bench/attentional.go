@@ -6,7 +6,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 

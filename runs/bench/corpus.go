@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/testdata"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // merges of the joint byte-pair encoding of every row.

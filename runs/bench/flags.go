@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // options are the command line.
@@ -29,7 +29,7 @@ type options struct {
 const leastPairs = 7
 
 func usagef(format string, args ...any) error {
-	return &experiment.UsageError{Err: fmt.Errorf(format, args...)}
+	return &command.UsageError{Err: fmt.Errorf(format, args...)}
 }
 
 // parse reads the command line. After -h, which prints to out, it gives pflag.ErrHelp.
@@ -46,7 +46,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.Int64Var(&o.positions, "positions", mixturePositions, "positions that method/mos scores at a time: its peer needs 7 MB for each")
 	fs.StringVar(&o.python, "python", interpreter(), "Python `PROGRAM` that has the peers' packages")
 	fs.Usage = func() { fmt.Fprintf(out, "Usage: bench -what SUITE [flags]\n\n%s", fs.FlagUsages()) }
-	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
 		return o, err
 	} else if err != nil {
 		return o, usagef("%w", err)

@@ -13,17 +13,16 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/program"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = program.OnTorch(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
+		err = command.OnTorch(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
 	}
-	var stopped *experiment.SignalError
+	var stopped *command.SignalError
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
 		err = nil
@@ -34,7 +33,7 @@ func main() {
 			fmt.Fprintf(os.Stderr, "bench: %s\n", line)
 		}
 	}
-	os.Exit(experiment.ExitCode(err))
+	os.Exit(command.ExitCode(err))
 }
 
 // run measures what the options ask for, on the torch thread. The table goes to
@@ -59,7 +58,7 @@ func interruptible() context.Context {
 	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		s := <-arrived
-		cancel(&experiment.SignalError{Signal: s.(syscall.Signal)})
+		cancel(&command.SignalError{Signal: s.(syscall.Signal)})
 		time.Sleep(time.Second)
 		signal.Reset(syscall.SIGINT, syscall.SIGTERM)
 	}()

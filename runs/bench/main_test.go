@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -55,7 +55,7 @@ func TestBadUsage(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%q gives %v, want %s", args, err, want)
 		}
-		if code := experiment.ExitCode(err); code != 2 {
+		if code := command.ExitCode(err); code != 2 {
 			t.Errorf("%q has exit code %d", args, code)
 		}
 	}
@@ -201,8 +201,8 @@ func TestOtherRows(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "the corpus is missing") != 1 || !strings.Contains(err.Error(), "Add of shapes [2], [3]") {
 		t.Errorf("the error is %v", err)
 	}
-	if experiment.ExitCode(err) != 1 || !closed || !strings.Contains(out.String(), "three") {
-		t.Errorf("exit code %d, closed %v, table %q", experiment.ExitCode(err), closed, out.String())
+	if command.ExitCode(err) != 1 || !closed || !strings.Contains(out.String(), "three") {
+		t.Errorf("exit code %d, closed %v, table %q", command.ExitCode(err), closed, out.String())
 	}
 	var results []result
 	if data, _ := os.ReadFile(path); json.Unmarshal(data, &results) != nil || len(results) != 1 || results[0].TimeRatio.Median != 1.5 {
@@ -217,13 +217,13 @@ func TestSignal(t *testing.T) {
 		return &race{ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{3}, log: &log}, pieces: 1}, nil
 	}
 	second := func(*bench) (*race, error) {
-		cancel(&experiment.SignalError{Signal: syscall.SIGTERM})
+		cancel(&command.SignalError{Signal: syscall.SIGTERM})
 		return first(nil)
 	}
 	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{"test", []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}}}
 	var out strings.Builder
 	err := run(ctx, o, &out, io.Discard)
-	if experiment.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") {
-		t.Errorf("exit code %d after %v, table %q", experiment.ExitCode(err), err, out.String())
+	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") {
+		t.Errorf("exit code %d after %v, table %q", command.ExitCode(err), err, out.String())
 	}
 }

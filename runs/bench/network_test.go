@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/testdata"
-	"github.com/aperture-ml/aperture/runs/internal/decode"
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/torch"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // result is a measured row. Undefined values are null.
@@ -74,5 +74,5 @@ func writeJSON(path string, results []result) error {
 	if err != nil {
 		return err
 	}
-	return experiment.WriteFile(path, append(text, '\n'))
+	return files.Write(path, append(text, '\n'))
 }

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
-	"github.com/aperture-ml/aperture/runs/internal/decode"
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/program"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
-	experiment.Exit(program.OnTorch(check))
+	command.Exit(command.OnTorch(check))
 }
 
 func check() error {

@@ -6,9 +6,10 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -52,7 +53,7 @@ type evaluation struct {
 func open(f *flags, progress io.Writer) (*evaluation, error) {
 	device, err := torch.FindDevice(f.device)
 	if err != nil {
-		return nil, &experiment.UsageError{Err: err}
+		return nil, &command.UsageError{Err: err}
 	}
 	torch.SetThreads(f.threads)
 	model, warnings, err := language.Open(f.folder, device)
@@ -65,7 +66,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if f.given.Changed("memory") {
 		if err := model.SetContext(f.context, f.rows); err != nil {
 			model.Free()
-			return nil, &experiment.UsageError{Err: err}
+			return nil, &command.UsageError{Err: err}
 		}
 	}
 	d := model.Config.Data

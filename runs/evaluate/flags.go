@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/language"
 )
 
@@ -51,11 +51,11 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.IntVar(&f.rows, "target-length", 64, "transformer-xl, with -memory: `N` steps of a chunk")
 	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
-	usage := func(err error) error { return &experiment.UsageError{Err: err} }
-	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); err != nil {
+	usage := func(err error) error { return &command.UsageError{Err: err} }
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			fmt.Fprintf(stdout, "Usage: evaluate -run FOLDER -with static|cache|dynamic [flags]\n\n%s", fs.FlagUsages())
-			return nil, experiment.ErrHelp
+			return nil, command.ErrHelp
 		}
 		return nil, usage(err)
 	}

@@ -10,16 +10,15 @@ import (
 	"io"
 	"os"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/program"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 func main() {
 	f, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = program.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
+		err = command.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
 	}
-	experiment.Exit(err)
+	command.Exit(err)
 }
 
 // run evaluates and prints what it found.

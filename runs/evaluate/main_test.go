@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/train"
 	"github.com/aperture-ml/aperture/torch"
@@ -121,13 +122,13 @@ func TestUsage(t *testing.T) {
 		{"-run=x -search=9", "-with=cache or"}, {"-run=x -clamp=9", "-memory"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
-		var usage *experiment.UsageError
+		var usage *command.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.part) {
 			t.Errorf("%s: %v", c.argument, err)
 		}
 	}
 	var help bytes.Buffer
-	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, experiment.ErrHelp) || !strings.Contains(help.String(), "-with static|cache|dynamic") {
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) || !strings.Contains(help.String(), "-with static|cache|dynamic") {
 		t.Errorf("%v: %s", err, &help)
 	}
 }

@@ -13,19 +13,18 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/language"
-	"github.com/aperture-ml/aperture/runs/internal/program"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	f, err := parse(os.Args[1:], os.Stdout)
 	if err == nil {
-		err = program.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
+		err = command.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
 	}
-	experiment.Exit(err)
+	command.Exit(err)
 }
 
 // flags are the command line.
@@ -50,11 +49,11 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of the draws")
 	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
-	usage := func(err error) error { return &experiment.UsageError{Err: err} }
-	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); err != nil {
+	usage := func(err error) error { return &command.UsageError{Err: err} }
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			fmt.Fprintf(stdout, "Usage: generate -run FOLDER -prompt TEXT [flags]\n\n%s", fs.FlagUsages())
-			return nil, experiment.ErrHelp
+			return nil, command.ErrHelp
 		}
 		return nil, usage(err)
 	}
@@ -80,7 +79,7 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 func run(f *flags, out, warn io.Writer) error {
 	device, err := torch.FindDevice(f.device)
 	if err != nil {
-		return &experiment.UsageError{Err: err}
+		return &command.UsageError{Err: err}
 	}
 	torch.SetThreads(f.threads)
 	m, warnings, err := language.Open(f.folder, device)

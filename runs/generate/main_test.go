@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/train"
 	"github.com/aperture-ml/aperture/torch"
@@ -74,7 +75,7 @@ func TestUsage(t *testing.T) {
 		{"-prompt=a", "-run is missing"}, {"-run=x -temperature=-1", "-temperature"}, {"-run=x -top-p=0", "-top-p"}, {"-run=x -top-k=-2", "-top-k"}, {"-run=x a b", `"a"`},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
-		var usage *experiment.UsageError
+		var usage *command.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.part) {
 			t.Errorf("%s: %v", c.argument, err)
 		}

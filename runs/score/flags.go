@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/score"
 )
 
@@ -42,7 +42,7 @@ func parse(args []string) (request, error) {
 	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
 	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))
 	fs.BoolVar(&r.json, "json", false, "print JSON")
-	err := fs.Parse(experiment.NormalizeArgs(args, fs))
+	err := fs.Parse(command.NormalizeArgs(args, fs))
 	r.usage = "Usage: score -ref FILE [flags] < hypotheses\n\n" + fs.FlagUsages()
 	if err != nil {
 		return r, err

@@ -12,17 +12,17 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 func main() {
 	code := 0
-	err := experiment.Guard(func() error {
+	err := command.Guard(func() error {
 		code = run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 		return nil
 	})
 	if err != nil {
-		experiment.Exit(err)
+		command.Exit(err)
 	}
 	os.Exit(code)
 }

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // bpeCommands are the tools of byte-pair encoding.
-func bpeCommands() []command {
-	return []command{
+func bpeCommands() []tool {
+	return []tool{
 		{"bpe-learn", "learn byte-pair codes from text, or jointly from several files", bpeLearn},
 		{"bpe-apply", "segment words into units by codes", bpeApply},
 		{"bpe-undo", "join units into words again", bpeUndo},
@@ -146,7 +146,7 @@ func parseFlags(fs *pflag.FlagSet, usage string, args []string, out io.Writer) (
 	fs.Usage = func() {
 		fmt.Fprintf(out, "Usage: text %s %s\n\n%s", fs.Name(), usage, fs.FlagUsages())
 	}
-	if err := fs.Parse(experiment.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
 		return nil, err
 	} else if err != nil {
 		return nil, usagef("%v", err)

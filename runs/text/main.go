@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// command is one tool of this program. run returns an error that is a
+// tool is one command of this program. run returns an error that is a
 // *usageError (exit code 2) for bad flags or arguments, pflag.ErrHelp after it
 // printed its help, and any other error (exit code 1) for bad input.
-type command struct {
+type tool struct {
 	name, summary string
 	run           func(args []string, in io.Reader, out io.Writer, errw io.Writer) error
 }
@@ -36,12 +36,12 @@ func usagef(format string, args ...any) error {
 
 func main() {
 	code := 0
-	err := experiment.Guard(func() error {
+	err := command.Guard(func() error {
 		code = execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 		return nil
 	})
 	if err != nil {
-		experiment.Exit(err)
+		command.Exit(err)
 	}
 	os.Exit(code)
 }
@@ -79,7 +79,7 @@ func execute(args []string, in io.Reader, out, errw io.Writer) int {
 }
 
 // help lists the commands.
-func help(w io.Writer, commands []command) {
+func help(w io.Writer, commands []tool) {
 	fmt.Fprint(w, "Usage: text COMMAND [flags] < input > output\n\nCommands:\n")
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-20s %s\n", c.name, c.summary)

@@ -12,8 +12,8 @@ import (
 )
 
 // mosesCommands are the tools that do what the Moses scripts do.
-func mosesCommands() []command {
-	return []command{
+func mosesCommands() []tool {
+	return []tool{
 		{"tokenize", "split text into tokens as the Moses tokenizer does", tokenizeText},
 		{"detokenize", "join tokens to text again", detokenizeText},
 		{"normalize", "make punctuation uniform", normalizeText},

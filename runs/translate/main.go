@@ -11,23 +11,22 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
-	"github.com/aperture-ml/aperture/runs/internal/decode"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/program"
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	f, err := parse(os.Args[1:])
 	if err == nil {
-		err = program.OnTorch(func() error { return run(f, os.Stdin, os.Stdout) })
+		err = command.OnTorch(func() error { return run(f, os.Stdin, os.Stdout) })
 	}
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		err = fmt.Errorf("%w: lower -beam, or translate shorter lines", torch.ErrOutOfMemory)
 	}
-	experiment.Exit(err)
+	command.Exit(err)
 }
 
 // widestBeam is the upper end of decode.beam too.
@@ -55,11 +54,11 @@ func parse(args []string) (*flags, error) {
 	f.given.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	f.given.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
 	f.given.Usage = func() {}
-	usage := func(err error) error { return &experiment.UsageError{Err: err} }
-	if err := f.given.Parse(experiment.NormalizeArgs(args, f.given)); err != nil {
+	usage := func(err error) error { return &command.UsageError{Err: err} }
+	if err := f.given.Parse(command.NormalizeArgs(args, f.given)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			fmt.Printf("Usage: translate -run FOLDER [flags] < raw lines > translations\n\n%s", f.given.FlagUsages())
-			return nil, experiment.ErrHelp
+			return nil, command.ErrHelp
 		}
 		return nil, usage(err)
 	}
@@ -79,7 +78,7 @@ func parse(args []string) (*flags, error) {
 func run(f *flags, in io.Reader, out io.Writer) error {
 	device, err := torch.FindDevice(f.device)
 	if err != nil {
-		return &experiment.UsageError{Err: err}
+		return &command.UsageError{Err: err}
 	}
 	torch.SetThreads(f.threads)
 	t, warnings, err := translator.Open(f.folder, device)
@@ -99,7 +98,7 @@ func run(f *flags, in io.Reader, out io.Writer) error {
 	}
 	if f.nbest > 0 {
 		if o.NBest = f.nbest; o.Beam < o.NBest {
-			return &experiment.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least as many, not %d: raise -beam", o.NBest, o.Beam)}
+			return &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least as many, not %d: raise -beam", o.NBest, o.Beam)}
 		}
 	}
 	o.Alignment = o.Alignment || f.replaceUnk

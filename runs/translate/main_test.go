@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // TestBadUsage: a command line that means nothing is refused in one sentence, before anything is read.
@@ -19,7 +19,7 @@ func TestBadUsage(t *testing.T) {
 		"unknown flag":                      {"-run", "x", "-beams", "3"},
 	} {
 		_, err := parse(args)
-		var usage *experiment.UsageError
+		var usage *command.UsageError
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // Every key has a name, a meaning, and a default inside its own range; a slip in a tag shows here.
@@ -70,7 +72,7 @@ func TestTextErrors(t *testing.T) {
 		{"[train]\nsteps = 1\nsteps = 2", "f.toml: line 3: Key 'train.steps' has already been defined."},
 	} {
 		err := newLayers().text(test.toml, "f.toml", true)
-		var usage *UsageError
+		var usage *command.UsageError
 		if !errors.As(err, &usage) {
 			t.Errorf("%q gave %v, want a usage error", test.toml, err)
 			continue
@@ -111,7 +113,7 @@ func TestAssign(t *testing.T) {
 		"train.ema_decay=2":    "-set: train.ema_decay = 2.0 is out of range: it wants a number of at least 0 and below 1",
 	} {
 		err := l.assign(assignment, "-set")
-		if err == nil || err.Error() != want || ExitCode(err) != 2 {
+		if err == nil || err.Error() != want || command.ExitCode(err) != 2 {
 			t.Errorf("%s gave %v, want %s", assignment, err, want)
 		}
 	}

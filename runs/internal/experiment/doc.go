@@ -5,7 +5,7 @@
 //
 // Parse reads the flags all training runs share, for a run described by a Spec, and returns Settings. The configuration is
 // made in layers, each above the one before: preset, -config file, -set, flags. Open makes (or, with -resume, takes up) the
-// run folder. A command's main ends in Exit, which prints one sentence and knows the exit code of each kind of error.
+// run folder. A command's main ends in command.Exit, which prints one sentence and knows the exit code of each kind of error.
 //
 //	settings, err := experiment.Parse(&spec, os.Args[1:])
 //	if err == nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // layers builds a Config from a preset, files and the command line, each above the one before, and remembers which of
@@ -29,9 +31,9 @@ func (l *layers) text(text, from string, byHand bool) error {
 	if _, err := toml.Decode(text, &tree); err != nil {
 		var syntax toml.ParseError
 		if errors.As(err, &syntax) {
-			return usagef("%s: line %d: %s", from, syntax.Position.Line, oneLine(syntax.Message))
+			return command.Usagef("%s: line %d: %s", from, syntax.Position.Line, command.OneLine(syntax.Message))
 		}
-		return usagef("%s: %s", from, oneLine(err.Error()))
+		return command.Usagef("%s: %s", from, command.OneLine(err.Error()))
 	}
 	// Keys are laid in the order of Config, so that the first of several errors is always the same one.
 	sections := []string{""}
@@ -47,7 +49,7 @@ func (l *layers) text(text, from string, byHand bool) error {
 			}
 			var ok bool
 			if table, ok = value.(map[string]any); !ok {
-				return usagef("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
+				return command.Usagef("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
 			}
 			name = k.base()
 		}
@@ -56,7 +58,7 @@ func (l *layers) text(text, from string, byHand bool) error {
 			continue
 		}
 		if err := k.set(&l.config, value); err != nil {
-			return usagef("%s: %w", from, err)
+			return command.Usagef("%s: %w", from, err)
 		}
 		l.origin[k.name] = from
 		l.byHand[k.name] = byHand
@@ -74,7 +76,7 @@ func checkNames(tree map[string]any, sections []string, from string) error {
 			continue
 		}
 		if !slices.Contains(sections, name) {
-			return usagef("%s: unknown section [%s]: did you mean [%s]?", from, name, Nearest(name, sections[1:]))
+			return command.Usagef("%s: unknown section [%s]: did you mean [%s]?", from, name, Nearest(name, sections[1:]))
 		}
 		for inner := range table {
 			names = append(names, name+"."+inner)
@@ -83,7 +85,7 @@ func checkNames(tree map[string]any, sections []string, from string) error {
 	slices.Sort(names)
 	for _, name := range names {
 		if _, err := lookup(name); err != nil {
-			return usagef("%s: %w", from, err)
+			return command.Usagef("%s: %w", from, err)
 		}
 	}
 	return nil
@@ -105,7 +107,7 @@ func (l *layers) file(path string) error {
 func (l *layers) assign(assignment, from string) error {
 	name, value, found := strings.Cut(assignment, "=")
 	if !found {
-		return usagef("%s %s: write %s section.key=value", from, assignment, from)
+		return command.Usagef("%s %s: write %s section.key=value", from, assignment, from)
 	}
 	return l.give(strings.TrimSpace(name), strings.TrimSpace(value), from)
 }
@@ -117,14 +119,9 @@ func (l *layers) give(name, value, from string) error {
 		err = k.setText(&l.config, value)
 	}
 	if err != nil {
-		return usagef("%s: %w", from, err)
+		return command.Usagef("%s: %w", from, err)
 	}
 	l.origin[k.name] = from
 	l.byHand[k.name] = true
 	return nil
-}
-
-// oneLine joins the lines of a message, since errors are one sentence on one line.
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(text), " ")
 }

@@ -12,6 +12,9 @@ import (
 	"unsafe"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // Logger writes lines to train.log and to the screen, and keeps a progress bar below them where the screen is a terminal.
@@ -49,8 +52,8 @@ func (l *Logger) Progressf(format string, args ...any) {
 // Fail keeps what the error that ends a run says, for whoever reads the log later; the screen gets it from Exit. A stack
 // goes with it.
 func (l *Logger) Fail(err error) {
-	l.line(false, Message(err))
-	var internal *InternalError
+	l.line(false, command.Message(err))
+	var internal *command.InternalError
 	if errors.As(err, &internal) && internal.Kept == "" {
 		l.line(false, string(internal.Stack))
 		if file, ok := l.file.(*os.File); ok && l.Err() == nil {
@@ -64,7 +67,7 @@ func (l *Logger) line(toScreen bool, text string) {
 	defer l.mu.Unlock()
 	text = strings.TrimRight(text, "\n")
 	if _, err := fmt.Fprintf(l.file, "%s %s\n", time.Now().Format("2006-01-02 15:04:05"), text); err != nil && l.err == nil {
-		l.err = DiskFull(err)
+		l.err = files.DiskFull(err)
 	}
 	if !toScreen {
 		return

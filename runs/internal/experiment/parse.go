@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // Settings are a command line in full: the resolved configuration and what to do with it.
@@ -31,24 +33,24 @@ func (s *Settings) ByHand(key string) bool { return s.layers.byHand[key] }
 
 // Parse reads a command line, without the program's name, into settings. Layers lie in the order preset, -config, -set,
 // flags; with -resume the run folder's configuration takes the preset's place. Help, asked for with -h or -method=help,
-// is printed to Spec.Stdout and returned as ErrHelp; a *UsageError says what in args means nothing.
+// is printed to Spec.Stdout and returned as ErrHelp; a *command.UsageError says what in args means nothing.
 func Parse(spec *Spec, args []string) (*Settings, error) {
 	var o options
 	flags, groups := spec.flags(&o)
-	if err := flags.Parse(NormalizeArgs(args, flags)); err != nil {
+	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
 		return nil, flagError(err, flags)
 	}
 	switch {
 	case o.help:
 		spec.printHelp(flags, groups)
-		return nil, ErrHelp
+		return nil, command.ErrHelp
 	case flags.NArg() > 0:
-		return nil, usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
+		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
 	case flags.Lookup("method").Value.String() == "help":
 		if spec.MethodHelp != nil {
 			fmt.Fprintln(spec.stdout(), strings.TrimRight(spec.MethodHelp(), "\n"))
 		}
-		return nil, ErrHelp
+		return nil, command.ErrHelp
 	}
 	s := &Settings{Resume: o.resume, Plan: o.plan, Args: append([]string{os.Args[0]}, args...)}
 	if err := s.build(spec, &o, flags); err != nil {
@@ -91,7 +93,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	method := s.Config.Objective.Method
 	if spec.CheckMethod != nil {
 		if err := spec.CheckMethod(method); err != nil {
-			return &UsageError{err}
+			return &command.UsageError{Err: err}
 		}
 	}
 	if err := s.useUnits(spec.WordTargets != nil && spec.WordTargets(method), spec.FrequencyOrder != nil && spec.FrequencyOrder(method)); err != nil {
@@ -101,7 +103,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return err
 	}
 	if err := s.Config.Validate(); err != nil {
-		return &UsageError{err}
+		return &command.UsageError{Err: err}
 	}
 	if s.previous != nil {
 		return s.compare()
@@ -113,7 +115,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 func (s *Settings) checkTask(spec *Spec) error {
 	task := s.Config.Task()
 	if want := spec.task(); task != want {
-		return usagef("runs/%s trains a %s, and model.kind = %q is a %s", spec.Name, want.network(), s.Config.Model.Kind, task.network())
+		return command.Usagef("runs/%s trains a %s, and model.kind = %q is a %s", spec.Name, want.network(), s.Config.Model.Kind, task.network())
 	}
 	for _, k := range keys() {
 		if s.ByHand(k.name) && !k.of(task) {
@@ -130,7 +132,7 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 		return nil, err
 	}
 	if run := hand.config.Run; run != "" && run != s.Name {
-		return nil, usagef("%s is a configuration of runs/%s: use that command, or remove its key run", o.config, run)
+		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run", o.config, run)
 	}
 	preset := o.preset
 	if preset == "" {
@@ -195,12 +197,12 @@ func (s *Settings) finish() error {
 	switch {
 	case c.Data.Dir == "":
 		if !c.Data.Sample && origin["data.sample"] == "-set" {
-			return usagef("data.sample = false needs a corpus: give -data")
+			return command.Usagef("data.sample = false needs a corpus: give -data")
 		}
 		c.Data.Sample = true
 		s.Notes = append(s.Notes, fmt.Sprintf("no -data: training on the built-in sample, an artificial corpus generated from seed %d", c.Data.SampleSeed))
 	case c.Data.Sample && s.ByHand("data.sample") && (origin["data.sample"] == "-set" || origin["data.sample"] == origin["data.dir"]):
-		return usagef("data.sample = true and a corpus in %s exclude each other: leave out one", c.Data.Dir)
+		return command.Usagef("data.sample = true and a corpus in %s exclude each other: leave out one", c.Data.Dir)
 	default:
 		c.Data.Sample = false
 	}
@@ -244,7 +246,7 @@ func (s *Settings) useUnits(wordTargets, frequencyOrder bool) error {
 	}
 	if wordTargets && c.Data.TargetUnits != "word" {
 		if s.ByHand("data.target_units") {
-			return usagef("%s predicts whole words: it wants data.target_units = \"word\"", c.Objective.Method)
+			return command.Usagef("%s predicts whole words: it wants data.target_units = \"word\"", c.Objective.Method)
 		}
 		c.Data.TargetUnits = "word"
 		s.Notes = append(s.Notes, c.Objective.Method+" predicts whole words: data.target_units = \"word\"")
@@ -291,9 +293,9 @@ func (s *Settings) compare() error {
 	for _, d := range Differences(*s.previous, s.Config) {
 		switch {
 		case !d.Allowed:
-			return usagef("a resumed run cannot change %s: start a new one with another -out, or leave the key as it was", d)
+			return command.Usagef("a resumed run cannot change %s: start a new one with another -out, or leave the key as it was", d)
 		case d.ByName && !s.ByHand(d.Key):
-			return usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, strings.Trim(d.New, `"`))
+			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, strings.Trim(d.New, `"`))
 		default:
 			s.Notes = append(s.Notes, "resuming changes "+d.String())
 		}
@@ -308,15 +310,15 @@ func flagError(err error, flags *pflag.FlagSet) error {
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, Nearest(name, names))
+		return command.Usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, Nearest(name, names))
 	}
 	var missing *pflag.ValueRequiredError
 	if errors.As(err, &missing) {
-		return usagef("-%s wants a value", missing.GetSpecifiedName())
+		return command.Usagef("-%s wants a value", missing.GetSpecifiedName())
 	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		return usagef("-%s=%s: it wants true or false", invalid.GetFlag().Name, invalid.GetValue())
+		return command.Usagef("-%s=%s: it wants true or false", invalid.GetFlag().Name, invalid.GetValue())
 	}
-	return &UsageError{err}
+	return &command.UsageError{Err: err}
 }

@@ -12,6 +12,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // testSpec is a run with two presets: sample, with 100 steps, and big, with 900.
@@ -107,7 +109,7 @@ func TestParsePaths(t *testing.T) {
 		t.Fatalf("%v, %+v", err, s)
 	}
 	_, err = Parse(testSpec(t), []string{"-data=nowhere"})
-	if err == nil || err.Error() != `-data: data.dir = "nowhere": no such file or directory` || ExitCode(err) != 1 {
+	if err == nil || err.Error() != `-data: data.dir = "nowhere": no such file or directory` || command.ExitCode(err) != 1 {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }
@@ -172,14 +174,14 @@ func TestParseWordTargets(t *testing.T) {
 	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "mle has no target vectors: objective.vectors is not read") {
 		t.Errorf("vectors without a use for them: notes %q (%v)", s.Notes, err)
 	}
-	if _, err := Parse(testSpec(t), []string{"-method=vmf", "-set=data.target_units=bpe"}); ExitCode(err) != 2 {
+	if _, err := Parse(testSpec(t), []string{"-method=vmf", "-set=data.target_units=bpe"}); command.ExitCode(err) != 2 {
 		t.Errorf("vmf with bpe by hand gave %v", err)
 	}
 	s, err = Parse(testSpec(t), []string{"-set=data.target_units=word"})
 	if err != nil || s.Config.Data.Joint {
 		t.Errorf("word targets by hand gave %v", err)
 	}
-	if _, err = Parse(testSpec(t), []string{"-method=vmf", "-set=data.joint=true"}); ExitCode(err) != 2 {
+	if _, err = Parse(testSpec(t), []string{"-method=vmf", "-set=data.joint=true"}); command.ExitCode(err) != 2 {
 		t.Errorf("vmf with a joint vocabulary by hand gave %v", err)
 	}
 }
@@ -202,8 +204,8 @@ func TestParseUsageErrors(t *testing.T) {
 		"-set=data.sample=false": "data.sample = false needs a corpus: give -data",
 	} {
 		_, err := Parse(testSpec(t), []string{arg})
-		if err == nil || !strings.Contains(err.Error(), want) || ExitCode(err) != 2 {
-			t.Errorf("%s gave %v (exit %d), want %s", arg, err, ExitCode(err), want)
+		if err == nil || !strings.Contains(err.Error(), want) || command.ExitCode(err) != 2 {
+			t.Errorf("%s gave %v (exit %d), want %s", arg, err, command.ExitCode(err), want)
 		}
 	}
 	_, err := Parse(testSpec(t), []string{"-data", t.TempDir(), "-set=data.sample=true"})
@@ -214,7 +216,7 @@ func TestParseUsageErrors(t *testing.T) {
 
 func TestParseHelp(t *testing.T) {
 	spec := testSpec(t)
-	if _, err := Parse(spec, []string{"-h"}); !errors.Is(err, ErrHelp) || ExitCode(err) != 0 {
+	if _, err := Parse(spec, []string{"-h"}); !errors.Is(err, command.ErrHelp) || command.ExitCode(err) != 0 {
 		t.Fatalf("-h gave %v", err)
 	}
 	help := spec.Stdout.(*bytes.Buffer).String()
@@ -224,12 +226,12 @@ func TestParseHelp(t *testing.T) {
 		}
 	}
 	spec = testSpec(t)
-	if _, err := Parse(spec, []string{"-method=help"}); !errors.Is(err, ErrHelp) || spec.Stdout.(*bytes.Buffer).String() != "mle joins with nothing\n" {
+	if _, err := Parse(spec, []string{"-method=help"}); !errors.Is(err, command.ErrHelp) || spec.Stdout.(*bytes.Buffer).String() != "mle joins with nothing\n" {
 		t.Errorf("-method=help gave %v, %q", err, spec.Stdout)
 	}
 	spec = testSpec(t)
 	spec.Task = LanguageModel
-	if _, err := Parse(spec, []string{"-src=de"}); ExitCode(err) != 2 {
+	if _, err := Parse(spec, []string{"-src=de"}); command.ExitCode(err) != 2 {
 		t.Errorf("a language model took -src: %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Results is results.json. A Number or Text that was never set is undefined there: null.
@@ -171,5 +173,5 @@ func writeJSON(path string, value any) error {
 	if err := encoder.Encode(value); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return WriteFile(path, text.Bytes())
+	return files.Write(path, text.Bytes())
 }

@@ -2,17 +2,12 @@ package experiment
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,74 +66,6 @@ func TestResultsRoundTrip(t *testing.T) {
 	}
 	if !math.IsNaN(got.Valid.PPL.Value()) || got.PeakRSSBytes.Value() < 1<<20 {
 		t.Errorf("perplexity %v, memory %v", got.Valid.PPL.Value(), got.PeakRSSBytes.Value())
-	}
-}
-
-func TestExit(t *testing.T) {
-	full := &fs.PathError{Op: "write", Path: "/x/step-3.tmp", Err: syscall.ENOSPC}
-	for _, test := range []struct {
-		err     error
-		code    int
-		message string
-	}{
-		{nil, 0, ""},
-		{ErrHelp, 0, ""},
-		{errors.New("two\nlines"), 1, "aperture: two lines"},
-		{fmt.Errorf("a: %w", usagef("bad flag")), 2, "aperture: a: bad flag"},
-		{&SignalError{syscall.SIGTERM}, 143, "aperture: stopped by signal 15 (terminated): run again with -resume to continue"},
-		{&SignalError{syscall.SIGINT}, 130, ""},
-		{full, 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume"},
-		{DiskFull(fmt.Errorf("saving: %w", full)), 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume"},
-		{&fs.PathError{Op: "write", Path: "/x", Err: syscall.EIO}, 1, "aperture: write /x: input/output error"},
-	} {
-		if code := ExitCode(test.err); code != test.code {
-			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
-		}
-		if test.message != "" && Message(test.err) != test.message {
-			t.Errorf("%v: says %q, want %q", test.err, Message(test.err), test.message)
-		}
-	}
-	if !errors.Is(DiskFull(full), syscall.ENOSPC) {
-		t.Error("a full disk is no longer known as one")
-	}
-}
-
-func TestInterruptible(t *testing.T) {
-	ctx, stop := Interruptible(context.Background())
-	defer stop()
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	<-ctx.Done()
-	var stopped *SignalError
-	if !errors.As(context.Cause(ctx), &stopped) || stopped.Signal != syscall.SIGTERM {
-		t.Errorf("the cause is %v", context.Cause(ctx))
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	folder := t.TempDir()
-	path := filepath.Join(folder, "f")
-	for _, text := range []string{"one", "two"} {
-		if err := WriteFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Errorf("read %q, %v", got, err)
-		}
-	}
-	if err := WriteFile(filepath.Join(folder, "none", "f"), nil); err == nil {
-		t.Error("a missing folder was written to")
-	}
-	if err := os.Mkdir(filepath.Join(folder, "taken"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(filepath.Join(folder, "taken"), nil); err == nil {
-		t.Error("a folder was replaced by a file")
-	}
-	entries, err := os.ReadDir(folder)
-	if err != nil || len(entries) != 2 {
-		t.Errorf("files were left behind: %v, %v", entries, err)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Names of the files and folders in a run folder.
@@ -53,9 +54,9 @@ func Open(s *Settings, env Env) (*Run, error) {
 		return resume(s, env)
 	}
 	if err := os.MkdirAll(s.Out, 0o755); err != nil {
-		return nil, DiskFull(fmt.Errorf("run folder: %w", err))
+		return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
 	}
-	lock, err := lockFolder(s.Out)
+	lock, err := files.Lock(s.Out)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func Open(s *Settings, env Env) (*Run, error) {
 
 // resume takes up the run in a folder.
 func resume(s *Settings, env Env) (*Run, error) {
-	lock, err := lockFolder(s.Out)
+	lock, err := files.Lock(s.Out)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func resume(s *Settings, env Env) (*Run, error) {
 	}
 	if err := os.Rename(r.Path(ResultsFile), r.Path(previousResults)); err != nil {
 		r.Close()
-		return nil, DiskFull(err)
+		return nil, files.DiskFull(err)
 	}
 	r.finished = true
 	return r.begin(s)
@@ -126,7 +127,7 @@ func (r *Run) begin(s *Settings) (*Run, error) {
 	err := r.write(s)
 	if err != nil {
 		r.Close()
-		return nil, DiskFull(err)
+		return nil, files.DiskFull(err)
 	}
 	for _, note := range s.Notes {
 		r.Log.Printf("%s", note)
@@ -174,7 +175,7 @@ func (r *Run) WriteConfig() error {
 	if err := r.Config.WriteTOML(&text); err != nil {
 		return err
 	}
-	return WriteFile(r.Path(ConfigFile), text.Bytes())
+	return files.Write(r.Path(ConfigFile), text.Bytes())
 }
 
 // ReadConfig reads the configuration of a run folder. Keys that are newer than the folder have their defaults. A folder
@@ -240,7 +241,7 @@ func (r *Run) Abandon() {
 		return
 	}
 	// Where that cannot be written, the run keeps its new length, and is not finished.
-	if WriteFile(r.Path(ConfigFile), r.replaced) == nil && r.finished {
+	if files.Write(r.Path(ConfigFile), r.replaced) == nil && r.finished {
 		os.Rename(r.Path(previousResults), r.Path(ResultsFile))
 	}
 }
@@ -256,23 +257,6 @@ func (r *Run) Close() error {
 		r.lock = nil
 	}
 	return err
-}
-
-// lockFolder takes the folder's lock, which the kernel frees when the process ends, however it ends.
-func lockFolder(path string) (*os.File, error) {
-	folder, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("run folder: %w", err)
-	}
-	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if err == nil {
-		return folder, nil
-	}
-	folder.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -out", path)
-	}
-	return nil, fmt.Errorf("run folder %s cannot be locked: %w", path, err)
 }
 
 // shellLine joins arguments as a shell would read them again.

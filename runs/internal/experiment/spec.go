@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // Task is what a run's model does with text.
@@ -83,7 +85,7 @@ func (s *Spec) preset(name string) (string, error) {
 			return string(text), err
 		}
 	}
-	return "", usagef("unknown preset %q: runs/%s has %s", name, s.Name, strings.Join(names, ", "))
+	return "", command.Usagef("unknown preset %q: runs/%s has %s", name, s.Name, strings.Join(names, ", "))
 }
 
 // options are the flags of all training runs that stand for no single key of the configuration.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 

@@ -7,9 +7,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // Text is a text by its name.
@@ -112,5 +113,5 @@ func SaveWords(w *corpus.Words, folder string) error {
 	if err := w.Write(&text); err != nil {
 		return err
 	}
-	return experiment.WriteFile(filepath.Join(folder, vocabularyFile), text.Bytes())
+	return files.Write(filepath.Join(folder, vocabularyFile), text.Bytes())
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -33,7 +34,7 @@ func (p *Pair) Save(folder string) error {
 			if err := f(&b); err != nil {
 				return err
 			}
-			return experiment.WriteFile(filepath.Join(folder, name+s.Language), b.Bytes())
+			return files.Write(filepath.Join(folder, name+s.Language), b.Bytes())
 		}
 		if s.codes != nil {
 			if err := write(codesFile, s.codes.Write); err != nil {

@@ -6,8 +6,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 

@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // parse reads arguments as the command does, over tiny.toml and the corpus of a workplace.
@@ -172,7 +173,7 @@ func TestWithAverage(t *testing.T) {
 		if diff := cmp.Diff(raw, trained.weights()); diff != "" {
 			t.Errorf("the weights did not come back:\n%s", diff)
 		}
-		caught := experiment.Guard(func() error { return trained.withAverage(func() error { panic(failed) }) })
+		caught := command.Guard(func() error { return trained.withAverage(func() error { panic(failed) }) })
 		if diff := cmp.Diff(raw, trained.weights()); diff != "" || !errors.Is(caught, failed) {
 			t.Errorf("after %v the weights did not come back:\n%s", caught, diff)
 		}

@@ -15,7 +15,7 @@ import (
 
 // sampled prepares a run on the built-in sample, with the tiny network.
 func sampled(folder string, arguments ...string) *exec.Cmd {
-	c := command(folder, arguments...)
+	c := process(folder, arguments...)
 	c.Args = slices.DeleteFunc(c.Args, func(a string) bool { return a == "-data=corpus" })
 	return c
 }

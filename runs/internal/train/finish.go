@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // finish chooses the weights, scores the test texts with them and writes what
@@ -199,5 +200,5 @@ func (t *trainer) draw(results *experiment.Results) error {
 	if err != nil {
 		return err
 	}
-	return experiment.WriteFile(t.run.Path(experiment.ReportFile), page.Bytes())
+	return files.Write(t.run.Path(experiment.ReportFile), page.Bytes())
 }

@@ -164,7 +164,7 @@ func TestFullDisk(t *testing.T) {
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	c := command(folder, "-steps=4", "-out=out")
+	c := process(folder, "-steps=4", "-out=out")
 	limited := exec.Command("/bin/sh", append([]string{"-c", `ulimit -f 80; exec "$0" "$@"`, c.Path}, c.Args[1:]...)...)
 	limited.Dir = c.Dir
 	finish(t, limited).fails(t, "a limit on the size of files", 1, "step-4 could not be saved", "larger than this process may write")

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // points are those of the save sequence at which APERTURE_FAILPOINT ends a process. The number is the time: the second
@@ -153,7 +153,7 @@ func TestSignals(t *testing.T) {
 // started starts the command and returns its standard error.
 func started(t *testing.T, folder string, arguments ...string) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
-	c := command(folder, arguments...)
+	c := process(folder, arguments...)
 	pipe, err := c.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -4,12 +4,12 @@ import (
 	"fmt"
 
 	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // languageModel is the task of predicting the next word of running text.

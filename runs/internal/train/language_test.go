@@ -73,7 +73,7 @@ func textPlace(t *testing.T) string {
 
 // textCommand prepares the language model's binary in folder.
 func textCommand(folder string, arguments ...string) *exec.Cmd {
-	c := command(folder, arguments...)
+	c := process(folder, arguments...)
 	c.Path, c.Args[0] = textBinary, textBinary
 	return c
 }

@@ -6,10 +6,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // trainer holds what a run trains, and where it stands.

@@ -8,23 +8,23 @@ import (
 	"os"
 
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/program"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // Main is the body of a training command. It does not return.
 func Main(spec *experiment.Spec) {
-	experiment.Exit(experiment.Guard(func() error {
+	command.Exit(command.Guard(func() error {
 		settings, err := experiment.Parse(withMethods(spec), os.Args[1:])
 		if err != nil {
 			return err
 		}
-		ctx, stop := experiment.Interruptible(context.Background())
+		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
-		return program.OnTorch(func() error { return Run(ctx, settings) })
+		return command.OnTorch(func() error { return Run(ctx, settings) })
 	}))
 }
 
@@ -62,7 +62,7 @@ func checkMethod(name string) error {
 func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	device, err := torch.FindDevice(s.Config.Train.Device)
 	if err != nil {
-		return &experiment.UsageError{Err: err}
+		return &command.UsageError{Err: err}
 	}
 	torch.SetThreads(s.Config.Train.Threads)
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
@@ -73,7 +73,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 		return err
 	}
 	if s.Plan {
-		return advise(experiment.Guard(func() error { return plan(s, learnt, device) }))
+		return advise(command.Guard(func() error { return plan(s, learnt, device) }))
 	}
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
 	run, err := experiment.Open(s, env)
@@ -83,12 +83,12 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
 	t := &trainer{run: run, task: learnt, config: run.Config}
-	err = experiment.Guard(func() error { return t.prepare(device) })
+	err = command.Guard(func() error { return t.prepare(device) })
 	if err != nil {
 		run.Abandon()
 	}
 	if err == nil {
-		err = experiment.Guard(func() error { return t.train(ctx) })
+		err = command.Guard(func() error { return t.train(ctx) })
 	}
 	t.free()
 	if err = advise(err); err != nil {

@@ -135,8 +135,8 @@ type ended struct {
 	stdout, stderr string
 }
 
-// command prepares the binary in folder, with tiny.toml and the corpus; arguments that begin with "env:" are its environment.
-func command(folder string, arguments ...string) *exec.Cmd {
+// process prepares the binary in folder, with tiny.toml and the corpus; arguments that begin with "env:" are its environment.
+func process(folder string, arguments ...string) *exec.Cmd {
 	c := exec.Command(binary, "-config=tiny.toml", "-data=corpus")
 	c.Dir, c.Env = folder, os.Environ()
 	for _, a := range arguments {
@@ -167,7 +167,7 @@ func finish(t *testing.T, c *exec.Cmd) ended {
 
 func run(t *testing.T, folder string, arguments ...string) ended {
 	t.Helper()
-	return finish(t, command(folder, arguments...))
+	return finish(t, process(folder, arguments...))
 }
 
 // mustRun runs the command, which must succeed.

@@ -3,8 +3,8 @@ package train
 import (
 	"fmt"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 

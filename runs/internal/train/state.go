@@ -7,10 +7,10 @@ import (
 	"math"
 	"strings"
 
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // The files of a checkpoint.

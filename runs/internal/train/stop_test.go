@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
@@ -60,14 +61,14 @@ func TestSignalAfterTraining(t *testing.T) {
 	folder := workplace(t)
 	settings := parse(t, folder, "-steps=4")
 	stopped, cancel := context.WithCancelCause(context.Background())
-	cancel(&experiment.SignalError{Signal: syscall.SIGTERM})
+	cancel(&command.SignalError{Signal: syscall.SIGTERM})
 	withTrainer(t, settings, func(trained *trainer) {
 		if err := trained.loop(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		err := trained.finish(stopped)
-		var signal *experiment.SignalError
-		if !errors.As(err, &signal) || experiment.ExitCode(err) != 143 {
+		var signal *command.SignalError
+		if !errors.As(err, &signal) || command.ExitCode(err) != 143 {
 			t.Errorf("the tests ended with %v", err)
 		}
 	})

@@ -2,11 +2,11 @@ package train
 
 import (
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // task is what a run learns to do. It has the texts, the network that reads them

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
-	"github.com/aperture-ml/aperture/runs/internal/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // translation is the task of translating sentences.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // split is raw parallel text.

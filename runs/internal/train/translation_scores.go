@@ -5,11 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/aperture-ml/aperture/runs/internal/corpus"
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/score"
 	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -130,7 +131,7 @@ func (t *translation) testScores(s split) (experiment.TestScores, error) {
 		}
 	}
 	text := strings.Join(raw, "\n") + "\n"
-	return out, experiment.WriteFile(t.run.Path(experiment.SamplesDir, filepath.Base(s.name)+"."+t.config.Data.Target), []byte(text))
+	return out, files.Write(t.run.Path(experiment.SamplesDir, filepath.Base(s.name)+"."+t.config.Data.Target), []byte(text))
 }
 
 // decodeWords names the settings that a BLEU depends on.

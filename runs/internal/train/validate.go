@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
@@ -59,7 +60,7 @@ func (t *trainer) validate() (better bool, err error) {
 	}
 	if found.samples != "" {
 		path := t.run.Path(experiment.SamplesDir, fmt.Sprintf("step-%d.txt", t.state.Step))
-		if err := experiment.WriteFile(path, []byte(found.samples)); err != nil {
+		if err := files.Write(path, []byte(found.samples)); err != nil {
 			return false, err
 		}
 	}
@@ -116,13 +117,13 @@ func (t *trainer) measure() error {
 	return t.write(record)
 }
 
-func (t *trainer) measures() (m objectives.Measures, cosines []float64) {
+func (t *trainer) measures() (m measures.Measures, cosines []float64) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	torch.NoGrad(func() {
 		w := t.Output.Embedding().Matrix()
-		m = objectives.Measure(w)
-		cosines = objectives.CosineHistogram(w)
+		m = measures.Measure(w)
+		cosines = measures.CosineHistogram(w)
 	})
 	return m, cosines
 }

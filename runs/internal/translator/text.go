@@ -4,9 +4,9 @@ import (
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/text"
-	"github.com/aperture-ml/aperture/runs/internal/vectors"
 )
 
 // LearnText makes both sides from raw training text; for a method that aims at vectors of

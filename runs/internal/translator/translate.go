@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/decode"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )

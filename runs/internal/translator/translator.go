@@ -6,12 +6,12 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/output"
 	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // Translator is a model with what it reads and writes.

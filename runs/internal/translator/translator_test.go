@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/checkpoint"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // small is a configuration of a network that is made in no time.

@@ -1,0 +1,13 @@
+// Package files writes files whole or not at all, locks folders, hashes what is read,
+// and tells a full disk as such.
+//
+// # Basics
+//
+//	err := files.Write(path, data)     // a temporary name beside it, fsync, rename
+//	lock, err := files.Lock(folder)    // until lock.Close or the end of the process
+//	err = files.DiskFull(err)          // one sentence, where a full disk was the cause
+//
+// # Caveats
+//
+// Linux only. The lock is flock's: it does not reach over network file systems that lack it.
+package files

@@ -1,0 +1,40 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// DiskFull returns err, or, where a full disk or an exhausted quota caused it, an error that says so, names the file and
+// says what to do. It still wraps err.
+func DiskFull(err error) error {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return err
+	}
+	var already *diskFullError
+	if errors.As(err, &already) {
+		return err
+	}
+	what := "the run folder"
+	var path *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &path) {
+		what = path.Path
+	} else if errors.As(err, &link) {
+		what = link.New
+	}
+	return &diskFullError{what, err}
+}
+
+type diskFullError struct {
+	path string
+	err  error
+}
+
+func (e *diskFullError) Error() string {
+	return "the disk that holds " + e.path + " is full: free space and run again with -resume"
+}
+
+func (e *diskFullError) Unwrap() error { return e.err }

@@ -1,0 +1,190 @@
+package decode_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// TestNothingIsLeftBehind: no tensor outlives a search, nor one that fails.
+func TestNothingIsLeftBehind(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		broken := decode.Softmax{Weight: torch.Full(math.NaN(), torch.Float32, torch.CPU, f.output.Shape()...)}
+		wrong := decode.Softmax{Weight: torch.Zeros(torch.Float32, torch.CPU, 47, 5)}
+		s := sources(f, 9, 5)
+		before := torch.LiveHandles()
+		for range 2 {
+			for _, model := range []decode.Model{f.model, plain{f.model}} {
+				must(t, model, f.scorer(), s, small())
+				must(t, model, plainScorer{f.scorer()}, s, small())
+				_, err := decode.Search(model, broken, s, small(), nil)
+				wantError(t, err, "no continuation has a probability")
+				if _, err := decode.Search(model, wrong, s, small(), nil); err == nil {
+					t.Error("a matrix of another width is no error")
+				}
+			}
+			if left := torch.LiveHandles() - before; left != 0 {
+				t.Fatalf("%d tensors are left", left)
+			}
+		}
+	})
+}
+
+// TestEmptySources have empty translations, wherever they stand, and so has no source.
+func TestEmptySources(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		word := []int32{5}
+		var emitted []int
+		out, err := decode.Search(f.model, f.scorer(), [][]int32{{}, word, nil, word}, small(), func(i int, best []decode.Hypothesis) {
+			emitted = append(emitted, i)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range []int{0, 2} {
+			if len(out[i]) != 1 || len(out[i][0].IDs) != 0 || out[i][0].Score != 0 {
+				t.Errorf("the empty source %d becomes %+v", i, out[i])
+			}
+		}
+		same(t, "the same word twice", out[1:2], out[3:4])
+		slices.Sort(emitted)
+		if !slices.Equal(emitted, []int{0, 1, 2, 3}) {
+			t.Errorf("sources %v were told of", emitted)
+		}
+		if out := must(t, f.model, f.scorer(), nil, small()); len(out) != 0 {
+			t.Errorf("no sources become %v", out)
+		}
+	})
+}
+
+// TestBadInput is told in one sentence.
+func TestBadInput(t *testing.T) {
+	torch.Test(t, func() {
+		f := load(t, "prenorm_learned", torch.Float32, 1)
+		defer f.free()
+		for want, change := range map[string]func(o *decode.Options){
+			"a beam of 0 finds nothing":  func(o *decode.Options) { o.Beam = 0 },
+			"1 to 5 translations, not 6": func(o *decode.Options) { o.NBest = 6 },
+			`length penalty "wu"`:        func(o *decode.Options) { o.LengthPenalty = "wu" },
+			"exponent must be a finite":  func(o *decode.Options) { o.Lenpen = math.NaN() },
+			"must not be negative":       func(o *decode.Options) { o.MaxLengthA = -1 },
+			"smallest length -1":         func(o *decode.Options) { o.MinLength = -1 },
+			"batches of 0 sentences":     func(o *decode.Options) { o.BatchSentences = 0 },
+		} {
+			o := decode.Defaults()
+			change(&o)
+			_, err := decode.Search(f.model, f.scorer(), [][]int32{{4}}, o, nil)
+			wantError(t, err, want)
+		}
+		long := slices.Repeat([]int32{4}, 29)
+		_, err := decode.Search(f.model, f.scorer(), [][]int32{{4}, long}, decode.Defaults(), nil)
+		wantError(t, err, "source 2 has 30 tokens")
+		_, err = decode.Search(f.model, f.scorer(), [][]int32{{4, models.PadID}}, decode.Defaults(), nil)
+		wantError(t, err, "source 1 holds padding")
+		_, err = decode.Search(f.model, f.scorer(), [][]int32{{4, 5000}}, decode.Defaults(), nil)
+		wantError(t, err, "")
+
+		score := func(sources, targets [][]int32) error {
+			_, err := decode.Score(f.model, f.scorer().NLL, sources, targets, f.model.MaxPositions, decode.Defaults())
+			return err
+		}
+		wantError(t, score([][]int32{{4}}, nil), "do not make pairs")
+		wantError(t, score([][]int32{{4}}, [][]int32{long}), "translation 1 has 30 tokens")
+		wantError(t, score([][]int32{{models.PadID}}, [][]int32{{4}}), "source 1 holds padding")
+	})
+}
+
+// TestSmallVocabulary: a beam wider than the words there are.
+func TestSmallVocabulary(t *testing.T) {
+	torch.Test(t, func() {
+		f := build(t, models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 1, Width: 8, FFNWidth: 8, Heads: 2, MaxPositions: 20, DType: torch.Float32}, 5, 5, "all")
+		defer f.free()
+		o := small()
+		o.Beam, o.NBest, o.MaxLengthA, o.MaxLengthB = 12, 12, 0, 3
+		s := [][]int32{{3}, {4, 3, 4}}
+		same(t, "fused", must(t, f.model, f.scorer(), s, o), must(t, plain{f.model}, plainScorer{f.scorer()}, s, o))
+	})
+}
+
+// TestWideBeamFindsAll: a beam wider than the number of translations ranks all of
+// them, as their forced scores under the length penalty do.
+func TestWideBeamFindsAll(t *testing.T) {
+	torch.Test(t, func() {
+		f := build(t, models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 1, Width: 8, FFNWidth: 8, Heads: 2, MaxPositions: 20, DType: torch.Float32}, 6, 5, "decoder")
+		defer f.free()
+		var all [][]int32 // of up to 3 words that are neither padding nor an end
+		for level := [][]int32{{}}; len(level[0]) < 3; {
+			var next [][]int32
+			for _, prefix := range level {
+				for _, id := range []int32{0, 3, 4} {
+					next = append(next, append(slices.Clone(prefix), id))
+				}
+			}
+			all, level = append(all, next...), next
+		}
+		source := []int32{3, 5, 4}
+		o := small()
+		o.Beam, o.NBest, o.MaxLengthA, o.MaxLengthB = 40, 40, 0, 3
+		forced, err := decode.Score(f.model, f.scorer().NLL, slices.Repeat([][]int32{source}, len(all)), all, 20, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for penalty, divisor := range map[string]func(n float64) float64{
+			"fairseq": func(n float64) float64 { return math.Pow(n, o.Lenpen) },
+			"gnmt":    func(n float64) float64 { return math.Pow(5+n, o.Lenpen) / math.Pow(6, o.Lenpen) },
+		} {
+			for _, o.Lenpen = range []float64{0, 0.6, 1} {
+				o.LengthPenalty = penalty
+				want := make([]decode.Hypothesis, len(all))
+				for i, ids := range all {
+					want[i] = decode.Hypothesis{IDs: ids, Score: forced[i].LogProb / divisor(float64(len(ids)+1))}
+				}
+				slices.SortFunc(want, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+				same(t, fmt.Sprintf("%s, lenpen %v", penalty, o.Lenpen), must(t, f.model, f.scorer(), [][]int32{source}, o), [][]decode.Hypothesis{want})
+			}
+		}
+	})
+}
+
+// density is a likelihood whose logarithm may be positive.
+type density struct{ softmax decode.Softmax }
+
+func (d density) LogProbs(h torch.Tensor) torch.Tensor { return d.softmax.LogProbs(h).AddScalar(3) }
+
+// TestDensities: scores that rise with the length do not end a search early.
+func TestDensities(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		s, o := sources(f, 8, 5), small()
+		o.Lenpen = 0
+		for _, penalty := range []string{"fairseq", "gnmt"} {
+			o.LengthPenalty, o.NBest = penalty, 5
+			all := must(t, f.model, density{f.scorer()}, s, o)
+			for i := range all {
+				all[i] = all[i][:1]
+			}
+			o.NBest = 1
+			same(t, penalty, must(t, f.model, density{f.scorer()}, s, o), all)
+		}
+	})
+}
+
+// BenchmarkSearch translates 64 sentences with a beam of 5.
+func BenchmarkSearch(b *testing.B) {
+	torch.Do(func() {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		f := build(b, models.TransformerConfig{EncoderLayers: 4, DecoderLayers: 4, Width: 256, FFNWidth: 1024, Heads: 4, MaxPositions: 1024, DType: torch.Float32}, 10000, 10000, "all")
+		defer f.free()
+		s, o := sources(f, 64, 25), decode.Defaults()
+		o.MaxLengthB = 20
+		for b.Loop() {
+			must(b, f.model, f.scorer(), s, o)
+		}
+	})
+}

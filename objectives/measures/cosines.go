@@ -1,0 +1,46 @@
+package measures
+
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// The histogram of cosines: bins of equal width over [-1, 1], made from all
+// pairs of at most cosineRows rows, spread evenly over the vocabulary.
+const (
+	cosineBins = 100
+	cosineRows = 2000
+)
+
+// CosineHistogram counts the cosines between pairs of rows of w [V,D] in 100
+// bins of equal width over [-1, 1]. Of a large vocabulary, 2,000 rows at equal
+// distances stand for all; rows of zeros, as padding's, are left out.
+func CosineHistogram(w torch.Tensor) []float64 {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	counts := make([]float64, cosineBins)
+	torch.NoGrad(func() {
+		v := w.Size(0)
+		stride := max(1, (v+cosineRows-1)/cosineRows)
+		var rows []int64
+		for i := int64(0); i < v; i += stride {
+			rows = append(rows, i)
+		}
+		x := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float32, torch.CPU)
+		norms := x.Norm(1, true)
+		unit := x.Div(norms.ClampMin(1e-30))
+		cosines, lengths := unit.MatMul(unit.Transpose(0, 1)).Float32s(), norms.Float32s()
+		n := len(rows)
+		for i := range n {
+			for j := range i {
+				if lengths[i] == 0 || lengths[j] == 0 {
+					continue
+				}
+				bin := int(math.Floor((float64(cosines[i*n+j]) + 1) / 2 * cosineBins))
+				counts[min(max(bin, 0), cosineBins-1)]++
+			}
+		}
+	})
+	return counts
+}

@@ -1,0 +1,76 @@
+package vectors
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// The tensor of a stored table, and the key of its metadata that holds what is known of it.
+const (
+	storedTensor = "vectors"
+	storedAbout  = "about"
+)
+
+// about is what a stored table says beside its rows.
+type about struct {
+	Missing int    `json:"missing"`
+	Unused  int    `json:"unused"`
+	End     string `json:"end"`
+	Source  string `json:"source"`
+	SHA256  string `json:"sha256"`
+}
+
+// Save keeps a table as safetensors, rows bit for bit, in the order of its vocabulary. It
+// must be called on the torch thread, as Load.
+func (t *Table) Save(path string) error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	text, err := json.Marshal(about{t.Missing, t.Unused, t.End, t.Source, t.SHA256})
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{storedTensor: t.Tensor()}, map[string]string{storedAbout: string(text)}); err != nil {
+		return err
+	}
+	return files.Write(path, b.Bytes())
+}
+
+// Load reads what Save wrote. It is an error where the table does not fit the vocabulary.
+func Load(path string, v *tokenize.Vocabulary) (*Table, error) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	tensors, metadata, err := torch.ReadSafetensors(path, torch.CPU)
+	if err != nil {
+		return nil, fmt.Errorf("target vectors: %w", err)
+	}
+	var a about
+	x, found := tensors[storedTensor]
+	if err := json.Unmarshal([]byte(metadata[storedAbout]), &a); err != nil || !found {
+		return nil, fmt.Errorf("%s holds no target vectors of a run: restore it from a copy", path)
+	}
+	if x.Rank() != 2 || x.DType() != torch.Float32 || x.Size(0) != int64(v.Len()) {
+		return nil, fmt.Errorf("%s: %v of shape %v does not fit a vocabulary of %d: restore the run's tokenizer folder", path, x.DType(), x.Shape(), v.Len())
+	}
+	return &Table{Width: int(x.Size(1)), Rows: x.Float32s(), Missing: a.Missing, Unused: a.Unused, End: a.End, Source: a.Source, SHA256: a.SHA256}, nil
+}
+
+// Tensor is the table as a float32 tensor [V,M] in the innermost scope.
+func (t *Table) Tensor() torch.Tensor {
+	return torch.FromFloat32s(t.Rows, torch.CPU, int64(t.len()), int64(t.Width))
+}
+
+// Hash is the SHA-256, in hexadecimal, of the rows.
+func (t *Table) Hash() string {
+	sum := sha256.New()
+	binary.Write(sum, binary.LittleEndian, t.Rows) // a hash never fails to write
+	return hex.EncodeToString(sum.Sum(nil))
+}

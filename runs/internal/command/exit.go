@@ -1,0 +1,107 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/aperture-ml/aperture/internal/files"
+)
+
+// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Exit gives it
+// exit code 2.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error within.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef makes a *UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// SignalError is a run that a signal ended after a clean save. Exit gives it exit code 128+n.
+type SignalError struct{ Signal syscall.Signal }
+
+func (e *SignalError) Error() string {
+	return fmt.Sprintf("stopped by signal %d (%v): run again with -resume to continue", int(e.Signal), e.Signal)
+}
+
+// ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
+var ErrHelp = errors.New("help was printed")
+
+// ExitCode returns the exit code that err stands for: 0 for nil and ErrHelp, 2 for a *UsageError, 128+n for a
+// *SignalError, 1 for anything else.
+func ExitCode(err error) int {
+	var usage *UsageError
+	var stopped *SignalError
+	switch {
+	case err == nil || errors.Is(err, ErrHelp):
+		return 0
+	case errors.As(err, &stopped):
+		return 128 + int(stopped.Signal)
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}
+
+// Message returns the sentence that stands for err on screen; a full disk anywhere in its chain is told as such, and a
+// panic with the file that holds its stack.
+func Message(err error) string {
+	text := "aperture: " + OneLine(files.DiskFull(err).Error())
+	var internal *InternalError
+	if errors.As(err, &internal) && internal.Kept != "" {
+		text += " (details in " + internal.Kept + ")"
+	}
+	return text
+}
+
+// Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
+// anything to say. The stack of an *InternalError goes to a file, which the sentence names.
+func Exit(err error) {
+	keepStack(err)
+	if err != nil && !errors.Is(err, ErrHelp) {
+		fmt.Fprintln(os.Stderr, Message(err))
+	}
+	os.Exit(ExitCode(err))
+}
+
+// Interruptible returns a context that SIGINT or SIGTERM cancels, with a *SignalError as its cause: a run finishes its
+// update, saves and returns context.Cause. A second signal ends the process at once, with nothing saved. stop gives the
+// signals back their usual effect.
+func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	arrived := make(chan os.Signal, 2)
+	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for received := 0; ; received++ {
+			select {
+			case s := <-arrived:
+				stopped := &SignalError{s.(syscall.Signal)}
+				if received > 0 {
+					fmt.Fprintln(os.Stderr, "aperture: second signal: stopped without saving")
+					os.Exit(ExitCode(stopped))
+				}
+				cancel(stopped)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(arrived)
+		close(done)
+		cancel(nil)
+	}
+}
+
+// OneLine joins the lines of a message, since errors are one sentence on one line.
+func OneLine(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}

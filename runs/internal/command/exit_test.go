@@ -1,0 +1,55 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/files"
+)
+
+func TestExit(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: "/x/step-3.tmp", Err: syscall.ENOSPC}
+	for _, test := range []struct {
+		err     error
+		code    int
+		message string
+	}{
+		{nil, 0, ""},
+		{ErrHelp, 0, ""},
+		{errors.New("two\nlines"), 1, "aperture: two lines"},
+		{fmt.Errorf("a: %w", Usagef("bad flag")), 2, "aperture: a: bad flag"},
+		{&SignalError{syscall.SIGTERM}, 143, "aperture: stopped by signal 15 (terminated): run again with -resume to continue"},
+		{&SignalError{syscall.SIGINT}, 130, ""},
+		{full, 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume"},
+		{files.DiskFull(fmt.Errorf("saving: %w", full)), 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume"},
+		{&fs.PathError{Op: "write", Path: "/x", Err: syscall.EIO}, 1, "aperture: write /x: input/output error"},
+	} {
+		if code := ExitCode(test.err); code != test.code {
+			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
+		}
+		if test.message != "" && Message(test.err) != test.message {
+			t.Errorf("%v: says %q, want %q", test.err, Message(test.err), test.message)
+		}
+	}
+	if !errors.Is(files.DiskFull(full), syscall.ENOSPC) {
+		t.Error("a full disk is no longer known as one")
+	}
+}
+
+func TestInterruptible(t *testing.T) {
+	ctx, stop := Interruptible(context.Background())
+	defer stop()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	var stopped *SignalError
+	if !errors.As(context.Cause(ctx), &stopped) || stopped.Signal != syscall.SIGTERM {
+		t.Errorf("the cause is %v", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,191 @@
+package corpus
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// Options say how a Loader makes batches.
+type Options struct {
+	MaxTokens    int // rows times the longest side of a batch, at most
+	MaxSentences int // rows of a batch; 0: no limit
+	Multiple     int // rows are a multiple of it, or fewer; 0 is 1
+	Accumulate   int // batches of an update; 0 is 1
+	Ahead        int // updates prepared ahead; 0 is 4
+	Seed         uint64
+}
+
+// Position is a place between two batches: Batch batches of the epoch are done.
+// Epochs count from 0, so that the zero Position is the start of training.
+type Position struct {
+	Epoch int `json:"epoch"`
+	Batch int `json:"batch"`
+}
+
+// Update is what one optimizer step works on. An update never crosses the end
+// of an epoch, so the last one may have fewer batches.
+type Update struct {
+	Batches     []*Batch
+	Tokens      int      // target tokens of all batches, without padding, with the end of sentence
+	Sentences   int      // rows of all batches
+	Position    Position // after this update
+	LastOfEpoch bool
+}
+
+// Loader gives the updates of one epoch after the other, without end. It prepares
+// them in a goroutine of its own, in Go slices. Next and Close may be called from
+// different goroutines.
+type Loader struct {
+	pairs   []Pair
+	options Options
+	budget  budget
+	batches int // of an epoch
+
+	updates chan Update // closed when the preparation ends
+	failed  error       // why it ended, where that was not Close; read once updates is closed
+	quit    chan struct{}
+	once    sync.Once
+	done    sync.WaitGroup
+}
+
+// NewLoader starts a loader at a position. It is an error when a pair alone costs
+// more than MaxTokens, or when the position lies behind the epoch's end, as
+// happens with another corpus or other limits than those it was saved with.
+func NewLoader(pairs []Pair, options Options, from Position) (*Loader, error) {
+	if len(pairs) == 0 {
+		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length filter")
+	}
+	if options.MaxTokens < 1 || options.MaxSentences < 0 || options.Multiple < 0 || options.Accumulate < 0 || options.Ahead < 0 {
+		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, %d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
+			options.MaxTokens, options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)
+	}
+	for _, p := range pairs {
+		if n := size(p); n > options.MaxTokens {
+			return nil, fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens (%d) or lower data.max_length", p.Line, n, options.MaxTokens)
+		}
+	}
+	options.Multiple = max(options.Multiple, 1)
+	options.Accumulate = max(options.Accumulate, 1)
+	if options.Ahead == 0 {
+		options.Ahead = 4
+	}
+	l := &Loader{
+		pairs: pairs, options: options,
+		budget:  budget{options.MaxTokens, options.MaxSentences, options.Multiple},
+		updates: make(chan Update, options.Ahead),
+		quit:    make(chan struct{}),
+	}
+	// Ties do not change the sequence of sizes, so any epoch has as many batches.
+	l.batches = len(l.budget.epochBatches(pairs, options.Seed, 0))
+	if from.Epoch < 0 || from.Batch < 0 || from.Batch > l.batches {
+		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch, l.batches)
+	}
+	if from.Batch == l.batches {
+		from = Position{Epoch: from.Epoch + 1}
+	}
+	l.start(from)
+	return l, nil
+}
+
+// BatchesPerEpoch is the same for every epoch.
+func (l *Loader) BatchesPerEpoch() int { return l.batches }
+
+// UpdatesPerEpoch counts the updates of an epoch that is begun at its start.
+func (l *Loader) UpdatesPerEpoch() int {
+	return (l.batches + l.options.Accumulate - 1) / l.options.Accumulate
+}
+
+// Next waits for the next update. It is an error after Close.
+func (l *Loader) Next() (Update, error) {
+	select {
+	case <-l.quit:
+		return Update{}, errClosed
+	default:
+	}
+	select {
+	case update, more := <-l.updates:
+		if !more {
+			return Update{}, cmp.Or(l.failed, errClosed)
+		}
+		return update, nil
+	case <-l.quit:
+		return Update{}, errClosed
+	}
+}
+
+var errClosed = errors.New("no batch can be loaded, because the loader has been closed")
+
+// Close ends the preparation and waits until its goroutine is gone. Further calls
+// do nothing.
+func (l *Loader) Close() {
+	l.once.Do(func() { close(l.quit) })
+	l.done.Wait()
+}
+
+// Panic is a panic of the goroutine that prepares updates, with its stack.
+type Panic struct {
+	Value any
+	Stack []byte
+}
+
+func (p *Panic) Error() string { return fmt.Sprintf("preparing batches: %v", p.Value) }
+
+// Unwrap is what was panicked with, where that is an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// PanicStack is the stack of the place that panicked.
+func (p *Panic) PanicStack() []byte { return p.Stack }
+
+// start prepares updates in a goroutine of its own. A panic there is handed over by
+// Next, where a command can tell it as an error.
+func (l *Loader) start(at Position) {
+	l.done.Add(1)
+	go func() {
+		defer l.done.Done()
+		defer close(l.updates)
+		defer func() {
+			if value := recover(); value != nil {
+				l.failed = &Panic{value, debug.Stack()}
+			}
+		}()
+		l.prepare(at)
+	}()
+}
+
+// prepare makes one update after the other until the loader is closed.
+func (l *Loader) prepare(at Position) {
+	for ; ; at = (Position{Epoch: at.Epoch + 1}) {
+		epoch := l.budget.epochBatches(l.pairs, l.options.Seed, at.Epoch)
+		for at.Batch < len(epoch) {
+			end := min(at.Batch+l.options.Accumulate, len(epoch))
+			update := l.update(epoch[at.Batch:end])
+			at.Batch = end
+			update.Position = at
+			if end == len(epoch) {
+				update.Position, update.LastOfEpoch = Position{Epoch: at.Epoch + 1}, true
+			}
+			select {
+			case l.updates <- update:
+			case <-l.quit:
+				return
+			}
+		}
+	}
+}
+
+func (l *Loader) update(members [][]int) Update {
+	u := Update{Batches: make([]*Batch, len(members))}
+	for i, rows := range members {
+		b := newBatch(l.pairs, rows)
+		u.Batches[i] = b
+		u.Tokens += b.Tokens
+		u.Sentences += b.Rows
+	}
+	return u
+}
