@@ -1,10 +1,26 @@
 package models
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// AttentionSettings are the keys that networks with attention share.
+type AttentionSettings struct {
+	FFNWidth         int     `toml:"ffn_width" default:"2048" range:"[1,1048576]" help:"width of the feed-forward layers (d_ff)"`
+	Heads            int     `toml:"heads" default:"8" range:"[1,1024]" help:"attention heads; they divide width"`
+	AttentionDropout float64 `toml:"attention_dropout" default:"0.0" range:"[0,1)" help:"dropout on attention weights"`
+}
+
+// CheckHeads is an error where the heads do not divide the width.
+func (s Settings) CheckHeads() error {
+	if s.Heads < 1 || s.Width%s.Heads != 0 {
+		return fmt.Errorf("model.heads = %d does not divide model.width = %d", s.Heads, s.Width)
+	}
+	return nil
+}
 
 // Legend: B batch, T queries, S keys, H heads, K width of a head, D = H K.
 

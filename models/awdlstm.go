@@ -52,16 +52,16 @@ func (in initialiser) lstm(prefix, hidden string, from, h int64) torch.LSTMWeigh
 }
 
 // Forward reads a chunk. What is carried are h and c [B,H] of each layer.
-func (m *AWDLSTM) Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, Carried) {
-	out_TBD := wordVectors(m.embedding, m.Vocabulary, x, m.Noise, m.device, s)
+func (m *AWDLSTM) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, Carried) {
+	out_TBD := m.wordVectors(m.embedding, x, m.device, s)
 	var next Carried
 	for i, w := range m.layers {
 		if i > 0 {
-			out_TBD = lockedDropout(out_TBD, m.Noise.LayerDropout, s)
+			out_TBD = lockedDropout(out_TBD, m.DropoutHidden, s)
 		}
 		var h_BH, c_BH torch.Tensor
-		out_TBD, h_BH, c_BH = torch.LSTM(out_TBD, carried.at(2*i), carried.at(2*i+1), w, torch.LSTMOptions{WeightDrop: m.Noise.WeightDrop, Stream: s})
+		out_TBD, h_BH, c_BH = torch.LSTM(out_TBD, carried.at(2*i), carried.at(2*i+1), w, torch.LSTMOptions{WeightDrop: m.WeightDrop, Stream: s})
 		next = append(next, h_BH.Detach(), c_BH.Detach())
 	}
-	return outputs(out_TBD, m.Noise, s), next
+	return m.outputs(out_TBD, s), next
 }

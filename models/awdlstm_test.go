@@ -8,19 +8,38 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// noise is what training does to a recurrent model.
+type noise struct {
+	DropoutEmbedding, DropoutInput, DropoutHidden, Dropout, WeightDrop, InputNoise, AR, TAR float64
+}
+
+func (n noise) of(c *models.RecurrentConfig) {
+	c.DropoutEmbedding, c.DropoutInput, c.DropoutHidden, c.Dropout, c.WeightDrop = n.DropoutEmbedding, n.DropoutInput, n.DropoutHidden, n.Dropout, n.WeightDrop
+	c.InputNoise, c.AR, c.TAR = n.InputNoise, n.AR, n.TAR
+}
+
+var allNoise = noise{DropoutEmbedding: 0.3, DropoutInput: 0.4, DropoutHidden: 0.25, Dropout: 0.4, WeightDrop: 0.5, InputNoise: 0.1, AR: 2, TAR: 1}
+
+// recurrent is a configuration without noise.
+func recurrent(width, hidden, last, layers int, vocabulary int64, dtype torch.DType) models.RecurrentConfig {
+	return models.RecurrentConfig{
+		Settings:   models.Settings{Width: width, Layers: layers, RecurrentSettings: models.RecurrentSettings{Hidden: hidden, LastHidden: last}},
+		Vocabulary: vocabulary, DType: dtype,
+	}
+}
+
 // newRecurrent builds a small model whose sizes all differ.
-func newRecurrent[M any](t *testing.T, build func(models.RecurrentConfig, models.Embedder, *torch.Params, *torch.Stream, torch.Device) (M, error), n models.Noise, dtype torch.DType) (M, *torch.Params) {
+func newRecurrent[M any](t *testing.T, build func(models.RecurrentConfig, models.Embedder, *torch.Params, *torch.Stream, torch.Device) (M, error), n noise, dtype torch.DType) (M, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	m, err := build(models.RecurrentConfig{Width: 5, Hidden: 9, Layers: 3, Vocabulary: textWords, Noise: n, DType: dtype},
-		words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
+	c := recurrent(5, 9, 0, 3, textWords, dtype)
+	n.of(&c)
+	m, err := build(c, words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m, p
 }
-
-var allNoise = models.Noise{EmbeddingDropout: 0.3, InputDropout: 0.4, LayerDropout: 0.25, OutputDropout: 0.4, WeightDrop: 0.5, InputNoise: 0.1, AR: 2, TAR: 1}
 
 func TestAWDLSTMParameterCounts(t *testing.T) {
 	for _, c := range []struct {
@@ -39,7 +58,7 @@ func TestAWDLSTMParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewAWDLSTM(models.RecurrentConfig{Width: c.width, Hidden: c.h, LastWidth: c.last, Layers: 3, Vocabulary: c.vocabulary, DType: torch.Float32},
+			_, err := models.NewAWDLSTM(recurrent(c.width, c.h, c.last, 3, c.vocabulary, torch.Float32),
 				nil, p, torch.NewStream(1, "init"), torch.CPU)
 			if err != nil {
 				t.Fatal(err)
@@ -53,7 +72,7 @@ func TestAWDLSTMParameterCounts(t *testing.T) {
 
 func TestAWDLSTMInitialisation(t *testing.T) {
 	torch.Test(t, func() {
-		_, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{}, torch.Float64)
+		_, p := newRecurrent(t, models.NewAWDLSTM, noise{}, torch.Float64)
 		defer p.Free()
 		for name, h := range map[string]float64{"rnns.0.module.weight_hh_l0_raw": 9, "rnns.1.module.weight_ih_l0": 9, "rnns.2.module.weight_hh_l0_raw": 5, "rnns.0.module.bias_hh_l0": 9} {
 			x := p.Get(name)
@@ -75,11 +94,11 @@ func TestAWDLSTMInitialisation(t *testing.T) {
 // weights' drop rate means nothing there.
 func TestAWDLSTMWithoutNoise(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, noise{}, torch.Float64)
 		defer p.Free()
 		stream := torch.NewStream(1, "dropout")
 		train, _ := m.Forward(tinyText(), nil, stream)
-		m.Noise = allNoise
+		allNoise.of(&m.RecurrentConfig)
 		eval, _ := m.Forward(tinyText(), nil, nil)
 		near(t, "states", train.Hidden, eval.Hidden, 0)
 		near(t, "raw states", eval.Raw, eval.Hidden, 0)
@@ -93,7 +112,7 @@ func TestAWDLSTMWithoutNoise(t *testing.T) {
 // text in between changes nothing, and no gradient flows back.
 func TestAWDLSTMCarriesItsState(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, noise{}, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		whole, end := m.Forward(x, nil, nil)
@@ -114,7 +133,7 @@ func TestAWDLSTMCarriesItsState(t *testing.T) {
 // not matter at the first step.
 func TestWeightDropMovesLaterSteps(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{WeightDrop: 0.5}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, noise{WeightDrop: 0.5}, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		one := models.Chunk{IDs: x.IDs[:x.Columns], Time: 1, Columns: x.Columns}
@@ -136,7 +155,7 @@ func TestWeightDropMovesLaterSteps(t *testing.T) {
 // 1/(1-p), the same at each step of a column, and differs between columns.
 func TestLockedDropoutIsLocked(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newRecurrent(t, models.NewAWDLSTM, models.Noise{OutputDropout: 0.4}, torch.Float64)
+		m, p := newRecurrent(t, models.NewAWDLSTM, noise{Dropout: 0.4}, torch.Float64)
 		defer p.Free()
 		x := tinyText()
 		states, _ := m.Forward(x, nil, torch.NewStream(3, "dropout"))
@@ -160,7 +179,7 @@ func TestLockedDropoutIsLocked(t *testing.T) {
 func TestEmbeddingDropoutDropsWords(t *testing.T) {
 	torch.Test(t, func() {
 		const p = 0.3
-		m, params := newRecurrent(t, models.NewAWDLSTM, models.Noise{EmbeddingDropout: p}, torch.Float64)
+		m, params := newRecurrent(t, models.NewAWDLSTM, noise{DropoutEmbedding: p}, torch.Float64)
 		defer params.Free()
 		// One step: each word twice, in columns far apart.
 		x := models.Chunk{Time: 1, Columns: 2 * textWords}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -41,7 +42,7 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 	r := int64(len(words))
 	place := make([]int64, len(words))
 	for i := range place {
-		place[i] = c.step + PadID + 1
+		place[i] = c.step + tokenize.Pad + 1
 	}
 	ids := torch.FromInt64s(words, m.device, r, 1)
 	x := m.target.Lookup(ids).MulScalar(m.scale()).Add(m.targetPlaces.lookup(place, m.device, r, 1))

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/aperture-ml/aperture/torch"
+import (
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+)
 
 // A Decoder starts translations. Weights must not change while it is in use.
 type Decoder interface {
@@ -27,36 +30,36 @@ type Decoding interface {
 }
 
 // Decoder prepares for translation. On float32 CPU tensors all layers of a step
-// are one fused operator; anything else takes PlainDecoder.
+// are one fused operator; anything else takes UnfusedDecoder.
 func (m *Transformer) Decoder() Decoder {
 	if m.DType != torch.Float32 || m.device != torch.CPU || len(m.decoder) == 0 {
-		return m.PlainDecoder()
+		return m.UnfusedDecoder()
 	}
 	return newFusedDecoder(m)
 }
 
-// PlainDecoder is Decoder made of plain operators.
-func (m *Transformer) PlainDecoder() Decoder { return plainDecoder{m} }
+// UnfusedDecoder is Decoder made of plain operators.
+func (m *Transformer) UnfusedDecoder() Decoder { return unfusedDecoder{m} }
 
-type plainDecoder struct{ *Transformer }
+type unfusedDecoder struct{ *Transformer }
 
-func (d plainDecoder) Start(source Tokens) Decoding {
-	return plainDecoding{d.Transformer, d.Begin(d.Encode(source, nil), 1)}
+func (d unfusedDecoder) Start(source Tokens) Decoding {
+	return unfusedDecoding{d.Transformer, d.Begin(d.Encode(source, nil), 1)}
 }
 
-func (d plainDecoder) Longest() int { return d.MaxPositions }
-func (plainDecoder) Free()          {}
+func (d unfusedDecoder) Longest() int { return d.MaxPositions }
+func (unfusedDecoder) Free()          {}
 
-type plainDecoding struct {
+type unfusedDecoding struct {
 	model *Transformer
 	*Cache
 }
 
-func (d plainDecoding) Step(words []int64, wantAttention bool) (hidden, attention torch.Tensor) {
+func (d unfusedDecoding) Step(words []int64, wantAttention bool) (hidden, attention torch.Tensor) {
 	return d.model.Step(d.Cache, words, wantAttention)
 }
 
-func (d plainDecoding) Reorder(order, keep []int64) { d.Cache.Reorder(order, keep, d.model.device) }
+func (d unfusedDecoding) Reorder(order, keep []int64) { d.Cache.Reorder(order, keep, d.model.device) }
 
 // packedLinear is an affine map whose weight is laid out for many products.
 type packedLinear struct {
@@ -173,7 +176,7 @@ func (d *fusedDecoder) Start(source Tokens) Decoding {
 	for r := range source.Rows {
 		n := int32(0)
 		for _, id := range source.IDs[r*source.Width : (r+1)*source.Width] {
-			if id != PadID {
+			if id != tokenize.Pad {
 				n++
 			}
 		}
@@ -197,7 +200,7 @@ func (c *fusedDecoding) Step(words []int64, wantAttention bool) (hidden, attenti
 		flat = append(flat, a...)
 	}
 	x := m.target.Lookup(torch.FromInt64s(words, m.device, r)).MulScalar(m.scale())
-	x = x.Add(m.targetPlaces.lookup([]int64{int64(t) + PadID + 1}, m.device, 1))
+	x = x.Add(m.targetPlaces.lookup([]int64{int64(t) + tokenize.Pad + 1}, m.device, 1))
 	hidden, kv, attention := torch.DecoderStep{
 		Weights: c.weights, LastNorm: c.lastNorm, Heads: m.Heads, Epsilon: normEpsilon,
 		History: c.history, Ancestor: flat, Memory: c.sources, Starts: c.starts, Lengths: c.lengths, Attention: wantAttention,

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -14,7 +15,7 @@ func TestDecodersEqualFull(t *testing.T) {
 	defer torch.SetThreads(torch.Threads())
 	torch.SetThreads(1) // the models are too small to share
 	eachFixture(t, func(t *testing.T, f *fixture, limit float64) {
-		for name, decoder := range map[string]models.Decoder{"Decoder": f.model.Decoder(), "PlainDecoder": f.model.PlainDecoder()} {
+		for name, decoder := range map[string]models.Decoder{"Decoder": f.model.Decoder(), "UnfusedDecoder": f.model.UnfusedDecoder()} {
 			d := decoder.Start(f.source)
 			sentence := []int{0, 1, 2, 3}
 			histories := make([][]int64, len(sentence))
@@ -86,7 +87,7 @@ func TestDecoderInThreads(t *testing.T) {
 	for i := range source.IDs {
 		source.IDs[i] = int64(3 + i*37%97)
 		if i%7 == 6 && i%5 == 0 {
-			source.IDs[i] = models.PadID
+			source.IDs[i] = tokenize.Pad
 		}
 	}
 	for _, heads := range []int{1, 2, 4} { // 128, 64 and 32 columns a head
@@ -95,8 +96,7 @@ func TestDecoderInThreads(t *testing.T) {
 				p, s := &torch.Params{}, torch.NewStream(1, "init")
 				defer p.Free()
 				table := pieces(p, "decoder.embed_tokens.weight", 100, 128, s, torch.Float32)
-				m, err := models.NewTransformer(models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 2, Width: 128, FFNWidth: 200, Heads: heads,
-					MaxPositions: 50, DType: torch.Float32}, table, table, p, s, torch.CPU)
+				m, err := models.NewTransformer(transformer(1, 2, 128, 200, heads, 50, torch.Float32), table, table, p, s, torch.CPU)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -111,7 +111,7 @@ func TestDecoderInThreads(t *testing.T) {
 					}
 					return hidden
 				}
-				plain := run(1, m.PlainDecoder())
+				plain := run(1, m.UnfusedDecoder())
 				near(t, "one thread", run(1, m.Decoder()), plain, 1e-5)
 				near(t, "three threads", run(3, m.Decoder()), plain, 1e-5)
 			})

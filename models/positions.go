@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -15,7 +16,7 @@ func Sinusoids(n, d int) []float64 {
 	half := d / 2
 	table := make([]float64, n*d)
 	for p := 0; p < n; p++ {
-		if p == PadID {
+		if p == tokenize.Pad {
 			continue
 		}
 		for i := 0; i < half; i++ {
@@ -32,16 +33,16 @@ func Sinusoids(n, d int) []float64 {
 
 // positions adds a vector for each place in a sentence.
 type positions struct {
-	table   torch.Tensor // [longest + PadID + 1, D]
+	table   torch.Tensor // [longest + tokenize.Pad + 1, D]
 	learned bool
 	longest int
 }
 
 func newPositions(in initialiser, name string, longest int, d int64, learned bool) positions {
-	n := longest + PadID + 1
+	n := longest + tokenize.Pad + 1
 	if learned {
 		x := in.stream.Normal(0, 1/math.Sqrt(float64(d)), in.dtype, in.device, int64(n), d)
-		x.Narrow(0, PadID, 1).Assign(torch.Zeros(in.dtype, in.device, 1, d))
+		x.Narrow(0, tokenize.Pad, 1).Assign(torch.Zeros(in.dtype, in.device, 1, d))
 		return positions{in.params.Add(name+".weight", x), true, longest}
 	}
 	table := torch.Zeros(in.dtype, in.device, int64(n), d) // first: Go ends a program that has no memory, torch gives an error
@@ -53,12 +54,12 @@ func newPositions(in initialiser, name string, longest int, d int64, learned boo
 // lookup returns the vectors of positions counted as Tokens.positions does.
 func (p positions) lookup(ids []int64, d torch.Device, shape ...int64) torch.Tensor {
 	for _, id := range ids {
-		if id > int64(p.longest+PadID) {
+		if id > int64(p.longest+tokenize.Pad) {
 			panic(&torch.Error{Op: "positions", Message: fmt.Sprintf("a sentence is longer than the model's %d positions: raise model.max_positions or lower data.max_length", p.longest)})
 		}
 	}
 	if p.learned {
-		return torch.Embedding(p.table, torch.FromInt64s(ids, d, shape...), PadID)
+		return torch.Embedding(p.table, torch.FromInt64s(ids, d, shape...), tokenize.Pad)
 	}
 	return p.table.IndexSelect(0, torch.FromInt64s(ids, d, int64(len(ids)))).Reshape(append(shape, -1)...)
 }

@@ -43,8 +43,8 @@ func NewQRNN(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.St
 
 // Forward reads a chunk. What is carried are the first layer's last input [B,I], as
 // dropout left it, and c [B,H] of each layer.
-func (m *QRNN) Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, Carried) {
-	out_TBD := wordVectors(m.embedding, m.Vocabulary, x, m.Noise, m.device, s)
+func (m *QRNN) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, Carried) {
+	out_TBD := m.wordVectors(m.embedding, x, m.device, s)
 	steps, columns := int64(x.Time), int64(x.Columns)
 	before_BI := carried.at(0)
 	if !before_BI.Defined() {
@@ -56,15 +56,15 @@ func (m *QRNN) Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, C
 	in_TBI := torch.Cat([]torch.Tensor{out_TBD, late_TBI.Narrow(0, 0, steps)}, 2)
 	for i, l := range m.layers {
 		if i > 0 {
-			in_TBI = lockedDropout(out_TBD, m.Noise.LayerDropout, s)
+			in_TBI = lockedDropout(out_TBD, m.DropoutHidden, s)
 		}
 		c_BH := carried.at(i + 1)
 		if !c_BH.Defined() {
 			c_BH = torch.Zeros(m.DType, m.device, columns, l.bias.Size(0)/3)
 		}
-		gates_TB3H := torch.Linear(in_TBI, torch.Dropout(l.weight, m.Noise.WeightDrop, s), l.bias)
+		gates_TB3H := torch.Linear(in_TBI, torch.Dropout(l.weight, m.WeightDrop, s), l.bias)
 		out_TBD, c_BH = torch.QRNNScan(gates_TB3H, c_BH)
 		next = append(next, c_BH.Detach())
 	}
-	return outputs(out_TBD, m.Noise, s), next
+	return m.outputs(out_TBD, s), next
 }

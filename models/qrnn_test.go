@@ -21,7 +21,7 @@ func TestQRNNParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewQRNN(models.RecurrentConfig{Width: 400, Hidden: c.hidden, Layers: 4, Vocabulary: c.vocabulary, DType: torch.Float32}, nil, p,
+			_, err := models.NewQRNN(recurrent(400, c.hidden, 0, 4, c.vocabulary, torch.Float32), nil, p,
 				torch.NewStream(1, "init"), torch.CPU)
 			if err != nil {
 				t.Fatal(err)
@@ -38,7 +38,7 @@ func TestQRNNParameterCounts(t *testing.T) {
 func TestQRNNCarriesItsState(t *testing.T) {
 	for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-12, torch.Float32: 1e-5} {
 		torch.Test(t, func() {
-			m, p := newRecurrent(t, models.NewQRNN, models.Noise{}, dtype)
+			m, p := newRecurrent(t, models.NewQRNN, noise{}, dtype)
 			defer p.Free()
 			x := tinyText()
 			whole, end := m.Forward(x, nil, nil)
@@ -69,7 +69,7 @@ func TestQRNNByHand(t *testing.T) {
 		defer p.Free()
 		const d = 3
 		vectors := words(p, "encoder.weight", textWords, d, s, torch.Float64)
-		m, err := models.NewQRNN(models.RecurrentConfig{Width: d, Hidden: 9, Layers: 1, Vocabulary: textWords, DType: torch.Float64}, vectors, p, s, torch.CPU)
+		m, err := models.NewQRNN(recurrent(d, 9, 0, 1, textWords, torch.Float64), vectors, p, s, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,11 +106,11 @@ func TestQRNNByHand(t *testing.T) {
 // every parameter gets a gradient and nothing is left behind.
 func TestQRNNNoise(t *testing.T) {
 	torch.Test(t, func() {
-		m, p := newRecurrent(t, models.NewQRNN, models.Noise{}, torch.Float32)
+		m, p := newRecurrent(t, models.NewQRNN, noise{}, torch.Float32)
 		defer p.Free()
 		stream := torch.NewStream(1, "dropout")
 		train, _ := m.Forward(tinyText(), nil, stream)
-		m.Noise = models.Noise{WeightDrop: 0.5}
+		noise{WeightDrop: 0.5}.of(&m.RecurrentConfig)
 		eval, _ := m.Forward(tinyText(), nil, nil)
 		near(t, "states", train.Hidden, eval.Hidden, 0)
 		// Unlike an LSTM's recurrent matrix, the dropped one matters at the first step.
@@ -119,7 +119,7 @@ func TestQRNNNoise(t *testing.T) {
 		if a.Hidden.Sub(b.Hidden).Abs().Sum().Item() == 0 {
 			t.Error("two masks give the same first step")
 		}
-		m.Noise = allNoise
+		allNoise.of(&m.RecurrentConfig)
 		trains(t, m, p)
 	})
 }

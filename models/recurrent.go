@@ -8,24 +8,43 @@ import (
 
 // Legend: T time steps, B columns, N = T B rows, D width, V vocabulary.
 
-// RecurrentConfig says what recurrent language model to build.
+// RecurrentSettings are the keys of recurrent language models: sizes, and what training does to them as AWD-LSTM does
+// (Merity, Keskar and Socher 2018). All noise is off in evaluation.
+type RecurrentSettings struct {
+	Hidden     int `toml:"hidden" default:"1150" range:"[1,65536]" help:"units of each recurrent layer but the last"`
+	LastHidden int `toml:"last_hidden" default:"0" range:"[0,65536]" help:"units of the last recurrent layer; 0 is width, which an output layer that reads them as they are wants"`
+
+	DropoutEmbedding float64 `toml:"dropout_embedding" default:"0.1" range:"[0,1)" help:"dropout of whole words on the input side"`
+	DropoutInput     float64 `toml:"dropout_input" default:"0.4" range:"[0,1)" help:"locked dropout of word vectors"`
+	DropoutHidden    float64 `toml:"dropout_hidden" default:"0.25" range:"[0,1)" help:"locked dropout between recurrent layers"`
+	WeightDrop       float64 `toml:"weight_drop" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
+}
+
+// ActivationSettings are keys of the section train: terms that recurrent models add to the loss (Merity, McCann and Socher
+// 2017).
+type ActivationSettings struct {
+	AR  float64 `toml:"ar" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the last layer's dropped output, activation regularisation"`
+	TAR float64 `toml:"tar" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the changes of its output over time, temporal activation regularisation"`
+}
+
+// RecurrentConfig says what recurrent language model to build. Its settings of noise may be changed between chunks.
 type RecurrentConfig struct {
-	Width      int   // D, of the embedding
-	Hidden     int   // H of every layer but the last
-	LastWidth  int   // of the last layer; 0 stands for D, which a tied output layer needs
-	Layers     int   // at least one
+	Settings
+	ActivationSettings
 	Vocabulary int64 // V, words that the embedding knows
-	Noise      Noise // of training; it may be changed between chunks
 	DType      torch.DType
 }
 
+// SetInputNoise sets the standard deviation of the noise on word vectors, from the next chunk on.
+func (c *RecurrentConfig) SetInputNoise(deviation float64) { c.InputNoise = deviation }
+
 // complete checks the sizes of what is to be built and fills in the last layer's.
 func (c *RecurrentConfig) complete(what string) error {
-	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastWidth < 0 {
+	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastHidden < 0 {
 		return fmt.Errorf("%s needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", what, c.Layers, c.Width, c.Hidden)
 	}
-	if c.LastWidth == 0 {
-		c.LastWidth = c.Width
+	if c.LastHidden == 0 {
+		c.LastHidden = c.Width
 	}
 	return nil
 }
@@ -33,22 +52,9 @@ func (c *RecurrentConfig) complete(what string) error {
 // layerWidth is that of one layer.
 func (c *RecurrentConfig) layerWidth(layer int) int64 {
 	if layer == c.Layers-1 {
-		return int64(c.LastWidth)
+		return int64(c.LastHidden)
 	}
 	return int64(c.Hidden)
-}
-
-// Noise is what training does to a recurrent language model, as AWD-LSTM does
-// (Merity, Keskar and Socher 2018). All of it is off in evaluation.
-type Noise struct {
-	EmbeddingDropout float64 // of whole words on the input side
-	InputDropout     float64 // locked, of word vectors
-	LayerDropout     float64 // locked, between layers
-	OutputDropout    float64 // locked, of the last layer's output
-	WeightDrop       float64 // of elements of weight matrices
-	InputNoise       float64 // standard deviation of what is added to each element of a word vector
-	AR               float64 // weight of the mean square of the last layer's dropped output
-	TAR              float64 // weight of the mean square of its raw output's changes over time
 }
 
 // lockedDropout drops elements of x [T,B,D] by one mask for all time steps, drawn
@@ -63,35 +69,35 @@ func lockedDropout(x_TBD torch.Tensor, p float64, s *torch.Stream) torch.Tensor 
 
 // wordVectors looks up a chunk [T,B,D] with the noise of the input side. A word
 // that embedding dropout drops vanishes from the whole chunk.
-func wordVectors(e Embedder, vocabulary int64, x Chunk, n Noise, device torch.Device, s *torch.Stream) torch.Tensor {
+func (c *RecurrentConfig) wordVectors(e Embedder, x Chunk, device torch.Device, s *torch.Stream) torch.Tensor {
 	ids_TB := x.tensor(device)
 	v_TBD := e.Lookup(ids_TB)
 	if s == nil {
 		return v_TBD
 	}
-	if n.EmbeddingDropout > 0 {
-		keep_V1 := torch.Dropout(torch.Full(1, v_TBD.DType(), device, vocabulary, 1), n.EmbeddingDropout, s)
+	if c.DropoutEmbedding > 0 {
+		keep_V1 := torch.Dropout(torch.Full(1, v_TBD.DType(), device, c.Vocabulary, 1), c.DropoutEmbedding, s)
 		v_TBD = v_TBD.Mul(torch.Embedding(keep_V1, ids_TB, -1))
 	}
-	v_TBD = torch.Noise(v_TBD, n.InputNoise, s)
-	return lockedDropout(v_TBD, n.InputDropout, s)
+	v_TBD = torch.Noise(v_TBD, c.InputNoise, s)
+	return lockedDropout(v_TBD, c.DropoutInput, s)
 }
 
 // outputs makes the states of a recurrent model from its last layer's output, with
 // activation regularisation and its temporal form (Merity, McCann and Socher 2017).
-func outputs(raw_TBD torch.Tensor, n Noise, s *torch.Stream) TextStates {
+func (c *RecurrentConfig) outputs(raw_TBD torch.Tensor, s *torch.Stream) torch.States {
 	steps, columns, width := raw_TBD.Size(0), raw_TBD.Size(1), raw_TBD.Size(2)
-	dropped_TBD := lockedDropout(raw_TBD, n.OutputDropout, s)
-	states := TextStates{Hidden: dropped_TBD.Reshape(steps*columns, width), Raw: raw_TBD.Reshape(steps*columns, width), Columns: columns}
+	dropped_TBD := lockedDropout(raw_TBD, c.Dropout, s)
+	states := chunkStates(dropped_TBD.Reshape(steps*columns, width), raw_TBD.Reshape(steps*columns, width), columns)
 	if s == nil || raw_TBD.Count() == 0 {
 		return states
 	}
-	if n.AR > 0 {
-		states.Terms = append(states.Terms, Term{"ar", n.AR, dropped_TBD.Square().Mean()})
+	if c.AR > 0 {
+		states.Terms = append(states.Terms, torch.Term{Name: "ar", Weight: c.AR, Value: dropped_TBD.Square().Mean()})
 	}
-	if n.TAR > 0 && steps > 1 {
+	if c.TAR > 0 && steps > 1 {
 		change := raw_TBD.Narrow(0, 1, steps-1).Sub(raw_TBD.Narrow(0, 0, steps-1))
-		states.Terms = append(states.Terms, Term{"tar", n.TAR, change.Square().Mean()})
+		states.Terms = append(states.Terms, torch.Term{Name: "tar", Weight: c.TAR, Value: change.Square().Mean()})
 	}
 	return states
 }

@@ -21,23 +21,17 @@ type LanguageModel interface {
 	// Forward reads a chunk. carried is what Forward gave for the chunk before, nil
 	// at the beginning; it is left as it is, so that another text can be read in
 	// between. A nil stream is evaluation.
-	Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, Carried)
+	Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, Carried)
 }
 
-// TextStates are the hidden states of a chunk. Row n stands at time n / Columns in
-// column n % Columns.
-type TextStates struct {
-	Hidden  torch.Tensor // [N,D] as the output layer reads them, dropped out in training
-	Raw     torch.Tensor // [N,D] before that last dropout
-	Columns int64        // B
-	Terms   []Term       // what training adds to the loss of the chunk
-}
-
-// Term is an auxiliary term of the loss: Weight times Value.
-type Term struct {
-	Name   string
-	Weight float64
-	Value  torch.Tensor // without dimensions
+// chunkStates are the states of a chunk: row n stands at time n / B in column n % B.
+func chunkStates(hidden_ND, raw_ND torch.Tensor, columns int64) torch.States {
+	n := hidden_ND.Size(0)
+	states := torch.States{Hidden: hidden_ND, Raw: raw_ND, Columns: columns, Time: make([]int64, n), Column: make([]int64, n)}
+	for i := range n {
+		states.Time[i], states.Column[i] = i/columns, i%columns
+	}
+	return states
 }
 
 // Carried is what a model hands from one chunk to the next, without history: one

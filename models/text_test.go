@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -24,7 +25,7 @@ func words(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torc
 
 // pieces adds an embedding [v, d] with padding, as translators have it.
 func pieces(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torch.DType) table {
-	return table{p.Add(name, s.Normal(0, 0.1, dtype, torch.CPU, v, d)), models.PadID}
+	return table{p.Add(name, s.Normal(0, 0.1, dtype, torch.CPU, v, d)), tokenize.Pad}
 }
 
 const textWords = 11

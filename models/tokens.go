@@ -1,11 +1,11 @@
 package models
 
-import "github.com/aperture-ml/aperture/torch"
+import (
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+)
 
-// PadID fills up rows; it is not a token.
-const PadID = 1
-
-// Tokens is a batch of sequences: ids [Rows, Width], row-major, padded with PadID.
+// Tokens is a batch of sequences: ids [Rows, Width], row-major, padded with tokenize.Pad.
 type Tokens struct {
 	IDs         []int64
 	Rows, Width int
@@ -18,7 +18,7 @@ func (t Tokens) tensor(d torch.Device) torch.Tensor {
 // padded reports whether any row is shorter than the others.
 func (t Tokens) padded() bool {
 	for _, id := range t.IDs {
-		if id == PadID {
+		if id == tokenize.Pad {
 			return true
 		}
 	}
@@ -29,7 +29,7 @@ func (t Tokens) padded() bool {
 func (t Tokens) mask() []bool {
 	mask := make([]bool, len(t.IDs))
 	for i, id := range t.IDs {
-		mask[i] = id != PadID
+		mask[i] = id != tokenize.Pad
 	}
 	return mask
 }
@@ -38,22 +38,22 @@ func (t Tokens) mask() []bool {
 func (t Tokens) real() []int64 {
 	rows := make([]int64, 0, len(t.IDs))
 	for i, id := range t.IDs {
-		if id != PadID {
+		if id != tokenize.Pad {
 			rows = append(rows, int64(i))
 		}
 	}
 	return rows
 }
 
-// positions numbers the real tokens of each row from PadID+1 on; padding, on
-// either side, gets PadID.
+// positions numbers the real tokens of each row from tokenize.Pad+1 on; padding, on
+// either side, gets tokenize.Pad.
 func (t Tokens) positions() []int64 {
 	out := make([]int64, len(t.IDs))
 	for r := 0; r < t.Rows; r++ {
-		next := int64(PadID)
+		next := int64(tokenize.Pad)
 		for c := r * t.Width; c < (r+1)*t.Width; c++ {
-			out[c] = PadID
-			if t.IDs[c] != PadID {
+			out[c] = tokenize.Pad
+			if t.IDs[c] != tokenize.Pad {
 				next++
 				out[c] = next
 			}

@@ -4,24 +4,29 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 // Legend: B batch, S source length, T target length, D width, N real target tokens.
 
+// TransformerSettings are the keys of the Transformer alone.
+type TransformerSettings struct {
+	EncoderLayers int `toml:"encoder_layers" default:"6" range:"[1,1000]" help:"layers of the encoder"`
+	DecoderLayers int `toml:"decoder_layers" default:"6" range:"[1,1000]" help:"layers of the decoder"`
+
+	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' ReLU"`
+
+	PreNorm        bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
+	Positions      string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
+	MaxPositions   int    `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
+	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
+}
+
 // TransformerConfig says what to build.
 type TransformerConfig struct {
-	EncoderLayers, DecoderLayers int
-	Width, FFNWidth, Heads       int
-	Dropout                      float64 // on embeddings and on the output of each sub-layer
-	AttentionDropout             float64 // on attention probabilities
-	ActivationDropout            float64 // after the inner network's ReLU
-	InputNoise                   float64 // standard deviation of what training adds to each element of the input; may change between batches
-	PreNorm                      bool    // normalise a sub-layer's input instead of its output
-	LearnedPositions             bool
-	MaxPositions                 int
-	Glorot                       bool // Glorot weights and zero biases instead of fairseq's initialisation
-	DType                        torch.DType
+	Settings
+	DType torch.DType
 }
 
 // Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et
@@ -50,7 +55,7 @@ func NewTransformer(c TransformerConfig, source, target Embedder, p *torch.Param
 	if c.Heads < 1 || c.Width%c.Heads != 0 {
 		return nil, fmt.Errorf("model.width %d is not a multiple of model.heads %d", c.Width, c.Heads)
 	}
-	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Glorot}
+	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot"}
 	d, f := int64(c.Width), int64(c.FFNWidth)
 	m := &Transformer{TransformerConfig: c, source: source, target: target, device: device}
 	build := func(name string, cross bool) layer {
@@ -66,11 +71,11 @@ func NewTransformer(c TransformerConfig, source, target Embedder, p *torch.Param
 		l.finalNorm = in.norm(name+".final_layer_norm", d)
 		return l
 	}
-	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c.MaxPositions, d, c.LearnedPositions)
+	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c.MaxPositions, d, c.Positions == "learned")
 	for i := range c.EncoderLayers {
 		m.encoder = append(m.encoder, build(fmt.Sprintf("encoder.layers.%d", i), false))
 	}
-	m.targetPlaces = newPositions(in, "decoder.embed_positions", c.MaxPositions, d, c.LearnedPositions)
+	m.targetPlaces = newPositions(in, "decoder.embed_positions", c.MaxPositions, d, c.Positions == "learned")
 	for i := range c.DecoderLayers {
 		m.decoder = append(m.decoder, build(fmt.Sprintf("decoder.layers.%d", i), true))
 	}
@@ -80,6 +85,9 @@ func NewTransformer(c TransformerConfig, source, target Embedder, p *torch.Param
 	}
 	return m, nil
 }
+
+// SetInputNoise sets the standard deviation of the noise on word vectors, from the next batch on.
+func (m *Transformer) SetInputNoise(deviation float64) { m.InputNoise = deviation }
 
 // Free frees what the model holds beside its parameters.
 func (m *Transformer) Free() {
@@ -116,34 +124,28 @@ func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
 	return Encoded{x, mask}
 }
 
-// States are the hidden states of a batch's real target tokens.
-type States struct {
-	Hidden torch.Tensor // [N,D], sentence by sentence
-	Rows   []int64      // row n stands at Rows[n] of the flat [B,T]
-	Width  int          // T
-	// Attention is the last decoder layer's attention over the source, averaged
-	// over heads, [B,T,S]; the zero Tensor unless it was asked for.
-	Attention torch.Tensor
-}
-
 // Forward returns the hidden states from which the tokens after prev are
 // predicted. A nil stream is evaluation.
-func (m *Transformer) Forward(source, prev Tokens, s *torch.Stream) States {
+func (m *Transformer) Forward(source, prev Tokens, s *torch.Stream) torch.States {
 	return m.forward(source, prev, s, false)
 }
 
 // ForwardWithAttention is Forward that returns attention too.
-func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream) States {
+func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream) torch.States {
 	return m.forward(source, prev, s, true)
 }
 
-func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) States {
+func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
 	memory := m.Encode(source, s)
 	x := m.embed(m.target, m.targetPlaces, prev, s)
 	// The decoder's causal mask is enough when rows are padded on the right: no
 	// real token then comes after padding.
 	mask := causalMask(prev, m.device)
-	states := States{Rows: prev.real(), Width: prev.Width}
+	places := prev.real()
+	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)), Column: make([]int64, len(places))}
+	for n, place := range places {
+		states.Column[n], states.Time[n] = place/int64(prev.Width), place%int64(prev.Width)
+	}
 	for i, l := range m.decoder {
 		x = m.residual(x, l.selfNorm, s, func(x torch.Tensor) torch.Tensor {
 			k, v := l.selfAttn.keys(x)
@@ -162,8 +164,8 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 		x = m.decoderNorm.apply(x)
 	}
 	states.Hidden = x.Reshape(-1, int64(m.Width))
-	if len(states.Rows) < len(prev.IDs) {
-		states.Hidden = states.Hidden.IndexSelect(0, torch.FromInt64s(states.Rows, m.device, int64(len(states.Rows))))
+	if len(places) < len(prev.IDs) {
+		states.Hidden = states.Hidden.IndexSelect(0, torch.FromInt64s(places, m.device, int64(len(places))))
 	}
 	return states
 }
@@ -174,7 +176,7 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 func causalMask(t Tokens, d torch.Device) torch.Tensor {
 	leftPadded := false
 	for r := range t.Rows {
-		leftPadded = leftPadded || t.Width > 0 && t.IDs[r*t.Width] == PadID
+		leftPadded = leftPadded || t.Width > 0 && t.IDs[r*t.Width] == tokenize.Pad
 	}
 	if !leftPadded {
 		return torch.Tensor{}

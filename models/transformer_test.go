@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -20,6 +21,15 @@ type fixture struct {
 	targets      torch.Tensor // of real tokens
 	golden       map[string]torch.Tensor
 	metadata     map[string]string
+}
+
+// transformer is a configuration without noise.
+func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.TransformerConfig {
+	return models.TransformerConfig{DType: dtype, Settings: models.Settings{
+		Width:               width,
+		AttentionSettings:   models.AttentionSettings{FFNWidth: ffn, Heads: heads},
+		TransformerSettings: models.TransformerSettings{EncoderLayers: encoder, DecoderLayers: decoder, MaxPositions: positions},
+	}}
 }
 
 var fixtures = []string{"postnorm_tied", "prenorm_learned", "postnorm_separate"}
@@ -52,10 +62,11 @@ func load(t *testing.T, name string, dtype torch.DType) *fixture {
 		output = "decoder.output_projection.weight"
 		pieces(p, output, c.Target_vocab, int64(c.D), s, dtype)
 	}
-	m, err := models.NewTransformer(models.TransformerConfig{
-		EncoderLayers: c.Encoder_layers, DecoderLayers: c.Decoder_layers, Width: c.D, FFNWidth: c.FFN, Heads: c.Heads,
-		PreNorm: c.Pre_norm, LearnedPositions: c.Learned_positions, MaxPositions: c.Max_positions, DType: dtype,
-	}, source, target, p, s, torch.CPU)
+	config := transformer(c.Encoder_layers, c.Decoder_layers, c.D, c.FFN, c.Heads, c.Max_positions, dtype)
+	if config.PreNorm = c.Pre_norm; c.Learned_positions {
+		config.Positions = "learned"
+	}
+	m, err := models.NewTransformer(config, source, target, p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +83,7 @@ func load(t *testing.T, name string, dtype torch.DType) *fixture {
 	f.source, f.prev = tokens(g["batch/source"]), tokens(g["batch/prev"])
 	var targets []int64
 	for _, id := range g["batch/target"].Int64s() {
-		if id != models.PadID {
+		if id != tokenize.Pad {
 			targets = append(targets, id)
 		}
 	}
@@ -125,7 +136,7 @@ func eachFixture(t *testing.T, f func(t *testing.T, x *fixture, limit float64)) 
 func (f *fixture) loss() torch.Tensor {
 	states := f.model.Forward(f.source, f.prev, nil)
 	loss, _ := torch.SoftmaxLoss(states.Hidden, f.output, torch.Tensor{}, f.targets, torch.SoftmaxLossOptions{
-		Ignore: models.PadID, Epsilon: 0.1, Scale: 1 / float64(f.targets.Size(0)),
+		Ignore: tokenize.Pad, Epsilon: 0.1, Scale: 1 / float64(f.targets.Size(0)),
 	})
 	return loss
 }
@@ -136,7 +147,14 @@ func TestTransformerEqualsPyTorch(t *testing.T) {
 		states := f.model.ForwardWithAttention(f.source, f.prev, nil)
 		near(t, "hidden states", states.Hidden, f.golden["hidden"], limit)
 		near(t, "logits", torch.Linear(states.Hidden, f.output, torch.Tensor{}), f.golden["logits"], limit)
-		real := torch.FromInt64s(states.Rows, torch.CPU, int64(len(states.Rows)))
+		places := make([]int64, len(states.Time))
+		for n, time := range states.Time {
+			places[n] = states.Column[n]*int64(f.prev.Width) + time
+			if f.prev.IDs[places[n]] == tokenize.Pad || n > 0 && places[n] <= places[n-1] {
+				t.Errorf("row %d stands at place %d, which is padding or comes before the row above", n, places[n])
+			}
+		}
+		real := torch.FromInt64s(places, torch.CPU, int64(len(places)))
 		flat := func(x torch.Tensor) torch.Tensor { return x.Reshape(-1, x.Size(2)).IndexSelect(0, real) }
 		near(t, "attention", flat(states.Attention), flat(f.golden["attention"]), limit)
 		loss := f.loss()
@@ -203,7 +221,7 @@ func TestSentenceAloneEqualsPadded(t *testing.T) {
 func trim(x models.Tokens, row int) models.Tokens {
 	ids := x.IDs[row*x.Width : (row+1)*x.Width]
 	n := len(ids)
-	for n > 0 && ids[n-1] == models.PadID {
+	for n > 0 && ids[n-1] == tokenize.Pad {
 		n--
 	}
 	return models.Tokens{IDs: ids[:n], Rows: 1, Width: n}
@@ -212,7 +230,7 @@ func trim(x models.Tokens, row int) models.Tokens {
 func padLeft(x models.Tokens, n int) models.Tokens {
 	ids := make([]int64, n, n+len(x.IDs))
 	for i := range ids {
-		ids[i] = models.PadID
+		ids[i] = tokenize.Pad
 	}
 	return models.Tokens{IDs: append(ids, x.IDs...), Rows: 1, Width: x.Width + n}
 }
@@ -329,8 +347,7 @@ func TestParameterCounts(t *testing.T) {
 					source = pieces(p, "encoder.embed_tokens.weight", c.source, c.d, s, torch.Float32)
 				}
 				tables := p.Count()
-				m, err := models.NewTransformer(models.TransformerConfig{EncoderLayers: int(c.layers), DecoderLayers: int(c.layers), Width: int(c.d),
-					FFNWidth: int(c.f), Heads: c.heads, MaxPositions: 1024, DType: torch.Float32}, source, target, p, s, torch.CPU)
+				m, err := models.NewTransformer(transformer(int(c.layers), int(c.layers), int(c.d), int(c.f), c.heads, 1024, torch.Float32), source, target, p, s, torch.CPU)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -353,7 +370,9 @@ func TestInputNoise(t *testing.T) {
 		p, s := &torch.Params{}, torch.NewStream(1, "init")
 		defer p.Free()
 		table := pieces(p, "embed_tokens.weight", 11, 64, s, torch.Float32)
-		m, err := models.NewTransformer(models.TransformerConfig{Width: 64, FFNWidth: 4, Heads: 4, MaxPositions: 50, InputNoise: 0.3}, table, table, p, s, torch.CPU)
+		config := transformer(0, 0, 64, 4, 4, 50, torch.Float32)
+		config.InputNoise = 0.3
+		m, err := models.NewTransformer(config, table, table, p, s, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,34 +10,29 @@ import (
 // Legend: T steps, B columns, M remembered steps, S = M + T keys, D width, H heads,
 // K width of a head.
 
-// TransformerXLConfig says what to build. The published base model has 16 layers of
-// width 410 with 10 heads of 41 and inner width 2100.
-type TransformerXLConfig struct {
-	Layers, Width    int
-	Heads, HeadWidth int
-	FFNWidth         int
-	Dropout          float64 // on word vectors, positions, sub-layers' outputs and the last layer's
-	AttentionDropout float64 // on attention probabilities
-	DType            torch.DType
+// XLContext says what a Transformer-XL sees of the past: its own keys. It may be changed between chunks: the published
+// model trains with a memory of 150 steps and is tested with 640, distances clamped at 400, and SameLength.
+type XLContext struct {
+	Memory     int  `toml:"memory" default:"150" range:"[0,100000]" help:"transformer-xl: steps before a chunk that it sees"`
+	Clamp      int  `toml:"clamp" default:"0" range:"[0,100000]" help:"transformer-xl: larger distances count as this one; 0 is no limit"`
+	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see as many steps as memory says, itself included, instead of all that is there"`
 }
 
-// XLContext says what a Transformer-XL sees of the past. It may be changed between
-// chunks: the published model trains with a memory of 150 steps and is tested
-// with 640, distances clamped at 400, and SameLength.
-type XLContext struct {
-	Memory int // steps before a chunk whose hidden states are kept
-	Clamp  int // larger distances count as this one; 0 is no limit
-	// SameLength lets every step see Memory steps, itself included, instead of all
-	// that is there.
-	SameLength bool
+// TransformerXLConfig says what to build. The published base model has 16 layers of width 410 with 10 heads of 41 and inner
+// width 2100.
+type TransformerXLConfig struct {
+	Settings
+	DType torch.DType
 }
+
+// headWidth is K, the columns of one head.
+func (c *TransformerXLConfig) headWidth() int { return c.Width / c.Heads }
 
 // TransformerXL is the language model of "Transformer-XL: Attentive Language Models
 // Beyond a Fixed-Length Context" (Dai et al. 2019), post-norm: attention with
 // relative positions over a chunk and the remembered hidden states before it.
 type TransformerXL struct {
 	TransformerXLConfig
-	XLContext
 	embedding     Embedder
 	layers        []xlLayer
 	contentBias   torch.Tensor // u [H,1,K], shared by all layers
@@ -57,23 +52,23 @@ type xlLayer struct {
 // NewTransformerXL adds the parameters to p, with the names of the paper's PyTorch
 // code: layers.0.dec_attn.qkv_net.weight. Weights start as N(0, 0.02), gains as
 // N(1, 0.02) and biases at 0. The embedding's rows are multiplied by sqrt(D).
-func NewTransformerXL(c TransformerXLConfig, context XLContext, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
-	if c.Layers < 1 || c.Heads < 1 || c.HeadWidth < 1 || c.FFNWidth < 1 || c.Width < 2 || c.Width%2 != 0 {
-		return nil, fmt.Errorf("a Transformer-XL needs layers, heads and an even width, not model.layers %d, model.heads %d of %d, model.ffn_width %d and model.width %d",
-			c.Layers, c.Heads, c.HeadWidth, c.FFNWidth, c.Width)
+func NewTransformerXL(c TransformerXLConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
+	if c.Layers < 1 || c.Heads < 1 || c.FFNWidth < 1 || c.Width < 2 || c.Width%2 != 0 || c.Width%c.Heads != 0 {
+		return nil, fmt.Errorf("a Transformer-XL needs layers, and an even width that its heads divide, not model.layers %d, model.heads %d, model.ffn_width %d and model.width %d",
+			c.Layers, c.Heads, c.FFNWidth, c.Width)
 	}
 	m := &TransformerXL{TransformerXLConfig: c, embedding: embedding, device: device}
-	if err := m.SetContext(context); err != nil {
+	if err := m.SetContext(c.XLContext); err != nil {
 		return nil, err
 	}
 	normal := func(name string, mean float64, shape ...int64) torch.Tensor {
 		return p.Add(name, s.Normal(mean, 0.02, c.DType, device, shape...))
 	}
 	zeros := func(name string, n int64) torch.Tensor { return p.Add(name, torch.Zeros(c.DType, device, n)) }
-	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*c.HeadWidth)
+	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*c.headWidth())
 	newNorm := func(name string) norm { return norm{normal(name+".weight", 1, d), zeros(name+".bias", d)} }
-	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(c.HeadWidth))
-	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(c.HeadWidth))
+	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(c.headWidth()))
+	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(c.headWidth()))
 	for i := range c.Layers {
 		attention, ff := fmt.Sprintf("layers.%d.dec_attn.", i), fmt.Sprintf("layers.%d.pos_ff.", i)
 		m.layers = append(m.layers, xlLayer{
@@ -100,7 +95,7 @@ func (m *TransformerXL) Free() { torch.Free(m.table) }
 
 // Forward reads a chunk. What is carried are the inputs of each layer at the steps
 // before, [M,B,D]. There are no terms beside the loss.
-func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (TextStates, Carried) {
+func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, Carried) {
 	remembered := 0
 	if carried != nil {
 		remembered = int(carried[0].Size(0))
@@ -121,7 +116,7 @@ func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (Text
 		h_TBD = torch.ResidualNorm(l.outer.apply(inner_TBF), h_TBD, l.innerNorm.gain, l.innerNorm.bias, normEpsilon, m.Dropout, s)
 	}
 	raw_ND := h_TBD.Reshape(int64(x.Time*x.Columns), int64(m.Width))
-	return TextStates{Hidden: torch.Dropout(raw_ND, m.Dropout, s), Raw: raw_ND, Columns: int64(x.Columns)}, next
+	return chunkStates(torch.Dropout(raw_ND, m.Dropout, s), raw_ND, int64(x.Columns)), next
 }
 
 // remember copies the last steps of what a layer saw.
@@ -174,18 +169,18 @@ func (m *TransformerXL) blocked(steps, remembered int) torch.Tensor {
 
 // heads turns [T,B,HK] into [B,H,T,K].
 func (m *TransformerXL) heads(x torch.Tensor) torch.Tensor {
-	return x.Reshape(x.Size(0), x.Size(1), int64(m.Heads), int64(m.HeadWidth)).Permute(1, 2, 0, 3)
+	return x.Reshape(x.Size(0), x.Size(1), int64(m.Heads), int64(m.headWidth())).Permute(1, 2, 0, 3)
 }
 
 // attend is softmax over keys of ((q + u) k + (q + v) r) / sqrt(K), where r is the
 // vector of the distance from the query to the key.
 func (m *TransformerXL) attend(l xlLayer, h_TBD, seen_SBD, positions_SD, blocked_TS torch.Tensor, s *torch.Stream) torch.Tensor {
-	steps, columns, keys, hk := h_TBD.Size(0), h_TBD.Size(1), seen_SBD.Size(0), int64(m.Heads*m.HeadWidth)
+	steps, columns, keys, hk := h_TBD.Size(0), h_TBD.Size(1), seen_SBD.Size(0), int64(m.Heads*m.headWidth())
 	q_BHTK := m.heads(torch.Linear(h_TBD, l.qkv.Narrow(0, 0, hk), torch.Tensor{}))
 	kv := torch.Linear(seen_SBD, l.qkv.Narrow(0, hk, 2*hk), torch.Tensor{})
 	k_BHSK, v_BHSK := m.heads(kv.Narrow(2, 0, hk)), m.heads(kv.Narrow(2, hk, hk))
-	r_SHK := torch.Linear(positions_SD, l.distance, torch.Tensor{}).Reshape(keys, int64(m.Heads), int64(m.HeadWidth))
-	scale := 1 / math.Sqrt(float64(m.HeadWidth))
+	r_SHK := torch.Linear(positions_SD, l.distance, torch.Tensor{}).Reshape(keys, int64(m.Heads), int64(m.headWidth()))
+	scale := 1 / math.Sqrt(float64(m.headWidth()))
 	// Seven tensors of this size come up on the way; backward needs the last alone.
 	p_BHTS := torch.Scoped(func() torch.Tensor {
 		content := q_BHTK.Add(m.contentBias).MulScalar(scale).MatMul(k_BHSK.Transpose(2, 3))

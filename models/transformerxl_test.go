@@ -9,10 +9,16 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+func transformerXL(layers, width, heads, ffn int, context models.XLContext, dtype torch.DType) models.TransformerXLConfig {
+	return models.TransformerXLConfig{DType: dtype, Settings: models.Settings{
+		Layers: layers, Width: width, AttentionSettings: models.AttentionSettings{Heads: heads, FFNWidth: ffn}, XLContext: context,
+	}}
+}
+
 func newTransformerXL(t *testing.T, layers int, context models.XLContext, dtype torch.DType) (*models.TransformerXL, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
-	m, err := models.NewTransformerXL(models.TransformerXLConfig{Layers: layers, Width: 6, Heads: 2, HeadWidth: 3, FFNWidth: 10, DType: dtype}, context,
+	m, err := models.NewTransformerXL(transformerXL(layers, 6, 2, 10, context, dtype),
 		words(p, "word_emb.emb_layers.0.weight", textWords, 6, s, dtype), p, s, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +81,7 @@ func TestTransformerXLParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewTransformerXL(models.TransformerXLConfig{Layers: layers, Width: 410, Heads: 10, HeadWidth: 41, FFNWidth: 2100, DType: torch.Float32},
-				models.XLContext{Memory: 150}, nil, p, torch.NewStream(1, "init"), torch.CPU)
+			_, err := models.NewTransformerXL(transformerXL(layers, 410, 10, 2100, models.XLContext{Memory: 150}, torch.Float32), nil, p, torch.NewStream(1, "init"), torch.CPU)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,20 +153,18 @@ func TestTransformerXLSeesAsFarAsItShould(t *testing.T) {
 
 func TestTransformerXLRefusesSizes(t *testing.T) {
 	torch.Test(t, func() {
-		config := models.TransformerXLConfig{Layers: 1, Width: 6, Heads: 2, HeadWidth: 3, FFNWidth: 10, DType: torch.Float32}
-		odd := config
-		odd.Width = 5
 		for name, c := range map[string]struct {
-			config  models.TransformerXLConfig
+			width   int
 			context models.XLContext
 			want    string
 		}{
-			"odd width":                   {odd, models.XLContext{}, "even width"},
-			"negative memory":             {config, models.XLContext{Memory: -1}, "a memory of -1 steps"},
-			"same length, nothing to see": {config, models.XLContext{SameLength: true}, "needs a memory"},
+			"odd width":                   {5, models.XLContext{}, "even width"},
+			"heads that do not divide it": {8, models.XLContext{}, "heads divide"},
+			"negative memory":             {6, models.XLContext{Memory: -1}, "a memory of -1 steps"},
+			"same length, nothing to see": {6, models.XLContext{SameLength: true}, "needs a memory"},
 		} {
 			p := &torch.Params{}
-			_, err := models.NewTransformerXL(c.config, c.context, nil, p, torch.NewStream(1, "init"), torch.CPU)
+			_, err := models.NewTransformerXL(transformerXL(1, c.width, 3, 10, c.context, torch.Float32), nil, p, torch.NewStream(1, "init"), torch.CPU)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: the error is %v", name, err)
 			}

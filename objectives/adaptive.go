@@ -10,6 +10,12 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// AdaptiveSettings are the keys of the adaptive softmax.
+type AdaptiveSettings struct {
+	AdaptiveCutoffs string  `toml:"adaptive_cutoffs" help:"adaptive: ranks where clusters of rarer words begin, separated by commas; none is one softmax, empty chooses three"`
+	AdaptiveDivisor float64 `toml:"adaptive_divisor" default:"1.0" range:"[1,1000]" help:"adaptive: each cluster is narrower than the one before by this factor; 1 shares the output matrix"`
+}
+
 // Adaptive is the adaptive softmax (Grave et al. 2017, "Efficient softmax
 // approximation for GPUs") with tied rows, as Transformer-XL has it: the
 // vocabulary, sorted by falling frequency, is cut into a shortlist [0, c_1) and
@@ -41,14 +47,11 @@ import (
 // Legend: N rows, D width, V vocabulary, K columns that the embedding scores
 // with, C clusters.
 type Adaptive struct {
-	Cutoffs       string          // c_1 to c_C, rising, parted by commas; "none"; or empty, to have them chosen
-	Divisor       float64         // 1: all clusters share W's rows
-	Smoothing     torch.Smoothing // whose definition of label smoothing
-	Epsilon       float64         // label smoothing, 0 for none
-	SmoothShifted bool            // the smoothed mass sees perturbed scores
-	Bias          bool            // a trained bias [V] of words that starts at zero
+	Cutoffs string  // c_1 to c_C, rising, separated by commas; "none"; or empty, to have them chosen
+	Divisor float64 // 1: all clusters share W's rows
+	Bias    bool    // a trained bias [V] of words that starts at zero
 
-	perturbed
+	softmaxTraining
 	embedding              Embedding
 	head                   Head
 	name                   string       // prefix of the parameters' names
@@ -73,7 +76,7 @@ const clustersDeviation = 0.02
 
 // Init makes <prefix>.clusters.weight [C,K] and .clusters.bias [C], with a divisor
 // also .tails.0.projection and .tails.0.weight and so on, and .bias [V].
-func (l *Adaptive) Init(e Embedding, p Place) error {
+func (l *Adaptive) Init(e Embedding, p Config) error {
 	if err := p.sameWidth(); err != nil {
 		return err
 	}
@@ -122,11 +125,15 @@ func (l *Adaptive) Init(e Embedding, p Place) error {
 	return nil
 }
 
-// plain puts rows beside those of W in the place of the clusters' beside those of U, in weights by name.
-func (l *Adaptive) plain(weights map[string]torch.Tensor, e *Factored) {
-	if l.clusters.Defined() {
-		weights[l.name+clustersWeight] = e.multiply(l.clusters)
+// FrequentFirst is true: clusters are cut by rank.
+func (l *Adaptive) FrequentFirst() bool { return true }
+
+// OwnRows are the clusters' rows, by the name of their parameter.
+func (l *Adaptive) OwnRows() map[string]torch.Tensor {
+	if !l.clusters.Defined() {
+		return nil
 	}
+	return map[string]torch.Tensor{l.name + clustersWeight: l.clusters}
 }
 
 // softmaxLayer is one softmax: weight [R,K], bias [R] or the zero Tensor, and the hidden
@@ -166,7 +173,7 @@ const none = -1
 
 // placeWords makes, for each layer, the table [V] of where it counts a word: its
 // own rows from 0, the head also the clusters behind the shortlist, else none.
-func (l *Adaptive) placeWords(p Place) {
+func (l *Adaptive) placeWords(p Config) {
 	head := make([]int64, p.Vocabulary)
 	for j := range head {
 		head[j] = int64(j)
@@ -205,9 +212,9 @@ func outside(own torch.Tensor) torch.Tensor { return own.EqualScalar(none) }
 
 // Loss is the cross-entropy of the head and of the targets' tails, smoothed and
 // perturbed where asked for, summed and scaled, and the clean one by row.
-func (l *Adaptive) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+func (l *Adaptive) Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
 	own := l.places(targets)
-	o := torch.SoftmaxLossOptions{Ignore: none, Smoothing: l.Smoothing, Epsilon: l.Epsilon, SmoothShifted: l.SmoothShifted, Scale: scale}
+	o := l.options(none, scale)
 	if l.by == nil {
 		return l.sum(s.Hidden, own, o)
 	}
@@ -258,7 +265,7 @@ func (l *Adaptive) rows(targets torch.Tensor, own []torch.Tensor) torch.Tensor {
 }
 
 // NLL is the clean negative log-likelihood by row.
-func (l *Adaptive) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+func (l *Adaptive) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 	torch.NoGrad(func() {
 		nll = torch.Scoped(func() torch.Tensor {
 			_, nll := l.sum(s.Hidden, l.places(targets), torch.SoftmaxLossOptions{Ignore: none, Scale: 1, Evaluate: true})
@@ -293,10 +300,10 @@ func (l *Adaptive) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 // Free frees the tables of words and what the perturbation keeps.
 func (l *Adaptive) Free() {
 	torch.Free(l.words...)
-	l.perturbed.Free()
+	l.softmaxTraining.Free()
 }
 
-// cutoffs reads the key of that name for a vocabulary of v: ranks parted by
+// cutoffs reads the key of that name for a vocabulary of v: ranks separated by
 // commas, "none" for a full softmax, or nothing for three clusters behind v/20,
 // v/5 and v/2. By Zipf's law they make the expected number of scores about a
 // seventh of 10,000 and a ninth of 270,000; Transformer-XL's 20,000, 40,000 and
@@ -317,7 +324,7 @@ func cutoffs(key string, v int64) (ranks []int64, err error) {
 	for _, word := range strings.Split(key, ",") {
 		rank, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
 		if err != nil || rank <= last {
-			return nil, fmt.Errorf("objective.adaptive_cutoffs is %q: give rising ranks above 0, parted by commas, as in 20000,40000,200000; none for one softmax; or nothing to have them chosen", key)
+			return nil, fmt.Errorf("objective.adaptive_cutoffs is %q: give rising ranks above 0, separated by commas, as in 20000,40000,200000; none for one softmax; or nothing to have them chosen", key)
 		}
 		ranks, last = append(ranks, rank), rank
 	}

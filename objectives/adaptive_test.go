@@ -29,7 +29,7 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 					if err := json.Unmarshal([]byte(meta["settings"]), &constants); err != nil {
 						t.Fatal(err)
 					}
-					s := Defaults()
+					s := unsmoothed()
 					s.Method, s.AdaptiveCutoffs, s.Bias = "adaptive", constants.Cutoffs, form == "bias"
 					switch form {
 					case "factored":
@@ -37,7 +37,7 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 					case "narrow":
 						s.AdaptiveDivisor = 2
 					}
-					p := place(47, 9, constants.Ignored)
+					p := config(47, 9, constants.Ignored)
 					p.DType = dtype
 					o := layer(t, s, p)
 					defer release(o, p)
@@ -59,12 +59,12 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 						}
 					})
 					hidden := leaf(g["hidden"], dtype)
-					loss, nll := o.Loss(States{Hidden: hidden}, g["targets"], 1)
+					loss, nll := o.Loss(torch.States{Hidden: hidden}, g["targets"], 1)
 					loss.Backward()
 					want := func(key string) []float64 { return g[form+"/"+key].Float64s() }
 					near(t, "loss", loss.Float64s(), want("loss"), limit)
 					near(t, "nll", nll.Float64s(), want("nll"), limit)
-					near(t, "nll of evaluation", o.NLL(States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)
+					near(t, "nll of evaluation", o.NLL(torch.States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)
 					near(t, "log-probabilities", o.LogProbs(hidden).Float64s(), want("log_p"), limit)
 					near(t, "gradient of hidden", hidden.Grad().Float64s(), want("g_hidden"), limit)
 					for _, name := range p.Params.Names() {
@@ -86,12 +86,12 @@ type trial struct {
 	gradients          map[string][]float64
 }
 
-func try(t *testing.T, s Settings, p Place, hidden, targets torch.Tensor) trial {
+func try(t *testing.T, s Settings, p Config, hidden, targets torch.Tensor) trial {
 	t.Helper()
 	o := layer(t, s, p)
 	defer release(o, p)
 	h := leaf(hidden, torch.Float64)
-	loss, nll := o.Loss(States{Hidden: h}, targets, 0.5)
+	loss, nll := o.Loss(torch.States{Hidden: h}, targets, 0.5)
 	loss.Backward()
 	return trial{loss.Float64s(), nll.Float64s(), h.Grad().Float64s(), gradients(p)}
 }
@@ -104,12 +104,12 @@ func TestAdaptiveOfOneClusterIsSoftmax(t *testing.T) {
 		targets := torch.FromInt64s([]int64{0, 5, 30, 1, 9, 9, 17, 2, 29}, torch.CPU, 9)
 		for _, with := range []string{"mle", "adversarial", "spectrum", "spectrum+adversarial"} {
 			for _, epsilon := range []float64{0, 0.1} {
-				s := Defaults()
+				s := unsmoothed()
 				s.Method, s.LabelSmoothing, s.Bias, s.Alpha = with, epsilon, true, 0.3
-				want := try(t, s, place(31, 7, 1), hidden, targets)
+				want := try(t, s, config(31, 7, 1), hidden, targets)
 				s.Method, s.AdaptiveCutoffs = strings.TrimPrefix("adaptive+"+strings.TrimPrefix(with, "mle"), "+"), "none"
 				s.Method = strings.TrimSuffix(s.Method, "+")
-				got := try(t, s, place(31, 7, 1), hidden, targets)
+				got := try(t, s, config(31, 7, 1), hidden, targets)
 				near(t, s.Method+": loss", got.loss, want.loss, 0)
 				near(t, s.Method+": nll", got.nll, want.nll, 0)
 				near(t, s.Method+": gradient of hidden", got.gHidden, want.gHidden, 0)
@@ -130,7 +130,7 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 	torch.Test(t, func() {
 		for range 30 {
 			v, d := 1+r.Int64N(60), 1+r.Int64N(12)
-			s := Defaults()
+			s := unsmoothed()
 			s.Method, s.Bias, s.AdaptiveDivisor = []string{"adaptive", "adaptive+spectrum"}[r.IntN(2)], r.IntN(2) == 0, []float64{1, 1.5, 4}[r.IntN(3)]
 			if r.IntN(3) > 0 && v > 1 {
 				var ranks []string
@@ -139,7 +139,7 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 				}
 				s.AdaptiveCutoffs = strings.Join(ranks, ", ")
 			}
-			p := place(v, d, -1)
+			p := config(v, d, -1)
 			o := layer(t, s, p)
 			moved(p)
 			hidden := torch.NewStream(r.Uint64(), "hidden").Normal(0, 3, torch.Float64, torch.CPU, 5, d)
@@ -154,14 +154,14 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 // one for the tail.
 func TestAdaptiveSmoothsWithinEachSoftmax(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.LabelSmoothing, s.AdaptiveCutoffs = "adaptive", 0.1, "10"
-		p := place(31, 7, 1)
+		p := config(31, 7, 1)
 		o := layer(t, s, p)
 		defer release(o, p)
 		moved(p)
 		hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, torch.CPU, 2, 7)
-		loss, _ := o.Loss(States{Hidden: hidden}, torch.FromInt64s([]int64{3, 25}, torch.CPU, 2), 1)
+		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 25}, torch.CPU, 2), 1)
 		smoothed := func(scores torch.Tensor, row int64, target int) float64 {
 			logP := scores.Narrow(0, row, 1).LogSoftmax(1).Float64s()
 			sum := 0.9 * -logP[target]
@@ -188,14 +188,14 @@ func TestAdaptiveSmoothsWithinEachSoftmax(t *testing.T) {
 func TestAdaptivePerturbsTheSoftmaxOfTheWord(t *testing.T) {
 	torch.Test(t, func() {
 		for _, divisor := range []float64{1, 2} {
-			s := Defaults()
+			s := unsmoothed()
 			s.Method, s.Alpha, s.AdaptiveCutoffs, s.AdaptiveDivisor = "adaptive+adversarial", 0.3, "10,20", divisor
-			p := place(31, 8, 1)
+			p := config(31, 8, 1)
 			o := layer(t, s, p)
 			moved(p)
 			hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, torch.CPU, 3, 8)
-			loss, nll := o.Loss(States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, torch.CPU, 3), 1)
-			near(t, "nll", nll.Float64s(), o.NLL(States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, torch.CPU, 3)).Float64s(), 1e-12)
+			loss, nll := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, torch.CPU, 3), 1)
+			near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, torch.CPU, 3)).Float64s(), 1e-12)
 			l := o.method.Likelihood.(*Adaptive)
 			want, total := 0.0, 0.0
 			for row, c := range [][2]int64{{0, 3}, {1, 5}, {2, 10}} { // layer and place of each word
@@ -234,16 +234,16 @@ func TestAdaptiveCutoffs(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"20,10", "5,5", "0,4", "-3", "a", "1,,2", "1 2", "1.5"} {
-		s := Defaults()
+		s := unsmoothed()
 		s.AdaptiveCutoffs = key
 		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), "objective.adaptive_cutoffs is \""+key+"\": give rising ranks") {
 			t.Errorf("cutoffs %q: the error is %v", key, err)
 		}
 	}
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.AdaptiveCutoffs = "adaptive", "20,31"
-		p := place(31, 4, -1)
+		p := config(31, 4, -1)
 		defer p.Params.Free()
 		if _, err := New(s, p); err == nil || !strings.Contains(err.Error(), "the last must be below the vocabulary's size, 31") {
 			t.Errorf("the error is %v", err)

@@ -4,6 +4,17 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// AdversarialSettings are the keys of the adversarial softmax.
+type AdversarialSettings struct {
+	Alpha                float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
+	AdversarialMode      string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated, as the authors' code, their text, or everything"`
+	AdversarialRadius    string  `toml:"adversarial_radius" default:"adaptive" choice:"adaptive fixed" help:"adversarial: whether alpha is relative to the target's norm, or the radius itself"`
+	AdversarialGate      bool    `toml:"adversarial_gate" default:"false" help:"adversarial: leave positions alone whose hidden state points away from the target"`
+	AdversarialSmoothing bool    `toml:"adversarial_smoothing" default:"false" help:"adversarial: let the mass that label smoothing shares out see the perturbation; else it sees clean scores"`
+}
+
+var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
+
 // Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving
 // neural language modeling via adversarial training"): the likelihood of the
 // worst output vectors within a ball around those of the model. The worst that a
@@ -79,48 +90,3 @@ func (a *Adversarial) radius(hidden torch.Tensor, rows func() torch.Tensor) torc
 	}
 	return radius
 }
-
-// perturbed is the part that likelihoods of the softmax family share: what
-// perturbs their targets' scores, and what that adds to the loss.
-type perturbed struct {
-	by   Perturbation // or nil
-	gain torch.Tensor // what the perturbation adds to the mean loss of an update so far; kept
-	next bool         // the next loss begins another update
-}
-
-// Perturb comes before every Loss.
-func (l *perturbed) Perturb(p Perturbation) { l.by = p }
-
-// record adds what a batch's perturbation added to its loss, from negative
-// log-likelihoods [N] with and without it. Nothing waits for the device.
-func (l *perturbed) record(shifted, clean torch.Tensor, scale float64) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
-		gain := shifted.Sub(clean).Sum().MulScalar(scale)
-		if !l.gain.Defined() {
-			l.gain = gain
-			torch.Keep(gain)
-			return
-		}
-		if !l.next {
-			gain = l.gain.Add(gain)
-		}
-		l.gain.Assign(gain)
-	})
-	l.next = false
-}
-
-// closeUpdate says that the next batch belongs to another update.
-func (l *perturbed) closeUpdate() { l.next = true }
-
-// Report gives the gain of the last update by name, where there is one.
-func (l *perturbed) Report() map[string]float64 {
-	if !l.gain.Defined() {
-		return nil
-	}
-	return map[string]float64{"adversarial_gain": l.gain.Item()}
-}
-
-// Free frees the gain.
-func (l *perturbed) Free() { torch.Free(l.gain) }

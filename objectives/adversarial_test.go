@@ -13,7 +13,7 @@ import (
 
 // attacked makes an output layer with W as given, dense or factored, and the
 // settings' adversarial softmax.
-func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.Tensor, dtype torch.DType) (*Output, Place) {
+func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.Tensor, dtype torch.DType) (*Output, Config) {
 	t.Helper()
 	v, d := params["weight"], int64(0)
 	if params["u"].Defined() {
@@ -22,7 +22,7 @@ func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.T
 	} else {
 		s.Method, d = "adversarial", v.Size(1)
 	}
-	p := place(v.Size(0), d, padding)
+	p := config(v.Size(0), d, padding)
 	p.DType = dtype
 	o := layer(t, s, p)
 	torch.NoGrad(func() {
@@ -71,7 +71,7 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						if form[0] == 'f' {
 							params = map[string]torch.Tensor{"u": g["factored/u"], "s": g["factored/s"], "v": g["factored/v"]}
 						}
-						s := Defaults()
+						s := unsmoothed()
 						mode := strings.Split(kind, "_")
 						s.Alpha, s.AdversarialMode = constants.Alpha, mode[0]
 						if len(mode) > 1 {
@@ -83,13 +83,13 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						o, p := attacked(t, s, constants.Ignored, params, dtype)
 						defer release(o, p)
 						hidden := leaf(g["hidden"], dtype)
-						loss, nll := o.Loss(States{Hidden: hidden}, g["targets"], 1)
+						loss, nll := o.Loss(torch.States{Hidden: hidden}, g["targets"], 1)
 						loss.Backward()
 						o.Penalize()
 						want := func(key string) []float64 { return g[form+"/"+kind+"/"+key].Float64s() }
 						near(t, "loss", loss.Float64s(), want("loss"), limit)
 						near(t, "nll", nll.Float64s(), want("nll"), limit)
-						near(t, "nll of evaluation", o.NLL(States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)
+						near(t, "nll of evaluation", o.NLL(torch.States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)
 						near(t, "gradient of hidden", hidden.Grad().Float64s(), want("g_hidden"), limit)
 						for name := range params {
 							full := "decoder.embed_tokens." + name
@@ -117,14 +117,14 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 // example is the worked example: three words in two dimensions.
 func example(t *testing.T, change func(*Settings), hidden []float64, target int64, dtype torch.DType) (loss, nll float64, gHidden, gWeight []float64) {
 	t.Helper()
-	s := Defaults()
+	s := unsmoothed()
 	s.Alpha = 0.05
 	change(&s)
 	w := torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3, 2)
 	o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, dtype)
 	defer release(o, p)
 	h := leaf(torch.FromFloat64s(hidden, torch.CPU, 1, 2), dtype)
-	l, n := o.Loss(States{Hidden: h}, torch.FromInt64s([]int64{target}, torch.CPU, 1), 1)
+	l, n := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{target}, torch.CPU, 1), 1)
 	l.Backward()
 	return l.Item(), n.Item(), h.Grad().Float64s(), p.Params.Get("decoder.embed_tokens.weight").Grad().Float64s()
 }
@@ -177,11 +177,11 @@ func TestAdversarialOfZeros(t *testing.T) {
 							t.Errorf("%s, %s: a state of zeros has loss %v, nll %v, gradients %v", mode, radius, loss, nll, all)
 						}
 					}
-					s := Defaults()
+					s := unsmoothed()
 					set(&s)
 					o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, torch.CPU, 5, 3)}, torch.Float64)
 					h := leaf(torch.NewStream(1, "h").Normal(0, 1, torch.Float64, torch.CPU, 4, 3), torch.Float64)
-					loss, _ := o.Loss(States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, torch.CPU, 4), 1)
+					loss, _ := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, torch.CPU, 4), 1)
 					loss.Backward()
 					if !loss.AllFinite() || !h.Grad().AllFinite() || !p.Params.Get("decoder.embed_tokens.weight").Grad().AllFinite() {
 						t.Errorf("%s, %s, gate %v: rows of zeros give a loss of %v", mode, radius, gate, loss.Item())
@@ -198,23 +198,23 @@ func TestAdversarialOfZeros(t *testing.T) {
 // one update however it is cut into batches.
 func TestAdversarialInvariants(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.Alpha, s.LabelSmoothing = "adversarial", 0.3, 0.1
 		stream := torch.NewStream(5, "data")
 		hidden := stream.Normal(0, 1, torch.Float64, torch.CPU, 12, 7)
 		targets := torch.FromInt64s([]int64{4, 4, 4, 1, 30, 0, 2, 9, 1, 9, 4, 17}, torch.CPU, 12)
 		at := func(s Settings, h, y torch.Tensor) (losses []float64, gain float64) {
-			p := place(31, 7, 1)
+			p := config(31, 7, 1)
 			o := layer(t, s, p)
 			defer release(o, p)
 			for n := range h.Size(0) {
-				loss, nll := o.Loss(States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1), 1.0/12)
-				near(t, "nll", nll.Float64s(), o.NLL(States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1)).Float64s(), 1e-13)
+				loss, nll := o.Loss(torch.States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1), 1.0/12)
+				near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1)).Float64s(), 1e-13)
 				losses = append(losses, loss.Item())
 			}
 			gain = o.Report()["adversarial_gain"]
 			o.Penalize()
-			loss, _ := o.Loss(States{Hidden: h}, y, 1.0/12) // another update, in one batch
+			loss, _ := o.Loss(torch.States{Hidden: h}, y, 1.0/12) // another update, in one batch
 			sum := 0.0
 			for _, x := range losses {
 				sum += x
@@ -280,12 +280,12 @@ func TestAdversarialGradientsOnRandomShapes(t *testing.T) {
 			stream := torch.NewStream(random.Uint64(), "case")
 			w, h := stream.Normal(0, 1, torch.Float64, torch.CPU, v, d), stream.Normal(0, 1, torch.Float64, torch.CPU, 1, d)
 			run := func(mode string) (loss float64, gHidden, gWeight torch.Tensor) {
-				s := Defaults()
+				s := unsmoothed()
 				s.Alpha, s.AdversarialMode = alpha, mode
 				o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, torch.Float64)
 				defer release(o, p)
 				hidden := leaf(h, torch.Float64)
-				l, _ := o.Loss(States{Hidden: hidden}, torch.FromInt64s([]int64{y}, torch.CPU, 1), 1)
+				l, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{y}, torch.CPU, 1), 1)
 				l.Backward()
 				return l.Item(), hidden.Grad().Clone(), p.Params.Get("decoder.embed_tokens.weight").Grad().Clone()
 			}

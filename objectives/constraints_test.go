@@ -13,9 +13,9 @@ import (
 
 // held is an output layer of spectrum control, its factors away from their start,
 // and the embedding.
-func held(t *testing.T, p Place, change func(*Settings)) (*Output, *Factored) {
+func held(t *testing.T, p Config, change func(*Settings)) (*Output, *Factored) {
 	t.Helper()
-	s := Defaults()
+	s := unsmoothed()
 	s.Method = "spectrum"
 	change(&s)
 	o := layer(t, s, p)
@@ -28,9 +28,9 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 		"penalty":    "Orthogonality SpectrumPrior",
 		"proximal":   "Orthogonality ProximalPrior",
 		"retraction": "Retraction ProximalPrior",
-		"group":      "Apart Orthogonality SpectrumPrior",
+		"group":      "ClipGroups Orthogonality SpectrumPrior",
 	} {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.SpectrumHold = "spectrum", how
 		m, err := s.Resolve()
 		if err != nil {
@@ -39,12 +39,11 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 		if got := kinds(m.Regularizers); got != want {
 			t.Errorf("%s: the pieces are %s, want %s", how, got, want)
 		}
-		s.PlainDescent = true
 		if how == "proximal" {
 			want = "ProximalOrthogonality ProximalPrior"
 		}
-		if m, err = s.Resolve(); err != nil || kinds(m.Regularizers) != "Preconditioner "+want {
-			t.Errorf("%s under plain gradient descent: the pieces are %s, %v", how, kinds(m.Regularizers), err)
+		if m, err = s.resolve(true); err != nil || kinds(m.Regularizers) != "Preconditioner "+want {
+			t.Errorf("%s under SGD: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
 		s.LambdaPrior = 0
 		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Prior") {
@@ -92,7 +91,7 @@ func TestRetractionGivesTheNearest(t *testing.T) {
 	for _, size := range sizes {
 		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 2e-5} {
 			torch.Test(t, func() {
-				p := place(size[0], size[1], -1)
+				p := config(size[0], size[1], -1)
 				p.DType = dtype
 				o, e := held(t, p, func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 3 })
 				defer release(o, p)
@@ -127,9 +126,10 @@ func TestProximalOrthogonality(t *testing.T) {
 	for _, size := range sizes {
 		for _, scale := range []float64{0, 20} { // of the prior: U's gradients are divided by something, too
 			torch.Test(t, func() {
-				p := place(size[0], size[1], -1)
+				p := config(size[0], size[1], -1)
+				p.SGD = true
 				o, e := held(t, p, func(s *Settings) {
-					s.SpectrumHold, s.RetractEvery, s.PlainDescent, s.PriorScale = "proximal", 3, true, scale
+					s.SpectrumHold, s.RetractEvery, s.PriorScale = "proximal", 3, scale
 					s.LambdaU, s.LambdaV, s.LambdaUSpectral, s.LambdaVSpectral, s.LambdaPrior = 0.3, 0.7, 2, 5, 0
 				})
 				defer release(o, p)
@@ -174,9 +174,10 @@ func TestProximalStepIsThePenalties(t *testing.T) {
 	const rate = 1e-3
 	torch.Test(t, func() {
 		sides := func(hold string) [2][]float64 {
-			p := place(31, 6, -1)
+			p := config(31, 6, -1)
+			p.SGD = true
 			o, e := held(t, p, func(s *Settings) {
-				s.SpectrumHold, s.PlainDescent, s.PriorScale, s.PriorRatio = hold, true, 20, 1
+				s.SpectrumHold, s.PriorScale, s.PriorRatio = hold, 20, 1
 				s.LambdaU, s.LambdaV, s.LambdaPrior = 0.3, 0.7, 0
 			})
 			defer release(o, p)
@@ -213,7 +214,7 @@ func TestProximalStepIsThePenalties(t *testing.T) {
 // orthonormal to first order, that tangent gradients stay, and what is taken away.
 func TestProjectedGradientsAreTangent(t *testing.T) {
 	torch.Test(t, func() {
-		p := place(31, 6, 1)
+		p := config(31, 6, 1)
 		o, e := held(t, p, func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 1 })
 		defer release(o, p)
 		o.Constrain(0)
@@ -270,7 +271,7 @@ func TestRetractionSurvives(t *testing.T) {
 func TestRetractionContinues(t *testing.T) {
 	torch.Test(t, func() {
 		change := func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 3 }
-		p, q := place(11, 4, 1), place(11, 4, 1)
+		p, q := config(11, 4, 1), config(11, 4, 1)
 		first, _ := held(t, p, change)
 		defer release(first, p)
 		second, e := held(t, q, change)
@@ -288,11 +289,11 @@ func TestRetractionContinues(t *testing.T) {
 	})
 }
 
-// TestClippedApart checks that U, s and V neither count in the norm of the others
+// TestClipGroups checks that U, s and V neither count in the norm of the others
 // nor are scaled by it, and that the norm that is told is that of all.
-func TestClippedApart(t *testing.T) {
+func TestClipGroups(t *testing.T) {
 	torch.Test(t, func() {
-		p := place(11, 4, -1)
+		p := config(11, 4, -1)
 		other := p.Params.Add("other", torch.Zeros(torch.Float64, torch.CPU, 2))
 		o, e := held(t, p, func(s *Settings) { s.SpectrumHold = "group" })
 		defer release(o, p)
@@ -310,7 +311,7 @@ func TestClippedApart(t *testing.T) {
 		torch.ZeroGrad(p.Params.Tensors())
 	})
 	torch.Test(t, func() {
-		p := place(11, 4, -1)
+		p := config(11, 4, -1)
 		o, e := held(t, p, func(*Settings) {})
 		defer release(o, p)
 		e.u.Sum().Add(e.s.Sum()).Backward()
@@ -322,8 +323,8 @@ func TestClippedApart(t *testing.T) {
 
 // TestConstraintsNeedFactors refuses a dense matrix with a sentence.
 func TestConstraintsNeedFactors(t *testing.T) {
-	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &Apart{}, &SpectralNormalisation{}, &DOptimal{}, &Orthogonality{}, &SpectrumPrior{}} {
-		if err := r.Init(&Dense{}, Place{}); err == nil || !strings.Contains(err.Error(), "needs a factored embedding") {
+	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &ClipGroups{}, &SpectralNormalisation{}, &DOptimal{}, &Orthogonality{}, &SpectrumPrior{}} {
+		if err := r.Init(&Dense{}, Config{}); err == nil || !strings.Contains(err.Error(), "needs a factored embedding") {
 			t.Errorf("%T: the error is %v", r, err)
 		}
 	}
@@ -335,15 +336,15 @@ func TestNormalisedAverage(t *testing.T) {
 	for _, size := range sizes {
 		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 3e-5} {
 			torch.Test(t, func() {
-				p := place(size[0], size[1], 0)
+				p := config(size[0], size[1], 0)
 				p.DType = dtype
 				o, e := held(t, p, func(s *Settings) { s.SpectrumHold = "retraction" })
 				defer release(o, p)
 				before := e.Matrix().Float64s()
-				if !o.Normalises() {
+				if !o.FixesAverage() {
 					t.Fatal("an average of factors needs no Normalise")
 				}
-				o.Normalise(p.Params.Map())
+				o.FixAverage(p.Params.Map())
 				near(t, fmt.Sprint(size, " W"), e.Matrix().Float64s(), before, limit)
 				u, v := e.Orthogonality()
 				if p.rows() > 0 { // without rows U is zero
@@ -358,11 +359,11 @@ func TestNormalisedAverage(t *testing.T) {
 		}
 	}
 	torch.Test(t, func() {
-		p := place(5, 3, 0)
-		o := layer(t, Defaults(), p)
+		p := config(5, 3, 0)
+		o := layer(t, unsmoothed(), p)
 		defer release(o, p)
 		before := p.Params.Tensors()[0].Float64s()
-		if o.Normalise(p.Params.Map()); o.Normalises() {
+		if o.FixAverage(p.Params.Map()); o.FixesAverage() {
 			t.Error("a dense matrix needs Normalise")
 		}
 		near(t, "W", p.Params.Tensors()[0].Float64s(), before, 0)

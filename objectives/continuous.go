@@ -7,6 +7,22 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// ContinuousSettings are the keys of the methods that aim at vectors.
+type ContinuousSettings struct {
+	VMFForm        string  `toml:"vmf_form" default:"both" choice:"nll reg1 reg2 both log1p" help:"vmf: the loss: plain, with either regularisation, with both, or that of the authors' code"`
+	VMFLambda1     float64 `toml:"vmf_lambda1" default:"0.02" range:"[0,inf)" help:"vmf: weight of the output's length, in reg1 and both"`
+	VMFLambda2     float64 `toml:"vmf_lambda2" default:"0.1" range:"[0,inf)" help:"vmf: factor on the product with the target, in reg2 and both"`
+	VMFLambdaLog1p float64 `toml:"vmf_lambda_log1p" default:"0.2" range:"[0,inf)" help:"vmf: the cosine above which log1p no longer lengthens the output"`
+	MapNorm        bool    `toml:"map_norm" default:"true" help:"vmf, powerspherical: layer normalisation behind the map to the vectors' space"`
+	L2Form         string  `toml:"l2_form" default:"squared" choice:"squared rooted" help:"l2: the squared distance, as the authors' code, or the distance, as their text"`
+	Margin         float64 `toml:"margin" default:"0.5" range:"[0,inf)" help:"maxmargin: by how much the target's cosine should exceed the wrong word's"`
+}
+
+var (
+	vmfForms = map[string]torch.Continuous{"nll": torch.VMFNLL, "reg1": torch.VMFReg1, "reg2": torch.VMFReg2, "both": torch.VMFReg1Reg2, "log1p": torch.VMFLog1p}
+	l2Forms  = map[string]torch.Continuous{"squared": torch.SquaredL2, "rooted": torch.RootedL2}
+)
+
 // Continuous scores a hidden state by a density or a distance to unit target vectors
 // instead of a softmax (Kumar and Tsvetkov 2019, "Von Mises-Fisher loss for training
 // sequence to sequence models with continuous outputs"). A trained map takes the hidden
@@ -51,7 +67,7 @@ const mapNormEpsilon = 1e-5
 
 // Init makes the map: <prefix>.map.weight and .bias, and with Norm <prefix>.map_norm.weight
 // and .bias.
-func (l *Continuous) Init(e Embedding, p Place) error {
+func (l *Continuous) Init(e Embedding, p Config) error {
 	frozen, ok := e.(*Frozen)
 	if !ok {
 		return fmt.Errorf("a continuous likelihood needs frozen target vectors, not %T", e)
@@ -91,7 +107,7 @@ func (l *Continuous) options(scale float64) torch.ContinuousLossOptions {
 }
 
 // Loss is the loss, summed and scaled, and the clean one by row, both in float64.
-func (l *Continuous) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+func (l *Continuous) Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
 	x, o := l.outputs(s.Hidden), l.options(scale)
 	if l.Kind == torch.MaxMargin {
 		o.Negatives = torch.InformativeNegatives(x, l.target.table, l.target.bias, targets, l.padding)
@@ -100,7 +116,7 @@ func (l *Continuous) Loss(s States, targets torch.Tensor, scale float64) (loss, 
 }
 
 // NLL is the clean loss by row.
-func (l *Continuous) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+func (l *Continuous) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 	torch.NoGrad(func() {
 		nll = torch.Scoped(func() torch.Tensor {
 			o := l.options(1)

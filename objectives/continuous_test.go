@@ -13,7 +13,7 @@ import (
 func continuousMethods() map[string]Settings {
 	all := map[string]Settings{}
 	add := func(name, method string, change func(*Settings)) {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method = method
 		change(&s)
 		all[name] = s
@@ -33,8 +33,8 @@ func continuousMethods() map[string]Settings {
 
 // aimed is a place with target vectors of m components, of which that of the padding and
 // the one before the last word are zero.
-func aimed(v, d, m, padding int64) Place {
-	p := place(v, d, padding)
+func aimed(v, d, m, padding int64) Config {
+	p := config(v, d, padding)
 	x := torch.NewStream(9, "vectors").Normal(0, 3, torch.Float64, torch.CPU, v, m)
 	p.Vectors = x.MaskedFill(torch.Arange(v, torch.CPU).EqualScalar(float64(v-2)).Reshape(v, 1), 0)
 	return p
@@ -60,9 +60,9 @@ func dot(a, b []float64) float64 {
 
 func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
 	torch.Test(t, func() {
-		p := place(6, 4, 1)
+		p := config(6, 4, 1)
 		p.Vectors = torch.FromFloat64s([]float64{3, 4, 0, 5, 5, 5, 0, 0, 0, 1e200, 1e200, 0, 1e-9, 0, 1e-9, -2, 0, 0}, torch.CPU, 6, 3)
-		s := Defaults()
+		s := unsmoothed()
 		s.Method = "vmf"
 		o := layer(t, s, p)
 		defer release(o, p)
@@ -106,7 +106,7 @@ func TestContinuousGradientsByDifferences(t *testing.T) {
 				hidden := leaf(stream.Normal(0, 1, torch.Float64, torch.CPU, n, d), torch.Float64)
 				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 5, 12, 11, 2}, torch.CPU, n)
 				loss := func() torch.Tensor {
-					l, _ := o.Loss(States{Hidden: hidden}, targets, 0.25)
+					l, _ := o.Loss(torch.States{Hidden: hidden}, targets, 0.25)
 					return l
 				}
 				loss().Backward()
@@ -158,8 +158,8 @@ func TestScoresAreMinusTheCleanLoss(t *testing.T) {
 						continue
 					}
 					targets := torch.Full(float64(word), torch.Int64, torch.CPU, n)
-					clean := o.NLL(States{Hidden: hidden}, targets).Float64s()
-					_, training := o.Loss(States{Hidden: hidden}, targets, 1)
+					clean := o.NLL(torch.States{Hidden: hidden}, targets).Float64s()
+					_, training := o.Loss(torch.States{Hidden: hidden}, targets, 1)
 					near(t, "clean loss of training", training.Float64s(), clean, 1e-13)
 					for i := range clean {
 						clean[i] = -clean[i]
@@ -207,7 +207,7 @@ func TestZeroRowsNeverWin(t *testing.T) {
 	torch.Test(t, func() {
 		for name, s := range continuousMethods() {
 			s.MapNorm = false
-			p := place(5, 2, 1)
+			p := config(5, 2, 1)
 			p.Vectors = torch.FromFloat64s([]float64{0, 0, 0, 0, 1, 0.1, 0, 0, 1, -0.1}, torch.CPU, 5, 2)
 			o := layer(t, s, p)
 			p.Params.Get("decoder.output_projection.map.weight").Assign(torch.FromFloat64s([]float64{1, 0, 0, 1}, torch.CPU, 2, 2))
@@ -253,7 +253,7 @@ func TestContinuousAtTheEdges(t *testing.T) {
 					hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float32, torch.CPU, c.n, 4).MulScalar(c.size).Clone()
 					hidden.SetRequiresGrad(true)
 					targets := torch.Full(c.target, torch.Int64, torch.CPU, c.n)
-					loss, nll := o.Loss(States{Hidden: hidden}, targets, 0.5)
+					loss, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.5)
 					loss.Backward()
 					o.Penalize()
 					for parameter, g := range gradients(p) {
@@ -261,7 +261,7 @@ func TestContinuousAtTheEdges(t *testing.T) {
 							t.Errorf("the gradient of %s is %v", parameter, g)
 						}
 					}
-					clean, scores := o.NLL(States{Hidden: hidden}, targets), o.LogProbs(hidden.Detach())
+					clean, scores := o.NLL(torch.States{Hidden: hidden}, targets), o.LogProbs(hidden.Detach())
 					if !loss.AllFinite() || !nll.AllFinite() || !clean.AllFinite() || !scores.AllFinite() || !hidden.Grad().AllFinite() {
 						t.Errorf("loss %v, clean %v and %v, gradient %v", loss.Item(), nll.Float64s(), clean.Float64s(), hidden.Grad().Float64s())
 					}
@@ -279,13 +279,13 @@ func TestContinuousAtTheEdges(t *testing.T) {
 
 func TestContinuousRefuses(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method = "vmf"
-		for want, change := range map[string]func(*Place){
-			"name a file with -vectors":                   func(p *Place) { p.Vectors = torch.Tensor{} },
-			"do not fit a vocabulary of 9":                func(p *Place) { p.Vectors = p.Vectors.Narrow(0, 0, 8) },
-			"has a component that is no finite number":    func(p *Place) { p.Vectors = p.Vectors.MulScalar(math.Inf(1)) },
-			"target vectors of shape [27] do not fit a v": func(p *Place) { p.Vectors = p.Vectors.Reshape(27) },
+		for want, change := range map[string]func(*Config){
+			"name a file with -vectors":                   func(p *Config) { p.Vectors = torch.Tensor{} },
+			"do not fit a vocabulary of 9":                func(p *Config) { p.Vectors = p.Vectors.Narrow(0, 0, 8) },
+			"has a component that is no finite number":    func(p *Config) { p.Vectors = p.Vectors.MulScalar(math.Inf(1)) },
+			"target vectors of shape [27] do not fit a v": func(p *Config) { p.Vectors = p.Vectors.Reshape(27) },
 		} {
 			p := aimed(9, 4, 3, 1)
 			change(&p)
@@ -301,7 +301,7 @@ func TestContinuousRefuses(t *testing.T) {
 		"mle+cosine":      "mle and cosine do not join",
 		"vmf+adversarial": "vmf and adversarial do not join: adversarial lowers the target's score before a softmax, and vmf has no softmax",
 	} {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method = method
 		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v, want one with %q", method, err, want)
@@ -326,12 +326,12 @@ func TestContinuousRefuses(t *testing.T) {
 		t.Errorf("a perturbation of a density: the error is %v", err)
 	}
 	for want, change := range map[string]func(*Settings){
-		`objective.vmf_form is "raw": use nll, reg1, reg2, both or log1p`: func(s *Settings) { s.VMFForm = "raw" },
-		`objective.l2_form is "": use squared or rooted`:                  func(s *Settings) { s.L2Form = "" },
-		`objective.margin is -1: it must be a number of at least 0`:       func(s *Settings) { s.Margin = -1 },
-		`objective.vmf_lambda1 is NaN`:                                    func(s *Settings) { s.VMFLambda1 = math.NaN() },
+		`objective.vmf_form = "raw" is out of range: it wants one of nll, reg1, reg2, both, log1p`: func(s *Settings) { s.VMFForm = "raw" },
+		`objective.l2_form = "" is out of range: it wants one of squared, rooted`:                  func(s *Settings) { s.L2Form = "" },
+		`objective.margin = -1.0 is out of range: it wants`:                                        func(s *Settings) { s.Margin = -1 },
+		`objective.vmf_lambda1 = nan`:                                                              func(s *Settings) { s.VMFLambda1 = math.NaN() },
 	} {
-		s := Defaults()
+		s := unsmoothed()
 		change(&s)
 		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
@@ -341,9 +341,11 @@ func TestContinuousRefuses(t *testing.T) {
 
 func TestWhichMethodsAreContinuous(t *testing.T) {
 	for method, want := range map[string]bool{
-		"vmf": true, "l2": true, "cosine": true, "maxmargin": true, "powerspherical": true, "mle": false, "spectrum": false, "nonsense": false, "mle+vmf": true,
+		"vmf": true, "l2": true, "cosine": true, "maxmargin": true, "powerspherical": true, "mle": false, "spectrum": false, "nonsense": false, "mle+vmf": false,
 	} {
-		if IsContinuous(method) != want {
+		s := Defaults()
+		s.Method = method
+		if m, err := s.Resolve(); m.TargetVectors() != want || (err != nil) != (method == "nonsense" || method == "mle+vmf") {
 			t.Errorf("%s predicts vectors of words: %v", method, !want)
 		}
 	}
@@ -365,7 +367,7 @@ func TestContinuousWidths(t *testing.T) {
 				if words := o.Lookup(targets); words.Size(1) != d {
 					t.Errorf("words are read as %d numbers, want %d", words.Size(1), d)
 				}
-				loss, _ := o.Loss(States{Hidden: hidden}, targets, 1)
+				loss, _ := o.Loss(torch.States{Hidden: hidden}, targets, 1)
 				loss.Backward()
 				weight := p.Params.Get(p.Output + ".map.weight")
 				near(t, "shape of the map", []float64{float64(weight.Size(0)), float64(weight.Size(1))}, []float64{m, wide}, 0)

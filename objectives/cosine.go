@@ -6,6 +6,11 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// CosineSettings are the keys of MLE-CosReg.
+type CosineSettings struct {
+	Gamma float64 `toml:"gamma" default:"1.0" range:"[0,inf)" help:"cosreg: weight of the mean cosine"`
+}
+
 // Cosine is the penalty of MLE-CosReg (Gao, He, Tan, Qin, Wang and Liu 2019,
 // "Representation degeneration problem in training natural language generation
 // models"), the mean cosine between word vectors,
@@ -27,7 +32,7 @@ type Cosine struct {
 }
 
 // Init takes the parameters of a dense or factored embedding.
-func (r *Cosine) Init(e Embedding, p Place) error {
+func (r *Cosine) Init(e Embedding, p Config) error {
 	switch e := e.(type) {
 	case *Dense:
 		r.penalty = func() torch.Tensor { return torch.CosinePenalty(e.weight, r.Gamma) }

@@ -13,9 +13,9 @@ func TestCosineOfFactorsIsThatOfW(t *testing.T) {
 	for _, size := range sizes {
 		for _, padding := range []int64{-1, 0} {
 			torch.Test(t, func() {
-				s := Defaults()
+				s := unsmoothed()
 				s.Method, s.Gamma, s.Prior, s.LambdaU, s.LambdaV = "spectrum+cosreg", 7, "none", 0, 0
-				p := place(size[0], size[1], padding)
+				p := config(size[0], size[1], padding)
 				o := layer(t, s, p)
 				defer release(o, p)
 				moved(p)
@@ -47,9 +47,9 @@ func zeroPadding(o *Output) {
 // TestCosineLeavesPaddingAlone: a row of zeros pays nothing and stays.
 func TestCosineLeavesPaddingAlone(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method = "cosreg"
-		p := place(31, 7, 1)
+		p := config(31, 7, 1)
 		o := layer(t, s, p)
 		defer release(o, p)
 		o.Penalize()
@@ -64,7 +64,7 @@ func TestCosineLeavesPaddingAlone(t *testing.T) {
 type frozen struct{ Embedding }
 
 func TestCosineNeedsAMatrix(t *testing.T) {
-	if err := (&Cosine{}).Init(frozen{}, Place{}); err == nil || !strings.Contains(err.Error(), "matrices that are trained") {
+	if err := (&Cosine{}).Init(frozen{}, Config{}); err == nil || !strings.Contains(err.Error(), "matrices that are trained") {
 		t.Errorf("the error is %v", err)
 	}
 }

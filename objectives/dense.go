@@ -9,7 +9,7 @@ import (
 // Dense is W [V,D] as one parameter, <prefix>.weight.
 //
 // It starts as in fairseq: normal with mean 0 and standard deviation D^-1/2, the
-// padding's row at zero, or uniform where its place says so, as language models
+// padding's row at zero, or uniform where its configuration says so, as language models
 // do. The factor sqrt(D) of a lookup is the model's.
 type Dense struct {
 	weight  torch.Tensor
@@ -18,7 +18,7 @@ type Dense struct {
 
 // NewTable makes a dense embedding for tables that a method does not shape: the
 // input side of models whose embeddings are not tied to the output layer.
-func NewTable(p Place) (*Dense, error) {
+func NewTable(p Config) (*Dense, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func NewTable(p Place) (*Dense, error) {
 }
 
 // Init makes the weight.
-func (e *Dense) Init(p Place) error {
+func (e *Dense) Init(p Config) error {
 	e.padding = p.Padding
 	s := torch.OpenScope()
 	defer s.Close()
@@ -36,7 +36,7 @@ func (e *Dense) Init(p Place) error {
 }
 
 // initialMatrix draws the baseline's W [V,D] in float64 on the CPU.
-func initialMatrix(p Place) torch.Tensor {
+func initialMatrix(p Config) torch.Tensor {
 	if p.Uniform > 0 {
 		return p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, p.Vocabulary, p.Width).Mul(p.keepRows())
 	}
@@ -45,7 +45,7 @@ func initialMatrix(p Place) torch.Tensor {
 }
 
 // initialEnergy is the expected |W|_F^2 of that matrix.
-func initialEnergy(p Place) float64 {
+func initialEnergy(p Config) float64 {
 	if p.Uniform > 0 {
 		return float64(p.rows()) * float64(p.Width) * p.Uniform * p.Uniform / 3
 	}
@@ -53,7 +53,7 @@ func initialEnergy(p Place) float64 {
 }
 
 // deviation is that of a normal matrix.
-func (p Place) deviation() float64 {
+func (p Config) deviation() float64 {
 	if p.Deviation > 0 {
 		return p.Deviation
 	}

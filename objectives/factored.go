@@ -49,7 +49,7 @@ const (
 // Init makes the parameters <prefix>.u (U / c), .s and .v, and .gain where it is
 // trained: it starts where |W|_F is that of a dense matrix. The padding's row of U
 // is zero.
-func (e *Factored) Init(p Place) error {
+func (e *Factored) Init(p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	e.padding, e.energy, e.name = p.Padding, initialEnergy(p), p.Embedding
@@ -123,19 +123,19 @@ func (e *Factored) Head() Head {
 func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Size(0) }
 
 // Matrix makes W.
-func (e *Factored) Matrix() torch.Tensor { return e.multiply(e.u) }
+func (e *Factored) Matrix() torch.Tensor { return e.Multiply(e.u) }
 
-// multiply gives the rows [R,D] of a dense matrix that rows [R,K] beside those of the
+// Multiply gives the rows [R,D] of a dense matrix that rows [R,K] beside those of the
 // head's weight stand for.
-func (e *Factored) multiply(rows torch.Tensor) (w torch.Tensor) {
+func (e *Factored) Multiply(rows torch.Tensor) (w torch.Tensor) {
 	torch.NoGrad(func() {
 		w = torch.Scoped(func() torch.Tensor { return rows.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
 	})
 	return w
 }
 
-// plain puts W in the place of its factors, in weights by name.
-func (e *Factored) plain(weights map[string]torch.Tensor) {
+// Simplify puts W in the place of its factors, in weights by name.
+func (e *Factored) Simplify(weights map[string]torch.Tensor) {
 	for _, factor := range []string{".u", ".s", ".v", ".gain"} {
 		delete(weights, e.name+factor)
 	}

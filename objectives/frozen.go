@@ -36,8 +36,8 @@ const neverChosen = -1e30
 // Rows whose components are all smaller than this have no direction.
 const shortestVector = 1e-12
 
-// Init scales the place's vectors and makes the map.
-func (e *Frozen) Init(p Place) error {
+// Init scales the configuration's vectors and makes the map.
+func (e *Frozen) Init(p Config) error {
 	if !p.Vectors.Defined() {
 		return errors.New("continuous methods need target vectors: name a file with -vectors, or let them be made from the training text")
 	}
@@ -88,6 +88,9 @@ func (e *Frozen) Size() (vocabulary, width int64) { return e.table.Size(0), e.ta
 
 // Matrix is the table.
 func (e *Frozen) Matrix() torch.Tensor { return e.table.Detach() }
+
+// TargetTable says that the rows are given vectors of whole words.
+func (e *Frozen) TargetTable() {}
 
 // Free frees the table.
 func (e *Frozen) Free() { torch.Free(e.table, e.bias) }

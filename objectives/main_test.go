@@ -18,16 +18,32 @@ func TestMain(m *testing.M) {
 
 var near = testdata.Near
 
-// place is an output layer of v symbols and d columns in float64.
-func place(v, d, padding int64) Place {
-	return Place{
+// config is an output layer of v symbols and d columns in float64.
+func config(v, d, padding int64) Config {
+	return Config{
 		Vocabulary: v, Width: d, Padding: padding, Params: &torch.Params{}, Embedding: "decoder.embed_tokens", Output: "decoder.output_projection",
 		Stream: torch.NewStream(1, "init"), Device: torch.CPU, DType: torch.Float64,
 	}
 }
 
+// unsmoothed are the defaults without label smoothing.
+func unsmoothed() Settings {
+	s := Defaults()
+	s.LabelSmoothing = 0
+	return s
+}
+
+// resolved are the pieces of settings that make sense.
+func resolved(s Settings) Method {
+	m, err := s.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return m
+}
+
 // layer makes an output layer and frees it with the test.
-func layer(t *testing.T, s Settings, p Place) *Output {
+func layer(t *testing.T, s Settings, p Config) *Output {
 	t.Helper()
 	o, err := New(s, p)
 	if err != nil {
@@ -36,7 +52,7 @@ func layer(t *testing.T, s Settings, p Place) *Output {
 	return o
 }
 
-func release(o *Output, p Place) {
+func release(o *Output, p Config) {
 	o.Free()
 	p.Params.Free()
 }
@@ -47,10 +63,10 @@ func methods() map[string]Settings {
 	all := map[string]Settings{}
 	combined := []string{"spectrum+adversarial", "spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
 	for _, name := range append(combined, names...) {
-		if IsContinuous(name) {
+		s := unsmoothed()
+		if s.Method = name; resolved(s).TargetVectors() {
 			continue
 		}
-		s := Defaults()
 		s.Method, s.MixtureComponents, s.MixtureDropout = name, 3, 0 // what is drawn differs from call to call
 		all[name] = s
 		s.LabelSmoothing, s.Bias, s.LambdaUSpectral, s.LambdaVSpectral, s.SpectrumInit = 0.1, true, 0.5, 0.5, "svd"
@@ -61,7 +77,7 @@ func methods() map[string]Settings {
 }
 
 // gradients gives the parameters' gradients by name and drops them.
-func gradients(p Place) map[string][]float64 {
+func gradients(p Config) map[string][]float64 {
 	all := map[string][]float64{}
 	for _, name := range p.Params.Names() {
 		if g := p.Params.Get(name).Grad(); g.Defined() {

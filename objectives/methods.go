@@ -2,11 +2,42 @@ package objectives
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// Settings are the keys of the section objective: they name a method and hold the constants of all methods, each in the
+// file of its method. A method reads its own.
+type Settings struct {
+	Method string `toml:"method" default:"mle" help:"the method, or several joined by a plus; -method=help prints them"`
+
+	SoftmaxSettings
+	ContinuousSettings
+	CosineSettings
+	AdversarialSettings
+	MixtureSettings
+	AdaptiveSettings
+	SpectrumSettings
+	NormalisationSettings
+}
+
+var schema = keys.New[Settings]("objective")
+
+// Defaults are the settings of maximum likelihood, with the constants of the other methods as they train well under Adam.
+func Defaults() Settings { return schema.Defaults() }
+
+// check says which setting makes no sense, and what would.
+func (s Settings) check() error {
+	if err := schema.Check(&s); err != nil {
+		return err
+	}
+	_, err := cutoffs(s.AdaptiveCutoffs, math.MaxInt64)
+	return err
+}
 
 // Method is a point in the product of pieces. A nil piece is one that a name does
 // not speak of: joined with others it takes theirs, alone the dense embedding,
@@ -15,19 +46,33 @@ type Method struct {
 	Embedding    Embedding
 	Likelihood   Likelihood
 	Perturbation Perturbation
+	Terms        []LossTerm
 	Regularizers []Regularizer
+}
+
+// TargetVectors reports whether the method aims at given vectors of whole words instead of scoring a vocabulary.
+func (m Method) TargetVectors() bool {
+	_, ok := m.Embedding.(TargetTable)
+	return ok
+}
+
+// FrequentFirst reports whether the method wants a vocabulary that has frequent words first.
+func (m Method) FrequentFirst() bool {
+	l, ok := m.Likelihood.(FrequencyOrdered)
+	return ok && l.FrequentFirst()
 }
 
 // names lists the methods in the order of Table.
 var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "sn", "sn-doptimal", "mos", "adaptive", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
 
-// method turns one name into its pieces; ok is false where there is no such name.
-func (s Settings) method(name string) (m Method, ok bool) {
+// method turns one name into its pieces, for training by SGD where sgd says so; ok is false where there
+// is no such name.
+func (s Settings) method(name string, sgd bool) (m Method, ok bool) {
 	switch name {
 	case "mle":
 		return Method{
 			Embedding:  &Dense{},
-			Likelihood: s.softmax(),
+			Likelihood: &Softmax{Bias: s.Bias},
 		}, true
 	case "cosreg":
 		m := Method{}
@@ -41,26 +86,20 @@ func (s Settings) method(name string) (m Method, ok bool) {
 		}, true
 	case "mos":
 		return Method{
-			Likelihood: &Mixture{
-				Components: s.MixtureComponents, Dropout: s.MixtureDropout,
-				Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Bias: s.Bias,
-			},
+			Likelihood: &Mixture{Components: s.MixtureComponents, Dropout: s.MixtureDropout, Bias: s.Bias},
 		}, true
 	case "adaptive":
 		return Method{
-			Likelihood: &Adaptive{
-				Cutoffs: s.AdaptiveCutoffs, Divisor: s.AdaptiveDivisor,
-				Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Bias: s.Bias,
-			},
+			Likelihood: &Adaptive{Cutoffs: s.AdaptiveCutoffs, Divisor: s.AdaptiveDivisor, Bias: s.Bias},
 		}, true
 	case "spectrum":
-		return s.spectrum(s.Prior), true
+		return s.spectrum(s.Prior, sgd), true
 	case "spectrum-poly":
-		return s.spectrum("polynomial"), true
+		return s.spectrum("polynomial", sgd), true
 	case "sn":
-		return s.spectralNormalisation(), true
+		return s.spectralNormalisation(sgd), true
 	case "sn-doptimal":
-		m := s.spectralNormalisation()
+		m := s.spectralNormalisation(sgd)
 		m.Regularizers = append(m.Regularizers, &DOptimal{Weight: s.LambdaDOptimal})
 		return m, true
 	case "vmf":
@@ -92,58 +131,32 @@ func (s Settings) continuous(kind torch.Continuous) Method {
 // split gives the names that a method joins by a plus.
 func split(method string) []string { return strings.Split(method, "+") }
 
-// IsContinuous reports whether a method aims at vectors of whole words instead of scoring
-// a vocabulary.
-func IsContinuous(method string) bool {
-	return anyPiece(method, func(m Method) bool {
-		_, frozen := m.Embedding.(*Frozen)
-		return frozen
+// Simplified are the settings of a layer that scores as that of s does, and trains as simply as it can: without smoothing,
+// perturbation and further terms of the loss, and with W as one parameter instead of factors. [Output.Simplify] gives its
+// weights.
+func (s Settings) Simplified() Settings {
+	left := slices.DeleteFunc(split(s.Method), func(name string) bool {
+		m, known := s.method(name, false)
+		_, factored := m.Embedding.(Simplifier)
+		return known && (m.Perturbation != nil || len(m.Terms) > 0 || factored)
 	})
-}
-
-// IsAdaptive reports whether a method scores words by clusters, whose vocabulary has
-// frequent words first.
-func IsAdaptive(method string) bool {
-	return anyPiece(method, func(m Method) bool {
-		_, adaptive := m.Likelihood.(*Adaptive)
-		return adaptive
-	})
-}
-
-func anyPiece(method string, is func(Method) bool) bool {
-	return slices.ContainsFunc(split(method), func(name string) bool {
-		m, known := Defaults().method(name)
-		return known && is(m)
-	})
-}
-
-// Plain is a method that scores as another does, and trains as plainly as it can: without a
-// perturbation, and with W as one parameter instead of factors. [Output.Plain] gives its weights.
-func Plain(method string) string {
-	left := slices.DeleteFunc(split(method), func(name string) bool {
-		m, known := Defaults().method(name)
-		_, isFactored := m.Embedding.(*Factored)
-		return known && (m.Perturbation != nil || isFactored)
-	})
-	if len(left) == 0 {
-		return "mle"
+	if s.Method, s.LabelSmoothing = strings.Join(left, "+"), 0; len(left) == 0 {
+		s.Method = "mle"
 	}
-	return strings.Join(left, "+")
-}
-
-func (s Settings) softmax() *Softmax {
-	return &Softmax{Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Bias: s.Bias}
+	return s
 }
 
 // Resolve turns the method's name into pieces. An unknown name, or names that do
 // not join, give an error that says what would.
-func (s Settings) Resolve() (Method, error) {
+func (s Settings) Resolve() (Method, error) { return s.resolve(false) }
+
+func (s Settings) resolve(sgd bool) (Method, error) {
 	if err := s.check(); err != nil {
 		return Method{}, err
 	}
 	var joined join
 	for _, name := range split(s.Method) {
-		m, known := s.method(name)
+		m, known := s.method(name, sgd)
 		if !known {
 			return Method{}, &UnknownMethod{name}
 		}
@@ -159,7 +172,7 @@ type join struct {
 	Method
 	names                               []string
 	embedding, likelihood, perturbation string
-	regularizer                         string // one that comes without an embedding
+	regularizer, term                   string // one that comes without an embedding; one with a term of the loss
 }
 
 func (j *join) add(name string, m Method) error {
@@ -189,6 +202,10 @@ func (j *join) add(name string, m Method) error {
 	if m.Embedding == nil && len(m.Regularizers) > 0 {
 		j.regularizer = name
 	}
+	if len(m.Terms) > 0 {
+		j.term = name
+	}
+	j.Terms = append(j.Terms, m.Terms...)
 	j.Regularizers = append(j.Regularizers, m.Regularizers...)
 	return nil
 }
@@ -199,19 +216,23 @@ func (j *join) complete(s Settings) (Method, error) {
 		j.Embedding = &Dense{}
 	}
 	if j.Likelihood == nil {
-		j.Likelihood, j.likelihood = s.softmax(), "mle"
+		j.Likelihood, j.likelihood = &Softmax{Bias: s.Bias}, "mle"
 	}
-	if _, frozen := j.Embedding.(*Frozen); frozen && j.regularizer != "" {
+	if j.TargetVectors() && j.regularizer != "" {
 		return Method{}, fmt.Errorf("%s and %s do not join: %s shapes the trained output matrix, and the target vectors of %s are frozen; leave one of them out",
 			j.embedding, j.regularizer, j.regularizer, j.embedding)
 	}
-	if j.Perturbation != nil {
-		l, ok := j.Likelihood.(Perturbable)
-		if !ok {
-			return Method{}, fmt.Errorf("%s and %s do not join: %s lowers the target's score before a softmax, and %s has no softmax; leave one of them out",
-				j.likelihood, j.perturbation, j.perturbation, j.likelihood)
-		}
-		l.Perturb(j.Perturbation)
+	l, ok := j.Likelihood.(SoftmaxLikelihood)
+	switch {
+	case !ok && j.Perturbation != nil:
+		return Method{}, fmt.Errorf("%s and %s do not join: %s lowers the target's score before a softmax, and %s has no softmax; leave one of them out",
+			j.likelihood, j.perturbation, j.perturbation, j.likelihood)
+	case !ok && j.term != "":
+		return Method{}, fmt.Errorf("%s and %s do not join: %s is a term of a softmax's loss, and %s has no softmax; leave one of them out",
+			j.likelihood, j.term, j.term, j.likelihood)
+	case ok:
+		j.Terms = append(j.Terms, LabelSmoothing{Kind: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, Shifted: s.AdversarialSmoothing})
+		l.Train(j.Perturbation, j.Terms)
 	}
 	return j.Method, nil
 }
@@ -220,7 +241,7 @@ func (j *join) complete(s Settings) (Method, error) {
 type UnknownMethod struct{ Name string }
 
 func (e *UnknownMethod) Error() string {
-	return fmt.Sprintf("there is no method %q: the methods are %s, and a plus joins them", e.Name, strings.Join(names, ", "))
+	return fmt.Sprintf("there is no method %q: the methods are %s, and a plus joins them; did you mean %s?", e.Name, strings.Join(names, ", "), keys.Nearest(e.Name, names))
 }
 
 // Row is a line of the table that -method=help prints.
@@ -252,4 +273,21 @@ func Table() []Row {
 		{"maxmargin", "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]", "as vmf", "as vmf, and one product of N V M"},
 		{"powerspherical", "-log of the power spherical density of e[y] around x", "as vmf", "as vmf"},
 	}
+}
+
+// Joins lists the methods that a method joins with by a plus, in the order of
+// Table. mle is left out: it is what a method does where it says nothing else.
+func Joins(name string) []string {
+	var others []string
+	for _, other := range names {
+		if other == "mle" || other == name {
+			continue
+		}
+		s := Defaults()
+		s.Method = name + "+" + other
+		if _, err := s.Resolve(); err == nil {
+			others = append(others, other)
+		}
+	}
+	return others
 }

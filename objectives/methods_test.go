@@ -3,6 +3,7 @@ package objectives
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestTableListsEveryMethod(t *testing.T) {
 		t.Errorf("the table lists %v, the methods are %v", listed, names)
 	}
 	for _, name := range listed {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method = name
 		if _, err := s.Resolve(); err != nil {
 			t.Error(err)
@@ -31,7 +32,7 @@ func TestTableListsEveryMethod(t *testing.T) {
 
 func TestMethodsArePieces(t *testing.T) {
 	resolve := func(change func(*Settings)) string {
-		s := Defaults()
+		s := unsmoothed()
 		change(&s)
 		m, err := s.Resolve()
 		if err != nil {
@@ -76,11 +77,13 @@ type (
 	shift struct{ Perturbation }
 	soft  struct {
 		Likelihood
-		with Perturbation
+		with  Perturbation
+		terms []LossTerm
 	}
 )
 
-func (l *soft) Perturb(p Perturbation) { l.with = p }
+func (l *soft) Train(p Perturbation, terms []LossTerm) { l.with, l.terms = p, terms }
+func (l *soft) CloseUpdate()                           {}
 
 func TestWhatJoins(t *testing.T) {
 	pieces := map[string]Method{
@@ -91,6 +94,7 @@ func TestWhatJoins(t *testing.T) {
 		"sphere":   {Likelihood: score{}},
 		"noise":    {Perturbation: shift{}},
 		"other":    {Perturbation: shift{}},
+		"term":     {Terms: []LossTerm{LabelSmoothing{}}},
 	}
 	joined := func(names string) (Method, error) {
 		var j join
@@ -107,6 +111,7 @@ func TestWhatJoins(t *testing.T) {
 		"noise+other":     "noise and other do not join: each perturbs",
 		"sphere+noise":    "sphere and noise do not join: noise lowers the target's score before a softmax, and sphere has no softmax",
 		"dense+dense":     "names dense twice",
+		"sphere+term":     "sphere and term do not join: term is a term of a softmax's loss, and sphere has no softmax",
 		"mixture+noise":   "",
 		"factored+prior":  "",
 		"prior+mixture":   "",
@@ -124,6 +129,9 @@ func TestWhatJoins(t *testing.T) {
 	if err != nil || m.Likelihood.(*soft).with == nil {
 		t.Errorf("the mixture was not told of the noise (%v)", err)
 	}
+	if m, err = joined("term+mixture"); err != nil || len(m.Likelihood.(*soft).terms) != 2 {
+		t.Errorf("the mixture was not told of the term beside label smoothing (%v)", err)
+	}
 	if m, err = joined("factored+prior"); err != nil || len(m.Regularizers) != 2 {
 		t.Errorf("regularizers do not add up: %v (%v)", m.Regularizers, err)
 	}
@@ -131,27 +139,27 @@ func TestWhatJoins(t *testing.T) {
 
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		`there is no method "spektrum": the methods are mle, `:              func(s *Settings) { s.Method = "spektrum" },
-		`there is no method "spectrumpoly"`:                                 func(s *Settings) { s.Method = "mle+spectrumpoly" },
-		`there is no method ""`:                                             func(s *Settings) { s.Method = "" },
-		`mle and spectrum do not join`:                                      func(s *Settings) { s.Method = "mle+spectrum" },
-		`spectrum and spectrum-poly do not join`:                            func(s *Settings) { s.Method = "spectrum+spectrum-poly" },
-		`names mle twice`:                                                   func(s *Settings) { s.Method = "mle+mle" },
-		`objective.label_smoothing is 1: it must be at least 0 and below 1`: func(s *Settings) { s.LabelSmoothing = 1 },
-		`objective.lambda_u is -1: it must be a number of at least 0`:       func(s *Settings) { s.LambdaU = -1 },
-		`objective.lambda_v_spectral is NaN: it must be`:                    func(s *Settings) { s.LambdaVSpectral = math.NaN() },
-		`objective.lambda_prior is +Inf: it must be`:                        func(s *Settings) { s.LambdaPrior = math.Inf(1) },
-		`objective.prior_power is 0: it must be a number above 0`:           func(s *Settings) { s.PriorPower = 0 },
-		`objective.prior_ratio is 1.5: it must be above 0 and at most 1`:    func(s *Settings) { s.PriorRatio = 1.5 },
-		`objective.smoothing is "marian": use fairseq, pytorch or t2t`:      func(s *Settings) { s.Smoothing = "marian" },
-		`objective.gamma is NaN: it must be a number of at least 0`:         func(s *Settings) { s.Gamma = math.NaN() },
-		`objective.alpha is -0.1: it must be a number of at least 0`:        func(s *Settings) { s.Alpha = -0.1 },
-		`objective.adversarial_mode is "Code": use code, paper or full`:     func(s *Settings) { s.AdversarialMode = "Code" },
-		`objective.adversarial_radius is "": use adaptive or fixed`:         func(s *Settings) { s.AdversarialRadius = "" },
-		`objective.prior is "flat": use exponential, polynomial or none`:    func(s *Settings) { s.Prior = "flat" },
-		`objective.spectrum_init is "": use svd, prior or flat`:             func(s *Settings) { s.SpectrumInit = "" },
+		`there is no method "spektrum": the methods are mle, `:                                  func(s *Settings) { s.Method = "spektrum" },
+		`there is no method "spectrumpoly"`:                                                     func(s *Settings) { s.Method = "mle+spectrumpoly" },
+		`there is no method ""`:                                                                 func(s *Settings) { s.Method = "" },
+		`mle and spectrum do not join`:                                                          func(s *Settings) { s.Method = "mle+spectrum" },
+		`spectrum and spectrum-poly do not join`:                                                func(s *Settings) { s.Method = "spectrum+spectrum-poly" },
+		`names mle twice`:                                                                       func(s *Settings) { s.Method = "mle+mle" },
+		`objective.label_smoothing = 1.0 is out of range: it wants`:                             func(s *Settings) { s.LabelSmoothing = 1 },
+		`objective.lambda_u = -1.0 is out of range: it wants`:                                   func(s *Settings) { s.LambdaU = -1 },
+		`objective.lambda_v_spectral = nan is out of range: it wants`:                           func(s *Settings) { s.LambdaVSpectral = math.NaN() },
+		`objective.lambda_prior = +inf is out of range: it wants`:                               func(s *Settings) { s.LambdaPrior = math.Inf(1) },
+		`objective.prior_power = 0.0 is out of range: it wants`:                                 func(s *Settings) { s.PriorPower = 0 },
+		`objective.prior_ratio = 1.5 is out of range: it wants a number above 0 and at most 1`:  func(s *Settings) { s.PriorRatio = 1.5 },
+		`objective.smoothing = "marian" is out of range: it wants one of fairseq, pytorch, t2t`: func(s *Settings) { s.Smoothing = "marian" },
+		`objective.gamma = nan is out of range: it wants`:                                       func(s *Settings) { s.Gamma = math.NaN() },
+		`objective.alpha = -0.1 is out of range: it wants`:                                      func(s *Settings) { s.Alpha = -0.1 },
+		`objective.adversarial_mode = "Code" is out of range: it wants`:                         func(s *Settings) { s.AdversarialMode = "Code" },
+		`objective.adversarial_radius = "" is out of range: it wants`:                           func(s *Settings) { s.AdversarialRadius = "" },
+		`objective.prior = "flat" is out of range: it wants`:                                    func(s *Settings) { s.Prior = "flat" },
+		`objective.spectrum_init = "" is out of range: it wants`:                                func(s *Settings) { s.SpectrumInit = "" },
 	} {
-		s := Defaults()
+		s := unsmoothed()
 		change(&s)
 		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)
@@ -161,70 +169,90 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 
 func TestPlacesThatMakeNoSense(t *testing.T) {
 	torch.Test(t, func() {
-		for want, change := range map[string]func(*Place){
-			"a matrix of 0 by 4":                     func(p *Place) { p.Vocabulary = 0 },
-			"a matrix of 5 by 0":                     func(p *Place) { p.Width = 0 },
-			"padding is symbol 5 of a vocabulary":    func(p *Place) { p.Padding = 5 },
-			"needs a list that takes its parameters": func(p *Place) { p.Params = nil },
-			"a stream that draws":                    func(p *Place) { p.Stream = nil },
+		for want, change := range map[string]func(*Config){
+			"a matrix of 0 by 4":                     func(p *Config) { p.Vocabulary = 0 },
+			"a matrix of 5 by 0":                     func(p *Config) { p.Width = 0 },
+			"padding is symbol 5 of a vocabulary":    func(p *Config) { p.Padding = 5 },
+			"needs a list that takes its parameters": func(p *Config) { p.Params = nil },
+			"a stream that draws":                    func(p *Config) { p.Stream = nil },
 		} {
-			p := place(5, 4, 0)
+			p := config(5, 4, 0)
 			change(&p)
-			if _, err := New(Defaults(), p); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := New(unsmoothed(), p); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)
 			}
 			if _, err := NewTable(p); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error of a table is %v, want one with %q", err, want)
 			}
 		}
-		p := place(5, 4, 0)
+		p := config(5, 4, 0)
 		if _, err := NewTable(p); err != nil {
 			t.Error(err)
 		}
-		if _, err := New(Defaults(), p); err == nil || !strings.Contains(err.Error(), "is taken") {
+		if _, err := New(unsmoothed(), p); err == nil || !strings.Contains(err.Error(), "is taken") {
 			t.Errorf("a second layer of the same name: the error is %v", err)
 		}
 		p.Params.Free()
 	})
 }
 
-// TestPlain: only the perturbation and the factors go, what is left is a method, and with the weights that it is given it scores alike.
-func TestPlain(t *testing.T) {
+// TestSimplified: only the perturbation and the factors go, what is left is a method, and with the weights that it is given it scores alike.
+func TestSimplified(t *testing.T) {
 	for method, want := range map[string]string{
 		"adversarial": "mle", "spectrum+adversarial": "mle", "adversarial+cosreg": "cosreg", "mle": "mle", "cosreg": "cosreg", "adversarial+adaptive+spectrum": "adaptive",
 		"spectrum-poly": "mle", "sn-doptimal": "mle", "mos+sn": "mos",
 	} {
-		if got := Plain(method); got != want {
-			t.Errorf("%s made plain is %s, want %s", method, got, want)
+		s := Defaults()
+		s.Method = method
+		if got := s.Simplified(); got.Method != want || got.LabelSmoothing != 0 {
+			t.Errorf("%s simplified is %s with smoothing %v, want %s without", method, got.Method, got.LabelSmoothing, want)
 		}
 	}
 	for name, s := range methods() {
 		torch.Test(t, func() {
-			p, q := place(31, 7, 2), place(31, 7, 2)
+			p, q := config(31, 7, 2), config(31, 7, 2)
 			o := layer(t, s, p)
 			defer release(o, p)
-			s.Method = Plain(s.Method)
+			s = s.Simplified()
 			q.Stream = torch.NewStream(2, "init") // another one, so that only the weights can make them alike
-			plain := layer(t, s, q)
-			defer release(plain, q)
+			simple := layer(t, s, q)
+			defer release(simple, q)
 			weights := p.Params.Map()
-			o.Plain(weights)
+			o.Simplify(weights)
 			if err := q.Params.Load(weights); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, 5, 7)
-			near(t, name+": log-probabilities", plain.LogProbs(hidden).Float64s(), o.LogProbs(hidden).Float64s(), 1e-12)
+			near(t, name+": log-probabilities", simple.LogProbs(hidden).Float64s(), o.LogProbs(hidden).Float64s(), 1e-12)
 			ids := torch.FromInt64s([]int64{2, 5, 30}, torch.CPU, 3)
-			near(t, name+": word vectors", plain.Lookup(ids).Float64s(), o.Lookup(ids).Float64s(), 1e-12)
+			near(t, name+": word vectors", simple.Lookup(ids).Float64s(), o.Lookup(ids).Float64s(), 1e-12)
 		})
 	}
 }
 
-// TestIsAdaptive: whatever it joins with.
-func TestIsAdaptive(t *testing.T) {
-	for method, want := range map[string]bool{"adaptive": true, "spectrum+adaptive": true, "adaptive+adversarial": true, "mle": false, "mos": false, "spectrum+adversarial": false, "none such": false} {
-		if got := IsAdaptive(method); got != want {
-			t.Errorf("%s: %v, want %v", method, got, want)
+// TestFrequentFirst: whatever the adaptive softmax joins with.
+func TestFrequentFirst(t *testing.T) {
+	for method, want := range map[string]bool{"adaptive": true, "spectrum+adaptive": true, "adaptive+adversarial": true, "mle": false, "mos": false, "spectrum+adversarial": false} {
+		s := Defaults()
+		if s.Method = method; resolved(s).FrequentFirst() != want {
+			t.Errorf("%s: want %v", method, want)
 		}
+	}
+}
+
+// TestJoinsAreMutual: what a method joins with joins with it, and nothing joins with itself.
+func TestJoinsAreMutual(t *testing.T) {
+	for _, a := range names {
+		if slices.Contains(Joins(a), a) {
+			t.Errorf("%s joins with itself", a)
+		}
+		for _, b := range names {
+			if a != "mle" && b != "mle" && slices.Contains(Joins(a), b) != slices.Contains(Joins(b), a) {
+				t.Errorf("%s and %s join in one order only", a, b)
+			}
+		}
+	}
+	if got := Joins("spectrum"); !slices.Contains(got, "adversarial") || !slices.Contains(got, "cosreg") || slices.Contains(got, "spectrum-poly") {
+		t.Errorf("spectrum joins with %v", got)
 	}
 }

@@ -6,6 +6,12 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// MixtureSettings are the keys of the mixture of softmaxes.
+type MixtureSettings struct {
+	MixtureComponents int     `toml:"mixture_components" default:"15" range:"[1,1000]" help:"mos: softmaxes in the mixture"`
+	MixtureDropout    float64 `toml:"mixture_dropout" default:"0.29" range:"[0,1)" help:"mos: dropout of latent states, one mask for each column of a batch and softmax"`
+}
+
 // Mixture is the mixture of softmaxes (Yang et al. 2018, "Breaking the softmax
 // bottleneck"), which lifts the limit that the width D sets on the rank of the
 // matrix of log-probabilities: every hidden state h makes K latent states, each
@@ -31,14 +37,11 @@ import (
 // Legend: N positions, K components, H width of hidden states, D columns of W, V
 // vocabulary.
 type Mixture struct {
-	Components    int             // K
-	Dropout       float64         // of latent states
-	Smoothing     torch.Smoothing // whose definition of label smoothing
-	Epsilon       float64         // label smoothing, 0 for none
-	SmoothShifted bool            // the smoothed mass sees perturbed scores
-	Bias          bool            // a trained bias b [V] that starts at zero
+	Components int     // K
+	Dropout    float64 // of latent states
+	Bias       bool    // a trained bias b [V] that starts at zero
 
-	perturbed
+	softmaxTraining
 	embedding          Embedding
 	head               Head
 	prior, latent, own torch.Tensor // P, L, l
@@ -49,7 +52,7 @@ type Mixture struct {
 
 // Init makes <prefix>.prior.weight, .latent.weight and .latent.bias, uniform
 // within 1/sqrt(H) as PyTorch starts linear maps, and .bias.
-func (l *Mixture) Init(e Embedding, p Place) error {
+func (l *Mixture) Init(e Embedding, p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	l.embedding, l.head, l.padding, l.width = e, e.Head(), p.Padding, p.Width
@@ -74,7 +77,7 @@ func (l *Mixture) states(hidden torch.Tensor) torch.Tensor {
 
 // drop applies the locked dropout to latent states [N,K,D]. Where the model does
 // not say which column a row is of, every row is one.
-func (l *Mixture) drop(latent torch.Tensor, s States) torch.Tensor {
+func (l *Mixture) drop(latent torch.Tensor, s torch.States) torch.Tensor {
 	if l.Dropout == 0 || s.Column == nil {
 		return torch.Dropout(latent, l.Dropout, l.noise)
 	}
@@ -89,14 +92,14 @@ func (l *Mixture) drop(latent torch.Tensor, s States) torch.Tensor {
 
 // Loss is the cross-entropy of the mixture, smoothed and perturbed where asked
 // for, summed and scaled, and the clean one by row.
-func (l *Mixture) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+func (l *Mixture) Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
 	latent := l.drop(l.states(s.Hidden), s)
 	var shift torch.Tensor // [N,K]
 	if l.by != nil {
 		shift = l.by.Shift(latent, func() torch.Tensor { return l.embedding.Lookup(targets.Reshape(-1, 1)) })
 	}
 	loss, nll, shifted := torch.MixtureLoss(l.head.Map(latent), torch.Linear(s.Hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias, targets, shift,
-		torch.SoftmaxLossOptions{Ignore: l.padding, Smoothing: l.Smoothing, Epsilon: l.Epsilon, SmoothShifted: l.SmoothShifted, Scale: scale})
+		l.options(l.padding, scale))
 	if l.by != nil {
 		l.record(shifted, nll, scale)
 	}
@@ -104,7 +107,7 @@ func (l *Mixture) Loss(s States, targets torch.Tensor, scale float64) (loss, nll
 }
 
 // NLL is the clean negative log-likelihood by row, without dropout.
-func (l *Mixture) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+func (l *Mixture) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 	torch.NoGrad(func() {
 		nll = torch.Scoped(func() torch.Tensor {
 			prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
@@ -126,7 +129,7 @@ func (l *Mixture) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 	return logProbs
 }
 
-// streams are what latent states are dropped by.
-func (l *Mixture) streams() map[string]*torch.Stream {
+// Streams are what latent states are dropped by.
+func (l *Mixture) Streams() map[string]*torch.Stream {
 	return map[string]*torch.Stream{"latent dropout": l.noise}
 }

@@ -13,7 +13,7 @@ import (
 // mixtureByHand is the loss of a mixture without dropout, made of plain operators:
 // the parameters of a layer, its W [V,D] with its history, and what is taken off
 // the target's score of each component for latent states [N,K,D], or nil.
-func mixtureByHand(p Place, w, hidden, targets torch.Tensor, s Settings, shift func(latent torch.Tensor) torch.Tensor) torch.Tensor {
+func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings, shift func(latent torch.Tensor) torch.Tensor) torch.Tensor {
 	get := func(name string) torch.Tensor { return p.Params.Get(p.Output + name) }
 	n, k := hidden.Size(0), int64(s.MixtureComponents)
 	latent := torch.Linear(hidden, get(".latent.weight"), get(".latent.bias")).Tanh().Reshape(n, k, w.Size(1))
@@ -40,16 +40,16 @@ func TestMixtureEqualsReference(t *testing.T) {
 			}
 			t.Run(method+"/"+mode, func(t *testing.T) {
 				torch.Test(t, func() {
-					s := Defaults()
+					s := unsmoothed()
 					s.Method, s.MixtureComponents, s.MixtureDropout, s.LabelSmoothing, s.Bias, s.Alpha, s.AdversarialMode = method, 4, 0, 0.1, true, 0.3, mode
-					p := place(31, 7, 1)
+					p := config(31, 7, 1)
 					o := layer(t, s, p)
 					defer release(o, p)
 					moved(p)
 					data := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, torch.CPU, 9, 7)
 					targets := torch.FromInt64s([]int64{0, 5, 30, 1, 9, 9, 17, 2, 29}, torch.CPU, 9)
 					fused, plain := leaf(data, torch.Float64), leaf(data, torch.Float64)
-					loss, _ := o.Loss(States{Hidden: fused}, targets, 0.5)
+					loss, _ := o.Loss(torch.States{Hidden: fused}, targets, 0.5)
 					loss.Backward()
 					got := gradients(p)
 
@@ -90,16 +90,16 @@ func TestMixtureEqualsReference(t *testing.T) {
 // TestMixtureOfOneComponent is a softmax of tanh(L h + l): its prior has no gradient.
 func TestMixtureOfOneComponent(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.MixtureComponents, s.MixtureDropout = "mos", 1, 0
-		p := place(31, 7, -1)
+		p := config(31, 7, -1)
 		o := layer(t, s, p)
 		defer release(o, p)
 		hidden := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, torch.CPU, 5, 7)
 		latent := torch.Linear(hidden, p.Params.Get("decoder.output_projection.latent.weight"), p.Params.Get("decoder.output_projection.latent.bias")).Tanh()
 		want := torch.Linear(latent, o.Embedding().Matrix(), torch.Tensor{}).LogSoftmax(1)
 		near(t, "log-probabilities", o.LogProbs(hidden).Float64s(), want.Float64s(), 1e-13)
-		loss, _ := o.Loss(States{Hidden: hidden}, torch.FromInt64s([]int64{0, 4, 30, 4, 7}, torch.CPU, 5), 1)
+		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{0, 4, 30, 4, 7}, torch.CPU, 5), 1)
 		loss.Backward()
 		near(t, "gradient of the prior", gradients(p)["decoder.output_projection.prior.weight"], make([]float64, 7), 1e-14)
 	})
@@ -108,9 +108,9 @@ func TestMixtureOfOneComponent(t *testing.T) {
 // TestMixtureStarts as PyTorch's linear maps do, under the names of its parameters.
 func TestMixtureStarts(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.Bias = "mos", true
-		p := place(47, 16, 1)
+		p := config(47, 16, 1)
 		p.Hidden = 25
 		o := layer(t, s, p)
 		defer release(o, p)
@@ -132,9 +132,9 @@ func TestMixtureStarts(t *testing.T) {
 		sums := o.LogProbs(torch.NewStream(2, "data").Normal(0, 1, torch.Float64, torch.CPU, 3, 25)).Exp().SumDim(1, false)
 		near(t, "sum of probabilities", sums.Float64s(), []float64{1, 1, 1}, 1e-13)
 
-		q := place(47, 16, 1)
+		q := config(47, 16, 1)
 		q.Hidden = 25
-		if _, err := New(Defaults(), q); err == nil || !strings.Contains(err.Error(), "hidden states have 25 columns and the output matrix 16") {
+		if _, err := New(unsmoothed(), q); err == nil || !strings.Contains(err.Error(), "hidden states have 25 columns and the output matrix 16") {
 			t.Errorf("a softmax of wider states: the error is %v", err)
 		}
 		q.Params.Free()
@@ -146,14 +146,14 @@ func TestMixtureStarts(t *testing.T) {
 func TestLatentDropoutIsLocked(t *testing.T) {
 	torch.Test(t, func() {
 		const k, d = 3, 64
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.MixtureComponents, s.MixtureDropout = "mos", k, 0.4
-		p := place(31, d, 1)
+		p := config(31, d, 1)
 		o := layer(t, s, p)
 		defer release(o, p)
 		l := o.method.Likelihood.(*Mixture)
-		states := States{Time: []int64{0, 1, 0, 1, 2}, Column: []int64{0, 0, 1, 1, 1}, Columns: 2}
-		draw := func(s States) [][]float64 { // by row and component
+		states := torch.States{Time: []int64{0, 1, 0, 1, 2}, Column: []int64{0, 0, 1, 1, 1}, Columns: 2}
+		draw := func(s torch.States) [][]float64 { // by row and component
 			x := l.drop(torch.Full(1, torch.Float64, torch.CPU, 5, k, d), s).Float64s()
 			var parts [][]float64
 			for i := range 5 * k {
@@ -186,7 +186,7 @@ func TestLatentDropoutIsLocked(t *testing.T) {
 			}
 		}
 		near(t, "share kept", []float64{float64(kept) / float64(len(different)*d)}, []float64{0.6}, 0.08)
-		if rows := draw(States{}); slices.Equal(rows[0], rows[k]) {
+		if rows := draw(torch.States{}); slices.Equal(rows[0], rows[k]) {
 			t.Error("rows without a column share a mask")
 		}
 
@@ -194,16 +194,16 @@ func TestLatentDropoutIsLocked(t *testing.T) {
 		before := stream.Offset
 		hidden := torch.NewStream(2, "data").Normal(0, 1, torch.Float64, torch.CPU, 2, d)
 		targets := torch.FromInt64s([]int64{4, 5}, torch.CPU, 2)
-		clean := o.NLL(States{Hidden: hidden}, targets)
+		clean := o.NLL(torch.States{Hidden: hidden}, targets)
 		if stream.Offset != before {
 			t.Error("evaluation draws")
 		}
-		_, nll := o.Loss(States{Hidden: hidden}, targets, 1)
+		_, nll := o.Loss(torch.States{Hidden: hidden}, targets, 1)
 		if slices.Equal(nll.Float64s(), clean.Float64s()) || stream.Offset == before {
 			t.Error("training does not drop")
 		}
 		stream.Offset = before
-		if _, again := o.Loss(States{Hidden: hidden}, targets, 1); !slices.Equal(again.Float64s(), nll.Float64s()) {
+		if _, again := o.Loss(torch.States{Hidden: hidden}, targets, 1); !slices.Equal(again.Float64s(), nll.Float64s()) {
 			t.Error("the stream's offset does not restore its masks")
 		}
 	})
@@ -219,9 +219,9 @@ func TestJoinsTrain(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			torch.Test(t, func() {
 				const n, v, d = 60, 41, 12
-				s := Defaults()
+				s := unsmoothed()
 				s.Method, s.MixtureComponents, s.LabelSmoothing, s.LambdaUSpectral = method, 3, 0.1, 0.5
-				p := place(v, d, 1)
+				p := config(v, d, 1)
 				p.DType = torch.Float32
 				o := layer(t, s, p)
 				defer release(o, p)
@@ -231,7 +231,7 @@ func TestJoinsTrain(t *testing.T) {
 				}
 				hidden := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, torch.CPU, v, d).IndexSelect(0, torch.FromInt64s(ids, torch.CPU, n))
 				targets := torch.FromInt64s(ids, torch.CPU, n)
-				states := States{Hidden: hidden, Column: columns, Columns: 4}
+				states := torch.States{Hidden: hidden, Column: columns, Columns: 4}
 				adam := torch.NewAdam(p.Params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
 				defer adam.Free()
 				at := func() float64 { return o.NLL(states, targets).Mean().Item() }
@@ -269,14 +269,14 @@ func TestJoinsTrain(t *testing.T) {
 // TestMixtureRefuses says which constants make no sense.
 func TestMixtureRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		"objective.mixture_components is 0: it must be at least 1":                func(s *Settings) { s.MixtureComponents = 0 },
-		"objective.mixture_dropout is 1: it must be at least 0 and below 1":       func(s *Settings) { s.MixtureDropout = 1 },
-		"objective.adaptive_divisor is 0.5: it must be a number of at least 1":    func(s *Settings) { s.AdaptiveDivisor = 0.5 },
-		"objective.adaptive_divisor is NaN: it must be a number of at least 1":    func(s *Settings) { s.AdaptiveDivisor = math.NaN() },
+		"objective.mixture_components = 0 is out of range: it wants":              func(s *Settings) { s.MixtureComponents = 0 },
+		"objective.mixture_dropout = 1.0 is out of range: it wants":               func(s *Settings) { s.MixtureDropout = 1 },
+		"objective.adaptive_divisor = 0.5 is out of range: it wants":              func(s *Settings) { s.AdaptiveDivisor = 0.5 },
+		"objective.adaptive_divisor = nan is out of range: it wants":              func(s *Settings) { s.AdaptiveDivisor = math.NaN() },
 		"mos and adaptive do not join: each says how a hidden state is scored":    func(s *Settings) { s.Method = "mos+adaptive" },
 		"mle and mos do not join: each says how a hidden state is scored against": func(s *Settings) { s.Method = "mle+mos" },
 	} {
-		s := Defaults()
+		s := unsmoothed()
 		change(&s)
 		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)

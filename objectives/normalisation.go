@@ -2,6 +2,12 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
+// NormalisationSettings are the keys of spectral normalisation, which reads those of spectrum control too.
+type NormalisationSettings struct {
+	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
+	SNGain         bool    `toml:"sn_gain" default:"false" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
+}
+
 // Spectral normalisation with or without D-optimal regularization (Jiang, Chen,
 // Chen, Liu, Wang and Zhao 2019, "On computation and generalization of generative
 // adversarial networks under spectrum control"), which Wang et al. (2020) compare
@@ -25,7 +31,7 @@ import "github.com/aperture-ml/aperture/torch"
 type SpectralNormalisation struct{ e *Factored }
 
 // Init needs a factored embedding.
-func (r *SpectralNormalisation) Init(e Embedding, _ Place) (err error) {
+func (r *SpectralNormalisation) Init(e Embedding, _ Config) (err error) {
 	if r.e, err = factored(e, "spectral normalisation"); err != nil {
 		return err
 	}
@@ -36,8 +42,8 @@ func (r *SpectralNormalisation) Init(e Embedding, _ Place) (err error) {
 // Constrain divides s by its largest size.
 func (r *SpectralNormalisation) Constrain(float64) { normaliseLargest(r.e.s) }
 
-// Normalise does the same to averaged weights.
-func (r *SpectralNormalisation) Normalise(weights map[string]torch.Tensor) {
+// FixAverage does the same to averaged weights.
+func (r *SpectralNormalisation) FixAverage(weights map[string]torch.Tensor) {
 	normaliseLargest(weights[r.e.name+".s"])
 }
 
@@ -59,7 +65,7 @@ type DOptimal struct {
 const dOptimalFloor = 1e-6
 
 // Init needs a factored embedding.
-func (r *DOptimal) Init(e Embedding, _ Place) error {
+func (r *DOptimal) Init(e Embedding, _ Config) error {
 	f, err := factored(e, "the D-optimal penalty")
 	if err != nil {
 		return err

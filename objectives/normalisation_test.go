@@ -24,8 +24,8 @@ func TestDOptimalEqualsPyTorch(t *testing.T) {
 // values that have no logarithm.
 func TestDOptimalIsALogDeterminant(t *testing.T) {
 	torch.Test(t, func() {
-		p := place(11, 4, 1)
-		s := Defaults()
+		p := config(11, 4, 1)
+		s := unsmoothed()
 		s.Method, s.LambdaDOptimal = "sn-doptimal", 2
 		o := layer(t, s, p)
 		defer release(o, p)
@@ -68,9 +68,9 @@ func TestNormalisedFromTheStart(t *testing.T) {
 	for _, method := range []string{"sn", "sn-doptimal"} {
 		for _, gain := range []bool{false, true} {
 			torch.Test(t, func() {
-				s := Defaults()
+				s := unsmoothed()
 				s.Method, s.SNGain, s.SpectrumInit = method, gain, "svd"
-				p := place(31, 6, 2)
+				p := config(31, 6, 2)
 				o := layer(t, s, p)
 				defer release(o, p)
 				e := o.Embedding().(*Factored)
@@ -91,7 +91,7 @@ func TestNormalisedFromTheStart(t *testing.T) {
 				if gain {
 					largest = e.gain.Item()
 				}
-				o.Normalise(p.Params.Map())
+				o.FixAverage(p.Params.Map())
 				near(t, method+" of an average", singularValues(e).Float64s()[:1], []float64{largest}, 1e-12)
 				if names := p.Params.Names(); (len(names) == 4) != gain {
 					t.Errorf("the parameters are %v", names)
@@ -105,16 +105,16 @@ func TestNormalisedFromTheStart(t *testing.T) {
 // a finite difference.
 func TestGainIsTrained(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.SNGain = "sn", true
-		p := place(13, 4, 1)
+		p := config(13, 4, 1)
 		o := layer(t, s, p)
 		defer release(o, p)
 		moved(p)
 		gain := o.Embedding().(*Factored).gain
 		ids := torch.FromInt64s([]int64{4, 2, 12, 0, 7}, torch.CPU, 5)
 		loss := func() torch.Tensor {
-			loss, _ := o.Loss(States{Hidden: o.Lookup(ids).AddScalar(0.3)}, ids, 0.25)
+			loss, _ := o.Loss(torch.States{Hidden: o.Lookup(ids).AddScalar(0.3)}, ids, 0.25)
 			return loss
 		}
 		loss().Backward()

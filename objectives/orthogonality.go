@@ -33,7 +33,7 @@ type orthogonalSide struct {
 const powerIterations = 4
 
 // Init draws the vectors of power iteration.
-func (r *Orthogonality) Init(e Embedding, p Place) error {
+func (r *Orthogonality) Init(e Embedding, p Config) error {
 	f, err := factored(e, "orthogonality")
 	if err != nil {
 		return err

@@ -26,9 +26,9 @@ type Output struct {
 }
 
 // New makes the output layer that the settings name. It is an error where the
-// settings or the place make no sense; the message says which and what would.
-func New(s Settings, p Place) (*Output, error) {
-	method, err := s.Resolve()
+// settings or the configuration make no sense; the message says which and what would.
+func New(s Settings, p Config) (*Output, error) {
+	method, err := s.resolve(p.SGD)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func New(s Settings, p Place) (*Output, error) {
 	return o, torch.Try(func() error { return o.init(p) })
 }
 
-func (o *Output) init(p Place) error {
+func (o *Output) init(p Config) error {
 	if err := o.method.Embedding.Init(p); err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (o *Output) init(p Place) error {
 	return nil
 }
 
-// check says what is wrong with a place.
-func (p Place) check() error {
+// check says what is wrong with a configuration.
+func (p Config) check() error {
 	switch {
 	case p.Vocabulary < 1 || p.Width < 1:
 		return fmt.Errorf("an output layer needs at least one symbol and one column, not a matrix of %d by %d", p.Vocabulary, p.Width)
@@ -85,20 +85,20 @@ func (o *Output) Lookup(ids torch.Tensor) torch.Tensor { return o.method.Embeddi
 // are not padding and times scale, 1/(targets of the whole update), so that one
 // update has the same gradients however it is cut into batches. The second
 // result is the clean negative log-likelihood of each row [N], in nats.
-func (o *Output) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
+func (o *Output) Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
 	return o.method.Likelihood.Loss(s, targets, scale)
 }
 
 // NLL is the clean negative log-likelihood of each row [N] in nats, 0 at padding:
 // what perplexity is made of. It records no gradients.
-func (o *Output) NLL(s States, targets torch.Tensor) torch.Tensor {
+func (o *Output) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.NLL(s, targets)
 }
 
 // Perplexity is the exponential of a mean clean loss, or NaN where that is none over words:
 // a density of vectors is no probability of a word, and a distance is neither.
 func (o *Output) Perplexity(loss float64) float64 {
-	if _, aimed := o.method.Likelihood.(Aimed); aimed {
+	if _, ok := o.method.Likelihood.(VectorLikelihood); ok {
 		return math.NaN()
 	}
 	return math.Exp(loss)
@@ -107,8 +107,8 @@ func (o *Output) Perplexity(loss float64) float64 {
 // InNats reports whether the clean loss is minus the log of a probability or of a density. Where
 // it is a distance, it is no log-likelihood.
 func (o *Output) InNats() bool {
-	l, aimed := o.method.Likelihood.(Aimed)
-	return !aimed || l.Density()
+	l, ok := o.method.Likelihood.(VectorLikelihood)
+	return !ok || l.Density()
 }
 
 // LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
@@ -120,7 +120,7 @@ func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 // Nearest gives the k nearest target vectors of hidden states [N,D], best first: scores
 // and ids, both [N,k]. ok is false where the method has no target vectors.
 func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, ok bool) {
-	l, ok := o.method.Likelihood.(Aimed)
+	l, ok := o.method.Likelihood.(VectorLikelihood)
 	if !ok {
 		return torch.Tensor{}, torch.Tensor{}, false
 	}
@@ -150,72 +150,81 @@ func (o *Output) Penalize() {
 			scope.Close()
 		}
 	}
-	if l, ok := o.method.Likelihood.(interface{ closeUpdate() }); ok {
-		l.closeUpdate()
+	if l, ok := o.method.Likelihood.(SoftmaxLikelihood); ok {
+		l.CloseUpdate()
 	}
 }
 
 // ClipGrad scales the gradients of params down so that their joint norm is at most
 // limit, 0 or less only measures, and returns the norm of all before. Parameters
-// that the method clips apart count in norms of their own.
+// that the method clips in groups count in norms of their own.
 func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norm float64) {
 	var groups [][]torch.Tensor
-	var apart []torch.Tensor
+	var grouped []torch.Tensor
 	for _, r := range o.method.Regularizers {
-		if g, ok := r.(Grouped); ok {
+		if g, ok := r.(ClipGrouped); ok {
 			groups = append(groups, g.Groups()...)
 		}
 	}
 	for _, group := range groups {
 		norm = math.Hypot(norm, torch.ClipGrad(group, limit))
-		apart = append(apart, group...)
+		grouped = append(grouped, group...)
 	}
 	var others []torch.Tensor
 	for _, p := range params {
-		if !slices.Contains(apart, p) {
+		if !slices.Contains(grouped, p) {
 			others = append(others, p)
 		}
 	}
 	return math.Hypot(norm, torch.ClipGrad(others, limit))
 }
 
-// normalisers are the pieces that mend averaged weights.
-func (o *Output) normalisers() (all []Normaliser) {
-	if n, ok := o.method.Embedding.(Normaliser); ok {
-		all = append(all, n)
-	}
-	for _, r := range o.method.Regularizers {
-		if n, ok := r.(Normaliser); ok {
-			all = append(all, n)
+// averageFixers are the pieces that fix averaged weights.
+func (o *Output) averageFixers() (all []AverageFixer) {
+	for _, piece := range o.pieces() {
+		if f, ok := piece.(AverageFixer); ok {
+			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// Normalises reports whether a mean of weights needs Normalise.
-func (o *Output) Normalises() bool { return len(o.normalisers()) > 0 }
+// FixesAverage reports whether a mean of weights needs FixAverage.
+func (o *Output) FixesAverage() bool { return len(o.averageFixers()) > 0 }
 
-// Normalise mends a mean of weights, all parameters by name, in place: of
-// checkpoints or over updates. What the model says does not change but where a
-// constraint of the method fixes the size of W. A moving average goes on from what
-// it was, so it is a copy that is mended.
-func (o *Output) Normalise(weights map[string]torch.Tensor) {
-	for _, n := range o.normalisers() {
-		n.Normalise(weights)
+// FixAverage makes a mean of weights, all parameters by name, weights of the method again, in place: a mean over
+// checkpoints or over updates. What the model says does not change but where a constraint of the method fixes the size of
+// W. A moving average goes on from what it was, so it is a copy that is fixed.
+func (o *Output) FixAverage(weights map[string]torch.Tensor) {
+	for _, f := range o.averageFixers() {
+		f.FixAverage(weights)
 	}
 }
 
-// Plain turns weights of the layer, all parameters by name, into those with which the
-// method [Plain] of its own scores as it does: a factored W becomes one matrix.
-func (o *Output) Plain(weights map[string]torch.Tensor) {
-	e, isFactored := o.method.Embedding.(*Factored)
-	if !isFactored {
+// Simplify turns weights of the layer, all parameters by name, into those with which a layer of [Settings.Simplified]
+// scores as this one does: a factored W becomes one matrix.
+func (o *Output) Simplify(weights map[string]torch.Tensor) {
+	e, ok := o.method.Embedding.(Simplifier)
+	if !ok {
 		return
 	}
-	e.plain(weights)
-	if l, isAdaptive := o.method.Likelihood.(*Adaptive); isAdaptive {
-		l.plain(weights, e)
+	e.Simplify(weights)
+	if l, ok := o.method.Likelihood.(RowOwner); ok {
+		for name, rows := range l.OwnRows() {
+			weights[name] = e.Multiply(rows)
+		}
 	}
+}
+
+// SoftmaxHead gives what a softmax over the whole vocabulary scores with, for a search that takes scores and the best of
+// them in one pass: the head and the bias [V] or the zero Tensor. ok is false for other likelihoods.
+func (o *Output) SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool) {
+	l, ok := o.method.Likelihood.(FusedSoftmax)
+	if !ok {
+		return Head{}, torch.Tensor{}, false
+	}
+	head, bias_V = l.SoftmaxHead()
+	return head, bias_V, true
 }
 
 // Report gives the penalties of the last update by name; orthogonality_u and
@@ -264,10 +273,8 @@ func (o *Output) Buffers() map[string]torch.Tensor {
 // Streams are what the layer draws from in training, by name. Their offsets
 // belong in a checkpoint.
 func (o *Output) Streams() map[string]*torch.Stream {
-	if l, ok := o.method.Likelihood.(interface {
-		streams() map[string]*torch.Stream
-	}); ok {
-		return l.streams()
+	if l, ok := o.method.Likelihood.(Streamed); ok {
+		return l.Streams()
 	}
 	return nil
 }
@@ -278,7 +285,7 @@ func (o *Output) Free() {
 		torch.Free(value)
 	}
 	for _, piece := range o.pieces() {
-		if f, ok := piece.(interface{ Free() }); ok {
+		if f, ok := piece.(Freed); ok {
 			f.Free()
 		}
 	}

@@ -13,7 +13,7 @@ func TestScalingDoesNotDependOnBatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			torch.Test(t, func() {
 				const n, v, d = 4000, 31, 7
-				p := place(v, d, 1)
+				p := config(v, d, 1)
 				o := layer(t, settings, p)
 				defer release(o, p)
 				s := torch.NewStream(2, "data")
@@ -22,7 +22,7 @@ func TestScalingDoesNotDependOnBatches(t *testing.T) {
 				update := func(batches int64) map[string][]float64 {
 					for b := range batches {
 						size := n / batches
-						rows := States{Hidden: hidden.Narrow(0, b*size, size)}
+						rows := torch.States{Hidden: hidden.Narrow(0, b*size, size)}
 						loss, _ := o.Loss(rows, targets.Narrow(0, b*size, size), 1.0/n)
 						loss.Backward()
 					}
@@ -57,12 +57,12 @@ func TestLossAtTheEdges(t *testing.T) {
 		} {
 			t.Run(name+"/"+c.what, func(t *testing.T) {
 				torch.Test(t, func() {
-					p := place(c.v, c.d, c.padding)
+					p := config(c.v, c.d, c.padding)
 					o := layer(t, settings, p)
 					defer release(o, p)
 					hidden := leaf(torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, c.n, c.d), torch.Float64)
 					targets := torch.Full(c.target, torch.Int64, torch.CPU, c.n)
-					loss, nll := o.Loss(States{Hidden: hidden}, targets, 0.5)
+					loss, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.5)
 					loss.Backward()
 					o.Penalize()
 					for parameter, g := range gradients(p) {
@@ -70,7 +70,7 @@ func TestLossAtTheEdges(t *testing.T) {
 							t.Errorf("the gradient of %s is %v", parameter, g)
 						}
 					}
-					clean := o.NLL(States{Hidden: hidden}, targets)
+					clean := o.NLL(torch.States{Hidden: hidden}, targets)
 					near(t, "nll of training and evaluation", nll.Float64s(), clean.Float64s(), 1e-13)
 					if clean.RequiresGrad() {
 						t.Error("evaluation recorded gradients")
@@ -92,7 +92,7 @@ func TestLossAtTheEdges(t *testing.T) {
 func TestEvaluationIsClean(t *testing.T) {
 	for name, settings := range methods() {
 		torch.Test(t, func() {
-			p := place(31, 7, 1)
+			p := config(31, 7, 1)
 			o := layer(t, settings, p)
 			defer release(o, p)
 			moved(p)
@@ -107,8 +107,8 @@ func TestEvaluationIsClean(t *testing.T) {
 				}
 			}
 			targets := torch.FromInt64s(ids, torch.CPU, 6)
-			near(t, name+": nll", o.NLL(States{Hidden: hidden}, targets).Float64s(), want, 1e-13)
-			_, nll := o.Loss(States{Hidden: hidden}, targets, 0.25)
+			near(t, name+": nll", o.NLL(torch.States{Hidden: hidden}, targets).Float64s(), want, 1e-13)
+			_, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.25)
 			near(t, name+": nll of the training loss", nll.Float64s(), want, 1e-13)
 		})
 	}
@@ -118,9 +118,9 @@ func TestEvaluationIsClean(t *testing.T) {
 // which then pays what the old one pays.
 func TestBuffersContinue(t *testing.T) {
 	torch.Test(t, func() {
-		s := Defaults()
+		s := unsmoothed()
 		s.Method, s.LambdaUSpectral, s.LambdaVSpectral = "spectrum", 1, 1
-		p, q := place(31, 7, 1), place(31, 7, 1)
+		p, q := config(31, 7, 1), config(31, 7, 1)
 		q.Stream = torch.NewStream(2, "init")
 		first, second := layer(t, s, p), layer(t, s, q)
 		defer release(first, p)
@@ -155,17 +155,17 @@ func TestBuffersContinue(t *testing.T) {
 func TestAutocast(t *testing.T) {
 	for name, settings := range methods() {
 		torch.Test(t, func() {
-			p := place(31, 16, 1)
+			p := config(31, 16, 1)
 			p.DType = torch.Float32
 			o := layer(t, settings, p)
 			defer release(o, p)
 			ids := torch.FromInt64s([]int64{0, 1, 30, 4, 1, 9}, torch.CPU, 6)
 			run := func(enabled bool) (losses []float64, penalties map[string]float64, g map[string][]float64) {
 				torch.Autocast(enabled, torch.CPU, func() {
-					loss, nll := o.Loss(States{Hidden: o.Lookup(ids)}, ids, 0.25)
+					loss, nll := o.Loss(torch.States{Hidden: o.Lookup(ids)}, ids, 0.25)
 					loss.Backward()
 					o.Penalize()
-					losses = append(append(loss.Float64s(), nll.Float64s()...), o.NLL(States{Hidden: o.Lookup(ids)}, ids).Float64s()...)
+					losses = append(append(loss.Float64s(), nll.Float64s()...), o.NLL(torch.States{Hidden: o.Lookup(ids)}, ids).Float64s()...)
 				})
 				return losses, o.Report(), gradients(p)
 			}

@@ -10,7 +10,7 @@ import (
 // Row i of W belongs to symbol i of the vocabulary.
 type Embedding interface {
 	// Init makes the parameters at p. It comes before every other method.
-	Init(p Place) error
+	Init(p Config) error
 	// Lookup gives rows of W: for ids [...] the result is [...,D].
 	Lookup(ids torch.Tensor) torch.Tensor
 	// Head gives W as scoring needs it, without making W.
@@ -29,39 +29,77 @@ type Head struct {
 	Map    func(h torch.Tensor) torch.Tensor // [...,D] to [...,K]
 }
 
-// States are hidden states by row, padding removed, with the place that each row
-// came from: what shares one mask over time draws it by column.
-type States struct {
-	Hidden  torch.Tensor // [N,D]
-	Time    []int64      // [N] position in its sequence, or nil where the model does not say
-	Column  []int64      // [N] column of the batch, in [0, Columns), or nil
-	Columns int64        // columns of the batch
-}
-
 // Likelihood scores hidden states against targets.
 type Likelihood interface {
 	// Init makes the likelihood's own parameters at p. It comes after e.Init and
 	// before every other method.
-	Init(e Embedding, p Place) error
+	Init(e Embedding, p Config) error
 	// Loss is the training loss, perturbed where asked for: summed over targets
 	// [N] that are not padding and times scale, without dimensions; and the clean
 	// negative log-likelihood of each row [N], in nats, 0 at padding, without a
 	// gradient.
-	Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor)
+	Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor)
 	// NLL is the clean negative log-likelihood [N] alone, as evaluation needs it:
 	// no gradients, smoothing, noise or perturbation.
-	NLL(s States, targets torch.Tensor) torch.Tensor
+	NLL(s torch.States, targets torch.Tensor) torch.Tensor
 	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
 	// without gradients.
 	LogProbs(hidden torch.Tensor) torch.Tensor
 }
 
-// Perturbable is a likelihood with a softmax, whose targets' scores can be
-// perturbed in training.
-type Perturbable interface {
+// SoftmaxLikelihood is a likelihood with a softmax: training may perturb its targets' scores and add terms to its loss.
+type SoftmaxLikelihood interface {
 	Likelihood
-	// Perturb comes before every Loss.
-	Perturb(p Perturbation)
+	// Train comes before every Loss; p may be nil.
+	Train(p Perturbation, terms []LossTerm)
+	// CloseUpdate says that the next batch belongs to another update.
+	CloseUpdate()
+}
+
+// LossTerm is what training adds to each target's loss inside the operator that computes it: label smoothing, for one.
+type LossTerm interface {
+	// Apply sets the term's options.
+	Apply(o *torch.SoftmaxLossOptions)
+}
+
+// FusedSoftmax is a likelihood that is a softmax over the whole vocabulary, which a search can take in one pass with the
+// choice of the best scores. A likelihood that embeds [Softmax] is one too.
+type FusedSoftmax interface {
+	// SoftmaxHead is what scores are made with: the head, and the bias [V] or the zero Tensor.
+	SoftmaxHead() (Head, torch.Tensor)
+}
+
+// FrequencyOrdered is a likelihood that cares for the order of the vocabulary.
+type FrequencyOrdered interface {
+	// FrequentFirst reports whether frequent words must come first.
+	FrequentFirst() bool
+}
+
+// RowOwner is a likelihood with parameters that are scored as rows of W are.
+type RowOwner interface {
+	// OwnRows gives them by name, in the form of the head's weight.
+	OwnRows() map[string]torch.Tensor
+}
+
+// Streamed is a piece that draws random numbers in training.
+type Streamed interface {
+	// Streams gives its streams by name; their offsets belong in a checkpoint.
+	Streams() map[string]*torch.Stream
+}
+
+// TargetTable is an embedding of given vectors of whole words.
+type TargetTable interface {
+	Embedding
+	TargetTable()
+}
+
+// Simplifier is an embedding whose factors can be multiplied out.
+type Simplifier interface {
+	Embedding
+	// Simplify puts W in the place of its factors, in weights by name.
+	Simplify(weights map[string]torch.Tensor)
+	// Multiply gives the rows [R,D] of W's kind that rows [R,K] of the head's weight's kind stand for.
+	Multiply(rows torch.Tensor) torch.Tensor
 }
 
 // Perturbation is what training does to the score of each target.
@@ -74,8 +112,8 @@ type Perturbation interface {
 	Shift(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor
 }
 
-// Aimed is a likelihood that predicts a vector, and not how probable each word is.
-type Aimed interface {
+// VectorLikelihood is a likelihood that predicts a vector, and not how probable each word is.
+type VectorLikelihood interface {
 	Likelihood
 	// Density reports whether the clean loss is minus a log-density; if not, it is a
 	// distance.
@@ -89,7 +127,7 @@ type Aimed interface {
 type Regularizer interface {
 	// Init ties the regularizer to the embedding. It comes after e.Init and gives
 	// an error where e has not what is regularized.
-	Init(e Embedding, p Place) error
+	Init(e Embedding, p Config) error
 }
 
 // Penalty is a term of the loss that depends on the weights alone, evaluated
@@ -117,18 +155,19 @@ type GradientTransform interface {
 	TransformGradients()
 }
 
-// Grouped is a regularizer that has gradients clipped apart.
-type Grouped interface {
+// ClipGrouped is a regularizer that has gradients clipped in groups of their own.
+type ClipGrouped interface {
 	Regularizer
 	// Groups are parameters whose joint norm is clipped by itself, outside that of
 	// all others.
 	Groups() [][]torch.Tensor
 }
 
-// Normaliser is a piece to which a mean of weights is not yet weights of its kind.
-type Normaliser interface {
-	// Normalise mends averaged weights in place; it is given all by name.
-	Normalise(weights map[string]torch.Tensor)
+// AverageFixer is a piece to which a mean of weights is not yet weights of its kind: the mean of orthonormal matrices is
+// not orthonormal.
+type AverageFixer interface {
+	// FixAverage makes averaged weights such again, in place; it is given all by name.
+	FixAverage(weights map[string]torch.Tensor)
 }
 
 // Buffered is a piece that keeps tensors which are not trained but belong in a
@@ -144,12 +183,20 @@ type Reporter interface {
 	Report() map[string]float64
 }
 
-// Place is where an output layer is made, and how large.
-type Place struct {
+// Freed is a piece that keeps tensors beside its parameters.
+type Freed interface {
+	// Free frees them.
+	Free()
+}
+
+// Config says for which vocabulary and width an output layer is made, where its parameters go and how they start.
+type Config struct {
 	Vocabulary int64 // V, rows of W
 	Width      int64 // D, columns of W
 	Hidden     int64 // columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
 	Padding    int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
+
+	SGD bool // weights move by their gradients times a rate, as under SGD
 
 	Vectors    torch.Tensor // [V,M] target vectors, which continuous methods need; any length, zero for none
 	OutputOnly bool         // no model reads word vectors through Lookup
@@ -164,7 +211,7 @@ type Place struct {
 	Deviation float64     // of the baseline's W where it is normal; 0 is D^-1/2
 }
 
-func (p Place) dtype() torch.DType {
+func (p Config) dtype() torch.DType {
 	if p.DType == 0 {
 		return torch.Float32
 	}
@@ -172,7 +219,7 @@ func (p Place) dtype() torch.DType {
 }
 
 // hidden is the width of hidden states.
-func (p Place) hidden() int64 {
+func (p Config) hidden() int64 {
 	if p.Hidden > 0 {
 		return p.Hidden
 	}
@@ -180,7 +227,7 @@ func (p Place) hidden() int64 {
 }
 
 // sameWidth is an error where a likelihood cannot take hidden states to the columns of W.
-func (p Place) sameWidth() error {
+func (p Config) sameWidth() error {
 	if p.hidden() != p.Width {
 		return fmt.Errorf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", p.hidden(), p.Width)
 	}
@@ -188,7 +235,7 @@ func (p Place) sameWidth() error {
 }
 
 // rows counts the rows of W that do not stand for padding.
-func (p Place) rows() int64 {
+func (p Config) rows() int64 {
 	if p.Padding >= 0 {
 		return p.Vocabulary - 1
 	}
@@ -196,7 +243,7 @@ func (p Place) rows() int64 {
 }
 
 // keepRows is [V,1]: 0 at the padding's row, 1 elsewhere, in float64 on the CPU.
-func (p Place) keepRows() torch.Tensor {
+func (p Config) keepRows() torch.Tensor {
 	ones := torch.Full(1, torch.Float64, torch.CPU, p.Vocabulary, 1)
 	if p.Padding < 0 {
 		return ones

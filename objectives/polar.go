@@ -104,13 +104,13 @@ func (e *Factored) Report() map[string]float64 {
 	return map[string]float64{"orthogonality_u": u, "orthogonality_v": v}
 }
 
-// Normalise writes the W of averaged parameters, by name, as U diag(s) V^T with
+// FixAverage writes the W of averaged parameters, by name, as U diag(s) V^T with
 // orthonormal columns again. A mean of U, s and V is a matrix as good as any, but
 // the mean of orthonormal columns is shorter than 1, and s is then not its
 // spectrum. With the polar decompositions U = Q P and V = R T, the singular value
 // decomposition A diag(s') B^T of the small matrix P diag(s) T gives the same W as
 // (Q A) diag(s') (R B)^T, s' falling: what the model says does not change.
-func (e *Factored) Normalise(weights map[string]torch.Tensor) {
+func (e *Factored) FixAverage(weights map[string]torch.Tensor) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	torch.NoGrad(func() {

@@ -15,10 +15,11 @@ func TestPreconditioner(t *testing.T) {
 		torch.Test(t, func() {
 			var slower float64
 			const large = 20 // a prior whose scale leaves U too fast
-			update := func(plain bool) (map[string][]float64, []float64) {
-				p := place(13, 5, -1)
-				s := Defaults()
-				s.Method, s.PlainDescent, s.SNGain, s.PriorScale = method, plain, true, large
+			update := func(sgd bool) (map[string][]float64, []float64) {
+				p := config(13, 5, -1)
+				p.SGD = sgd
+				s := unsmoothed()
+				s.Method, s.SNGain, s.PriorScale = method, true, large
 				o := layer(t, s, p)
 				defer release(o, p)
 				e := o.Embedding().(*Factored)
@@ -35,7 +36,7 @@ func TestPreconditioner(t *testing.T) {
 				}
 				slower = math.Max(1, gain*mean*5/13)
 				data := torch.NewStream(4, "data")
-				loss, _ := o.Loss(States{Hidden: data.Normal(0, 1, torch.Float64, torch.CPU, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, torch.CPU, 6), 1)
+				loss, _ := o.Loss(torch.States{Hidden: data.Normal(0, 1, torch.Float64, torch.CPU, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, torch.CPU, 6), 1)
 				loss.Backward()
 				o.Penalize()
 				return gradients(p), square
@@ -62,9 +63,9 @@ func TestPreconditioner(t *testing.T) {
 	}
 }
 
-// TestPlainDescentTrainsTheSpectrum: at the rate and the clipping of AWD-LSTM every weight that the paper tried trains, of the
+// TestSGDTrainsTheSpectrum: at the rate and the clipping of AWD-LSTM every weight that the paper tried trains, of the
 // prior where retractions hold U and V, which then need none, of all five terms where proximal steps hold them.
-func TestPlainDescentTrainsTheSpectrum(t *testing.T) {
+func TestSGDTrainsTheSpectrum(t *testing.T) {
 	const v, d, n, rate, clip = 10000, 8, 64, 30, 0.25
 	for _, c := range []struct {
 		hold, prior string
@@ -80,10 +81,10 @@ func TestPlainDescentTrainsTheSpectrum(t *testing.T) {
 	} {
 		torch.Test(t, func() {
 			what := fmt.Sprintf("%s, %s prior of weight %g", c.hold, c.prior, c.weight)
-			p := place(v, d, -1)
-			p.Uniform, p.DType = 0.1, torch.Float32
-			s := Defaults()
-			s.Method, s.PlainDescent, s.SpectrumHold, s.RetractEvery, s.Bias = "spectrum", true, c.hold, 10, true
+			p := config(v, d, -1)
+			p.Uniform, p.DType, p.SGD = 0.1, torch.Float32, true
+			s := unsmoothed()
+			s.Method, s.SpectrumHold, s.RetractEvery, s.Bias = "spectrum", c.hold, 10, true
 			s.Prior, s.LambdaPrior = c.prior, c.weight
 			s.LambdaU, s.LambdaV, s.LambdaUSpectral, s.LambdaVSpectral = c.weight/10, c.weight/10, c.weight/10, c.weight/10
 			o := layer(t, s, p)
@@ -98,7 +99,7 @@ func TestPlainDescentTrainsTheSpectrum(t *testing.T) {
 			var first, last float64
 			for i := range 40 {
 				step := torch.OpenScope()
-				loss, _ := o.Loss(States{Hidden: hidden}, y, 1.0/n)
+				loss, _ := o.Loss(torch.States{Hidden: hidden}, y, 1.0/n)
 				last = loss.Item()
 				if i == 0 {
 					first = last

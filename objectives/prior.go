@@ -71,7 +71,7 @@ type SpectrumPrior struct {
 }
 
 // Init computes the prior's values.
-func (r *SpectrumPrior) Init(e Embedding, p Place) error {
+func (r *SpectrumPrior) Init(e Embedding, p Config) error {
 	f, err := factored(e, "a prior of the spectrum")
 	if err != nil {
 		return err

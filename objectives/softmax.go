@@ -4,6 +4,85 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// SoftmaxSettings are the keys of every method with a softmax.
+type SoftmaxSettings struct {
+	LabelSmoothing float64 `toml:"label_smoothing" default:"0.1" range:"[0,1)" help:"probability taken from the target and shared among the others"`
+	Smoothing      string  `toml:"smoothing" default:"fairseq" choice:"fairseq pytorch t2t" help:"whose definition of label smoothing; they share the mass differently"`
+	Bias           bool    `toml:"bias" default:"false" help:"add a trained bias to the scores"`
+}
+
+var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
+
+// LabelSmoothing takes Epsilon of the target's mass and shares it among the vocabulary.
+//
+// The mass that it shares out sees clean scores where a perturbation lowers the target's, so that the loss of a row never
+// falls by its perturbation; with Shifted it sees what the target sees.
+type LabelSmoothing struct {
+	Kind    torch.Smoothing // whose definition
+	Epsilon float64         // 0 for none
+	Shifted bool
+}
+
+// Apply sets the options of smoothing.
+func (t LabelSmoothing) Apply(o *torch.SoftmaxLossOptions) {
+	o.Smoothing, o.Epsilon, o.SmoothShifted = t.Kind, t.Epsilon, t.Shifted
+}
+
+// softmaxTraining is what the likelihoods of the softmax family share: what training does to their loss, and what the
+// perturbation of their targets' scores adds to it.
+type softmaxTraining struct {
+	by    Perturbation // or nil
+	terms []LossTerm
+	gain  torch.Tensor // what the perturbation adds to the mean loss of an update so far; kept
+	next  bool         // the next loss begins another update
+}
+
+// Train comes before every Loss.
+func (l *softmaxTraining) Train(p Perturbation, terms []LossTerm) { l.by, l.terms = p, terms }
+
+// options are those of the training loss, with targets that count as nothing and the scale of the sum.
+func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLossOptions {
+	o := torch.SoftmaxLossOptions{Ignore: ignore, Scale: scale}
+	for _, t := range l.terms {
+		t.Apply(&o)
+	}
+	return o
+}
+
+// record adds what a batch's perturbation added to its loss, from negative
+// log-likelihoods [N] with and without it. Nothing waits for the device.
+func (l *softmaxTraining) record(shifted_N, clean_N torch.Tensor, scale float64) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	torch.NoGrad(func() {
+		gain := shifted_N.Sub(clean_N).Sum().MulScalar(scale)
+		if !l.gain.Defined() {
+			l.gain = gain
+			torch.Keep(gain)
+			return
+		}
+		if !l.next {
+			gain = l.gain.Add(gain)
+		}
+		l.gain.Assign(gain)
+	})
+	l.next = false
+}
+
+// CloseUpdate says that the next batch belongs to another update.
+func (l *softmaxTraining) CloseUpdate() { l.next = true }
+
+// Report gives the gain of the last update by name, where there is one.
+func (l *softmaxTraining) Report() map[string]float64 {
+	if !l.gain.Defined() {
+		return nil
+	}
+	return map[string]float64{"adversarial_gain": l.gain.Item()}
+}
+
+// Free frees the gain.
+func (l *softmaxTraining) Free() { torch.Free(l.gain) }
+
 // Softmax is the softmax over the vocabulary with cross-entropy, with or without
 // label smoothing and a trained bias, <output prefix>.bias, that starts at zero.
 //
@@ -12,24 +91,19 @@ import (
 // Training costs 3 N V D multiplications for N targets; scores exist for a chunk
 // of rows at a time.
 //
-// A perturbation lowers the target's score in training. The mass that label
-// smoothing shares out sees clean scores all the same, so that the loss of a row
-// never falls by its perturbation; with SmoothShifted it sees what the target sees.
+// A perturbation lowers the target's score in training. Legend: N rows, V vocabulary, D width.
 type Softmax struct {
-	Smoothing     torch.Smoothing // whose definition of label smoothing
-	Epsilon       float64         // label smoothing, 0 for none
-	SmoothShifted bool
-	Bias          bool
+	Bias bool
 
-	perturbed
+	softmaxTraining
 	embedding Embedding
 	head      Head
-	bias      torch.Tensor // [V], or the zero Tensor
+	bias_V    torch.Tensor // or the zero Tensor
 	padding   int64
 }
 
 // Init takes the embedding's head and makes the bias.
-func (l *Softmax) Init(e Embedding, p Place) error {
+func (l *Softmax) Init(e Embedding, p Config) error {
 	if err := p.sameWidth(); err != nil {
 		return err
 	}
@@ -37,53 +111,45 @@ func (l *Softmax) Init(e Embedding, p Place) error {
 	if l.Bias {
 		scope := torch.OpenScope()
 		defer scope.Close()
-		l.bias = p.Params.Add(p.Output+".bias", torch.Zeros(p.dtype(), p.Device, p.Vocabulary))
+		l.bias_V = p.Params.Add(p.Output+".bias", torch.Zeros(p.dtype(), p.Device, p.Vocabulary))
 	}
 	return nil
 }
 
 // Loss is the smoothed cross-entropy, summed and scaled, and the clean one by row.
-func (l *Softmax) Loss(s States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
-	o := torch.SoftmaxLossOptions{Ignore: l.padding, Smoothing: l.Smoothing, Epsilon: l.Epsilon, SmoothShifted: l.SmoothShifted, Scale: scale}
+func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (loss, nll_N torch.Tensor) {
+	o := l.options(l.padding, scale)
 	if l.by == nil {
-		return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, o)
+		return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, o)
 	}
-	shift := l.by.Shift(s.Hidden, func() torch.Tensor { return l.embedding.Lookup(targets) })
-	loss, nll, shifted := torch.ShiftedSoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, shift, o)
-	l.record(shifted, nll, scale)
-	return loss, nll
+	shift_N := l.by.Shift(s.Hidden, func() torch.Tensor { return l.embedding.Lookup(targets_N) })
+	loss, nll_N, shifted_N := torch.ShiftedSoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, shift_N, o)
+	l.record(shifted_N, nll_N, scale)
+	return loss, nll_N
 }
 
 // NLL is the clean negative log-likelihood by row.
-func (l *Softmax) NLL(s States, targets torch.Tensor) (nll torch.Tensor) {
+func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) (nll_N torch.Tensor) {
 	torch.NoGrad(func() {
-		nll = torch.Scoped(func() torch.Tensor {
-			_, nll := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias, targets, torch.SoftmaxLossOptions{
+		nll_N = torch.Scoped(func() torch.Tensor {
+			_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, torch.SoftmaxLossOptions{
 				Ignore: l.padding, Scale: 1, Evaluate: true,
 			})
-			return nll
+			return nll_N
 		})
 	})
-	return nll
+	return nll_N
 }
 
 // LogProbs are log-probabilities over the vocabulary.
-func (l *Softmax) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
+func (l *Softmax) LogProbs(hidden_ND torch.Tensor) (logProbs_NV torch.Tensor) {
 	torch.NoGrad(func() {
-		logProbs = torch.Scoped(func() torch.Tensor {
-			return torch.Linear(l.head.Map(hidden), l.head.Weight, l.bias).LogSoftmax(-1)
+		logProbs_NV = torch.Scoped(func() torch.Tensor {
+			return torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V).LogSoftmax(-1)
 		})
 	})
-	return logProbs
+	return logProbs_NV
 }
 
-// SoftmaxHead gives what a plain softmax over the whole vocabulary scores with,
-// for a search that takes scores and the best of them in one pass: the head and
-// the bias [V] or the zero Tensor. Other likelihoods have none.
-func (o *Output) SoftmaxHead() (head Head, bias torch.Tensor, ok bool) {
-	l, ok := o.method.Likelihood.(*Softmax)
-	if !ok {
-		return Head{}, torch.Tensor{}, false
-	}
-	return l.head, l.bias, true
-}
+// SoftmaxHead is what scores are made with: the head, and the bias [V] or the zero Tensor.
+func (l *Softmax) SoftmaxHead() (Head, torch.Tensor) { return l.head, l.bias_V }

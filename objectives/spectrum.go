@@ -1,7 +1,32 @@
 package objectives
 
+// SpectrumSettings are the keys of spectrum control. The defaults train well under Adam: with weights of 1 the columns of U
+// and V stay orthonormal and s stays the spectrum of W, while the gradients of the penalties are small beside that of the
+// loss. The penalties on spectral norms are off, because those on Frobenius norms bound them. How the defaults were chosen
+// is in docs/results/spectrum.md.
+type SpectrumSettings struct {
+	LambdaU         float64 `toml:"lambda_u" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
+	LambdaV         float64 `toml:"lambda_v" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
+	LambdaUSpectral float64 `toml:"lambda_u_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps U orthonormal"`
+	LambdaVSpectral float64 `toml:"lambda_v_spectral" default:"0.0" range:"[0,inf)" help:"spectrum: weight of the spectral-norm penalty that keeps V orthonormal"`
+
+	Prior        string  `toml:"prior" default:"exponential" choice:"exponential polynomial none" help:"spectrum: how the singular values should fall with their rank k"`
+	LambdaPrior  float64 `toml:"lambda_prior" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the squared distance to the prior"`
+	PriorScale   float64 `toml:"prior_scale" default:"0.0" range:"[0,inf)" help:"spectrum: c1, the prior's scale; 0 goes by prior_norm"`
+	PriorNorm    float64 `toml:"prior_norm" default:"1.0" range:"(0,inf)" help:"spectrum: the prior's Frobenius norm, over that of a dense matrix at its start, where prior_scale is 0"`
+	PriorRate    float64 `toml:"prior_rate" default:"0.0" range:"[0,inf)" help:"spectrum: c2, the exponential prior's rate; 0 derives it from prior_ratio"`
+	PriorPower   float64 `toml:"prior_power" default:"0.75" range:"(0,10]" help:"spectrum: the power of k in the prior"`
+	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest singular value of the exponential prior, where prior_rate is 0"`
+	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
+
+	SpectrumHold string `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps (with sgd U and V too), s so and U and V by retractions, or penalties with the gradients of U, s and V clipped in groups of their own"`
+	RetractEvery int    `toml:"retract_every" default:"1" range:"[1,inf)" help:"spectrum: updates between retractions of U and V, or their proximal steps"`
+}
+
+var starts = map[string]SpectrumStart{"svd": StartSVD, "prior": StartPrior, "flat": StartFlat}
+
 // spectrum is spectrum control with the prior of that kind.
-func (s Settings) spectrum(kind string) Method {
+func (s Settings) spectrum(kind string, sgd bool) Method {
 	prior := Prior{Scale: s.PriorScale, Norm: s.PriorNorm, Rate: s.PriorRate, Power: s.PriorPower, Ratio: s.PriorRatio}
 	if kind == "polynomial" {
 		prior.Kind = Polynomial
@@ -10,7 +35,7 @@ func (s Settings) spectrum(kind string) Method {
 		Embedding: &Factored{Start: starts[s.SpectrumInit], Prior: prior},
 	}
 	h := holds[s.SpectrumHold]
-	m.Regularizers = s.holdFactors(h)
+	m.Regularizers = s.holdFactors(h, sgd)
 	switch {
 	case s.Prior == "none" || s.LambdaPrior == 0:
 	case h.proximal:
@@ -23,30 +48,30 @@ func (s Settings) spectrum(kind string) Method {
 
 // spectralNormalisation starts flat, as its authors do, whatever the start of
 // spectrum control.
-func (s Settings) spectralNormalisation() Method {
+func (s Settings) spectralNormalisation(sgd bool) Method {
 	return Method{
 		Embedding:    &Factored{Start: StartFlat, Gain: s.SNGain},
-		Regularizers: append(s.holdFactors(holds[s.SpectrumHold]), &SpectralNormalisation{}),
+		Regularizers: append(s.holdFactors(holds[s.SpectrumHold], sgd), &SpectralNormalisation{}),
 	}
 }
 
 // hold says what keeps U and V orthonormal and s near its prior: penalties, unless
 // a constraint takes their place.
 type hold struct {
-	proximal bool // s: a proximal step; under plain gradient descent U and V too
-	retract  bool // U and V: retractions
-	apart    bool // all three: gradients clipped apart
+	proximal   bool // s: a proximal step; under sgd U and V too
+	retract    bool // U and V: retractions
+	clipGroups bool // all three: gradients clipped in groups of their own
 }
 
-var holds = map[string]hold{"penalty": {}, "proximal": {proximal: true}, "retraction": {proximal: true, retract: true}, "group": {apart: true}}
+var holds = map[string]hold{"penalty": {}, "proximal": {proximal: true}, "retraction": {proximal: true, retract: true}, "group": {clipGroups: true}}
 
-// holdFactors are the pieces that keep U and V orthonormal.
-func (s Settings) holdFactors(h hold) (pieces []Regularizer) {
-	if s.PlainDescent {
+// holdFactors are the pieces that keep U and V orthonormal; sgd says that weights move by their gradients times a rate.
+func (s Settings) holdFactors(h hold, sgd bool) (pieces []Regularizer) {
+	if sgd {
 		pieces = append(pieces, &Preconditioner{})
 	}
-	if h.apart {
-		pieces = append(pieces, &Apart{})
+	if h.clipGroups {
+		pieces = append(pieces, &ClipGroups{})
 	}
 	if h.retract {
 		return append(pieces, &Retraction{Every: s.RetractEvery})
@@ -54,7 +79,7 @@ func (s Settings) holdFactors(h hold) (pieces []Regularizer) {
 	weights := OrthogonalityWeights{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral}
 	switch {
 	case !weights.active():
-	case h.proximal && s.PlainDescent:
+	case h.proximal && sgd:
 		pieces = append(pieces, &ProximalOrthogonality{OrthogonalityWeights: weights, Every: s.RetractEvery})
 	default:
 		pieces = append(pieces, &Orthogonality{OrthogonalityWeights: weights})

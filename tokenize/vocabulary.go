@@ -15,7 +15,7 @@ import (
 // Ids of the four tokens that every vocabulary begins with: start of sentence,
 // padding, end of sentence, and whatever is not in the vocabulary.
 const (
-	BOS int32 = iota
+	BOS = iota
 	Pad
 	EOS
 	Unk

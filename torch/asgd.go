@@ -1,7 +1,7 @@
 package torch
 
 // ASGD is averaged stochastic gradient descent (Polyak and Juditsky 1992) as
-// PyTorch's torch.optim.ASGD computes it with lambd = 0 and t0 = 0: a step of plain
+// PyTorch's torch.optim.ASGD computes it with lambd = 0 and t0 = 0: a step of
 // gradient descent, and the mean of all weights after the first step.
 //
 // PyTorch's optimizer takes each step with the rate that was in force at the step

@@ -143,9 +143,12 @@ func Synchronize(d Device) {
 	withDevice(d, func(device *C.char) { check("Synchronize", C.ap_synchronize(device)) })
 }
 
-// PeakDeviceBytes is the most memory that tensors have held on the first CUDA
-// device, 0 without one.
-func PeakDeviceBytes() int64 { return int64(C.ap_cuda_peak_bytes()) }
+// PeakDeviceBytes is the most memory that tensors have held on a CUDA device, 0
+// for what is none.
+func PeakDeviceBytes(d Device) (n int64) {
+	withDevice(d, func(device *C.char) { n = int64(C.ap_cuda_peak_bytes(device)) })
+	return n
+}
 
 // CSRCDigest is the digest of the C++ sources that the loaded library was built from.
 func CSRCDigest() string { return C.GoString(C.ap_csrc_digest()) }

@@ -104,7 +104,7 @@ func TestDeviceOfTensors(t *testing.T) {
 		}
 		if auto, _ := torch.FindDevice("auto"); !auto.IsCUDA() {
 			failure(t, func() { x.To(torch.Float32, "cuda") })
-			if n := torch.PeakDeviceBytes(); n != 0 {
+			if n := torch.PeakDeviceBytes("cuda:0"); n != 0 {
 				t.Errorf("without a device it held %d bytes", n)
 			}
 		}

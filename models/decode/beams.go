@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -63,7 +63,7 @@ func newBeams(sources [][]int32, places []int, o Options, positions int) *beams 
 func (b *beams) words() []int64 {
 	words := make([]int64, len(b.rows))
 	for i, r := range b.rows {
-		words[i] = EndID
+		words[i] = tokenize.EOS
 		if r.node >= 0 {
 			words[i] = int64(b.nodes[r.node].id)
 		}
@@ -74,7 +74,7 @@ func (b *beams) words() []int64 {
 // candidates selects the continuations of this step.
 func (s *Searcher) candidates(b *beams, hidden torch.Tensor) torch.Candidates {
 	selection := torch.BeamTopK{
-		Count: 2 * s.options.Beam, Pad: models.PadID, End: EndID,
+		Count: 2 * s.options.Beam, Pad: tokenize.Pad, End: tokenize.EOS,
 		Scores: make([]float64, len(b.rows)), Rules: make([]torch.EndRule, len(b.sentences)), Banned: b.banned(),
 	}
 	for i, r := range b.rows {
@@ -201,7 +201,7 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 			from := b.rows[c.Rows[at]]
 			b.rising = b.rising || c.LogProbs[at] > 1e-6
 			switch {
-			case c.IDs[at] != EndID:
+			case c.IDs[at] != tokenize.EOS:
 				if len(rows)-first == o.Beam {
 					continue
 				}

@@ -2,13 +2,15 @@ package decode_test
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -23,9 +25,9 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			for _, model := range []decode.Model{f.model, plain{f.model}} {
 				must(t, model, f.scorer(), s, small())
 				must(t, model, plainScorer{f.scorer()}, s, small())
-				_, err := decode.Search(model, broken, s, small(), nil)
+				_, err := decode.Search(context.Background(), model, broken, s, small())
 				wantError(t, err, "no continuation has a probability")
-				if _, err := decode.Search(model, wrong, s, small(), nil); err == nil {
+				if _, err := decode.Search(context.Background(), model, wrong, s, small()); err == nil {
 					t.Error("a matrix of another width is no error")
 				}
 			}
@@ -40,10 +42,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestEmptySources(t *testing.T) {
 	eachModel(t, func(t *testing.T, f *fixture) {
 		word := []int32{5}
-		var emitted []int
-		out, err := decode.Search(f.model, f.scorer(), [][]int32{{}, word, nil, word}, small(), func(i int, best []decode.Hypothesis) {
-			emitted = append(emitted, i)
-		})
+		out, err := decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{}, word, nil, word}, small())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,12 +52,20 @@ func TestEmptySources(t *testing.T) {
 			}
 		}
 		same(t, "the same word twice", out[1:2], out[3:4])
-		slices.Sort(emitted)
-		if !slices.Equal(emitted, []int{0, 1, 2, 3}) {
-			t.Errorf("sources %v were told of", emitted)
-		}
 		if out := must(t, f.model, f.scorer(), nil, small()); len(out) != 0 {
 			t.Errorf("no sources become %v", out)
+		}
+	})
+}
+
+// TestCancelled: a search whose context is cancelled ends with the context's cause.
+func TestCancelled(t *testing.T) {
+	eachModel(t, func(t *testing.T, f *fixture) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cause := errors.New("no longer wanted")
+		cancel(cause)
+		if _, err := decode.Search(ctx, f.model, f.scorer(), [][]int32{{5, 6}}, small()); !errors.Is(err, cause) {
+			t.Errorf("the error is %v", err)
 		}
 	})
 }
@@ -69,25 +76,25 @@ func TestBadInput(t *testing.T) {
 		f := load(t, "prenorm_learned", torch.Float32, 1)
 		defer f.free()
 		for want, change := range map[string]func(o *decode.Options){
-			"a beam of 0 finds nothing":  func(o *decode.Options) { o.Beam = 0 },
-			"1 to 5 translations, not 6": func(o *decode.Options) { o.NBest = 6 },
-			`length penalty "wu"`:        func(o *decode.Options) { o.LengthPenalty = "wu" },
-			"exponent must be a finite":  func(o *decode.Options) { o.Lenpen = math.NaN() },
-			"must not be negative":       func(o *decode.Options) { o.MaxLengthA = -1 },
-			"smallest length -1":         func(o *decode.Options) { o.MinLength = -1 },
-			"batches of 0 sentences":     func(o *decode.Options) { o.BatchSentences = 0 },
+			"decode.beam = 0 is out of range":              func(o *decode.Options) { o.Beam = 0 },
+			"1 to 5 translations, not 6":                   func(o *decode.Options) { o.NBest = 6 },
+			`decode.length_penalty = "wu" is out of range`: func(o *decode.Options) { o.LengthPenalty = "wu" },
+			"decode.lenpen = nan":                          func(o *decode.Options) { o.Lenpen = math.NaN() },
+			"decode.max_length_a = -1.0":                   func(o *decode.Options) { o.MaxLengthA = -1 },
+			"decode.min_length = -1":                       func(o *decode.Options) { o.MinLength = -1 },
+			"decode.batch_sentences = 0":                   func(o *decode.Options) { o.BatchSentences = 0 },
 		} {
 			o := decode.Defaults()
 			change(&o)
-			_, err := decode.Search(f.model, f.scorer(), [][]int32{{4}}, o, nil)
+			_, err := decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4}}, o)
 			wantError(t, err, want)
 		}
 		long := slices.Repeat([]int32{4}, 29)
-		_, err := decode.Search(f.model, f.scorer(), [][]int32{{4}, long}, decode.Defaults(), nil)
+		_, err := decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4}, long}, decode.Defaults())
 		wantError(t, err, "source 2 has 30 tokens")
-		_, err = decode.Search(f.model, f.scorer(), [][]int32{{4, models.PadID}}, decode.Defaults(), nil)
+		_, err = decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4, tokenize.Pad}}, decode.Defaults())
 		wantError(t, err, "source 1 holds padding")
-		_, err = decode.Search(f.model, f.scorer(), [][]int32{{4, 5000}}, decode.Defaults(), nil)
+		_, err = decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4, 5000}}, decode.Defaults())
 		wantError(t, err, "")
 
 		score := func(sources, targets [][]int32) error {
@@ -96,14 +103,14 @@ func TestBadInput(t *testing.T) {
 		}
 		wantError(t, score([][]int32{{4}}, nil), "do not make pairs")
 		wantError(t, score([][]int32{{4}}, [][]int32{long}), "translation 1 has 30 tokens")
-		wantError(t, score([][]int32{{models.PadID}}, [][]int32{{4}}), "source 1 holds padding")
+		wantError(t, score([][]int32{{tokenize.Pad}}, [][]int32{{4}}), "source 1 holds padding")
 	})
 }
 
 // TestSmallVocabulary: a beam wider than the words there are.
 func TestSmallVocabulary(t *testing.T) {
 	torch.Test(t, func() {
-		f := build(t, models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 1, Width: 8, FFNWidth: 8, Heads: 2, MaxPositions: 20, DType: torch.Float32}, 5, 5, "all")
+		f := build(t, transformer(1, 1, 8, 8, 2, 20, torch.Float32), 5, 5, "all")
 		defer f.free()
 		o := small()
 		o.Beam, o.NBest, o.MaxLengthA, o.MaxLengthB = 12, 12, 0, 3
@@ -116,7 +123,7 @@ func TestSmallVocabulary(t *testing.T) {
 // them, as their forced scores under the length penalty do.
 func TestWideBeamFindsAll(t *testing.T) {
 	torch.Test(t, func() {
-		f := build(t, models.TransformerConfig{EncoderLayers: 1, DecoderLayers: 1, Width: 8, FFNWidth: 8, Heads: 2, MaxPositions: 20, DType: torch.Float32}, 6, 5, "decoder")
+		f := build(t, transformer(1, 1, 8, 8, 2, 20, torch.Float32), 6, 5, "decoder")
 		defer f.free()
 		var all [][]int32 // of up to 3 words that are neither padding nor an end
 		for level := [][]int32{{}}; len(level[0]) < 3; {
@@ -179,7 +186,7 @@ func BenchmarkSearch(b *testing.B) {
 	torch.Do(func() {
 		scope := torch.OpenScope()
 		defer scope.Close()
-		f := build(b, models.TransformerConfig{EncoderLayers: 4, DecoderLayers: 4, Width: 256, FFNWidth: 1024, Heads: 4, MaxPositions: 1024, DType: torch.Float32}, 10000, 10000, "all")
+		f := build(b, transformer(4, 4, 256, 1024, 4, 1024, torch.Float32), 10000, 10000, "all")
 		defer f.free()
 		s, o := sources(f, 64, 25), decode.Defaults()
 		o.MaxLengthB = 20

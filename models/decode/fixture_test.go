@@ -1,6 +1,7 @@
 package decode_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -18,6 +20,15 @@ type fixture struct {
 	params *torch.Params
 	output torch.Tensor
 	words  int // of the source's vocabulary
+}
+
+// transformer is a configuration without noise.
+func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.TransformerConfig {
+	return models.TransformerConfig{DType: dtype, Settings: models.Settings{
+		Width:               width,
+		AttentionSettings:   models.AttentionSettings{FFNWidth: ffn, Heads: heads},
+		TransformerSettings: models.TransformerSettings{EncoderLayers: encoder, DecoderLayers: decoder, MaxPositions: positions},
+	}}
 }
 
 // load reads a model of package models' goldens and multiplies its output
@@ -41,10 +52,11 @@ func load(t testing.TB, name string, dtype torch.DType, sharpen float64) *fixtur
 	if err := json.Unmarshal([]byte(meta["config"]), &c); err != nil {
 		t.Fatal(err)
 	}
-	f := build(t, models.TransformerConfig{
-		EncoderLayers: c.Encoder_layers, DecoderLayers: c.Decoder_layers, Width: c.D, FFNWidth: c.FFN, Heads: c.Heads,
-		PreNorm: c.Pre_norm, LearnedPositions: c.Learned_positions, MaxPositions: c.Max_positions, DType: dtype,
-	}, c.Source_vocab, c.Target_vocab, c.Tie)
+	config := transformer(c.Encoder_layers, c.Decoder_layers, c.D, c.FFN, c.Heads, c.Max_positions, dtype)
+	if config.PreNorm = c.Pre_norm; c.Learned_positions {
+		config.Positions = "learned"
+	}
+	f := build(t, config, c.Source_vocab, c.Target_vocab, c.Tie)
 	trained, _, err := torch.ReadSafetensors(folder+name+"_trained.safetensors", torch.CPU)
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +75,8 @@ func build(t testing.TB, c models.TransformerConfig, sourceWords, targetWords in
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	table := func(name string, words int64) *objectives.Dense {
-		e, err := objectives.NewTable(objectives.Place{
-			Vocabulary: words, Width: int64(c.Width), Padding: models.PadID, Params: p, Embedding: name, Stream: s, Device: torch.CPU, DType: c.DType,
+		e, err := objectives.NewTable(objectives.Config{
+			Vocabulary: words, Width: int64(c.Width), Padding: tokenize.Pad, Params: p, Embedding: name, Stream: s, Device: torch.CPU, DType: c.DType,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +111,7 @@ func (f *fixture) scorer() decode.Softmax { return decode.Softmax{Weight: f.outp
 // plain is the model and its scorer without fused operators.
 type plain struct{ *models.Transformer }
 
-func (p plain) Decoder() models.Decoder { return p.PlainDecoder() }
+func (p plain) Decoder() models.Decoder { return p.UnfusedDecoder() }
 
 type plainScorer struct{ softmax decode.Softmax }
 
@@ -122,7 +134,7 @@ func sources(f *fixture, count, longest int) [][]int32 {
 
 func must(t testing.TB, model decode.Model, scorer decode.Scorer, s [][]int32, o decode.Options) [][]decode.Hypothesis {
 	t.Helper()
-	out, err := decode.Search(model, scorer, s, o, nil)
+	out, err := decode.Search(context.Background(), model, scorer, s, o)
 	if err != nil {
 		t.Fatal(err)
 	}

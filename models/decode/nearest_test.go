@@ -1,6 +1,7 @@
 package decode_test
 
 import (
+	"context"
 	"math"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestNearestWordsAreTheGreedySearch(t *testing.T) {
 		o := decode.Defaults()
 		o.Beam, o.MinLength = 1, 0
 		asked := 0
-		_, err := decode.Search(plain{f.model}, vectors{plainScorer{f.scorer()}, &asked, true}, s, o, nil)
+		_, err := decode.Search(context.Background(), plain{f.model}, vectors{plainScorer{f.scorer()}, &asked, true}, s, o)
 		wantError(t, err, "has no translation")
 	})
 }

@@ -4,56 +4,52 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// EndID ends a sentence, and starts the decoder's input.
-const EndID = 2
-
-// Options are the settings of a search. Lengths of translations count their end
-// of sentence where a score is divided, and do not count it in MinLength and
-// in the largest length.
+// Options are the settings of a search: the keys of the section decode, and what only a caller sets. Lengths of
+// translations count their end of sentence where a score is divided, and do not count it in MinLength and in the largest
+// length.
 type Options struct {
-	Beam          int     // hypotheses that are followed
-	LengthPenalty string  // "fairseq": score / length^Lenpen; "gnmt": score / ((5+length)/6)^Lenpen, with its stop rule
-	Lenpen        float64 // 0 for none
-	// The largest length is floor(MaxLengthA n + MaxLengthB), where n is the
-	// source's length with its end of sentence, or what the model's positions allow.
-	MaxLengthA     float64
-	MaxLengthB     int
-	MinLength      int  // words that come before an end of sentence may
-	NoRepeatNgram  int  // n-grams of this size come once; 0 allows all
-	NBest          int  // translations of a sentence, at most Beam
-	Alignment      bool // say which source word each word attended to most
-	BatchSentences int  // sentences of a batch
-	BatchTokens    int  // source tokens of a batch, padding and ends included
+	Beam           int     `toml:"beam" default:"5" range:"[1,1000]" help:"beam width for the test texts; 1 is greedy"`
+	LengthPenalty  string  `toml:"length_penalty" default:"fairseq" choice:"fairseq gnmt" help:"divide scores by length^lenpen, or by ((5+length)/6)^lenpen"`
+	Lenpen         float64 `toml:"lenpen" default:"1.0" range:"[-10,10]" help:"exponent of the length penalty; 0 is none"`
+	MaxLengthA     float64 `toml:"max_length_a" default:"0.0" range:"[0,1000]" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
+	MaxLengthB     int     `toml:"max_length_b" default:"200" range:"[0,1000000]" help:"see max_length_a"`
+	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" help:"shortest output, in symbols without the end of sentence"`
+	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" help:"n-grams of this size occur once in an output; 0 allows all"`
+	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" help:"sentences decoded at a time"`
+	// Alignment asks which source word each word attended to most, by which a translator replaces unknown words.
+	Alignment bool `toml:"replace_unk" default:"false" help:"put the source word with most attention in place of the unknown word"`
+
+	NBest       int // translations of a sentence, at most Beam; 0 is 1
+	BatchTokens int // source tokens of a batch, padding and ends included; 0 is 4096
 }
 
-// Defaults are fairseq's settings with a beam of 5, and batches that suit a CPU.
-func Defaults() Options {
-	return Options{
-		Beam: 5, LengthPenalty: "fairseq", Lenpen: 1, MaxLengthB: 200, MinLength: 1, NBest: 1,
-		BatchSentences: 128, BatchTokens: 4096,
+var schema = keys.New[Options]("decode")
+
+// Defaults are fairseq's settings with a beam of 5.
+func Defaults() Options { return schema.Defaults() }
+
+// complete fills in what may be left at 0, and says what makes no sense.
+func (o *Options) complete() error {
+	if o.NBest == 0 {
+		o.NBest = 1
 	}
-}
-
-func (o Options) check() error {
+	if o.BatchTokens == 0 {
+		o.BatchTokens = 4096
+	}
+	if err := schema.Check(o); err != nil {
+		return err
+	}
 	switch {
-	case o.Beam < 1:
-		return fmt.Errorf("a beam of %d finds nothing: use 1 for greedy search, or more", o.Beam)
 	case o.NBest < 1 || o.NBest > o.Beam:
 		return fmt.Errorf("a beam of %d gives 1 to %d translations, not %d: raise the beam", o.Beam, o.Beam, o.NBest)
-	case o.LengthPenalty != "fairseq" && o.LengthPenalty != "gnmt":
-		return fmt.Errorf("unknown length penalty %q: use fairseq or gnmt", o.LengthPenalty)
-	case math.IsNaN(o.Lenpen) || math.IsInf(o.Lenpen, 0):
-		return fmt.Errorf("the length penalty's exponent must be a finite number, not %v", o.Lenpen)
-	case !(o.MaxLengthA >= 0) || math.IsInf(o.MaxLengthA, 0) || o.MaxLengthB < 0:
-		return fmt.Errorf("the largest length %v n + %d must not be negative", o.MaxLengthA, o.MaxLengthB)
-	case o.MinLength < 0 || o.NoRepeatNgram < 0:
-		return fmt.Errorf("the smallest length %d and the size of n-grams %d must not be negative", o.MinLength, o.NoRepeatNgram)
-	case o.BatchSentences < 1 || o.BatchTokens < 1:
-		return fmt.Errorf("batches of %d sentences and %d tokens hold nothing: use at least 1", o.BatchSentences, o.BatchTokens)
+	case o.BatchTokens < 1:
+		return fmt.Errorf("batches of %d tokens hold nothing: use at least 1", o.BatchTokens)
 	}
 	return nil
 }
@@ -112,7 +108,7 @@ func (s Softmax) LogProbs(hidden torch.Tensor) torch.Tensor {
 
 // NLL is the negative log-likelihood of targets [N] after hidden states [N,D], in nats.
 func (s Softmax) NLL(hidden, targets torch.Tensor) torch.Tensor {
-	_, nll := torch.SoftmaxLoss(s.mapped(hidden), s.Weight, s.Bias, targets, torch.SoftmaxLossOptions{Ignore: models.PadID, Scale: 1, Evaluate: true})
+	_, nll := torch.SoftmaxLoss(s.mapped(hidden), s.Weight, s.Bias, targets, torch.SoftmaxLossOptions{Ignore: tokenize.Pad, Scale: 1, Evaluate: true})
 	return nll
 }
 

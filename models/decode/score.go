@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 // Forward is a network that reads whole translations.
 type Forward interface {
-	Forward(source, prev models.Tokens, s *torch.Stream) models.States
+	Forward(source, prev models.Tokens, s *torch.Stream) torch.States
 }
 
 // Scored is the log-probability of a translation that was given.
@@ -27,7 +28,7 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 	if len(sources) != len(targets) {
 		return nil, fmt.Errorf("%d sources and %d translations do not make pairs", len(sources), len(targets))
 	}
-	if err := o.check(); err != nil {
+	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	for i := range sources {
@@ -35,8 +36,8 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 			if len(ids)+1 > positions {
 				return nil, fmt.Errorf("%s %d has %d tokens with its end of sentence, and the model has %d positions: leave the pair out", side, i+1, len(ids)+1, positions)
 			}
-			if slices.Contains(ids, models.PadID) {
-				return nil, fmt.Errorf("%s %d holds padding (id %d), which is no word", side, i+1, models.PadID)
+			if slices.Contains(ids, tokenize.Pad) {
+				return nil, fmt.Errorf("%s %d holds padding (id %d), which is no word", side, i+1, tokenize.Pad)
 			}
 		}
 	}
@@ -80,7 +81,7 @@ func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tens
 		row := prev.IDs[r*prev.Width : r*prev.Width+len(targets[i])+1]
 		gold = append(gold, row...)
 		copy(row[1:], next.IDs[r*prev.Width:])
-		row[0] = EndID
+		row[0] = tokenize.EOS
 	}
 	states := model.Forward(padded(sources, places), prev, nil)
 	losses := nll(states.Hidden, torch.FromInt64s(gold, states.Hidden.Device(), int64(len(gold)))).Float64s()

@@ -1,10 +1,12 @@
 package decode
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -18,7 +20,7 @@ type Searcher struct {
 
 // New prepares for search. It is an error where the options make no sense.
 func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
-	if err := o.check(); err != nil {
+	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	s := &Searcher{scorer: scorer, options: o}
@@ -42,35 +44,30 @@ func (s *Searcher) Free() {
 }
 
 // Search translates sources with weights that it prepares for this call alone.
-func Search(model Model, scorer Scorer, sources [][]int32, o Options, emit func(i int, best []Hypothesis)) ([][]Hypothesis, error) {
+func Search(ctx context.Context, model Model, scorer Scorer, sources [][]int32, o Options) ([][]Hypothesis, error) {
 	s, err := New(model, scorer, o)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Free()
-	return s.Search(sources, emit)
+	return s.Search(ctx, sources)
 }
 
 // Search returns the NBest translations of each source, best first, in the order
-// of the sources; they may be fewer where the model finishes fewer. emit, unless
-// nil, is called for each source when it is done, in another order. It is an
-// error where a source is longer than the model's positions.
-func (s *Searcher) Search(sources [][]int32, emit func(i int, best []Hypothesis)) ([][]Hypothesis, error) {
+// of the sources; they may be fewer where the model finishes fewer. It is an error
+// where a source is longer than the model's positions, and ctx's where that is
+// cancelled, which is noticed between two words.
+func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesis, error) {
 	results := make([][]Hypothesis, len(sources))
-	done := func(i int, best []Hypothesis) {
-		results[i] = best
-		if emit != nil {
-			emit(i, best)
-		}
-	}
+	done := func(i int, best []Hypothesis) { results[i] = best }
 	for i, source := range sources {
 		if n := len(source) + 1; n > s.decoder.Longest() {
 			return nil, fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: split the sentence, or train with a larger model.max_positions",
 				i+1, n, s.decoder.Longest())
 		}
 		for _, id := range source {
-			if id == models.PadID {
-				return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, models.PadID)
+			if id == tokenize.Pad {
+				return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
 			}
 		}
 		if len(source) == 0 {
@@ -82,7 +79,7 @@ func (s *Searcher) Search(sources [][]int32, emit func(i int, best []Hypothesis)
 		defer scope.Close()
 		torch.NoGrad(func() {
 			for _, places := range batches(sources, s.options) {
-				if err = s.batch(sources, places, done); err != nil {
+				if err = s.batch(ctx, sources, places, done); err != nil {
 					return
 				}
 			}
@@ -118,9 +115,9 @@ func padded(sources [][]int32, places []int) models.Tokens {
 	for _, i := range places {
 		t.Width = max(t.Width, len(sources[i])+1)
 	}
-	t.IDs = slices.Repeat([]int64{models.PadID}, t.Rows*t.Width)
+	t.IDs = slices.Repeat([]int64{tokenize.Pad}, t.Rows*t.Width)
 	for r, i := range places {
-		for c, id := range append(slices.Clip(sources[i]), EndID) {
+		for c, id := range append(slices.Clip(sources[i]), tokenize.EOS) {
 			t.IDs[r*t.Width+c] = int64(id)
 		}
 	}
@@ -128,13 +125,16 @@ func padded(sources [][]int32, places []int) models.Tokens {
 }
 
 // batch translates the sources at these places.
-func (s *Searcher) batch(sources [][]int32, places []int, done func(i int, best []Hypothesis)) error {
+func (s *Searcher) batch(ctx context.Context, sources [][]int32, places []int, done func(i int, best []Hypothesis)) error {
 	start := torch.OpenScope()
 	decoding := s.decoder.Start(padded(sources, places))
 	start.Close()
 	defer decoding.Free()
 	b := newBeams(sources, places, s.options, s.decoder.Longest())
 	for {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		step := torch.OpenScope()
 		hidden, attention := decoding.Step(b.words(), s.options.Alignment)
 		candidates := s.candidates(b, hidden)

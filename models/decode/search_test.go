@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -93,16 +94,16 @@ func TestBeamOneIsGreedy(t *testing.T) {
 			if len(source) == 0 {
 				continue
 			}
-			ids := []int64{decode.EndID}
+			ids := []int64{tokenize.EOS}
 			for len(ids) <= 9 {
 				states := f.model.Forward(row(source), models.Tokens{IDs: ids, Rows: 1, Width: len(ids)}, nil)
 				logits := torch.Linear(states.Hidden, f.output, torch.Tensor{}).Narrow(0, int64(len(ids)-1), 1).Float64s()
-				logits[models.PadID] = math.Inf(-1)
+				logits[tokenize.Pad] = math.Inf(-1)
 				if len(ids) == 1 {
-					logits[decode.EndID] = math.Inf(-1)
+					logits[tokenize.EOS] = math.Inf(-1)
 				}
 				best := slices.Index(logits, slices.Max(logits))
-				if best == decode.EndID {
+				if best == tokenize.EOS {
 					break
 				}
 				ids = append(ids, int64(best))
@@ -116,7 +117,7 @@ func TestBeamOneIsGreedy(t *testing.T) {
 
 func row(source []int32) models.Tokens {
 	var t models.Tokens
-	for _, id := range append(slices.Clone(source), decode.EndID) {
+	for _, id := range append(slices.Clone(source), tokenize.EOS) {
 		t.IDs = append(t.IDs, int64(id))
 	}
 	t.Rows, t.Width = 1, len(t.IDs)
@@ -174,7 +175,7 @@ func TestLengths(t *testing.T) {
 					if n := len(h.IDs); len(s[i]) > 0 && (n > most || n < min(bound.min, most)) {
 						t.Errorf("bounds %+v: source %d of %d words has a translation of %d", bound, i, len(s[i]), n)
 					}
-					if slices.Contains(h.IDs, decode.EndID) || slices.Contains(h.IDs, models.PadID) {
+					if slices.Contains(h.IDs, tokenize.EOS) || slices.Contains(h.IDs, tokenize.Pad) {
 						t.Errorf("source %d: %v holds padding or an end of sentence", i, h.IDs)
 					}
 				}
@@ -227,7 +228,7 @@ func TestAlignment(t *testing.T) {
 				continue
 			}
 			for _, h := range list {
-				prev := models.Tokens{IDs: []int64{decode.EndID}, Rows: 1, Width: 1 + len(h.IDs)}
+				prev := models.Tokens{IDs: []int64{tokenize.EOS}, Rows: 1, Width: 1 + len(h.IDs)}
 				for _, id := range h.IDs {
 					prev.IDs = append(prev.IDs, int64(id))
 				}

@@ -11,7 +11,10 @@ import (
 // FitPrior is the prior of a kind that is nearest to falling singular values, by least
 // squares of their logarithms, so that a trained baseline can say what the spectrum of
 // its like should be; spread is the root mean square of what is left. Values that are not
-// positive are left out; from fewer than two no prior comes, and spread is NaN.
+// positive are left out. Two tell a polynomial prior, which has two constants, and four an exponential
+// one, which has three; from fewer none comes, and spread is NaN. The power of an exponential prior is at least 0.1: below that the
+// prior is a power law in all but name, and its scale, the value at rank 0, grows without
+// limit.
 func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior, spread float64) {
 	var ranks, logs []float64
 	for i, s := range falling {
@@ -19,7 +22,7 @@ func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior,
 			ranks, logs = append(ranks, float64(i+1)), append(logs, math.Log(s))
 		}
 	}
-	if len(logs) < 2 {
+	if len(logs) < 2 || kind == objectives.Exponential && len(logs) < 4 {
 		return objectives.Prior{Kind: kind}, math.NaN()
 	}
 	// A line over what the kind makes of ranks.
@@ -39,7 +42,7 @@ func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior,
 		return objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: -slope}, spread
 	}
 	spread = math.Inf(1)
-	for i := 1; i <= 200; i++ {
+	for i := 10; i <= 200; i++ {
 		power := 0.01 * float64(i)
 		start, slope, left := line(func(rank float64) float64 { return math.Pow(rank, power) })
 		if left < spread {

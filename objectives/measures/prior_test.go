@@ -30,10 +30,15 @@ func TestFitPrior(t *testing.T) {
 	if _, spread := FitPrior(objectives.Exponential, noisy); math.Abs(spread-0.05) > 5e-3 {
 		t.Errorf("values that are off by a twentieth are %g apart from the fit", spread)
 	}
-	for _, none := range [][]float64{nil, {3}, {2, 0, 0}} {
+	for _, none := range [][]float64{nil, {3}, {2, 0, 0}, {2, 1}, {3, 2, 1, 0}} {
 		if p, spread := FitPrior(objectives.Exponential, none); !math.IsNaN(spread) || p.Scale != 0 {
 			t.Errorf("%v gives the prior %+v, %g apart", none, p, spread)
 		}
+	}
+	// A power law has no exponential prior with a scale out of all proportion.
+	law := objectives.Prior{Kind: objectives.Polynomial, Scale: 133, Power: 0.75}.Values(200, 0)
+	if p, _ := FitPrior(objectives.Exponential, law); p.Scale > 1e6 || p.Power < 0.1 {
+		t.Errorf("a power law that begins at 133 gets the exponential prior %+v", p)
 	}
 	// A matrix of less than full rank.
 	if p, spread := FitPrior(objectives.Exponential, append(objectives.Prior{Power: 0.5, Ratio: 0.2, Scale: 9}.Values(50, 0), 0, 0)); !(spread < 1e-9) || p.Ratio <= 0 {

@@ -8,15 +8,12 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Options are the settings of Build.
+// Options are the keys of the section objective that say where target vectors come from.
 type Options struct {
-	Width  int    // M, components of a vector; fewer where the vocabulary is smaller
-	Window int    // words to either side that count as context; wide windows bring together what stands together, not what means the like
-	Seed   uint64 // of the random projection
+	File   string `toml:"vectors" resume:"location" help:"file of target vectors for methods that aim at vectors: .vec text, or .bin of word2vec; empty makes them from the training text"`
+	Width  int    `toml:"vectors_width" default:"300" range:"[1,65536]" help:"numbers of a vector that is made from the training text; fewer where the vocabulary is smaller"`
+	Window int    `toml:"vectors_window" default:"2" range:"[1,1000]" help:"words to either side that a vector from the training text is made of; wide windows bring together what stands together, not what means the like"`
 }
-
-// Defaults are 300 components, as the published vectors have, and 2 words to either side.
-func Defaults() Options { return Options{Width: 300, Window: 2, Seed: 1} }
 
 // How often a context occurs is raised to this power before it is compared with, which keeps
 // rare contexts from looking too telling (Levy, Goldberg and Dagan 2015).
@@ -33,11 +30,11 @@ const valuePower = 0.5
 //
 // with neighbours at distance d weighted by window+1-d, factored by a truncated singular
 // value decomposition. sentences are ids of v without the end of sentence, which Build
-// adds to each as a context. Equal text, options and vocabulary give equal vectors on any
+// adds to each as a context. seed is that of the random projection. Equal text, options, seed and vocabulary give equal vectors on any
 // number of processors.
 //
 // It takes about 5 s on two processors for 30,000 sentences with 19,000 words, and is an error where no two words meet.
-func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options) (*Table, error) {
+func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options, seed uint64) (*Table, error) {
 	if o.Width < 1 || o.Width > widest || o.Window < 1 {
 		return nil, fmt.Errorf("vectors of %d numbers from %d neighbours make no sense: both must be at least 1, and the width at most %d", o.Width, o.Window, widest)
 	}
@@ -51,7 +48,7 @@ func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options) (*Table, erro
 	}
 	width := min(o.Width, m.occupied())
 	table := newTable(v, width)
-	u, values := m.decompose(width, o.Seed)
+	u, values := m.decompose(width, seed)
 	for id := range v.Len() {
 		row := table.Row(int32(id))
 		for k := range width {

@@ -19,7 +19,7 @@ import (
 // TestCountsOfPairs: a window of two over "a b a" with the end of sentence, by hand.
 func TestCountsOfPairs(t *testing.T) {
 	v := words("a", "b")
-	a, b, end := v.ID("a"), v.ID("b"), tokenize.EOS
+	a, b, end := v.ID("a"), v.ID("b"), int32(tokenize.EOS)
 	c, err := count([][]int32{{a, b, a}}, v.Len(), 2)
 	if err != nil {
 		t.Fatal(err)
@@ -158,9 +158,9 @@ func TestDecompositionIsNearlyTheBest(t *testing.T) {
 func TestBuildIsDeterministic(t *testing.T) {
 	v := words(strings.Fields(letters(56))...)
 	sentences := text(rand.New(rand.NewPCG(5, 6)), 1500, v.Len())
-	o := Options{Width: 20, Window: 4, Seed: 1}
+	o, seed := Options{Width: 20, Window: 4}, uint64(1)
 	build := func() *Table {
-		table, err := Build(sentences, v, o)
+		table, err := Build(sentences, v, o, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +192,7 @@ func TestBuildIsDeterministic(t *testing.T) {
 			t.Errorf("row %d has length %v", id, math.Sqrt(length))
 		}
 	}
-	o.Seed = 2
+	seed = 2
 	if slices.Equal(first.Rows, build().Rows) {
 		t.Error("the seed has no effect")
 	}
@@ -235,10 +235,10 @@ func TestVectorsOfMulti30k(t *testing.T) {
 	for i, line := range lines {
 		sentences[i] = v.Encode(line)
 	}
-	o := Defaults()
+	o := Options{Width: 300, Window: 2}
 	o.Width = 60 // a tenth of the time
 	start := time.Now()
-	table, err := Build(sentences, v, o)
+	table, err := Build(sentences, v, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 // # Basics
 //
 //	table, err := vectors.Open("wiki.de.vec", target.Vocabulary)            // or
-//	table, err := vectors.Build(sentences, target.Vocabulary, vectors.Defaults())
+//	table, err := vectors.Build(sentences, target.Vocabulary, options, seed)
 //	target.Vocabulary, table = table.Cover(target.Vocabulary)
 //
 // Padding and <s> have rows of zeros, which no search returns. <unk> has the mean of the

@@ -146,9 +146,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 		},
 		"2 vectors of 99999999 numbers": func() (*Table, error) { return ReadBinary(strings.NewReader("2 99999999\nthe "), "x.bin", v) },
 		"no such file":                  func() (*Table, error) { return Open("/nowhere/x.vec", v) },
-		"must be at least 1":            func() (*Table, error) { return Build(nil, v, Options{}) },
-		"no two words":                  func() (*Table, error) { return Build(nil, v, Defaults()) },
-		"sentence 1 holds symbol 5":     func() (*Table, error) { return Build([][]int32{{5}}, v, Defaults()) },
+		"must be at least 1":            func() (*Table, error) { return Build(nil, v, Options{}, 1) },
+		"no two words":                  func() (*Table, error) { return Build(nil, v, Options{Width: 300, Window: 2}, 1) },
+		"sentence 1 holds symbol 5":     func() (*Table, error) { return Build([][]int32{{5}}, v, Options{Width: 300, Window: 2}, 1) },
 	} {
 		if _, err := read(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want one with %q", err, want)

@@ -13,13 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
-	"github.com/aperture-ml/aperture/runs/internal/text"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
-	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -84,12 +82,12 @@ func TestPublishedExample(t *testing.T) {
 			if rank, want := got["effective_rank"].(float64), math.Exp(-share*math.Log(share)-(1-share)*math.Log(1-share)); math.Abs(rank-want) > 1e-12 {
 				t.Errorf("effective_rank is %v, want %v", rank, want)
 			}
-			// Two values fix the polynomial prior.
+			// Two values fix the polynomial prior, and are too few for an exponential one.
 			priors := got["priors"].([]any)
-			if len(priors) != 2 {
-				t.Fatalf("the priors are %v, want one of each kind", priors)
+			if len(priors) != 1 {
+				t.Fatalf("the priors are %v, want a polynomial one", priors)
 			}
-			polynomial := priors[1].(map[string]any)
+			polynomial := priors[0].(map[string]any)
 			power := math.Log2(math.Sqrt(14.43547 / 4.81453))
 			if x := polynomial["prior_scale"].(float64); math.Abs(x-math.Sqrt(14.43547)) > 1e-5 || math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
 				t.Errorf("the priors are %v, want the scale %v and the power %v", priors, math.Sqrt(14.43547), power)
@@ -220,14 +218,14 @@ func TestLanguageModels(t *testing.T) {
 		c := experiment.Default()
 		c.Model.Kind, c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.Layers = "awd-lstm", 4, 6, 4, 1
 		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test = data, "train", "valid", []string{"test"}
-		texts, err := language.ReadTexts(c.Data, "")
+		texts, err := experiment.ReadTexts(c.Data, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := language.SaveWords(texts.Words, folder); err != nil {
 			t.Fatal(err)
 		}
-		made, err := language.New(c, texts.Words, torch.CPU)
+		made, err := language.New(c.Language(), texts.Words, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,11 +261,11 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 	c.Objective.Method, c.Data.Merges = method, 50
 	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.Width, c.Model.FFNWidth, c.Model.Heads, c.Model.MaxPositions = 1, 1, 8, 16, 2, 32
 	lines, _, _ := sample.Translation(1, 60, 1, 1)
-	pair, err := text.Learn(c.Data, lines.Source, lines.Target)
+	pair, err := translation.Learn(c.Data.TextSettings, lines.Source, lines.Target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := translator.New(c, pair, torch.CPU)
+	made, err := translation.New(c.Translation(), pair, torch.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,15 +280,11 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 // saveRun writes the configuration and a checkpoint.
 func saveRun(t *testing.T, folder string, c experiment.Config, params *torch.Params) {
 	t.Helper()
-	var config strings.Builder
-	if err := c.WriteTOML(&config); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, experiment.ConfigFile), []byte(config.String()), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, experiment.ConfigFile), []byte(c.TOML()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
-	all := checkpoint.File{Name: weights.Model, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, params.Map(), nil) }}
+	all := checkpoint.File{Name: checkpoint.ModelFile, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, params.Map(), nil) }}
 	if err := store.Save(1, []checkpoint.File{all}, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/language"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -61,9 +61,9 @@ func (r runFolder) open(log io.Writer) (*subject, error) {
 
 // translation is the output matrix of a translator.
 func (r runFolder) translation() (*subject, []checkpoint.Warning, error) {
-	t, warnings, err := translator.Open(r.folder, torch.CPU)
+	t, err := translation.Load(r.folder, torch.CPU)
 	if err != nil {
-		return nil, warnings, err
+		return nil, nil, err
 	}
 	defer t.Free()
 	v := t.Text.Target.Vocabulary
@@ -71,28 +71,37 @@ func (r runFolder) translation() (*subject, []checkpoint.Warning, error) {
 	for i := range s.counts {
 		s.counts[i] = float64(v.Count(int32(i)))
 	}
-	return s, warnings, nil
+	return s, t.Warnings, nil
 }
 
 // language is the output matrix of a language model. Its vocabulary holds no counts: they come from the training text,
 // where that is still there.
 func (r runFolder) language() (*subject, []checkpoint.Warning, error) {
-	m, warnings, err := language.Open(r.folder, torch.CPU)
+	m, err := language.Load(r.folder, torch.CPU)
 	if err != nil {
-		return nil, warnings, err
+		return nil, nil, err
 	}
 	defer m.Free()
 	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1, word: func(row int) string { return m.Words.Word(int32(row)) }}
-	texts, err := language.ReadTexts(m.Config.Data, r.folder)
+	texts, err := r.texts()
 	if err != nil {
 		s.orderRows()
-		return s, warnings, nil
+		return s, m.Warnings, nil
 	}
 	s.counts = make([]float64, m.Words.Len())
 	for _, id := range texts.Train.IDs {
 		s.counts[id]++
 	}
-	return s, warnings, nil
+	return s, m.Warnings, nil
+}
+
+// texts are those that the run was trained on.
+func (r runFolder) texts() (*experiment.Texts, error) {
+	c, err := experiment.ReadConfig(r.folder)
+	if err != nil {
+		return nil, err
+	}
+	return experiment.ReadTexts(c.Data, r.folder)
 }
 
 // vectorFile is a file of vectors.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -59,7 +60,7 @@ func newAttentional(n attentionalSize, method string, p *torch.Params) (*attenti
 		}
 	}
 	table := func(language string) (*objectives.Dense, error) {
-		return objectives.NewTable(objectives.Place{Vocabulary: n.vocabulary, Width: n.words, Padding: corpus.Pad,
+		return objectives.NewTable(objectives.Config{Vocabulary: n.vocabulary, Width: n.words, Padding: tokenize.Pad,
 			Params: p, Embedding: language, Stream: stream, Device: torch.CPU, Uniform: uniform})
 	}
 	source, err := table("source")
@@ -77,20 +78,20 @@ func newAttentional(n attentionalSize, method string, p *torch.Params) (*attenti
 		from, fed = n.width, n.width
 	}
 	m.query, m.mix = add("query.weight", n.width, n.width), add("mix.weight", n.width, 2*n.width)
-	settings := objectives.Defaults()
+	settings := unsmoothed()
 	settings.Method = method
-	place := objectives.Place{Vocabulary: n.vocabulary, Width: n.width, Padding: corpus.Pad,
+	config := objectives.Config{Vocabulary: n.vocabulary, Width: n.width, Padding: tokenize.Pad,
 		Params: p, Embedding: "generator", Output: "generator", Stream: stream, Device: torch.CPU, Uniform: uniform}
 	if method == "mle" {
-		settings.Bias, place.OutputOnly = true, true
+		settings.Bias, config.OutputOnly = true, true
 		if m.target, err = table("target"); err != nil {
 			return nil, nil, err
 		}
 	} else {
-		place.Embedding, place.Width, place.Hidden = "target", n.words, n.width
-		place.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, n.vocabulary, n.vectors)
+		config.Embedding, config.Width, config.Hidden = "target", n.words, n.width
+		config.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, n.vocabulary, n.vectors)
 	}
-	output, err := objectives.New(settings, place)
+	output, err := objectives.New(settings, config)
 	if err == nil && m.target == nil {
 		m.target = output
 	}
@@ -132,7 +133,7 @@ func (m *attentional) Forward(batch *corpus.Batch) torch.Tensor {
 	}
 	hidden_ND := torch.Stack(outs, 1).Reshape(rows*steps, m.width)
 	if batch.Tokens < batch.Rows*batch.T {
-		hidden_ND = hidden_ND.IndexSelect(0, torch.FromInt64s(batch.Target, torch.CPU, rows*steps).EqualScalar(corpus.Pad).Not().Nonzero().Reshape(-1))
+		hidden_ND = hidden_ND.IndexSelect(0, torch.FromInt64s(batch.Target, torch.CPU, rows*steps).EqualScalar(tokenize.Pad).Not().Nonzero().Reshape(-1))
 	}
 	return hidden_ND
 }
@@ -175,7 +176,7 @@ func (m *attentional) encode(batch *corpus.Batch) (memory_BSD torch.Tensor, stat
 // attention gives the function from a decoder's state to an attentional one.
 func (m *attentional) attention(memory_BSD torch.Tensor, batch *corpus.Batch) func(state_BD torch.Tensor) torch.Tensor {
 	rows, words := int64(batch.Rows), int64(batch.S)
-	padding_B1S := torch.FromInt64s(batch.Source, torch.CPU, rows, 1, words).EqualScalar(corpus.Pad)
+	padding_B1S := torch.FromInt64s(batch.Source, torch.CPU, rows, 1, words).EqualScalar(tokenize.Pad)
 	apart_B1S := torch.Zeros(torch.Float32, torch.CPU, rows, 1, words).MaskedFill(padding_B1S, -1e30)
 	keys := torch.Repeated(torch.Linear(memory_BSD, m.query.Transpose(0, 1), torch.Tensor{}))
 	values := torch.Repeated(memory_BSD.Transpose(1, 2))

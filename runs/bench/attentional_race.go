@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -51,7 +51,7 @@ func (t *attentionalTrainer) collect(i int) float64 {
 	step := torch.OpenScope()
 	defer step.Close()
 	batch := t.batches[i]
-	loss, nll := t.output.Loss(objectives.States{Hidden: t.Forward(batch)}, targets(batch), 1/float64(batch.Rows))
+	loss, nll := t.output.Loss(torch.States{Hidden: t.Forward(batch)}, translation.Targets(batch, torch.CPU), 1/float64(batch.Rows))
 	loss.Backward()
 	return nll.Mean().Item()
 }

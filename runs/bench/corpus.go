@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/testdata"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/text"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -20,10 +19,10 @@ type multi30k struct {
 	folder      string
 	english     []string // training text, raw
 	german      []string
-	pair        *text.Pair // lower-cased, normalised, tokenised, joint codes
-	codes       string     // file
-	tokenised   []string   // files: German, English
-	description experiment.Data
+	pair        *translation.Pair // lower-cased, normalised, tokenised, joint codes
+	codes       string            // file
+	tokenised   []string          // files: German, English
+	description translation.TextSettings
 }
 
 // multi30k reads and prepares the corpus once for all rows.
@@ -40,10 +39,10 @@ func (b *bench) multi30k() (*multi30k, error) {
 		return nil, err
 	}
 	m.english, m.german = source.Lines, target.Lines
-	d := experiment.Default().Data
+	d := translation.Defaults().Text
 	d.Source, d.Target, d.Lowercase, d.Normalize, d.Tokenize, d.Merges = "en", "de", true, true, "2017", merges
 	m.description = d
-	if m.pair, err = text.Learn(d, m.english, m.german); err != nil {
+	if m.pair, err = translation.Learn(d, m.english, m.german); err != nil {
 		return nil, err
 	}
 	folder := filepath.Join(b.folder, "tokenizer")
@@ -52,7 +51,7 @@ func (b *bench) multi30k() (*multi30k, error) {
 	}
 	m.codes = filepath.Join(folder, "codes.en")
 	for _, side := range []struct {
-		*text.Side
+		*translation.Side
 		lines []string
 	}{{m.pair.Target, m.german}, {m.pair.Source, m.english}} {
 		var all strings.Builder

@@ -20,9 +20,16 @@ type layer struct {
 	alike                        bool           // whether both sides minimise the same loss
 }
 
+// unsmoothed are the defaults without label smoothing.
+func unsmoothed() objectives.Settings {
+	s := objectives.Defaults()
+	s.LabelSmoothing = 0
+	return s
+}
+
 // softmaxLayer is a softmax, whose peer is a linear layer with cross-entropy.
 func softmaxLayer(positions, width, vocabulary int64) layer {
-	return layer{positions: positions, width: width, vocabulary: vocabulary, settings: objectives.Defaults(), program: "softmax_loss.py", alike: true}
+	return layer{positions: positions, width: width, vocabulary: vocabulary, settings: unsmoothed(), program: "softmax_loss.py", alike: true}
 }
 
 // mixtureLayer is a mixture of softmaxes, whose peer is the mixture as a formula
@@ -52,12 +59,12 @@ func (l layer) race(b *bench) (r *race, err error) {
 	defer scope.Close()
 	stream, params := torch.NewStream(1, "bench"), &torch.Params{}
 	r.onClose(params.Free)
-	place := objectives.Place{Vocabulary: l.vocabulary, Width: l.width, Padding: 1, OutputOnly: true,
+	config := objectives.Config{Vocabulary: l.vocabulary, Width: l.width, Padding: 1, OutputOnly: true,
 		Params: params, Embedding: "words", Output: "output", Stream: stream, Device: torch.CPU}
 	if l.vectors > 0 {
-		place.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, l.vocabulary, l.vectors)
+		config.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, l.vocabulary, l.vectors)
 	}
-	output, err := objectives.New(l.settings, place)
+	output, err := objectives.New(l.settings, config)
 	if err != nil {
 		return r, err
 	}
@@ -73,15 +80,15 @@ func (l layer) race(b *bench) (r *race, err error) {
 		work: func(int) error {
 			step := torch.OpenScope()
 			defer step.Close()
-			loss, _ := output.Loss(objectives.States{Hidden: hidden}, targets, 1/float64(l.positions))
+			loss, _ := output.Loss(torch.States{Hidden: hidden}, targets, 1/float64(l.positions))
 			loss.Backward()
 			last = loss.Item()
 			return nil
 		},
 	}
-	config := map[string]any{"rows": l.positions, "width": l.width, "vocab": l.vocabulary}
-	maps.Copy(config, l.peer)
-	peer, err := b.startJSONPeer(r, "PyTorch", l.program, config)
+	described := map[string]any{"rows": l.positions, "width": l.width, "vocab": l.vocabulary}
+	maps.Copy(described, l.peer)
+	peer, err := b.startJSONPeer(r, "PyTorch", l.program, described)
 	if err != nil {
 		return r, err
 	}

@@ -7,10 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/text"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -43,28 +41,29 @@ const (
 const differentBatches = 7
 
 // config gives the network a method, with changes of its settings.
-func (n network) config(method string, changes ...func(*experiment.Objective)) experiment.Config {
-	c := experiment.Default()
+func (n network) config(method string, changes ...func(*objectives.Settings)) translation.Settings {
+	c := translation.Defaults()
+	c.Seed = 1
 	c.Model.Width, c.Model.FFNWidth, c.Model.Heads = n.width, n.ffn, n.heads
 	c.Model.EncoderLayers, c.Model.DecoderLayers = n.layers, n.layers
 	c.Model.Dropout, c.Model.AttentionDropout, c.Model.ActivationDropout = dropout, 0, 0
 	c.Model.Tying = "all"
 	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Smoothing = method, labelSmoothing, "pytorch"
 	for _, change := range changes {
-		change(&c.Objective)
+		change(&c.Objective.Settings)
 	}
 	return c
 }
 
 // build makes the network with weights of its own. Its vocabulary is as large as
 // n says and its words mean nothing.
-func (n network) build(method string, changes ...func(*experiment.Objective)) (*translator.Translator, error) {
+func (n network) build(method string, changes ...func(*objectives.Settings)) (*translation.Translator, error) {
 	words := map[string]int{}
 	for i := range n.vocabulary - 4 { // the special tokens come first
 		words[fmt.Sprintf("word%06d", i)] = 1
 	}
-	side := &text.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
-	return translator.New(n.config(method, changes...), &text.Pair{Source: side, Target: side}, torch.CPU)
+	side := &translation.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
+	return translation.New(n.config(method, changes...), &translation.Pair{Source: side, Target: side}, torch.CPU)
 }
 
 // multi30kBatches are the first batches of an epoch over Multi30k.
@@ -77,7 +76,7 @@ func multi30kBatches(b *bench, n network) ([]*corpus.Batch, error) {
 	if v := m.pair.Target.Vocabulary.Len(); v > n.vocabulary {
 		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges, n.vocabulary)
 	}
-	loader, err := corpus.NewLoader(pairs, corpus.Options{MaxTokens: n.tokens, Seed: 1}, corpus.Position{})
+	loader, err := corpus.NewLoader(pairs, corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: n.tokens}, Seed: 1}, corpus.Position{})
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +112,13 @@ func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
 
 // trainer makes training steps as the training loop does.
 type trainer struct {
-	*translator.Translator
+	*translation.Translator
 	updater
 	dropout *torch.Stream
 	batches []*corpus.Batch
 }
 
-func newTrainer(r *race, n network, batches []*corpus.Batch, method string, changes ...func(*experiment.Objective)) (*trainer, error) {
+func newTrainer(r *race, n network, batches []*corpus.Batch, method string, changes ...func(*objectives.Settings)) (*trainer, error) {
 	built, err := n.build(method, changes...)
 	if err != nil {
 		return nil, err
@@ -146,24 +145,11 @@ func (t *trainer) collect(i int) (loss float64) {
 	step := torch.OpenScope()
 	defer step.Close()
 	batch := t.batches[i]
-	source := models.Tokens{IDs: batch.Source, Rows: batch.Rows, Width: batch.S}
-	prev := models.Tokens{IDs: batch.Prev, Rows: batch.Rows, Width: batch.T}
-	states := t.Model.Forward(source, prev, t.dropout)
-	sum, nll := t.Output.Loss(translator.OutputStates(states, batch.Rows), targets(batch), 1/float64(batch.Tokens))
+	states, targets := t.Forward(batch, t.dropout)
+	sum, nll := t.Output.Loss(states, targets, 1/float64(batch.Tokens))
 	sum.Backward()
 	nll.Sum().Item()
 	return sum.Item()
-}
-
-// targets are the ids of a batch's real target tokens [N].
-func targets(batch *corpus.Batch) torch.Tensor {
-	ids := make([]int64, 0, batch.Tokens)
-	for _, id := range batch.Target {
-		if id != corpus.Pad {
-			ids = append(ids, id)
-		}
-	}
-	return torch.FromInt64s(ids, torch.CPU, int64(len(ids)))
 }
 
 // contender is the trainer as a side of a race. Gradients are dropped at the end
@@ -204,7 +190,7 @@ func (b *bench) training(n network) (r *race, err error) {
 
 // method races the updates of a method, with changes of its settings, against
 // those of maximum likelihood.
-func (b *bench) method(name string, n network, changes ...func(*experiment.Objective)) (r *race, err error) {
+func (b *bench) method(name string, n network, changes ...func(*objectives.Settings)) (r *race, err error) {
 	batches, err := n.batches(b, n)
 	if err != nil {
 		return nil, err

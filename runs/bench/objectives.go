@@ -1,6 +1,6 @@
 package main
 
-import "github.com/aperture-ml/aperture/runs/internal/experiment"
+import "github.com/aperture-ml/aperture/objectives"
 
 // objectiveRows are output layers: losses alone, in the sizes of language models
 // and of translators, and what methods cost a whole training step over maximum
@@ -24,7 +24,7 @@ var spectrumRow = row{"method/spectrum", "tokens_per_s", func(b *bench) (*race, 
 var translatorLayer = softmaxLayer(4096, 512, 37000)
 
 // spectralNorms adds the terms that power iteration serves.
-func spectralNorms(o *experiment.Objective) { o.LambdaUSpectral, o.LambdaVSpectral = 1, 1 }
+func spectralNorms(o *objectives.Settings) { o.LambdaUSpectral, o.LambdaVSpectral = 1, 1 }
 
 // mixturePositions is what the method's authors score at once: 20 columns of 70 words.
 const mixturePositions = 1400

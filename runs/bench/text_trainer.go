@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -27,7 +27,7 @@ func newTextTrainer(r *race, vocabulary int, c experiment.Config, chunks []textC
 	for i := range vocabulary {
 		words.ID(fmt.Sprint(i))
 	}
-	built, err := language.New(c, words, torch.CPU)
+	built, err := language.New(c.Language(), words, torch.CPU)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (t *textTrainer) collect(i int) float64 {
 	chunk := t.chunks[i]
 	states, next := t.Network.Forward(chunk.input, t.carried, t.dropout)
 	n := len(chunk.targets)
-	loss, nll := t.Output.Loss(language.OutputStates(states), torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
+	loss, nll := t.Output.Loss(states, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
 	for _, term := range states.Terms {
 		loss = loss.Add(term.Value.MulScalar(term.Weight))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,7 +9,8 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/models/decode"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -43,7 +45,7 @@ func (b *bench) translating(n network) (r *race, err error) {
 	withEnds := make([][]int32, len(test.Lines))
 	for i, line := range test.Lines {
 		sources[i] = m.pair.Source.Encode(line)
-		withEnds[i] = append(slices.Clone(sources[i]), decode.EndID)
+		withEnds[i] = append(slices.Clone(sources[i]), tokenize.EOS)
 	}
 	r = &race{pieces: 1, warm: 1, measured: true, amount: func(int) float64 { return float64(len(sources)) }}
 	defer r.closeOn(&err)
@@ -61,12 +63,13 @@ func (b *bench) translating(n network) (r *race, err error) {
 		return nil, err
 	}
 	o := decode.Defaults()
+	o.BatchSentences = 128
 	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB = beam, lenpen, 0, maxLength
 	head, bias, _ := t.Output.SoftmaxHead()
 	scorer := decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
 	var ours [][]decode.Hypothesis
 	r.ours = here{work: func(int) (err error) {
-		ours, err = decode.Search(t.Model, scorer, sources, o, nil)
+		ours, err = decode.Search(context.Background(), t.Network, scorer, sources, o)
 		return err
 	}}
 	peer, err := b.startJSONPeer(r, "PyTorch", "translate_beam.py", map[string]any{
@@ -102,12 +105,12 @@ func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32) err
 
 // writeModel lengthens the vector of the end of sentence and writes the weights
 // for the peer.
-func (b *bench) writeModel(t *translator.Translator) (string, error) {
+func (b *bench) writeModel(t *translation.Translator) (string, error) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	table := t.Params.Get("decoder.embed_tokens.weight")
 	factors := slices.Repeat([]float32{1}, int(table.Size(0)))
-	factors[decode.EndID] = endFactor
+	factors[tokenize.EOS] = endFactor
 	table.Assign(table.Detach().Mul(torch.FromFloat32s(factors, torch.CPU, table.Size(0), 1)))
 	path := filepath.Join(b.folder, "model.safetensors")
 	return path, writeTensors(path, t.Params.Map())

@@ -6,9 +6,9 @@ import (
 	"math"
 	"path/filepath"
 
+	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -46,7 +46,7 @@ func ppl(nll float64) *experiment.Number {
 type evaluation struct {
 	*flags
 	model    *language.Model
-	texts    *language.Texts
+	texts    *experiment.Texts
 	progress io.Writer
 }
 
@@ -56,12 +56,12 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 		return nil, &command.UsageError{Err: err}
 	}
 	torch.SetThreads(f.threads)
-	model, warnings, err := language.Open(f.folder, device)
-	for _, w := range warnings {
-		fmt.Fprintln(progress, w)
-	}
+	model, err := language.Load(f.folder, device)
 	if err != nil {
 		return nil, err
+	}
+	for _, w := range model.Warnings {
+		fmt.Fprintln(progress, w)
 	}
 	if f.given.Changed("memory") {
 		if err := model.SetContext(f.context, f.rows); err != nil {
@@ -69,14 +69,19 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 			return nil, &command.UsageError{Err: err}
 		}
 	}
-	d := model.Config.Data
+	c, err := experiment.ReadConfig(f.folder)
+	if err != nil {
+		model.Free()
+		return nil, err
+	}
+	d := c.Data
 	if f.data != "" {
 		d.Dir, d.Sample = f.data, false
 	}
 	if f.test != nil {
 		d.Test = f.test
 	}
-	texts, err := language.ReadTexts(d, f.folder)
+	texts, err := experiment.ReadTexts(d, f.folder)
 	if err != nil {
 		model.Free()
 		return nil, err
@@ -85,7 +90,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 }
 
 // each scores the validation text and the test texts.
-func (e *evaluation) each(settings map[string]any, score func(t language.Text, validation bool) (scores, error)) (*result, error) {
+func (e *evaluation) each(settings map[string]any, score func(t experiment.RunningText, validation bool) (scores, error)) (*result, error) {
 	run, err := filepath.Abs(e.folder)
 	if err != nil {
 		return nil, err
@@ -106,8 +111,8 @@ func (e *evaluation) each(settings map[string]any, score func(t language.Text, v
 // static scores texts in the columns that training used, so that the numbers are
 // those of results.json.
 func (e *evaluation) static() (*result, error) {
-	c := e.model.Config.Train
-	return e.each(nil, func(t language.Text, validation bool) (scores, error) {
+	c := e.model.Settings.Train
+	return e.each(nil, func(t experiment.RunningText, validation bool) (scores, error) {
 		count, key := c.TestColumns, "train.test_columns"
 		if validation {
 			count, key = c.ValidColumns, "train.valid_columns"
@@ -142,36 +147,36 @@ func (e *evaluation) cache() (*result, error) {
 		fmt.Fprintf(e.progress, "search: theta %g, lambda %g\n", chosen.Theta, chosen.Lambda)
 	}
 	settings := map[string]any{"theta": chosen.Theta, "lambda": chosen.Lambda, "window": chosen.Window}
-	return e.each(settings, func(t language.Text, _ bool) (scores, error) {
-		pointed, err := e.model.Point(t.IDs, []float64{chosen.Theta}, chosen.Window)
+	return e.each(settings, func(t experiment.RunningText, _ bool) (scores, error) {
+		cached, err := e.model.ScoreWithCache(t.IDs, []float64{chosen.Theta}, chosen.Window)
 		if err != nil {
 			return scores{}, err
 		}
-		s := scored(pointed.NLL(0, chosen.Lambda), len(pointed.LogVocabulary))
-		s.Static = ppl(pointed.NLL(0, 0))
+		s := scored(cached.NLL(0, chosen.Lambda), len(cached.LogVocabulary))
+		s.Static = ppl(cached.NLL(0, 0))
 		return s, nil
 	})
 }
 
 func (e *evaluation) dynamic() (*result, error) {
 	fmt.Fprintln(e.progress, "collecting the statistics of gradients on the training text")
-	follower, err := e.model.Follow(e.texts.Train.IDs, e.following.Chunk, e.statistics)
+	moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, e.statistics)
 	if err != nil {
 		return nil, err
 	}
-	defer follower.Free()
+	defer moving.Free()
 	chosen := e.following
 	if !e.given.Changed("rate") {
 		tried := func(d language.Dynamic, nll float64) {
 			fmt.Fprintf(e.progress, "search: rate %.3g, decay %.3g: ppl %.3f\n", d.Rate, d.Decay, math.Exp(nll))
 		}
-		if chosen, err = follower.Search(e.beginning(), chosen, tried); err != nil {
+		if chosen, err = moving.Search(e.beginning(), chosen, tried); err != nil {
 			return nil, err
 		}
 	}
 	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon, "chunk": chosen.Chunk}
-	return e.each(settings, func(t language.Text, _ bool) (scores, error) {
-		nll, err := follower.NLL(t.IDs, chosen)
+	return e.each(settings, func(t experiment.RunningText, _ bool) (scores, error) {
+		nll, err := moving.NLL(t.IDs, chosen)
 		if err != nil {
 			return scores{}, err
 		}

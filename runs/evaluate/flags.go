@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/runs/internal/language"
 )
 
 // flags are the command line.

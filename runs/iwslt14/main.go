@@ -19,10 +19,5 @@ func main() {
 		FS:            presets,
 		DefaultPreset: "small-ff",
 		SamplePreset:  "sample",
-		Presets: []experiment.Preset{
-			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "small-ff", Size: "39 M parameters", Duration: "some hours on one GPU"},
-			{Name: "small", Size: "16 M parameters", Duration: "some hours on one GPU"},
-		},
 	})
 }

@@ -19,9 +19,5 @@ func main() {
 		FS:            presets,
 		DefaultPreset: "transformer",
 		SamplePreset:  "sample",
-		Presets: []experiment.Preset{
-			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "transformer", Size: "45 M parameters", Duration: "some hours on one GPU"},
-		},
 	})
 }

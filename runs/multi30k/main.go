@@ -19,11 +19,5 @@ func main() {
 		FS:            presets,
 		DefaultPreset: "tiny",
 		SamplePreset:  "sample",
-		Presets: []experiment.Preset{
-			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "quick", Size: "2.1 M parameters", Duration: "20 to 30 min on two CPU cores"},
-			{Name: "small", Size: "1.8 M parameters", Duration: "5 to 10 min on two CPU cores"},
-			{Name: "tiny", Size: "2.6 M parameters", Duration: "4 h on two CPU cores"},
-		},
 	})
 }

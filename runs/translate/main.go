@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -21,7 +22,7 @@ import (
 func main() {
 	f, err := parse(os.Args[1:])
 	if err == nil {
-		err = command.OnTorch(func() error { return run(f, os.Stdin, os.Stdout) })
+		err = command.OnTorch(func() error { return run(context.Background(), f, os.Stdin, os.Stdout) })
 	}
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		err = fmt.Errorf("%w: lower -beam, or translate shorter lines", torch.ErrOutOfMemory)
@@ -38,6 +39,7 @@ type flags struct {
 	beam, nbest, threads  int
 	lenpen                float64
 	scores, replaceUnk    bool
+	skipBad               bool
 	given                 *pflag.FlagSet
 }
 
@@ -51,6 +53,7 @@ func parse(args []string) (*flags, error) {
 	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
 	f.given.StringVar(&f.force, "force", "", "score the translations of this file, a line each, instead of searching")
 	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "put the source word with most attention in place of the unknown word")
+	f.given.BoolVar(&f.skipBad, "skip-bad", false, "write an empty line, and a warning, for a line that cannot be translated, instead of stopping there")
 	f.given.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	f.given.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
 	f.given.Usage = func() {}
@@ -75,21 +78,20 @@ func parse(args []string) (*flags, error) {
 	return f, nil
 }
 
-func run(f *flags, in io.Reader, out io.Writer) error {
+func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	device, err := torch.FindDevice(f.device)
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	torch.SetThreads(f.threads)
-	t, warnings, err := translator.Open(f.folder, device)
-	for _, w := range warnings {
-		fmt.Fprintln(os.Stderr, w)
-	}
+	t, err := translation.Open(f.folder, translation.Options{Device: string(device), Threads: f.threads})
 	if err != nil {
 		return err
 	}
-	defer t.Free()
-	o := t.DecodeOptions()
+	defer t.Close()
+	for _, w := range t.Warnings {
+		fmt.Fprintln(os.Stderr, w)
+	}
+	o := t.Settings.Decode
 	if f.given.Changed("beam") {
 		o.Beam = f.beam
 	}
@@ -104,15 +106,22 @@ func run(f *flags, in io.Reader, out io.Writer) error {
 	o.Alignment = o.Alignment || f.replaceUnk
 	w := &printer{Writer: bufio.NewWriter(out), scored: f.scores || f.nbest > 0}
 	if f.force != "" {
-		return force(t, f.force, in, w, o)
+		return force(ctx, t, f.force, in, w, o)
 	}
 	return eachBatch(in, w, func(first int, lines []string) error {
-		found, err := t.TranslateNBest(lines, o)
+		found, err := t.TranslateNBest(ctx, lines, o)
 		if err != nil {
 			return err
 		}
 		for i, list := range found {
 			for _, x := range list {
+				var bad *translation.LineError
+				switch {
+				case errors.As(x.Err, &bad) && !f.skipBad:
+					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place", first+bad.Line, bad.Err)
+				case bad != nil:
+					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v: an empty line takes its place\n", first+bad.Line, bad.Err)
+				}
 				w.line(first+i, x.Score, x.Text)
 			}
 		}
@@ -121,7 +130,7 @@ func run(f *flags, in io.Reader, out io.Writer) error {
 }
 
 // force prints the score of each translation of a file.
-func force(t *translator.Translator, path string, in io.Reader, w *printer, o decode.Options) error {
+func force(ctx context.Context, t *translation.Translator, path string, in io.Reader, w *printer, o decode.Options) error {
 	given, err := corpus.ReadLines(path, "-force")
 	if err != nil {
 		return err
@@ -134,7 +143,7 @@ func force(t *translator.Translator, path string, in io.Reader, w *printer, o de
 			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path, len(given.Lines))
 		}
 		targets := given.Lines[first:count]
-		scores, err := t.Force(lines, targets, o)
+		scores, err := t.Force(ctx, lines, targets, o)
 		if err != nil {
 			return err
 		}

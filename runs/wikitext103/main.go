@@ -19,16 +19,5 @@ func main() {
 		FS:            presets,
 		DefaultPreset: "xl-4",
 		SamplePreset:  "sample",
-		Presets: []experiment.Preset{
-			{Name: "sample", Size: "0.9 M parameters", Duration: "5 min on two CPU cores"},
-			{Name: "xl-4", Size: "120 M parameters", Duration: "a day on a GPU"},
-			{Name: "xl-4-spectrum", Size: "120 M parameters", Duration: "a day on a GPU"},
-			{Name: "xl-16", Size: "151 M parameters", Duration: "days on a GPU"},
-			{Name: "xl-16-spectrum", Size: "151 M parameters", Duration: "days on a GPU"},
-			{Name: "xl-16-spectrum-exponential", Size: "151 M parameters", Duration: "days on a GPU"},
-			{Name: "qrnn", Size: "154 M parameters", Duration: "a day on a GPU"},
-			{Name: "qrnn-adversarial", Size: "154 M parameters", Duration: "a day on a GPU"},
-			{Name: "qrnn-spectrum", Size: "154 M parameters", Duration: "a day on a GPU"},
-		},
 	})
 }

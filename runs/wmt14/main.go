@@ -19,10 +19,5 @@ func main() {
 		FS:            presets,
 		DefaultPreset: "base",
 		SamplePreset:  "sample",
-		Presets: []experiment.Preset{
-			{Name: "sample", Size: "1 M parameters", Duration: "2 min on two CPU cores"},
-			{Name: "base", Size: "64 M parameters", Duration: "12 h on 8 GPUs of 2017"},
-			{Name: "big", Size: "217 M parameters", Duration: "3.5 days on 8 GPUs of 2017"},
-		},
 	})
 }

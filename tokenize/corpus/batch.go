@@ -3,27 +3,22 @@ package corpus
 import (
 	"cmp"
 	"slices"
-)
 
-// Ids that every vocabulary of Aperture gives to the padding and to the end of a
-// sentence; a decoder starts with the latter.
-const (
-	Pad = 1
-	End = 2
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // Batch is a group of pairs of similar length. Rows are sorted by falling source
-// length; matrices are row by row, padded with Pad on the right.
+// length; matrices are row by row, padded on the right.
 type Batch struct {
-	Source []int64 // [Rows, S], each row ends in End
-	Prev   []int64 // [Rows, T], the decoder's input: End, then the target
-	Target []int64 // [Rows, T], the target, then End
+	Source []int64 // [Rows, S], each row ends in the end of sentence
+	Prev   []int64 // [Rows, T], the decoder's input: the end of sentence, then the target
+	Target []int64 // [Rows, T], the target, then the end of sentence
 
-	SourceLengths []int // [Rows], with End
-	TargetLengths []int // [Rows], with End
+	SourceLengths []int // [Rows], with the end of sentence
+	TargetLengths []int // [Rows], with the end of sentence
 
 	Rows, S, T int
-	Tokens     int   // target tokens without padding, with End
+	Tokens     int   // target tokens without padding, with the end of sentence
 	Lines      []int // [Rows], each pair's Line
 }
 
@@ -54,12 +49,12 @@ func newBatch(pairs []Pair, members []int) *Batch {
 		for t, id := range pairs[i].Source {
 			source[t] = int64(id)
 		}
-		source[b.SourceLengths[row]-1] = End
-		prev[0] = End
+		source[b.SourceLengths[row]-1] = tokenize.EOS
+		prev[0] = tokenize.EOS
 		for t, id := range pairs[i].Target {
 			prev[t+1], target[t] = int64(id), int64(id)
 		}
-		target[b.TargetLengths[row]-1] = End
+		target[b.TargetLengths[row]-1] = tokenize.EOS
 	}
 	return b
 }
@@ -67,7 +62,7 @@ func newBatch(pairs []Pair, members []int) *Batch {
 func padding(n int) []int64 {
 	ids := make([]int64, n)
 	for i := range ids {
-		ids[i] = Pad
+		ids[i] = tokenize.Pad
 	}
 	return ids
 }

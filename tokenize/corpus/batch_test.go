@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 func TestBatchLayout(t *testing.T) {
@@ -68,7 +70,7 @@ func TestEvaluationBatches(t *testing.T) {
 func TestEvaluationWithoutTargets(t *testing.T) {
 	pairs := []Pair{{Source: []int32{7, 8}, Line: 1}}
 	b := EvaluationBatches(pairs, 100, 0)[0]
-	if diff := cmp.Diff([]int64{End}, b.Prev); diff != "" || b.T != 1 {
+	if diff := cmp.Diff([]int64{tokenize.EOS}, b.Prev); diff != "" || b.T != 1 {
 		t.Errorf("the decoder starts with %v", b.Prev)
 	}
 }

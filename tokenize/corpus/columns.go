@@ -67,12 +67,20 @@ func (c Columns) Chunk(row, rows, first, last int) (inputs, targets []int64) {
 	return inputs, targets
 }
 
+// ColumnSettings are the keys of the section train that say how running text becomes batches.
+type ColumnSettings struct {
+	Columns        int  `toml:"columns" default:"20" range:"[1,100000]" help:"columns that the training text is cut into, the size of a batch; accumulate cuts them into as many batches"`
+	PartialShuffle bool `toml:"partial_shuffle" default:"false" help:"begin each column at another of its places in every epoch"`
+	ValidColumns   int  `toml:"valid_columns" default:"10" range:"[1,100000]" help:"columns that the validation text is cut into; what does not fill a row is left out"`
+	TestColumns    int  `toml:"test_columns" default:"1" range:"[1,100000]" resume:"free" help:"the same for the test texts: 1 leaves out nothing, more is quicker"`
+	Lengths
+}
+
 // Lengths say how the rows of an epoch are cut into chunks.
 type Lengths struct {
-	BPTT    int  // length of a chunk
-	Random  bool // draw each length, as AWD-LSTM does
-	Longest int  // of those that are drawn; 0: no limit
-	Seed    uint64
+	BPTT    int  `toml:"bptt" default:"70" range:"[1,100000]" help:"time steps of an update, which gradients go back through"`
+	Random  bool `toml:"bptt_random" default:"true" help:"draw the length of each update round bptt, or round half of it in one case of twenty, and scale the learning rate with it"`
+	Longest int  `toml:"bptt_longest" default:"0" range:"[0,100000]" help:"longest drawn length; 0 is no limit"`
 }
 
 // Span is a chunk's place in an epoch.
@@ -85,11 +93,11 @@ type Span struct {
 // max(5, trunc(Normal(base, 5))) where base is BPTT, or in one case of twenty half
 // of it (Merity, Keskar and Socher 2018). Chunks depend on the arguments alone.
 // With drawn lengths a single last target is left out, as in the authors' program.
-func (l Lengths) Epoch(rows, epoch int) []Span {
+func (l Lengths) Epoch(rows int, seed uint64, epoch int) []Span {
 	var random *rand.Rand
 	end := rows - 1
 	if l.Random {
-		random, end = shuffleStream(l.Seed, "lengths", epoch), rows-2
+		random, end = shuffleStream(seed, "lengths", epoch), rows-2
 	}
 	var spans []Span
 	for row := 0; row < end || row == 0; {

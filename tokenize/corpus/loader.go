@@ -8,14 +8,19 @@ import (
 	"sync"
 )
 
+// BatchSettings are the keys of the section train that say how sentence pairs are batched.
+type BatchSettings struct {
+	MaxTokens    int `toml:"max_tokens" default:"4096" range:"[1,inf)" help:"size of a batch: sentences times the longest of them, in symbols"`
+	MaxSentences int `toml:"max_sentences" default:"0" range:"[0,inf)" help:"most sentences in a batch; 0 is no limit"`
+}
+
 // Options say how a Loader makes batches.
 type Options struct {
-	MaxTokens    int // rows times the longest side of a batch, at most
-	MaxSentences int // rows of a batch; 0: no limit
-	Multiple     int // rows are a multiple of it, or fewer; 0 is 1
-	Accumulate   int // batches of an update; 0 is 1
-	Ahead        int // updates prepared ahead; 0 is 4
-	Seed         uint64
+	BatchSettings
+	Multiple   int // rows are a multiple of it, or fewer; 0 is 1
+	Accumulate int // batches of an update; 0 is 1
+	Ahead      int // updates prepared ahead; 0 is 4
+	Seed       uint64
 }
 
 // Position is a place between two batches: Batch batches of the epoch are done.

@@ -44,7 +44,7 @@ func take(t *testing.T, l *Loader, n int) []Update {
 
 func TestLoaderGroupsBatches(t *testing.T) {
 	pairs := corpusOf(100)
-	l := open(t, pairs, Options{MaxTokens: 70, Accumulate: 4, Seed: 3}, Position{})
+	l := open(t, pairs, Options{BatchSettings: BatchSettings{MaxTokens: 70}, Accumulate: 4, Seed: 3}, Position{})
 	perEpoch := l.UpdatesPerEpoch()
 	if b := l.BatchesPerEpoch(); b%4 == 0 || perEpoch != b/4+1 {
 		t.Fatalf("%d batches make %d updates; the test wants a ragged last one", b, perEpoch)
@@ -87,7 +87,7 @@ func TestLoaderGroupsBatches(t *testing.T) {
 }
 
 func TestLoaderResumesAnywhere(t *testing.T) {
-	pairs, options := corpusOf(60), Options{MaxTokens: 50, Accumulate: 3, Seed: 9}
+	pairs, options := corpusOf(60), Options{BatchSettings: BatchSettings{MaxTokens: 50}, Accumulate: 3, Seed: 9}
 	straight := open(t, pairs, options, Position{})
 	n := 2*straight.UpdatesPerEpoch() + 2
 	whole := take(t, straight, n)
@@ -115,7 +115,7 @@ func TestLoaderResumesAnywhere(t *testing.T) {
 func TestLoaderOrderFollowsSeedAndEpoch(t *testing.T) {
 	pairs := corpusOf(200)
 	lines := func(seed uint64, epoch int) []int {
-		l := open(t, pairs, Options{MaxTokens: 40, Seed: seed}, Position{Epoch: epoch})
+		l := open(t, pairs, Options{BatchSettings: BatchSettings{MaxTokens: 40}, Seed: seed}, Position{Epoch: epoch})
 		var all []int
 		for _, u := range take(t, l, l.UpdatesPerEpoch()) {
 			for _, b := range u.Batches {
@@ -136,7 +136,7 @@ func TestLoaderOrderFollowsSeedAndEpoch(t *testing.T) {
 func TestLoaderCloseLeavesNothing(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 20 {
-		l, err := NewLoader(corpusOf(50), Options{MaxTokens: 30}, Position{})
+		l, err := NewLoader(corpusOf(50), Options{BatchSettings: BatchSettings{MaxTokens: 30}}, Position{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestLoaderCloseLeavesNothing(t *testing.T) {
 }
 
 func TestLoaderCloseWakesNext(t *testing.T) {
-	l := open(t, corpusOf(50), Options{MaxTokens: 30}, Position{})
+	l := open(t, corpusOf(50), Options{BatchSettings: BatchSettings{MaxTokens: 30}}, Position{})
 	var readers sync.WaitGroup
 	for range 3 {
 		readers.Go(func() {
@@ -171,13 +171,13 @@ func TestLoaderCloseWakesNext(t *testing.T) {
 
 func TestNewLoaderErrors(t *testing.T) {
 	pairs := corpusOf(10)
-	_, err := NewLoader(nil, Options{MaxTokens: 10}, Position{})
+	_, err := NewLoader(nil, Options{BatchSettings: BatchSettings{MaxTokens: 10}}, Position{})
 	mustName(t, err, "no sentence pairs")
 	_, err = NewLoader(pairs, Options{}, Position{})
 	mustName(t, err, "train.max_tokens")
-	_, err = NewLoader(append(pairs, pairOf(77, 3, 99)), Options{MaxTokens: 99}, Position{})
+	_, err = NewLoader(append(pairs, pairOf(77, 3, 99)), Options{BatchSettings: BatchSettings{MaxTokens: 99}}, Position{})
 	mustName(t, err, "line 77", "100 tokens", "train.max_tokens (99)", "data.max_length")
-	_, err = NewLoader(pairs, Options{MaxTokens: 50}, Position{Epoch: 2, Batch: 5000})
+	_, err = NewLoader(pairs, Options{BatchSettings: BatchSettings{MaxTokens: 50}}, Position{Epoch: 2, Batch: 5000})
 	mustName(t, err, "batch 5000 of epoch 2", "train.max_tokens")
 }
 
@@ -185,7 +185,7 @@ func TestNewLoaderErrors(t *testing.T) {
 func TestPanicOfThePreparation(t *testing.T) {
 	pairs := []Pair{{Source: []int32{5, 2}, Target: []int32{6, 2}, Line: 1}}
 	l := &Loader{
-		pairs: pairs, options: Options{MaxTokens: 10, Accumulate: -1}, // NewLoader refuses it: batches end before they begin
+		pairs: pairs, options: Options{BatchSettings: BatchSettings{MaxTokens: 10}, Accumulate: -1}, // NewLoader refuses it: batches end before they begin
 		budget: budget{10, 0, 1}, updates: make(chan Update), quit: make(chan struct{}),
 	}
 	l.start(Position{})

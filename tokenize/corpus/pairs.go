@@ -28,11 +28,19 @@ func Encode(sources, targets []string, encodeSource, encodeTarget func(line stri
 	return pairs
 }
 
-// Limits says which pairs are good for training. Lengths are in tokens, without
+// Limits says which pairs are good for training: keys of the section data. Lengths are in tokens, without
 // the end of sentence. Zero means no limit; empty sides are never good.
 type Limits struct {
-	MaxLength int     // of each side
-	MaxRatio  float64 // of the longer side to the shorter
+	MaxLength int     `toml:"max_length" default:"0" range:"[0,inf)" help:"training pairs with more symbols than this on either side are dropped; 0 is no limit"`
+	MaxRatio  float64 `toml:"max_ratio" default:"0.0" range:"[0,inf)" help:"training pairs whose longer side exceeds the shorter by this factor are dropped; 0 is no limit"`
+}
+
+// Check reports limits that would drop every pair.
+func (l Limits) Check() error {
+	if l.MaxRatio > 0 && l.MaxRatio < 1 {
+		return fmt.Errorf("data.max_ratio = %g would drop every pair: it wants 0 or at least 1", l.MaxRatio)
+	}
+	return nil
 }
 
 // FilterReport counts what Filter did. A pair is counted under the first reason

@@ -171,7 +171,7 @@ func TestPennTreebank(t *testing.T) {
 		}
 		updates := 0
 		for epoch := range 20 {
-			updates += len(Lengths{BPTT: 70, Random: true, Seed: 1}.Epoch(columns.Rows, epoch))
+			updates += len(Lengths{BPTT: 70, Random: true}.Epoch(columns.Rows, 1, epoch))
 		}
 		if mean := float64(updates) / 20; mean < 680 || mean > 692 {
 			t.Errorf("an epoch has %.1f updates on average, want about 686", mean)
@@ -319,11 +319,11 @@ func TestPartialShuffle(t *testing.T) {
 
 // Chunks follow each other by what was drawn, stay within the text and depend on seed and epoch.
 func TestLengths(t *testing.T) {
-	l := Lengths{BPTT: 70, Random: true, Seed: 4}
+	l := Lengths{BPTT: 70, Random: true}
 	total, count, short := 0, 0, 0
 	for epoch := range 30 {
 		row := 0
-		spans := l.Epoch(5003, epoch)
+		spans := l.Epoch(5003, 4, epoch)
 		for i, s := range spans {
 			if s.Row != row || s.Drawn < 5 || s.Rows != min(s.Drawn, 5002-s.Row) || s.Rows < 1 {
 				t.Fatalf("epoch %d, chunk %d: %+v at %d", epoch, i, s, row)
@@ -337,7 +337,7 @@ func TestLengths(t *testing.T) {
 		if row < 5001 {
 			t.Fatalf("epoch %d ends at row %d", epoch, row)
 		}
-		if diff := cmp.Diff(spans, l.Epoch(5003, epoch)); diff != "" {
+		if diff := cmp.Diff(spans, l.Epoch(5003, 4, epoch)); diff != "" {
 			t.Error("an epoch has two divisions")
 		}
 	}
@@ -348,17 +348,17 @@ func TestLengths(t *testing.T) {
 		t.Errorf("%.3f of the chunks are round 35, want 0.05", part)
 	}
 	l.Longest = 68
-	for _, s := range l.Epoch(5003, 0) {
+	for _, s := range l.Epoch(5003, 4, 0) {
 		if s.Drawn > 68 {
 			t.Errorf("a chunk of %d", s.Drawn)
 		}
 	}
 	fixed := Lengths{BPTT: 4}
-	if diff := cmp.Diff([]Span{{0, 4, 4}, {4, 4, 4}, {8, 1, 4}}, fixed.Epoch(10, 7)); diff != "" {
+	if diff := cmp.Diff([]Span{{0, 4, 4}, {4, 4, 4}, {8, 1, 4}}, fixed.Epoch(10, 0, 7)); diff != "" {
 		t.Error(diff)
 	}
 	for _, l := range []Lengths{fixed, {BPTT: 70, Random: true}} {
-		if spans := l.Epoch(2, 0); len(spans) != 1 || spans[0].Rows != 1 {
+		if spans := l.Epoch(2, 0, 0); len(spans) != 1 || spans[0].Rows != 1 {
 			t.Errorf("two rows give %v", spans)
 		}
 	}

@@ -10,5 +10,5 @@ AP_API bool ap_has_bfloat16(void);  // instructions for bfloat16 products on thi
 AP_API ap_error ap_cuda_load(const char *folder);
 AP_API int ap_cuda_devices(void);
 AP_API ap_error ap_synchronize(const char *device);
-AP_API int64_t ap_cuda_peak_bytes(void);
+AP_API int64_t ap_cuda_peak_bytes(const char *device);
 AP_API const char *ap_csrc_digest(void);

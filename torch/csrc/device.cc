@@ -51,10 +51,11 @@ ap_error ap_synchronize(const char *device) {
   });
 }
 
-int64_t ap_cuda_peak_bytes(void) {
+int64_t ap_cuda_peak_bytes(const char *device) {
   try {
-    if (!at::hasCUDA()) return 0;
-    const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(0);
+    const at::Device d(device);
+    if (!d.is_cuda() || !at::hasCUDA()) return 0;
+    const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(d.has_index() ? d.index() : 0);
     return stats.allocated_bytes[0].peak;
   } catch (...) {
     return 0;

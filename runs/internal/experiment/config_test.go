@@ -1,38 +1,35 @@
 package experiment
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// Every key has a name, a meaning, and a default inside its own range; a slip in a tag shows here.
+// The keys' tags are malformed nowhere (package keys panics), and say of a resumed run and of a task what is understood.
 func TestKeysAreSound(t *testing.T) {
-	seen := map[string]bool{}
-	for _, k := range keys() {
-		if k.base() == "" || seen[k.name] {
-			t.Errorf("key %q has no name of its own", k.name)
+	for _, k := range schema.Keys() {
+		if !slices.Contains([]string{"", "free", "named", "location"}, k.Resume) {
+			t.Errorf("%s: resume is %q", k.Name, k.Resume)
 		}
-		seen[k.name] = true
-		if k.help == "" {
-			t.Errorf("%s has no help", k.name)
+		if !slices.Contains([]string{"", string(Translation), string(LanguageModel)}, k.Task) {
+			t.Errorf("%s: task is %q", k.Name, k.Task)
 		}
-		if k.limits != nil && (math.IsNaN(k.limits.low) || k.limits.low >= k.limits.high) {
-			t.Errorf("%s has a malformed range", k.name)
+		if k.Section() == "" && k.Name != "run" && k.Name != "preset" {
+			t.Errorf("%s stands in no section", k.Name)
 		}
-		switch k.resume {
-		case "", "free", "named", "location":
-		default:
-			t.Errorf("%s: resume is %q", k.name, k.resume)
+		if strings.HasSuffix(k.Help, ".") {
+			t.Errorf("%s: its help ends in a full stop", k.Name)
 		}
 	}
 	c := Default()
@@ -47,29 +44,55 @@ func TestKeysAreSound(t *testing.T) {
 	}
 }
 
+// Each part of the configuration is what its package takes for its defaults.
+func TestDefaultsOfThePackages(t *testing.T) {
+	c := Default()
+	wantTranslation := translation.Defaults()
+	wantTranslation.Seed = 1
+	if diff := cmp.Diff(wantTranslation, c.Translation()); diff != "" {
+		t.Errorf("a translator (-its package +experiment):\n%s", diff)
+	}
+	wantLanguage := language.Defaults()
+	wantLanguage.Seed = 1
+	if diff := cmp.Diff(wantLanguage, c.Language()); diff != "" {
+		t.Errorf("a language model (-its package +experiment):\n%s", diff)
+	}
+	c.Train.Optimizer, c.Train.Seed = "sgd", 3
+	if !c.Translation().SGD || !c.Language().SGD || c.Translation().Seed != 3 || c.Language().Seed != 3 {
+		t.Error("optimizer and seed do not reach the task")
+	}
+}
+
+func TestTask(t *testing.T) {
+	for _, of := range []struct {
+		task  Task
+		kinds []string
+	}{{Translation, translation.Kinds()}, {LanguageModel, language.Kinds()}, {"", []string{"", "lstm"}}} {
+		for _, kind := range of.kinds {
+			c := Default()
+			c.Model.Kind = kind
+			if c.Task() != of.task {
+				t.Errorf("%s is a network of task %q", kind, c.Task())
+			}
+			if k, err := schema.Lookup("model.kind"); err != nil || of.task != "" && !strings.Contains(k.Help, kind) {
+				t.Errorf("the help of model.kind does not name %s: %s (%v)", kind, k.Help, err)
+			}
+		}
+	}
+}
+
+// Usage errors name the file, the key and what it wants; package keys has the tests of all that can be wrong.
 func TestTextErrors(t *testing.T) {
 	for _, test := range []struct{ toml, want string }{
 		{"[train]\nlearning_rat = 1.0", "f.toml: unknown key train.learning_rat: did you mean train.learning_rate?"},
-		{"[train]\nLearning_Rate = 1.0", "f.toml: unknown key train.Learning_Rate: did you mean train.learning_rate?"},
 		{"[model]\nsteps = 3", "f.toml: unknown key model.steps: did you mean train.steps?"},
-		{"steps = 3", "f.toml: unknown key steps: did you mean train.steps?"},
 		{"[trian]\nsteps = 3", "f.toml: unknown section [trian]: did you mean [train]?"},
-		{"train = 3", "f.toml: train wants a section [train], not the whole number 3"},
 		{"[train]\nsteps = \"many\"", `f.toml: train.steps wants a whole number of at least 0, not the text "many"`},
-		{"[train]\nsteps = 1.5", "f.toml: train.steps wants a whole number of at least 0, not the number 1.5"},
 		{"[train]\nsteps = -1", "f.toml: train.steps = -1 is out of range: it wants a whole number of at least 0"},
-		{"[train]\nlearning_rate = 0", "f.toml: train.learning_rate = 0.0 is out of range: it wants a number above 0"},
-		{"[train]\nlearning_rate = nan", "f.toml: train.learning_rate = nan is out of range: it wants a number above 0"},
-		{"[train]\nlearning_rate = inf", "f.toml: train.learning_rate = +inf is out of range: it wants a number above 0"},
-		{"[model]\ndropout = 1.0", "f.toml: model.dropout = 1.0 is out of range: it wants a number of at least 0 and below 1"},
 		{"[model]\nheads = 0", "f.toml: model.heads = 0 is out of range: it wants a whole number from 1 to 1024"},
 		{"[objective]\nadversarial_mode = \"codes\"", `f.toml: objective.adversarial_mode = "codes" is out of range: it wants one of code, paper, full`},
-		{"[objective]\nbias = 1", "f.toml: objective.bias wants true or false, not the whole number 1"},
-		{"[data]\ntest = \"a\"", `f.toml: data.test wants a list of texts such as ["a", "b"], not the text "a"`},
 		{"[data]\ntest = [1]", `f.toml: data.test wants a list of texts such as ["a", "b"], not a list`},
-		{"[data]\ndir = true", "f.toml: data.dir wants a text in quotes, not true"},
 		{"[data]\ndir = \n", "f.toml: line 2: expected value but found '\\n' instead"},
-		{"[train]\nsteps = 1\nsteps = 2", "f.toml: line 3: Key 'train.steps' has already been defined."},
 	} {
 		err := newLayers().text(test.toml, "f.toml", true)
 		var usage *command.UsageError
@@ -86,31 +109,27 @@ func TestTextErrors(t *testing.T) {
 func TestAssign(t *testing.T) {
 	l := newLayers()
 	for _, assignment := range []string{
-		"train.learning_rate=3e-4", "train.max_tokens=2_000", "train.clip_norm=1", "data.lowercase=true", "data.test=a, b,c",
-		`data.name="with \"quotes\""`, "objective.method=spectrum+adversarial", "objective.prior = none",
+		"train.learning_rate=3e-4", "train.max_tokens=2_000", "data.test=a, b,c", `data.name="with \"quotes\""`, "objective.method=spectrum+adversarial", "objective.prior = none",
 	} {
 		if err := l.assign(assignment, "-set"); err != nil {
 			t.Errorf("%s: %v", assignment, err)
 		}
 	}
 	c := l.config
-	if c.Train.LearningRate != 3e-4 || c.Train.MaxTokens != 2000 || c.Train.ClipNorm != 1 || !c.Data.Lowercase || c.Data.Name != `with "quotes"` ||
-		c.Objective.Method != "spectrum+adversarial" || c.Objective.Prior != "none" {
+	if c.Train.LearningRate != 3e-4 || c.Train.MaxTokens != 2000 || c.Data.Name != `with "quotes"` || c.Objective.Method != "spectrum+adversarial" || c.Objective.Prior != "none" {
 		t.Errorf("assignments gave %+v", c)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, c.Data.Test); diff != "" {
 		t.Error(diff)
 	}
-	if err := l.assign(`data.test=["x, y"]`, "-set"); err != nil || !cmp.Equal(l.config.Data.Test, []string{"x, y"}) {
-		t.Errorf("a TOML list gave %q, %v", l.config.Data.Test, err)
+	if l.origin["train.max_tokens"] != "-set" || !l.byHand["train.max_tokens"] || l.byHand["train.seed"] {
+		t.Errorf("what came by hand is %v", l.byHand)
 	}
 	for assignment, want := range map[string]string{
-		"train.steps":          "-set train.steps: write -set section.key=value",
-		"train.step=3":         "-set: unknown key train.step: did you mean train.steps?",
-		"train.steps=ten":      `-set: train.steps wants a whole number of at least 0, not the text "ten"`,
-		"train.steps=":         `-set: train.steps wants a whole number of at least 0, not the text ""`,
-		"data.lowercase=maybe": `-set: data.lowercase wants true or false, not the text "maybe"`,
-		"train.ema_decay=2":    "-set: train.ema_decay = 2.0 is out of range: it wants a number of at least 0 and below 1",
+		"train.steps":       "-set train.steps: write -set section.key=value",
+		"train.step=3":      "-set: unknown key train.step: did you mean train.steps?",
+		"train.steps=ten":   `-set: train.steps wants a whole number of at least 0, not the text "ten"`,
+		"train.ema_decay=2": "-set: train.ema_decay = 2.0 is out of range: it wants a number of at least 0 and below 1",
 	} {
 		err := l.assign(assignment, "-set")
 		if err == nil || err.Error() != want || command.ExitCode(err) != 2 {
@@ -119,47 +138,29 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// What WriteTOML writes is read back as the same configuration, whatever the texts hold, and is a complete preset.
-func TestWriteTOMLRoundTrip(t *testing.T) {
-	c := Default()
-	c.Data.Name = "a \"b\" \\ \t\x01 ä"
-	c.Data.Test = []string{"one", "two, \"three\""}
-	c.Train.Epsilon, c.Train.LearningRate, c.Schedule.Minimum = 1e-9, 30, 1.0/3
-	var text bytes.Buffer
-	if err := c.WriteTOML(&text); err != nil {
-		t.Fatal(err)
-	}
-	l := newLayers()
-	if err := l.text(text.String(), "written", false); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(c, l.config); diff != "" {
-		t.Errorf("read back otherwise (-want +got):\n%s", diff)
-	}
-	if err := CheckComplete(fstest.MapFS{"p.toml": {Data: text.Bytes()}}, "p.toml"); err != nil {
-		t.Error(err)
-	}
-	if !strings.Contains(text.String(), "# Dropout on attention weights (a number of at least 0 and below 1; default 0.0).\nattention_dropout = 0.0\n") {
-		t.Errorf("keys are not explained:\n%s", text.String())
-	}
-}
-
-func TestCheckComplete(t *testing.T) {
-	var whole bytes.Buffer
-	if err := Default().WriteTOML(&whole); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct{ from, to, want string }{
-		{"dropout = 0.1\n", "", "p.toml: missing keys: model.dropout"},
-		{"dropout = 0.1\n", "\n\ndropout = 0.1\n", "no comment says why dropout = 0.1"},
-		{"dropout = 0.1\n", "\n\ndropout = 0.1  # as published\n", ""},
-		{"dropout = 0.1\n", "dropuot = 0.1\n", "unknown key model.dropuot"},
-		{"heads = 8\n", "heads = 7\n", "p.toml: model.heads = 7 does not divide model.width = 512"},
-	} {
-		text := strings.Replace(whole.String(), "\n"+test.from, "\n"+test.to, 1)
-		err := CheckComplete(fstest.MapFS{"p.toml": {Data: []byte(text)}}, "p.toml")
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("with %q: %v, want %q", test.to, err, test.want)
+// What TOML writes is read back as the same configuration, with every key of its task explained.
+func TestTOMLRoundTrip(t *testing.T) {
+	for _, kind := range []string{"transformer", "awd-lstm"} {
+		c := Default()
+		c.Model.Kind = kind
+		c.Data.Name = "a \"b\" \\ \t\x01 ä"
+		c.Data.Test = []string{"one", "two, \"three\""}
+		c.Train.Epsilon, c.Train.LearningRate, c.Schedule.Minimum = 1e-9, 30, 1.0/3
+		text := c.TOML()
+		l := newLayers()
+		if err := l.text(text, "written", false); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c, l.config); diff != "" {
+			t.Errorf("read back otherwise (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(text, "# Dropout on attention weights (a number of at least 0 and below 1; default 0.0).\nattention_dropout = 0.0\n") {
+			t.Errorf("keys are not explained:\n%s", text)
+		}
+		for _, k := range schema.Keys() {
+			if _, given := l.origin[k.Name]; given != k.Of(string(c.Task())) {
+				t.Errorf("%s: written for a %s: %v", k.Name, kind, given)
+			}
 		}
 	}
 }
@@ -178,15 +179,27 @@ func TestValidate(t *testing.T) {
 		"schedule.warmup_init=1":   "train.learning_rate",
 		"schedule.minimum=1":       "train.learning_rate",
 		"schedule.kind=step":       "schedule.period",
-		"train.steps=0,train.patience=1,schedule.kind=cosine": "train.epochs",
-		"train.steps=0,train.epochs=1,schedule.kind=cosine":   "",
-		"decode.max_length_b=0":                               "decode.max_length_a",
-		"data.source=":                                        "data.source",
-		"data.valid=":                                         "data.valid",
-		"data.target=d/e":                                     "slash",
-		"model.width=31":                                      "model.heads",
-		"model.width=8,model.heads=8":                         "",
-		"model.kind=transformer-xl,model.last_hidden=9":       "model.last_hidden",
+		"train.steps=0,train.patience=1,schedule.kind=cosine":        "train.epochs",
+		"train.steps=0,train.epochs=1,schedule.kind=cosine":          "",
+		"decode.max_length_b=0":                                      "decode.max_length_a",
+		"data.source=":                                               "data.source",
+		"data.valid=":                                                "data.valid",
+		"data.target=d/e":                                            "slash",
+		"model.width=31":                                             "model.width",
+		"model.width=30":                                             "model.heads",
+		"model.width=8,model.heads=8":                                "",
+		"model.kind=transformer-xl,model.last_hidden=9":              "model.last_hidden",
+		"model.kind=lstm":                                            "model.kind",
+		"model.kind=awd-lstm":                                        "",
+		"model.kind=awd-lstm,model.tying=decoder":                    "model.tying",
+		"model.kind=awd-lstm,train.accumulate=21":                    "train.columns",
+		"model.kind=awd-lstm,train.bptt_longest=4":                   "train.bptt_longest",
+		"model.kind=awd-lstm,train.asgd=trigger":                     "train.optimizer",
+		"model.kind=awd-lstm,train.asgd=trigger,train.optimizer=sgd": "",
+		"model.kind=awd-lstm,train.asgd=trigger,train.optimizer=sgd,train.ema_decay=0.5":    "train.ema_decay",
+		"model.kind=awd-lstm,train.asgd=trigger,train.optimizer=sgd,train.validate_every=9": "train.validate_every",
+		"model.kind=awd-lstm,train.asgd=epoch,train.optimizer=sgd":                          "train.asgd_epoch",
+		"train.patience_on=bleu,decode.validation_beam=0":                                   "decode.validation_beam",
 	} {
 		l := newLayers()
 		for one := range strings.SplitSeq(assignment, ",") {
@@ -252,5 +265,16 @@ func TestFileErrors(t *testing.T) {
 	l := newLayers()
 	if err := l.file(path); err != nil || l.config.Train.Steps != 7 || l.origin["train.steps"] != path {
 		t.Errorf("reading gave %v, %d, %q", err, l.config.Train.Steps, l.origin["train.steps"])
+	}
+	// A preset's file that was copied and changed: its header says nothing about the run, and its base is chosen by name.
+	for text, want := range map[string]string{"title = \"mine\"\n[train]\nsteps = 9\n": "", "base = \"small\"\n[train]\nsteps = 9\n": "choose it with -preset small"} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		l := newLayers()
+		err := l.file(path)
+		if want == "" && (err != nil || l.config.Train.Steps != 9) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, %d", text, err, l.config.Train.Steps)
+		}
 	}
 }

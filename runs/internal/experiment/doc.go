@@ -4,17 +4,19 @@
 // # Basics
 //
 // Parse reads the flags all training runs share, for a run described by a Spec, and returns Settings. The configuration is
-// made in layers, each above the one before: preset, -config file, -set, flags. Open makes (or, with -resume, takes up) the
-// run folder. A command's main ends in command.Exit, which prints one sentence and knows the exit code of each kind of error.
+// made in layers, each above the one before: defaults, preset with its bases, -config file, -set, flags. Open makes (or, with
+// -resume, takes up) the run folder. A command's main ends in command.Exit, which prints one sentence and knows the exit code
+// of each kind of error.
 //
 //	settings, err := experiment.Parse(&spec, os.Args[1:])
 //	if err == nil {
 //		err = train(settings)
 //	}
-//	experiment.Exit(err)
+//	command.Exit(err)
 //
-// A new key is a new field in config.go with its tags; a rule between keys is a new line in validate.go. Every preset file
-// must then give the key as well, which CheckComplete tests.
+// A new key is a new field, with its tags, of a struct that Config holds, in the package that uses it; a rule between keys is
+// a new line in validate.go, or in the Check of the task's package. Presets that want another value than the default give it.
+// docs/keys.md is then made anew, by the command that its test names.
 //
 // # Caveats
 //

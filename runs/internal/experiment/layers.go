@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -25,70 +23,25 @@ func newLayers() *layers {
 	return &layers{config: Default(), origin: map[string]string{}, byHand: map[string]bool{}}
 }
 
-// text lays a TOML text over the configuration. from names it in errors; byHand says that a user wrote it.
-func (l *layers) text(text, from string, byHand bool) error {
-	var tree map[string]any
-	if _, err := toml.Decode(text, &tree); err != nil {
-		var syntax toml.ParseError
-		if errors.As(err, &syntax) {
-			return command.Usagef("%s: line %d: %s", from, syntax.Position.Line, command.OneLine(syntax.Message))
-		}
-		return command.Usagef("%s: %s", from, command.OneLine(err.Error()))
+// tree lays parsed TOML over the configuration. from names it in errors; byHand says that a user wrote it.
+func (l *layers) tree(tree keys.Tree, from string, byHand bool) error {
+	given, err := schema.Lay(&l.config, tree, from, false)
+	for _, name := range given {
+		l.origin[name], l.byHand[name] = from, byHand
 	}
-	// Keys are laid in the order of Config, so that the first of several errors is always the same one.
-	sections := []string{""}
-	for _, k := range keys() {
-		if !slices.Contains(sections, k.section()) {
-			sections = append(sections, k.section())
-		}
-		table, name := tree, k.name
-		if section := k.section(); section != "" {
-			value, given := tree[section]
-			if !given {
-				continue
-			}
-			var ok bool
-			if table, ok = value.(map[string]any); !ok {
-				return command.Usagef("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
-			}
-			name = k.base()
-		}
-		value, given := table[name]
-		if !given {
-			continue
-		}
-		if err := k.set(&l.config, value); err != nil {
-			return command.Usagef("%s: %w", from, err)
-		}
-		l.origin[k.name] = from
-		l.byHand[k.name] = byHand
-	}
-	return checkNames(tree, sections, from)
-}
-
-// checkNames reports the first name in tree that is no key: TOML itself would pass over it in silence.
-func checkNames(tree map[string]any, sections []string, from string) error {
-	var names []string
-	for name, value := range tree {
-		table, isTable := value.(map[string]any)
-		if !isTable {
-			names = append(names, name)
-			continue
-		}
-		if !slices.Contains(sections, name) {
-			return command.Usagef("%s: unknown section [%s]: did you mean [%s]?", from, name, Nearest(name, sections[1:]))
-		}
-		for inner := range table {
-			names = append(names, name+"."+inner)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if _, err := lookup(name); err != nil {
-			return command.Usagef("%s: %w", from, err)
-		}
+	if err != nil {
+		return &command.UsageError{Err: err}
 	}
 	return nil
+}
+
+// text lays a TOML text over the configuration.
+func (l *layers) text(text, from string, byHand bool) error {
+	tree, err := keys.Parse(text, from)
+	if err != nil {
+		return &command.UsageError{Err: err}
+	}
+	return l.tree(tree, from, byHand)
 }
 
 // file lays a TOML file that the user named over the configuration.
@@ -100,7 +53,17 @@ func (l *layers) file(path string) error {
 	if err != nil {
 		return fmt.Errorf("configuration file: %w", err)
 	}
-	return l.text(string(text), path, true)
+	tree, err := keys.Parse(string(text), path)
+	if err != nil {
+		return &command.UsageError{Err: err}
+	}
+	if base, given := tree["base"]; given {
+		return command.Usagef("%s: base = %q belongs to a preset's file: remove that line and choose it with -preset %v", path, base, base)
+	}
+	for _, k := range presetSchema.Keys() { // the rest of a preset's header says nothing about the run
+		delete(tree, k.Name)
+	}
+	return l.tree(tree, path, true)
 }
 
 // assign lays one "section.key=value" over the configuration; from is the flag that gave it.
@@ -114,14 +77,9 @@ func (l *layers) assign(assignment, from string) error {
 
 // give lays one value, as text, over the configuration.
 func (l *layers) give(name, value, from string) error {
-	k, err := lookup(name)
-	if err == nil {
-		err = k.setText(&l.config, value)
-	}
-	if err != nil {
+	if err := schema.Set(&l.config, name, value); err != nil {
 		return command.Usagef("%s: %w", from, err)
 	}
-	l.origin[k.name] = from
-	l.byHand[k.name] = true
+	l.origin[name], l.byHand[name] = from, true
 	return nil
 }

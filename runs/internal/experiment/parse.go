@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -42,19 +44,23 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	}
 	switch {
 	case o.help:
-		spec.printHelp(flags, groups)
+		if err := spec.printHelp(flags, groups); err != nil {
+			return nil, err
+		}
 		return nil, command.ErrHelp
 	case flags.NArg() > 0:
 		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
 	case flags.Lookup("method").Value.String() == "help":
-		if spec.MethodHelp != nil {
-			fmt.Fprintln(spec.stdout(), strings.TrimRight(spec.MethodHelp(), "\n"))
-		}
+		fmt.Fprint(spec.stdout(), methodHelp())
 		return nil, command.ErrHelp
 	}
 	s := &Settings{Resume: o.resume, Plan: o.plan, Args: append([]string{os.Args[0]}, args...)}
 	if err := s.build(spec, &o, flags); err != nil {
 		return nil, err
+	}
+	if o.printConfig {
+		fmt.Fprint(spec.stdout(), s.Config.TOML())
+		return nil, command.ErrHelp
 	}
 	return s, nil
 }
@@ -90,13 +96,14 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if err := s.checkTask(spec); err != nil {
 		return err
 	}
-	method := s.Config.Objective.Method
-	if spec.CheckMethod != nil {
-		if err := spec.CheckMethod(method); err != nil {
-			return &command.UsageError{Err: err}
-		}
+	method, err := s.Config.Objective.Resolve()
+	if err != nil {
+		return &command.UsageError{Err: err}
 	}
-	if err := s.useUnits(spec.WordTargets != nil && spec.WordTargets(method), spec.FrequencyOrder != nil && spec.FrequencyOrder(method)); err != nil {
+	if method.TargetVectors() && spec.task() == LanguageModel {
+		return command.Usagef("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", s.Config.Objective.Method)
+	}
+	if err := s.useUnits(method); err != nil {
 		return err
 	}
 	if err := s.finish(); err != nil {
@@ -114,12 +121,15 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 // checkTask refuses a network that learns another task than the command's, and says which keys nothing will read.
 func (s *Settings) checkTask(spec *Spec) error {
 	task := s.Config.Task()
+	if task == "" {
+		return command.Usagef("model.kind = %q is no network: it wants one of %s", s.Config.Model.Kind, kinds())
+	}
 	if want := spec.task(); task != want {
 		return command.Usagef("runs/%s trains a %s, and model.kind = %q is a %s", spec.Name, want.network(), s.Config.Model.Kind, task.network())
 	}
-	for _, k := range keys() {
-		if s.ByHand(k.name) && !k.of(task) {
-			s.Notes = append(s.Notes, fmt.Sprintf("a %s has no use for %s", task.network(), k.name))
+	for _, k := range schema.Keys() {
+		if s.ByHand(k.Name) && !k.Of(string(task)) {
+			s.Notes = append(s.Notes, fmt.Sprintf("a %s has no use for %s", task.network(), k.Name))
 		}
 	}
 	return nil
@@ -151,11 +161,11 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 			l.config.Preset = o.preset
 		}
 	} else {
-		text, err := s.preset(preset)
+		p, err := s.preset(preset)
 		if err != nil {
 			return nil, err
 		}
-		if err := l.text(text, "preset "+preset, false); err != nil {
+		if err := l.preset(p); err != nil {
 			return nil, err
 		}
 		l.config.Run, l.config.Preset = s.Name, preset
@@ -207,22 +217,19 @@ func (s *Settings) finish() error {
 		c.Data.Sample = false
 	}
 	for _, name := range []string{"data.dir", "data.codes", "data.source_vocabulary", "data.target_vocabulary", "objective.vectors", "train.init"} {
-		k, err := lookup(name)
+		path, err := schema.Path(c, name)
 		if err != nil {
 			return err
 		}
-		path := k.field(c)
-		if path.String() == "" {
+		if *path == "" {
 			continue
 		}
-		if _, err := os.Stat(path.String()); err != nil && s.ByHand(name) {
-			return fmt.Errorf("%s: %s = %q: %w", origin[name], name, path.String(), errors.Unwrap(err))
+		if _, err := os.Stat(*path); err != nil && s.ByHand(name) {
+			return fmt.Errorf("%s: %s = %q: %w", origin[name], name, *path, errors.Unwrap(err))
 		}
-		absolute, err := filepath.Abs(path.String())
-		if err != nil {
+		if *path, err = filepath.Abs(*path); err != nil {
 			return err
 		}
-		path.SetString(absolute)
 	}
 	if c.Train.Threads == 0 {
 		c.Train.Threads = runtime.GOMAXPROCS(0)
@@ -233,12 +240,13 @@ func (s *Settings) finish() error {
 	return nil
 }
 
-// useUnits makes a preset follow its most important choices, and notes each change: with word targets, which continuous
-// methods demand (wordTargets), nothing is shared between the languages, and an adaptive softmax wants frequent words first (frequencyOrder). What the user set otherwise by hand is refused.
-func (s *Settings) useUnits(wordTargets, frequencyOrder bool) error {
-	c := &s.Config
+// useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole words, and
+// then nothing is shared between the languages; another wants frequent words first. What the user set otherwise by hand is
+// refused.
+func (s *Settings) useUnits(method objectives.Method) error {
+	c, wordTargets := &s.Config, method.TargetVectors()
 	if c.Task() == LanguageModel { // whole words, and one text
-		if frequencyOrder && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+		if method.FrequentFirst() && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
 			s.Notes = append(s.Notes, c.Objective.Method+" wants frequent words first: data.vocabulary_order = \"frequency\"")
 		}
@@ -253,7 +261,7 @@ func (s *Settings) useUnits(wordTargets, frequencyOrder bool) error {
 	}
 	if wordTargets {
 		s.useNearestWords()
-	} else if s.ByHand("objective.vectors") && c.Objective.Vectors != "" {
+	} else if s.ByHand("objective.vectors") && c.Objective.File != "" {
 		s.Notes = append(s.Notes, c.Objective.Method+" has no target vectors: objective.vectors is not read")
 	}
 	if c.Data.TargetUnits == "word" && c.Data.Joint && !s.ByHand("data.joint") {
@@ -282,8 +290,8 @@ func (s *Settings) useNearestWords() {
 		t.PatienceOn = "bleu"
 		s.Notes = append(s.Notes, "the nearest words, not their density, choose the best checkpoint: train.patience_on = \"bleu\"")
 	}
-	if !d.ReplaceUnk && !s.ByHand("decode.replace_unk") && s.previous == nil {
-		d.ReplaceUnk = true
+	if !d.Alignment && !s.ByHand("decode.replace_unk") && s.previous == nil {
+		d.Alignment = true
 		s.Notes = append(s.Notes, "unknown words are copied from the source: decode.replace_unk = true")
 	}
 }
@@ -310,7 +318,7 @@ func flagError(err error, flags *pflag.FlagSet) error {
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return command.Usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, Nearest(name, names))
+		return command.Usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, keys.Nearest(name, names))
 	}
 	var missing *pflag.ValueRequiredError
 	if errors.As(err, &missing) {

@@ -19,32 +19,39 @@ import (
 // testSpec is a run with two presets: sample, with 100 steps, and big, with 900.
 func testSpec(t *testing.T) *Spec {
 	t.Helper()
-	files := fstest.MapFS{}
-	for name, steps := range map[string]int{"sample": 100, "big": 900} {
-		c := Default()
-		c.Train.Steps = steps
-		c.Data.Name = name
-		var text bytes.Buffer
-		if err := c.WriteTOML(&text); err != nil {
-			t.Fatal(err)
-		}
-		files[name+".toml"] = &fstest.MapFile{Data: text.Bytes()}
-	}
 	return &Spec{
-		Name: "toy", Summary: "A toy.", Task: Translation, FS: files, DefaultPreset: "big", Stdout: &bytes.Buffer{},
-		Presets: []Preset{
-			{"big", "39 M parameters", "3 days on a GPU"},
-			{"sample", "1 M parameters", "2 min on two cores"},
+		Name: "toy", Summary: "A toy.", Task: Translation, DefaultPreset: "big", Stdout: &bytes.Buffer{},
+		FS: fstest.MapFS{
+			"sample.toml": {Data: []byte(`
+title = "Built-in toys"
+size = "1 M parameters"
+duration = "2 min on two cores"
+[data]
+name = "sample"
+[train]
+steps = 100
+`)},
+			"big.toml": {Data: []byte(`
+title = "Big toys"
+size = "39 M parameters"
+duration = "3 days on a GPU"
+published = ["mle: BLEU 27.3 (Toymakers 2017)"]
+[data]
+name = "big"
+[train]
+steps = 900
+`)},
+			"main.go": {Data: []byte("package main")},
 		},
-		CheckMethod: func(name string) error {
-			if name != "mle" && name != "spectrum" && name != "vmf" {
-				return fmt.Errorf("unknown method %q", name)
-			}
-			return nil
-		},
-		WordTargets: func(name string) bool { return name == "vmf" },
-		MethodHelp:  func() string { return "mle joins with nothing\n" },
 	}
+}
+
+// languageSpec is a run of a language model with one preset.
+func languageSpec(t *testing.T) *Spec {
+	s := testSpec(t)
+	s.Task, s.DefaultPreset = LanguageModel, "sample"
+	s.FS = fstest.MapFS{"sample.toml": {Data: []byte("title = \"Words\"\nsize = \"1 M\"\nduration = \"1 min\"\n[model]\nkind = \"awd-lstm\"\n")}}
+	return s
 }
 
 func TestParseSample(t *testing.T) {
@@ -114,34 +121,62 @@ func TestParsePaths(t *testing.T) {
 	}
 }
 
-// The written configuration, given with -config, repeats the run, with or without a corpus.
-func TestParseResolvedAgain(t *testing.T) {
+// What -print-config prints and a run folder holds is one text, and given with -config it repeats the run, with or without a
+// corpus.
+func TestPrintConfig(t *testing.T) {
 	data := t.TempDir()
-	for _, args := range [][]string{{"-data", data, "-set", "train.beta1=0.5", "-preset=sample"}, {"-method", "vmf"}} {
-		first, err := Parse(testSpec(t), args)
+	for _, test := range []struct {
+		spec func(*testing.T) *Spec
+		args []string
+	}{
+		{testSpec, []string{"-data", data, "-set", "train.beta1=0.5", "-preset=sample"}},
+		{testSpec, []string{"-method", "vmf"}},
+		{testSpec, []string{"-data", data, "-set", `data.name="it's \"mine\" ä"`, "-test=", "-epochs=3", "-set=schedule.kind=cosine"}},
+		{languageSpec, []string{"-method=adaptive+spectrum", "-seed=4", "-threads=3"}},
+	} {
+		first, err := Parse(test.spec(t), test.args)
 		if err != nil {
+			t.Fatalf("%q: %v", test.args, err)
+		}
+		spec := test.spec(t)
+		if _, err := Parse(spec, append([]string{"-print-config"}, test.args...)); !errors.Is(err, command.ErrHelp) || command.ExitCode(err) != 0 {
+			t.Fatalf("%q: -print-config gave %v", test.args, err)
+		}
+		printed := spec.Stdout.(*bytes.Buffer).String()
+
+		file := filepath.Join(data, "printed.toml")
+		if err := os.WriteFile(file, []byte(printed), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		var text bytes.Buffer
-		if err := first.Config.WriteTOML(&text); err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(data, "config.toml")
-		if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		second, err := Parse(testSpec(t), []string{"-config", file})
+		second, err := Parse(test.spec(t), []string{"-config", file})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%q: %v", test.args, err)
 		}
 		if diff := cmp.Diff(first.Config, second.Config); diff != "" {
-			t.Errorf("%q: not the same run (-first +second):\n%s", args, diff)
+			t.Errorf("%q: not the same run (-first +second):\n%s", test.args, diff)
 		}
-		other := testSpec(t)
+
+		first.Out = t.TempDir()
+		run, err := Open(first, Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := os.ReadFile(run.Path(ConfigFile))
+		if err := errors.Join(err, run.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(written), "\n"), strings.Split(printed, "\n")); diff != "" {
+			t.Errorf("%q: the run folder holds another text (-folder +printed):\n%s", test.args, diff)
+		}
+
+		other := test.spec(t)
 		other.Name = "other"
 		if _, err := Parse(other, []string{"-config", file}); err == nil || !strings.Contains(err.Error(), "is a configuration of runs/toy") {
 			t.Errorf("another run's configuration gave %v", err)
 		}
+	}
+	if _, err := Parse(testSpec(t), []string{"-print-config", "-set=model.heads=7"}); command.ExitCode(err) != 2 {
+		t.Errorf("a configuration that cannot be trained is printed: %v", err)
 	}
 }
 
@@ -159,11 +194,11 @@ func TestParseWordTargets(t *testing.T) {
 	if s.Config.Train.PatienceOn != "bleu" {
 		t.Errorf("the best checkpoint is chosen by %s", s.Config.Train.PatienceOn)
 	}
-	if c := s.Config.Decode; c.Beam != 1 || !c.ReplaceUnk || !strings.Contains(strings.Join(s.Notes, "\n"), "decode.beam = 1") {
+	if c := s.Config.Decode; c.Beam != 1 || !c.Alignment || !strings.Contains(strings.Join(s.Notes, "\n"), "decode.beam = 1") {
 		t.Errorf("vmf searches with %+v and notes %q", c, s.Notes)
 	}
 	s, err = Parse(testSpec(t), []string{"-method=vmf", "-set=decode.beam=3", "-set=decode.replace_unk=false"})
-	if err != nil || s.Config.Decode.Beam != 3 || s.Config.Decode.ReplaceUnk {
+	if err != nil || s.Config.Decode.Beam != 3 || s.Config.Decode.Alignment {
 		t.Errorf("a beam by hand became %+v (%v)", s.Config.Decode, err)
 	}
 	file := filepath.Join(t.TempDir(), "x.vec")
@@ -195,8 +230,11 @@ func TestParseUsageErrors(t *testing.T) {
 		"-steps=ten":             `-steps: train.steps wants a whole number of at least 0, not the text "ten"`,
 		"-plan=7":                "-plan=7: it wants true or false",
 		"-steps=-1":              "-steps: train.steps = -1 is out of range: it wants a whole number of at least 0",
-		"-preset=huge":           `unknown preset "huge": runs/toy has big, sample`,
-		"-method=nil":            `unknown method "nil"`,
+		"-preset=huge":           `unknown preset "huge": runs/toy has sample, big`,
+		"-method=nil":            `there is no method "nil"`,
+		"-method=mle+spectrum":   "mle and spectrum do not join",
+		"-set=model.kind=lstm":   `model.kind = "lstm" is no network: it wants one of transformer, awd-lstm`,
+		"-set=model.kind=qrnn":   `runs/toy trains a translator, and model.kind = "qrnn" is a language model`,
 		"-device=gpu":            `train.device = "gpu" is no device`,
 		"-set=train.stps=1":      "-set: unknown key train.stps: did you mean train.steps?",
 		"stray":                  `unexpected argument "stray"`,
@@ -220,18 +258,45 @@ func TestParseHelp(t *testing.T) {
 		t.Fatalf("-h gave %v", err)
 	}
 	help := spec.Stdout.(*bytes.Buffer).String()
-	for _, want := range []string{"A toy.", "-method METHOD", "-set KEY=VALUE", "-src LANGUAGE", "-resume", "-h, -help", "big", "39 M parameters", "3 days on a GPU", "(default without -data)"} {
+	for _, want := range []string{
+		"A toy.", "-method METHOD", "-set KEY=VALUE", "-src LANGUAGE", "-resume", "-print-config", "-h, -help", "docs/keys.md",
+		"sample               Built-in toys  (default without -data)\n", "1 M parameters; 2 min on two cores\n",
+		"big                  Big toys  (default with -data)\n", "39 M parameters; 3 days on a GPU\n", "-method=mle: BLEU 27.3 (Toymakers 2017)\n",
+	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("help lacks %q:\n%s", want, help)
 		}
 	}
-	spec = testSpec(t)
-	if _, err := Parse(spec, []string{"-method=help"}); !errors.Is(err, command.ErrHelp) || spec.Stdout.(*bytes.Buffer).String() != "mle joins with nothing\n" {
-		t.Errorf("-method=help gave %v, %q", err, spec.Stdout)
+	if strings.Index(help, "Built-in toys") > strings.Index(help, "Big toys") {
+		t.Errorf("the preset to begin with does not come first:\n%s", help)
 	}
 	spec = testSpec(t)
 	spec.Task = LanguageModel
 	if _, err := Parse(spec, []string{"-src=de"}); command.ExitCode(err) != 2 {
 		t.Errorf("a language model took -src: %v", err)
 	}
+}
+
+// A language model has a softmax over whole words, sorted by frequency where the method wants that, and no use for a
+// translator's keys.
+func TestParseLanguageModel(t *testing.T) {
+	s, err := Parse(languageSpec(t), []string{"-method=adaptive", "-set=data.merges=7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(s.Notes, "\n")
+	if s.Config.Data.VocabularyOrder != "frequency" || !strings.Contains(notes, `adaptive wants frequent words first: data.vocabulary_order = "frequency"`) {
+		t.Errorf("the order of words is %s, and the notes are %s", s.Config.Data.VocabularyOrder, notes)
+	}
+	if !strings.Contains(notes, "a language model has no use for data.merges") {
+		t.Errorf("nothing says that data.merges is not read: %s", notes)
+	}
+	s, err = Parse(languageSpec(t), []string{"-method=adaptive", "-set=data.vocabulary_order=appearance"})
+	if err != nil || s.Config.Data.VocabularyOrder != "appearance" {
+		t.Errorf("an order by hand became %+v, %v", s, err)
+	}
+	_, err = Parse(languageSpec(t), []string{"-method=vmf"})
+	wantError(t, err, "vmf aims at vectors", "a language model wants a method with a softmax")
+	_, err = Parse(languageSpec(t), []string{"-set=model.kind=transformer"})
+	wantError(t, err, `runs/toy trains a language model, and model.kind = "transformer" is a translator`)
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,11 +11,14 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // Names of the files and folders in a run folder.
 const (
-	ConfigFile  = "config.toml"
+	ConfigFile  = keys.File
 	EnvFile     = "env.json"
 	CommandFile = "command.txt"
 	LogFile     = "train.log"
@@ -24,9 +26,9 @@ const (
 	ResultsFile = "results.json"
 	ReportFile  = "report.html"
 
-	TokenizerDir   = "tokenizer"
+	TokenizerDir   = translation.TokenizerFolder
 	EventsDir      = "tb"
-	CheckpointsDir = "checkpoints"
+	CheckpointsDir = checkpoint.Folder
 	SamplesDir     = "samples"
 	PlotsDir       = "plots"
 )
@@ -170,27 +172,18 @@ func killedAtStart(folder string) bool {
 
 // WriteConfig writes config.toml anew, after Config was completed by what only the data can tell.
 func (r *Run) WriteConfig() error {
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "# The resolved configuration of this run: go run ./runs/%s -config %s -out FOLDER repeats it.\n", r.Config.Run, ConfigFile)
-	if err := r.Config.WriteTOML(&text); err != nil {
-		return err
-	}
-	return files.Write(r.Path(ConfigFile), text.Bytes())
+	return files.Write(r.Path(ConfigFile), []byte(r.Config.TOML()))
 }
 
 // ReadConfig reads the configuration of a run folder. Keys that are newer than the folder have their defaults. A folder
 // without one is an os.ErrNotExist.
 func ReadConfig(folder string) (Config, error) {
-	path := filepath.Join(folder, ConfigFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return Config{}, fmt.Errorf("%s holds no run (%w): give the folder that a training run wrote", folder, err)
-	}
+	tree, err := keys.ReadFolder(folder)
 	if err != nil {
-		return Config{}, fmt.Errorf("run folder: %w", err)
+		return Config{}, err
 	}
 	l := newLayers()
-	if err := l.text(string(text), path, false); err != nil {
+	if err := l.tree(tree, filepath.Join(folder, ConfigFile), false); err != nil {
 		return Config{}, err
 	}
 	return l.config, nil
@@ -219,10 +212,12 @@ func (r *Run) CheckData(sums map[string]string) error {
 	return writeJSON(r.Path(EnvFile), r.env)
 }
 
-// WriteResults writes results.json, which marks the run as finished. The code is that which the process started with: the
-// source tree may be another by now.
+// Code is that which the process started with: the source tree may be another by now.
+func (r *Run) Code() Code { return r.env.Code }
+
+// WriteResults writes results.json, which marks the run as finished.
 func (r *Run) WriteResults(results *Results) error {
-	results.Code = r.env.Code
+	results.Code = r.Code()
 	if results.Test == nil {
 		results.Test = map[string]TestScores{}
 	}

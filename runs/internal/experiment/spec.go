@@ -5,53 +5,21 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"github.com/aperture-ml/aperture/runs/internal/command"
 )
-
-// Task is what a run's model does with text.
-type Task string
-
-// The tasks. Translation reads pairs of files, DIR/NAME.SOURCE and DIR/NAME.TARGET; a language model reads DIR/NAME.txt.
-const (
-	Translation   Task = "translation"
-	LanguageModel Task = "language model"
-)
-
-// network names what a task trains.
-func (t Task) network() string {
-	if t == LanguageModel {
-		return string(t)
-	}
-	return "translator"
-}
-
-// Preset is one published, or small, experiment of a run: a whole configuration in the commented file Name.toml of Spec.FS.
-type Preset struct {
-	Name     string // as -preset takes it
-	Size     string // parameters, as in "39 M parameters"
-	Duration string // time to train, and on what, as in "20 min on two CPU cores"
-}
 
 // Spec describes a run: all that Parse needs to know about one folder under runs/.
 type Spec struct {
 	Name          string // folder under runs/
 	Summary       string // one sentence for -h
 	Task          Task
-	Presets       []Preset
-	FS            fs.FS  // holds the presets' files
+	FS            fs.FS  // holds the presets' files, NAME.toml
 	DefaultPreset string // used with -data
 	SamplePreset  string // used without; "sample" where empty
 
-	CheckMethod    func(name string) error // refuses a method with a sentence; nil accepts all
-	WordTargets    func(name string) bool  // whether a method predicts whole words; nil is never
-	FrequencyOrder func(name string) bool  // whether a method wants frequent words first; nil is never
-	MethodHelp     func() string           // the table that -method=help prints
-	Stdout         io.Writer               // where help goes; nil is standard output
+	Stdout io.Writer // where help goes; nil is standard output
 }
 
 func (s *Spec) task() Task {
@@ -75,24 +43,12 @@ func (s *Spec) samplePreset() string {
 	return "sample"
 }
 
-// preset returns the text of a preset's file.
-func (s *Spec) preset(name string) (string, error) {
-	names := make([]string, len(s.Presets))
-	for i, p := range s.Presets {
-		names[i] = p.Name
-		if p.Name == name {
-			text, err := fs.ReadFile(s.FS, name+".toml")
-			return string(text), err
-		}
-	}
-	return "", command.Usagef("unknown preset %q: runs/%s has %s", name, s.Name, strings.Join(names, ", "))
-}
-
 // options are the flags of all training runs that stand for no single key of the configuration.
 type options struct {
 	preset, config, out string
 	set                 []string
 	resume, plan, help  bool
+	printConfig         bool
 }
 
 // flag groups, in the order in which help prints them.
@@ -151,13 +107,14 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	in(groupFolder, "out", "resume")
 
 	fs.BoolVar(&o.plan, "plan", false, "print parameters, memory and updates per epoch, and stop")
+	fs.BoolVar(&o.printConfig, "print-config", false, "print the resolved configuration, every key with its comment, and stop")
 	fs.BoolVarP(&o.help, "help", "h", false, "print this")
-	in(groupOther, "plan", "help")
+	in(groupOther, "plan", "print-config", "help")
 	return fs, groups
 }
 
-// printHelp writes the flags by group, and the presets with size and duration.
-func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) {
+// printHelp writes the flags by group, and the presets as their files describe them.
+func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
 	w := s.stdout()
 	fmt.Fprintf(w, "%s\n\nUsage: go run ./runs/%s [-flag=value ...]\n", s.Summary, s.Name)
 	for _, group := range []string{groupWhat, groupData, groupTraining, groupFolder, groupOther} {
@@ -173,16 +130,23 @@ func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) {
 		}
 	}
 	fmt.Fprintf(w, "\nPresets:\n")
-	for _, p := range s.Presets {
+	for _, name := range s.presetNames() {
+		p, err := s.preset(name)
+		if err != nil {
+			return err
+		}
 		use := ""
-		switch p.Name {
+		switch name {
 		case s.DefaultPreset:
 			use = "  (default with -data)"
 		case s.samplePreset():
 			use = "  (default without -data)"
 		}
-		fmt.Fprintf(w, "  %-20s %-18s %s%s\n", p.Name, p.Size, p.Duration, use)
+		fmt.Fprintf(w, "  %-20s %s%s\n  %-20s %s; %s\n", name, p.Title, use, "", p.Size, p.Duration)
+		for _, row := range p.Published {
+			fmt.Fprintf(w, "  %-20s -method=%s\n", "", row)
+		}
 	}
-	fmt.Fprintf(w, "\nEvery other key stands in the presets' .toml files (%s): change it with -set or -config.\n",
-		filepath.ToSlash(filepath.Join("runs", s.Name)))
+	fmt.Fprintf(w, "\nEvery other key is set with -set or -config; -print-config prints all of them, docs/keys.md explains them.\n")
+	return nil
 }

@@ -24,6 +24,9 @@ type Plot struct {
 	PNG   []byte
 }
 
+// CurvesFile is the picture of the training curves.
+const CurvesFile = "training.png"
+
 // Draw draws every plot that records have data for.
 func Draw(records []Record) ([]Plot, error) {
 	var plots []Plot
@@ -31,7 +34,7 @@ func Draw(records []Record) ([]Plot, error) {
 		name, title string
 		draw        func([]Record) ([]byte, error)
 	}{
-		{"training.png", "Training", TrainingCurves},
+		{CurvesFile, "Training", TrainingCurves},
 		{"singular_values.png", "Singular values of the output matrix", SingularValuePlot},
 		{"cosine_histogram.png", "Cosine between rows of the output matrix", CosinePlot},
 	} {

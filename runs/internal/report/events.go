@@ -77,15 +77,6 @@ func (e *Events) Histogram(tag string, step int64, h Histogram) error {
 	return e.summary(step, message{}.text(1, tag).message(5, histogram))
 }
 
-// Text writes a text, which TensorBoard shows as Markdown.
-func (e *Events) Text(tag string, step int64, text string) error {
-	const typeString = 7
-	shape := message{}.message(2, message{}.integer(1, 1))
-	tensor := message{}.integer(1, typeString).message(2, shape).text(8, text)
-	plugin := message{}.message(1, message{}.text(1, "text"))
-	return e.summary(step, message{}.text(1, tag).message(8, tensor).message(9, plugin))
-}
-
 // Record writes a record's numbers under tags such as "loss/valid".
 func (e *Events) Record(r Record) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {

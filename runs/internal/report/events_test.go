@@ -92,3 +92,33 @@ func TestHistogram(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// NewHistogram counts finite values in bins from low to high; those outside fall into the nearest bin, so that none is lost.
+// It panics on less than one bin or an empty range, which no data can cause.
+func NewHistogram(values []float64, low, high float64, bins int) Histogram {
+	if bins < 1 || !(low < high) {
+		panic("report: a histogram needs bins over a range")
+	}
+	h := Histogram{Low: low, High: high, Counts: make([]float64, bins), Min: math.Inf(1), Max: math.Inf(-1)}
+	for _, x := range values {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		bin := int(math.Floor((x - low) / (high - low) * float64(bins)))
+		h.Counts[min(max(bin, 0), bins-1)]++
+		h.Min, h.Max = min(h.Min, x), max(h.Max, x)
+		h.Sum += x
+		h.SumSquares += x * x
+		h.Num++
+	}
+	return h
+}
+
+// Text writes a text, which TensorBoard shows as Markdown.
+func (e *Events) Text(tag string, step int64, text string) error {
+	const typeString = 7
+	shape := message{}.message(2, message{}.integer(1, 1))
+	tensor := message{}.integer(1, typeString).message(2, shape).text(8, text)
+	plugin := message{}.message(1, message{}.text(1, "text"))
+	return e.summary(step, message{}.text(1, tag).message(8, tensor).message(9, plugin))
+}

@@ -13,7 +13,6 @@ import (
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -21,10 +20,9 @@ import (
 // parse reads arguments as the command does, over tiny.toml and the corpus of a workplace.
 func parse(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(withMethods(&experiment.Spec{
+	settings, err := experiment.Parse(&experiment.Spec{
 		Name: "wmt14", Task: experiment.Translation, FS: os.DirFS("../../wmt14"), DefaultPreset: "base",
-		Presets: []experiment.Preset{{Name: "base"}},
-	}), append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +34,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 	t.Helper()
 	torch.Test(t, func() {
 		torch.SetThreads(1)
-		learnt, err := newTask(settings)
+		learnt, err := readTexts(settings)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +43,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 			t.Fatal(err)
 		}
 		defer r.Close()
-		trained := &trainer{run: r, task: learnt, config: r.Config}
+		trained := &trainer{run: r, texts: learnt, config: r.Config}
 		defer trained.free()
 		if err := trained.prepare(torch.CPU); err != nil {
 			t.Fatal(err)
@@ -76,7 +74,7 @@ func (t *trainer) stored(test *testing.T, step int, file string) map[string][]fl
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	values, err := weights.Read(c, file, torch.CPU)
+	values, err := checkpoint.ReadTensors(c, file, torch.CPU)
 	if err != nil {
 		test.Fatal(err)
 	}
@@ -283,7 +281,7 @@ func TestMovingAverageOfFactors(t *testing.T) {
 		if d := trained.distances(); d < 1e-3 {
 			t.Errorf("the weights themselves are only %v away", d)
 		}
-		stored, err := weights.Read(c, averageFile, torch.CPU)
+		stored, err := checkpoint.ReadTensors(c, averageFile, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,13 +3,11 @@ package train
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
-	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -29,13 +27,13 @@ func (t *trainer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := weights.Load(t.Params, best, t.Device); err != nil {
+	if err := checkpoint.LoadWeights(t.Params, best, t.Device); err != nil {
 		return err
 	}
 	t.run.Log.Printf("testing %s", best.Name())
 	results := &experiment.Results{
 		Run: t.config.Run, Method: t.config.Objective.Method, Preset: t.config.Preset, Seed: int64(t.config.Train.Seed),
-		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.task.sums()},
+		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.texts.sums()},
 		Params:  t.Params.Count(),
 		Updates: int64(t.state.Step), Epochs: experiment.Num(t.epoch()),
 		TrainSeconds: experiment.Num(t.state.Seconds),
@@ -60,9 +58,10 @@ func (t *trainer) finish(ctx context.Context) error {
 	results.Isotropy = experiment.Isotropy{I1: experiment.Num(m.I1), I2: experiment.Num(m.I2), Frobenius: experiment.Num(m.Frobenius),
 		MeanCosine: experiment.Num(m.MeanCosine), SigmaRatio: experiment.Num(m.SigmaRatio)}
 	results.SingularValues = experiment.Nums(m.SingularValues)
+	results.Code = t.run.Code()
 	results.PeakRSSBytes = experiment.Num(experiment.PeakRSS())
 	if t.Device.IsCUDA() {
-		results.PeakDeviceBytes = experiment.Num(torch.PeakDeviceBytes())
+		results.PeakDeviceBytes = experiment.Num(torch.PeakDeviceBytes(t.Device))
 	}
 	if err := t.draw(results); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor,
 	}
 	for k, c := range used {
 		step := torch.OpenScope()
-		values, err := weights.Read(c, weights.Model, t.Device)
+		values, err := checkpoint.ReadTensors(c, checkpoint.ModelFile, t.Device)
 		if err != nil {
 			step.Close()
 			return before, err
@@ -155,7 +154,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor,
 		torch.Lerp(params, list, 1/float64(k+1)) // a running mean; the first takes all
 		step.Close()
 	}
-	t.Output.Normalise(t.Params.Map())
+	t.Output.FixAverage(t.Params.Map())
 	return before, nil
 }
 
@@ -175,30 +174,13 @@ func (t *trainer) draw(results *experiment.Results) error {
 	if err := report.SavePlots(t.run.Path(experiment.PlotsDir), plots); err != nil {
 		return err
 	}
-	text, err := json.Marshal(results)
+	page, err := t.page(results, plots)
 	if err != nil {
 		return err
 	}
-	fields, err := report.Fields(text)
-	if err != nil {
+	var text bytes.Buffer
+	if err := page.Write(&text); err != nil {
 		return err
 	}
-	var config, page bytes.Buffer
-	if err := t.config.WriteTOML(&config); err != nil {
-		return err
-	}
-	c := t.config
-	err = (&report.Page{
-		Title: c.Run + ": " + c.Objective.Method,
-		Summary: []report.Field{
-			{Name: "method", Value: c.Objective.Method}, {Name: "preset", Value: c.Preset}, {Name: "data", Value: c.Data.Name},
-			{Name: "parameters", Value: fmt.Sprint(results.Params)}, {Name: "updates", Value: fmt.Sprint(results.Updates)},
-			{Name: "best checkpoint", Value: string(results.Checkpoint)},
-		},
-		Results: fields, Plots: plots, Samples: t.task.samples(), Config: config.String(),
-	}).Write(&page)
-	if err != nil {
-		return err
-	}
-	return files.Write(t.run.Path(experiment.ReportFile), page.Bytes())
+	return files.Write(t.run.Path(experiment.ReportFile), text.Bytes())
 }

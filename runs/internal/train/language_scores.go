@@ -1,22 +1,22 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 
+	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/language"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-func (t *languageModel) validNLL() float64 {
+func (t *languageTask) validNLL() float64 {
 	sum, tokens := t.NLL(t.valid)
 	return sum / float64(tokens)
 }
 
-func (t *languageModel) validate() (validation, error) {
+func (t *languageTask) validate() (validation, error) {
 	nll := t.validNLL()
 	v := validation{nll: nll, score: nll}
 	t.shown = t.continuations()
@@ -36,7 +36,7 @@ const (
 
 // continuations are drawn for pieces of the validation text, with the same luck
 // each time, so that what changes is the model.
-func (t *languageModel) continuations() []report.Sample {
+func (t *languageTask) continuations() []report.Sample {
 	var all []report.Sample
 	ids := t.texts.Valid.IDs
 	for i := range t.config.Report.Samples {
@@ -45,14 +45,13 @@ func (t *languageModel) continuations() []report.Sample {
 			break
 		}
 		prompt, rest := ids[begin:begin+samplePrompt], ids[begin+samplePrompt:begin+samplePrompt+sampleWords]
-		random := rand.New(rand.NewPCG(uint64(t.config.Train.Seed), uint64(i)))
-		output := t.Continue(prompt, sampleWords, language.Sampling{Temperature: 1}, random)
+		output := t.Continue(context.Background(), prompt, language.SampleOptions{Words: sampleWords, Temperature: 1, Seed: uint64(t.config.Train.Seed), Stream: uint64(i)})
 		all = append(all, report.Sample{Source: t.line(prompt), Reference: t.line(rest), Output: t.line(output)})
 	}
 	return all
 }
 
-func (t *languageModel) line(ids []int32) string {
+func (t *languageTask) line(ids []int32) string {
 	words := make([]string, len(ids))
 	for i, id := range ids {
 		words[i] = t.Words.Word(id)
@@ -60,14 +59,14 @@ func (t *languageModel) line(ids []int32) string {
 	return strings.Join(words, " ")
 }
 
-func (t *languageModel) samples() []report.Sample {
+func (t *languageTask) samples() []report.Sample {
 	if t.shown == nil {
 		t.shown = t.continuations()
 	}
 	return t.shown
 }
 
-func (t *languageModel) tests() []string {
+func (t *languageTask) tests() []string {
 	names := make([]string, len(t.texts.Tests))
 	for i, s := range t.texts.Tests {
 		names[i] = s.Name
@@ -75,7 +74,7 @@ func (t *languageModel) tests() []string {
 	return names
 }
 
-func (t *languageModel) test(name string) (experiment.TestScores, error) {
+func (t *languageTask) test(name string) (experiment.TestScores, error) {
 	t.shown = nil // they were of other weights, maybe
 	for _, s := range t.texts.Tests {
 		if s.Name != name {

@@ -275,8 +275,8 @@ func TestAveragingBegins(t *testing.T) {
 		if !begin(2.6) || r.state.Optimizer != "asgd" || r.state.Factor != 1 {
 			t.Errorf("averaging does not begin: %+v", r.state.Progress)
 		}
-		u, err := r.task.next()
-		if err != nil || u.rate != float64(r.task.(*languageModel).spans[0].Drawn)/12 {
+		u, err := r.updates.next()
+		if err != nil || u.rate != float64(u.batches[0].(*columnGroup).passage.Span.Drawn)/12 {
 			t.Errorf("the update has the rate %v, %v", u.rate, err)
 		}
 		if r.average() != nil {
@@ -288,10 +288,9 @@ func TestAveragingBegins(t *testing.T) {
 // parseText is parse for language models.
 func parseText(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(withMethods(&experiment.Spec{
+	settings, err := experiment.Parse(&experiment.Spec{
 		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../../ptb"), DefaultPreset: "small",
-		Presets: []experiment.Preset{{Name: "small"}},
-	}), append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}

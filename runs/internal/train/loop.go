@@ -15,7 +15,9 @@ import (
 // trainer holds what a run trains, and where it stands.
 type trainer struct {
 	network
+	texts   texts
 	task    task
+	updates updates
 	config  experiment.Config
 	run     *experiment.Run
 	store   checkpoint.Store
@@ -35,7 +37,7 @@ type trainer struct {
 // long, or until ctx is cancelled.
 func (t *trainer) loop(ctx context.Context) error {
 	for !t.done() {
-		update, err := t.task.next()
+		update, err := t.updates.next()
 		if err != nil {
 			return err
 		}
@@ -183,7 +185,7 @@ func (t *trainer) validates(step int) bool {
 		return step%n == 0
 	}
 	for epoch := 1; ; epoch++ {
-		if end := t.task.updates(epoch); end >= step {
+		if end := t.updates.count(epoch); end >= step {
 			return end == step
 		}
 	}
@@ -222,7 +224,7 @@ func (t *trainer) length() int {
 	if c := t.config.Train; c.Epochs == 0 {
 		return c.Steps
 	}
-	return t.task.updates(t.config.Train.Epochs)
+	return t.updates.count(t.config.Train.Epochs)
 }
 
 // add counts a batch; its numbers are read back here, the tensors stay behind.

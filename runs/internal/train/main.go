@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 
-	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -18,7 +17,7 @@ import (
 // Main is the body of a training command. It does not return.
 func Main(spec *experiment.Spec) {
 	command.Exit(command.Guard(func() error {
-		settings, err := experiment.Parse(withMethods(spec), os.Args[1:])
+		settings, err := experiment.Parse(spec, os.Args[1:])
 		if err != nil {
 			return err
 		}
@@ -26,36 +25,6 @@ func Main(spec *experiment.Spec) {
 		defer stop()
 		return command.OnTorch(func() error { return Run(ctx, settings) })
 	}))
-}
-
-// withMethods tells a run's description what the output layer knows of methods.
-func withMethods(spec *experiment.Spec) *experiment.Spec {
-	spec.CheckMethod = func(name string) error {
-		err := checkMethod(name)
-		if err == nil && spec.Task == experiment.LanguageModel && objectives.IsContinuous(name) {
-			err = fmt.Errorf("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", name)
-		}
-		return err
-	}
-	spec.WordTargets, spec.FrequencyOrder = objectives.IsContinuous, objectives.IsAdaptive
-	spec.MethodHelp = methodHelp
-	return spec
-}
-
-// checkMethod refuses what is no method, and names the nearest one.
-func checkMethod(name string) error {
-	settings := objectives.Defaults()
-	settings.Method = name
-	_, err := settings.Resolve()
-	var unknown *objectives.UnknownMethod
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	var names []string
-	for _, row := range objectives.Table() {
-		names = append(names, row.Name)
-	}
-	return fmt.Errorf("%w; did you mean %s?", err, experiment.Nearest(unknown.Name, names))
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.
@@ -68,12 +37,12 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
 		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
 	}
-	learnt, err := newTask(s)
+	read, err := readTexts(s)
 	if err != nil {
 		return err
 	}
 	if s.Plan {
-		return advise(command.Guard(func() error { return plan(s, learnt, device) }))
+		return advise(command.Guard(func() error { return plan(s, read, device) }))
 	}
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
 	run, err := experiment.Open(s, env)
@@ -82,7 +51,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
-	t := &trainer{run: run, task: learnt, config: run.Config}
+	t := &trainer{run: run, texts: read, config: run.Config}
 	err = command.Guard(func() error { return t.prepare(device) })
 	if err != nil {
 		run.Abandon()
@@ -100,16 +69,16 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	return err
 }
 
-// newTask reads the texts of what the configuration's network learns.
-func newTask(s *experiment.Settings) (task, error) {
-	if s.Config.Task() == experiment.LanguageModel {
-		folder := s.Config.Train.Init // its vocabulary is this run's
-		if s.Resume {
-			folder = s.Out
-		}
-		return newLanguageModel(s.Config, folder)
+// readTexts reads the texts of what the configuration's network learns.
+func readTexts(s *experiment.Settings) (texts, error) {
+	if s.Config.Task() == experiment.Translation {
+		return readTranslation(s.Config)
 	}
-	return newTranslation(s.Config)
+	folder := s.Config.Train.Init // its vocabulary is this run's
+	if s.Resume {
+		folder = s.Out
+	}
+	return readLanguage(s.Config, folder)
 }
 
 // advise says what to do where there was not enough memory.
@@ -139,7 +108,7 @@ func (t *trainer) train(ctx context.Context) error {
 // prepare builds all that the loop needs, fresh or from the newest checkpoint.
 func (t *trainer) prepare(device torch.Device) error {
 	c := t.config
-	if err := t.run.CheckData(t.task.sums()); err != nil {
+	if err := t.run.CheckData(t.texts.sums()); err != nil {
 		return err
 	}
 	t.store = checkpoint.Store{
@@ -159,9 +128,10 @@ func (t *trainer) prepare(device torch.Device) error {
 			return err
 		}
 	}
-	if t.network, err = t.task.build(t.run, fresh, device); err != nil {
+	if t.task, err = t.texts.task(t.run, fresh, device); err != nil {
 		return err
 	}
+	t.network = t.task.parts()
 	t.start()
 	if c.Train.Init != "" && fresh {
 		if err := t.warmStart(c.Train.Init); err != nil {
@@ -177,7 +147,7 @@ func (t *trainer) prepare(device torch.Device) error {
 		}
 		t.run.Log.Printf("continuing from %s", newest.Name())
 	}
-	if err := t.task.start(t.state.Position, carried); err != nil {
+	if t.updates, err = t.task.updates(t.state.Position, carried); err != nil {
 		return err
 	}
 	if !fresh {
@@ -266,7 +236,7 @@ func (t *trainer) introduce() {
 	for _, line := range t.task.introduce() {
 		log.Printf("%s", line)
 	}
-	epoch := t.task.updates(1)
+	epoch := t.updates.count(1)
 	log.Printf("%d parameters; method %s", t.Params.Count(), t.config.Objective.Method)
 	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
 }
@@ -286,5 +256,10 @@ func (t *trainer) free() {
 		t.asgd.Free()
 	}
 	torch.Free(t.ema...)
-	t.task.free()
+	if t.updates != nil {
+		t.updates.close()
+	}
+	if t.task != nil {
+		t.task.free()
+	}
 }

@@ -9,20 +9,22 @@ import (
 )
 
 // plan prints what a run would be, and makes nothing.
-func plan(s *experiment.Settings, learnt task, device torch.Device) error {
+func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	c := s.Config
 	scope := torch.OpenScope()
 	defer scope.Close()
-	defer learnt.free()
-	made, err := learnt.build(nil, true, device)
+	learnt, err := read.task(nil, true, device)
 	if err != nil {
 		return err
 	}
-	if err := learnt.start(corpus.Position{}, nil); err != nil {
+	defer learnt.free()
+	updates, err := learnt.updates(corpus.Position{}, nil)
+	if err != nil {
 		return err
 	}
-	t := &trainer{config: c, task: learnt}
-	params := made.Params.Count()
+	defer updates.close()
+	t := &trainer{config: c, task: learnt, updates: updates}
+	params := learnt.parts().Params.Count()
 	copies := int64(2) // weights and gradients
 	if c.Train.Optimizer != "sgd" {
 		copies += 2
@@ -35,7 +37,7 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) error {
 	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", params*4*copies/mib)
 	fmt.Printf("activations       about %d MiB\n", learnt.activations()*4/mib)
 	fmt.Printf("%s\n", learnt.size())
-	fmt.Printf("steps an epoch    %d\n", learnt.updates(1))
+	fmt.Printf("steps an epoch    %d\n", updates.count(1))
 	fmt.Printf("steps in all      %d\n", t.total())
 	fmt.Printf("folder            %s\n", s.Out)
 	return nil

@@ -3,13 +3,15 @@ package train
 import (
 	"math"
 
+	"github.com/aperture-ml/aperture/models"
+
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // inputNoise is the standard deviation of the noise on word vectors in an epoch,
 // counted from 0, of a run of so many: from input_noise in the first to
 // input_noise_end in the last. Where there is no last, 0, it stays.
-func inputNoise(m experiment.Model, epoch, epochs int) float64 {
+func inputNoise(m models.Settings, epoch, epochs int) float64 {
 	if epochs < 2 {
 		return m.InputNoise
 	}

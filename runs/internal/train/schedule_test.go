@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
@@ -12,7 +13,7 @@ import (
 // TestInputNoise: it falls in equal steps to its end in the last epoch, and stays
 // where there is no last.
 func TestInputNoise(t *testing.T) {
-	m := experiment.Model{InputNoise: 0.2, InputNoiseEnd: 0.05}
+	m := models.Settings{InputNoise: 0.2, InputNoiseEnd: 0.05}
 	for _, c := range []struct {
 		epoch, epochs int
 		want          float64

@@ -7,7 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/aperture-ml/aperture/runs/internal/weights"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -15,8 +14,8 @@ import (
 
 // The files of a checkpoint.
 const (
-	modelFile     = weights.Model
-	averageFile   = weights.Average
+	modelFile     = checkpoint.ModelFile
+	averageFile   = checkpoint.AverageFile
 	optimizerFile = "optimizer.safetensors"
 	stateFile     = "state.json"
 )
@@ -112,14 +111,14 @@ func (t *trainer) shown() []torch.Tensor {
 // normalised is the moving average as weights of the method's kind, a copy where
 // these differ: the average itself goes on from what it was.
 func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
-	if average == nil || !t.Output.Normalises() {
+	if average == nil || !t.Output.FixesAverage() {
 		return average
 	}
 	copies := make([]torch.Tensor, len(average))
 	for i, x := range average {
 		copies[i] = x.Clone()
 	}
-	t.Output.Normalise(t.named(copies))
+	t.Output.FixAverage(t.named(copies))
 	return copies
 }
 
@@ -140,7 +139,7 @@ func (t *trainer) checkFinite() error {
 // the task carries from batch to batch.
 func (t *trainer) optimizerState() map[string]torch.Tensor {
 	state := t.ownState()
-	for name, x := range t.task.carried() {
+	for name, x := range t.updates.carried() {
 		state[carriedPrefix+name] = x
 	}
 	return state
@@ -160,7 +159,7 @@ func (t *trainer) ownState() map[string]torch.Tensor {
 	for name, x := range t.Output.Buffers() {
 		state["buffer."+name] = x
 	}
-	if t.mean != nil || t.Output.Normalises() {
+	if t.mean != nil || t.Output.FixesAverage() {
 		for i, x := range t.average() {
 			state["average."+t.Params.Names()[i]] = x
 		}
@@ -189,14 +188,14 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 	if err := t.checkVocabulary(c); err != nil {
 		return nil, err
 	}
-	values, err := weights.Read(c, modelFile, t.Device)
+	values, err := checkpoint.ReadTensors(c, modelFile, t.Device)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.Params.Load(values); err != nil {
 		return nil, fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
 	}
-	state, err := weights.Read(c, optimizerFile, t.Device)
+	state, err := checkpoint.ReadTensors(c, optimizerFile, t.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +237,7 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	if t.ema == nil && t.state.Averaging.Steps == 0 {
 		return nil
 	}
-	averages, err := weights.Read(c, averageFile, t.Device)
+	averages, err := checkpoint.ReadTensors(c, averageFile, t.Device)
 	if err != nil {
 		return err
 	}

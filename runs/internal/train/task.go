@@ -9,31 +9,55 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// task is what a run learns to do. It has the texts, the network that reads them
-// and the scores; all else is the trainer's: run folder, checkpoints, schedule,
-// penalties, clipping, optimizer, averages, stopping, measures, log and report.
-type task interface {
+// texts are what a run learns from. They are read before its folder is made, so that what is wrong with them leaves
+// nothing behind.
+type texts interface {
 	// sums are the SHA-256 of the texts by file.
 	sums() map[string]string
-	// build makes the network with fresh weights. A fresh run learns its
-	// vocabulary and writes it to the run folder, where one that goes on finds it.
-	// Without a run, for a plan, nothing is written.
-	build(run *experiment.Run, fresh bool, d torch.Device) (network, error)
-	// vocabularies are hashes by name: another vocabulary gives ids another meaning.
-	vocabularies() map[string]string
+	// task makes the task with fresh weights, ready to train. A fresh run learns its vocabulary and writes it to the run
+	// folder, where one that goes on finds it. Without a run, for a plan, nothing is written.
+	task(run *experiment.Run, fresh bool, d torch.Device) (task, error)
+}
+
+// task is what a run learns to do: data, updates from a position on, and scores. All else is the trainer's: run folder,
+// checkpoints, schedule, penalties, clipping, optimizer, averages, stopping, measures, log and report.
+type task interface {
+	data
+	scores
+	parts() network
+	// updates hands out updates from a position on, with the tensors that a checkpoint has of what was carried there.
+	updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error)
 	// warmStart takes the weights of another run, and returns what it has to say.
 	warmStart(folder string) ([]checkpoint.Warning, error)
-	// carried are tensors by name that go from one batch to the next and belong in
-	// a checkpoint. Those of a checkpoint are handed to start.
-	carried() map[string]torch.Tensor
-	// start begins to hand out updates at a position, with what was carried there.
-	start(from corpus.Position, carried map[string]torch.Tensor) error
+	free()
+}
 
+// data says what is trained on.
+type data interface {
+	// vocabularies are hashes by name: another vocabulary gives ids another meaning.
+	vocabularies() map[string]string
+	// size says how much text there is, tokens how much of it an epoch trains on, and introduce what is worth knowing before
+	// training.
+	size() string
+	tokens() int
+	introduce() []string
+	// activations estimates the numbers that a batch keeps for its backward pass.
+	activations() int64
+}
+
+// updates is a source of updates.
+type updates interface {
 	// next gives the batches of the next update.
 	next() (update, error)
-	// updates counts the updates of the first epochs.
-	updates(epochs int) int
+	// count counts the updates of the first epochs.
+	count(epochs int) int
+	// carried are tensors by name that go from one batch to the next and belong in a checkpoint.
+	carried() map[string]torch.Tensor
+	close()
+}
 
+// scores says how good the weights are.
+type scores interface {
 	// validNLL is the clean loss of the validation text in nats per token.
 	validNLL() float64
 	// validate scores the validation text.
@@ -43,16 +67,6 @@ type task interface {
 	test(name string) (experiment.TestScores, error)
 	// samples are what the report shows of the network's output.
 	samples() []report.Sample
-
-	// size says how much text there is, tokens how much of it an epoch trains on,
-	// and introduce what is worth knowing before training.
-	size() string
-	tokens() int
-	introduce() []string
-	// activations estimates the numbers that a batch keeps for its backward pass.
-	activations() int64
-
-	free()
 }
 
 // network is what is trained.
@@ -83,7 +97,7 @@ type batch interface {
 
 // forwarded is what the output layer scores.
 type forwarded struct {
-	states  objectives.States
+	states  torch.States
 	targets torch.Tensor // [N] int64
 	terms   torch.Tensor // what the network itself adds to the loss; the zero Tensor is nothing
 }

@@ -5,66 +5,76 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
-	"github.com/aperture-ml/aperture/runs/internal/text"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// translation is the task of translating sentences.
-type translation struct {
-	*translator.Translator // once built
-	config                 experiment.Config
-	data                   *data
-	run                    *experiment.Run // nil for a plan
-	loader                 *corpus.Loader
-	epoch                  int             // of the next update
-	shown                  []report.Sample // of the first test text
+// translationTexts are the texts of a translator's run.
+type translationTexts struct {
+	config experiment.Config
+	data   *pairedTexts
 }
 
-func newTranslation(c experiment.Config) (*translation, error) {
-	texts, err := readData(c.Data)
-	return &translation{config: c, data: texts}, err
-}
-
-func (t *translation) sums() map[string]string { return t.data.sums }
-
-func (t *translation) build(run *experiment.Run, fresh bool, d torch.Device) (network, error) {
-	c := t.config
-	t.run = run
-	pair, err := t.text(fresh)
+func readTranslation(c experiment.Config) (texts, error) {
+	data, err := readPairs(c.Data)
 	if err != nil {
-		return network{}, err
+		return nil, err
 	}
-	if err := t.data.encode(pair, corpus.Limits{MaxLength: c.Data.MaxLength, MaxRatio: c.Data.MaxRatio}, c.Model.MaxPositions); err != nil {
-		return network{}, err
+	return &translationTexts{c, data}, nil
+}
+
+func (t *translationTexts) sums() map[string]string { return t.data.sums }
+
+func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
+	c, settings := t.config, t.config.Translation()
+	pair, err := t.text(run, fresh)
+	if err != nil {
+		return nil, err
 	}
-	if t.Translator, err = translator.New(c, pair, d); err != nil {
-		return network{}, err
+	if err := t.data.encode(pair, c.Data.Limits, c.Model.MaxPositions); err != nil {
+		return nil, err
 	}
-	return network{Params: t.Params, Output: t.Output, Device: d, Vectors: aboutVectors(pair)}, nil
+	translator, err := translation.New(settings, pair, d)
+	if err != nil {
+		return nil, err
+	}
+	return &translationTask{Translator: translator, config: c, data: t.data, run: run}, nil
 }
 
 // text learns the vocabularies, or reads those of the run.
-func (t *translation) text(fresh bool) (*text.Pair, error) {
+func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.Pair, error) {
+	settings := t.config.Translation()
 	if !fresh {
-		return translator.OpenText(t.config, t.run.Path(experiment.TokenizerDir))
+		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
 	}
-	pair, err := translator.LearnText(t.config, t.data.train.source, t.data.train.target)
-	if err != nil || t.run == nil {
+	pair, err := translation.LearnText(settings, t.data.train.source, t.data.train.target)
+	if err != nil || run == nil {
 		return pair, err
 	}
-	return pair, translator.SaveText(pair, t.run.Path(experiment.TokenizerDir))
+	return pair, translation.SaveText(pair, run.Path(experiment.TokenizerDir))
+}
+
+// translationTask is the task of translating sentences.
+type translationTask struct {
+	*translation.Translator
+	config experiment.Config
+	data   *pairedTexts
+	run    *experiment.Run // nil for a plan
+	shown  []report.Sample // of the first test text
+}
+
+func (t *translationTask) parts() network {
+	return network{Params: t.Params, Output: t.Output, Device: t.Device, Vectors: aboutVectors(t.Text)}
 }
 
 // aboutVectors is what results.json says of target vectors, nil where there are none.
-func aboutVectors(p *text.Pair) *experiment.Vectors {
+func aboutVectors(p *translation.Pair) *experiment.Vectors {
 	v := p.Vectors
 	if v == nil {
 		return nil
@@ -72,7 +82,7 @@ func aboutVectors(p *text.Pair) *experiment.Vectors {
 	return &experiment.Vectors{Source: v.Source, SHA256: experiment.Text(v.SHA256), Width: v.Width, Words: p.Target.Vocabulary.Len(), Unused: v.Unused, End: v.End}
 }
 
-func (t *translation) vocabularies() map[string]string {
+func (t *translationTask) vocabularies() map[string]string {
 	hashes := map[string]string{"source": t.Text.Source.Vocabulary.Hash(), "target": t.Text.Target.Vocabulary.Hash()}
 	if t.Text.Vectors != nil {
 		hashes["target vectors"] = t.Text.Vectors.Hash() // what the ids of the target stand for
@@ -81,34 +91,39 @@ func (t *translation) vocabularies() map[string]string {
 }
 
 // warmStart takes the weights of another run, whose vocabularies must be the same.
-func (t *translation) warmStart(folder string) ([]checkpoint.Warning, error) {
-	other, warnings, err := translator.Open(folder, t.Device)
+func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error) {
+	other, err := translation.Load(folder, t.Device)
 	if err != nil {
-		return warnings, err
+		return nil, err
 	}
 	defer other.Free()
-	if other.Text.Source.Vocabulary.Hash() != t.Text.Source.Vocabulary.Hash() || other.Text.Target.Vocabulary.Hash() != t.Text.Target.Vocabulary.Hash() {
-		return warnings, fmt.Errorf("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary")
+	if err := t.SameText(other); err != nil {
+		return other.Warnings, err
 	}
-	return warnings, t.Params.Load(other.Params.Map())
+	return other.Warnings, t.Params.Load(other.Params.Map())
 }
 
-func (t *translation) carried() map[string]torch.Tensor { return nil }
-
-func (t *translation) start(from corpus.Position, _ map[string]torch.Tensor) error {
+func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	var err error
-	t.loader, err = corpus.NewLoader(t.data.trainPairs, corpus.Options{
-		MaxTokens: c.MaxTokens, MaxSentences: c.MaxSentences, Accumulate: c.Accumulate, Seed: uint64(c.Seed),
-	}, from)
-	t.epoch = from.Epoch
-	return err
+	loader, err := corpus.NewLoader(t.data.trainPairs, corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Accumulate, Seed: uint64(c.Seed)}, from)
+	if err != nil {
+		return nil, err
+	}
+	return &translationUpdates{t, loader, from.Epoch}, nil
+}
+
+// translationUpdates hands out batches of sentence pairs.
+type translationUpdates struct {
+	task   *translationTask
+	loader *corpus.Loader
+	epoch  int // of the next update
 }
 
 // epochs counts the epochs that the run may begin, 0 where it has no end.
-func (t *translation) epochs() int {
-	n := t.config.Train.Epochs
-	if steps, each := t.config.Train.Steps, t.loader.UpdatesPerEpoch(); steps > 0 {
+func (t *translationUpdates) epochs() int {
+	c := t.task.config.Train
+	n := c.Epochs
+	if steps, each := c.Steps, t.loader.UpdatesPerEpoch(); steps > 0 {
 		if begun := (steps + each - 1) / each; n == 0 || begun < n {
 			n = begun
 		}
@@ -116,57 +131,42 @@ func (t *translation) epochs() int {
 	return n
 }
 
-func (t *translation) next() (update, error) {
-	t.Model.InputNoise = inputNoise(t.config.Model, t.epoch, t.epochs())
+func (t *translationUpdates) next() (update, error) {
+	t.task.Network.SetInputNoise(inputNoise(t.task.config.Model, t.epoch, t.epochs()))
 	u, err := t.loader.Next()
 	t.epoch = u.Position.Epoch
 	out := update{tokens: u.Tokens, sentences: u.Sentences, rate: 1, position: u.Position}
 	for _, b := range u.Batches {
-		out.batches = append(out.batches, pairs{t.Translator, b})
+		out.batches = append(out.batches, pairs{t.task.Translator, b})
 	}
 	return out, err
 }
 
-func (t *translation) updates(epochs int) int { return epochs * t.loader.UpdatesPerEpoch() }
+func (t *translationUpdates) count(epochs int) int { return epochs * t.loader.UpdatesPerEpoch() }
+
+func (t *translationUpdates) carried() map[string]torch.Tensor { return nil }
+
+func (t *translationUpdates) close() { t.loader.Close() }
 
 // pairs is a batch of sentence pairs.
 type pairs struct {
-	*translator.Translator
+	*translation.Translator
 	*corpus.Batch
 }
 
 func (p pairs) size() int { return p.Tokens }
 
 func (p pairs) forward(dropout *torch.Stream) forwarded {
-	states := p.Model.Forward(source(p.Batch), prev(p.Batch), dropout)
-	return forwarded{states: translator.OutputStates(states, p.Rows), targets: targets(p.Batch, p.Device)}
+	states, targets := p.Forward(p.Batch, dropout)
+	return forwarded{states: states, targets: targets}
 }
 
-func source(b *corpus.Batch) models.Tokens {
-	return models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}
-}
-
-func prev(b *corpus.Batch) models.Tokens {
-	return models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}
-}
-
-// targets are the ids of real target tokens [N], in the order of the states' rows.
-func targets(b *corpus.Batch, d torch.Device) torch.Tensor {
-	ids := make([]int64, 0, b.Tokens)
-	for _, id := range b.Target {
-		if id != corpus.Pad {
-			ids = append(ids, id)
-		}
-	}
-	return torch.FromInt64s(ids, d, int64(len(ids)))
-}
-
-func (t *translation) size() string {
+func (t *translationTask) size() string {
 	return fmt.Sprintf("training pairs    %d (%d target tokens)", len(t.data.trainPairs), t.tokens())
 }
 
 // tokens counts the target tokens of an epoch, ends of sentences included.
-func (t *translation) tokens() int {
+func (t *translationTask) tokens() int {
 	n := 0
 	for _, p := range t.data.trainPairs {
 		n += len(p.Target) + 1
@@ -174,7 +174,7 @@ func (t *translation) tokens() int {
 	return n
 }
 
-func (t *translation) introduce() []string {
+func (t *translationTask) introduce() []string {
 	c := t.config
 	lines := []string{
 		fmt.Sprintf("%s: %s", c.Data.Name, t.data.filtered),
@@ -216,19 +216,8 @@ func vectorLines(v *vectors.Table, words *tokenize.Vocabulary) []string {
 	return []string{line, "the file has a vector for the end of a sentence, near " + strings.Join(near, ", ")}
 }
 
-// activations counts about 16 vectors of the model's width and 2 of the inner
-// width for each token and layer of an encoder, half as much again for a decoder.
-func (t *translation) activations() int64 {
-	m := t.config.Model
-	layer := int64(16*m.Width + 2*m.FFNWidth)
-	return int64(t.config.Train.MaxTokens) * layer * int64(2*m.EncoderLayers+3*m.DecoderLayers) / 2
+func (t *translationTask) activations() int64 {
+	return t.Settings.Activations(t.config.Train.MaxTokens)
 }
 
-func (t *translation) free() {
-	if t.loader != nil {
-		t.loader.Close()
-	}
-	if t.Translator != nil {
-		t.Translator.Free()
-	}
-}
+func (t *translationTask) free() { t.Free() }

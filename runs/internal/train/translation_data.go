@@ -7,9 +7,9 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
-	"github.com/aperture-ml/aperture/runs/internal/text"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -19,8 +19,8 @@ type split struct {
 	source, target []string
 }
 
-// data is the corpus of a run, raw and as ids.
-type data struct {
+// pairedTexts is the corpus of a translator's run, raw and as ids.
+type pairedTexts struct {
 	train, valid split
 	tests        []split
 	sums         map[string]string // sha256 of each file
@@ -29,9 +29,9 @@ type data struct {
 	filtered               corpus.FilterReport
 }
 
-// readData reads the texts that the configuration names, or generates the sample.
-func readData(d experiment.Data) (*data, error) {
-	out := &data{sums: map[string]string{}}
+// readPairs reads the texts that the configuration names, or generates the sample.
+func readPairs(d experiment.Data) (*pairedTexts, error) {
+	out := &pairedTexts{sums: map[string]string{}}
 	if d.Sample {
 		train, valid, test := sample.Translation(uint64(d.SampleSeed), d.SampleSize, sampleTest, sampleTest)
 		out.train = split{"train", train.Source, train.Target}
@@ -83,7 +83,7 @@ func digest(lines []string) string {
 const sampleTest = 500
 
 // encode turns the texts for training and validation into ids.
-func (d *data) encode(p *text.Pair, limits corpus.Limits, longest int) error {
+func (d *pairedTexts) encode(p *translation.Pair, limits corpus.Limits, longest int) error {
 	encode := func(s split) []corpus.Pair {
 		return corpus.Encode(s.source, s.target, p.Source.Encode, p.Target.Encode)
 	}

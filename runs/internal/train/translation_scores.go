@@ -1,48 +1,34 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/score"
-	"github.com/aperture-ml/aperture/runs/internal/translator"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
-	"github.com/aperture-ml/aperture/torch"
 )
 
-func (t *translation) validNLL() float64 { return t.nll(t.data.validPairs) }
-
-// nll is the clean negative log-likelihood of pairs in nats per target token.
-func (t *translation) nll(pairs []corpus.Pair) float64 {
-	sum, tokens := 0.0, 0
-	for _, batch := range corpus.EvaluationBatches(pairs, t.config.Train.MaxTokens, 0) {
-		scope := torch.OpenScope()
-		torch.NoGrad(func() {
-			states := t.Model.Forward(source(batch), prev(batch), nil)
-			for _, x := range t.Output.NLL(translator.OutputStates(states, batch.Rows), targets(batch, t.Device)).Float64s() {
-				sum += x
-			}
-		})
-		tokens += batch.Tokens
-		scope.Close()
-	}
-	return sum / float64(max(1, tokens))
+func (t *translationTask) validNLL() float64 {
+	return t.NLL(t.data.validPairs, t.config.Train.MaxTokens)
 }
 
-func (t *translation) validate() (validation, error) {
+func (t *translationTask) validate() (validation, error) {
 	c := t.config
 	v := validation{nll: t.validNLL()}
 	v.score = v.nll
 	if c.Decode.ValidationBeam == 0 {
 		return v, nil
 	}
-	options := t.DecodeOptions()
+	options := t.Settings.Decode
 	options.Beam = c.Decode.ValidationBeam
-	outputs, err := t.Translate(t.data.valid.source, options)
+	outputs, err := t.translated(t.data.valid.source, options)
 	if err != nil {
 		return v, err
 	}
@@ -62,8 +48,19 @@ func (t *translation) validate() (validation, error) {
 	return v, nil
 }
 
+// translated are the translations of lines that were read and checked before.
+func (t *translationTask) translated(lines []string, o decode.Options) ([]translation.Translation, error) {
+	outputs, err := t.Translate(context.Background(), lines, o)
+	for _, x := range outputs {
+		if err == nil {
+			err = x.Err
+		}
+	}
+	return outputs, err
+}
+
 // tokenisedBLEU is multi-bleu on the text that the model was trained on.
-func (t *translation) tokenisedBLEU(outputs []translator.Translation, s split) (score.MultiBLEUResult, error) {
+func (t *translationTask) tokenisedBLEU(outputs []translation.Translation, s split) (score.MultiBLEUResult, error) {
 	hypotheses, references := make([]string, len(outputs)), make([]string, len(outputs))
 	for i, o := range outputs {
 		hypotheses[i] = o.Tokenised
@@ -72,7 +69,7 @@ func (t *translation) tokenisedBLEU(outputs []translator.Translation, s split) (
 	return score.MultiBLEU(hypotheses, [][]string{references}, false)
 }
 
-func (t *translation) tests() []string {
+func (t *translationTask) tests() []string {
 	names := make([]string, len(t.data.tests))
 	for i, s := range t.data.tests {
 		names[i] = s.name
@@ -80,9 +77,9 @@ func (t *translation) tests() []string {
 	return names
 }
 
-func (t *translation) samples() []report.Sample { return t.shown }
+func (t *translationTask) samples() []report.Sample { return t.shown }
 
-func (t *translation) test(name string) (experiment.TestScores, error) {
+func (t *translationTask) test(name string) (experiment.TestScores, error) {
 	for _, s := range t.data.tests {
 		if s.name == name {
 			return t.testScores(s)
@@ -92,16 +89,16 @@ func (t *translation) test(name string) (experiment.TestScores, error) {
 }
 
 // testScores are the scores of one test text, with the configured beam.
-func (t *translation) testScores(s split) (experiment.TestScores, error) {
+func (t *translationTask) testScores(s split) (experiment.TestScores, error) {
 	out := experiment.TestScores{}
 	longest := t.config.Model.MaxPositions - 1
 	pairs, _, err := corpus.Filter(corpus.Encode(s.source, s.target, t.Text.Source.Encode, t.Text.Target.Encode), corpus.Limits{MaxLength: longest})
 	if err != nil {
 		return out, fmt.Errorf("test text %s: %w", s.name, err)
 	}
-	nll := t.nll(pairs)
+	nll := t.NLL(pairs, t.config.Train.MaxTokens)
 	out.NLL, out.PPL = lossNumbers(t.Output, nll)
-	outputs, err := t.Translate(s.source, t.DecodeOptions())
+	outputs, err := t.translated(s.source, t.Settings.Decode)
 	if err != nil {
 		return out, err
 	}
@@ -135,7 +132,7 @@ func (t *translation) testScores(s split) (experiment.TestScores, error) {
 }
 
 // decodeWords names the settings that a BLEU depends on.
-func (t *translation) decodeWords() string {
+func (t *translationTask) decodeWords() string {
 	d := t.config.Decode
-	return fmt.Sprintf("beam %d, %s length penalty %g", d.Beam, d.LengthPenalty, d.LenPen)
+	return fmt.Sprintf("beam %d, %s length penalty %g", d.Beam, d.LengthPenalty, d.Lenpen)
 }

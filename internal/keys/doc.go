@@ -1,0 +1,28 @@
+// Package keys turns the tags of a struct's fields into configuration keys: defaults, checks, strict decoding of TOML, and
+// a commented print.
+//
+// # Basics
+//
+//	type Settings struct {
+//		Alpha float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"radius of the perturbation"`
+//		Mode  string  `toml:"mode" default:"code" choice:"code paper" help:"what is differentiated"`
+//	}
+//	var schema = keys.New[Settings]("objective")
+//	s := schema.Defaults()
+//	err := schema.Check(&s)                      // objective.alpha = -1 is out of range: it wants a number of at least 0
+//
+// A field's tags are all there is to know about its key, and they stand in the package that uses the field:
+//
+//	toml     the key's name; a struct field with a name is a section, an embedded struct without one is part of what it stands in
+//	default  its value where nothing else gives one
+//	range    numbers: [0,1) holds 0 but not 1
+//	choice   texts: the values it may have, separated by spaces
+//	task     the only task that reads it; on an embedded struct it holds for all of its keys
+//	resume   whether a resumed run may change it (package experiment says what the values mean); likewise inherited
+//	help     its meaning and unit, one sentence without the full stop
+//
+// # Caveats
+//
+// A field without a toml tag, or with "-", is no key. Kinds of values are int, float64, bool, string and []string.
+// A malformed tag, or a field of another type, panics when a schema is made, which every test that uses the schema finds.
+package keys

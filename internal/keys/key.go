@@ -1,0 +1,205 @@
+package keys
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Key is one key: its dotted name and what its field's tags say.
+type Key struct {
+	Name    string   // as in "train.max_tokens"
+	Task    string   // the only task that reads it; empty: all
+	Resume  string   // whether a resumed run may change it
+	Help    string   // one sentence without its full stop
+	Default string   // as text; empty is the zero value
+	Choices []string // of a text, where it has some
+
+	index  []int
+	kind   reflect.Kind
+	limits *interval
+}
+
+// Of reports whether a task reads the key.
+func (k Key) Of(task string) bool { return k.Task == "" || k.Task == task }
+
+// Section is the part of the name before the last dot, "" for a key that stands above all sections.
+func (k Key) Section() string {
+	if i := strings.LastIndexByte(k.Name, '.'); i >= 0 {
+		return k.Name[:i]
+	}
+	return ""
+}
+
+// Base is the name within the section.
+func (k Key) Base() string { return k.Name[strings.LastIndexByte(k.Name, '.')+1:] }
+
+func (k Key) field(of reflect.Value) reflect.Value { return of.FieldByIndex(k.index) }
+
+// set stores a value as TOML gives it, and says what the key wants when it is of another type or out of range.
+func (k Key) set(in reflect.Value, value any) error {
+	field := k.field(in)
+	wrongType := fmt.Errorf("%s wants %s, not %s", k.Name, k.Wants(), describe(value))
+	switch k.kind {
+	case reflect.Int:
+		n, ok := value.(int64)
+		if !ok {
+			return wrongType
+		}
+		field.SetInt(n)
+	case reflect.Float64:
+		switch x := value.(type) {
+		case int64:
+			field.SetFloat(float64(x))
+		case float64:
+			field.SetFloat(x)
+		default:
+			return wrongType
+		}
+	case reflect.Bool:
+		b, ok := value.(bool)
+		if !ok {
+			return wrongType
+		}
+		field.SetBool(b)
+	case reflect.String:
+		s, ok := value.(string)
+		if !ok {
+			return wrongType
+		}
+		field.SetString(s)
+	case reflect.Slice:
+		items, ok := value.([]any)
+		if !ok {
+			return wrongType
+		}
+		list := make([]string, len(items))
+		for i, item := range items {
+			if list[i], ok = item.(string); !ok {
+				return wrongType
+			}
+		}
+		field.Set(reflect.ValueOf(list))
+	}
+	return k.check(in)
+}
+
+// parse reads a value as a command line gives it: text needs no quotes, and a list may be separated by commas. What cannot be
+// a value of the key's kind is returned as it is, for set to refuse.
+func (k Key) parse(text string) any {
+	switch k.kind {
+	case reflect.String:
+		if strings.HasPrefix(text, `"`) {
+			return tomlValue(text)
+		}
+		return text
+	case reflect.Slice:
+		if strings.HasPrefix(text, "[") {
+			return tomlValue(text)
+		}
+		list := []any{}
+		for item := range strings.SplitSeq(text, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				list = append(list, item)
+			}
+		}
+		return list
+	case reflect.Bool:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+		return text
+	}
+	if n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 10, 64); err == nil {
+		return n
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil {
+		return x
+	}
+	return text
+}
+
+// tomlValue reads text as a TOML value, or returns it as it is where it is none.
+func tomlValue(text string) any {
+	var holder map[string]any
+	if _, err := toml.Decode("value = "+text, &holder); err != nil {
+		return text
+	}
+	return holder["value"]
+}
+
+// check reports a value outside the key's range or choices.
+func (k Key) check(in reflect.Value) error {
+	field := k.field(in)
+	outside := false
+	switch k.kind {
+	case reflect.Int:
+		outside = k.limits != nil && !k.limits.contains(float64(field.Int()))
+	case reflect.Float64:
+		x := field.Float()
+		outside = math.IsNaN(x) || math.IsInf(x, 0) || k.limits != nil && !k.limits.contains(x)
+	case reflect.String:
+		outside = len(k.Choices) > 0 && !slices.Contains(k.Choices, field.String())
+	}
+	if outside {
+		return fmt.Errorf("%s = %s is out of range: it wants %s", k.Name, tomlText(field), k.Wants())
+	}
+	return nil
+}
+
+// Wants says in words what values the key takes.
+func (k Key) Wants() string {
+	switch {
+	case len(k.Choices) > 0:
+		return "one of " + strings.Join(k.Choices, ", ")
+	case k.kind == reflect.Int:
+		return strings.TrimSpace("a whole number " + k.limits.String())
+	case k.kind == reflect.Float64:
+		return strings.TrimSpace("a number " + k.limits.String())
+	case k.kind == reflect.Bool:
+		return "true or false"
+	case k.kind == reflect.Slice:
+		return `a list of texts such as ["a", "b"]`
+	}
+	return "a text in quotes"
+}
+
+// Comment is the key's help with what it may be: "Dropout ... (a number of at least 0 and below 1; default 0.1)."
+func (k Key) Comment() string {
+	help := strings.ToUpper(k.Help[:1]) + k.Help[1:]
+	var notes []string
+	if k.limits != nil || len(k.Choices) > 0 {
+		notes = append(notes, k.Wants())
+	}
+	if k.Default != "" {
+		notes = append(notes, "default "+k.Default)
+	}
+	if len(notes) == 0 {
+		return help + "."
+	}
+	return help + " (" + strings.Join(notes, "; ") + ")."
+}
+
+// describe names a value read from TOML, with its type where that is what was wrong.
+func describe(value any) string {
+	switch x := value.(type) {
+	case string:
+		return "the text " + strconv.Quote(x)
+	case int64:
+		return "the whole number " + strconv.FormatInt(x, 10)
+	case float64:
+		return "the number " + strconv.FormatFloat(x, 'g', -1, 64)
+	case bool:
+		return strconv.FormatBool(x)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a section"
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,212 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Schema are the keys of a type of configuration, in the order of its fields.
+type Schema[C any] struct {
+	keys     []Key
+	sections []string // "" first
+	defaults C
+}
+
+// New reads the tags of C's fields. Names begin with the prefix, unless that is empty: the section that C stands in.
+func New[C any](prefix string) *Schema[C] {
+	s := &Schema[C]{sections: []string{""}}
+	if prefix != "" {
+		prefix += "."
+	}
+	s.walk(reflect.TypeFor[C](), prefix, nil, Key{})
+	for _, k := range s.keys {
+		if !slices.Contains(s.sections, k.Section()) {
+			s.sections = append(s.sections, k.Section())
+		}
+		in, err := reflect.ValueOf(&s.defaults).Elem(), error(nil)
+		if k.Default == "" {
+			err = k.check(in) // the zero value
+		} else {
+			err = k.set(in, k.parse(k.Default))
+		}
+		if err != nil {
+			panic(fmt.Sprintf("keys: the default of %s: %v", k.Name, err))
+		}
+	}
+	return s
+}
+
+// valueTypes are the types of fields that can be keys.
+var valueTypes = []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[[]string]()}
+
+// walk collects the keys of a struct's fields; inherited are the tags of the struct that they stand in.
+func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited Key) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, at := field.Tag.Get("toml"), append(slices.Clone(index), i)
+		k := Key{Name: prefix + name, Task: field.Tag.Get("task"), Resume: field.Tag.Get("resume"), index: at, kind: field.Type.Kind()}
+		if k.Task == "" {
+			k.Task = inherited.Task
+		}
+		if k.Resume == "" {
+			k.Resume = inherited.Resume
+		}
+		switch {
+		case name == "-" || name == "" && !(field.Anonymous && k.kind == reflect.Struct):
+			continue
+		case k.kind == reflect.Struct && name == "":
+			s.walk(field.Type, prefix, at, k)
+			continue
+		case k.kind == reflect.Struct:
+			s.walk(field.Type, k.Name+".", at, k)
+			continue
+		}
+		if !slices.Contains(valueTypes, field.Type) {
+			panic(fmt.Sprintf("keys: %s is of type %s, which no key can have", k.Name, field.Type))
+		}
+		k.Help, k.Default, k.Choices = field.Tag.Get("help"), field.Tag.Get("default"), strings.Fields(field.Tag.Get("choice"))
+		if k.Help == "" || slices.ContainsFunc(s.keys, func(other Key) bool { return other.Name == k.Name }) {
+			panic(fmt.Sprintf("keys: %s has no help, or stands in two places", k.Name))
+		}
+		if limits, ok := field.Tag.Lookup("range"); ok {
+			k.limits = parseInterval(limits)
+		}
+		s.keys = append(s.keys, k)
+	}
+}
+
+// Keys lists the keys in their order.
+func (s *Schema[C]) Keys() []Key { return s.keys }
+
+// Defaults is the configuration that every key's default makes.
+func (s *Schema[C]) Defaults() C { return s.defaults }
+
+// Check reports the first value that is out of its key's range or choices.
+func (s *Schema[C]) Check(c *C) error {
+	for _, k := range s.keys {
+		if err := k.check(reflect.ValueOf(c).Elem()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lookup finds a key by its dotted name; an unknown name gives an error with the nearest known one.
+func (s *Schema[C]) Lookup(name string) (Key, error) {
+	names := make([]string, len(s.keys))
+	for i, k := range s.keys {
+		if k.Name == name {
+			return k, nil
+		}
+		names[i] = k.Name
+	}
+	return Key{}, fmt.Errorf("unknown key %s: did you mean %s?", name, Nearest(name, names))
+}
+
+// Set stores a value that a command line gives as text.
+func (s *Schema[C]) Set(c *C, name, text string) error {
+	k, err := s.Lookup(name)
+	if err != nil {
+		return err
+	}
+	return k.set(reflect.ValueOf(c).Elem(), k.parse(text))
+}
+
+// Value is a key's value as TOML.
+func (s *Schema[C]) Value(c *C, k Key) string { return tomlText(k.field(reflect.ValueOf(c).Elem())) }
+
+// Path is a key's value where that is a text, for callers that complete paths.
+func (s *Schema[C]) Path(c *C, name string) (*string, error) {
+	k, err := s.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := k.field(reflect.ValueOf(c).Elem()).Addr().Interface().(*string)
+	if !ok {
+		return nil, fmt.Errorf("%s is no text", name)
+	}
+	return text, nil
+}
+
+// Tree is TOML text as read, by section and key.
+type Tree map[string]any
+
+// Parse reads TOML; from names the text in errors, which give the line.
+func Parse(text, from string) (Tree, error) {
+	var tree Tree
+	if _, err := toml.Decode(text, (*map[string]any)(&tree)); err != nil {
+		var syntax toml.ParseError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("%s: line %d: %s", from, syntax.Position.Line, oneLine(syntax.Message))
+		}
+		return nil, fmt.Errorf("%s: %s", from, oneLine(err.Error()))
+	}
+	return tree, nil
+}
+
+// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is always the
+// same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest one,
+// unless others is set: the tree then holds keys of other readers too.
+func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []string, err error) {
+	for _, k := range s.keys {
+		table, name := tree, k.Name
+		if section := k.Section(); section != "" {
+			value, there := tree[section]
+			if !there {
+				continue
+			}
+			inner, ok := value.(map[string]any)
+			if !ok {
+				return given, fmt.Errorf("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
+			}
+			table, name = inner, k.Base()
+		}
+		value, there := table[name]
+		if !there {
+			continue
+		}
+		if err := k.set(reflect.ValueOf(c).Elem(), value); err != nil {
+			return given, fmt.Errorf("%s: %w", from, err)
+		}
+		given = append(given, k.Name)
+	}
+	if others {
+		return given, nil
+	}
+	if err := s.checkNames(tree); err != nil {
+		return given, fmt.Errorf("%s: %w", from, err)
+	}
+	return given, nil
+}
+
+// checkNames reports the first name in a tree that is no key: TOML itself would pass over it in silence.
+func (s *Schema[C]) checkNames(tree Tree) error {
+	var names []string
+	for name, value := range tree {
+		table, isTable := value.(map[string]any)
+		if !isTable {
+			names = append(names, name)
+			continue
+		}
+		if !slices.Contains(s.sections, name) {
+			return fmt.Errorf("unknown section [%s]: did you mean [%s]?", name, Nearest(name, s.sections[1:]))
+		}
+		for inner := range table {
+			names = append(names, name+"."+inner)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if _, err := s.Lookup(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

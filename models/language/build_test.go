@@ -1,0 +1,117 @@
+package language_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// fewWords is a vocabulary of so many words.
+func fewWords(n int) *corpus.Words {
+	words := corpus.NewWords()
+	for i := range n {
+		words.ID(string(rune('a' + i)))
+	}
+	return words
+}
+
+// tryModel builds a model and has it learn from a chunk, as an update would.
+func tryModel(t *testing.T, name string, s language.Settings) {
+	t.Helper()
+	torch.Test(t, func() {
+		m, err := language.New(s, fewWords(24), torch.CPU)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		defer m.Free()
+		scope := torch.OpenScope()
+		defer scope.Close()
+		const rows, columns = 3, 2
+		states, _ := m.Network.Forward(models.Chunk{IDs: []int64{0, 3, 1, 4, 2, 5}, Time: rows, Columns: columns}, nil, torch.NewStream(1, "dropout"))
+		loss, _ := m.Output.Loss(states, torch.FromInt64s([]int64{1, 4, 2, 5, 23, 6}, torch.CPU, rows*columns), 1.0/(rows*columns))
+		loss.Backward()
+		m.Output.Penalize()
+		for i, p := range m.Params.Tensors() {
+			g := p.Grad()
+			if !g.Defined() {
+				t.Errorf("%s: %s learns nothing", name, m.Params.Names()[i])
+				continue
+			}
+			if sum := g.Abs().Sum().Item(); !(sum >= 0 && sum < 1e6) {
+				t.Errorf("%s: the gradient of %s sums up to %g", name, m.Params.Names()[i], sum)
+			}
+		}
+	})
+}
+
+// A mixture scores states wider or narrower than word vectors where the network can make them, and the others are refused
+// in a sentence.
+func TestMixtureOfAllNetworks(t *testing.T) {
+	settings := func(kind string, last int, method string) language.Settings {
+		s := language.Defaults()
+		s.Model.Kind, s.Model.Layers, s.Model.Width, s.Model.Hidden, s.Model.LastHidden = kind, 2, 8, 9, last
+		s.Model.Heads, s.Model.FFNWidth, s.Model.Memory = 2, 10, 4
+		s.Objective.Method, s.Objective.MixtureComponents, s.Objective.LabelSmoothing, s.Objective.Bias = method, 3, 0, true
+		return s
+	}
+	for _, kind := range language.Kinds() {
+		for _, last := range []int{0, 5, 13} {
+			for _, method := range []string{"mos", "mos+adversarial", "mos+spectrum"} {
+				s := settings(kind, last, method)
+				err := s.Check()
+				if kind == "transformer-xl" && last > 0 {
+					if err == nil || !strings.Contains(err.Error(), "model.last_hidden") {
+						t.Errorf("a Transformer-XL with a last layer of its own width: %v", err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				tryModel(t, kind+" with "+method, s)
+			}
+		}
+	}
+	torch.Test(t, func() {
+		m, err := language.New(settings("qrnn", 5, "mle"), fewWords(24), torch.CPU)
+		if err == nil {
+			m.Free()
+		}
+		if err == nil || !strings.Contains(err.Error(), "mos") {
+			t.Errorf("a softmax of states that are narrower than word vectors: %v", err)
+		}
+	})
+}
+
+// Settings that contradict each other are refused in a sentence that names them.
+func TestCheck(t *testing.T) {
+	for part, change := range map[string]func(*language.Settings){
+		`model.kind = "transformer" is no language model`: func(s *language.Settings) { s.Model.Kind = "transformer" },
+		`model.tying = "decoder"`:                         func(s *language.Settings) { s.Model.Tying = "decoder" },
+		"train.bptt_longest = 3":                          func(s *language.Settings) { s.Train.Random, s.Train.Longest = true, 3 },
+		"model.last_hidden = 20":                          func(s *language.Settings) { s.Model.Kind, s.Model.LastHidden = "transformer-xl", 20 },
+		"model.heads":                                     func(s *language.Settings) { s.Model.Kind, s.Model.Heads = "transformer-xl", 7 },
+	} {
+		s := language.Defaults()
+		s.Model.Kind = "awd-lstm"
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		change(&s)
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v, want %q", err, part)
+		}
+	}
+	for _, kind := range language.Kinds() {
+		s := language.Defaults()
+		s.Model.Kind = kind
+		if one, two := s.Activations(1000), s.Activations(2000); one <= 0 || two != 2*one {
+			t.Errorf("%s: 1000 tokens keep %d numbers, 2000 tokens %d", kind, one, two)
+		}
+	}
+}

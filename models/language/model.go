@@ -1,0 +1,198 @@
+package language
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
+)
+
+// Model is a language model with its vocabulary. Score, Sample and Close may be called from any goroutine, several at once;
+// the fields, and what else there is, are for training and evaluation, on the torch thread.
+type Model struct {
+	Settings Settings
+	Words    *corpus.Words
+	Params   *torch.Params
+	Network  models.LanguageModel
+	Output   *objectives.Output
+	Device   torch.Device
+	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
+
+	kind   kind
+	closed bool
+}
+
+// Options say on what a model computes. The zero value is good.
+type Options struct {
+	Device  string // cpu, cuda, cuda:N or auto; empty is auto, a GPU where there is one
+	Threads int    // CPU threads of this process; 0 is as many as it may use
+}
+
+// Open reads the model of a run folder: the best checkpoint, with averaged weights where it has them.
+func Open(folder string, o Options) (m *Model, err error) {
+	if o.Device == "" {
+		o.Device = "auto"
+	}
+	device, err := torch.FindDevice(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	err = torch.Queue(context.Background(), func() error {
+		torch.SetThreads(o.Threads)
+		m, err = Load(folder, device)
+		return err
+	})
+	return m, err
+}
+
+// Load is Open on the torch thread, for a device that is known.
+func Load(folder string, device torch.Device) (*Model, error) {
+	s, err := ReadSettings(folder)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := kindOf(s.Model.Kind); err != nil {
+		return nil, fmt.Errorf("%s holds no language model: %w", folder, err)
+	}
+	words, err := ReadWords(folder)
+	if err != nil {
+		return nil, err
+	}
+	m, err := New(s, words, device)
+	if err != nil {
+		return nil, err
+	}
+	if m.Warnings, err = checkpoint.LoadBest(m.Params, folder, device); err != nil {
+		m.Free()
+		return nil, err
+	}
+	return m, nil
+}
+
+// Close gives back what the model holds. Calls that wait for their turn, and later ones, fail.
+func (m *Model) Close() error {
+	return m.queue(context.Background(), func() error {
+		m.closed = true
+		m.Free()
+		return nil
+	})
+}
+
+// queue runs body on the torch thread unless the model is closed by then.
+func (m *Model) queue(ctx context.Context, body func() error) error {
+	return torch.Queue(ctx, func() error {
+		if m.closed {
+			return errors.New("the language model has been closed")
+		}
+		return body()
+	})
+}
+
+// New builds a model with fresh weights, drawn from the stream of that name.
+func New(s Settings, words *corpus.Words, device torch.Device) (*Model, error) {
+	k, err := kindOf(s.Model.Kind)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Settings: s, Words: words, Params: &torch.Params{}, Device: device, kind: k}
+	if err := m.build(); err != nil {
+		m.Free()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Model) build() error {
+	s := m.Settings
+	scope := torch.OpenScope()
+	defer scope.Close()
+	c := objectives.Config{
+		Vocabulary: int64(m.Words.Len()), Width: int64(s.Model.Width), Padding: -1, Hidden: int64(s.Model.LastHidden), SGD: s.SGD,
+		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(s.Seed, "init"), Device: m.Device,
+	}
+	m.kind.start(&c)
+	var input models.Embedder
+	if s.Model.Tying == "none" {
+		table, err := objectives.NewTable(c)
+		if err != nil {
+			return err
+		}
+		input, c.Embedding = table, "decoder"
+	}
+	var err error
+	if m.Output, err = objectives.New(s.Objective, c); err != nil {
+		return err
+	}
+	if input == nil {
+		input = m.Output
+	}
+	m.Network, err = m.kind.make(s, c.Vocabulary, input, m.Params, c.Stream, m.Device)
+	return err
+}
+
+// ContextNetwork is a network whose view of the past may be changed between chunks.
+type ContextNetwork interface {
+	SetContext(c models.XLContext) error
+}
+
+// NoisyNetwork is a network that can add noise to word vectors in training.
+type NoisyNetwork interface {
+	SetInputNoise(deviation float64)
+}
+
+// SetContext changes what a Transformer-XL sees of the past, and the length of the
+// chunks in which texts are scored; other networks have nothing to change.
+func (m *Model) SetContext(c models.XLContext, rows int) error {
+	network, ok := m.Network.(ContextNetwork)
+	if !ok {
+		return fmt.Errorf("model.kind = %q has no memory to change: only transformer-xl has", m.Settings.Model.Kind)
+	}
+	if err := network.SetContext(c); err != nil {
+		return err
+	}
+	m.Settings.Model.XLContext, m.Settings.Train.BPTT = c, rows
+	return nil
+}
+
+// SetInputNoise sets the standard deviation of the noise on word vectors, where the network can add any.
+func (m *Model) SetInputNoise(deviation float64) {
+	if network, ok := m.Network.(NoisyNetwork); ok {
+		network.SetInputNoise(deviation)
+	}
+}
+
+// Free frees the weights.
+func (m *Model) Free() {
+	if f, ok := m.Network.(objectives.Freed); ok {
+		f.Free()
+	}
+	if m.Output != nil {
+		m.Output.Free()
+	}
+	m.Params.Free()
+}
+
+// simplified is a copy of the model whose training loss is the clean one, without smoothing and
+// perturbation, and whose word vectors are one matrix. It predicts alike.
+func (m *Model) simplified() (*Model, error) {
+	s := m.Settings
+	s.Objective = s.Objective.Simplified()
+	p, err := New(s, m.Words, m.Device)
+	if err != nil {
+		return nil, err
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	values := m.Params.Map()
+	m.Output.Simplify(values)
+	if err := p.Params.Load(values); err != nil {
+		p.Free()
+		return nil, err
+	}
+	return p, nil
+}

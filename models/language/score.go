@@ -1,0 +1,122 @@
+package language
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// evaluationTokens is about how many tokens a recurrent network scores at a time.
+// The state is carried, so that it changes nothing but speed.
+const evaluationTokens = 700
+
+// rows is the length of the chunks in which columns are scored.
+func (m *Model) rows(columns int) int {
+	if m.kind.seesChunks {
+		return m.Settings.Train.BPTT
+	}
+	return max(1, evaluationTokens/columns)
+}
+
+// NLL is the clean negative log-likelihood of a text in nats, summed over the
+// tokens that are predicted: (Rows-1) Count of them.
+func (m *Model) NLL(text corpus.Columns) (sum float64, tokens int) {
+	m.Read(text, m.rows(text.Count), func(states torch.States, targets torch.Tensor) {
+		for _, x := range m.Output.NLL(states, targets).Float64s() {
+			sum += x
+		}
+		tokens += int(targets.Size(0))
+	})
+	return sum, tokens
+}
+
+// Read takes a text through the network in chunks of so many rows, in evaluation
+// and without gradients, and hands the states and targets [N] of each to visit,
+// whose tensors live until it returns.
+func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor)) {
+	torch.NoGrad(func() {
+		m.read(text, rows, func(states torch.States, targets torch.Tensor) bool {
+			visit(states, targets)
+			return true
+		})
+	})
+}
+
+// read is Read with gradients where they are on, until visit says false.
+func (m *Model) read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor) bool) {
+	var carried models.Carried
+	defer func() { carried.Free() }()
+	for row, on := 0, true; on && row < text.Rows-1; row += rows {
+		n := min(rows, text.Rows-1-row)
+		inputs, targets := text.Chunk(row, n, 0, text.Count)
+		scope := torch.OpenScope()
+		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: text.Count}, carried, nil)
+		next.Keep()
+		carried.Free()
+		carried = next
+		on = visit(states, torch.FromInt64s(targets, m.Device, int64(len(targets))))
+		scope.Close()
+	}
+}
+
+// Score is what a model says of a text.
+type Score struct {
+	NLL    float64 // summed over tokens, in nats
+	Tokens int     // that were predicted: words and the ends of lines
+}
+
+// Score gives the clean negative log-likelihood of a text, words separated by spaces and lines by line feeds, as continued
+// from the end of a line. A word that the model does not know counts as the unknown word, and is an error where it has none.
+func (m *Model) Score(ctx context.Context, text string) (score Score, err error) {
+	ids, err := m.encode(text, true)
+	if err != nil {
+		return score, err
+	}
+	columns, err := corpus.NewColumns(ids, 1, "the text", "nothing")
+	if err != nil {
+		return score, err
+	}
+	err = m.queue(ctx, func() error {
+		torch.NoGrad(func() {
+			m.read(columns, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
+				for _, x := range m.Output.NLL(states, targets).Float64s() {
+					score.NLL += x
+				}
+				score.Tokens += int(targets.Size(0))
+				return ctx.Err() == nil
+			})
+		})
+		return context.Cause(ctx)
+	})
+	return score, err
+}
+
+// encode gives the ids of a text after the end of a line; closed ends its last line, where no line feed does.
+func (m *Model) encode(text string, closed bool) ([]int32, error) {
+	end, known := m.Words.ID(corpus.EndOfLine)
+	if !known {
+		return nil, fmt.Errorf("the model's vocabulary has no %s, which ends lines", corpus.EndOfLine)
+	}
+	ids := []int32{end}
+	if closed {
+		text = strings.TrimSuffix(text, "\n")
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		for _, word := range strings.Fields(line) {
+			id, known := m.Words.ID(word)
+			if !known {
+				return nil, fmt.Errorf("line %d: the model does not know %q, and has no %s to stand for it: use words of its training text", i+1, word, corpus.UnknownWord)
+			}
+			ids = append(ids, id)
+		}
+		if closed || i+1 < len(lines) {
+			ids = append(ids, end)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,44 @@
+package translation
+
+import (
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Forward runs the network on a batch of sentence pairs, and gives the hidden states of its real target tokens and their ids
+// [N] in the same order. A nil stream is evaluation.
+func (t *Translator) Forward(b *corpus.Batch, s *torch.Stream) (states torch.States, targets torch.Tensor) {
+	states = t.Network.Forward(models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}, models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}, s)
+	return states, Targets(b, t.Device)
+}
+
+// Targets are the ids of a batch's real target tokens [N], sentence by sentence.
+func Targets(b *corpus.Batch, d torch.Device) torch.Tensor {
+	ids := make([]int64, 0, b.Tokens)
+	for _, id := range b.Target {
+		if id != tokenize.Pad {
+			ids = append(ids, id)
+		}
+	}
+	return torch.FromInt64s(ids, d, int64(len(ids)))
+}
+
+// NLL is the clean loss of sentence pairs in batches of so many tokens, a mean over target tokens: in nats where the output
+// layer has a probability or a density.
+func (t *Translator) NLL(pairs []corpus.Pair, batchTokens int) float64 {
+	sum, tokens := 0.0, 0
+	for _, batch := range corpus.EvaluationBatches(pairs, batchTokens, 0) {
+		scope := torch.OpenScope()
+		torch.NoGrad(func() {
+			states, targets := t.Forward(batch, nil)
+			for _, x := range t.Output.NLL(states, targets).Float64s() {
+				sum += x
+			}
+		})
+		tokens += batch.Tokens
+		scope.Close()
+	}
+	return sum / float64(max(1, tokens))
+}

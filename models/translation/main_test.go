@@ -1,0 +1,19 @@
+package translation_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// The networks of these tests are too small to share among threads, which on a busy
+// machine would mostly wait for each other.
+func TestMain(m *testing.M) {
+	torch.SetThreads(1)
+	code := m.Run()
+	if learnt.folder != "" {
+		os.RemoveAll(learnt.folder)
+	}
+	os.Exit(code)
+}

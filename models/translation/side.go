@@ -1,0 +1,90 @@
+package translation
+
+import (
+	"strings"
+
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// Side is one language's way from a raw line to ids and back.
+type Side struct {
+	Language   string
+	Vocabulary *tokenize.Vocabulary
+
+	lowercase   bool
+	normalizer  *tokenize.Normalizer  // nil leaves punctuation as it is
+	moses       *tokenize.Moses       // nil leaves words as spaces part them
+	detokenizer *tokenize.Detokenizer // nil where moses is
+	codes       *tokenize.Codes       // nil where words are not split
+	units       *tokenize.WordCounts  // unit counts behind a vocabulary threshold, or nil
+	bpe         *tokenize.BPE
+}
+
+func newSide(d TextSettings, language string) (*Side, error) {
+	s := &Side{Language: language, lowercase: d.Lowercase}
+	version := tokenize.MosesCurrent
+	if d.Tokenize == "2017" {
+		version = tokenize.Moses2017
+	}
+	if d.Normalize {
+		s.normalizer = tokenize.NewNormalizer(language, version)
+	}
+	if d.Tokenize == "none" {
+		return s, nil
+	}
+	var err error
+	s.moses, err = tokenize.NewMoses(tokenize.MosesOptions{Language: language, Aggressive: d.Aggressive, NoEscape: !d.Escape, Version: version})
+	s.detokenizer = tokenize.NewDetokenizer(language)
+	return s, err
+}
+
+// Tokenize returns a raw line as words joined by single spaces: what byte-pair
+// encoding reads and what tokenised BLEU is computed on.
+func (s *Side) Tokenize(line string) string {
+	if s.lowercase {
+		line = tokenize.Lowercase(line)
+	}
+	if s.normalizer != nil {
+		line = s.normalizer.Normalize(line)
+	}
+	if s.moses != nil {
+		line = s.moses.Tokenize(line)
+	}
+	return strings.Join(strings.Fields(line), " ")
+}
+
+// Units returns the symbols of a tokenised line.
+func (s *Side) Units(tokenised string) []string {
+	words := strings.Fields(tokenised)
+	if s.bpe == nil {
+		return words
+	}
+	return s.bpe.Words(words)
+}
+
+// Encode returns the ids of a raw line, without the end of sentence.
+func (s *Side) Encode(line string) []int32 {
+	return s.Vocabulary.Encode(s.Units(s.Tokenize(line)))
+}
+
+// Tokens returns ids as a tokenised line, units joined to words.
+func (s *Side) Tokens(ids []int32) string {
+	return s.Join(s.Vocabulary.Decode(ids))
+}
+
+// Join returns symbols as a tokenised line, units joined to words.
+func (s *Side) Join(symbols []string) string {
+	line := strings.Join(symbols, " ")
+	if s.bpe == nil {
+		return line
+	}
+	return tokenize.UndoBPE(line, tokenize.DefaultSeparator)
+}
+
+// Raw returns a tokenised line as running text.
+func (s *Side) Raw(tokenised string) string {
+	if s.detokenizer == nil {
+		return tokenised
+	}
+	return s.detokenizer.Detokenize(tokenised)
+}

@@ -1,0 +1,63 @@
+package translation
+
+import (
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/objectives/vectors"
+)
+
+// LearnText makes both sides from raw training text; for a method that aims at vectors of
+// words, the target vectors too, from the file that the configuration names or from the text. The
+// target's words are then those that have a vector.
+func LearnText(s Settings, source, target []string) (*Pair, error) {
+	pair, err := Learn(s.Text, source, target)
+	if err != nil || !s.targetVectors() {
+		return pair, err
+	}
+	table, err := s.learnVectors(pair.Target, target)
+	if err != nil {
+		return nil, err
+	}
+	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary)
+	return pair, nil
+}
+
+func (s Settings) learnVectors(side *Side, lines []string) (*vectors.Table, error) {
+	if s.Objective.File != "" {
+		return vectors.Open(s.Objective.File, side.Vocabulary)
+	}
+	sentences := make([][]int32, len(lines))
+	for i, line := range lines {
+		sentences[i] = side.Encode(line)
+	}
+	return vectors.Build(sentences, side.Vocabulary, s.Objective.Options, s.Seed)
+}
+
+// targetVectors reports whether the method aims at vectors of words.
+func (s Settings) targetVectors() bool {
+	m, err := s.Objective.Resolve()
+	return err == nil && m.TargetVectors()
+}
+
+// SaveText keeps what LearnText made in a run's tokenizer folder: the run and its translations
+// need no other file then. It must be called on the torch thread, as OpenText.
+func SaveText(pair *Pair, folder string) error {
+	if err := pair.Save(folder); err != nil || pair.Vectors == nil {
+		return err
+	}
+	return pair.Vectors.Save(vectorsPath(pair.Target.Language, folder))
+}
+
+// OpenText reads what SaveText kept.
+func OpenText(s Settings, folder string) (*Pair, error) {
+	pair, err := OpenPair(s.Text, folder)
+	if err != nil || !s.targetVectors() {
+		return pair, err
+	}
+	pair.Vectors, err = vectors.Load(vectorsPath(pair.Target.Language, folder), pair.Target.Vocabulary)
+	return pair, err
+}
+
+func vectorsPath(language, folder string) string {
+	return filepath.Join(folder, "vectors."+language+".safetensors")
+}

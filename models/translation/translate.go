@@ -1,0 +1,178 @@
+package translation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Translation is one translation of a line.
+type Translation struct {
+	Text      string  // running text
+	Tokenised string  // the same as words joined by single spaces
+	Score     float64 // natural log-probability under the length penalty
+	Err       error   // a *LineError where the line cannot be translated; the rest is empty then
+}
+
+// LineError says why a line cannot be translated.
+type LineError struct {
+	Line int // counted from 1
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap is the reason.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// Translate returns the best translation of each raw line, in order. The zero Options are the run's own settings; others
+// count as they are, so start from Settings.Decode to change one. An empty line gives an empty translation. A line that is
+// no valid UTF-8, longer than the model's positions, or holds the padding's name as a symbol has an error of its own and
+// leaves the others whole; Translate itself fails where the options make no sense, where ctx is cancelled, with its cause,
+// and where there is not enough memory.
+//
+// No translation depends on what other lines there are.
+func (t *Translator) Translate(ctx context.Context, lines []string, o decode.Options) ([]Translation, error) {
+	all, err := t.TranslateNBest(ctx, lines, o)
+	if err != nil {
+		return nil, err
+	}
+	best := make([]Translation, len(all))
+	for i, list := range all {
+		if len(list) > 0 {
+			best[i] = list[0]
+		}
+	}
+	return best, nil
+}
+
+// TranslateNBest returns the o.NBest best translations of each raw line, best first, and otherwise is as Translate.
+func (t *Translator) TranslateNBest(ctx context.Context, lines []string, o decode.Options) (all [][]Translation, err error) {
+	if o == (decode.Options{}) {
+		o = t.Settings.Decode
+	}
+	err = t.queue(ctx, func() error {
+		all, err = t.search(ctx, lines, o)
+		return err
+	})
+	return all, err
+}
+
+// queue runs body on the torch thread unless the translator is closed by then.
+func (t *Translator) queue(ctx context.Context, body func() error) error {
+	return torch.Queue(ctx, func() error {
+		if t.closed {
+			return errClosed
+		}
+		return body()
+	})
+}
+
+func (t *Translator) search(ctx context.Context, lines []string, o decode.Options) ([][]Translation, error) {
+	units := make([][]string, len(lines))
+	var sources [][]int32
+	var places []int // of the lines that are searched for
+	out := make([][]Translation, len(lines))
+	for i, line := range lines {
+		out[i] = []Translation{{}}
+		if !utf8.ValidString(line) {
+			out[i][0].Err = &LineError{i + 1, errors.New("it is no valid UTF-8: convert the text, for example with iconv")}
+			continue
+		}
+		units[i] = t.Text.Source.Units(t.Text.Source.Tokenize(line))
+		switch n := len(units[i]) + 1; {
+		case n == 1:
+			continue
+		case n > t.Settings.Model.MaxPositions:
+			out[i][0].Err = &LineError{i + 1, fmt.Errorf("it has %d symbols with its end, and the model has %d positions: split it, or train with a larger model.max_positions", n, t.Settings.Model.MaxPositions)}
+			continue
+		}
+		source := t.Text.Source.Vocabulary.Encode(units[i])
+		if slices.Contains(source, tokenize.Pad) {
+			out[i][0].Err = &LineError{i + 1, fmt.Errorf("it holds %s, which stands for no word: remove it", t.Text.Source.Vocabulary.Token(tokenize.Pad))}
+			continue
+		}
+		places = append(places, i)
+		sources = append(sources, source)
+	}
+	found, err := decode.Search(ctx, t.Network, t.scorer(), sources, o)
+	if err != nil {
+		return nil, err
+	}
+	for k, hypotheses := range found {
+		i := places[k]
+		out[i] = out[i][:0]
+		for _, h := range hypotheses {
+			symbols := t.Text.Target.Vocabulary.Decode(h.IDs)
+			for j, id := range h.IDs {
+				if id == tokenize.Unk && j < len(h.Alignment) && h.Alignment[j] >= 0 && h.Alignment[j] < len(units[i]) {
+					symbols[j] = t.sourceWord(units[i], h.Alignment[j])
+				}
+			}
+			tokenised := t.Text.Target.Join(symbols)
+			out[i] = append(out[i], Translation{Text: t.Text.Target.Raw(tokenised), Tokenised: tokenised, Score: h.Score})
+		}
+	}
+	return out, nil
+}
+
+// sourceWord is the whole word that a source unit belongs to.
+func (t *Translator) sourceWord(units []string, place int) string {
+	first, last := place, place
+	for first > 0 && strings.HasSuffix(units[first-1], tokenize.DefaultSeparator) {
+		first--
+	}
+	for last < len(units)-1 && strings.HasSuffix(units[last], tokenize.DefaultSeparator) {
+		last++
+	}
+	return t.Text.Source.Join(slices.Clone(units[first : last+1]))
+}
+
+func (t *Translator) scorer() decode.Scorer {
+	if head, bias, ok := t.Output.SoftmaxHead(); ok {
+		return decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
+	}
+	if t.Text.Vectors != nil {
+		return nearest{t.Output}
+	}
+	return t.Output
+}
+
+// nearest is an output layer that finds words by their vectors.
+type nearest struct{ *objectives.Output }
+
+func (n nearest) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) {
+	scores, ids, _ = n.Output.Nearest(hidden, k)
+	return scores, ids
+}
+
+// Force gives the log-probability of each translation that is given, raw, after its raw source. The zero Options are the
+// run's own settings.
+func (t *Translator) Force(ctx context.Context, sources, targets []string, o decode.Options) (scores []decode.Scored, err error) {
+	if o == (decode.Options{}) {
+		o = t.Settings.Decode
+	}
+	err = t.queue(ctx, func() error {
+		source, target := make([][]int32, len(sources)), make([][]int32, len(targets))
+		for i, line := range sources {
+			source[i] = t.Text.Source.Encode(line)
+		}
+		for i, line := range targets {
+			target[i] = t.Text.Target.Encode(line)
+		}
+		nll := func(hidden, targets torch.Tensor) torch.Tensor {
+			return t.Output.NLL(torch.States{Hidden: hidden}, targets)
+		}
+		scores, err = decode.Score(t.Network, nll, source, target, t.Settings.Model.MaxPositions, o)
+		return err
+	})
+	return scores, err
+}

@@ -1,0 +1,178 @@
+package translation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
+)
+
+// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, Force and Close may be called from
+// any goroutine, several at once; the fields, and what else there is, are for training, on the torch thread.
+type Translator struct {
+	Settings Settings
+	Text     *Pair
+	Params   *torch.Params
+	Network  Network
+	Output   *objectives.Output
+	Device   torch.Device
+	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
+
+	closed bool
+}
+
+// Options say on what a translator computes. The zero value is good.
+type Options struct {
+	Device  string // cpu, cuda, cuda:N or auto; empty is auto, a GPU where there is one
+	Threads int    // CPU threads of this process; 0 is as many as it may use
+}
+
+// Open reads the translator of a run folder: the best checkpoint, with averaged weights where it has them.
+func Open(folder string, o Options) (t *Translator, err error) {
+	if o.Device == "" {
+		o.Device = "auto"
+	}
+	device, err := torch.FindDevice(o.Device)
+	if err != nil {
+		return nil, err
+	}
+	err = torch.Queue(context.Background(), func() error {
+		torch.SetThreads(o.Threads)
+		t, err = Load(folder, device)
+		return err
+	})
+	return t, err
+}
+
+// Load is Open on the torch thread, for a device that is known.
+func Load(folder string, device torch.Device) (*Translator, error) {
+	s, err := ReadSettings(folder)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := kindOf(s.Model.Kind); err != nil {
+		return nil, fmt.Errorf("%s holds no translator: %w", folder, err)
+	}
+	pair, err := OpenText(s, filepath.Join(folder, TokenizerFolder))
+	if err != nil {
+		return nil, err
+	}
+	t, err := New(s, pair, device)
+	if err != nil {
+		return nil, err
+	}
+	if t.Warnings, err = checkpoint.LoadBest(t.Params, folder, device); err != nil {
+		t.Free()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close gives back what the translator holds. Calls that wait for their turn, and later ones, fail.
+func (t *Translator) Close() error {
+	return torch.Queue(context.Background(), func() error {
+		if t.closed {
+			return errClosed
+		}
+		t.closed = true
+		t.Free()
+		return nil
+	})
+}
+
+var errClosed = errors.New("the translator has been closed")
+
+// New builds a translator with fresh weights, drawn from the stream of that name.
+func New(s Settings, pair *Pair, device torch.Device) (*Translator, error) {
+	k, err := kindOf(s.Model.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if s.Model.Tying == "all" && pair.Source.Vocabulary != pair.Target.Vocabulary {
+		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, or model.tying = \"decoder\"")
+	}
+	t := &Translator{Settings: s, Text: pair, Params: &torch.Params{}, Device: device}
+	if err := t.build(k); err != nil {
+		t.Free()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Translator) build(k kind) error {
+	s, pair := t.Settings, t.Text
+	scope := torch.OpenScope()
+	defer scope.Close()
+	stream := torch.NewStream(s.Seed, "init")
+	if err := t.buildOutput(stream); err != nil {
+		return err
+	}
+	// table is the input of a side where tied says so, or else one of its own.
+	table := func(tied bool, side string, vocabulary int) (models.Embedder, error) {
+		if tied {
+			return t.Output, nil
+		}
+		return objectives.NewTable(objectives.Config{
+			Vocabulary: int64(vocabulary), Width: int64(s.Model.Width), Padding: tokenize.Pad,
+			Params: t.Params, Embedding: side + ".embed_tokens", Stream: stream, Device: t.Device,
+		})
+	}
+	target, err := table(s.Model.Tying != "none", "decoder", pair.Target.Vocabulary.Len())
+	if err != nil {
+		return err
+	}
+	source, err := table(s.Model.Tying == "all", "encoder", pair.Source.Vocabulary.Len())
+	if err != nil {
+		return err
+	}
+	t.Network, err = k.make(s.Model, source, target, t.Params, stream, t.Device)
+	return err
+}
+
+// buildOutput makes the output layer; its matrix serves the inputs that are tied to it.
+func (t *Translator) buildOutput(stream *torch.Stream) error {
+	s, embedding := t.Settings, "decoder.embed_tokens"
+	if s.Model.Tying == "none" {
+		embedding = "decoder.output_projection"
+	}
+	var vectors torch.Tensor
+	if t.Text.Vectors != nil {
+		vectors = t.Text.Vectors.Tensor()
+	}
+	var err error
+	t.Output, err = objectives.New(s.Objective.Settings, objectives.Config{
+		Vocabulary: int64(t.Text.Target.Vocabulary.Len()), Width: int64(s.Model.Width), Padding: tokenize.Pad, SGD: s.SGD,
+		Vectors: vectors, OutputOnly: s.Model.Tying == "none", Params: t.Params, Embedding: embedding, Output: "decoder.output_projection", Stream: stream, Device: t.Device,
+	})
+	return err
+}
+
+// Free frees the weights.
+func (t *Translator) Free() {
+	if t.Network != nil {
+		t.Network.Free()
+	}
+	if t.Output != nil {
+		t.Output.Free()
+	}
+	t.Params.Free()
+}
+
+// SameText is an error where another translator's vocabularies are others, so that its weights mean something else.
+func (t *Translator) SameText(other *Translator) error {
+	if slices.Equal(t.Text.hashes(), other.Text.hashes()) {
+		return nil
+	}
+	return errors.New("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary")
+}
+
+func (p *Pair) hashes() []string {
+	return []string{p.Source.Vocabulary.Hash(), p.Target.Vocabulary.Hash()}
+}

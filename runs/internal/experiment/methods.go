@@ -1,0 +1,57 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aperture-ml/aperture/objectives"
+)
+
+// helpWidth is how many letters a line of the help has at most.
+const helpWidth = 120
+
+// methodHelp is the table of methods for -method=help.
+func methodHelp() string {
+	var b strings.Builder
+	write := func(indent, text string) {
+		for i, line := range wrap(text, helpWidth-len([]rune(indent))) {
+			if i > 0 {
+				indent = strings.Repeat(" ", len([]rune(indent)))
+			}
+			b.WriteString(indent + line + "\n")
+		}
+	}
+	write("", "Methods of the output layer. A plus joins methods, as in -method=spectrum+adversarial, where no two of them set the same "+
+		"piece: the parameterisation of W [V,D], the score of a hidden state h [D] against its target y, the perturbation of that score. "+
+		"Parameters and cost are beside those of mle, for N target tokens. The constants are keys of the section objective.")
+	for _, row := range objectives.Table() {
+		joins := strings.Join(objectives.Joins(row.Name), ", ")
+		switch {
+		case row.Name == "mle":
+			joins = "is part of every method with a softmax"
+		case joins == "":
+			joins = "nothing"
+		}
+		fmt.Fprintf(&b, "\n%s\n", row.Name)
+		write("    minimises   ", row.Formula)
+		write("    parameters  ", row.Parameters)
+		write("    cost        ", row.Cost)
+		write("    joins with  ", joins)
+	}
+	return b.String()
+}
+
+// wrap parts a text into lines of at most width letters, at spaces; a longer word has a line of its own.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

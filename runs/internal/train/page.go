@@ -1,0 +1,103 @@
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+)
+
+// page is the report of a finished run.
+func (t *trainer) page(r *experiment.Results, plots []report.Plot) (*report.Page, error) {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	data := r.Data.Name
+	if r.Data.Synthetic {
+		data += " (the built-in sample)"
+	}
+	p := &report.Page{
+		Title: r.Run + ": " + r.Method,
+		Run: []report.Field{
+			{Name: "preset", Value: r.Preset}, {Name: "data", Value: data}, {Name: "seed", Value: fmt.Sprint(r.Seed)},
+			{Name: "commit", Value: commit(r.Code)}, {Name: "best checkpoint", Value: string(r.Checkpoint)},
+		},
+		Scores: scoreTable(r),
+		Matrix: []report.Field{
+			{Name: "isotropy I1 (1 is best)", Value: show(r.Isotropy.I1, 3)}, {Name: "isotropy I2 (0 is best)", Value: show(r.Isotropy.I2, 4)},
+			{Name: "mean cosine", Value: show(r.Isotropy.MeanCosine, 4)}, {Name: "smallest / largest singular value", Value: show(r.Isotropy.SigmaRatio, 4)},
+			{Name: "Frobenius norm", Value: show(r.Isotropy.Frobenius, 1)},
+		},
+		Course: []report.Field{
+			{Name: "parameters", Value: fmt.Sprint(r.Params)}, {Name: "updates", Value: fmt.Sprint(r.Updates)}, {Name: "epochs", Value: show(r.Epochs, 2)},
+			{Name: "seconds of training", Value: show(r.TrainSeconds, 0)}, {Name: "target tokens a second", Value: show(r.TokensPerS, 0)},
+			{Name: "most memory, MiB", Value: fmt.Sprintf("%.0f", r.PeakRSSBytes.Value()/(1<<20))},
+		},
+		Samples: t.task.samples(), Results: string(text), Config: t.config.TOML(),
+	}
+	for _, plot := range plots {
+		if plot.Name == report.CurvesFile {
+			p.Curves = append(p.Curves, plot)
+		} else {
+			p.Spectra = append(p.Spectra, plot)
+		}
+	}
+	return p, nil
+}
+
+// scoreTable has a row for each text and a column for each score that any has.
+func scoreTable(r *experiment.Results) report.Table {
+	columns := []struct {
+		name   string
+		digits int
+		of     func(s experiment.TestScores) experiment.Number
+	}{
+		{"BLEU (sacreBLEU)", 2, func(s experiment.TestScores) experiment.Number { return s.BLEU }},
+		{"BLEU, tokenised", 2, func(s experiment.TestScores) experiment.Number { return s.BLEUTok }},
+		{"chrF", 2, func(s experiment.TestScores) experiment.Number { return s.ChrF }},
+		{"perplexity", 2, func(s experiment.TestScores) experiment.Number { return s.PPL }},
+		{"nats per token", 4, func(s experiment.TestScores) experiment.Number { return s.NLL }},
+	}
+	names := slices.Sorted(maps.Keys(r.Test))
+	all := []experiment.TestScores{{NLL: r.Valid.NLL, PPL: r.Valid.PPL}}
+	table := report.Table{Head: []string{""}, Rows: [][]string{{"validation"}}}
+	for _, name := range names {
+		all = append(all, r.Test[name])
+		table.Rows = append(table.Rows, []string{name})
+	}
+	for _, column := range columns {
+		if !slices.ContainsFunc(all, func(s experiment.TestScores) bool { return !math.IsNaN(column.of(s).Value()) }) {
+			continue
+		}
+		table.Head = append(table.Head, column.name)
+		for i, s := range all {
+			table.Rows[i] = append(table.Rows[i], show(column.of(s), column.digits))
+		}
+	}
+	return table
+}
+
+// show is a number with so many digits behind the point, or a dash.
+func show(n experiment.Number, digits int) string {
+	if math.IsNaN(n.Value()) {
+		return "–"
+	}
+	return fmt.Sprintf("%.*f", digits, n.Value())
+}
+
+// commit is what the program was built from, in words.
+func commit(c experiment.Code) string {
+	switch {
+	case c.Commit == "":
+		return "not known"
+	case c.Dirty != nil && *c.Dirty:
+		return strings.TrimSpace(string(c.Commit)) + ", with changes that are in no commit"
+	}
+	return string(c.Commit)
+}

@@ -1,0 +1,22 @@
+package torch
+
+// States are hidden states by row, padding removed: what a network hands to an output layer. Each row knows the place that
+// it came from, since what shares one mask over time draws it by column. Legend: N rows, D width, B columns or sentences,
+// T target length, S source length.
+type States struct {
+	Hidden  Tensor  // [N,D] as the output layer reads them, dropped out in training
+	Time    []int64 // [N] position in its sequence, or nil where the network does not say
+	Column  []int64 // [N] column of the batch, in [0, Columns), or nil
+	Columns int64   // B
+
+	Raw       Tensor // [N,D] of a language model, before its last dropout: what a cache compares
+	Terms     []Term // what training adds to the loss of the batch
+	Attention Tensor // [B,T,S] of a translator's last layer, averaged over heads, where it was asked for
+}
+
+// Term is an auxiliary term of the loss: Weight times Value.
+type Term struct {
+	Name   string
+	Weight float64
+	Value  Tensor // without dimensions
+}
