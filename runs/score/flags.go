@@ -19,6 +19,9 @@ type request struct {
 	multiBLEU  bool // ahead of metrics
 	lowercase  bool
 	json       bool
+	baseline   string // file of hypotheses to compare with; empty: none
+	// trainingText is the file whose words sort those of the references by frequency; empty: scores are asked for.
+	trainingText string
 	// detokenised says that a metric expects detokenised text.
 	detokenised bool
 	usage       string
@@ -41,6 +44,8 @@ func parse(args []string) (request, error) {
 	fs.BoolVar(&r.lowercase, "lc", false, "lower-case both sides first")
 	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
 	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))
+	fs.StringVar(&r.baseline, "compare", "", "test by paired bootstrap whether the hypotheses differ from those of `FILE`")
+	fs.StringVar(&r.trainingText, "f1-train", "", "F1 of words by their frequency in the training text of `FILE`, all tokenised")
 	fs.BoolVar(&r.json, "json", false, "print JSON")
 	err := fs.Parse(command.NormalizeArgs(args, fs))
 	r.usage = "Usage: score -ref FILE [flags] < hypotheses\n\n" + fs.FlagUsages()
@@ -73,6 +78,9 @@ func parse(args []string) (request, error) {
 				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither smooths nor resamples", name)
 			}
 		}
+	}
+	if r.baseline != "" && r.trainingText != "" {
+		return r, errors.New("-compare and -f1-train answer different questions: ask one at a time")
 	}
 	samples := 0
 	if *interval {

@@ -20,6 +20,12 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 	if r.detokenised && looksTokenised(hyps) {
 		fmt.Fprintln(errw, `score: 100 lines or more end in " .": BLEU expects detokenised text; use -multi-bleu or -tok none for tokenised text`)
 	}
+	if r.trainingText != "" {
+		return r.byFrequency(hyps, refs, out)
+	}
+	if r.baseline != "" {
+		return r.compareWith(hyps, refs, out)
+	}
 	var objects, lines []string
 	var failure error
 	if r.multiBLEU {

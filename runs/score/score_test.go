@@ -153,3 +153,55 @@ func TestTokenisedTextIsPointedOut(t *testing.T) {
 		}
 	}
 }
+
+// TestCompareAndFrequencies: a paired test against another system, and F1 by the frequency of words.
+func TestCompareAndFrequencies(t *testing.T) {
+	var good, bad, refs strings.Builder
+	for i := range 60 {
+		line := "The dog number " + strings.Repeat("very ", i%4) + "bit the man twice today ."
+		refs.WriteString(line + "\n")
+		good.WriteString(line + "\n")
+		bad.WriteString(strings.Replace(line, "bit the man", "saw a cat", 1) + "\n")
+	}
+	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(), "short": "a\n", "train": "the the dog\n"})
+	t.Chdir(dir)
+	answer := func(in string, args ...string) (code int, out, errs string) {
+		var o, e strings.Builder
+		code = run(args, strings.NewReader(in), &o, &e)
+		return code, o.String(), e.String()
+	}
+	var found []comparison
+	code, out, errs := answer(good.String(), "-ref=ref", "-compare=bad", "-tok=none", "-json")
+	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || len(found) != 1 || !(found[0].System > found[0].Baseline) || found[0].P > 0.01 {
+		t.Errorf("a better system: exit %d, %s%s", code, out, errs)
+	}
+	code, out, _ = answer(good.String(), "-ref=ref", "-compare=same", "-metric=chrf")
+	if code != 0 || !strings.Contains(out, "difference +0.00") || !strings.Contains(out, "p = 1.0000") {
+		t.Errorf("the same system: exit %d, %s", code, out)
+	}
+	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=short"); code != 1 || !strings.Contains(errs, "short has 1 lines and standard input 60") {
+		t.Errorf("another length: exit %d, %s", code, errs)
+	}
+	if code, _, errs = answer("", "-ref=ref", "-compare=bad", "-f1-train=train"); code != 2 || !strings.Contains(errs, "one at a time") {
+		t.Errorf("both: exit %d, %s", code, errs)
+	}
+	var rows []frequencyRow
+	code, out, errs = answer("dog dog the\n", "-ref=one", "-f1-train=train", "-json")
+	if code != 1 || !strings.Contains(errs, "one") {
+		t.Errorf("no references: exit %d, %s%s", code, out, errs)
+	}
+	if err := os.WriteFile("one", []byte("the dog barks\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, _ = answer("dog dog the\n", "-ref=one", "-f1-train=train", "-json")
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 9 {
+		t.Fatalf("exit %d, %s, %v", code, out, err)
+	}
+	// barks is new, dog was seen once and output twice, the was seen twice.
+	if rows[0].F1 != 0 || rows[0].Reference != 1 || rows[1].Precision != 0.5 || rows[1].Recall != 1 || rows[2].F1 != 1 || rows[8].High != nil {
+		t.Errorf("by frequency: %+v", rows)
+	}
+	if code, out, _ = answer("dog dog the\n", "-ref=one", "-f1-train=train"); code != 0 || !strings.Contains(out, "1000+") || !strings.Contains(out, "10-99") {
+		t.Errorf("the table: %d, %s", code, out)
+	}
+}

@@ -50,23 +50,6 @@ func BLEU(hyps []string, refs [][]string, opts BLEUOptions) (Result, error) {
 	return opts.Corpus(hyps, refs)
 }
 
-// SentenceBLEU is BLEU of one segment, with EffectiveOrder on: without it a
-// hypothesis of fewer words than the longest n-gram scores 0.
-func SentenceBLEU(hyp string, refs []string, opts BLEUOptions) (Result, error) {
-	opts.EffectiveOrder = true
-	opts.Bootstrap = 0
-	return opts.Corpus([]string{hyp}, streams(refs))
-}
-
-// streams makes the references of one segment streams of one line.
-func streams(refs []string) [][]string {
-	out := make([][]string, len(refs))
-	for k, ref := range refs {
-		out[k] = []string{ref}
-	}
-	return out
-}
-
 // Corpus implements Metric.
 func (o BLEUOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)

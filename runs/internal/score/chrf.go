@@ -28,12 +28,6 @@ func CHRF(hyps []string, refs [][]string, opts CHRFOptions) (Result, error) {
 	return opts.Corpus(hyps, refs)
 }
 
-// SentenceCHRF is CHRF of one segment.
-func SentenceCHRF(hyp string, refs []string, opts CHRFOptions) (Result, error) {
-	opts.Bootstrap = 0
-	return opts.Corpus([]string{hyp}, streams(refs))
-}
-
 // Corpus implements Metric.
 func (o CHRFOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)

@@ -179,15 +179,6 @@ func TestPairedBootstrapOfEqualSystems(t *testing.T) {
 	}
 }
 
-func TestPerplexity(t *testing.T) {
-	if got := Perplexity(10*math.Log(7), 10); math.Abs(got-7) > 1e-12 {
-		t.Errorf("perplexity is %g, want 7", got)
-	}
-	if got := Perplexity(0, 0); !math.IsNaN(got) {
-		t.Errorf("perplexity without tokens is %g, want NaN", got)
-	}
-}
-
 func TestWordF1(t *testing.T) {
 	var training []string
 	for word, n := range map[string]int{"one": 1, "four": 4, "five": 5, "nine": 9, "ten": 10, "many": 1000, "hundreds": 999} {
@@ -219,4 +210,27 @@ func TestWordF1(t *testing.T) {
 	if b := got[2]; b.Precision() != 0 || b.Recall() != 0 || b.F1() != 0 {
 		t.Errorf("an empty bucket scores %g, %g, %g, want zeros", b.Precision(), b.Recall(), b.F1())
 	}
+}
+
+// SentenceBLEU is BLEU of one segment, with EffectiveOrder on: without it a
+// hypothesis of fewer words than the longest n-gram scores 0.
+func SentenceBLEU(hyp string, refs []string, opts BLEUOptions) (Result, error) {
+	opts.EffectiveOrder = true
+	opts.Bootstrap = 0
+	return opts.Corpus([]string{hyp}, streams(refs))
+}
+
+// streams makes the references of one segment streams of one line.
+func streams(refs []string) [][]string {
+	out := make([][]string, len(refs))
+	for k, ref := range refs {
+		out[k] = []string{ref}
+	}
+	return out
+}
+
+// SentenceCHRF is CHRF of one segment.
+func SentenceCHRF(hyp string, refs []string, opts CHRFOptions) (Result, error) {
+	opts.Bootstrap = 0
+	return opts.Corpus([]string{hyp}, streams(refs))
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/score"
+)
+
+// comparison is what -json prints of a paired test.
+type comparison struct {
+	Metric   string  `json:"metric"`
+	Baseline float64 `json:"baseline"`
+	System   float64 `json:"system"`
+	P        float64 `json:"p"`
+}
+
+// compareWith tests whether hypotheses differ from a baseline's by more than chance, by paired bootstrap resampling.
+func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) error {
+	if len(r.metrics) == 0 {
+		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")
+	}
+	data, err := os.ReadFile(r.baseline)
+	if err != nil {
+		return fmt.Errorf("cannot read the baseline: %w", err)
+	}
+	baseline, err := r.lines(data, r.baseline)
+	if err != nil {
+		return err
+	}
+	if len(baseline) != len(hyps) {
+		return fmt.Errorf("%s has %d lines and standard input %d: a paired test needs both systems' translations of the same lines", r.baseline, len(baseline), len(hyps))
+	}
+	var all []comparison
+	for _, metric := range r.metrics {
+		found, err := score.PairedBootstrap(metric, baseline, hyps, refs, 0, 0)
+		if err != nil {
+			return err
+		}
+		if slices.Equal(baseline, hyps) {
+			found.P = 1 // sacreBLEU's formula, which counts differences above their mean, would say 0.001
+		}
+		all = append(all, comparison{found.System.Name + "|" + found.System.Signature(), found.Baseline.Score, found.System.Score, found.P})
+	}
+	if r.json {
+		return printJSON(out, all)
+	}
+	for _, c := range all {
+		if _, err := fmt.Fprintf(out, "%s: baseline %.2f, hypotheses %.2f, difference %+.2f, p = %.4f (paired bootstrap, %d resamples)\n",
+			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.P, score.DefaultSamples); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frequencyRow is what -json prints of one range of frequencies.
+type frequencyRow struct {
+	Low       int     `json:"low"`
+	High      *int    `json:"high"` // null: no limit
+	Reference int     `json:"reference"`
+	Output    int     `json:"output"`
+	Matches   int     `json:"matches"`
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1"`
+}
+
+// byFrequency prints the F1 of words by how often the training text has them.
+func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) error {
+	if len(refs) != 1 {
+		return fmt.Errorf("-f1-train compares with one file of references, and -ref names %d", len(refs))
+	}
+	data, err := os.ReadFile(r.trainingText)
+	if err != nil {
+		return fmt.Errorf("cannot read the training text: %w", err)
+	}
+	training, err := r.lines(data, r.trainingText)
+	if err != nil {
+		return err
+	}
+	buckets, err := score.WordF1(hyps, refs[0], score.WordCounts(training))
+	if err != nil {
+		return err
+	}
+	var rows []frequencyRow
+	var table strings.Builder
+	fmt.Fprintf(&table, "%-10s %10s %10s %10s %10s %10s\n", "frequency", "reference", "output", "precision", "recall", "F1")
+	for _, b := range buckets {
+		row := frequencyRow{Low: b.Low, Reference: b.Reference, Output: b.Output, Matches: b.Matches, Precision: b.Precision(), Recall: b.Recall(), F1: b.F1()}
+		name := fmt.Sprint(b.Low)
+		switch {
+		case b.High < 0:
+			name += "+"
+		case b.High > b.Low:
+			name += fmt.Sprintf("-%d", b.High)
+		}
+		if b.High >= 0 {
+			row.High = &b.High
+		}
+		rows = append(rows, row)
+		fmt.Fprintf(&table, "%-10s %10d %10d %10.4f %10.4f %10.4f\n", name, b.Reference, b.Output, row.Precision, row.Recall, row.F1)
+	}
+	if r.json {
+		return printJSON(out, rows)
+	}
+	_, err = io.WriteString(out, table.String())
+	return err
+}
+
+func printJSON(out io.Writer, value any) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
