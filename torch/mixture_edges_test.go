@@ -202,3 +202,27 @@ func TestMixtureLogProbs(t *testing.T) {
 		}
 	})
 }
+
+// TestMixtureLossOfFewGradients: an operand's gradient is the same whichever
+// others want one.
+func TestMixtureLossOfFewGradients(t *testing.T) {
+	torch.Test(t, func() {
+		for _, epsilon := range []float64{0, 0.1} {
+			c := newMixtureCase(rand.New(rand.NewPCG(8, 9)), 20, 3, 7, 31, true, true)
+			c.options.Epsilon = epsilon
+			for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
+				all := c.run(torch.MixtureLoss, dtype)
+				for i, name := range []string{"latent", "prior", "weight", "bias", "shift"} {
+					in := []torch.Tensor{c.latent, c.prior, c.weight, c.bias, c.shift}
+					for j := range in {
+						in[j] = in[j].To(dtype, torch.CPU).Clone()
+					}
+					in[i].SetRequiresGrad(true)
+					loss, _, _ := torch.MixtureLoss(in[0], in[1], in[2], in[3], c.targets, in[4], c.options)
+					loss.Backward()
+					nearWithin(t, fmt.Sprintf("smoothing %v, %v: gradient of %s alone", epsilon, dtype, name), in[i].Grad(), all["g_"+name], 1e-6)
+				}
+			}
+		}
+	})
+}

@@ -232,6 +232,12 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 				}
 			}
 		}
+		// A sum that its type does not hold.
+		weight := torch.FromFloat32s([]float32{-3e38, 0}, torch.CPU, 2, 1)
+		sum, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, torch.CPU, 2, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 0}, torch.CPU, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+		if !math.IsInf(sum.Item(), 1) {
+			t.Errorf("two losses of 3e38 add up to %v", sum.Item())
+		}
 		// A word that a bias of -Inf excludes.
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 			hidden := torch.Zeros(dtype, torch.CPU, 1, 1)

@@ -238,7 +238,7 @@ struct MixtureLoss : torch::autograd::Function<MixtureLoss> {
     const at::Tensor b_V = bias ? bias->to(type).contiguous() : at::Tensor();
     const int64_t N = u_NKD.size(0), K = u_NKD.size(1), D = u_NKD.size(2), V = w_VD.size(0);
     const bool fast = u_NKD.is_cpu() && (type == at::kFloat || type == at::kDouble);
-    terms.gradient = needs.latent || needs.weight || needs.bias;
+    terms.gradient = needs.latent || needs.prior || needs.weight || needs.bias || needs.shift;
     const auto sums = u_NKD.options().dtype(type == at::kDouble ? at::kDouble : at::kFloat);  // at least float32
     Positions positions{prior.to(sums.dtype()).contiguous(), {}, at::empty({N}, sums), {}, {}, {}};
     if (shift) {
@@ -283,7 +283,9 @@ struct MixtureLoss : torch::autograd::Function<MixtureLoss> {
     if (needs.weight) saved["weight"] = gw_VD.to(weight.scalar_type());
     if (needs.bias) saved["bias"] = gb_V.to(bias->scalar_type());
     if (needs.shift) saved["shift"] = positions.g_shift_NK.to(shift->scalar_type());
-    torch::autograd::variable_list results = {at::full({}, loss * terms.scale, sums), positions.nll_N};
+    // Converted as a tensor, a sum that the type does not hold is infinite; as a number it would be refused.
+    const at::Tensor scaled = at::full({}, loss * terms.scale, sums.dtype(at::kDouble)).to(type == at::kDouble ? at::kDouble : at::kFloat);
+    torch::autograd::variable_list results = {scaled, positions.nll_N};
     if (shift) results.push_back(positions.shifted_N);
     ctx->mark_non_differentiable({results.begin() + 1, results.end()});
     return results;

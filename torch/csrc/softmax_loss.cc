@@ -197,7 +197,9 @@ struct SoftmaxLoss : torch::autograd::Function<SoftmaxLoss> {
     if (needs.weight) ctx->saved_data["weight"] = gw_VD.to(weight.scalar_type());
     if (needs.bias) ctx->saved_data["bias"] = gb_V.to(bias->scalar_type());
     if (needs.shift) ctx->saved_data["shift"] = rows.g_shift_N.to(shift->scalar_type());
-    torch::autograd::variable_list results = {at::full({}, loss * terms.scale, sums), rows.nll_N};
+    // Converted as a tensor, a sum that the type does not hold is infinite; as a number it would be refused.
+    const at::Tensor scaled = at::full({}, loss * terms.scale, sums.dtype(at::kDouble)).to(type == at::kDouble ? at::kDouble : at::kFloat);
+    torch::autograd::variable_list results = {scaled, rows.nll_N};
     if (shift) results.push_back(rows.shifted_N);
     ctx->mark_non_differentiable({results.begin() + 1, results.end()});
     return results;
