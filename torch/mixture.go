@@ -31,43 +31,12 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 		s = shift.c(op)
 		operands = append(operands, shift)
 	}
-	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), b, targets.c(op), s, C.int64_t(o.Ignore), C.int(o.Smoothing),
-		C.double(o.Epsilon), C.bool(o.SmoothShifted), C.double(o.Scale), C.int64_t(o.Chunk), C.bool(!o.Evaluate), &l, &n, &p), operands...)
+	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), b, targets.c(op), s, o.c(), &l, &n, &p), operands...)
 	if p != nil {
 		shifted = own(op, p)
 	}
 	loss, nll = ownTwo(op, l, n)
 	return loss, nll, shifted
-}
-
-// MixtureLossReference is MixtureLoss made of plain operators; it keeps the
-// logits [N,K,V].
-func MixtureLossReference(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
-	n, k, v := latent.Size(0), latent.Size(1), weight.Size(0)
-	ignored := targets.EqualScalar(float64(o.Ignore))
-	safe := targets.MaskedFill(ignored, 0).Reshape(-1, 1)
-	target := safe.Equal(Arange(v, targets.Device())) // [N,V]
-	logPrior := prior.LogSoftmax(1).Reshape(n, k, 1)
-	// -log P [N,V] for logits [N,K,V]
-	mix := func(logits Tensor) Tensor { return logits.LogSoftmax(2).Add(logPrior).LogSumExp(1, false).Neg() }
-	ofTarget := func(x Tensor) Tensor { return x.Gather(1, safe).Reshape(-1) }
-	logits := Linear(latent, weight, bias)
-	cost := mix(logits)
-	nll = ofTarget(cost).MaskedFill(ignored, 0).Detach()
-	own, smoothed := cost, cost
-	if shift.Defined() {
-		own = mix(logits.Sub(target.To(logits.DType(), logits.Device()).Reshape(n, 1, v).Mul(shift.Reshape(n, k, 1))))
-		shifted = ofTarget(own).MaskedFill(ignored, 0).Detach()
-		if o.SmoothShifted {
-			smoothed = own
-		}
-	}
-	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, float64(v))
-	row := ofTarget(own).MulScalar(on + off)
-	if off != 0 {
-		row = row.Add(smoothed.MaskedFill(target, 0).SumDim(1, false).MulScalar(off))
-	}
-	return row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale), nll, shifted
 }
 
 // MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without

@@ -14,7 +14,8 @@ const (
 	SmoothingT2T                      // as fairseq, less the entropy of the soft target
 )
 
-// SoftmaxLossOptions are the settings of SoftmaxLoss and ShiftedSoftmaxLoss.
+// SoftmaxLossOptions are the settings of SoftmaxLoss, ShiftedSoftmaxLoss and
+// MixtureLoss.
 type SoftmaxLossOptions struct {
 	Ignore        int64 // targets with this id count as nothing
 	Smoothing     Smoothing
@@ -23,6 +24,14 @@ type SoftmaxLossOptions struct {
 	Scale         float64 // factor of the summed loss, e.g. 1/tokens of the update
 	Chunk         int64   // rows of logits at a time; 0 chooses by shape and cache
 	Evaluate      bool    // no gradients are computed
+}
+
+// c gives the options to the C++ side.
+func (o SoftmaxLossOptions) c() C.ap_loss_options {
+	return C.ap_loss_options{
+		ignore: C.int64_t(o.Ignore), smoothing: C.int(o.Smoothing), epsilon: C.double(o.Epsilon), smooth_shifted: C.bool(o.SmoothShifted),
+		scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
+	}
 }
 
 // SoftmaxLoss is a linear layer and softmax cross-entropy in one operator: for
@@ -56,8 +65,7 @@ func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o Softm
 		s = shift.c(op)
 		operands = append(operands, shift)
 	}
-	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), b, targets.c(op), s, C.int64_t(o.Ignore), C.int(o.Smoothing), C.double(o.Epsilon),
-		C.bool(o.SmoothShifted), C.double(o.Scale), C.int64_t(o.Chunk), C.bool(!o.Evaluate), &l, &n, &m), operands...)
+	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), b, targets.c(op), s, o.c(), &l, &n, &m), operands...)
 	if m != nil {
 		shifted = own(op, m)
 	}
@@ -102,4 +110,34 @@ func ShiftedSoftmaxLossReference(hidden, weight, bias, targets, shift Tensor, o 
 	}
 	loss = row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale)
 	return loss, ofTarget(cost).MaskedFill(ignored, 0).Detach(), ofTarget(shiftedCost).MaskedFill(ignored, 0).Detach()
+}
+
+// MixtureLossReference is MixtureLoss made of plain operators; it keeps the
+// logits [N,K,V].
+func MixtureLossReference(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
+	n, k, v := latent.Size(0), latent.Size(1), weight.Size(0)
+	ignored := targets.EqualScalar(float64(o.Ignore))
+	safe := targets.MaskedFill(ignored, 0).Reshape(-1, 1)
+	target := safe.Equal(Arange(v, targets.Device())) // [N,V]
+	logPrior := prior.LogSoftmax(1).Reshape(n, k, 1)
+	// -log P [N,V] for logits [N,K,V]
+	mix := func(logits Tensor) Tensor { return logits.LogSoftmax(2).Add(logPrior).LogSumExp(1, false).Neg() }
+	ofTarget := func(x Tensor) Tensor { return x.Gather(1, safe).Reshape(-1) }
+	logits := Linear(latent, weight, bias)
+	cost := mix(logits)
+	nll = ofTarget(cost).MaskedFill(ignored, 0).Detach()
+	own, smoothed := cost, cost
+	if shift.Defined() {
+		own = mix(logits.Sub(target.To(logits.DType(), logits.Device()).Reshape(n, 1, v).Mul(shift.Reshape(n, k, 1))))
+		shifted = ofTarget(own).MaskedFill(ignored, 0).Detach()
+		if o.SmoothShifted {
+			smoothed = own
+		}
+	}
+	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, float64(v))
+	row := ofTarget(own).MulScalar(on + off)
+	if off != 0 {
+		row = row.Add(smoothed.MaskedFill(target, 0).SumDim(1, false).MulScalar(off))
+	}
+	return row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale), nll, shifted
 }

@@ -9,21 +9,6 @@
 
 namespace ap {
 
-void coefficients(int smoothing, double epsilon, double V, double *on, double *off, double *constant) {
-  *constant = 0;
-  if (smoothing == 1) {  // PyTorch, Marian
-    *on = 1 - epsilon;
-    *off = epsilon / V;
-    return;
-  }
-  *off = V > 1 ? epsilon / (V - 1) : 0;
-  *on = 1 - epsilon - *off;
-  if (smoothing == 2 && epsilon > 0 && V > 1) {  // T2T
-    const double mass = 1 - epsilon;
-    *constant = (mass > 0 ? mass * std::log(mass) : 0) + (V - 1) * *off * std::log(*off);
-  }
-}
-
 int64_t chunk_rows(int64_t rows, int64_t bytes) {
   // Every chunk reads and writes the gradient of the weight once, so it should be large; where the
   // vocabulary is small, as large as its logits stay in the cache. Of a cache that many processors share no

@@ -9,18 +9,6 @@
 
 namespace ap {
 
-// What a loss is made of. The scale is that of the gradients.
-struct Terms {
-  double on, off, scale;
-  bool gradient;        // logits are turned into their gradient
-  bool smooth_shifted;  // the smoothed mass sees shifted logits
-};
-
-// The coefficients (on, off) of the three definitions of label smoothing: a row
-// pays on * nll + off * sum_j (-log p_j) + constant. T2T's differs from
-// fairseq's by the constant entropy of the soft target.
-void coefficients(int smoothing, double epsilon, double V, double *on, double *off, double *constant);
-
 // The rows that are worked on at a time, of so many with that many bytes of logits each.
 int64_t chunk_rows(int64_t rows, int64_t bytes);
 

@@ -1,0 +1,15 @@
+// The settings that the losses over a vocabulary share: torch.SoftmaxLossOptions,
+// which says what they mean.
+#pragma once
+
+#include "api_types.h"
+
+typedef struct {
+  int64_t ignore;
+  int smoothing;
+  double epsilon;
+  bool smooth_shifted;
+  double scale;
+  int64_t chunk;
+  bool gradients;
+} ap_loss_options;
