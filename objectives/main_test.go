@@ -61,7 +61,7 @@ func release(o *Output, p Config) {
 // matrix; continuous_test.go has those with target vectors.
 func methods() map[string]Settings {
 	all := map[string]Settings{}
-	combined := []string{"spectrum+adversarial", "spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
+	combined := []string{"zloss+adversarial", "zloss+spectrum", "zloss+mos", "zloss+adaptive", "spectrum+adversarial", "spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
 	for _, name := range append(combined, names...) {
 		s := unsmoothed()
 		if s.Method = name; resolved(s).TargetVectors() {

@@ -19,6 +19,7 @@ type Settings struct {
 	ContinuousSettings
 	CosineSettings
 	AdversarialSettings
+	ZLossSettings
 	MixtureSettings
 	AdaptiveSettings
 	SpectrumSettings
@@ -63,7 +64,7 @@ func (m Method) FrequentFirst() bool {
 }
 
 // names lists the methods in the order of Table.
-var names = []string{"mle", "cosreg", "adversarial", "spectrum", "spectrum-poly", "sn", "sn-doptimal", "mos", "adaptive", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
+var names = []string{"mle", "cosreg", "adversarial", "zloss", "spectrum", "spectrum-poly", "sn", "sn-doptimal", "mos", "adaptive", "vmf", "l2", "cosine", "maxmargin", "powerspherical"}
 
 // method turns one name into its pieces, for training by SGD where sgd says so; ok is false where there
 // is no such name.
@@ -84,6 +85,8 @@ func (s Settings) method(name string, sgd bool) (m Method, ok bool) {
 		return Method{
 			Perturbation: &Adversarial{Alpha: s.Alpha, Mode: adversarialModes[s.AdversarialMode], Fixed: s.AdversarialRadius == "fixed", Gate: s.AdversarialGate},
 		}, true
+	case "zloss":
+		return Method{Terms: []LossTerm{ZLoss{s.Zeta}}}, true
 	case "mos":
 		return Method{
 			Likelihood: &Mixture{Components: s.MixtureComponents, Dropout: s.MixtureDropout, Bias: s.Bias},
@@ -258,6 +261,7 @@ func Table() []Row {
 		{"mle", "-log softmax(W h)[y]", "none", "none"},
 		{"cosreg", "mle + gamma / V^2 sum_{i != j} cos(w_i, w_j)", "none", "two passes over W per update; with a factored W three products of V D^2"},
 		{"adversarial", "mle with W h - alpha |w_y| |h| as the target's score, in training only", "none", "2 N D per N tokens"},
+		{"zloss", "mle + zeta (log Z)^2 per target, Z the softmax's normaliser, in training only", "none", "none"},
 		{"spectrum", "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
 			"D^2 + D", "two products of V D^2 per update, 2 N D^2 per N tokens"},
 		{"spectrum-poly", "spectrum with the prior c1 k^-gamma", "D^2 + D", "as spectrum"},

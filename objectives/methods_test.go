@@ -42,6 +42,11 @@ func TestMethodsArePieces(t *testing.T) {
 		if m.Perturbation != nil {
 			text += fmt.Sprintf(" %T", m.Perturbation)
 		}
+		for _, term := range m.Terms {
+			if _, smoothing := term.(LabelSmoothing); !smoothing {
+				text += fmt.Sprintf(" %v", term)
+			}
+		}
 		for _, r := range m.Regularizers {
 			text += fmt.Sprintf(" %T", r)
 			if p, ok := r.(*SpectrumPrior); ok {
@@ -54,6 +59,7 @@ func TestMethodsArePieces(t *testing.T) {
 		"Dense Softmax":                    func(s *Settings) {},
 		"Dense Softmax Cosine":             func(s *Settings) { s.Method = "cosreg" },
 		"Dense Softmax ":                   func(s *Settings) { s.Method, s.Gamma = "cosreg", 0 },
+		"Dense Softmax {0.0001}":           func(s *Settings) { s.Method = "zloss" },
 		"Dense Softmax Adversarial":        func(s *Settings) { s.Method = "adversarial" },
 		"Dense Softmax Adversarial Cosine": func(s *Settings) { s.Method = "cosreg+adversarial" },
 		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0)":        func(s *Settings) { s.Method = "adversarial+spectrum" },

@@ -16,11 +16,19 @@ const (
 
 // SoftmaxLossOptions are the settings of SoftmaxLoss, ShiftedSoftmaxLoss and
 // MixtureLoss.
+//
+// With the z-loss (Chowdhery et al. 2022, "PaLM", section 5, with zeta = 1e-4) a
+// row that counts pays zeta (log Z)^2 more, where Z is the sum of exponentials of
+// its logits, so that they do not drift away. Under a shift Z is that of the clean
+// logits: the penalty is about the layer's normaliser, the shift about the target's
+// score. Each softmax of a mixture has a Z of its own, and a position pays the mean
+// over them. It is part of the loss alone, never of a negative log-likelihood.
 type SoftmaxLossOptions struct {
 	Ignore        int64 // targets with this id count as nothing
 	Smoothing     Smoothing
 	Epsilon       float64 // label smoothing, 0 for none
 	SmoothShifted bool    // the smoothed mass sees shifted logits; else clean ones
+	ZLoss         float64 // zeta of the z-loss, 0 for none
 	Scale         float64 // factor of the summed loss, e.g. 1/tokens of the update
 	Chunk         int64   // rows of logits at a time; 0 chooses by shape and cache
 	Evaluate      bool    // no gradients are computed
@@ -30,7 +38,7 @@ type SoftmaxLossOptions struct {
 func (o SoftmaxLossOptions) c() C.ap_loss_options {
 	return C.ap_loss_options{
 		ignore: C.int64_t(o.Ignore), smoothing: C.int(o.Smoothing), epsilon: C.double(o.Epsilon), smooth_shifted: C.bool(o.SmoothShifted),
-		scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
+		z_loss: C.double(o.ZLoss), scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
 	}
 }
 
@@ -73,18 +81,27 @@ func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o Softm
 	return loss, nll, shifted
 }
 
+// zLoss is zeta (log Z)^2 of each row of logits, made of plain operators.
+func (o SoftmaxLossOptions) zLoss(logits Tensor) Tensor {
+	return logits.LogSumExp(-1, false).Square().MulScalar(o.ZLoss)
+}
+
 // SoftmaxLossReference is SoftmaxLoss made of plain operators; it keeps the
 // logits [N,V].
 func SoftmaxLossReference(hidden, weight, bias, targets Tensor, o SoftmaxLossOptions) (loss, nll Tensor) {
 	v := float64(weight.Size(0))
 	keep := targets.EqualScalar(float64(o.Ignore)).Not()
 	safe := targets.MaskedFill(keep.Not(), 0)
-	logP := Linear(hidden, weight, bias).LogSoftmax(1)
+	logits := Linear(hidden, weight, bias)
+	logP := logits.LogSoftmax(1)
 	perRow := logP.Gather(1, safe.Reshape(-1, 1)).Reshape(-1).Neg()
 	nll = perRow.MaskedFill(keep.Not(), 0)
 	every := logP.SumDim(1, false).Neg().MaskedFill(keep.Not(), 0)
 	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, v)
 	sum := nll.Sum().MulScalar(on).Add(every.Sum().MulScalar(off))
+	if o.ZLoss != 0 {
+		sum = sum.Add(o.zLoss(logits).MaskedFill(keep.Not(), 0).Sum())
+	}
 	kept := keep.To(nll.DType(), nll.Device()).Sum().MulScalar(entropy)
 	return sum.Sub(kept).MulScalar(o.Scale), nll.Detach()
 }
@@ -107,6 +124,9 @@ func ShiftedSoftmaxLossReference(hidden, weight, bias, targets, shift Tensor, o 
 			smoothed = shiftedCost
 		}
 		row = row.Add(smoothed.MaskedFill(target, 0).SumDim(1, false).MulScalar(off))
+	}
+	if o.ZLoss != 0 {
+		row = row.Add(o.zLoss(logits))
 	}
 	loss = row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale)
 	return loss, ofTarget(cost).MaskedFill(ignored, 0).Detach(), ofTarget(shiftedCost).MaskedFill(ignored, 0).Detach()
@@ -138,6 +158,9 @@ func MixtureLossReference(latent, prior, weight, bias, targets, shift Tensor, o 
 	row := ofTarget(own).MulScalar(on + off)
 	if off != 0 {
 		row = row.Add(smoothed.MaskedFill(target, 0).SumDim(1, false).MulScalar(off))
+	}
+	if o.ZLoss != 0 {
+		row = row.Add(o.zLoss(logits).MeanDim(1, false))
 	}
 	return row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale), nll, shifted
 }

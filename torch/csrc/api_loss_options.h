@@ -9,6 +9,7 @@ typedef struct {
   int smoothing;
   double epsilon;
   bool smooth_shifted;
+  double z_loss;
   double scale;
   int64_t chunk;
   bool gradients;

@@ -24,6 +24,9 @@
 // smoothed mass sees the clean P_nj or the shifted one. The shift gets a gradient
 // like any operand.
 //
+// The z-loss adds zeta / K sum_k lse_nk^2, of clean logits whatever the shift; its
+// gradient in them is 2 zeta / K lse_nk p_nkj, and the prior gets none.
+//
 // Legend: C positions of a chunk, K components, V vocabulary.
 #include <ATen/Functions.h>
 
@@ -43,10 +46,11 @@ namespace {
 template <class T>
 struct Scratch {
   std::vector<double> log_pi, own, clean, total, joint;  // by component; own and clean are -log p'_ky and -log p_ky
+  std::vector<double> pull, pull_target;                 // gradient of the z-loss over p'_kj, and at the target; or 0
   std::vector<T> mix;                                    // log P_j
   std::vector<Component<T>> components;
   Scratch(int64_t K, int64_t V, bool smoothing)
-      : log_pi(K), own(K), clean(K), total(K), joint(K), mix(smoothing ? V : 0), components(smoothing ? K : 0) {}
+      : log_pi(K), own(K), clean(K), total(K), joint(K), pull(K), pull_target(K), mix(smoothing ? V : 0), components(smoothing ? K : 0) {}
 
   // -log sum_k pi_k exp(-cost_k)
   double mixture(const std::vector<double> &cost) {
@@ -81,6 +85,7 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
   const double off = terms.off, weight = terms.on + off;
   for (int64_t k = 0; k < K; ++k) s.log_pi[k] = p.prior_K[k];
   const double norm = log_sum_exp(s.log_pi);
+  double penalty = 0;
   for (int64_t k = 0; k < K; ++k) {
     s.log_pi[k] -= norm;
     T *row = p.rows_KV + k * V;
@@ -88,9 +93,16 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
     if (p.shift_K) row[target] -= p.shift_K[k];
     const double shifted_logit = row[target], shift = std::isfinite(logit) ? logit - shifted_logit : 0;  // as rounding has left it
     const Sums sums = exponentials(row, V, terms.gradients && off == 0);
-    s.own[k] = sums.top - shifted_logit + std::log(sums.total);
+    const double log_total = std::log(sums.total);
+    s.own[k] = sums.top - shifted_logit + log_total;
     s.clean[k] = without_shift(s.own[k], shift);
     s.total[k] = sums.total;
+    if (terms.z_loss != 0) {
+      const double rise = shift != 0 ? s.clean[k] - s.own[k] + shift : 0, lse = sums.top + log_total + rise;
+      penalty += terms.z_loss / K * lse * lse;
+      s.pull[k] = 2 * terms.z_loss / K * lse * std::exp(-rise);
+      s.pull_target[k] = 2 * terms.z_loss / K * lse * std::exp(-s.clean[k]);
+    }
     if (off != 0) {
       const double lse = s.own[k] + shifted_logit, seen = terms.smooth_shifted ? lse : s.clean[k] + logit;
       s.components[k] = {row, static_cast<T>(s.log_pi[k] - seen), static_cast<T>(lse), 0, std::exp(lse - seen), 0};
@@ -102,7 +114,7 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
     *p.nll = static_cast<T>(s.mixture(s.clean));
     *p.shifted = static_cast<T>(own);
   }
-  double loss = weighted(weight, own);
+  double loss = weighted(weight, own) + penalty;
   if (off != 0) loss -= off * (mixed(s, K, 0, target) + mixed(s, K, target + 1, V));
   if (!terms.gradients) return loss;
   for (int64_t k = 0; k < K; ++k) {
@@ -110,16 +122,16 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
     const double r = weight * std::exp(s.log_pi[k] - s.own[k] + own), p_target = std::exp(-s.own[k]);
     double others = 0;
     if (off == 0) {
-      scale_and_lower(row, V, static_cast<T>(terms.scale * r / s.total[k]), 0);
-      row[target] -= static_cast<T>(terms.scale * r);
+      scale_and_lower(row, V, static_cast<T>(terms.scale * (r + s.pull[k]) / s.total[k]), 0);
+      row[target] -= static_cast<T>(terms.scale * (r + s.pull[k] * p_target - s.pull_target[k]));
     } else {
       Component<T> &c = s.components[k];
       others = off * c.others;
-      c.factor = static_cast<T>(terms.scale * (r + others * c.shrunk));
+      c.factor = static_cast<T>(terms.scale * (r + others * c.shrunk + s.pull[k]));
       differentiate(c, 0, target, static_cast<T>(terms.scale * off), s.mix.data());
       differentiate(c, target + 1, V, static_cast<T>(terms.scale * off), s.mix.data());
       const double p_seen = terms.smooth_shifted ? p_target : std::exp(-s.clean[k]);
-      row[target] = static_cast<T>(terms.scale * (r * std::expm1(-s.own[k]) + others * p_seen));
+      row[target] = static_cast<T>(terms.scale * (r * std::expm1(-s.own[k]) + others * p_seen + s.pull_target[k]));
     }
     if (p.g_prior_K) p.g_prior_K[k] = static_cast<T>(terms.scale * (std::exp(s.log_pi[k]) * (terms.on + off * V) - r - others));
     if (p.g_shift_K) {
@@ -195,12 +207,21 @@ double mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &target
     q_CKV.sub_(log_P_C1V).exp_().mul_(off).scatter_(2, index_CK1, 0);
     others_CK = q_CKV.sum(2);
   }
+  at::Tensor mass_CK = r_CK + others_CK * (-rise_CK).exp(), pull_CK;
+  if (terms.z_loss != 0) {
+    const at::Tensor lse_CK = logits_CKV.gather(2, index_CK1).squeeze(2).to(type) + clean_CK;
+    loss += terms.z_loss / K * lse_CK.to(at::kDouble).square().sum().item<double>();
+    pull_CK = lse_CK * (2 * terms.z_loss / K);
+    mass_CK = mass_CK + (shift ? pull_CK * (own_CK - clean_CK - positions.shift).exp() : pull_CK);
+  }
   const at::Tensor p_target_CK = (-own_CK).exp();
   if (terms.gradients) {
-    at::Tensor grad = log_p_CKV.exp_().mul_((r_CK + others_CK * (-rise_CK).exp()).unsqueeze(2));
+    at::Tensor grad = log_p_CKV.exp_().mul_(mass_CK.unsqueeze(2));
     if (off != 0) grad.sub_(q_CKV);
     const at::Tensor p_seen_CK = terms.smooth_shifted ? p_target_CK : (-clean_CK).exp();
-    grad.scatter_(2, index_CK1, (r_CK * (-own_CK).expm1() + others_CK * p_seen_CK).unsqueeze(2));
+    at::Tensor at_target_CK = r_CK * (-own_CK).expm1() + others_CK * p_seen_CK;
+    if (pull_CK.defined()) at_target_CK = at_target_CK + pull_CK * (-clean_CK).exp();
+    grad.scatter_(2, index_CK1, at_target_CK.unsqueeze(2));
     logits_RV = grad.mul_(terms.scale).to(logits_RV.scalar_type()).view({C * K, V});
   }
   if (positions.g_prior_NK.defined())

@@ -19,6 +19,9 @@
 // The shift gets a gradient like any operand. What it is a function of, and
 // which of that is differentiated, is the caller's affair.
 //
+// The z-loss adds zeta lse_n^2, of clean logits whatever the shift, to which it
+// gives no gradient; its gradient in the logits is 2 zeta lse_n p_nj.
+//
 // Legend: C positions of a chunk, V vocabulary.
 #include <ATen/Functions.h>
 
@@ -44,10 +47,9 @@ double softmax_row(T *row, int64_t V, int64_t target, const Terms &terms, const 
   const double log_total = std::log(sums.total), own = sums.top - shifted_logit + log_total;
   double loss = weighted(on, own) + weighted(off, V * log_total - sums.plain);
   double mass = on + off * V, at_target = on;  // the gradient is mass * p'_j - off, and at_target less at the target
-  *nll = static_cast<T>(own);
+  double clean = own;
   if (shift) {
-    const double clean = without_shift(own, lowered);
-    *nll = static_cast<T>(clean);
+    clean = without_shift(own, lowered);
     *shifted = static_cast<T>(own);
     double gradient = mass * std::exp(-own) - off - on;  // of the shifted logit
     if (off != 0 && !terms.smooth_shifted) {
@@ -58,6 +60,14 @@ double softmax_row(T *row, int64_t V, int64_t target, const Terms &terms, const 
       gradient = (on + off) * std::expm1(-own);
     }
     if (g_shift) *g_shift = static_cast<T>(-terms.scale * gradient);
+  }
+  *nll = static_cast<T>(clean);
+  if (terms.z_loss != 0) {
+    const double rise = lowered != 0 ? clean - own + lowered : 0, lse = sums.top + log_total + rise;
+    const double pull = 2 * terms.z_loss * lse;
+    loss += terms.z_loss * lse * lse;
+    mass += pull * std::exp(-rise);  // p_j is p'_j exp(-rise), but for the target's
+    at_target += pull * (std::exp(-own - rise) - std::exp(-clean));
   }
   if (terms.gradients) {
     scale_and_lower(row, V, static_cast<T>(terms.scale * mass / sums.total), static_cast<T>(terms.scale * off));
@@ -85,7 +95,8 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
   const at::ScalarType type = positions.nll_N.scalar_type();
   const at::Tensor index_C1 = targets_C.unsqueeze(1);
   const bool shift = positions.shift.defined();
-  at::Tensor log_p_CV;
+  at::Tensor log_p_CV, logit_C;
+  if (terms.z_loss != 0) logit_C = logits_CV.gather(1, index_C1).squeeze(1).to(type);
   if (shift)  // in the wider type, in which a small shift is not lost
     log_p_CV = logits_CV.to(type).scatter_add_(1, index_C1, positions.shift.unsqueeze(1).neg()).log_softmax(1);
   else
@@ -94,22 +105,28 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
   double loss = weighted(on, own_C.sum(at::kDouble).item<double>());
   if (off != 0) loss -= off * log_p_CV.sum(at::kDouble).item<double>();
   at::Tensor mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on);
-  positions.nll_N.copy_(own_C);
+  at::Tensor clean_C = own_C, rise_C;
   if (shift) {
     const at::Tensor odds_C = at::where(own_C < 30, own_C.expm1().log(), own_C) - positions.shift;
-    const at::Tensor clean_C = at::logaddexp(odds_C, at::zeros_like(odds_C));
-    positions.nll_N.copy_(clean_C);
+    clean_C = at::logaddexp(odds_C, at::zeros_like(odds_C));
+    rise_C = clean_C - own_C + positions.shift;
     positions.shifted_N.copy_(own_C);
     at::Tensor gradient_C = (-own_C).exp() * (on + off * V) - (on + off);
     if (off != 0 && !terms.smooth_shifted) {
       const double others = off * (V - 1);
-      const at::Tensor rise_C = clean_C - own_C + positions.shift;
       loss += others * rise_C.sum(at::kDouble).item<double>();
       mass_C = mass_C + (-rise_C).expm1() * others;
       at_target_C = at_target_C + ((-own_C - rise_C).exp() - (-clean_C).exp()) * others;
       gradient_C = (-own_C).expm1() * (on + off);
     }
     if (positions.g_shift.defined()) positions.g_shift.copy_(gradient_C * -terms.scale);
+  }
+  positions.nll_N.copy_(clean_C);
+  if (terms.z_loss != 0) {
+    const at::Tensor lse_C = logit_C + clean_C, pull_C = lse_C * (2 * terms.z_loss);
+    loss += terms.z_loss * lse_C.to(at::kDouble).square().sum().item<double>();
+    mass_C = mass_C + (shift ? pull_C * (-rise_C).exp() : pull_C);
+    if (shift) at_target_C = at_target_C + pull_C * ((-own_C - rise_C).exp() - (-clean_C).exp());
   }
   if (terms.gradients) {
     at::Tensor grad = log_p_CV.exp_().mul_((mass_C * terms.scale).unsqueeze(1)).sub_(terms.scale * off);

@@ -1,0 +1,25 @@
+package objectives
+
+import "github.com/aperture-ml/aperture/torch"
+
+// ZLossSettings are the keys of the z-loss.
+type ZLossSettings struct {
+	Zeta float64 `toml:"zeta" default:"1e-4" range:"[0,inf)" help:"zloss: weight of the squared logarithm of the softmax's normaliser"`
+}
+
+// ZLoss is the z-loss ("PaLM: Scaling Language Modeling with Pathways", Chowdhery et al. 2022, section 5): each target pays
+//
+//	zeta (log Z)^2,  Z = sum_j exp(score_j)
+//
+// beside its cross-entropy, in training only. A softmax does not change when a constant is added to all of its scores, so
+// nothing else keeps log Z near 0; scores far from 0 lose precision, and a model whose Z is near 1 gives log-probabilities
+// without the sum. The term is part of the fused loss and costs nothing beside it.
+//
+// Z is that of clean scores where a perturbation lowers the target's. In a mixture every component has a Z of its own and the
+// target pays the mean of their terms; an adaptive softmax pays for the head, and for a tail where the target is in one.
+//
+// The paper has zeta = 1e-4, the default.
+type ZLoss struct{ Zeta float64 }
+
+// Apply sets the weight.
+func (t ZLoss) Apply(o *torch.SoftmaxLossOptions) { o.ZLoss = t.Zeta }
