@@ -39,6 +39,15 @@ var kinds = []kind{
 		start: uniform, activations: recurrentActivations,
 	},
 	{
+		name: "gru",
+		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
+			return models.NewGRU(s.recurrent(v), input, p, stream, d)
+		},
+		start: uniform,
+		// The operators of a step keep 14 vectors where the LSTM's single one keeps 9.
+		activations: func(s models.Settings) int64 { return recurrentActivations(s) * 14 / 9 },
+	},
+	{
 		name: "transformer-xl",
 		make: func(s Settings, _ int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewTransformerXL(models.TransformerXLConfig{Settings: s.Model, DType: torch.Float32}, input, p, stream, d)
