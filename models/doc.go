@@ -1,10 +1,10 @@
-// Package models holds networks that end at hidden states, a file a network.
+// Package models holds networks that end at hidden states, one in each file.
 //
 // # Basics
 //
-// A model maps a batch of ids to hidden states by row of real tokens; it never
-// sees logits, targets or the loss. Embeddings come in through [Embedder], so
-// that an output layer may share its matrix. [Transformer] is the
+// A model maps a batch of ids to hidden states, one row for each token that is not
+// padding; it never sees logits, targets or the loss. Word vectors come from an
+// [Embedder], so that a model and an output layer may share a matrix. [Transformer] is the
 // encoder-decoder of Vaswani et al. (2017) as fairseq computes it, with
 // incremental decoding in [Cache]; [Decoder] is the fast form of it, for search.
 //
@@ -16,8 +16,8 @@
 //
 // # Caveats
 //
-// A random stream that is nil means evaluation: no dropout. All calls belong on
-// the torch thread, inside a scope. Padding has id 1 and the end of sentence,
-// which also starts the decoder's input, has id 2, as in fairseq. Language models
-// know no padding.
+// Where the random stream is nil, the model evaluates: without dropout and noise. All
+// calls belong on the torch thread, inside a scope. As in fairseq, padding has id 1, and
+// the end of sentence, with which the decoder's input begins too, has id 2. Language
+// models have no padding.
 package models

@@ -14,19 +14,22 @@
 //	loss.Backward()
 //	step.Close()
 //
-// Elementary operators come from gotorch, the others from csrc; both share one
-// representation, so they mix freely.
+// gotorch provides the type of a tensor's handle and elementary operators such as
+// [Tensor.Add] and [Tensor.Tanh]; all other operators are C++ in csrc. Both share one
+// representation of a tensor, so that they can be used together. Optimizers, random
+// streams and safetensors are this package's own.
 //
 // # Caveats
 //
 // An operator whose operands do not fit panics with [*Error], which names the
-// operator and the shapes; [Try] turns it into an error at the edge. So does the
-// use of a tensor after its scope was closed, and making one with no scope open or
-// on another thread: also in a goroutine, or a subtest, that a body starts.
+// operator and the shapes; [Try] turns the panic into an error. The same happens
+// when a tensor is used after its scope was closed, and when one is made with no
+// scope open or on another thread than torch's, for example in a goroutine or a
+// subtest that the body of Main or Test starts.
 //
-// gotorch's finalizers are stripped from every tensor that is adopted; its
-// collector, optimizers, Backward, Save and NewDevice are not used: they abort,
-// leak or free twice.
+// Tensors that gotorch's operators return lose their finalizers, because scopes free
+// them. gotorch's garbage collection, optimizers, Backward, Save and NewDevice are not
+// used: they abort, leak or free twice.
 //
 // [FindDevice] must come before the first tensor, because libtorch asks for CUDA
 // only once.

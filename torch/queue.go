@@ -2,6 +2,7 @@ package torch
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 )
 
@@ -16,8 +17,9 @@ func Queue(ctx context.Context, body func() error) error {
 		return Try(body)
 	}
 	type outcome struct {
-		err      error
-		panicked any
+		err           error
+		panicked      any
+		ended, goexit bool
 	}
 	var taken atomic.Bool // by the thread, or by a caller who waits no longer
 	done := make(chan outcome, 1)
@@ -25,6 +27,7 @@ func Queue(ctx context.Context, body func() error) error {
 		var out outcome
 		defer func() {
 			out.panicked = recover()
+			out.goexit = !out.ended && out.panicked == nil
 			done <- out
 		}()
 		Do(func() {
@@ -32,6 +35,7 @@ func Queue(ctx context.Context, body func() error) error {
 				out.err = Try(body)
 			}
 		})
+		out.ended = true
 	}()
 	var out outcome
 	select {
@@ -42,8 +46,11 @@ func Queue(ctx context.Context, body func() error) error {
 		}
 		out = <-done
 	}
-	if out.panicked != nil {
+	switch {
+	case out.panicked != nil:
 		panic(out.panicked)
+	case out.goexit: // the body ended its goroutine, as testing's FailNow does: so does the caller
+		runtime.Goexit()
 	}
 	return out.err
 }

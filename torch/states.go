@@ -20,3 +20,15 @@ type Term struct {
 	Weight float64
 	Value  Tensor // without dimensions
 }
+
+// Extra is the weighted sum of the terms, the zero Tensor where there are none.
+func (s States) Extra() (sum Tensor) {
+	for _, term := range s.Terms {
+		x := term.Value.MulScalar(term.Weight)
+		if sum.Defined() {
+			x = sum.Add(x)
+		}
+		sum = x
+	}
+	return sum
+}

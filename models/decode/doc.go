@@ -14,18 +14,19 @@
 // continuations of a sentence's hypotheses; a hypothesis is finished when its end
 // of sentence is among the best `beam`; a sentence is done with `beam` finished
 // ones. The length penalty and the stop rule of GNMT (Wu et al. 2016, section 7)
-// are the other choice. A sentence is also done as soon as nothing that is still
-// open can come among the translations that are asked for, which changes none
-// of them. A beam of 1 is greedy search.
+// are the other choice. A sentence is also done as soon as no unfinished hypothesis
+// can get into the translations that are asked for; stopping then changes none of
+// them. A beam of 1 is greedy search.
 //
-// A scorer that is a softmax over a matrix goes fastest as [Softmax]: product,
-// softmax and selection are then one operator. Any other gives log-probabilities.
+// A scorer that is a softmax over a matrix is fastest as a [Softmax]: product,
+// softmax and selection are then one operator. Every other [Scorer] gives
+// log-probabilities.
 //
 // # Caveats
 //
-// The longest translation follows from each sentence's own length, not from the
-// padded length of its batch as in fairseq, so that no result depends on what
-// it was batched with.
+// The length that a translation may have follows from its own sentence's length, not
+// from the padded length of its batch as in fairseq, so that no result depends on
+// the other sentences of a batch.
 //
 // An empty source has the empty translation, with the score 0.
 //

@@ -381,7 +381,7 @@ func TestCancel(t *testing.T) {
 func TestClose(t *testing.T) {
 	m := openCounts(t)
 	want := score(t, m, "three four")
-	const says = "the language model has been closed"
+	const says = "the model has been closed"
 	var wait sync.WaitGroup
 	for k := range 8 {
 		wait.Go(func() {

@@ -1,8 +1,6 @@
 package language
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aperture-ml/aperture/models"
@@ -23,31 +21,16 @@ type Model struct {
 	Device   torch.Device
 	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
 
-	kind   kind
-	closed bool
+	models.Session
+	kind kind
 }
 
 // Options say on what a model computes. The zero value is good.
-type Options struct {
-	Device  string // cpu, cuda, cuda:N or auto; empty is auto, a GPU where there is one
-	Threads int    // CPU threads of this process; 0 is as many as it may use
-}
+type Options = models.Options
 
 // Open reads the model of a run folder: the best checkpoint, with averaged weights where it has them.
-func Open(folder string, o Options) (m *Model, err error) {
-	if o.Device == "" {
-		o.Device = "auto"
-	}
-	device, err := torch.FindDevice(o.Device)
-	if err != nil {
-		return nil, err
-	}
-	err = torch.Queue(context.Background(), func() error {
-		torch.SetThreads(o.Threads)
-		m, err = Load(folder, device)
-		return err
-	})
-	return m, err
+func Open(folder string, o Options) (*Model, error) {
+	return models.Open(o, func(device torch.Device) (*Model, error) { return Load(folder, device) })
 }
 
 // Load is Open on the torch thread, for a device that is known.
@@ -74,24 +57,8 @@ func Load(folder string, device torch.Device) (*Model, error) {
 	return m, nil
 }
 
-// Close gives back what the model holds. Calls that wait for their turn, and later ones, fail.
-func (m *Model) Close() error {
-	return m.queue(context.Background(), func() error {
-		m.closed = true
-		m.Free()
-		return nil
-	})
-}
-
-// queue runs body on the torch thread unless the model is closed by then.
-func (m *Model) queue(ctx context.Context, body func() error) error {
-	return torch.Queue(ctx, func() error {
-		if m.closed {
-			return errors.New("the language model has been closed")
-		}
-		return body()
-	})
-}
+// Close gives back what the model holds. Calls that wait for their turn, and later ones, get [models.ErrClosed].
+func (m *Model) Close() error { return m.CloseWith(m.Free) }
 
 // New builds a model with fresh weights, drawn from the stream of that name.
 func New(s Settings, words *corpus.Words, device torch.Device) (*Model, error) {

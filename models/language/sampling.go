@@ -47,7 +47,7 @@ func (m *Model) Sample(ctx context.Context, prompt string, o SampleOptions) (str
 			gap = " "
 		}
 	}
-	err = m.queue(ctx, func() error {
+	err = m.Queue(ctx, func() error {
 		for _, id := range m.Continue(ctx, ids, o) {
 			if id == end {
 				text.WriteByte('\n')

@@ -80,7 +80,7 @@ func (m *Model) Score(ctx context.Context, text string) (score Score, err error)
 	if err != nil {
 		return score, err
 	}
-	err = m.queue(ctx, func() error {
+	err = m.Queue(ctx, func() error {
 		torch.NoGrad(func() {
 			m.read(columns, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
 				for _, x := range m.Output.NLL(states, targets).Float64s() {

@@ -450,7 +450,7 @@ func TestClose(t *testing.T) {
 	made := openDigits(t)
 	source, _ := numbers(14, 4, 10)
 	want := translate(t, made, source, decode.Options{})
-	const says = "the translator has been closed"
+	const says = "the model has been closed"
 	var wait sync.WaitGroup
 	for k := range 8 {
 		wait.Go(func() {

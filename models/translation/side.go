@@ -13,7 +13,7 @@ type Side struct {
 
 	lowercase   bool
 	normalizer  *tokenize.Normalizer  // nil leaves punctuation as it is
-	moses       *tokenize.Moses       // nil leaves words as spaces part them
+	moses       *tokenize.Moses       // nil leaves words as spaces separate them
 	detokenizer *tokenize.Detokenizer // nil where moses is
 	codes       *tokenize.Codes       // nil where words are not split
 	units       *tokenize.WordCounts  // unit counts behind a vocabulary threshold, or nil

@@ -59,21 +59,11 @@ func (t *Translator) TranslateNBest(ctx context.Context, lines []string, o decod
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode
 	}
-	err = t.queue(ctx, func() error {
+	err = t.Queue(ctx, func() error {
 		all, err = t.search(ctx, lines, o)
 		return err
 	})
 	return all, err
-}
-
-// queue runs body on the torch thread unless the translator is closed by then.
-func (t *Translator) queue(ctx context.Context, body func() error) error {
-	return torch.Queue(ctx, func() error {
-		if t.closed {
-			return errClosed
-		}
-		return body()
-	})
 }
 
 func (t *Translator) search(ctx context.Context, lines []string, o decode.Options) ([][]Translation, error) {
@@ -160,7 +150,7 @@ func (t *Translator) Force(ctx context.Context, sources, targets []string, o dec
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode
 	}
-	err = t.queue(ctx, func() error {
+	err = t.Queue(ctx, func() error {
 		source, target := make([][]int32, len(sources)), make([][]int32, len(targets))
 		for i, line := range sources {
 			source[i] = t.Text.Source.Encode(line)

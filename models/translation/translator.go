@@ -1,7 +1,6 @@
 package translation
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,30 +24,15 @@ type Translator struct {
 	Device   torch.Device
 	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
 
-	closed bool
+	models.Session
 }
 
 // Options say on what a translator computes. The zero value is good.
-type Options struct {
-	Device  string // cpu, cuda, cuda:N or auto; empty is auto, a GPU where there is one
-	Threads int    // CPU threads of this process; 0 is as many as it may use
-}
+type Options = models.Options
 
 // Open reads the translator of a run folder: the best checkpoint, with averaged weights where it has them.
-func Open(folder string, o Options) (t *Translator, err error) {
-	if o.Device == "" {
-		o.Device = "auto"
-	}
-	device, err := torch.FindDevice(o.Device)
-	if err != nil {
-		return nil, err
-	}
-	err = torch.Queue(context.Background(), func() error {
-		torch.SetThreads(o.Threads)
-		t, err = Load(folder, device)
-		return err
-	})
-	return t, err
+func Open(folder string, o Options) (*Translator, error) {
+	return models.Open(o, func(device torch.Device) (*Translator, error) { return Load(folder, device) })
 }
 
 // Load is Open on the torch thread, for a device that is known.
@@ -75,19 +59,8 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 	return t, nil
 }
 
-// Close gives back what the translator holds. Calls that wait for their turn, and later ones, fail.
-func (t *Translator) Close() error {
-	return torch.Queue(context.Background(), func() error {
-		if t.closed {
-			return errClosed
-		}
-		t.closed = true
-		t.Free()
-		return nil
-	})
-}
-
-var errClosed = errors.New("the translator has been closed")
+// Close gives back what the translator holds. Calls that wait for their turn, and later ones, get [models.ErrClosed].
+func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
 func New(s Settings, pair *Pair, device torch.Device) (*Translator, error) {

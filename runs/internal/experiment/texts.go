@@ -1,90 +1,73 @@
 package experiment
 
 import (
-	"errors"
-	"io/fs"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// RunningText is a text of a language model by its name.
-type RunningText struct {
-	Name string
-	IDs  []int32
-}
+// Lines of the sample's validation and test texts, each.
+const (
+	samplePairs = 500  // of a translator
+	sampleLines = 1000 // of a language model
+)
 
-// Texts are those of a language model's run, with the vocabulary of all of them.
-type Texts struct {
-	Words        *corpus.Words
-	Train, Valid RunningText
-	Tests        []RunningText
-	Sums         map[string]string // SHA-256 of each file
-}
-
-// sampleTest is the number of lines of the sample's validation and test texts.
-const sampleTest = 1000
-
-// ReadTexts reads the texts that the configuration names, or generates the sample.
-// Their words are those of the run in folder; where that has none yet, or folder is
-// empty, the words are those of all texts, in order of first appearance or of
-// frequency as the configuration says.
-func ReadTexts(d Data, folder string) (*Texts, error) {
-	words, err := language.ReadWords(folder)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if fresh {
-		words, err = corpus.NewWords(), nil
+// ReadText reads the texts of a language model that the configuration names, DIR/NAME.txt, or generates the sample. Their words
+// are those of the run in folder (see [language.ReadTexts]).
+func ReadText(d Data, folder string) (*language.Texts, error) {
+	read := func(name, flag string, words *corpus.Words) (corpus.Running, error) {
+		return corpus.ReadRunning(filepath.Join(d.Dir, name+".txt"), flag, words)
 	}
-	if err != nil {
-		return nil, err
-	}
-	t := &Texts{Words: words, Sums: map[string]string{}}
-	read := t.file(d)
 	if d.Sample {
-		read = t.sample(d)
+		train, valid, test := sample.Text(uint64(d.SampleSeed), d.SampleSize, sampleLines, sampleLines)
+		lines := map[string][]string{"-train": train, "-valid": valid, "-test": test} // whatever they are called
+		read = func(name, flag string, words *corpus.Words) (corpus.Running, error) {
+			return corpus.RunningLines(lines[flag], name, words)
+		}
 	}
-	if t.Train, err = read(d.Train, "-train"); err != nil {
-		return nil, err
+	return language.ReadTexts(d.VocabularySettings, folder, language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test}, read)
+}
+
+// ReadPairs reads the texts of a translator that the configuration names, DIR/NAME.LANGUAGE, or generates the sample. sums are
+// the SHA-256 of each file.
+func ReadPairs(d Data) (texts *translation.Texts, sums map[string]string, err error) {
+	sums = map[string]string{}
+	if d.Sample {
+		train, valid, test := sample.Translation(uint64(d.SampleSeed), d.SampleSize, samplePairs, samplePairs)
+		made := func(name string, t sample.Split) translation.Lines {
+			sums[name+"."+d.Source], sums[name+"."+d.Target] = digest(t.Source), digest(t.Target)
+			return translation.Lines{Name: name, Source: t.Source, Target: t.Target}
+		}
+		return &translation.Texts{Train: made("train", train), Valid: made("valid", valid), Tests: []translation.Lines{made("test", test)}}, sums, nil
 	}
-	if t.Valid, err = read(d.Valid, "-valid"); err != nil {
-		return nil, err
-	}
-	for _, name := range d.Test {
-		test, err := read(name, "-test")
+	read := func(name, flag string) translation.Lines {
 		if err != nil {
-			return nil, err
+			return translation.Lines{}
 		}
-		t.Tests = append(t.Tests, test)
+		path := func(language string) string { return filepath.Join(d.Dir, name+"."+language) }
+		var source, target corpus.Text
+		source, target, err = corpus.ReadParallel(path(d.Source), path(d.Target), flag)
+		sums[filepath.Base(source.Path)], sums[filepath.Base(target.Path)] = source.SHA256, target.SHA256
+		return translation.Lines{Name: name, Source: source.Lines, Target: target.Lines}
 	}
-	if fresh && d.VocabularyOrder == "frequency" {
-		all := [][]int32{t.Train.IDs, t.Valid.IDs}
-		for _, test := range t.Tests {
-			all = append(all, test.IDs)
-		}
-		words.SortByFrequency(t.Train.IDs, all...)
+	texts = &translation.Texts{Train: read(d.Train, "-train"), Valid: read(d.Valid, "-valid")}
+	for _, name := range d.Test {
+		texts.Tests = append(texts.Tests, read(name, "-test"))
 	}
-	words.Close()
-	return t, nil
+	return texts, sums, err
 }
 
-// file reads DIR/NAME.txt.
-func (t *Texts) file(d Data) func(name, flag string) (RunningText, error) {
-	return func(name, flag string) (RunningText, error) {
-		text, err := corpus.ReadRunning(filepath.Join(d.Dir, name+".txt"), flag, t.Words)
-		t.Sums[filepath.Base(name)+".txt"] = text.SHA256
-		return RunningText{name, text.IDs}, err
+// digest is the SHA-256 of the file that lines would make.
+func digest(lines []string) string {
+	hash := sha256.New()
+	for _, line := range lines {
+		io.WriteString(hash, line+"\n")
 	}
-}
-
-// sample gives the built-in texts, whatever they are called.
-func (t *Texts) sample(d Data) func(name, flag string) (RunningText, error) {
-	train, valid, test := sample.Text(uint64(d.SampleSeed), d.SampleSize, sampleTest, sampleTest)
-	lines := map[string][]string{"-train": train, "-valid": valid, "-test": test}
-	return func(name, flag string) (RunningText, error) {
-		text, err := corpus.RunningLines(lines[flag], name, t.Words)
-		t.Sums[name+".txt"] = text.SHA256
-		return RunningText{name, text.IDs}, err
-	}
+	return hex.EncodeToString(hash.Sum(nil))
 }

@@ -1,5 +1,5 @@
-// Package train is training: texts, loop, validation, checkpoints, and the results
-// at the end.
+// Package train trains a model: it reads the texts, runs the loop, validates, saves
+// checkpoints, and tests at the end.
 //
 // # Basics
 //
@@ -9,11 +9,12 @@
 //
 // The loop is in loop.go; everything else serves it. One update may span several
 // accumulated batches; its loss is the sum over target tokens divided by the
-// tokens of the whole update, and penalties are added once. What a run learns is
-// a task: its texts, network and scores. The files of a task begin with its name.
+// tokens of the whole update, and penalties are added once. There are two tasks,
+// translation and language models, each with its own texts, networks and scores; the files
+// of a task begin with its name.
 //
 // # Caveats
 //
 // A run that was killed and resumed gives the results of an undisturbed one, on
-// the same machine with the same number of threads. What may differ is time.
+// the same machine with the same number of threads, except for times.
 package train

@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -15,14 +14,14 @@ import (
 // languageTexts are the texts of a language model's run.
 type languageTexts struct {
 	config   experiment.Config
-	texts    *experiment.Texts
+	texts    *language.Texts
 	original corpus.Columns // the training text as it is
 	valid    corpus.Columns
 }
 
 // readLanguage reads texts whose words are those of the run in folder, where that has any.
 func readLanguage(c experiment.Config, folder string) (texts, error) {
-	read, err := experiment.ReadTexts(c.Data, folder)
+	read, err := experiment.ReadText(c.Data, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +40,7 @@ func readLanguage(c experiment.Config, folder string) (texts, error) {
 	return t, nil
 }
 
-func (t *languageTexts) testColumns(test experiment.RunningText) (corpus.Columns, error) {
+func (t *languageTexts) testColumns(test language.Text) (corpus.Columns, error) {
 	return corpus.NewColumns(test.IDs, t.config.Train.TestColumns, "test text "+test.Name, "train.test_columns")
 }
 
@@ -91,99 +90,13 @@ func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 
 func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	reader, err := corpus.NewReader(t.original, c.ColumnSettings, uint64(c.Seed), from)
+	u, err := t.Updates(t.original, c.ColumnSettings, c.Accumulate, uint64(c.Seed), from, carried, func(epoch int) float64 {
+		return inputNoise(t.config.Model, epoch, c.Epochs)
+	})
 	if err != nil {
 		return nil, err
 	}
-	u := &languageUpdates{task: t, reader: reader, states: make([]models.Carried, c.Accumulate)}
-	for group := range u.states {
-		for i := 0; ; i++ {
-			x, found := carried[fmt.Sprintf("%d.%d", group, i)]
-			if !found {
-				break
-			}
-			x = x.Clone()
-			torch.Keep(x)
-			u.states[group] = append(u.states[group], x)
-		}
-	}
 	return u, nil
-}
-
-// languageUpdates hands out chunks of the training text, cut into groups of columns.
-type languageUpdates struct {
-	task   *languageTask
-	reader *corpus.Reader
-	states []models.Carried // behind the last batch of each group
-}
-
-// carried are the states behind the last batch of each group. An epoch begins without any.
-func (t *languageUpdates) carried() map[string]torch.Tensor {
-	all := map[string]torch.Tensor{}
-	if t.reader.Position().Batch == 0 {
-		return all
-	}
-	for group, states := range t.states {
-		for i, x := range states {
-			all[fmt.Sprintf("%d.%d", group, i)] = x
-		}
-	}
-	return all
-}
-
-func (t *languageUpdates) next() (update, error) {
-	c, p := t.task.config, t.reader.Next()
-	if p.First {
-		t.close()
-	}
-	t.task.SetInputNoise(inputNoise(c.Model, p.Epoch, c.Train.Epochs))
-	u := update{tokens: p.Span.Rows * p.Columns.Count, sentences: p.Columns.Count, rate: 1, position: p.Position}
-	if lengths := c.Train.Lengths; lengths.Random {
-		u.rate = float64(p.Span.Drawn) / float64(lengths.BPTT)
-	}
-	groups := len(t.states)
-	for g := range groups {
-		u.batches = append(u.batches, &columnGroup{t, p, g, g * p.Columns.Count / groups, (g + 1) * p.Columns.Count / groups})
-	}
-	return u, nil
-}
-
-func (t *languageUpdates) count(epochs int) int { return t.reader.Count(epochs) }
-
-// close frees what was carried.
-func (t *languageUpdates) close() {
-	for g, states := range t.states {
-		states.Free()
-		t.states[g] = nil
-	}
-}
-
-// columnGroup is a chunk of some neighbouring columns.
-type columnGroup struct {
-	updates            *languageUpdates
-	passage            corpus.Passage
-	group, first, last int
-}
-
-func (g *columnGroup) size() int { return g.passage.Span.Rows * (g.last - g.first) }
-
-func (g *columnGroup) forward(dropout *torch.Stream) forwarded {
-	t, columns, span := g.updates, g.passage.Columns, g.passage.Span
-	inputs, targets := columns.Chunk(span.Row, span.Rows, g.first, g.last)
-	states, next := t.task.Network.Forward(models.Chunk{IDs: inputs, Time: span.Rows, Columns: g.last - g.first}, t.states[g.group], dropout)
-	next.Keep()
-	t.states[g.group].Free()
-	t.states[g.group] = next
-	out := forwarded{states: states, targets: torch.FromInt64s(targets, t.task.Device, int64(len(targets)))}
-	share := float64(g.last-g.first) / float64(columns.Count) // a term is a mean over the group's columns
-	for _, term := range states.Terms {
-		x := term.Value.MulScalar(term.Weight * share)
-		if out.terms.Defined() {
-			x = out.terms.Add(x)
-		}
-		out.terms = x
-	}
-	return out
 }
 
 func (t *languageTask) size() string {

@@ -275,9 +275,9 @@ func TestAveragingBegins(t *testing.T) {
 		if !begin(2.6) || r.state.Optimizer != "asgd" || r.state.Factor != 1 {
 			t.Errorf("averaging does not begin: %+v", r.state.Progress)
 		}
-		u, err := r.updates.next()
-		if err != nil || u.rate != float64(u.batches[0].(*columnGroup).passage.Span.Drawn)/12 {
-			t.Errorf("the update has the rate %v, %v", u.rate, err)
+		u, err := r.updates.Next()
+		if err != nil || u.Rate != float64(u.Tokens)/float64(r.config.Train.Columns)/12 {
+			t.Errorf("the update has the rate %v, %v", u.Rate, err)
 		}
 		if r.average() != nil {
 			t.Error("there is an average before a step")

@@ -12,7 +12,7 @@ import (
 // epoch is the number of passes over the data that have been made.
 func (t *trainer) epoch() float64 {
 	whole := t.state.Position.Epoch
-	begin, end := t.updates.count(whole), t.updates.count(whole+1)
+	begin, end := t.updates.Count(whole), t.updates.Count(whole+1)
 	return float64(whole) + float64(t.state.Step-begin)/float64(end-begin)
 }
 

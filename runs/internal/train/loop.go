@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
@@ -37,21 +38,21 @@ type trainer struct {
 // long, or until ctx is cancelled.
 func (t *trainer) loop(ctx context.Context) error {
 	for !t.done() {
-		update, err := t.updates.next()
+		update, err := t.updates.Next()
 		if err != nil {
 			return err
 		}
 		start := time.Now()
-		for _, batch := range update.batches {
+		for _, batch := range update.Batches {
 			step := torch.OpenScope() // owns every tensor made below
 			torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
-				x := batch.forward(t.dropout)
-				loss, nll := t.Output.Loss(x.states, x.targets, t.scale(update))
-				if x.terms.Defined() {
-					loss = loss.Add(x.terms)
+				states, targets := batch.Forward(t.dropout)
+				loss, nll := t.Output.Loss(states, targets, t.scale(update))
+				if extra := states.Extra(); extra.Defined() {
+					loss = loss.Add(extra)
 				}
 				loss.Backward()
-				t.state.Window.add(loss, nll, batch.size())
+				t.state.Window.add(loss, nll, batch.Size())
 			})
 			step.Close()
 		}
@@ -61,9 +62,9 @@ func (t *trainer) loop(ctx context.Context) error {
 		spent := time.Since(start).Seconds()
 		t.state.Seconds += spent
 		t.state.Window.Seconds += spent
-		t.state.Tokens += int64(update.tokens)
+		t.state.Tokens += int64(update.Tokens)
 		t.state.Step++
-		t.state.Position = update.position
+		t.state.Position = update.Position
 		if err := t.after(ctx); err != nil {
 			return err
 		}
@@ -72,15 +73,15 @@ func (t *trainer) loop(ctx context.Context) error {
 }
 
 // scale is the factor of an update's summed loss.
-func (t *trainer) scale(u update) float64 {
+func (t *trainer) scale(u models.Update) float64 {
 	if t.config.Train.Normalise == "sentences" {
-		return 1 / float64(u.sentences)
+		return 1 / float64(u.Sentences)
 	}
-	return 1 / float64(u.tokens)
+	return 1 / float64(u.Tokens)
 }
 
 // update turns the collected gradients into a step of the weights.
-func (t *trainer) update(u update) error {
+func (t *trainer) update(u models.Update) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	params := t.Params.Tensors()
@@ -91,7 +92,7 @@ func (t *trainer) update(u update) error {
 	}
 	t.state.Window.Norm += norm
 	t.state.Window.Updates++
-	rate := t.rate() * u.rate
+	rate := t.rate() * u.Rate
 	switch {
 	case t.adam != nil:
 		t.adam.Step(rate)
@@ -185,7 +186,7 @@ func (t *trainer) validates(step int) bool {
 		return step%n == 0
 	}
 	for epoch := 1; ; epoch++ {
-		if end := t.updates.count(epoch); end >= step {
+		if end := t.updates.Count(epoch); end >= step {
 			return end == step
 		}
 	}
@@ -224,7 +225,7 @@ func (t *trainer) length() int {
 	if c := t.config.Train; c.Epochs == 0 {
 		return c.Steps
 	}
-	return t.updates.count(t.config.Train.Epochs)
+	return t.updates.Count(t.config.Train.Epochs)
 }
 
 // add counts a batch; its numbers are read back here, the tensors stay behind.

@@ -236,7 +236,7 @@ func (t *trainer) introduce() {
 	for _, line := range t.task.introduce() {
 		log.Printf("%s", line)
 	}
-	epoch := t.updates.count(1)
+	epoch := t.updates.Count(1)
 	log.Printf("%d parameters; method %s", t.Params.Count(), t.config.Objective.Method)
 	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
 }
@@ -257,7 +257,7 @@ func (t *trainer) free() {
 	}
 	torch.Free(t.ema...)
 	if t.updates != nil {
-		t.updates.close()
+		t.updates.Close()
 	}
 	if t.task != nil {
 		t.task.free()

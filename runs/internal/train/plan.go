@@ -22,7 +22,7 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	if err != nil {
 		return err
 	}
-	defer updates.close()
+	defer updates.Close()
 	t := &trainer{config: c, task: learnt, updates: updates}
 	params := learnt.parts().Params.Count()
 	copies := int64(2) // weights and gradients
@@ -37,7 +37,7 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", params*4*copies/mib)
 	fmt.Printf("activations       about %d MiB\n", learnt.activations()*4/mib)
 	fmt.Printf("%s\n", learnt.size())
-	fmt.Printf("steps an epoch    %d\n", updates.count(1))
+	fmt.Printf("steps an epoch    %d\n", updates.Count(1))
 	fmt.Printf("steps in all      %d\n", t.total())
 	fmt.Printf("folder            %s\n", s.Out)
 	return nil

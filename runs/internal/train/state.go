@@ -139,7 +139,7 @@ func (t *trainer) checkFinite() error {
 // the task carries from batch to batch.
 func (t *trainer) optimizerState() map[string]torch.Tensor {
 	state := t.ownState()
-	for name, x := range t.updates.carried() {
+	for name, x := range t.updates.Carried() {
 		state[carriedPrefix+name] = x
 	}
 	return state

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -47,13 +48,13 @@ type data interface {
 
 // updates is a source of updates.
 type updates interface {
-	// next gives the batches of the next update.
-	next() (update, error)
-	// count counts the updates of the first epochs.
-	count(epochs int) int
-	// carried are tensors by name that go from one batch to the next and belong in a checkpoint.
-	carried() map[string]torch.Tensor
-	close()
+	// Next gives the batches of the next update.
+	Next() (models.Update, error)
+	// Count counts the updates of the first epochs.
+	Count(epochs int) int
+	// Carried are tensors by name that go from one batch to the next and belong in a checkpoint.
+	Carried() map[string]torch.Tensor
+	Close()
 }
 
 // scores says how good the weights are.
@@ -76,30 +77,6 @@ type network struct {
 	Device torch.Device
 	// Vectors are the target vectors of a method that aims at some, else nil.
 	Vectors *experiment.Vectors
-}
-
-// update is what one optimizer step works on.
-type update struct {
-	batches   []batch
-	tokens    int             // target tokens of all batches
-	sentences int             // rows of all batches
-	rate      float64         // factor on the learning rate
-	position  corpus.Position // after it
-}
-
-// batch is a piece of an update that goes through the network at once.
-type batch interface {
-	// forward runs the network. A batch is forwarded once.
-	forward(dropout *torch.Stream) forwarded
-	// size is the number of its targets.
-	size() int
-}
-
-// forwarded is what the output layer scores.
-type forwarded struct {
-	states  torch.States
-	targets torch.Tensor // [N] int64
-	terms   torch.Tensor // what the network itself adds to the loss; the zero Tensor is nothing
 }
 
 // validation is what a task finds on its validation text.

@@ -18,18 +18,19 @@ import (
 // translationTexts are the texts of a translator's run.
 type translationTexts struct {
 	config experiment.Config
-	data   *pairedTexts
+	data   *translation.Texts
+	digest map[string]string // of each file
 }
 
 func readTranslation(c experiment.Config) (texts, error) {
-	data, err := readPairs(c.Data)
+	data, sums, err := experiment.ReadPairs(c.Data)
 	if err != nil {
 		return nil, err
 	}
-	return &translationTexts{c, data}, nil
+	return &translationTexts{c, data, sums}, nil
 }
 
-func (t *translationTexts) sums() map[string]string { return t.data.sums }
+func (t *translationTexts) sums() map[string]string { return t.digest }
 
 func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
 	c, settings := t.config, t.config.Translation()
@@ -37,7 +38,7 @@ func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.data.encode(pair, c.Data.Limits, c.Model.MaxPositions); err != nil {
+	if err := t.data.Encode(pair, c.Data.Limits, c.Model.MaxPositions); err != nil {
 		return nil, err
 	}
 	translator, err := translation.New(settings, pair, d)
@@ -53,7 +54,7 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 	if !fresh {
 		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
 	}
-	pair, err := translation.LearnText(settings, t.data.train.source, t.data.train.target)
+	pair, err := translation.LearnText(settings, t.data.Train.Source, t.data.Train.Target)
 	if err != nil || run == nil {
 		return pair, err
 	}
@@ -64,7 +65,7 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 type translationTask struct {
 	*translation.Translator
 	config experiment.Config
-	data   *pairedTexts
+	data   *translation.Texts
 	run    *experiment.Run // nil for a plan
 	shown  []report.Sample // of the first test text
 }
@@ -105,79 +106,31 @@ func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error)
 
 func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	loader, err := corpus.NewLoader(t.data.trainPairs, corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Accumulate, Seed: uint64(c.Seed)}, from)
+	options := corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Accumulate, Seed: uint64(c.Seed)}
+	// The noise falls over the epochs that the run may begin, 0 where it has no end.
+	epochs := c.Epochs
+	u, err := t.Updates(t.data.TrainPairs, options, from, func(epoch int) float64 { return inputNoise(t.config.Model, epoch, epochs) })
 	if err != nil {
 		return nil, err
 	}
-	return &translationUpdates{t, loader, from.Epoch}, nil
-}
-
-// translationUpdates hands out batches of sentence pairs.
-type translationUpdates struct {
-	task   *translationTask
-	loader *corpus.Loader
-	epoch  int // of the next update
-}
-
-// epochs counts the epochs that the run may begin, 0 where it has no end.
-func (t *translationUpdates) epochs() int {
-	c := t.task.config.Train
-	n := c.Epochs
-	if steps, each := c.Steps, t.loader.UpdatesPerEpoch(); steps > 0 {
-		if begun := (steps + each - 1) / each; n == 0 || begun < n {
-			n = begun
+	if each := u.Count(1); c.Steps > 0 {
+		if begun := (c.Steps + each - 1) / each; epochs == 0 || begun < epochs {
+			epochs = begun
 		}
 	}
-	return n
-}
-
-func (t *translationUpdates) next() (update, error) {
-	t.task.Network.SetInputNoise(inputNoise(t.task.config.Model, t.epoch, t.epochs()))
-	u, err := t.loader.Next()
-	t.epoch = u.Position.Epoch
-	out := update{tokens: u.Tokens, sentences: u.Sentences, rate: 1, position: u.Position}
-	for _, b := range u.Batches {
-		out.batches = append(out.batches, pairs{t.task.Translator, b})
-	}
-	return out, err
-}
-
-func (t *translationUpdates) count(epochs int) int { return epochs * t.loader.UpdatesPerEpoch() }
-
-func (t *translationUpdates) carried() map[string]torch.Tensor { return nil }
-
-func (t *translationUpdates) close() { t.loader.Close() }
-
-// pairs is a batch of sentence pairs.
-type pairs struct {
-	*translation.Translator
-	*corpus.Batch
-}
-
-func (p pairs) size() int { return p.Tokens }
-
-func (p pairs) forward(dropout *torch.Stream) forwarded {
-	states, targets := p.Forward(p.Batch, dropout)
-	return forwarded{states: states, targets: targets}
+	return u, nil
 }
 
 func (t *translationTask) size() string {
-	return fmt.Sprintf("training pairs    %d (%d target tokens)", len(t.data.trainPairs), t.tokens())
+	return fmt.Sprintf("training pairs    %d (%d target tokens)", len(t.data.TrainPairs), t.tokens())
 }
 
-// tokens counts the target tokens of an epoch, ends of sentences included.
-func (t *translationTask) tokens() int {
-	n := 0
-	for _, p := range t.data.trainPairs {
-		n += len(p.Target) + 1
-	}
-	return n
-}
+func (t *translationTask) tokens() int { return t.data.Tokens() }
 
 func (t *translationTask) introduce() []string {
 	c := t.config
 	lines := []string{
-		fmt.Sprintf("%s: %s", c.Data.Name, t.data.filtered),
+		fmt.Sprintf("%s: %s", c.Data.Name, t.data.Filtered),
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target),
 	}
 	if v := t.Text.Vectors; v != nil {

@@ -12,11 +12,10 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/score"
-	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 func (t *translationTask) validNLL() float64 {
-	return t.NLL(t.data.validPairs, t.config.Train.MaxTokens)
+	return t.NLL(t.data.ValidPairs, t.config.Train.MaxTokens)
 }
 
 func (t *translationTask) validate() (validation, error) {
@@ -28,11 +27,11 @@ func (t *translationTask) validate() (validation, error) {
 	}
 	options := t.Settings.Decode
 	options.Beam = c.Decode.ValidationBeam
-	outputs, err := t.translated(t.data.valid.source, options)
+	outputs, err := t.translated(t.data.Valid.Source, options)
 	if err != nil {
 		return v, err
 	}
-	bleu, err := t.tokenisedBLEU(outputs, t.data.valid)
+	bleu, err := t.tokenisedBLEU(outputs, t.data.Valid)
 	if err != nil {
 		return v, err
 	}
@@ -42,7 +41,7 @@ func (t *translationTask) validate() (validation, error) {
 	}
 	var b strings.Builder
 	for i := range min(c.Report.Samples, len(outputs)) {
-		fmt.Fprintf(&b, "source\t%s\nreference\t%s\noutput\t%s\n\n", t.data.valid.source[i], t.data.valid.target[i], outputs[i].Text)
+		fmt.Fprintf(&b, "source\t%s\nreference\t%s\noutput\t%s\n\n", t.data.Valid.Source[i], t.data.Valid.Target[i], outputs[i].Text)
 	}
 	v.samples = b.String()
 	return v, nil
@@ -60,19 +59,19 @@ func (t *translationTask) translated(lines []string, o decode.Options) ([]transl
 }
 
 // tokenisedBLEU is multi-bleu on the text that the model was trained on.
-func (t *translationTask) tokenisedBLEU(outputs []translation.Translation, s split) (score.MultiBLEUResult, error) {
+func (t *translationTask) tokenisedBLEU(outputs []translation.Translation, s translation.Lines) (score.MultiBLEUResult, error) {
 	hypotheses, references := make([]string, len(outputs)), make([]string, len(outputs))
 	for i, o := range outputs {
 		hypotheses[i] = o.Tokenised
-		references[i] = t.Text.Target.Tokenize(s.target[i])
+		references[i] = t.Text.Target.Tokenize(s.Target[i])
 	}
 	return score.MultiBLEU(hypotheses, [][]string{references}, false)
 }
 
 func (t *translationTask) tests() []string {
-	names := make([]string, len(t.data.tests))
-	for i, s := range t.data.tests {
-		names[i] = s.name
+	names := make([]string, len(t.data.Tests))
+	for i, s := range t.data.Tests {
+		names[i] = s.Name
 	}
 	return names
 }
@@ -80,8 +79,8 @@ func (t *translationTask) tests() []string {
 func (t *translationTask) samples() []report.Sample { return t.shown }
 
 func (t *translationTask) test(name string) (experiment.TestScores, error) {
-	for _, s := range t.data.tests {
-		if s.name == name {
+	for _, s := range t.data.Tests {
+		if s.Name == name {
 			return t.testScores(s)
 		}
 	}
@@ -89,16 +88,15 @@ func (t *translationTask) test(name string) (experiment.TestScores, error) {
 }
 
 // testScores are the scores of one test text, with the configured beam.
-func (t *translationTask) testScores(s split) (experiment.TestScores, error) {
+func (t *translationTask) testScores(s translation.Lines) (experiment.TestScores, error) {
 	out := experiment.TestScores{}
-	longest := t.config.Model.MaxPositions - 1
-	pairs, _, err := corpus.Filter(corpus.Encode(s.source, s.target, t.Text.Source.Encode, t.Text.Target.Encode), corpus.Limits{MaxLength: longest})
+	pairs, err := t.Text.TestPairs(s)
 	if err != nil {
-		return out, fmt.Errorf("test text %s: %w", s.name, err)
+		return out, err
 	}
 	nll := t.NLL(pairs, t.config.Train.MaxTokens)
 	out.NLL, out.PPL = lossNumbers(t.Output, nll)
-	outputs, err := t.translated(s.source, t.Settings.Decode)
+	outputs, err := t.translated(s.Source, t.Settings.Decode)
 	if err != nil {
 		return out, err
 	}
@@ -106,7 +104,7 @@ func (t *translationTask) testScores(s split) (experiment.TestScores, error) {
 	for i, o := range outputs {
 		raw[i] = o.Text
 	}
-	references := [][]string{s.target}
+	references := [][]string{s.Target}
 	bleu, err := score.BLEU(raw, references, score.BLEUOptions{Lowercase: t.config.Data.Lowercase})
 	if err != nil {
 		return out, err
@@ -121,14 +119,14 @@ func (t *translationTask) testScores(s split) (experiment.TestScores, error) {
 	}
 	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
 	out.BLEUTok, out.ChrF = experiment.Num(tokenised.Score), experiment.Num(chrf.Score)
-	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.name, bleu.Score, bleu.Signature(), tokenised.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
+	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.Name, bleu.Score, bleu.Signature(), tokenised.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
 	if t.shown == nil {
 		for i := range min(t.config.Report.Samples, len(raw)) {
-			t.shown = append(t.shown, report.Sample{Source: s.source[i], Reference: s.target[i], Output: raw[i]})
+			t.shown = append(t.shown, report.Sample{Source: s.Source[i], Reference: s.Target[i], Output: raw[i]})
 		}
 	}
 	text := strings.Join(raw, "\n") + "\n"
-	return out, files.Write(t.run.Path(experiment.SamplesDir, filepath.Base(s.name)+"."+t.config.Data.Target), []byte(text))
+	return out, files.Write(t.run.Path(experiment.SamplesDir, filepath.Base(s.Name)+"."+t.config.Data.Target), []byte(text))
 }
 
 // decodeWords names the settings that a BLEU depends on.

@@ -1,0 +1,105 @@
+package language
+
+import (
+	"fmt"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Updates hands out chunks of running text, an optimizer step's at a time, cut into groups of columns that are accumulated.
+type Updates struct {
+	model    *Model
+	settings corpus.ColumnSettings
+	reader   *corpus.Reader
+	noise    func(epoch int) float64
+	states   []models.Carried // behind the last batch of each group
+}
+
+// Updates begins at a position, with what Carried gave there. noise gives the standard deviation of the noise on word vectors in
+// an epoch, counted from 0.
+func (m *Model) Updates(text corpus.Columns, s corpus.ColumnSettings, groups int, seed uint64, from corpus.Position, carried map[string]torch.Tensor, noise func(epoch int) float64) (*Updates, error) {
+	reader, err := corpus.NewReader(text, s, seed, from)
+	if err != nil {
+		return nil, err
+	}
+	u := &Updates{model: m, settings: s, reader: reader, noise: noise, states: make([]models.Carried, groups)}
+	for group := range u.states {
+		for i := 0; ; i++ {
+			x, found := carried[fmt.Sprintf("%d.%d", group, i)]
+			if !found {
+				break
+			}
+			x = x.Clone()
+			torch.Keep(x)
+			u.states[group] = append(u.states[group], x)
+		}
+	}
+	return u, nil
+}
+
+// Carried are the states behind the last batch of each group, by name. An epoch begins without any.
+func (u *Updates) Carried() map[string]torch.Tensor {
+	all := map[string]torch.Tensor{}
+	if u.reader.Position().Batch == 0 {
+		return all
+	}
+	for group, states := range u.states {
+		for i, x := range states {
+			all[fmt.Sprintf("%d.%d", group, i)] = x
+		}
+	}
+	return all
+}
+
+// Next gives the next update. Where lengths are drawn, the learning rate goes with them.
+func (u *Updates) Next() (models.Update, error) {
+	p := u.reader.Next()
+	if p.First {
+		u.Close()
+	}
+	u.model.SetInputNoise(u.noise(p.Epoch))
+	next := models.Update{Tokens: p.Span.Rows * p.Columns.Count, Sentences: p.Columns.Count, Rate: 1, Position: p.Position}
+	if u.settings.Random {
+		next.Rate = float64(p.Span.Drawn) / float64(u.settings.BPTT)
+	}
+	groups := len(u.states)
+	for g := range groups {
+		next.Batches = append(next.Batches, &columnGroup{u, p, g, g * p.Columns.Count / groups, (g + 1) * p.Columns.Count / groups})
+	}
+	return next, nil
+}
+
+// Count counts the updates of the first epochs.
+func (u *Updates) Count(epochs int) int { return u.reader.Count(epochs) }
+
+// Close frees what was carried.
+func (u *Updates) Close() {
+	for g, states := range u.states {
+		states.Free()
+		u.states[g] = nil
+	}
+}
+
+// columnGroup is a chunk of some neighbouring columns.
+type columnGroup struct {
+	updates            *Updates
+	passage            corpus.Passage
+	group, first, last int
+}
+
+func (g *columnGroup) Size() int { return g.passage.Span.Rows * (g.last - g.first) }
+
+func (g *columnGroup) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {
+	u, columns, span := g.updates, g.passage.Columns, g.passage.Span
+	inputs, targets := columns.Chunk(span.Row, span.Rows, g.first, g.last)
+	states, next := u.model.Network.Forward(models.Chunk{IDs: inputs, Time: span.Rows, Columns: g.last - g.first}, u.states[g.group], dropout)
+	next.Keep()
+	u.states[g.group].Free()
+	u.states[g.group] = next
+	for i := range states.Terms { // a term is a mean over the group's columns
+		states.Terms[i].Weight *= float64(g.last-g.first) / float64(columns.Count)
+	}
+	return states, torch.FromInt64s(targets, u.model.Device, int64(len(targets)))
+}

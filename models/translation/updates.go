@@ -1,0 +1,56 @@
+package translation
+
+import (
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Updates hands out sentence pairs, an optimizer step's at a time.
+type Updates struct {
+	translator *Translator
+	loader     *corpus.Loader
+	noise      func(epoch int) float64
+	epoch      int // of the next update
+}
+
+// Updates begins at a position. noise gives the standard deviation of the noise on word vectors in an epoch, counted from 0.
+func (t *Translator) Updates(pairs []corpus.Pair, o corpus.Options, from corpus.Position, noise func(epoch int) float64) (*Updates, error) {
+	loader, err := corpus.NewLoader(pairs, o, from)
+	if err != nil {
+		return nil, err
+	}
+	return &Updates{t, loader, noise, from.Epoch}, nil
+}
+
+// Next gives the next update.
+func (u *Updates) Next() (models.Update, error) {
+	u.translator.Network.SetInputNoise(u.noise(u.epoch))
+	next, err := u.loader.Next()
+	u.epoch = next.Position.Epoch
+	out := models.Update{Tokens: next.Tokens, Sentences: next.Sentences, Rate: 1, Position: next.Position}
+	for _, b := range next.Batches {
+		out.Batches = append(out.Batches, batch{u.translator, b})
+	}
+	return out, err
+}
+
+// Count counts the updates of the first epochs.
+func (u *Updates) Count(epochs int) int { return epochs * u.loader.UpdatesPerEpoch() }
+
+// Carried is empty: sentences know nothing of one another.
+func (u *Updates) Carried() map[string]torch.Tensor { return nil }
+
+// Close ends the preparation of batches.
+func (u *Updates) Close() { u.loader.Close() }
+
+type batch struct {
+	translator *Translator
+	pairs      *corpus.Batch
+}
+
+func (b batch) Size() int { return b.pairs.Tokens }
+
+func (b batch) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {
+	return b.translator.Forward(b.pairs, dropout)
+}

@@ -1,0 +1,24 @@
+package models
+
+import (
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Update is what one optimizer step works on.
+type Update struct {
+	Batches   []Batch
+	Tokens    int             // target tokens of all batches
+	Sentences int             // sentences, or columns, of all batches
+	Rate      float64         // factor on the learning rate
+	Position  corpus.Position // in the data, after it
+}
+
+// Batch is a piece of an update that goes through the network at once.
+type Batch interface {
+	// Forward runs the network, once: states as the output layer reads them, with the terms that the network adds to the loss,
+	// and targets [N] int64.
+	Forward(dropout *torch.Stream) (states torch.States, targets torch.Tensor)
+	// Size is the number of targets.
+	Size() int
+}
