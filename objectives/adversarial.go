@@ -34,10 +34,10 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 //	Paper  of nothing: the perturbation is a constant
 //	Full   of h and w_y
 //
-// Departures from the authors' code: the perturbation belongs to a position (a
-// table by word lets the last of repeated targets speak for all), and norms have
-// no constant under their root (a zero h or w_y shifts nothing and gets no
-// gradient). Gate, off in the paper, is on in their code.
+// Departures from the authors' code: the perturbation belongs to a position (they
+// keep it in a table by word, where the last of repeated targets overwrites the
+// others), and norms have no constant under their root (a zero h or w_y shifts
+// nothing and gets no gradient). Gate, off in the paper, is on in their code.
 //
 // Legend: N rows, D width.
 type Adversarial struct {

@@ -18,7 +18,7 @@ import (
 
 // Retraction puts U and V back among the matrices with orthonormal columns, onto
 // the nearest, after every Every-th update, and keeps out of their gradients what
-// only leads away from these: the moments of Adam would otherwise be full of it.
+// only leads away from these: Adam's moments would otherwise accumulate it.
 // Cost: two products of V D^2 multiplications per update, two more at each
 // retraction, and a decomposition of two D x D matrices.
 //

@@ -33,7 +33,7 @@ var (
 // and the loss is one of those that package torch lists. The default is the paper's best,
 // reg1+reg2: -log C(kappa) + lambda1 kappa - lambda2 kappa c. The paper says that -log C
 // falls as kappa grows; it rises, with slope A(kappa), and the losses here have the sign
-// that trains. Its authors' code minimises another one, torch.VMFLog1p.
+// that trains. The authors' program minimises another loss, torch.VMFLog1p.
 //
 // With LayerNorm (its gain starts at 1) kappa starts at sqrt(M), for M = 300 near where
 // the regularised losses put it; without, the map's start does the same. L2 and cosine
@@ -47,7 +47,7 @@ var (
 // Cost per token: M D multiplications and a dozen numbers; max-margin adds one product
 // with the whole table. Decoding is one product with the table.
 //
-// Hidden states may be wider or narrower than what a decoder reads words as.
+// Hidden states may be wider or narrower than the decoder's word vectors.
 //
 // Legend: N rows, D width of hidden states, M components of a vector, V vocabulary.
 type Continuous struct {

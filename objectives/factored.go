@@ -14,13 +14,14 @@ import (
 //	scores of h [N,D]     ((h V) * s) U^T
 //	row i of W            V (s * u_i)
 //
-// so W is never made in a step. The parameter that stands for U is U / c with
-// c = sqrt(D/V): its elements are then as large as those of a dense matrix. Adam
-// moves every element by the learning rate, whatever its gradient's size, and
-// would otherwise shake the elements of U, about 1/sqrt(V), sqrt(V/D) times as
-// hard as those of W. K = min(V, D) singular values; the padding's row
-// does not count among the V. Cost beside a dense matrix: D K + K parameters,
-// N D K multiplications for a lookup or the scores of N rows.
+// so W is never made in a step. The parameter that is stored for U is U / c with
+// c = sqrt(D/V), whose elements are as large as those of a dense matrix. Adam moves
+// every element by about the learning rate, whatever its size, and would change the
+// elements of U itself, about 1/sqrt(V), by a share that is sqrt(V/D) times as large.
+//
+// There are K = min(V, D) singular values; the padding's row does not count among
+// the V. Cost beside a dense matrix: D K + K parameters, N D K multiplications for a
+// lookup or the scores of N rows.
 //
 // Legend: V vocabulary, D width, K singular values, N rows.
 type Factored struct {

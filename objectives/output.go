@@ -95,8 +95,8 @@ func (o *Output) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.NLL(s, targets)
 }
 
-// Perplexity is the exponential of a mean clean loss, or NaN where that is none over words:
-// a density of vectors is no probability of a word, and a distance is neither.
+// Perplexity is the exponential of a mean clean loss, or NaN where the method gives words no
+// probabilities: neither a density of vectors nor a distance is one.
 func (o *Output) Perplexity(loss float64) float64 {
 	if _, ok := o.method.Likelihood.(VectorLikelihood); ok {
 		return math.NaN()
@@ -192,9 +192,9 @@ func (o *Output) averageFixers() (all []AverageFixer) {
 // FixesAverage reports whether a mean of weights needs FixAverage.
 func (o *Output) FixesAverage() bool { return len(o.averageFixers()) > 0 }
 
-// FixAverage makes a mean of weights, all parameters by name, weights of the method again, in place: a mean over
-// checkpoints or over updates. What the model says does not change but where a constraint of the method fixes the size of
-// W. A moving average goes on from what it was, so it is a copy that is fixed.
+// FixAverage gives averaged weights, all parameters by name, the properties of the method's weights again, in place, such as
+// orthonormal columns. Predictions do not change, except where a constraint of the method fixes the size of W. Where the
+// average continues, as a moving average does, fix a copy of it.
 func (o *Output) FixAverage(weights map[string]torch.Tensor) {
 	for _, f := range o.averageFixers() {
 		f.FixAverage(weights)

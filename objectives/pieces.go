@@ -69,7 +69,7 @@ type FusedSoftmax interface {
 	SoftmaxHead() (Head, torch.Tensor)
 }
 
-// FrequencyOrdered is a likelihood that cares for the order of the vocabulary.
+// FrequencyOrdered is a likelihood that depends on the order of the vocabulary.
 type FrequencyOrdered interface {
 	// FrequentFirst reports whether frequent words must come first.
 	FrequentFirst() bool
@@ -112,7 +112,7 @@ type Perturbation interface {
 	Shift(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor
 }
 
-// VectorLikelihood is a likelihood that predicts a vector, and not how probable each word is.
+// VectorLikelihood is a likelihood that predicts a vector instead of a probability for each word.
 type VectorLikelihood interface {
 	Likelihood
 	// Density reports whether the clean loss is minus a log-density; if not, it is a
@@ -123,10 +123,10 @@ type VectorLikelihood interface {
 	Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor)
 }
 
-// Regularizer is what W pays, or must obey. It is a Penalty, a Constraint, or both.
+// Regularizer acts on W: as a Penalty, which is added to the loss, as a Constraint, which changes the weights, or as both.
 type Regularizer interface {
 	// Init ties the regularizer to the embedding. It comes after e.Init and gives
-	// an error where e has not what is regularized.
+	// an error where e lacks what is regularized.
 	Init(e Embedding, p Config) error
 }
 
@@ -163,10 +163,10 @@ type ClipGrouped interface {
 	Groups() [][]torch.Tensor
 }
 
-// AverageFixer is a piece to which a mean of weights is not yet weights of its kind: the mean of orthonormal matrices is
-// not orthonormal.
+// AverageFixer is a piece whose weights have a property that their average lacks: the average of orthonormal matrices is not
+// orthonormal.
 type AverageFixer interface {
-	// FixAverage makes averaged weights such again, in place; it is given all by name.
+	// FixAverage gives averaged weights that property again, in place; weights are all parameters by name.
 	FixAverage(weights map[string]torch.Tensor)
 }
 
@@ -177,7 +177,7 @@ type Buffered interface {
 	Buffers() map[string]torch.Tensor
 }
 
-// Reporter is a piece with values that are worth tracking.
+// Reporter is a piece with values to track.
 type Reporter interface {
 	// Report gives those of the last update by name. Reading them waits for the device.
 	Report() map[string]float64

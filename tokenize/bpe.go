@@ -106,7 +106,7 @@ func (b *BPE) Line(line string) string {
 	return string(out)
 }
 
-// Words segments words into units. Empty words vanish; spaces part words.
+// Words segments words into units. Empty words vanish; spaces separate words.
 func (b *BPE) Words(words []string) []string {
 	units := make([]string, 0, len(words)+len(words)/4)
 	for _, word := range words {

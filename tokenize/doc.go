@@ -47,34 +47,34 @@
 // Swedish, Catalan, Somali, Tetun and, in the detokenizer, Czech and Finnish are
 // missing. The Penn mode is missing too.
 //
-// Unicode is version 15. The scripts see what their Perl knows: with Perl 5.36
-// (Unicode 14) ten rare letters of Telugu, Tibetan, Kaithi and Latin differ, and code
-// points that were not yet assigned.
+// Character classes are those of Unicode 15, while the scripts use those of their Perl: with
+// Perl 5.36 (Unicode 14), ten rare letters of Telugu, Tibetan, Kaithi and Latin differ, and
+// code points that Unicode 14 had not assigned.
 //
 // The scripts garble text that holds their own placeholders (DOTMULTI,
 // THISISPROTECTED000), protected pieces that are part of such a word, and lines
 // with more than a thousand pieces; here they come through whole. Protected
 // patterns are read as UTF-8. At the end of a text without "\n" the scripts treat
-// the last line otherwise: the normaliser leaves a final ." alone, the truecaser
-// cuts a character off. Here it is a line like any other.
+// the last line differently: the normaliser leaves a final ." alone, and the truecaser
+// cuts off a character. Here it is treated like every other line.
 //
 // For BPE and vocabularies a word is what stands between two spaces. Tabs and
 // no-break spaces are ordinary characters of a word.
 //
-// Learn keeps exact counts. subword-nmt parks rare pairs and can lose a part of
-// their counts, counts twice around a symbol that two different merges make
-// within one word, and takes a no-break space inside a symbol for a border when it
-// joins pairs. Real text has not shown a difference; words of one letter
-// repeated, among a handful of words, can.
+// Learn keeps exact counts. subword-nmt leaves rare pairs out of its tables and can lose
+// some of their counts; it counts twice around a symbol that two different merges make
+// within one word; and when it joins pairs, it takes a no-break space inside a symbol for a
+// border between symbols. No difference was found on natural text; texts of a handful of
+// words that repeat one letter can show one.
 //
 // Glossaries translate Python's regular expressions to Go's. Look-around,
 // back-references and \b are refused. A group inside a glossary does not repeat
 // its text in the output, as it does in subword-nmt.
 //
-// The Moses types but Cleaner and TruecaserCounts are for any number of goroutines.
-// Byte-level codes are refused, and so are more than 524,288 merges.
+// Any number of goroutines may use a value of a Moses type at once, except a Cleaner or
+// TruecaserCounts. Byte-level codes are refused, and so are more than 524,288 merges.
 //
 // A line that is not UTF-8 is an error that names it, in every reader here.
 //
-// BPE is for one goroutine; Vocabulary is for any number.
+// A BPE must not be used by two goroutines at once; a Vocabulary may.
 package tokenize

@@ -1,5 +1,5 @@
-// Package files writes files whole or not at all, locks folders, hashes what is read,
-// and tells a full disk as such.
+// Package files writes files completely or not at all, locks folders, hashes what is
+// read, and says so in plain words when a disk is full.
 //
 // # Basics
 //

@@ -19,10 +19,10 @@
 //	choice   texts: the values it may have, separated by spaces
 //	task     the only task that reads it; on an embedded struct it holds for all of its keys
 //	resume   whether a resumed run may change it (package experiment says what the values mean); likewise inherited
-//	help     its meaning and unit, one sentence without the full stop
+//	help     its meaning and unit, in one sentence without the full stop
 //
 // # Caveats
 //
 // A field without a toml tag, or with "-", is no key. Kinds of values are int, float64, bool, string and []string.
-// A malformed tag, or a field of another type, panics when a schema is made, which every test that uses the schema finds.
+// A malformed tag, or a field of another type, panics when a schema is made, so that any test that uses the schema finds it.
 package keys

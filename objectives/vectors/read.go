@@ -98,7 +98,7 @@ func (c *collector) finish() *Table {
 	return c.table
 }
 
-// ReadText reads text vectors; name stands for the file in errors. Fields are parted by
+// ReadText reads text vectors; name stands for the file in errors. Fields are separated by
 // spaces or tabs and nothing else: a word may hold any other character, and, where the width
 // is known, spaces too. A word's first vector counts.
 func ReadText(r io.Reader, name string, v *tokenize.Vocabulary) (*Table, error) {
@@ -195,7 +195,7 @@ func fields(line string) []string {
 	return strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' })
 }
 
-// splitLast parts a line before its last n fields.
+// splitLast splits a line before its last n fields.
 func splitLast(line string, n int) (word string, last []string, ok bool) {
 	last = make([]string, n)
 	for i := n - 1; i >= 0; i-- {

@@ -218,7 +218,7 @@ func TestLanguageModels(t *testing.T) {
 		c := experiment.Default()
 		c.Model.Kind, c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.Layers = "awd-lstm", 4, 6, 4, 1
 		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test = data, "train", "valid", []string{"test"}
-		texts, err := experiment.ReadTexts(c.Data, "")
+		texts, err := experiment.ReadText(c.Data, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,10 +29,10 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.SortFlags = false
 	fs.Usage = func() {}
 	fs.StringArrayVar(&f.runs, "run", nil, "`FOLDER` of a training run; more folders may follow, or the flag may repeat")
-	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors, a row each: .safetensors, with :NAME behind it where it holds several matrices, .vec text, or binary word2vec .bin; may repeat")
+	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or binary word2vec .bin; may repeat")
 	fs.BoolVar(&f.json, "json", false, "print JSON: an object, or a list of them for several matrices; pictures only with -out")
-	fs.StringVar(&f.out, "out", "", "`DIR` for the pictures (default: plots in the run's folder; of several runs, plots beside their folders)")
-	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first: I1 rises by shrinking alone")
+	fs.StringVar(&f.out, "out", "", "`DIR` for the pictures (default: plots in the run's folder; for several runs, plots in the folder that holds them all)")
+	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1")
 	fs.IntVar(&f.rows, "rows", 0, "measure I1 and I2 on samples of `N` rows, as published for WikiText-103 with 40000; 0 is all rows")
 	fs.IntVar(&f.samples, "samples", 10, "take the mean of `N` such samples")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")

@@ -33,7 +33,7 @@ type subject struct {
 	word   func(row int) string // what a row stands for
 	counts []float64            // how often, NaN for a row that stands for no word of the text
 
-	ordered bool // counts are not known, and the order of rows stands for them
+	ordered bool // counts are unknown: the order of rows stands for that of frequencies
 }
 
 // runFolder is the output matrix of a training run, as its best checkpoint has it.
@@ -96,12 +96,12 @@ func (r runFolder) language() (*subject, []checkpoint.Warning, error) {
 }
 
 // texts are those that the run was trained on.
-func (r runFolder) texts() (*experiment.Texts, error) {
+func (r runFolder) texts() (*language.Texts, error) {
 	c, err := experiment.ReadConfig(r.folder)
 	if err != nil {
 		return nil, err
 	}
-	return experiment.ReadTexts(c.Data, r.folder)
+	return experiment.ReadText(c.Data, r.folder)
 }
 
 // vectorFile is a file of vectors.
@@ -109,7 +109,7 @@ type vectorFile struct{ path, tensor, name string }
 
 const safetensors = ".safetensors"
 
-// splitName parts FILE.safetensors:NAME.
+// splitName splits FILE.safetensors:NAME.
 func splitName(path string) (file, tensor string) {
 	if i := strings.LastIndex(path, safetensors+":"); i >= 0 {
 		return path[:i+len(safetensors)], path[i+len(safetensors)+1:]

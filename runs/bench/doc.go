@@ -1,5 +1,6 @@
-// Command bench races Aperture against the plain programs a careful user would
-// write or install, on this machine, the two in turn, and prints the ratios.
+// Command bench compares Aperture's speed and memory with those of the plain programs that a
+// careful user would write or install. It runs the two in turn on this machine and prints the
+// ratios.
 //
 // # Basics
 //
@@ -13,8 +14,8 @@
 // to trust it. memory_ratio is our peak above the level before the piece over
 // the peer's, gradients of the weights included: below 1 we need less. ours and
 // peer are the medians of both in the row's unit. outside_products, of rows of lm, is
-// the share of our time that went into anything but matrix products, in one more
-// step; waiting for another thread inside such a product's layer counts as outside.
+// the share of our time that is not spent in matrix products, measured in one more
+// step; time in which a thread waits for another one around a product counts as outside.
 //
 // The peers are the Python programs in the folder peer. They travel inside the
 // binary and stay alive for all pairs of a row. -python, or the variable
@@ -27,33 +28,33 @@
 // Text is prepared from Multi30k, which is looked for in $APERTURE_DATA, else in
 // ../shared/data beside the module's root.
 //
-// Rows of text run on one thread on both sides: in Go the garbage collector has
-// no other processor either. The others run on -threads threads on both sides.
+// Rows of text run on one thread on both sides; Go's garbage collector has no other
+// processor either. All other rows run on -threads threads on both sides.
 //
 // The Moses script is timed from the start of its process to the end, since that
 // is how it is used; ours reads the same bytes from memory.
 //
-// A translator's training step is what the training loop makes of a batch; the
-// gradient's norm is taken by both sides where it is clipped. Both sides see the same
+// A translator's training step is all that the training loop does for a batch; both sides
+// compute the gradient's norm where it is clipped. Both sides see the same
 // batches in the same order and use the same definition of label smoothing; their
 // weights start from different draws.
 //
-// A language model's weights are the peer's too. Before anything is timed both sides
-// read two chunks without noise, and a loss or a gradient of any weight that differs
-// ends the row. Words are drawn by Zipf's law, which for adaptive softmax decides how
-// many scores a step needs.
+// The two sides of a language model's row have the same weights. Before anything is timed
+// both read two chunks without noise; if the loss or the gradient of any weight differs, the
+// row fails. Words are drawn by Zipf's law, which decides how many scores a step of an
+// adaptive softmax needs.
 //
 // Our memory is what our allocator counts; a peer's is resident memory of its
 // process, after freed memory was handed back. The matrix library's own buffers
 // are in the latter only; they are small beside the tensors of every row here.
 //
-// A method's row races it against maximum likelihood in this one process, so
+// A method's row compares it with maximum likelihood, both in this process, so that
 // its time_ratio is below 1 by what the method costs. The exception is method/mos,
 // whose peer is the plain formulation of a mixture: it holds three and a half
 // arrays of positions x components x words, 9.8 GB at the default of 1,400
-// positions, and -positions takes fewer where that is too much.
+// positions; with -positions it takes fewer.
 //
-// vmf_model races two output layers of one recurrent translator, so its sides have equal
-// networks and no equal loss. That the networks are equal is checked with a softmax on
-// both sides, on small ones with the same weights.
+// vmf_model compares two output layers of the same recurrent translator, so that the networks of
+// its sides are equal and their losses are not. That the networks are equal is checked on small
+// ones, with the same weights and a softmax on both sides.
 package main

@@ -46,7 +46,7 @@ func ppl(nll float64) *experiment.Number {
 type evaluation struct {
 	*flags
 	model    *language.Model
-	texts    *experiment.Texts
+	texts    *language.Texts
 	progress io.Writer
 }
 
@@ -81,7 +81,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if f.test != nil {
 		d.Test = f.test
 	}
-	texts, err := experiment.ReadTexts(d, f.folder)
+	texts, err := experiment.ReadText(d, f.folder)
 	if err != nil {
 		model.Free()
 		return nil, err
@@ -90,7 +90,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 }
 
 // each scores the validation text and the test texts.
-func (e *evaluation) each(settings map[string]any, score func(t experiment.RunningText, validation bool) (scores, error)) (*result, error) {
+func (e *evaluation) each(settings map[string]any, score func(t language.Text, validation bool) (scores, error)) (*result, error) {
 	run, err := filepath.Abs(e.folder)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (e *evaluation) each(settings map[string]any, score func(t experiment.Runni
 // those of results.json.
 func (e *evaluation) static() (*result, error) {
 	c := e.model.Settings.Train
-	return e.each(nil, func(t experiment.RunningText, validation bool) (scores, error) {
+	return e.each(nil, func(t language.Text, validation bool) (scores, error) {
 		count, key := c.TestColumns, "train.test_columns"
 		if validation {
 			count, key = c.ValidColumns, "train.valid_columns"
@@ -147,7 +147,7 @@ func (e *evaluation) cache() (*result, error) {
 		fmt.Fprintf(e.progress, "search: theta %g, lambda %g\n", chosen.Theta, chosen.Lambda)
 	}
 	settings := map[string]any{"theta": chosen.Theta, "lambda": chosen.Lambda, "window": chosen.Window}
-	return e.each(settings, func(t experiment.RunningText, _ bool) (scores, error) {
+	return e.each(settings, func(t language.Text, _ bool) (scores, error) {
 		cached, err := e.model.ScoreWithCache(t.IDs, []float64{chosen.Theta}, chosen.Window)
 		if err != nil {
 			return scores{}, err
@@ -175,7 +175,7 @@ func (e *evaluation) dynamic() (*result, error) {
 		}
 	}
 	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon, "chunk": chosen.Chunk}
-	return e.each(settings, func(t experiment.RunningText, _ bool) (scores, error) {
+	return e.each(settings, func(t language.Text, _ bool) (scores, error) {
 		nll, err := moving.NLL(t.IDs, chosen)
 		if err != nil {
 			return scores{}, err

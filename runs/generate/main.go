@@ -40,10 +40,10 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.Usage = func() {}
 	fs.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
 	fs.StringVar(&f.prompt, "prompt", "", "`TEXT` to continue, words separated by spaces; empty starts a line")
-	fs.IntVar(&f.sampling.Words, "words", 100, "`N` words to add, ends of lines among them")
-	fs.Float64Var(&f.sampling.Temperature, "temperature", 1, "below 1 probable words become more so, above 1 less; 0 takes the most probable one")
+	fs.IntVar(&f.sampling.Words, "words", 100, "`N` words to add; the end of a line counts as one")
+	fs.Float64Var(&f.sampling.Temperature, "temperature", 1, "below 1 makes probable words more probable, above 1 less; 0 always takes the most probable word")
 	fs.IntVar(&f.sampling.TopK, "top-k", 0, "draw among the `N` most probable words; 0: all")
-	fs.Float64Var(&f.sampling.TopP, "top-p", 1, "draw among the most probable words that have this probability together")
+	fs.Float64Var(&f.sampling.TopP, "top-p", 1, "draw among the fewest words that have this probability together")
 	fs.Uint64Var(&f.sampling.Seed, "seed", 1, "seed `N` of the draws")
 	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")

@@ -26,7 +26,7 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 	fs := pflag.NewFlagSet("bpe-learn", pflag.ContinueOnError)
 	symbols := fs.IntP("symbols", "s", 10000, "merges to learn")
 	minimum := fs.Int("min-frequency", 2, "stop when no pair of symbols is this frequent")
-	total := fs.BoolP("total-symbols", "t", false, "take the number of characters off -s, so that it bounds the whole vocabulary")
+	total := fs.BoolP("total-symbols", "t", false, "subtract the number of characters from -s, so that -s bounds the whole vocabulary")
 	dict := fs.Bool("dict-input", false, "the input is a dictionary, \"word count\" on each line")
 	files, err := parseFlags(fs, "[FILE...] [< text] > codes", args, out)
 	switch {
@@ -63,12 +63,12 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 
 func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 	fs := pflag.NewFlagSet("bpe-apply", pflag.ContinueOnError)
-	codesFile := fs.StringP("codes", "c", "", "codes file that bpe-learn wrote (needed)")
-	merges := fs.IntP("merges", "m", -1, "use the first so many merges (-1 for all)")
+	codesFile := fs.StringP("codes", "c", "", "codes file that bpe-learn wrote (required)")
+	merges := fs.IntP("merges", "m", -1, "use only so many merges, the first ones; -1 uses all")
 	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
 	vocabulary := fs.String("vocabulary", "", "undo merges whose unit is not in this file, which vocab wrote")
-	threshold := fs.Int("vocabulary-threshold", 0, "leave out rarer units of -vocabulary")
-	dropout := fs.Float64("dropout", 0, "probability of passing over a merge; for training data")
+	threshold := fs.Int("vocabulary-threshold", 0, "ignore units of -vocabulary that are rarer than this")
+	dropout := fs.Float64("dropout", 0, "probability of skipping a merge, for training data")
 	seed := fs.Int64("seed", 1, "seed of -dropout")
 	glossaries := fs.StringArray("glossary", nil, "regular expression of text that stays whole (repeatable)")
 	files, err := parseFlags(fs, "-c CODES < text > units", args, out)

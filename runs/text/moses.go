@@ -97,7 +97,7 @@ func detokenizeText(args []string, in io.Reader, out, errw io.Writer) error {
 
 func normalizeText(args []string, in io.Reader, out, _ io.Writer) error {
 	fs := pflag.NewFlagSet("normalize", pflag.ContinueOnError)
-	language := fs.StringP("language", "l", "en", "language of the text; it decides on quotes beside stops and on decimal commas")
+	language := fs.StringP("language", "l", "en", "language of the text, which decides on quotes beside full stops and on decimal commas")
 	version := fs.String("moses", "current", "behaviour of Moses to follow: 2017 or current")
 	if err := parseFilter(fs, "[-l LANGUAGE] < text > text", args, out); err != nil {
 		return err
@@ -112,7 +112,7 @@ func normalizeText(args []string, in io.Reader, out, _ io.Writer) error {
 
 func truecaseTrain(args []string, in io.Reader, out, _ io.Writer) (err error) {
 	fs := pflag.NewFlagSet("truecase-train", pflag.ContinueOnError)
-	model := fs.String("model", "", "file to write the model to (needed)")
+	model := fs.String("model", "", "file to write the model to (required)")
 	if err := parseFilter(fs, "-model FILE < tokens", args, out); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func truecaseTrain(args []string, in io.Reader, out, _ io.Writer) (err error) {
 
 func truecaseText(args []string, in io.Reader, out, _ io.Writer) error {
 	fs := pflag.NewFlagSet("truecase", pflag.ContinueOnError)
-	model := fs.String("model", "", "model that truecase-train wrote (needed)")
+	model := fs.String("model", "", "model that truecase-train wrote (required)")
 	if err := parseFilter(fs, "-model FILE < tokens > tokens", args, out); err != nil {
 		return err
 	}

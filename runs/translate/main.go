@@ -52,8 +52,8 @@ func parse(args []string) (*flags, error) {
 	f.given.IntVar(&f.nbest, "nbest", 0, "print this many translations of a line, as id TAB score TAB text")
 	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
 	f.given.StringVar(&f.force, "force", "", "score the translations of this file, a line each, instead of searching")
-	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "put the source word with most attention in place of the unknown word")
-	f.given.BoolVar(&f.skipBad, "skip-bad", false, "write an empty line, and a warning, for a line that cannot be translated, instead of stopping there")
+	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most")
+	f.given.BoolVar(&f.skipBad, "skip-bad", false, "for a line that cannot be translated, write an empty line and a warning instead of stopping")
 	f.given.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	f.given.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
 	f.given.Usage = func() {}

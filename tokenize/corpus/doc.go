@@ -1,6 +1,6 @@
 // Package corpus turns text files into batches for translation models: reading,
 // filtering, cutting into batches of similar length, and handing these to a
-// training loop that can stop anywhere and go on from there.
+// training loop that can stop at any update and continue from there.
 //
 // # Basics
 //
@@ -15,19 +15,20 @@
 //	}
 //
 // Both sides of a batch are padded on the right. The source ends in the
-// end-of-sentence word; the decoder's input begins with that same word and is
-// the target moved by one.
+// end-of-sentence word. The decoder's input begins with that same word and is
+// the target shifted by one.
 //
 // The size of a pair is the longer of its sides with the end of sentence; a
 // batch costs its rows times the largest size in it, at most MaxTokens. Pairs are
 // ordered by source length, then target length, ties at random. This is
 // fairseq's way, with one difference: fairseq draws the ties once and later
-// shuffles only the list of batches, while here each epoch draws them anew, so
-// that sentences meet other neighbours. The sizes of the batches, and so the
+// shuffles only the list of batches, while here each epoch draws them again, so
+// that a sentence shares its batch with others each time. The sizes of the batches, and so the
 // number of updates, are the same in every epoch.
 //
-// The order of an epoch is a function of the seed and the epoch's number and of
-// nothing else: a Position is two integers, and resuming replays nothing.
+// The order of an epoch depends on the seed and the epoch's number alone. A Position is
+// therefore two integers, and a resumed run continues without replaying what it has
+// read.
 //
 // # Caveats
 //

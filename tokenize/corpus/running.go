@@ -23,7 +23,7 @@ type Running struct {
 }
 
 // ReadRunning reads a text file, in UTF-8, into ids of w, which grows unless it is
-// closed. Words are what white space parts, in Unicode's sense; a blank line is a
+// closed. Words are separated by white space, in Unicode's sense; a blank line is a
 // lone EndOfLine, and a last line without a line feed counts. The flag, such as
 // "-train", is named in the errors that it can mend. It takes 4 bytes a token beside the vocabulary.
 func ReadRunning(path, flag string, w *Words) (Running, error) {

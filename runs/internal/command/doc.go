@@ -1,5 +1,5 @@
-// Package command is what every command has in common: how flags are written, which exit code an error has, and how a panic
-// becomes one sentence.
+// Package command is what all commands have in common: how flags are written, which exit code an error has, and how a panic
+// is reported in one sentence.
 //
 // # Basics
 //
@@ -11,5 +11,6 @@
 //
 // # Caveats
 //
-// OnTorch may start the program anew (torch.Main says why), so nothing that counts should come before it.
+// OnTorch may start the program again from its beginning (torch.Main says why), so only reading the command line should come
+// before it.
 package command

@@ -21,14 +21,15 @@ func methodHelp() string {
 			b.WriteString(indent + line + "\n")
 		}
 	}
-	write("", "Methods of the output layer. A plus joins methods, as in -method=spectrum+adversarial, where no two of them set the same "+
-		"piece: the parameterisation of W [V,D], the score of a hidden state h [D] against its target y, the perturbation of that score. "+
-		"Parameters and cost are beside those of mle, for N target tokens. The constants are keys of the section objective.")
+	write("", "Methods of the output layer. A plus joins methods, as in -method=spectrum+adversarial, unless two of them set the same "+
+		"piece: the parameterisation of W [V,D], the score of a hidden state h [D] against its target y, or the perturbation of that score. "+
+		"Parameters and cost are those beyond mle's, for a vocabulary of V words, a width of D and N target tokens. The constants are keys of "+
+		"the section objective. docs/methods.md explains each method.")
 	for _, row := range objectives.Table() {
 		joins := strings.Join(objectives.Joins(row.Name), ", ")
 		switch {
 		case row.Name == "mle":
-			joins = "is part of every method with a softmax"
+			joins = "(every method with a softmax starts from it)"
 		case joins == "":
 			joins = "nothing"
 		}
@@ -41,7 +42,7 @@ func methodHelp() string {
 	return b.String()
 }
 
-// wrap parts a text into lines of at most width letters, at spaces; a longer word has a line of its own.
+// wrap splits a text at spaces into lines of at most width letters; a longer word has a line of its own.
 func wrap(text string, width int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {

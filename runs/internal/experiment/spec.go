@@ -76,18 +76,18 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	key := func(name, usage string) { fs.String(name, "", usage) } // its key knows what it may be
 	in := func(group string, names ...string) { groups[group] = append(groups[group], names...) }
 
-	key("method", "`METHOD` of the output layer, several joined by a plus; help prints them")
-	fs.StringVar(&o.preset, "preset", "", "start from the preset `NAME` (below)")
-	fs.StringVar(&o.config, "config", "", "lay the .toml `FILE` over the preset")
-	fs.StringArrayVar(&o.set, "set", nil, "lay one `KEY=VALUE` over that, as in train.max_tokens=2000; may repeat")
-	key("vectors", "target vectors for methods that aim at vectors, a .vec or .bin `FILE`; else the training text gives them")
+	key("method", "`METHOD` of the output layer, or several joined by a plus; -method=help describes them")
+	fs.StringVar(&o.preset, "preset", "", "preset `NAME` to start from, of those listed below")
+	fs.StringVar(&o.config, "config", "", "TOML `FILE` of keys that replace those of the preset")
+	fs.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` replaces one key, as in train.max_tokens=2000; may repeat")
+	key("vectors", "`FILE` of target vectors, .vec or .bin, for methods that predict vectors; without it they are made from the training text")
 	key("init", "start from the weights of the run in `FOLDER`")
 	in(groupWhat, "method", "preset", "config", "set", "vectors", "init")
 
-	key("data", "`DIR` that holds the texts; without it the built-in sample is used")
-	key("train", "training text, the `NAME` of its files without ending")
-	key("valid", "validation text, `NAME` likewise")
-	key("test", "test texts, `NAME,NAME...` likewise")
+	key("data", "`DIR` that holds the texts; without it the run trains on the built-in sample")
+	key("train", "`NAME` of the training text: its files without folder and ending")
+	key("valid", "`NAME` of the validation text")
+	key("test", "`NAME,NAME...` of the test texts")
 	in(groupData, "data", "train", "valid", "test")
 	if s.Task != LanguageModel {
 		key("src", "`LANGUAGE` to translate from: the ending of its files")
@@ -99,10 +99,10 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	key("epochs", "stop after `N` passes over the data; with -steps, whichever ends first")
 	key("seed", "seed `N` of all random streams")
 	key("device", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	key("threads", "`N` CPU threads")
+	key("threads", "`N` CPU threads; without it as many as this process may use")
 	in(groupTraining, "steps", "epochs", "seed", "device", "threads")
 
-	fs.StringVar(&o.out, "out", "", "run `FOLDER` (default experiments/"+s.Name+"/METHOD-PRESET-seedN)")
+	fs.StringVar(&o.out, "out", "", "`FOLDER` of the run (default experiments/"+s.Name+"/METHOD-PRESET-seedN)")
 	fs.BoolVar(&o.resume, "resume", false, "continue the run in that folder")
 	in(groupFolder, "out", "resume")
 
@@ -147,6 +147,6 @@ func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
 			fmt.Fprintf(w, "  %-20s -method=%s\n", "", row)
 		}
 	}
-	fmt.Fprintf(w, "\nEvery other key is set with -set or -config; -print-config prints all of them, docs/keys.md explains them.\n")
+	fmt.Fprintf(w, "\nAll other settings are keys, given with -set or -config; -print-config prints them all, and docs/keys.md explains them.\n")
 	return nil
 }

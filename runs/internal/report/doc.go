@@ -11,7 +11,7 @@
 // A line of metrics.jsonl has one of three splits. Every train.log_every updates, train: loss, ppl (clean, since the last line),
 // objective (what was minimised, penalties not included), lr, tokens_per_s, grad_norm. At each validation, valid: loss, ppl,
 // and bleu where it decodes. Every report.every updates, or at each validation where that is 0, output: measures of the output
-// matrix, which cost no other step anything,
+// matrix, which slow no other update down,
 //
 //	i1 i2 i1_both_signs i2_both_signs    isotropy
 //	mean_cosine                          over pairs of rows

@@ -1,5 +1,5 @@
-// Package sample generates the corpora that Aperture trains on when it is given
-// none: parallel text of an artificial language pair, and an artificial text
+// Package sample generates the corpora that Aperture trains on where no corpus is
+// given: parallel text of an artificial language pair, and an artificial text
 // for language models. Everything follows from a seed.
 //
 // # Basics
@@ -22,15 +22,16 @@
 //   - word frequencies after Zipf's law, with names and digits that are copied.
 //
 // Text is the target language alone, tokenised and lower-cased as language
-// models want it, since that is where the agreement lies.
+// models want it: the target language is the one with agreement to learn.
 //
 //	train, valid, test := sample.Translation(1, 10000, 500, 500)
 //
 // # Caveats
 //
-// The seed chooses the words too: texts of two seeds are of two languages. Runs
-// that are to be compared need one seed for the text, whatever theirs is.
+// The seed chooses the words too, so that texts of two seeds are in two different
+// languages. Runs that are to be compared need the same data.sample_seed, whatever
+// their own seeds are.
 //
-// The text is raw: capitals at the start, punctuation attached, some letters
-// outside ASCII. It wants the same tokenisation as a natural corpus.
+// Parallel text is raw: capitals at the start, punctuation attached, some letters
+// outside ASCII. It needs the same tokenisation as a natural corpus.
 package sample

@@ -17,14 +17,14 @@
 // confidence interval; PairedBootstrap says whether two systems differ.
 //
 // BLEU and chrF are for plain, detokenised text. MultiBLEU and WordF1 are for
-// text that is tokenised already, and say nothing about how it was.
+// text that is tokenised already; their results depend on how it was tokenised.
 //
 // # Caveats
 //
 //   - Text is split where Python splits it, which is at U+001C to U+001F too;
 //     MultiBLEU splits and lower-cases bytes, as the Perl script does.
-//   - Bytes that are not UTF-8 are scored all the same, as U+FFFD or as they
-//     are: a caller who cares checks before.
+//   - Bytes that are not UTF-8 are not refused but scored as U+FFFD or as they
+//     are: check the text first.
 //   - Resampling draws the indices that NumPy's default_rng(seed).choice draws
 //     and adds and divides in single precision, because sacreBLEU does; this is
 //     what makes intervals and p values agree to the last printed digit.
@@ -33,6 +33,6 @@
 //   - The tokenizers for Chinese, Japanese and Korean, and TER, are not here.
 //   - Character classes are those of the Go release: a symbol added to Unicode
 //     since then may be split differently by the intl tokenizer.
-//   - Where every hypothesis is empty, multi-bleu.perl dies of a division by
+//   - Where every hypothesis is empty, multi-bleu.perl stops with a division by
 //     zero; MultiBLEU gives 0.
 package score
