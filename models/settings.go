@@ -1,5 +1,7 @@
 package models
 
+import "math"
+
 // Settings are the keys of the section model: those that several networks share, and each network's own, which stand in its
 // file. A network reads its own and leaves the rest alone.
 type Settings struct {
@@ -16,4 +18,13 @@ type Settings struct {
 	TransformerSettings `task:"translation"`
 	RecurrentSettings   `task:"language model"`
 	XLContext           `task:"language model"`
+}
+
+// NoiseOfEpoch is the standard deviation of the noise on word vectors in an epoch, counted from 0, of a run of so many:
+// from InputNoise in the first to InputNoiseEnd in the last. Where the run has no last epoch (0), it stays.
+func (s Settings) NoiseOfEpoch(epoch, epochs int) float64 {
+	if epochs < 2 {
+		return s.InputNoise
+	}
+	return s.InputNoise + (s.InputNoiseEnd-s.InputNoise)*math.Min(1, float64(epoch)/float64(epochs-1))
 }

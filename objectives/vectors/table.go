@@ -2,8 +2,10 @@ package vectors
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -127,4 +129,21 @@ func (t *Table) Nearest(id int32, k int) []Neighbour {
 	}
 	slices.SortStableFunc(all, func(a, b Neighbour) int { return cmp.Compare(b.Cosine, a.Cosine) })
 	return all[:min(k, len(all))]
+}
+
+// Describe says in a line or two where the vectors are from. The vector of </s> decides where sentences end: where a
+// file brings it, the words next to it are worth a look.
+func (t *Table) Describe(words *tokenize.Vocabulary) []string {
+	line := fmt.Sprintf("target vectors: %d numbers, made from the training text", t.Width)
+	if t.SHA256 != "" {
+		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; their mean is that of <unk>", t.Width, t.Source, t.Unused)
+	}
+	if t.End != FromFile {
+		return []string{line}
+	}
+	var near []string
+	for _, n := range t.Nearest(tokenize.EOS, 5) {
+		near = append(near, fmt.Sprintf("%s %.2f", words.Token(n.ID), n.Cosine))
+	}
+	return []string{line, "the file has a vector for the end of a sentence, near " + strings.Join(near, ", ")}
 }

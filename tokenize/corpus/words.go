@@ -35,6 +35,15 @@ func (w *Words) Len() int { return len(w.list) }
 // Word is the word of an id.
 func (w *Words) Word(id int32) string { return w.list[id] }
 
+// Text is words joined by spaces.
+func (w *Words) Text(ids []int32) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = w.list[id]
+	}
+	return strings.Join(words, " ")
+}
+
 // ID is a word's id. In a vocabulary that no longer grows a new word has the id of
 // UnknownWord; known is false where there is none.
 func (w *Words) ID(word string) (id int32, known bool) { return w.id([]byte(word)) }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -176,3 +177,12 @@ func (c *Config) Language() language.Settings {
 		Seed: uint64(c.Train.Seed), SGD: c.Train.Optimizer == "sgd",
 	}
 }
+
+// TOML is the configuration as text, every key that its task reads with a comment that says what it means, what it may be and
+// its default: a file that -config takes and that gives the same run.
+func (c Config) TOML() string {
+	return fmt.Sprintf("# The resolved configuration of this run: go run ./runs/%s -config FILE -out FOLDER repeats it.\n%s", c.Run, schema.Print(&c, string(c.Task())))
+}
+
+// Hash returns a SHA-256, in hex, over all keys that a resumed run may not change.
+func (c Config) Hash() string { return schema.Hash(&c) }

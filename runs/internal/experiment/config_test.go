@@ -223,14 +223,14 @@ func TestDifferences(t *testing.T) {
 	old := Default()
 	old.Data.Dir = "/a"
 	next := old
-	if d := Differences(old, next); len(d) != 0 {
+	if d := schema.Differences(&old, &next); len(d) != 0 {
 		t.Errorf("a configuration differs from itself: %v", d)
 	}
 	next.Data.Dir, next.Data.Codes = "/b", "/codes"
 	next.Train.Steps, next.Train.Threads, next.Train.Seed = 5, 3, 9
 	next.Decode.Beam, next.Checkpoint.Keep, next.Report.Samples = 1, 1, 1
 	allowed := map[string]bool{}
-	for _, d := range Differences(old, next) {
+	for _, d := range schema.Differences(&old, &next) {
 		allowed[d.Key] = d.Allowed
 		if d.ByName != (d.Key == "train.threads") {
 			t.Errorf("%s: by name is %v", d.Key, d.ByName)

@@ -76,7 +76,7 @@ func docFlags() string {
 	for _, f := range flagKeys {
 		all = append(all, fmt.Sprintf(`"-%s" (%s)`, f.flag, f.key))
 	}
-	return strings.Join(wrap("the flags that stand for one key each: "+strings.Join(all, ", "), 120), "\n   ")
+	return "the flags that stand for one key each:\n   " + strings.Join(all, ",\n   ")
 }
 
 // sectionDocs say what a section's keys are about.

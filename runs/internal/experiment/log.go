@@ -7,11 +7,10 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -31,7 +30,8 @@ type Logger struct {
 
 // NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only where screen is a terminal.
 func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
-	return &Logger{file: file, screen: screen, terminal: isTerminal(screen)}
+	device, ok := screen.(*os.File)
+	return &Logger{file: file, screen: screen, terminal: ok && term.IsTerminal(int(device.Fd()))}
 }
 
 // Printf writes one line, with the time, to the log, and without it to the screen.
@@ -136,15 +136,4 @@ func (l *Logger) Err() error {
 func (l *Logger) Close() error {
 	l.StopBar()
 	return errors.Join(l.Err(), l.file.Close())
-}
-
-// isTerminal says whether w is a terminal: a device that has terminal settings.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	var settings syscall.Termios
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&settings)))
-	return errno == 0
 }

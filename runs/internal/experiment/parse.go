@@ -51,7 +51,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	case flags.NArg() > 0:
 		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
 	case flags.Lookup("method").Value.String() == "help":
-		fmt.Fprint(spec.stdout(), methodHelp())
+		fmt.Fprint(spec.stdout(), objectives.Help())
 		return nil, command.ErrHelp
 	}
 	s := &Settings{Resume: o.resume, Plan: o.plan, Args: append([]string{os.Args[0]}, args...)}
@@ -298,7 +298,7 @@ func (s *Settings) useNearestWords() {
 
 // compare refuses a resumed run's changes that would make it another experiment, and notes the ones it takes.
 func (s *Settings) compare() error {
-	for _, d := range Differences(*s.previous, s.Config) {
+	for _, d := range schema.Differences(s.previous, &s.Config) {
 		switch {
 		case !d.Allowed:
 			return command.Usagef("a resumed run cannot change %s: start a new one with another -out, or leave the key as it was", d)

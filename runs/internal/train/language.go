@@ -91,7 +91,7 @@ func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
 	u, err := t.Updates(t.original, c.ColumnSettings, c.Accumulate, uint64(c.Seed), from, carried, func(epoch int) float64 {
-		return inputNoise(t.config.Model, epoch, c.Epochs)
+		return t.config.Model.NoiseOfEpoch(epoch, c.Epochs)
 	})
 	if err != nil {
 		return nil, err

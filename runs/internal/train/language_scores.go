@@ -46,17 +46,9 @@ func (t *languageTask) continuations() []report.Sample {
 		}
 		prompt, rest := ids[begin:begin+samplePrompt], ids[begin+samplePrompt:begin+samplePrompt+sampleWords]
 		output := t.Continue(context.Background(), prompt, language.SampleOptions{Words: sampleWords, Temperature: 1, Seed: uint64(t.config.Train.Seed), Stream: uint64(i)})
-		all = append(all, report.Sample{Source: t.line(prompt), Reference: t.line(rest), Output: t.line(output)})
+		all = append(all, report.Sample{Source: t.Words.Text(prompt), Reference: t.Words.Text(rest), Output: t.Words.Text(output)})
 	}
 	return all
-}
-
-func (t *languageTask) line(ids []int32) string {
-	words := make([]string, len(ids))
-	for i, id := range ids {
-		words[i] = t.Words.Word(id)
-	}
-	return strings.Join(words, " ")
 }
 
 func (t *languageTask) samples() []report.Sample {

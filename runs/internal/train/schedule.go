@@ -3,20 +3,8 @@ package train
 import (
 	"math"
 
-	"github.com/aperture-ml/aperture/models"
-
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
-
-// inputNoise is the standard deviation of the noise on word vectors in an epoch,
-// counted from 0, of a run of so many: from input_noise in the first to
-// input_noise_end in the last. Where there is no last, 0, it stays.
-func inputNoise(m models.Settings, epoch, epochs int) float64 {
-	if epochs < 2 {
-		return m.InputNoise
-	}
-	return m.InputNoise + (m.InputNoiseEnd-m.InputNoise)*math.Min(1, float64(epoch)/float64(epochs-1))
-}
 
 // Rate returns the learning rate of the next update, after done updates, before
 // any plateau decay. total is the length of the run in updates, or 0.

@@ -18,7 +18,7 @@ func TestInputNoise(t *testing.T) {
 		epoch, epochs int
 		want          float64
 	}{{0, 4, 0.2}, {1, 4, 0.15}, {2, 4, 0.1}, {3, 4, 0.05}, {9, 4, 0.05}, {0, 1, 0.2}, {5, 0, 0.2}} {
-		if got := inputNoise(m, c.epoch, c.epochs); math.Abs(got-c.want) > 1e-15 {
+		if got := m.NoiseOfEpoch(c.epoch, c.epochs); math.Abs(got-c.want) > 1e-15 {
 			t.Errorf("epoch %d of %d has noise %v, want %v", c.epoch, c.epochs, got, c.want)
 		}
 	}

@@ -2,14 +2,10 @@ package train
 
 import (
 	"fmt"
-	"sort"
-	"strings"
 
 	"github.com/aperture-ml/aperture/models/translation"
-	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
-	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -109,7 +105,7 @@ func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tenso
 	options := corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Accumulate, Seed: uint64(c.Seed)}
 	// The noise falls over the epochs that the run may begin, 0 where it has no end.
 	epochs := c.Epochs
-	u, err := t.Updates(t.data.TrainPairs, options, from, func(epoch int) float64 { return inputNoise(t.config.Model, epoch, epochs) })
+	u, err := t.Updates(t.data.TrainPairs, options, from, func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, epochs) })
 	if err != nil {
 		return nil, err
 	}
@@ -134,39 +130,9 @@ func (t *translationTask) introduce() []string {
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target),
 	}
 	if v := t.Text.Vectors; v != nil {
-		lines = append(lines, vectorLines(v, t.Text.Target.Vocabulary)...)
-	}
-	var missing []string
-	for name, off := range map[string]bool{
-		"objective.label_smoothing": c.Objective.LabelSmoothing == 0 && t.Text.Vectors == nil, "schedule.warmup": c.Schedule.Warmup == 0,
-		"train.average_last or train.ema_decay": c.Train.AverageLast == 0 && c.Train.EMADecay == 0,
-	} {
-		if off {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		sort.Strings(missing)
-		lines = append(lines, fmt.Sprintf("a Transformer usually gains from %s, which this configuration has at 0", strings.Join(missing, " and ")))
+		lines = append(lines, v.Describe(t.Text.Target.Vocabulary)...)
 	}
 	return lines
-}
-
-// vectorLines says which vectors a method aims at. The one of </s> decides where sentences end:
-// where a file brings it, the words next to it are worth a look.
-func vectorLines(v *vectors.Table, words *tokenize.Vocabulary) []string {
-	line := fmt.Sprintf("target vectors: %d numbers, made from the training text", v.Width)
-	if v.SHA256 != "" {
-		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; their mean is that of <unk>", v.Width, v.Source, v.Unused)
-	}
-	if v.End != vectors.FromFile {
-		return []string{line}
-	}
-	var near []string
-	for _, n := range v.Nearest(tokenize.EOS, 5) {
-		near = append(near, fmt.Sprintf("%s %.2f", words.Token(n.ID), n.Cosine))
-	}
-	return []string{line, "the file has a vector for the end of a sentence, near " + strings.Join(near, ", ")}
 }
 
 func (t *translationTask) activations() int64 {

@@ -1,4 +1,4 @@
-package experiment
+package keys
 
 import (
 	"crypto/sha256"
@@ -6,18 +6,12 @@ import (
 	"fmt"
 )
 
-// TOML is the configuration as text, every key that its task reads with a comment that says what it means, what it may be and
-// its default: a file that -config takes and that gives the same run.
-func (c Config) TOML() string {
-	return fmt.Sprintf("# The resolved configuration of this run: go run ./runs/%s -config FILE -out FOLDER repeats it.\n%s", c.Run, schema.Print(&c, string(c.Task())))
-}
-
 // Hash returns a SHA-256, in hex, over all keys that a resumed run may not change.
-func (c Config) Hash() string {
+func (s *Schema[C]) Hash(c *C) string {
 	sum := sha256.New()
-	for _, k := range schema.Keys() {
+	for _, k := range s.keys {
 		if k.Resume == "" {
-			fmt.Fprintf(sum, "%s = %s\n", k.Name, schema.Value(&c, k))
+			fmt.Fprintf(sum, "%s = %s\n", k.Name, s.Value(c, k))
 		}
 	}
 	return hex.EncodeToString(sum.Sum(nil))
@@ -33,12 +27,12 @@ type Difference struct {
 
 func (d Difference) String() string { return fmt.Sprintf("%s from %s to %s", d.Key, d.Old, d.New) }
 
-// Differences lists the keys whose values differ, in the order of Config, and says which of them a run started with old
+// Differences lists the keys whose values differ, in the order of the fields, and says which of them a run started with old
 // and resumed with next may change.
-func Differences(old, next Config) []Difference {
+func (s *Schema[C]) Differences(old, next *C) []Difference {
 	var all []Difference
-	for _, k := range schema.Keys() {
-		before, after := schema.Value(&old, k), schema.Value(&next, k)
+	for _, k := range s.keys {
+		before, after := s.Value(old, k), s.Value(next, k)
 		if before == after {
 			continue
 		}

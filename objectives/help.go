@@ -1,17 +1,15 @@
-package experiment
+package objectives
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/aperture-ml/aperture/objectives"
 )
 
 // helpWidth is how many letters a line of the help has at most.
 const helpWidth = 120
 
-// methodHelp is the table of methods for -method=help.
-func methodHelp() string {
+// Help describes every method, what it costs and what it joins with, for a reader at a terminal.
+func Help() string {
 	var b strings.Builder
 	write := func(indent, text string) {
 		for i, line := range wrap(text, helpWidth-len([]rune(indent))) {
@@ -25,8 +23,8 @@ func methodHelp() string {
 		"piece: the parameterisation of W [V,D], the score of a hidden state h [D] against its target y, or the perturbation of that score. "+
 		"Parameters and cost are those beyond mle's, for a vocabulary of V words, a width of D and N target tokens. The constants are keys of "+
 		"the section objective. docs/methods.md explains each method.")
-	for _, row := range objectives.Table() {
-		joins := strings.Join(objectives.Joins(row.Name), ", ")
+	for _, row := range Table() {
+		joins := strings.Join(Joins(row.Name), ", ")
 		switch {
 		case row.Name == "mle":
 			joins = "(every method with a softmax starts from it)"
