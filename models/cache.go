@@ -21,9 +21,9 @@ type Cache struct {
 // Begin starts decoding with beam hypotheses for each encoded source; Reorder may
 // change their number. The cache lives until Free.
 func (m *Transformer) Begin(e Encoded, beam int) *Cache {
-	c := &Cache{beam: int64(beam), mask: e.mask}
-	if e.mask.Defined() {
-		torch.Keep(e.mask)
+	c := &Cache{beam: int64(beam), mask: e.mask_B11S}
+	if e.mask_B11S.Defined() {
+		torch.Keep(e.mask_B11S)
 	}
 	for _, l := range m.decoder {
 		k, v := l.crossAttn.keys(e.Memory)

@@ -100,28 +100,28 @@ func (m *Transformer) Free() {
 
 // Encoded is a batch of sources as the decoder reads it.
 type Encoded struct {
-	Memory torch.Tensor // [B,S,D]
-	mask   torch.Tensor // [B,1,1,S], true at real tokens; the zero Tensor without padding
+	Memory    torch.Tensor // [B,S,D]
+	mask_B11S torch.Tensor // true at real tokens; the zero Tensor without padding
 }
 
 // Encode reads sources. A nil stream is evaluation.
 func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
-	x := m.embed(m.source, m.sourcePlaces, source, s)
-	var mask torch.Tensor
+	x_BSD := m.embed(m.source, m.sourcePlaces, source, s)
+	var mask_B11S torch.Tensor
 	if source.padded() {
-		mask = torch.FromBools(source.mask(), m.device, int64(source.Rows), 1, 1, int64(source.Width))
+		mask_B11S = torch.FromBools(source.mask(), m.device, int64(source.Rows), 1, 1, int64(source.Width))
 	}
 	for _, l := range m.encoder {
-		x = m.residual(x, l.selfNorm, s, func(x torch.Tensor) torch.Tensor {
-			k, v := l.selfAttn.keys(x)
-			return l.selfAttn.attend(x, k, v, mask, false, s)
+		x_BSD = m.residual(x_BSD, l.selfNorm, s, func(x_BSD torch.Tensor) torch.Tensor {
+			k, v := l.selfAttn.keys(x_BSD)
+			return l.selfAttn.attend(x_BSD, k, v, mask_B11S, false, s)
 		})
-		x = m.inner(l, x, s)
+		x_BSD = m.inner(l, x_BSD, s)
 	}
 	if m.PreNorm {
-		x = m.encoderNorm.apply(x)
+		x_BSD = m.encoderNorm.apply(x_BSD)
 	}
-	return Encoded{x, mask}
+	return Encoded{x_BSD, mask_B11S}
 }
 
 // Forward returns the hidden states from which the tokens after prev are
@@ -137,33 +137,33 @@ func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream)
 
 func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
 	memory := m.Encode(source, s)
-	x := m.embed(m.target, m.targetPlaces, prev, s)
+	x_BTD := m.embed(m.target, m.targetPlaces, prev, s)
 	// The decoder's causal mask is enough when rows are padded on the right: no
 	// real token then comes after padding.
-	mask := causalMask(prev, m.device)
+	mask_B1TT := causalMask(prev, m.device)
 	places := prev.real()
 	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)), Column: make([]int64, len(places))}
 	for n, place := range places {
 		states.Column[n], states.Time[n] = place/int64(prev.Width), place%int64(prev.Width)
 	}
 	for i, l := range m.decoder {
-		x = m.residual(x, l.selfNorm, s, func(x torch.Tensor) torch.Tensor {
-			k, v := l.selfAttn.keys(x)
-			return l.selfAttn.attend(x, k, v, mask, !mask.Defined(), s)
+		x_BTD = m.residual(x_BTD, l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
+			k, v := l.selfAttn.keys(x_BTD)
+			return l.selfAttn.attend(x_BTD, k, v, mask_B1TT, !mask_B1TT.Defined(), s)
 		})
-		x = m.residual(x, l.crossNorm, s, func(x torch.Tensor) torch.Tensor {
+		x_BTD = m.residual(x_BTD, l.crossNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
 			k, v := l.crossAttn.keys(memory.Memory)
 			if wantAttention && i == len(m.decoder)-1 {
-				states.Attention = l.crossAttn.weights(x, k, memory.mask)
+				states.Attention = l.crossAttn.weights(x_BTD, k, memory.mask_B11S)
 			}
-			return l.crossAttn.attend(x, k, v, memory.mask, false, s)
+			return l.crossAttn.attend(x_BTD, k, v, memory.mask_B11S, false, s)
 		})
-		x = m.inner(l, x, s)
+		x_BTD = m.inner(l, x_BTD, s)
 	}
 	if m.PreNorm {
-		x = m.decoderNorm.apply(x)
+		x_BTD = m.decoderNorm.apply(x_BTD)
 	}
-	states.Hidden = x.Reshape(-1, int64(m.Width))
+	states.Hidden = x_BTD.Reshape(-1, int64(m.Width))
 	if len(places) < len(prev.IDs) {
 		states.Hidden = states.Hidden.IndexSelect(0, torch.FromInt64s(places, m.device, int64(len(places))))
 	}
@@ -196,23 +196,23 @@ func causalMask(t Tokens, d torch.Device) torch.Tensor {
 // embed looks up [B,T,D], scales by sqrt(D), adds positions and, in training,
 // Gaussian noise that the scale does not enlarge, and drops out.
 func (m *Transformer) embed(e Embedder, p positions, t Tokens, s *torch.Stream) torch.Tensor {
-	x := e.Lookup(t.tensor(m.device)).MulScalar(m.scale())
-	x = x.Add(p.lookup(t.positions(), m.device, int64(t.Rows), int64(t.Width)))
-	return torch.Dropout(torch.Noise(x, m.InputNoise, s), m.Dropout, s)
+	x_BTD := e.Lookup(t.tensor(m.device)).MulScalar(m.scale())
+	x_BTD = x_BTD.Add(p.lookup(t.positions(), m.device, int64(t.Rows), int64(t.Width)))
+	return torch.Dropout(torch.Noise(x_BTD, m.InputNoise, s), m.Dropout, s)
 }
 
 // residual wraps a sub-layer in its residual connection and normalisation.
-func (m *Transformer) residual(x torch.Tensor, n norm, s *torch.Stream, sublayer func(torch.Tensor) torch.Tensor) torch.Tensor {
+func (m *Transformer) residual(x_BTD torch.Tensor, n norm, s *torch.Stream, sublayer func(torch.Tensor) torch.Tensor) torch.Tensor {
 	if m.PreNorm {
-		return x.Add(torch.Dropout(sublayer(n.apply(x)), m.Dropout, s))
+		return x_BTD.Add(torch.Dropout(sublayer(n.apply(x_BTD)), m.Dropout, s))
 	}
-	return torch.ResidualNorm(sublayer(x), x, n.gain, n.bias, normEpsilon, m.Dropout, s)
+	return torch.ResidualNorm(sublayer(x_BTD), x_BTD, n.gain, n.bias, normEpsilon, m.Dropout, s)
 }
 
 // inner is the position-wise feed-forward sub-layer.
-func (m *Transformer) inner(l layer, x torch.Tensor, s *torch.Stream) torch.Tensor {
-	return m.residual(x, l.finalNorm, s, func(x torch.Tensor) torch.Tensor {
-		return l.fc2.apply(torch.Dropout(l.fc1.apply(x).Relu(), m.ActivationDropout, s))
+func (m *Transformer) inner(l layer, x_BTD torch.Tensor, s *torch.Stream) torch.Tensor {
+	return m.residual(x_BTD, l.finalNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
+		return l.fc2.apply(torch.Dropout(l.fc1.apply(x_BTD).Relu(), m.ActivationDropout, s))
 	})
 }
 

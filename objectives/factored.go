@@ -23,7 +23,7 @@ import (
 // the V. Cost beside a dense matrix: D K + K parameters, N D K multiplications for a
 // lookup or the scores of N rows.
 //
-// Legend: V vocabulary, D width, K singular values, N rows.
+// Legend: V vocabulary, D width, K singular values, N hidden states, R rows.
 type Factored struct {
 	Start SpectrumStart // singular values at the start
 	Prior Prior         // the values of StartPrior
@@ -56,13 +56,13 @@ func (e *Factored) Init(p Config) error {
 	e.padding, e.energy, e.name = p.Padding, initialEnergy(p), p.Embedding
 	e.c = math.Sqrt(float64(p.Width) / float64(max(1, p.rows())))
 	k := max(1, min(p.rows(), p.Width))
-	var u, s, v torch.Tensor
+	var u_VK, s_K, v_DK torch.Tensor
 	switch e.Start {
 	case StartSVD:
-		u, s, v = decompose(initialMatrix(p), k)
+		u_VK, s_K, v_DK = decompose(initialMatrix(p), k)
 	case StartPrior, StartFlat:
-		u = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Vocabulary, k).Mul(p.keepRows()))
-		v = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Width, k))
+		u_VK = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Vocabulary, k).Mul(p.keepRows()))
+		v_DK = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Width, k))
 		values := make([]float64, k)
 		for i := range values {
 			values[i] = 1
@@ -70,16 +70,16 @@ func (e *Factored) Init(p Config) error {
 		if e.Start == StartPrior {
 			values = e.Prior.Values(int(k), e.energy)
 		}
-		s = torch.FromFloat64s(values, torch.CPU, k)
+		s_K = torch.FromFloat64s(values, torch.CPU, k)
 	default:
 		return fmt.Errorf("there is no start of the spectrum numbered %d", e.Start)
 	}
 	add := func(name string, x torch.Tensor) torch.Tensor {
 		return p.Params.Add(p.Embedding+name, x.To(p.dtype(), p.Device).Contiguous())
 	}
-	e.u, e.s, e.v = add(".u", u.MulScalar(1/e.c)), add(".s", s), add(".v", v)
+	e.u, e.s, e.v = add(".u", u_VK.MulScalar(1/e.c)), add(".s", s_K), add(".v", v_DK)
 	if e.Gain {
-		gain := math.Sqrt(e.energy / math.Max(s.Square().Sum().Item(), 1e-30))
+		gain := math.Sqrt(e.energy / math.Max(s_K.Square().Sum().Item(), 1e-30))
 		e.gain = add(".gain", torch.Full(gain, torch.Float64, torch.CPU, 1))
 	}
 	return nil
@@ -87,26 +87,26 @@ func (e *Factored) Init(p Config) error {
 
 // factors are what stands between the parameters of U and V: c s, times the gain.
 func (e *Factored) factors() torch.Tensor {
-	s := e.s.MulScalar(e.c)
+	factors_K := e.s.MulScalar(e.c)
 	if e.gain.Defined() {
-		s = s.Mul(e.gain)
+		factors_K = factors_K.Mul(e.gain)
 	}
-	return s
+	return factors_K
 }
 
-// decompose gives the k leading singular values and vectors of w [V,D]: V comes
+// decompose gives the K leading singular values and vectors of W: V comes
 // from W^T W, whose size does not depend on the vocabulary, and U = W V / s.
-func decompose(w torch.Tensor, k int64) (u, s, v torch.Tensor) {
-	_, vectors := w.Transpose(0, 1).MatMul(w).Eigh()
-	d := vectors.Size(1)
+func decompose(w_VD torch.Tensor, k int64) (u_VK, s_K, v_DK torch.Tensor) {
+	_, vectors_DD := w_VD.Transpose(0, 1).MatMul(w_VD).Eigh()
+	d := vectors_DD.Size(1)
 	falling := make([]int64, k) // Eigh's columns rise
 	for i := range falling {
 		falling[i] = d - 1 - int64(i)
 	}
-	v = vectors.IndexSelect(1, torch.FromInt64s(falling, torch.CPU, k))
-	scaled := w.MatMul(v)
-	s = scaled.Norm(0, false)
-	return scaled.Div(s.ClampMin(1e-30)), s, v
+	v_DK = vectors_DD.IndexSelect(1, torch.FromInt64s(falling, torch.CPU, k))
+	scaled_VK := w_VD.MatMul(v_DK)
+	s_K = scaled_VK.Norm(0, false)
+	return scaled_VK.Div(s_K.ClampMin(1e-30)), s_K, v_DK
 }
 
 // Lookup gives rows V (s * u_i) of W. The factor of a row that embedding dropout
@@ -117,7 +117,7 @@ func (e *Factored) Lookup(ids torch.Tensor) torch.Tensor {
 
 // Head scores by U after hidden states went through V and s.
 func (e *Factored) Head() Head {
-	return Head{Weight: e.u, Map: func(h torch.Tensor) torch.Tensor { return h.MatMul(e.v).Mul(e.factors()) }}
+	return Head{Weight: e.u, Map: func(h_ND torch.Tensor) torch.Tensor { return h_ND.MatMul(e.v).Mul(e.factors()) }}
 }
 
 // Size is (V, D).
@@ -126,13 +126,13 @@ func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Si
 // Matrix makes W.
 func (e *Factored) Matrix() torch.Tensor { return e.Multiply(e.u) }
 
-// Multiply gives the rows [R,D] of a dense matrix that rows [R,K] beside those of the
+// Multiply gives the rows of a dense matrix that rows beside those of the
 // head's weight stand for.
-func (e *Factored) Multiply(rows torch.Tensor) (w torch.Tensor) {
+func (e *Factored) Multiply(rows_RK torch.Tensor) (w_RD torch.Tensor) {
 	torch.NoGrad(func() {
-		w = torch.Scoped(func() torch.Tensor { return rows.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
+		w_RD = torch.Scoped(func() torch.Tensor { return rows_RK.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
 	})
-	return w
+	return w_RD
 }
 
 // Simplify puts W in the place of its factors, in weights by name.
