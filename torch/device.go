@@ -135,9 +135,6 @@ func Threads() (n int) {
 // Version is libtorch's version.
 func Version() string { return C.GoString(C.ap_version()) }
 
-// HasBFloat16 reports whether the CPU has instructions for bfloat16 products.
-func HasBFloat16() bool { return bool(C.ap_has_bfloat16()) }
-
 // Synchronize waits until a device has finished what was asked of it.
 func Synchronize(d Device) {
 	withDevice(d, func(device *C.char) { check("Synchronize", C.ap_synchronize(device)) })

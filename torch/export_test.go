@@ -1,7 +1,9 @@
 package torch
 
-// What tests see of how CUDA is found, on machines that have it too.
+// What tests see of how CUDA is found, on machines that have it too, and of which
+// processors serve.
 var (
 	CUDAFolders = cudaFolders
 	LoadCUDA    = loadCUDA
+	Refusal     = refusal
 )

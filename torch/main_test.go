@@ -1,8 +1,11 @@
 package torch_test
 
 import (
+	"flag"
+	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -14,7 +17,22 @@ func TestMain(m *testing.M) {
 	if err := torch.Main(func() error { return nil }); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if names := uncalled(); code == 0 && wholeRun() && len(names) > 0 {
+		fmt.Printf("kernels that no test has called with %s: %s\n", torch.ISA(), strings.Join(names, ", "))
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// wholeRun reports whether no flag leaves tests out.
+func wholeRun() bool {
+	for _, name := range []string{"test.run", "test.skip", "test.list"} {
+		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // Tolerances, by type: absolute, and relative to the largest expected value.

@@ -76,11 +76,15 @@ func (c *Crossed) Error() string { return fmt.Sprintf("%v\n\n%s", c.Value, c.Sta
 // Do runs body on the torch thread and waits for it. Called on that thread it
 // just runs body. A panic of body is raised again in the caller: an *Error as it
 // is, anything else as *Crossed. Scopes that body opened and did not close by then
-// are closed.
+// are closed. Where the processor, or APERTURE_ISA, lets nothing be computed it
+// panics with an *Error that says so.
 func Do(body func()) {
 	if onTorchThread() {
 		body()
 		return
+	}
+	if refused != nil {
+		fail("Do", refused.Error(), false)
 	}
 	executor.once.Do(func() {
 		executor.jobs = make(chan *job)
@@ -98,9 +102,13 @@ func Do(body func()) {
 }
 
 // Main runs a program's body on the torch thread and returns its error; an
-// *Error that the body panics with is returned too. It may start the program
+// *Error that the body panics with is returned too, and so is what is wrong with
+// the processor, or with APERTURE_ISA (a *BadISA). It may start the program
 // anew (see patience.go), so nothing that counts should come before it.
 func Main(body func() error) (err error) {
+	if refused != nil {
+		return refused
+	}
 	shortenWaiting()
 	Do(func() { err = Try(body) })
 	return err

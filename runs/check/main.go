@@ -24,6 +24,7 @@ func check() error {
 	fmt.Println("go       ", runtime.Version())
 	fmt.Println("device   ", device)
 	fmt.Println("threads  ", torch.Threads())
+	fmt.Println("isa      ", torch.ISA(), "(libtorch: "+torch.LibtorchISA()+")")
 	fmt.Println("bfloat16 ", torch.HasBFloat16())
 
 	// N is 3.

@@ -23,6 +23,7 @@
 #include "api_dynamic.h"
 #include "api_elementary.h"
 #include "api_handle.h"
+#include "api_isa.h"
 #include "api_layers.h"
 #include "api_lstm.h"
 #include "api_mixture_loss.h"

@@ -6,7 +6,6 @@
 AP_API ap_error ap_set_threads(int n);
 AP_API int ap_threads(void);
 AP_API const char *ap_version(void);
-AP_API bool ap_has_bfloat16(void);  // instructions for bfloat16 products on this CPU
 AP_API ap_error ap_cuda_load(const char *folder);
 AP_API int ap_cuda_devices(void);
 AP_API ap_error ap_synchronize(const char *device);

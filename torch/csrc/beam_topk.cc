@@ -13,8 +13,8 @@
 
 #include "api_beam_topk.h"
 #include "common.h"
+#include "isa.h"
 #include "packed_linear.h"
-#include "random.h"
 #include "vector_exp.h"
 
 namespace ap {
@@ -24,7 +24,7 @@ constexpr int64_t block = 64;  // columns that are looked at or skipped together
 constexpr double never = -std::numeric_limits<double>::infinity();
 
 // Writes the largest logit of each block and returns the largest of all.
-AP_CLONES float block_maxima(const float *row, int64_t V, float *maxima) {
+AP_KERNEL(float, block_maxima, const float *row, int64_t V, float *maxima) {
   float top = -std::numeric_limits<float>::infinity();
   for (int64_t start = 0, b = 0; start < V; start += block, ++b) {
     const int64_t end = start + block < V ? start + block : V;
@@ -37,7 +37,7 @@ AP_CLONES float block_maxima(const float *row, int64_t V, float *maxima) {
   return top;
 }
 
-AP_CLONES double log_sum_exp(const float *row, int64_t V, float top) {
+AP_KERNEL(double, log_sum_exp, const float *row, int64_t V, float top) {
   float total = 0;
 #pragma omp simd reduction(+ : total)
   for (int64_t j = 0; j < V; ++j) total += exp_nonpositive(row[j] - top);

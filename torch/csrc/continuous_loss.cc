@@ -19,7 +19,7 @@
 
 #include "api_continuous_loss.h"
 #include "common.h"
-#include "random.h"
+#include "isa.h"
 #include "vmf.h"
 
 namespace ap {
@@ -146,7 +146,8 @@ class Loss {
 };
 
 template <class T>
-AP_CLONES void products(const T *h, const T *e, const T *n, int64_t M, double *square, double *dot, double *wrong, double *distance2) {
+[[gnu::always_inline]] inline void products_of(const T *h, const T *e, const T *n, int64_t M, double *square, double *dot, double *wrong,
+                                               double *distance2) {
   double hh = 0, he = 0, hn = 0, dd = 0;
 #pragma omp simd reduction(+ : hh, he, hn, dd)
   for (int64_t i = 0; i < M; ++i) {
@@ -157,6 +158,16 @@ AP_CLONES void products(const T *h, const T *e, const T *n, int64_t M, double *s
     dd += difference * difference;
   }
   *square = hh, *dot = he, *wrong = hn, *distance2 = dd;
+}
+
+AP_KERNEL(void, products_float, const float *h, const float *e, const float *n, int64_t M, double *square, double *dot, double *wrong,
+          double *distance2) {
+  products_of(h, e, n, M, square, dot, wrong, distance2);
+}
+
+AP_KERNEL(void, products_double, const double *h, const double *e, const double *n, int64_t M, double *square, double *dot, double *wrong,
+          double *distance2) {
+  products_of(h, e, n, M, square, dot, wrong, distance2);
 }
 
 // |h| where the squares leave the range of float64.
@@ -170,10 +181,33 @@ double scaled_norm(const T *h, int64_t M) {
 }
 
 template <class T>
-AP_CLONES void combine(const T *h, const T *e, const T *n, int64_t M, double a, double b, double c, T *out) {
+[[gnu::always_inline]] inline void combination(const T *h, const T *e, const T *n, int64_t M, double a, double b, double c, T *out) {
 #pragma omp simd
   for (int64_t i = 0; i < M; ++i) out[i] = static_cast<T>(a * h[i] + b * e[i] + c * n[i]);
 }
+
+AP_KERNEL(void, combine_float, const float *h, const float *e, const float *n, int64_t M, double a, double b, double c, float *out) {
+  combination(h, e, n, M, a, b, c, out);
+}
+
+AP_KERNEL(void, combine_double, const double *h, const double *e, const double *n, int64_t M, double a, double b, double c, double *out) {
+  combination(h, e, n, M, a, b, c, out);
+}
+
+template <class T>
+struct Kernels;
+
+template <>
+struct Kernels<float> {
+  static constexpr auto products = products_float;
+  static constexpr auto combine = combine_float;
+};
+
+template <>
+struct Kernels<double> {
+  static constexpr auto products = products_double;
+  static constexpr auto combine = combine_double;
+};
 
 struct Job {
   const Loss &loss;
@@ -202,13 +236,13 @@ double rows(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, 
       const T *const row = h + i * M, *const e = table + job.targets[i] * M, *const n = other >= 0 ? table + other * M : e;
       double square;
       Row r;
-      products(row, e, n, M, &square, &r.dot, &r.wrong, &r.distance2);
+      Kernels<T>::products(row, e, n, M, &square, &r.dot, &r.wrong, &r.distance2);
       r.kappa = square > 1e-290 && square < 1e290 ? std::sqrt(square) : scaled_norm(row, M);
       r.has_wrong = other >= 0;
       const Terms t = job.loss(r);
       losses[i] = t.loss;
       nll[i] = t.nll;
-      if (out) combine(row, e, n, M, job.scale * t.hidden, job.scale * t.target, job.scale * t.wrong, out);
+      if (out) Kernels<T>::combine(row, e, n, M, job.scale * t.hidden, job.scale * t.target, job.scale * t.wrong, out);
     }
   });
   double sum = 0;

@@ -31,7 +31,7 @@
 
 #include "api_cosine_penalty.h"
 #include "common.h"
-#include "random.h"
+#include "isa.h"
 
 namespace ap {
 namespace {
@@ -40,26 +40,26 @@ constexpr int64_t kSlab = 4096;  // rows whose y exist at a time
 constexpr int64_t kBlock = 256;  // rows whose part of t is summed by one thread
 constexpr double kShortest = 1e-12;  // what is no longer counts as zero
 
-AP_CLONES double dot(const float *x, const float *y, int64_t K) {
+AP_KERNEL(double, dot, const float *x, const float *y, int64_t K) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t k = 0; k < K; ++k) sum += static_cast<double>(x[k]) * y[k];
   return sum;
 }
 
-AP_CLONES double dot(const double *a, const float *x, int64_t K) {
+AP_KERNEL(double, dot_double, const double *a, const float *x, int64_t K) {
   double sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (int64_t k = 0; k < K; ++k) sum += a[k] * x[k];
   return sum;
 }
 
-AP_CLONES void add_scaled(double *t, const float *x, double factor, int64_t K) {
+AP_KERNEL(void, add_scaled, double *t, const float *x, double factor, int64_t K) {
 #pragma omp simd
   for (int64_t k = 0; k < K; ++k) t[k] += factor * x[k];
 }
 
-AP_CLONES void combine(float *out, const double *a, const float *y, double of_a, double of_y, int64_t K) {
+AP_KERNEL(void, combine, float *out, const double *a, const float *y, double of_a, double of_y, int64_t K) {
 #pragma omp simd
   for (int64_t k = 0; k < K; ++k) out[k] = static_cast<float>(of_a * a[k] + of_y * y[k]);
 }
@@ -116,7 +116,7 @@ at::Tensor turn(const at::Tensor &x_SK, const at::Tensor &y_SK, const at::Tensor
   float *g = g_SK.mutable_data_ptr<float>(), *weights = weight_S.mutable_data_ptr<float>();
   at::parallel_for(0, S, kBlock, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const double length = lengths[i], weight = dot(a, x + i * K, K) * length * length * length;
+      const double length = lengths[i], weight = dot_double(a, x + i * K, K) * length * length * length;
       combine(g + i * K, a, y + i * K, factor * length, -factor * weight, K);
       weights[i] = static_cast<float>(weight);
     }

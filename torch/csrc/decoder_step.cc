@@ -14,15 +14,15 @@
 
 #include "api_decoder_step.h"
 #include "common.h"
+#include "isa.h"
 #include "packed_linear.h"
-#include "random.h"
 #include "vector_exp.h"
 
 namespace ap {
 namespace {
 
 // out = LayerNorm(x), or only x where gain is null, after x += y where y is given.
-AP_CLONES void add_norm_row(float *x, const float *y, const float *gain, const float *bias, float eps, float *out, int64_t D) {
+AP_KERNEL(void, add_norm_row, float *x, const float *y, const float *gain, const float *bias, float eps, float *out, int64_t D) {
   if (y) {
 #pragma omp simd
     for (int64_t i = 0; i < D; ++i) x[i] += y[i];
@@ -55,7 +55,7 @@ __attribute__((always_inline)) inline void softmax(float *weights, int64_t n) {
 
 // Attention of one query q_D over n memories, each a key and a value side by
 // side [2D]. weights_Hn receives the probabilities.
-AP_CLONES void attend_any(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+AP_KERNEL(void, attend_any, const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
   const int64_t K = D / H;
   const float scale = 1 / std::sqrt(static_cast<float>(K));
   for (int64_t h = 0; h < H; ++h) {
@@ -115,11 +115,11 @@ __attribute__((always_inline)) inline void attend_known(const float *q, const fl
   }
 }
 
-AP_CLONES void attend_64(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+AP_KERNEL(void, attend_64, const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
   attend_known<64>(q, memory, n, D, H, weights_Hn, out);
 }
 
-AP_CLONES void attend_32(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+AP_KERNEL(void, attend_32, const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
   attend_known<32>(q, memory, n, D, H, weights_Hn, out);
 }
 
@@ -168,7 +168,14 @@ struct Step {
     std::vector<float> weights(H * std::max(steps + 1, S));
     std::vector<const float *> seen(std::max(steps + 1, S));
 
-    const auto attend = D == 64 * H ? attend_64 : D == 32 * H ? attend_32 : attend_any;
+    const auto attend = [&](const float *q, int64_t n, float *out) {
+      if (D == 64 * H)
+        attend_64(q, seen.data(), n, D, H, weights.data(), out);
+      else if (D == 32 * H)
+        attend_32(q, seen.data(), n, D, H, weights.data(), out);
+      else
+        attend_any(q, seen.data(), n, D, H, weights.data(), out);
+    };
 
     // Before a sub-layer (pre-norm), or after one with its output y (post-norm).
     const auto before = [&](const Norm &norm) {
@@ -190,7 +197,7 @@ struct Step {
         std::copy(qkv + r * 3 * D + D, qkv + (r + 1) * 3 * D, kv + row * 2 * D);
         for (int64_t t = 0; t < steps; ++t) seen[t] = history[t] + (l * history_rows[t] + ancestors_Rt[row * steps + t]) * 2 * D;
         seen[steps] = kv + row * 2 * D;
-        attend(qkv + r * 3 * D, seen.data(), steps + 1, D, H, weights.data(), context + r * D);
+        attend(qkv + r * 3 * D, steps + 1, context + r * D);
       }
       after(layer.self_norm, layer.out(context_nD));
 
@@ -201,7 +208,7 @@ struct Step {
         const int64_t row = begin + r, sentence = row / beam, length = lengths[sentence];
         if (r == 0 || row % beam == 0)
           for (int64_t j = 0; j < length; ++j) seen[j] = memory[l] + (starts[sentence] + j) * 2 * D;
-        attend(q + r * D, seen.data(), length, D, H, weights.data(), context + r * D);
+        attend(q + r * D, length, context + r * D);
         if (attention_RS && l == L - 1)
           for (int64_t h = 0; h < H; ++h)
             for (int64_t j = 0; j < length; ++j) attention_RS[row * S + j] += weights[h * length + j] / H;

@@ -23,7 +23,6 @@ ap_error ap_set_threads(int n) {
 
 int ap_threads(void) { return at::get_num_threads(); }
 const char *ap_version(void) { return TORCH_VERSION; }
-bool ap_has_bfloat16(void) { return __builtin_cpu_supports("avx512bf16"); }
 
 ap_error ap_cuda_load(const char *folder) {
   return guard([&] {

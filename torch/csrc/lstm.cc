@@ -26,6 +26,7 @@
 #include "common.h"
 #include "dropout.h"
 #include "gates.h"
+#include "isa.h"
 #include "panels.h"
 #include "products.h"
 
@@ -43,7 +44,7 @@ struct Step {
   float *h_after;         // and where the state after it goes
 };
 
-AP_CLONES void forward_units(const Step &s, const float *bias, int64_t begin, int64_t end) {
+AP_KERNEL(void, forward_units, const Step &s, const float *bias, int64_t begin, int64_t end) {
   for (int64_t b = 0; b < s.B; ++b) {
     const int64_t at = b * s.H;
     const float *c_before = s.c_before + at;
@@ -72,7 +73,7 @@ AP_CLONES void forward_units(const Step &s, const float *bias, int64_t begin, in
 
 // Turns gates into their gradients, gc from the gradient of c_t into that of
 // c_{t-1}, and empties gh, the gradient of h_t from later steps.
-AP_CLONES void backward_units(const Step &s, const float *gout, float *gh_BH, float *gc_BH, int64_t begin, int64_t end) {
+AP_KERNEL(void, backward_units, const Step &s, const float *gout, float *gh_BH, float *gc_BH, int64_t begin, int64_t end) {
   for (int64_t b = 0; b < s.B; ++b) {
     const int64_t at = b * s.H;
     const float *c = s.c + at, *c_before = s.c_before + at, *go = gout + at;
@@ -110,8 +111,8 @@ inline void masked(const float *w, int64_t first, int64_t n, uint32_t threshold,
 
 // The panel of units [j, j + n) for the steps forward: row k holds, gate by gate,
 // their weights of h_k.
-AP_CLONES void pack_forward(const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key, float *rows,
-                            float *panel) {
+AP_KERNEL(void, pack_forward, const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key,
+          float *rows, float *panel) {
   for (int64_t gate = 0; gate < 4; ++gate) {
     for (int64_t u = 0; u < n; ++u) masked(w, (gate * H + j + u) * H, H, threshold, scale, key, rows + u * H);
     for (int64_t k = 0; k < H; ++k)
@@ -120,7 +121,7 @@ AP_CLONES void pack_forward(const float *w, int64_t H, int64_t j, int64_t n, uin
 }
 
 // The panel of units [j, j + n) for the steps backwards: columns of W_hh.
-AP_CLONES void pack_backward(const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key, float *panel) {
+AP_KERNEL(void, pack_backward, const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key, float *panel) {
   for (int64_t row = 0; row < 4 * H; ++row) masked(w, row * H + j, n, threshold, scale, key, panel + row * 2 * kLanes);
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "random.h"
+#include "isa.h"
 #include "softmax_row.h"
 
 namespace ap {
@@ -12,10 +12,12 @@ namespace {
 
 // total_j += exp(row_j + lift - top_j). A function of its own, since within the loop over components g++ 12
 // leaves it scalar, which costs five times as much.
-AP_CLONES void add_exponentials(const float *row, float lift, const float *top, int64_t n, float *total) {
+AP_KERNEL(void, add_exponentials_float, const float *row, float lift, const float *top, int64_t n, float *total) {
 #pragma omp simd
   for (int64_t j = 0; j < n; ++j) total[j] += exp_nonpositive(row[j] + lift - top[j]);
 }
+
+void add_exponentials(const float *row, float lift, const float *top, int64_t n, float *total) { add_exponentials_float(row, lift, top, n, total); }
 
 void add_exponentials(const double *row, double lift, const double *top, int64_t n, double *total) {
   for (int64_t j = 0; j < n; ++j) total[j] += std::exp(row[j] + lift - top[j]);
@@ -65,6 +67,18 @@ template <class T>
   for (int64_t j = begin; j < end; ++j) row[j] = factor * exp_of(row[j] - lse) - off * exp_of(row[j] + lift - mix[j]);
 }
 
+AP_KERNEL(double, log_mixture_float, const Component<float> *components, int64_t K, int64_t begin, int64_t end, float *mix) {
+  return log_mixture_body(components, K, begin, end, mix);
+}
+
+AP_KERNEL(void, responsibilities_float, Component<float> *components, int64_t K, int64_t begin, int64_t end, const float *mix) {
+  responsibilities_body(components, K, begin, end, mix);
+}
+
+AP_KERNEL(void, differentiate_float, const Component<float> &c, int64_t begin, int64_t end, float off, const float *mix) {
+  differentiate_body(c, begin, end, off, mix);
+}
+
 }  // namespace
 
 double log_sum_exp(const std::vector<double> &x) {
@@ -75,24 +89,24 @@ double log_sum_exp(const std::vector<double> &x) {
   return top + std::log(total);
 }
 
-AP_CLONES double log_mixture(const Component<float> *components, int64_t K, int64_t begin, int64_t end, float *mix) {
-  return log_mixture_body(components, K, begin, end, mix);
+double log_mixture(const Component<float> *components, int64_t K, int64_t begin, int64_t end, float *mix) {
+  return log_mixture_float(components, K, begin, end, mix);
 }
 
 double log_mixture(const Component<double> *components, int64_t K, int64_t begin, int64_t end, double *mix) {
   return log_mixture_body(components, K, begin, end, mix);
 }
 
-AP_CLONES void add_responsibilities(Component<float> *components, int64_t K, int64_t begin, int64_t end, const float *mix) {
-  responsibilities_body(components, K, begin, end, mix);
+void add_responsibilities(Component<float> *components, int64_t K, int64_t begin, int64_t end, const float *mix) {
+  responsibilities_float(components, K, begin, end, mix);
 }
 
 void add_responsibilities(Component<double> *components, int64_t K, int64_t begin, int64_t end, const double *mix) {
   responsibilities_body(components, K, begin, end, mix);
 }
 
-AP_CLONES void differentiate(const Component<float> &c, int64_t begin, int64_t end, float off, const float *mix) {
-  differentiate_body(c, begin, end, off, mix);
+void differentiate(const Component<float> &c, int64_t begin, int64_t end, float off, const float *mix) {
+  differentiate_float(c, begin, end, off, mix);
 }
 
 void differentiate(const Component<double> &c, int64_t begin, int64_t end, double off, const double *mix) {

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "isa.h"
+
 namespace ap {
-
-#if defined(__x86_64__)
-#define AP_AVX512 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,fma")))
-
 namespace {
 
 // One register of 16 floats, at any address.
@@ -81,14 +79,7 @@ AP_AVX512 void four_vectors(const float *a, int64_t lda, const float *panel, int
 
 }  // namespace
 
-bool panels_available() {
-  static const bool available = [] {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("fma");
-  }();
-  return available;
-}
+bool panels_available() { return isa() == ISA::avx512; }
 
 void add_panel_product(const float *a, int64_t lda, const float *panel, int64_t K, int vectors, const PanelTarget &target, int64_t M) {
   float *c = target.c;
@@ -115,13 +106,5 @@ void add_panel_product(const float *a, int64_t lda, const float *panel, int64_t 
     for (int v = 0; v < vectors; ++v)
       std::copy_n(c + m * row + v * vector, target.lanes[v], target.c + m * target.row + v * target.vector);
 }
-
-#else
-
-bool panels_available() { return false; }
-
-void add_panel_product(const float *, int64_t, const float *, int64_t, int, const PanelTarget &, int64_t) {}
-
-#endif
 
 }  // namespace ap

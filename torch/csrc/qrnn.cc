@@ -14,12 +14,12 @@
 #include "api_qrnn.h"
 #include "common.h"
 #include "gates.h"
-#include "random.h"
+#include "isa.h"
 
 namespace ap {
 namespace {
 
-AP_CLONES void forward_step(const float *gates, const float *before, float *c, float *out, int64_t H) {
+AP_KERNEL(void, forward_step, const float *gates, const float *before, float *c, float *out, int64_t H) {
 #pragma omp simd
   for (int64_t j = 0; j < H; ++j) {
     const float z = hyperbolic_tangent(gates[j]), f = logistic(gates[H + j]);
@@ -29,7 +29,7 @@ AP_CLONES void forward_step(const float *gates, const float *before, float *c, f
 }
 
 // Turns gc from the gradient of c_t by later steps into that of c_{t-1}.
-AP_CLONES void backward_step(const float *gates, const float *before, const float *c, const float *gout, float *gc, float *ggates, int64_t H) {
+AP_KERNEL(void, backward_step, const float *gates, const float *before, const float *c, const float *gout, float *gc, float *ggates, int64_t H) {
 #pragma omp simd
   for (int64_t j = 0; j < H; ++j) {
     const float z = hyperbolic_tangent(gates[j]), f = logistic(gates[H + j]), o = logistic(gates[2 * H + j]);

@@ -17,6 +17,7 @@
 #include "api_random.h"
 #include "common.h"
 #include "dropout.h"
+#include "isa.h"
 #include "vector_normal.h"
 
 namespace ap {
@@ -24,7 +25,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 14;
 
-AP_CLONES void dropout_float(const float *x, float *out, int64_t begin, int64_t end, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
+AP_KERNEL(void, dropout_float, const float *x, float *out, int64_t begin, int64_t end, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
   DrawKey key(0, 0);
   key.a = a;
   key.b = b;
@@ -32,7 +33,7 @@ AP_CLONES void dropout_float(const float *x, float *out, int64_t begin, int64_t 
   for (int64_t i = begin; i < end; ++i) out[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? 0.0f : x[i] * scale;
 }
 
-AP_CLONES void noise_float(float *out, int64_t begin, int64_t end, float deviation, uint32_t a, uint32_t b) {
+AP_KERNEL(void, noise_float, float *out, int64_t begin, int64_t end, float deviation, uint32_t a, uint32_t b) {
   DrawKey key(0, 0);
   key.a = a;
   key.b = b;

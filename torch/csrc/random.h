@@ -47,10 +47,3 @@ inline uint32_t drop_threshold(double p) {
 }
 
 }  // namespace ap
-
-// Kernels are compiled for several instruction sets; the loader picks one.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define AP_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define AP_CLONES
-#endif

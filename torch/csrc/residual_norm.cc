@@ -13,12 +13,13 @@
 #include "api_residual_norm.h"
 #include "common.h"
 #include "dropout.h"
+#include "isa.h"
 
 namespace ap {
 namespace {
 
-AP_CLONES void forward_rows(const float *x, const float *residual, const float *gain, const float *bias, float *z, float *y, float *mean,
-                            float *rstd, int64_t begin, int64_t end, int64_t D, float eps, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
+AP_KERNEL(void, forward_rows, const float *x, const float *residual, const float *gain, const float *bias, float *z, float *y, float *mean,
+          float *rstd, int64_t begin, int64_t end, int64_t D, float eps, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
   DrawKey key(0, 0);
   key.a = a;
   key.b = b;
@@ -53,8 +54,8 @@ AP_CLONES void forward_rows(const float *x, const float *residual, const float *
   }
 }
 
-AP_CLONES void backward_rows(const float *gy, const float *z, const float *gain, const float *mean, const float *rstd, float *gz, float *gx,
-                             float *ggain, float *gbias, int64_t begin, int64_t end, int64_t D, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
+AP_KERNEL(void, backward_rows, const float *gy, const float *z, const float *gain, const float *mean, const float *rstd, float *gz, float *gx,
+          float *ggain, float *gbias, int64_t begin, int64_t end, int64_t D, uint32_t threshold, float scale, uint32_t a, uint32_t b) {
   DrawKey key(0, 0);
   key.a = a;
   key.b = b;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "random.h"
+#include "isa.h"
 
 namespace ap {
 
@@ -18,7 +18,9 @@ int64_t chunk_rows(int64_t rows, int64_t bytes) {
   return std::clamp<int64_t>(cache / 2 / std::max<int64_t>(bytes, 1), least, 8192);
 }
 
-AP_CLONES Sums exponentials(float *row, int64_t V, bool keep) {
+namespace {
+
+AP_KERNEL(Sums, exponentials_float, float *row, int64_t V, bool keep) {
   float top = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : top)
   for (int64_t j = 0; j < V; ++j) top = row[j] > top ? row[j] : top;
@@ -40,6 +42,15 @@ AP_CLONES Sums exponentials(float *row, int64_t V, bool keep) {
   return {top, total, plain};
 }
 
+AP_KERNEL(void, scale_and_lower_float, float *row, int64_t V, float factor, float less) {
+#pragma omp simd
+  for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
+}
+
+}  // namespace
+
+Sums exponentials(float *row, int64_t V, bool keep) { return exponentials_float(row, V, keep); }
+
 Sums exponentials(double *row, int64_t V, bool keep) {
   double top = row[0], total = 0, plain = 0;
   for (int64_t j = 0; j < V; ++j) top = std::max(top, row[j]);
@@ -52,10 +63,7 @@ Sums exponentials(double *row, int64_t V, bool keep) {
   return {top, total, plain};
 }
 
-AP_CLONES void scale_and_lower(float *row, int64_t V, float factor, float less) {
-#pragma omp simd
-  for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
-}
+void scale_and_lower(float *row, int64_t V, float factor, float less) { scale_and_lower_float(row, V, factor, less); }
 
 void scale_and_lower(double *row, int64_t V, double factor, double less) {
   for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;

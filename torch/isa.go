@@ -1,0 +1,83 @@
+package torch
+
+// #include <stdlib.h>
+// #include "api.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+)
+
+// BadISA is what Main returns where APERTURE_ISA asks for what is not there.
+type BadISA struct {
+	Wanted string // its value
+	reason string
+}
+
+func (e *BadISA) Error() string {
+	return fmt.Sprintf("APERTURE_ISA=%s %s: use avx2 or avx512, or leave it unset for the best that the processor has", e.Wanted, e.reason)
+}
+
+// refused says why nothing can be computed here; nil where all is well.
+var refused = refusal(os.Getenv("APERTURE_ISA"), bool(C.ap_has_avx2()), bool(C.ap_has_avx512()))
+
+// refusal says what is wrong with asking for a set, or for none in particular, on
+// a processor that has these.
+func refusal(wanted string, avx2, avx512 bool) error {
+	switch {
+	case wanted != "" && wanted != "avx2" && wanted != "avx512":
+		return &BadISA{wanted, "names no instruction set"}
+	case wanted == "avx512" && !avx512:
+		return &BadISA{wanted, "asks for instructions that this processor does not have"}
+	case !avx2:
+		return errors.New("this processor lacks AVX2 or FMA (x86-64-v3), which Aperture needs: Intel has them since 2013 (Haswell), AMD since 2015 (Excavator)")
+	}
+	return nil
+}
+
+// ISA is the instruction set that this process computes with, "avx2" or "avx512":
+// the better one that the processor has, or the one that APERTURE_ISA names. It
+// holds for our own kernels, and where APERTURE_ISA is set for those of libtorch,
+// MKL and oneDNN too.
+func ISA() string { return C.GoString(C.ap_isa()) }
+
+// HasBFloat16 reports whether the CPU has instructions for bfloat16 products, in
+// the set that is used.
+func HasBFloat16() bool { return bool(C.ap_has_bfloat16()) }
+
+// KernelPaths tells which instruction set each of our kernels has run with, by the
+// kernel's file and name: "avx2", "avx512", or "" for one that has not been called.
+func KernelPaths() map[string]string {
+	count := C.ap_kernels(nil, nil, 0)
+	names, called := make([]*C.char, count), make([]C.bool, count)
+	C.ap_kernels(unsafe.SliceData(names), unsafe.SliceData(called), count)
+	paths := map[string]string{}
+	for i, name := range names {
+		path := ""
+		if called[i] {
+			path = ISA()
+		}
+		paths[C.GoString(name)] = path
+	}
+	return paths
+}
+
+// LibtorchISA is the instruction set of libtorch's own kernels, in its words.
+func LibtorchISA() string { return C.GoString(C.ap_libtorch_isa()) }
+
+// The library has told libtorch, MKL and oneDNN before Go was there; programs that
+// are started from here, such as a peer of runs/bench, hear it too.
+func init() {
+	for _, name := range []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA"} {
+		key := C.CString(name)
+		if value := C.getenv(key); value != nil {
+			os.Setenv(name, C.GoString(value))
+		} else {
+			os.Unsetenv(name)
+		}
+		C.free(unsafe.Pointer(key))
+	}
+}
