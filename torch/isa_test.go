@@ -25,6 +25,7 @@ var kernels = []string{
 	"lstm.cc/backward_units", "lstm.cc/forward_units", "lstm.cc/pack_backward", "lstm.cc/pack_forward",
 	"mixture_row.cc/add_exponentials_float", "mixture_row.cc/differentiate_float", "mixture_row.cc/log_mixture_float",
 	"mixture_row.cc/responsibilities_float",
+	"panels.cc/four_vectors", "panels.cc/two_vectors",
 	"qrnn.cc/backward_step", "qrnn.cc/forward_step",
 	"random.cc/dropout_float", "random.cc/noise_float",
 	"residual_norm.cc/backward_rows", "residual_norm.cc/forward_rows",

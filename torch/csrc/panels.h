@@ -13,10 +13,6 @@ namespace ap {
 
 constexpr int64_t kLanes = 16;  // columns of a vector
 
-// Whether this processor has the instructions that the products are written for;
-// elsewhere the matrix library is the better choice.
-bool panels_available();
-
 // Where a product goes: row m of vector v stands at c + m * row + v * vector, and
 // lanes[v] columns of it exist.
 struct PanelTarget {
