@@ -30,6 +30,7 @@ var kernels = []string{
 	"random.cc/dropout_float", "random.cc/noise_float",
 	"residual_norm.cc/backward_rows", "residual_norm.cc/forward_rows",
 	"softmax_row.cc/exponentials_float", "softmax_row.cc/scale_and_lower_float",
+	"thin.cc/add_dot", "thin.cc/add_four_dots", "thin.cc/add_four_rows",
 }
 
 func TestKernelsAreKnown(t *testing.T) {

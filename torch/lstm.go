@@ -35,8 +35,11 @@ type LSTMOptions struct {
 // are a state of zeros. It returns the output of each step [T,B,H] and the state
 // after the last one.
 //
-// On float32 CPU tensors it is fused. Elsewhere the layer is libtorch's, and where
-// that does not serve, with Lengths or without steps, LSTMReference.
+// On float32 CPU tensors it is fused, and results and gradients have the same bits
+// for any number of threads, with either instruction set. The products for all
+// steps at once are MKL's, which keep that promise as long as neither MKL_CBWR nor
+// APERTURE_MKL_BY_MAKER tells MKL otherwise. Elsewhere the layer is libtorch's, and
+// where that does not serve, with Lengths or without steps, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
 	width := w.Hidden.Size(-1)

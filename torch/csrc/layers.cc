@@ -1,8 +1,31 @@
 // Layers that libtorch computes in one call.
 #include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
 
 #include "api_layers.h"
 #include "common.h"
+#include "thin.h"
+
+namespace ap {
+namespace {
+
+// A few rows without a gradient, as when a text is written word by word.
+bool is_thin(const at::Tensor &x, const at::Tensor &weight) {
+  const bool float32 = x.is_cpu() && weight.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+  if (!float32 || at::autocast::is_autocast_enabled(at::kCPU) || x.dim() == 0 || weight.dim() != 2 || !weight.is_contiguous()) return false;
+  if (at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad())) return false;
+  const int64_t K = x.size(-1);
+  return K > 0 && K == weight.size(1) && x.numel() <= kThin * K;
+}
+
+at::Tensor thin_linear(const at::Tensor &x, const at::Tensor &weight) {
+  at::DimVector shape(x.sizes());
+  shape.back() = weight.size(0);
+  return thin_product(x.reshape({-1, x.size(-1)}).contiguous(), weight).view(shape);
+}
+
+}  // namespace
+}  // namespace ap
 
 using namespace ap;
 
@@ -10,7 +33,10 @@ extern "C" {
 
 ap_error ap_linear(ap_tensor x, ap_tensor weight, ap_tensor bias, ap_tensor *out) {
   return guard([&] {
-    if (bias)
+    if (is_thin(get(x), get(weight))) {
+      const at::Tensor y = thin_linear(get(x), get(weight));
+      *out = wrap(bias ? y + get(bias) : y);
+    } else if (bias)
       *out = wrap(at::linear(get(x), get(weight), get(bias)));
     else
       *out = wrap(at::linear(get(x), get(weight)));

@@ -9,6 +9,10 @@
 // gradients are one product each. The mask is applied where W_hh is packed and
 // drawn again for its gradient, so no dropped copy of W_hh is kept.
 //
+// Results and gradients have the same bits for any number of threads: sums of ours
+// run over k in order or are cut at fixed places, and MKL's products are strict
+// (mkl_dispatch.cc).
+//
 // Kept for the backward pass: the gates after their functions [T,B,4H], which it
 // turns into their gradients in place, and the cells [T,B,H].
 //
@@ -29,6 +33,7 @@
 #include "isa.h"
 #include "panels.h"
 #include "products.h"
+#include "thin.h"
 
 namespace ap {
 namespace {
@@ -125,8 +130,8 @@ AP_KERNEL(void, pack_backward, const float *w, int64_t H, int64_t j, int64_t n, 
   for (int64_t row = 0; row < 4 * H; ++row) masked(w, row * H + j, n, threshold, scale, key, panel + row * 2 * kLanes);
 }
 
-// W_hh as the steps multiply by it. Panels take time to fill, so that few rows are
-// left to the matrix library.
+// W_hh as the steps multiply by it. Panels take time to fill: a few rows take the
+// matrix as it is (thin.h), and a few steps leave the product to the matrix library.
 class Recurrent {
  public:
   Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward)
@@ -159,16 +164,25 @@ class Recurrent {
   template <class F>
   void step(const float *a, float *c, int64_t B, F after) const {
     const int64_t depth = backward_ ? 4 * H_ : H_, width = backward_ ? H_ : 4 * H_;
-    if (a && plain_.defined()) {
+    const bool packed = a && panels_.defined(), thin = a && plain_.defined() && B <= kThin;
+    if (a && !packed && !thin) {
       const at::Tensor a_t = at::from_blob(const_cast<float *>(a), {B, depth}, plain_.options());
       at::Tensor c_t = at::from_blob(c, {B, width}, plain_.options());
       at::addmm_out(c_t, c_t, a_t, backward_ ? plain_ : plain_.t());
     }
-    const bool packed = a && panels_.defined();
-    const int64_t cost = B * (packed ? depth * 4 * kLanes : 64 * units_);
+    const int64_t cost = B * (packed || thin ? depth * 4 * kLanes : 64 * units_);
     at::parallel_for(0, blocks(), std::max<int64_t>(1, (1 << 18) / std::max<int64_t>(1, cost)), [&](int64_t begin, int64_t end) {
+      if (thin && backward_) {
+        const int64_t j = begin * units_;
+        const ProductTimer timer;
+        add_thin_sums(a, plain_.const_data_ptr<float>() + j, H_, depth, c + j, width, B, std::min(end * units_, H_) - j);
+      }
       for (int64_t p = begin; p < end; ++p) {
         const int64_t j = p * units_, n = std::min(units_, H_ - j);
+        if (thin && !backward_) {
+          const ProductTimer timer;
+          for (int64_t row = j; row < width; row += H_) add_thin_dots(a, plain_.const_data_ptr<float>() + row * H_, H_, c + row, width, B, n);
+        }
         if (packed) {
           PanelTarget target{c + j, width, backward_ ? kLanes : H_, {n, n, n, n}};
           if (backward_) target.lanes[0] = std::min(n, kLanes), target.lanes[1] = n - target.lanes[0];
@@ -195,7 +209,8 @@ struct LSTM : torch::autograd::Function<LSTM> {
                                                 const at::Tensor &lengths, bool reverse, double p, int64_t key_a, int64_t key_b) {
     const at::Tensor x = x_.contiguous(), h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
     const int64_t T = x.size(0), B = x.size(1), I = x.size(2), H = w_hh.size(1);
-    at::Tensor gates = at::mm(x.view({T * B, I}), w_ih.t()).view({T, B, 4 * H});
+    const at::Tensor rows = x.view({T * B, I});
+    at::Tensor gates = (T * B <= kThin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t())).view({T, B, 4 * H});
     const at::Tensor bias = b_ih + b_hh;
     at::Tensor c = at::empty({T, B, H}, x.options()), out = at::empty({T, B, H}, x.options());
     at::Tensor before;  // with lengths, h before each step: it is not the output of another one
