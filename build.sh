@@ -3,11 +3,13 @@
 #
 #   ./build.sh          build all of it; a second run with nothing changed returns at once
 #   ./build.sh libs     only what third_party/lib holds, which `go run` and `go test` link against
-#   ./build.sh test     build, then vet and test all packages
-#   ./build.sh check    build, then print versions, device and threads
+#   ./build.sh test     build, then vet and test all packages; where there is AVX-512, those that compute
+#                       once more without it
+#   ./build.sh check    build, then print versions, device, threads and instruction set
 #   ./build.sh clean    remove what was built here; the downloaded libtorch stays in the user's cache
 #
-# Environment: LIBTORCH (a folder with lib/ and include/, or a Python torch package), CXX, XDG_CACHE_HOME.
+# Environment: LIBTORCH (a folder with lib/ and include/, or a Python torch package), CXX, XDG_CACHE_HOME;
+# APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
 # a linker script, libcgotorch.so and libaperture.so. Objects are kept by the digest of what went into
@@ -28,9 +30,18 @@ digest() { sha256sum | cut -c1-64; }
 
 # ---- the machine and its tools -------------------------------------------------------------------------
 
+# True when the system lists all of these among the processor's flags.
+processor_has() {
+    local flags flag
+    flags=" $(sed -n '/^flags/{s/^[^:]*://p;q}' /proc/cpuinfo) "
+    for flag; do [[ $flags == *" $flag "* ]] || return 1; done
+}
+
 check_tools() {
     [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]] ||
         stop "Aperture builds on Linux with an x86-64 processor; this is $(uname -s) on $(uname -m)."
+    processor_has avx2 fma ||
+        stop "This processor lacks AVX2 or FMA, which Aperture needs: Intel has them since 2013 (Haswell), AMD since 2015 (Excavator)."
     command -v go >/dev/null ||
         stop "Go is missing: install Go 1.25 or newer from https://go.dev/dl and put its bin folder on PATH."
     # Inside the module this may switch to a newer toolchain; where it cannot, the local version is named.
@@ -333,15 +344,29 @@ build() {
     say "done in $SECONDS s"
 }
 
+# The events of all tests, and of those that compute once more without AVX-512, where there is AVX-512 and the
+# caller has not chosen. The cache of go test does not see a rebuilt library, hence -count=1.
+go_test() { go test -json -count=1 -timeout 20m "$@" 2>&1; }
+test_events() {
+    local status=0 computing=(./torch/... ./objectives/... ./models/...)
+    say "go test ./..."
+    go_test ./... || status=1
+    if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then
+        say "APERTURE_ISA=avx2 go test ${computing[*]}"
+        echo "once more, with APERTURE_ISA=avx2:"
+        APERTURE_ISA=avx2 go_test "${computing[@]}" || status=1
+    fi
+    return $status
+}
+
 run_tests() {
     local status=0
+    bin/check >/dev/null || exit  # with its sentence where this processor or APERTURE_ISA will not do
     say "go vet ./..."
     go vet ./... || status=1
-    say "go test ./..."
-    # The cache of go test does not see a rebuilt library, hence -count=1.
     # Waiting threads sleep soon, as in the programs themselves: tests of several packages share the processors.
     export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-2000}
-    go test -json -count=1 -timeout 20m ./... 2>&1 | go run ./internal/testreport || status=1
+    test_events | go run ./internal/testreport || status=1
     return $status
 }
 

@@ -20,6 +20,7 @@ type Env struct {
 	Host       string            `json:"host"`
 	CPU        string            `json:"cpu"`
 	CPUs       int               `json:"cpus"` // that this process may use
+	ISA        string            `json:"isa"`  // the instruction set that it computes with
 	Device     string            `json:"device"`
 	Threads    int               `json:"threads"`
 	Started    string            `json:"started"` // RFC 3339, of this process

@@ -81,6 +81,14 @@ func TestResultsAndFolder(t *testing.T) {
 			t.Errorf("the run folder lacks %s", pattern)
 		}
 	}
+	if env := read(t, out, "env.json"); !strings.Contains(env, `"isa": "avx`) {
+		t.Errorf("env.json does not name the instruction set: %s", env)
+	}
+	strange := sampled(folder, "-out=strange")
+	strange.Env = append(strange.Environ(), "APERTURE_ISA=sse")
+	if e := finish(t, strange); e.code != 2 || !strings.Contains(e.stderr, "APERTURE_ISA=sse names no instruction set") {
+		t.Errorf("with APERTURE_ISA=sse: %+v", e)
+	}
 	splits := map[string]int{}
 	for line := range strings.Lines(read(t, out, "metrics.jsonl")) {
 		var record map[string]any

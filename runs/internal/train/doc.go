@@ -16,5 +16,6 @@
 // # Caveats
 //
 // A run that was killed and resumed gives the results of an undisturbed one, on
-// the same machine with the same number of threads, except for times.
+// the same machine with the same number of threads and the same APERTURE_ISA,
+// except for times.
 package train

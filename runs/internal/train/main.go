@@ -45,6 +45,7 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 		return advise(command.Guard(func() error { return plan(s, read, device) }))
 	}
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
+	env.ISA = torch.ISA()
 	run, err := experiment.Open(s, env)
 	if err != nil {
 		return err
