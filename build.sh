@@ -177,26 +177,47 @@ object_key() {  # SOURCE DEPENDENCY-LIST FLAG...
     } 2>/dev/null | digest
 }
 
+# Collecting garbage below a heap of 1 GB costs g++ a tenth of its time; no object knows of it.
+readonly lazily='--param ggc-min-heapsize=1000000'
+
 compile() {  # OBJECT SOURCE FLAG...
     local object=$1 source=$2
     shift 2
     rm -f "$object.key"
     : >"$object.begun"
-    if ! $cxx "$@" -MMD -MF "$object.d" -MT object -c "$source" -o "$object" >"$object.log" 2>&1; then
+    if ! $cxx $lazily "$@" -MMD -MF "$object.d" -MT object -c "$source" -o "$object" >"$object.log" 2>&1; then
+        clear_progress
         cat "$object.log" >&2
         say "compiling $source failed; the compiler's message stands above"
         return 1
     fi
-    [[ -s $object.log ]] && cat "$object.log" >&2
+    [[ -s $object.log ]] && clear_progress && cat "$object.log" >&2
     # A source edited meanwhile may or may not be in the object: without a key it is compiled again.
     [[ -n $(dependencies "$object.d" | xargs -d '\n' -I{} find {} -newer "$object.begun") ]] ||
         object_key "$source" "$object.d" "$@" >"$object.key"
 }
 
+# How far the compiling is: one line that is written anew on a terminal, elsewhere a line now and then.
+progress() {  # TITLE DONE ALL
+    if [[ -t 2 ]]; then
+        printf '\r\e[Kbuild: compiling %s: %d of %d' "$@" >&2
+    elif (( $2 % 5 == 0 && $2 < $3 )); then
+        say "compiling $1: $2 of $3"
+    fi
+}
+clear_progress() { [[ ! -t 2 ]] || printf '\r\e[K' >&2; }
+
+# Waits for one of the compilers that compile_all has started, whose variables it sees.
+finish_one() {
+    wait -n || failed=1
+    running=$((running - 1)) finished=$((finished + 1))
+    progress "$title" $finished ${#stale[@]}
+}
+
 # Compiles those of SOURCES whose object is not up to date, several at a time, from inside FOLDER, so
 # that names in messages and dependency lists are short and free of the path. Sets $objects.
 compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
-    local title=$1 into=$2 folder=$3 source object running=0 failed=0
+    local title=$1 into=$2 folder=$3 source object running=0 finished=0 failed=0
     local -n flags=$4
     shift 4
     local stale=()
@@ -213,11 +234,12 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
     if (( ${#stale[@]} )); then
         say "compiling $title: ${#stale[@]} of $# files, $jobs at a time"
         for source in "${stale[@]}"; do
-            (( running < jobs )) || { wait -n || failed=1; running=$((running - 1)); }
+            (( running < jobs )) || finish_one
             compile "$into/$(basename "${source%.cc}").o" "$source" "${flags[@]}" &
             running=$((running + 1))
         done
-        while (( running > 0 )); do wait -n || failed=1; running=$((running - 1)); done
+        while (( running > 0 )); do finish_one; done
+        clear_progress
         (( ! failed )) || exit 1
     fi
     popd >/dev/null
@@ -235,9 +257,10 @@ link() {  # NAME OBJECT...
 
 # gotorch's C++ comes unchanged out of Go's module cache, except for one name: its SetNumThreads lets a
 # C++ exception reach Go when it is asked for no threads, as it is on one processor. It is compiled under
-# another name, and torch/csrc has the one that Go calls. The library is kept in the user's cache.
+# another name, and torch/csrc has the one that Go calls. The library is kept in the user's cache. All files
+# are compiled as one, since each takes twelve seconds to read the same headers and one to do its own.
 build_gotorch() {
-    local folder key sources
+    local folder key
     folder=$(go list -m -f '{{.Dir}}' $gotorch)
     if [[ -z $folder ]]; then
         say "downloading the Go module $gotorch"
@@ -251,9 +274,13 @@ build_gotorch() {
     [[ -f $lib/libcgotorch.so && -f $lib/obj/gotorch.key && $(<"$lib/obj/gotorch.key") == "$key" ]] && return
     local kept=$cache/gotorch-${key:0:16}/libcgotorch.so
     if [[ ! -f $kept ]]; then
-        mapfile -t sources < <(cd "$folder" && printf '%s\n' cgotorch/*.cc)
-        compile_all gotorch "$lib/obj/gotorch" "$folder" gotorch_flags "${sources[@]}"
-        link libcgotorch.so "${objects[@]}"
+        say "compiling gotorch"
+        mkdir -p "$lib/obj/gotorch"
+        (   cd "$folder"
+            printf '#include "%s"\n' cgotorch/*.cc >"$lib/obj/gotorch/all.cc"
+            compile "$lib/obj/gotorch/all.o" "$lib/obj/gotorch/all.cc" "${gotorch_flags[@]}"
+        ) || exit 1
+        link libcgotorch.so "$lib/obj/gotorch/all.o"
         if mkdir -p "${kept%/*}" 2>/dev/null; then  # a cache that cannot be written only costs the next clone time
             cp "$lib/libcgotorch.so" "$kept.$$" && mv -f "$kept.$$" "$kept"
         fi
@@ -269,10 +296,26 @@ build_gotorch() {
 # anew from the sources, so that a library older than they are is noticed.
 csrc_digest() { (cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc *.h | sort | xargs -d '\n' sha256sum | digest); }
 
+# Compiles once the headers of libtorch that nearly every file of torch/csrc reads, six seconds' worth. A
+# compiler that is told to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
+# with the same flags, and else reads the text, which changes nothing: each file names the headers it needs.
+precompile_headers() {
+    local header=$lib/obj/libtorch.h key
+    local text='#include <ATen/ATen.h>
+#include <ATen/Parallel.h>'
+    key=$(printf '%s\n' "$cxx_version" "$torch_settings" "${header_flags[@]}" "$text" | digest)
+    [[ -f $header.gch && -f $header.key && $(<"$header.key") == "$key" ]] && return
+    say "compiling libtorch's headers"
+    rm -f "$header.gch" "$header.key"
+    echo "$text" >"$header"
+    (cd torch/csrc && $cxx $lazily "${header_flags[@]}" -x c++-header "$header" -o "$header.tmp") && mv -f "$header.tmp" "$header.gch" ||
+        stop "compiling libtorch's headers failed; the compiler's message stands above"
+    echo "$key" >"$header.key"
+}
+
 build_aperture() {
     local sources key digest_source=$lib/obj/csrc_digest.cc
-    local aperture_flags=(-std=c++17 -O3 -march=x86-64 -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I.
-        -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
+    local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
     mapfile -t sources < <(cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc)
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     key=$({ csrc_digest; cat "${objects[@]/%/.key}"; } | digest)
@@ -298,7 +341,18 @@ build_libs() {
     torch_settings=$({ echo "$torch_version"; cd "$lib"; printf '%s\n' libgomp*
                        find -L "$torch/include" -name cmake_macros.h -exec sha256sum {} + | cut -c1-64 | sort; } | digest)
     jobs=$(jobs_allowed)
-    build_gotorch
+    # How torch/csrc is compiled, from inside it.
+    header_flags=(-std=c++17 -O3 -march=x86-64 -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I.
+        -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
+    # Either keeps one processor busy for about as long.
+    if (( jobs > 1 )); then
+        build_gotorch &
+        precompile_headers
+        wait $! || exit 1
+    else
+        build_gotorch
+        precompile_headers
+    fi
     build_aperture
     # Found by the preamble of package torch, which otherwise ends with one sentence instead of the linker's.
     [[ -f $lib/aperture_built.h ]] || echo '/* build.sh has built the libraries in this folder. */' >"$lib/aperture_built.h"
