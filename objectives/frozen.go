@@ -49,7 +49,7 @@ func (e *Frozen) Init(p Config) error {
 	defer scope.Close()
 	x := p.Vectors.Detach().To(torch.Float64, torch.CPU)
 	if !x.AllFinite() {
-		return errors.New("a target vector has a component that is no finite number: mend the file of vectors")
+		return errors.New("a target vector has a component that is no finite number: correct the file of vectors")
 	}
 	if p.Padding >= 0 {
 		x = x.Mul(p.keepRows())

@@ -182,7 +182,7 @@ func readFile[T any](path, key string, read func(io.Reader, string) (T, error)) 
 	f, err := os.Open(path)
 	if err != nil {
 		var none T
-		return none, fmt.Errorf("%s: %w: mend %s", path, err, key)
+		return none, fmt.Errorf("%s: %w: correct %s", path, err, key)
 	}
 	defer f.Close()
 	return read(f, path)
