@@ -24,6 +24,7 @@ type Lines struct {
 	terminated bool
 	err        error
 	long       []byte
+	unchecked  bool
 }
 
 // NewLines reads from r; name stands for it in errors ("name:17: ...").
@@ -31,8 +32,14 @@ func NewLines(r io.Reader, name string) *Lines {
 	return &Lines{in: bufio.NewReaderSize(r, 1<<16), name: name}
 }
 
+// Unchecked lets lines that are not UTF-8 pass, for a caller that answers each line by itself.
+func (l *Lines) Unchecked() *Lines {
+	l.unchecked = true
+	return l
+}
+
 // Next moves to the next line. It is false at the end of the text and at the
-// first error, a line that is not UTF-8 included.
+// first error, a line that is not UTF-8 included unless they are Unchecked.
 func (l *Lines) Next() bool {
 	if l.err != nil {
 		return false
@@ -58,7 +65,7 @@ func (l *Lines) Next() bool {
 	if l.terminated {
 		line = line[:len(line)-1]
 	}
-	if !utf8.Valid(line) {
+	if !l.unchecked && !utf8.Valid(line) {
 		at := firstInvalid(line)
 		l.err = fmt.Errorf("%s:%d: byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with iconv",
 			l.name, l.number, at+1, line[at])

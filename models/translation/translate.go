@@ -22,6 +22,8 @@ type Translation struct {
 	Err       error   // a *LineError where the line cannot be translated; the rest is empty then
 }
 
+var errNoUTF8 = errors.New("it is no valid UTF-8: convert the text, for example with iconv")
+
 // LineError says why a line cannot be translated.
 type LineError struct {
 	Line int // counted from 1
@@ -74,7 +76,7 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 	for i, line := range lines {
 		out[i] = []Translation{{}}
 		if !utf8.ValidString(line) {
-			out[i][0].Err = &LineError{i + 1, errors.New("it is no valid UTF-8: convert the text, for example with iconv")}
+			out[i][0].Err = &LineError{i + 1, errNoUTF8}
 			continue
 		}
 		units[i] = t.Text.Source.Units(t.Text.Source.Tokenize(line))
@@ -153,6 +155,9 @@ func (t *Translator) Force(ctx context.Context, sources, targets []string, o dec
 	err = t.Queue(ctx, func() error {
 		source, target := make([][]int32, len(sources)), make([][]int32, len(targets))
 		for i, line := range sources {
+			if !utf8.ValidString(line) {
+				return &LineError{i + 1, errNoUTF8}
+			}
 			source[i] = t.Text.Source.Encode(line)
 		}
 		for i, line := range targets {

@@ -26,7 +26,7 @@ func (p pausing) Read(b []byte) (int, error) {
 
 // eachBatch gives the lines of in to f, in order: as many at a time as have
 // arrived when the input pauses, so that a line typed into a pipe is answered at
-// once, and many lines share batches. first counts lines from 0.
+// once, and many lines share batches. first counts lines from 0. Lines need not be UTF-8.
 func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) error) error {
 	var waiting []string
 	first := 0
@@ -35,6 +35,7 @@ func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) err
 			lines := waiting
 			waiting = nil
 			if err := f(first, lines); err != nil {
+				out.Flush() // what stands before the line that failed
 				return err
 			}
 			first += len(lines)
@@ -51,7 +52,7 @@ func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) err
 		failed = flush()
 		return failed
 	}}
-	lines := tokenize.NewLines(source, "standard input")
+	lines := tokenize.NewLines(source, "standard input").Unchecked()
 	for lines.Next() {
 		waiting = append(waiting, lines.Text())
 		if len(waiting) >= batchLines {

@@ -120,7 +120,7 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 				case errors.As(x.Err, &bad) && !f.skipBad:
 					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place", first+bad.Line, bad.Err)
 				case bad != nil:
-					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v: an empty line takes its place\n", first+bad.Line, bad.Err)
+					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n", first+bad.Line, bad.Err)
 				}
 				w.line(first+i, x.Score, x.Text)
 			}
@@ -144,6 +144,10 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 		}
 		targets := given.Lines[first:count]
 		scores, err := t.Force(ctx, lines, targets, o)
+		var bad *translation.LineError
+		if errors.As(err, &bad) {
+			return fmt.Errorf("standard input:%d: %w", first+bad.Line, bad.Err)
+		}
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,5 +29,18 @@ func TestBadUsage(t *testing.T) {
 	}
 	if f, err := parse([]string{"-run", "x", "-beam", "1000"}); err != nil || f.beam != 1000 {
 		t.Errorf("a wide beam: %v", err)
+	}
+}
+
+// TestLinesThatAreNoUTF8: they reach the translator, whose error for one line -skip-bad passes over; the lines after them follow.
+func TestLinesThatAreNoUTF8(t *testing.T) {
+	var got []string
+	out := &printer{Writer: bufio.NewWriter(io.Discard)}
+	err := eachBatch(strings.NewReader("one\n\xff\xfe two\nthree\n"), out, func(first int, lines []string) error {
+		got = append(got, lines...)
+		return nil
+	})
+	if want := []string{"one", "\xff\xfe two", "three"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 }
