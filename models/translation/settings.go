@@ -3,7 +3,6 @@ package translation
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/keys"
@@ -62,14 +61,7 @@ func Defaults() Settings { return schema.Defaults() }
 const TokenizerFolder = "tokenizer"
 
 // ReadSettings reads those of a run folder. Keys that are newer than the folder have their defaults.
-func ReadSettings(folder string) (Settings, error) {
-	s := Defaults()
-	tree, err := keys.ReadFolder(folder)
-	if err == nil {
-		_, err = schema.Lay(&s, tree, filepath.Join(folder, keys.File), true)
-	}
-	return s, err
-}
+func ReadSettings(folder string) (Settings, error) { return schema.ReadFolder(folder) }
 
 // Check reports the first thing in the settings that makes no translator: the keys that contradict each other.
 func (s Settings) Check() error {
