@@ -18,4 +18,7 @@
 // A run that was killed and resumed gives the results of an undisturbed one, on
 // the same machine with the same number of threads and the same APERTURE_ISA,
 // except for times.
+// Products of matrices are cut in one way for every number of threads (MKL's
+// strict mode). A run that an earlier version began without it keeps its bits with
+// MKL_CBWR=OFF in the environment.
 package train
