@@ -31,6 +31,10 @@
 // them. gotorch's garbage collection, optimizers, Backward, Save and NewDevice are not
 // used: they abort, leak or free twice.
 //
+// A kernel of csrc that should use wide registers is an AP_KERNEL (csrc/isa.h), which
+// compiles it for AVX2 and AVX-512, and stands in the list of isa_test.go, so that
+// tests see it run with both. [ISA] is the set in use.
+//
 // [FindDevice] must come before the first tensor, because libtorch asks for CUDA
 // only once.
 package torch
