@@ -42,6 +42,23 @@ type AdamOptions struct {
 	WeightDecay           float64
 	Decoupled             bool // weight decay of AdamW (Loshchilov and Hutter 2019) instead of an L2 gradient
 	FairseqEpsilon        bool // epsilon is added to sqrt(v) before the bias correction, as fairseq does
+	// Rectified makes it RAdam (Liu et al. 2020): the step is scaled by how well the second moment is known so far, and while
+	// hardly anything is known of it, the first five steps or so, the first moment alone counts.
+	Rectified bool
+}
+
+// rectify gives the factor on the rate and the epsilon at a step that is counted from 1 (Liu et al. 2020, algorithm 2; like
+// PyTorch's, and unlike its authors' program, the second moment counts above five degrees of freedom, not from five on).
+func (o AdamOptions) rectify(step int64, epsilon float64) (factor, eps float64) {
+	decay := math.Pow(o.Beta2, float64(step))
+	most := 2/(1-o.Beta2) - 1
+	freedom := most - 2*float64(step)*decay/(1-decay)
+	if freedom > 5 {
+		return math.Sqrt((freedom - 4) * (freedom - 2) * most / ((most - 4) * (most - 2) * freedom)), epsilon
+	}
+	// m / (sqrt(v) + eps) times eps is m itself where eps is beyond any sqrt(v).
+	const beyond = 1e20
+	return beyond, beyond
 }
 
 // Adam holds the moments of a group of parameters and steps them in one call.
@@ -70,11 +87,20 @@ func (a *Adam) Step(rate float64) {
 	if a.FairseqEpsilon {
 		eps /= math.Sqrt(1 - math.Pow(a.Beta2, float64(a.Steps)))
 	}
+	decay := a.WeightDecay
+	if a.Rectified {
+		var factor float64
+		factor, eps = a.rectify(a.Steps, eps)
+		rate *= factor
+		if a.Decoupled {
+			decay /= factor // the rectification is not for it
+		}
+	}
 	_, p := raw("Adam", a.params)
 	_, m := raw("Adam", a.means)
 	_, v := raw("Adam", a.variance)
 	check("Adam", C.ap_adam(p, m, v, C.int(len(a.params)), C.double(rate), C.double(a.Beta1), C.double(a.Beta2), C.double(eps),
-		C.double(a.WeightDecay), C.bool(a.Decoupled), C.int64_t(a.Steps)), a.params...)
+		C.double(decay), C.bool(a.Decoupled), C.int64_t(a.Steps)), a.params...)
 }
 
 // Moments returns the running mean of the gradient and of its square of

@@ -38,9 +38,11 @@ func TestOptimizersEqualPyTorch(t *testing.T) {
 	}
 	decoupled := func(o torch.AdamOptions) torch.AdamOptions { o.Decoupled = true; return o }
 	fairseq := func(o torch.AdamOptions) torch.AdamOptions { o.FairseqEpsilon = true; return decoupled(o) }
+	rectified := func(o torch.AdamOptions) torch.AdamOptions { o.Rectified = true; return fairseq(o) }
 	same := func(o torch.AdamOptions) torch.AdamOptions { return o }
 	adams := map[string]func(torch.AdamOptions) torch.AdamOptions{
 		"adam": same, "adam_large_eps": same, "adam_l2": same, "adamw": decoupled, "fairseq_adam": fairseq, "fairseq_adam_decay": fairseq,
+		"radam": rectified, "radam_decay": rectified,
 	}
 	var names []string
 	torch.Test(t, func() {

@@ -19,6 +19,7 @@ fairseq_adam adds eps to sqrt(v) before the bias correction, which goes into the
 step: rate sqrt(1 - beta2^t) / (1 - beta1^t), and its weight decay shrinks the
 weights by rate x decay before the step. Its first rate is zero, as the warm-up
 of that code base has it. PyTorch's Adam divides by sqrt(v / (1 - beta2^t)) + eps.
+radam is PyTorch's too, which adds eps where fairseq_adam does.
 asgd follows PyTorch: the rate that acts is that of the update before (the first
 acts at once), and the average ax is the parameters themselves up to update t0 + 2.
 """
@@ -63,6 +64,9 @@ OPTIMIZERS = {  # name: class, settings, learning rates, states by the name stor
     "adam_large_eps": (torch.optim.Adam, {**ADAM, "eps": 1e-2, "weight_decay": 0.0}, WARMUP, ("exp_avg", "exp_avg_sq")),
     "adam_l2": (torch.optim.Adam, {**ADAM, "weight_decay": 0.01}, WARMUP, ("exp_avg", "exp_avg_sq")),
     "adamw": (torch.optim.AdamW, {**ADAM, "weight_decay": 0.01}, WARMUP, ("exp_avg", "exp_avg_sq")),
+    "radam": (torch.optim.RAdam, {**ADAM, "weight_decay": 0.0}, WARMUP, ("exp_avg", "exp_avg_sq")),
+    "radam_decay": (torch.optim.RAdam, {"betas": [0.9, 0.9995], "eps": 1e-2, "weight_decay": 0.01, "decoupled_weight_decay": True}, WARMUP,
+                    ("exp_avg", "exp_avg_sq")),
     "fairseq_adam": (FairseqAdam, {**ADAM, "weight_decay": 0.0}, [0.0] + WARMUP[:-1], ("exp_avg", "exp_avg_sq")),
     "fairseq_adam_decay": (FairseqAdam, {**ADAM, "eps": 1e-2, "weight_decay": 0.01}, WARMUP, ("exp_avg", "exp_avg_sq")),
     "sgd": (torch.optim.SGD, {}, [0.5] * 4 + [0.25] * 6, ()),

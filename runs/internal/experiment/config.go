@@ -71,12 +71,12 @@ type Train struct {
 	ASGDLag      bool   `toml:"asgd_lag" task:"language model" default:"true" help:"scale a step of averaged gradient descent by the length of the update before, as PyTorch's optimizer does"`
 
 	LearningRate     float64 `toml:"learning_rate" default:"0.0005" range:"(0,inf)" help:"learning rate, at the schedule's peak; the noam schedule computes its own"`
-	Optimizer        string  `toml:"optimizer" default:"adam" choice:"adam adamw sgd" help:"optimizer"`
+	Optimizer        string  `toml:"optimizer" default:"adam" choice:"adam adamw radam sgd" help:"optimizer; radam is rectified Adam (Liu et al. 2020)"`
 	Beta1            float64 `toml:"beta1" default:"0.9" range:"[0,1)" help:"adam: decay of the gradients' mean"`
 	Beta2            float64 `toml:"beta2" default:"0.98" range:"[0,1)" help:"adam: decay of the squared gradients' mean"`
 	Epsilon          float64 `toml:"epsilon" default:"1e-8" range:"(0,1]" help:"adam: term that keeps the denominator from zero"`
 	EpsilonPlacement string  `toml:"epsilon_placement" default:"pytorch" choice:"pytorch fairseq" help:"adam: add epsilon after or before the bias correction"`
-	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with adamw"`
+	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with adamw and radam"`
 	ClipNorm         float64 `toml:"clip_norm" default:"0.0" range:"[0,inf)" help:"largest norm of an update's gradient; 0 does not clip"`
 
 	Precision   string  `toml:"precision" default:"float32" choice:"float32 bfloat16" help:"arithmetic of matrix products"`
@@ -95,12 +95,12 @@ type Train struct {
 
 // Schedule is the learning rate's course.
 type Schedule struct {
-	Kind       string  `toml:"kind" default:"inverse_sqrt" choice:"inverse_sqrt noam cosine constant step" help:"shape after the warm-up"`
+	Kind       string  `toml:"kind" default:"inverse_sqrt" choice:"inverse_sqrt noam cosine linear constant step" help:"shape after the warm-up"`
 	Warmup     int     `toml:"warmup" default:"4000" range:"[0,inf)" help:"updates over which the rate rises to its peak"`
 	WarmupInit float64 `toml:"warmup_init" default:"0.0" range:"[0,inf)" help:"rate at the start of the warm-up"`
 	Factor     float64 `toml:"factor" default:"1.0" range:"(0,inf)" help:"noam: factor before width^-0.5"`
 	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the rate never falls below this after the warm-up"`
-	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, step: updates from the start to the minimum; for cosine 0 takes those of train.epochs, or else train.steps"`
+	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, linear, step: updates from the start to the minimum; for cosine and linear 0 takes those of train.epochs, or else train.steps"`
 
 	PlateauDecay    float64 `toml:"plateau_decay" default:"1.0" range:"(0,1]" help:"factor on the rate when validation stalls; 1 keeps it"`
 	PlateauPatience int     `toml:"plateau_patience" default:"1" range:"[1,inf)" help:"validations without a better score before plateau_decay acts"`

@@ -198,7 +198,7 @@ func (t *trainer) start() {
 	if c.Optimizer != "sgd" {
 		t.adam = torch.NewAdam(params, torch.AdamOptions{
 			Beta1: c.Beta1, Beta2: c.Beta2, Epsilon: c.Epsilon, WeightDecay: c.WeightDecay,
-			Decoupled: c.Optimizer == "adamw", FairseqEpsilon: c.EpsilonPlacement == "fairseq",
+			Decoupled: c.Optimizer != "adam", Rectified: c.Optimizer == "radam", FairseqEpsilon: c.EpsilonPlacement == "fairseq",
 		})
 	}
 	if c.EMADecay > 0 {

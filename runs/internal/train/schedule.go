@@ -15,6 +15,7 @@ import (
 //	noam          Vaswani et al. (2017): factor width^-0.5 min(t^-0.5, t warmup^-1.5), t = done+1
 //	cosine        the warm-up, then half a cosine down to minimum, which it reaches at
 //	              update period, or, where that is 0, total
+//	linear        the same along a straight line
 //	constant      the warm-up, then peak
 //	step          the warm-up, then peak, and from update period on minimum
 func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
@@ -38,7 +39,7 @@ func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
 		if done >= s.Period {
 			rate = s.Minimum
 		}
-	case "cosine":
+	case "cosine", "linear":
 		period := float64(s.Period)
 		if period == 0 {
 			period = float64(total)
@@ -47,7 +48,11 @@ func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
 		if period > warmup {
 			progress = math.Min(1, (n-warmup)/(period-warmup))
 		}
-		rate = s.Minimum + (peak-s.Minimum)*(1+math.Cos(math.Pi*progress))/2
+		left := 1 - progress
+		if s.Kind == "cosine" {
+			left = (1 + math.Cos(math.Pi*progress)) / 2
+		}
+		rate = s.Minimum + (peak-s.Minimum)*left
 	}
 	return math.Max(rate, s.Minimum)
 }

@@ -63,6 +63,7 @@ func TestRate(t *testing.T) {
 	}
 	step := experiment.Schedule{Kind: "step", Warmup: 10, Period: 100, Minimum: 1e-4}
 	cosine := experiment.Schedule{Kind: "cosine", Warmup: 10, Minimum: 1e-5}
+	linear := experiment.Schedule{Kind: "linear", Warmup: 10, Minimum: 1e-5}
 	for _, c := range []struct {
 		name        string
 		s           experiment.Schedule
@@ -84,6 +85,8 @@ func TestRate(t *testing.T) {
 		{"cosine half way", cosine, 1e-3, 512, 110, 60, (1e-3 + 1e-5) / 2},
 		{"cosine end", cosine, 1e-3, 512, 110, 110, 1e-5},
 		{"cosine beyond", cosine, 1e-3, 512, 110, 500, 1e-5},
+		{"linear half way", linear, 1e-3, 512, 110, 60, (1e-3 + 1e-5) / 2},
+		{"linear end", linear, 1e-3, 512, 110, 110, 1e-5},
 		{"constant", experiment.Schedule{Kind: "constant"}, 3e-4, 512, 0, 0, 3e-4},
 		{"step rises", step, 1e-3, 512, 0, 5, 5e-4},
 		{"step's last high rate", step, 1e-3, 512, 0, 99, 1e-3},
