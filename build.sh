@@ -360,6 +360,19 @@ build_libs() {
 
 # ---- the Go side ---------------------------------------------------------------------------------------
 
+# Compiles, in the background and giving way, the packages of others that the programs use: where all is new, that fills the
+# time in which a download or a single large C++ file leaves processors idle. What fails here is told by build_programs, which
+# waits for it by the lock: it is no job of this shell, whose `wait -n` would take it for a compiler.
+compile_dependencies() {
+    exec 7>"$lib/.dependencies"
+    flock 7
+    (   {   go list -deps -f '{{with .Module}}{{if not .Main}}{{$.ImportPath}}{{end}}{{end}}' ./runs/... |
+                grep -v "^$gotorch" | xargs -r nice go build
+        } >/dev/null 2>&1 9>&- &
+    )
+    exec 7>&-
+}
+
 build_programs() {
     local programs vcs=()
     # A tree without a usable git repository is built all the same.
@@ -367,6 +380,7 @@ build_programs() {
     mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./runs/... | grep .)
     (( ${#programs[@]} )) || return 0
     say "compiling ${#programs[@]} Go programs into bin/"
+    [[ ! -f $lib/.dependencies ]] || flock "$lib/.dependencies" rm -f "$lib/.dependencies"
     go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
 }
 
@@ -391,6 +405,7 @@ build() {
     local before
     before=$(inputs)
     [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$before $(products)" ]] && return
+    [[ ${1:-} == libs || -f $lib/libaperture.so ]] || compile_dependencies
     build_libs
     [[ ${1:-} == libs ]] && return
     build_programs
