@@ -1,0 +1,195 @@
+package torch_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// attentionalCase is a shape of the decoder's loop.
+type attentionalCase struct {
+	layers                               int
+	steps, rows, positions, words, width int64
+	lengths                              []int64
+	between, output                      int64 // steps of the masks; 0 for none
+	noState                              bool
+}
+
+type attentionalRun func(d torch.AttentionalDecoder, words, memory torch.Tensor, lengths []int64, h, c []torch.Tensor) torch.Tensor
+
+// attentionalInputs draws all operands of a case from one seed: words, memory, query,
+// mix, and for each layer its four weights and its state.
+func attentionalInputs(c attentionalCase, dtype torch.DType) []torch.Tensor {
+	draw := torch.NewStream(5, "inputs")
+	normal := func(scale float64, shape ...int64) torch.Tensor {
+		x := draw.Normal(0, scale, torch.Float64, torch.CPU, shape...).To(dtype, torch.CPU)
+		return x
+	}
+	memory := normal(1, c.rows, c.positions, c.width)
+	if c.lengths != nil {
+		real := make([]float64, c.rows*c.positions)
+		for i := range real {
+			if int64(i)%c.positions < c.lengths[int64(i)/c.positions] {
+				real[i] = 1
+			}
+		}
+		memory = memory.Mul(torch.FromFloat64s(real, torch.CPU, c.rows, c.positions, 1).To(dtype, torch.CPU))
+	}
+	inputs := []torch.Tensor{normal(1, c.steps, c.rows, c.words), memory, normal(0.3, c.width, c.width), normal(0.3, c.width, 2*c.width)}
+	in := c.words + c.width
+	for range c.layers {
+		inputs = append(inputs, normal(0.3, 4*c.width, in), normal(0.3, 4*c.width, c.width), normal(0.5, 4*c.width), normal(0.5, 4*c.width),
+			normal(1, c.rows, c.width), normal(1, c.rows, c.width))
+		in = c.width
+	}
+	return inputs
+}
+
+// run applies f to the inputs that attentionalInputs drew, with masks from one seed.
+func (c attentionalCase) run(f attentionalRun, in []torch.Tensor) torch.Tensor {
+	draw := torch.NewStream(7, "masks")
+	mask := func(steps int64) torch.Tensor {
+		if steps == 0 {
+			return torch.Tensor{}
+		}
+		ones := torch.Full(1, torch.Float64, torch.CPU, steps, c.rows, c.width)
+		return torch.Dropout(ones, 0.3, draw).To(in[0].DType(), torch.CPU)
+	}
+	d := torch.AttentionalDecoder{Query: in[2], Mix: in[3], Output: mask(c.output)}
+	var h, cell []torch.Tensor
+	for i := range c.layers {
+		w := in[4+6*i:]
+		d.Layers = append(d.Layers, torch.LSTMWeights{Input: w[0], Hidden: w[1], InputBias: w[2], HiddenBias: w[3]})
+		if c.noState {
+			w = make([]torch.Tensor, 6)
+		}
+		h, cell = append(h, w[4]), append(cell, w[5])
+		if i > 0 && c.between > 0 {
+			d.Between = append(d.Between, mask(c.between))
+		}
+	}
+	return f(d, in[0], in[1], c.lengths, h, cell)
+}
+
+// results gives the states and every gradient of a weighted sum of them, in float32.
+func (c attentionalCase) results(f attentionalRun) []torch.Tensor {
+	in := attentionalInputs(c, torch.Float32)
+	for _, x := range in {
+		x.SetRequiresGrad(true)
+	}
+	out := c.run(f, in)
+	seeds := torch.NewStream(6, "seeds").Normal(0, 1, torch.Float32, torch.CPU, out.Shape()...)
+	out.Mul(seeds).Sum().Backward()
+	results := []torch.Tensor{out}
+	for i, x := range in {
+		if !c.noState || i < 4 || (i-4)%6 < 4 {
+			results = append(results, x.Grad())
+		}
+	}
+	return results
+}
+
+// TestAttentionalEqualsReference: one step, one column, one source word, layers 1 to 3,
+// ragged sources, one of them empty, masks for all steps and for each, and widths beside
+// the kernels' blocks.
+func TestAttentionalEqualsReference(t *testing.T) {
+	for _, c := range []attentionalCase{
+		{layers: 1, steps: 1, rows: 1, positions: 1, words: 1, width: 1},
+		{layers: 2, steps: 3, rows: 2, positions: 1, words: 3, width: 5},
+		{layers: 1, steps: 5, rows: 1, positions: 7, words: 4, width: 16, between: 0, output: 5},
+		{layers: 2, steps: 9, rows: 20, positions: 6, words: 31, width: 47, lengths: nil},
+		{layers: 2, steps: 7, rows: 5, positions: 9, words: 8, width: 33, lengths: []int64{9, 1, 4, 7, 2}, between: 7, output: 7},
+		{layers: 3, steps: 6, rows: 4, positions: 5, words: 17, width: 32, lengths: []int64{5, 0, 3, 4}, between: 1, output: 1},
+		{layers: 3, steps: 4, rows: 17, positions: 3, words: 5, width: 70, between: 4, noState: true},
+		{layers: 1, steps: 2, rows: 3, positions: 4, words: 9, width: 100, output: 1, noState: true},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			torch.Test(t, func() {
+				want := c.results(torch.AttentionalDecoder.RunReference)
+				for i, got := range c.results(torch.AttentionalDecoder.Run) {
+					nearWithin(t, fmt.Sprintf("result %d", i), got, want[i], 5e-5)
+				}
+			})
+		})
+	}
+}
+
+// TestAttentionalGradientsByDifferences checks the loop that float64 takes.
+func TestAttentionalGradientsByDifferences(t *testing.T) {
+	torch.Test(t, func() {
+		for _, c := range []attentionalCase{
+			{layers: 2, steps: 3, rows: 2, positions: 3, words: 2, width: 3, between: 3, output: 3},
+			{layers: 1, steps: 2, rows: 3, positions: 4, words: 1, width: 2, lengths: []int64{4, 1, 3}, output: 1},
+		} {
+			checkGradients(t, "float64", attentionalInputs(c, torch.Float64), func(in []torch.Tensor) torch.Tensor {
+				return c.run(torch.AttentionalDecoder.Run, in).Square().Sum()
+			})
+		}
+	})
+}
+
+// TestAttentionalThreads: results and gradients have the same bits for any number of threads.
+func TestAttentionalThreads(t *testing.T) {
+	if os.Getenv("APERTURE_MKL_BY_MAKER") != "" || os.Getenv("MKL_CBWR") != "" {
+		t.Skip("MKL was told how to cut its products")
+	}
+	defer torch.SetThreads(0)
+	for _, c := range []attentionalCase{
+		{layers: 2, steps: 6, rows: 20, positions: 11, words: 40, width: 150, between: 6, output: 6},
+		{layers: 2, steps: 12, rows: 5, positions: 9, words: 100, width: 301, lengths: []int64{9, 1, 4, 7, 2}},
+		{layers: 1, steps: 9, rows: 1, positions: 30, words: 31, width: 470},
+	} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			torch.Test(t, func() {
+				torch.SetThreads(1)
+				single := c.results(torch.AttentionalDecoder.Run)
+				for _, threads := range []int{2, 3, 5} {
+					torch.SetThreads(threads)
+					for i, several := range c.results(torch.AttentionalDecoder.Run) {
+						if !slices.Equal(single[i].Float32s(), several.Float32s()) {
+							t.Errorf("result %d differs between 1 and %d threads", i, threads)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAttentionalWithoutSteps: no words, no states.
+func TestAttentionalWithoutSteps(t *testing.T) {
+	torch.Test(t, func() {
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+			c := attentionalCase{layers: 2, steps: 0, rows: 3, positions: 4, words: 2, width: 5}
+			out := c.run(torch.AttentionalDecoder.Run, attentionalInputs(c, dtype))
+			if got := fmt.Sprint(out.Shape()); got != "[0 3 5]" {
+				t.Errorf("%s: the shape is %s", dtype, got)
+			}
+		}
+	})
+}
+
+func TestAttentionalRefusesShapes(t *testing.T) {
+	torch.Test(t, func() {
+		for _, test := range []struct {
+			c    attentionalCase
+			says string
+		}{
+			{attentionalCase{layers: 1, steps: 2, rows: 3, positions: 4, words: 2, width: 5, lengths: []int64{1, 2, 5}}, "a source of 5 words does not fit 4 positions"},
+			{attentionalCase{layers: 1, steps: 4, rows: 3, positions: 4, words: 2, width: 5, output: 3}, "the mask of attentional states has the shape [3 3 5] and must have [4 3 5]"},
+		} {
+			in := attentionalInputs(test.c, torch.Float32)
+			err := torch.Try(func() error {
+				test.c.run(torch.AttentionalDecoder.Run, in)
+				return nil
+			})
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+	})
+}
