@@ -1,6 +1,12 @@
 package torch
 
-import "fmt"
+// #include "api.h"
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+)
 
 // Legend: T time steps, B sentences, S words of the longest source, E width of word
 // vectors, D width of states, L layers.
@@ -31,8 +37,37 @@ type AttentionalDecoder struct {
 // padding, how many of them are real for each sentence (nil: all S; one without any has
 // the context 0), and the state before the first step by layer [B,D], zero Tensors for
 // zeros. It returns the attentional states of all steps, masked, [T,B,D].
+//
+// On float32 CPU tensors it is fused, and its results and gradients have the same bits
+// for any number of threads, as those of LSTM. Elsewhere it is RunReference.
 func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Tensor) Tensor {
-	return d.RunReference(words, memory, lengths, h, c)
+	const op = "AttentionalDecoder"
+	d.check(words, memory, lengths, h, c)
+	operands := []Tensor{words, memory, d.Query, d.Mix}
+	masks := make([]C.ap_tensor, len(d.Layers))
+	for i, w := range d.Layers {
+		operands = append(operands, w.Input, w.Hidden, w.InputBias, w.HiddenBias,
+			startState(words, h[i], memory.Size(2)), startState(words, c[i], memory.Size(2)))
+		mask := d.Output
+		if i+1 < len(d.Layers) {
+			if mask = (Tensor{}); d.Between != nil {
+				mask = d.Between[i]
+			}
+		}
+		if mask.h != nil {
+			masks[i] = mask.c(op)
+		}
+	}
+	for _, x := range operands {
+		if words.Size(0) == 0 || x.DType() != Float32 || x.Device() != CPU {
+			return d.RunReference(words, memory, lengths, h, c)
+		}
+	}
+	_, list := raw(op, operands)
+	var out C.ap_tensor
+	check(op, C.ap_attentional(list, C.int(len(d.Layers)), &masks[0], cInts(lengths), &out), operands...)
+	runtime.KeepAlive(d)
+	return own(op, out)
 }
 
 // RunReference is Run step by step, made of plain operators.

@@ -17,12 +17,14 @@ import (
 // of this package, with the set in use, to which TestMain sees after a whole run;
 // those of decoder_step.cc by TestDecoderInThreads of package models.
 var kernels = []string{
+	"attentional.cc/mask_columns", "attentional.cc/softmax_words", "attentional.cc/softmax_words_back",
+	"attentional.cc/tanh_columns", "attentional.cc/tanh_columns_back",
 	"beam_topk.cc/block_maxima", "beam_topk.cc/log_sum_exp",
 	"continuous_loss.cc/combine_double", "continuous_loss.cc/combine_float",
 	"continuous_loss.cc/products_double", "continuous_loss.cc/products_float",
 	"cosine_penalty.cc/add_scaled", "cosine_penalty.cc/combine", "cosine_penalty.cc/dot", "cosine_penalty.cc/dot_double",
 	"decoder_step.cc/add_norm_row", "decoder_step.cc/attend_32", "decoder_step.cc/attend_64", "decoder_step.cc/attend_any",
-	"lstm.cc/backward_units", "lstm.cc/forward_units", "lstm.cc/pack_backward", "lstm.cc/pack_forward",
+	"lstm_units.cc/backward_code", "lstm_units.cc/forward_code",
 	"mixture_row.cc/add_exponentials_float", "mixture_row.cc/differentiate_float", "mixture_row.cc/log_mixture_float",
 	"mixture_row.cc/responsibilities_float",
 	"panels.cc/four_vectors", "panels.cc/two_vectors",
@@ -30,7 +32,8 @@ var kernels = []string{
 	"random.cc/dropout_float", "random.cc/noise_float",
 	"residual_norm.cc/backward_rows", "residual_norm.cc/forward_rows",
 	"softmax_row.cc/exponentials_float", "softmax_row.cc/scale_and_lower_float",
-	"thin.cc/add_dot", "thin.cc/add_four_dots", "thin.cc/add_four_rows",
+	"step_panels.cc/pack_columns", "step_panels.cc/pack_gates",
+	"thin.cc/add_dot", "thin.cc/add_four_dots", "thin.cc/add_four_rows", "thin.cc/add_row",
 }
 
 func TestKernelsAreKnown(t *testing.T) {

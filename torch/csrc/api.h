@@ -14,6 +14,7 @@
 #pragma once
 
 #include "api_allocator.h"
+#include "api_attentional.h"
 #include "api_autograd.h"
 #include "api_beam_topk.h"
 #include "api_continuous_loss.h"

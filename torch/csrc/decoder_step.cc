@@ -39,20 +39,6 @@ AP_KERNEL(void, add_norm_row, float *x, const float *y, const float *gain, const
   for (int64_t i = 0; i < D; ++i) out[i] = (x[i] - mean) * scale * gain[i] + bias[i];
 }
 
-// weights_n = softmax(weights_n)
-__attribute__((always_inline)) inline void softmax(float *weights, int64_t n) {
-  float top = weights[0], total = 0;
-  for (int64_t j = 1; j < n; ++j) top = weights[j] > top ? weights[j] : top;
-#pragma omp simd reduction(+ : total)
-  for (int64_t j = 0; j < n; ++j) {
-    weights[j] = exp_nonpositive(weights[j] - top);
-    total += weights[j];
-  }
-  const float factor = 1 / total;
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) weights[j] *= factor;
-}
-
 // Attention of one query q_D over n memories, each a key and a value side by
 // side [2D]. weights_Hn receives the probabilities.
 AP_KERNEL(void, attend_any, const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
@@ -67,7 +53,7 @@ AP_KERNEL(void, attend_any, const float *q, const float *const *memory, int64_t 
       for (int64_t i = head; i < head + K; ++i) sum += q[i] * memory[j][i];
       w[j] = sum * scale;
     }
-    softmax(w, n);
+    softmax_in_place(w, n);
     for (int64_t i = head; i < head + K; ++i) out[i] = 0;
     for (int64_t j = 0; j < n; ++j) {
       const float *value = memory[j] + D;
@@ -104,7 +90,7 @@ __attribute__((always_inline)) inline void attend_known(const float *q, const fl
         for (int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
       w[j] = sums[0];
     }
-    softmax(w, n);
+    softmax_in_place(w, n);
     for (int64_t j = 0; j < n; ++j) {
       for (int64_t p = 0; p < parts; ++p) {
         std::memcpy(&part, memory[j] + D + head + p * lanes, sizeof(vec));

@@ -4,7 +4,7 @@
 // where elements of W_hh may be dropped by one mask for all steps and columns.
 //
 // The products with W_ih are one for all steps. A step is the product with W_hh,
-// packed into panels once for all of them (panels.h), and the gates, which follow
+// packed into panels once for all of them (step_panels.h), and the gates, which follow
 // each panel while its sums are at hand. Backwards likewise; the weights'
 // gradients are one product each. The mask is applied where W_hh is packed and
 // drawn again for its gradient, so no dropped copy of W_hh is kept.
@@ -23,140 +23,28 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <vector>
 
 #include "api_lstm.h"
 #include "common.h"
 #include "dropout.h"
-#include "gates.h"
-#include "isa.h"
-#include "panels.h"
+#include "lstm_units.h"
 #include "products.h"
+#include "step_panels.h"
 #include "thin.h"
 
 namespace ap {
 namespace {
-
-// The elementwise part of a step, for all columns and some units.
-struct Step {
-  int64_t t, B, H;
-  const int64_t *lengths;  // steps of each column, or null
-  float *gates;            // [B,4H]
-  const float *c_before;   // [B,H], and so are the others
-  float *c, *out;
-  const float *h_before;  // with lengths: the state before the step
-  float *h_after;         // and where the state after it goes
-};
-
-AP_KERNEL(void, forward_units, const Step &s, const float *bias, int64_t begin, int64_t end) {
-  for (int64_t b = 0; b < s.B; ++b) {
-    const int64_t at = b * s.H;
-    const float *c_before = s.c_before + at;
-    float *i = s.gates + 4 * at, *f = i + s.H, *g = f + s.H, *o = g + s.H, *c = s.c + at, *h = s.out + at;
-    if (s.lengths && s.t >= s.lengths[b]) {
-      for (int64_t j = begin; j < end; ++j) {
-        c[j] = c_before[j];
-        h[j] = 0;
-        s.h_after[at + j] = s.h_before[at + j];
-      }
-      continue;
-    }
-    const float *bi = bias, *bf = bi + s.H, *bg = bf + s.H, *bo = bg + s.H;
-#pragma omp simd
-    for (int64_t j = begin; j < end; ++j) {
-      i[j] = logistic(i[j] + bi[j]);
-      f[j] = logistic(f[j] + bf[j]);
-      g[j] = hyperbolic_tangent(g[j] + bg[j]);
-      o[j] = logistic(o[j] + bo[j]);
-      c[j] = f[j] * c_before[j] + i[j] * g[j];
-      h[j] = o[j] * hyperbolic_tangent(c[j]);
-    }
-    if (s.lengths) std::copy(h + begin, h + end, s.h_after + at + begin);
-  }
-}
-
-// Turns gates into their gradients, gc from the gradient of c_t into that of
-// c_{t-1}, and empties gh, the gradient of h_t from later steps.
-AP_KERNEL(void, backward_units, const Step &s, const float *gout, float *gh_BH, float *gc_BH, int64_t begin, int64_t end) {
-  for (int64_t b = 0; b < s.B; ++b) {
-    const int64_t at = b * s.H;
-    const float *c = s.c + at, *c_before = s.c_before + at, *go = gout + at;
-    float *i = s.gates + 4 * at, *f = i + s.H, *g = f + s.H, *o = g + s.H, *gh = gh_BH + at, *gc = gc_BH + at;
-    if (s.lengths && s.t >= s.lengths[b]) {  // the state passed through
-      for (int64_t j = begin; j < end; ++j) i[j] = f[j] = g[j] = o[j] = 0;
-      continue;
-    }
-#pragma omp simd
-    for (int64_t j = begin; j < end; ++j) {
-      const float ti = i[j], tf = f[j], tg = g[j], to = o[j], tanh_c = hyperbolic_tangent(c[j]);
-      const float dh = go[j] + gh[j], dc = gc[j] + dh * to * (1 - tanh_c * tanh_c);
-      i[j] = dc * tg * ti * (1 - ti);
-      f[j] = dc * c_before[j] * tf * (1 - tf);
-      g[j] = dc * ti * (1 - tg * tg);
-      o[j] = dh * tanh_c * to * (1 - to);
-      gc[j] = dc * tf;
-      gh[j] = 0;
-    }
-  }
-}
-
-// Which elements of W_hh are dropped.
-struct Drop {
-  double p;
-  DrawKey key;
-};
-
-// Element `first` of W_hh and the n - 1 after it, with the mask.
-inline void masked(const float *w, int64_t first, int64_t n, uint32_t threshold, float scale, DrawKey key, float *to) {
-#pragma omp simd
-  for (int64_t k = 0; k < n; ++k)
-    to[k] = bits32(static_cast<uint32_t>(first + k), key) < threshold ? 0.0f : w[first + k] * scale;
-}
-
-// The panel of units [j, j + n) for the steps forward: row k holds, gate by gate,
-// their weights of h_k.
-AP_KERNEL(void, pack_forward, const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key,
-          float *rows, float *panel) {
-  for (int64_t gate = 0; gate < 4; ++gate) {
-    for (int64_t u = 0; u < n; ++u) masked(w, (gate * H + j + u) * H, H, threshold, scale, key, rows + u * H);
-    for (int64_t k = 0; k < H; ++k)
-      for (int64_t u = 0; u < n; ++u) panel[k * 4 * kLanes + gate * kLanes + u] = rows[u * H + k];
-  }
-}
-
-// The panel of units [j, j + n) for the steps backwards: columns of W_hh.
-AP_KERNEL(void, pack_backward, const float *w, int64_t H, int64_t j, int64_t n, uint32_t threshold, float scale, const DrawKey &key, float *panel) {
-  for (int64_t row = 0; row < 4 * H; ++row) masked(w, row * H + j, n, threshold, scale, key, panel + row * 2 * kLanes);
-}
 
 // W_hh as the steps multiply by it. Panels take time to fill: a few rows take the
 // matrix as it is (thin.h), and a few steps leave the product to the matrix library.
 class Recurrent {
  public:
   Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward)
-      : H_(weight.size(1)), units_(backward ? 2 * kLanes : kLanes), backward_(backward) {
-    if (T < 4 || B < 4) {
+      : H_(weight.size(1)), units_(backward ? StepPanels::kColumns : StepPanels::kUnits), backward_(backward) {
+    if (T < 4 || B < 4)
       plain_ = drop.p > 0 ? apply_dropout(weight, drop.p, drop.key) : weight;
-      return;
-    }
-    panels_ = at::empty({blocks(), panel_size()}, weight.options());
-    const float *w = weight.const_data_ptr<float>();
-    float *to = panels_.mutable_data_ptr<float>();
-    const uint32_t threshold = drop_threshold(drop.p);
-    const auto scale = static_cast<float>(1 / (1 - drop.p));
-    at::parallel_for(0, blocks(), 1, [&](int64_t begin, int64_t end) {
-      std::vector<float> rows(backward_ ? 0 : kLanes * H_);
-      for (int64_t p = begin; p < end; ++p) {
-        const int64_t j = p * units_, n = std::min(units_, H_ - j);
-        float *panel = to + p * panel_size();
-        if (n < units_) std::fill_n(panel, panel_size(), 0.0f);
-        if (backward_)
-          pack_backward(w, H_, j, n, threshold, scale, drop.key, panel);
-        else
-          pack_forward(w, H_, j, n, threshold, scale, drop.key, rows.data(), panel);
-      }
-    });
+    else
+      panels_ = backward ? StepPanels::of_columns({weight}, drop) : StepPanels::of_gates({weight}, drop);
   }
 
   // Adds the product of a [B,H or 4H] to c [B,4H or H], and calls after(begin, end)
@@ -164,14 +52,13 @@ class Recurrent {
   template <class F>
   void step(const float *a, float *c, int64_t B, F after) const {
     const int64_t depth = backward_ ? 4 * H_ : H_, width = backward_ ? H_ : 4 * H_;
-    const bool packed = a && panels_.defined(), thin = a && plain_.defined() && B <= kThin;
+    const bool packed = a && panels_.filled(), thin = a && plain_.defined() && B <= kThin;
     if (a && !packed && !thin) {
       const at::Tensor a_t = at::from_blob(const_cast<float *>(a), {B, depth}, plain_.options());
       at::Tensor c_t = at::from_blob(c, {B, width}, plain_.options());
       at::addmm_out(c_t, c_t, a_t, backward_ ? plain_ : plain_.t());
     }
-    const int64_t cost = B * (packed || thin ? depth * 4 * kLanes : 64 * units_);
-    at::parallel_for(0, blocks(), std::max<int64_t>(1, (1 << 18) / std::max<int64_t>(1, cost)), [&](int64_t begin, int64_t end) {
+    at::parallel_for(0, (H_ + units_ - 1) / units_, panels_at_once(B, packed || thin ? depth : 0), [&](int64_t begin, int64_t end) {
       if (thin && backward_) {
         const int64_t j = begin * units_;
         const ProductTimer timer;
@@ -183,24 +70,17 @@ class Recurrent {
           const ProductTimer timer;
           for (int64_t row = j; row < width; row += H_) add_thin_dots(a, plain_.const_data_ptr<float>() + row * H_, H_, c + row, width, B, n);
         }
-        if (packed) {
-          PanelTarget target{c + j, width, backward_ ? kLanes : H_, {n, n, n, n}};
-          if (backward_) target.lanes[0] = std::min(n, kLanes), target.lanes[1] = n - target.lanes[0];
-          const ProductTimer timer;
-          add_panel_product(a, depth, panels_.const_data_ptr<float>() + p * panel_size(), depth, backward_ ? 2 : 4, target, B);
-        }
+        if (packed) panels_.add(p, 0, a, c, B);
         after(j, j + n);
       }
     });
   }
 
  private:
-  int64_t blocks() const { return (H_ + units_ - 1) / units_; }
-  int64_t panel_size() const { return backward_ ? 4 * H_ * 2 * kLanes : H_ * 4 * kLanes; }
-
   int64_t H_, units_;  // units of a panel
   bool backward_;
-  at::Tensor panels_, plain_;  // one of them
+  StepPanels panels_;  // one of them
+  at::Tensor plain_;
 };
 
 struct LSTM : torch::autograd::Function<LSTM> {
@@ -224,7 +104,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
     const int64_t size = B * H;
     for (int64_t k = 0; k < T; ++k) {
       const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1, next = reverse ? t - 1 : t + 1;
-      Step s{t, B, H, nullptr, gates.mutable_data_ptr<float>() + 4 * t * size, k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
+      LSTMStep s{t, B, H, nullptr, gates.mutable_data_ptr<float>() + 4 * t * size, k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
              c.mutable_data_ptr<float>() + t * size, out.mutable_data_ptr<float>() + t * size, nullptr, nullptr};
       const float *h = k ? out.const_data_ptr<float>() + last * size : h0.const_data_ptr<float>();
       if (lengths.numel() > 0) {
@@ -262,7 +142,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
       const float *later = nullptr;  // gradients of the gates of the step after
       for (int64_t k = T; k-- > 0;) {
         const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1;
-        const Step s{t, B, H, lengths.numel() > 0 ? lengths.const_data_ptr<int64_t>() : nullptr, gates.mutable_data_ptr<float>() + 4 * t * size,
+        const LSTMStep s{t, B, H, lengths.numel() > 0 ? lengths.const_data_ptr<int64_t>() : nullptr, gates.mutable_data_ptr<float>() + 4 * t * size,
                      k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
                      const_cast<float *>(c.const_data_ptr<float>()) + t * size, nullptr, nullptr, nullptr};
         recurrent.step(later, gh.mutable_data_ptr<float>(), B, [&](int64_t begin, int64_t end) {

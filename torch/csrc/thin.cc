@@ -47,6 +47,11 @@ AP_KERNEL(void, add_four_rows, const float *x, const float *w, int64_t ldw, int6
   }
 }
 
+AP_KERNEL(void, add_row, float x, const float *w, int64_t N, float *to) {
+#pragma omp simd
+  for (int64_t j = 0; j < N; ++j) to[j] += x * w[j];
+}
+
 }  // namespace
 
 void add_thin_dots(const float *a, const float *w, int64_t K, float *c, int64_t ldc, int64_t M, int64_t N) {
@@ -58,8 +63,11 @@ void add_thin_dots(const float *a, const float *w, int64_t K, float *c, int64_t 
 }
 
 void add_thin_sums(const float *a, const float *w, int64_t ldw, int64_t K, float *c, int64_t ldc, int64_t M, int64_t N) {
-  for (int64_t k = 0; k < K; k += 4)
+  int64_t k = 0;
+  for (; k + 4 <= K; k += 4)
     for (int64_t m = 0; m < M; ++m) add_four_rows(a + m * K + k, w + k * ldw, ldw, N, c + m * ldc);
+  for (; k < K; ++k)
+    for (int64_t m = 0; m < M; ++m) add_row(a[m * K + k], w + k * ldw, N, c + m * ldc);
 }
 
 at::Tensor thin_product(const at::Tensor &x, const at::Tensor &w) {

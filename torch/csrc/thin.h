@@ -16,8 +16,7 @@ constexpr int64_t kThin = 3;  // rows, at most
 // c_MN += a_MK w_NK^T. Rows of c stand ldc apart.
 void add_thin_dots(const float *a, const float *w, int64_t K, float *c, int64_t ldc, int64_t M, int64_t N);
 
-// c_MN += a_MK w_KN for a K that four divides, such as the rows of four gates. Rows of
-// w and of c stand ldw and ldc apart.
+// c_MN += a_MK w_KN. Rows of w and of c stand ldw and ldc apart.
 void add_thin_sums(const float *a, const float *w, int64_t ldw, int64_t K, float *c, int64_t ldc, int64_t M, int64_t N);
 
 // x_MK w_NK^T on all threads, of contiguous float32 tensors.

@@ -1,4 +1,4 @@
-// An exponential that compilers vectorise, for softmaxes.
+// An exponential that compilers vectorise, and a softmax made with it.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,20 @@ inline float exp_nonpositive(float x) {
   bits += (shift - 0x4B400000) << 23;
   std::memcpy(&p, &bits, 4);
   return p;
+}
+
+// weights_n = softmax(weights_n), for n > 0.
+__attribute__((always_inline)) inline void softmax_in_place(float *weights, int64_t n) {
+  float top = weights[0], total = 0;
+  for (int64_t j = 1; j < n; ++j) top = weights[j] > top ? weights[j] : top;
+#pragma omp simd reduction(+ : total)
+  for (int64_t j = 0; j < n; ++j) {
+    weights[j] = exp_nonpositive(weights[j] - top);
+    total += weights[j];
+  }
+  const float factor = 1 / total;
+#pragma omp simd
+  for (int64_t j = 0; j < n; ++j) weights[j] *= factor;
 }
 
 }  // namespace ap
