@@ -17,8 +17,8 @@ import (
 // of this package, with the set in use, to which TestMain sees after a whole run;
 // those of decoder_step.cc by TestDecoderInThreads of package models.
 var kernels = []string{
-	"attentional.cc/mask_columns", "attentional.cc/softmax_words", "attentional.cc/softmax_words_back",
-	"attentional.cc/tanh_columns", "attentional.cc/tanh_columns_back",
+	"attentional.cc/mask_columns", "attentional.cc/tanh_columns", "attentional.cc/tanh_columns_back",
+	"attentional_step.cc/add_and_tanh",
 	"beam_topk.cc/block_maxima", "beam_topk.cc/log_sum_exp",
 	"continuous_loss.cc/combine_double", "continuous_loss.cc/combine_float",
 	"continuous_loss.cc/products_double", "continuous_loss.cc/products_float",
@@ -34,6 +34,7 @@ var kernels = []string{
 	"softmax_row.cc/exponentials_float", "softmax_row.cc/scale_and_lower_float",
 	"step_panels.cc/pack_columns", "step_panels.cc/pack_gates",
 	"thin.cc/add_dot", "thin.cc/add_four_dots", "thin.cc/add_four_rows", "thin.cc/add_row",
+	"word_attention.cc/softmax_words", "word_attention.cc/softmax_words_back",
 }
 
 func TestKernelsAreKnown(t *testing.T) {

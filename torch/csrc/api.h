@@ -15,6 +15,7 @@
 
 #include "api_allocator.h"
 #include "api_attentional.h"
+#include "api_attentional_step.h"
 #include "api_autograd.h"
 #include "api_beam_topk.h"
 #include "api_continuous_loss.h"

@@ -32,24 +32,13 @@
 #include "lstm_units.h"
 #include "products.h"
 #include "step_panels.h"
-#include "thin.h"
+#include "word_attention.h"
 
 namespace ap {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-
-AP_KERNEL(void, softmax_words, float *scores, int64_t n) { softmax_in_place(scores, n); }
-
-// Turns the gradient of softmax's probabilities into that of the scores.
-AP_KERNEL(void, softmax_words_back, const float *weights, float *gradient, int64_t n) {
-  float mean = 0;
-#pragma omp simd reduction(+ : mean)
-  for (int64_t j = 0; j < n; ++j) mean += weights[j] * gradient[j];
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) gradient[j] = weights[j] * (gradient[j] - mean);
-}
 
 // Columns [begin, end) of rows [B,D] at once; a null mask is all ones.
 struct Columns {
@@ -208,12 +197,10 @@ Trace run_forward(const Operands &x, const Fixed &fixed) {
     const float *state = data(trace.layers.back().h, t + 1);
     float *next = data(trace.out, t + 1), *tanh = out_mask.defined() ? data(trace.tanh, t) : next;
     for_sentences(x, fixed, [&](int64_t b, int64_t words) {
-      float *weights = data(trace.weights, t) + b * S;
-      std::fill_n(tanh + b * D, D, 0.0f);
-      if (words == 0) return;
-      add_thin_dots(state + b * D, data(trace.keys, b), D, weights, S, 1, words);
-      softmax_words(weights, words);
-      add_thin_sums(weights, data(trace.values, b), D, words, tanh + b * D, D, 1, D);
+      if (words > 0)
+        attend_words(state + b * D, data(trace.keys, b), data(trace.values, b), 1, words, D, data(trace.weights, t) + b * S, tanh + b * D);
+      else
+        std::fill_n(tanh + b * D, D, 0.0f);
     });
     for_panels(mix, B, [&](int64_t p, int64_t begin, int64_t end) {
       mix.add(p, 0, state, tanh, B);
@@ -257,12 +244,11 @@ Backward run_backward(const Operands &x, const Fixed &fixed, const Trace &trace,
       tanh_columns_back({B, D, begin, end}, data(gout, t), mask_at(out_mask, t), tanh, mixed);
     });
     for_sentences(x, fixed, [&](int64_t b, int64_t words) {
-      float *scores = data(back.scores, t) + b * S, *state = data(above) + b * D;
-      std::fill_n(state, D, 0.0f);
-      if (words == 0) return;
-      add_thin_dots(mixed + b * D, data(trace.values, b), D, scores, S, 1, words);
-      softmax_words_back(data(trace.weights, t) + b * S, scores, words);
-      add_thin_sums(scores, data(trace.keys, b), D, words, state, D, 1, D);
+      float *state = data(above) + b * D;
+      if (words > 0)
+        attend_words_back(mixed + b * D, data(trace.keys, b), data(trace.values, b), data(trace.weights, t) + b * S, words, D, data(back.scores, t) + b * S, state);
+      else
+        std::fill_n(state, D, 0.0f);
     });
     for (int64_t l = L; l-- > 0;) {
       const Trace::Layer &layer = trace.layers[l];
