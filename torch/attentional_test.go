@@ -94,6 +94,39 @@ func (c attentionalCase) results(f attentionalRun) []torch.Tensor {
 	return results
 }
 
+// TestAttentionalEqualsPyTorch: values and every gradient, with ragged sources and masks.
+func TestAttentionalEqualsPyTorch(t *testing.T) {
+	for kind, f := range map[string]attentionalRun{"fused": torch.AttentionalDecoder.Run, "reference": torch.AttentionalDecoder.RunReference} {
+		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
+			t.Run(fmt.Sprintf("%s/%s", kind, dtype), func(t *testing.T) {
+				torch.Test(t, func() {
+					g, _ := golden(t, "attentional.safetensors")
+					get := func(key string) torch.Tensor { return g[key].To(dtype, torch.CPU) }
+					leaves := map[string]torch.Tensor{}
+					leaf := func(key string) torch.Tensor {
+						leaves[key] = get(key).Clone()
+						leaves[key].SetRequiresGrad(true)
+						return leaves[key]
+					}
+					d := torch.AttentionalDecoder{Query: leaf("query"), Mix: leaf("mix"), Between: []torch.Tensor{get("between")}, Output: get("output")}
+					var h, c []torch.Tensor
+					for _, layer := range []string{"0/", "1/"} {
+						d.Layers = append(d.Layers, torch.LSTMWeights{Input: leaf(layer + "weight_ih"), Hidden: leaf(layer + "weight_hh"),
+							InputBias: leaf(layer + "bias_ih"), HiddenBias: leaf(layer + "bias_hh")})
+						h, c = append(h, leaf(layer+"h")), append(c, leaf(layer+"c"))
+					}
+					out := f(d, leaf("words"), leaf("memory"), g["lengths"].Int64s(), h, c)
+					near(t, "states", out, get("out"))
+					out.Mul(get("seed")).Sum().Backward()
+					for key, x := range leaves {
+						near(t, "gradient of "+key, x.Grad(), get("grad/"+key))
+					}
+				})
+			})
+		}
+	}
+}
+
 // TestAttentionalEqualsReference: one step, one column, one source word, layers 1 to 3,
 // ragged sources, one of them empty, masks for all steps and for each, and widths beside
 // the kernels' blocks.
