@@ -55,7 +55,11 @@ func (c *TruecaserCounts) Add(line string) {
 			sentenceStart = true
 		}
 		if !sentenceStart && c.hasCase(words[i]) {
-			c.surface[words[i]]++
+			word := words[i]
+			if _, seen := c.surface[word]; !seen {
+				word = strings.Clone(word) // a word must not keep its whole line alive
+			}
+			c.surface[word]++
 		}
 		sentenceStart = false
 	}

@@ -28,8 +28,8 @@ var specialTokens = [specialCount]string{"<s>", "<pad>", "</s>", "<unk>"}
 type VocabularyOptions struct {
 	// MinCount leaves out rarer tokens.
 	MinCount int
-	// MaxSize bounds the size, special tokens included and padding not; 0 means no bound.
-	MaxSize int
+	// MaxTypes keeps the most frequent types only, so many of them, special and padding tokens apart; 0 keeps all.
+	MaxTypes int
 	// PaddingFactor makes the size a multiple of it with tokens that never occur
 	// (madeupword0000 and on); 0 means 8, 1 none.
 	PaddingFactor int
@@ -59,8 +59,8 @@ func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	slices.SortFunc(types, func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	if room := opts.MaxSize - int(specialCount); opts.MaxSize > 0 && len(types) > room {
-		types = types[:max(room, 0)]
+	if opts.MaxTypes > 0 && len(types) > opts.MaxTypes {
+		types = types[:opts.MaxTypes]
 	}
 	for _, token := range types {
 		v.add(token, counts[token])

@@ -53,9 +53,10 @@ func TestVocabularyOptions(t *testing.T) {
 		{VocabularyOptions{PaddingFactor: 1}, "a 5\nb 4\nc 3\nd 2\nmadeupword0001 1\n"},
 		{VocabularyOptions{PaddingFactor: 12}, "a 5\nb 4\nc 3\nd 2\nmadeupword0001 1\nmadeupword0000 0\nmadeupword0002 0\nmadeupword0003 0\n"},
 		{VocabularyOptions{PaddingFactor: 1, MinCount: 3}, "a 5\nb 4\nc 3\n"},
-		{VocabularyOptions{PaddingFactor: 1, MaxSize: 6}, "a 5\nb 4\n"},
+		{VocabularyOptions{PaddingFactor: 1, MaxTypes: 2}, "a 5\nb 4\n"},
 		{VocabularyOptions{MinCount: 2}, "a 5\nb 4\nc 3\nd 2\n"},
-		{VocabularyOptions{MaxSize: 3, PaddingFactor: 1}, ""},
+		{VocabularyOptions{PaddingFactor: 1, MaxTypes: 9}, "a 5\nb 4\nc 3\nd 2\nmadeupword0001 1\n"},
+		{VocabularyOptions{MaxTypes: 1}, "a 5\nmadeupword0000 0\nmadeupword0001 0\nmadeupword0002 0\n"},
 	} {
 		if got := written(t, NewVocabulary(counts, c.opts)); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.opts, got, c.want)

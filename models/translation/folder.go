@@ -14,9 +14,10 @@ import (
 )
 
 // The files of a tokenizer folder, each with the language's code behind a dot:
-// codes of byte-pair encoding, fairseq vocabularies, and, behind a vocabulary
-// threshold, the counts of units.
+// Moses's truecasing model where there is one, codes of byte-pair encoding, fairseq
+// vocabularies, and, behind a vocabulary threshold, the counts of units.
 const (
+	truecaseFile   = "truecase."
 	codesFile      = "codes."
 	vocabularyFile = "vocabulary."
 	unitsFile      = "units."
@@ -34,6 +35,11 @@ func (p *Pair) Save(folder string) error {
 				return err
 			}
 			return files.Write(filepath.Join(folder, name+s.Language), b.Bytes())
+		}
+		if s.truecaser != nil {
+			if err := write(truecaseFile, func(w io.Writer) error { _, err := s.truecaser.WriteTo(w); return err }); err != nil {
+				return err
+			}
 		}
 		if s.codes != nil {
 			if err := write(codesFile, s.codes.Write); err != nil {
@@ -62,6 +68,11 @@ func OpenPair(d TextSettings, folder string) (*Pair, error) {
 		path := func(name string) string { return filepath.Join(folder, name+s.Language) }
 		if s.Vocabulary, err = readFile(path(vocabularyFile), "the run folder", tokenize.ReadVocabulary); err != nil {
 			return nil, err
+		}
+		if d.Truecase {
+			if s.truecaser, err = readFile(path(truecaseFile), "the run folder", tokenize.ReadTruecaser); err != nil {
+				return nil, err
+			}
 		}
 		if !p.splits(d, s) {
 			continue

@@ -24,6 +24,10 @@ func Learn(d TextSettings, source, target []string) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.Truecase {
+		p.Source.learnCase(source)
+		p.Target.learnCase(target)
+	}
 	sourceWords, targetWords := p.Source.count(source), p.Target.count(target)
 	if err := p.learnCodes(d, sourceWords, targetWords); err != nil {
 		return nil, err
@@ -60,6 +64,16 @@ func newPair(d TextSettings) (*Pair, error) {
 	return &Pair{Source: source, Target: target, joint: d.Joint}, nil
 }
 
+// learnCase learns how words are usually written. It tokenises the lines on its own, for a tokenised copy of the whole text would
+// take as much memory as the text.
+func (s *Side) learnCase(lines []string) {
+	counts := tokenize.NewTruecaserCounts()
+	for _, line := range lines {
+		counts.Add(s.Tokenize(line))
+	}
+	s.truecaser = counts.Truecaser()
+}
+
 // count counts the tokenised words of raw lines.
 func (s *Side) count(lines []string) *tokenize.WordCounts {
 	words := &tokenize.WordCounts{}
@@ -73,7 +87,11 @@ func (s *Side) count(lines []string) *tokenize.WordCounts {
 
 // splits reports whether a side's words are split into byte-pair units.
 func (p *Pair) splits(d TextSettings, s *Side) bool {
-	return (d.Codes != "" || d.Merges > 0) && (s == p.Source || d.TargetUnits != "word")
+	units := d.SourceUnits
+	if s == p.Target {
+		units = d.TargetUnits
+	}
+	return units == "bpe" && (d.Codes != "" || d.Merges > 0)
 }
 
 func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) error {
@@ -89,9 +107,6 @@ func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) e
 		}
 		return nil
 	}
-	if d.Merges == 0 {
-		return nil
-	}
 	learn := func(words ...*tokenize.WordCounts) (*tokenize.Codes, error) {
 		all := &tokenize.WordCounts{}
 		for _, w := range words {
@@ -104,8 +119,11 @@ func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) e
 	}
 	var err error
 	switch {
+	case !p.splits(d, p.Source) && !p.splits(d, p.Target):
 	case !p.splits(d, p.Target):
 		p.Source.codes, err = learn(source)
+	case !p.splits(d, p.Source):
+		p.Target.codes, err = learn(target)
 	case d.Joint || d.JointCodes:
 		p.Source.codes, err = learn(source, target)
 		p.Target.codes = p.Source.codes
@@ -154,17 +172,21 @@ func (p *Pair) learnVocabularies(d TextSettings, source, target *tokenize.WordCo
 		}
 		target = source
 	}
-	choose := func(file, key string, counts *tokenize.WordCounts) (*tokenize.Vocabulary, error) {
+	choose := func(file, key string, counts *tokenize.WordCounts, size int) (*tokenize.Vocabulary, error) {
 		if file != "" {
 			return readFile(file, key, tokenize.ReadVocabulary)
 		}
-		return tokenize.NewVocabulary(counts.Map(), tokenize.VocabularyOptions{MinCount: d.MinCount}), nil
+		options := tokenize.VocabularyOptions{MinCount: d.MinCount, MaxTypes: size}
+		if size > 0 {
+			options.PaddingFactor = 1 // so many as were asked for, and no more
+		}
+		return tokenize.NewVocabulary(counts.Map(), options), nil
 	}
 	var err error
-	if p.Source.Vocabulary, err = choose(d.SourceVocabulary, "data.source_vocabulary", source); err != nil {
+	if p.Source.Vocabulary, err = choose(d.SourceVocabulary, "data.source_vocabulary", source, d.SourceSize); err != nil {
 		return err
 	}
-	if p.Target.Vocabulary, err = choose(d.TargetVocabulary, "data.target_vocabulary", target); err != nil {
+	if p.Target.Vocabulary, err = choose(d.TargetVocabulary, "data.target_vocabulary", target, d.TargetSize); err != nil {
 		return err
 	}
 	if !d.Joint {

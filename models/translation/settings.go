@@ -34,6 +34,9 @@ type TextSettings struct {
 	Aggressive bool   `toml:"aggressive" default:"false" help:"split hyphens as well (Moses tokenizer -a)"`
 	Escape     bool   `toml:"escape" default:"true" help:"escape characters special to Moses, such as & and |"`
 
+	Truecase   bool   `toml:"truecase" default:"false" help:"give sentence starts the usual case of their word, which the training text teaches; translations begin with a capital again"`
+
+	SourceUnits string `toml:"source_units" default:"bpe" choice:"bpe word" help:"what the model reads: byte-pair pieces or whole words"`
 	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word" help:"what the model predicts: byte-pair pieces or whole words"`
 	Merges      int    `toml:"merges" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
 	Joint       bool   `toml:"joint" default:"true" help:"one vocabulary and one list of merges for both languages"`
@@ -44,7 +47,12 @@ type TextSettings struct {
 	TargetVocabulary    string `toml:"target_vocabulary" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
 	VocabularyThreshold int    `toml:"vocabulary_threshold" default:"0" range:"[0,inf)" help:"byte-pair pieces seen less often than this in their language are split again; 0 keeps all"`
 	MinCount            int    `toml:"min_count" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
+	SourceSize          int    `toml:"source_size" default:"0" range:"[0,inf)" help:"so many most frequent pieces or words of the source language are its vocabulary, and others become the unknown word; 0 keeps all"`
+	TargetSize          int    `toml:"target_size" default:"0" range:"[0,inf)" help:"the same of the target language; where a file gives target vectors, so many of the words that have one"`
 }
+
+// HasWords reports whether one language's units at least are whole words, which leaves no pieces to share.
+func (d TextSettings) HasWords() bool { return d.SourceUnits == "word" || d.TargetUnits == "word" }
 
 // ObjectiveSettings are the keys of the section objective: the output layer, and where target vectors come from.
 type ObjectiveSettings struct {
@@ -76,12 +84,22 @@ func (s Settings) Check() error {
 		return fmt.Errorf("data.source and data.target are both %q: they must differ", d.Source)
 	case strings.ContainsAny(d.Source+d.Target, "/ \t"):
 		return errors.New("data.source and data.target are the endings of file names: they hold no slash or space")
-	case d.Joint && d.TargetUnits == "word":
-		return errors.New(`data.joint = true shares byte-pair pieces: it wants data.target_units = "bpe"`)
+	case d.Lowercase && d.Truecase:
+		return errors.New("data.truecase = true has nothing to do where data.lowercase = true: set one of them to false")
+	case d.Joint && d.HasWords():
+		return errors.New(`data.joint = true shares byte-pair pieces between the languages: it wants data.source_units = "bpe" and data.target_units = "bpe"`)
+	case d.Codes != "" && d.SourceUnits == "word" && d.TargetUnits == "word":
+		return errors.New(`data.codes splits words, and data.source_units and data.target_units are both "word": leave it out, or set one of them to "bpe"`)
 	case d.Joint && !d.JointCodes:
 		return errors.New("data.joint = true means one list of merges: it wants data.joint_codes = true")
 	case d.Joint && (d.SourceVocabulary == "") != (d.TargetVocabulary == ""):
 		return errors.New("data.joint = true has one vocabulary: give it as both data.source_vocabulary and data.target_vocabulary, or neither")
+	case d.Joint && d.SourceSize != d.TargetSize:
+		return fmt.Errorf("data.joint = true has one vocabulary: data.source_size = %d and data.target_size = %d must be the same", d.SourceSize, d.TargetSize)
+	case d.SourceVocabulary != "" && d.SourceSize > 0:
+		return errors.New("data.source_vocabulary says itself what there is: it wants data.source_size = 0")
+	case d.TargetVocabulary != "" && d.TargetSize > 0:
+		return errors.New("data.target_vocabulary says itself what there is: it wants data.target_size = 0")
 	case s.Model.Tying == "all" && !d.Joint:
 		return errors.New(`model.tying = "all" shares one matrix between languages: it wants data.joint = true`)
 	case s.Decode.MaxLengthA == 0 && s.Decode.MaxLengthB == 0:

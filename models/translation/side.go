@@ -14,6 +14,7 @@ type Side struct {
 	lowercase   bool
 	normalizer  *tokenize.Normalizer  // nil leaves punctuation as it is
 	moses       *tokenize.Moses       // nil leaves words as spaces separate them
+	truecaser   *tokenize.Truecaser   // nil leaves the case as it is
 	detokenizer *tokenize.Detokenizer // nil where moses is
 	codes       *tokenize.Codes       // nil where words are not split
 	units       *tokenize.WordCounts  // unit counts behind a vocabulary threshold, or nil
@@ -50,6 +51,9 @@ func (s *Side) Tokenize(line string) string {
 	if s.moses != nil {
 		line = s.moses.Tokenize(line)
 	}
+	if s.truecaser != nil {
+		line = s.truecaser.Truecase(line)
+	}
 	return strings.Join(strings.Fields(line), " ")
 }
 
@@ -83,6 +87,9 @@ func (s *Side) Join(symbols []string) string {
 
 // Raw returns a tokenised line as running text.
 func (s *Side) Raw(tokenised string) string {
+	if s.truecaser != nil {
+		tokenised = tokenize.Detruecase(tokenised)
+	}
 	if s.detokenizer == nil {
 		return tokenised
 	}

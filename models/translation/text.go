@@ -8,9 +8,15 @@ import (
 
 // LearnText makes both sides from raw training text; for a method that aims at vectors of
 // words, the target vectors too, from the file that the configuration names or from the text. The
-// target's words are then those that have a vector.
+// target's words are then those that have a vector. data.target_size counts those of a file; where
+// the text makes the vectors it comes first, so that <unk> has the vector of all rarer words.
 func LearnText(s Settings, source, target []string) (*Pair, error) {
-	pair, err := Learn(s.Text, source, target)
+	d := s.Text
+	fromFile := s.targetVectors() && s.Objective.File != ""
+	if fromFile {
+		d.TargetSize = 0 // which words have a vector is known only then
+	}
+	pair, err := Learn(d, source, target)
 	if err != nil || !s.targetVectors() {
 		return pair, err
 	}
@@ -18,7 +24,7 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary)
+	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)
 	return pair, nil
 }
 

@@ -6,7 +6,7 @@
 //
 //	table, err := vectors.Open("wiki.de.vec", target.Vocabulary)            // or
 //	table, err := vectors.Build(sentences, target.Vocabulary, options, seed)
-//	target.Vocabulary, table = table.Cover(target.Vocabulary)
+//	target.Vocabulary, table = table.Cover(target.Vocabulary, 0)
 //
 // Padding and <s> have rows of zeros, which no search returns. In a table from a file, <unk> has
 // the mean of the vectors of all words that are not in the vocabulary; in a table from text, the

@@ -80,16 +80,17 @@ func normalize(row []float32) bool {
 	return true
 }
 
-// Cover leaves out of a vocabulary the words that have no vector, and gives the table of
-// those that stay. The four symbols that every vocabulary begins with stay in any case.
-func (t *Table) Cover(v *tokenize.Vocabulary) (*tokenize.Vocabulary, *Table) {
+// Cover leaves out of a vocabulary the words that have no vector, and of those that have one all but the size most frequent;
+// size 0 keeps them all. It gives the table of those that stay. The four symbols that every vocabulary begins with stay in any
+// case. Where <unk> has no vector and words were left out for the size, it gets the mean of theirs.
+func (t *Table) Cover(v *tokenize.Vocabulary, size int) (*tokenize.Vocabulary, *Table) {
 	counts := map[string]int{}
 	for id := range int32(v.Len()) {
 		if id <= tokenize.Unk || t.Has(id) {
 			counts[v.Token(id)] = v.Count(id)
 		}
 	}
-	covered := tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})
+	covered := tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1, MaxTypes: size})
 	out := newTable(covered, t.Width)
 	out.Unused, out.End, out.Source, out.SHA256 = t.Unused, t.End, t.Source, t.SHA256
 	for id := range int32(covered.Len()) {
@@ -100,8 +101,17 @@ func (t *Table) Cover(v *tokenize.Vocabulary) (*tokenize.Vocabulary, *Table) {
 		}
 		copy(out.Row(id), t.Row(from))
 	}
-	if !out.Has(tokenize.Unk) {
-		out.Missing = 1
+	if unk := out.Row(tokenize.Unk); !out.Has(tokenize.Unk) {
+		for id := int32(tokenize.Unk + 1); id < int32(v.Len()); id++ {
+			if covered.ID(v.Token(id)) == tokenize.Unk {
+				for i, x := range t.Row(id) {
+					unk[i] += x
+				}
+			}
+		}
+		if !normalize(unk) {
+			out.Missing = 1
+		}
 	}
 	return covered, out
 }

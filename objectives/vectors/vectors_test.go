@@ -163,7 +163,7 @@ func TestCover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	covered, rest := table.Cover(v)
+	covered, rest := table.Cover(v, 0)
 	if got := strings.Join(covered.Decode([]int32{0, 1, 2, 3, 4, 5}), " "); covered.Len() != 6 || got != "<s> <pad> </s> <unk> the cat" {
 		t.Errorf("the covered vocabulary is %s, of %d", got, covered.Len())
 	}
@@ -173,7 +173,7 @@ func TestCover(t *testing.T) {
 	if rest.Missing != 0 || rest.Unused != 1 || rest.End != "a constant" || covered.Count(5) != 98 {
 		t.Errorf("the covered table is %+v", rest)
 	}
-	if again, _ := rest.Cover(covered); again.Hash() != covered.Hash() {
+	if again, _ := rest.Cover(covered, 0); again.Hash() != covered.Hash() {
 		t.Error("a covered vocabulary changes when it is covered")
 	}
 }

@@ -264,11 +264,11 @@ func (s *Settings) useUnits(method objectives.Method) error {
 	} else if s.ByHand("objective.vectors") && c.Objective.File != "" {
 		s.Notes = append(s.Notes, c.Objective.Method+" has no target vectors: objective.vectors is not read")
 	}
-	if c.Data.TargetUnits == "word" && c.Data.Joint && !s.ByHand("data.joint") {
+	if c.Data.HasWords() && c.Data.Joint && !s.ByHand("data.joint") {
 		c.Data.Joint = false
-		s.Notes = append(s.Notes, "word targets have a vocabulary of their own: data.joint = false")
+		s.Notes = append(s.Notes, "whole words share no pieces: data.joint = false")
 	}
-	if c.Data.TargetUnits == "word" && c.Data.JointCodes && !c.Data.Joint && !s.ByHand("data.joint_codes") {
+	if c.Data.HasWords() && c.Data.JointCodes && !c.Data.Joint && !s.ByHand("data.joint_codes") {
 		c.Data.JointCodes = false
 	}
 	if !c.Data.Joint && c.Model.Tying == "all" && !s.ByHand("model.tying") {
