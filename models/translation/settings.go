@@ -34,7 +34,7 @@ type TextSettings struct {
 	Aggressive bool   `toml:"aggressive" default:"false" help:"split hyphens as well (Moses tokenizer -a)"`
 	Escape     bool   `toml:"escape" default:"true" help:"escape characters special to Moses, such as & and |"`
 
-	Truecase   bool   `toml:"truecase" default:"false" help:"give sentence starts the usual case of their word, which the training text teaches; translations begin with a capital again"`
+	Truecase bool `toml:"truecase" default:"false" help:"give sentence starts the usual case of their word, which the training text teaches; translations begin with a capital again"`
 
 	SourceUnits string `toml:"source_units" default:"bpe" choice:"bpe word" help:"what the model reads: byte-pair pieces or whole words"`
 	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word" help:"what the model predicts: byte-pair pieces or whole words"`

@@ -38,6 +38,14 @@ var texts = map[string]struct {
 		d.Joint, d.JointCodes, d.TargetUnits, d.MinCount = false, false, "word", 2
 	}),
 		"codes.en vocabulary.de vocabulary.en"},
+	"word sources": {few(func(d *translation.TextSettings) { d.Joint, d.SourceUnits = false, "word" }),
+		"codes.de vocabulary.de vocabulary.en"},
+	"truecased": {few(func(d *translation.TextSettings) { d.Truecase, d.Aggressive, d.Escape = true, true, false }),
+		"codes.de codes.en truecase.de truecase.en vocabulary.de vocabulary.en"},
+	"sizes": {few(func(d *translation.TextSettings) {
+		d.Joint, d.TargetUnits, d.SourceSize, d.TargetSize = false, "word", 40, 50
+	}),
+		"codes.en vocabulary.de vocabulary.en"},
 	"words": {few(func(d *translation.TextSettings) { d.Merges, d.Tokenize = 0, "none" }),
 		"vocabulary.de vocabulary.en"},
 }
@@ -110,7 +118,7 @@ func compare(t *testing.T, one, other *translation.Side, line string) {
 func TestTrainingTextComesBack(t *testing.T) {
 	english, german := numbers(4, 100, 1000)
 	for name, kind := range texts {
-		kind.data.MinCount = 1
+		kind.data.MinCount, kind.data.SourceSize, kind.data.TargetSize = 1, 0, 0
 		pair, err := translation.Learn(kind.data, english, german)
 		if err != nil {
 			t.Fatal(err)
@@ -238,11 +246,12 @@ func TestFilesOfTheUser(t *testing.T) {
 func TestOpenPairRefuses(t *testing.T) {
 	english, german := numbers(3, 60, 1000)
 	d := texts["a threshold"].data
+	d.Lowercase, d.Truecase = false, true
 	pair, err := translation.Learn(d, english, german)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, broken := range map[string]string{"vocabulary.de": "x\n", "codes.en": "#version: 0.2\na\n", "units.de": "a\n"} {
+	for file, broken := range map[string]string{"vocabulary.de": "x\n", "codes.en": "#version: 0.2\na\n", "units.de": "a\n", "truecase.de": "und (3/4\n"} {
 		folder := t.TempDir()
 		if err := pair.Save(folder); err != nil {
 			t.Fatal(err)

@@ -326,6 +326,18 @@ func TestCheck(t *testing.T) {
 		"must name languages":         func(s *translation.Settings) { s.Text.Target = "" },
 		"they must differ":            func(s *translation.Settings) { s.Text.Target = "en" },
 		"no slash or space":           func(s *translation.Settings) { s.Text.Target = "de/at" },
+		`data.source_units = "bpe"`:   func(s *translation.Settings) { s.Text.SourceUnits = "word" },
+		"where data.lowercase = true": func(s *translation.Settings) { s.Text.Lowercase, s.Text.Truecase = true, true },
+		"5 and data.target_size = 0":  func(s *translation.Settings) { s.Text.SourceSize = 5 },
+		"data.codes splits words": func(s *translation.Settings) {
+			s.Text.Joint, s.Text.Codes, s.Text.SourceUnits, s.Text.TargetUnits = false, "codes", "word", "word"
+		},
+		"it wants data.source_size = 0": func(s *translation.Settings) {
+			s.Text.Joint, s.Text.SourceVocabulary, s.Text.SourceSize = false, "words", 5
+		},
+		"it wants data.target_size = 0": func(s *translation.Settings) {
+			s.Text.Joint, s.Text.TargetVocabulary, s.Text.TargetSize = false, "words", 5
+		},
 		`data.target_units = "bpe"`:   func(s *translation.Settings) { s.Text.TargetUnits = "word" },
 		"data.joint_codes = true":     func(s *translation.Settings) { s.Text.JointCodes = false },
 		"give it as both":             func(s *translation.Settings) { s.Text.SourceVocabulary = "words" },

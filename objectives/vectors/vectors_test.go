@@ -176,6 +176,19 @@ func TestCover(t *testing.T) {
 	if again, _ := rest.Cover(covered, 0); again.Hash() != covered.Hash() {
 		t.Error("a covered vocabulary changes when it is covered")
 	}
+	one, first := table.Cover(v, 1)
+	if one.Len() != 5 || one.Token(4) != "the" || one.ID("cat") != tokenize.Unk {
+		t.Errorf("of the words one is %q", one.Token(4))
+	}
+	row(t, first, 4, 1, 0)
+	row(t, first, tokenize.Unk, -1, 0) // the file's words that the text lacks come first
+	if table, err = ReadText(strings.NewReader("cat 0 2\nthe 1 0\ngone 4 0\n"), "x.vec", v); err != nil {
+		t.Fatal(err)
+	}
+	if _, first = table.Cover(v, 1); first.Missing != 0 {
+		t.Error("<unk> has no vector, where two words were left out that have one")
+	}
+	row(t, first, tokenize.Unk, math.Sqrt(0.5), math.Sqrt(0.5))
 }
 
 func TestNearest(t *testing.T) {

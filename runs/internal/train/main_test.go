@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// binary is the command that the tests of translation drive, and textBinary that of
-// language models; both are built once.
-var binary, textBinary string
+// binary is the command that the tests of translation drive, textBinary that of
+// language models, and translateBinary runs/translate; they are built once.
+var binary, textBinary, translateBinary string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(folder)
 		binary = filepath.Join(folder, "wmt14")
 		textBinary = filepath.Join(folder, "ptb")
-		build := exec.Command("go", "build", "-o", folder, "../../wmt14", "../../ptb")
+		translateBinary = filepath.Join(folder, "translate")
+		build := exec.Command("go", "build", "-o", folder, "../../wmt14", "../../ptb", "../../translate")
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "the command under test cannot be built:", err)
