@@ -48,22 +48,26 @@ type Vocabulary struct {
 // token count for that token.
 func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	v := emptyVocabulary(len(counts))
-	types := make([]string, 0, len(counts))
+	type counted struct {
+		token string
+		n     int
+	}
+	types := make([]counted, 0, len(counts))
 	for token, n := range counts {
 		if id, special := v.ids[token]; special {
 			v.counts[id] = n
 		} else if n >= opts.MinCount {
-			types = append(types, token)
+			types = append(types, counted{token, n})
 		}
 	}
-	slices.SortFunc(types, func(a, b string) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	slices.SortFunc(types, func(a, b counted) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.token, b.token))
 	})
 	if opts.MaxTypes > 0 && len(types) > opts.MaxTypes {
 		types = types[:opts.MaxTypes]
 	}
-	for _, token := range types {
-		v.add(token, counts[token])
+	for _, t := range types {
+		v.add(t.token, t.n)
 	}
 	factor := opts.PaddingFactor
 	if factor <= 0 {

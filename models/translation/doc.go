@@ -9,7 +9,7 @@
 //	fmt.Println(out[0].Text)
 //
 // The zero Options are good: they choose the device, and search as the run's own settings say. Raw text goes in and comes
-// out: lower-casing, tokenising and byte-pair encoding are the run's.
+// out: lower-casing or truecasing, tokenising and byte-pair encoding are the run's.
 //
 // [Translator.Translate] and its kin may be called from any goroutine, several at once: a process has one torch thread, and calls
 // queue for it. A line that cannot be translated has an error of its own ([Translation].Err).
