@@ -87,7 +87,7 @@ func (s Settings) Check() error {
 	case d.Lowercase && d.Truecase:
 		return errors.New("data.truecase = true has nothing to do where data.lowercase = true: set one of them to false")
 	case d.Joint && d.HasWords():
-		return errors.New(`data.joint = true shares byte-pair pieces between the languages: it wants data.source_units = "bpe" and data.target_units = "bpe"`)
+		return errors.New(`data.joint = true shares byte-pair pieces between the languages: set data.joint = false, or data.source_units = "bpe" and data.target_units = "bpe"`)
 	case d.Codes != "" && d.SourceUnits == "word" && d.TargetUnits == "word":
 		return errors.New(`data.codes splits words, and data.source_units and data.target_units are both "word": leave it out, or set one of them to "bpe"`)
 	case d.Joint && !d.JointCodes:
