@@ -25,7 +25,10 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 		return nil, err
 	}
 	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)
-	return pair, nil
+	if s.Objective.Centre {
+		err = pair.Vectors.Centre(pair.Target.Vocabulary)
+	}
+	return pair, err
 }
 
 func (s Settings) learnVectors(side *Side, lines []string) (*vectors.Table, error) {

@@ -1,10 +1,5 @@
 package vectors
 
-import (
-	"os"
-	"strings"
-)
-
 // List is every vector of a file, as long as it is and in the file's order.
 type List struct {
 	Words []string
@@ -14,17 +9,9 @@ type List struct {
 
 // ReadAll reads a file of the formats that Open reads, for no vocabulary.
 func ReadAll(path string) (*List, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	scan := scanText
-	if strings.HasSuffix(path, ".bin") {
-		scan = scanBinary
-	}
 	l := &List{}
-	if err := scan(f, path, l); err != nil {
+	_, err := scan(path, l)
+	if err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -32,6 +19,14 @@ func ReadAll(path string) (*List, error) {
 
 func (l *List) begin(width int) { l.Width = width }
 
-func (l *List) add(word string, vector []float32) {
+func (l *List) fate([]byte, int64) (fate, int) { return kept, 0 }
+
+func (l *List) keep(word string, vector []float32) {
 	l.Words, l.Rows = append(l.Words, word), append(l.Rows, vector...)
 }
+
+func (l *List) outside(int, []float64) {}
+
+func (l *List) wanted() []string { return nil }
+
+func (l *List) compose(string, []float32) {}

@@ -35,7 +35,7 @@ func TestReadAll(t *testing.T) {
 	for p, says := range map[string]string{
 		path("ragged.vec", "the 1 2\ncat 1 2\ndog 1\n"): "ragged.vec:3: expected a word and 2 numbers",
 		path("nan.vec", "the 1 2\ncat nan 2\n"):         "nan.vec:2: number 1 of \"cat\"",
-		path("empty.vec", ""):                           "holds no vectors",
+		path("empty.vec", ""):                           "the file is empty",
 		filepath.Join(folder, "nowhere.vec"):            "no such file",
 	} {
 		if _, err := ReadAll(p); err == nil || !strings.Contains(err.Error(), says) {

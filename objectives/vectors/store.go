@@ -21,11 +21,15 @@ const (
 
 // about is what a stored table says beside its rows.
 type about struct {
-	Missing int    `json:"missing"`
-	Unused  int    `json:"unused"`
-	End     string `json:"end"`
-	Source  string `json:"source"`
-	SHA256  string `json:"sha256"`
+	Words    int     `json:"words,omitempty"`
+	Known    int     `json:"known,omitempty"`
+	Composed int     `json:"composed,omitempty"`
+	Share    float64 `json:"share,omitempty"`
+	Missing  int     `json:"missing"`
+	Unused   int     `json:"unused"`
+	End      string  `json:"end"`
+	Source   string  `json:"source"`
+	SHA256   string  `json:"sha256"`
 }
 
 // Save keeps a table as safetensors, rows bit for bit, in the order of its vocabulary. It
@@ -33,7 +37,7 @@ type about struct {
 func (t *Table) Save(path string) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	text, err := json.Marshal(about{t.Missing, t.Unused, t.End, t.Source, t.SHA256})
+	text, err := json.Marshal(about{t.Words, t.Known, t.Composed, t.Share, t.Missing, t.Unused, t.End, t.Source, t.SHA256})
 	if err != nil {
 		return err
 	}
@@ -60,7 +64,10 @@ func Load(path string, v *tokenize.Vocabulary) (*Table, error) {
 	if x.Rank() != 2 || x.DType() != torch.Float32 || x.Size(0) != int64(v.Len()) {
 		return nil, fmt.Errorf("%s: %v of shape %v does not fit a vocabulary of %d: restore the run's tokenizer folder", path, x.DType(), x.Shape(), v.Len())
 	}
-	return &Table{Width: int(x.Size(1)), Rows: x.Float32s(), Missing: a.Missing, Unused: a.Unused, End: a.End, Source: a.Source, SHA256: a.SHA256}, nil
+	return &Table{
+		Width: int(x.Size(1)), Rows: x.Float32s(), Words: a.Words, Known: a.Known, Composed: a.Composed, Share: a.Share,
+		Missing: a.Missing, Unused: a.Unused, End: a.End, Source: a.Source, SHA256: a.SHA256,
+	}, nil
 }
 
 // Tensor is the table as a float32 tensor [V,M] in the innermost scope.

@@ -21,6 +21,11 @@ type Table struct {
 	Width int       // M, components of a vector
 	Rows  []float32 // [V*M], rows of length 1 in the order of ids; zero where there is no vector
 
+	// Of a file: Known of the Words of the training text stand in it, which make up a Share of the running text; to Composed
+	// others a model of fastText gave the mean of their n-grams.
+	Words, Known, Composed int
+	Share                  float64
+
 	Missing int    // symbols without a vector, beside padding and <s>
 	Unused  int    // vectors of the file that stand for no symbol; their mean is <unk>'s
 	End     string // where the vector of </s> is from: FromFile or FromConstant
@@ -93,6 +98,7 @@ func (t *Table) Cover(v *tokenize.Vocabulary, size int) (*tokenize.Vocabulary, *
 	covered := tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1, MaxTypes: size})
 	out := newTable(covered, t.Width)
 	out.Unused, out.End, out.Source, out.SHA256 = t.Unused, t.End, t.Source, t.SHA256
+	out.Words, out.Known, out.Composed, out.Share = t.Words, t.Known, t.Composed, t.Share
 	for id := range int32(covered.Len()) {
 		// Its own words are found by name, for a file of words may have another order than counts give.
 		from := id
@@ -147,6 +153,12 @@ func (t *Table) Describe(words *tokenize.Vocabulary) []string {
 	line := fmt.Sprintf("target vectors: %d numbers, made from the training text", t.Width)
 	if t.SHA256 != "" {
 		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; their mean is that of <unk>", t.Width, t.Source, t.Unused)
+		if t.Words > 0 {
+			line += fmt.Sprintf("; it has %d of the text's %d words, %.1f %% of the running text", t.Known, t.Words, 100*t.Share)
+		}
+		if t.Composed > 0 {
+			line += fmt.Sprintf(", and n-grams for %d more", t.Composed)
+		}
 	}
 	if t.End != FromFile {
 		return []string{line}

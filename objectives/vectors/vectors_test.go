@@ -37,6 +37,16 @@ func row(t *testing.T, table *Table, id int32, want ...float64) {
 	}
 }
 
+// open writes a file and opens it.
+func open(t *testing.T, name, content string, v *tokenize.Vocabulary) (*Table, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Open(path, v)
+}
+
 const third = 0.57735026919
 
 // TestReadTextWithAndWithoutHeader: the same vectors either way, with blanks at line ends, a
@@ -47,7 +57,7 @@ func TestReadTextWithAndWithoutHeader(t *testing.T) {
 	for what, text := range map[string]string{
 		"without a header": body, "with a header": "6 3\n" + body + "\n", "with a byte order mark": "\ufeff6 3\r\n" + strings.ReplaceAll(body, "\n", "\r\n"),
 	} {
-		table, err := ReadText(strings.NewReader(text), "x.vec", v)
+		table, err := open(t, "x.vec", text, v)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -69,7 +79,7 @@ func TestReadTextWithAndWithoutHeader(t *testing.T) {
 // <unk> serves where every vector stands for a word.
 func TestSpecialVectors(t *testing.T) {
 	v := words("the")
-	table, err := ReadText(strings.NewReader("</s> 0 2\n<s> 1 1\n<pad> 1 1\n<unk> -3 0\nthe 1 0\n"), "x.vec", v)
+	table, err := open(t, "x.vec", "</s> 0 2\n<s> 1 1\n<pad> 1 1\n<unk> -3 0\nthe 1 0\n", v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +90,7 @@ func TestSpecialVectors(t *testing.T) {
 	row(t, table, tokenize.BOS, 0, 0)
 	row(t, table, tokenize.Pad, 0, 0)
 	row(t, table, tokenize.Unk, -1, 0)
-	if table, err = ReadText(strings.NewReader("</s> 0 0\nthe 1 0\n"), "x.vec", v); err != nil || table.End != "a constant" {
+	if table, err = open(t, "x.vec", "</s> 0 0\nthe 1 0\n", v); err != nil || table.End != "a constant" {
 		t.Errorf("a zero vector of </s>: %+v (%v)", table, err)
 	}
 	row(t, table, tokenize.EOS, math.Sqrt2/2, -math.Sqrt2/2)
@@ -120,46 +130,10 @@ func TestReadBinary(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreRefused names the file and the place in one sentence.
-func TestFilesThatAreRefused(t *testing.T) {
-	v := words("the")
-	entries := map[string][]float32{"the": {3, float32(math.NaN())}, "cat": {1, 2}}
-	for want, read := range map[string]func() (*Table, error){
-		"x.vec: the file holds no vectors": func() (*Table, error) { return ReadText(strings.NewReader("\n\n"), "x.vec", v) },
-		"x.vec:3: expected a word and 2 numbers": func() (*Table, error) {
-			return ReadText(strings.NewReader("2 2\nthe 1 2\ncat 1\n"), "x.vec", v)
-		},
-		"x.vec:1: expected a word and its numbers": func() (*Table, error) { return ReadText(strings.NewReader("the\n"), "x.vec", v) },
-		`x.vec:1: number 2 of "the" is "x"`:        func() (*Table, error) { return ReadText(strings.NewReader("the 1 x\n"), "x.vec", v) },
-		`x.vec:1: number 1 of "the" is "nan"`:      func() (*Table, error) { return ReadText(strings.NewReader("the nan 1\n"), "x.vec", v) },
-		"announces 3 vectors and 1 are there":      func() (*Table, error) { return ReadText(strings.NewReader("3 2\nthe 1 2\n"), "x.vec", v) },
-		"x.vec:1: 3 vectors of 0 numbers":          func() (*Table, error) { return ReadText(strings.NewReader("3 0\nthe 1 2\n"), "x.vec", v) },
-		"cut off in vector 2 of the 2": func() (*Table, error) {
-			return ReadBinary(bytes.NewReader(binaryFile(2, 2, "\n", entries, "cat")), "x.bin", v)
-		},
-		"number 2 of vector 1, \"the\"": func() (*Table, error) {
-			return ReadBinary(bytes.NewReader(binaryFile(1, 2, "\n", entries, "the")), "x.bin", v)
-		},
-		"does not begin with the number": func() (*Table, error) { return ReadBinary(strings.NewReader("the cat\n"), "x.bin", v) },
-		"x.bin is a fastText model": func() (*Table, error) {
-			return ReadBinary(bytes.NewReader(binary.LittleEndian.AppendUint32(nil, 793712314)), "x.bin", v)
-		},
-		"2 vectors of 99999999 numbers": func() (*Table, error) { return ReadBinary(strings.NewReader("2 99999999\nthe "), "x.bin", v) },
-		"no such file":                  func() (*Table, error) { return Open("/nowhere/x.vec", v) },
-		"must be at least 1":            func() (*Table, error) { return Build(nil, v, Options{}, 1) },
-		"no two words":                  func() (*Table, error) { return Build(nil, v, Options{Width: 300, Window: 2}, 1) },
-		"sentence 1 holds symbol 5":     func() (*Table, error) { return Build([][]int32{{5}}, v, Options{Width: 300, Window: 2}, 1) },
-	} {
-		if _, err := read(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want one with %q", err, want)
-		}
-	}
-}
-
 // TestCover: words without a vector leave the vocabulary, the others keep theirs.
 func TestCover(t *testing.T) {
 	v := words("the", "gone", "cat")
-	table, err := ReadText(strings.NewReader("cat 0 1\nthe 1 0\ndog -1 0\n"), "x.vec", v)
+	table, err := open(t, "x.vec", "cat 0 1\nthe 1 0\ndog -1 0\n", v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +167,7 @@ func TestCover(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	v := words("north", "east", "northeast")
-	table, err := ReadText(strings.NewReader("north 0 1\neast 1 0\nnortheast 3 4\n"), "x.vec", v)
+	table, err := open(t, "x.vec", "north 0 1\neast 1 0\nnortheast 3 4\n", v)
 	if err != nil {
 		t.Fatal(err)
 	}

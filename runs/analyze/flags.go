@@ -29,7 +29,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.SortFlags = false
 	fs.Usage = func() {}
 	fs.StringArrayVar(&f.runs, "run", nil, "`FOLDER` of a training run; more folders may follow, or the flag may repeat")
-	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or binary word2vec .bin; may repeat")
+	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; may repeat")
 	fs.BoolVar(&f.json, "json", false, "print JSON: an object, or a list of them for several matrices; pictures only with -out")
 	fs.StringVar(&f.out, "out", "", "`DIR` for the pictures (default: plots in the run's folder; for several runs, plots in the folder that holds them all)")
 	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1")
@@ -62,7 +62,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	f.runs = append(f.runs, fs.Args()...)
 	for _, path := range f.vectors {
 		if file, _ := splitName(path); !isVectorFile(file) {
-			return nil, usage("-vectors %s: the name should end in .safetensors (with or without :NAME), .vec, .txt or .bin", path)
+			return nil, usage("-vectors %s: the name should end in .safetensors (with or without :NAME), .vec, .txt, .bin or .gz", path)
 		}
 	}
 	return f, nil

@@ -118,7 +118,7 @@ func splitName(path string) (file, tensor string) {
 }
 
 func isVectorFile(path string) bool {
-	return slices.ContainsFunc([]string{safetensors, ".vec", ".txt", ".bin"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
+	return slices.ContainsFunc([]string{safetensors, ".vec", ".txt", ".bin", ".gz"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
 }
 
 func (f vectorFile) open(io.Writer) (*subject, error) {

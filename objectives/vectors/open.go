@@ -1,0 +1,194 @@
+package vectors
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// Open reads the vectors of a vocabulary from a file: text (.vec), the binary format of word2vec, or a model of fastText, each
+// as it is or packed with gzip. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
+// for a model of fastText 8 bytes more for each row of the model.
+//
+// A file that cannot be right for this vocabulary is an error too: none of its words, or words that make up less than a
+// half of the running text. Errors are one sentence with the file, the line or the byte, and what to do.
+func Open(path string, v *tokenize.Vocabulary) (*Table, error) {
+	c := &collector{v: v}
+	sum, err := scan(path, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(path); err != nil {
+		return nil, err
+	}
+	table := c.finish()
+	table.Source, table.SHA256 = filepath.Base(path), sum
+	return table, nil
+}
+
+// What becomes of a word of a file.
+type fate int
+
+const (
+	passed   fate = iota // its numbers are not read
+	kept                 // it comes to the sink
+	averaged             // it adds to the mean of the words that stand for no symbol
+)
+
+// sink takes the vectors of a file. Calls come from one goroutine, in the file's order, except those of fate.
+type sink interface {
+	begin(width int)
+	// fate says what becomes of a word, and for how many words an averaged one stands. at is the byte it begins at, and 0 in
+	// formats where reading a word costs little. Several goroutines call it at once.
+	fate(word []byte, at int64) (fate, int)
+	keep(word string, vector []float32) // vector is good until the next call
+	// outside says that so many words stand for no symbol, and what their vectors add up to: nil where they were passed.
+	outside(words int, sum []float64)
+	// wanted are the words that compose takes where a format can make vectors of words that it lacks.
+	wanted() []string
+	compose(word string, vector []float32)
+}
+
+// scan reads a file of any format into a sink, and gives its SHA-256 in hexadecimal.
+func scan(path string, to sink) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if err := scanFormats(bufio.NewReaderSize(f, peeked), sum, path, to); err != nil {
+		return "", explain(path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// So many bytes of a file are looked at to tell its format.
+const peeked = 1 << 16
+
+// scanFormats reads a file that may be packed. The bytes of the file as it is go to sum.
+func scanFormats(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
+	start, err := in.Peek(4)
+	switch {
+	case len(start) == 0 && err == io.EOF:
+		return fmt.Errorf("%s: the file is empty", name)
+	case len(start) == 0:
+		return fmt.Errorf("%s: %w", name, err)
+	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
+		hashed := io.TeeReader(in, sum)
+		unpacked, err := gzip.NewReader(hashed)
+		if err != nil {
+			return err
+		}
+		inner := bufio.NewReaderSize(unpacked, peeked)
+		if err := scanFormat(inner, nil, name, to); err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, inner); err != nil { // which compares gzip's own sum
+			return err
+		}
+		_, err = io.Copy(io.Discard, hashed)
+		return err
+	case bytes.HasPrefix(start, []byte("PK\x03\x04")) || bytes.HasPrefix(start, []byte("BZh")) || bytes.HasPrefix(start, []byte("\xfd7zX")):
+		return fmt.Errorf("%s is packed otherwise than with gzip: unpack it, and give the file that was in it", name)
+	}
+	return scanFormat(in, sum, name, to)
+}
+
+// scanFormat reads a file that is not packed; sum is nil where its bytes go to no hash.
+func scanFormat(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
+	start, _ := in.Peek(peeked)
+	read := readText
+	switch recognize(start) {
+	case word2vecFormat:
+		read = readWord2vec
+	case fastTextFormat:
+		read = readFastText
+	case noFormat:
+		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip; what gensim's save() writes is none of them", name)
+	}
+	return read(in, sum, name, to)
+}
+
+// format is one of those that are read.
+type format int
+
+const (
+	noFormat format = iota
+	textFormat
+	word2vecFormat
+	fastTextFormat
+)
+
+// The first bytes of a fastText model: 793712314.
+var fastTextMagic = []byte{0xba, 0x16, 0x4f, 0x2f}
+
+// recognize tells a format by the first bytes of a file. Text and word2vec's binary format may begin with the same line; what
+// follows the first word there are digits in the one, and float32 in the other, which always have bytes that no text has.
+func recognize(start []byte) format {
+	if bytes.HasPrefix(start, fastTextMagic) {
+		return fastTextFormat
+	}
+	line, rest, whole := bytes.Cut(start, []byte("\n"))
+	if _, width, ok := header(line); ok && whole {
+		_, numbers, found := bytes.Cut(rest, []byte(" "))
+		if found && width > 0 && !printable(numbers[:min(len(numbers), 4*min(width, peeked))]) {
+			return word2vecFormat
+		}
+		return textFormat
+	}
+	if bytes.IndexByte(start, 0) >= 0 {
+		return noFormat
+	}
+	return textFormat
+}
+
+// printable reports whether all bytes could be text of any encoding that has digits where ASCII has them.
+func printable(raw []byte) bool {
+	for _, b := range raw {
+		if b < ' ' && b != '\t' && b != '\n' && b != '\r' || b >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// explain makes what the packing says a sentence with the file's name.
+func explain(name string, err error) error {
+	var corrupt flate.CorruptInputError
+	switch {
+	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt):
+		return fmt.Errorf("%s: its packing is damaged (%w): get the file again", name, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s is cut off within its packing: get the file again", name)
+	}
+	return err
+}
+
+// The largest width that a file may announce: beyond it a header is damaged.
+const widest = 1 << 16
+
+func checkShape(count, width int) error {
+	if count < 0 || width < 1 || width > widest {
+		return fmt.Errorf("%d vectors of %d numbers make no sense: the width must be from 1 to %d", count, width, widest)
+	}
+	return nil
+}
+
+func shorten[T string | []byte](s T) string {
+	if r := []rune(string(s[:min(len(s), 200)])); len(r) > 40 {
+		return string(r[:40]) + "..."
+	}
+	return string(s)
+}
