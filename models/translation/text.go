@@ -13,8 +13,10 @@ import (
 func LearnText(s Settings, source, target []string) (*Pair, error) {
 	d := s.Text
 	fromFile := s.targetVectors() && s.Objective.File != ""
+	sum := func() (string, error) { return "", nil }
 	if fromFile {
-		d.TargetSize = 0 // which words have a vector is known only then
+		sum = vectors.Sum(s.Objective.File) // a large file's takes as long as counting words
+		d.TargetSize = 0                    // which words have a vector is known only then
 	}
 	pair, err := Learn(d, source, target)
 	if err != nil || !s.targetVectors() {
@@ -24,11 +26,19 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)
-	if s.Objective.Centre {
-		err = pair.Vectors.Centre(pair.Target.Vocabulary)
+	if table.SHA256, err = sum(); err != nil {
+		return nil, err
 	}
-	return pair, err
+	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)
+	if s.Objective.End == "constant" {
+		pair.Vectors.EndByConstant()
+	}
+	if s.Objective.Centre {
+		if err := pair.Vectors.Centre(pair.Target.Vocabulary); err != nil {
+			return nil, err
+		}
+	}
+	return pair, nil
 }
 
 func (s Settings) learnVectors(side *Side, lines []string) (*vectors.Table, error) {

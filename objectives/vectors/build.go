@@ -58,6 +58,6 @@ func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options, seed uint64) 
 	}
 	clear(table.Row(tokenize.EOS)) // it has the constant
 	table.finish()
-	table.Source = "the training text"
+	table.Source = fromText
 	return table, nil
 }

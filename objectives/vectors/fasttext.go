@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"hash"
 	"slices"
 )
 
@@ -19,8 +18,8 @@ import (
 // all little-endian. A word's vector is the mean of its own row and those of its n-grams, and that of a word which the model lacks
 // is the mean of its n-grams' rows alone (Bojanowski et al. 2017). A row is read once, where it stands, and added to the
 // vectors of all words that it is part of; the matrix is never in memory.
-func readFastText(raw *bufio.Reader, sum hash.Hash, name string, to sink) error {
-	m := &model{in: newCounter(raw, sum), name: name}
+func readFastText(raw *bufio.Reader, name string, to sink) error {
+	m := &model{in: newCounter(raw), name: name}
 	if err := m.readHead(); err != nil {
 		return err
 	}

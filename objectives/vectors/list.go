@@ -10,8 +10,7 @@ type List struct {
 // ReadAll reads a file of the formats that Open reads, for no vocabulary.
 func ReadAll(path string) (*List, error) {
 	l := &List{}
-	_, err := scan(path, l)
-	if err != nil {
+	if err := scan(path, l); err != nil {
 		return nil, err
 	}
 	return l, nil

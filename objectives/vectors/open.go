@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,19 +20,20 @@ import (
 // as it is or packed with gzip. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
 // for a model of fastText 8 bytes more for each row of the model.
 //
+// Its hash is Sum's, which takes longer than reading text does: begin it early, and wait for it late.
+//
 // A file that cannot be right for this vocabulary is an error too: none of its words, or words that make up less than a
 // half of the running text. Errors are one sentence with the file, the line or the byte, and what to do.
 func Open(path string, v *tokenize.Vocabulary) (*Table, error) {
 	c := &collector{v: v}
-	sum, err := scan(path, c)
-	if err != nil {
+	if err := scan(path, c); err != nil {
 		return nil, err
 	}
 	if err := c.check(path); err != nil {
 		return nil, err
 	}
 	table := c.finish()
-	table.Source, table.SHA256 = filepath.Base(path), sum
+	table.Source = filepath.Base(path)
 	return table, nil
 }
 
@@ -60,25 +60,52 @@ type sink interface {
 	compose(word string, vector []float32)
 }
 
-// scan reads a file of any format into a sink, and gives its SHA-256 in hexadecimal.
-func scan(path string, to sink) (string, error) {
+// Sum computes the SHA-256 of a file in the background, and gives what waits for it: in hexadecimal, and empty for what is no
+// regular file and can be read but once.
+func Sum(path string) func() (string, error) {
+	done := make(chan struct{})
+	var text string
+	var failed error
+	go func() {
+		defer close(done)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			failed = err
+			return
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			failed = err
+			return
+		}
+		defer f.Close()
+		sum := sha256.New()
+		if _, err := io.CopyBuffer(sum, struct{ io.Reader }{f}, make([]byte, pieceBytes)); err != nil {
+			failed = fmt.Errorf("%s: %w", path, err)
+			return
+		}
+		text = hex.EncodeToString(sum.Sum(nil))
+	}()
+	return func() (string, error) {
+		<-done
+		return text, failed
+	}
+}
+
+// scan reads a file of any format into a sink.
+func scan(path string, to sink) error {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer f.Close()
-	sum := sha256.New()
-	if err := scanFormats(bufio.NewReaderSize(f, peeked), sum, path, to); err != nil {
-		return "", explain(path, err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
+	return explain(path, scanFormats(bufio.NewReaderSize(f, peeked), path, to))
 }
 
 // So many bytes of a file are looked at to tell its format.
 const peeked = 1 << 16
 
-// scanFormats reads a file that may be packed. The bytes of the file as it is go to sum.
-func scanFormats(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
+// scanFormats reads a file that may be packed.
+func scanFormats(in *bufio.Reader, name string, to sink) error {
 	start, err := in.Peek(4)
 	switch {
 	case len(start) == 0 && err == io.EOF:
@@ -86,28 +113,24 @@ func scanFormats(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
 	case len(start) == 0:
 		return fmt.Errorf("%s: %w", name, err)
 	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		hashed := io.TeeReader(in, sum)
-		unpacked, err := gzip.NewReader(hashed)
+		unpacked, err := gzip.NewReader(in)
 		if err != nil {
 			return err
 		}
 		inner := bufio.NewReaderSize(unpacked, peeked)
-		if err := scanFormat(inner, nil, name, to); err != nil {
+		if err := scanFormat(inner, name, to); err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, inner); err != nil { // which compares gzip's own sum
-			return err
-		}
-		_, err = io.Copy(io.Discard, hashed)
+		_, err = io.Copy(io.Discard, inner) // which compares gzip's own sum
 		return err
 	case bytes.HasPrefix(start, []byte("PK\x03\x04")) || bytes.HasPrefix(start, []byte("BZh")) || bytes.HasPrefix(start, []byte("\xfd7zX")):
 		return fmt.Errorf("%s is packed otherwise than with gzip: unpack it, and give the file that was in it", name)
 	}
-	return scanFormat(in, sum, name, to)
+	return scanFormat(in, name, to)
 }
 
-// scanFormat reads a file that is not packed; sum is nil where its bytes go to no hash.
-func scanFormat(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
+// scanFormat reads a file that is not packed.
+func scanFormat(in *bufio.Reader, name string, to sink) error {
 	start, _ := in.Peek(peeked)
 	read := readText
 	switch recognize(start) {
@@ -118,7 +141,7 @@ func scanFormat(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
 	case noFormat:
 		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip; what gensim's save() writes is none of them", name)
 	}
-	return read(in, sum, name, to)
+	return read(in, name, to)
 }
 
 // format is one of those that are read.
@@ -168,6 +191,8 @@ func printable(raw []byte) bool {
 func explain(name string, err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt):
 		return fmt.Errorf("%s: its packing is damaged (%w): get the file again", name, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"runtime"
 	"sync/atomic"
 )
 
-// Bytes that are read at once, which a processor's cache holds from the reading to the hash and the search for lines.
+// Bytes that are read at once, which a processor's cache holds from the reading to the search for lines.
 const pieceBytes = 1 << 20
 
 // A line of the widest vector is shorter than this many bytes.
@@ -20,11 +19,10 @@ const longestLine = 4 << 20
 type piece struct {
 	buffer []byte
 	lines  []byte // of buffer, ending at a line feed or with the text
-	fresh  []byte // of buffer, what the hash has not seen
 	offset int64  // of lines
 	end    error  // of reading
 
-	ready chan struct{} // two signals: that it was searched, and that it was hashed
+	ready chan struct{} // a signal that it was searched
 
 	count   int       // lines
 	read    int       // vectors
@@ -41,20 +39,19 @@ type found struct {
 	words int // for which an averaged one stands
 }
 
-// readPieces reads the lines behind the first. One goroutine reads, one hashes, several search for lines and read numbers, and
+// readPieces reads the lines behind the first. One goroutine reads, several search for lines and read numbers, and
 // the caller's hands what was found to the sink in the order of the file.
-func (t *textFile) readPieces(in io.Reader, sum hash.Hash, first []byte) error {
+func (t *textFile) readPieces(in io.Reader, first []byte) error {
 	workers := runtime.GOMAXPROCS(0)
 	free := make(chan *piece, workers+3)
 	for range cap(free) {
-		free <- &piece{ready: make(chan struct{}, 2)}
+		free <- &piece{ready: make(chan struct{}, 1)}
 	}
-	ordered, work, hashes := make(chan *piece, cap(free)), make(chan *piece, cap(free)), make(chan *piece, cap(free))
+	ordered, work := make(chan *piece, cap(free)), make(chan *piece, cap(free))
 	var stop atomic.Bool
 	go func() {
 		defer close(ordered)
 		defer close(work)
-		defer close(hashes)
 		rest, offset := first, t.offset
 		for p := range free {
 			if stop.Load() {
@@ -65,18 +62,9 @@ func (t *textFile) readPieces(in io.Reader, sum hash.Hash, first []byte) error {
 			rest = p.buffer[len(p.lines):]
 			ordered <- p
 			work <- p
-			hashes <- p
 			if p.end != nil {
 				return
 			}
-		}
-	}()
-	go func() {
-		for p := range hashes {
-			if sum != nil {
-				sum.Write(p.fresh)
-			}
-			p.ready <- struct{}{}
 		}
 	}()
 	for range workers {
@@ -89,7 +77,6 @@ func (t *textFile) readPieces(in io.Reader, sum hash.Hash, first []byte) error {
 	}
 	var err error
 	for p := range ordered {
-		<-p.ready
 		<-p.ready
 		if err == nil {
 			if err = t.take(p); err != nil {
@@ -116,7 +103,6 @@ func (p *piece) fill(in io.Reader, rest []byte, offset int64) {
 			n, err = in.Read(p.buffer[len(p.buffer) : from+pieceBytes])
 			p.buffer = p.buffer[:len(p.buffer)+n]
 		}
-		p.fresh = p.buffer[len(rest):]
 		if err != nil {
 			p.end = err
 			p.lines = p.buffer

@@ -16,6 +16,9 @@ const (
 	FromConstant = "a constant"
 )
 
+// The Source of vectors that are made from text.
+const fromText = "the training text"
+
 // Table holds the vectors of a vocabulary.
 type Table struct {
 	Width int       // M, components of a vector
@@ -31,7 +34,7 @@ type Table struct {
 	End     string // where the vector of </s> is from: FromFile or FromConstant
 	// Source says where the others are from: "the training text", or the name of the file.
 	Source string
-	SHA256 string // of the file, in hexadecimal
+	SHA256 string // of the file, in hexadecimal: see Sum
 }
 
 func newTable(v *tokenize.Vocabulary, width int) *Table {
@@ -151,7 +154,7 @@ func (t *Table) Nearest(id int32, k int) []Neighbour {
 // file brings it, the words next to it are worth a look.
 func (t *Table) Describe(words *tokenize.Vocabulary) []string {
 	line := fmt.Sprintf("target vectors: %d numbers, made from the training text", t.Width)
-	if t.SHA256 != "" {
+	if t.Source != fromText {
 		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; their mean is that of <unk>", t.Width, t.Source, t.Unused)
 		if t.Words > 0 {
 			line += fmt.Sprintf("; it has %d of the text's %d words, %.1f %% of the running text", t.Known, t.Words, 100*t.Share)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"hash"
 	"io"
 	"strconv"
 )
@@ -14,14 +13,14 @@ import (
 //
 // Of a line whose word is passed only the separators are counted, so that a line with a number too few is found, but not one
 // with "x" for a number.
-func readText(in *bufio.Reader, sum hash.Hash, name string, to sink) error {
+func readText(in *bufio.Reader, name string, to sink) error {
 	t := textFile{name: name, to: to, announced: -1}
-	first, err := t.begin(in, sum)
+	first, err := t.begin(in)
 	if err != nil {
 		return err
 	}
 	to.begin(t.width)
-	if err := t.readPieces(in, sum, first); err != nil {
+	if err := t.readPieces(in, first); err != nil {
 		return err
 	}
 	switch {
@@ -47,7 +46,7 @@ type textFile struct {
 }
 
 // begin finds out the width, and gives the first line with its line feed where it is that of a vector.
-func (t *textFile) begin(in *bufio.Reader, sum hash.Hash) (first []byte, err error) {
+func (t *textFile) begin(in *bufio.Reader) (first []byte, err error) {
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil && err != io.EOF {
@@ -55,9 +54,6 @@ func (t *textFile) begin(in *bufio.Reader, sum hash.Hash) (first []byte, err err
 		}
 		if len(line) == 0 {
 			return nil, nil
-		}
-		if sum != nil {
-			sum.Write(line)
 		}
 		if t.lines == 0 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))

@@ -6,22 +6,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 )
 
-// counter is a buffered reader that knows how many bytes it gave, and feeds a hash.
+// counter is a buffered reader that knows how many bytes it gave.
 type counter struct {
 	*bufio.Reader
 	at int64
 }
 
-func newCounter(in *bufio.Reader, sum hash.Hash) *counter {
-	if sum == nil {
-		return &counter{Reader: bufio.NewReaderSize(in, pieceBytes)}
-	}
-	return &counter{Reader: bufio.NewReaderSize(io.TeeReader(in, sum), pieceBytes)}
+func newCounter(in *bufio.Reader) *counter {
+	return &counter{Reader: bufio.NewReaderSize(in, pieceBytes)}
 }
 
 func (c *counter) full(p []byte) error {
@@ -54,8 +50,8 @@ func isCut(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpe
 
 // readWord2vec reads the binary format of word2vec: "count width", then each word, a space and its numbers as little-endian
 // float32. Numbers of words that are passed are not looked at.
-func readWord2vec(raw *bufio.Reader, sum hash.Hash, name string, to sink) error {
-	in := newCounter(raw, sum)
+func readWord2vec(raw *bufio.Reader, name string, to sink) error {
+	in := newCounter(raw)
 	line, err := in.ReadSlice('\n') // recognize saw it
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
