@@ -140,6 +140,9 @@ func (t *Translator) Free() {
 
 // SameText is an error where another translator's vocabularies are others, so that its weights mean something else.
 func (t *Translator) SameText(other *Translator) error {
+	if a, b := t.Text.Vectors, other.Text.Vectors; a != nil && b != nil && a.Width != b.Width {
+		return fmt.Errorf("its target vectors have %d numbers and this run's %d: give the file that it had to objective.vectors", b.Width, a.Width)
+	}
 	if slices.Equal(t.Text.hashes(), other.Text.hashes()) {
 		return nil
 	}

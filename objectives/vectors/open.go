@@ -98,7 +98,18 @@ func scan(path string, to sink) error {
 		return err
 	}
 	defer f.Close()
-	return explain(path, scanFormats(bufio.NewReaderSize(f, peeked), path, to))
+	err = scanFormats(bufio.NewReaderSize(f, peeked), path, to)
+	var corrupt flate.CorruptInputError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt):
+		return fmt.Errorf("%s: its packing is damaged (%w): get the file again", path, err)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		info, _ := f.Stat() // it is open
+		return fmt.Errorf("%s: the packed file is cut off at byte %d: get the file again", path, info.Size())
+	}
+	return err
 }
 
 // So many bytes of a file are looked at to tell its format.
@@ -185,20 +196,6 @@ func printable(raw []byte) bool {
 		}
 	}
 	return true
-}
-
-// explain makes what the packing says a sentence with the file's name.
-func explain(name string, err error) error {
-	var corrupt flate.CorruptInputError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt):
-		return fmt.Errorf("%s: its packing is damaged (%w): get the file again", name, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s is cut off within its packing: get the file again", name)
-	}
-	return err
 }
 
 // The largest width that a file may announce: beyond it a header is damaged.

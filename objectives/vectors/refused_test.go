@@ -34,6 +34,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"x.vec", "the 1 2\nwhale 1\n", `x.vec:2: expected a word and 2 numbers, as line 1 has, not "whale 1"`},
 		{"x.vec", "the 1 2\n 1 2\n", `x.vec:2: expected a word and 2 numbers`},
 		{"x.vec", "the\n", "x.vec:1: expected a word and its numbers"},
+		{"README", "These are vectors of words\n", `README:1: expected a word and its numbers, not "These are vectors of words": the file is no vectors`},
 		{"x.vec", "the 1 x\n", `x.vec:1: number 2 of "the" is "x", which is no finite number: mend or delete`},
 		{"x.vec", all + "a nan 1\n", `x.vec:5: number 1 of "a" is "nan"`},
 		{"x.vec", all + "a 1 -inf\n", `x.vec:5: number 2 of "a" is "-inf"`},
@@ -62,7 +63,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"f.bin", patched(8, 0), "vectors of 0 numbers for"},
 		{"f.bin", patched(68, 3), "more than 3 words"},
 		{"q.ftz", string(read(t, "fasttext-q.ftz")), "q.ftz is a quantised fastText model, which is not read: give the .bin that it was made from"},
-		{"x.vec.gz", string(packed(t, all))[:20], "x.vec.gz is cut off within its packing"},
+		{"x.vec.gz", string(packed(t, all))[:20], "x.vec.gz: the packed file is cut off at byte 20: get"},
 		{"x.bin.gz", string(packed(t, string(binaryFile(3, 2, "\n", entries, "cat", "sat")))), "x.bin.gz is cut off at byte 30, in vector 3"},
 		{"x.vec.gz", strings.Replace(string(packed(t, all)), string(packed(t, all)[len(packed(t, all))-8:]), "12345678", 1), "x.vec.gz: its packing is damaged"},
 	} {

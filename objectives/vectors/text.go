@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -66,8 +67,7 @@ func (t *textFile) begin(in *bufio.Reader) (first []byte, err error) {
 		}
 		t.shape = t.lines + 1
 		count, width, ok := header(trimmed)
-		switch {
-		case ok && t.lines == 0:
+		if ok && t.lines == 0 {
 			if err := checkShape(count, width); err != nil {
 				return nil, fmt.Errorf("%s:1: %w", t.name, err)
 			}
@@ -75,10 +75,12 @@ func (t *textFile) begin(in *bufio.Reader) (first []byte, err error) {
 			t.lines++
 			t.offset += int64(len(line))
 			return nil, nil
-		case len(bytes.FieldsFunc(trimmed, isBlank)) < 2:
+		}
+		fields := bytes.FieldsFunc(trimmed, isBlank)
+		if !slices.ContainsFunc(fields[1:], func(field []byte) bool { _, err := strconv.ParseFloat(string(field), 32); return err == nil }) {
 			return nil, fmt.Errorf("%s:%d: expected a word and its numbers, not %q: the file is no vectors in text", t.name, t.lines+1, shorten(trimmed))
 		}
-		t.width = len(bytes.FieldsFunc(trimmed, isBlank)) - 1
+		t.width = len(fields) - 1
 		if t.width > widest {
 			return nil, fmt.Errorf("%s:%d: a vector of %d numbers makes no sense: the width must be from 1 to %d", t.name, t.lines+1, t.width, widest)
 		}
