@@ -57,16 +57,26 @@ func (t *Table) finish() {
 	clear(t.Row(tokenize.BOS))
 	clear(t.Row(tokenize.Pad))
 	if t.End == "" {
-		t.End = FromConstant
-		end := t.Row(tokenize.EOS)
-		for i := range end {
-			end[i] = float32(1 - 2*(i%2))
-		}
+		t.constantEnd()
 	}
 	for id := range t.len() {
 		if !normalize(t.Row(id)) && id != tokenize.BOS && id != tokenize.Pad {
 			t.Missing++
 		}
+	}
+}
+
+// EndByConstant gives </s> the constant, whatever the file has.
+func (t *Table) EndByConstant() {
+	t.constantEnd()
+	normalize(t.Row(tokenize.EOS))
+}
+
+func (t *Table) constantEnd() {
+	t.End = FromConstant
+	end := t.Row(tokenize.EOS)
+	for i := range end {
+		end[i] = float32(1 - 2*(i%2))
 	}
 }
 

@@ -87,6 +87,10 @@ func TestSpecialVectors(t *testing.T) {
 		t.Errorf("the table is %+v", table)
 	}
 	row(t, table, tokenize.EOS, 0, 1)
+	if table.EndByConstant(); table.End != "a constant" {
+		t.Errorf("</s> has its vector from %s", table.End)
+	}
+	row(t, table, tokenize.EOS, math.Sqrt2/2, -math.Sqrt2/2)
 	row(t, table, tokenize.BOS, 0, 0)
 	row(t, table, tokenize.Pad, 0, 0)
 	row(t, table, tokenize.Unk, -1, 0)
