@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -176,8 +177,17 @@ func recognize(start []byte) format {
 	}
 	line, rest, whole := bytes.Cut(start, []byte("\n"))
 	if _, width, ok := header(line); ok && whole {
+		if width < 1 || width > widest {
+			return textFormat // whose reader says so
+		}
+		first, _, _ := bytes.Cut(rest, []byte("\n"))
+		if _, numbers, ok := split(trim(first), width); ok {
+			if bad, _ := parse(numbers, make([]float32, width)); bad == 0 {
+				return textFormat
+			}
+		}
 		_, numbers, found := bytes.Cut(rest, []byte(" "))
-		if found && width > 0 && !printable(numbers[:min(len(numbers), 4*min(width, peeked))]) {
+		if found && !printable(numbers[:min(len(numbers), 4*width)]) {
 			return word2vecFormat
 		}
 		return textFormat
@@ -188,12 +198,14 @@ func recognize(start []byte) format {
 	return textFormat
 }
 
-// printable reports whether all bytes could be text of any encoding that has digits where ASCII has them.
+// printable reports whether bytes could be of a text: UTF-8, which may be cut off, without control characters.
 func printable(raw []byte) bool {
-	for _, b := range raw {
-		if b < ' ' && b != '\t' && b != '\n' && b != '\r' || b >= 0x7f {
+	for len(raw) > 0 {
+		r, size := utf8.DecodeRune(raw)
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f || r == utf8.RuneError && size == 1 && utf8.FullRune(raw) {
 			return false
 		}
+		raw = raw[size:]
 	}
 	return true
 }

@@ -75,6 +75,29 @@ func TestReadTextWithAndWithoutHeader(t *testing.T) {
 	}
 }
 
+// TestFormats: text and binary are told apart by what follows the first line, with few and short numbers too.
+func TestFormats(t *testing.T) {
+	entries := map[string][]float32{"ü": {3, 4}, "\u00e9t\u00e9": {0.11, -0.5}, "x": {-2.5e-7, 1e20}}
+	for content, want := range map[string]format{
+		"2 1\nü 1\nß 2\n":                  textFormat,
+		"2 2\nü\t1\t2\nü é\t1\t2\n":        textFormat,
+		"2 2\nü 1\nß 2 2\n":                textFormat, // ragged
+		"2 2\nü nan 1\nß 2 2\n":            textFormat,
+		"ü 1 2\n":                          textFormat,
+		"5 5\n":                            textFormat,
+		"":                                 textFormat,
+		"\xba\x16\x4f\x2f\x0c\x00\x00\x00": fastTextFormat,
+		"\x93NUMPY\x01\x00":                noFormat,
+		string(binaryFile(1, 2, "", entries, "ü")):                    word2vecFormat,
+		string(binaryFile(2, 2, "\n", entries, "\u00e9t\u00e9", "x")): word2vecFormat,
+		string(binaryFile(1, 2, "\n", entries, "x")):                  word2vecFormat,
+	} {
+		if got := recognize([]byte(content)); got != want {
+			t.Errorf("%q is format %d, want %d", content, got, want)
+		}
+	}
+}
+
 // TestSpecialVectors: the file's </s> replaces the constant, its <s> and <pad> are left, its
 // <unk> serves where every vector stands for a word.
 func TestSpecialVectors(t *testing.T) {
