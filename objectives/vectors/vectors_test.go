@@ -183,7 +183,7 @@ func TestCover(t *testing.T) {
 	}
 	row(t, first, 4, 1, 0)
 	row(t, first, tokenize.Unk, -1, 0) // the file's words that the text lacks come first
-	if table, err = ReadText(strings.NewReader("cat 0 2\nthe 1 0\ngone 4 0\n"), "x.vec", v); err != nil {
+	if table, err = open(t, "x.vec", "cat 0 2\nthe 1 0\ngone 4 0\n", v); err != nil {
 		t.Fatal(err)
 	}
 	if _, first = table.Cover(v, 1); first.Missing != 0 {
