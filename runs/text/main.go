@@ -1,5 +1,5 @@
 // Text prepares and restores text: Moses tokenising, punctuation and case,
-// corpus cleaning, and byte pair encoding. Each command reads standard input
+// corpus cleaning, byte pair encoding, and word alignment. Each command reads standard input
 // and writes standard output, one line for each line.
 //
 //	go run ./runs/text tokenize -l de < raw.de > tok.de
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -48,7 +49,7 @@ func main() {
 
 // execute runs one command and returns the exit code: 0 done, 1 failed, 2 bad usage.
 func execute(args []string, in io.Reader, out, errw io.Writer) int {
-	commands := append(mosesCommands(), bpeCommands()...)
+	commands := slices.Concat(mosesCommands(), bpeCommands(), alignCommands())
 	if len(args) == 0 {
 		help(errw, commands)
 		return 2

@@ -1,0 +1,35 @@
+// Package align finds which words of parallel sentences translate each other, and makes a word lexicon of that.
+//
+// # Basics
+//
+//	var c align.Corpus
+//	for i := range source {
+//		err := c.Add(strings.Fields(source[i]), strings.Fields(target[i]))
+//	}
+//	forward := align.Align(&c, align.Recommended())          // a list of links for each pair
+//	o := align.Recommended()
+//	o.Reverse = true
+//	links := make([][]align.Link, c.Len())
+//	for i, backward := range align.Align(&c, o) {
+//		links[i] = align.GrowDiagFinalAnd(forward[i], backward)
+//	}
+//	word, known := align.LearnLexicon(&c, links).Word("dog")
+//
+// The model is IBM model 2 with one parameter for the distance from the diagonal, learnt by expectation maximisation with
+// variational Bayes (Dyer, Chahuneau and Smith 2013): what fast_align computes, peculiarities included, which diagonal.go and
+// model.go name where they are. Links are written and read as fast_align's and Moses's, "0-0 1-2".
+//
+// # Caveats
+//
+// A direction keeps the pairs of words that occur together in a sentence pair, about 30 bytes each: some hundreds of megabytes
+// for a million sentences.
+//
+// All processors that GOMAXPROCS allows take part, and the result does not depend on their number: every sum is taken in the
+// order of the text.
+//
+// A pair with an empty side has no links and teaches nothing. fast_align lets the words of its other side count for the
+// empty word, and an empty source can make its tension undefined.
+//
+// On Multi30k (29,000 pairs, English and German, lower-cased) all links are fast_align's but one of 349,180 in one direction, where
+// two words explain a third equally well and rounding decides.
+package align

@@ -1,0 +1,94 @@
+package align
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// Lexicon translates words by one word each.
+type Lexicon struct {
+	words map[string]string
+}
+
+// Word is the translation of a source word, if it has one.
+func (l *Lexicon) Word(source string) (target string, known bool) {
+	target, known = l.words[source]
+	return target, known
+}
+
+// Len counts source words.
+func (l *Lexicon) Len() int { return len(l.words) }
+
+// LearnLexicon takes for each source word the target word that it is linked to most often; of several the one that was first. links has
+// a list for each pair. It is an error where a link points beyond its sentence.
+func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
+	if len(links) != c.Len() {
+		return nil, fmt.Errorf("%d pairs and %d lines of links do not belong together", c.Len(), len(links))
+	}
+	type pair struct{ source, target int32 }
+	type found struct{ count, first int }
+	counts := map[pair]found{}
+	for k, list := range links {
+		source, target := c.source.sentence(k), c.target.sentence(k)
+		for _, l := range list {
+			if int(l.Source) >= len(source) || int(l.Target) >= len(target) {
+				return nil, fmt.Errorf("line %d: link %s points beyond %d source and %d target words: the links are those of another text", k+1, Format([]Link{l}), len(source), len(target))
+			}
+			p := pair{source[l.Source], target[l.Target]}
+			f, known := counts[p]
+			if !known {
+				f.first = len(counts)
+			}
+			f.count++
+			counts[p] = f
+		}
+	}
+	type choice struct {
+		target int32
+		found
+	}
+	best := map[int32]choice{}
+	for p, f := range counts {
+		b, known := best[p.source]
+		if !known || f.count > b.count || f.count == b.count && f.first < b.first {
+			best[p.source] = choice{p.target, f}
+		}
+	}
+	lexicon := &Lexicon{make(map[string]string, len(best))}
+	for id, b := range best {
+		lexicon.words[c.source.words[id]] = c.target.words[b.target]
+	}
+	return lexicon, nil
+}
+
+// Write writes a line for each source word, in the order of their bytes: the word, a tab and its translation.
+func (l *Lexicon) Write(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, source := range slices.Sorted(maps.Keys(l.words)) {
+		fmt.Fprintf(b, "%s\t%s\n", source, l.words[source])
+	}
+	return b.Flush()
+}
+
+// ReadLexicon reads what Write wrote; name stands for r in errors.
+func ReadLexicon(r io.Reader, name string) (*Lexicon, error) {
+	l := &Lexicon{map[string]string{}}
+	lines := tokenize.NewLines(r, name)
+	for lines.Next() {
+		source, target, found := strings.Cut(lines.Text(), "\t")
+		if !found || source == "" || target == "" || strings.Contains(target, "\t") {
+			return nil, lines.Errorf("%q: a line is a word, a tab and its translation", lines.Text())
+		}
+		if _, twice := l.words[source]; twice {
+			return nil, lines.Errorf("%q has a translation already: leave one of the lines out", source)
+		}
+		l.words[source] = target
+	}
+	return l, lines.Err()
+}
