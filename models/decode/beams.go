@@ -31,7 +31,7 @@ type sentence struct {
 // row is an open hypothesis.
 type row struct {
 	node    int32 // its last word, -1 at the start
-	next    int32 // the source word that its next word attends to
+	next    seen  // the source words that its next word attends to
 	logProb float64
 }
 
@@ -39,9 +39,12 @@ type row struct {
 type node struct {
 	before  int32
 	id      int32
-	align   int32
+	seen    seen
 	logProb float64
 }
+
+// seen are the two source words with most attention; second is -1 where there is one word.
+type seen struct{ best, second int32 }
 
 // ending is a finished hypothesis: its last word, and its end of sentence.
 type ending struct {
@@ -158,14 +161,17 @@ func (b *beams) ids(last int32, count int) []int32 {
 func (b *beams) align(attention []float32, width int) {
 	group := len(b.rows) / len(b.sentences)
 	for i := range b.rows {
-		seen := attention[i*width : i*width+b.sentences[i/group].words]
-		best := 0
-		for j, a := range seen {
-			if a > seen[best] {
-				best = j
+		weights := attention[i*width : i*width+b.sentences[i/group].words]
+		best, second := 0, -1
+		for j, a := range weights[1:] {
+			switch {
+			case a > weights[best]:
+				best, second = j+1, best
+			case second < 0 || a > weights[second]:
+				second = j + 1
 			}
 		}
-		b.rows[i].next = int32(best)
+		b.rows[i].next = seen{int32(best), int32(second)}
 	}
 }
 
@@ -276,13 +282,15 @@ func (b *beams) best(s *sentence) []Hypothesis {
 			n := b.nodes[at]
 			h.IDs = append(h.IDs, n.id)
 			h.TokenLogProbs = append(h.TokenLogProbs, n.logProb)
-			if b.options.Alignment {
-				h.Alignment = append(h.Alignment, int(n.align))
+			if b.options.aligned() {
+				h.Alignment = append(h.Alignment, int(n.seen.best))
+				h.Second = append(h.Second, int(n.seen.second))
 			}
 		}
 		slices.Reverse(h.IDs)
 		slices.Reverse(h.TokenLogProbs)
 		slices.Reverse(h.Alignment)
+		slices.Reverse(h.Second)
 		out = append(out, h)
 	}
 	return out

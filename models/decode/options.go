@@ -22,8 +22,10 @@ type Options struct {
 	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" help:"shortest output, in symbols without the end of sentence"`
 	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" help:"n-grams of this size occur once in an output; 0 allows all"`
 	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" help:"sentences decoded at a time"`
-	// Alignment asks which source word each word attended to most, by which a translator replaces unknown words.
-	Alignment bool `toml:"replace_unk" default:"false" help:"put the source word with most attention in place of the unknown word"`
+	// Alignment asks which source words each word attended to most, by which a translator replaces unknown words.
+	Alignment bool `toml:"replace_unk" default:"false" help:"put the source word with most attention in place of the unknown word, or its translation where data.lexicon is on"`
+	// Postprocess is the translator's as well, and wants the alignment too.
+	Postprocess string `toml:"postprocess" default:"none" choice:"none paper" help:"changes to the output: paper makes those of the vMF authors' program, which merges repeated words and rewrites numbers and percent signs"`
 
 	NBest       int // translations of a sentence, at most Beam; 0 is 1
 	BatchTokens int // source tokens of a batch, padding and ends included; 0 is 4096
@@ -42,6 +44,9 @@ func (o *Options) complete() error {
 	if o.BatchTokens == 0 {
 		o.BatchTokens = 4096
 	}
+	if o.Postprocess == "" {
+		o.Postprocess = "none"
+	}
 	if err := schema.Check(o); err != nil {
 		return err
 	}
@@ -52,6 +57,17 @@ func (o *Options) complete() error {
 		return fmt.Errorf("batches of %d tokens hold nothing: use at least 1", o.BatchTokens)
 	}
 	return nil
+}
+
+// aligned reports whether a translator wants to know what words attended to.
+func (o Options) aligned() bool { return o.Alignment || o.Rewriting() != "" }
+
+// Rewriting is the postprocessing that changes words, empty where none does.
+func (o Options) Rewriting() string {
+	if o.Postprocess == "none" {
+		return ""
+	}
+	return o.Postprocess
 }
 
 // penalty is what the log-probability of a sentence of that length, its end
@@ -119,6 +135,7 @@ type Hypothesis struct {
 	LogProb       float64   // natural logarithm, the end of sentence included
 	TokenLogProbs []float64 // of each word and of the end of sentence; LogProb is their sum
 	// Alignment is, where asked for, the source word that each word attended to
-	// most, averaged over heads of the last layer; -1 where the source has none.
-	Alignment []int
+	// most, averaged over heads of the last layer; Second is the one after it, -1
+	// where the source has one word.
+	Alignment, Second []int
 }

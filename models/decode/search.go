@@ -136,9 +136,9 @@ func (s *Searcher) batch(ctx context.Context, sources [][]int32, places []int, d
 			return context.Cause(ctx)
 		}
 		step := torch.OpenScope()
-		hidden, attention := decoding.Step(b.words(), s.options.Alignment)
+		hidden, attention := decoding.Step(b.words(), s.options.aligned())
 		candidates := s.candidates(b, hidden)
-		if s.options.Alignment {
+		if s.options.aligned() {
 			b.align(attention.Float32s(), int(attention.Size(1)))
 		}
 		step.Close()

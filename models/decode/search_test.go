@@ -238,8 +238,17 @@ func TestAlignment(t *testing.T) {
 					if seen[at] < slices.Max(seen)-1e-6 {
 						t.Fatalf("source %d: word %d attends to %v, not most to %d", i, j, seen, at)
 					}
+					second := h.Second[j]
+					if (second < 0) != (len(seen) == 1) || second == at {
+						t.Fatalf("source %d: word %d attends to %v, most to %d and then to %d", i, j, seen, at, second)
+					}
+					for other, a := range seen {
+						if other != at && a > seen[second]+1e-6 {
+							t.Fatalf("source %d: word %d attends to %v, and after %d not most to %d", i, j, seen, at, second)
+						}
+					}
 				}
-				if len(h.Alignment) != len(h.IDs) {
+				if len(h.Alignment) != len(h.IDs) || len(h.Second) != len(h.IDs) {
 					t.Fatalf("source %d: %d words have %d alignments", i, len(h.IDs), len(h.Alignment))
 				}
 			}

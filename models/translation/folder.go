@@ -11,11 +11,13 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/align"
 )
 
 // The files of a tokenizer folder, each with the language's code behind a dot:
 // Moses's truecasing model where there is one, codes of byte-pair encoding, fairseq
-// vocabularies, and, behind a vocabulary threshold, the counts of units.
+// vocabularies, and, behind a vocabulary threshold, the counts of units. lexicon.go names
+// the file of the lexicon.
 const (
 	truecaseFile   = "truecase."
 	codesFile      = "codes."
@@ -55,6 +57,9 @@ func (p *Pair) Save(folder string) error {
 			return err
 		}
 	}
+	if p.Lexicon != nil {
+		return p.saveLexicon(folder)
+	}
 	return nil
 }
 
@@ -92,7 +97,10 @@ func OpenPair(d TextSettings, folder string) (*Pair, error) {
 	if p.joint {
 		p.Target.Vocabulary = p.Source.Vocabulary
 	}
-	return p, nil
+	if d.Lexicon {
+		p.Lexicon, err = readFile(p.lexiconPath(folder), "the run folder", align.ReadLexicon)
+	}
+	return p, err
 }
 
 func readUnits(r io.Reader, name string) (*tokenize.WordCounts, error) {

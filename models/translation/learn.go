@@ -8,12 +8,14 @@ import (
 
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/align"
 )
 
 // Pair are the two sides of a translation.
 type Pair struct {
 	Source, Target *Side
 	Vectors        *vectors.Table // of the target's vocabulary, where a method aims at them
+	Lexicon        *align.Lexicon // translates tokenised source words, where data.lexicon is on
 	joint          bool
 }
 
@@ -46,6 +48,11 @@ func Learn(d TextSettings, source, target []string) (*Pair, error) {
 			side.units = side.segment(side.words)
 		}
 		if err := side.prepare(d.VocabularyThreshold); err != nil {
+			return nil, err
+		}
+	}
+	if d.Lexicon {
+		if err := p.learnLexicon(source, target); err != nil {
 			return nil, err
 		}
 	}

@@ -49,6 +49,8 @@ type TextSettings struct {
 	MinCount            int    `toml:"min_count" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
 	SourceSize          int    `toml:"source_size" default:"0" range:"[0,inf)" help:"so many most frequent pieces or words of the source language are its vocabulary, and others become the unknown word; 0 keeps all"`
 	TargetSize          int    `toml:"target_size" default:"0" range:"[0,inf)" help:"the same of the target language; where a file gives target vectors, so many of the words that have one"`
+
+	Lexicon bool `toml:"lexicon" default:"false" help:"align the words of the training text, and learn a lexicon by which decode.replace_unk translates unknown words"`
 }
 
 // HasWords reports whether one language's units at least are whole words, which leaves no pieces to share.

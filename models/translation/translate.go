@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models/decode"
@@ -103,29 +102,11 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 		i := places[k]
 		out[i] = out[i][:0]
 		for _, h := range hypotheses {
-			symbols := t.Text.Target.Vocabulary.Decode(h.IDs)
-			for j, id := range h.IDs {
-				if id == tokenize.Unk && j < len(h.Alignment) && h.Alignment[j] >= 0 && h.Alignment[j] < len(units[i]) {
-					symbols[j] = t.sourceWord(units[i], h.Alignment[j])
-				}
-			}
-			tokenised := t.Text.Target.Join(symbols)
+			tokenised := t.words(units[i], h, o)
 			out[i] = append(out[i], Translation{Text: t.Text.Target.Raw(tokenised), Tokenised: tokenised, Score: h.Score})
 		}
 	}
 	return out, nil
-}
-
-// sourceWord is the whole word that a source unit belongs to.
-func (t *Translator) sourceWord(units []string, place int) string {
-	first, last := place, place
-	for first > 0 && strings.HasSuffix(units[first-1], tokenize.DefaultSeparator) {
-		first--
-	}
-	for last < len(units)-1 && strings.HasSuffix(units[last], tokenize.DefaultSeparator) {
-		last++
-	}
-	return t.Text.Source.Join(slices.Clone(units[first : last+1]))
 }
 
 func (t *Translator) scorer() decode.Scorer {

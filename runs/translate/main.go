@@ -4,11 +4,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -39,6 +41,7 @@ type flags struct {
 	beam, nbest, threads  int
 	lenpen                float64
 	scores, replaceUnk    bool
+	postprocess           string
 	skipBad               bool
 	given                 *pflag.FlagSet
 }
@@ -52,7 +55,8 @@ func parse(args []string) (*flags, error) {
 	f.given.IntVar(&f.nbest, "nbest", 0, "print this many translations of a line, as id TAB score TAB text")
 	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
 	f.given.StringVar(&f.force, "force", "", "score the translations of this file, a line each, instead of searching")
-	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most")
+	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most, translated where the run has a lexicon")
+	f.given.StringVar(&f.postprocess, "postprocess", "", "none, or paper: what the vMF authors' program changes (default: the run's decode.postprocess)")
 	f.given.BoolVar(&f.skipBad, "skip-bad", false, "for a line that cannot be translated, write an empty line and a warning instead of stopping")
 	f.given.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
 	f.given.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
@@ -72,6 +76,8 @@ func parse(args []string) (*flags, error) {
 		return nil, usage(errors.New("-run is missing: give the folder of a training run"))
 	case f.given.Changed("beam") && (f.beam < 1 || f.beam > widestBeam):
 		return nil, usage(fmt.Errorf("-beam is %d; it must be from 1 to %d", f.beam, widestBeam))
+	case !slices.Contains([]string{"", "none", "paper"}, f.postprocess):
+		return nil, usage(fmt.Errorf("-postprocess is %q; it must be none or paper", f.postprocess))
 	case f.given.Changed("nbest") && f.nbest < 1:
 		return nil, usage(fmt.Errorf("-nbest is %d; it must be at least 1", f.nbest))
 	}
@@ -104,6 +110,7 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 		}
 	}
 	o.Alignment = o.Alignment || f.replaceUnk
+	o.Postprocess = cmp.Or(f.postprocess, o.Postprocess)
 	w := &printer{Writer: bufio.NewWriter(out), scored: f.scores || f.nbest > 0}
 	if f.force != "" {
 		return force(ctx, t, f.force, in, w, o)

@@ -40,6 +40,7 @@ func (t *trainer) finish(ctx context.Context) error {
 		TokensPerS:   experiment.Num(float64(t.state.Tokens) / t.state.Seconds),
 		Test:         map[string]experiment.TestScores{},
 		Vectors:      t.Vectors,
+		Postprocess:  experiment.Text(t.config.Decode.Rewriting()),
 		Checkpoint:   experiment.Text(best.Name()),
 	}
 	nll := t.task.validNLL()
