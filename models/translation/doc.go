@@ -14,6 +14,9 @@
 // [Translator.Translate] and its kin may be called from any goroutine, several at once: a process has one torch thread, and calls
 // queue for it. A line that cannot be translated has an error of its own ([Translation].Err).
 //
+// An unknown word is replaced as decode.Options.Alignment says: by the source word that it attended to, or by the translation that
+// the run's lexicon has for it (data.lexicon).
+//
 // Training uses the parts of a translator: [LearnText] makes codes and vocabularies, [New] a translator with fresh weights, and
 // [Translator.Forward] gives the hidden states that its output layer scores. What the values of model.kind stand for is in
 // kinds.go.

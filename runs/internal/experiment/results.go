@@ -31,7 +31,7 @@ type Results struct {
 	Test           map[string]TestScores `json:"test"`
 	Isotropy       Isotropy              `json:"isotropy"`
 	SingularValues []Number              `json:"singular_values"`
-	Vectors        *Vectors              `json:"vectors"` // of a method that aims at vectors, else null
+	Vectors        *Vectors              `json:"vectors"`               // of a method that aims at vectors, else null
 	Postprocess    Text                  `json:"postprocess,omitempty"` // decode.postprocess where it changed the translations
 	Checkpoint     Text                  `json:"checkpoint"`
 	Code           Code                  `json:"code"`
