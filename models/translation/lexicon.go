@@ -14,9 +14,7 @@ import (
 func (p *Pair) learnLexicon(source, target []string) error {
 	c := &align.Corpus{}
 	for i, line := range source {
-		if err := c.Add(strings.Fields(p.Source.Tokenize(line)), strings.Fields(p.Target.Tokenize(target[i]))); err != nil {
-			return err
-		}
+		c.Add(strings.Fields(p.Source.Tokenize(line)), strings.Fields(p.Target.Tokenize(target[i])))
 	}
 	forward, backward := align.Recommended(), align.Recommended()
 	backward.Reverse = true

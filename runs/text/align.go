@@ -106,9 +106,7 @@ func readPairs(in io.Reader) (*align.Corpus, error) {
 		if at < 0 || slices.Contains(words[at+1:], "|||") {
 			return nil, lines.Errorf("a line is SOURCE ||| TARGET, with ||| as a word of its own, once")
 		}
-		if err := corpus.Add(words[:at], words[at+1:]); err != nil {
-			return nil, lines.Errorf("%v", err)
-		}
+		corpus.Add(words[:at], words[at+1:])
 	}
 	return corpus, lines.Err()
 }

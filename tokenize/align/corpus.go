@@ -1,10 +1,5 @@
 package align
 
-import (
-	"fmt"
-	"math"
-)
-
 // Corpus are pairs of sentences, as numbers of their words. The zero Corpus is empty.
 type Corpus struct {
 	source, target side
@@ -21,14 +16,10 @@ type side struct {
 // Len counts pairs.
 func (c *Corpus) Len() int { return len(c.source.ends) }
 
-// Add appends a pair. It is an error where a side has more distinct words than can be numbered.
-func (c *Corpus) Add(source, target []string) error {
+// Add appends a pair.
+func (c *Corpus) Add(source, target []string) {
 	c.source.add(source)
 	c.target.add(target)
-	if n := max(len(c.source.words), len(c.target.words)); n >= math.MaxInt32 {
-		return fmt.Errorf("%d distinct words are more than can be aligned: split the corpus", n)
-	}
-	return nil
 }
 
 func (s *side) add(words []string) {

@@ -15,7 +15,7 @@ func fields(lines ...string) (out [][]string) {
 }
 
 func TestLexicon(t *testing.T) {
-	c := corpusOf(t, fields("a b c", "b a", "b d", "", "a"), fields("A B", "X A", "B D", "Z", "B"))
+	c := corpusOf(fields("a b c", "b a", "b d", "", "a"), fields("A B", "X A", "B D", "Z", "B"))
 	var links [][]Link
 	for _, line := range []string{"0-0 1-1", "0-0 1-1", "0-0 1-1", "", "0-0"} {
 		parsed, err := Parse(line)
@@ -63,7 +63,7 @@ func TestLexiconTies(t *testing.T) {
 			source, target = append(source, []string{fmt.Sprint(i % 10)}), append(target, []string{fmt.Sprint("t", i)})
 			links = append(links, []Link{{0, 0}})
 		}
-		l, err := LearnLexicon(corpusOf(t, source, target), links)
+		l, err := LearnLexicon(corpusOf(source, target), links)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestLexiconTies(t *testing.T) {
 }
 
 func TestLexiconRefuses(t *testing.T) {
-	c := corpusOf(t, fields("a b", "c"), fields("A", "C D"))
+	c := corpusOf(fields("a b", "c"), fields("A", "C D"))
 	for _, bad := range [][][]Link{nil, {{}}, {{{0, 1}}, {}}, {{}, {{1, 0}}}} {
 		if _, err := LearnLexicon(c, bad); err == nil {
 			t.Errorf("links %v are taken", bad)

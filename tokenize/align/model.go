@@ -67,7 +67,7 @@ func Align(c *Corpus, o Options) [][]Link {
 		m.t.update(o.Bayes, concentration)
 	}
 	links := make([][]Link, c.Len())
-	m.blocks(func(k int, _ []uint32, joint []float64) { links[k] = m.best(k, joint) }, nil)
+	m.blocks(func(k int, _ []int, joint []float64) { links[k] = m.best(k, joint) }, nil)
 	return links
 }
 
@@ -101,7 +101,7 @@ func (m *model) cells(k int) int {
 // expect adds the expected counts of all links to the table, and returns the mean feature of the links.
 func (m *model) expect() float64 {
 	features := make([]float64, len(m.target.ends))
-	m.blocks(func(k int, _ []uint32, joint []float64) { features[k] = m.normalise(k, joint) }, m.add)
+	m.blocks(func(k int, _ []int, joint []float64) { features[k] = m.normalise(k, joint) }, m.add)
 	sum := 0.0
 	for _, f := range features {
 		sum += f
@@ -109,14 +109,14 @@ func (m *model) expect() float64 {
 	return sum / max(m.words, 1)
 }
 
-// blockCells bounds the memory of a block, to 12 bytes each.
+// blockCells bounds the memory of a block, to 16 bytes each.
 const blockCells = 1 << 19
 
 // blocks calls one for the pairs, in any order, with the places in the table of their possible links and the joint probabilities; and
 // after, for some pairs at a time in their order, with what each left there. Links of a pair are in the order of target words, for
 // each first the empty word's and then those of the source words.
-func (m *model) blocks(one func(k int, at []uint32, joint []float64), after func(at []uint32, joint []float64)) {
-	var at []uint32
+func (m *model) blocks(one func(k int, at []int, joint []float64), after func(at []int, joint []float64)) {
+	var at []int
 	var joint []float64
 	for begin := 0; begin < len(m.target.ends); {
 		first := []int{0} // of each pair's links
@@ -140,7 +140,7 @@ func (m *model) blocks(one func(k int, at []uint32, joint []float64), after func
 }
 
 // joint computes the probability of each link of a pair together with the target word.
-func (m *model) joint(k int, at []uint32, joint []float64) {
+func (m *model) joint(k int, at []int, joint []float64) {
 	source, target := m.source.sentence(k), m.target.sentence(k)
 	n, x := len(source), 0
 	prior := 1 / float64(n+1)
@@ -151,14 +151,14 @@ func (m *model) joint(k int, at []uint32, joint []float64) {
 			divisor = normaliser(j+1, len(target), n, m.tension) / (1 - emptyProb)
 			empty = emptyProb
 		}
-		at[x], joint[x] = uint32(word), m.t.prob[word]*empty
+		at[x], joint[x] = int(word), m.t.prob[word]*empty
 		x++
 		for i, from := range source {
 			if m.Diagonal {
 				prior = math.Exp(feature(j+1, i+1, len(target), n)*m.tension) / divisor
 			}
 			place := m.t.find(int(from)+1, word)
-			at[x], joint[x] = uint32(place), m.t.prob[place]*prior
+			at[x], joint[x] = place, m.t.prob[place]*prior
 			x++
 		}
 	}
@@ -189,11 +189,11 @@ func (m *model) normalise(k int, joint []float64) (sum float64) {
 }
 
 // add adds expected counts to the table. Each goroutine has places of its own, and so each sum is in the order of the text.
-func (m *model) add(at []uint32, posterior []float64) {
+func (m *model) add(at []int, posterior []float64) {
 	shares := 1 << (bits.Len(uint(runtime.GOMAXPROCS(0))) - 1)
 	each(shares, 1, none, func(share int, _ struct{}) {
 		for x, place := range at {
-			if int(place>>6)&(shares-1) == share {
+			if place>>6&(shares-1) == share {
 				m.t.count[place] += posterior[x]
 			}
 		}
