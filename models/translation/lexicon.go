@@ -9,12 +9,19 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/align"
 )
 
+// longestAligned bounds the words of a sentence that the lexicon is learnt from: the possible links of a pair are the product of its
+// lengths, and those of a page that stands on one line would take longer than the rest of the text.
+const longestAligned = 250
+
 // learnLexicon aligns the tokenised words of raw training text in both directions, and keeps the most frequent translation of each
 // source word.
 func (p *Pair) learnLexicon(source, target []string) error {
 	c := &align.Corpus{}
 	for i, line := range source {
-		c.Add(strings.Fields(p.Source.Tokenize(line)), strings.Fields(p.Target.Tokenize(target[i])))
+		from, to := strings.Fields(p.Source.Tokenize(line)), strings.Fields(p.Target.Tokenize(target[i]))
+		if len(from) <= longestAligned && len(to) <= longestAligned {
+			c.Add(from, to)
+		}
 	}
 	forward, backward := align.Recommended(), align.Recommended()
 	backward.Reverse = true

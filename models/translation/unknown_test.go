@@ -168,6 +168,8 @@ func TestLexiconTranslates(t *testing.T) {
 func TestLexiconOfATrainingText(t *testing.T) {
 	english, german := numbers(3, 400, 10)
 	english, german = append(english, ""), append(german, "Leer")
+	// A pair of far too many words teaches nothing.
+	english, german = append(english, strings.Repeat("page three ", 2000)), append(german, strings.Repeat("Seite vier ", 2000))
 	for name, kind := range texts {
 		d := kind.data
 		plain, err := translation.Learn(d, english, german)
@@ -196,6 +198,9 @@ func TestLexiconOfATrainingText(t *testing.T) {
 					t.Errorf("%s: %s is %q", name, english, word)
 				}
 			}
+		}
+		if word, known := pair.Lexicon.Word("page"); known {
+			t.Errorf("%s: page is %q", name, word)
 		}
 		if plain.Source.Vocabulary.Hash() != pair.Source.Vocabulary.Hash() {
 			t.Errorf("%s: a lexicon changes the vocabulary", name)

@@ -14,12 +14,13 @@ import (
 // TestBadUsage: a command line that means nothing is refused in one sentence, before anything is read.
 func TestBadUsage(t *testing.T) {
 	for says, args := range map[string][]string{
-		"-run is missing":                   nil,
-		"what is \"hund\"":                  {"-run", "x", "hund"},
-		"-beam is 0; it must be from 1":     {"-run", "x", "-beam", "0"},
-		"-beam is 2000000000; it must be":   {"-run", "x", "-beam=2000000000"},
-		"-nbest is -1; it must be at least": {"-run", "x", "-nbest", "-1"},
-		"unknown flag":                      {"-run", "x", "-beams", "3"},
+		"-run is missing":                     nil,
+		"what is \"hund\"":                    {"-run", "x", "hund"},
+		"-beam is 0; it must be from 1":       {"-run", "x", "-beam", "0"},
+		"-beam is 2000000000; it must be":     {"-run", "x", "-beam=2000000000"},
+		"-nbest is -1; it must be at least":   {"-run", "x", "-nbest", "-1"},
+		"-postprocess is \"all\"; it must be": {"-run", "x", "-postprocess=all"},
+		"unknown flag":                        {"-run", "x", "-beams", "3"},
 	} {
 		_, err := parse(args)
 		var usage *command.UsageError

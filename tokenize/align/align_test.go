@@ -130,7 +130,7 @@ func TestDiagonal(t *testing.T) {
 	}
 }
 
-// The number of threads changes nothing, and nor does the size of blocks of pairs.
+// The number of threads changes nothing.
 func TestThreads(t *testing.T) {
 	source, target := random(5, 3000, 25) // more than one block
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
