@@ -33,21 +33,20 @@ func NewAWDLSTM(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch
 	from := int64(c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)
-		m.layers = append(m.layers, in.lstm(fmt.Sprintf("rnns.%d.module.", i), "_l0_raw", from, h))
+		m.layers = append(m.layers, in.lstm(fmt.Sprintf("rnns.%d.module.", i), "_l0", "_l0_raw", from, h, 1/math.Sqrt(float64(h))))
 		from = h
 	}
 	return m, nil
 }
 
-// lstm draws a layer with PyTorch's names for a single one; hidden ends the name
-// of the recurrent matrix.
-func (in initialiser) lstm(prefix, hidden string, from, h int64) torch.LSTMWeights {
-	bound := 1 / math.Sqrt(float64(h))
+// lstm draws a layer from U(-bound, bound) with PyTorch's names: ending is that of its parameters, recurrent that of the
+// recurrent matrix.
+func (in initialiser) lstm(prefix, ending, recurrent string, from, h int64, bound float64) torch.LSTMWeights {
 	return torch.LSTMWeights{
-		Input:      in.params.Add(prefix+"weight_ih_l0", in.uniform(bound, 4*h, from)),
-		Hidden:     in.params.Add(prefix+"weight_hh"+hidden, in.uniform(bound, 4*h, h)),
-		InputBias:  in.params.Add(prefix+"bias_ih_l0", in.uniform(bound, 4*h)),
-		HiddenBias: in.params.Add(prefix+"bias_hh_l0", in.uniform(bound, 4*h)),
+		Input:      in.params.Add(prefix+"weight_ih"+ending, in.uniform(bound, 4*h, from)),
+		Hidden:     in.params.Add(prefix+"weight_hh"+recurrent, in.uniform(bound, 4*h, h)),
+		InputBias:  in.params.Add(prefix+"bias_ih"+ending, in.uniform(bound, 4*h)),
+		HiddenBias: in.params.Add(prefix+"bias_hh"+ending, in.uniform(bound, 4*h)),
 	}
 }
 

@@ -12,14 +12,10 @@ import (
 
 // TransformerSettings are the keys of the Transformer alone.
 type TransformerSettings struct {
-	EncoderLayers int `toml:"encoder_layers" default:"6" range:"[1,1000]" help:"layers of the encoder"`
-	DecoderLayers int `toml:"decoder_layers" default:"6" range:"[1,1000]" help:"layers of the decoder"`
-
 	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' ReLU"`
 
 	PreNorm        bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
 	Positions      string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
-	MaxPositions   int    `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
 	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
 }
 

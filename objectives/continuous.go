@@ -84,8 +84,8 @@ func (l *Continuous) Init(e Embedding, p Config) error {
 	add := func(name string, x torch.Tensor) torch.Tensor {
 		return p.Params.Add(p.Output+name, x.To(p.dtype(), p.Device))
 	}
-	l.weight = add(".map.weight", p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, l.values, p.hidden()))
-	l.bias = add(".map.bias", torch.Zeros(torch.Float64, torch.CPU, l.values))
+	weight, bias := p.startMap(deviation, l.values, p.hidden())
+	l.weight, l.bias = add(".map.weight", weight), add(".map.bias", bias)
 	if l.Norm {
 		l.gain = add(".map_norm.weight", torch.Full(1, torch.Float64, torch.CPU, l.values))
 		l.centre = add(".map_norm.bias", torch.Zeros(torch.Float64, torch.CPU, l.values))

@@ -66,9 +66,9 @@ func (e *Frozen) Init(p Config) error {
 		return nil
 	}
 	m := shape[1]
-	w := p.Stream.Normal(0, math.Pow(float64(p.Width), -0.5), torch.Float64, torch.CPU, p.Width, m)
-	e.weight = p.Params.Add(p.Embedding+".map.weight", w.To(p.dtype(), p.Device))
-	e.shift = p.Params.Add(p.Embedding+".map.bias", torch.Zeros(p.dtype(), p.Device, p.Width))
+	weight, shift := p.startMap(math.Pow(float64(p.Width), -0.5), p.Width, m)
+	e.weight = p.Params.Add(p.Embedding+".map.weight", weight.To(p.dtype(), p.Device))
+	e.shift = p.Params.Add(p.Embedding+".map.bias", shift.To(p.dtype(), p.Device))
 	return nil
 }
 

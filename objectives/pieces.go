@@ -207,7 +207,7 @@ type Config struct {
 	Stream    *torch.Stream // draws initial values
 	Device    torch.Device
 	DType     torch.DType // of the parameters; 0 is float32
-	Uniform   float64     // the baseline's W starts uniform between -Uniform and it; 0 is normal
+	Uniform   float64     // the baseline's W, and the maps of continuous methods, start uniform between -Uniform and it; 0 is normal
 	Deviation float64     // of the baseline's W where it is normal; 0 is D^-1/2
 }
 
@@ -226,12 +226,29 @@ func (p Config) hidden() int64 {
 	return p.Width
 }
 
-// sameWidth is an error where a likelihood cannot take hidden states to the columns of W.
+// startMap draws the weight [D,K] and the bias [D] of a map in float64 on the CPU: normal with that deviation and 0, or
+// uniform where the configuration says so.
+func (p Config) startMap(deviation float64, width, from int64) (weight, bias torch.Tensor) {
+	if p.Uniform > 0 {
+		weight = p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width, from)
+		return weight, p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width)
+	}
+	return p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, width, from), torch.Zeros(torch.Float64, torch.CPU, width)
+}
+
+// sameWidth is a [WidthError] where a likelihood cannot take hidden states to the columns of W.
 func (p Config) sameWidth() error {
 	if p.hidden() != p.Width {
-		return fmt.Errorf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", p.hidden(), p.Width)
+		return &WidthError{p.hidden(), p.Width}
 	}
 	return nil
+}
+
+// WidthError says that hidden states do not have the columns of W, and that the likelihood has no map between them.
+type WidthError struct{ Hidden, Matrix int64 }
+
+func (e *WidthError) Error() string {
+	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", e.Hidden, e.Matrix)
 }
 
 // rows counts the rows of W that do not stand for padding.

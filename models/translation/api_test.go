@@ -35,14 +35,23 @@ func open(t *testing.T, folder string) *translation.Translator {
 	return made
 }
 
-// openDigits opens the run that has learnt to translate digits.
-func openDigits(t *testing.T) *translation.Translator {
+// openDigits opens the Transformer that has learnt to translate digits.
+func openDigits(t *testing.T) *translation.Translator { return openLearnt(t, learntDigits) }
+
+func openLearnt(t *testing.T, run *learntRun) *translation.Translator {
 	t.Helper()
-	folder, err := digits()
+	folder, err := run.open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return open(t, folder)
+}
+
+// eachNetwork runs a test on a translator of digits of each kind.
+func eachNetwork(t *testing.T, f func(t *testing.T, made *translation.Translator)) {
+	for name, run := range map[string]*learntRun{"transformer": learntDigits, "attentional": learntAttentional} {
+		t.Run(name, func(t *testing.T) { f(t, openLearnt(t, run)) })
+	}
 }
 
 func translate(t *testing.T, made *translation.Translator, lines []string, o decode.Options) []translation.Translation {
@@ -58,8 +67,9 @@ func translate(t *testing.T, made *translation.Translator, lines []string, o dec
 }
 
 // The run has learnt its language: what follows is about translations, not about noise.
-func TestTranslate(t *testing.T) {
-	made := openDigits(t)
+func TestTranslate(t *testing.T) { eachNetwork(t, translatesDigits) }
+
+func translatesDigits(t *testing.T, made *translation.Translator) {
 	source, target := numbers(7, 200, 10)
 	right := 0
 	for i, line := range translate(t, made, source, decode.Options{}) {
@@ -134,8 +144,9 @@ var (
 )
 
 // A translation does not depend on what shares its batch, nor on the sizes of batches.
-func TestLinesAreIndependent(t *testing.T) {
-	made := openDigits(t)
+func TestLinesAreIndependent(t *testing.T) { eachNetwork(t, linesAreIndependent) }
+
+func linesAreIndependent(t *testing.T, made *translation.Translator) {
 	source, _ := numbers(9, 40, 10)
 	source = append(source, "Nine.", "One two three four five six seven eight.", "Something else, and nine.", "?")
 	together := translate(t, made, source, decode.Options{})

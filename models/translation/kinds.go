@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -26,17 +27,19 @@ type kind struct {
 	make func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error)
 	// check says what is wrong with the sizes, where more can be than the keys' ranges say.
 	check func(s models.Settings) error
+	// start says how wide the network's word vectors are beside its states, and how weights start; nil leaves both as they are.
+	start func(s models.Settings, c *objectives.Config)
 	// activations estimates the numbers that each token of a batch keeps for the backward pass.
 	activations func(s models.Settings) int64
 }
 
 var kinds = []kind{
 	{
-		"transformer",
-		func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
+		name: "transformer",
+		make: func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
 			return models.NewTransformer(models.TransformerConfig{Settings: s, DType: torch.Float32}, source, target, p, stream, d)
 		},
-		func(s models.Settings) error {
+		check: func(s models.Settings) error {
 			if s.Positions == "sinusoidal" && s.Width%2 != 0 {
 				return fmt.Errorf("model.width = %d is odd: sinusoidal positions want it even", s.Width)
 			}
@@ -44,8 +47,23 @@ var kinds = []kind{
 		},
 		// About 16 vectors of the model's width and 2 of the inner width for each layer of an encoder, half as much again for
 		// one of a decoder.
-		func(s models.Settings) int64 {
+		activations: func(s models.Settings) int64 {
 			return int64(16*s.Width+2*s.FFNWidth) * int64(2*s.EncoderLayers+3*s.DecoderLayers) / 2
+		},
+	},
+	{
+		name: "attentional",
+		make: func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
+			return models.NewAttentional(models.AttentionalConfig{Settings: s, DType: torch.Float32}, source, target, p, stream, d)
+		},
+		check: models.Settings.CheckAttentional,
+		start: func(s models.Settings, c *objectives.Config) {
+			c.Width, c.Hidden, c.Uniform = int64(s.WordVectors()), int64(s.Width), s.Range(s.Width)
+		},
+		// For each layer its input, four gates, the cell, its tanh, the output and a mask; the context beside the state, the
+		// attentional state and its mask, the encoder's outputs twice; and both sides' word vectors with their noise.
+		activations: func(s models.Settings) int64 {
+			return int64(9*s.Width*(s.EncoderLayers+s.DecoderLayers) + 6*s.Width + 4*s.WordVectors())
 		},
 	},
 }

@@ -12,8 +12,10 @@ import (
 func TestMain(m *testing.M) {
 	torch.SetThreads(1)
 	code := m.Run()
-	if learnt.folder != "" {
-		os.RemoveAll(learnt.folder)
+	for _, run := range []*learntRun{learntDigits, learntAttentional} {
+		if run.folder != "" {
+			os.RemoveAll(run.folder)
+		}
 	}
 	os.Exit(code)
 }

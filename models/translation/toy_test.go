@@ -173,26 +173,35 @@ func saved(name string, made *translation.Translator, factor float64) checkpoint
 	}}
 }
 
-// learnt is a run folder with a translator of digits, made when it is first asked for.
-var learnt struct {
+// attentionalConfig is of a recurrent translator that learns the same.
+var attentionalConfig = strings.NewReplacer("[model]", "[model]\nkind = \"attentional\"\nword_width = 24\ntying = \"none\"", "decoder_layers = 1", "decoder_layers = 2").Replace(digitsConfig)
+
+// learntRun is a run folder with a translator of digits, made when it is first asked for.
+type learntRun struct {
+	config string
 	once   sync.Once
 	folder string
 	err    error
 }
 
-// digits is the folder of a run that has learnt to translate lines of digits, such as "One, two and nine."
-func digits() (string, error) {
-	learnt.once.Do(func() {
-		if learnt.folder, learnt.err = os.MkdirTemp("", "digits"); learnt.err == nil {
-			torch.Do(func() { learnt.err = torch.Try(func() error { return train(learnt.folder) }) })
+var learntDigits, learntAttentional = &learntRun{config: digitsConfig}, &learntRun{config: attentionalConfig}
+
+// open gives the folder of a run that has learnt to translate lines of digits, such as "One, two and nine."
+func (l *learntRun) open() (string, error) {
+	l.once.Do(func() {
+		if l.folder, l.err = os.MkdirTemp("", "digits"); l.err == nil {
+			torch.Do(func() { l.err = torch.Try(func() error { return train(l.folder, l.config) }) })
 		}
 	})
-	return learnt.folder, learnt.err
+	return l.folder, l.err
 }
 
+// digits is the folder of the Transformer's run.
+func digits() (string, error) { return learntDigits.open() }
+
 // train writes a run folder, as a training run would.
-func train(path string) error {
-	s, err := write(path, digitsConfig)
+func train(path, config string) error {
+	s, err := write(path, config)
 	if err != nil {
 		return err
 	}

@@ -83,8 +83,14 @@ func (t *Translator) build(k kind) error {
 	s, pair := t.Settings, t.Text
 	scope := torch.OpenScope()
 	defer scope.Close()
-	stream := torch.NewStream(s.Seed, "init")
-	if err := t.buildOutput(stream); err != nil {
+	c := objectives.Config{
+		Width: int64(s.Model.Width), Hidden: int64(s.Model.Width), Padding: tokenize.Pad, SGD: s.SGD,
+		Params: t.Params, Stream: torch.NewStream(s.Seed, "init"), Device: t.Device,
+	}
+	if k.start != nil {
+		k.start(s.Model, &c)
+	}
+	if err := t.buildOutput(c); err != nil {
 		return err
 	}
 	// table is the input of a side where tied says so, or else one of its own.
@@ -92,10 +98,9 @@ func (t *Translator) build(k kind) error {
 		if tied {
 			return t.Output, nil
 		}
-		return objectives.NewTable(objectives.Config{
-			Vocabulary: int64(vocabulary), Width: int64(s.Model.Width), Padding: tokenize.Pad,
-			Params: t.Params, Embedding: side + ".embed_tokens", Stream: stream, Device: t.Device,
-		})
+		c := c
+		c.Vocabulary, c.Embedding = int64(vocabulary), side+".embed_tokens"
+		return objectives.NewTable(c)
 	}
 	target, err := table(s.Model.Tying != "none", "decoder", pair.Target.Vocabulary.Len())
 	if err != nil {
@@ -105,25 +110,24 @@ func (t *Translator) build(k kind) error {
 	if err != nil {
 		return err
 	}
-	t.Network, err = k.make(s.Model, source, target, t.Params, stream, t.Device)
+	t.Network, err = k.make(s.Model, source, target, t.Params, c.Stream, t.Device)
 	return err
 }
 
-// buildOutput makes the output layer; its matrix serves the inputs that are tied to it.
-func (t *Translator) buildOutput(stream *torch.Stream) error {
-	s, embedding := t.Settings, "decoder.embed_tokens"
-	if s.Model.Tying == "none" {
-		embedding = "decoder.output_projection"
+// buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors then.
+func (t *Translator) buildOutput(c objectives.Config) (err error) {
+	c.Vocabulary, c.Embedding, c.Output = int64(t.Text.Target.Vocabulary.Len()), "decoder.embed_tokens", "decoder.output_projection"
+	if t.Settings.Model.Tying == "none" {
+		c.Embedding, c.OutputOnly, c.Width = c.Output, true, c.Hidden
 	}
-	var vectors torch.Tensor
 	if t.Text.Vectors != nil {
-		vectors = t.Text.Vectors.Tensor()
+		c.Vectors = t.Text.Vectors.Tensor()
 	}
-	var err error
-	t.Output, err = objectives.New(s.Objective.Settings, objectives.Config{
-		Vocabulary: int64(t.Text.Target.Vocabulary.Len()), Width: int64(s.Model.Width), Padding: tokenize.Pad, SGD: s.SGD,
-		Vectors: vectors, OutputOnly: s.Model.Tying == "none", Params: t.Params, Embedding: embedding, Output: "decoder.output_projection", Stream: stream, Device: t.Device,
-	})
+	t.Output, err = objectives.New(t.Settings.Objective.Settings, c)
+	var widths *objectives.WidthError
+	if errors.As(err, &widths) {
+		return fmt.Errorf("%w, or set model.word_width = 0 or model.tying = \"none\"", err)
+	}
 	return err
 }
 

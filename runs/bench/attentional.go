@@ -2,194 +2,174 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"path/filepath"
+	"strings"
 
-	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Legend: B sentences, S and T words of the longest source and target, N real words of
-// targets, E width of word vectors, D width of states.
-
-// attentional is the translator that the von Mises-Fisher output layer was published on
-// (Kumar and Tsvetkov 2019), as its authors' program builds it: a bidirectional LSTM
-// reads the source; the decoder is another, which begins with the encoder's last state
-// and at each step reads a word and the attentional state before (Luong et al. 2015):
-//
-//	a = softmax over the source of H W_a s_t,   o_t = tanh(W_c [a H; s_t])
-//
-// for the encoder's outputs H and the decoder's state s_t. o_t is what an output layer
-// scores. Unlike there, attention does not see padding.
-type attentional struct {
-	attentionalSize
-	source, target models.Embedder
-	encoder        [][2]torch.LSTMWeights // by layer: forwards and backwards, D/2 units each
-	decoder        []torch.LSTMWeights
-	query, mix     torch.Tensor // W_a [D,D], W_c [D,2D]
-}
-
-// attentionalSize is how large it is.
+// attentionalSize is how large a recurrent translator with attention is.
 type attentionalSize struct {
-	vocabulary, words, width int64 // of either language; E; D
-	layers                   int   // of either side
-	vectors                  int64 // components of target vectors
+	vocabulary, words, width int     // of either language; width of word vectors; of states
+	layers                   int     // of either side
+	vectors                  int     // components of target vectors
+	spread                   float64 // weights start uniform between minus this and this
 }
 
-// publishedAttentional has its authors' sizes.
-var publishedAttentional = attentionalSize{vocabulary: 50000, words: 512, width: 1024, layers: 2, vectors: 300}
+// The sizes of the translator that the von Mises-Fisher output layer was published on, as its authors' program has them, and a
+// model for Multi30k.
+var (
+	publishedAttentional = attentionalSize{vocabulary: 50000, words: 512, width: 1024, layers: 2, vectors: 300, spread: 0.1}
+	smallAttentional     = attentionalSize{vocabulary: 10000, words: 256, width: 512, layers: 2, spread: 0.2}
+)
 
-// newAttentional makes the network and its output layer: "vmf", whose target vectors are
-// the decoder's input too, or "mle", a softmax beside which the decoder has word vectors
-// of its own. All weights but the vectors' maps are uniform between -0.1 and 0.1.
-// Parameters have the peer's names.
-func newAttentional(n attentionalSize, method string, p *torch.Params) (*attentional, *objectives.Output, error) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	const uniform = 0.1
-	stream := torch.NewStream(1, "init")
-	add := func(name string, shape ...int64) torch.Tensor {
-		return p.Add(name, stream.Uniform(-uniform, uniform, torch.Float32, torch.CPU, shape...))
+// Settings of every step of the recurrent translator, as published. There is no dropout.
+const (
+	attentionalRate = 5e-4
+	attentionalClip = 5
+	attentionalRows = 64 // sentences of a batch
+	attentionalLong = 32 // words of a sentence, as fullBatches makes them
+)
+
+// build makes the network with weights of its own and its output layer: "vmf", whose target vectors are the decoder's input
+// too, or "mle", a softmax beside which the decoder has word vectors of its own. Its words mean nothing.
+func (n attentionalSize) build(method string) (*translation.Translator, error) {
+	c := translation.Defaults()
+	c.Seed = 1
+	c.Model.Kind, c.Model.Width, c.Model.WordWidth, c.Model.Dropout, c.Model.Tying = "attentional", n.width, n.words, 0, "none"
+	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.InitialRange = n.layers, n.layers, n.spread
+	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Bias = method, 0, true
+	pair := &translation.Pair{Source: wordless(n.vocabulary), Target: wordless(n.vocabulary)}
+	if method == "vmf" {
+		c.Model.Tying = "decoder"
+		scope := torch.OpenScope()
+		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(n.vocabulary*n.vectors)).Float32s()
+		scope.Close()
+		pair.Vectors = &vectors.Table{Width: n.vectors, Rows: rows}
 	}
-	lstm := func(prefix, suffix string, from, width int64) torch.LSTMWeights {
-		return torch.LSTMWeights{
-			Input: add(prefix+"weight_ih"+suffix, 4*width, from), Hidden: add(prefix+"weight_hh"+suffix, 4*width, width),
-			InputBias: add(prefix+"bias_ih"+suffix, 4*width), HiddenBias: add(prefix+"bias_hh"+suffix, 4*width),
-		}
+	return translation.New(c, pair, torch.CPU)
+}
+
+// wordless is a side of a translation with so many words, the special ones among them.
+func wordless(vocabulary int) *translation.Side {
+	words := map[string]int{}
+	for i := range vocabulary - 4 { // the special tokens come first
+		words[fmt.Sprintf("word%06d", i)] = 1
 	}
-	table := func(language string) (*objectives.Dense, error) {
-		return objectives.NewTable(objectives.Config{Vocabulary: n.vocabulary, Width: n.words, Padding: tokenize.Pad,
-			Params: p, Embedding: language, Stream: stream, Device: torch.CPU, Uniform: uniform})
-	}
-	source, err := table("source")
+	return &translation.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
+}
+
+// trainer makes training steps of the translator: the loss is summed over words and divided by sentences.
+func (n attentionalSize) trainer(r *race, method string, batches []*corpus.Batch) (*trainer, error) {
+	built, err := n.build(method)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	m := &attentional{attentionalSize: n, source: source}
-	from, fed := n.words, n.words+n.width
-	for i := range n.layers {
-		suffix := fmt.Sprintf("_l%d", i)
-		m.encoder = append(m.encoder, [2]torch.LSTMWeights{
-			lstm("encoder.", suffix, from, n.width/2), lstm("encoder.", suffix+"_reverse", from, n.width/2),
-		})
-		m.decoder = append(m.decoder, lstm(fmt.Sprintf("decoder.%d.", i), "", fed, n.width))
-		from, fed = n.width, n.width
+	return newTrainerOf(r, built, batches, updater{rate: attentionalRate, clip: attentionalClip, sentences: true},
+		torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}), nil
+}
+
+// race races whole updates of the translator with the method against the same network with a softmax in plain PyTorch, in
+// words or sentences per second.
+func (n attentionalSize) race(b *bench, method string, amount func(batch *corpus.Batch) int) (r *race, err error) {
+	batches, err := fullBatches(b, network{vocabulary: n.vocabulary, tokens: attentionalRows * attentionalLong})
+	if err != nil {
+		return nil, err
 	}
-	m.query, m.mix = add("query.weight", n.width, n.width), add("mix.weight", n.width, 2*n.width)
-	settings := unsmoothed()
-	settings.Method = method
-	config := objectives.Config{Vocabulary: n.vocabulary, Width: n.width, Padding: tokenize.Pad,
-		Params: p, Embedding: "generator", Output: "generator", Stream: stream, Device: torch.CPU, Uniform: uniform}
-	if method == "mle" {
-		settings.Bias, config.OutputOnly = true, true
-		if m.target, err = table("target"); err != nil {
-			return nil, nil, err
+	r = &race{pieces: len(batches), warm: 2, measured: true, amount: func(i int) float64 { return float64(amount(batches[i])) },
+		config: fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d", attentionalRows, attentionalLong, n.words, n.width, n.vocabulary)}
+	if method == "vmf" {
+		r.config += fmt.Sprintf(" M=%d", n.vectors)
+	}
+	defer r.closeOn(&err)
+	ours, err := n.trainer(r, method, batches)
+	if err != nil {
+		return r, err
+	}
+	r.ours = ours.contender()
+	small, want, err := b.checkedAttentional()
+	if err != nil {
+		return r, err
+	}
+	file, err := b.writeBatches("attentional", batches)
+	if err != nil {
+		return r, err
+	}
+	config := n.config()
+	config["batches"], config["clip"], config["learning_rate"], config["small"] = file, attentionalClip, attentionalRate, small
+	peer, err := b.startJSONPeer(r, "PyTorch", "attentional_step.py", config)
+	if err != nil {
+		return r, err
+	}
+	r.peer = peer
+	if err := want.compare(gradients{peer.ready.Loss, peer.ready.Gradients}); err != nil {
+		return r, err
+	}
+	head := int64(n.vocabulary * (n.width + 1 + n.words))
+	if got, want := body(ours.Params), peer.ready.Params-head; got != want {
+		return r, fmt.Errorf("attentional_step.py: without its softmax the peer's network has %d parameters and ours %d: they are not the same", want, got)
+	}
+	return r, nil
+}
+
+// body counts the parameters of all but the output layer and the decoder's word vectors.
+func body(p *torch.Params) (n int64) {
+	for name, x := range p.Map() {
+		if !strings.HasPrefix(name, "decoder.output_projection.") && !strings.HasPrefix(name, "decoder.embed_tokens.") {
+			n += x.Count()
 		}
-	} else {
-		config.Embedding, config.Width, config.Hidden = "target", n.words, n.width
-		config.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, n.vocabulary, n.vectors)
 	}
-	output, err := objectives.New(settings, config)
-	if err == nil && m.target == nil {
-		m.target = output
-	}
-	return m, output, err
+	return n
 }
 
-// Forward gives the states of a batch's real target words [N,D], sentence by sentence.
-func (m *attentional) Forward(batch *corpus.Batch) torch.Tensor {
-	rows, steps := int64(batch.Rows), int64(batch.T)
-	memory_BSD, state := m.encode(batch)
-	attention := m.attention(memory_BSD, batch)
-	words_TBE := m.target.Lookup(torch.FromInt64s(batch.Prev, torch.CPU, rows, steps).Transpose(0, 1))
-
-	// Words are known beforehand, so their part of the first layer's gates is one product.
-	ofWords, ofState := split(m.decoder[0].Input, m.words, m.width)
-	bias := func(w torch.LSTMWeights) torch.Tensor { return w.InputBias.Add(w.HiddenBias) }
-	gates_TB4D := torch.Linear(words_TBE, ofWords, bias(m.decoder[0]))
-	var matrices, biases []torch.Tensor
-	for i, w := range m.decoder {
-		input := w.Input
-		if i == 0 {
-			input = ofState
-		}
-		matrices = append(matrices, torch.Repeated(torch.Cat([]torch.Tensor{input, w.Hidden}, 1)))
-		biases = append(biases, bias(w).Expand(rows, 4*m.width))
-	}
-	out_BD := torch.Zeros(torch.Float32, torch.CPU, rows, m.width)
-	var outs []torch.Tensor
-	for _, gates := range gates_TB4D.Split(0, slices.Repeat([]int64{1}, batch.T)...) {
-		biases[0] = gates.Reshape(rows, 4*m.width)
-		x := out_BD
-		for i, matrix := range matrices {
-			s := &state[i]
-			s.h, s.c = cell(torch.RepeatedLinear(torch.Cat([]torch.Tensor{x, s.h}, 1), matrix, biases[i]), s.c)
-			x = s.h
-		}
-		out_BD = attention(x)
-		outs = append(outs, out_BD)
-	}
-	hidden_ND := torch.Stack(outs, 1).Reshape(rows*steps, m.width)
-	if batch.Tokens < batch.Rows*batch.T {
-		hidden_ND = hidden_ND.IndexSelect(0, torch.FromInt64s(batch.Target, torch.CPU, rows*steps).EqualScalar(tokenize.Pad).Not().Nonzero().Reshape(-1))
-	}
-	return hidden_ND
+// config is a size in the peer's words.
+func (n attentionalSize) config() map[string]any {
+	return map[string]any{"vocab": n.vocabulary, "words": n.words, "width": n.width, "layers": n.layers}
 }
 
-// lstmState is the state of a layer, both [B,D].
-type lstmState struct{ h, c torch.Tensor }
-
-// cell is a step of an LSTM layer behind its products: gates [B,4D] as torch.LSTM orders
-// them, and the state c.
-func cell(gates_B4D, c_BD torch.Tensor) (h, c torch.Tensor) {
-	d := c_BD.Size(1)
-	gates := gates_B4D.Split(1, d, d, d, d)
-	c = gates[1].Sigmoid().Mul(c_BD).Add(gates[0].Sigmoid().Mul(gates[2].Tanh()))
-	return gates[3].Sigmoid().Mul(c.Tanh()), c
+// raggedBatches is a batch whose sentences have several lengths, down to the end alone.
+func raggedBatches() []*corpus.Batch {
+	return corpus.EvaluationBatches([]corpus.Pair{
+		{Source: []int32{5, 9, 30, 4, 11}, Target: []int32{7, 7, 12}}, {Source: []int32{22}, Target: []int32{8, 31, 39, 6, 25}},
+		{Source: []int32{}, Target: []int32{}}, {Source: []int32{13, 35, 20}, Target: []int32{14, 10}},
+	}, 1000, 0)
 }
 
-// encode gives the outputs for sources, 0 at padding, and the state after them: of each
-// layer, both directions side by side.
-func (m *attentional) encode(batch *corpus.Batch) (memory_BSD torch.Tensor, state []lstmState) {
-	ids_SB := torch.FromInt64s(batch.Source, torch.CPU, int64(batch.Rows), int64(batch.S)).Transpose(0, 1)
-	var lengths []int64
-	for _, length := range batch.SourceLengths {
-		lengths = append(lengths, int64(length))
+// checkedAttentional writes a small network with a softmax, which both sides can build, and
+// tells what it gives on the ragged batch; small is what the peer needs for it.
+func (b *bench) checkedAttentional() (small map[string]any, want gradients, err error) {
+	n := attentionalSize{vocabulary: 40, words: 6, width: 8, layers: 2, spread: 0.1}
+	batches := raggedBatches()
+	r := &race{}
+	defer r.close()
+	t, err := n.trainer(r, "mle", batches)
+	if err != nil {
+		return nil, want, err
 	}
-	if slices.Min(lengths) == int64(batch.S) {
-		lengths = nil
+	file, err := b.writeBatches("attentional-small", batches)
+	if err != nil {
+		return nil, want, err
 	}
-	x := m.source.Lookup(ids_SB)
-	for _, w := range m.encoder {
-		var out, h, c [2]torch.Tensor
-		for i := range w {
-			out[i], h[i], c[i] = torch.LSTM(x, torch.Tensor{}, torch.Tensor{}, w[i], torch.LSTMOptions{Lengths: lengths, Reverse: i == 1})
-		}
-		x = torch.Cat(out[:], 2)
-		state = append(state, lstmState{torch.Cat(h[:], 1), torch.Cat(c[:], 1)})
+	weights := filepath.Join(b.folder, "attentional-small.safetensors")
+	if err := writeTensors(weights, t.Params.Map()); err != nil {
+		return nil, want, err
 	}
-	return x.Transpose(0, 1).Contiguous(), state
+	small = n.config()
+	small["batches"], small["weights"] = file, weights
+	want.loss = t.collect(0) * float64(batches[0].Rows) / float64(batches[0].Tokens)
+	want.norms = t.norms()
+	return small, want, nil
 }
 
-// attention gives the function from a decoder's state to an attentional one.
-func (m *attentional) attention(memory_BSD torch.Tensor, batch *corpus.Batch) func(state_BD torch.Tensor) torch.Tensor {
-	rows, words := int64(batch.Rows), int64(batch.S)
-	padding_B1S := torch.FromInt64s(batch.Source, torch.CPU, rows, 1, words).EqualScalar(tokenize.Pad)
-	apart_B1S := torch.Zeros(torch.Float32, torch.CPU, rows, 1, words).MaskedFill(padding_B1S, -1e30)
-	keys := torch.Repeated(torch.Linear(memory_BSD, m.query.Transpose(0, 1), torch.Tensor{}))
-	values := torch.Repeated(memory_BSD.Transpose(1, 2))
-	mix := torch.Repeated(m.mix)
-	return func(state_BD torch.Tensor) torch.Tensor {
-		weights_B1S := torch.RepeatedLinear(state_BD.Reshape(rows, 1, m.width), keys, apart_B1S).Softmax(-1)
-		context_B1D := torch.RepeatedLinear(weights_B1S, values, torch.Tensor{})
-		return torch.RepeatedLinear(torch.Cat([]torch.Tensor{context_B1D.Reshape(rows, m.width), state_BD}, 1), mix, torch.Tensor{}).Tanh()
-	}
+// translating races beam search over the test text of Multi30k with random weights.
+func (n attentionalSize) translating(b *bench) (*race, error) {
+	return b.searching(func() (*translation.Translator, error) { return n.build("mle") }, "attentional_beam.py", ends{"decoder.output_projection.weight", 5}, n.config())
 }
 
-// split cuts a matrix into its first columns and its last ones.
-func split(matrix torch.Tensor, first, last int64) (a, b torch.Tensor) {
-	parts := matrix.Split(1, first, last)
-	return parts[0], parts[1]
-}
+// amounts of work in a batch.
+func sentencesOf(batch *corpus.Batch) int { return batch.Rows }
+func tokensOf(batch *corpus.Batch) int    { return batch.Tokens }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -58,11 +57,7 @@ func (n network) config(method string, changes ...func(*objectives.Settings)) tr
 // build makes the network with weights of its own. Its vocabulary is as large as
 // n says and its words mean nothing.
 func (n network) build(method string, changes ...func(*objectives.Settings)) (*translation.Translator, error) {
-	words := map[string]int{}
-	for i := range n.vocabulary - 4 { // the special tokens come first
-		words[fmt.Sprintf("word%06d", i)] = 1
-	}
-	side := &translation.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
+	side := wordless(n.vocabulary)
 	return translation.New(n.config(method, changes...), &translation.Pair{Source: side, Target: side}, torch.CPU)
 }
 
@@ -123,14 +118,19 @@ func newTrainer(r *race, n network, batches []*corpus.Batch, method string, chan
 	if err != nil {
 		return nil, err
 	}
-	t := &trainer{Translator: built, dropout: torch.NewStream(1, "dropout"), batches: batches}
-	t.updater = updater{params: t.Params, output: t.Output, rate: learningRate}
+	return newTrainerOf(r, built, batches, updater{rate: learningRate}, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8}), nil
+}
+
+// newTrainerOf makes training steps of a translator, with the settings of u.
+func newTrainerOf(r *race, built *translation.Translator, batches []*corpus.Batch, u updater, adam torch.AdamOptions) *trainer {
+	u.params, u.output = built.Params, built.Output
+	t := &trainer{Translator: built, updater: u, dropout: torch.NewStream(1, "dropout"), batches: batches}
 	r.onClose(func() {
 		t.updater.free()
 		t.Free()
 	})
-	t.useAdam(torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
-	return t, nil
+	t.useAdam(adam)
+	return t
 }
 
 // update trains on batch i.
@@ -146,7 +146,11 @@ func (t *trainer) collect(i int) (loss float64) {
 	defer step.Close()
 	batch := t.batches[i]
 	states, targets := t.Forward(batch, t.dropout)
-	sum, nll := t.Output.Loss(states, targets, 1/float64(batch.Tokens))
+	pieces := batch.Tokens
+	if t.sentences {
+		pieces = batch.Rows
+	}
+	sum, nll := t.Output.Loss(states, targets, 1/float64(pieces))
 	sum.Backward()
 	nll.Sum().Item()
 	return sum.Item()

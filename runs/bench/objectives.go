@@ -14,7 +14,7 @@ var objectiveRows = []row{
 	{"method/spectrum-all", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork, spectralNorms) }},
 	{"method/mos", "s", mixtureRace},
 	{"vmf_loss/V=50000", "s", vectorLayer(4096, 1024, 50000, 300).race},
-	{"vmf_model/V=50000", "sentences_per_s", publishedAttentional.race},
+	{"vmf_model/V=50000", "sentences_per_s", func(b *bench) (*race, error) { return publishedAttentional.race(b, "vmf", sentencesOf) }},
 }
 
 // spectrumRow is spectrum control with the settings that are its defaults.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,17 +23,27 @@ const (
 	beam      = 5
 	lenpen    = 1
 	maxLength = 40
-	// With random weights an end of sentence is one word of many, and no sentence
-	// would end before the limit. Its vector is made longer by this factor, so that
-	// its scores spread as much wider and it comes first now and then.
-	endFactor = 2.5
 	// The sums of the two sides round differently, which may turn a close decision.
 	leastEqual = 0.95
 )
 
 // translating races beam search over the test text of Multi30k, with the random
 // weights of n.
-func (b *bench) translating(n network) (r *race, err error) {
+func (b *bench) translating(n network) (*race, error) {
+	return b.searching(func() (*translation.Translator, error) { return n.build("mle") }, "translate_beam.py", ends{"decoder.embed_tokens.weight", 2.5}, map[string]any{"heads": n.heads})
+}
+
+// ends makes sentences end. With random weights an end of sentence is one word of many, and
+// no sentence would end before the limit. Its vector in the matrix output is made longer by
+// the factor, so that its scores spread as much wider and it comes first now and then.
+type ends struct {
+	output string
+	factor float32
+}
+
+// searching races beam search over the test text of Multi30k with a translator's random
+// weights against the peer's program, which config tells the sizes.
+func (b *bench) searching(build func() (*translation.Translator, error), program string, e ends, config map[string]any) (r *race, err error) {
 	m, err := b.multi30k()
 	if err != nil {
 		return nil, err
@@ -49,12 +60,12 @@ func (b *bench) translating(n network) (r *race, err error) {
 	}
 	r = &race{pieces: 1, warm: 1, measured: true, amount: func(int) float64 { return float64(len(sources)) }}
 	defer r.closeOn(&err)
-	t, err := n.build("mle")
+	t, err := build()
 	if err != nil {
 		return nil, err
 	}
 	r.onClose(t.Free)
-	weights, err := b.writeModel(t)
+	weights, err := b.writeModel(t, e)
 	if err != nil {
 		return nil, err
 	}
@@ -72,10 +83,8 @@ func (b *bench) translating(n network) (r *race, err error) {
 		ours, err = decode.Search(context.Background(), t.Network, scorer, sources, o)
 		return err
 	}}
-	peer, err := b.startJSONPeer(r, "PyTorch", "translate_beam.py", map[string]any{
-		"model": weights, "heads": n.heads, "sentences": file,
-		"beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength,
-	})
+	maps.Copy(config, map[string]any{"model": weights, "sentences": file, "beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength})
+	peer, err := b.startJSONPeer(r, "PyTorch", program, config)
 	if err != nil {
 		return nil, err
 	}
@@ -105,12 +114,12 @@ func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32) err
 
 // writeModel lengthens the vector of the end of sentence and writes the weights
 // for the peer.
-func (b *bench) writeModel(t *translation.Translator) (string, error) {
+func (b *bench) writeModel(t *translation.Translator, e ends) (string, error) {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	table := t.Params.Get("decoder.embed_tokens.weight")
+	table := t.Params.Get(e.output)
 	factors := slices.Repeat([]float32{1}, int(table.Size(0)))
-	factors[tokenize.EOS] = endFactor
+	factors[tokenize.EOS] = e.factor
 	table.Assign(table.Detach().Mul(torch.FromFloat32s(factors, torch.CPU, table.Size(0), 1)))
 	path := filepath.Join(b.folder, "model.safetensors")
 	return path, writeTensors(path, t.Params.Map())

@@ -17,6 +17,7 @@ type updater struct {
 	adam        *torch.Adam // nil: gradient descent
 	rate        float64
 	clip, decay float64 // clip 0 does not; decay is that of gradient descent
+	sentences   bool    // a batch's loss is divided by its sentences, not its tokens
 }
 
 // useAdam makes it the optimizer, until free.

@@ -90,10 +90,8 @@ def next_log_probs(model, caches, last_Bb, t):
     return model.decoder.output_projection(model.decoder.finish(x)).log_softmax(-1).view(b, beam, -1)
 
 
-def search(model, source_BS, beam, lenpen, max_len):
-    """The best hypothesis and its score for every row of source_BS."""
-    count = source_BS.shape[0]
-    caches = Caches(model, *model.encode(source_BS))
+def search(model, caches, next_log_probs, count, beam, lenpen, max_len):
+    """The best hypothesis and its score for each of count sources, decoded from caches."""
     alive = torch.arange(count)  # which sentence a row of the batch is
     finished = [[] for _ in range(count)]
     tokens_BbT = torch.full((count, beam, 1), EOS)
@@ -157,15 +155,18 @@ def pad(rows):
     return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
 
 
-def main():
-    c = harness.configure(["model", "heads", "sentences", "threads"],
-                          {"beam": 5, "lenpen": 1.0, "max_len_a": 0.0, "max_len_b": 200, "max_tokens": 4096,
-                           "max_sentences": 128, "max_positions": 1024, "seed": 1})
+OPTIONAL = {"beam": 5, "lenpen": 1.0, "max_len_a": 0.0, "max_len_b": 200, "max_tokens": 4096, "max_sentences": 128, "max_positions": 1024,
+            "seed": 1}
+
+
+def configure(required):
+    return harness.configure(required + ["sentences", "threads"], OPTIONAL)
+
+
+def serve(c, model, begin, next_log_probs, positions):
+    """Answers requests to translate; begin(source_BS) makes what decoding a batch carries."""
     with open(c["sentences"]) as file:
         sentences = json.load(file)
-    sizes = read_config(c["model"], c["heads"], c["max_positions"])
-    model = Transformer(sizes)
-    model.load(c["model"])
     model.eval()
 
     @torch.inference_mode()
@@ -173,13 +174,22 @@ def main():
         hypotheses, scores = [None] * len(sentences), [None] * len(sentences)
         for places in make_batches(sentences, c["max_tokens"], c["max_sentences"]):
             source_BS = pad([sentences[i] for i in places])
-            max_len = min(int(c["max_len_a"] * source_BS.shape[1] + c["max_len_b"]), sizes.max_positions - 1)
-            for i, (score, ids) in zip(places, search(model, source_BS, c["beam"], c["lenpen"], max_len)):
+            max_len = min(int(c["max_len_a"] * source_BS.shape[1] + c["max_len_b"]), positions - 1)
+            best = search(model, begin(source_BS), next_log_probs, len(places), c["beam"], c["lenpen"], max_len)
+            for i, (score, ids) in zip(places, best):
                 scores[i], hypotheses[i] = score, ids
         return lambda: {"hypotheses": hypotheses, "scores": scores, "tokens": sum(len(h) + 1 for h in hypotheses)}
 
     harness.answer(ready=True, params=sum(p.numel() for p in model.parameters()), sentences=len(sentences))
     harness.serve(lambda: None, translate, 1)
+
+
+def main():
+    c = configure(["model", "heads"])
+    sizes = read_config(c["model"], c["heads"], c["max_positions"])
+    model = Transformer(sizes)
+    model.load(c["model"])
+    serve(c, model, lambda source_BS: Caches(model, *model.encode(source_BS)), next_log_probs, sizes.max_positions)
 
 
 if __name__ == "__main__":

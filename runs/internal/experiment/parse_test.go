@@ -233,7 +233,7 @@ func TestParseUsageErrors(t *testing.T) {
 		"-preset=huge":           `unknown preset "huge": runs/toy has sample, big`,
 		"-method=nil":            `there is no method "nil"`,
 		"-method=mle+spectrum":   "mle and spectrum do not join",
-		"-set=model.kind=lstm":   `model.kind = "lstm" is no network: it wants one of transformer, awd-lstm`,
+		"-set=model.kind=lstm":   `model.kind = "lstm" is no network: it wants one of transformer, attentional, awd-lstm`,
 		"-set=model.kind=qrnn":   `runs/toy trains a translator, and model.kind = "qrnn" is a language model`,
 		"-device=gpu":            `train.device = "gpu" is no device`,
 		"-set=train.stps=1":      "-set: unknown key train.stps: did you mean train.steps?",

@@ -14,6 +14,8 @@ var variants = map[string][]string{
 	"everything else":  {"-set=train.validate_every=0", "-set=train.average_last=2", "-set=model.attention_dropout=0.1", "-set=schedule.plateau_decay=0.5", "-set=train.patience_on=bleu"},
 	"latent masks":     {"-method=mos+adversarial", "-set=objective.mixture_components=3"},
 	"target vectors":   {"-method=vmf", "-set=objective.vectors_width=9", "-set=train.average_last=2"},
+	"attentional":      {"-set=model.kind=attentional", "-set=train.normalise=sentences", "-set=model.layer_dropout=0.1", "-set=model.recurrent_dropout=0.1", "-set=model.word_dropout=0.1", "-set=model.decoder_layers=2", "-set=train.clip_norm=5"},
+	"attentional vmf":  {"-method=vmf", "-set=objective.vectors_width=9", "-set=model.kind=attentional", "-set=model.word_width=12"},
 	"gradient descent": {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
 }
 
