@@ -17,7 +17,7 @@ func main() {
 		Summary:       "iwslt16 trains German-English translation on IWSLT16, or on the built-in sample.",
 		Task:          experiment.Translation,
 		FS:            presets,
-		DefaultPreset: "transformer",
+		DefaultPreset: "continuous",
 		SamplePreset:  "sample",
 	})
 }
