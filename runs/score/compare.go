@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -61,14 +62,15 @@ func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) erro
 
 // frequencyRow is what -json prints of one range of frequencies.
 type frequencyRow struct {
-	Low       int     `json:"low"`
-	High      *int    `json:"high"` // null: no limit
-	Reference int     `json:"reference"`
-	Output    int     `json:"output"`
-	Matches   int     `json:"matches"`
-	Precision float64 `json:"precision"`
-	Recall    float64 `json:"recall"`
-	F1        float64 `json:"f1"`
+	Name      string   `json:"name"` // as the table has it: "5-9"
+	Low       int      `json:"low"`
+	High      *int     `json:"high"` // null: no limit
+	Reference int      `json:"reference"`
+	Output    int      `json:"output"`
+	Matches   int      `json:"matches"`
+	Precision *float64 `json:"precision"` // null, as recall and F1: there is no word to compute it of
+	Recall    *float64 `json:"recall"`
+	F1        *float64 `json:"f1"`
 }
 
 // byFrequency prints the F1 of words by how often the training text has them.
@@ -92,19 +94,23 @@ func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) erro
 	var table strings.Builder
 	fmt.Fprintf(&table, "%-10s %10s %10s %10s %10s %10s\n", "frequency", "reference", "output", "precision", "recall", "F1")
 	for _, b := range buckets {
-		row := frequencyRow{Low: b.Low, Reference: b.Reference, Output: b.Output, Matches: b.Matches, Precision: b.Precision(), Recall: b.Recall(), F1: b.F1()}
-		name := fmt.Sprint(b.Low)
-		switch {
-		case b.High < 0:
-			name += "+"
-		case b.High > b.Low:
-			name += fmt.Sprintf("-%d", b.High)
-		}
+		row := frequencyRow{Name: b.Name(), Low: b.Low, Reference: b.Reference, Output: b.Output, Matches: b.Matches}
 		if b.High >= 0 {
 			row.High = &b.High
 		}
+		fmt.Fprintf(&table, "%-10s %10d %10d", row.Name, b.Reference, b.Output)
+		for _, part := range []struct {
+			to    **float64
+			value float64
+		}{{&row.Precision, b.Precision()}, {&row.Recall, b.Recall()}, {&row.F1, b.F1()}} {
+			text := "-"
+			if !math.IsNaN(part.value) {
+				*part.to, text = &part.value, fmt.Sprintf("%.4f", part.value)
+			}
+			fmt.Fprintf(&table, " %10s", text)
+		}
+		table.WriteByte('\n')
 		rows = append(rows, row)
-		fmt.Fprintf(&table, "%-10s %10d %10d %10.4f %10.4f %10.4f\n", name, b.Reference, b.Output, row.Precision, row.Recall, row.F1)
 	}
 	if r.json {
 		return printJSON(out, rows)

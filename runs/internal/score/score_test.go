@@ -1,6 +1,7 @@
 package score
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"strings"
@@ -207,8 +208,43 @@ func TestWordF1(t *testing.T) {
 	if b := got[1]; b.Precision() != 1 || b.Recall() != 0.5 || b.F1() != 2.0/3 {
 		t.Errorf("bucket 1: precision %g, recall %g, F1 %g, want 1, 1/2, 2/3", b.Precision(), b.Recall(), b.F1())
 	}
-	if b := got[2]; b.Precision() != 0 || b.Recall() != 0 || b.F1() != 0 {
-		t.Errorf("an empty bucket scores %g, %g, %g, want zeros", b.Precision(), b.Recall(), b.F1())
+	if b := got[2]; !math.IsNaN(b.Precision()) || !math.IsNaN(b.Recall()) || !math.IsNaN(b.F1()) {
+		t.Errorf("an empty bucket scores %g, %g, %g, want NaN", b.Precision(), b.Recall(), b.F1())
+	}
+}
+
+// TestWordF1Golden holds it to testdata/gen_wordf1.py, which is written from the definition.
+func TestWordF1Golden(t *testing.T) {
+	data, err := os.ReadFile("testdata/wordf1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Hyps, Refs, Training []string
+		Rows                 []struct {
+			Name                       string
+			Reference, Output, Matches int
+			Precision, Recall, F1      *float64
+		}
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	same := func(want *float64, got float64) bool {
+		return want == nil && math.IsNaN(got) || want != nil && math.Abs(*want-got) < 1e-12
+	}
+	for i, c := range cases {
+		got, err := WordF1(c.Hyps, c.Refs, WordCounts(c.Training))
+		if err != nil || len(got) != len(c.Rows) {
+			t.Fatalf("case %d: %d buckets, %v", i, len(got), err)
+		}
+		for j, want := range c.Rows {
+			b := got[j]
+			if b.Name() != want.Name || b.Reference != want.Reference || b.Output != want.Output || b.Matches != want.Matches ||
+				!same(want.Precision, b.Precision()) || !same(want.Recall, b.Recall()) || !same(want.F1, b.F1()) {
+				t.Errorf("case %d, %s: %s %+v with precision %g, recall %g, F1 %g, want %+v", i, want.Name, b.Name(), b, b.Precision(), b.Recall(), b.F1(), want)
+			}
+		}
 	}
 }
 

@@ -1,5 +1,10 @@
 package score
 
+import (
+	"fmt"
+	"slices"
+)
+
 // FrequencyBucket holds how well words of one range of training frequencies
 // were translated.
 type FrequencyBucket struct {
@@ -10,21 +15,26 @@ type FrequencyBucket struct {
 	Reference, Output, Matches int
 }
 
-// Precision is Matches/Output, or 0 without output.
-func (b FrequencyBucket) Precision() float64 { return ratio(b.Matches, b.Output) }
-
-// Recall is Matches/Reference, or 0 without references.
-func (b FrequencyBucket) Recall() float64 { return ratio(b.Matches, b.Reference) }
-
-// F1 is the harmonic mean of precision and recall, or 0 without a match.
-func (b FrequencyBucket) F1() float64 { return ratio(2*b.Matches, b.Output+b.Reference) }
-
-func ratio(a, b int) float64 {
-	if b == 0 {
-		return 0
+// Name is the range as a table shows it: "3", "5-9" or "1000+".
+func (b FrequencyBucket) Name() string {
+	switch b.High {
+	case b.Low:
+		return fmt.Sprint(b.Low)
+	case -1:
+		return fmt.Sprintf("%d+", b.Low)
 	}
-	return float64(a) / float64(b)
+	return fmt.Sprintf("%d-%d", b.Low, b.High)
 }
+
+// Precision is Matches/Output, or NaN without output.
+func (b FrequencyBucket) Precision() float64 { return float64(b.Matches) / float64(b.Output) }
+
+// Recall is Matches/Reference, or NaN without references.
+func (b FrequencyBucket) Recall() float64 { return float64(b.Matches) / float64(b.Reference) }
+
+// F1 is the harmonic mean of precision and recall: 0 without a match, and NaN
+// where neither side has a word of the range.
+func (b FrequencyBucket) F1() float64 { return float64(2*b.Matches) / float64(b.Output+b.Reference) }
 
 // WordCounts counts the words of tokenised training text, which WordF1 sorts
 // words by.
@@ -48,16 +58,14 @@ func WordF1(hyps, refs []string, counts map[string]int) ([]FrequencyBucket, erro
 	if _, _, err := transpose(hyps, [][]string{refs}); err != nil {
 		return nil, err
 	}
-	buckets := []FrequencyBucket{
-		{Low: 0, High: 0}, {Low: 1, High: 1}, {Low: 2, High: 2}, {Low: 3, High: 3}, {Low: 4, High: 4},
-		{Low: 5, High: 9}, {Low: 10, High: 99}, {Low: 100, High: 999}, {Low: 1000, High: -1},
+	lows := []int{0, 1, 2, 3, 4, 5, 10, 100, 1000}
+	buckets := make([]FrequencyBucket, len(lows))
+	for i, low := range lows {
+		buckets[i] = FrequencyBucket{Low: low, High: append(lows, 0)[i+1] - 1}
 	}
 	bucket := func(word string) *FrequencyBucket {
-		i := 0
-		for buckets[i].High >= 0 && counts[word] > buckets[i].High {
-			i++
-		}
-		return &buckets[i]
+		above, _ := slices.BinarySearch(lows, counts[word]+1)
+		return &buckets[above-1]
 	}
 	for i := range hyps {
 		output, reference := WordCounts(hyps[i:i+1]), WordCounts(refs[i:i+1])
