@@ -92,6 +92,9 @@ func (s *Side) count(lines []string) *tokenize.WordCounts {
 	return words
 }
 
+// WordCounts maps each word of raw lines, tokenised and not split into units, to how often it stands there.
+func (s *Side) WordCounts(lines []string) map[string]int { return s.count(lines).Map() }
+
 // splits reports whether a side's words are split into byte-pair units.
 func (p *Pair) splits(d TextSettings, s *Side) bool {
 	units := d.SourceUnits

@@ -28,6 +28,7 @@ type Results struct {
 	PeakDeviceBytes Number `json:"peak_device_bytes"`
 
 	Valid          ValidScores           `json:"valid"`
+	Best           Best                  `json:"best"`
 	Test           map[string]TestScores `json:"test"`
 	Isotropy       Isotropy              `json:"isotropy"`
 	SingularValues []Number              `json:"singular_values"`
@@ -60,6 +61,14 @@ type ValidScores struct {
 	PPL Number `json:"ppl"`
 }
 
+// Best is when the validation score was best, which is when the weights that were tested were made.
+type Best struct {
+	Step    int64  `json:"step"`
+	Epoch   Number `json:"epoch"`
+	Seconds Number `json:"seconds"` // of training until then, counted as train_seconds
+	Loss    Number `json:"loss"`    // clean, of the validation text: valid.nll, or a mean distance where there is no likelihood
+}
+
 // TestScores are the scores of one test text.
 type TestScores struct {
 	NLL           Number `json:"nll"`
@@ -68,6 +77,8 @@ type TestScores struct {
 	BLEUSignature Text   `json:"bleu_signature"`
 	BLEUTok       Number `json:"bleu_tok"` // multi-bleu on the tokenised text
 	ChrF          Number `json:"chrf"`
+
+	F1 map[string]Number `json:"f1"` // of words by how often training has them, as "5-9", on the tokenised text
 }
 
 // Isotropy are measures of the output matrix.

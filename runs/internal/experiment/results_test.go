@@ -25,7 +25,7 @@ func TestResultsFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"run":"","method":"","preset":"","seed":0,"data":{"name":"","synthetic":false,"sha256":{}},"params":0,"updates":0,"epochs":null,` +
-		`"train_seconds":null,"tokens_per_s":null,"peak_rss_bytes":null,"peak_device_bytes":null,"valid":{"nll":null,"ppl":null},"test":{},` +
+		`"train_seconds":null,"tokens_per_s":null,"peak_rss_bytes":null,"peak_device_bytes":null,"valid":{"nll":null,"ppl":null},"best":{"step":0,"epoch":null,"seconds":null,"loss":null},"test":{},` +
 		`"isotropy":{"i1":null,"i2":null,"frobenius":null,"mean_cosine":null,"sigma_ratio":null},"singular_values":null,"vectors":null,"checkpoint":null,` +
 		`"code":{"commit":null,"dirty":null}}`
 	var compact bytes.Buffer
@@ -36,7 +36,7 @@ func TestResultsFields(t *testing.T) {
 		t.Error(diff)
 	}
 	scores, err := json.Marshal(TestScores{PPL: Num(math.Inf(1)), BLEU: Num(41.5), BLEUSignature: "nrefs:1"})
-	if want := `{"nll":null,"ppl":null,"bleu":41.5,"bleu_signature":"nrefs:1","bleu_tok":null,"chrf":null}`; err != nil || string(scores) != want {
+	if want := `{"nll":null,"ppl":null,"bleu":41.5,"bleu_signature":"nrefs:1","bleu_tok":null,"chrf":null,"f1":null}`; err != nil || string(scores) != want {
 		t.Errorf("test scores %s, %v", scores, err)
 	}
 }
@@ -47,7 +47,8 @@ func TestResultsRoundTrip(t *testing.T) {
 	r.env.Code = Code{Commit: "abc", Dirty: &dirty}
 	want := &Results{
 		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: Num(1.5), PeakRSSBytes: Num(PeakRSS()), Valid: ValidScores{NLL: Num(-2.5), PPL: Num(math.NaN())},
-		Data: ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]TestScores{"flickr": {BLEU: Num(1.25)}},
+		Data: ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]TestScores{"flickr": {BLEU: Num(1.25), F1: map[string]Number{"5-9": Num(0.5), "1000+": {}}}},
+		Best:           Best{Step: 5, Epoch: Num(1.25), Seconds: Num(2.5), Loss: Num(-3.5)},
 		Vectors:        &Vectors{Source: "x.vec", SHA256: "ab", Width: 3, Words: 9, Unused: 2, End: "the file"},
 		SingularValues: Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7",
 	}

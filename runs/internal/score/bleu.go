@@ -159,7 +159,6 @@ func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) R
 		HypLen:     int(hypLen),
 		RefLen:     int(refLen),
 		Matches:    integers(matches),
-		Totals:     integers(totals),
 		Precisions: make([]float64, o.MaxOrder),
 		options:    o.signature(),
 	}

@@ -81,12 +81,8 @@ func (r MultiBLEUResult) JSON() string {
 }
 
 func (r MultiBLEUResult) details() string {
-	ratio := 0.0
-	if r.RefLen > 0 {
-		ratio = float64(r.HypLen) / float64(r.RefLen)
-	}
 	return fmt.Sprintf("%s (BP=%.3f, ratio=%.3f, hyp_len=%d, ref_len=%d)",
-		slashed(r.Precisions[:]), r.BP, ratio, r.HypLen, r.RefLen)
+		slashed(r.Precisions[:]), r.BP, lengthRatio(r.HypLen, r.RefLen), r.HypLen, r.RefLen)
 }
 
 // perlFields splits a line of bytes where Perl's split does.

@@ -18,11 +18,11 @@ type Result struct {
 	Score float64 // percent
 
 	// Of BLEU only. Index n-1 belongs to n-grams; smoothing shows in the
-	// precisions (percent), not in matches and totals.
-	Precisions      []float64
-	Matches, Totals []int
-	BP              float64 // brevity penalty
-	HypLen, RefLen  int     // tokens
+	// precisions (percent), not in matches.
+	Precisions     []float64
+	Matches        []int
+	BP             float64 // brevity penalty
+	HypLen, RefLen int     // tokens
 
 	// The 95 % confidence interval is Mean ± HalfWidth, in percent; Samples is
 	// 0 where none was asked for.
@@ -76,15 +76,6 @@ func (r Result) Signature() string {
 	return strings.Join(parts, "|")
 }
 
-// ShortSignature is Signature in sacreBLEU's short form.
-func (r Result) ShortSignature() string {
-	var parts []string
-	for _, p := range r.parameters() {
-		parts = append(parts, p.short+":"+p.value)
-	}
-	return strings.Join(parts, "|")
-}
-
 // Format is sacreBLEU's line of text, with width digits after the point of the
 // score (its command prints 1, its library 2).
 func (r Result) Format(width int) string {
@@ -130,12 +121,16 @@ func (r Result) verbose() string {
 	if len(r.Precisions) == 0 {
 		return ""
 	}
-	ratio := 0.0
-	if r.RefLen > 0 {
-		ratio = float64(r.HypLen) / float64(r.RefLen)
-	}
 	return fmt.Sprintf("%s (BP = %.3f ratio = %.3f hyp_len = %d ref_len = %d)",
-		slashed(r.Precisions), r.BP, ratio, r.HypLen, r.RefLen)
+		slashed(r.Precisions), r.BP, lengthRatio(r.HypLen, r.RefLen), r.HypLen, r.RefLen)
+}
+
+// lengthRatio is 0 without a reference.
+func lengthRatio(hypLen, refLen int) float64 {
+	if refLen == 0 {
+		return 0
+	}
+	return float64(hypLen) / float64(refLen)
 }
 
 func slashed(precisions []float64) string {

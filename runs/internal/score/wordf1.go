@@ -5,14 +5,11 @@ import (
 	"slices"
 )
 
-// FrequencyBucket holds how well words of one range of training frequencies
-// were translated.
+// FrequencyBucket holds how well words of one range of training frequencies were translated.
 type FrequencyBucket struct {
-	// Low to High is the range, both included; High is -1 where it is open.
-	Low, High int
-	// Reference and Output count the tokens on either side, Matches those that
-	// meet one of the same sentence on the other side.
-	Reference, Output, Matches int
+	Low, High         int // the range, both included; High is -1 where it is open
+	Reference, Output int // tokens on either side
+	Matches           int // those that meet one of the same sentence on the other side
 }
 
 // Name is the range as a table shows it: "3", "5-9" or "1000+".
@@ -32,12 +29,10 @@ func (b FrequencyBucket) Precision() float64 { return float64(b.Matches) / float
 // Recall is Matches/Reference, or NaN without references.
 func (b FrequencyBucket) Recall() float64 { return float64(b.Matches) / float64(b.Reference) }
 
-// F1 is the harmonic mean of precision and recall: 0 without a match, and NaN
-// where neither side has a word of the range.
+// F1 is the harmonic mean of precision and recall: 0 without a match, NaN where neither side has a word of the range.
 func (b FrequencyBucket) F1() float64 { return float64(2*b.Matches) / float64(b.Output+b.Reference) }
 
-// WordCounts counts the words of tokenised training text, which WordF1 sorts
-// words by.
+// WordCounts counts the words of tokenised training text, which WordF1 sorts words by.
 func WordCounts(lines []string) map[string]int {
 	counts := make(map[string]int)
 	for _, line := range lines {
@@ -48,12 +43,10 @@ func WordCounts(lines []string) map[string]int {
 	return counts
 }
 
-// WordF1 compares tokenised translations with references word by word, apart
-// for words that training saw 0, 1, 2, 3, 4, 5-9, 10-99, 100-999 and 1000 or
-// more times (Kumar and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence
-// to Sequence Models with Continuous Outputs", 2019, section 6). counts maps a
-// word of the target language to its number in training: see WordCounts. Word
-// order plays no part. Unequal lengths are an error.
+// WordF1 compares tokenised translations with references word by word, apart for words that training saw 0, 1, 2, 3, 4, 5-9,
+// 10-99, 100-999 and 1000 or more times (Kumar and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence to Sequence Models
+// with Continuous Outputs", 2019, section 6). counts maps a word of the target language to its number in training: see
+// WordCounts. Word order plays no part. Unequal lengths are an error.
 func WordF1(hyps, refs []string, counts map[string]int) ([]FrequencyBucket, error) {
 	if _, _, err := transpose(hyps, [][]string{refs}); err != nil {
 		return nil, err

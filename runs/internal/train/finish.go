@@ -3,7 +3,6 @@ package train
 import (
 	"bytes"
 	"context"
-	"fmt"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -12,8 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// finish chooses the weights, scores the test texts with them and writes what
-// the run found.
+// finish chooses the weights, scores the test texts with them and writes what the run found.
 func (t *trainer) finish(ctx context.Context) error {
 	if t.config.Train.AverageLast > 1 {
 		if err := t.averageLast(); err != nil {
@@ -30,28 +28,32 @@ func (t *trainer) finish(ctx context.Context) error {
 	if err := checkpoint.LoadWeights(t.Params, best, t.Device); err != nil {
 		return err
 	}
+	var then State
+	if err := then.read(best); err != nil {
+		return err
+	}
 	t.run.Log.Printf("testing %s", best.Name())
+	nll := t.task.validNLL()
 	results := &experiment.Results{
 		Run: t.config.Run, Method: t.config.Objective.Method, Preset: t.config.Preset, Seed: int64(t.config.Train.Seed),
 		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.texts.sums()},
 		Params:  t.Params.Count(),
-		Updates: int64(t.state.Step), Epochs: experiment.Num(t.epoch()),
+		Updates: int64(t.state.Step), Epochs: experiment.Num(t.epoch(t.state)),
 		TrainSeconds: experiment.Num(t.state.Seconds),
 		TokensPerS:   experiment.Num(float64(t.state.Tokens) / t.state.Seconds),
 		Test:         map[string]experiment.TestScores{},
 		Vectors:      t.Vectors,
 		Postprocess:  experiment.Text(t.config.Decode.Rewriting()),
 		Checkpoint:   experiment.Text(best.Name()),
+		Best:         experiment.Best{Step: int64(then.Step), Epoch: experiment.Num(t.epoch(then)), Seconds: experiment.Num(then.Seconds), Loss: experiment.Num(nll)},
 	}
-	nll := t.task.validNLL()
-	results.Valid = experiment.ValidScores{}
 	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
-	for _, name := range t.task.tests() {
+	for i, name := range t.task.tests() {
 		if ctx.Err() != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
 			return context.Cause(ctx)
 		}
-		if results.Test[name], err = t.task.test(name); err != nil {
+		if results.Test[name], err = t.task.test(i); err != nil {
 			return err
 		}
 	}
@@ -70,10 +72,8 @@ func (t *trainer) finish(ctx context.Context) error {
 	return t.run.WriteResults(results)
 }
 
-// averageLast makes the mean of the last checkpoints' weights the average of the
-// newest, and the best where it is no worse on the validation text. A mean of U,
-// s and V is taken of each by itself, as of any parameter, and then made
-// orthonormal again.
+// averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no worse on
+// the validation text. A mean of U, s and V is taken of each by itself, as of any parameter, and then made orthonormal again.
 func (t *trainer) averageLast() error {
 	steps, err := t.store.Steps()
 	if err != nil {
@@ -106,11 +106,7 @@ func (t *trainer) averageLast() error {
 	if err != nil {
 		return err
 	}
-	words := fmt.Sprintf("loss %.4f", found.nll)
-	if found.bleu != nil {
-		words += fmt.Sprintf(", BLEU %.2f", *found.bleu)
-	}
-	t.run.Log.Printf("the mean of the last %d checkpoints has validation %s", len(used), words)
+	t.run.Log.Printf("the mean of the last %d checkpoints has validation %s", len(used), found.words(t.Output))
 	if t.state.Best != nil && found.score > *t.state.Best {
 		return nil
 	}
@@ -130,8 +126,7 @@ func (t *trainer) averageLast() error {
 	return t.store.MarkBest(t.state.Step)
 }
 
-// takeMean puts the mean of checkpoints into the parameters, and returns the
-// parameters as they were.
+// takeMean puts the mean of checkpoints into the parameters, and returns the parameters as they were.
 func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor, err error) {
 	params := t.Params.Tensors()
 	scope := torch.OpenScope()

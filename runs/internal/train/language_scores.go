@@ -66,20 +66,14 @@ func (t *languageTask) tests() []string {
 	return names
 }
 
-func (t *languageTask) test(name string) (experiment.TestScores, error) {
+func (t *languageTask) test(i int) (experiment.TestScores, error) {
 	t.shown = nil // they were of other weights, maybe
-	for _, s := range t.texts.Tests {
-		if s.Name != name {
-			continue
-		}
-		columns, err := t.testColumns(s)
-		if err != nil {
-			return experiment.TestScores{}, err
-		}
-		sum, tokens := t.NLL(columns)
-		nll := sum / float64(tokens)
-		t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
-		return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil
+	columns, err := t.testColumns(t.texts.Tests[i])
+	if err != nil {
+		return experiment.TestScores{}, err
 	}
-	return experiment.TestScores{}, fmt.Errorf("there is no test text %s", name)
+	sum, tokens := t.NLL(columns)
+	nll := sum / float64(tokens)
+	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", t.texts.Tests[i].Name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
+	return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil
 }

@@ -179,7 +179,7 @@ func TestTextResults(t *testing.T) {
 	if all.Run != "ptb" || !all.Data.Synthetic || len(all.Data.SHA256) != 3 || all.Data.SHA256["valid.txt"] == "" || all.Epochs == nil || all.Valid.PPL == nil || test["ppl"] == nil || test["nll"] == nil {
 		t.Errorf("%+v", all)
 	}
-	for _, undefined := range []string{"bleu", "bleu_signature", "bleu_tok", "chrf"} {
+	for _, undefined := range []string{"bleu", "bleu_signature", "bleu_tok", "chrf", "f1"} {
 		if value, there := test[undefined]; !there || value != nil {
 			t.Errorf("%s is %v, want null", undefined, value)
 		}

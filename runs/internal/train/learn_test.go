@@ -25,7 +25,7 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 			if err := r.loop(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			if epochs := r.epoch(); epochs != 3 {
+			if epochs := r.epoch(r.state); epochs != 3 {
 				t.Errorf("three updates are %g epochs", epochs)
 			}
 			weights = r.weights()

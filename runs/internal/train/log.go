@@ -9,15 +9,15 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-// epoch is the number of passes over the data that have been made.
-func (t *trainer) epoch() float64 {
-	whole := t.state.Position.Epoch
+// epoch is the number of passes over the data that a state has made.
+func (t *trainer) epoch(s State) float64 {
+	whole := s.Position.Epoch
 	begin, end := t.updates.Count(whole), t.updates.Count(whole+1)
-	return float64(whole) + float64(t.state.Step-begin)/float64(end-begin)
+	return float64(whole) + float64(s.Step-begin)/float64(end-begin)
 }
 
 func (t *trainer) record(split string) report.Record {
-	return report.Record{Step: int64(t.state.Step), Epoch: t.epoch(), Split: split, Values: map[string]float64{}}
+	return report.Record{Step: int64(t.state.Step), Epoch: t.epoch(t.state), Split: split, Values: map[string]float64{}}
 }
 
 // write appends a record to metrics.jsonl and to the event file.
@@ -61,6 +61,14 @@ func lossWords(o *objectives.Output, loss float64) string {
 		line += fmt.Sprintf(", ppl %.2f", ppl)
 	}
 	return line
+}
+
+// words are what a validation found, as the log shows it.
+func (v validation) words(o *objectives.Output) string {
+	if v.bleu == nil {
+		return lossWords(o, v.nll)
+	}
+	return fmt.Sprintf("%s, BLEU %.2f", lossWords(o, v.nll), *v.bleu)
 }
 
 // lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a

@@ -37,6 +37,7 @@ func (t *trainer) page(r *experiment.Results, plots []report.Plot) (*report.Page
 		Course: []report.Field{
 			{Name: "parameters", Value: fmt.Sprint(r.Params)}, {Name: "updates", Value: fmt.Sprint(r.Updates)}, {Name: "epochs", Value: show(r.Epochs, 2)},
 			{Name: "seconds of training", Value: show(r.TrainSeconds, 0)}, {Name: "target tokens a second", Value: show(r.TokensPerS, 0)},
+			{Name: "updates, epochs and seconds to the best validation", Value: fmt.Sprintf("%d, %s, %s", r.Best.Step, show(r.Best.Epoch, 2), show(r.Best.Seconds, 0))},
 			{Name: "most memory, MiB", Value: fmt.Sprintf("%.0f", r.PeakRSSBytes.Value()/(1<<20))},
 		},
 		Samples: t.task.samples(), Results: string(text), Config: t.config.TOML(),

@@ -108,8 +108,7 @@ func (t *trainer) shown() []torch.Tensor {
 	return t.normalised(t.average())
 }
 
-// normalised is the moving average as weights of the method's kind, a copy where
-// these differ: the average itself goes on from what it was.
+// normalised is the moving average as weights of the method's kind, a copy where these differ: the average itself goes on.
 func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	if average == nil || !t.Output.FixesAverage() {
 		return average
@@ -122,8 +121,7 @@ func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	return copies
 }
 
-// checkFinite keeps weights that have become infinite from being saved as a state
-// to go on from; a loss of the next update would find them too late.
+// checkFinite keeps weights that have become infinite from being saved; a loss of the next update would find them too late.
 func (t *trainer) checkFinite() error {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -135,8 +133,7 @@ func (t *trainer) checkFinite() error {
 	return nil
 }
 
-// optimizerState is what a checkpoint holds beside the weights: ownState and what
-// the task carries from batch to batch.
+// optimizerState is what a checkpoint holds beside the weights: ownState and what the task carries from batch to batch.
 func (t *trainer) optimizerState() map[string]torch.Tensor {
 	state := t.ownState()
 	for name, x := range t.updates.Carried() {
@@ -147,8 +144,7 @@ func (t *trainer) optimizerState() map[string]torch.Tensor {
 
 const carriedPrefix = "carried."
 
-// ownState are the moments, the buffers that the output layer keeps beside its
-// parameters, and the moving average where another one stands in its file.
+// ownState are the moments, the output layer's buffers, and the moving average where another one stands in its file.
 func (t *trainer) ownState() map[string]torch.Tensor {
 	state := map[string]torch.Tensor{}
 	if t.adam != nil {
@@ -175,15 +171,23 @@ func (t *trainer) named(list []torch.Tensor) map[string]torch.Tensor {
 	return out
 }
 
-// restore takes up a checkpoint, and returns what the task carried there.
-func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Tensor, err error) {
+// read takes up the state of a checkpoint.
+func (s *State) read(c checkpoint.Checkpoint) error {
 	f, err := c.Open(stateFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	if err := json.NewDecoder(f).Decode(&t.state); err != nil {
-		return nil, fmt.Errorf("%s/%s: %w", c.Path, stateFile, err)
+	if err := json.NewDecoder(f).Decode(s); err != nil {
+		return fmt.Errorf("%s/%s: %w", c.Path, stateFile, err)
+	}
+	return nil
+}
+
+// restore takes up a checkpoint, and returns what the task carried there.
+func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Tensor, err error) {
+	if err := t.state.read(c); err != nil {
+		return nil, err
 	}
 	if err := t.checkVocabulary(c); err != nil {
 		return nil, err
@@ -224,8 +228,7 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 	return carried, nil
 }
 
-// restoreAverage takes up the average of the weights, and the optimizer that makes
-// it where it has begun to.
+// restoreAverage takes up the average of the weights, and the optimizer that makes it where it has begun to.
 func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch.Tensor) error {
 	if t.state.Optimizer == "asgd" {
 		where := t.state.Averaging
@@ -262,10 +265,9 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	return nil
 }
 
-// restoreBest makes BEST name what the state holds for the best: a process may have
-// died between saving a checkpoint and marking it, or after marking a newer one
-// that was damaged since. A run that is made longer forgets the validation that
-// only its former end asked for, and one that is given more patience goes on.
+// restoreBest makes BEST name what the state holds for the best: a process may have died between saving a checkpoint and marking
+// it, or after marking a newer one that was damaged since. A run that is made longer forgets the validation that only its former
+// end asked for, and one that is given more patience goes on.
 func (t *trainer) restoreBest() error {
 	exists := func(step int) bool {
 		_, err := t.store.At(step)

@@ -63,9 +63,9 @@ type scores interface {
 	validNLL() float64
 	// validate scores the validation text.
 	validate() (validation, error)
-	// tests names the test texts, and test scores one of them.
+	// tests names the test texts, and test scores the one at a place among them.
 	tests() []string
-	test(name string) (experiment.TestScores, error)
+	test(i int) (experiment.TestScores, error)
 	// samples are what the report shows of the network's output.
 	samples() []report.Sample
 }

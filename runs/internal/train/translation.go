@@ -64,6 +64,7 @@ type translationTask struct {
 	data   *translation.Texts
 	run    *experiment.Run // nil for a plan
 	shown  []report.Sample // of the first test text
+	seen   map[string]int  // how often training has each word of the target, once that was asked for
 }
 
 func (t *translationTask) parts() network {

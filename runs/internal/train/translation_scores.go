@@ -31,7 +31,8 @@ func (t *translationTask) validate() (validation, error) {
 	if err != nil {
 		return v, err
 	}
-	bleu, err := t.tokenisedBLEU(outputs, t.data.Valid)
+	hypotheses, references := t.tokenised(outputs, t.data.Valid)
+	bleu, err := score.MultiBLEU(hypotheses, [][]string{references}, false)
 	if err != nil {
 		return v, err
 	}
@@ -58,14 +59,12 @@ func (t *translationTask) translated(lines []string, o decode.Options) ([]transl
 	return outputs, err
 }
 
-// tokenisedBLEU is multi-bleu on the text that the model was trained on.
-func (t *translationTask) tokenisedBLEU(outputs []translation.Translation, s translation.Lines) (score.MultiBLEUResult, error) {
-	hypotheses, references := make([]string, len(outputs)), make([]string, len(outputs))
+// tokenised are outputs and their references as the text that the model was trained on.
+func (t *translationTask) tokenised(outputs []translation.Translation, s translation.Lines) (hypotheses, references []string) {
 	for i, o := range outputs {
-		hypotheses[i] = o.Tokenised
-		references[i] = t.Text.Target.Tokenize(s.Target[i])
+		hypotheses, references = append(hypotheses, o.Tokenised), append(references, t.Text.Target.Tokenize(s.Target[i]))
 	}
-	return score.MultiBLEU(hypotheses, [][]string{references}, false)
+	return hypotheses, references
 }
 
 func (t *translationTask) tests() []string {
@@ -78,18 +77,9 @@ func (t *translationTask) tests() []string {
 
 func (t *translationTask) samples() []report.Sample { return t.shown }
 
-func (t *translationTask) test(name string) (experiment.TestScores, error) {
-	for _, s := range t.data.Tests {
-		if s.Name == name {
-			return t.testScores(s)
-		}
-	}
-	return experiment.TestScores{}, fmt.Errorf("there is no test text %s", name)
-}
-
-// testScores are the scores of one test text, with the configured beam.
-func (t *translationTask) testScores(s translation.Lines) (experiment.TestScores, error) {
-	out := experiment.TestScores{}
+// test decodes with the configured beam.
+func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
+	s := t.data.Tests[i]
 	pairs, err := t.Text.TestPairs(s)
 	if err != nil {
 		return out, err
@@ -109,17 +99,29 @@ func (t *translationTask) testScores(s translation.Lines) (experiment.TestScores
 	if err != nil {
 		return out, err
 	}
-	tokenised, err := t.tokenisedBLEU(outputs, s)
+	hypotheses, tokenised := t.tokenised(outputs, s)
+	multi, err := score.MultiBLEU(hypotheses, [][]string{tokenised}, false)
 	if err != nil {
 		return out, err
+	}
+	if t.seen == nil {
+		t.seen = t.Text.Target.WordCounts(t.data.Train.Target)
+	}
+	buckets, err := score.WordF1(hypotheses, tokenised, t.seen)
+	if err != nil {
+		return out, err
+	}
+	out.F1 = map[string]experiment.Number{}
+	for _, b := range buckets {
+		out.F1[b.Name()] = experiment.Num(b.F1())
 	}
 	chrf, err := score.CHRF(raw, references, score.CHRFOptions{Lowercase: t.config.Data.Lowercase})
 	if err != nil {
 		return out, err
 	}
 	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
-	out.BLEUTok, out.ChrF = experiment.Num(tokenised.Score), experiment.Num(chrf.Score)
-	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.Name, bleu.Score, bleu.Signature(), tokenised.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
+	out.BLEUTok, out.ChrF = experiment.Num(multi.Score), experiment.Num(chrf.Score)
+	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
 	if t.shown == nil {
 		for i := range min(t.config.Report.Samples, len(raw)) {
 			t.shown = append(t.shown, report.Sample{Source: s.Source[i], Reference: s.Target[i], Output: raw[i]})

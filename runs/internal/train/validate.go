@@ -41,8 +41,7 @@ func (t *trainer) withAverage(f func() error) error {
 	return f()
 }
 
-// validate measures the validation text, and reports whether the score that
-// chooses the best checkpoint is better than before.
+// validate measures the validation text, and reports whether the score that chooses the best checkpoint is better than before.
 func (t *trainer) validate() (better bool, err error) {
 	c := t.config
 	record := t.record(report.SplitValid)
@@ -79,10 +78,7 @@ func (t *trainer) validate() (better bool, err error) {
 			t.run.Log.Printf("validation stalls: the learning rate is multiplied by %g", c.Schedule.PlateauDecay)
 		}
 	}
-	line := fmt.Sprintf("valid: update %d, epoch %.2f, %s", t.state.Step, record.Epoch, lossWords(t.Output, found.nll))
-	if found.bleu != nil {
-		line += fmt.Sprintf(", BLEU %.2f", *found.bleu)
-	}
+	line := fmt.Sprintf("valid: update %d, epoch %.2f, %s", t.state.Step, record.Epoch, found.words(t.Output))
 	switch {
 	case better:
 		line += ", new best"
