@@ -16,11 +16,15 @@ type result struct {
 	TimeRatio       *spread  `json:"time_ratio"`   // peer's time / ours
 	MemoryRatio     *float64 `json:"memory_ratio"` // our peak / peer's
 	Ours            float64  `json:"ours"`
-	Peer            float64  `json:"peer"`
+	Peer            *float64 `json:"peer"`
 	Unit            string   `json:"unit"`
 	OutsideProducts *float64 `json:"outside_products"` // share of our time, from a step that is not timed otherwise
 	Config          string   `json:"config"`           // sizes of the work, where the name does not say them
+
+	Layer *layerCost `json:"layer,omitempty"` // of rows of layers, which have no peer
 }
+
+func defined(x float64) *float64 { return &x }
 
 // spread is what is kept of several measurements.
 type spread struct {
@@ -45,6 +49,9 @@ func printTable(out io.Writer, results []result) error {
 	if len(results) == 0 {
 		return nil
 	}
+	if results[0].Layer != nil {
+		return printLayers(out, results)
+	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tconfig")
 	for _, r := range results {
@@ -57,7 +64,7 @@ func printTable(out io.Writer, results []result) error {
 			outside = fmt.Sprintf("%.0f %%", 100**r.OutsideProducts)
 		}
 		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\t%s\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
-			memory, r.Ours, r.Peer, r.Unit, outside, r.Config)
+			memory, r.Ours, *r.Peer, r.Unit, outside, r.Config)
 	}
 	return w.Flush()
 }

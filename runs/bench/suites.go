@@ -31,6 +31,7 @@ func suites() []suite {
 		{"translation", translationRows},
 		{"objectives", objectiveRows},
 		{"lm", lmRows},
+		{"layers", layerRows},
 	}
 }
 
@@ -100,7 +101,9 @@ func (b *bench) measureAll() ([]result, error) {
 		}
 		if err == nil {
 			results = append(results, measured)
-			fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, measured.TimeRatio.Median, measured.TimeRatio.Min, measured.TimeRatio.Max)
+			if ratio := measured.TimeRatio; ratio != nil {
+				fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, ratio.Median, ratio.Min, ratio.Max)
+			}
 		} else if !told[err.Error()] { // what several rows lack is said once
 			told[err.Error()] = true
 			failures = append(failures, err)

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// The parameters are those of Kumar and Tsvetkov (2019), table 4. The network has one layer and few
+// source words here, which change neither column.
+func TestLayerParameters(t *testing.T) {
+	n := publishedTranslator
+	n.source, n.layers = 8, 1
+	var got []string
+	for _, l := range outputLayers {
+		torch.Test(t, func() {
+			made, err := n.build(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer made.Free()
+			c := l.parameters(made)
+			got = append(got, strings.Join([]string{l.name, shortCount(c.InputParameters), shortCount(c.OutputParameters), shortCount(c.Biases)}, " "))
+		})
+	}
+	want := []string{
+		"word 25.6M 51.2M 50K", "bpe 8.192M 16.384M 16K", "l2 25.6M 307.2K 0.3K", "cosine 25.6M 307.2K 0.3K",
+		"maxmargin 25.6M 307.2K 0.3K", "maxmargin-tied 153.6K 307.2K 0.812K", "vmf 25.6M 307.2K 0.3K", "vmf-tied 153.6K 307.2K 0.812K",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parameters of input and output, and biases (-want +got):\n%s", diff)
+	}
+}
+
+var tinyTranslator = translatorSize{source: 40, words: 40, pieces: 20, embedding: 6, width: 8, layers: 2, vectors: 5, rows: 3}
+
+// Every output layer learns a batch by heart.
+func TestLayersLearn(t *testing.T) {
+	for _, l := range outputLayers {
+		torch.Test(t, func() {
+			defer torch.SetThreads(0)
+			torch.SetThreads(1) // the matrices are too small to share
+			r := &race{}
+			defer r.close()
+			trainer, err := tinyTranslator.trainer(r, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch, err := tinyTranslator.batch(nil, l, 2)
+			if err != nil || batch.Rows != 2 || batch.Tokens != 2*attentionalLong {
+				t.Fatalf("a batch of two is %+v, %v", batch, err)
+			}
+			trainer.rate = 0.01
+			loss := func() (mean float64) {
+				torch.NoGrad(func() {
+					states, targets := trainer.Forward(batch, nil)
+					mean = trainer.Output.NLL(states, targets).Mean().Item()
+				})
+				return mean
+			}
+			before := loss()
+			for range 10 {
+				trainer.update(batch)
+			}
+			if after := loss(); !(after < before) || math.IsInf(after, 0) {
+				t.Errorf("%s: ten updates take the loss from %.4f to %.4f", l.name, before, after)
+			}
+		})
+	}
+}
+
+// The suite measures, prints and writes; a batch for which there is no memory is left out.
+func TestLayersSuite(t *testing.T) {
+	sizes := sweepSizes
+	defer func() { sweepSizes = sizes }()
+	sweepSizes = []int{1, 3, 1 << 40}
+	rows := []row{}
+	for i, name := range []string{"layers/word", "layers/vmf-tied", "sweep/vmf-tied"} {
+		l := outputLayers[[]int{0, 7, 7}[i]]
+		measure := tinyTranslator.cost
+		if i == 2 {
+			measure = tinyTranslator.sweep
+		}
+		rows = append(rows, row{name, "sentences_per_s", func(b *bench) (*race, error) { return measure(b, l) }})
+	}
+	path := filepath.Join(t.TempDir(), "r.json")
+	var out strings.Builder
+	var err error
+	torch.Test(t, func() {
+		err = run(context.Background(), options{pairs: 1, threads: torch.Threads(), json: path, only: mustMatch(""), suite: suite{"layers", rows}}, &out, io.Discard)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		"output  tied  loss    input-layer parameters  output-layer parameters  ms/batch  samples/s\n",
+		"word    no    CE      0.24K                   0.32K ", "emb     yes   NLLvMF  0.03K                   0.04K ",
+		"Biases, which do not count above: word 40, vmf-tied 11. A batch: B=3 S=T=32 E=6 D=8 layers=2+2 V=40/20 M=5.\n",
+		"samples/s of a batch of  vmf-tied\n1", "no memory\n",
+	} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("the table lacks %q:\n%s", part, out.String())
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results []struct {
+		Name, Unit string
+		Ours       float64
+		TimeRatio  *spread `json:"time_ratio"`
+		Peer       *float64
+		Layer      layerCost
+	}
+	if err := json.Unmarshal(data, &results); err != nil || len(results) != 3 {
+		t.Fatalf("%v in\n%s", err, data)
+	}
+	first, sweep := results[0], results[2].Layer.Sweep
+	if first.TimeRatio != nil || first.Peer != nil || first.Layer.InputParameters != 240 || math.Abs(first.Layer.MsPerBatch*first.Ours-3000) > 1e-6 {
+		t.Errorf("the first row is %+v", first)
+	}
+	if len(sweep) != 3 || sweep[0].Rows != 1 || !(sweep[1].PerS > 0) || !sweep[2].LeftOut || results[2].Ours != max(sweep[0].PerS, sweep[1].PerS) {
+		t.Errorf("the sweep is %+v", sweep)
+	}
+}
