@@ -36,18 +36,31 @@ const (
 )
 
 // build makes the network with weights of its own and its output layer: "vmf", whose target vectors are the decoder's input
-// too, or "mle", a softmax beside which the decoder has word vectors of its own. Its words mean nothing.
+// too, or "mle", a softmax beside which the decoder has word vectors of its own.
 func (n attentionalSize) build(method string) (*translation.Translator, error) {
+	return n.buildWith(n.settings(method, method == "vmf"), n.vocabulary)
+}
+
+// settings are those of the network with a method; where tied, the decoder reads words through what scores them.
+func (n attentionalSize) settings(method string, tied bool) translation.Settings {
 	c := translation.Defaults()
 	c.Seed = 1
 	c.Model.Kind, c.Model.Width, c.Model.WordWidth, c.Model.Dropout, c.Model.Tying = "attentional", n.width, n.words, 0, "none"
+	if tied {
+		c.Model.Tying = "decoder"
+	}
 	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.InitialRange = n.layers, n.layers, n.spread
 	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Bias = method, 0, true
-	pair := &translation.Pair{Source: wordless(n.vocabulary), Target: wordless(n.vocabulary)}
-	if method == "vmf" {
-		c.Model.Tying = "decoder"
+	return c
+}
+
+// buildWith makes the network with settings, for so many words or pieces of the target. Its words, and their vectors where
+// the method aims at such, mean nothing.
+func (n attentionalSize) buildWith(c translation.Settings, targets int) (*translation.Translator, error) {
+	pair := &translation.Pair{Source: wordless(n.vocabulary), Target: wordless(targets)}
+	if method, err := c.Objective.Resolve(); err == nil && method.TargetVectors() {
 		scope := torch.OpenScope()
-		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(n.vocabulary*n.vectors)).Float32s()
+		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(targets*n.vectors)).Float32s()
 		scope.Close()
 		pair.Vectors = &vectors.Table{Width: n.vectors, Rows: rows}
 	}
@@ -69,8 +82,12 @@ func (n attentionalSize) trainer(r *race, method string, batches []*corpus.Batch
 	if err != nil {
 		return nil, err
 	}
+	return trainAttentional(r, built, batches), nil
+}
+
+func trainAttentional(r *race, built *translation.Translator, batches []*corpus.Batch) *trainer {
 	return newTrainerOf(r, built, batches, updater{rate: attentionalRate, clip: attentionalClip, sentences: true},
-		torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}), nil
+		torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8})
 }
 
 // race races whole updates of the translator with the method against the same network with a softmax in plain PyTorch, in
@@ -81,10 +98,7 @@ func (n attentionalSize) race(b *bench, method string, amount func(batch *corpus
 		return nil, err
 	}
 	r = &race{pieces: len(batches), warm: 2, measured: true, amount: func(i int) float64 { return float64(amount(batches[i])) },
-		config: fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d", attentionalRows, attentionalLong, n.words, n.width, n.vocabulary)}
-	if method == "vmf" {
-		r.config += fmt.Sprintf(" M=%d", n.vectors)
-	}
+		config: fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d M=%d", attentionalRows, attentionalLong, n.words, n.width, n.vocabulary, n.vectors)}
 	defer r.closeOn(&err)
 	ours, err := n.trainer(r, method, batches)
 	if err != nil {

@@ -35,9 +35,10 @@
 // table's gain of BPE is its smaller softmax alone. As in the paper the map to the vectors is not
 // normalised, and there is no dropout. The rows named sweep are figure 1: samples a second with
 // batches of 1 to 512, single steps from 64 on. A batch for which memory does not suffice is left
-// out; the largest that would fit is not looked for, since memory of the machine is no property
-// of the layer. In the file time_ratio, memory_ratio and peer are null, and layer has what the
-// table shows. The eight rows take about XX minutes on two cores, the sweep YY.
+// out; the largest that would fit is not looked for, since a machine's memory is no property of the
+// layer. -pairs plays no part here. In the file time_ratio, memory_ratio and peer are null, and
+// layer has what the table shows. The eight rows take about two minutes on two cores of their own,
+// the sweep four.
 //
 // # Caveats
 //

@@ -3,28 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/translation"
-	"github.com/aperture-ml/aperture/objectives/vectors"
-	"github.com/aperture-ml/aperture/tokenize"
-	"github.com/aperture-ml/aperture/tokenize/corpus"
-	"github.com/aperture-ml/aperture/torch"
 )
 
-// translatorSize is how large the recurrent translator of the rows of layers is.
-type translatorSize struct {
-	source        int // symbols of the source's vocabulary
-	words, pieces int // symbols of a target's vocabulary of words, and of one of byte-pair pieces
-	embedding     int // width of a word vector
-	width, layers int // of states; LSTM layers of either side
-	vectors       int // components of target vectors
-	rows          int // sentences of a batch
+// table4Size is how large the translators of table 4 of Kumar and Tsvetkov (2019) are.
+type table4Size struct {
+	attentionalSize     // whose vocabulary is that of words, on either side
+	pieces, rows    int // byte-pair pieces of the target; sentences of a batch
 }
 
-// publishedTranslator has the sizes of Kumar and Tsvetkov (2019), table 4.
-var publishedTranslator = translatorSize{source: 50000, words: 50000, pieces: 16000, embedding: 512, width: 1024, layers: 2, vectors: 300, rows: attentionalRows}
+var publishedTable4 = table4Size{publishedAttentional, 16000, attentionalRows}
 
 // outputLayer is a row of that table: how the decoder writes words, and reads them.
 type outputLayer struct {
@@ -52,7 +42,7 @@ var layerRows = append(costRows(), sweepRows()...)
 
 func costRows() (rows []row) {
 	for _, l := range outputLayers {
-		rows = append(rows, row{"layers/" + l.name, "sentences_per_s", func(b *bench) (*race, error) { return publishedTranslator.cost(b, l) }})
+		rows = append(rows, row{"layers/" + l.name, "sentences_per_s", func(b *bench) (*race, error) { return publishedTable4.cost(b, l) }})
 	}
 	return rows
 }
@@ -60,7 +50,7 @@ func costRows() (rows []row) {
 func sweepRows() (rows []row) {
 	for _, l := range outputLayers {
 		if l.name == "word" || l.name == "bpe" || l.name == "vmf-tied" {
-			rows = append(rows, row{"sweep/" + l.name, "sentences_per_s", func(b *bench) (*race, error) { return publishedTranslator.sweep(b, l) }})
+			rows = append(rows, row{"sweep/" + l.name, "sentences_per_s", func(b *bench) (*race, error) { return publishedTable4.sweep(b, l) }})
 		}
 	}
 	return rows
@@ -87,68 +77,19 @@ type batchSpeed struct {
 	LeftOut bool    `json:"left_out,omitempty"` // there was not enough memory
 }
 
-// settings are the translator's with one output layer, as in the paper: no dropout, no smoothing, and no normalisation of the map.
-func (n translatorSize) settings(l outputLayer) translation.Settings {
-	s := translation.Defaults()
-	s.Seed = 1
-	s.Model.Kind, s.Model.WordWidth, s.Model.Width = "attentional", n.embedding, n.width
-	s.Model.EncoderLayers, s.Model.DecoderLayers, s.Model.Dropout = n.layers, n.layers, 0
-	s.Model.Tying = "none"
-	if l.tied {
-		s.Model.Tying = "decoder"
-	}
-	s.Objective.Settings = unsmoothed()
-	s.Objective.Method, s.Objective.Bias, s.Objective.MapNorm = l.method, true, false
-	return s
-}
-
-// build makes the translator with one output layer. All read the same sources; what words there are, and what vectors they
-// have, means nothing.
-func (n translatorSize) build(l outputLayer) (*translation.Translator, error) {
-	pair := &translation.Pair{Source: countedWords(n.source), Target: countedWords(n.words)}
+// targets is how many words or pieces there are to write.
+func (n table4Size) targets(l outputLayer) int {
 	if l.pieces {
-		pair.Target = countedWords(n.pieces)
+		return n.pieces
 	}
-	if l.method != "mle" {
-		random := rand.New(rand.NewPCG(1, 2))
-		pair.Vectors = &vectors.Table{Width: n.vectors, Rows: make([]float32, n.words*n.vectors)}
-		for i := range pair.Vectors.Rows {
-			pair.Vectors.Rows[i] = float32(random.NormFloat64())
-		}
-	}
-	return translation.New(n.settings(l), pair, torch.CPU)
+	return n.vocabulary
 }
 
-func (n translatorSize) trainer(r *race, l outputLayer) (*layerTrainer, error) {
-	made, err := n.build(l)
-	if err != nil {
-		return nil, err
-	}
-	t := &layerTrainer{Translator: made, updater: updater{params: made.Params, output: made.Output, rate: attentionalRate, clip: attentionalClip}}
-	r.onClose(func() {
-		t.updater.free()
-		made.Free()
-	})
-	t.useAdam(torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8})
-	return t, nil
-}
-
-// layerTrainer makes training steps as published: the loss is summed over words and divided by sentences.
-type layerTrainer struct {
-	*translation.Translator
-	updater
-}
-
-// update trains on a batch.
-
-func (t *layerTrainer) update(batch *corpus.Batch) {
-	step := torch.OpenScope()
-	states, targets := t.Forward(batch, nil)
-	loss, nll := t.Output.Loss(states, targets, 1/float64(batch.Rows))
-	loss.Backward()
-	nll.Sum().Item()
-	step.Close()
-	t.apply()
+// build makes the translator with one output layer. As in the paper the map to the vectors is not normalised.
+func (n table4Size) build(l outputLayer) (*translation.Translator, error) {
+	c := n.settings(l.method, l.tied)
+	c.Objective.MapNorm = false
+	return n.buildWith(c, n.targets(l))
 }
 
 // parameters counts those of an output layer and of the decoder's input, as the table does.
@@ -170,75 +111,56 @@ func (l outputLayer) parameters(t *translation.Translator) *layerCost {
 	return c
 }
 
-// batch is one of so many sentences, all of them full.
-func (n translatorSize) batch(b *bench, l outputLayer, rows int) (*corpus.Batch, error) {
-	vocabulary := n.words
-	if l.pieces {
-		vocabulary = n.pieces
-	}
-	all, err := fullBatches(b, network{vocabulary: vocabulary, tokens: rows * attentionalLong})
-	if err != nil {
-		return nil, err
-	}
-	return all[0], nil
-}
-
 // layerSteps is how many steps the median of a row of layers is of.
 const layerSteps = 3
 
 // cost measures a row of table 4.
-func (n translatorSize) cost(b *bench, l outputLayer) (r *race, err error) {
+func (n table4Size) cost(b *bench, l outputLayer) (r *race, err error) {
 	r = &race{}
 	defer r.closeOn(&err)
-	t, err := n.trainer(r, l)
+	built, err := n.build(l)
 	if err != nil {
 		return r, err
 	}
+	t := trainAttentional(r, built, nil)
 	r.alone = func(ctx context.Context) (result, error) {
-		speed, err := t.speed(ctx, b, n, l, n.rows, layerSteps)
+		speed, err := n.speed(ctx, b, t, n.rows, 1, layerSteps)
 		if err != nil {
 			return result{}, err
 		}
-		c := l.parameters(t.Translator)
+		c := l.parameters(built)
 		c.MsPerBatch = 1000 * float64(n.rows) / speed
 		return result{Ours: speed, Layer: c, Config: n.describe(n.rows)}, nil
 	}
 	return r, nil
 }
 
-// speed is the median of the sentences a second of some steps, after one that is not counted.
-func (t *layerTrainer) speed(ctx context.Context, b *bench, n translatorSize, l outputLayer, rows, steps int) (float64, error) {
-	batch, err := n.batch(b, l, rows)
+// speed is the median of the sentences a second of some steps on full batches of so many, after warm ones that do not count.
+func (n table4Size) speed(ctx context.Context, b *bench, t *trainer, rows, warm, steps int) (float64, error) {
+	targets := t.Text.Target.Vocabulary.Len()
+	batches, err := fullBatches(b, network{vocabulary: min(targets, n.vocabulary), tokens: rows * attentionalLong})
 	if err != nil {
 		return 0, err
 	}
-	work := here{work: func(int) error {
-		t.update(batch)
-		return context.Cause(ctx)
-	}}
+	t.batches = batches[:1]
+	work := here{work: t.update}
 	var speeds []float64
-	for i := range steps + 1 {
+	for i := range warm + steps {
 		seconds, err := work.step(0)
 		if err != nil {
 			return 0, err
 		}
-		if i > 0 {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if i >= warm {
 			speeds = append(speeds, float64(rows)/seconds)
 		}
 	}
 	return median(speeds), nil
 }
 
-// describe says what a batch of so many sentences is.
-func (n translatorSize) describe(rows int) string {
-	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d layers=%d+%d V=%d/%d M=%d", rows, attentionalLong, n.embedding, n.width, n.layers, n.layers, n.words, n.pieces, n.vectors)
-}
-
-// countedWords is a side of a translation with so many symbols, which mean nothing.
-func countedWords(symbols int) *translation.Side {
-	words := map[string]int{}
-	for i := range symbols - 4 { // the special tokens come first
-		words[fmt.Sprintf("word%06d", i)] = 1
-	}
-	return &translation.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
+// describe says what the network and a batch of so many sentences are.
+func (n table4Size) describe(rows int) string {
+	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d layers=%d+%d V=%d/%d M=%d", rows, attentionalLong, n.words, n.width, n.layers, n.layers, n.vocabulary, n.pieces, n.vectors)
 }

@@ -15,11 +15,10 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// The parameters are those of Kumar and Tsvetkov (2019), table 4. The network has one layer and few
-// source words here, which change neither column.
+// The parameters are those of Kumar and Tsvetkov (2019), table 4. The network has one layer here: its others change neither column.
 func TestLayerParameters(t *testing.T) {
-	n := publishedTranslator
-	n.source, n.layers = 8, 1
+	n := publishedTable4
+	n.layers = 1
 	var got []string
 	for _, l := range outputLayers {
 		torch.Test(t, func() {
@@ -41,7 +40,7 @@ func TestLayerParameters(t *testing.T) {
 	}
 }
 
-var tinyTranslator = translatorSize{source: 40, words: 40, pieces: 20, embedding: 6, width: 8, layers: 2, vectors: 5, rows: 3}
+var tinyTable4 = table4Size{tinyAttentional, 20, 3}
 
 // Every output layer learns a batch by heart.
 func TestLayersLearn(t *testing.T) {
@@ -51,15 +50,16 @@ func TestLayersLearn(t *testing.T) {
 			torch.SetThreads(1) // the matrices are too small to share
 			r := &race{}
 			defer r.close()
-			trainer, err := tinyTranslator.trainer(r, l)
+			built, err := tinyTable4.build(l)
 			if err != nil {
 				t.Fatal(err)
 			}
-			batch, err := tinyTranslator.batch(nil, l, 2)
-			if err != nil || batch.Rows != 2 || batch.Tokens != 2*attentionalLong {
-				t.Fatalf("a batch of two is %+v, %v", batch, err)
-			}
+			trainer := trainAttentional(r, built, nil)
 			trainer.rate = 0.01
+			if _, err := tinyTable4.speed(t.Context(), nil, trainer, 2, 0, 1); err != nil || trainer.batches[0].Rows != 2 || trainer.batches[0].Tokens != 2*attentionalLong {
+				t.Fatalf("a batch of two is %+v, %v", trainer.batches[0], err)
+			}
+			batch := trainer.batches[0]
 			loss := func() (mean float64) {
 				torch.NoGrad(func() {
 					states, targets := trainer.Forward(batch, nil)
@@ -69,7 +69,7 @@ func TestLayersLearn(t *testing.T) {
 			}
 			before := loss()
 			for range 10 {
-				trainer.update(batch)
+				trainer.update(0)
 			}
 			if after := loss(); !(after < before) || math.IsInf(after, 0) {
 				t.Errorf("%s: ten updates take the loss from %.4f to %.4f", l.name, before, after)
@@ -86,9 +86,9 @@ func TestLayersSuite(t *testing.T) {
 	rows := []row{}
 	for i, name := range []string{"layers/word", "layers/vmf-tied", "sweep/vmf-tied"} {
 		l := outputLayers[[]int{0, 7, 7}[i]]
-		measure := tinyTranslator.cost
+		measure := tinyTable4.cost
 		if i == 2 {
-			measure = tinyTranslator.sweep
+			measure = tinyTable4.sweep
 		}
 		rows = append(rows, row{name, "sentences_per_s", func(b *bench) (*race, error) { return measure(b, l) }})
 	}

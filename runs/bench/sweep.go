@@ -8,38 +8,42 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/aperture-ml/aperture/models/translation"
 )
 
-// sweepSizes are the batches of figure 1, in sentences. From largeBatch on a single step is timed.
+// sweepSizes are the batches of figure 1, in sentences. From largeBatch on a single step is timed, which the smaller ones before
+// it have warmed up.
 var sweepSizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
 
 const largeBatch = 64
 
 // sweep measures one output layer with batches of every size that memory holds.
-func (n translatorSize) sweep(b *bench, l outputLayer) (r *race, err error) {
+func (n table4Size) sweep(b *bench, l outputLayer) (r *race, err error) {
 	r = &race{}
 	defer r.closeOn(&err)
-	t, err := n.trainer(r, l)
+	built, err := n.build(l)
 	if err != nil {
 		return r, err
 	}
+	t := trainAttentional(r, built, nil)
 	r.alone = func(ctx context.Context) (result, error) {
-		c, best := l.parameters(t.Translator), 0.0
+		c, best := l.parameters(built), 0.0
 		for _, rows := range sweepSizes {
 			available, err := availableMemory()
 			if err != nil {
 				return result{}, err
 			}
-			if needed := n.stepBytes(t, rows); needed > available {
+			if needed := stepBytes(built, rows); needed > available {
 				fmt.Fprintf(b.log, "sweep/%s: a batch of %d is left out: it takes about %.1f GB, and %.1f are available\n", l.name, rows, float64(needed)/1e9, float64(available)/1e9)
 				c.Sweep = append(c.Sweep, batchSpeed{Rows: rows, LeftOut: true})
 				continue
 			}
-			steps := layerSteps
+			warm, steps := 1, layerSteps
 			if rows >= largeBatch {
-				steps = 1
+				warm, steps = 0, 1
 			}
-			speed, err := t.speed(ctx, b, n, l, rows, steps)
+			speed, err := n.speed(ctx, b, t, rows, warm, steps)
 			if err != nil {
 				return result{}, err
 			}
@@ -51,7 +55,7 @@ func (n translatorSize) sweep(b *bench, l outputLayer) (r *race, err error) {
 }
 
 // stepBytes estimates what a step takes beyond weights and moments: gradients, and what the network keeps for them.
-func (n translatorSize) stepBytes(t *layerTrainer, rows int) int64 {
+func stepBytes(t *translation.Translator, rows int) int64 {
 	return 4 * (t.Params.Count() + t.Settings.Activations(rows*attentionalLong))
 }
 

@@ -95,5 +95,6 @@ func TestDigitsAreCopied(t *testing.T) {
 		if undefined := math.IsNaN(test.PPL.Value()); test.PPL.Value() > perplexity || undefined != (method == "vmf") || !(test.BLEU.Value() >= 98) {
 			t.Errorf("%s: after 500 updates perplexity %.3f and BLEU %.2f", method, test.PPL.Value(), test.BLEU.Value())
 		}
+		checkF1(t, folder, method, "digits")
 	}
 }
