@@ -71,14 +71,13 @@ type Best struct {
 
 // TestScores are the scores of one test text.
 type TestScores struct {
-	NLL           Number `json:"nll"`
-	PPL           Number `json:"ppl"`
-	BLEU          Number `json:"bleu"` // sacreBLEU, detokenised
-	BLEUSignature Text   `json:"bleu_signature"`
-	BLEUTok       Number `json:"bleu_tok"` // multi-bleu on the tokenised text
-	ChrF          Number `json:"chrf"`
-
-	F1 map[string]Number `json:"f1"` // of words by how often training has them, as "5-9", on the tokenised text
+	NLL           Number            `json:"nll"`
+	PPL           Number            `json:"ppl"`
+	BLEU          Number            `json:"bleu"` // sacreBLEU, detokenised
+	BLEUSignature Text              `json:"bleu_signature"`
+	BLEUTok       Number            `json:"bleu_tok"` // multi-bleu on the tokenised text
+	ChrF          Number            `json:"chrf"`
+	F1            map[string]Number `json:"f1"` // of words by how often training has them, as "5-9", on the tokenised text
 }
 
 // Isotropy are measures of the output matrix.

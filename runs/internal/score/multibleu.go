@@ -14,10 +14,9 @@ type MultiBLEUResult struct {
 	HypLen, RefLen int        // tokens
 }
 
-// MultiBLEU scores tokenised text as Moses' multi-bleu.perl does: split at
-// ASCII whitespace, no smoothing. lowercase lower-cases ASCII letters only, as
-// the script does, because it reads bytes. Shapes and errors are those of
-// Metric; a reference without any token gives the zero result.
+// MultiBLEU scores tokenised text as Moses' multi-bleu.perl does: split at ASCII whitespace, no smoothing. lowercase
+// lower-cases ASCII letters only, as the script does, because it reads bytes. Shapes and errors are those of Metric; a
+// reference without any token gives the zero result.
 func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult, error) {
 	segments, _, err := transpose(hyps, refs)
 	if err != nil {
@@ -35,8 +34,7 @@ func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult,
 			mergeMax(limits, wordNgrams(refTokens, 1, 4))
 		}
 		r.HypLen += len(tokens)
-		// The script looks for a length from 9999 away, and gives 9999 to a
-		// segment whose references are all further off.
+		// The script looks for a length from 9999 away, and gives 9999 to a segment whose references are all further off.
 		r.RefLen += closest(len(tokens), lengths, 9999, 9999)
 		for n := range 4 {
 			for gram, c := range wordNgrams(tokens, n+1, n+1) {
