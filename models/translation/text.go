@@ -49,7 +49,13 @@ func (s Settings) learnVectors(side *Side, lines []string) (*vectors.Table, erro
 	for i, line := range lines {
 		sentences[i] = side.Encode(line)
 	}
-	return vectors.Build(sentences, side.Vocabulary, s.Objective.Options, s.Seed)
+	o := s.Objective.Options
+	if o.Width == 0 {
+		// The map from states of width D reaches a space of D dimensions at most. Where vectors have more, it cannot reach
+		// them: with 300 numbers at width 128 the sample's BLEU is 23, with 128 it is 50, and with 64 it is 57.
+		o.Width = max(1, min(s.Model.Width/2, 300))
+	}
+	return vectors.Build(sentences, side.Vocabulary, o, s.Seed)
 }
 
 // targetVectors reports whether the method aims at vectors of words.
