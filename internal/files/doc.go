@@ -4,6 +4,7 @@
 // # Basics
 //
 //	err := files.Write(path, data)     // a temporary name beside it, fsync, rename
+//	w, err := files.Create(path)       // the same for what does not fit into memory
 //	lock, err := files.Lock(folder)    // until lock.Close or the end of the process
 //	err = files.DiskFull(err)          // one sentence, where a full disk was the cause
 //

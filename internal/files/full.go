@@ -9,7 +9,10 @@ import (
 
 // DiskFull returns err, or, where a full disk or an exhausted quota caused it, an error that says so, names the file and
 // says what to do. It still wraps err.
-func DiskFull(err error) error {
+func DiskFull(err error) error { return DiskFullSay(err, "run again with -resume") }
+
+// DiskFullSay is DiskFull with what to do, once there is space, in the words of a program that does not resume.
+func DiskFullSay(err error, then string) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err
 	}
@@ -25,16 +28,16 @@ func DiskFull(err error) error {
 	} else if errors.As(err, &link) {
 		what = link.New
 	}
-	return &diskFullError{what, err}
+	return &diskFullError{what, then, err}
 }
 
 type diskFullError struct {
-	path string
-	err  error
+	path, then string
+	err        error
 }
 
 func (e *diskFullError) Error() string {
-	return "the disk that holds " + e.path + " is full: free space and run again with -resume"
+	return "the disk that holds " + e.path + " is full: free space and " + e.then
 }
 
 func (e *diskFullError) Unwrap() error { return e.err }

@@ -19,7 +19,14 @@ func Lock(path string) (*os.File, error) {
 	}
 	folder.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -out", path)
+		return nil, &InUse{path}
 	}
 	return nil, fmt.Errorf("run folder %s cannot be locked: %w", path, err)
+}
+
+// InUse is the error of a folder that another process holds.
+type InUse struct{ Path string }
+
+func (e *InUse) Error() string {
+	return e.Path + " is in use by another process: wait for it to end, or name another folder with -out"
 }

@@ -1,0 +1,245 @@
+package prepare
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// archive is what was found in a tar, packed or not, or a zip file. A tar file has no list of its contents: it is read
+// once from end to end, which also shows whether it is whole, and its small members that are wanted stay in memory.
+type archive struct {
+	paths []string          // its files
+	small map[string][]byte // contents by path
+	zip   *zip.ReadCloser   // nil for tar
+}
+
+// Sizes of members that are kept in memory, one and all of an archive: test sets, of which there are many in one tar file.
+const (
+	smallMember  = 4 << 20
+	smallMembers = 64 << 20
+)
+
+// look reads what is in an archive; wanted tells the members whose contents are of use.
+func (f *folder) look(ctx context.Context, s source, wanted func(path string) bool, m *meter) (*archive, error) {
+	a := &archive{small: map[string][]byte{}}
+	if strings.HasSuffix(strings.ToLower(s.Path), ".zip") {
+		var err error
+		if a.zip, err = zip.OpenReader(f.path(s)); err != nil {
+			return nil, damaged(f.path(s), err)
+		}
+		for _, file := range a.zip.File {
+			if !file.FileInfo().IsDir() {
+				a.paths = append(a.paths, file.Name)
+			}
+		}
+		m.add(s.Size)
+		return a, nil
+	}
+	unpacked, closer, err := f.openTar(ctx, s, m)
+	if err != nil {
+		return nil, err
+	}
+	defer closer.Close()
+	kept := int64(0)
+	for members := tar.NewReader(unpacked); ; {
+		header, err := members.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, damaged(f.path(s), err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		a.paths = append(a.paths, header.Name)
+		if header.Size <= smallMember && kept+header.Size <= smallMembers && wanted(header.Name) {
+			kept += header.Size
+			if a.small[header.Name], err = io.ReadAll(members); err != nil {
+				return nil, damaged(f.path(s)+": "+header.Name, err)
+			}
+		}
+	}
+	if _, err := io.Copy(io.Discard, unpacked); err != nil { // up to the sum at the end
+		return nil, damaged(f.path(s), err)
+	}
+	return a, nil
+}
+
+// matching returns the paths of the files of an archive with a base name, packed or not, that are not useless.
+func (a *archive) matching(name string, useless func(string) bool) (paths []string) {
+	for _, p := range a.paths {
+		if base := path.Base(p); (base == name || base == name+".gz") && (useless == nil || !useless(p)) {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+// openTar opens a tar file, packed with gzip or not, whatever its name says.
+func (f *folder) openTar(ctx context.Context, s source, m *meter) (io.Reader, io.Closer, error) {
+	file, err := f.open(ctx, s, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	in := bufio.NewReaderSize(file, 1<<17)
+	if magic, _ := in.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		if head, _ := in.Peek(262); len(head) < 262 || string(head[257:]) != "ustar" {
+			file.Close()
+			return nil, nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether it is a page that tells why it could not be had", f.path(s))
+		}
+		return in, file, nil
+	}
+	unpacked, err := gzip.NewReader(in)
+	if err != nil {
+		file.Close()
+		return nil, nil, damaged(f.path(s), err)
+	}
+	return unpacked, file, nil
+}
+
+// metered is an open file that tells how far it is read, and stops when its context ends.
+type metered struct {
+	ctx  context.Context
+	file io.ReadCloser
+	left int64
+	m    *meter
+}
+
+func (f *folder) open(ctx context.Context, s source, m *meter) (io.ReadCloser, error) {
+	file, err := os.Open(f.path(s))
+	if err != nil {
+		return nil, err
+	}
+	return &metered{ctx, file, s.Size, m}, nil
+}
+
+func (r *metered) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	n, err := r.file.Read(p)
+	r.left -= int64(n)
+	r.m.add(int64(n))
+	return n, err
+}
+
+// Close counts what nobody needed to read as read.
+func (r *metered) Close() error {
+	r.m.add(r.left)
+	return r.file.Close()
+}
+
+// cost is how many bytes open reads, as the meter counts them.
+func (at found) cost() int64 {
+	switch {
+	case at.archive == nil:
+		return at.source.Size
+	case at.archive.zip != nil:
+		return int64(at.zipped().UncompressedSize64)
+	case at.archive.small[at.path] != nil:
+		return 0
+	}
+	return at.source.Size
+}
+
+// zipped returns the entry of a member of a zip file.
+func (at found) zipped() *zip.File {
+	files := at.archive.zip.File
+	return files[slices.IndexFunc(files, func(f *zip.File) bool { return f.Name == at.path })]
+}
+
+// open opens a member, and unpacks it where its name ends in .gz. Its errors name it, and say so where it is damaged.
+func (at found) open(ctx context.Context, m *meter) (io.ReadCloser, error) {
+	in, closer, err := at.openPacked(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	name := at.path
+	if at.archive == nil {
+		name = at.source.Path
+	}
+	out := &unpacked{at: at, in: in, closer: closer}
+	if strings.HasSuffix(name, ".gz") {
+		if out.in, err = gzip.NewReader(in); err != nil {
+			closer.Close()
+			return nil, damaged(at.String(), err)
+		}
+	}
+	return out, nil
+}
+
+func (at found) openPacked(ctx context.Context, m *meter) (io.Reader, io.Closer, error) {
+	if at.archive == nil {
+		file, err := at.folder.open(ctx, at.source, m)
+		return file, file, err
+	}
+	if content := at.archive.small[at.path]; content != nil {
+		return bytes.NewReader(content), io.NopCloser(nil), nil
+	}
+	if at.archive.zip != nil {
+		member, err := at.zipped().Open()
+		if err != nil {
+			return nil, nil, damaged(at.String(), err)
+		}
+		in := &metered{ctx, member, at.cost(), m}
+		return in, in, nil
+	}
+	in, closer, err := at.folder.openTar(ctx, at.source, m)
+	if err != nil {
+		return nil, nil, err
+	}
+	for members := tar.NewReader(in); ; {
+		header, err := members.Next()
+		if err != nil {
+			closer.Close()
+			return nil, nil, damaged(at.String(), err)
+		}
+		if header.Name == at.path && header.Typeflag == tar.TypeReg {
+			return members, closer, nil
+		}
+	}
+}
+
+// unpacked is the content of a member.
+type unpacked struct {
+	at     found
+	in     io.Reader
+	closer io.Closer
+}
+
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.in.Read(p)
+	if err != nil && err != io.EOF {
+		err = damaged(u.at.String(), err)
+	}
+	return n, err
+}
+
+func (u *unpacked) Close() error { return u.closer.Close() }
+
+// damaged says of the errors that a file cut short or changed gives what they mean; others are returned with its name.
+func damaged(name string, err error) error {
+	var corrupt flate.CorruptInputError
+	for _, known := range []error{io.EOF, io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrFormat, zip.ErrChecksum, tar.ErrHeader} {
+		if errors.Is(err, known) || errors.As(err, &corrupt) {
+			return fmt.Errorf("%s is damaged or cut short (%w): download it again", name, err)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

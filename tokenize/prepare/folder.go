@@ -1,0 +1,219 @@
+package prepare
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// most is how many files of a folder are looked at: more are no folder of archives.
+const most = 200000
+
+// source is a file of the folder that a corpus is taken from.
+type source struct {
+	Path     string    `json:"file"` // within the folder, with slashes
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+// folder is the folder that a corpus is taken from: archives as they were downloaded, or what was in them.
+type folder struct {
+	root     string
+	files    []source // those nearest to the root first
+	archives map[string]*archive
+}
+
+// openFolder lists the files of a folder, except those below without.
+func openFolder(root, without string) (*folder, error) {
+	f := &folder{root: root, archives: map[string]*archive{}}
+	err := filepath.WalkDir(root, func(p string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p != root && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir() && same(p, without):
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		case len(f.files) == most:
+			return fmt.Errorf("%s holds more than %d files: name the folder of the archives alone", root, most)
+		}
+		info, err := os.Stat(p) // of what a link leads to
+		if err != nil || !info.Mode().IsRegular() {
+			return nil
+		}
+		name, err := filepath.Rel(root, p)
+		f.files = append(f.files, source{filepath.ToSlash(name), info.Size(), info.ModTime().UTC()})
+		return err
+	})
+	slices.SortFunc(f.files, func(a, b source) int {
+		if d := strings.Count(a.Path, "/") - strings.Count(b.Path, "/"); d != 0 {
+			return d
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return f, err
+}
+
+// same reports whether two paths are one folder.
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// path returns where a file of the folder lies.
+func (f *folder) path(s source) string { return filepath.Join(f.root, filepath.FromSlash(s.Path)) }
+
+// download is a file as the page of a corpus offers it.
+type download struct {
+	name    string   // as the page calls it
+	page    string   // where it is
+	globs   []string // base names that it may have here, without .tgz and the like
+	holds   string   // glob of a file in it, by which it is known among archives of one name; may be empty
+	useless func(path string) bool
+}
+
+// member is a file of a corpus.
+type member struct {
+	names     []string   // base names that it may have, each also with .gz; the first is the usual one
+	downloads []download // in which it may be, the best first
+}
+
+// endings of archives that can be read in place.
+var endings = []string{".tar.gz", ".tgz", ".tar", ".zip"}
+
+// stem returns the base name of an archive without its ending.
+func stem(p string) (name string, isArchive bool) {
+	name = path.Base(p)
+	for _, ending := range endings {
+		if cut, ok := strings.CutSuffix(strings.ToLower(name), ending); ok {
+			return name[:len(cut)], true
+		}
+	}
+	return name, false
+}
+
+// offers reports whether an archive may be the download.
+func (d download) offers(p string) bool {
+	name, isArchive := stem(p)
+	return isArchive && slices.ContainsFunc(d.globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
+}
+
+// candidates are the files of the folder that may be of use to the members, archives and others.
+func (f *folder) candidates(members []member) []source {
+	var out []source
+	for _, s := range f.files {
+		if slices.ContainsFunc(members, func(m member) bool {
+			return m.named(s.Path) || slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(s.Path) })
+		}) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// named reports whether a file is called as the member is.
+func (m member) named(p string) bool {
+	return slices.Contains(m.names, strings.TrimSuffix(path.Base(p), ".gz"))
+}
+
+// found is a member where it is.
+type found struct {
+	folder  *folder
+	source  source   // the archive, or the file itself
+	archive *archive // nil for a file
+	path    string   // within the archive
+}
+
+// find returns where a member is. A member that is nowhere is a *missing.
+func (f *folder) find(m member) (found, error) {
+	var looked []string
+	for _, d := range m.downloads {
+		var offers []source
+		for _, s := range f.files {
+			if d.offers(s.Path) {
+				offers = append(offers, s)
+				looked = append(looked, s.Path)
+			}
+		}
+		for _, name := range m.names {
+			var all []found
+			for _, s := range offers {
+				a := f.archives[s.Path]
+				for _, p := range a.matching(name, d.useless) {
+					all = append(all, found{f, s, a, p})
+				}
+			}
+			if one, err := f.choose(all, d, name); one != nil || err != nil {
+				return value(one), err
+			}
+		}
+	}
+	for _, name := range m.names {
+		for _, packed := range []string{name + ".gz", name} {
+			var all []found
+			for _, s := range f.files {
+				if path.Base(s.Path) == packed && (m.downloads[0].useless == nil || !m.downloads[0].useless(s.Path)) {
+					all = append(all, found{folder: f, source: s})
+				}
+			}
+			if one, err := f.choose(all, m.downloads[0], packed); one != nil || err != nil {
+				return value(one), err
+			}
+		}
+	}
+	return found{}, &missing{member: m, looked: looked}
+}
+
+func value(one *found) found {
+	if one == nil {
+		return found{}
+	}
+	return *one
+}
+
+// choose returns the one file of several with a name that lies beside what its download holds, nil where there is none.
+func (f *folder) choose(all []found, d download, name string) (*found, error) {
+	if len(all) > 1 && d.holds != "" {
+		beside := slices.DeleteFunc(slices.Clone(all), func(at found) bool { return !f.beside(at, d.holds) })
+		if len(beside) > 0 {
+			all = beside
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &all[0], nil
+	}
+	return nil, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away", name, all[0], all[1], f.root)
+}
+
+// beside reports whether a file that fits glob lies in the same archive or folder.
+func (f *folder) beside(at found, glob string) bool {
+	if at.archive != nil {
+		return slices.ContainsFunc(at.archive.paths, func(p string) bool { ok, _ := path.Match(glob, path.Base(p)); return ok })
+	}
+	return slices.ContainsFunc(f.files, func(s source) bool {
+		ok, _ := path.Match(glob, path.Base(s.Path))
+		return ok && path.Dir(s.Path) == path.Dir(at.source.Path)
+	})
+}
+
+// String names the file in errors: "data/de-en.tgz: de-en/train.tags.de-en.de".
+func (at found) String() string {
+	if at.archive == nil {
+		return at.folder.path(at.source)
+	}
+	return at.folder.path(at.source) + ": " + at.path
+}

@@ -1,0 +1,248 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// Options say which corpus is made of what.
+type Options struct {
+	Corpus   string
+	From, To string            // folders
+	Settings map[string]string // of the corpus: Corpora tells which it has
+
+	// Progress, where it is not nil, is told how many bytes of how many a phase has read. It is called from several
+	// goroutines.
+	Progress func(phase string, done, total int64)
+}
+
+// job is a text to be made: its parts are joined, line by line judged, and split into sets.
+type job struct {
+	name      string
+	sides     []string // endings of the files, a side each: ".de", ".en"
+	sets      []string // names of the files before their endings
+	parts     [][]member
+	read      shape
+	edit      func(line string) string      // nil leaves lines as they are
+	judge     func(*counter) (judge, error) // for one goroutine
+	exact     bool                          // the published bytes, a last line without "\n" included
+	split     func(n int) int               // the set of the nth pair that stays, from 1; nil where there is one set
+	whole     int                           // set without pairs of which a side is empty, -1 for none
+	types     bool                          // count different tokens
+	perLine   int                           // tokens that a line has beside its own: the <eos> of a language model
+	optional  bool                          // left out where its files are missing
+	published map[string]*Published         // by file
+}
+
+// names are the files that a job makes, set by set.
+func (j *job) names() (names []string) {
+	for _, set := range j.sets {
+		for _, side := range j.sides {
+			names = append(names, set+side)
+		}
+	}
+	return names
+}
+
+// meter adds up what was read.
+type meter struct {
+	phase  string
+	done   atomic.Int64
+	total  int64
+	report func(phase string, done, total int64)
+}
+
+func (m *meter) add(n int64) {
+	if done := m.done.Add(n); m.report != nil && n > 0 {
+		m.report(m.phase, done, m.total)
+	}
+}
+
+// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold. A
+// text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
+func Run(ctx context.Context, o Options) (*Counts, error) {
+	counts, err := run(ctx, o)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return counts, err
+}
+
+func run(ctx context.Context, o Options) (*Counts, error) {
+	recipe, settings, err := choose(o.Corpus, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(o.From); err != nil {
+		return nil, fmt.Errorf("%s: there is no such folder; -from names the one that holds the archives", o.From)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: -from names the folder that holds the archives", o.From)
+	}
+	if same(o.From, o.To) {
+		return nil, fmt.Errorf("%s would be read and written at once: name another folder with -to", o.To)
+	}
+	from, err := openFolder(o.From, o.To)
+	if err != nil {
+		return nil, err
+	}
+	jobs := recipe.jobs(settings)
+	counts := &Counts{Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens, Sources: from.candidates(membersOf(jobs))}
+	before, err := readCounts(o.To, counts)
+	if err != nil {
+		return nil, err
+	}
+	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, func(t Text) bool { return !t.whole(o.To) }) {
+		for i := range before.Texts {
+			before.Texts[i].Again = true
+		}
+		return before, nil
+	}
+	defer from.close()
+	if err := from.lookIntoAll(ctx, jobs, o.Progress); err != nil {
+		return nil, err
+	}
+	tasks, err := from.resolve(o.Corpus, jobs)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.To, 0o755); err != nil {
+		return nil, fmt.Errorf("the folder of -to: %w", err)
+	}
+	lock, err := files.Lock(o.To)
+	if busy := new(files.InUse); errors.As(err, &busy) {
+		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to", o.To)
+	} else if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	return counts, makeAll(ctx, tasks, counts, o)
+}
+
+// makeAll makes the texts that are not there yet.
+func makeAll(ctx context.Context, tasks []task, counts *Counts, o Options) error {
+	before, err := readCounts(o.To, counts)
+	if err != nil {
+		return err
+	}
+	m := &meter{phase: "writing " + o.Corpus, report: o.Progress}
+	var names []string
+	var todo []task
+	for _, t := range tasks {
+		inputs := t.inputs()
+		if old := before.text(t.job.name); old != nil && slices.Equal(old.Inputs, inputs) && old.whole(o.To) {
+			old.Again = true
+			counts.Texts = append(counts.Texts, *old)
+			continue
+		}
+		todo = append(todo, t)
+		names = append(names, t.job.names()...)
+		for _, part := range t.parts {
+			for _, at := range part {
+				m.total += at.cost()
+			}
+		}
+	}
+	if before.Format == 0 { // nothing tells that they are ours
+		for _, name := range names {
+			if _, err := os.Lstat(filepath.Join(o.To, name)); err == nil {
+				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name another folder with -to", filepath.Join(o.To, name), CountsFile)
+			}
+		}
+	}
+	removeLeft(o.To, names)
+	for {
+		if counts.Complete = len(todo) == 0; counts.Complete {
+			order := func(t Text) int {
+				return slices.IndexFunc(tasks, func(task task) bool { return task.job.name == t.Name })
+			}
+			slices.SortFunc(counts.Texts, func(a, b Text) int { return order(a) - order(b) })
+		}
+		// Written before the first text too: the folder is then known as ours, wherever a kill may fall.
+		if err := counts.write(o.To); err != nil || counts.Complete {
+			return err
+		}
+		text, err := todo[0].job.make(ctx, todo[0].parts, o.To, m)
+		if err != nil {
+			return err
+		}
+		text.Inputs = todo[0].inputs()
+		counts.Texts = append(counts.Texts, *text)
+		todo = todo[1:]
+	}
+}
+
+// make makes the files of one text.
+func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*Text, error) {
+	var outputs []*output
+	defer func() {
+		for _, out := range outputs {
+			out.to.Discard()
+		}
+	}()
+	for _, name := range j.names() {
+		out, err := newOutput(to, name)
+		if err != nil {
+			return nil, err
+		}
+		outputs = append(outputs, out)
+	}
+	kept, dropped := 0, map[string]int{}
+	write := func(c *chunk) error {
+		for i, reason := range c.reasons {
+			set := 0
+			if reason == tokenize.Kept {
+				if kept++; j.split != nil {
+					set = j.split(kept)
+				}
+				if set == j.whole && slices.ContainsFunc(c.tokens, func(tokens []int) bool { return tokens[i] == 0 }) {
+					reason = tokenize.Empty
+				}
+			}
+			if reason != tokenize.Kept {
+				dropped[reasons[reason]]++
+				continue
+			}
+			for side, out := range outputs[set*len(j.sides) : (set+1)*len(j.sides)] {
+				out.line(c.lines[side][i], c.tokens[side][i]+j.perLine, !(j.exact && c.ends && c.open[side] && i+1 == len(c.reasons)))
+			}
+		}
+		return nil
+	}
+	f := &flow{meter: m, types: j.types, read: j.read, edit: j.edit, parts: parts}
+	counter, err := f.run(ctx, runtime.GOMAXPROCS(0), j.judge, write)
+	if err != nil {
+		return nil, err
+	}
+	text := &Text{Name: j.name}
+	if len(dropped) > 0 {
+		text.Dropped = dropped
+	}
+	for i, out := range outputs {
+		if err := out.commit(); err != nil {
+			return nil, err
+		}
+		if j.types { // of one set
+			out.count.Types = len(counter.types[i]) + j.perLine
+		}
+		out.count.compare(j.published[out.count.Name])
+		text.Files = append(text.Files, out.count)
+	}
+	return text, nil
+}
+
+// reasons say in words why pairs were dropped.
+var reasons = map[tokenize.CleanReason]string{
+	tokenize.Empty:    "a side is empty",
+	tokenize.TooLong:  "a side has too many tokens",
+	tokenize.BadRatio: "the lengths differ too much",
+	tokenize.LongWord: "a word is too long",
+}

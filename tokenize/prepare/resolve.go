@@ -1,0 +1,163 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// task is a job with the files that it reads.
+type task struct {
+	job   *job
+	parts [][]found
+}
+
+func (t task) inputs() (inputs []Input) {
+	for _, part := range t.parts {
+		for _, at := range part {
+			inputs = append(inputs, Input{at.source, at.path})
+		}
+	}
+	return inputs
+}
+
+// resolve finds the files of all jobs. What is missing is told in one sentence.
+func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
+	var lacking []*missing
+	for _, j := range jobs {
+		t := task{job: j}
+		whole := true
+		for _, part := range j.parts {
+			var sides []found
+			for _, m := range part {
+				at, err := f.find(m)
+				if missed := new(missing); errors.As(err, &missed) {
+					whole = false
+					if !j.optional {
+						lacking = append(lacking, missed)
+					}
+				} else if err != nil {
+					return nil, err
+				}
+				sides = append(sides, at)
+			}
+			t.parts = append(t.parts, sides)
+		}
+		if whole {
+			tasks = append(tasks, t)
+		}
+	}
+	if len(lacking) > 0 {
+		return nil, fmt.Errorf("%s lacks files of %s: %s", f.root, corpus, tell(lacking, membersOf(jobs)))
+	}
+	return tasks, nil
+}
+
+// missing is a member that was not found.
+type missing struct {
+	member member
+	looked []string // archives that do not hold it
+}
+
+func (m *missing) Error() string { return m.member.names[0] + " is missing" }
+
+// tell says what is missing: a download that is not there by its name, what else it should have held by the names of these files.
+func tell(lacking []*missing, all []member) string {
+	var phrases []string
+	for i, first := range lacking {
+		d := first.member.downloads[0]
+		with := func(m *missing) bool {
+			return m.member.downloads[0].name == d.name && m.member.downloads[0].page == d.page && slices.Equal(m.looked, first.looked)
+		}
+		if slices.ContainsFunc(lacking[:i], with) {
+			continue
+		}
+		var names []string
+		for _, m := range lacking {
+			if with(m) {
+				names = append(names, m.member.names[0])
+			}
+		}
+		files := strings.Join(names, ", ")
+		total := 0
+		for _, m := range all {
+			if m.downloads[0].name == d.name && m.downloads[0].page == d.page {
+				total++
+			}
+		}
+		switch {
+		case len(first.looked) > 0:
+			files += fmt.Sprintf(" (%s: %s does not hold it)", d.page, strings.Join(first.looked, ", "))
+		case files == strings.TrimSuffix(d.name, ".gz") || len(names) == total:
+			files = fmt.Sprintf("%s (%s)", d.name, d.page)
+		default:
+			files += fmt.Sprintf(" of %s (%s)", d.name, d.page)
+		}
+		phrases = append(phrases, files)
+	}
+	return strings.Join(phrases, "; ")
+}
+
+func membersOf(jobs []*job) (all []member) {
+	for _, j := range jobs {
+		for _, part := range j.parts {
+			all = append(all, part...)
+		}
+	}
+	return all
+}
+
+// lookIntoAll looks into all archives that may be of use, several at once.
+func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(string, int64, int64)) error {
+	members := membersOf(jobs)
+	wanted := func(path string) bool {
+		return slices.ContainsFunc(members, func(m member) bool { return m.named(path) })
+	}
+	m := &meter{phase: "looking into archives", report: report}
+	var archives []source
+	for _, s := range f.candidates(members) {
+		if _, isArchive := stem(s.Path); isArchive {
+			archives = append(archives, s)
+			m.total += s.Size
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	next := make(chan source)
+	for range min(runtime.GOMAXPROCS(0), len(archives)) {
+		group.Go(func() {
+			for s := range next {
+				err := guarded(func() error {
+					a, err := f.look(ctx, s, wanted, m)
+					mu.Lock()
+					defer mu.Unlock()
+					f.archives[s.Path] = a
+					return err
+				})
+				if err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, s := range archives {
+		next <- s
+	}
+	close(next)
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+func (f *folder) close() {
+	for _, a := range f.archives {
+		if a != nil && a.zip != nil {
+			a.zip.Close()
+		}
+	}
+}

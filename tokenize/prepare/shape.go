@@ -1,0 +1,116 @@
+package prepare
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// A shape reads the lines of text out of a file: emit gets one after the other, and an error that it returns ends the
+// reading. Lines end at "\n" and nowhere else, as everywhere in Aperture.
+type shape func(in *tokenize.Lines, emit func(line string) error) error
+
+// verbatim takes lines as they are, for files that are to be the published bytes.
+func verbatim(in *tokenize.Lines, emit func(string) error) error {
+	for in.Next() {
+		if err := emit(in.Text()); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// plain takes lines without a byte order mark at the start and a carriage return at the end.
+func plain(in *tokenize.Lines, emit func(string) error) error {
+	for in.Next() {
+		line := in.Text()
+		if in.Number() == 1 {
+			line = strings.TrimPrefix(line, "\ufeff")
+		}
+		if err := emit(strings.TrimSuffix(line, "\r")); err != nil {
+			return err
+		}
+	}
+	return in.Err()
+}
+
+// untag removes the tags around text that is kept.
+var untag = strings.NewReplacer("<title>", "", "</title>", "", "<description>", "", "</description>", "")
+
+// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences: those
+// that contain one of the marks are left out, titles and descriptions lose their tags.
+func tagged(marks ...string) shape {
+	return func(in *tokenize.Lines, emit func(string) error) error {
+	lines:
+		for in.Next() {
+			line := in.Text()
+			if strings.Contains(line, "<") {
+				for _, mark := range marks {
+					if strings.Contains(line, mark) {
+						continue lines
+					}
+				}
+				line = untag.Replace(line)
+			}
+			if in.Number() == 1 {
+				line = strings.TrimPrefix(line, "\ufeff")
+			}
+			if err := emit(strings.TrimSpace(line)); err != nil {
+				return err
+			}
+		}
+		return in.Err()
+	}
+}
+
+// marked are the tags that matter of a test set in SGML or XML, and the start of one that does not end on its line.
+var marked = regexp.MustCompile(`(?i)<(/?)(seg|doc)\b[^>]*(>?)`)
+
+// segments takes the text between <seg> and </seg> of a test set in the SGML of WMT or the XML of IWSLT. As in the
+// published scripts, entities such as &amp; stay as they are. What is damaged is an error that names the line.
+func segments(in *tokenize.Lines, emit func(string) error) error {
+	document := 0 // line of the open <doc>
+	for in.Next() {
+		line, start := in.Text(), -1
+		for _, at := range marked.FindAllStringSubmatchIndex(line, -1) {
+			closing, name := at[3] > at[2], strings.ToLower(line[at[4]:at[5]])
+			switch {
+			case at[7] == at[6]:
+				return in.Errorf("a tag <%s> is cut off: this is not the published file", name)
+			case name == "doc" && !closing && document > 0:
+				return in.Errorf("a <doc> begins within the one of line %d: this is not the published file", document)
+			case name == "doc" && closing && document == 0:
+				return in.Errorf("a </doc> ends no <doc>: this is not the published file")
+			case name == "doc" && closing:
+				document = 0
+			case name == "doc":
+				document = in.Number()
+			case !closing && start >= 0, closing && start < 0:
+				return in.Errorf("<seg> and </seg> do not alternate: this is not the published file")
+			case !closing:
+				start = at[1]
+			default:
+				if err := emit(strings.TrimSpace(line[start:at[0]])); err != nil {
+					return err
+				}
+				start = -1
+			}
+		}
+		if start >= 0 {
+			return in.Errorf("a <seg> does not end on its line: this is not the published file")
+		}
+	}
+	if in.Err() == nil && document > 0 {
+		return in.Errorf("the file ends within the <doc> of line %d: it is cut short", document)
+	}
+	return in.Err()
+}
+
+// straightened replaces the typographic apostrophe, as the scripts of fairseq do in test sets and nowhere else.
+func straightened(line string) string { return strings.ReplaceAll(line, "’", "'") }
+
+// printable removes carriage returns and replaces control and other invisible characters by spaces.
+func printable(line string) string {
+	return tokenize.RemoveNonPrinting(strings.ReplaceAll(line, "\r", ""))
+}
