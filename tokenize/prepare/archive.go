@@ -110,7 +110,7 @@ func (f *folder) openTar(ctx context.Context, s source, m *meter) (io.Reader, io
 	return unpacked, file, nil
 }
 
-// metered is an open file that tells how far it is read, and stops when its context ends.
+// metered tells how far a file is read, and stops when its context ends.
 type metered struct {
 	ctx  context.Context
 	file io.ReadCloser
@@ -150,7 +150,7 @@ func (at found) cost() int64 {
 	case at.archive.zip != nil:
 		return int64(at.zipped().UncompressedSize64)
 	case at.archive.small[at.path] != nil:
-		return 0
+		return int64(len(at.archive.small[at.path]))
 	}
 	return at.source.Size
 }
@@ -187,7 +187,8 @@ func (at found) openPacked(ctx context.Context, m *meter) (io.Reader, io.Closer,
 		return file, file, err
 	}
 	if content := at.archive.small[at.path]; content != nil {
-		return bytes.NewReader(content), io.NopCloser(nil), nil
+		in := &metered{ctx, io.NopCloser(bytes.NewReader(content)), at.cost(), m}
+		return in, in, nil
 	}
 	if at.archive.zip != nil {
 		member, err := at.zipped().Open()
