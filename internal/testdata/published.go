@@ -115,12 +115,15 @@ func Published(t testing.TB, folder, corpus string, train, test int) {
 		for _, set := range []string{"dev2010", "tst2010", "tst2011", "tst2012", "tst2013", "tst2014"} {
 			each(members, "de-en/IWSLT16.TED."+set+".de-en.%s.xml", b, XML)
 		}
-		tgz("2016-01/de-en.tgz", members)
-		later := map[string]string{}
-		for _, set := range []string{"tst2015", "tst2016"} {
-			each(later, "de-en/IWSLT16.TED."+set+".de-en.%s.xml", b, XML)
+		tgz("2016-01.tgz", map[string]string{"2016-01/texts/de/en/de-en.tgz": Gzip(t, Tar(t, members)), "2016-01/texts/cs/en/cs-en.tgz": "of no use"})
+		// Each archive of the test holds the source of its direction alone.
+		for i, pair := range []string{"de-en", "en-de"} {
+			later := map[string]string{}
+			for _, set := range []string{"tst2015", "tst2016"} {
+				later[pair+"/IWSLT16.TED."+set+"."+pair+"."+languages[i]+".xml"] = XML(b[i])
+			}
+			tgz("2016-01-test/"+pair+".tgz", later)
 		}
-		tgz("2016-01-test/de-en.tgz", later)
 	case "wmt14", "wmt16":
 		crawl, news, tests := map[string]string{}, map[string]string{}, map[string]string{}
 		each(members, "training/europarl-v7.de-en.%s", a, text)

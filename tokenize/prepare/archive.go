@@ -22,6 +22,7 @@ import (
 type archive struct {
 	paths []string          // its files
 	small map[string][]byte // contents by path
+	kept  int64             // bytes of these
 	zip   *zip.ReadCloser   // nil for tar
 }
 
@@ -31,10 +32,13 @@ const (
 	smallMembers = 64 << 20
 )
 
-// look reads what is in an archive; wanted tells the members whose contents are of use.
-func (f *folder) look(ctx context.Context, s source, wanted func(path string) bool, m *meter) (*archive, error) {
+// within separates the path of an archive in another one from the path in it.
+const within = "!/"
+
+// look reads what is in an archive; wanted tells the members whose contents are of use, offers the archives among them.
+func (f *folder) look(ctx context.Context, s source, wanted, offers func(path string) bool, m *meter) (*archive, error) {
 	a := &archive{small: map[string][]byte{}}
-	if strings.HasSuffix(strings.ToLower(s.Path), ".zip") {
+	if isZip(s.Path) {
 		var err error
 		if a.zip, err = zip.OpenReader(f.path(s)); err != nil {
 			return nil, damaged(f.path(s), err)
@@ -47,35 +51,52 @@ func (f *folder) look(ctx context.Context, s source, wanted func(path string) bo
 		m.add(s.Size)
 		return a, nil
 	}
-	unpacked, closer, err := f.openTar(ctx, s, m)
+	file, err := f.open(ctx, s, m)
 	if err != nil {
 		return nil, err
 	}
-	defer closer.Close()
-	kept := int64(0)
+	defer file.Close()
+	return a, a.list(f.path(s), file, "", wanted, offers)
+}
+
+func isZip(p string) bool { return strings.HasSuffix(strings.ToLower(p), ".zip") }
+
+// list notes the members of a tar file. Archives in it are listed too, once deep.
+func (a *archive) list(name string, in io.Reader, prefix string, wanted, offers func(path string) bool) error {
+	unpacked, err := untar(name, in)
+	if err != nil {
+		return err
+	}
 	for members := tar.NewReader(unpacked); ; {
 		header, err := members.Next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return nil, damaged(f.path(s), err)
+			return damaged(name, err)
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		a.paths = append(a.paths, header.Name)
-		if header.Size <= smallMember && kept+header.Size <= smallMembers && wanted(header.Name) {
-			kept += header.Size
-			if a.small[header.Name], err = io.ReadAll(members); err != nil {
-				return nil, damaged(f.path(s)+": "+header.Name, err)
+		if prefix == "" && offers(header.Name) && !isZip(header.Name) {
+			if err := a.list(name+": "+header.Name, members, header.Name+within, wanted, offers); err != nil {
+				return err
+			}
+			continue
+		}
+		p := prefix + header.Name
+		a.paths = append(a.paths, p)
+		if header.Size <= smallMember && a.kept+header.Size <= smallMembers && wanted(p) {
+			a.kept += header.Size
+			if a.small[p], err = io.ReadAll(members); err != nil {
+				return damaged(name+": "+header.Name, err)
 			}
 		}
 	}
 	if _, err := io.Copy(io.Discard, unpacked); err != nil { // up to the sum at the end
-		return nil, damaged(f.path(s), err)
+		return damaged(name, err)
 	}
-	return a, nil
+	return nil
 }
 
 // matching returns the paths of the files of an archive with a base name, packed or not, that are not useless.
@@ -88,26 +109,46 @@ func (a *archive) matching(name string, useless func(string) bool) (paths []stri
 	return paths
 }
 
-// openTar opens a tar file, packed with gzip or not, whatever its name says.
-func (f *folder) openTar(ctx context.Context, s source, m *meter) (io.Reader, io.Closer, error) {
-	file, err := f.open(ctx, s, m)
-	if err != nil {
-		return nil, nil, err
-	}
+// untar unpacks a tar file that is packed with gzip, whatever its name says.
+func untar(name string, file io.Reader) (io.Reader, error) {
 	in := bufio.NewReaderSize(file, 1<<17)
-	if magic, _ := in.Peek(2); !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+	magic, err := in.Peek(2)
+	if err != nil && err != io.EOF {
+		return nil, damaged(name, err)
+	}
+	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		if head, _ := in.Peek(262); len(head) < 262 || string(head[257:]) != "ustar" {
-			file.Close()
-			return nil, nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether it is a page that tells why it could not be had", f.path(s))
+			return nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether it is a page that tells why it could not be had", name)
 		}
-		return in, file, nil
+		return in, nil
 	}
 	unpacked, err := gzip.NewReader(in)
 	if err != nil {
-		file.Close()
-		return nil, nil, damaged(f.path(s), err)
+		return nil, damaged(name, err)
 	}
-	return unpacked, file, nil
+	return unpacked, nil
+}
+
+// skipTo reads up to a member of a tar file.
+func skipTo(name string, file io.Reader, path string) (io.Reader, error) {
+	in, err := untar(name, file)
+	if err != nil {
+		return nil, err
+	}
+	outer, inner, nested := strings.Cut(path, within)
+	for members := tar.NewReader(in); ; {
+		header, err := members.Next()
+		if err != nil {
+			return nil, damaged(name+": "+path, err)
+		}
+		if header.Name != outer || header.Typeflag != tar.TypeReg {
+			continue
+		}
+		if nested {
+			return skipTo(name+": "+outer, members, inner)
+		}
+		return members, nil
+	}
 }
 
 // metered tells how far a file is read, and stops when its context ends.
@@ -198,20 +239,16 @@ func (at found) openPacked(ctx context.Context, m *meter) (io.Reader, io.Closer,
 		in := &metered{ctx, member, at.cost(), m}
 		return in, in, nil
 	}
-	in, closer, err := at.folder.openTar(ctx, at.source, m)
+	file, err := at.folder.open(ctx, at.source, m)
 	if err != nil {
 		return nil, nil, err
 	}
-	for members := tar.NewReader(in); ; {
-		header, err := members.Next()
-		if err != nil {
-			closer.Close()
-			return nil, nil, damaged(at.String(), err)
-		}
-		if header.Name == at.path && header.Typeflag == tar.TypeReg {
-			return members, closer, nil
-		}
+	in, err := skipTo(at.folder.path(at.source), file, at.path)
+	if err != nil {
+		file.Close()
+		return nil, nil, err
 	}
+	return in, file, nil
 }
 
 // unpacked is the content of a member.

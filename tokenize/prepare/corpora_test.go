@@ -140,23 +140,31 @@ func TestIWSLT14(t *testing.T) {
 	}
 }
 
-// IWSLT16 has archives of one name in different releases, and three pairs.
+// IWSLT16 has three pairs, archives of one name in two releases, and test sets whose reference is the source of the other
+// direction.
 func TestIWSLT16(t *testing.T) {
 	from := t.TempDir()
-	for release, sets := range map[string][]string{"2016-01": {"tst2013", "tst2014"}, "2016-01-test": {"tst2015", "tst2016"}} {
-		members := map[string]string{}
-		for _, language := range []string{"fr", "en"} {
-			members["en-fr/train.tags.en-fr."+language] = testdata.Tags([]string{"<speaker>Jo</speaker>", "un", "<reviewer></reviewer>", "<translator href=\"x\">Al</translator>", release + " " + language, ""})
-			for _, set := range sets {
-				members["en-fr/IWSLT16.TED."+set+".en-fr."+language+".xml"] = testdata.XML([]string{set + "’" + language})
-			}
+	members, tests := map[string]string{}, [2]map[string]string{{}, {}}
+	for side, language := range []string{"en", "fr"} {
+		members["en-fr/train.tags.en-fr."+language] = testdata.Tags([]string{"<speaker>Jo</speaker>", "un", "<reviewer></reviewer>", "<translator href=\"x\">Al</translator>", "two " + language, ""})
+		for _, set := range []string{"tst2013", "tst2014"} {
+			members["en-fr/IWSLT16.TED."+set+".en-fr."+language+".xml"] = testdata.XML([]string{set + "’" + language})
 		}
-		testdata.Put(t, from, release+"/en-fr.tgz", testdata.Gzip(t, testdata.Tar(t, members)))
+		direction := []string{"en-fr", "fr-en"}[side]
+		for _, set := range []string{"16.TED.tst2015", "17.TED.tst2016"} { // as later releases name the second
+			tests[side][direction+"/IWSLT"+set+"."+direction+"."+language+".xml"] = testdata.XML([]string{set + "’" + language})
+		}
 	}
+	testdata.Put(t, from, "2016-01/en-fr.tgz", testdata.Gzip(t, testdata.Tar(t, members)))
+	testdata.Put(t, from, "2016-01-test/en-fr.tgz", testdata.Gzip(t, testdata.Tar(t, tests[0])))
+	if _, got := mustFail(t, "iwslt16", from, map[string]string{"pair": "en-fr"}); !strings.HasSuffix(got, "lacks files of iwslt16: fr-en.tgz (on wit3.fbk.eu/2016-01-test, within 2016-01-test.tgz, which may also be here as it is)") {
+		t.Error(got)
+	}
+	testdata.Put(t, from, "2016-01-test/fr-en.tgz", testdata.Gzip(t, testdata.Tar(t, tests[1])))
 	counts, to := mustRun(t, "iwslt16", from, map[string]string{"pair": "en-fr"})
 	for set, want := range map[string][]string{
-		"train": {"un|un", "2016-01 en|2016-01 fr", "|"}, "valid": {"tst2013’en|tst2013’fr", "tst2014’en|tst2014’fr"},
-		"test": {"tst2015’en|tst2015’fr", "tst2016’en|tst2016’fr"},
+		"train": {"un|un", "two en|two fr", "|"}, "valid": {"tst2013’en|tst2013’fr", "tst2014’en|tst2014’fr"},
+		"test": {"16.TED.tst2015’en|16.TED.tst2015’fr", "17.TED.tst2016’en|17.TED.tst2016’fr"},
 	} {
 		if diff := cmp.Diff(want, both(t, to, set, "en", "fr")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", set, diff)

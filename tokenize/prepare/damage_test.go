@@ -140,7 +140,7 @@ func TestAmbiguous(t *testing.T) {
 	if counts, _ := mustRun(t, "iwslt14", from, nil); counts.Texts[0].Inputs[0].Path != "de-en.tgz" {
 		t.Errorf("%+v", counts.Texts[0].Inputs)
 	}
-	if counts, _ := mustRun(t, "iwslt16", from, nil); counts.Texts[0].Inputs[0].Path != "2016-01/de-en.tgz" {
+	if counts, _ := mustRun(t, "iwslt16", from, nil); counts.Texts[0].Inputs[0].Path != "2016-01.tgz" {
 		t.Errorf("%+v", counts.Texts[0].Inputs)
 	}
 }

@@ -138,12 +138,14 @@ type found struct {
 // find returns where a member is. A member that is nowhere is a *missing.
 func (f *folder) find(m member) (found, error) {
 	var looked []string
-	for _, d := range m.downloads {
+	for i, d := range m.downloads {
 		var offers []source
 		for _, s := range f.files {
 			if d.offers(s.Path) {
 				offers = append(offers, s)
-				looked = append(looked, s.Path)
+				if i == 0 {
+					looked = append(looked, s.Path)
+				}
 			}
 		}
 		for _, name := range m.names {
@@ -154,8 +156,8 @@ func (f *folder) find(m member) (found, error) {
 					all = append(all, found{f, s, a, p})
 				}
 			}
-			if one, err := f.choose(all, d, name); one != nil || err != nil {
-				return value(one), err
+			if at, ok, err := f.choose(all, d, name); ok || err != nil {
+				return at, err
 			}
 		}
 	}
@@ -167,23 +169,16 @@ func (f *folder) find(m member) (found, error) {
 					all = append(all, found{folder: f, source: s})
 				}
 			}
-			if one, err := f.choose(all, m.downloads[0], packed); one != nil || err != nil {
-				return value(one), err
+			if at, ok, err := f.choose(all, m.downloads[0], packed); ok || err != nil {
+				return at, err
 			}
 		}
 	}
 	return found{}, &missing{member: m, looked: looked}
 }
 
-func value(one *found) found {
-	if one == nil {
-		return found{}
-	}
-	return *one
-}
-
-// choose returns the one file of several with a name that lies beside what its download holds, nil where there is none.
-func (f *folder) choose(all []found, d download, name string) (*found, error) {
+// choose returns the one file of those with a name; of several, the one that lies beside what its download holds.
+func (f *folder) choose(all []found, d download, name string) (at found, ok bool, err error) {
 	if len(all) > 1 && d.holds != "" {
 		beside := slices.DeleteFunc(slices.Clone(all), func(at found) bool { return !f.beside(at, d.holds) })
 		if len(beside) > 0 {
@@ -192,11 +187,11 @@ func (f *folder) choose(all []found, d download, name string) (*found, error) {
 	}
 	switch len(all) {
 	case 0:
-		return nil, nil
+		return at, false, nil
 	case 1:
-		return &all[0], nil
+		return all[0], true, nil
 	}
-	return nil, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away", name, all[0], all[1], f.root)
+	return at, false, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away", name, all[0], all[1], f.root)
 }
 
 // beside reports whether a file that fits glob lies in the same archive or folder.

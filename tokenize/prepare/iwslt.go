@@ -12,7 +12,7 @@ import (
 func iwslt14() Corpus {
 	languages := []string{"de", "en"}
 	from := []download{{
-		name: "de-en.tgz", page: "texts/de/en of release 2014-01 on wit3.fbk.eu", globs: []string{"*de-en*"}, holds: "IWSLT14.TED*",
+		name: "de-en.tgz", page: "on wit3.fbk.eu/2014-01, within 2014-01.tgz, which may also be here as it is", globs: []string{"*de-en*", "2014-01*"}, holds: "IWSLT14.TED*",
 	}}
 	return Corpus{
 		Name: "iwslt14", Title: "IWSLT14 German-English", tokens: "Moses tokens",
@@ -88,19 +88,28 @@ func iwslt16() Corpus {
 		jobs: func(settings map[string]string) []*job {
 			pair := settings["pair"]
 			languages := strings.Split(pair, "-")
-			from := []download{{
-				name: pair + ".tgz", page: "texts of release 2016-01 on wit3.fbk.eu", globs: []string{"*" + pair + "*"}, holds: "IWSLT16.TED.tst2013*",
-			}}
-			later := []download{{
-				name: pair + ".tgz", page: "texts of release 2016-01-test on wit3.fbk.eu, in a folder of its own or with more to its name",
-				globs: []string{"*" + pair + "*"},
-			}}
-			set := func(name string, published int, from []download, years ...string) *job {
-				j := &job{name: name, sides: endingsOf(languages), sets: []string{name}, whole: -1, read: segments, judge: counting, published: map[string]*Published{}}
-				for _, year := range years {
-					end := ".TED.tst" + year + "." + pair + ".%s.xml"
-					j.parts = append(j.parts, each(languages, from, "IWSLT16"+end, "IWSLT17"+end))
+			release := func(pair, year string) download {
+				return download{name: pair + ".tgz", page: "on wit3.fbk.eu/" + year + ", within " + year + ".tgz, which may also be here as it is", globs: []string{"*" + pair + "*", year + "*"}}
+			}
+			from := release(pair, "2016-01")
+			from.holds = "IWSLT16.TED.tst2013*"
+			files := func(year string) []member {
+				end := ".TED.tst" + year + "." + pair + ".%s.xml"
+				return each(languages, []download{from}, "IWSLT16"+end)
+			}
+			// The archives of 2015 and 2016 hold source sides only: the reference is the source of the other direction.
+			reverse := languages[1] + "-" + languages[0]
+			later := func(year string) []member {
+				sides := files(year)
+				for side, direction := range []string{pair, reverse} {
+					name := ".TED.tst" + year + "." + direction + "." + languages[side] + ".xml"
+					sides[side].names = append([]string{"IWSLT16" + name, "IWSLT17" + name}, sides[side].names...)
+					sides[side].downloads = []download{release(direction, "2016-01-test"), release(pair, "2016-01-test")}
 				}
+				return sides
+			}
+			set := func(name string, published int, parts ...[]member) *job {
+				j := &job{name: name, sides: endingsOf(languages), sets: []string{name}, parts: parts, whole: -1, read: segments, judge: counting, published: map[string]*Published{}}
 				for _, file := range j.names() {
 					j.published[file] = &Published{Lines: published, About: true}
 				}
@@ -108,10 +117,10 @@ func iwslt16() Corpus {
 			}
 			train := &job{
 				name: "train", sides: endingsOf(languages), sets: []string{"train"}, whole: -1, judge: counting,
-				parts: [][]member{each(languages, from, "train.tags."+pair+".%s")},
+				parts: [][]member{each(languages, []download{from}, "train.tags."+pair+".%s")},
 				read:  tagged("<url>", "<talkid>", "<keywords>", "<speaker>", "<reviewer", "<translator", "<doc", "</doc>"),
 			}
-			return []*job{train, set("valid", 2300, from, "2013", "2014"), set("test", 2200, later, "2015", "2016")}
+			return []*job{train, set("valid", 2300, files("2013"), files("2014")), set("test", 2200, later("2015"), later("2016"))}
 		},
 	}
 }

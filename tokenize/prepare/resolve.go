@@ -60,7 +60,7 @@ func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
 // missing is a member that was not found.
 type missing struct {
 	member member
-	looked []string // archives that do not hold it
+	looked []string // archives that should hold it and do not
 }
 
 func (m *missing) Error() string { return m.member.names[0] + " is missing" }
@@ -117,6 +117,11 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 	wanted := func(path string) bool {
 		return slices.ContainsFunc(members, func(m member) bool { return m.named(path) })
 	}
+	offers := func(path string) bool {
+		return slices.ContainsFunc(members, func(m member) bool {
+			return slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(path) })
+		})
+	}
 	m := &meter{phase: "looking into archives", report: report}
 	var archives []source
 	for _, s := range f.candidates(members) {
@@ -134,7 +139,7 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 		group.Go(func() {
 			for s := range next {
 				err := guarded(func() error {
-					a, err := f.look(ctx, s, wanted, m)
+					a, err := f.look(ctx, s, wanted, offers, m)
 					mu.Lock()
 					defer mu.Unlock()
 					f.archives[s.Path] = a
