@@ -40,6 +40,9 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
+	if err := DiskFull(DiskFullSay(write, "run again")); err.Error() != "the disk that holds /x/step-3.tmp is full: free space and run again" {
+		t.Errorf("another program says %q", err)
+	}
 	// What the system itself says of a device without space.
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -31,3 +31,40 @@ func TestWrite(t *testing.T) {
 		t.Errorf("files were left behind: %v, %v", entries, err)
 	}
 }
+
+// What is written piece by piece gets its name at Commit, and leaves nothing without it.
+func TestCreate(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "f")
+	for _, commit := range []bool{false, true, false} {
+		w, err := Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range []string{"one ", "two"} {
+			if _, err := w.Write([]byte(piece)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := filepath.Match(TempPattern(path), entries[0].Name()); !ok || err != nil {
+			t.Errorf("%s is not of the pattern %s", entries[0].Name(), TempPattern(path))
+		}
+		if commit {
+			if err := w.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.Discard()
+	}
+	entries, err := os.ReadDir(folder)
+	if got, readErr := os.ReadFile(path); err != nil || len(entries) != 1 || string(got) != "one two" || readErr != nil {
+		t.Errorf("%q, %v, %v, %v", got, readErr, entries, err)
+	}
+	if _, err := Create(filepath.Join(folder, "none", "f")); err == nil {
+		t.Error("a file was begun in a missing folder")
+	}
+}

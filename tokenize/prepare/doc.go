@@ -11,7 +11,7 @@
 // Archives are read in place, packed or not, and so are the files that were in them. What a corpus needs is known by the
 // names of files, wherever in the folder, or in the archive, they lie. Before anything is written every archive is read
 // from end to end, which finds what is missing and what is damaged; then both sides of a text are read at once, judged on
-// all processors and written in order, so that memory holds some thousand lines of them.
+// all processors and written in order, so that memory holds some ten thousand lines.
 //
 // A file gets its name when it is whole and on the disk. counts.json is written after each text: a call that is repeated
 // makes only what is not there, was changed, or was made of other files.

@@ -97,6 +97,12 @@ func TestRefusals(t *testing.T) {
 	try(Options{Corpus: "multi30k", From: from, To: to, Settings: map[string]string{"languages": "de,en"}}, "holds multi30k with -languages=en,de: name another folder with -to")
 	try(Options{Corpus: "ptb", From: from, To: to}, "within holds multi30k with -languages=en,de: name another folder with -to")
 	try(Options{Corpus: "ptb", From: from, To: t.TempDir()}, "lacks files of ptb: simple-examples.tgz (Mikolov's page of RNNLM, fit.vutbr.cz/~imikolov/rnnlm)")
+	try(Options{Corpus: "multi30k", From: t.TempDir(), To: t.TempDir()}, "lacks files of multi30k: train.en.gz, train.de.gz, val.en.gz, val.de.gz, test_2016_flickr.en.gz, test_2016_flickr.de.gz (data/task1/raw of github.com/multi30k/dataset)")
+	some := t.TempDir()
+	testdata.Put(t, some, "europarl-v7.de-en.de", "x\n")
+	testdata.Put(t, some, "test-full.tgz", testdata.Gzip(t, testdata.Tar(t, map[string]string{"test-full/newstest2014-deen-src.en.sgm": testdata.SGM([]string{"x"})})))
+	try(Options{Corpus: "wmt14", From: some, To: t.TempDir()}, some+" lacks files of wmt14: europarl-v7.de-en.en of training-parallel-europarl-v7.tgz (statmt.org/wmt13/translation-task.html); training-parallel-commoncrawl.tgz (statmt.org/wmt13/translation-task.html); "+
+		"training-parallel-nc-v9.tgz (statmt.org/wmt14/translation-task.html, or -news-commentary=v12); newstest2014-deen-ref.de.sgm (statmt.org/wmt14/translation-task.html: not held by test-full.tgz)")
 	lock, err := files.Lock(to)
 	if err != nil {
 		t.Fatal(err)

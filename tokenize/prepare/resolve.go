@@ -65,39 +65,41 @@ type missing struct {
 
 func (m *missing) Error() string { return m.member.names[0] + " is missing" }
 
-// tell says what is missing: a download that is not there by its name, what else it should have held by the names of these files.
+// alone reports whether a member is offered as a file of its own.
+func (m member) alone() bool { return strings.TrimSuffix(m.downloads[0].name, ".gz") == m.names[0] }
+
+// beside reports whether two members come together, in one download or as files of one page.
+func (m member) beside(other member) bool {
+	d, e := m.downloads[0], other.downloads[0]
+	return d.page == e.page && (d.name == e.name || m.alone() && other.alone())
+}
+
+// tell says what is missing: a download that is not there by its name, what else one should have held by the names of these files.
 func tell(lacking []*missing, all []member) string {
 	var phrases []string
-	for i, first := range lacking {
-		d := first.member.downloads[0]
-		with := func(m *missing) bool {
-			return m.member.downloads[0].name == d.name && m.member.downloads[0].page == d.page && slices.Equal(m.looked, first.looked)
-		}
-		if slices.ContainsFunc(lacking[:i], with) {
-			continue
-		}
-		var names []string
-		for _, m := range lacking {
-			if with(m) {
-				names = append(names, m.member.names[0])
+	for len(lacking) > 0 {
+		first, d := lacking[0], lacking[0].member.downloads[0]
+		var names, downloads []string
+		lacking = slices.DeleteFunc(lacking, func(m *missing) bool {
+			if !m.member.beside(first.member) || !slices.Equal(m.looked, first.looked) {
+				return false
 			}
-		}
-		files := strings.Join(names, ", ")
-		total := 0
-		for _, m := range all {
-			if m.downloads[0].name == d.name && m.downloads[0].page == d.page {
-				total++
-			}
-		}
+			names, downloads = append(names, m.member.names[0]), append(downloads, m.member.downloads[0].name)
+			return true
+		})
+		all := slices.DeleteFunc(slices.Clone(all), func(m member) bool { return !m.beside(first.member) })
+		phrase := ""
 		switch {
 		case len(first.looked) > 0:
-			files += fmt.Sprintf(" (%s: %s does not hold it)", d.page, strings.Join(first.looked, ", "))
-		case files == strings.TrimSuffix(d.name, ".gz") || len(names) == total:
-			files = fmt.Sprintf("%s (%s)", d.name, d.page)
+			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page, strings.Join(first.looked, ", "))
+		case first.member.alone():
+			phrase = fmt.Sprintf("%s (%s)", strings.Join(downloads, ", "), d.page)
+		case len(names) == len(all):
+			phrase = fmt.Sprintf("%s (%s)", d.name, d.page)
 		default:
-			files += fmt.Sprintf(" of %s (%s)", d.name, d.page)
+			phrase = fmt.Sprintf("%s of %s (%s)", strings.Join(names, ", "), d.name, d.page)
 		}
-		phrases = append(phrases, files)
+		phrases = append(phrases, phrase)
 	}
 	return strings.Join(phrases, "; ")
 }

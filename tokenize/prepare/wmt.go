@@ -62,10 +62,12 @@ func wmt14() Corpus {
 	}
 }
 
-// newstest is a test set of WMT in SGML. Which language it calls source is of no matter: the text is the same.
+// newstest is a test set of WMT in SGML. Where a file of the direction is missing, that of the other
+// one has the same text.
 func newstest(name string, languages []string, lines int, from []download, file string) *job {
 	j := &job{name: name, sides: endingsOf(languages), sets: []string{name}, whole: -1, read: segments, judge: counting, published: map[string]*Published{}}
-	j.parts = [][]member{each(languages, from, file+"-src.%s.sgm", file+"-ref.%s.sgm")}
+	source, reference := file+"-src.%s.sgm", file+"-ref.%s.sgm"
+	j.parts = [][]member{append(each(languages[:1], from, source, reference), each(languages[1:], from, reference, source)...)}
 	for _, output := range j.names() {
 		j.published[output] = &Published{Lines: lines}
 	}
