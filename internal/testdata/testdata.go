@@ -1,9 +1,11 @@
 // Package testdata finds corpora that tests use but the repository does not
-// ship, because their licences differ.
+// ship, because their licences differ, and makes archives in the shape of those
+// that cannot be had for tests.
 //
 // # Basics
 //
 // Path looks in $APERTURE_DATA, else in ../shared/data beside the module's root.
+// Published fills a folder with what the page of a corpus offers, of artificial text.
 //
 // # Caveats
 //
