@@ -9,15 +9,16 @@ import (
 
 // DiskFull returns err, or, where a full disk or an exhausted quota caused it, an error that says so, names the file and
 // says what to do. It still wraps err.
-func DiskFull(err error) error { return DiskFullSay(err, "run again with -resume") }
+func DiskFull(err error) error {
+	if already := new(diskFullError); errors.As(err, &already) {
+		return err
+	}
+	return DiskFullSay(err, "run again with -resume")
+}
 
 // DiskFullSay is DiskFull with what to do, once there is space, in the words of a program that does not resume.
 func DiskFullSay(err error, then string) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-		return err
-	}
-	var already *diskFullError
-	if errors.As(err, &already) {
 		return err
 	}
 	what := "the run folder"

@@ -40,7 +40,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("%v became %v", err, got)
 		}
 	}
-	if err := DiskFull(DiskFullSay(write, "run again")); err.Error() != "the disk that holds /x/step-3.tmp is full: free space and run again" {
+	if err := DiskFull(DiskFullSay(DiskFull(write), "run again")); err.Error() != "the disk that holds /x/step-3.tmp is full: free space and run again" {
 		t.Errorf("another program says %q", err)
 	}
 	// What the system itself says of a device without space.

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -43,7 +45,16 @@ func TempPattern(path string) string { return "." + filepath.Base(path) + ".*" }
 // Write adds to the file.
 func (w *Writer) Write(data []byte) (int, error) {
 	n, err := w.temp.Write(data)
-	return n, DiskFull(err)
+	return n, DiskFull(w.named(err))
+}
+
+// named gives an error the name that the file is to have.
+func (w *Writer) named(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Path == w.temp.Name() {
+		path.Path = w.path
+	}
+	return err
 }
 
 // Commit syncs what was written and gives it the file's name.
@@ -63,7 +74,7 @@ func (w *Writer) Commit() error {
 	}
 	w.done = true
 	if err != nil {
-		return DiskFull(err)
+		return DiskFull(w.named(err))
 	}
 	return SyncFolder(filepath.Dir(w.path))
 }

@@ -39,13 +39,14 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // line adds a line of so many tokens.
-func (o *output) line(text string, tokens int, ended bool) {
+func (o *output) line(text string, tokens int, ended bool) error {
 	o.count.Lines++
 	o.count.Tokens += tokens
-	o.text.WriteString(text) // Flush tells what fails
-	if ended {
-		o.text.WriteByte('\n')
+	_, err := o.text.WriteString(text)
+	if err == nil && ended {
+		err = o.text.WriteByte('\n')
 	}
+	return err
 }
 
 // commit gives the file its name.

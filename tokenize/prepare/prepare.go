@@ -87,6 +87,9 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: -from names the folder that holds the archives", o.From)
 	}
+	if info, err := os.Stat(o.To); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file: -to names the folder to write to", o.To)
+	}
 	if same(o.From, o.To) {
 		return nil, fmt.Errorf("%s would be read and written at once: name another folder with -to", o.To)
 	}
@@ -212,7 +215,10 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 				continue
 			}
 			for side, out := range outputs[set*len(j.sides) : (set+1)*len(j.sides)] {
-				out.line(c.lines[side][i], c.tokens[side][i]+j.perLine, !(j.exact && c.ends && c.open[side] && i+1 == len(c.reasons)))
+				ended := !(j.exact && c.ends && c.open[side] && i+1 == len(c.reasons))
+				if err := out.line(c.lines[side][i], c.tokens[side][i]+j.perLine, ended); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
