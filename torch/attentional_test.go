@@ -135,7 +135,7 @@ func TestAttentionalEqualsReference(t *testing.T) {
 		{layers: 1, steps: 1, rows: 1, positions: 1, words: 1, width: 1},
 		{layers: 2, steps: 3, rows: 2, positions: 1, words: 3, width: 5},
 		{layers: 1, steps: 5, rows: 1, positions: 7, words: 4, width: 16, between: 0, output: 5},
-		{layers: 2, steps: 9, rows: 20, positions: 6, words: 31, width: 47, lengths: nil},
+		{layers: 2, steps: 9, rows: 20, positions: 6, words: 31, width: 47},
 		{layers: 2, steps: 7, rows: 5, positions: 9, words: 8, width: 33, lengths: []int64{9, 1, 4, 7, 2}, between: 7, output: 7},
 		{layers: 3, steps: 6, rows: 4, positions: 5, words: 17, width: 32, lengths: []int64{5, 0, 3, 4}, between: 1, output: 1},
 		{layers: 3, steps: 4, rows: 17, positions: 3, words: 5, width: 70, between: 4, noState: true},
@@ -176,6 +176,7 @@ func TestAttentionalThreads(t *testing.T) {
 		{layers: 2, steps: 6, rows: 20, positions: 11, words: 40, width: 150, between: 6, output: 6},
 		{layers: 2, steps: 12, rows: 5, positions: 9, words: 100, width: 301, lengths: []int64{9, 1, 4, 7, 2}},
 		{layers: 1, steps: 9, rows: 1, positions: 30, words: 31, width: 470},
+		{layers: 1, steps: 30, rows: 60, positions: 33, words: 16, width: 192},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			torch.Test(t, func() {

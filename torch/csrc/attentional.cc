@@ -40,7 +40,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// Columns [begin, end) of rows [B,D] at once; a null mask is all ones.
+// Columns [begin, end) of rows [B,D].
 struct Columns {
   int64_t B, D, begin, end;
 };
@@ -61,7 +61,7 @@ AP_KERNEL(void, tanh_columns, const Columns &s, float *x) {
 }
 
 // Turns the gradient of o from later steps into that of what went into the hyperbolic
-// tangent, whose value is `tanh`.
+// tangent, whose value is `tanh`; a null mask is all ones.
 AP_KERNEL(void, tanh_columns_back, const Columns &s, const float *gout, const float *mask, const float *tanh, float *later) {
   for (int64_t row = 0; row < s.B * s.D; row += s.D) {
 #pragma omp simd
