@@ -49,6 +49,9 @@ func (t *trainer) finish(ctx context.Context) error {
 	}
 	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
 	for i, name := range t.task.tests() {
+		if !t.config.Report.Test {
+			break
+		}
 		if ctx.Err() != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
 			return context.Cause(ctx)

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// Header are the keys of FILE.toml above its sections.
+type Header struct {
+	Command string   `toml:"command" help:"a folder under runs/, as in \"multi30k\", or the path of a program that takes the same flags"`
+	Args    []string `toml:"args" default:"[]" help:"flags of every run, as in [\"-data=../corpus\", \"-preset=quick\", \"-set=train.epochs=10\"]"`
+	Methods []string `toml:"methods" default:"[\"mle\"]" help:"the methods to search, as -method takes them"`
+	Control string   `toml:"control" default:"mle" help:"the method that the others are compared with; it is one of them"`
+
+	Search string `toml:"search" default:"random" choice:"grid random halving" help:"all combinations; random draws; or random draws of which the best go on to train longer"`
+	Trials int    `toml:"trials" default:"8" range:"[1,100000]" help:"random, halving: draws for each method"`
+	Seed   int    `toml:"seed" default:"1" range:"[0,inf)" help:"seed of the draws"`
+	Rungs  int    `toml:"rungs" default:"3" range:"[2,20]" help:"halving: stages, of which the last trains the full length"`
+	Keep   int    `toml:"keep" default:"3" range:"[2,1000]" help:"halving: one in so many goes on to the next stage, which is so many times as long"`
+
+	Score string `toml:"score" default:"loss" choice:"loss bleu" help:"the validation score that chooses"`
+	Seeds int    `toml:"seeds" default:"3" range:"[1,10000]" help:"what was chosen is trained with the seeds 1 to this; the search has seed 1"`
+
+	Jobs    int `toml:"jobs" default:"1" range:"[1,1024]" help:"runs at a time; -jobs replaces it"`
+	Threads int `toml:"threads" default:"1" range:"[1,4096]" help:"threads of each run, on processors of its own where there are enough"`
+}
+
+var (
+	schema   = keys.New[Header]("")
+	defaults = schema.Defaults()
+)
+
+const spaceHelp = `
+[keys]                                        # searched by every method
+# train.learning_rate = {log = [0.0003, 0.003]} # drawn evenly on a logarithmic scale
+# model.dropout = {uniform = [0.1, 0.4]}        # drawn evenly; whole numbers where both ends are
+# schedule.warmup = [400, 800]                  # one of these; grid takes lists only
+[method.cosreg]                               # searched by this method besides
+# objective.gamma = {log = [0.1, 10.0]}
+`
+
+// search is a whole FILE.toml.
+type search struct {
+	Header
+	file   string
+	shared []dimension            // searched by every method
+	own    map[string][]dimension // by method
+}
+
+func readSearch(path string) (*search, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("what to search cannot be read: %w", err)
+	}
+	s, err := parseSearch(string(text), path)
+	if err != nil {
+		return nil, &command.UsageError{Err: err}
+	}
+	return s, nil
+}
+
+func parseSearch(text, path string) (*search, error) {
+	tree, err := keys.Parse(text, path)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{Header: defaults, file: path, own: map[string][]dimension{}}
+	sections := keys.Tree{}
+	for _, name := range []string{"keys", "method"} {
+		if section, there := tree[name]; there {
+			sections[name] = section
+			delete(tree, name)
+		}
+	}
+	if _, err := schema.Lay(&s.Header, tree, path, false); err != nil {
+		return nil, err
+	}
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if s.shared, err = dimensions(sections["keys"], "[keys]"); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	own, _ := sections["method"].(map[string]any)
+	for _, method := range slices.Sorted(maps.Keys(own)) {
+		if !slices.Contains(s.Methods, method) {
+			return nil, fmt.Errorf("%s: [method.%s] searches for a method that is not in methods = %q: add it there, or remove the section", path, method, s.Methods)
+		}
+		if s.own[method], err = dimensions(own[method], "[method."+method+"]"); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return s, s.checkSpaces()
+}
+
+// reserved are the flags that the sweep itself gives.
+var reserved = []string{"method", "seed", "out", "resume", "threads", "steps", "epochs", "plan", "print-config", "h", "help"}
+
+// check says what in the header means nothing.
+func (s *search) check() error {
+	if s.Command == "" {
+		return fmt.Errorf("command is missing: name a folder under runs/, as in command = \"multi30k\"")
+	}
+	if len(s.Methods) == 0 {
+		return fmt.Errorf("methods is empty: name at least one, as in methods = [\"mle\", \"spectrum\"]")
+	}
+	for i, m := range s.Methods {
+		if slices.Contains(s.Methods[:i], m) {
+			return fmt.Errorf("methods names %s twice", m)
+		}
+	}
+	if !slices.Contains(s.Methods, s.Control) {
+		return fmt.Errorf("control = %q is not in methods = %q: without its trials there is nothing to compare with", s.Control, s.Methods)
+	}
+	for i, arg := range s.Args {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if slices.Contains(reserved, name) {
+			way := "its own key of the file does that"
+			if name == "steps" || name == "epochs" {
+				way = fmt.Sprintf("write -set=train.%s=N", name)
+			}
+			return fmt.Errorf("args holds %s, which the sweep gives each run: %s", arg, way)
+		}
+		setting := arg
+		if arg == "-set" || arg == "--set" {
+			setting = strings.Join(s.Args[i:min(len(s.Args), i+2)], "=")
+		}
+		if strings.Contains(setting, "report.test") {
+			return fmt.Errorf("args holds %s: the sweep scores test texts for what was chosen only", setting)
+		}
+	}
+	return nil
+}
+
+// checkSpaces refuses a range where only lists make sense, and a key of a method that every method searches already.
+func (s *search) checkSpaces() error {
+	for _, method := range s.Methods {
+		for i, d := range s.space(method) {
+			if s.Search == "grid" && d.values == nil {
+				return fmt.Errorf("%s: %s is a range, and a grid wants a list of values: write one, or search = \"random\"", s.file, d.key)
+			}
+			for _, other := range s.space(method)[:i] {
+				if other.key == d.key {
+					return fmt.Errorf("%s: %s stands in [keys] and in [method.%s]: remove one of them", s.file, d.key, method)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// space is what a method searches.
+func (s *search) space(method string) []dimension {
+	return append(slices.Clip(s.shared), s.own[method]...)
+}
+
+// defaultFolder is where the sweep of a file goes.
+func defaultFolder(file string) string {
+	return filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(file), ".toml"))
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// job is a process that is to run.
+type job struct {
+	folder string
+	args   []string // of the program, without -out and -resume
+	words  string   // what it is, for the screen
+	weight float64  // of its work, in full trainings
+}
+
+// kills is how often a run that something kills is taken up again before it counts as failed.
+const kills = 3
+
+// errFailed says that a run failed; the sentence is its own.
+type errFailed struct{ words string }
+
+func (e errFailed) Error() string { return e.words }
+
+// run trains what the job says, in its folder, on some processors (nil: on any), and returns when it has finished. A folder that
+// holds a beginning is taken up. When ctx ends, the run saves and stops.
+func (j job) run(ctx context.Context, program string, cpus []int) error {
+	if err := os.MkdirAll(j.folder, 0o755); err != nil {
+		return files.DiskFull(err)
+	}
+	for try := 1; ; try++ {
+		if err := waitUntilFree(ctx, j.folder); err != nil {
+			return err
+		}
+		words, err := j.once(ctx, program, cpus)
+		if err == nil || ctx.Err() != nil {
+			return errors.Join(context.Cause(ctx), err)
+		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return err
+		}
+		code := exit.ExitCode() // -1: by a signal that it did not handle
+		if killed := code < 0 || code > 128; killed && try < kills {
+			continue
+		}
+		if words == "" {
+			words = err.Error()
+		}
+		return errFailed{words}
+	}
+}
+
+// once runs the program and returns its last words on standard error.
+func (j job) once(ctx context.Context, program string, cpus []int) (words string, err error) {
+	args := append([]string{}, j.args...)
+	args = append(args, "-out="+j.folder)
+	if begun(j.folder) {
+		args = append(args, "-resume")
+	}
+	log, err := os.OpenFile(j.folder+".log", os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return "", files.DiskFull(err)
+	}
+	defer log.Close()
+	start, err := log.Seek(0, 2)
+	if err != nil {
+		return "", err
+	}
+	c := exec.CommandContext(ctx, program, args...)
+	c.Stdout, c.Stderr = log, log
+	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it saves and ends; it is never killed
+	// A group of its own keeps Ctrl-C for the sweep, which passes it on once; and a run must not outlive a sweep that is killed.
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	err = onThread(cpus, c.Run)
+	said, _ := os.ReadFile(log.Name())
+	lines := strings.Split(strings.TrimSpace(string(said[min(int(start), len(said)):])), "\n")
+	return strings.TrimPrefix(lines[len(lines)-1], "aperture: "), err
+}
+
+// onThread calls f on a system thread that may use some processors only, which a process that f starts inherits. The thread stays
+// as long as f: the signal of a parent's death comes with that of its thread.
+func onThread(cpus []int, f func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine, and its processors with it
+		if cpus != nil {
+			setAffinity(cpus)
+		}
+		result <- f()
+	}()
+	return <-result
+}
+
+// begun says whether a run was begun in a folder.
+func begun(folder string) bool {
+	for _, name := range []string{experiment.ConfigFile, experiment.CommandFile} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// waitUntilFree waits for the lock of a run folder: the run of a sweep that was killed may still be saving.
+func waitUntilFree(ctx context.Context, folder string) error {
+	for range 600 {
+		lock, err := files.Lock(folder)
+		if err == nil {
+			return lock.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return fmt.Errorf("%s is held by another process, which did not end within a minute: stop it, then run the sweep again with -resume", folder)
+}
+
+// affinity is a set of processors as the kernel has it, up to 1024 of them.
+type affinity [16]uint64
+
+func setAffinity(cpus []int) {
+	var mask affinity
+	for _, c := range cpus {
+		mask[c/64] |= 1 << (c % 64)
+	}
+	// Where that is not allowed the run shares processors with others, which costs time only.
+	syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+}
+
+// processors are those that this process may use.
+func processors() (cpus []int) {
+	var mask affinity
+	if _, _, failure := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask))); failure != 0 {
+		return nil
+	}
+	for c := range len(mask) * 64 {
+		if mask[c/64]&(1<<(c%64)) != 0 {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus
+}

@@ -1,0 +1,99 @@
+// Command sweep searches settings of methods fairly: every method, the control among them, gets as many trials over the same
+// ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen, with several
+// seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it was.
+//
+//	go run ./runs/sweep sweep.toml -jobs 2
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+func main() {
+	command.Exit(command.Guard(func() error {
+		ctx, stop := command.Interruptible(context.Background())
+		defer stop()
+		return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}))
+}
+
+// flags are the command line.
+type flags struct {
+	file, out            string
+	jobs                 int
+	resume, table, retry bool
+}
+
+func parse(args []string, help io.Writer) (*flags, error) {
+	f := &flags{}
+	fs := pflag.NewFlagSet("sweep", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.Usage = func() {}
+	fs.StringVar(&f.out, "out", "", "`FOLDER` of the sweep (default: experiments/sweeps/ and the file's name without .toml)")
+	fs.IntVar(&f.jobs, "jobs", 0, "train `N` runs at a time, in place of the file's jobs")
+	fs.BoolVar(&f.resume, "resume", false, "continue the sweep in that folder")
+	fs.BoolVar(&f.retry, "retry", false, "with -resume: try trials that failed once more")
+	fs.BoolVar(&f.table, "table", false, "print the table of what has run so far, and stop; the sweep may be running")
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			fmt.Fprintf(help, "Usage: sweep FILE.toml [flags]\n\n%s\n%s", fs.FlagUsages(), schema.Print(&defaults, ""))
+			fmt.Fprint(help, spaceHelp)
+			return nil, command.ErrHelp
+		}
+		return nil, command.Usagef("%w (sweep -h lists the flags)", err)
+	}
+	switch {
+	case fs.NArg() != 1:
+		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its keys)")
+	case f.jobs < 0:
+		return nil, command.Usagef("-jobs is %d: at least 1 is needed", f.jobs)
+	case f.retry && !f.resume:
+		return nil, command.Usagef("-retry goes with -resume")
+	}
+	f.file = fs.Arg(0)
+	return f, nil
+}
+
+// run does what the command line says.
+func run(ctx context.Context, args []string, out, log io.Writer) error {
+	f, err := parse(args, out)
+	if err != nil {
+		return err
+	}
+	s, err := readSearch(f.file)
+	if err != nil {
+		return err
+	}
+	if f.jobs > 0 {
+		s.Jobs = f.jobs
+	}
+	if f.out == "" {
+		f.out = defaultFolder(f.file)
+	}
+	if f.table {
+		w, err := look(s, f.out)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, w.table())
+		return err
+	}
+	w, err := open(s, f, log)
+	if err != nil {
+		return err
+	}
+	defer w.lock.Close()
+	if err := w.work(ctx); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, w.table())
+	return err
+}

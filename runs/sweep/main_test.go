@@ -1,0 +1,329 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// TestMain lets the test's binary be three programs: the tests, the sweep (so that it can be killed), and a program that pretends
+// to train.
+func TestMain(m *testing.M) {
+	switch os.Getenv("SWEEP_ROLE") {
+	case "sweep":
+		ctx, _ := command.Interruptible(context.Background())
+		os.Setenv("SWEEP_ROLE", "train")
+		command.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	case "train":
+		pretend(os.Args[1:])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// pretend takes the flags of a training run, sleeps for its updates, and leaves the files of one. Its validation loss is best at
+// the learning rate 0.001, falls with its length, and differs with the seed. A rate above 0.5 fails.
+func pretend(args []string) {
+	given := map[string]string{"steps": "20", "train.learning_rate": "0.01", "report.test": "true"}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if name == "set" {
+			name, value, _ = strings.Cut(value, "=")
+		}
+		given[name] = value
+	}
+	if given["train.learning_rat"] != "" {
+		fmt.Fprintln(os.Stderr, "aperture: -set: unknown key train.learning_rat: did you mean train.learning_rate?")
+		os.Exit(2)
+	}
+	config := fmt.Sprintf("run = \"pretend\"\npreset = \"none\"\n[objective]\nmethod = %q\n[train]\nseed = %s\nsteps = %s\nlearning_rate = %s\n[schedule]\nkind = \"constant\"\n[report]\ntest = %s\n",
+		given["method"], given["seed"], given["steps"], given["train.learning_rate"], given["report.test"])
+	if _, ask := given["print-config"]; ask {
+		fmt.Print(config)
+		return
+	}
+	out := given["out"]
+	path := func(name string) string { return filepath.Join(out, name) }
+	note := func(words string) { // every start and end, in one file for all runs
+		f, _ := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(out)), "journal"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		fmt.Fprintf(f, "%s %s\n", words, filepath.Base(out))
+		f.Close()
+	}
+	_, resume := given["resume"]
+	if _, err := os.Stat(path("config.toml")); resume != (err == nil) {
+		fmt.Fprintln(os.Stderr, "aperture: -resume does not fit the folder")
+		os.Exit(1)
+	}
+	os.WriteFile(path("config.toml"), []byte(config), 0o644)
+	os.Remove(path("results.json"))
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	number := func(key string) float64 { x, _ := strconv.ParseFloat(given[key], 64); return x }
+	step := 0
+	if text, err := os.ReadFile(path("step")); err == nil {
+		step, _ = strconv.Atoi(string(text))
+	}
+	for ; step < int(number("steps")); step++ {
+		select {
+		case s := <-stop:
+			os.Exit(128 + int(s.(syscall.Signal)))
+		case <-time.After(2 * time.Millisecond):
+		}
+		os.WriteFile(path("step"), []byte(fmt.Sprint(step+1)), 0o644)
+		note("update")
+	}
+	if number("train.learning_rate") > 0.5 {
+		fmt.Fprintln(os.Stderr, "aperture: the loss is not finite")
+		os.Exit(1)
+	}
+	loss := 2 + math.Abs(math.Log10(number("train.learning_rate")/0.001)) + 1/number("steps") + 0.001*number("seed")
+	if given["method"] == "cosreg" {
+		loss -= 0.01
+	}
+	test := map[string]any{}
+	if given["report.test"] == "true" {
+		test["test"] = map[string]float64{"nll": loss, "ppl": math.Exp(loss)}
+	}
+	note("end")
+	text, _ := json.Marshal(map[string]any{"run": "pretend", "method": given["method"], "seed": number("seed"), "updates": step, "epochs": 1.5, "train_seconds": 0.1,
+		"valid": map[string]float64{"nll": loss}, "test": test})
+	os.WriteFile(path("results.json"), text, 0o644)
+}
+
+// swept runs the sweep in this process.
+func swept(t *testing.T, args ...string) (out, log string, err error) {
+	t.Helper()
+	t.Setenv("SWEEP_ROLE", "train")
+	var stdout, stderr bytes.Buffer
+	err = run(context.Background(), args, &stdout, &stderr)
+	return stdout.String(), stderr.String(), err
+}
+
+// searchText is a file with the pretending program and some more lines.
+func searchText(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "search.toml")
+	text := fmt.Sprintf("command = %q\n%s\n", os.Args[0], strings.Join(lines, "\n"))
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// journal counts what the runs of a sweep did, by "what folder".
+func journal(t *testing.T, folder string) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		counts[strings.TrimSpace(line)]++
+	}
+	return counts
+}
+
+const twoMethods = `methods = ["mle", "cosreg"]
+search = "grid"
+seeds = 2
+[keys]
+train.learning_rate = [0.01, 0.001]
+[method.cosreg]
+objective.gamma = [1.0, 2.0]`
+
+// TestGrid: the control has as many trials as the method with the larger grid, the validation text chooses, and only what it chose
+// is tested, with all seeds.
+func TestGrid(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	table, log, err := swept(t, searchText(t, twoMethods), "-out", out, "-jobs=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := journal(t, out)
+	for _, want := range []string{"mle-001", "mle-002", "mle-003", "mle-004", "cosreg-001", "cosreg-004", "cosreg-seed2"} {
+		if found["update "+want] != 20 {
+			t.Errorf("%s made %d updates of 20", want, found["update "+want])
+		}
+	}
+	for _, want := range []string{"| mle | 4 of 4 | 0 | 2.0510 | train.learning_rate=0.001 | 2 | 2.0515 ± 0.0007 | test ppl 7.78 ± 0.01 |",
+		"| cosreg | 4 of 4 | 0 | 2.0410 | train.learning_rate=0.001 objective.gamma=1 | 2 |"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	if !strings.Contains(log, "left") || !strings.Contains(log, "[8/8]") || strings.Count(log, "chosen, seed") != 4 {
+		t.Errorf("progress:\n%s", log)
+	}
+	tested := 0
+	all, _ := filepath.Glob(filepath.Join(out, "trials", "*", "results.json"))
+	for _, path := range all {
+		if o, err := lookAt(filepath.Dir(path)); err != nil || len(o.test) > 0 {
+			tested++
+		}
+	}
+	// The smaller grid comes twice, so that the search has made the control's second seed already.
+	if len(all) != 8 || tested != 3 {
+		t.Errorf("%d of %d trials are tested, want 3 of 8: mle with both seeds, cosreg with the first", tested, len(all))
+	}
+	if link, err := os.Readlink(filepath.Join(out, "chosen", "mle-seed1")); err != nil || link != "../trials/mle-002" {
+		t.Errorf("the chosen of seed 1 is %q, %v", link, err)
+	}
+	// Once more changes nothing, and neither does looking.
+	again, _, err := swept(t, searchText(t, twoMethods), "-out", out, "-resume")
+	shown, _, err2 := swept(t, searchText(t, twoMethods), "-out", out, "-table")
+	if err != nil || err2 != nil || again != table || shown != table || journal(t, out)["end mle-001"] != 1 {
+		t.Errorf("again: %v, %v\n%s", err, err2, again)
+	}
+}
+
+// TestHalving: each stage trains fewer trials longer, and what has trained goes on instead of beginning anew.
+func TestHalving(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	table, _, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]
+search = "halving"
+trials = 6
+keep = 2
+seeds = 1
+args = ["-set=train.steps=20"]
+jobs = 2
+[keys]
+"train.learning_rate" = {log = [1e-4, 1e-1]}`), "-out", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	updates := map[int]int{}
+	for what, n := range journal(t, out) {
+		if strings.HasPrefix(what, "update ") {
+			updates[n]++
+		}
+	}
+	if updates[5] != 6 || updates[10] != 2 || updates[20] != 4 {
+		t.Errorf("trials by updates: %v, want 6 of 5, 2 of 10 and 4 of 20\n%s", updates, table)
+	}
+	if !strings.Contains(table, "| mle | 6 of 6 | 0 |") {
+		t.Errorf("the table:\n%s", table)
+	}
+}
+
+// TestFailures: a trial that fails is told and left out, and tried again only where that is asked for.
+func TestFailures(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	file := searchText(t, "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [1.0, 0.1]")
+	table, log, err := swept(t, file, "-out", out)
+	if err != nil || !strings.Contains(log, "mle-001 train.learning_rate=1: failed: the loss is not finite") || !strings.Contains(table, "| mle | 2 of 2 | 1 | 4.0510 | train.learning_rate=0.1 |") {
+		t.Fatalf("%v\n%s%s", err, log, table)
+	}
+	for _, c := range []struct {
+		args []string
+		ends int
+	}{{[]string{"-resume"}, 0}, {[]string{"-resume", "-retry"}, 1}} {
+		_, log, err := swept(t, append(c.args, file, "-out", out)...)
+		if err != nil || strings.Count(log, "not finite") != c.ends {
+			t.Errorf("%v: %v\n%s", c.args, err, log)
+		}
+	}
+}
+
+// TestRefusals: what means nothing is one sentence before anything runs.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines, want string
+		code        int
+	}{
+		"unknown key of the file": {"trails = 3", "did you mean trials", 2},
+		"unknown key of a run":    {"[keys]\ntrain.learning_rat = [0.1]", "did you mean train.learning_rate", 2},
+		"a range in a grid":       {"search = \"grid\"\n[keys]\ntrain.learning_rate = {log = [0.1, 0.2]}", "a grid wants a list", 2},
+		"an empty range":          {"[keys]\ntrain.learning_rate = {log = [0.2, 0.1]}", "from 0.2 to 0.1 is empty", 2},
+		"a range from 0":          {"[keys]\ntrain.learning_rate = {log = [0, 1]}", "begins above 0", 2},
+		"no section":              {"[keys]\nlearning_rate = [0.1]", "as in train.learning_rate", 2},
+		"another kind of range":   {"[keys]\ntrain.learning_rate = {normal = [0.1, 1.0]}", "what is normal", 2},
+		"a key twice":             {"[keys]\ntrain.seed = [1]\n[method.mle]\ntrain.seed = [2]", "remove one of them", 2},
+		"another method":          {"[method.mos]\ntrain.seed = [2]", "not in methods", 2},
+		"no control":              {"methods = [\"spectrum\"]", "control = \"mle\" is not in methods", 2},
+		"its own flag":            {"args = [\"-seed=3\"]", "the sweep gives each run", 2},
+		"steps as a flag":         {"args = [\"-steps=3\"]", "write -set=train.steps=N", 2},
+		"tests in trials":         {"args = [\"-set\", \"report.test=true\"]", "for what was chosen only", 2},
+		"too short to halve":      {"search = \"halving\"\nrungs = 9", "leave nothing of 20 steps", 2},
+	} {
+		_, _, err := swept(t, searchText(t, c.lines), "-out", filepath.Join(t.TempDir(), "sweep"))
+		if err == nil || !strings.Contains(err.Error(), c.want) || command.ExitCode(err) != c.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "sweep")
+	short := "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [0.1]"
+	if _, _, err := swept(t, searchText(t, short), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "no sweep to resume") {
+		t.Errorf("nothing to resume: %v", err)
+	}
+	if _, _, err := swept(t, searchText(t, short), "-out", out); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := swept(t, searchText(t, short), "-out", out); err == nil || !strings.Contains(err.Error(), "already holds a sweep") {
+		t.Errorf("a second time: %v", err)
+	}
+	if _, _, err := swept(t, searchText(t, strings.Replace(short, "0.1", "0.2", 1)), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "other keys or values") {
+		t.Errorf("other values: %v", err)
+	}
+	if _, _, err := swept(t, searchText(t, strings.Replace(short, "seeds = 1", "seeds = 2", 1)), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "seeds from 1 to 2") {
+		t.Errorf("other seeds: %v", err)
+	}
+}
+
+// TestKilledPretending: a sweep that is killed again and again, and whose runs are killed, ends as if nothing had happened, and
+// no run that had ended is made twice.
+func TestKilledPretending(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	file := searchText(t, twoMethods)
+	args := []string{file, "-out", out, "-jobs=2"}
+	for i, wait := range []time.Duration{60, 150, 90, 200} {
+		c := exec.Command(os.Args[0], args...)
+		c.Env = append(os.Environ(), "SWEEP_ROLE=sweep")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for range 1000 { // until it has begun
+			if _, err := os.Stat(filepath.Join(out, "sweep.toml")); err == nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(wait * time.Millisecond)
+		if i%2 == 0 {
+			c.Process.Kill()
+		} else {
+			c.Process.Signal(syscall.SIGTERM)
+		}
+		c.Wait()
+		args = []string{file, "-out", out, "-jobs=2", "-resume"}
+	}
+	if _, _, err := swept(t, args...); err != nil {
+		t.Fatal(err)
+	}
+	for what, n := range journal(t, out) {
+		if name, end := strings.CutPrefix(what, "end "); end {
+			// One that was ending as it was told to stop ends once more; the chosen end twice, without and with the test texts.
+			if most := 2; n > most {
+				t.Errorf("%s ended %d times", name, n)
+			}
+		} else if n > 21 {
+			t.Errorf("%s %d times: what was trained was lost", what, n)
+		}
+	}
+	if table, _, _ := swept(t, file, "-out", out, "-table"); strings.Count(table, "4 of 4 | 0 |") != 2 || strings.Count(table, "| 2 | 2.0") != 2 {
+		t.Errorf("the table:\n%s", table)
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// findProgram gives the program that trains. One that is named as a folder under runs/ is kept in the sweep's folder, so that all
+// runs are of the same code whatever becomes of the source meanwhile.
+func findProgram(name, folder string, log io.Writer) (string, error) {
+	if strings.Contains(name, "/") {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return "", err
+		}
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("command = %q: %w", name, errors.Unwrap(err))
+		}
+		return path, nil
+	}
+	kept := filepath.Join(folder, "bin", name)
+	if _, err := os.Stat(kept); err == nil {
+		return filepath.Abs(kept)
+	}
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		return "", files.DiskFull(err)
+	}
+	fmt.Fprintf(log, "building runs/%s\n", name)
+	var said bytes.Buffer
+	build := exec.Command("go", "build", "-o", kept, "github.com/aperture-ml/aperture/runs/"+name)
+	build.Stderr = &said
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("command = %q cannot be built (go build, in Aperture's folder): %s", name, command.OneLine(said.String()+" "+err.Error()))
+	}
+	return filepath.Abs(kept)
+}
+
+// resolved asks the program for the configuration that arguments make, which also tells whether they mean anything.
+func resolved(program string, args []string) (keys.Tree, error) {
+	var out, said bytes.Buffer
+	c := exec.Command(program, append(args, "-print-config")...)
+	c.Stdout, c.Stderr = &out, &said
+	if err := c.Run(); err != nil {
+		words := strings.TrimPrefix(command.OneLine(said.String()), "aperture: ")
+		if words == "" {
+			words = err.Error()
+		}
+		return nil, command.Usagef("%s refuses %s: %s", filepath.Base(program), strings.Join(args, " "), words)
+	}
+	return keys.Parse(out.String(), "the configuration of "+filepath.Base(program))
+}
+
+// number is a key of a resolved configuration, 0 where there is none.
+func number(c keys.Tree, section, key string) int {
+	table, _ := c[section].(map[string]any)
+	n, _ := table[key].(int64)
+	return int(n)
+}

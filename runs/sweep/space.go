@@ -1,0 +1,248 @@
+package main
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// dimension is a key that is searched.
+type dimension struct {
+	key       string
+	values    []string // as -set takes them; nil for a range
+	low, high float64
+	log       bool // a range on a logarithmic scale
+	whole     bool // of whole numbers
+}
+
+// dimensions reads a section's keys, in their alphabetical order. A dotted key may stand in quotes or not.
+func dimensions(section any, where string) ([]dimension, error) {
+	if section == nil {
+		return nil, nil
+	}
+	table, ok := section.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s is no section of keys", where)
+	}
+	var all []dimension
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		found, err := dimensionsOf(name, table[name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func dimensionsOf(key string, value any) ([]dimension, error) {
+	table, isTable := value.(map[string]any)
+	_, uniform := table["uniform"]
+	_, log := table["log"]
+	switch {
+	case !strings.Contains(key, ".") && (!isTable || uniform || log):
+		return nil, fmt.Errorf("%s is no key of a run: write its section too, as in train.%s", key, key)
+	case strings.Count(key, ".") > 1:
+		where := key[:strings.LastIndexByte(key, '.')]
+		return nil, fmt.Errorf("%s wants a list of values, {uniform = [LOW, HIGH]} or {log = [LOW, HIGH]}: what is %s?", where, strings.TrimPrefix(key, where+"."))
+	case uniform || log:
+		d, err := interval(key, table)
+		return []dimension{d}, err
+	case isTable:
+		var all []dimension
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			found, err := dimensionsOf(key+"."+name, table[name])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		return all, nil
+	}
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s has an empty list of values", key)
+	}
+	d := dimension{key: key}
+	for _, v := range list {
+		text, err := text(v)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		d.values = append(d.values, text)
+	}
+	return []dimension{d}, nil
+}
+
+// interval reads {log = [low, high]} or {uniform = [low, high]}.
+func interval(key string, table map[string]any) (dimension, error) {
+	d := dimension{key: key, whole: true}
+	wrong := fmt.Errorf("%s wants a list of values, {uniform = [LOW, HIGH]} or {log = [LOW, HIGH]}", key)
+	if len(table) != 1 {
+		return d, wrong
+	}
+	for kind, value := range table {
+		d.log = kind == "log"
+		ends, ok := value.([]any)
+		if !ok || len(ends) != 2 {
+			return d, wrong
+		}
+		var numbers [2]float64
+		for i, end := range ends {
+			switch x := end.(type) {
+			case int64:
+				numbers[i] = float64(x)
+			case float64:
+				numbers[i], d.whole = x, false
+			default:
+				return d, wrong
+			}
+		}
+		d.low, d.high = numbers[0], numbers[1]
+	}
+	if !(d.low < d.high) {
+		return d, fmt.Errorf("%s: the range from %g to %g is empty", key, d.low, d.high)
+	}
+	if d.log && d.low <= 0 {
+		return d, fmt.Errorf("%s: a logarithmic range begins above 0, not at %g", key, d.low)
+	}
+	return d, nil
+}
+
+// text writes a TOML value as -set takes it.
+func text(value any) (string, error) {
+	switch x := value.(type) {
+	case string:
+		return x, nil
+	case int64:
+		return strconv.FormatInt(x, 10), nil
+	case float64:
+		return strconv.FormatFloat(x, 'g', -1, 64), nil
+	case bool:
+		return strconv.FormatBool(x), nil
+	case []any: // a list as one value
+		parts := make([]string, len(x))
+		for i, v := range x {
+			part, err := text(v)
+			if err != nil {
+				return "", err
+			}
+			parts[i] = part
+		}
+		return strings.Join(parts, ","), nil
+	}
+	return "", fmt.Errorf("%v is no value of a key", value)
+}
+
+// draw is the value of the number-th trial. It depends on seed, key and number alone, so that all methods try the same values of
+// the keys that they share.
+func (d dimension) draw(seed, number int) string {
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%s %d", d.key, number)
+	random := rand.New(rand.NewPCG(uint64(seed), hash.Sum64()))
+	if d.values != nil {
+		return d.values[random.IntN(len(d.values))]
+	}
+	low, high := d.low, d.high
+	if d.log {
+		low, high = math.Log(low), math.Log(high)
+	}
+	if d.whole && !d.log {
+		high++
+	}
+	x := low + random.Float64()*(high-low)
+	if d.log {
+		x = math.Exp(x)
+	}
+	if d.whole {
+		if d.log {
+			x = math.Round(x)
+		}
+		return strconv.FormatFloat(min(math.Floor(x), d.high), 'f', 0, 64)
+	}
+	short := strconv.FormatFloat(x, 'g', 3, 64) // three digits are easy to copy, and finer than what a search can tell apart
+	if x, err := strconv.ParseFloat(short, 64); err == nil {
+		return strconv.FormatFloat(min(max(x, d.low), d.high), 'g', -1, 64)
+	}
+	return short
+}
+
+// setting is a key with its value.
+type setting struct{ key, value string }
+
+// point is what a trial sets.
+type point []setting
+
+func (p point) String() string {
+	parts := make([]string, len(p))
+	for i, s := range p {
+		parts[i] = s.key + "=" + s.value
+	}
+	return strings.Join(parts, " ")
+}
+
+// grid lists all combinations of values, the last key changing fastest. Without keys there is one, the run as it is.
+func grid(space []dimension) []point {
+	all := []point{nil}
+	for _, d := range space {
+		var longer []point
+		for _, p := range all {
+			for _, v := range d.values {
+				longer = append(longer, append(slices.Clip(p), setting{d.key, v}))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// trial is one setting of a method, with the seed that it is searched with.
+type trial struct {
+	method string
+	number int // from 1
+	point  point
+	seed   int
+}
+
+func (t trial) name() string { return fmt.Sprintf("%s-%03d", t.method, t.number) }
+
+// trials are those of all methods, in turns, as many of each. A point that comes again, as those of a grid that is smaller than
+// the largest do, comes with the next seed: no method has fewer chances than another, and no run is made twice.
+func (s *search) trials() []trial {
+	count, points := s.Trials, map[string][]point{}
+	if s.Search == "grid" {
+		count = 0
+		for _, m := range s.Methods {
+			points[m] = grid(s.space(m))
+			count = max(count, len(points[m]))
+		}
+	} else {
+		for _, m := range s.Methods {
+			for n := range count {
+				p := point{}
+				for _, d := range s.space(m) {
+					p = append(p, setting{d.key, d.draw(s.Seed, n)})
+				}
+				points[m] = append(points[m], p)
+			}
+		}
+	}
+	var all []trial
+	times := map[string]int{}
+	for n := range count {
+		for _, m := range s.Methods {
+			p := points[m][n%len(points[m])]
+			times[m+" "+p.String()]++
+			all = append(all, trial{m, n + 1, p, times[m+" "+p.String()]})
+		}
+	}
+	return all
+}

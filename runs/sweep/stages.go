@@ -1,0 +1,157 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
+)
+
+// rung is the length of a stage.
+func (w *sweep) rung(stage int) int {
+	n := w.length
+	for range w.Rungs - 1 - stage {
+		n /= w.Keep
+	}
+	return n
+}
+
+func (w *sweep) stages() int {
+	if w.Search == "halving" {
+		return w.Rungs
+	}
+	return 1
+}
+
+// left is how many trials of a method a stage trains.
+func (w *sweep) left(stage int) int {
+	n := len(w.list) / len(w.Methods)
+	for range stage {
+		n = (n + w.Keep - 1) / w.Keep
+	}
+	return n
+}
+
+// weight is the work of a stage for each of its trials, in full trainings.
+func (w *sweep) weight(stage int) float64 {
+	if w.Search != "halving" {
+		return 1
+	}
+	whole := float64(w.rung(stage))
+	if stage > 0 {
+		whole -= float64(w.rung(stage - 1))
+	}
+	return whole / float64(w.length)
+}
+
+// remaining is the work that follows a stage.
+func (w *sweep) remaining(stage int) (weight float64) {
+	for later := stage + 1; later < w.stages(); later++ {
+		weight += float64(w.left(later)) * w.weight(later)
+	}
+	return float64(len(w.Methods)) * (weight + float64(w.Seeds-1))
+}
+
+// searching are the jobs of a stage that have not been done.
+func (w *sweep) searching(going []trial, stage int) (jobs []job) {
+	length := 0
+	if w.Search == "halving" {
+		length = w.rung(stage)
+	}
+	for _, t := range going {
+		folder := w.trialFolder(t)
+		if w.reached(folder, length) {
+			continue
+		}
+		args := append(w.args(t, t.seed, length), "-set=report.test=false")
+		jobs = append(jobs, job{folder, args, strings.TrimSpace(t.name() + " " + t.point.String()), w.weight(stage)})
+	}
+	return jobs
+}
+
+// reached says whether a run has ended as long as that (0: at all), or before by its own rule; a failed one has.
+func (w *sweep) reached(folder string, length int) bool {
+	o, err := lookAt(folder)
+	switch {
+	case err != nil || !o.finished:
+		return err == nil && o.failed != ""
+	case length == 0:
+		return true
+	case w.unit == "steps":
+		return o.asked.Steps >= length || o.updates < int64(o.asked.Steps)
+	}
+	return o.asked.Epochs >= length || o.epochs < float64(o.asked.Epochs)
+}
+
+// goOn gives the trials that a stage lets go on, and records them: the best of each method.
+func (w *sweep) goOn(going []trial, stage int) ([]trial, error) {
+	if stage == w.stages()-1 {
+		return going, nil
+	}
+	path := filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))
+	var names []string
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &names)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		for _, m := range w.Methods {
+			ranked, err := w.ranked(going, m)
+			if err != nil {
+				return nil, err
+			}
+			for _, t := range ranked[:min(len(ranked), w.left(stage+1))] {
+				names = append(names, t.name())
+			}
+		}
+		if text, err = json.Marshal(names); err == nil {
+			err = files.Write(path, text)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return slices.DeleteFunc(slices.Clone(going), func(t trial) bool { return !slices.Contains(names, t.name()) }), nil
+}
+
+// ranked are a method's trials that have a validation score, the best first.
+func (w *sweep) ranked(from []trial, method string) ([]trial, error) {
+	scores := map[string]float64{}
+	var list []trial
+	for _, t := range from {
+		if t.method != method {
+			continue
+		}
+		o, err := lookAt(w.trialFolder(t))
+		if err != nil {
+			return nil, err
+		}
+		if x := o.score(w.Score); !math.IsInf(x, 1) {
+			scores[t.name()], list = x, append(list, t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b trial) int { return cmp.Compare(scores[a.name()], scores[b.name()]) })
+	return list, nil
+}
+
+// finalists are the trials that trained in full.
+func (w *sweep) finalists() ([]trial, error) {
+	going := w.list
+	var err error
+	for stage := range w.stages() - 1 {
+		if _, missing := os.Stat(filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))); missing != nil {
+			return nil, nil // the search has not come so far
+		}
+		if going, err = w.goOn(going, stage); err != nil {
+			return nil, err
+		}
+	}
+	return going, nil
+}

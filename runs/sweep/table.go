@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// progress is what the screen says of a job that has ended.
+func (w *sweep) progress(j job, o outcome, seconds float64) string {
+	line := fmt.Sprintf("[%d/%d] %s: ", w.done, w.total, j.words)
+	switch {
+	case o.failed != "":
+		line += "failed: " + o.failed
+	case w.Score == "bleu":
+		line += fmt.Sprintf("valid BLEU %.2f, loss %.4f", o.bleu, o.loss)
+	default:
+		line += fmt.Sprintf("valid loss %.4f", o.loss)
+	}
+	line += fmt.Sprintf("; %s", time.Duration(seconds*float64(time.Second)).Round(time.Second))
+	if w.made > 0 && w.pending > 1e-9 {
+		left := w.spent / w.made * w.pending / float64(w.Jobs)
+		line += fmt.Sprintf(", about %s left", time.Duration(left*float64(time.Second)).Round(time.Second))
+	}
+	return line
+}
+
+// table says in Markdown how far each method is: its trials, its best by the validation text, and the chosen's scores over seeds.
+func (w *sweep) table() string {
+	going, err := w.finalists()
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n|---|---|---|---|---|---|---|---|\n", w.Score)
+	for _, m := range w.Methods {
+		ended, failed := 0, 0
+		for _, t := range w.list {
+			if t.method != m {
+				continue
+			}
+			if o, err := lookAt(w.trialFolder(t)); err == nil && (o.finished || o.failed != "") {
+				ended++
+				if o.failed != "" {
+					failed++
+				}
+			}
+		}
+		row := []string{m, fmt.Sprintf("%d of %d", ended, len(w.list)/len(w.Methods)), fmt.Sprint(failed), "–", "", "", "", ""}
+		from := going
+		if from == nil {
+			from = w.list // the best so far, of stages of different length
+		}
+		if ranked, err := w.ranked(from, m); err == nil && len(ranked) > 0 {
+			best := ranked[0]
+			if o, err := lookAt(w.trialFolder(best)); err == nil {
+				row[3] = fmt.Sprintf("%.4f", math.Abs(o.score(w.Score)))
+			}
+			row[4] = best.point.String()
+			row[5], row[6], row[7] = w.overSeeds(best)
+		}
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+	}
+	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, with their standard deviation.\n", w.Search, w.Score, w.Control)
+	fmt.Fprintf(&b, "go run ./runs/compare %s compares what was chosen.\n", filepath.Join(w.folder, chosenDir))
+	return b.String()
+}
+
+// overSeeds are the scores of the chosen over the seeds that have been tested.
+func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
+	var losses []float64
+	scores := map[string][]float64{}
+	for seed := 1; seed <= w.Seeds; seed++ {
+		o, err := lookAt(filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", best.method, seed)))
+		if err != nil || !o.tested {
+			continue
+		}
+		losses = append(losses, o.loss)
+		for name, s := range o.test {
+			kind, x := testScore(s)
+			scores[name+" "+kind] = append(scores[name+" "+kind], x)
+		}
+	}
+	if len(losses) == 0 {
+		return "", "", ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(scores)) {
+		parts = append(parts, name+" "+spread(scores[name], 2))
+	}
+	return fmt.Sprint(len(losses)), spread(losses, 4), strings.Join(parts, ", ")
+}
+
+// testScore is the score of a test text that tables show.
+func testScore(s experiment.TestScores) (kind string, x float64) {
+	if x := s.BLEU.Value(); !math.IsNaN(x) {
+		return "BLEU", x
+	}
+	return "ppl", s.PPL.Value()
+}
+
+// spread is a mean with its standard deviation.
+func spread(xs []float64, digits int) string {
+	mean, deviation := stat.MeanStdDev(xs, nil)
+	if len(xs) == 1 {
+		return fmt.Sprintf("%.*f", digits, mean)
+	}
+	return fmt.Sprintf("%.*f ± %.*f", digits, mean, digits, deviation)
+}

@@ -1,0 +1,327 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// Names in the folder of a sweep. trials/METHOD-NUMBER are the run folders of the search, chosen/METHOD-seedN those of what it
+// chose, some of them links to trials. rung-N.json names the trials that a stage of halving let go on: their folders do not tell
+// it any more once they have trained on.
+const (
+	searchFile = "sweep.toml"
+	tableFile  = "table.md"
+	trialsDir  = "trials"
+	chosenDir  = "chosen"
+)
+
+// sweep is a search at work in its folder.
+type sweep struct {
+	*search
+	folder  string
+	list    []trial
+	program string
+	log     io.Writer
+	lock    *os.File
+	cpus    [][]int // of each job; nil: any
+
+	length  int       // of a full training, in steps or epochs; 0 where stages need not know it
+	unit    string    // "steps" or "epochs"
+	fixed   []setting // what every run is told besides
+	mu      sync.Mutex
+	done    int
+	total   int
+	spent   float64 // seconds of runs that ended in this process
+	made    float64 // their weight
+	pending float64 // weight of all that is left
+}
+
+// look gives a sweep to be read, which may be at work elsewhere.
+func look(s *search, folder string) (*sweep, error) {
+	if _, err := os.Stat(filepath.Join(folder, searchFile)); err != nil {
+		return nil, fmt.Errorf("%s holds no sweep: name its folder with -out", folder)
+	}
+	return &sweep{search: s, folder: folder, list: s.trials(), log: io.Discard}, nil
+}
+
+// open makes the folder of a sweep, or takes it up with -resume.
+func open(s *search, f *flags, log io.Writer) (*sweep, error) {
+	w := &sweep{search: s, folder: f.out, list: s.trials(), log: log}
+	text, err := os.ReadFile(s.file)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(f.out, searchFile)
+	before, err := os.ReadFile(path)
+	switch held := err == nil; {
+	case held && !f.resume:
+		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out", f.out)
+	case !held && f.resume:
+		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder with -out", f.out)
+	case held:
+		if err := same(string(before), path, s); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(f.out, chosenDir), 0o755); err != nil {
+		return nil, files.DiskFull(err)
+	}
+	if w.lock, err = files.Lock(f.out); err != nil {
+		return nil, err
+	}
+	if err = w.prepare(); err == nil && before == nil {
+		err = files.Write(path, text) // the folder holds a sweep from now on
+	}
+	if err == nil && f.retry {
+		err = w.forgetFailures()
+	}
+	if err != nil {
+		w.lock.Close()
+	}
+	return w, err
+}
+
+// same refuses to go on with another search than the folder's.
+func same(text, path string, s *search) error {
+	before, err := parseSearch(text, path)
+	if err != nil {
+		return err
+	}
+	before.Jobs = s.Jobs // how many at a time changes nothing
+	for _, d := range schema.Differences(&before.Header, &s.Header) {
+		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out", s.file, d)
+	}
+	if !reflect.DeepEqual(before.shared, s.shared) || !reflect.DeepEqual(before.own, s.own) {
+		return command.Usagef("%s searches other keys or values than the sweep in its folder began with (%s): change them back, or start another sweep with -out", s.file, path)
+	}
+	return nil
+}
+
+// prepare finds the program, and asks it what it makes of each method's first trial: a mistake shows before hours are spent.
+func (w *sweep) prepare() (err error) {
+	if w.program, err = findProgram(w.Command, w.folder, w.log); err != nil {
+		return err
+	}
+	for _, t := range w.list {
+		if t.number > 1 {
+			continue
+		}
+		config, err := resolved(w.program, w.args(t, t.seed, 0))
+		if err != nil {
+			return err
+		}
+		if err := w.readLength(config, t.point); err != nil {
+			return err
+		}
+	}
+	available := processors()
+	if w.Jobs*w.Threads > len(available) {
+		fmt.Fprintf(w.log, "%d jobs of %d threads want more than the %d processors there are: they share them, and times mean little\n", w.Jobs, w.Threads, len(available))
+		w.cpus = make([][]int, w.Jobs)
+		return nil
+	}
+	for part := range slices.Chunk(available, w.Threads) {
+		if len(w.cpus) < w.Jobs {
+			w.cpus = append(w.cpus, part)
+		}
+	}
+	return nil
+}
+
+// readLength finds how long a full training is, for halving, and holds the rate's course to it.
+func (w *sweep) readLength(config keys.Tree, p point) error {
+	if w.Search != "halving" {
+		return nil
+	}
+	w.unit, w.length = "steps", number(config, "train", "steps")
+	if w.length == 0 {
+		w.unit, w.length = "epochs", number(config, "train", "epochs")
+	}
+	if w.length == 0 {
+		return command.Usagef("%s: halving shortens trainings, and these have no length: set train.steps or train.epochs in args", w.file)
+	}
+	if first := w.rung(0); first < 1 {
+		return command.Usagef("%s: %d stages of one in %d leave nothing of %d %s: lower rungs or keep", w.file, w.Rungs, w.Keep, w.length, w.unit)
+	}
+	schedule, _ := config["schedule"].(map[string]any)
+	kind, period := schedule["kind"], number(config, "schedule", "period")
+	if kind != "cosine" && kind != "linear" || slices.ContainsFunc(p, func(s setting) bool { return s.key == "schedule.period" }) {
+		return nil
+	}
+	if period == 0 && (w.unit == "epochs" || kind == "linear") {
+		return command.Usagef("%s: a %s schedule goes by the length of training, which halving changes: set schedule.period in args, in updates", w.file, kind)
+	}
+	w.fixed = []setting{{"schedule.period", fmt.Sprint(period)}}
+	return nil
+}
+
+// args are the arguments of a trial with a seed, of a length (0: its own).
+func (w *sweep) args(t trial, seed, length int) []string {
+	args := append(slices.Clone(w.Args), "-method="+t.method, fmt.Sprintf("-seed=%d", seed), fmt.Sprintf("-threads=%d", w.Threads))
+	for _, s := range append(slices.Clone(w.fixed), t.point...) {
+		args = append(args, "-set="+s.key+"="+s.value)
+	}
+	if length > 0 {
+		args = append(args, fmt.Sprintf("-%s=%d", w.unit, length))
+	}
+	return args
+}
+
+func (w *sweep) trialFolder(t trial) string { return filepath.Join(w.folder, trialsDir, t.name()) }
+
+// work does what is left: the stages of the search, then the chosen with all seeds and the test texts.
+func (w *sweep) work(ctx context.Context) error {
+	going := w.list
+	for stage := range w.stages() {
+		if err := w.do(ctx, w.searching(going, stage), w.remaining(stage)); err != nil {
+			return err
+		}
+		var err error
+		if going, err = w.goOn(going, stage); err != nil {
+			return err
+		}
+	}
+	jobs, err := w.testing()
+	if err != nil {
+		return err
+	}
+	return w.do(ctx, jobs, 0)
+}
+
+// testing are the jobs that train the chosen with all seeds and score the test texts, as far as that has not been done.
+func (w *sweep) testing() (jobs []job, err error) {
+	going, err := w.finalists()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range w.Methods {
+		ranked, err := w.ranked(going, m)
+		if err != nil {
+			return nil, err
+		}
+		if len(ranked) == 0 {
+			fmt.Fprintf(w.log, "no trial of %s has a validation score: it is left out\n", m)
+			continue
+		}
+		best := ranked[0]
+		for seed := 1; seed <= w.Seeds; seed++ {
+			folder, weight, err := w.chosenFolder(best, seed)
+			if err != nil {
+				return nil, err
+			}
+			o, err := lookAt(folder)
+			if err != nil {
+				return nil, err
+			}
+			if o.tested || o.failed != "" {
+				continue
+			}
+			args := append(w.args(best, seed, w.length), "-set=report.test=true")
+			jobs = append(jobs, job{folder, args, strings.TrimSpace(fmt.Sprintf("%s chosen, seed %d: %s", m, seed, best.point)), weight})
+		}
+	}
+	return jobs, nil
+}
+
+// chosenFolder is where the chosen runs with a seed: where the search ran it, which a link names, or a folder of its own.
+func (w *sweep) chosenFolder(best trial, seed int) (folder string, weight float64, err error) {
+	name := filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", best.method, seed))
+	for _, t := range w.list {
+		if t.method == best.method && t.seed == seed && slices.Equal(t.point, best.point) && w.reached(w.trialFolder(t), w.length) {
+			err := os.Symlink(filepath.Join("..", trialsDir, t.name()), name)
+			if errors.Is(err, os.ErrExist) {
+				err = nil
+			}
+			return w.trialFolder(t), 0.05, err // it is tested only
+		}
+	}
+	return name, 1, nil
+}
+
+// forgetFailures lets failed runs be tried again.
+func (w *sweep) forgetFailures() error {
+	for _, dir := range []string{trialsDir, chosenDir} {
+		found, err := filepath.Glob(filepath.Join(w.folder, dir, "*", failedFile))
+		for _, path := range found {
+			err = errors.Join(err, os.Remove(path))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// do runs jobs, so many at a time, and returns when all have ended. later is the work that will follow.
+func (w *sweep) do(ctx context.Context, jobs []job, later float64) error {
+	w.done, w.total, w.pending = 0, len(jobs), later
+	queue := make(chan job, len(jobs))
+	for _, j := range jobs {
+		queue <- j
+		w.pending += j.weight
+	}
+	close(queue)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var workers sync.WaitGroup
+	for slot := range min(w.Jobs, len(jobs)) {
+		workers.Go(func() {
+			for j := range queue {
+				if ctx.Err() != nil {
+					return
+				}
+				start := time.Now()
+				err := j.run(ctx, w.program, w.cpus[slot])
+				if err = w.ended(j, time.Since(start).Seconds(), err); err != nil {
+					stop(err) // what is wrong with one is wrong with all: a full disk, a missing program
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return files.Write(filepath.Join(w.folder, tableFile), []byte(w.table()))
+}
+
+// ended records how a job ended, tells it, and writes the table anew. A run that failed is no error of the sweep.
+func (w *sweep) ended(j job, seconds float64, err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var failed errFailed
+	if errors.As(err, &failed) {
+		if err := files.Write(filepath.Join(j.folder, failedFile), []byte(failed.words+"\n")); err != nil {
+			return err
+		}
+	} else if err != nil {
+		return err
+	}
+	o, err := lookAt(j.folder)
+	if err != nil {
+		return err
+	}
+	if !o.finished && o.failed == "" {
+		return fmt.Errorf("%s ended without results in %s: see %s.log", filepath.Base(w.program), j.folder, j.folder)
+	}
+	w.done++
+	w.pending -= j.weight
+	w.spent += seconds
+	w.made += j.weight
+	fmt.Fprintln(w.log, w.progress(j, o, seconds))
+	return files.Write(filepath.Join(w.folder, tableFile), []byte(w.table()))
+}
