@@ -44,3 +44,27 @@ func CosineHistogram(w torch.Tensor) []float64 {
 	})
 	return counts
 }
+
+// RowCosines are the mean cosines of each row of w [V,D] with all other rows, in float64: how far into the cone that the rows
+// share a row lies. A row of zeros has the cosine 0, with itself left out as with others. With fewer than two rows they are NaN.
+func RowCosines(w torch.Tensor) (cosines []float64) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	torch.NoGrad(func() {
+		_, unit, _ := sums(w)
+		others := float64(w.Size(0) - 1)
+		direction := unit.Reshape(-1, 1)
+		eachChunk(w, func(x torch.Tensor) {
+			rows := x.Div(x.Norm(1, true).ClampMin(math.SmallestNonzeroFloat32))
+			with, self := rows.MatMul(direction).Float64s(), rows.Square().SumDim(1, false).Float64s()
+			for i := range with {
+				cosine := math.NaN()
+				if others > 0 {
+					cosine = (with[i] - self[i]) / others
+				}
+				cosines = append(cosines, cosine)
+			}
+		})
+	})
+	return cosines
+}

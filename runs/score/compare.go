@@ -7,9 +7,9 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/score"
 )
 
@@ -18,10 +18,14 @@ type comparison struct {
 	Metric   string  `json:"metric"`
 	Baseline float64 `json:"baseline"`
 	System   float64 `json:"system"`
-	P        float64 `json:"p"`
+	P        float64 `json:"p"`   // of the paired bootstrap
+	Low      float64 `json:"low"` // to high: 95 % interval of the difference
+	High     float64 `json:"high"`
+	PAR      float64 `json:"p_randomisation"`
 }
 
-// compareWith tests whether hypotheses differ from a baseline's by more than chance, by paired bootstrap resampling.
+// compareWith tests whether hypotheses differ from a baseline's by more than chance, by paired bootstrap
+// resampling and by approximate randomisation.
 func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) error {
 	if len(r.metrics) == 0 {
 		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")
@@ -39,21 +43,23 @@ func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) erro
 	}
 	var all []comparison
 	for _, metric := range r.metrics {
-		found, err := score.PairedBootstrap(metric, baseline, hyps, refs, 0, 0)
+		base, err := score.Count(metric, baseline, refs)
 		if err != nil {
 			return err
 		}
-		if slices.Equal(baseline, hyps) {
-			found.P = 1 // sacreBLEU's formula, which counts differences above their mean, would say 0.001
+		system, err := score.Count(metric, hyps, refs)
+		if err != nil {
+			return err
 		}
-		all = append(all, comparison{found.System.Name + "|" + found.System.Signature(), found.Baseline.Score, found.System.Score, found.P})
+		found := significance.Bootstrap(base, system, 0, 0)
+		all = append(all, comparison{found.System.Name + "|" + found.System.Signature(), found.Baseline.Score, found.System.Score, found.P, found.Low, found.High, significance.Randomisation(base, system, 0, 0)})
 	}
 	if r.json {
 		return printJSON(out, all)
 	}
 	for _, c := range all {
-		if _, err := fmt.Fprintf(out, "%s: baseline %.2f, hypotheses %.2f, difference %+.2f, p = %.4f (paired bootstrap, %d resamples)\n",
-			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.P, score.DefaultSamples); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: baseline %.2f, hypotheses %.2f, difference %+.2f (95 %% within %+.2f to %+.2f), p = %.4f (paired bootstrap, %d resamples), p = %.4f (approximate randomisation, %d trials)\n",
+			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.Low, c.High, c.P, score.DefaultSamples, c.PAR, significance.DefaultTrials); err != nil {
 			return err
 		}
 	}

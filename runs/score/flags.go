@@ -44,7 +44,7 @@ func parse(args []string) (request, error) {
 	fs.BoolVar(&r.lowercase, "lc", false, "lower-case both sides first")
 	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
 	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))
-	fs.StringVar(&r.baseline, "compare", "", "test by paired bootstrap whether the scores differ from those of another system's hypotheses, in `FILE`")
+	fs.StringVar(&r.baseline, "compare", "", "test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in `FILE`")
 	fs.StringVar(&r.trainingText, "f1-train", "", "print the F1 of words by how often the training text `FILE` has them; all texts tokenised")
 	fs.BoolVar(&r.json, "json", false, "print JSON")
 	err := fs.Parse(command.NormalizeArgs(args, fs))

@@ -13,8 +13,8 @@
 //
 // BLEUOptions and CHRFOptions are Metrics. Their zero values are sacreBLEU's
 // defaults, and the signature that a Result prints states what was computed.
-// Setting Bootstrap adds a 95 % confidence interval; PairedBootstrap says whether
-// two systems differ.
+// Setting Bootstrap adds a 95 % confidence interval; runs/compare/significance says
+// whether two systems differ.
 //
 // BLEU and chrF are for plain, detokenised text. MultiBLEU and WordF1 are for
 // text that is tokenised already; their results depend on how it was tokenised.

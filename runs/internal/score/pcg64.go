@@ -2,18 +2,19 @@ package score
 
 import "math/bits"
 
-// pcg64 is O'Neill's generator PCG XSL RR 128/64 (2014), seeded and read in the
+// PCG64 is O'Neill's generator PCG XSL RR 128/64 (2014), seeded and read in the
 // way of NumPy's default_rng, so that a seed gives NumPy's draws.
-type pcg64 struct {
+type PCG64 struct {
 	stateHi, stateLo uint64
 	incHi, incLo     uint64
 	half             uint32 // the upper half of the last 64 bits drawn
 	hasHalf          bool
 }
 
-func newPCG64(seed uint64) *pcg64 {
+// NewPCG64 is the generator that NumPy makes of a seed.
+func NewPCG64(seed uint64) *PCG64 {
 	words := seedSequence(seed)
-	g := &pcg64{
+	g := &PCG64{
 		incHi: words[2]<<1 | words[3]>>63,
 		incLo: words[3]<<1 | 1,
 	}
@@ -26,7 +27,7 @@ func newPCG64(seed uint64) *pcg64 {
 }
 
 // step advances the 128-bit linear congruential state.
-func (g *pcg64) step() {
+func (g *PCG64) step() {
 	const multiplierHi, multiplierLo = 0x2360ed051fc65da4, 0x4385df649fccf645
 	hi, lo := bits.Mul64(g.stateLo, multiplierLo)
 	hi += g.stateHi*multiplierLo + g.stateLo*multiplierHi
@@ -35,13 +36,13 @@ func (g *pcg64) step() {
 	g.stateHi, _ = bits.Add64(hi, g.incHi, carry)
 }
 
-func (g *pcg64) uint64() uint64 {
+func (g *PCG64) uint64() uint64 {
 	g.step()
 	return bits.RotateLeft64(g.stateHi^g.stateLo, -int(g.stateHi>>58))
 }
 
-// uint32 hands out each 64-bit draw as two halves, the lower one first.
-func (g *pcg64) uint32() uint32 {
+// Uint32 hands out each 64-bit draw as two halves, the lower one first.
+func (g *PCG64) Uint32() uint32 {
 	if g.hasHalf {
 		g.hasHalf = false
 		return g.half
@@ -53,15 +54,15 @@ func (g *pcg64) uint32() uint32 {
 
 // below draws an integer in [0, n), for 1 <= n < 2^32, with Lemire's method of
 // multiplication (2019); n = 1 draws nothing.
-func (g *pcg64) below(n uint32) int {
+func (g *PCG64) below(n uint32) int {
 	if n == 1 {
 		return 0
 	}
-	product := uint64(g.uint32()) * uint64(n)
+	product := uint64(g.Uint32()) * uint64(n)
 	if uint32(product) < n {
 		threshold := -n % n
 		for uint32(product) < threshold {
-			product = uint64(g.uint32()) * uint64(n)
+			product = uint64(g.Uint32()) * uint64(n)
 		}
 	}
 	return int(product >> 32)

@@ -1,0 +1,48 @@
+package measures
+
+import (
+	"math"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// NearestDistances are the Euclidean distances of rows of w [V,D] to their nearest other row (Wang, Gong and Liu 2019, figure 1a),
+// for at most limit rows, spread evenly over the vocabulary, each compared with all of the others that are not zero. Rows of zeros,
+// as padding's, have none. It keeps some hundred rows of products at a time.
+func NearestDistances(w torch.Tensor, limit int) (distances []float64) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	torch.NoGrad(func() {
+		_, rows := unitRows(w, math.MaxInt)
+		if len(rows) < 2 {
+			return
+		}
+		x_ND := w.IndexSelect(0, torch.FromInt64s(rows, w.Device(), int64(len(rows)))).To(torch.Float64, torch.CPU)
+		columns_DN, squares_N := x_ND.Transpose(0, 1), x_ND.Square().SumDim(1, false)
+		const queries = 128
+		asked := min(limit, len(rows))
+		for start := 0; start < asked; start += queries {
+			step := torch.OpenScope()
+			places := make([]int64, min(queries, asked-start))
+			for i := range places {
+				places[i] = int64((start + i) * len(rows) / asked)
+			}
+			q_QD := x_ND.IndexSelect(0, torch.FromInt64s(places, torch.CPU, int64(len(places))))
+			// |q - x|^2 = |q|^2 - (2 q . x - |x|^2): the nearest have the largest bracket. A row itself is among them.
+			brackets_QN := q_QD.MatMul(columns_DN).MulScalar(2).Sub(squares_N)
+			_, nearest := brackets_QN.TopK(2, 1)
+			found := nearest.Int64s()
+			for i, place := range places {
+				other := found[2*i]
+				if other == place {
+					other = found[2*i+1]
+				}
+				found[i] = other // from here on one for each row
+			}
+			x_QD := x_ND.IndexSelect(0, torch.FromInt64s(found[:len(places)], torch.CPU, int64(len(places))))
+			distances = append(distances, q_QD.Sub(x_QD).Norm(1, false).Float64s()...)
+			step.Close()
+		}
+	})
+	return distances
+}

@@ -1,0 +1,83 @@
+package chart
+
+import (
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+)
+
+// elements reads an SVG and counts its elements; what is no XML is an error.
+func elements(t *testing.T, svg string) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return counts
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+		if e, ok := token.(xml.StartElement); ok {
+			counts[e.Name.Local]++
+		}
+	}
+}
+
+func TestChart(t *testing.T) {
+	c := Chart{Title: "a < b & \"c\"", X: Axis{Label: "x"}, Y: Axis{Label: "y", Log: true}}
+	if !c.Empty() {
+		t.Error("nothing is not empty")
+	}
+	c.Add(Series{Name: "<b>", X: []float64{1, 2, 3, 4}, Y: []float64{1, math.NaN(), 0, 10}, Low: []float64{0.5, 0, 0, 9}, High: []float64{2, 1, 1, 11}})
+	c.Add(Series{Name: "dots", Hue: 8, Kind: Dots, X: []float64{1}, Y: []float64{3}})
+	c.Add(Series{Name: "stairs", Hue: 1, Kind: Stair, X: []float64{0, 1, 2}, Y: []float64{1, 2}})
+	svg := c.SVG()
+	if got := elements(t, svg); got["svg"] != 1 || got["circle"] != 3 || got["g"] != 3 {
+		t.Errorf("elements: %v", got)
+	}
+	for _, bad := range []string{"NaN", "Inf", "<b>"} {
+		if strings.Contains(svg, bad) {
+			t.Errorf("the picture holds %q:\n%s", bad, svg)
+		}
+	}
+	for _, single := range []Axis{{}, {Log: true}, {Zero: true}} {
+		c := Chart{X: single, Y: single}
+		c.Add(Series{X: []float64{7}, Y: []float64{7}})
+		if svg := c.SVG(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+			t.Errorf("one point: %s", svg)
+		}
+	}
+}
+
+// TestSquare: a unit is as long on both axes.
+func TestSquare(t *testing.T) {
+	f := frame{width: 400, height: 200, x: span{low: 0, high: 1}, y: span{low: 0, high: 10}}
+	f.square()
+	if x, y := f.px(1)-f.px(0), f.py(0)-f.py(1); math.Abs(x-y) > 1e-9 || f.y.low != 0 || f.y.high != 10 {
+		t.Errorf("a unit is %g wide and %g high", x, y)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	labels := func(s span) string {
+		var all []string
+		for _, t := range s.ticks(nil) {
+			all = append(all, t.label)
+		}
+		return strings.Join(all, " ")
+	}
+	for _, c := range []struct {
+		s    span
+		want string
+	}{
+		{span{low: 0, high: 100000}, "0 50000 100000"}, {span{low: 0.5, high: 5000, log: true}, "1 10 100 1000"}, {span{low: 80, high: 300, log: true}, "80 100 200 300"},
+	} {
+		if got := labels(c.s); !strings.Contains(got, strings.Fields(c.want)[1]) {
+			t.Errorf("%g to %g: %s", c.s.low, c.s.high, got)
+		}
+	}
+}

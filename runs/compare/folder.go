@@ -1,0 +1,180 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/report"
+)
+
+// trained is a finished run.
+type trained struct {
+	folder  string
+	config  experiment.Config
+	keys    map[string]string // the resolved configuration, by dotted name, as TOML values
+	results *experiment.Results
+	records []report.Record
+	best    best
+	f1      map[string]map[string]experiment.Number // by test text and range of training frequency
+}
+
+// best is when validation was best, as far as results.json tells.
+type best struct {
+	Step    int64             `json:"step"`
+	Seconds experiment.Number `json:"seconds"`
+}
+
+// find gives the run folders that are named, or that lie within those that are named, one below the other at most two deep.
+// Each comes once, also where links name it again.
+func find(paths []string) (folders []string, err error) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		found := []string{path}
+		if _, err := os.Stat(filepath.Join(path, experiment.ConfigFile)); err != nil {
+			if _, err := os.Stat(path); err != nil {
+				return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+			}
+			found = nil
+			for _, pattern := range []string{"*", filepath.Join("*", "*")} {
+				configs, err := filepath.Glob(filepath.Join(path, pattern, experiment.ConfigFile))
+				if err != nil {
+					return nil, err
+				}
+				for _, c := range configs {
+					found = append(found, filepath.Dir(c))
+				}
+			}
+			if len(found) == 0 {
+				return nil, fmt.Errorf("%s holds no run: name folders that training runs wrote, or a folder of such", path)
+			}
+		}
+		for _, f := range found {
+			real, err := filepath.EvalSymlinks(f)
+			if err != nil {
+				return nil, err
+			}
+			if !seen[real] {
+				seen[real] = true
+				folders = append(folders, f)
+			}
+		}
+	}
+	return folders, nil
+}
+
+// load reads the runs of folders; log hears of those that have not finished.
+func load(folders []string, log io.Writer) ([]*trained, error) {
+	var all []*trained
+	for _, folder := range folders {
+		r, err := read(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(log, "%s is left out: it has no results.json, so that it has not finished\n", folder)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("none of these runs has finished: there is nothing to compare")
+	}
+	return all, nil
+}
+
+func read(folder string) (*trained, error) {
+	r := &trained{folder: folder}
+	var err error
+	if r.results, err = experiment.ReadResults(folder); err != nil {
+		return nil, err
+	}
+	if r.config, err = experiment.ReadConfig(folder); err != nil {
+		return nil, err
+	}
+	tree, err := keys.Parse(r.config.TOML(), folder)
+	if err != nil {
+		return nil, err
+	}
+	r.keys = map[string]string{}
+	flatten(tree, "", r.keys)
+	if r.records, err = report.ReadRecords(filepath.Join(folder, experiment.MetricsFile)); err != nil {
+		return nil, err
+	}
+	return r, r.readNewer()
+}
+
+// readNewer reads what earlier results.json do not hold.
+func (r *trained) readNewer() error {
+	path := filepath.Join(r.folder, experiment.ResultsFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var more struct {
+		Best best `json:"best"`
+		Test map[string]struct {
+			F1 map[string]experiment.Number `json:"f1"`
+		} `json:"test"`
+	}
+	if err := json.Unmarshal(text, &more); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	r.best, r.f1 = more.Best, map[string]map[string]experiment.Number{}
+	if r.best.Step == 0 { // the checkpoint's name tells it too
+		step, _ := strings.CutPrefix(string(r.results.Checkpoint), "step-")
+		r.best.Step, _ = strconv.ParseInt(step, 10, 64)
+	}
+	for name, t := range more.Test {
+		if len(t.F1) > 0 {
+			r.f1[name] = t.F1
+		}
+	}
+	return nil
+}
+
+// flatten writes a tree's values by their dotted names.
+func flatten(tree map[string]any, prefix string, into map[string]string) {
+	for name, value := range tree {
+		if table, ok := value.(map[string]any); ok {
+			flatten(table, prefix+name+".", into)
+			continue
+		}
+		text, err := json.Marshal(value) // numbers, texts and lists look as in TOML
+		if err != nil {
+			text = fmt.Append(nil, value)
+		}
+		into[prefix+name] = string(text)
+	}
+}
+
+// seconds are those of training for so many updates, which are taken to have lasted alike.
+func (r *trained) seconds(step float64) float64 {
+	if r.results.Updates == 0 {
+		return math.NaN()
+	}
+	return step * r.results.TrainSeconds.Value() / float64(r.results.Updates)
+}
+
+// tests are the names of the test texts, sorted.
+func tests(runs []*trained) (names []string) {
+	for _, r := range runs {
+		for name := range r.results.Test {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/aperture-ml/aperture/runs/compare/significance"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// The objects of -json. Numbers that are not defined are null.
+type (
+	jsonComparison struct {
+		Control string    `json:"control"`
+		Rows    []jsonRow `json:"rows"`
+	}
+	jsonRow struct {
+		Name     string               `json:"name"`
+		Method   string               `json:"method"`
+		Settings string               `json:"settings"` // of the objective, where they differ from the control's
+		Seeds    []int64              `json:"seeds"`
+		Folders  []string             `json:"folders"`
+		Notes    []string             `json:"not_alike"`
+		Scores   map[string]jsonScore `json:"scores"`
+		Tests    map[string]jsonTest  `json:"tests"` // by test text; of the control none
+	}
+	jsonScore struct {
+		Mean      experiment.Number   `json:"mean"`
+		Deviation experiment.Number   `json:"standard_deviation"`
+		Low       experiment.Number   `json:"min"`
+		High      experiment.Number   `json:"max"`
+		Values    []experiment.Number `json:"values"` // by seed
+		T         *jsonT              `json:"difference"`
+	}
+	// jsonT is a mean difference with its 95 % interval and p, and how many differences it is of.
+	jsonT struct {
+		Mean experiment.Number `json:"mean"`
+		Low  experiment.Number `json:"low"`
+		High experiment.Number `json:"high"`
+		P    experiment.Number `json:"p"`
+		Holm experiment.Number `json:"p_holm"`
+		N    int               `json:"n"`
+	}
+	jsonTest struct {
+		Seeds []int64    `json:"seeds"`
+		BLEU  *jsonPair  `json:"bleu"` // the seeds' outputs pooled
+		Each  []jsonPair `json:"bleu_by_seed"`
+		Loss  *jsonT     `json:"nll_by_block"`
+	}
+	jsonPair struct {
+		Seed          *int64            `json:"seed,omitempty"`
+		Signature     string            `json:"signature"`
+		Segments      int               `json:"segments,omitempty"`
+		Control       experiment.Number `json:"control"`
+		Row           experiment.Number `json:"row"`
+		Low           experiment.Number `json:"difference_low"`
+		High          experiment.Number `json:"difference_high"`
+		P             experiment.Number `json:"p_bootstrap"`
+		Holm          experiment.Number `json:"p_bootstrap_holm"`
+		Randomisation experiment.Number `json:"p_randomisation"`
+		HolmAR        experiment.Number `json:"p_randomisation_holm"`
+	}
+)
+
+func number(x float64) experiment.Number { return experiment.Num(x) }
+
+func jsonOf(t significance.T, holm float64) *jsonT {
+	if t.N == 0 {
+		return nil
+	}
+	return &jsonT{number(t.Mean), number(t.Low), number(t.High), number(t.P), number(holm), t.N}
+}
+
+func pairOf(p significance.Paired, ar float64) jsonPair {
+	return jsonPair{Signature: p.System.Signature(), Control: number(p.Baseline.Score), Row: number(p.System.Score), Low: number(p.Low), High: number(p.High),
+		P: number(p.P), Randomisation: number(ar)}
+}
+
+func (c *comparison) json(w io.Writer) error {
+	out := jsonComparison{Control: c.control().name}
+	for k, r := range c.rows {
+		row := jsonRow{Name: r.name, Method: r.method(), Settings: r.settings(c.control()), Seeds: r.seeds(), Notes: append([]string{}, r.notes...),
+			Scores: map[string]jsonScore{}, Tests: map[string]jsonTest{}}
+		for _, t := range r.runs {
+			row.Folders = append(row.Folders, t.folder)
+		}
+		for i, m := range c.measures {
+			s := c.scores[i][k]
+			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top), experiment.Nums(s.values), jsonOf(s.difference, s.holm)}
+		}
+		for _, t := range c.texts[k] {
+			test := jsonTest{Seeds: t.Seeds, Loss: jsonOf(t.Loss, t.HolmLoss)}
+			if t.Segments > 0 {
+				pooled := pairOf(t.BLEU, t.PAR)
+				pooled.Segments, pooled.Holm, pooled.HolmAR = t.Segments, number(t.HolmBLEU), number(t.HolmAR)
+				test.BLEU = &pooled
+			}
+			for _, e := range t.Each {
+				pair := pairOf(e.Pair, e.PAR)
+				pair.Seed = &e.Seed
+				test.Each = append(test.Each, pair)
+			}
+			row.Tests[t.Text] = test
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(out)
+}

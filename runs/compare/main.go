@@ -1,0 +1,154 @@
+// Command compare sets training runs side by side: runs that differ in the seed alone become one row, and every row is tested
+// against the control.
+//
+//	go run ./runs/compare experiments/multi30k -out compare.html
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func main() {
+	f, err := parse(os.Args[1:], os.Stdout)
+	if err == nil {
+		err = command.OnTorch(func() error { return run(f, os.Stdout, os.Stderr) })
+	}
+	command.Exit(err)
+}
+
+// flags are the command line.
+type flags struct {
+	folders                    []string
+	control, out               string
+	json, csv, latex, markdown bool
+	quick                      bool
+	threads                    int
+}
+
+func parse(args []string, help io.Writer) (*flags, error) {
+	f := &flags{}
+	fs := pflag.NewFlagSet("compare", pflag.ContinueOnError)
+	fs.SortFlags = false
+	fs.Usage = func() {}
+	fs.StringVar(&f.control, "control", "", "`NAME` of the row, or of its method, that the others are tested against (default mle, or else the first)")
+	fs.StringVar(&f.out, "out", "", "write a page with tables and charts to `FILE.html`; it needs no other file")
+	fs.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown; so it does without any of these flags")
+	fs.BoolVar(&f.latex, "latex", false, "print the table as LaTeX, for the package booktabs")
+	fs.BoolVar(&f.csv, "csv", false, "print all numbers as CSV, a line for each row and measure")
+	fs.BoolVar(&f.json, "json", false, "print all numbers and tests as JSON")
+	fs.BoolVar(&f.quick, "quick", false, "leave the models unopened: no test over blocks of tokens, and no charts that need the matrices")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			fmt.Fprintf(help, "Usage: compare FOLDER... [flags]\n\nA FOLDER is that of a run, or holds such folders.\n\n%s", fs.FlagUsages())
+			return nil, command.ErrHelp
+		}
+		return nil, command.Usagef("%w (compare -h lists the flags)", err)
+	}
+	formats := 0
+	for _, asked := range []bool{f.markdown, f.latex, f.csv, f.json} {
+		if asked {
+			formats++
+		}
+	}
+	switch f.folders = fs.Args(); {
+	case len(f.folders) == 0:
+		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
+	case formats > 1:
+		return nil, command.Usagef("-markdown, -latex, -csv and -json exclude each other: standard output takes one of them")
+	case f.threads < 0:
+		return nil, command.Usagef("-threads is %d: it cannot be negative", f.threads)
+	}
+	return f, nil
+}
+
+// comparison is all that was found.
+type comparison struct {
+	rows     []*row // the control first
+	measures []measure
+	scores   [][]summary  // by measure, then by row
+	texts    [][]textTest // by row, then by test text; none for the control
+	opened   map[*trained]*opened
+}
+
+func (c *comparison) control() *row { return c.rows[0] }
+
+// run compares what the flags name, on the torch thread. Results go to out, all else to log.
+func run(f *flags, out, log io.Writer) error {
+	torch.SetThreads(f.threads)
+	c, err := compare(f, log)
+	if err != nil {
+		return err
+	}
+	write := c.markdown
+	switch {
+	case f.json:
+		write = c.json
+	case f.csv:
+		write = c.csv
+	case f.latex:
+		write = c.latex
+	}
+	if err := write(out); err != nil {
+		return err
+	}
+	if f.out == "" {
+		return nil
+	}
+	var page bytes.Buffer
+	if err := c.page(&page); err != nil {
+		return err
+	}
+	if err := files.Write(f.out, page.Bytes()); err != nil {
+		return err
+	}
+	fmt.Fprintf(log, "wrote %s\n", f.out)
+	return nil
+}
+
+func compare(f *flags, log io.Writer) (*comparison, error) {
+	folders, err := find(f.folders)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := load(folders, log)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{opened: map[*trained]*opened{}}
+	if c.rows, err = group(runs); err != nil {
+		return nil, err
+	}
+	if c.rows, err = choose(c.rows, f.control); err != nil {
+		return nil, err
+	}
+	if !f.quick {
+		for _, r := range c.rows {
+			for i, t := range r.runs {
+				o, err := open(t, f.out != "" && i == 0, log)
+				if errors.Is(err, torch.ErrOutOfMemory) {
+					return nil, fmt.Errorf("%w: compare with -quick, which opens no model", err)
+				}
+				if err != nil { // a folder without its checkpoint still has its scores
+					fmt.Fprintf(log, "the model cannot be opened, and takes part by its scores only: %v\n", err)
+					continue
+				}
+				c.opened[t] = o
+			}
+		}
+	}
+	c.measures = numbersOf(runs)
+	c.scores = summaries(c.rows, c.measures)
+	c.texts, err = textTests(c.rows, c.opened, log)
+	return c, err
+}

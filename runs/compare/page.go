@@ -1,0 +1,158 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/compare/chart"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageText))
+
+// pageData is what page.html shows.
+type pageData struct {
+	Title    string
+	Rows     []pageRow
+	Columns  []string // of the short table
+	Short    [][]string
+	Footnote string
+	Full     []fullRow
+	Tests    []testRow
+	Sections []section
+}
+
+// pageRow is a row in the legend and in the list of runs.
+type pageRow struct {
+	Number   int
+	Name     string
+	Colour   template.CSS
+	Control  bool
+	Settings string
+	Notes    []string
+	Runs     []pageRun
+}
+
+type pageRun struct {
+	Seed    int64
+	Folder  string
+	Commit  string
+	Dirty   bool
+	Updates int64
+}
+
+// fullRow is one measure of one row.
+type fullRow struct {
+	Measure, Row                                 string
+	First                                        bool // of its measure
+	Count                                        int  // rows of the measure
+	Mean, Deviation, Range, Difference, P, PHolm string
+}
+
+// testRow is one paired test on a test text.
+type testRow struct{ Text, Row, What, Control, Other, Difference, Bootstrap, Randomisation string }
+
+// section are charts of one kind.
+type section struct {
+	Title, Note string
+	Charts      []template.HTML
+}
+
+// page writes a page of HTML that needs no other file.
+func (c *comparison) page(w io.Writer) error {
+	d := pageData{Title: fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)), Footnote: c.footnote()}
+	for k, r := range c.rows {
+		row := pageRow{Number: k, Name: r.name, Colour: template.CSS(chart.Hue(k)), Control: k == 0, Settings: r.settings(c.control()), Notes: r.notes}
+		for _, t := range r.runs {
+			code := t.results.Code
+			row.Runs = append(row.Runs, pageRun{t.results.Seed, t.folder, fmt.Sprintf("%.12s", or(string(code.Commit), "unknown")), code.Dirty != nil && *code.Dirty, t.results.Updates})
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	for _, col := range c.columns() {
+		d.Columns = append(d.Columns, col.title)
+		for k, cell := range col.cells {
+			if len(d.Short) <= k {
+				d.Short = append(d.Short, nil)
+			}
+			d.Short[k] = append(d.Short[k], cell)
+		}
+	}
+	for i, m := range c.measures {
+		for k, s := range c.scores[i] {
+			row := fullRow{Measure: m.title, Row: c.rows[k].name, First: k == 0, Count: len(c.rows), Mean: fixed(s.mean, m.digits), Deviation: fixed(s.deviation, m.digits),
+				Range: fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), P: pText(s.difference.P), PHolm: pText(s.holm)}
+			if k > 0 {
+				row.Difference = signed(s.difference.Mean, m.digits)
+				if s.difference.N > 1 {
+					row.Difference += fmt.Sprintf(" (%s to %s)", signed(s.difference.Low, m.digits), signed(s.difference.High, m.digits))
+				}
+			}
+			d.Full = append(d.Full, row)
+		}
+	}
+	d.Tests = c.testRows()
+	d.Sections = c.sections()
+	return pageTemplate.Execute(w, d)
+}
+
+func (c *comparison) testRows() (all []testRow) {
+	for k, r := range c.rows {
+		for _, t := range c.texts[k] {
+			pair := func(what string, p seedTest) {
+				all = append(all, testRow{t.Text, r.name, what, fixed(p.Pair.Baseline.Score, 2), fixed(p.Pair.System.Score, 2),
+					fmt.Sprintf("%s (%s to %s)", signed(p.Pair.System.Score-p.Pair.Baseline.Score, 2), signed(p.Pair.Low, 2), signed(p.Pair.High, 2)), pText(p.Pair.P), pText(p.PAR)})
+			}
+			for _, e := range t.Each {
+				pair(fmt.Sprintf("BLEU, seed %d", e.Seed), e)
+			}
+			if len(t.Each) > 1 {
+				pair("BLEU, seeds pooled", seedTest{Pair: t.BLEU, PAR: t.PAR})
+			}
+			if t.Loss.N > 0 {
+				all = append(all, testRow{t.Text, r.name, fmt.Sprintf("nats a token, %d blocks, paired t", t.Loss.N), "", "",
+					fmt.Sprintf("%s (%s to %s)", signed(t.Loss.Mean, 4), signed(t.Loss.Low, 4), signed(t.Loss.High, 4)), pText(t.Loss.P), ""})
+			}
+		}
+	}
+	return all
+}
+
+func (c *comparison) sections() (all []section) {
+	for _, s := range []struct {
+		title, note string
+		charts      []*chart.Chart
+	}{
+		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone, each update taken for as long as the mean.", c.courses()},
+		{"Output matrix", "Measured when training ended, of the best checkpoint (singular values) or of the last validation (cosines); all matrices scaled to one norm.", c.spectra()},
+		{"By frequency of words", "Norms, cosines and distances are of the first seed's matrix.", c.byFrequencyOfWords()},
+		{"Words in the plane of the two leading directions",
+			"First seed. Dark dots are frequent words: black the ten most frequent, then up to rank 100, 1,000, 10,000, and more. The blue dot is the zero vector. Centred: less the mean row, with directions of its own.", c.projections()},
+	} {
+		if len(s.charts) == 0 {
+			continue
+		}
+		made := section{Title: s.title, Note: s.note}
+		for _, drawn := range s.charts {
+			made.Charts = append(made.Charts, template.HTML(drawn.SVG())) // the chart escapes its texts itself
+		}
+		all = append(all, made)
+	}
+	return all
+}
+
+// NotAlike names the rows that are no fair comparison.
+func (d pageData) NotAlike() (names string) {
+	var all []string
+	for _, r := range d.Rows {
+		if len(r.Notes) > 0 {
+			all = append(all, r.Name)
+		}
+	}
+	return strings.Join(all, ", ")
+}

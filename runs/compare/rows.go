@@ -1,0 +1,184 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// row are runs that differ in the seed alone.
+type row struct {
+	name  string
+	runs  []*trained // by rising seed
+	notes []string   // why it is no fair comparison with the control; empty for one that is
+}
+
+func (r *row) method() string { return r.runs[0].results.Method }
+
+// seed gives the run of a seed, or nil.
+func (r *row) seed(seed int64) *trained {
+	for _, t := range r.runs {
+		if t.results.Seed == seed {
+			return t
+		}
+	}
+	return nil
+}
+
+func (r *row) seeds() (seeds []int64) {
+	for _, t := range r.runs {
+		seeds = append(seeds, t.results.Seed)
+	}
+	return seeds
+}
+
+// neutral are keys that change neither what is learnt nor how it is scored; a name that ends in a point stands for its section.
+var neutral = []string{"train.seed", "preset", "checkpoint.", "report.", "data.dir", "data.name", "train.log_every"}
+
+// own are keys of the method itself, and those that a method sets for itself.
+func own(key string) bool { return strings.HasPrefix(key, "objective.") }
+
+func isNeutral(key string) bool {
+	return slices.ContainsFunc(neutral, func(n string) bool { return n == key || strings.HasSuffix(n, ".") && strings.HasPrefix(key, n) })
+}
+
+// group makes rows, in the order in which their first runs were named.
+func group(runs []*trained) ([]*row, error) {
+	var rows []*row
+	byKeys := map[string]*row{}
+	for _, r := range runs {
+		var id strings.Builder
+		for _, key := range slices.Sorted(maps.Keys(r.keys)) {
+			if !isNeutral(key) {
+				fmt.Fprintf(&id, "%s = %s\n", key, r.keys[key])
+			}
+		}
+		for _, file := range slices.Sorted(maps.Keys(r.results.Data.SHA256)) {
+			fmt.Fprintf(&id, "%s %s\n", file, r.results.Data.SHA256[file])
+		}
+		found := byKeys[id.String()]
+		if found == nil {
+			found = &row{}
+			byKeys[id.String()] = found
+			rows = append(rows, found)
+		}
+		if other := found.seed(r.results.Seed); other != nil {
+			return nil, fmt.Errorf("%s and %s are the same run twice, with one seed and one configuration: name one of them", other.folder, r.folder)
+		}
+		found.runs = append(found.runs, r)
+	}
+	for _, r := range rows {
+		slices.SortFunc(r.runs, func(a, b *trained) int { return int(a.results.Seed - b.results.Seed) })
+	}
+	nameRows(rows)
+	return rows, nil
+}
+
+// nameRows calls a row by its method, and adds the keys by which rows of one method differ.
+func nameRows(rows []*row) {
+	for _, r := range rows {
+		var parts []string
+		for _, key := range slices.Sorted(maps.Keys(r.runs[0].keys)) {
+			differs := slices.ContainsFunc(rows, func(o *row) bool {
+				return o.method() == r.method() && o.runs[0].keys[key] != r.runs[0].keys[key]
+			})
+			if differs && !isNeutral(key) {
+				parts = append(parts, fmt.Sprintf("%s=%s", key[strings.LastIndexByte(key, '.')+1:], strings.Trim(r.runs[0].keys[key], `"`)))
+			}
+		}
+		r.name = strings.TrimSpace(r.method() + " " + strings.Join(parts, " "))
+	}
+	taken := map[string]int{}
+	for _, r := range rows { // rows that differ in their texts alone
+		if taken[r.name]++; taken[r.name] > 1 {
+			r.name = fmt.Sprintf("%s (%d)", r.name, taken[r.name])
+		}
+	}
+}
+
+// choose finds the control: the row that is named, or the first of mle, or the first. It comes first from then on.
+func choose(rows []*row, name string) ([]*row, error) {
+	at := slices.IndexFunc(rows, func(r *row) bool { return r.name == name })
+	if at < 0 {
+		at = slices.IndexFunc(rows, func(r *row) bool { return r.method() == name || name == "" && r.method() == "mle" })
+	}
+	if at < 0 && name != "" {
+		var names []string
+		for _, r := range rows {
+			names = append(names, r.name)
+		}
+		return nil, command.Usagef("-control %s is no row: the rows are %s", name, strings.Join(names, ", "))
+	}
+	at = max(at, 0)
+	rows = append([]*row{rows[at]}, slices.Delete(slices.Clone(rows), at, at+1)...)
+	for _, r := range rows {
+		r.notes = r.fairness(rows[0])
+	}
+	return rows, nil
+}
+
+// fairness says key by key what else than its method tells a row from the control, and what else makes a comparison doubtful.
+func (r *row) fairness(control *row) (notes []string) {
+	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	a, b := control.runs[0], r.runs[0]
+	if r != control {
+		names := slices.Sorted(maps.Keys(a.keys))
+		for _, key := range slices.Sorted(maps.Keys(b.keys)) {
+			if !slices.Contains(names, key) {
+				names = append(names, key)
+			}
+		}
+		for _, key := range names {
+			if x, y := a.keys[key], b.keys[key]; x != y && !isNeutral(key) && !own(key) {
+				note("%s is %s here and %s in %s", key, or(y, "not set"), or(x, "not set"), control.name)
+			}
+		}
+		for _, file := range slices.Sorted(maps.Keys(a.results.Data.SHA256)) {
+			if sum, there := b.results.Data.SHA256[file]; !there {
+				note("it did not read %s", file)
+			} else if sum != a.results.Data.SHA256[file] {
+				note("its %s is another text", file)
+			}
+		}
+		if x, y := a.results.Updates, b.results.Updates; x != y && a.keys["train.steps"] == b.keys["train.steps"] && a.keys["train.epochs"] == b.keys["train.epochs"] {
+			note("it stopped after %d updates, and %s after %d", y, control.name, x)
+		}
+		if x, y := control.seeds(), r.seeds(); !slices.Equal(x, y) {
+			note("it has the seeds %s, and %s the seeds %s: tests use those of both", list(y), control.name, list(x))
+		}
+	}
+	for _, t := range r.runs {
+		if t.results.Code.Dirty != nil && *t.results.Code.Dirty {
+			note("seed %d was trained by code with changes that are in no commit", t.results.Seed)
+		}
+		if x, y := a.results.Code.Commit, t.results.Code.Commit; x != y {
+			note("seed %d was trained by commit %.12s, and %s by %.12s", t.results.Seed, or(string(y), "unknown"), control.name, or(string(x), "unknown"))
+		}
+	}
+	return notes
+}
+
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+func list(seeds []int64) string {
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(seeds)), ", "), "[]")
+}
+
+// settings are the objective's keys that differ from the control's.
+func (r *row) settings(control *row) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(r.runs[0].keys)) {
+		if x := r.runs[0].keys[key]; own(key) && key != "objective.method" && x != control.runs[0].keys[key] {
+			parts = append(parts, strings.TrimPrefix(key, "objective.")+" = "+x)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

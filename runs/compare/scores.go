@@ -1,0 +1,125 @@
+package main
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/aperture-ml/aperture/runs/compare/significance"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+)
+
+// measure is one number of a run.
+type measure struct {
+	name   string // as JSON and CSV have it: "test.NAME.bleu"
+	title  string // as tables have it
+	digits int
+	better int // 1: larger is better, -1: smaller is, 0: neither
+	of     func(t *trained) float64
+}
+
+// numbersOf are the numbers that any of the runs has.
+func numbersOf(runs []*trained) (all []measure) {
+	add := func(m measure) {
+		for _, t := range runs {
+			if !math.IsNaN(m.of(t)) {
+				all = append(all, m)
+				return
+			}
+		}
+	}
+	number := func(name, title string, digits, better int, of func(r *experiment.Results) experiment.Number) {
+		add(measure{name, title, digits, better, func(t *trained) float64 { return of(t.results).Value() }})
+	}
+	number("valid.nll", "valid nll", 4, -1, func(r *experiment.Results) experiment.Number { return r.Valid.NLL })
+	number("valid.ppl", "valid ppl", 2, -1, func(r *experiment.Results) experiment.Number { return r.Valid.PPL })
+	texts := tests(runs)
+	for _, text := range texts {
+		short := text
+		if len(texts) == 1 {
+			short = "test"
+		}
+		for _, s := range []struct {
+			name           string
+			digits, better int
+			of             func(s experiment.TestScores) experiment.Number
+		}{
+			{"nll", 4, -1, func(s experiment.TestScores) experiment.Number { return s.NLL }},
+			{"ppl", 2, -1, func(s experiment.TestScores) experiment.Number { return s.PPL }},
+			{"bleu", 2, 1, func(s experiment.TestScores) experiment.Number { return s.BLEU }},
+			{"bleu_tok", 2, 1, func(s experiment.TestScores) experiment.Number { return s.BLEUTok }},
+			{"chrf", 2, 1, func(s experiment.TestScores) experiment.Number { return s.ChrF }},
+		} {
+			title := map[string]string{"nll": "nll", "ppl": "ppl", "bleu": "BLEU", "bleu_tok": "tokenised BLEU", "chrf": "chrF"}[s.name]
+			number("test."+text+"."+s.name, short+" "+title, s.digits, s.better, func(r *experiment.Results) experiment.Number {
+				return s.of(r.Test[text])
+			})
+		}
+	}
+	number("isotropy.i1", "I1", 3, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.I1 })
+	number("isotropy.i2", "I2", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.I2 })
+	number("isotropy.mean_cosine", "mean cosine", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.MeanCosine })
+	number("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.SigmaRatio })
+	number("isotropy.frobenius", "Frobenius norm", 1, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.Frobenius })
+	number("params", "parameters", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Params) })
+	number("updates", "updates", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Updates) })
+	add(measure{"best.step", "updates to best", 0, -1, func(t *trained) float64 { return float64(t.best.Step) }})
+	add(measure{"best.seconds", "seconds to best", 0, -1, func(t *trained) float64 { return t.best.Seconds.Value() }})
+	number("train_seconds", "seconds of training", 0, -1, func(r *experiment.Results) experiment.Number { return r.TrainSeconds })
+	add(measure{"seconds_per_update", "seconds an update", 4, -1, func(t *trained) float64 { return t.seconds(1) }})
+	number("tokens_per_s", "tokens a second", 0, 1, func(r *experiment.Results) experiment.Number { return r.TokensPerS })
+	number("peak_rss_bytes", "peak memory in bytes", 0, -1, func(r *experiment.Results) experiment.Number { return r.PeakRSSBytes })
+	return all
+}
+
+// summary is a measure over the seeds of a row.
+type summary struct {
+	measure                   measure
+	values                    []float64 // by run; NaN where it has none
+	mean, deviation, low, top float64   // deviation: of the sample, NaN with one seed
+	difference                significance.T
+	holm                      float64 // the difference's p, corrected for the number of rows
+}
+
+// summary sums a row up, and sets it against the control seed by seed.
+func (m measure) summary(r, control *row) summary {
+	s := summary{measure: m, mean: math.NaN(), deviation: math.NaN(), low: math.NaN(), top: math.NaN(), holm: math.NaN()}
+	var known, differences []float64
+	for _, t := range r.runs {
+		x := m.of(t)
+		s.values = append(s.values, x)
+		if !math.IsNaN(x) {
+			known = append(known, x)
+		}
+		if other := control.seed(t.results.Seed); other != nil && r != control {
+			if d := x - m.of(other); !math.IsNaN(d) {
+				differences = append(differences, d)
+			}
+		}
+	}
+	if len(known) > 0 {
+		s.mean, s.low, s.top = stat.Mean(known, nil), floats.Min(known), floats.Max(known)
+	}
+	if len(known) > 1 {
+		s.deviation = stat.StdDev(known, nil)
+	}
+	s.difference = significance.PairedT(differences)
+	return s
+}
+
+// summaries are those of all rows, by measure, with their p values corrected.
+func summaries(rows []*row, all []measure) [][]summary {
+	table := make([][]summary, len(all))
+	for i, m := range all {
+		ps := make([]float64, len(rows))
+		for k, r := range rows {
+			table[i] = append(table[i], m.summary(r, rows[0]))
+			ps[k] = table[i][k].difference.P
+		}
+		for k, p := range significance.Holm(ps) {
+			table[i][k].holm = p
+		}
+	}
+	return table
+}

@@ -1,0 +1,64 @@
+package significance
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// T is a paired test of Student's: whether the mean of differences is 0.
+type T struct {
+	N         int     // differences
+	Mean      float64 // of the differences; NaN without any
+	Low, High float64 // 95 % interval of the mean; NaN with fewer than two
+	P         float64 // two-sided; NaN with fewer than two
+}
+
+// PairedT tests differences that are independent of each other, one for each seed or for each block of a text. Where all are the
+// same, p is 0, or 1 if they are 0.
+func PairedT(differences []float64) T {
+	t := T{N: len(differences), Mean: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
+	if t.N == 0 {
+		return t
+	}
+	mean, deviation := stat.MeanStdDev(differences, nil)
+	t.Mean = mean
+	if t.N < 2 {
+		return t
+	}
+	err := stat.StdErr(deviation, float64(t.N))
+	if err == 0 {
+		t.Low, t.High, t.P = mean, mean, 0
+		if mean == 0 {
+			t.P = 1
+		}
+		return t
+	}
+	student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(t.N - 1)}
+	half := student.Quantile(0.975) * err
+	t.Low, t.High = mean-half, mean+half
+	t.P = 2 * student.Survival(math.Abs(mean/err))
+	return t
+}
+
+// Holm corrects p values for there being several (Holm, 1979): each is the smallest level of the whole family at which its
+// difference is significant. NaN stays, and does not count.
+func Holm(ps []float64) []float64 {
+	var order []int
+	corrected := make([]float64, len(ps))
+	for i, p := range ps {
+		if corrected[i] = p; !math.IsNaN(p) {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
+	largest := 0.0
+	for k, i := range order {
+		largest = max(largest, min(1, ps[i]*float64(len(order)-k)))
+		corrected[i] = largest
+	}
+	return corrected
+}

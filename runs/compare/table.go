@@ -1,0 +1,227 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// column is one of the short table, which Markdown, LaTeX and the page show.
+type column struct {
+	title string
+	cells []string // by row
+}
+
+// columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what they cost.
+// Signs are Unicode's; LaTeX replaces them.
+func (c *comparison) columns() []column {
+	names, seeds := column{title: "method"}, column{title: "seeds"}
+	for _, r := range c.rows {
+		names.cells = append(names.cells, r.name)
+		seeds.cells = append(seeds.cells, strconv.Itoa(len(r.runs)))
+	}
+	all := []column{names, seeds}
+	add := func(name string) bool {
+		i := c.index(name)
+		if i < 0 {
+			return false
+		}
+		col := column{title: c.measures[i].title}
+		for _, s := range c.scores[i] {
+			col.cells = append(col.cells, s.spread())
+		}
+		all = append(all, col)
+		return true
+	}
+	if !add("valid.ppl") {
+		add("valid.nll")
+	}
+	for i, text := range tests(c.control().runs) {
+		name := "test." + text + ".bleu"
+		if !add(name) {
+			if name = "test." + text + ".ppl"; !add(name) {
+				continue
+			}
+		}
+		all = append(all, c.differences(name, i)...)
+	}
+	add("isotropy.mean_cosine")
+	add("best.step")
+	add("best.seconds")
+	if i := c.index("seconds_per_update"); i >= 0 {
+		col := column{title: "cost"}
+		for _, s := range c.scores[i] {
+			col.cells = append(col.cells, fixed(s.mean/c.scores[i][0].mean, 2)+"×")
+		}
+		all = append(all, col)
+	}
+	return all
+}
+
+// differences are the columns beside a test score: the mean difference to the control and the corrected p values that there are.
+func (c *comparison) differences(name string, text int) []column {
+	i := c.index(name)
+	delta, overSeeds := column{title: "Δ"}, column{title: "p, seeds"}
+	tests := []struct {
+		column
+		p func(t textTest) float64
+	}{
+		{column{title: "p, bootstrap"}, func(t textTest) float64 { return t.HolmBLEU }},
+		{column{title: "p, randomisation"}, func(t textTest) float64 { return t.HolmAR }},
+		{column{title: "p, blocks"}, func(t textTest) float64 { return t.HolmLoss }},
+	}
+	any := make([]bool, len(tests))
+	for k, s := range c.scores[i] {
+		delta.cells = append(delta.cells, signed(s.difference.Mean, s.measure.digits))
+		overSeeds.cells = append(overSeeds.cells, pText(s.holm))
+		for j := range tests {
+			p := math.NaN()
+			if k > 0 {
+				p = tests[j].p(c.texts[k][text])
+			}
+			any[j] = any[j] || !math.IsNaN(p)
+			tests[j].cells = append(tests[j].cells, pText(p))
+		}
+	}
+	all := []column{delta}
+	for j, t := range tests {
+		if any[j] && !(j == 2 && any[0]) { // where BLEU is shown, its tests are; the loss has its own on the page
+			all = append(all, t.column)
+		}
+	}
+	return append(all, overSeeds)
+}
+
+func (c *comparison) index(name string) int {
+	for i, m := range c.measures {
+		if m.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// footnote says how the short table is to be read.
+func (c *comparison) footnote() string {
+	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
+		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %d tokens. "+
+		"Cost is the time of an update over that of %s.", c.control().name, blockTokens, c.control().name)
+}
+
+// spread is a mean with its standard deviation where there are several seeds.
+func (s summary) spread() string {
+	if math.IsNaN(s.deviation) || s.deviation == 0 {
+		return fixed(s.mean, s.measure.digits)
+	}
+	return fixed(s.mean, s.measure.digits) + " ± " + fixed(s.deviation, s.measure.digits)
+}
+
+// fixed writes a number, and a dash for none.
+func fixed(x float64, digits int) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "–"
+	}
+	return strconv.FormatFloat(x, 'f', digits, 64)
+}
+
+func signed(x float64, digits int) string {
+	text := fixed(x, digits)
+	if x > 0 {
+		return "+" + text
+	}
+	return strings.Replace(text, "-", "−", 1)
+}
+
+func pText(p float64) string {
+	mark := ""
+	if p < 0.05 {
+		mark = "*"
+	}
+	switch {
+	case math.IsNaN(p):
+		return "–"
+	case p < 0.0005:
+		return "<0.001*"
+	}
+	return fixed(p, 3) + mark
+}
+
+func (c *comparison) markdown(w io.Writer) error {
+	var b strings.Builder
+	all := c.columns()
+	for _, col := range all {
+		b.WriteString("| " + col.title + " ")
+	}
+	b.WriteString("|\n" + strings.Repeat("|---", len(all)) + "|\n")
+	for k := range c.rows {
+		for _, col := range all {
+			b.WriteString("| " + strings.ReplaceAll(col.cells[k], "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	b.WriteString("\n" + c.footnote() + "\n")
+	for _, r := range c.rows {
+		for _, note := range r.notes {
+			fmt.Fprintf(&b, "\n- Not alike: %s: %s.", r.name, note)
+		}
+	}
+	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	return err
+}
+
+// latexSigns are what LaTeX reads otherwise.
+var latexSigns = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
+	"±", `$\pm$`, "−", "$-$", "×", `$\times$`, "Δ", `$\Delta$`, "–", "--", "<", "$<$", ">", "$>$", "“", "``", "”", "''", "*", "$^{*}$")
+
+func (c *comparison) latex(w io.Writer) error {
+	all := c.columns()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("r", len(all)-1))
+	line := func(cell func(col column) string) {
+		for i, col := range all {
+			if i > 0 {
+				b.WriteString(" & ")
+			}
+			b.WriteString(latexSigns.Replace(cell(col)))
+		}
+		b.WriteString(" \\\\\n")
+	}
+	line(func(col column) string { return col.title })
+	b.WriteString("\\midrule\n")
+	for k := range c.rows {
+		line(func(col column) string { return col.cells[k] })
+	}
+	b.WriteString("\\bottomrule\n\\end{tabular}\n")
+	for _, text := range strings.Split(c.footnote(), ". ") {
+		b.WriteString("% " + text + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// csv writes a line for each row and measure; what is not known is empty.
+func (c *comparison) csv(w io.Writer) error {
+	out := csv.NewWriter(w)
+	number := func(x float64) string {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return ""
+		}
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference", "difference_low", "difference_high", "p", "p_holm", "values"}}
+	for i, m := range c.measures {
+		for k, r := range c.rows {
+			s := c.scores[i][k]
+			var values []string
+			for _, x := range s.values {
+				values = append(values, number(x))
+			}
+			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean), number(s.deviation), number(s.low), number(s.top),
+				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P), number(s.holm), strings.Join(values, " ")})
+		}
+	}
+	return out.WriteAll(lines)
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aperture-ml/aperture/runs/compare/significance"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/score"
+)
+
+// textTest is how a row differs from the control on one test text, over the seeds that both have.
+type textTest struct {
+	Text  string
+	Seeds []int64
+
+	// Of a translator's BLEU; Segments is 0 where it was not tested.
+	Segments         int
+	BLEU             significance.Paired // the seeds' outputs pooled; its P, and PAR of approximate randomisation
+	PAR              float64
+	Each             []seedTest // seed by seed, as sacreBLEU compares two outputs
+	HolmBLEU, HolmAR float64
+
+	Loss     significance.T // differences of nats a token, block by block; N is 0 where they were not tested
+	HolmLoss float64
+}
+
+// seedTest is the comparison of two outputs of one seed.
+type seedTest struct {
+	Seed int64
+	Pair significance.Paired
+	PAR  float64
+}
+
+// textTests compares each row but the first with the first; the result is by row, then by test text. opened may lack runs.
+func textTests(rows []*row, opened map[*trained]*opened, log io.Writer) ([][]textTest, error) {
+	all := make([][]textTest, len(rows))
+	texts := tests(rows[0].runs)
+	for k, r := range rows[1:] {
+		for _, text := range texts {
+			t := textTest{Text: text, PAR: math.NaN()}
+			t.BLEU.P, t.BLEU.Low, t.BLEU.High = math.NaN(), math.NaN(), math.NaN()
+			if err := t.translations(rows[0], r, log); err != nil {
+				return nil, err
+			}
+			t.blocks(rows[0], r, opened)
+			all[k+1] = append(all[k+1], t)
+		}
+	}
+	for i := range texts { // each text is a family of its own
+		bleu, ar, loss := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+		bleu[0], ar[0], loss[0] = math.NaN(), math.NaN(), math.NaN()
+		for k := range rows[1:] {
+			t := all[k+1][i]
+			bleu[k+1], ar[k+1], loss[k+1] = t.BLEU.P, t.PAR, t.Loss.P
+		}
+		bleu, ar, loss = significance.Holm(bleu), significance.Holm(ar), significance.Holm(loss)
+		for k := range rows[1:] {
+			t := &all[k+1][i]
+			t.HolmBLEU, t.HolmAR, t.HolmLoss = bleu[k+1], ar[k+1], loss[k+1]
+		}
+	}
+	return all, nil
+}
+
+// translations tests BLEU, where both rows have the outputs of a seed.
+func (t *textTest) translations(control, r *row, log io.Writer) error {
+	var base, system []score.Counted
+	for _, run := range r.runs {
+		other := control.seed(run.results.Seed)
+		if other == nil || run.config.Task() != experiment.Translation || other.config.Task() != experiment.Translation {
+			continue
+		}
+		a, err := outputs(other, t.Text, log)
+		if err != nil {
+			return err
+		}
+		b, err := outputs(run, t.Text, log)
+		if err != nil {
+			return err
+		}
+		if a == nil || b == nil {
+			continue
+		}
+		if len(a.Counts) != len(b.Counts) {
+			fmt.Fprintf(log, "%s and %s translated %s of different length: they are not tested against each other\n", other.folder, run.folder, t.Text)
+			continue
+		}
+		base, system = append(base, *a), append(system, *b)
+		t.Seeds = append(t.Seeds, run.results.Seed)
+		t.Each = append(t.Each, seedTest{run.results.Seed, significance.Bootstrap(*a, *b, 0, 0), significance.Randomisation(*a, *b, 0, 0)})
+	}
+	if len(base) == 0 {
+		return nil
+	}
+	t.Segments = len(base[0].Counts)
+	if len(base) == 1 {
+		t.BLEU, t.PAR = t.Each[0].Pair, t.Each[0].PAR
+		return nil
+	}
+	pooled, other := significance.Pool(base), significance.Pool(system)
+	t.BLEU, t.PAR = significance.Bootstrap(pooled, other, 0, 0), significance.Randomisation(pooled, other, 0, 0)
+	return nil
+}
+
+// outputs counts what a run's translation of a test text is made of, nil where it is not there or not that of results.json.
+func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
+	path := filepath.Join(t.folder, experiment.SamplesDir, filepath.Base(text)+"."+t.config.Data.Target)
+	hyps, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintf(log, "%s is not tested on %s: %v\n", t.folder, text, err)
+		return nil, nil
+	}
+	lines, err := testLines(t, text)
+	if err != nil {
+		fmt.Fprintf(log, "%s is not tested on %s: its references are gone: %v\n", t.folder, text, err)
+		return nil, nil
+	}
+	counted, err := score.Count(score.BLEUOptions{Lowercase: t.config.Data.Lowercase}, strings.Split(strings.TrimSuffix(string(hyps), "\n"), "\n"), [][]string{lines.Target})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if was, is := t.results.Test[text].BLEU.Value(), counted.Score(nil).Score; math.Abs(was-is) > 1e-6 {
+		fmt.Fprintf(log, "%s is not tested on %s: its BLEU is %.2f now and was %.2f in results.json, so that the outputs or the references have changed\n", t.folder, text, is, was)
+		return nil, nil
+	}
+	return &counted, nil
+}
+
+// blocks tests the loss block by block, over the mean of the seeds that both rows have.
+func (t *textTest) blocks(control, r *row, opened map[*trained]*opened) {
+	var sum []float64
+	seeds := 0
+	for _, run := range r.runs {
+		other := control.seed(run.results.Seed)
+		if other == nil || opened[run] == nil || opened[other] == nil {
+			continue
+		}
+		a, b := opened[other].Blocks[t.Text], opened[run].Blocks[t.Text]
+		if len(a) == 0 || !alike(a, b) || sum != nil && len(sum) != len(a) {
+			continue
+		}
+		if sum == nil {
+			sum = make([]float64, len(a))
+		}
+		x, y := perToken(a), perToken(b)
+		for i := range sum {
+			sum[i] += y[i] - x[i]
+		}
+		seeds++
+		if t.Segments == 0 {
+			t.Seeds = append(t.Seeds, run.results.Seed)
+		}
+	}
+	for i := range sum {
+		sum[i] /= float64(seeds)
+	}
+	t.Loss = significance.PairedT(sum)
+}
+
+// alike says whether two runs scored the same tokens: of other units, a token is something else.
+func alike(a, b []block) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Tokens != b[i].Tokens {
+			return false
+		}
+	}
+	return true
+}
