@@ -68,8 +68,8 @@ func (c *comparison) courses() (all []*chart.Chart) {
 		{"Validation perplexity", report.SplitValid, report.Perplexity, "perplexity", true},
 		{"Validation BLEU", report.SplitValid, report.BLEU, "BLEU", false},
 	} {
-		byUpdate := &chart.Chart{Title: kind.title + " by update", X: chart.Axis{Label: "updates"}, Y: chart.Axis{Label: kind.unit, Log: kind.log}}
-		byTime := &chart.Chart{Title: kind.title + " by time", X: chart.Axis{Label: "seconds of training"}, Y: byUpdate.Y}
+		byUpdate := &chart.Chart{Title: kind.title + " by update", X: chart.Axis{Label: "updates", Zero: true}, Y: chart.Axis{Label: kind.unit, Log: kind.log}}
+		byTime := &chart.Chart{Title: kind.title + " by time", X: chart.Axis{Label: "seconds of training", Zero: true}, Y: byUpdate.Y}
 		for k, r := range c.rows {
 			steps, mean, low, high := r.curve(kind.split, kind.name)
 			low, high = r.band(low, high)

@@ -150,13 +150,21 @@ func (r *row) fairness(control *row) (notes []string) {
 			note("it has the seeds %s, and %s the seeds %s: tests use those of both", list(y), control.name, list(x))
 		}
 	}
+	var dirty []int64
+	elsewhere := map[string][]int64{} // seeds by commit
 	for _, t := range r.runs {
 		if t.results.Code.Dirty != nil && *t.results.Code.Dirty {
-			note("seed %d was trained by code with changes that are in no commit", t.results.Seed)
+			dirty = append(dirty, t.results.Seed)
 		}
-		if x, y := a.results.Code.Commit, t.results.Code.Commit; x != y {
-			note("seed %d was trained by commit %.12s, and %s by %.12s", t.results.Seed, or(string(y), "unknown"), control.name, or(string(x), "unknown"))
+		if commit := t.results.Code.Commit; commit != a.results.Code.Commit {
+			elsewhere[string(commit)] = append(elsewhere[string(commit)], t.results.Seed)
 		}
+	}
+	if dirty != nil {
+		note("code with changes that are in no commit trained it (seed %s)", list(dirty))
+	}
+	for _, commit := range slices.Sorted(maps.Keys(elsewhere)) {
+		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", or(commit, "unknown"), list(elsewhere[commit]), or(string(a.results.Code.Commit), "unknown"), control.name)
 	}
 	return notes
 }

@@ -96,9 +96,9 @@ func newPanel(title, x, y string, log bool) *panel {
 		sans(&axis.Tick.Label.Font, 10)
 		axis.Label.Padding = vg.Points(4)
 	}
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(linearTicks), plot.TickerFunc(linearTicks)
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(LinearTicks), plot.TickerFunc(LinearTicks)
 	if log { // gonum's own logarithmic axis makes room for its label in the wrong place
-		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
+		p.Y.Tick.Marker = plot.TickerFunc(LogTicks)
 	}
 	sans(&p.legend.TextStyle.Font, 10)
 	p.legend.Top, p.legend.Left = true, true
@@ -220,8 +220,8 @@ func renderGrid(panels []*panel, columns int, width, height float64) ([]byte, er
 	return png.Bytes(), nil
 }
 
-// logTicks stand at powers of ten, or closer where the axis is short: at 1, 2 and 5 times these, or more.
-func logTicks(low, high float64) []plot.Tick {
+// LogTicks stand at powers of ten, or closer where the axis is short: at 1, 2 and 5 times these, or more.
+func LogTicks(low, high float64) []plot.Tick {
 	for _, steps := range [][]float64{{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 6, 8}} {
 		var ticks []plot.Tick
 		for power := math.Floor(low); power <= math.Ceil(high); power++ {
@@ -235,15 +235,15 @@ func logTicks(low, high float64) []plot.Tick {
 			return ticks
 		}
 	}
-	ticks := linearTicks(math.Pow(10, low), math.Pow(10, high)) // within a factor of three round numbers do
+	ticks := LinearTicks(math.Pow(10, low), math.Pow(10, high)) // within a factor of three round numbers do
 	for i := range ticks {
 		ticks[i].Value = math.Log10(ticks[i].Value)
 	}
 	return ticks
 }
 
-// linearTicks stand at round numbers, about four to nine of them, with plain labels: 20000, not 2e+04.
-func linearTicks(low, high float64) []plot.Tick {
+// LinearTicks stand at round numbers, about four to nine of them, with plain labels: 20000, not 2e+04.
+func LinearTicks(low, high float64) []plot.Tick {
 	if !(high > low) {
 		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 6, 64)}}
 	}

@@ -215,7 +215,7 @@ func thin(points plotter.XYs, n int) plotter.XYs {
 // compareNorms draws the norm of rows against their frequency: the median of rows of like rank, and where eight in ten lie.
 func compareNorms(all []Matrix) ([]byte, error) {
 	p := newPanel("Norm against frequency: median, and dashed the lowest and highest tenth", "frequency rank (log scale)", "norm of the row", false)
-	p.X.Tick.Marker = plot.TickerFunc(logTicks)
+	p.X.Tick.Marker = plot.TickerFunc(LogTicks)
 	any := false
 	for i, m := range all {
 		ranks, bands := normBands(m.Ranks, m.Norms)

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/runs/compare/significance"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/score"
+)
+
+func asJSON(t *testing.T, args ...string) (c jsonComparison, log string) {
+	t.Helper()
+	out, log, err := compared(t, append(args, "-json")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	return c, log
+}
+
+// TestRows: runs that differ in the seed alone are one row, with mean, deviation, range and a paired test against the control.
+func TestRows(t *testing.T) {
+	folder := fewRuns(t)
+	c, _ := asJSON(t, folder, "-quick")
+	if c.Control != "mle" || len(c.Rows) != 3 || c.Rows[0].Name != "mle" || len(c.Rows[0].Seeds) != 3 {
+		t.Fatalf("the rows are %+v", c.Rows)
+	}
+	spectrum := c.Rows[2]
+	if spectrum.Name != "spectrum" || len(spectrum.Notes) != 0 {
+		t.Errorf("the last row is %+v", spectrum)
+	}
+	s := spectrum.Scores["valid.ppl"]
+	values := []float64{9 + 1.0/9, 9 + 2.0/9, 9 + 3.0/9}
+	want := significance.PairedT([]float64{values[0] - 10.1, values[1] - 10.2, values[2] - 10.3})
+	for name, x := range map[string][2]float64{"mean": {s.Mean.Value(), values[1]}, "deviation": {s.Deviation.Value(), 1.0 / 9}, "smallest": {s.Low.Value(), values[0]},
+		"largest": {s.High.Value(), values[2]}, "difference": {s.T.Mean.Value(), want.Mean}, "p": {s.T.P.Value(), want.P}, "its interval": {s.T.Low.Value(), want.Low},
+		"corrected p": {s.T.Holm.Value(), want.P}} { // that of cosreg is smaller
+		if math.Abs(x[0]-x[1]) > 1e-9 {
+			t.Errorf("%s is %v, want %v", name, x[0], x[1])
+		}
+	}
+	if x := spectrum.Scores["best.seconds"].Mean.Value(); x != 41.5 {
+		t.Errorf("seconds to best: %v", x)
+	}
+	if other, _ := asJSON(t, folder, "-quick", "-control=spectrum"); other.Rows[0].Name != "spectrum" || other.Rows[2].Scores["valid.ppl"].T.Mean.Value() != -want.Mean {
+		t.Errorf("with another control: %s, %s", other.Rows[0].Name, other.Rows[2].Name)
+	}
+}
+
+// TestUnfair: what is not alike is told key by key.
+func TestUnfair(t *testing.T) {
+	c, _ := asJSON(t, fewRuns(t), "-quick")
+	cosreg := c.Rows[1]
+	notes := strings.Join(cosreg.Notes, "; ")
+	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text", "stopped after 90 updates, and mle after 100",
+		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "no commit trained it (seed 1, 2)", "commit fedcba987654 trained it"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("the notes lack %q: %s", want, notes)
+		}
+	}
+	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
+		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)
+	}
+}
+
+// TestTranslations: the tests of each seed are those of its two outputs, and with one seed the pooled test is that one.
+func TestTranslations(t *testing.T) {
+	folder := fewRuns(t)
+	c, _ := asJSON(t, folder, "-quick")
+	test := c.Rows[2].Tests["test"]
+	if test.BLEU == nil || len(test.Each) != 3 || test.BLEU.Segments != 40 {
+		t.Fatalf("the tests are %+v", test)
+	}
+	outputs := func(method string) score.Counted {
+		found, err := filepath.Glob(filepath.Join(folder, method+"-1-*", "samples", "test.de"))
+		if err != nil || len(found) != 1 {
+			t.Fatal(found, err)
+		}
+		text, err := os.ReadFile(found[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted, err := score.Count(score.BLEUOptions{}, strings.Split(strings.TrimSpace(string(text)), "\n"), [][]string{references()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return counted
+	}
+	want := significance.Bootstrap(outputs("mle"), outputs("spectrum"), 0, 0)
+	if e := test.Each[0]; e.P.Value() != want.P || e.Low.Value() != want.Low || e.Control.Value() != want.Baseline.Score || e.Randomisation.Value() > 0.01 {
+		t.Errorf("seed 1: %+v, want %+v", e, want)
+	}
+	if p := test.BLEU.Holm.Value(); p != 2*test.BLEU.P.Value() {
+		t.Errorf("corrected for two methods p is %v of %v", p, test.BLEU.P.Value())
+	}
+	if same := c.Rows[1].Tests["test"].BLEU; same.P.Value() != 1 || same.Randomisation.Value() != 1 {
+		t.Errorf("the same translations: %+v", same)
+	}
+	// Outputs that are not those of results.json any more are not tested.
+	path, _ := filepath.Glob(filepath.Join(folder, "spectrum-1-*", "samples", "test.de"))
+	write(t, path[0], strings.Repeat("something else\n", 40))
+	c, log := asJSON(t, folder, "-quick")
+	if len(c.Rows[2].Tests["test"].Each) != 2 || !strings.Contains(log, "have changed") {
+		t.Errorf("%d seeds are tested, and the log says %s", len(c.Rows[2].Tests["test"].Each), log)
+	}
+}
+
+// TestFormats: the table as Markdown, LaTeX and CSV.
+func TestFormats(t *testing.T) {
+	folder := fewRuns(t)
+	markdown, _, err := compared(t, folder, "-quick")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | cost |",
+		"| mle | 3 | 10.20 ± 0.10 |", "| 1.00× |", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
+		if !strings.Contains(markdown, want) {
+			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
+		}
+	}
+	latex, _, err := compared(t, folder, "-quick", "-latex")
+	if err != nil || !strings.Contains(latex, `mle & 3 & 10.20 $\pm$ 0.10 &`) || !strings.Contains(latex, `$<$0.001$^{*}$`) || strings.ContainsAny(strings.Split(latex, `\end{tabular}`)[0], "±×Δ−–") {
+		t.Errorf("LaTeX: %v\n%s", err, latex)
+	}
+	if program, err := exec.LookPath("pdflatex"); err == nil {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "table.tex"), "\\documentclass[landscape]{article}\\usepackage{booktabs}\\begin{document}\n"+latex+"\\end{document}\n")
+		c := exec.Command(program, "-interaction=nonstopmode", "-halt-on-error", "table.tex")
+		c.Dir = dir
+		if said, err := c.CombinedOutput(); err != nil {
+			t.Errorf("pdflatex: %v\n%s", err, said)
+		}
+	}
+	text, _, err := compared(t, folder, "-quick", "-csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(lines) < 40 {
+		t.Fatalf("CSV: %v, %d lines", err, len(lines))
+	}
+	found := false
+	for _, l := range lines {
+		found = found || l[0] == "spectrum" && l[2] == "test.test.bleu" && l[3] == "3" && l[8] != ""
+	}
+	if !found {
+		t.Errorf("CSV has no BLEU of spectrum:\n%s", text)
+	}
+}
+
+// TestPage: the page needs no other file, and has the charts that folders without models allow.
+func TestPage(t *testing.T) {
+	folder := fewRuns(t)
+	page := filepath.Join(t.TempDir(), "compare.html")
+	if _, _, err := compared(t, folder, "-quick", "-out", page); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for _, want := range []string{"Validation perplexity by time", "Validation BLEU by update", "Singular values at equal Frobenius norm", "Cosine between two rows", "F1 of words by training frequency", "BLEU, seeds pooled", "train.learning_rate is 0.01 here"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"ZgotmplZ", "NaN", "src=", "href=", "url("} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	browser, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium: the page is not opened in a browser")
+	}
+	// The script counts what the browser made of the page.
+	opened := strings.Replace(text, "</body>", `<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
+	write(t, page, opened)
+	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "file://"+page).Output()
+	if err != nil || !strings.Contains(string(out), "<title>charts 11 paths true</title>") {
+		title, _, _ := strings.Cut(string(out), "</title>")
+		t.Errorf("the browser: %v, %s", err, title)
+	}
+}
+
+// TestRefusals: bad input is one sentence.
+func TestRefusals(t *testing.T) {
+	folder := fewRuns(t)
+	empty := t.TempDir()
+	unfinished := filepath.Join(t.TempDir(), "run")
+	write(t, filepath.Join(unfinished, "config.toml"), "run = \"wmt14\"\n")
+	twice := t.TempDir()
+	corpus := corpusFolder(t)
+	makeRun(t, twice, corpus, made{method: "mle", seed: 1, ppl: 3})
+	makeRun(t, twice, corpus, made{method: "mle", seed: 1, ppl: 4})
+	broken := makeRun(t, t.TempDir(), corpus, made{method: "mle", seed: 1, ppl: 3})
+	write(t, filepath.Join(broken, "results.json"), "{")
+	for name, c := range map[string]struct {
+		args []string
+		want string
+		code int
+	}{
+		"nothing":          {nil, "nothing to compare", 2},
+		"two formats":      {[]string{folder, "-json", "-csv"}, "exclude each other", 2},
+		"no such folder":   {[]string{filepath.Join(folder, "nowhere")}, "no such file", 1},
+		"no run":           {[]string{empty}, "holds no run", 1},
+		"unfinished":       {[]string{unfinished}, "none of these runs has finished", 1},
+		"another control":  {[]string{folder, "-quick", "-control=mos"}, "the rows are", 2},
+		"the same run":     {[]string{twice, "-quick"}, "the same run twice", 1},
+		"broken results":   {[]string{broken, "-quick"}, "results.json", 1},
+		"negative threads": {[]string{folder, "-threads=-1"}, "cannot be negative", 2},
+		"an unknown flag":  {[]string{folder, "-fast"}, "unknown flag", 2},
+	} {
+		_, _, err := compared(t, c.args...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || command.ExitCode(err) != c.code {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A folder without its checkpoint takes part by its scores, and says so.
+	if out, log, err := compared(t, folder); err != nil || !strings.Contains(log, "takes part by its scores only") || !strings.Contains(out, "| spectrum | 3 |") {
+		t.Errorf("without models: %v, %s", err, log)
+	}
+}
+
+// TestNames: rows of one method are told apart by the keys in which they differ.
+func TestNames(t *testing.T) {
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	for _, gamma := range []float64{1, 2} {
+		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma, change: func(c *experiment.Config, _ map[string]any) { c.Objective.Gamma = gamma }})
+	}
+	c, _ := asJSON(t, folder, "-quick", "-control=cosreg gamma=2")
+	if c.Rows[0].Name != "cosreg gamma=2" || c.Rows[1].Name != "cosreg gamma=1" {
+		t.Errorf("the rows are %q and %q", c.Rows[0].Name, c.Rows[1].Name)
+	}
+}

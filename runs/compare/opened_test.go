@@ -1,0 +1,116 @@
+package main
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// trainedRuns trains a tiny translator and a tiny language model on the built-in sample, each with two methods.
+func trainedRuns(t *testing.T) (folder string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("trains four small models")
+	}
+	folder = t.TempDir()
+	if said, err := exec.Command("go", "build", "-o", folder, "../wmt14", "../ptb").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	common := []string{"-steps=20", "-threads=1", "-set=train.validate_every=10", "-set=train.average_last=0", "-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0", "-set=data.sample_size=200"}
+	for program, settings := range map[string][]string{
+		"wmt14": {"-set=data.merges=100", "-set=model.width=16", "-set=model.ffn_width=16", "-set=model.heads=2", "-set=model.encoder_layers=1", "-set=model.decoder_layers=1",
+			"-set=decode.beam=1", "-set=decode.max_length_a=0.3", "-set=decode.validation_beam=0"},
+		"ptb": {"-set=model.width=16", "-set=model.hidden=16", "-set=model.layers=1", "-set=train.test_columns=3", "-set=train.bptt=20"},
+	} {
+		for _, method := range []string{"mle", "spectrum"} {
+			args := append(append([]string{"-method=" + method, "-out=" + filepath.Join(folder, "runs", program, method)}, common...), settings...)
+			if said, err := exec.Command(filepath.Join(folder, program), args...).CombinedOutput(); err != nil {
+				t.Fatalf("%s %v: %v\n%s", program, args, err, said)
+			}
+		}
+	}
+	return filepath.Join(folder, "runs")
+}
+
+// TestModels: the blocks of a test text add up to the loss in results.json, rows are tested block by block, and a page has the
+// charts of the matrices; what a model told is kept.
+func TestModels(t *testing.T) {
+	folder := trainedRuns(t)
+	for _, program := range []string{"wmt14", "ptb"} {
+		runs := filepath.Join(folder, program)
+		page := filepath.Join(t.TempDir(), "page.html")
+		out, log, err := compared(t, runs, "-out", page)
+		if err != nil || strings.Count(log, "opening ") != 2 {
+			t.Fatalf("%s: %v\n%s", program, err, log)
+		}
+		if program == "ptb" && !strings.Contains(out, "| p, blocks |") {
+			t.Errorf("there is no test over blocks:\n%s", out)
+		}
+		c, log := asJSON(t, runs)
+		if strings.Contains(log, "opening") {
+			t.Errorf("%s: what was measured is measured again: %s", program, log)
+		}
+		loss := c.Rows[1].Tests["test"].Loss
+		if loss == nil || loss.N < 20 {
+			t.Fatalf("%s: the test over blocks is %+v", program, loss)
+		}
+		if d := c.Rows[1].Scores["test.test.nll"].T.Mean.Value(); math.Abs(d-loss.Mean.Value()) > 0.02*math.Abs(d)+0.01 || !(loss.Low.Value() <= loss.Mean.Value()) {
+			t.Errorf("%s: the blocks differ by %v, and the texts by %v", program, loss.Mean.Value(), d)
+		}
+		for _, method := range []string{"mle", "spectrum"} {
+			r, err := read(filepath.Join(runs, method))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var o *opened
+			torch.Do(func() { o, err = open(r, true, os.Stderr) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, tokens := 0.0, 0
+			for _, b := range o.Blocks["test"] {
+				sum += b.NLL
+				tokens += b.Tokens
+			}
+			if want := r.results.Test["test"].NLL.Value(); math.Abs(sum/float64(tokens)-want) > 1e-5*want {
+				t.Errorf("%s, %s: %v nats a token in blocks, and %v in results.json", program, method, sum/float64(tokens), want)
+			}
+			p := o.Picture
+			if p == nil || len(p.Plain.X) < 50 || len(p.Ranks) < 10 || math.Abs(floats.Sum(p.Nearest)*p.Step-1) > 1e-9 {
+				t.Errorf("%s, %s: the picture is %+v", program, method, p)
+			}
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"spectrum, centred", "mle, as it is", "Distance to the nearest row", "Norm of rows by frequency", "Mean cosine with all other rows"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s: the page lacks %q", program, want)
+			}
+		}
+	}
+}
+
+// TestGroups: words of like rank make a group, each word belongs to one, and the first words are groups of their own.
+func TestGroups(t *testing.T) {
+	for _, n := range []int{1, 7, 1000} {
+		order, ones := make([]int, n), make([]float64, n)
+		ranks := make([]float64, n)
+		for i := range order {
+			order[i], ones[i], ranks[i] = i, 1, float64(i+1)
+		}
+		p := &picture{}
+		p.group(order, ones, ranks)
+		if p.Ranks[0] != 1 || len(p.Ranks) > 40 || math.Abs(p.Norms[len(p.Norms)-1]-1) > 1e-4 || p.Ranks[len(p.Ranks)-1] > float64(n) {
+			t.Errorf("%d words: %v", n, p.Ranks)
+		}
+	}
+}
