@@ -63,7 +63,8 @@ func TestUnfair(t *testing.T) {
 	cosreg := c.Rows[1]
 	notes := strings.Join(cosreg.Notes, "; ")
 	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text", "stopped after 90 updates, and mle after 100",
-		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "no commit trained it (seed 1, 2)", "commit fedcba987654 trained it"} {
+		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "no commit trained it (seed 1, 2)", "commit fedcba987654 trained it",
+		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu: their times do not compare"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q: %s", want, notes)
 		}

@@ -26,6 +26,7 @@ type trained struct {
 	results *experiment.Results
 	records []report.Record
 	best    best
+	machine string // that it ran on, in words; empty where env.json is gone
 	f1      map[string]map[string]experiment.Number // by test text and range of training frequency
 }
 
@@ -110,6 +111,10 @@ func read(folder string) (*trained, error) {
 	flatten(tree, "", r.keys)
 	if r.records, err = report.ReadRecords(filepath.Join(folder, experiment.MetricsFile)); err != nil {
 		return nil, err
+	}
+	var env experiment.Env
+	if text, err := os.ReadFile(filepath.Join(folder, experiment.EnvFile)); err == nil && json.Unmarshal(text, &env) == nil {
+		r.machine = strings.Join([]string{env.CPU, env.ISA, env.Device}, ", ")
 	}
 	return r, r.readNewer()
 }

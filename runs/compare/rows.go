@@ -150,6 +150,9 @@ func (r *row) fairness(control *row) (notes []string) {
 			note("it has the seeds %s, and %s the seeds %s: tests use those of both", list(y), control.name, list(x))
 		}
 	}
+	if machine := b.machine; machine != a.machine && machine != "" && a.machine != "" {
+		note("it ran on %s, and %s on %s: their times do not compare", machine, control.name, a.machine)
+	}
 	var dirty []int64
 	elsewhere := map[string][]int64{} // seeds by commit
 	for _, t := range r.runs {

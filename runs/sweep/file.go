@@ -25,7 +25,7 @@ type Header struct {
 	Rungs  int    `toml:"rungs" default:"3" range:"[2,20]" help:"halving: stages, of which the last trains the full length"`
 	Keep   int    `toml:"keep" default:"3" range:"[2,1000]" help:"halving: one in so many goes on to the next stage, which is so many times as long"`
 
-	Score string `toml:"score" default:"loss" choice:"loss bleu" help:"the validation score that chooses"`
+	Score string `toml:"score" default:"loss" choice:"loss bleu" help:"the validation score that chooses: the loss of the best checkpoint, or the best BLEU that was measured while training"`
 	Seeds int    `toml:"seeds" default:"3" range:"[1,10000]" help:"what was chosen is trained with the seeds 1 to this; the search has seed 1"`
 
 	Jobs    int `toml:"jobs" default:"1" range:"[1,1024]" help:"runs at a time; -jobs replaces it"`

@@ -184,6 +184,9 @@ func (w *sweep) trialFolder(t trial) string { return filepath.Join(w.folder, tri
 
 // work does what is left: the stages of the search, then the chosen with all seeds and the test texts.
 func (w *sweep) work(ctx context.Context) error {
+	each := len(w.list) / len(w.Methods)
+	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, and sweep %s -table prints it\n",
+		each, len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
 	going := w.list
 	for stage := range w.stages() {
 		if err := w.do(ctx, w.searching(going, stage), w.remaining(stage)); err != nil {
