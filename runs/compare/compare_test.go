@@ -124,13 +124,13 @@ func TestFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | cost |",
-		"| mle | 3 | 10.20 ± 0.10 |", "| 1.00× |", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
+		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 1.00× |", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
 		}
 	}
 	latex, _, err := compared(t, folder, "-quick", "-latex")
-	if err != nil || !strings.Contains(latex, `mle & 3 & 10.20 $\pm$ 0.10 &`) || !strings.Contains(latex, `$<$0.001$^{*}$`) || strings.ContainsAny(strings.Split(latex, `\end{tabular}`)[0], "±×Δ−–") {
+	if err != nil || !strings.Contains(latex, `mle & 3 & 10.20 $\pm$ 0.10 &`) || !strings.Contains(latex, `spectrum & 3 & \textbf{9.22 $\pm$ 0.11} &`) || !strings.Contains(latex, `$<$0.001$^{*}$`) || strings.ContainsAny(strings.Split(latex, `\end{tabular}`)[0], "±×Δ−–") {
 		t.Errorf("LaTeX: %v\n%s", err, latex)
 	}
 	if program, err := exec.LookPath("pdflatex"); err == nil {

@@ -26,7 +26,7 @@ type trained struct {
 	results *experiment.Results
 	records []report.Record
 	best    best
-	machine string // that it ran on, in words; empty where env.json is gone
+	machine string                                  // that it ran on, in words; empty where env.json is gone
 	f1      map[string]map[string]experiment.Number // by test text and range of training frequency
 }
 

@@ -20,7 +20,7 @@ type pageData struct {
 	Title    string
 	Rows     []pageRow
 	Columns  []string // of the short table
-	Short    [][]string
+	Short    [][]cell
 	Footnote string
 	Full     []fullRow
 	Tests    []testRow
@@ -44,6 +44,12 @@ type pageRun struct {
 	Commit  string
 	Dirty   bool
 	Updates int64
+}
+
+// cell is one of the short table.
+type cell struct {
+	Text string
+	Best bool
 }
 
 // fullRow is one measure of one row.
@@ -76,11 +82,11 @@ func (c *comparison) page(w io.Writer) error {
 	}
 	for _, col := range c.columns() {
 		d.Columns = append(d.Columns, col.title)
-		for k, cell := range col.cells {
+		for k, text := range col.cells {
 			if len(d.Short) <= k {
 				d.Short = append(d.Short, nil)
 			}
-			d.Short[k] = append(d.Short[k], cell)
+			d.Short[k] = append(d.Short[k], cell{text, k == col.best})
 		}
 	}
 	for i, m := range c.measures {

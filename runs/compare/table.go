@@ -13,12 +13,13 @@ import (
 type column struct {
 	title string
 	cells []string // by row
+	best  int      // the row that is best; -1 where none is meant to be
 }
 
 // columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what they cost.
 // Signs are Unicode's; LaTeX replaces them.
 func (c *comparison) columns() []column {
-	names, seeds := column{title: "method"}, column{title: "seeds"}
+	names, seeds := column{title: "method", best: -1}, column{title: "seeds", best: -1}
 	for _, r := range c.rows {
 		names.cells = append(names.cells, r.name)
 		seeds.cells = append(seeds.cells, strconv.Itoa(len(r.runs)))
@@ -29,7 +30,7 @@ func (c *comparison) columns() []column {
 		if i < 0 {
 			return false
 		}
-		col := column{title: c.measures[i].title}
+		col := column{title: c.measures[i].title, best: bestOf(c.scores[i])}
 		for _, s := range c.scores[i] {
 			col.cells = append(col.cells, s.spread())
 		}
@@ -52,7 +53,7 @@ func (c *comparison) columns() []column {
 	add("best.step")
 	add("best.seconds")
 	if i := c.index("seconds_per_update"); i >= 0 {
-		col := column{title: "cost"}
+		col := column{title: "cost", best: -1}
 		for _, s := range c.scores[i] {
 			col.cells = append(col.cells, fixed(s.mean/c.scores[i][0].mean, 2)+"×")
 		}
@@ -64,14 +65,14 @@ func (c *comparison) columns() []column {
 // differences are the columns beside a test score: the mean difference to the control and the corrected p values that there are.
 func (c *comparison) differences(name string, text int) []column {
 	i := c.index(name)
-	delta, overSeeds := column{title: "Δ"}, column{title: "p, seeds"}
+	delta, overSeeds := column{title: "Δ", best: -1}, column{title: "p, seeds", best: -1}
 	tests := []struct {
 		column
 		p func(t textTest) float64
 	}{
-		{column{title: "p, bootstrap"}, func(t textTest) float64 { return t.HolmBLEU }},
-		{column{title: "p, randomisation"}, func(t textTest) float64 { return t.HolmAR }},
-		{column{title: "p, blocks"}, func(t textTest) float64 { return t.HolmLoss }},
+		{column{title: "p, bootstrap", best: -1}, func(t textTest) float64 { return t.HolmBLEU }},
+		{column{title: "p, randomisation", best: -1}, func(t textTest) float64 { return t.HolmAR }},
+		{column{title: "p, blocks", best: -1}, func(t textTest) float64 { return t.HolmLoss }},
 	}
 	any := make([]bool, len(tests))
 	for k, s := range c.scores[i] {
@@ -102,6 +103,20 @@ func (c *comparison) index(name string) int {
 		}
 	}
 	return -1
+}
+
+// bestOf is the row with the best mean of a score, -1 where more or less of it is no better, or there is but one row.
+func bestOf(scores []summary) int {
+	best := -1
+	for k, s := range scores {
+		if better := float64(s.measure.better); !math.IsNaN(s.mean) && (best < 0 || better*s.mean > better*scores[best].mean) {
+			best = k
+		}
+	}
+	if len(scores) < 2 || scores[0].measure.better == 0 || !strings.Contains(scores[0].measure.name, ".") || strings.HasPrefix(scores[0].measure.name, "best.") {
+		return -1
+	}
+	return best
 }
 
 // footnote says how the short table is to be read.
@@ -158,7 +173,11 @@ func (c *comparison) markdown(w io.Writer) error {
 	b.WriteString("|\n" + strings.Repeat("|---", len(all)) + "|\n")
 	for k := range c.rows {
 		for _, col := range all {
-			b.WriteString("| " + strings.ReplaceAll(col.cells[k], "|", `\|`) + " ")
+			cell := strings.ReplaceAll(col.cells[k], "|", `\|`)
+			if k == col.best {
+				cell = "**" + cell + "**"
+			}
+			b.WriteString("| " + cell + " ")
 		}
 		b.WriteString("|\n")
 	}
@@ -180,19 +199,23 @@ func (c *comparison) latex(w io.Writer) error {
 	all := c.columns()
 	var b strings.Builder
 	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("r", len(all)-1))
-	line := func(cell func(col column) string) {
+	line := func(row int, cell func(col column) string) {
 		for i, col := range all {
 			if i > 0 {
 				b.WriteString(" & ")
 			}
-			b.WriteString(latexSigns.Replace(cell(col)))
+			text := latexSigns.Replace(cell(col))
+			if row == col.best && row >= 0 {
+				text = `\textbf{` + text + "}"
+			}
+			b.WriteString(text)
 		}
 		b.WriteString(" \\\\\n")
 	}
-	line(func(col column) string { return col.title })
+	line(-1, func(col column) string { return col.title })
 	b.WriteString("\\midrule\n")
 	for k := range c.rows {
-		line(func(col column) string { return col.cells[k] })
+		line(k, func(col column) string { return col.cells[k] })
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n")
 	for _, text := range strings.Split(c.footnote(), ". ") {

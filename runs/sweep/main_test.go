@@ -165,7 +165,7 @@ func TestGrid(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
-	if !strings.Contains(log, "left") || !strings.Contains(log, "[8/8]") || strings.Count(log, "chosen, seed") != 4 {
+	if !strings.Contains(log, "left") || !strings.Contains(log, "[1/12]") || !strings.Contains(log, "[12/12]") || strings.Count(log, "chosen, seed") != 4 {
 		t.Errorf("progress:\n%s", log)
 	}
 	tested := 0

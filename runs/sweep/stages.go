@@ -51,12 +51,14 @@ func (w *sweep) weight(stage int) float64 {
 	return whole / float64(w.length)
 }
 
-// remaining is the work that follows a stage.
-func (w *sweep) remaining(stage int) (weight float64) {
+// remaining is the work that follows a stage, and its jobs; all of it for stage -1.
+func (w *sweep) remaining(stage int) (weight float64, count int) {
 	for later := stage + 1; later < w.stages(); later++ {
 		weight += float64(w.left(later)) * w.weight(later)
+		count += w.left(later)
 	}
-	return float64(len(w.Methods)) * (weight + float64(w.Seeds-1))
+	methods := len(w.Methods)
+	return float64(methods) * (weight + float64(w.Seeds-1)), methods * (count + w.Seeds)
 }
 
 // searching are the jobs of a stage that have not been done.

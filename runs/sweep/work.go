@@ -187,9 +187,11 @@ func (w *sweep) work(ctx context.Context) error {
 	each := len(w.list) / len(w.Methods)
 	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, and sweep %s -table prints it\n",
 		each, len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
+	_, w.total = w.remaining(-1)
 	going := w.list
 	for stage := range w.stages() {
-		if err := w.do(ctx, w.searching(going, stage), w.remaining(stage)); err != nil {
+		weight, count := w.remaining(stage)
+		if err := w.do(ctx, w.searching(going, stage), weight, count); err != nil {
 			return err
 		}
 		var err error
@@ -201,7 +203,7 @@ func (w *sweep) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, jobs, 0)
+	return w.do(ctx, jobs, 0, 0)
 }
 
 // testing are the jobs that train the chosen with all seeds and score the test texts, as far as that has not been done.
@@ -268,9 +270,9 @@ func (w *sweep) forgetFailures() error {
 	return nil
 }
 
-// do runs jobs, so many at a time, and returns when all have ended. later is the work that will follow.
-func (w *sweep) do(ctx context.Context, jobs []job, later float64) error {
-	w.done, w.total, w.pending = 0, len(jobs), later
+// do runs jobs, so many at a time, and returns when all have ended. later is the work that will follow, of count jobs.
+func (w *sweep) do(ctx context.Context, jobs []job, later float64, count int) error {
+	w.done, w.pending = w.total-count-len(jobs), later
 	queue := make(chan job, len(jobs))
 	for _, j := range jobs {
 		queue <- j
