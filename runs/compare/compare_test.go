@@ -245,3 +245,19 @@ func TestNames(t *testing.T) {
 		t.Errorf("the rows are %q and %q", c.Rows[0].Name, c.Rows[1].Name)
 	}
 }
+
+// TestDensities: the loss of a density is not set against that of a probability; BLEU is.
+func TestDensities(t *testing.T) {
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 3, wrong: 8})
+	makeRun(t, folder, corpus, made{method: "vmf", seed: 1, ppl: 4, wrong: 20, change: func(_ *experiment.Config, r map[string]any) {
+		r["valid"] = map[string]any{"nll": -400.0, "ppl": nil}
+		test := r["test"].(map[string]any)["test"].(map[string]any)
+		test["nll"], test["ppl"] = -390.0, nil
+	}})
+	c, _ := asJSON(t, folder, "-quick")
+	vmf := c.Rows[1].Scores
+	if vmf["valid.nll"].T != nil || vmf["test.test.nll"].T != nil || vmf["test.test.bleu"].T == nil {
+		t.Errorf("differences: %+v, %+v, %+v", vmf["valid.nll"].T, vmf["test.test.nll"].T, vmf["test.test.bleu"].T)
+	}
+}

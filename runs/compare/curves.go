@@ -71,6 +71,9 @@ func (c *comparison) courses() (all []*chart.Chart) {
 		byUpdate := &chart.Chart{Title: kind.title + " by update", X: chart.Axis{Label: "updates", Zero: true}, Y: chart.Axis{Label: kind.unit, Log: kind.log}}
 		byTime := &chart.Chart{Title: kind.title + " by time", X: chart.Axis{Label: "seconds of training", Zero: true}, Y: byUpdate.Y}
 		for k, r := range c.rows {
+			if kind.name == report.Loss && probabilistic(c.control().runs[0].results) != probabilistic(r.runs[0].results) {
+				continue // a density's loss is on another scale
+			}
 			steps, mean, low, high := r.curve(kind.split, kind.name)
 			low, high = r.band(low, high)
 			byUpdate.Add(chart.Series{Name: r.name, Hue: k, X: steps, Y: mean, Low: low, High: high})

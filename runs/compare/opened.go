@@ -129,7 +129,7 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 	}
 	defer m.Free()
 	o.Blocks = map[string][]block{}
-	if m.Output.InNats() {
+	if !math.IsNaN(m.Output.Perplexity(1)) { // a density or a distance does not compare with a probability
 		for name := range t.results.Test {
 			lines, err := testLines(t, name)
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -32,7 +33,7 @@ func numbersOf(runs []*trained) (all []measure) {
 	number := func(name, title string, digits, better int, of func(r *experiment.Results) experiment.Number) {
 		add(measure{name, title, digits, better, func(t *trained) float64 { return of(t.results).Value() }})
 	}
-	number("valid.nll", "valid nll", 4, -1, func(r *experiment.Results) experiment.Number { return r.Valid.NLL })
+	number("valid.nll", "valid nll", 4, -1, func(r *experiment.Results) experiment.Number { return sameScale(runs, r, r.Valid.NLL) })
 	number("valid.ppl", "valid ppl", 2, -1, func(r *experiment.Results) experiment.Number { return r.Valid.PPL })
 	texts := tests(runs)
 	for _, text := range texts {
@@ -53,6 +54,9 @@ func numbersOf(runs []*trained) (all []measure) {
 		} {
 			title := map[string]string{"nll": "nll", "ppl": "ppl", "bleu": "BLEU", "bleu_tok": "tokenised BLEU", "chrf": "chrF"}[s.name]
 			number("test."+text+"."+s.name, short+" "+title, s.digits, s.better, func(r *experiment.Results) experiment.Number {
+				if s.name == "nll" {
+					return sameScale(runs, r, r.Test[text].NLL)
+				}
 				return s.of(r.Test[text])
 			})
 		}
@@ -71,6 +75,17 @@ func numbersOf(runs []*trained) (all []measure) {
 	number("tokens_per_s", "tokens a second", 0, 1, func(r *experiment.Results) experiment.Number { return r.TokensPerS })
 	number("peak_rss_bytes", "peak memory in bytes", 0, -1, func(r *experiment.Results) experiment.Number { return r.PeakRSSBytes })
 	return all
+}
+
+// probabilistic says whether a run gives words probabilities, so that its loss has a perplexity.
+func probabilistic(r *experiment.Results) bool { return !math.IsNaN(r.Valid.PPL.Value()) }
+
+// sameScale is a loss, but for that of a density among those of probabilities: nats of the one are no nats of the other.
+func sameScale(runs []*trained, r *experiment.Results, loss experiment.Number) experiment.Number {
+	if !probabilistic(r) && slices.ContainsFunc(runs, func(t *trained) bool { return probabilistic(t.results) }) {
+		return experiment.Number{}
+	}
+	return loss
 }
 
 // summary is a measure over the seeds of a row.
