@@ -63,6 +63,7 @@ type unitCache struct {
 	slots []cacheSlot // open addressing, a power of two, at most half full
 	used  int
 	text  []byte
+	limit int // bytes of text that are remembered
 }
 
 type cacheSlot struct {
@@ -71,12 +72,12 @@ type cacheSlot struct {
 	word, units uint16 // lengths; a word is never empty, so 0 marks a free slot
 }
 
-// cacheLimit bounds the text that is remembered. When it is full all is
+// cacheLimit bounds the text that a BPE remembers. When it is full all is
 // forgotten: what is frequent comes back soon.
 const cacheLimit = 1 << 28
 
 func newUnitCache() unitCache {
-	return unitCache{slots: make([]cacheSlot, 1<<14)}
+	return unitCache{slots: make([]cacheSlot, 1<<14), limit: cacheLimit}
 }
 
 // get returns the units of a word. Where it does not know the word it returns the
@@ -101,7 +102,7 @@ func (c *unitCache) put(free int, hash uint32, word, units []byte) {
 	if max(len(word), len(units)) > math.MaxUint16 {
 		return
 	}
-	if len(c.text) > cacheLimit {
+	if len(c.text) > c.limit {
 		clear(c.slots)
 		c.used, c.text = 0, c.text[:0]
 		return

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +90,20 @@ func (c *WordCounts) Count(word string) int {
 		return c.counts[at]
 	}
 	return 0
+}
+
+// Words are the different words, in the order in which they were first seen.
+func (c *WordCounts) Words() []string { return c.words }
+
+// All gives words and their counts, in the order in which they were first seen.
+func (c *WordCounts) All() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for i, word := range c.words {
+			if !yield(word, c.counts[i]) {
+				return
+			}
+		}
+	}
 }
 
 // Map returns the counts by word, as NewVocabulary takes them.

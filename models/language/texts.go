@@ -1,8 +1,11 @@
 package language
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
+	"maps"
+	"path/filepath"
 
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -19,6 +22,7 @@ type Texts struct {
 	Train, Valid Text
 	Tests        []Text
 	Sums         map[string]string // SHA-256 of each file
+	Unkept       error             // why their ids are made anew by each start, where that is not by choice
 }
 
 // TextNames say which texts are meant.
@@ -29,6 +33,92 @@ type TextNames struct {
 
 // Reader reads a text whose words enter words; flag names the one that chose it, as in -train.
 type Reader func(name, flag string, words *corpus.Words) (corpus.Running, error)
+
+// ReadFiles is ReadTexts of the files NAME.txt of a folder, by way of a cache: another run with the same files finds their ids there, and
+// does not read them.
+func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string, cache *corpus.Cache) (*Texts, error) {
+	path := func(name string) string { return filepath.Join(dir, name+".txt") }
+	key, sums, err := keyOf(s, folder, append([]string{names.Train, names.Valid}, names.Tests...), path, cache)
+	if err == nil {
+		if t := kept(key, folder, names, cache); t != nil {
+			t.Sums = sums
+			return t, nil
+		}
+	}
+	t, unknown := ReadTexts(s, folder, names, func(name, flag string, words *corpus.Words) (corpus.Running, error) {
+		return corpus.ReadRunning(path(name), flag, words)
+	})
+	if unknown != nil || err != nil || !maps.Equal(t.Sums, sums) {
+		return t, unknown
+	}
+	var words bytes.Buffer
+	err = t.Words.Write(&words)
+	if err == nil {
+		err = cache.Put(key, words.Bytes())
+	}
+	if err != nil {
+		if !errors.Is(err, corpus.ErrSwitchedOff) {
+			t.Unkept = err
+		}
+		return t, nil
+	}
+	all := [][]int32{t.Train.IDs, t.Valid.IDs}
+	for _, test := range t.Tests {
+		all = append(all, test.IDs)
+	}
+	store, err := cache.Texts(key, all)
+	if err == nil {
+		t.take(store)
+	}
+	return t, err
+}
+
+// keyOf names the ids of texts by what they depend on: the files, the order of words, and the words of a run that has some.
+func keyOf(s VocabularySettings, folder string, names []string, path func(string) string, cache *corpus.Cache) (corpus.Key, map[string]string, error) {
+	parts, sums := []string{"running text", s.VocabularyOrder}, map[string]string{}
+	words, err := ReadWords(folder)
+	switch {
+	case err == nil:
+		parts = append(parts, words.Hash())
+	case !errors.Is(err, fs.ErrNotExist):
+		return corpus.Key{}, nil, err
+	}
+	for _, name := range names {
+		sum, err := cache.Sum(path(name))
+		if err != nil {
+			return corpus.Key{}, nil, err
+		}
+		parts, sums[name+".txt"] = append(parts, sum), sum
+	}
+	return corpus.NewKey(parts...), sums, nil
+}
+
+// kept gives the texts that a cache has, or nil.
+func kept(key corpus.Key, folder string, names TextNames, cache *corpus.Cache) *Texts {
+	text, found := cache.Get(key)
+	if !found {
+		return nil
+	}
+	words, err := corpus.WordsOf(text, folder)
+	store, found := cache.Has(key)
+	if err != nil || !found {
+		return nil
+	}
+	t := &Texts{Words: words, Train: Text{Name: names.Train}, Valid: Text{Name: names.Valid}}
+	for _, name := range names.Tests {
+		t.Tests = append(t.Tests, Text{Name: name})
+	}
+	t.take(store)
+	return t
+}
+
+// take has the texts' ids in a store, which stays open as long as the process.
+func (t *Texts) take(store *corpus.Store) {
+	t.Train.IDs, t.Valid.IDs = store.IDs(0), store.IDs(1)
+	for i := range t.Tests {
+		t.Tests[i].IDs = store.IDs(2 + i)
+	}
+}
 
 // ReadTexts reads texts. Their words are those of the run in folder; where that has none yet, or folder is empty, the words are
 // those of all texts, in order of first appearance or of frequency as the settings say.

@@ -27,7 +27,7 @@ func Targets(b *corpus.Batch, d torch.Device) torch.Tensor {
 
 // NLL is the clean loss of sentence pairs in batches of so many tokens, a mean over target tokens: in nats where the output
 // layer has a probability or a density.
-func (t *Translator) NLL(pairs []corpus.Pair, batchTokens int) float64 {
+func (t *Translator) NLL(pairs corpus.Pairs, batchTokens int) float64 {
 	sum, tokens := 0.0, 0
 	for _, batch := range corpus.EvaluationBatches(pairs, batchTokens, 0) {
 		scope := torch.OpenScope()

@@ -11,3 +11,6 @@ func (t *Translator) SourceWord(units []string, place int) string {
 func (t *Translator) Words(source []string, h decode.Hypothesis, o decode.Options) string {
 	return t.words(source, h, o)
 }
+
+// SingleSpaced is singleSpaced.
+func SingleSpaced(line string) bool { return singleSpaced(line) }

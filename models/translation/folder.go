@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,8 +17,7 @@ import (
 
 // The files of a tokenizer folder, each with the language's code behind a dot:
 // Moses's truecasing model where there is one, codes of byte-pair encoding, fairseq
-// vocabularies, and, behind a vocabulary threshold, the counts of units. lexicon.go names
-// the file of the lexicon.
+// vocabularies, and, behind a vocabulary threshold, the counts of units. lexicon.go names the file of the lexicon.
 const (
 	truecaseFile   = "truecase."
 	codesFile      = "codes."
@@ -27,66 +27,75 @@ const (
 
 // Save writes what was learnt into a run's tokenizer folder.
 func (p *Pair) Save(folder string) error {
-	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return err
+	contents, err := p.files()
+	if err == nil {
+		err = os.MkdirAll(folder, 0o777)
+	}
+	for name, data := range contents {
+		if err == nil {
+			err = files.Write(filepath.Join(folder, name), data)
+		}
+	}
+	return err
+}
+
+// files are what a tokenizer folder holds, by name.
+func (p *Pair) files() (map[string][]byte, error) {
+	contents := map[string][]byte{}
+	var err error
+	write := func(name string, f func(io.Writer) error) {
+		var b bytes.Buffer
+		if err == nil {
+			err = f(&b)
+		}
+		contents[name] = b.Bytes()
 	}
 	for _, s := range []*Side{p.Source, p.Target} {
-		write := func(name string, f func(io.Writer) error) error {
-			var b bytes.Buffer
-			if err := f(&b); err != nil {
-				return err
-			}
-			return files.Write(filepath.Join(folder, name+s.Language), b.Bytes())
-		}
 		if s.truecaser != nil {
-			if err := write(truecaseFile, func(w io.Writer) error { _, err := s.truecaser.WriteTo(w); return err }); err != nil {
-				return err
-			}
+			write(truecaseFile+s.Language, func(w io.Writer) error { _, err := s.truecaser.WriteTo(w); return err })
 		}
 		if s.codes != nil {
-			if err := write(codesFile, s.codes.Write); err != nil {
-				return err
-			}
+			write(codesFile+s.Language, s.codes.Write)
 		}
 		if s.units != nil {
-			if err := write(unitsFile, s.units.Write); err != nil {
-				return err
-			}
+			write(unitsFile+s.Language, s.units.Write)
 		}
-		if err := write(vocabularyFile, s.Vocabulary.Write); err != nil {
-			return err
-		}
+		write(vocabularyFile+s.Language, s.Vocabulary.Write)
 	}
 	if p.Lexicon != nil {
-		return p.saveLexicon(folder)
+		write(p.lexiconFile(), p.Lexicon.Write)
 	}
-	return nil
+	return contents, err
 }
 
 // OpenPair reads what Save wrote.
 func OpenPair(d TextSettings, folder string) (*Pair, error) {
+	return openPair(d, os.DirFS(folder), folder)
+}
+
+// openPair reads what a tokenizer folder holds; errors say where that is.
+func openPair(d TextSettings, from fs.FS, where string) (*Pair, error) {
 	p, err := newPair(d)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range []*Side{p.Source, p.Target} {
-		path := func(name string) string { return filepath.Join(folder, name+s.Language) }
-		if s.Vocabulary, err = readFile(path(vocabularyFile), "the run folder", tokenize.ReadVocabulary); err != nil {
+		if s.Vocabulary, err = readSaved(from, where, vocabularyFile+s.Language, tokenize.ReadVocabulary); err != nil {
 			return nil, err
 		}
 		if d.Truecase {
-			if s.truecaser, err = readFile(path(truecaseFile), "the run folder", tokenize.ReadTruecaser); err != nil {
+			if s.truecaser, err = readSaved(from, where, truecaseFile+s.Language, tokenize.ReadTruecaser); err != nil {
 				return nil, err
 			}
 		}
 		if !p.splits(d, s) {
 			continue
 		}
-		if s.codes, err = readFile(path(codesFile), "the run folder", tokenize.ReadCodes); err != nil {
+		if s.codes, err = readSaved(from, where, codesFile+s.Language, tokenize.ReadCodes); err != nil {
 			return nil, err
 		}
 		if d.VocabularyThreshold > 0 {
-			if s.units, err = readFile(path(unitsFile), "the run folder", readUnits); err != nil {
+			if s.units, err = readSaved(from, where, unitsFile+s.Language, readUnits); err != nil {
 				return nil, err
 			}
 		}
@@ -98,9 +107,20 @@ func OpenPair(d TextSettings, folder string) (*Pair, error) {
 		p.Target.Vocabulary = p.Source.Vocabulary
 	}
 	if d.Lexicon {
-		p.Lexicon, err = readFile(p.lexiconPath(folder), "the run folder", align.ReadLexicon)
+		p.Lexicon, err = readSaved(from, where, p.lexiconFile(), align.ReadLexicon)
 	}
 	return p, err
+}
+
+func readSaved[T any](from fs.FS, where, name string, read func(io.Reader, string) (T, error)) (T, error) {
+	path := filepath.Join(where, name)
+	f, err := from.Open(name)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("%s: %w: correct the run folder", path, err)
+	}
+	defer f.Close()
+	return read(f, path)
 }
 
 func readUnits(r io.Reader, name string) (*tokenize.WordCounts, error) {

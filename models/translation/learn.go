@@ -1,6 +1,7 @@
 package translation
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/align"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // Pair are the two sides of a translation.
@@ -17,20 +19,39 @@ type Pair struct {
 	Vectors        *vectors.Table // of the target's vocabulary, where a method aims at them
 	Lexicon        *align.Lexicon // translates tokenised source words, where data.lexicon is on
 	joint          bool
+	settings       TextSettings
 }
 
 // Learn makes both sides from raw training text. Files of codes and vocabularies
 // that the configuration names are used instead of being learnt.
 func Learn(d TextSettings, source, target []string) (*Pair, error) {
+	return learn(d, inMemory(source, target))
+}
+
+func inMemory(source, target []string) corpus.Parallel {
+	return corpus.Parallel{Source: corpus.Text{Lines: source}, Target: corpus.Text{Lines: target}}
+}
+
+// learn is Learn for text that may stay in its files. It reads it once to count words, and once before that to learn their case:
+// a tokenised copy would take as much memory as the text. What it keeps is the counts.
+func learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	p, err := newPair(d)
 	if err != nil {
 		return nil, err
 	}
 	if d.Truecase {
-		p.Source.learnCase(source)
-		p.Target.learnCase(target)
+		if err := errors.Join(p.Source.learnCase(text.Source), p.Target.learnCase(text.Target)); err != nil {
+			return nil, err
+		}
 	}
-	sourceWords, targetWords := p.Source.count(source), p.Target.count(target)
+	sourceWords, err := p.Source.count(text.Source)
+	if err != nil {
+		return nil, err
+	}
+	targetWords, err := p.Target.count(text.Target)
+	if err != nil {
+		return nil, err
+	}
 	if err := p.learnCodes(d, sourceWords, targetWords); err != nil {
 		return nil, err
 	}
@@ -45,18 +66,28 @@ func Learn(d TextSettings, source, target []string) (*Pair, error) {
 			if err := side.prepare(0); err != nil {
 				return nil, err
 			}
-			side.units = side.segment(side.words)
+			if side.units, err = side.segment(side.words); err != nil {
+				return nil, err
+			}
 		}
 		if err := side.prepare(d.VocabularyThreshold); err != nil {
 			return nil, err
 		}
 	}
 	if d.Lexicon {
-		if err := p.learnLexicon(source, target); err != nil {
+		if err := p.learnLexicon(text); err != nil {
 			return nil, err
 		}
 	}
-	return p, p.learnVocabularies(d, p.Source.segment(sourceWords), p.Target.segment(targetWords))
+	sourceUnits, err := p.Source.segment(sourceWords)
+	if err != nil {
+		return nil, err
+	}
+	targetUnits, err := p.Target.segment(targetWords)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.learnVocabularies(d, sourceUnits, targetUnits)
 }
 
 func newPair(d TextSettings) (*Pair, error) {
@@ -68,32 +99,67 @@ func newPair(d TextSettings) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{Source: source, Target: target, joint: d.Joint}, nil
+	return &Pair{Source: source, Target: target, joint: d.Joint, settings: d}, nil
 }
 
-// learnCase learns how words are usually written. It tokenises the lines on its own, for a tokenised copy of the whole text would
-// take as much memory as the text.
-func (s *Side) learnCase(lines []string) {
+// learnCase learns how words are usually written.
+func (s *Side) learnCase(text corpus.Text) error {
 	counts := tokenize.NewTruecaserCounts()
-	for _, line := range lines {
-		counts.Add(s.Tokenize(line))
-	}
+	err := corpus.Blocks([]corpus.Text{text}, func() (func([][]string) ([]string, error), error) {
+		return func(lines [][]string) ([]string, error) {
+			tokenised := make([]string, len(lines[0]))
+			for i, line := range lines[0] {
+				tokenised[i] = s.Tokenize(line)
+			}
+			return tokenised, nil
+		}, nil
+	}, func(tokenised []string) error {
+		for _, line := range tokenised {
+			counts.Add(line)
+		}
+		return nil
+	})
 	s.truecaser = counts.Truecaser()
+	return err
 }
 
 // count counts the tokenised words of raw lines.
-func (s *Side) count(lines []string) *tokenize.WordCounts {
-	words := &tokenize.WordCounts{}
-	for _, line := range lines {
-		for _, word := range strings.Fields(s.Tokenize(line)) {
-			words.Add(word, 1)
-		}
-	}
-	return words
+func (s *Side) count(text corpus.Text) (*tokenize.WordCounts, error) {
+	return counting(text, func() (func(*tokenize.WordCounts, string), error) {
+		return func(words *tokenize.WordCounts, line string) {
+			for _, word := range strings.Fields(s.Tokenize(line)) {
+				words.Add(word, 1)
+			}
+		}, nil
+	})
 }
 
-// WordCounts maps each word of raw lines, tokenised and not split into units, to how often it stands there.
-func (s *Side) WordCounts(lines []string) map[string]int { return s.count(lines).Map() }
+// counting counts what the lines of a text hold, a block of them at a time on each processor. worker makes what one goroutine counts with.
+func counting(text corpus.Text, worker func() (func(counts *tokenize.WordCounts, line string), error)) (*tokenize.WordCounts, error) {
+	all := &tokenize.WordCounts{}
+	err := corpus.Blocks([]corpus.Text{text}, func() (func([][]string) (*tokenize.WordCounts, error), error) {
+		add, err := worker()
+		return func(lines [][]string) (*tokenize.WordCounts, error) {
+			counts := &tokenize.WordCounts{}
+			for _, line := range lines[0] {
+				add(counts, line)
+			}
+			return counts, nil
+		}, err
+	}, func(counts *tokenize.WordCounts) error {
+		for word, n := range counts.All() {
+			all.Add(word, n)
+		}
+		return nil
+	})
+	return all, err
+}
+
+// WordCounts maps each word of raw text, tokenised and not split into units, to how often it stands there.
+func (s *Side) WordCounts(text corpus.Text) (map[string]int, error) {
+	words, err := s.count(text)
+	return words.Map(), err
+}
 
 // splits reports whether a side's words are split into byte-pair units.
 func (p *Pair) splits(d TextSettings, s *Side) bool {
@@ -120,7 +186,7 @@ func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) e
 	learn := func(words ...*tokenize.WordCounts) (*tokenize.Codes, error) {
 		all := &tokenize.WordCounts{}
 		for _, w := range words {
-			for word, n := range w.Map() {
+			for word, n := range w.All() {
 				all.Add(word, n)
 			}
 		}
@@ -146,38 +212,44 @@ func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) e
 }
 
 // prepare makes the encoder of the codes, with the units that the threshold leaves.
-func (s *Side) prepare(threshold int) error {
+func (s *Side) prepare(threshold int) (err error) {
+	s.threshold = threshold
+	s.bpe, err = s.newBPE()
+	return err
+}
+
+func (s *Side) newBPE() (*tokenize.BPE, error) {
 	var options tokenize.BPEOptions
-	if threshold > 0 {
+	if s.threshold > 0 {
 		options.Vocabulary = map[string]bool{}
-		for unit, n := range s.units.Map() {
-			if n >= threshold {
+		for unit, n := range s.units.All() {
+			if n >= s.threshold {
 				options.Vocabulary[unit] = true
 			}
 		}
 	}
-	var err error
-	s.bpe, err = tokenize.NewBPE(s.codes, options)
-	return err
+	return tokenize.NewBPE(s.codes, options)
 }
 
 // segment counts the units of counted words.
-func (s *Side) segment(words *tokenize.WordCounts) *tokenize.WordCounts {
+func (s *Side) segment(words *tokenize.WordCounts) (*tokenize.WordCounts, error) {
 	if s.bpe == nil {
-		return words
+		return words, nil
 	}
-	units := &tokenize.WordCounts{}
-	for word, n := range words.Map() {
-		for _, unit := range s.bpe.Words([]string{word}) {
-			units.Add(unit, n)
-		}
-	}
-	return units
+	return counting(corpus.Text{Lines: words.Words()}, func() (func(*tokenize.WordCounts, string), error) {
+		bpe, err := s.newBPE()
+		return func(units *tokenize.WordCounts, word string) {
+			n := words.Count(word)
+			for _, unit := range bpe.Words([]string{word}) {
+				units.Add(unit, n)
+			}
+		}, err
+	})
 }
 
 func (p *Pair) learnVocabularies(d TextSettings, source, target *tokenize.WordCounts) error {
 	if d.Joint {
-		for unit, n := range target.Map() {
+		for unit, n := range target.All() {
 			source.Add(unit, n)
 		}
 		target = source

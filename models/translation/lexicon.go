@@ -1,12 +1,10 @@
 package translation
 
 import (
-	"bytes"
-	"path/filepath"
 	"strings"
 
-	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize/align"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // longestAligned bounds the words of a sentence that the lexicon is learnt from: the possible links of a pair are the product of its
@@ -15,13 +13,28 @@ const longestAligned = 250
 
 // learnLexicon aligns the tokenised words of raw training text in both directions, and keeps the most frequent translation of each
 // source word.
-func (p *Pair) learnLexicon(source, target []string) error {
+func (p *Pair) learnLexicon(text corpus.Parallel) error {
 	c := &align.Corpus{}
-	for i, line := range source {
-		from, to := strings.Fields(p.Source.Tokenize(line)), strings.Fields(p.Target.Tokenize(target[i]))
-		if len(from) <= longestAligned && len(to) <= longestAligned {
-			c.Add(from, to)
+	worker := func() (func([][]string) ([][2][]string, error), error) {
+		return func(lines [][]string) ([][2][]string, error) {
+			var words [][2][]string
+			for i, line := range lines[0] {
+				from, to := strings.Fields(p.Source.Tokenize(line)), strings.Fields(p.Target.Tokenize(lines[1][i]))
+				if len(from) <= longestAligned && len(to) <= longestAligned {
+					words = append(words, [2][]string{from, to})
+				}
+			}
+			return words, nil
+		}, nil
+	}
+	err := corpus.Blocks([]corpus.Text{text.Source, text.Target}, worker, func(words [][2][]string) error {
+		for _, w := range words {
+			c.Add(w[0], w[1])
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	forward, backward := align.Recommended(), align.Recommended()
 	backward.Reverse = true
@@ -29,20 +42,11 @@ func (p *Pair) learnLexicon(source, target []string) error {
 	for i, other := range align.Align(c, backward) {
 		links[i] = align.GrowDiagFinalAnd(links[i], other)
 	}
-	var err error
 	p.Lexicon, err = align.LearnLexicon(c, links)
 	return err
 }
 
-// lexiconPath is the file of the lexicon in a tokenizer folder.
-func (p *Pair) lexiconPath(folder string) string {
-	return filepath.Join(folder, "lexicon."+p.Source.Language+"-"+p.Target.Language)
-}
-
-func (p *Pair) saveLexicon(folder string) error {
-	var b bytes.Buffer
-	if err := p.Lexicon.Write(&b); err != nil {
-		return err
-	}
-	return files.Write(p.lexiconPath(folder), b.Bytes())
+// lexiconFile is the file of the lexicon in a tokenizer folder.
+func (p *Pair) lexiconFile() string {
+	return "lexicon." + p.Source.Language + "-" + p.Target.Language
 }

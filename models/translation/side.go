@@ -2,6 +2,7 @@ package translation
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -18,6 +19,7 @@ type Side struct {
 	detokenizer *tokenize.Detokenizer // nil where moses is
 	codes       *tokenize.Codes       // nil where words are not split
 	units       *tokenize.WordCounts  // unit counts behind a vocabulary threshold, or nil
+	threshold   int                   // of those counts
 	bpe         *tokenize.BPE
 }
 
@@ -54,7 +56,22 @@ func (s *Side) Tokenize(line string) string {
 	if s.truecaser != nil {
 		line = s.truecaser.Truecase(line)
 	}
+	if singleSpaced(line) {
+		return line
+	}
 	return strings.Join(strings.Fields(line), " ")
+}
+
+// singleSpaced reports whether a line is its fields joined by spaces already, as it is behind the Moses tokenizer.
+func singleSpaced(line string) bool {
+	previous := ' '
+	for _, r := range line {
+		if unicode.IsSpace(r) && (r != ' ' || previous == ' ') {
+			return false
+		}
+		previous = r
+	}
+	return line == "" || previous != ' '
 }
 
 // Units returns the symbols of a tokenised line.

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/objectives/vectors"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // LearnText makes both sides from raw training text; for a method that aims at vectors of
@@ -11,6 +12,10 @@ import (
 // target's words are then those that have a vector. data.target_size counts those of a file; where
 // the text makes the vectors it comes first, so that <unk> has the vector of all rarer words.
 func LearnText(s Settings, source, target []string) (*Pair, error) {
+	return learnText(s, inMemory(source, target), learn)
+}
+
+func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus.Parallel) (*Pair, error)) (*Pair, error) {
 	d := s.Text
 	fromFile := s.targetVectors() && s.Objective.File != ""
 	sum := func() (string, error) { return "", nil }
@@ -18,11 +23,11 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 		sum = vectors.Sum(s.Objective.File) // a large file's takes as long as counting words
 		d.TargetSize = 0                    // which words have a vector is known only then
 	}
-	pair, err := Learn(d, source, target)
+	pair, err := learn(d, text)
 	if err != nil || !s.targetVectors() {
 		return pair, err
 	}
-	table, err := s.learnVectors(pair.Target, target)
+	table, err := s.learnVectors(pair.Target, text.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -41,13 +46,27 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 	return pair, nil
 }
 
-func (s Settings) learnVectors(side *Side, lines []string) (*vectors.Table, error) {
+func (s Settings) learnVectors(side *Side, text corpus.Text) (*vectors.Table, error) {
 	if s.Objective.File != "" {
 		return vectors.Open(s.Objective.File, side.Vocabulary)
 	}
-	sentences := make([][]int32, len(lines))
-	for i, line := range lines {
-		sentences[i] = side.Encode(line)
+	sentences := make([][]int32, 0, text.Len())
+	worker := func() (func([][]string) ([][]int32, error), error) {
+		encode, err := side.encoder()
+		return func(lines [][]string) ([][]int32, error) {
+			block := make([][]int32, len(lines[0]))
+			for i, line := range lines[0] {
+				block[i] = encode(nil, line)
+			}
+			return block, nil
+		}, err
+	}
+	err := corpus.Blocks([]corpus.Text{text}, worker, func(block [][]int32) error {
+		sentences = append(sentences, block...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	o := s.Objective.Options
 	if o.Width == 0 {

@@ -241,7 +241,7 @@ func TestNLL(t *testing.T) {
 				t.Errorf("in batches of %d tokens the loss is %v, want %v", size, nll, sum/float64(tokens))
 			}
 		}
-		if nll := made.NLL(nil, 60); nll != 0 {
+		if nll := made.NLL(corpus.List{}, 60); nll != 0 {
 			t.Errorf("no pairs have the loss %v", nll)
 		}
 	})

@@ -15,7 +15,7 @@ type Updates struct {
 }
 
 // Updates begins at a position. noise gives the standard deviation of the noise on word vectors in an epoch, counted from 0.
-func (t *Translator) Updates(pairs []corpus.Pair, o corpus.Options, from corpus.Position, noise func(epoch int) float64) (*Updates, error) {
+func (t *Translator) Updates(pairs corpus.Pairs, o corpus.Options, from corpus.Position, noise func(epoch int) float64) (*Updates, error) {
 	loader, err := corpus.NewLoader(pairs, o, from)
 	if err != nil {
 		return nil, err

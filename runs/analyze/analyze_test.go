@@ -217,7 +217,7 @@ func TestLanguageModels(t *testing.T) {
 		}
 		c := experiment.Default()
 		c.Model.Kind, c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.Layers = "awd-lstm", 4, 6, 4, 1
-		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test = data, "train", "valid", []string{"test"}
+		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test, c.Data.Store = data, "train", "valid", []string{"test"}, "none"
 		texts, err := experiment.ReadText(c.Data, "")
 		if err != nil {
 			t.Fatal(err)

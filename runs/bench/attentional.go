@@ -147,7 +147,7 @@ func (n attentionalSize) config() map[string]any {
 
 // raggedBatches is a batch whose sentences have several lengths, down to the end alone.
 func raggedBatches() []*corpus.Batch {
-	return corpus.EvaluationBatches([]corpus.Pair{
+	return corpus.EvaluationBatches(corpus.List{
 		{Source: []int32{5, 9, 30, 4, 11}, Target: []int32{7, 7, 12}}, {Source: []int32{22}, Target: []int32{8, 31, 39, 6, 25}},
 		{Source: []int32{}, Target: []int32{}}, {Source: []int32{13, 35, 20}, Target: []int32{14, 10}},
 	}, 1000, 0)

@@ -31,14 +31,14 @@ func (b *bench) multi30k() (*multi30k, error) {
 		return b.text, nil
 	}
 	m := &multi30k{folder: filepath.Join(testdata.Dir(), "multi30k")}
-	source, target, err := corpus.ReadParallel(m.raw("train.en"), m.raw("train.de"), "APERTURE_DATA")
+	text, err := corpus.ReadParallel(m.raw("train.en"), m.raw("train.de"), "APERTURE_DATA")
 	if err != nil {
 		if _, missing := os.Stat(m.folder); missing != nil {
 			return nil, fmt.Errorf("Multi30k was not found in %s: set APERTURE_DATA to the folder that holds multi30k", m.folder)
 		}
 		return nil, err
 	}
-	m.english, m.german = source.Lines, target.Lines
+	m.english, m.german = text.Source.Lines, text.Target.Lines
 	d := translation.Defaults().Text
 	d.Source, d.Target, d.Lowercase, d.Normalize, d.Tokenize, d.Merges = "en", "de", true, true, "2017", merges
 	m.description = d

@@ -39,14 +39,18 @@
 // layer. -pairs plays no part here. In the file time_ratio, memory_ratio and peer are null, and
 // layer has what the table shows. The eight rows take about two minutes on two cores of their own,
 // the sweep four.
+// Most rows of load have no peer, and no ratio: what a run on -load-pairs sentence pairs (5 million) waits for at its first
+// start (learn 37,000 joint merges, then encode), at a second one and at a resume in the middle of an epoch, up to its first batch, what it waits for between
+// two epochs (shuffle), and how much the heap holds meanwhile, garbage included. Their text is artificial, with words by
+// Zipf's law; it is made once, in the folder aperture/bench of the user's cache, where 1.5 GB must be free.
 //
 // # Caveats
 //
 // Text is prepared from Multi30k, which is looked for in $APERTURE_DATA, else in
 // ../shared/data beside the module's root.
 //
-// Rows of text run on one thread on both sides; Go's garbage collector has no other
-// processor either. All other rows run on -threads threads on both sides.
+// Rows of text, and those of load that have a peer, run on one thread on both sides; Go's garbage collector has no other
+// processor either. All other rows of load run on all processors, and other rows on -threads threads on both sides.
 //
 // The Moses script is timed from the start of its process to the end, since that
 // is how it is used; ours reads the same bytes from memory.

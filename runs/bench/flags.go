@@ -23,6 +23,7 @@ type options struct {
 	threads int
 	// positions of method/mos, whose peer needs memory for each
 	positions int64
+	loadPairs int // sentence pairs of suite load
 }
 
 // leastPairs is how many pairs a ratio that counts is made of.
@@ -44,6 +45,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.IntVar(&o.pairs, "pairs", leastPairs, "pairs of measurements for a ratio")
 	fs.IntVar(&o.threads, "threads", 2, "threads of both sides, except for text")
 	fs.Int64Var(&o.positions, "positions", mixturePositions, "positions that method/mos scores at a time: its peer needs 7 MB for each")
+	fs.IntVar(&o.loadPairs, "load-pairs", 5_000_000, "sentence pairs of the rows of load that have no peer; their text is made once, in the user's cache")
 	fs.StringVar(&o.python, "python", interpreter(), "Python `PROGRAM` that has the peers' packages")
 	fs.Usage = func() { fmt.Fprintf(out, "Usage: bench -what SUITE [flags]\n\n%s", fs.FlagUsages()) }
 	if err := fs.Parse(command.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
@@ -65,6 +67,8 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, usagef("-pairs is %d: at least 1 is needed, and %d for a result that counts", o.pairs, leastPairs)
 	case o.threads < 1:
 		return o, usagef("-threads is %d: at least 1 is needed", o.threads)
+	case o.loadPairs < 1000:
+		return o, usagef("-load-pairs is %d: at least 1000 are needed", o.loadPairs)
 	case o.positions < 1:
 		return o, usagef("-positions is %d: at least 1 is needed", o.positions)
 	case len(o.rows()) == 0:

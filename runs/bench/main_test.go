@@ -40,8 +40,8 @@ func TestFlags(t *testing.T) {
 
 func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers",
-		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers",
+		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers, load",
+		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers, load",
 		"-what text -pair 3":            "unknown flag: --pair",
 		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
 		"-what text -threads 0":         "-threads is 0: at least 1 is needed",

@@ -98,7 +98,7 @@ func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
 		}
 		return ids
 	}
-	var pairs []corpus.Pair
+	var pairs corpus.List
 	for range differentBatches * n.tokens / length {
 		pairs = append(pairs, corpus.Pair{Source: sentence(), Target: sentence()})
 	}

@@ -46,7 +46,7 @@ func TestMethodsRaceMaximumLikelihood(t *testing.T) {
 		}
 		defer r.close()
 		got, err := r.run(b.ctx, 2)
-		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || *got.Peer <= 0 {
+		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || got.Peer == nil || *got.Peer <= 0 {
 			t.Errorf("the race gives %+v, %v", got, err)
 		}
 	})

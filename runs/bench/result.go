@@ -55,6 +55,13 @@ func printTable(out io.Writer, results []result) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tconfig")
 	for _, r := range results {
+		ratios, peer := "-\t-\t-", "-"
+		if r.TimeRatio != nil {
+			ratios = fmt.Sprintf("%.2f\t%.2f\t%.2f", r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max)
+		}
+		if r.Peer != nil {
+			peer = fmt.Sprintf("%.4g", *r.Peer)
+		}
 		memory := "-"
 		if r.MemoryRatio != nil {
 			memory = fmt.Sprintf("%.3f", *r.MemoryRatio)
@@ -63,8 +70,7 @@ func printTable(out io.Writer, results []result) error {
 		if r.OutsideProducts != nil {
 			outside = fmt.Sprintf("%.0f %%", 100**r.OutsideProducts)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%s\t%.4g\t%.4g\t%s\t%s\t%s\n", r.Name, r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max,
-			memory, r.Ours, *r.Peer, r.Unit, outside, r.Config)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\n", r.Name, ratios, memory, r.Ours, peer, r.Unit, outside, r.Config)
 	}
 	return w.Flush()
 }

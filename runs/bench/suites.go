@@ -32,6 +32,7 @@ func suites() []suite {
 		{"objectives", objectiveRows},
 		{"lm", lmRows},
 		{"layers", layerRows},
+		{"load", loadRows},
 	}
 }
 
@@ -70,6 +71,7 @@ type bench struct {
 	log    io.Writer
 	folder string // temporary: the peers' programs and what they read
 	text   *multi30k
+	loads  *loads
 }
 
 func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {
@@ -103,6 +105,8 @@ func (b *bench) measureAll() ([]result, error) {
 			results = append(results, measured)
 			if ratio := measured.TimeRatio; ratio != nil {
 				fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, ratio.Median, ratio.Min, ratio.Max)
+			} else {
+				fmt.Fprintf(b.log, "%s: %.4g %s\n", r.name, measured.Ours, r.unit)
 			}
 		} else if !told[err.Error()] { // what several rows lack is said once
 			told[err.Error()] = true

@@ -139,14 +139,18 @@ func (b *bench) tokenising() (*race, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Which of the two programs stands behind the number.
+	b.tellTimed(r, "tokenize")
+	return r, nil
+}
+
+// tellTimed has a peer's last words say in the end which of two programs stands behind a row's number.
+func (b *bench) tellTimed(r *race, row string) {
 	peer := r.peer.(linePeer)
 	r.onClose(func() {
 		if said := peer.lastWords(); strings.HasPrefix(said, "timing ") {
-			fmt.Fprintf(b.log, "tokenize: %s\n", said)
+			fmt.Fprintf(b.log, "%s: %s\n", row, said)
 		}
 	})
-	return r, nil
 }
 
 func (m *multi30k) readCodes() (*tokenize.Codes, error) {

@@ -139,12 +139,12 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 			if err != nil {
 				return err
 			}
-			for start := 0; start < len(pairs); start += blockLines {
-				part := pairs[start:min(start+blockLines, len(pairs))]
-				b := block{}
-				for _, p := range part {
-					b.Tokens += len(p.Target) + 1
+			for start := 0; start < pairs.Len(); start += blockLines {
+				var part corpus.List
+				for i := start; i < min(start+blockLines, pairs.Len()); i++ {
+					part = append(part, pairs.At(i))
 				}
+				b := block{Tokens: corpus.Tokens(part)}
 				b.NLL = m.NLL(part, t.config.Train.MaxTokens) * float64(b.Tokens)
 				o.Blocks[name] = append(o.Blocks[name], b)
 			}
@@ -165,15 +165,15 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 func testLines(t *trained, name string) (translation.Lines, error) {
 	d := t.config.Data
 	if d.Sample {
-		texts, _, err := experiment.ReadPairs(d)
+		texts, err := experiment.ReadPairs(d)
 		if err != nil {
 			return translation.Lines{}, err
 		}
 		return texts.Tests[0], nil
 	}
 	path := func(language string) string { return filepath.Join(d.Dir, name+"."+language) }
-	source, target, err := corpus.ReadParallel(path(d.Source), path(d.Target), "data.dir")
-	return translation.Lines{Name: name, Source: source.Lines, Target: target.Lines}, err
+	text, err := corpus.ReadParallel(path(d.Source), path(d.Target), "data.dir")
+	return translation.Lines{Name: name, Source: text.Source.Lines, Target: text.Target.Lines}, err
 }
 
 // perToken is the mean loss of each block; NaN for one without tokens.

@@ -38,7 +38,7 @@ func TestGenerate(t *testing.T) {
 	}
 	settings, err := experiment.Parse(&experiment.Spec{
 		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../ptb"), DefaultPreset: "small",
-	}, []string{"-data", folder, "-out", out, "-epochs=10", "-threads=1", "-set=model.width=12", "-set=model.hidden=12", "-set=model.layers=1", "-set=train.columns=4",
+	}, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=10", "-threads=1", "-set=model.width=12", "-set=model.hidden=12", "-set=model.layers=1", "-set=train.columns=4",
 		"-set=train.valid_columns=2", "-set=train.bptt=10", "-set=train.optimizer=adam", "-set=train.learning_rate=0.02", "-set=report.plots=false", "-set=report.tensorboard=false"})
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func main() {
 
 // execute runs one command and returns the exit code: 0 done, 1 failed, 2 bad usage.
 func execute(args []string, in io.Reader, out, errw io.Writer) int {
-	commands := slices.Concat(mosesCommands(), bpeCommands(), alignCommands())
+	commands := slices.Concat(mosesCommands(), bpeCommands(), alignCommands(), idCommands())
 	if len(args) == 0 {
 		help(errw, commands)
 		return 2

@@ -22,21 +22,22 @@ type Batch struct {
 	Lines      []int // [Rows], each pair's Line
 }
 
-func newBatch(pairs []Pair, members []int) *Batch {
-	rows := slices.Clone(members)
-	slices.SortStableFunc(rows, func(a, b int) int {
-		return cmp.Compare(len(pairs[b].Source), len(pairs[a].Source))
-	})
+func newBatch(pairs Pairs, members []int32) *Batch {
+	rows := make([]Pair, len(members))
+	for row, i := range members {
+		rows[row] = pairs.At(int(i))
+	}
+	slices.SortStableFunc(rows, func(a, b Pair) int { return cmp.Compare(len(b.Source), len(a.Source)) })
 	b := &Batch{
 		Rows:          len(rows),
 		SourceLengths: make([]int, len(rows)),
 		TargetLengths: make([]int, len(rows)),
 		Lines:         make([]int, len(rows)),
 	}
-	for row, i := range rows {
-		b.SourceLengths[row] = len(pairs[i].Source) + 1
-		b.TargetLengths[row] = len(pairs[i].Target) + 1
-		b.Lines[row] = pairs[i].Line
+	for row, p := range rows {
+		b.SourceLengths[row] = len(p.Source) + 1
+		b.TargetLengths[row] = len(p.Target) + 1
+		b.Lines[row] = p.Line
 		b.S = max(b.S, b.SourceLengths[row])
 		b.T = max(b.T, b.TargetLengths[row])
 		b.Tokens += b.TargetLengths[row]
@@ -44,14 +45,14 @@ func newBatch(pairs []Pair, members []int) *Batch {
 	b.Source = padding(b.Rows * b.S)
 	b.Prev = padding(b.Rows * b.T)
 	b.Target = padding(b.Rows * b.T)
-	for row, i := range rows {
+	for row, p := range rows {
 		source, prev, target := b.Source[row*b.S:], b.Prev[row*b.T:], b.Target[row*b.T:]
-		for t, id := range pairs[i].Source {
+		for t, id := range p.Source {
 			source[t] = int64(id)
 		}
 		source[b.SourceLengths[row]-1] = tokenize.EOS
 		prev[0] = tokenize.EOS
-		for t, id := range pairs[i].Target {
+		for t, id := range p.Target {
 			prev[t+1], target[t] = int64(id), int64(id)
 		}
 		target[b.TargetLengths[row]-1] = tokenize.EOS

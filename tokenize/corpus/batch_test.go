@@ -9,12 +9,12 @@ import (
 )
 
 func TestBatchLayout(t *testing.T) {
-	pairs := []Pair{
+	pairs := List{
 		{Source: []int32{10}, Target: []int32{20, 21, 22}, Line: 5},
 		{Source: []int32{11, 12, 13}, Target: []int32{23}, Line: 9},
 		{Source: []int32{14}, Target: []int32{}, Line: 2},
 	}
-	got := newBatch(pairs, []int{0, 1, 2})
+	got := newBatch(pairs, []int32{0, 1, 2})
 	want := &Batch{
 		Source: []int64{
 			11, 12, 13, 2,
@@ -46,7 +46,7 @@ func TestBatchLayout(t *testing.T) {
 
 func TestEvaluationBatches(t *testing.T) {
 	lengths := []int{3, 0, 12, 3, 7, 30, 1}
-	var pairs []Pair
+	var pairs List
 	for i, n := range lengths {
 		pairs = append(pairs, pairOf(i+1, n, n/2))
 	}
@@ -68,7 +68,7 @@ func TestEvaluationBatches(t *testing.T) {
 }
 
 func TestEvaluationWithoutTargets(t *testing.T) {
-	pairs := []Pair{{Source: []int32{7, 8}, Line: 1}}
+	pairs := List{{Source: []int32{7, 8}, Line: 1}}
 	b := EvaluationBatches(pairs, 100, 0)[0]
 	if diff := cmp.Diff([]int64{tokenize.EOS}, b.Prev); diff != "" || b.T != 1 {
 		t.Errorf("the decoder starts with %v", b.Prev)

@@ -4,9 +4,11 @@
 //
 // # Basics
 //
-//	source, target, err := corpus.ReadParallel("train.en", "train.de", "-train")
-//	pairs := corpus.Encode(source.Lines, target.Lines, encode, encode)
-//	pairs, report, err := corpus.Filter(pairs, corpus.Limits{MaxLength: 175, MaxRatio: 1.5})
+//	cache := corpus.StoreSettings{}.Cache()
+//	text, err := cache.OpenParallel("train.en", "train.de", "-train")
+//	store, said, err := cache.Encode(corpus.Encoding{Key: key, Text: text, Largest: 36999, Encoders: encoders})
+//	defer store.Close()
+//	pairs, report, err := corpus.Filter(store, corpus.Limits{MaxLength: 175, MaxRatio: 1.5})
 //	loader, err := corpus.NewLoader(pairs, corpus.Options{MaxTokens: 4096, Seed: 1}, corpus.Position{})
 //	defer loader.Close()
 //	for {
@@ -30,6 +32,14 @@
 // therefore two integers, and a resumed run continues without replaying what it has
 // read.
 //
+// Training text is read block by block on all processors (Blocks), encoded once, and kept as a Store: ids of 16 or 32 bits in a
+// file that is mapped into memory, with a place and two lengths for each pair. A Cache is the folder of such files, the user's
+// rather than the data's or the run's: data may be read-only and shared, and a run's folder serves no other run, while seeds, methods and
+// limits share one store. A file is named by a hash of all that it was made from, is written under another name, synced and
+// renamed, and is checked by size and sum when it is opened: a kill leaves none or a whole one, and a damaged one is made anew. The
+// sums of text files are remembered with the files' inode, size and times, among them that of the last change of the file's
+// status, which no program can set back.
+//
 // # Caveats
 //
 // Lines end at a line feed, and only there: other characters that Unicode calls
@@ -37,5 +47,8 @@
 // files would fall out of step. One carriage return before the line feed and a
 // byte order mark at the start of a file are dropped.
 //
-// The corpus is held in memory: about 4 bytes a token, 56 a pair.
+// A List, as validation and test text are, takes about 4 bytes a token and 56 a pair. Of a Store only order takes memory of this
+// process: 4 bytes a pair, 12 while an epoch is shuffled, and 4 more where a filter left pairs out. The kernel may drop the rest and read it
+// again. A store's file must not be cut short while it is mapped: reading behind its end kills the process. Nothing here does
+// that; files are replaced by rename and never written in place.
 package corpus

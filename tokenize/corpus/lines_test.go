@@ -93,16 +93,18 @@ func mustName(t *testing.T, err error, parts ...string) {
 
 func TestReadParallel(t *testing.T) {
 	source, target := write(t, "train.en", "a\nb\n"), write(t, "train.de", "x\ny\n")
-	a, b, err := ReadParallel(source, target, "-train")
+	p, err := ReadParallel(source, target, "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a", "b", "x", "y"}, append(a.Lines, b.Lines...)); diff != "" {
+	if diff := cmp.Diff([]string{"a", "b", "x", "y"}, append(p.Source.Lines, p.Target.Lines...)); diff != "" {
 		t.Error(diff)
 	}
 	ragged := write(t, "train.fr", "x\ny\nz\n")
-	_, _, err = ReadParallel(source, ragged, "-train")
-	mustName(t, err, source+" has 2 lines", ragged+" has 3", "-train")
+	for _, open := range []func(source, target, flag string) (Parallel, error){ReadParallel, StoreSettings{Store: "none"}.Cache().OpenParallel} {
+		_, err = open(source, ragged, "-train")
+		mustName(t, err, source+" has 2 lines", ragged+" has 3", "-train")
+	}
 }
 
 func TestMulti30kHash(t *testing.T) {

@@ -44,10 +44,9 @@ type Update struct {
 // them in a goroutine of its own, in Go slices. Next and Close may be called from
 // different goroutines.
 type Loader struct {
-	pairs   []Pair
+	pairs   Pairs
 	options Options
-	budget  budget
-	batches int // of an epoch
+	epochs  epochs
 
 	updates chan Update // closed when the preparation ends
 	failed  error       // why it ended, where that was not Close; read once updates is closed
@@ -59,17 +58,17 @@ type Loader struct {
 // NewLoader starts a loader at a position. It is an error when a pair alone costs
 // more than MaxTokens, or when the position lies behind the epoch's end, as
 // happens with another corpus or other limits than those it was saved with.
-func NewLoader(pairs []Pair, options Options, from Position) (*Loader, error) {
-	if len(pairs) == 0 {
+func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
+	if pairs.Len() == 0 {
 		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length filter")
 	}
 	if options.MaxTokens < 1 || options.MaxSentences < 0 || options.Multiple < 0 || options.Accumulate < 0 || options.Ahead < 0 {
 		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, %d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
 			options.MaxTokens, options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)
 	}
-	for _, p := range pairs {
-		if n := size(p); n > options.MaxTokens {
-			return nil, fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens (%d) or lower data.max_length", p.Line, n, options.MaxTokens)
+	for i := range pairs.Len() {
+		if n := max(pairs.Lengths(i)) + 1; n > options.MaxTokens {
+			return nil, fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
 		}
 	}
 	options.Multiple = max(options.Multiple, 1)
@@ -79,16 +78,14 @@ func NewLoader(pairs []Pair, options Options, from Position) (*Loader, error) {
 	}
 	l := &Loader{
 		pairs: pairs, options: options,
-		budget:  budget{options.MaxTokens, options.MaxSentences, options.Multiple},
+		epochs:  newEpochs(pairs, budget{options.MaxTokens, options.MaxSentences, options.Multiple}, options.Seed),
 		updates: make(chan Update, options.Ahead),
 		quit:    make(chan struct{}),
 	}
-	// Ties do not change the sequence of sizes, so any epoch has as many batches.
-	l.batches = len(l.budget.epochBatches(pairs, options.Seed, 0))
-	if from.Epoch < 0 || from.Batch < 0 || from.Batch > l.batches {
-		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch, l.batches)
+	if from.Epoch < 0 || from.Batch < 0 || from.Batch > l.BatchesPerEpoch() {
+		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch, l.BatchesPerEpoch())
 	}
-	if from.Batch == l.batches {
+	if from.Batch == l.BatchesPerEpoch() {
 		from = Position{Epoch: from.Epoch + 1}
 	}
 	l.start(from)
@@ -96,11 +93,11 @@ func NewLoader(pairs []Pair, options Options, from Position) (*Loader, error) {
 }
 
 // BatchesPerEpoch is the same for every epoch.
-func (l *Loader) BatchesPerEpoch() int { return l.batches }
+func (l *Loader) BatchesPerEpoch() int { return len(l.epochs.ends) }
 
 // UpdatesPerEpoch counts the updates of an epoch that is begun at its start.
 func (l *Loader) UpdatesPerEpoch() int {
-	return (l.batches + l.options.Accumulate - 1) / l.options.Accumulate
+	return (l.BatchesPerEpoch() + l.options.Accumulate - 1) / l.options.Accumulate
 }
 
 // Next waits for the next update. It is an error after Close.
@@ -166,7 +163,7 @@ func (l *Loader) start(at Position) {
 // prepare makes one update after the other until the loader is closed.
 func (l *Loader) prepare(at Position) {
 	for ; ; at = (Position{Epoch: at.Epoch + 1}) {
-		epoch := l.budget.epochBatches(l.pairs, l.options.Seed, at.Epoch)
+		epoch := l.epochs.batches(at.Epoch)
 		for at.Batch < len(epoch) {
 			end := min(at.Batch+l.options.Accumulate, len(epoch))
 			update := l.update(epoch[at.Batch:end])
@@ -184,7 +181,7 @@ func (l *Loader) prepare(at Position) {
 	}
 }
 
-func (l *Loader) update(members [][]int) Update {
+func (l *Loader) update(members [][]int32) Update {
 	u := Update{Batches: make([]*Batch, len(members))}
 	for i, rows := range members {
 		b := newBatch(l.pairs, rows)

@@ -12,15 +12,15 @@ import (
 )
 
 // corpusOf makes pairs of varied lengths.
-func corpusOf(n int) []Pair {
-	pairs := make([]Pair, n)
+func corpusOf(n int) List {
+	pairs := make(List, n)
 	for i := range pairs {
 		pairs[i] = pairOf(i+1, 1+i*7%13, 1+i*5%11)
 	}
 	return pairs
 }
 
-func open(t *testing.T, pairs []Pair, options Options, from Position) *Loader {
+func open(t *testing.T, pairs Pairs, options Options, from Position) *Loader {
 	t.Helper()
 	l, err := NewLoader(pairs, options, from)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestLoaderCloseWakesNext(t *testing.T) {
 
 func TestNewLoaderErrors(t *testing.T) {
 	pairs := corpusOf(10)
-	_, err := NewLoader(nil, Options{BatchSettings: BatchSettings{MaxTokens: 10}}, Position{})
+	_, err := NewLoader(List{}, Options{BatchSettings: BatchSettings{MaxTokens: 10}}, Position{})
 	mustName(t, err, "no sentence pairs")
 	_, err = NewLoader(pairs, Options{}, Position{})
 	mustName(t, err, "train.max_tokens")
@@ -183,10 +183,10 @@ func TestNewLoaderErrors(t *testing.T) {
 
 // TestPanicOfThePreparation: what goes wrong in the loader's goroutine is an error of Next, and Close still ends.
 func TestPanicOfThePreparation(t *testing.T) {
-	pairs := []Pair{{Source: []int32{5, 2}, Target: []int32{6, 2}, Line: 1}}
+	pairs := List{{Source: []int32{5, 2}, Target: []int32{6, 2}, Line: 1}}
 	l := &Loader{
 		pairs: pairs, options: Options{BatchSettings: BatchSettings{MaxTokens: 10}, Accumulate: -1}, // NewLoader refuses it: batches end before they begin
-		budget: budget{10, 0, 1}, updates: make(chan Update), quit: make(chan struct{}),
+		epochs: newEpochs(pairs, budget{10, 0, 1}, 0), updates: make(chan Update), quit: make(chan struct{}),
 	}
 	l.start(Position{})
 	for range 2 {

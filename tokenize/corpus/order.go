@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -14,49 +15,96 @@ type budget struct {
 	multiple  int // rows are a multiple of it, or fewer
 }
 
-// size is what a pair costs in a batch.
-func size(p Pair) int { return max(len(p.Source), len(p.Target)) + 1 }
-
-// byLength sorts the indices of pairs by source length, then target length,
-// keeping the given order of equals. Counting sort: linear, and stable.
-func byLength(pairs []Pair, order []int) []int {
-	order = countingSort(order, func(i int) int { return len(pairs[i].Target) })
-	return countingSort(order, func(i int) int { return len(pairs[i].Source) })
+// byLength sorts the indices of all pairs by source length, then target length,
+// keeping a given order of equals. Pairs of equal lengths are a group; which group a pair is in is found out once, so that a
+// sort is one pass, linear and stable. It takes 4 bytes a pair.
+type byLength struct {
+	groups []int32 // of each pair, numbered in the order of lengths
+	starts []int32 // of each group in the sorted order, and the end of the last
+	sizes  []int   // what a pair of each group costs in a batch
 }
 
-func countingSort(order []int, key func(int) int) []int {
-	longest := 0
-	for _, i := range order {
-		longest = max(longest, key(i))
+func newByLength(pairs Pairs) *byLength {
+	type lengths struct{ source, target int }
+	ids := map[lengths]int32{} // in the order in which they are met
+	var met []lengths
+	var counts []int32
+	s := &byLength{groups: make([]int32, pairs.Len())}
+	for i := range s.groups {
+		var l lengths
+		l.source, l.target = pairs.Lengths(i)
+		id, known := ids[l]
+		if !known {
+			id = int32(len(met))
+			ids[l] = id
+			met, counts = append(met, l), append(counts, 0)
+		}
+		counts[id]++
+		s.groups[i] = id
 	}
-	start := make([]int, longest+2)
-	for _, i := range order {
-		start[key(i)+1]++
+	order := all(len(met))
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(met[a].source, met[b].source), cmp.Compare(met[a].target, met[b].target))
+	})
+	renamed := make([]int32, len(met))
+	first := int32(0)
+	for group, id := range order {
+		renamed[id] = int32(group)
+		s.starts = append(s.starts, first)
+		s.sizes = append(s.sizes, max(met[id].source, met[id].target)+1)
+		first += counts[id]
 	}
-	for k := range longest + 1 {
-		start[k+1] += start[k]
+	s.starts = append(s.starts, first)
+	for i, id := range s.groups {
+		s.groups[i] = renamed[id]
 	}
-	sorted := make([]int, len(order))
+	return s
+}
+
+func (s *byLength) sort(order []int32) []int32 {
+	sorted, next := make([]int32, len(order)), slices.Clone(s.starts)
 	for _, i := range order {
-		sorted[start[key(i)]] = i
-		start[key(i)]++
+		group := s.groups[i]
+		sorted[next[group]] = i
+		next[group]++
 	}
 	return sorted
 }
 
-// cut divides a sequence of sizes into batches and returns where each ends. It
+// cut divides all pairs into batches and returns where each ends in any sorted order: pairs of equal lengths cost the same.
+func (s *byLength) cut(b budget) []int {
+	group := 0
+	return b.cut(len(s.groups), func(k int) int {
+		for k >= int(s.starts[group+1]) {
+			group++
+		}
+		return s.sizes[group]
+	})
+}
+
+// all are the indices of so many pairs.
+func all(n int) []int32 {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	return order
+}
+
+// cut divides a sequence of n sizes into batches and returns where each ends. It
 // keeps a complete part, whose rows are a multiple or fewer than one, and a tail
 // that waits to become complete. When the next item breaks a limit, the complete
 // part is a batch and the tail begins the next one, or, where even the tail has
 // no room for the item, is a batch too.
-func (b budget) cut(sizes []int) []int {
+func (b budget) cut(n int, sizeOf func(int) int) []int {
 	var ends []int
-	begin, complete := 0, 0 // the open batch is sizes[begin:], complete up to complete
+	begin, complete := 0, 0 // the open batch starts at begin and is complete up to complete
 	partMax, tailMax := 0, 0
 	breaks := func(rows, largest int) bool {
 		return b.sentences > 0 && rows > b.sentences || rows*largest > b.tokens
 	}
-	for i, size := range sizes {
+	for i := range n {
+		size := sizeOf(i)
 		if breaks(i+1-begin, max(partMax, tailMax, size)) {
 			if complete > begin {
 				ends = append(ends, complete)
@@ -78,20 +126,15 @@ func (b budget) cut(sizes []int) []int {
 	if complete > begin {
 		ends = append(ends, complete)
 	}
-	if len(sizes) > complete {
-		ends = append(ends, len(sizes))
+	if n > complete {
+		ends = append(ends, n)
 	}
 	return ends
 }
 
-// split cuts indices in the given order into batches.
-func (b budget) split(pairs []Pair, order []int) [][]int {
-	sizes := make([]int, len(order))
-	for k, i := range order {
-		sizes[k] = size(pairs[i])
-	}
-	ends := b.cut(sizes)
-	batches, begin := make([][]int, len(ends)), 0
+// split cuts indices into batches, given where each ends.
+func split(order []int32, ends []int) [][]int32 {
+	batches, begin := make([][]int32, len(ends)), 0
 	for k, end := range ends {
 		batches[k] = order[begin:end]
 		begin = end
@@ -99,12 +142,24 @@ func (b budget) split(pairs []Pair, order []int) [][]int {
 	return batches
 }
 
-// epochBatches lists the batches of an epoch in training order, as indices of
-// pairs. It depends on its arguments alone.
-func (b budget) epochBatches(pairs []Pair, seed uint64, epoch int) [][]int {
-	order := shuffleStream(seed, "ties", epoch).Perm(len(pairs))
-	batches := b.split(pairs, byLength(pairs, order))
-	shuffleStream(seed, "batches", epoch).Shuffle(len(batches), func(i, j int) {
+// epochs are those of pairs: the batches of each follow from the seed and its number alone.
+type epochs struct {
+	*byLength
+	ends []int // of the batches, in every epoch
+	seed uint64
+}
+
+func newEpochs(pairs Pairs, b budget, seed uint64) epochs {
+	lengths := newByLength(pairs)
+	return epochs{lengths, lengths.cut(b), seed}
+}
+
+// batches lists those of an epoch in training order, as indices of pairs.
+func (e epochs) batches(epoch int) [][]int32 {
+	order := all(len(e.groups))
+	shuffleStream(e.seed, "ties", epoch).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	batches := split(e.sort(order), e.ends)
+	shuffleStream(e.seed, "batches", epoch).Shuffle(len(batches), func(i, j int) {
 		batches[i], batches[j] = batches[j], batches[i]
 	})
 	return batches
@@ -120,12 +175,9 @@ func shuffleStream(seed uint64, purpose string, epoch int) *rand.Rand {
 // first, so that a shortage of memory shows at once. Lines restores the order.
 // A pair that costs more than maxTokens gets a batch of its own. maxSentences 0
 // means no limit.
-func EvaluationBatches(pairs []Pair, maxTokens, maxSentences int) []*Batch {
-	order := make([]int, len(pairs))
-	for i := range order {
-		order[i] = i
-	}
-	cuts := budget{maxTokens, maxSentences, 1}.split(pairs, byLength(pairs, order))
+func EvaluationBatches(pairs Pairs, maxTokens, maxSentences int) []*Batch {
+	lengths := newByLength(pairs)
+	cuts := split(lengths.sort(all(pairs.Len())), lengths.cut(budget{maxTokens, maxSentences, 1}))
 	slices.Reverse(cuts)
 	batches := make([]*Batch, len(cuts))
 	for k, members := range cuts {

@@ -29,7 +29,7 @@ func TestCutAsFairseq(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			ends := test.budget.cut(slices.Repeat([]int{test.size}, test.items))
+			ends := test.budget.cut(test.items, func(int) int { return test.size })
 			begin, got := 0, []int{}
 			for _, end := range ends {
 				got = append(got, end-begin)
@@ -54,7 +54,7 @@ func TestCutKeepsLimits(t *testing.T) {
 		}
 		b := budget{40 + rng.IntN(300), rng.IntN(12), 1 + rng.IntN(9)}
 		begin := 0
-		for _, end := range b.cut(sizes) {
+		for _, end := range b.cut(len(sizes), func(i int) int { return sizes[i] }) {
 			rows := end - begin
 			if rows < 1 {
 				t.Fatalf("%+v on %v: an empty batch at %d", b, sizes, begin)
@@ -72,25 +72,26 @@ func TestCutKeepsLimits(t *testing.T) {
 }
 
 func TestByLengthIsStable(t *testing.T) {
-	var pairs []Pair
+	var pairs List
 	for i, lengths := range [][2]int{{3, 1}, {2, 9}, {3, 1}, {2, 4}, {3, 0}, {2, 9}} {
 		pairs = append(pairs, pairOf(i, lengths[0], lengths[1]))
 	}
-	got := byLength(pairs, []int{5, 2, 4, 1, 3, 0})
-	if diff := cmp.Diff([]int{3, 5, 1, 4, 2, 0}, got); diff != "" {
+	got := newByLength(pairs).sort([]int32{5, 2, 4, 1, 3, 0})
+	if diff := cmp.Diff([]int32{3, 5, 1, 4, 2, 0}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // The order is part of what a checkpoint relies on: it must not change.
 func TestEpochOrderIsFixed(t *testing.T) {
-	pairs := make([]Pair, 12)
+	pairs := make(List, 12)
 	for i := range pairs {
 		pairs[i] = pairOf(i, 3+i%2, 4)
 	}
 	b := budget{15, 0, 1}
-	got := [][][]int{b.epochBatches(pairs, 7, 0), b.epochBatches(pairs, 7, 1), b.epochBatches(pairs, 8, 0)}
-	want := [][][]int{
+	seven, eight := newEpochs(pairs, b, 7), newEpochs(pairs, b, 8)
+	got := [][][]int32{seven.batches(0), seven.batches(1), eight.batches(0)}
+	want := [][][]int32{
 		{{8, 0, 2}, {10, 4, 6}, {5, 11, 3}, {1, 7, 9}},
 		{{6, 2, 4}, {8, 10, 0}, {1, 11, 5}, {7, 3, 9}},
 		{{2, 8, 6}, {9, 5, 3}, {4, 0, 10}, {7, 1, 11}},
@@ -101,9 +102,9 @@ func TestEpochOrderIsFixed(t *testing.T) {
 }
 
 // multi30k gives whitespace tokens of the training text as arbitrary ids.
-func multi30k(t *testing.T) []Pair {
+func multi30k(t *testing.T) List {
 	t.Helper()
-	source, target, err := ReadParallel(testdata.Path(t, "multi30k/train.en"), testdata.Path(t, "multi30k/train.de"), "-train")
+	text, err := ReadParallel(testdata.Path(t, "multi30k/train.en"), testdata.Path(t, "multi30k/train.de"), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,14 +115,14 @@ func multi30k(t *testing.T) []Pair {
 		}
 		return ids
 	}
-	return Encode(source.Lines, target.Lines, encode, encode)
+	return Encode(text.Source.Lines, text.Target.Lines, encode, encode)
 }
 
 func TestMulti30kPaddingAndCoverage(t *testing.T) {
 	pairs := multi30k(t)
 	for _, maxTokens := range []int{1500, 4096} {
 		pads, positions, seen := 0, 0, make([]int, len(pairs)+1)
-		for _, members := range (budget{maxTokens, 0, 1}).epochBatches(pairs, 1, 3) {
+		for _, members := range newEpochs(pairs, budget{maxTokens, 0, 1}, 1).batches(3) {
 			b := newBatch(pairs, members)
 			if cost := b.Rows * max(b.S, b.T); cost > maxTokens {
 				t.Errorf("a batch costs %d of %d", cost, maxTokens)

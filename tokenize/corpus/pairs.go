@@ -15,10 +15,34 @@ type Pair struct {
 	Line           int // in the files it was read from, counted from 1
 }
 
+// Pairs are sentence pairs by number: a List in memory, a Store, or what Filter left of either.
+type Pairs interface {
+	Len() int
+	// Lengths are those of both sides of pair i, in tokens, without the end of sentence.
+	Lengths(i int) (source, target int)
+	At(i int) Pair
+}
+
+// List is pairs in memory.
+type List []Pair
+
+func (l List) Len() int                           { return len(l) }
+func (l List) Lengths(i int) (source, target int) { return len(l[i].Source), len(l[i].Target) }
+func (l List) At(i int) Pair                      { return l[i] }
+
+// Tokens counts the target tokens of pairs, ends of sentences included.
+func Tokens(pairs Pairs) (n int) {
+	for i := range pairs.Len() {
+		_, target := pairs.Lengths(i)
+		n += target + 1
+	}
+	return n
+}
+
 // Encode turns parallel lines into pairs. Where there is no target, as when
 // translating, targets and encodeTarget are nil.
-func Encode(sources, targets []string, encodeSource, encodeTarget func(line string) []int32) []Pair {
-	pairs := make([]Pair, len(sources))
+func Encode(sources, targets []string, encodeSource, encodeTarget func(line string) []int32) List {
+	pairs := make(List, len(sources))
 	for i, line := range sources {
 		pairs[i] = Pair{Source: encodeSource(line), Line: i + 1}
 		if targets != nil {
@@ -61,17 +85,28 @@ type Dropped struct {
 
 const reportedPairs = 10
 
+// selection is some of other pairs.
+type selection struct {
+	Pairs
+	kept []int32
+}
+
+func (s selection) Len() int                           { return len(s.kept) }
+func (s selection) Lengths(i int) (source, target int) { return s.Pairs.Lengths(int(s.kept[i])) }
+func (s selection) At(i int) Pair                      { return s.Pairs.At(int(s.kept[i])) }
+
 // Filter returns the pairs within the limits, in their order, and what became of
 // the rest. It is an error when none is left.
-func Filter(pairs []Pair, limits Limits) ([]Pair, FilterReport, error) {
-	report := FilterReport{Read: len(pairs), Limits: limits}
-	kept := make([]Pair, 0, len(pairs))
+func Filter(pairs Pairs, limits Limits) (Pairs, FilterReport, error) {
+	report := FilterReport{Read: pairs.Len(), Limits: limits}
 	var dropped []Dropped
-	for _, p := range pairs {
-		reason := limits.judge(len(p.Source), len(p.Target))
+	kept := make([]int32, 0, report.Read)
+	for i := range report.Read {
+		source, target := pairs.Lengths(i)
+		reason := limits.judge(source, target)
 		switch reason {
 		case "":
-			kept = append(kept, p)
+			kept = append(kept, int32(i))
 			continue
 		case reasonEmpty:
 			report.Empty++
@@ -80,21 +115,30 @@ func Filter(pairs []Pair, limits Limits) ([]Pair, FilterReport, error) {
 		case reasonRatio:
 			report.Ratio++
 		}
-		dropped = append(dropped, Dropped{p.Line, len(p.Source), len(p.Target), reason})
+		dropped = append(dropped, Dropped{pairs.At(i).Line, source, target, reason})
+		if len(dropped) >= 100*reportedPairs { // now and then, so that millions of them take no memory
+			dropped = longest(dropped)
+		}
 	}
-	slices.SortStableFunc(dropped, func(a, b Dropped) int {
-		return cmp.Compare(max(b.SourceLength, b.TargetLength), max(a.SourceLength, a.TargetLength))
-	})
-	report.Kept = len(kept)
-	report.Longest = slices.Clone(dropped[:min(reportedPairs, len(dropped))])
+	report.Kept, report.Longest = len(kept), longest(dropped)
 	switch {
-	case len(pairs) == 0:
+	case report.Read == 0:
 		return nil, report, errors.New("the corpus has no sentence pairs: give files with one sentence a line")
 	case len(kept) == 0:
 		return nil, report, fmt.Errorf("none of the %d sentence pairs passes the length filter (%d empty, %d too long, %d with too different lengths): raise data.max_length or data.max_ratio, or check that the files belong together",
 			report.Read, report.Empty, report.TooLong, report.Ratio)
+	case report.Kept == report.Read:
+		return pairs, report, nil
 	}
-	return kept, report, nil
+	return selection{pairs, kept}, report, nil
+}
+
+// longest are those to report, of equals the first.
+func longest(dropped []Dropped) []Dropped {
+	slices.SortStableFunc(dropped, func(a, b Dropped) int {
+		return cmp.Compare(max(b.SourceLength, b.TargetLength), max(a.SourceLength, a.TargetLength))
+	})
+	return slices.Clone(dropped[:min(reportedPairs, len(dropped))])
 }
 
 const (

@@ -22,18 +22,18 @@ func pairOf(line, source, target int) Pair {
 func TestEncode(t *testing.T) {
 	encode := func(line string) []int32 { return make([]int32, len(strings.Fields(line))) }
 	got := Encode([]string{"a b", ""}, []string{"x", "y z"}, encode, encode)
-	want := []Pair{{[]int32{0, 0}, []int32{0}, 1}, {[]int32{}, []int32{0, 0}, 2}}
+	want := List{{[]int32{0, 0}, []int32{0}, 1}, {[]int32{}, []int32{0, 0}, 2}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	got = Encode([]string{"a b"}, nil, encode, nil)
-	if diff := cmp.Diff([]Pair{{[]int32{0, 0}, nil, 1}}, got); diff != "" {
+	if diff := cmp.Diff(List{{[]int32{0, 0}, nil, 1}}, got); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestFilter(t *testing.T) {
-	pairs := []Pair{
+	pairs := List{
 		pairOf(1, 3, 4),
 		pairOf(2, 0, 4), // empty
 		pairOf(3, 0, 0), // empty
@@ -49,7 +49,7 @@ func TestFilter(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lines []int
-	for _, p := range kept {
+	for _, p := range listOf(kept) {
 		lines = append(lines, p.Line)
 	}
 	if diff := cmp.Diff([]int{1, 4, 7}, lines); diff != "" {
@@ -77,15 +77,15 @@ func TestFilter(t *testing.T) {
 }
 
 func TestFilterWithoutLimits(t *testing.T) {
-	pairs := []Pair{pairOf(1, 1, 500), pairOf(2, 900, 1)}
+	pairs := List{pairOf(1, 1, 500), pairOf(2, 900, 1)}
 	kept, report, err := Filter(pairs, Limits{})
-	if err != nil || len(kept) != 2 || report.String() != "kept 2 of 2 sentence pairs" {
-		t.Errorf("kept %d, %v, %v", len(kept), report, err)
+	if err != nil || kept.Len() != 2 || report.String() != "kept 2 of 2 sentence pairs" {
+		t.Errorf("kept %v, %v, %v", kept, report, err)
 	}
 }
 
 func TestFilterReportsTenLongest(t *testing.T) {
-	pairs := []Pair{pairOf(1, 1, 1)}
+	pairs := List{pairOf(1, 1, 1)}
 	for n := range 30 {
 		pairs = append(pairs, pairOf(2+n, 20+n, 3))
 	}
@@ -99,8 +99,8 @@ func TestFilterReportsTenLongest(t *testing.T) {
 }
 
 func TestFilterErrors(t *testing.T) {
-	_, _, err := Filter([]Pair{pairOf(1, 0, 3), pairOf(2, 30, 30)}, Limits{MaxLength: 10})
+	_, _, err := Filter(List{pairOf(1, 0, 3), pairOf(2, 30, 30)}, Limits{MaxLength: 10})
 	mustName(t, err, "none of the 2", "1 empty", "1 too long", "data.max_length")
-	_, _, err = Filter(nil, Limits{})
+	_, _, err = Filter(List{}, Limits{})
 	mustName(t, err, "no sentence pairs")
 }

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -116,8 +117,15 @@ func ReadWords(path string) (*Words, error) {
 		return nil, fmt.Errorf("vocabulary: %w", err)
 	}
 	defer file.Close()
+	return readWords(file, path)
+}
+
+// WordsOf makes the vocabulary of what Write wrote; name stands for it in errors.
+func WordsOf(text []byte, name string) (*Words, error) { return readWords(bytes.NewReader(text), name) }
+
+func readWords(from io.Reader, path string) (*Words, error) {
 	w := NewWords()
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		word := lines.Text()

@@ -3,8 +3,8 @@
     python3 bpe_tokenizers.py '{"work": "apply", "text": ["a.txt"], "codes": "codes"}'
 
 codes is a file of subword-nmt, version 0.2. The texts are read once. A round
-segments every line into units, without what earlier rounds remembered. Protocol:
-see rounds.py.
+segments every line into units, or into their ids where the work is "ids", without
+what earlier rounds remembered. Protocol: see rounds.py.
 """
 import os
 import sys
@@ -48,7 +48,8 @@ def main():
     request = rounds.request()
     lines = rounds.read_lines(request["text"])
     tokenizer = load(request["codes"], lines)
-    rounds.serve(lambda: [encoding.tokens for encoding in tokenizer.encode_batch_fast(lines)], tokenizer.model._clear_cache)
+    what = "ids" if request["work"] == "ids" else "tokens"
+    rounds.serve(lambda: [getattr(encoding, what) for encoding in tokenizer.encode_batch_fast(lines)], tokenizer.model._clear_cache)
 
 
 main()

@@ -65,4 +65,5 @@ def main():
     rounds.serve(work)
 
 
-main()
+if __name__ == "__main__":  # encode_text.py finds the script as this does
+    main()

@@ -48,6 +48,7 @@ type Data struct {
 	Valid string   `toml:"valid" default:"valid" help:"name of the validation text"`
 	Test  []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
 
+	corpus.StoreSettings
 	translation.TextSettings    `task:"translation"`
 	corpus.Limits               `task:"translation"`
 	language.VocabularySettings `task:"language model"`

@@ -106,7 +106,11 @@ func (t *languageTask) size() string {
 func (t *languageTask) tokens() int { return (t.original.Rows - 1) * t.original.Count }
 
 func (t *languageTask) introduce() []string {
-	return []string{fmt.Sprintf("%s: %d tokens to train on, %d to validate; vocabulary: %d words", t.config.Data.Name, len(t.texts.Train.IDs), len(t.texts.Valid.IDs), t.texts.Words.Len())}
+	lines := []string{fmt.Sprintf("%s: %d tokens to train on, %d to validate; vocabulary: %d words", t.config.Data.Name, len(t.texts.Train.IDs), len(t.texts.Valid.IDs), t.texts.Words.Len())}
+	if err := t.texts.Unkept; err != nil {
+		lines = append(lines, fmt.Sprintf("each start reads the texts anew, since their ids cannot be kept: %v; data.store names another folder", err))
+	}
+	return lines
 }
 
 func (t *languageTask) activations() int64 {

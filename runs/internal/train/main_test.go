@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "the command under test cannot be built:", err)
 			return 1
 		}
+		os.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache")) // not the user's own
 		return m.Run()
 	}())
 }

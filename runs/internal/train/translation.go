@@ -15,18 +15,14 @@ import (
 type translationTexts struct {
 	config experiment.Config
 	data   *translation.Texts
-	digest map[string]string // of each file
 }
 
 func readTranslation(c experiment.Config) (texts, error) {
-	data, sums, err := experiment.ReadPairs(c.Data)
-	if err != nil {
-		return nil, err
-	}
-	return &translationTexts{c, data, sums}, nil
+	data, err := experiment.ReadPairs(c.Data)
+	return &translationTexts{c, data}, err
 }
 
-func (t *translationTexts) sums() map[string]string { return t.digest }
+func (t *translationTexts) sums() map[string]string { return t.data.Sums }
 
 func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
 	c, settings := t.config, t.config.Translation()
@@ -50,7 +46,7 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 	if !fresh {
 		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
 	}
-	pair, err := translation.LearnText(settings, t.data.Train.Source, t.data.Train.Target)
+	pair, err := t.data.Learn(settings)
 	if err != nil || run == nil {
 		return pair, err
 	}
@@ -119,14 +115,15 @@ func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tenso
 }
 
 func (t *translationTask) size() string {
-	return fmt.Sprintf("training pairs    %d (%d target tokens)", len(t.data.TrainPairs), t.tokens())
+	return fmt.Sprintf("training pairs    %d (%d target tokens)", t.data.TrainPairs.Len(), t.tokens())
 }
 
-func (t *translationTask) tokens() int { return t.data.Tokens() }
+func (t *translationTask) tokens() int { return corpus.Tokens(t.data.TrainPairs) }
 
 func (t *translationTask) introduce() []string {
 	c := t.config
 	lines := []string{
+		t.data.Stored,
 		fmt.Sprintf("%s: %s", c.Data.Name, t.data.Filtered),
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target),
 	}
@@ -140,4 +137,7 @@ func (t *translationTask) activations() int64 {
 	return t.Settings.Activations(t.config.Train.MaxTokens)
 }
 
-func (t *translationTask) free() { t.Free() }
+func (t *translationTask) free() {
+	t.Free()
+	t.data.Close()
+}

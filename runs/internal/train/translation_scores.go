@@ -105,7 +105,9 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 		return out, err
 	}
 	if t.seen == nil {
-		t.seen = t.Text.Target.WordCounts(t.data.Train.Target)
+		if t.seen, err = t.Text.Target.WordCounts(t.data.Train.Target); err != nil {
+			return out, err
+		}
 	}
 	buckets, err := score.WordF1(hypotheses, tokenised, t.seen)
 	if err != nil {

@@ -1,0 +1,99 @@
+package translation
+
+import (
+	"archive/zip"
+	"bytes"
+	"embed"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+)
+
+// Learn is LearnText of the training text. What another run has learnt from the same text with the same settings, whatever its
+// method and seed, is taken from the cache. Target vectors are not kept there: each run makes or reads its own.
+func (t *Texts) Learn(s Settings) (*Pair, error) {
+	return learnText(s, t.Train, t.learn)
+}
+
+// learn is the function learn by way of the cache.
+func (t *Texts) learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
+	if text.Source.SHA256 == "" {
+		return learn(d, text)
+	}
+	given, err := d.givenFiles()
+	if err != nil {
+		return nil, err
+	}
+	keyed := d
+	keyed.Codes, keyed.SourceVocabulary, keyed.TargetVocabulary = "", "", "" // what they hold counts, not where they are
+	key := keyOf("learnt", text, keyed, given)
+	if data, found := t.cache().Get(key); found {
+		if archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data))); err == nil {
+			if pair, err := openPair(d, archive, "the cache"); err == nil {
+				return pair, nil
+			}
+		}
+	}
+	pair, err := learn(d, text)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := pair.files()
+	if err != nil {
+		return nil, err
+	}
+	if data, err := pack(contents); err == nil {
+		_ = t.cache().Put(key, data) // where it cannot be kept, Encode tells it
+	}
+	return pair, nil
+}
+
+// givenFiles are the contents of the files that stand in for learning, by key.
+func (d TextSettings) givenFiles() (map[string][]byte, error) {
+	contents := map[string][]byte{}
+	for key, path := range map[string]string{"codes": d.Codes, "source_vocabulary": d.SourceVocabulary, "target_vocabulary": d.TargetVocabulary} {
+		if path == "" {
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: correct data.%s", path, err, key)
+		}
+		contents[key] = data
+	}
+	return contents, nil
+}
+
+func pack(contents map[string][]byte) ([]byte, error) {
+	var b bytes.Buffer
+	archive := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		w, err := archive.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(contents[name]); err != nil {
+			return nil, err
+		}
+	}
+	err := archive.Close()
+	return b.Bytes(), err
+}
+
+// sources are those of this package that decide what becomes of a line; a key has those of tokenize and corpus by itself.
+//
+//go:embed encode.go learn.go lexicon.go side.go
+var sources embed.FS
+
+// keyOf names what is made from text by a program like this one: a change of the program's text processing makes another key.
+func keyOf(what string, text corpus.Parallel, d TextSettings, contents map[string][]byte) corpus.Key {
+	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d), tokenize.Edition(sources)}
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		parts = append(parts, name, string(contents[name]))
+	}
+	return corpus.NewKey(parts...)
+}

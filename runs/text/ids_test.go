@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+)
+
+// translationRun is a run folder with its texts alone, and the file of its encoded training text.
+func translationRun(t *testing.T) (folder, store string) {
+	t.Helper()
+	folder = t.TempDir()
+	english, german := []string{"Hello, small world.", "A small house & a tree."}, []string{"Hallo, kleine Welt.", "Ein kleines Haus & ein Baum."}
+	for name, lines := range map[string][]string{"train.en": english, "train.de": german} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte("[data]\nsource = \"en\"\ntarget = \"de\"\nmerges = 20\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := translation.ReadSettings(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
+	train, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := &translation.Texts{Train: train, Cache: cache, Valid: translation.Lines{Source: english, Target: german}}
+	pair, err := texts.Learn(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := texts.Encode(pair, corpus.Limits{}, 100); err != nil {
+		t.Fatal(err)
+	}
+	texts.Close()
+	if err := pair.Save(filepath.Join(folder, translation.TokenizerFolder)); err != nil {
+		t.Fatal(err)
+	}
+	stores, _ := filepath.Glob(filepath.Join(folder, "store", "*.pairs"))
+	return folder, stores[0]
+}
+
+func TestEncodeAndDecode(t *testing.T) {
+	folder, store := translationRun(t)
+	const raw = "Ein kleines Haus & ein Baum.\n\nHallo.\n"
+	code, ids, errs := runText(t, raw, "encode", "-run", folder, "-l", "de")
+	if code != 0 || errs != "" || strings.Count(ids, "\n") != 3 {
+		t.Fatalf("encode: exit %d, %q, %q", code, ids, errs)
+	}
+	if code, out, errs := runText(t, ids, "decode", "-run", folder, "-l=de", "-raw"); code != 0 || out != raw || errs != "" {
+		t.Errorf("decode -raw: exit %d, %q, %q", code, out, errs)
+	}
+	code, pieces, errs := runText(t, ids, "decode", "-run", folder, "-l", "de")
+	if joined := strings.ReplaceAll(pieces, "@@ ", ""); code != 0 || joined != "Ein kleines Haus &amp; ein Baum .\n\nHallo .\n" || errs != "" {
+		t.Errorf("decode: exit %d, %q, %q", code, pieces, errs)
+	}
+	for language, want := range map[string]string{
+		"en": "Hello, small world.\nA small house & a tree.\n",
+		"de": "Hallo, kleine Welt.\nEin kleines Haus & ein Baum.\n",
+	} {
+		if code, out, errs := runText(t, "", "decode", "-run", folder, "-l", language, "-raw", "-store", store); code != 0 || out != want || errs != "" {
+			t.Errorf("decode -store: exit %d, %q, %q", code, out, errs)
+		}
+	}
+}
+
+func TestEncodeAndDecodeRefuse(t *testing.T) {
+	folder, _ := translationRun(t)
+	for _, c := range []struct {
+		in, args string
+		code     int
+		want     string
+	}{
+		{"", "encode -l de", 2, "-run FOLDER and -l LANGUAGE are needed"},
+		{"", "decode -run " + folder, 2, "-run FOLDER and -l LANGUAGE are needed"},
+		{"", "encode -l fr -run " + folder, 2, "-l fr: the run translates from en to de"},
+		{"", "encode -l de -run /no/such", 1, "/no/such"},
+		{"4 five\n", "decode -l de -run " + folder, 1, `standard input:1: "five" is no id`},
+		{"4\n4000000\n", "decode -l de -run " + folder, 1, "standard input:2: 4000000 is no id of " + folder},
+		{"", fmt.Sprintf("decode -l de -run %s -store %s/train.en", folder, folder), 1, "train.en: this is no file of encoded text"},
+		{"", "decode -l de -store /no/such -run " + folder, 1, "/no/such"},
+	} {
+		code, _, errs := runText(t, c.in, strings.Fields(c.args)...)
+		if code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit %d, %q, want %d, %q", c.args, code, errs, c.code, c.want)
+		}
+	}
+}

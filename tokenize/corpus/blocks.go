@@ -1,0 +1,144 @@
+package corpus
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
+
+// blockLines are the lines that a worker gets at a time: enough that handing them over costs nothing beside the work.
+const blockLines = 2048
+
+// Blocks hands the lines of texts of equal length to as many workers as there are processors, a block of lines at a time, one
+// slice for each text, and what they make of it to take, in the order of the text. worker makes what one of them runs, so that each can
+// have memory of its own; take runs in the caller's goroutine.
+func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error), error), take func(R) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	order := make(chan *job[R], 2*workers) // in the order of the text
+	todo := make(chan *job[R], 2*workers)
+	quit := make(chan struct{})
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer close(quit)
+
+	for range workers {
+		work, err := worker()
+		if err != nil {
+			close(todo)
+			return err
+		}
+		running.Add(1)
+		go func() {
+			defer running.Done()
+			for j := range todo {
+				j.run(work)
+			}
+		}()
+	}
+	running.Add(1)
+	go func() {
+		defer running.Done()
+		defer close(order)
+		defer close(todo)
+		err := cutBlocks(texts, func(lines [][]string) bool {
+			j := &job[R]{lines: lines, done: make(chan struct{})}
+			select {
+			case order <- j:
+				todo <- j // has as much room as order
+				return true
+			case <-quit:
+				return false
+			}
+		})
+		if err != nil {
+			failed := &job[R]{err: err, done: make(chan struct{})}
+			close(failed.done)
+			select {
+			case order <- failed:
+			case <-quit:
+			}
+		}
+	}()
+	for j := range order {
+		<-j.done
+		if j.err != nil {
+			return j.err
+		}
+		if err := take(j.result); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job is a block on its way through a worker.
+type job[R any] struct {
+	lines  [][]string
+	result R
+	err    error
+	done   chan struct{}
+}
+
+// run makes the result. A panic becomes an error, which a command can tell.
+func (j *job[R]) run(work func([][]string) (R, error)) {
+	defer close(j.done)
+	defer func() {
+		if value := recover(); value != nil {
+			j.err = &Panic{value, debug.Stack()}
+		}
+	}()
+	j.result, j.err = work(j.lines)
+}
+
+// cutBlocks reads texts side by side, until give is false.
+func cutBlocks(texts []Text, give func(lines [][]string) bool) error {
+	readers := make([]*lineReader, len(texts))
+	for i, t := range texts {
+		if t.Lines != nil || t.count == 0 {
+			continue
+		}
+		r, err := openLines(t.Path, "-train")
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		r.in.Reset(r.file) // its hash is known
+		readers[i] = r
+	}
+	total := texts[0].Len()
+	for first := 0; first < total; first += blockLines {
+		block := make([][]string, len(texts))
+		for i, t := range texts {
+			if readers[i] == nil {
+				block[i] = t.Lines[first:min(first+blockLines, total)]
+				continue
+			}
+			n := min(blockLines, total-first)
+			block[i] = make([]string, 0, n)
+			for len(block[i]) < n && readers[i].next() {
+				block[i] = append(block[i], string(readers[i].line))
+			}
+			if len(block[i]) < n {
+				return cmp.Or(readers[i].failed, t.changed())
+			}
+		}
+		if !give(block) {
+			return nil
+		}
+	}
+	for i, r := range readers {
+		if r == nil {
+			continue
+		}
+		if now, err := identify(r.file); err != nil || now != texts[i].file || r.next() {
+			return texts[i].changed()
+		}
+	}
+	return nil
+}
+
+func (t Text) changed() error {
+	return fmt.Errorf("%s changed while it was being read: run again once it stays as it is", t.Path)
+}

@@ -1,0 +1,103 @@
+package corpus
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// StoreSettings are keys of the section data.
+type StoreSettings struct {
+	Store string `toml:"store" resume:"location" help:"folder that keeps encoded training text for other runs; empty is aperture/corpora in the user's cache, and none keeps it in memory"`
+}
+
+// Cache is a folder that keeps what was made of texts: their ids, codes and vocabularies, and the sums of files. Everything
+// in it is named by a hash of what it was made from, so that nothing in it is ever out of date, and it may be deleted at any time. Where it cannot be used
+// all is made anew, in memory.
+type Cache struct {
+	folder  string
+	prepare sync.Once
+	problem error // why it cannot be used
+}
+
+// Cache is the one that the settings name.
+func (s StoreSettings) Cache() *Cache {
+	c := &Cache{folder: s.Store}
+	switch s.Store {
+	case "none":
+		c.folder, c.problem = "", ErrSwitchedOff
+	case "":
+		user, err := os.UserCacheDir()
+		c.folder, c.problem = filepath.Join(user, "aperture", "corpora"), err
+	}
+	return c
+}
+
+// ErrSwitchedOff is why a cache keeps nothing by choice.
+var ErrSwitchedOff = errors.New(`data.store = "none"`)
+
+// writable makes the folder, and says why it cannot be written.
+func (c *Cache) writable() error {
+	c.prepare.Do(func() {
+		if c.problem == nil {
+			c.problem = os.MkdirAll(c.folder, 0o777)
+		}
+	})
+	return c.problem
+}
+
+// Key names something by what it was made from.
+type Key [sha256.Size]byte
+
+// sources are this package's: how lines are read, words are split off and stores are laid out.
+//
+//go:embed *.go
+var sources embed.FS
+
+var edition = sync.OnceValue(func() string { return tokenize.Edition(sources) })
+
+// NewKey hashes parts, none of which runs over into the next, with the edition of the program that reads text and splits it.
+func NewKey(parts ...string) Key {
+	sum := sha256.New()
+	for _, part := range append([]string{edition()}, parts...) {
+		fmt.Fprintf(sum, "%d %s\n", len(part), part)
+	}
+	return Key(sum.Sum(nil))
+}
+
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+func (c *Cache) path(key Key, ending string) string {
+	return filepath.Join(c.folder, key.String()[:32]+ending)
+}
+
+// Get reads what Put kept under a key, false where there is nothing whole.
+func (c *Cache) Get(key Key) ([]byte, bool) {
+	if c.problem != nil {
+		return nil, false
+	}
+	data, err := os.ReadFile(c.path(key, ".learnt"))
+	if err != nil || len(data) < 2*sha256.Size {
+		return nil, false
+	}
+	body := data[2*sha256.Size:]
+	sum := sha256.Sum256(body)
+	return body, [sha256.Size]byte(data) == key && [sha256.Size]byte(data[sha256.Size:]) == sum
+}
+
+// Put keeps something small under a key, behind the key and its sum.
+func (c *Cache) Put(key Key, data []byte) error {
+	if err := c.writable(); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	return files.Write(c.path(key, ".learnt"), append(append(key[:], sum[:]...), data...))
+}

@@ -1,0 +1,393 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// texts writes parallel files of so many lines, and gives the lines.
+func texts(t *testing.T, folder string, lines int) (source, target []string) {
+	t.Helper()
+	for i := range lines {
+		source = append(source, strings.TrimSpace(strings.Repeat(fmt.Sprintf("%d ", i), i%7)))
+		target = append(target, strings.TrimSpace(strings.Repeat(fmt.Sprintf("%d é ", i*13), i%5+1)))
+	}
+	for name, lines := range map[string][]string{"train.en": source, "train.de": target} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return source, target
+}
+
+// numbers encodes the numbers of a line as themselves, below a bound, and other words as 3.
+func numbers(bound int) func(line string) []int32 {
+	return func(line string) []int32 {
+		ids := []int32{}
+		for _, word := range strings.Fields(line) {
+			id, err := strconv.Atoi(word)
+			if err != nil {
+				id = 3
+			}
+			ids = append(ids, int32(id%bound))
+		}
+		return ids
+	}
+}
+
+func encoding(text Parallel, bound int) Encoding {
+	encode := numbers(bound)
+	one := func(ids []int32, line string) []int32 { return append(ids, encode(line)...) }
+	return Encoding{
+		Key:  NewKey("test", text.Source.SHA256, text.Target.SHA256, strconv.Itoa(bound)),
+		Text: text, Largest: int32(bound - 1),
+		Encoders: func() (Encoder, Encoder, error) { return one, one, nil },
+	}
+}
+
+// listOf are the pairs of a store or a selection.
+func listOf(pairs Pairs) (list List) {
+	for i := range pairs.Len() {
+		list = append(list, pairs.At(i))
+	}
+	return list
+}
+
+// same is what cmp.Diff takes seconds for.
+func same(a, b List) bool {
+	return slices.EqualFunc(a, b, func(p, q Pair) bool {
+		return p.Line == q.Line && slices.Equal(p.Source, q.Source) && slices.Equal(p.Target, q.Target)
+	})
+}
+
+// What a store gives is what encoding in memory gives, made, found again, and where it cannot be kept.
+func TestStoreGivesThePairs(t *testing.T) {
+	folder := t.TempDir()
+	source, target := texts(t, folder, 3*blockLines+17)
+	for _, bound := range []int{1000, 1 << 16, 1<<16 + 1} {
+		want := Encode(source, target, numbers(bound), numbers(bound))
+		kept := StoreSettings{Store: filepath.Join(t.TempDir(), "made", "by", "it")}
+		for _, c := range []struct {
+			name, says string
+			settings   StoreSettings
+		}{
+			{"made", "made in", kept},
+			{"found", "from ", kept},
+			{"in memory", "in memory", StoreSettings{Store: "none"}},
+			{"no folder", "cannot be kept", StoreSettings{Store: filepath.Join(folder, "train.en", "below a file")}},
+		} {
+			cache := c.settings.Cache()
+			text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, said, err := cache.Encode(encoding(text, bound))
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			if !strings.Contains(said, c.says) || strings.Contains(said, "\n") {
+				t.Errorf("%s: it says %q, want one line with %q", c.name, said, c.says)
+			}
+			if !same(want, listOf(s)) {
+				t.Errorf("%s, %d ids: other pairs", c.name, bound)
+			}
+			if narrow := s.narrow != nil; narrow != (bound <= 1<<16) {
+				t.Errorf("%s: %d ids in 16 bits: %v", c.name, bound, narrow)
+			}
+			compareBatches(t, want, s)
+			s.Close()
+		}
+	}
+}
+
+// compareBatches: order and content of batches are those of a list of pairs.
+func compareBatches(t *testing.T, list, other Pairs) {
+	t.Helper()
+	var all [2][]Update
+	for k, pairs := range []Pairs{list, other} {
+		kept, _, err := Filter(pairs, Limits{MaxRatio: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := NewLoader(kept, Options{BatchSettings: BatchSettings{MaxTokens: 200}, Seed: 5}, Position{Epoch: 1, Batch: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			update, err := l.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[k] = append(all[k], update)
+		}
+		l.Close()
+	}
+	if diff := cmp.Diff(all[0], all[1]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A file that differs in any byte, or in length, is not used, and is made anew.
+func TestDamagedStoreIsMadeAnew(t *testing.T) {
+	folder := t.TempDir()
+	source, target := texts(t, folder, 50)
+	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
+	text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := encoding(text, 100)
+	open := func() (Pairs, string) {
+		s, said, err := cache.Encode(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return listOf(s), said
+	}
+	want := Encode(source, target, numbers(100), numbers(100))
+	open()
+	path := cache.path(e.Key, ".pairs")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(whole); at += 1 + at/100 {
+		damaged := bytes.Clone(whole)
+		damaged[at] ^= 0x40
+		if err := os.WriteFile(path+".new", damaged, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		os.Rename(path+".new", path)
+		if s, err := openStore(path, &e.Key); err == nil {
+			s.Close()
+			t.Fatalf("byte %d of %d may differ", at, len(whole))
+		}
+	}
+	for _, n := range []int{0, 10, 79, 80, 81, len(whole) - 1, len(whole) + 1} {
+		if err := os.WriteFile(path+".new", append(bytes.Clone(whole), 0)[:n], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		os.Rename(path+".new", path)
+		pairs, said := open()
+		if diff := cmp.Diff(Pairs(want), pairs); diff != "" || !strings.Contains(said, "made in") {
+			t.Errorf("cut at %d: %s %s", n, said, diff)
+		}
+		if _, said := open(); !strings.Contains(said, "from ") {
+			t.Errorf("after mending: %s", said)
+		}
+	}
+	other := NewKey("another")
+	if s, err := openStore(path, &other); err == nil {
+		s.Close()
+		t.Error("another key opens it")
+	}
+	if s, err := OpenStore(path); err != nil {
+		t.Error(err)
+	} else {
+		s.Close()
+	}
+	if _, err := OpenStore(filepath.Join(folder, "train.en")); err == nil || !strings.Contains(err.Error(), "train.en: this is no file of encoded text") {
+		t.Errorf("a text opens as a store: %v", err)
+	}
+}
+
+// TestKilledWriter: processes that are killed while they write the store, at moments spread over the whole of it, leave none or a
+// right one; what they leave under temporary names is never read, and is removed in the end.
+func TestKilledWriter(t *testing.T) {
+	folder := os.Getenv("APERTURE_TEST_STORE")
+	if folder != "" { // the process that is killed
+		cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
+		text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := encoding(text, 5000)
+		fmt.Println("begins")
+		if _, _, err := cache.Encode(e); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	folder = t.TempDir()
+	source, target := texts(t, folder, 40_000)
+	want := Encode(source, target, numbers(5000), numbers(5000))
+	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
+	text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := encoding(text, 5000)
+	path := cache.path(e.Key, ".pairs")
+	write := func(after time.Duration) (took time.Duration) {
+		process := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
+		process.Env = append(os.Environ(), "APERTURE_TEST_STORE="+folder)
+		begins := &waiting{begun: make(chan struct{})}
+		process.Stdout = begins
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		<-begins.begun
+		start := time.Now()
+		if after > 0 {
+			time.Sleep(after)
+			process.Process.Kill()
+		}
+		process.Wait()
+		return time.Since(start)
+	}
+	undisturbed := write(0)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	none, right := 0, 0
+	for k := range 10 {
+		write(undisturbed * time.Duration(2*k+1) / 18)
+		if s, err := openStore(path, &e.Key); err == nil {
+			if !same(want, listOf(s)) {
+				t.Fatalf("kill %d left a wrong store", k)
+			}
+			s.Close()
+			right++
+			os.Remove(path)
+		} else if os.IsNotExist(err) {
+			none++
+		} else {
+			t.Errorf("kill %d left a file that cannot be used: %v", k, err)
+		}
+	}
+	t.Logf("undisturbed %v; 10 kills left %d times nothing and %d times a right store", undisturbed, none, right)
+	left, _ := filepath.Glob(filepath.Join(folder, "store", "*"+unfinished))
+	t.Logf("%d unfinished files", len(left))
+	for _, name := range left {
+		os.Chtimes(name, time.Time{}, time.Now().Add(-time.Hour))
+	}
+	s, _, err := cache.Encode(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if !same(want, listOf(s)) {
+		t.Error("the store that was made in the end is wrong")
+	}
+	if left, _ = filepath.Glob(filepath.Join(folder, "store", "*"+unfinished)); len(left) > 0 {
+		t.Errorf("%v were not removed", left)
+	}
+}
+
+// waiting closes a channel at the first thing that is written.
+type waiting struct {
+	begun chan struct{}
+	once  sync.Once
+}
+
+func (w *waiting) Write(p []byte) (int, error) {
+	w.once.Do(func() { close(w.begun) })
+	return len(p), nil
+}
+
+// The sums of text files are remembered while the files stay as they are, and no longer.
+func TestSumsOfFiles(t *testing.T) {
+	folder := t.TempDir()
+	texts(t, folder, 30)
+	path := filepath.Join(folder, "train.en")
+	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
+	read := func() Text {
+		text, err := cache.openText(path, "-train")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh, err := ReadLines(path, "-train")
+		if err != nil || text.SHA256 != fresh.SHA256 || text.Len() != fresh.Len() {
+			t.Errorf("%s with %d lines, want %s with %d; %v", text.SHA256, text.Len(), fresh.SHA256, fresh.Len(), err)
+		}
+		return text
+	}
+	kept := func() int {
+		names, _ := filepath.Glob(filepath.Join(folder, "store", "*.sum"))
+		return len(names)
+	}
+	if read(); kept() != 0 {
+		t.Error("a file that changed a moment ago is trusted")
+	}
+	time.Sleep(settled + 100*time.Millisecond)
+	if read(); kept() != 1 {
+		t.Error("the sum was not kept")
+	}
+	read()
+	note, _ := filepath.Glob(filepath.Join(folder, "store", "*.sum"))
+	remembered, _ := os.ReadFile(note[0])
+	os.WriteFile(note[0], bytes.Replace(remembered, []byte(`"Lines":30`), []byte(`"Lines":31`), 1), 0o666)
+	if text, err := cache.openText(path, "-train"); err != nil || text.Len() != 31 {
+		t.Errorf("%d lines, %v: the file was read again", text.Len(), err)
+	}
+	os.WriteFile(note[0], remembered, 0o666)
+	content, _ := os.ReadFile(path)
+	info, _ := os.Stat(path)
+	os.WriteFile(path, bytes.Replace(content, []byte("1"), []byte("2"), 1), 0o666)
+	os.Chtimes(path, info.ModTime(), info.ModTime()) // as a tool that keeps times
+	read()
+
+	// A change between counting and encoding is told.
+	os.WriteFile(path, content, 0o666)
+	text := read()
+	for _, other := range [][]byte{append(slices.Clone(content), "more\n"...), content[:len(content)/2], bytes.Replace(content, []byte("1"), []byte("9"), 1)} {
+		os.WriteFile(path, other, 0o666)
+		err := Blocks([]Text{text}, func() (func([][]string) (int, error), error) {
+			return func([][]string) (int, error) { return 0, nil }, nil
+		}, func(int) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), path+" changed while it was being read") {
+			t.Errorf("a changed file gave %v", err)
+		}
+	}
+}
+
+// What Put keeps Get gives back; a damaged file is none.
+func TestPutAndGet(t *testing.T) {
+	cache := StoreSettings{Store: filepath.Join(t.TempDir(), "store")}.Cache()
+	key := NewKey("a", "b")
+	if _, found := cache.Get(key); found {
+		t.Error("found before it was put")
+	}
+	if err := cache.Put(key, []byte("learnt")); err != nil {
+		t.Fatal(err)
+	}
+	if data, found := cache.Get(key); !found || string(data) != "learnt" {
+		t.Errorf("got %q, %v", data, found)
+	}
+	if _, found := cache.Get(NewKey("ab", "")); found {
+		t.Error("another key finds it")
+	}
+	path := cache.path(key, ".learnt")
+	whole, _ := os.ReadFile(path)
+	for at := range whole {
+		damaged := bytes.Clone(whole)
+		damaged[at]++
+		os.WriteFile(path, damaged, 0o666)
+		if _, found := cache.Get(key); found {
+			t.Errorf("byte %d may differ", at)
+		}
+	}
+}
+
+// A worker's panic is an error of the caller.
+func TestBlocksPanic(t *testing.T) {
+	text := Text{Lines: slices.Repeat([]string{"x"}, 5*blockLines)}
+	err := Blocks([]Text{text}, func() (func([][]string) (int, error), error) {
+		return func([][]string) (int, error) { panic("odd") }, nil
+	}, func(int) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "odd") {
+		t.Errorf("got %v", err)
+	}
+}

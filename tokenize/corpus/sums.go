@@ -1,0 +1,113 @@
+package corpus
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/aperture-ml/aperture/internal/files"
+)
+
+// identity tells whether a file is still what it was: a change moves the time of its last change, which no program sets.
+type identity struct {
+	Device, Inode    uint64
+	Size             int64
+	Modified, Status int64 // times of the last change of content, and of content or name, in ns
+}
+
+func identify(f *os.File) (identity, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return identity{}, err
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}, fmt.Errorf("%s: its status cannot be read", f.Name())
+	}
+	return identity{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, nil
+}
+
+// counted is what a cache remembers of a text file: as long as its identity stays, it need not be read again for this.
+type counted struct {
+	Path   string
+	File   identity
+	SHA256 string
+	Lines  int
+}
+
+// settled is how old the last change of a file must be for its identity to be trusted: a second change within the tick of the
+// file system's clock would leave the times as they are.
+const settled = 2 * time.Second
+
+// OpenParallel is ReadParallel for text that stays in its files: it reads them once, to count and check their lines, and not even
+// that where the cache knows them.
+func (c *Cache) OpenParallel(sourcePath, targetPath, flag string) (Parallel, error) {
+	return parallel(sourcePath, targetPath, flag, c.openText)
+}
+
+func (c *Cache) openText(path, flag string) (Text, error) {
+	in, err := openLines(path, flag)
+	if err != nil {
+		return Text{}, err
+	}
+	defer in.Close()
+	known, err := c.counted("text file", in.file, func() (string, int, error) {
+		for in.next() {
+		}
+		sum, err := in.end()
+		return sum, in.count, err
+	})
+	return Text{Path: path, SHA256: known.SHA256, count: known.Lines, file: known.File}, err
+}
+
+// Sum is the SHA-256 of a file, in hexadecimal. A file that the cache knows is not read.
+func (c *Cache) Sum(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	known, err := c.counted("file", file, func() (string, int, error) {
+		hash := sha256.New()
+		_, err := io.Copy(hash, file)
+		return hex.EncodeToString(hash.Sum(nil)), 0, err
+	})
+	return known.SHA256, err
+}
+
+// counted gives what the cache remembers of an open file for a purpose, or counts and remembers it.
+func (c *Cache) counted(purpose string, file *os.File, count func() (sum string, lines int, err error)) (counted, error) {
+	now, err := identify(file)
+	if err != nil {
+		return counted{}, err
+	}
+	full, err := filepath.Abs(file.Name())
+	if err != nil {
+		return counted{}, err
+	}
+	note := c.path(NewKey(purpose, full), ".sum")
+	var known counted
+	if data, err := os.ReadFile(note); err == nil && json.Unmarshal(data, &known) == nil && known.Path == full && known.File == now {
+		return known, nil
+	}
+	begin := time.Now()
+	known = counted{Path: full, File: now}
+	if known.SHA256, known.Lines, err = count(); err != nil {
+		return counted{}, err
+	}
+	if after, err := identify(file); err != nil || after != now {
+		return counted{}, Text{Path: file.Name()}.changed()
+	}
+	if begin.Sub(time.Unix(0, now.Status)) > settled && c.writable() == nil {
+		if data, err := json.Marshal(known); err == nil {
+			_ = files.Write(note, data) // without it the file is read again
+		}
+	}
+	return known, nil
+}

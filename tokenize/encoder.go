@@ -1,0 +1,64 @@
+package tokenize
+
+import (
+	"encoding/binary"
+	"slices"
+	"unsafe"
+)
+
+// Encoder turns tokenised lines into ids at once: what BPE.Words and Vocabulary.Encode do one after the other. It is not safe for
+// concurrent use: it remembers the words that it has seen.
+type Encoder struct {
+	bpe        *BPE // nil where words are not split
+	vocabulary *Vocabulary
+
+	cache unitCache // the ids of words, four bytes each
+	scan  wordScanner
+	raw   []byte
+}
+
+// NewEncoder makes one that remembers words in about so many bytes. A nil BPE leaves words whole.
+func NewEncoder(b *BPE, v *Vocabulary, remember int) *Encoder {
+	e := &Encoder{bpe: b, vocabulary: v, cache: newUnitCache()}
+	e.cache.limit = remember / 3 // the words need twice as much as their text
+	return e
+}
+
+// Append appends the ids of a line whose words are separated by spaces. It adds no end of sentence.
+func (e *Encoder) Append(ids []int32, line string) []int32 {
+	e.scan.reset(line)
+	for {
+		from, to, hash, ok := e.scan.next()
+		if !ok {
+			return ids
+		}
+		word := e.scan.text[from:to]
+		known, free, ok := e.cache.get(word, hash)
+		if !ok {
+			known = e.encode(word)
+			e.cache.put(free, hash, word, known)
+		}
+		for ; len(known) > 0; known = known[4:] {
+			ids = append(ids, int32(binary.NativeEndian.Uint32(known)))
+		}
+	}
+}
+
+// encode gives the ids of a word as bytes, until the next call.
+func (e *Encoder) encode(word []byte) []byte {
+	e.raw = e.raw[:0]
+	units := word
+	if e.bpe != nil {
+		e.bpe.out = e.bpe.appendPieces(e.bpe.out[:0], string(word))
+		units = e.bpe.out
+	}
+	for len(units) > 0 {
+		end := slices.Index(units, ' ')
+		if end < 0 {
+			end = len(units)
+		}
+		e.raw = binary.NativeEndian.AppendUint32(e.raw, uint32(e.vocabulary.ID(unsafe.String(unsafe.SliceData(units), end))))
+		units = units[min(end+1, len(units)):]
+	}
+	return e.raw
+}
