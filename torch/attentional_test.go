@@ -169,7 +169,7 @@ func TestAttentionalGradientsByDifferences(t *testing.T) {
 // TestAttentionalThreads: results and gradients have the same bits for any number of threads.
 func TestAttentionalThreads(t *testing.T) {
 	if os.Getenv("APERTURE_MKL_BY_MAKER") != "" || os.Getenv("MKL_CBWR") != "" {
-		t.Skip("MKL was told how to cut its products")
+		t.Skip("APERTURE_MKL_BY_MAKER or MKL_CBWR is set: MKL may cut its products by the number of threads")
 	}
 	defer torch.SetThreads(0)
 	for _, c := range []attentionalCase{

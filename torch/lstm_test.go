@@ -151,7 +151,7 @@ func TestLSTMEqualsReference(t *testing.T) {
 // columns, or the matrix library for a few steps.
 func TestLSTMThreads(t *testing.T) {
 	if os.Getenv("APERTURE_MKL_BY_MAKER") != "" || os.Getenv("MKL_CBWR") != "" {
-		t.Skip("MKL was told how to cut its products")
+		t.Skip("APERTURE_MKL_BY_MAKER or MKL_CBWR is set: MKL may cut its products by the number of threads")
 	}
 	defer torch.SetThreads(0)
 	for _, c := range []lstmCase{

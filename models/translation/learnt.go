@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/align"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -84,14 +85,15 @@ func pack(contents map[string][]byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// sources are those of this package that decide what becomes of a line; a key has those of tokenize and corpus by itself.
+// sources are those of this package that decide what becomes of a line; a key has those of tokenize, tokenize/align and
+// tokenize/corpus besides.
 //
 //go:embed encode.go learn.go lexicon.go side.go
 var sources embed.FS
 
 // keyOf names what is made from text by a program like this one: a change of the program's text processing makes another key.
 func keyOf(what string, text corpus.Parallel, d TextSettings, contents map[string][]byte) corpus.Key {
-	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d), tokenize.Edition(sources)}
+	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d), tokenize.Edition(sources, align.Sources)}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
 		parts = append(parts, name, string(contents[name]))
 	}

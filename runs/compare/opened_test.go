@@ -17,7 +17,7 @@ import (
 func trainedRuns(t *testing.T) (folder string) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("trains four small models")
+		t.Skip("-short: it trains four small models")
 	}
 	folder = t.TempDir()
 	if said, err := exec.Command("go", "build", "-o", folder, "../wmt14", "../ptb").CombinedOutput(); err != nil {

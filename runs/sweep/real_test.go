@@ -35,7 +35,7 @@ objective.gamma = {log = [0.1, 10.0]}
 // one, bit for bit, and no finished run is made again.
 func TestKilledOnTheSample(t *testing.T) {
 	if testing.Short() {
-		t.Skip("trains a dozen small models twice")
+		t.Skip("-short: it trains a dozen small models twice")
 	}
 	folder := t.TempDir()
 	program := filepath.Join(folder, "wmt14")

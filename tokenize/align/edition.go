@@ -1,0 +1,8 @@
+package align
+
+import "embed"
+
+// Sources are this package's, for keys of what is kept of its results (tokenize.Edition): another program may align otherwise.
+//
+//go:embed *.go
+var Sources embed.FS
