@@ -3,6 +3,7 @@ package objectives
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,41 @@ func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
 		defer release(other, q)
 		if n := len(q.Params.Names()); n != 4 {
 			t.Errorf("a table that nothing looks up has %d parameters, want the 4 of the output's map", n)
+		}
+	})
+}
+
+// TestFrozenTableIsMadeInPlace: vectors of a file can be as large as memory allows.
+func TestFrozenTableIsMadeInPlace(t *testing.T) {
+	torch.Test(t, func() {
+		const v, m = 40*rowsAtOnce + 3, 32
+		p := config(v, 4, 1)
+		p.DType = torch.Float32
+		p.Vectors = torch.NewStream(9, "vectors").Normal(0, 3, torch.Float32, torch.CPU, v, m)
+		before := torch.LiveBytes()
+		torch.ResetPeakBytes()
+		e := &Frozen{}
+		if err := e.Init(p); err != nil {
+			t.Fatal(err)
+		}
+		defer p.Params.Free()
+		defer e.Free()
+		if got := torch.PeakBytes() - before; got > 3*v*m*4/2+1<<20 {
+			t.Errorf("a table of %d bytes took %d at its peak", v*m*4, got)
+		}
+		lengths := e.Matrix().Norm(1, false).Float64s()
+		want := slices.Repeat([]float64{1}, v)
+		want[1] = 0 // padding
+		near(t, "lengths", lengths, want, 1e-5)
+
+		row := p.Vectors.Narrow(0, v-1, 1)
+		row.Assign(row.Detach().Mul(torch.Full(math.Inf(1), torch.Float32, torch.CPU, 1)))
+		live := torch.LiveBytes()
+		if err := new(Frozen).Init(p); err == nil || !strings.Contains(err.Error(), "no finite number") {
+			t.Errorf("infinite numbers: %v", err)
+		}
+		if left := torch.LiveBytes() - live; left > v*8 {
+			t.Errorf("a refused table leaves %d bytes", left)
 		}
 	})
 }

@@ -33,6 +33,9 @@ type Frozen struct {
 // sums and softmaxes over scores stay numbers.
 const neverChosen = -1e30
 
+// Rows that Init works on at once, in float64: of a table as large as memory allows there is no second copy.
+const rowsAtOnce = 4096
+
 // Rows whose components are all smaller than this have no direction.
 const shortestVector = 1e-12
 
@@ -47,21 +50,15 @@ func (e *Frozen) Init(p Config) error {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	x := p.Vectors.Detach().To(torch.Float64, torch.CPU)
-	if !x.AllFinite() {
-		return errors.New("a target vector has a component that is no finite number: correct the file of vectors")
-	}
-	if p.Padding >= 0 {
-		x = x.Mul(p.keepRows())
-	}
-	// The largest component is scaled to 1 first, so that squares neither overflow nor vanish.
-	largest := x.Abs().MaxDim(1, true)
-	none := largest.Less(torch.Full(shortestVector, torch.Float64, torch.CPU, 1))
-	x = x.Div(largest.ClampMin(shortestVector)).MaskedFill(none, 0)
-	x = x.Div(x.Norm(1, true).ClampMin(1))
-	e.table = x.To(p.dtype(), p.Device).Clone()
-	e.bias = torch.Zeros(torch.Float64, torch.CPU, p.Vocabulary).MaskedFill(none.Reshape(-1), neverChosen).To(p.dtype(), p.Device)
+	e.table, e.bias = torch.Zeros(p.dtype(), p.Device, shape...), torch.Zeros(p.dtype(), p.Device, p.Vocabulary)
 	torch.Keep(e.table, e.bias)
+	keep_V1 := p.keepRows()
+	for start := int64(0); start < p.Vocabulary; start += rowsAtOnce {
+		if err := e.fill(p.Vectors.Detach(), keep_V1, start, min(rowsAtOnce, p.Vocabulary-start)); err != nil {
+			e.Free()
+			return err
+		}
+	}
 	if p.OutputOnly {
 		return nil
 	}
@@ -69,6 +66,25 @@ func (e *Frozen) Init(p Config) error {
 	weight, shift := p.startMap(math.Pow(float64(p.Width), -0.5), p.Width, m)
 	e.weight = p.Params.Add(p.Embedding+".map.weight", weight.To(p.dtype(), p.Device))
 	e.shift = p.Params.Add(p.Embedding+".map.bias", shift.To(p.dtype(), p.Device))
+	return nil
+}
+
+// fill scales n rows, from start on, to length 1 and puts them into the table.
+func (e *Frozen) fill(vectors_VM, keep_V1 torch.Tensor, start, n int64) error {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	x := vectors_VM.Narrow(0, start, n).To(torch.Float64, torch.CPU)
+	if !x.AllFinite() {
+		return errors.New("a target vector has a component that is no finite number: correct the file of vectors")
+	}
+	x = x.Mul(keep_V1.Narrow(0, start, n))
+	// The largest component is scaled to 1 first, so that squares neither overflow nor vanish.
+	largest := x.Abs().MaxDim(1, true)
+	none := largest.Less(torch.Full(shortestVector, torch.Float64, torch.CPU, 1))
+	x = x.Div(largest.ClampMin(shortestVector)).MaskedFill(none, 0)
+	x = x.Div(x.Norm(1, true).ClampMin(1))
+	e.table.Narrow(0, start, n).Assign(x)
+	e.bias.Narrow(0, start, n).Assign(torch.Zeros(torch.Float64, torch.CPU, n).MaskedFill(none.Reshape(-1), neverChosen))
 	return nil
 }
 

@@ -1,12 +1,12 @@
 package vectors
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
@@ -41,11 +41,15 @@ func (t *Table) Save(path string) error {
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{storedTensor: t.Tensor()}, map[string]string{storedAbout: string(text)}); err != nil {
+	w, err := files.Create(path)
+	if err != nil {
 		return err
 	}
-	return files.Write(path, b.Bytes())
+	defer w.Discard()
+	if err := torch.WriteSafetensors(w, map[string]torch.Tensor{storedTensor: t.Tensor()}, map[string]string{storedAbout: string(text)}); err != nil {
+		return err
+	}
+	return w.Commit()
 }
 
 // Load reads what Save wrote. It is an error where the table does not fit the vocabulary.
@@ -78,6 +82,8 @@ func (t *Table) Tensor() torch.Tensor {
 // Hash is the SHA-256, in hexadecimal, of the rows.
 func (t *Table) Hash() string {
 	sum := sha256.New()
-	binary.Write(sum, binary.LittleEndian, t.Rows) // a hash never fails to write
+	for rows := range slices.Chunk(t.Rows, 1<<16) { // what binary.Write is given it copies whole
+		binary.Write(sum, binary.LittleEndian, rows) // a hash never fails to write
+	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

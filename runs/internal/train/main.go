@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/debug"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -172,6 +173,7 @@ func (t *trainer) prepare(device torch.Device) error {
 			return err
 		}
 	}
+	debug.FreeOSMemory() // what reading the texts and target vectors took can be a multiple of what is kept
 	t.introduce()
 	return nil
 }

@@ -35,6 +35,10 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	const mib = 1 << 20
 	fmt.Printf("parameters        %d\n", params)
 	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", params*4*copies/mib)
+	if v := learnt.parts().Vectors; v != nil {
+		rows, width := learnt.parts().Output.Embedding().Size()
+		fmt.Printf("target vectors    %d MiB (%d of %d numbers, which training does not touch)\n", rows*width*4/mib, rows, width)
+	}
 	fmt.Printf("activations       about %d MiB\n", learnt.activations()*4/mib)
 	fmt.Printf("%s\n", learnt.size())
 	fmt.Printf("steps an epoch    %d\n", updates.Count(1))
