@@ -185,6 +185,15 @@ func (v *Vocabulary) Count(id int32) int {
 	return v.counts[id]
 }
 
+// Counts are the counts of all ids.
+func (v *Vocabulary) Counts() []float64 {
+	counts := make([]float64, len(v.counts))
+	for i, n := range v.counts {
+		counts[i] = float64(n)
+	}
+	return counts
+}
+
 func (v *Vocabulary) has(id int32) bool { return id >= 0 && int(id) < len(v.tokens) }
 
 // Encode turns tokens into ids. It adds no end of sentence.

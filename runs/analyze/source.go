@@ -67,10 +67,7 @@ func (r runFolder) translation() (*subject, []checkpoint.Warning, error) {
 	}
 	defer t.Free()
 	v := t.Text.Target.Vocabulary
-	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: make([]float64, v.Len()), word: func(row int) string { return v.Token(int32(row)) }}
-	for i := range s.counts {
-		s.counts[i] = float64(v.Count(int32(i)))
-	}
+	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(), word: func(row int) string { return v.Token(int32(row)) }}
 	return s, t.Warnings, nil
 }
 
@@ -88,10 +85,7 @@ func (r runFolder) language() (*subject, []checkpoint.Warning, error) {
 		s.orderRows()
 		return s, m.Warnings, nil
 	}
-	s.counts = make([]float64, m.Words.Len())
-	for _, id := range texts.Train.IDs {
-		s.counts[id]++
-	}
+	s.counts = m.Words.Counts(texts.Train.IDs)
 	return s, m.Warnings, nil
 }
 

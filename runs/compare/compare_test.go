@@ -261,3 +261,48 @@ func TestDensities(t *testing.T) {
 		t.Errorf("differences: %+v, %+v, %+v", vmf["valid.nll"].T, vmf["test.test.nll"].T, vmf["test.test.bleu"].T)
 	}
 }
+
+// TestBold: the best mean is bold only where a test says that it is not the best by chance.
+func TestBold(t *testing.T) {
+	markdown := func(runs ...made) string {
+		t.Helper()
+		folder, corpus := t.TempDir(), corpusFolder(t)
+		for _, m := range runs {
+			makeRun(t, folder, corpus, m)
+		}
+		out, _, err := compared(t, folder, "-quick", "-control=mle")
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, _, _ := strings.Cut(out, "\n\n")
+		return table
+	}
+	seeds := func(method string, ppl ...float64) (all []made) {
+		for i, x := range ppl {
+			all = append(all, made{method: method, seed: i + 1, ppl: x, wrong: 20})
+		}
+		return all
+	}
+	both := func(a, b []made) []made { return append(a, b...) }
+	for name, c := range map[string]struct {
+		runs []made
+		bold []string
+	}{
+		"better by chance":              {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.9, 10.3, 9.8)), nil},
+		"better on every seed":          {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.5, 9.59, 9.71)), []string{"**9.60 ± 0.11**"}},
+		"the control is better":         {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 10.5, 10.61, 10.7)), []string{"**10.10 ± 0.10**"}},
+		"better than one other only":    {append(both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 10.5, 10.61, 10.7)), seeds("cosreg", 10.1, 10.0, 10.3)...), nil},
+		"one seed, of the same outputs": {both(seeds("mle", 10), seeds("spectrum", 9)), nil},
+		"one seed, of other outputs":    {[]made{{method: "mle", seed: 1, ppl: 10, wrong: 20}, {method: "spectrum", seed: 1, ppl: 11, wrong: 2}}, []string{"**98."}},
+	} {
+		table := markdown(c.runs...)
+		if strings.Count(table, "**") != 2*len(c.bold) {
+			t.Errorf("%s:\n%s", name, table)
+		}
+		for _, want := range c.bold {
+			if !strings.Contains(table, want) {
+				t.Errorf("%s lacks %s:\n%s", name, want, table)
+			}
+		}
+	}
+}

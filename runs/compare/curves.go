@@ -184,25 +184,26 @@ func upTo(n int, start, step float64) []float64 {
 func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 	buckets := []string{"0", "1", "2", "3", "4", "5-9", "10-99", "100-999", "1000+"}
 	for _, text := range tests(c.control().runs) {
-		f1 := &chart.Chart{Title: "F1 of words by training frequency, " + text, X: chart.Axis{Label: "times in the training text", Names: buckets}, Y: chart.Axis{Label: "F1", Zero: true}}
+		drawn := &chart.Chart{Title: "F1 of words by training frequency, " + text, X: chart.Axis{Label: "times in the training text", Names: buckets}, Y: chart.Axis{Label: "F1", Zero: true}}
 		for k, r := range c.rows {
 			var lists [][]float64
 			for _, t := range r.runs {
-				if t.f1[text] == nil {
+				f1 := t.results.Test[text].F1
+				if len(f1) == 0 {
 					continue
 				}
 				var values []float64
 				for _, b := range buckets {
-					values = append(values, t.f1[text][b].Value())
+					values = append(values, f1[b].Value())
 				}
 				lists = append(lists, values)
 			}
 			mean, low, high := across(lists)
 			low, high = r.band(low, high)
-			f1.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 0, 1), Y: mean, Low: low, High: high})
+			drawn.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 0, 1), Y: mean, Low: low, High: high})
 		}
-		if !f1.Empty() {
-			all = append(all, f1)
+		if !drawn.Empty() {
+			all = append(all, drawn)
 		}
 	}
 	rank := chart.Axis{Label: "frequency rank", Log: true}

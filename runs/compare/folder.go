@@ -25,15 +25,7 @@ type trained struct {
 	keys    map[string]string // the resolved configuration, by dotted name, as TOML values
 	results *experiment.Results
 	records []report.Record
-	best    best
-	machine string                                  // that it ran on, in words; empty where env.json is gone
-	f1      map[string]map[string]experiment.Number // by test text and range of training frequency
-}
-
-// best is when validation was best, as far as results.json tells.
-type best struct {
-	Step    int64             `json:"step"`
-	Seconds experiment.Number `json:"seconds"`
+	machine string // that it ran on, in words; empty where env.json is gone
 }
 
 // find gives the run folders that are named, or that lie within those that are named, one below the other at most two deep.
@@ -116,36 +108,20 @@ func read(folder string) (*trained, error) {
 	if text, err := os.ReadFile(filepath.Join(folder, experiment.EnvFile)); err == nil && json.Unmarshal(text, &env) == nil {
 		r.machine = strings.Join([]string{env.CPU, env.ISA, env.Device}, ", ")
 	}
-	return r, r.readNewer()
+	return r, nil
 }
 
-// readNewer reads what earlier results.json do not hold.
-func (r *trained) readNewer() error {
-	path := filepath.Join(r.folder, experiment.ResultsFile)
-	text, err := os.ReadFile(path)
+// bestStep is the update after which the checkpoint that was tested was saved. Its name tells it where results.json is older than best.
+func (t *trained) bestStep() float64 {
+	if step := t.results.Best.Step; step != 0 {
+		return float64(step)
+	}
+	name, _ := strings.CutPrefix(string(t.results.Checkpoint), "step-")
+	step, err := strconv.ParseFloat(name, 64)
 	if err != nil {
-		return err
+		return math.NaN()
 	}
-	var more struct {
-		Best best `json:"best"`
-		Test map[string]struct {
-			F1 map[string]experiment.Number `json:"f1"`
-		} `json:"test"`
-	}
-	if err := json.Unmarshal(text, &more); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	r.best, r.f1 = more.Best, map[string]map[string]experiment.Number{}
-	if r.best.Step == 0 { // the checkpoint's name tells it too
-		step, _ := strings.CutPrefix(string(r.results.Checkpoint), "step-")
-		r.best.Step, _ = strconv.ParseInt(step, 10, 64)
-	}
-	for name, t := range more.Test {
-		if len(t.F1) > 0 {
-			r.f1[name] = t.F1
-		}
-	}
-	return nil
+	return step
 }
 
 // flatten writes a tree's values by their dotted names.

@@ -112,11 +112,7 @@ func (o *opened) readLanguage(t *trained, picture bool) error {
 		}
 	}
 	if picture {
-		counts := make([]float64, m.Words.Len())
-		for _, id := range texts.Train.IDs {
-			counts[id]++
-		}
-		o.Picture = pictureOf(m.Output.Embedding().Matrix(), counts)
+		o.Picture = pictureOf(m.Output.Embedding().Matrix(), m.Words.Counts(texts.Train.IDs))
 	}
 	return nil
 }
@@ -151,12 +147,7 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 		}
 	}
 	if picture {
-		v := m.Text.Target.Vocabulary
-		counts := make([]float64, v.Len())
-		for i := range counts {
-			counts[i] = float64(v.Count(int32(i)))
-		}
-		o.Picture = pictureOf(m.Output.Embedding().Matrix(), counts)
+		o.Picture = pictureOf(m.Output.Embedding().Matrix(), m.Text.Target.Vocabulary.Counts())
 	}
 	return nil
 }

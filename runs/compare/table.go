@@ -13,7 +13,7 @@ import (
 type column struct {
 	title string
 	cells []string // by row
-	best  int      // the row that is best; -1 where none is meant to be
+	best  int      // the row that is best and not by chance; -1 where there is none
 }
 
 // columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what they cost.
@@ -30,7 +30,7 @@ func (c *comparison) columns() []column {
 		if i < 0 {
 			return false
 		}
-		col := column{title: c.measures[i].title, best: bestOf(c.scores[i])}
+		col := column{title: c.measures[i].title, best: c.bestOf(i)}
 		for _, s := range c.scores[i] {
 			col.cells = append(col.cells, s.spread())
 		}
@@ -105,25 +105,57 @@ func (c *comparison) index(name string) int {
 	return -1
 }
 
-// bestOf is the row with the best mean of a score, -1 where more or less of it is no better, or there is but one row.
-func bestOf(scores []summary) int {
+// bestOf is the row with the best mean of a score, where a test says that it is not the best by chance: a method differs from the
+// control, or the control from every other row. -1 is none, also where more or less of the score is no better.
+func (c *comparison) bestOf(i int) int {
+	scores, m := c.scores[i], c.measures[i]
+	if m.better == 0 || !strings.Contains(m.name, ".") || strings.HasPrefix(m.name, "best.") {
+		return -1
+	}
 	best := -1
 	for k, s := range scores {
-		if better := float64(s.measure.better); !math.IsNaN(s.mean) && (best < 0 || better*s.mean > better*scores[best].mean) {
+		if better := float64(m.better); !math.IsNaN(s.mean) && (best < 0 || better*s.mean > better*scores[best].mean) {
 			best = k
 		}
 	}
-	if len(scores) < 2 || scores[0].measure.better == 0 || !strings.Contains(scores[0].measure.name, ".") || strings.HasPrefix(scores[0].measure.name, "best.") {
+	others := 0
+	for k := 1; k < len(scores); k++ {
+		if k != best && best != 0 || math.IsNaN(scores[k].mean) {
+			continue
+		}
+		gain := float64(m.better) * scores[k].difference.Mean // over common seeds, which may be fewer than the means are of
+		if others++; !(c.supported(i, k) < 0.05) || (gain > 0) != (best == k) {
+			return -1
+		}
+	}
+	if others == 0 {
 		return -1
 	}
 	return best
 }
 
+// supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the test text.
+func (c *comparison) supported(measure, k int) float64 {
+	if s := c.scores[measure][k]; s.difference.N != 1 {
+		return s.holm
+	}
+	for _, t := range c.texts[k] {
+		switch c.measures[measure].name {
+		case "test." + t.Text + ".bleu":
+			return t.HolmBLEU
+		case "test." + t.Text + ".ppl", "test." + t.Text + ".nll":
+			return t.HolmLoss
+		}
+	}
+	return math.NaN()
+}
+
 // footnote says how the short table is to be read.
 func (c *comparison) footnote() string {
-	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
-		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %d tokens. "+
-		"Cost is the time of an update over that of %s.", c.control().name, blockTokens, c.control().name)
+	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
+		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
+		"Bold is the best mean where a corrected p says that it differs from %[1]s, or %[1]s from all others: that over seeds, or with one seed that of bootstrap or blocks. "+
+		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens)
 }
 
 // spread is a mean with its standard deviation where there are several seeds.

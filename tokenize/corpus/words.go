@@ -36,6 +36,15 @@ func (w *Words) Len() int { return len(w.list) }
 // Word is the word of an id.
 func (w *Words) Word(id int32) string { return w.list[id] }
 
+// Counts are how often each word, by its id, occurs in a text of these words.
+func (w *Words) Counts(ids []int32) []float64 {
+	counts := make([]float64, len(w.list))
+	for _, id := range ids {
+		counts[id]++
+	}
+	return counts
+}
+
 // Text is words joined by spaces.
 func (w *Words) Text(ids []int32) string {
 	words := make([]string, len(ids))
