@@ -65,3 +65,21 @@ func (in initialiser) norm(name string, d int64) norm {
 		in.params.Add(name+".bias", torch.Zeros(in.dtype, in.device, d)),
 	}
 }
+
+// LastNorm is the gain and the bias [D] of the layer normalisation that the hidden states of a network leave in evaluation, zero
+// Tensors where they leave none.
+func LastNorm(network any) (gain_D, bias_D torch.Tensor) {
+	if n, ok := network.(interface{ lastNorm() norm }); ok {
+		return n.lastNorm().gain, n.lastNorm().bias
+	}
+	return torch.Tensor{}, torch.Tensor{}
+}
+
+func (m *Transformer) lastNorm() norm {
+	if m.PreNorm || len(m.decoder) == 0 {
+		return m.decoderNorm
+	}
+	return m.decoder[len(m.decoder)-1].finalNorm
+}
+
+func (m *TransformerXL) lastNorm() norm { return m.layers[len(m.layers)-1].innerNorm }

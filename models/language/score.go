@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -61,6 +62,18 @@ func (m *Model) read(text corpus.Columns, rows int, visit func(states torch.Stat
 		on = visit(states, torch.FromInt64s(targets, m.Device, int64(len(targets))))
 		scope.Close()
 	}
+}
+
+// Contexts are the first hidden states of a text, n of them or up to a chunk more.
+func (m *Model) Contexts(text corpus.Columns, n int) *measures.Contexts {
+	c := measures.NewContexts(models.LastNorm(m.Network))
+	torch.NoGrad(func() {
+		m.read(text, m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
+			c.Add(states.Hidden, m.Output.NLL(states, targets), targets)
+			return len(c.Targets) < n
+		})
+	})
+	return c
 }
 
 // Score is what a model says of a text.

@@ -2,6 +2,7 @@ package translation
 
 import (
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -41,4 +42,23 @@ func (t *Translator) NLL(pairs corpus.Pairs, batchTokens int) float64 {
 		scope.Close()
 	}
 	return sum / float64(max(1, tokens))
+}
+
+// Contexts are about n hidden states, of sentence pairs at equal distances, in batches of so many tokens.
+func (t *Translator) Contexts(pairs corpus.Pairs, n, batchTokens int) *measures.Contexts {
+	stride := max(1, corpus.Tokens(pairs)/max(1, n))
+	var some corpus.List
+	for i := 0; i < pairs.Len(); i += stride {
+		some = append(some, pairs.At(i))
+	}
+	c := measures.NewContexts(models.LastNorm(t.Network))
+	for _, batch := range corpus.EvaluationBatches(some, batchTokens, 0) {
+		scope := torch.OpenScope()
+		torch.NoGrad(func() {
+			states, targets := t.Forward(batch, nil)
+			c.Add(states.Hidden, t.Output.NLL(states, targets), targets)
+		})
+		scope.Close()
+	}
+	return c
 }

@@ -1,0 +1,155 @@
+package measures
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Letters of shapes: N states, D columns, V words.
+
+// Contexts are hidden states of a text, in evaluation, with what they predict.
+type Contexts struct {
+	Hidden  []float64 // [N*D]
+	Width   int       // D
+	Loss    []float64 // [N] clean, of the targets, in nats
+	Targets []int64   // [N]
+
+	gain, bias []float64 // [D] of the layer normalisation that the states leave; nil where they leave none
+}
+
+// NewContexts begins a list of states that leave a layer normalisation of that gain and bias [D], zero Tensors where they leave none.
+func NewContexts(gain_D, bias_D torch.Tensor) *Contexts {
+	c := &Contexts{}
+	if gain_D.Defined() {
+		c.gain, c.bias = toGo(gain_D), toGo(bias_D)
+	}
+	return c
+}
+
+// Add adds states [N,D] with the clean losses and ids [N] of their targets.
+func (c *Contexts) Add(hidden_ND, loss_N, targets_N torch.Tensor) {
+	c.Width = int(hidden_ND.Size(1))
+	c.Hidden = append(c.Hidden, toGo(hidden_ND)...)
+	c.Loss = append(c.Loss, toGo(loss_N)...)
+	c.Targets = append(c.Targets, targets_N.Int64s()...)
+}
+
+func toGo(x torch.Tensor) []float64 {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	return x.Detach().To(torch.Float64, torch.CPU).Float64s()
+}
+
+// ContextMeasures say of hidden states what two theories of word vectors rest on. Lengths are over the root mean square of the
+// states' lengths. What is not defined is NaN.
+type ContextMeasures struct {
+	States int
+	Hull   Hull // of the states; see Hull for what it tells
+
+	// What a layer normalisation leaves, h = g (x - mean x) / deviation + b, has sum_j (h_j - b_j) / g_j = 0: it lies in a plane. Where
+	// BiasOverGain, sum_j b_j / g_j, is not 0, that plane misses the origin, and so does the hull of any states that there can be (Gao et
+	// al. 2019, section 4 and appendix). PlaneDistance is the origin's from it, |sum_j b_j / g_j| / |1/g|.
+	BiasOverGain, PlaneDistance float64
+
+	// Mean cosines of the rarest and of the most frequent fifth of the words' rows with the direction that is negative for all
+	// states, -Hull.Nearest: the theory says that rare words are drawn to it. NaN where the origin is in the hull.
+	RarePull, FrequentPull float64
+
+	// D. Wang, Gong and Liu (2019, theorem 3.4): a word is e-recognisable if in one of its contexts it keeps a probability of a half with
+	// its score lowered by e |h|. Recognised is the share of states whose target does for e = alpha |w_y|, and MedianMargin the median of the
+	// largest e / |w_y| for which it does, below 0 where it has less than a half as it is. Of a softmax over words only.
+	Recognised, MedianMargin float64
+}
+
+// Measure measures the states of a model whose output matrix is w [V,D], whose words occur counts [V] times in training, NaN
+// or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows; alpha is the radius of the adversarial method.
+func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool, alpha float64) (m ContextMeasures) {
+	nan := math.NaN()
+	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan, Recognised: nan, MedianMargin: nan}
+	if m.States == 0 {
+		return m
+	}
+	lengths, points := make([]float64, m.States), make([]float64, len(c.Hidden))
+	for i := range lengths {
+		lengths[i] = floats.Norm(c.Hidden[i*c.Width:(i+1)*c.Width], 2)
+	}
+	unit := max(floats.Norm(lengths, 2)/math.Sqrt(float64(m.States)), math.SmallestNonzeroFloat64)
+	floats.AddScaled(points, 1/unit, c.Hidden)
+	m.Hull = NearestInHull(points, c.Width)
+	if c.gain != nil {
+		m.plane(c.gain, c.bias, unit)
+	}
+	norms := RowNorms(w)
+	if !m.Hull.Contains(1) && w.Size(1) == int64(c.Width) {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		torch.NoGrad(func() { m.pull(w, norms, counts) })
+	}
+	if softmax {
+		m.recognise(c, lengths, norms, alpha)
+	}
+	return m
+}
+
+func (m *ContextMeasures) plane(gain, bias []float64, unit float64) {
+	m.BiasOverGain = 0
+	squares := 0.0
+	for j, g := range gain {
+		m.BiasOverGain += bias[j] / g
+		squares += 1 / (g * g)
+	}
+	m.PlaneDistance = math.Abs(m.BiasOverGain) / math.Sqrt(squares) / unit
+}
+
+// pull takes the cosines of rows with the direction that is negative for all states.
+func (m *ContextMeasures) pull(w torch.Tensor, norms, counts []float64) {
+	direction := torch.FromFloat64s(m.Hull.Nearest, torch.CPU, w.Size(1), 1)
+	var products []float64
+	eachChunk(w, func(x_CD torch.Tensor) { products = append(products, x_CD.MatMul(direction).Float64s()...) })
+	var rows []int
+	for i, n := range counts {
+		if n > 0 && norms[i] > 0 {
+			rows = append(rows, i)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(counts[a], counts[b]) })
+	fifth := len(rows) / 5
+	if fifth == 0 {
+		return
+	}
+	mean := func(rows []int) (mean float64) {
+		for _, i := range rows {
+			mean -= products[i] / norms[i] / m.Hull.Distance / float64(len(rows))
+		}
+		return mean
+	}
+	m.RarePull, m.FrequentPull = mean(rows[:fifth]), mean(rows[len(rows)-fifth:])
+}
+
+// recognise uses that lowering one score by e takes its log odds down by e.
+func (m *ContextMeasures) recognise(c *Contexts, lengths, norms []float64, alpha float64) {
+	var margins []float64
+	kept := 0
+	for i, loss := range c.Loss {
+		scale := lengths[i] * norms[c.Targets[i]]
+		if !(scale > 0) {
+			continue
+		}
+		margin := (-loss - math.Log(-math.Expm1(-loss))) / scale
+		if margins = append(margins, margin); margin >= alpha {
+			kept++
+		}
+	}
+	if len(margins) == 0 {
+		return
+	}
+	m.Recognised = float64(kept) / float64(len(margins))
+	slices.Sort(margins)
+	m.MedianMargin = stat.Quantile(0.5, stat.Empirical, margins, nil)
+}
