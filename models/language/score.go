@@ -64,8 +64,15 @@ func (m *Model) read(text corpus.Columns, rows int, visit func(states torch.Stat
 	}
 }
 
-// Contexts are the first hidden states of a text, n of them or up to a chunk more.
-func (m *Model) Contexts(text corpus.Columns, n int) *measures.Contexts {
+// contextColumns are the places of a text that contexts are taken from.
+const contextColumns = 20
+
+// Contexts are hidden states of a text, n of them or up to a chunk more, from places at equal distances.
+func (m *Model) Contexts(ids []int32, n int) (*measures.Contexts, error) {
+	text, err := corpus.NewColumns(ids, max(1, min(contextColumns, len(ids)/2)), "the text", "nothing")
+	if err != nil {
+		return nil, err
+	}
 	c := measures.NewContexts(models.LastNorm(m.Network))
 	torch.NoGrad(func() {
 		m.read(text, m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
@@ -73,7 +80,7 @@ func (m *Model) Contexts(text corpus.Columns, n int) *measures.Contexts {
 			return len(c.Targets) < n
 		})
 	})
-	return c
+	return c, nil
 }
 
 // Score is what a model says of a text.

@@ -1,5 +1,10 @@
 package vectors
 
+import (
+	"bufio"
+	"strconv"
+)
+
 // List is every vector of a file, as long as it is and in the file's order.
 type List struct {
 	Words []string
@@ -29,3 +34,17 @@ func (l *List) outside(int, []float64) {}
 func (l *List) wanted() []string { return nil }
 
 func (l *List) compose(string, []float32) {}
+
+// Write writes the list as text that ReadAll and other programs read: a first line with the number of vectors and their width, then
+// a line each. Numbers have as many digits as float32 needs to come back the same. A word must hold no line feed; w keeps what fails.
+func (l *List) Write(w *bufio.Writer) {
+	w.WriteString(strconv.Itoa(len(l.Words)) + " " + strconv.Itoa(l.Width) + "\n")
+	var line []byte
+	for i, word := range l.Words {
+		line = append(line[:0], word...)
+		for _, x := range l.Rows[i*l.Width : (i+1)*l.Width] {
+			line = strconv.AppendFloat(append(line, ' '), float64(x), 'g', -1, 32)
+		}
+		w.Write(append(line, '\n'))
+	}
+}

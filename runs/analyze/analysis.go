@@ -32,7 +32,24 @@ type analysis struct {
 	priors        []prior
 	norms         []float64
 	ordered       bool // the order of rows stands for frequency
+
+	points             measures.Points
+	margins            []margin
+	componentFrequency []float64 // rank correlation of the first components' scores with frequency
+	contexts           *measures.ContextMeasures
+	alpha              float64
 }
+
+// margin is how clearly a word stands out, in the matrix's own scale.
+type margin struct {
+	Word    string            `json:"word"`
+	Radius  experiment.Number `json:"radius"`
+	Nearest experiment.Number `json:"nearest"`
+	Length  experiment.Number `json:"norm"`
+}
+
+// components are so many principal ones whose share and correlation are told.
+const components = 10
 
 // analyse measures a matrix.
 func analyse(s *subject, f *flags) *analysis {
@@ -51,6 +68,14 @@ func analyse(s *subject, f *flags) *analysis {
 	}
 	a.norms = measures.RowNorms(s.w)
 	a.normFrequency = measures.RankCorrelation(a.norms, s.counts)
+	a.points = measures.MeasurePoints(s.w)
+	for _, scores := range a.points.Components.Scores(s.w, components) {
+		a.componentFrequency = append(a.componentFrequency, measures.RankCorrelation(scores, s.counts))
+	}
+	for _, m := range a.points.Margins {
+		a.margins = append(a.margins, margin{s.word(int(m.Row)), experiment.Num(m.Radius), experiment.Num(m.Nearest), experiment.Num(m.Length)})
+	}
+	a.contexts, a.alpha = s.contexts, s.alpha
 	return a
 }
 
@@ -63,12 +88,13 @@ func (s *subject) picture(a *analysis) report.Matrix {
 	return report.Matrix{
 		Name: name, SingularValues: a.measures.SingularValues, Cosines: measures.CosineHistogram(s.w),
 		X: p.X, Y: p.Y, Shares: p.Shares, Norms: a.norms, Ranks: s.ranks(),
+		Nearest: a.points.Nearest.Values, Variances: a.points.Components.Shares(),
 	}
 }
 
 // MarshalJSON writes the measures by their names; undefined ones are null.
 func (a *analysis) MarshalJSON() ([]byte, error) {
-	m, num := a.measures, experiment.Num[float64]
+	m, p, num := a.measures, a.points, experiment.Num[float64]
 	return json.Marshal(struct {
 		Name           string              `json:"name"`
 		Vocabulary     int64               `json:"vocabulary"`
@@ -92,12 +118,58 @@ func (a *analysis) MarshalJSON() ([]byte, error) {
 		LargestHub     int                 `json:"largest_hub"`
 		Hub            experiment.Text     `json:"hub"`
 		NormFrequency  experiment.Number   `json:"norm_frequency_correlation"`
+
+		PositiveCosines    experiment.Number   `json:"positive_cosines"`
+		IsoScore           experiment.Number   `json:"iso_score"`
+		MeanRow            experiment.Number   `json:"mean_row"`
+		Variance           []experiment.Number `json:"explained_variance"`
+		For50              int                 `json:"components_for_50"`
+		For90              int                 `json:"components_for_90"`
+		For99              int                 `json:"components_for_99"`
+		ComponentFrequency []experiment.Number `json:"component_frequency_correlation"`
+		MedianNearest      experiment.Number   `json:"nearest_distance"`
+		DensityStep        experiment.Number   `json:"nearest_density_step"`
+		Density            []experiment.Number `json:"nearest_density"`
+		Radius             experiment.Number   `json:"radius"`
+		Recognisable       experiment.Number   `json:"recognisable"`
+		Margins            []margin            `json:"margins"`
+		States             *jsonStates         `json:"states"`
 	}{
 		a.name, a.rows, a.width, a.scale, a.isotropyRows, a.samples, num(m.I1), num(m.I2), num(m.I1BothSigns), num(m.I2BothSigns),
 		num(m.MeanCosine), num(m.Frobenius), experiment.Nums(m.SingularValues), num(m.SigmaRatio), a.priors, num(m.EffectiveRank), num(a.spread),
 		num(a.hubness.Skewness), a.hubness.Rows, a.hubness.Largest, experiment.Text(a.hub), num(a.normFrequency),
+		num(p.PositiveCosines), num(p.IsoScore), num(p.Components.Mean), experiment.Nums(first(p.Components.Shares())),
+		p.Components.Needed(0.5), p.Components.Needed(0.9), p.Components.Needed(0.99), experiment.Nums(a.componentFrequency),
+		num(p.MedianNearest), num(p.Nearest.Step), experiment.Nums(p.Nearest.Values), num(p.MedianRadius), num(p.Recognisable), a.margins, a.states(),
 	})
 }
+
+// jsonStates are the measures of hidden states.
+type jsonStates struct {
+	States        int               `json:"states"`
+	OriginInHull  bool              `json:"origin_in_hull"`
+	HullDistance  experiment.Number `json:"hull_distance"`
+	AtLeast       experiment.Number `json:"hull_distance_at_least"`
+	BiasOverGain  experiment.Number `json:"bias_over_gain"`
+	PlaneDistance experiment.Number `json:"plane_distance"`
+	RarePull      experiment.Number `json:"rare_pull"`
+	FrequentPull  experiment.Number `json:"frequent_pull"`
+	Alpha         experiment.Number `json:"alpha"`
+	Recognised    experiment.Number `json:"recognised"`
+	MedianMargin  experiment.Number `json:"margin"`
+}
+
+func (a *analysis) states() *jsonStates {
+	c, num := a.contexts, experiment.Num[float64]
+	if c == nil {
+		return nil
+	}
+	return &jsonStates{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast), num(c.BiasOverGain), num(c.PlaneDistance),
+		num(c.RarePull), num(c.FrequentPull), num(a.alpha), num(c.Recognised), num(c.MedianMargin)}
+}
+
+// first are the shares of the first components.
+func first(shares []float64) []float64 { return shares[:min(components, len(shares))] }
 
 // median is the middle one of falling values.
 func median(falling []float64) float64 {

@@ -199,7 +199,7 @@ func TestRunFolders(t *testing.T) {
 		}
 		for _, folder := range []string{place, one} {
 			found, _ := filepath.Glob(filepath.Join(folder, experiment.PlotsDir, "analysis_*.png"))
-			if len(found) != 4 {
+			if len(found) != 5 {
 				t.Errorf("%s has the pictures %v; %s", folder, found, log)
 			}
 		}
@@ -232,11 +232,18 @@ func TestLanguageModels(t *testing.T) {
 		defer made.Free()
 		saveRun(t, folder, c, made.Params)
 		open := func() *subject {
-			s, err := runFolder{folder, "lm"}.open(io.Discard)
+			s, err := runFolder{folder, "lm", 0}.open(io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return s
+		}
+		with, err := runFolder{folder, "lm", 3}.open(io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := with.contexts; c == nil || c.States < 2 || math.IsNaN(c.Hull.Distance) || !math.IsNaN(c.BiasOverGain) || math.IsNaN(c.MedianMargin) {
+			t.Errorf("the hidden states are %+v", with.contexts)
 		}
 		s, got := open(), map[string]float64{}
 		for i, n := range s.counts {

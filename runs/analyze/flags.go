@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,6 +23,11 @@ type flags struct {
 	rows, threads   int
 	samples         int
 	seed            uint64
+
+	tensor, vocabulary string
+	namedOnly          bool
+	states             int
+	projector, vec     string
 }
 
 func parse(args []string, help io.Writer) (*flags, error) {
@@ -29,10 +36,16 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.SortFlags = false
 	fs.Usage = func() {}
 	fs.StringArrayVar(&f.runs, "run", nil, "`FOLDER` of a training run; more folders may follow, or the flag may repeat")
-	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; may repeat")
+	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; or a folder with a checkpoint in safetensors, in shards or not; may repeat")
+	fs.StringVar(&f.tensor, "tensor", "", "`NAME` of the matrix in checkpoints in safetensors")
+	fs.StringVar(&f.vocabulary, "vocab", "", "`FILE` that names the rows of matrices from files: a word a line, or .json with an object that maps words to rows")
+	fs.BoolVar(&f.namedOnly, "named-only", false, "leave out rows that -vocab does not name, which fill a matrix up")
+	fs.IntVar(&f.states, "states", 2000, "look at about `N` hidden states of each run, of its validation text; 0 at none")
 	fs.BoolVar(&f.json, "json", false, "print JSON: an object, or a list of them for several matrices; pictures only with -out")
 	fs.StringVar(&f.out, "out", "", "`DIR` for the pictures (default: plots in the run's folder; for several runs, plots in the folder that holds them all)")
 	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1")
+	fs.StringVar(&f.projector, "projector", "", "write the matrices to `DIR` as TensorBoard's projector reads them")
+	fs.StringVar(&f.vec, "vec", "", "write the matrix to `FILE` as .vec text: a word a line, with its numbers")
 	fs.IntVar(&f.rows, "rows", 0, "measure I1 and I2 on samples of `N` rows, as published for WikiText-103 with 40000; 0 is all rows")
 	fs.IntVar(&f.samples, "samples", 10, "take the mean of `N` such samples")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")
@@ -42,14 +55,15 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	}
 	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(help, "Usage: analyze -run FOLDER... | -vectors FILE [flags]\n\n%s", fs.FlagUsages())
+			fmt.Fprintf(help, "Usage: analyze [-run|-vectors] FOLDER|FILE... [flags]\n\nWhat is named without a flag is a run where a run is, and else a file of vectors or a folder with a checkpoint.\n\n%s", fs.FlagUsages())
 			return nil, command.ErrHelp
 		}
 		return nil, usage("%w (analyze -h lists the flags)", err)
 	}
+	if err := f.name(fs.Args()); err != nil {
+		return nil, &command.UsageError{Err: err}
+	}
 	switch {
-	case len(f.runs) == 0 && fs.NArg() > 0:
-		return nil, usage("what is %q? Name run folders with -run, files of vectors with -vectors", fs.Arg(0))
 	case len(f.runs)+len(f.vectors) == 0:
 		return nil, usage("nothing to analyze: give the folder of a training run with -run, or a file with -vectors")
 	case f.rows < 0 || f.rows == 1:
@@ -58,14 +72,43 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, usage("-samples is %d: at least 1 is needed", f.samples)
 	case f.threads < 0:
 		return nil, usage("-threads is %d: it cannot be negative", f.threads)
+	case f.states < 0:
+		return nil, usage("-states is %d: it cannot be negative", f.states)
+	case f.vec != "" && len(f.runs)+len(f.vectors) > 1:
+		return nil, usage("-vec writes one matrix, and %d are named: leave out all but one", len(f.runs)+len(f.vectors))
+	case f.vocabulary == "" && f.namedOnly:
+		return nil, usage("-named-only goes by the words of -vocab: give that too")
+	case len(f.runs) > 0 && (f.vocabulary != "" || f.tensor != ""):
+		return nil, usage("-tensor and -vocab are for matrices from files, and %s is a run, whose output matrix has its own words", f.runs[0])
 	}
-	f.runs = append(f.runs, fs.Args()...)
 	for _, path := range f.vectors {
-		if file, _ := splitName(path); !isVectorFile(file) {
-			return nil, usage("-vectors %s: the name should end in .safetensors (with or without :NAME), .vec, .txt, .bin or .gz", path)
+		file, tensor := splitName(path)
+		switch {
+		case !isVectorFile(file):
+			return nil, usage("-vectors %s: the name should end in .safetensors (with or without :NAME), .vec, .txt, .bin or .gz, or be a folder with a checkpoint in safetensors", path)
+		case f.tensor != "" && (tensor != "" || !holdsWeights(file)):
+			return nil, usage("-tensor %s: %s names its matrix itself: leave one of them out", f.tensor, path)
 		}
 	}
 	return f, nil
+}
+
+// name sorts what stands on the command line without a flag: after -run they are runs, else what each is found to be.
+func (f *flags) name(args []string) error {
+	for _, arg := range args {
+		file, _ := splitName(arg)
+		_, missing := os.Stat(file)
+		_, noRun := os.Stat(filepath.Join(file, experiment.ConfigFile))
+		switch {
+		case len(f.runs) > 0 && len(f.vectors) == 0 || missing == nil && noRun == nil:
+			f.runs = append(f.runs, arg)
+		case missing != nil:
+			return fmt.Errorf("what is %q? There is no such file: name run folders with -run, files of vectors with -vectors", arg)
+		default:
+			f.vectors = append(f.vectors, arg)
+		}
+	}
+	return nil
 }
 
 // sources are what to analyze, in the order of the table.
@@ -73,15 +116,15 @@ func (f *flags) sources() []source {
 	var all []source
 	names := shortNames(f.runs)
 	for i, folder := range f.runs {
-		all = append(all, runFolder{folder, names[i]})
+		all = append(all, runFolder{folder, names[i], f.states})
 	}
 	for _, path := range f.vectors {
 		file, tensor := splitName(path)
-		name := filepath.Base(file)
-		if tensor != "" {
+		name := filepath.Base(filepath.Clean(file))
+		if tensor = cmp.Or(tensor, f.tensor); tensor != "" {
 			name += ":" + tensor
 		}
-		all = append(all, vectorFile{file, tensor, name})
+		all = append(all, vectorFile{file, tensor, name, f.vocabulary, f.namedOnly})
 	}
 	return all
 }

@@ -3,6 +3,7 @@
 //
 //	go run ./runs/analyze -run experiments/wmt14/mle-sample-seed1 experiments/wmt14/spectrum-sample-seed1
 //	go run ./runs/analyze -vectors model.safetensors:decoder.embed_tokens.weight -json
+//	go run ./runs/analyze FOLDER -tensor model.embed_tokens.weight -vocab vocab.json
 package main
 
 import (
@@ -11,7 +12,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
@@ -35,7 +39,9 @@ func run(f *flags, out, log io.Writer) error {
 	defer scope.Close()
 	var results []*analysis
 	var pictures []report.Matrix
-	for _, source := range f.sources() {
+	var projected strings.Builder
+	sources := f.sources()
+	for i, source := range sources {
 		subject, err := source.open(log)
 		if err != nil {
 			return err
@@ -47,7 +53,26 @@ func run(f *flags, out, log io.Writer) error {
 		if f.draws() {
 			pictures = append(pictures, subject.picture(results[len(results)-1]))
 		}
+		if f.projector != "" {
+			entry, err := subject.project(f.projector, i, len(sources), results[i].norms)
+			if err != nil {
+				return err
+			}
+			projected.WriteString(entry)
+		}
+		if f.vec != "" {
+			if err := subject.writeVec(f.vec); err != nil {
+				return err
+			}
+			fmt.Fprintf(log, "wrote %s\n", f.vec)
+		}
 		torch.Free(subject.w)
+	}
+	if f.projector != "" {
+		if err := files.Write(filepath.Join(f.projector, projectorConfig), []byte(projected.String())); err != nil {
+			return err
+		}
+		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n", filepath.Join(f.projector, projectorConfig), f.projector)
 	}
 	if f.json {
 		if err := printJSON(out, results); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -34,20 +34,24 @@ type subject struct {
 	counts []float64            // how often, NaN for a row that stands for no word of the text
 
 	ordered bool // counts are unknown: the order of rows stands for that of frequencies
+
+	contexts *measures.ContextMeasures // of a run's hidden states; nil where there are none
+	alpha    float64                   // radius of the margins among these
 }
 
 // runFolder is the output matrix of a training run, as its best checkpoint has it.
-type runFolder struct{ folder, name string }
+type runFolder struct {
+	folder, name string
+	states       int // so many hidden states are looked at besides
+}
 
 func (r runFolder) open(log io.Writer) (*subject, error) {
 	open := r.translation
-	if c, err := experiment.ReadConfig(r.folder); err == nil && c.Task() == experiment.LanguageModel {
+	c, err := experiment.ReadConfig(r.folder)
+	if err == nil && c.Task() == experiment.LanguageModel {
 		open = r.language
 	}
-	s, warnings, err := open()
-	for _, w := range warnings {
-		fmt.Fprintln(log, w)
-	}
+	s, err := open(&c, log)
 	if err != nil {
 		return nil, err
 	}
@@ -60,46 +64,81 @@ func (r runFolder) open(log io.Writer) (*subject, error) {
 }
 
 // translation is the output matrix of a translator.
-func (r runFolder) translation() (*subject, []checkpoint.Warning, error) {
+func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, error) {
 	t, err := translation.Load(r.folder, torch.CPU)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer t.Free()
+	warn(log, t.Warnings)
 	v := t.Text.Target.Vocabulary
 	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(), word: func(row int) string { return v.Token(int32(row)) }}
-	return s, t.Warnings, nil
+	s.look(r.states, c, t.Output, log, func() (*measures.Contexts, error) {
+		lines, err := experiment.ReadLines(c.Data, c.Data.Valid)
+		if err != nil {
+			return nil, err
+		}
+		pairs, err := t.Text.TestPairs(lines)
+		if err != nil {
+			return nil, err
+		}
+		return t.Contexts(pairs, r.states, c.Train.MaxTokens), nil
+	})
+	return s, nil
 }
 
 // language is the output matrix of a language model. Its vocabulary holds no counts: they come from the training text,
 // where that is still there.
-func (r runFolder) language() (*subject, []checkpoint.Warning, error) {
+func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, error) {
 	m, err := language.Load(r.folder, torch.CPU)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer m.Free()
-	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1, word: func(row int) string { return m.Words.Word(int32(row)) }}
-	texts, err := r.texts()
-	if err != nil {
-		s.orderRows()
-		return s, m.Warnings, nil
-	}
-	s.counts = m.Words.Counts(texts.Train.IDs)
-	return s, m.Warnings, nil
-}
-
-// texts are those that the run was trained on.
-func (r runFolder) texts() (*language.Texts, error) {
-	c, err := experiment.ReadConfig(r.folder)
 	if err != nil {
 		return nil, err
 	}
-	return experiment.ReadText(c.Data, r.folder)
+	defer m.Free()
+	warn(log, m.Warnings)
+	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1, word: func(row int) string { return m.Words.Word(int32(row)) }}
+	texts, err := experiment.ReadText(c.Data, r.folder)
+	if err != nil {
+		s.orderRows()
+	} else {
+		s.counts = m.Words.Counts(texts.Train.IDs)
+	}
+	s.look(r.states, c, m.Output, log, func() (*measures.Contexts, error) {
+		if err != nil {
+			return nil, err
+		}
+		return m.Contexts(texts.Valid.IDs, r.states)
+	})
+	return s, nil
 }
 
-// vectorFile is a file of vectors.
-type vectorFile struct{ path, tensor, name string }
+func warn(log io.Writer, warnings []checkpoint.Warning) {
+	for _, w := range warnings {
+		fmt.Fprintln(log, w)
+	}
+}
+
+// look measures hidden states, where the text that they come from is still there.
+func (s *subject) look(states int, c *experiment.Config, output *objectives.Output, log io.Writer, contexts func() (*measures.Contexts, error)) {
+	if states == 0 {
+		return
+	}
+	found, err := contexts()
+	if err != nil {
+		fmt.Fprintf(log, "%s: its hidden states are not looked at: %v\n", s.name, err)
+		return
+	}
+	_, _, softmax := output.SoftmaxHead()
+	m := found.Measure(s.w, s.counts, softmax, c.Objective.Alpha)
+	s.contexts, s.alpha = &m, c.Objective.Alpha
+}
+
+// vectorFile is a file of vectors, or a folder with a checkpoint in safetensors.
+type vectorFile struct {
+	path, tensor, name string
+	vocabulary         string // file that names the rows; empty: they have no names
+	namedOnly          bool   // rows that it does not name are left out
+}
 
 const safetensors = ".safetensors"
 
@@ -111,18 +150,21 @@ func splitName(path string) (file, tensor string) {
 	return path, ""
 }
 
+// holdsWeights reports whether a path names a checkpoint in safetensors: a file, an index of shards, or a folder of these.
+func holdsWeights(path string) bool {
+	info, err := os.Stat(path)
+	return strings.HasSuffix(path, safetensors) || strings.HasSuffix(path, safetensors+".index.json") || err == nil && info.IsDir()
+}
+
 func isVectorFile(path string) bool {
-	return slices.ContainsFunc([]string{safetensors, ".vec", ".txt", ".bin", ".gz"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
+	return holdsWeights(path) || slices.ContainsFunc([]string{".vec", ".txt", ".bin", ".gz"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
 }
 
 func (f vectorFile) open(io.Writer) (*subject, error) {
-	if info, err := os.Stat(f.path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a folder: name a file with -vectors, and the folder of a run with -run", f.path)
-	}
 	s := &subject{name: f.name, scale: 1, word: func(row int) string { return fmt.Sprintf("row %d", row) }}
 	where := f.path
-	if strings.HasSuffix(f.path, safetensors) {
-		all, _, err := torch.ReadSafetensors(f.path, torch.CPU)
+	if holdsWeights(f.path) {
+		all, err := torch.OpenWeights(f.path)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +172,13 @@ func (f vectorFile) open(io.Writer) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.w, where = all[name], f.path+":"+name
+		if s.w, err = all.ReadFloats(name, torch.CPU); err != nil {
+			return nil, err
+		}
+		where = f.path + ":" + name
+		if f.tensor == "" {
+			s.name += ":" + name
+		}
 	} else {
 		list, err := vectors.ReadAll(f.path)
 		if err != nil {
@@ -138,6 +186,11 @@ func (f vectorFile) open(io.Writer) (*subject, error) {
 		}
 		s.w = torch.FromFloat32s(list.Rows, torch.CPU, int64(len(list.Words)), int64(list.Width))
 		s.word = func(row int) string { return list.Words[row] }
+	}
+	if f.vocabulary != "" {
+		if err := s.nameRows(f.vocabulary, where, f.namedOnly); err != nil {
+			return nil, err
+		}
 	}
 	s.orderRows()
 	return s, s.check(where)
@@ -153,20 +206,16 @@ func (s *subject) orderRows() {
 }
 
 // choose finds the matrix that is meant: the one that is named, or the only one there is.
-func (f vectorFile) choose(all map[string]torch.Tensor) (string, error) {
-	var matrices []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if x := all[name]; x.Rank() == 2 && (x.DType() == torch.Float32 || x.DType() == torch.Float64 || x.DType() == torch.BFloat16) {
-			matrices = append(matrices, name)
-		}
-	}
+func (f vectorFile) choose(all *torch.Weights) (string, error) {
+	matrices := all.Matrices()
 	there := func() string {
 		if len(matrices) == 0 {
 			return "it has no matrix of numbers"
 		}
 		listed := make([]string, len(matrices))
 		for i, name := range matrices {
-			listed[i] = fmt.Sprintf("%s %v", name, all[name].Shape())
+			shape, _, _ := all.Shape(name)
+			listed[i] = fmt.Sprintf("%s %v", name, shape)
 		}
 		const most = 12
 		if more := len(listed) - most; more > 0 {
@@ -174,19 +223,26 @@ func (f vectorFile) choose(all map[string]torch.Tensor) (string, error) {
 		}
 		return "its matrices are " + strings.Join(listed, ", ")
 	}
+	shape, dtype, known := all.Shape(f.tensor)
 	switch {
-	case f.tensor != "" && slices.Contains(matrices, f.tensor):
-		return f.tensor, nil
-	case f.tensor != "" && all[f.tensor].Defined():
-		return "", fmt.Errorf("%s of %s is no matrix of numbers but %v of shape %v: %s", f.tensor, f.path, all[f.tensor].DType(), all[f.tensor].Shape(), there())
+	case f.tensor != "" && slices.Contains(matrices, f.tensor) || all.Missing(f.tensor) != "" && f.tensor != "":
+		return f.tensor, nil // where its shard is missing, reading it says so
+	case known:
+		return "", fmt.Errorf("%s of %s is no matrix of numbers but %s of shape %v: %s", f.tensor, f.path, dtype, shape, there())
 	case f.tensor != "":
 		return "", fmt.Errorf("%s has no tensor %s: %s", f.path, f.tensor, there())
+	case all.Missing("") != "":
+		return "", fmt.Errorf("%s names the shard %s, which is not there: get it, or name a tensor of another one with -tensor; %s", all.Path(), all.Missing(""), there())
 	case len(matrices) == 1:
 		return matrices[0], nil
 	case len(matrices) == 0:
 		return "", fmt.Errorf("%s cannot be analyzed: %s", f.path, there())
 	}
-	return "", fmt.Errorf("%s holds %d matrices, so name one, as in -vectors %s:%s; %s", f.path, len(matrices), f.path, matrices[0], there())
+	how := "-tensor " + matrices[0]
+	if strings.HasSuffix(f.path, safetensors) {
+		how = "-vectors " + f.path + ":" + matrices[0]
+	}
+	return "", fmt.Errorf("%s holds %d matrices, so name one, as in %s; %s", f.path, len(matrices), how, there())
 }
 
 // check refuses a matrix that cannot be measured; where names it.

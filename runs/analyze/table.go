@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -36,13 +37,64 @@ var rows = []struct {
 	{fmt.Sprintf("hubness, skew of N_%d", measures.NearestRows), func(a *analysis) string { return number(a.hubness.Skewness) }},
 	{"largest hub", func(a *analysis) string { return fmt.Sprintf("%d: %s", a.hubness.Largest, shorten(a.hub, 20)) }},
 	{"norm with frequency (Spearman)", func(a *analysis) string { return number(a.normFrequency) }},
+	{"IsoScore (isotropic: 1)", func(a *analysis) string { return number(a.points.IsoScore) }},
+	{"pairs with a positive cosine", func(a *analysis) string { return number(a.points.PositiveCosines) }},
+	{"mean row / rms of the rows", func(a *analysis) string { return number(a.points.Components.Mean) }},
+	{"variance along component 1", func(a *analysis) string { return number(share(a, 0)) }},
+	{"variance along component 2", func(a *analysis) string { return number(share(a, 1)) }},
+	{"components for 50 and 90 % of it", func(a *analysis) string {
+		return fmt.Sprintf("%d, %d", a.points.Components.Needed(0.5), a.points.Components.Needed(0.9))
+	}},
+	{"component 1 with frequency", func(a *analysis) string { return number(correlation(a)) }},
+	{"nearest row / rms, median", func(a *analysis) string { return number(a.points.MedianNearest) }},
+	{"radius of a word / rms, median", func(a *analysis) string { return number(a.points.MedianRadius) }},
+	{"words with a radius above 0", func(a *analysis) string { return number(a.points.Recognisable) }},
+}
+
+// stateRows are the lines of hidden states.
+var stateRows = []struct {
+	title string
+	value func(c *measures.ContextMeasures) string
+}{
+	{"hidden states", func(c *measures.ContextMeasures) string { return fmt.Sprint(c.States) }},
+	{"their hull to the origin / rms", func(c *measures.ContextMeasures) string {
+		if c.Hull.Contains(1) {
+			return "0 (inside)"
+		}
+		return number(c.Hull.Distance)
+	}},
+	{"sum of b/g of their layer norm", func(c *measures.ContextMeasures) string { return number(c.BiasOverGain) }},
+	{"its plane to the origin / rms", func(c *measures.ContextMeasures) string { return number(c.PlaneDistance) }},
+	{"pull on the rarest fifth", func(c *measures.ContextMeasures) string { return number(c.RarePull) }},
+	{"pull on the most frequent fifth", func(c *measures.ContextMeasures) string { return number(c.FrequentPull) }},
+	{"states that recognise their word", func(c *measures.ContextMeasures) string { return number(c.Recognised) }},
+	{"margin / norm, median", func(c *measures.ContextMeasures) string { return number(c.MedianMargin) }},
+}
+
+func share(a *analysis, i int) float64 {
+	if shares := a.points.Components.Shares(); i < len(shares) {
+		return shares[i]
+	}
+	return math.NaN()
+}
+
+func correlation(a *analysis) float64 {
+	if len(a.componentFrequency) == 0 {
+		return math.NaN()
+	}
+	return a.componentFrequency[0]
 }
 
 // printTable prints a column for each matrix, in as many blocks as the width of a screen wants, and what the numbers rest on.
 func printTable(out io.Writer, all []*analysis) {
-	titles := make([]string, len(rows)+1)
-	for i, r := range rows {
-		titles[i+1] = r.title
+	titles := []string{""}
+	for _, r := range rows {
+		titles = append(titles, r.title)
+	}
+	if slices.ContainsFunc(all, func(a *analysis) bool { return a.contexts != nil }) {
+		for _, r := range stateRows {
+			titles = append(titles, r.title)
+		}
 	}
 	block, used := [][]string{titles}, width(titles)
 	flush := func() {
@@ -68,6 +120,13 @@ func printTable(out io.Writer, all []*analysis) {
 		}
 		for _, r := range rows {
 			column = append(column, r.value(a))
+		}
+		for range len(titles) - len(column) {
+			value := "-"
+			if a.contexts != nil {
+				value = stateRows[len(column)-len(rows)-1].value(a.contexts)
+			}
+			column = append(column, value)
 		}
 		if len(block) > 1 && used+2+width(column) > widest {
 			flush()
@@ -96,6 +155,12 @@ func (a *analysis) notes() []string {
 	}
 	if a.hubness.Rows == hubRows && a.rows > hubRows {
 		notes = append(notes, fmt.Sprintf("hubness is that of %d rows at equal distances, not of all %d", hubRows, a.rows))
+	}
+	if n := len(a.margins); n > 0 && a.rows > int64(n) {
+		notes = append(notes, fmt.Sprintf("radii are those of %d words; see docs/analysis.md", n))
+	}
+	if a.contexts != nil && !math.IsNaN(a.contexts.Recognised) {
+		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability with its score lowered by %g |w| |h|", a.alpha))
 	}
 	if a.ordered {
 		notes = append(notes, "frequencies are not known: rows are taken to stand in the order of falling frequency")

@@ -127,7 +127,7 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 	o.Blocks = map[string][]block{}
 	if !math.IsNaN(m.Output.Perplexity(1)) { // a density or a distance does not compare with a probability
 		for name := range t.results.Test {
-			lines, err := testLines(t, name)
+			lines, err := experiment.ReadLines(t.config.Data, name)
 			if err != nil {
 				return err
 			}
@@ -150,21 +150,6 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 		o.Picture = pictureOf(m.Output.Embedding().Matrix(), m.Text.Target.Vocabulary.Counts())
 	}
 	return nil
-}
-
-// testLines reads a test text of a translator's run.
-func testLines(t *trained, name string) (translation.Lines, error) {
-	d := t.config.Data
-	if d.Sample {
-		texts, err := experiment.ReadPairs(d)
-		if err != nil {
-			return translation.Lines{}, err
-		}
-		return texts.Tests[0], nil
-	}
-	path := func(language string) string { return filepath.Join(d.Dir, name+"."+language) }
-	text, err := corpus.ReadParallel(path(d.Source), path(d.Target), "data.dir")
-	return translation.Lines{Name: name, Source: text.Source.Lines, Target: text.Target.Lines}, err
 }
 
 // perToken is the mean loss of each block; NaN for one without tokens.

@@ -115,7 +115,7 @@ func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
 		fmt.Fprintf(log, "%s is not tested on %s: %v\n", t.folder, text, err)
 		return nil, nil
 	}
-	lines, err := testLines(t, text)
+	lines, err := experiment.ReadLines(t.config.Data, text)
 	if err != nil {
 		fmt.Fprintf(log, "%s is not tested on %s: its references are gone: %v\n", t.folder, text, err)
 		return nil, nil

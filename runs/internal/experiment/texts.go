@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -52,4 +53,20 @@ func digest(lines []string) string {
 		io.WriteString(hash, line+"\n")
 	}
 	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// ReadLines reads a text of a translator that is not for training, or what the sample has in its place.
+func ReadLines(d Data, name string) (translation.Lines, error) {
+	if d.Sample {
+		texts, err := ReadPairs(d)
+		switch {
+		case err != nil:
+			return translation.Lines{}, err
+		case name == d.Valid:
+			return texts.Valid, nil
+		}
+		return texts.Tests[0], nil
+	}
+	text, err := corpus.ReadParallel(filepath.Join(d.Dir, name+"."+d.Source), filepath.Join(d.Dir, name+"."+d.Target), "data.dir")
+	return translation.Lines{Name: name, Source: text.Source.Lines, Target: text.Target.Lines}, err
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -18,6 +19,8 @@ type Matrix struct {
 	Name           string
 	SingularValues []float64 // falling
 	Cosines        []float64 // counts of the cosines between rows, in bins of equal width over [-1, 1]
+	Nearest        []float64 // density of the distance to the nearest row, over the root mean square of norms, in bins of equal width over [0, 2]
+	Variances      []float64 // shares of the variance along the principal components, falling
 
 	// By row:
 	X, Y   []float64  // coordinates on the two leading right singular vectors
@@ -36,6 +39,7 @@ func DrawMatrices(all []Matrix) ([]Plot, error) {
 	}{
 		{"analysis_singular_values.png", "Singular values", compareSpectra},
 		{"analysis_cosines.png", "Cosine between rows", compareCosines},
+		{"analysis_nearest.png", "Distance to the nearest row", compareNearest},
 		{"analysis_projection.png", "Projection", compareProjections},
 		{"analysis_norms.png", "Norm against frequency", compareNorms},
 	} {
@@ -62,10 +66,12 @@ func dash(line *plotter.Line, i int) {
 	}
 }
 
-// compareSpectra draws the singular values by rank, as they are and relative to the largest.
+// compareSpectra draws the singular values by rank, as they are and relative to the largest, and what the first principal components
+// hold of the variance.
 func compareSpectra(all []Matrix) ([]byte, error) {
 	values := newPanel("Singular values", "rank k", "singular value (log scale)", true)
 	decay := newPanel("Singular values relative to the largest", "rank k", "share of the largest (log scale)", true)
+	variances := newPanel("Variance along the first principal components", "components", "share", false)
 	any := false
 	for i, m := range all {
 		if len(m.SingularValues) == 0 || !(m.SingularValues[0] > 0) {
@@ -78,7 +84,7 @@ func compareSpectra(all []Matrix) ([]byte, error) {
 		for _, draw := range []struct {
 			p  *panel
 			ys []float64
-		}{{values, m.SingularValues}, {decay, relative}} {
+		}{{values, m.SingularValues}, {decay, relative}, {variances, floats.CumSum(make([]float64, len(m.Variances)), m.Variances)}} {
 			line, err := draw.p.addLine(m.Name, firstRanks(len(draw.ys)), draw.ys, hue(i), false)
 			if err != nil {
 				return nil, err
@@ -90,28 +96,45 @@ func compareSpectra(all []Matrix) ([]byte, error) {
 	if !any {
 		return nil, nil
 	}
-	return render([]*panel{values, decay}, 720, 320)
+	return render([]*panel{values, decay, variances}, 720, 320)
 }
 
 // compareCosines draws the distributions of the cosine between two rows.
 func compareCosines(all []Matrix) ([]byte, error) {
 	p := newPanel("Cosine between two rows", "cosine", "density", false)
-	any := false
-	low, high := 1.0, -1.0
-	for i, m := range all {
-		line, from, to, err := p.addDensity(m.Name, HistogramOfCounts(m.Cosines, -1, 1), hue(i))
-		if err != nil {
-			return nil, err
-		}
-		dash(line, i)
-		low, high = min(low, from), max(high, to)
-		any = any || line != nil
-	}
-	if !any {
-		return nil, nil
+	low, high, err := p.addDensities(all, func(m Matrix) Histogram { return HistogramOfCounts(m.Cosines, -1, 1) })
+	if err != nil || low > high {
+		return nil, err
 	}
 	p.showCosines(low, high)
 	return render([]*panel{p}, 720, 340)
+}
+
+// compareNearest draws the distributions of the distance to the nearest row (D. Wang, Gong and Liu 2019, figure 1a).
+func compareNearest(all []Matrix) ([]byte, error) {
+	p := newPanel("Distance to the nearest row", "distance / root mean square of the norms", "density", false)
+	low, high, err := p.addDensities(all, func(m Matrix) Histogram { return HistogramOfCounts(m.Nearest, 0, 2) })
+	if err != nil || low > high {
+		return nil, err
+	}
+	p.X.Min, p.X.Max, p.Y.Min = max(0, low-0.05), high+0.05, 0
+	return render([]*panel{p}, 720, 340)
+}
+
+// addDensities adds a histogram of each matrix that has one, and returns outside of what nobody would see them; low > high of none.
+func (p *panel) addDensities(all []Matrix, of func(Matrix) Histogram) (low, high float64, err error) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for i, m := range all {
+		line, from, to, err := p.addDensity(m.Name, of(m), hue(i))
+		if err != nil {
+			return low, high, err
+		}
+		dash(line, i)
+		if line != nil {
+			low, high = min(low, from), max(high, to)
+		}
+	}
+	return low, high, nil
 }
 
 // The classes of frequency in a projection: ranks up to 10, 100 and so on, and their colours, dark for frequent words.

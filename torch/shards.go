@@ -1,0 +1,238 @@
+package torch
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unsafe"
+)
+
+// SafetensorsIndex is the file that says which shard of a large checkpoint holds which tensor, as the library transformers writes it.
+const SafetensorsIndex = "model.safetensors.index.json"
+
+// Weights are the tensors of a checkpoint that any program wrote as safetensors, in one file or in shards. Their headers are read at
+// once, a tensor when it is asked for: of a model of many gigabytes one matrix can be had.
+type Weights struct {
+	path    string
+	tensors map[string]stored
+	missing map[string]string // tensors whose shard is not there, with the name of that
+}
+
+// stored is where a tensor lies.
+type stored struct {
+	file  string
+	start int64 // of the content, in the file
+	entry safetensorsEntry
+}
+
+// OpenWeights reads the headers of a .safetensors file, of the shards that an index file (.json) names, or of what a folder holds of
+// these. A shard that is not there is an error when a tensor of it is read.
+func OpenWeights(path string) (*Weights, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	w := &Weights{path: path, tensors: map[string]stored{}, missing: map[string]string{}}
+	if info.IsDir() {
+		if w.path, err = weightsIn(path); err != nil {
+			return nil, err
+		}
+	}
+	if strings.HasSuffix(w.path, ".json") {
+		return w, w.readIndex()
+	}
+	entries, err := readStored(w.path)
+	maps.Copy(w.tensors, entries)
+	return w, err
+}
+
+// weightsIn finds the file of a folder to begin with.
+func weightsIn(folder string) (string, error) {
+	index := filepath.Join(folder, SafetensorsIndex)
+	if _, err := os.Stat(index); err == nil {
+		return index, nil
+	}
+	found, err := filepath.Glob(filepath.Join(folder, "*.safetensors"))
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0:
+		return "", fmt.Errorf("%s holds no .safetensors file: name the folder of a checkpoint in that format, or the file itself", folder)
+	}
+	return "", fmt.Errorf("%s holds %d .safetensors files and no %s that says what is in which: name one of the files", folder, len(found), SafetensorsIndex)
+}
+
+// readIndex reads the headers of all shards that there are.
+func (w *Weights) readIndex() error {
+	text, err := os.ReadFile(w.path)
+	if err != nil {
+		return err
+	}
+	var index struct {
+		Map map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &index); err != nil || len(index.Map) == 0 {
+		return fmt.Errorf("%s is no index of safetensors: it wants an object with a weight_map that names a file for each tensor", w.path)
+	}
+	shards := map[string]map[string]stored{} // nil: not there
+	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
+		shard := index.Map[name]
+		if !filepath.IsLocal(shard) {
+			return fmt.Errorf("%s: the shard %q of %s lies outside of its folder", w.path, shard, name)
+		}
+		entries, seen := shards[shard]
+		if !seen {
+			entries, err = readStored(filepath.Join(filepath.Dir(w.path), shard))
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			shards[shard] = entries
+		}
+		entry, there := entries[name]
+		switch {
+		case entries == nil:
+			w.missing[name] = shard
+		case !there:
+			return fmt.Errorf("%s says that %s is in %s, which has no such tensor: get both again, from one version of the model", w.path, name, shard)
+		default:
+			w.tensors[name] = entry
+		}
+	}
+	return nil
+}
+
+// readStored reads the header of a file.
+func readStored(path string) (map[string]stored, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	entries, _, content, err := readSafetensorsHeader(bufio.NewReader(f), info.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s is no valid safetensors file: %w", path, err)
+	}
+	all := make(map[string]stored, len(entries))
+	for name, e := range entries {
+		if e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > content {
+			return nil, fmt.Errorf("%s is no valid safetensors file: %s lies at bytes %v of %d", path, name, e.Offsets, content)
+		}
+		all[name] = stored{path, info.Size() - content, e}
+	}
+	return all, nil
+}
+
+// Path is the file that the weights begin with.
+func (w *Weights) Path() string { return w.path }
+
+// Matrices are the names of all tensors with two dimensions that hold floating-point numbers, sorted.
+func (w *Weights) Matrices() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.tensors)) {
+		if e := w.tensors[name].entry; len(e.Shape) == 2 && floatSize(e.DType) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Shape is the shape of a tensor, and its type as the format writes it, "BF16"; known is false for one that is not there.
+func (w *Weights) Shape(name string) (shape []int64, dtype string, known bool) {
+	s, known := w.tensors[name]
+	return s.entry.Shape, s.entry.DType, known
+}
+
+// Missing is the shard that a tensor should be in and that is not there; empty for other tensors. Without a name it is any such shard.
+func (w *Weights) Missing(name string) string {
+	if name == "" {
+		for _, tensor := range slices.Sorted(maps.Keys(w.missing)) {
+			return w.missing[tensor]
+		}
+	}
+	return w.missing[name]
+}
+
+// floatSize is how many bytes a floating-point number of a type of the format has, 0 where it is none that is read.
+func floatSize(dtype string) int64 {
+	return map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2}[dtype]
+}
+
+// ReadFloats reads a tensor of floating-point numbers: a float64 tensor as that, all others as float32, which holds float16 and bfloat16
+// exactly. It is in the innermost scope.
+func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
+	s, known := w.tensors[name]
+	size := floatSize(s.entry.DType)
+	if shard := w.missing[name]; shard != "" {
+		return x, fmt.Errorf("%s is in the shard %s of %s, which is not there: get it, or name a tensor of another shard", name, shard, w.path)
+	}
+	if !known || size == 0 {
+		return x, fmt.Errorf("%s has no tensor %s of floating-point numbers", w.path, name)
+	}
+	count, bytes := int64(1), s.entry.Offsets[1]-s.entry.Offsets[0]
+	for _, n := range s.entry.Shape {
+		if n < 0 || n > 0 && count > bytes/n {
+			count = -1
+			break
+		}
+		count *= n
+	}
+	if count*size != bytes {
+		return x, fmt.Errorf("%s is no valid safetensors file: %s of shape %v does not fit its %d bytes", s.file, name, s.entry.Shape, bytes)
+	}
+	f, err := os.Open(s.file)
+	if err != nil {
+		return x, err
+	}
+	defer f.Close()
+	data := make([]byte, bytes)
+	if _, err := f.ReadAt(data, s.start+s.entry.Offsets[0]); err != nil {
+		return x, fmt.Errorf("%s: %s cannot be read: %w", s.file, name, err)
+	}
+	err = Try(func() error {
+		switch s.entry.DType {
+		case "F64":
+			x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(count), Float64, d, s.entry.Shape)
+		case "F32":
+			x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(count), Float32, d, s.entry.Shape)
+		default:
+			widen := halfToFloat
+			if s.entry.DType == "BF16" {
+				widen = func(bits uint16) float32 { return math.Float32frombits(uint32(bits) << 16) }
+			}
+			values := make([]float32, count)
+			for i := range values {
+				values[i] = widen(binary.LittleEndian.Uint16(data[2*i:]))
+			}
+			x = FromFloat32s(values, d, s.entry.Shape...)
+		}
+		return nil
+	})
+	return x, err
+}
+
+// halfToFloat is the value of an IEEE half-precision number: one bit of sign, five of exponent, ten of fraction.
+func halfToFloat(bits uint16) float32 {
+	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10)&31, uint32(bits)&1023
+	switch exponent {
+	case 0: // zero, and numbers below 2^-14, which are multiples of 2^-24
+		x := float32(fraction) / (1 << 24)
+		return math.Float32frombits(sign | math.Float32bits(x))
+	case 31: // infinity, and what is no number
+		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
+}
