@@ -28,6 +28,8 @@ type TextSettings struct {
 	Source string `toml:"source" default:"en" help:"language translated from, the ending of its files"`
 	Target string `toml:"target" default:"de" help:"language translated into, the ending of its files"`
 
+	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" help:"train on so many pairs of the training text, at equal distances, and learn pieces and vocabularies from these alone; 0 is all"`
+
 	Lowercase  bool   `toml:"lowercase" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
 	Normalize  bool   `toml:"normalize" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`
 	Tokenize   string `toml:"tokenize" default:"current" choice:"none 2017 current" help:"edition of the Moses tokenizer; none leaves words as spaces separate them"`

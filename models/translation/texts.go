@@ -36,7 +36,7 @@ type TextNames struct {
 	Tests        []string
 }
 
-// ReadFiles reads the texts DIR/NAME.LANGUAGE. That for training stays in its files.
+// ReadFiles reads the texts DIR/NAME.LANGUAGE. That for training stays in its files, but for some pairs of it.
 func ReadFiles(d TextSettings, names TextNames, dir string, cache *corpus.Cache) (*Texts, error) {
 	t := &Texts{Sums: map[string]string{}, Cache: cache}
 	var err error
@@ -52,7 +52,14 @@ func ReadFiles(d TextSettings, names TextNames, dir string, cache *corpus.Cache)
 		p := read(name, flag, corpus.ReadParallel)
 		return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines}
 	}
-	t.Train, t.Valid = read(names.Train, "-train", cache.OpenParallel), lines(names.Valid, "-valid")
+	open := cache.OpenParallel
+	if d.TrainPairs > 0 {
+		open = corpus.ReadParallel
+	}
+	t.Train, t.Valid = read(names.Train, "-train", open), lines(names.Valid, "-valid")
+	if err == nil {
+		t.Train, err = t.Train.Some(d.TrainPairs, "data.train_pairs")
+	}
 	for _, name := range names.Tests {
 		t.Tests = append(t.Tests, lines(name, "-test"))
 	}

@@ -149,3 +149,52 @@ func TestSingleSpaced(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainPairs: of the training text as many pairs are taken as asked for, at equal distances; what is learnt knows no other words. Other
+// texts are whole, and sums are those of the files.
+func TestTrainPairs(t *testing.T) {
+	folder := t.TempDir()
+	inFiles(t, folder, []string{"one", "two", "three", "four", "five", "six", "seven"}, []string{"eins", "zwei", "drei", "vier", "fuenf", "sechs", "sieben"})
+	for _, name := range []string{"valid", "test"} {
+		for _, language := range []string{".en", ".de"} {
+			if err := os.WriteFile(filepath.Join(folder, name+language), []byte("one\nseven\n"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := translation.Defaults()
+	names := translation.TextNames{Train: "train", Valid: "valid", Tests: []string{"test"}}
+	read := func(n int) (*translation.Texts, error) {
+		s.Text.TrainPairs = n
+		return translation.ReadFiles(s.Text, names, folder, corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache())
+	}
+	all, err := read(0)
+	if err != nil || all.Train.Source.Len() != 7 {
+		t.Fatalf("%d pairs: %v", all.Train.Source.Len(), err)
+	}
+	some, err := read(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"one", "three", "five"}, {"eins", "drei", "fuenf"}}, [][]string{some.Train.Source.Lines, some.Train.Target.Lines}); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(all.Sums, some.Sums); diff != "" || len(some.Valid.Source) != 2 {
+		t.Errorf("%d lines to validate; %s", len(some.Valid.Source), diff)
+	}
+	s.Text.Joint, s.Text.SourceUnits, s.Text.TargetUnits = false, "word", "word"
+	pair, err := some.Learn(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := pair.Source.Vocabulary; v.Count(v.ID("three")) != 1 || v.ID("two") != v.ID("none") {
+		t.Errorf("the vocabulary has %d entries, three %d times", v.Len(), v.Count(v.ID("three")))
+	}
+	if err := some.Encode(pair, corpus.Limits{}, 50); err != nil || some.TrainPairs.Len() != 3 {
+		t.Errorf("%v: %v", some.Stored, err)
+	}
+	some.Close()
+	if _, err := read(8); err == nil || !strings.Contains(err.Error(), "data.train_pairs = 8, and "+filepath.Join(folder, "train.en")+" has 7 lines") {
+		t.Errorf("8 of 7 pairs: %v", err)
+	}
+}

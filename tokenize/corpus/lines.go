@@ -3,6 +3,7 @@ package corpus
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -166,4 +167,20 @@ func parallel(sourcePath, targetPath, flag string, read func(path, flag string) 
 		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line N of the other, so restore the missing lines or set %s to files that match", sourcePath, a, targetPath, b, flag)
 	}
 	return p, nil
+}
+
+// Some are n pairs at equal distances, in memory and of no file; all of them where n is 0. It is an error to ask for more than there are.
+func (p Parallel) Some(n int, key string) (Parallel, error) {
+	all := p.Source.Len()
+	switch {
+	case n == 0:
+		return p, nil
+	case n > all:
+		return Parallel{}, fmt.Errorf("%s = %d, and %s has %d lines: lower it, or set it to 0 for all", key, n, cmp.Or(p.Source.Path, "the training text"), all)
+	}
+	some := Parallel{Source: Text{Path: p.Source.Path, Lines: make([]string, n)}, Target: Text{Path: p.Target.Path, Lines: make([]string, n)}}
+	for i := range n {
+		some.Source.Lines[i], some.Target.Lines[i] = p.Source.Lines[i*all/n], p.Target.Lines[i*all/n]
+	}
+	return some, nil
 }

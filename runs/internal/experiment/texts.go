@@ -43,7 +43,8 @@ func ReadPairs(d Data) (*translation.Texts, error) {
 		sums[name+"."+d.Source], sums[name+"."+d.Target] = digest(t.Source), digest(t.Target)
 		return translation.Lines{Name: name, Source: t.Source, Target: t.Target}
 	}
-	return &translation.Texts{Train: made("train", train).Parallel(), Valid: made("valid", valid), Tests: []translation.Lines{made("test", test)}, Sums: sums}, nil
+	some, err := made("train", train).Parallel().Some(d.TrainPairs, "data.train_pairs")
+	return &translation.Texts{Train: some, Valid: made("valid", valid), Tests: []translation.Lines{made("test", test)}, Sums: sums}, err
 }
 
 // digest is the SHA-256 of the file that lines would make.
