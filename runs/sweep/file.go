@@ -30,6 +30,8 @@ type Header struct {
 
 	Jobs    int `toml:"jobs" default:"1" range:"[1,1024]" help:"runs at a time; -jobs replaces it"`
 	Threads int `toml:"threads" default:"1" range:"[1,4096]" help:"threads of each run, on processors of its own where there are enough"`
+
+	Minutes float64 `toml:"minutes" default:"0" range:"[0,inf)" help:"about how long one full training takes on these threads: -dry-run reckons with it as long as nothing has run"`
 }
 
 var (

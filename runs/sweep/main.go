@@ -2,6 +2,7 @@
 // ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen, with several
 // seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it was.
 //
+//	go run ./runs/sweep sweep.toml -dry-run
 //	go run ./runs/sweep sweep.toml -jobs 2
 package main
 
@@ -30,6 +31,7 @@ type flags struct {
 	file, out            string
 	jobs                 int
 	resume, table, retry bool
+	dry                  bool
 }
 
 func parse(args []string, help io.Writer) (*flags, error) {
@@ -42,6 +44,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.BoolVar(&f.resume, "resume", false, "continue the sweep in that folder")
 	fs.BoolVar(&f.retry, "retry", false, "with -resume: try trials that failed once more")
 	fs.BoolVar(&f.table, "table", false, "print the table of what has run so far, and stop; the sweep may be running")
+	fs.BoolVar(&f.dry, "dry-run", false, "check every trial, print the commands and about how long they take, and stop; trains nothing")
 	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			fmt.Fprintf(help, "Usage: sweep FILE.toml [flags]\n\n%s\n%s", fs.FlagUsages(), schema.Print(&defaults, ""))
@@ -55,6 +58,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its keys)")
 	case f.jobs < 0:
 		return nil, command.Usagef("-jobs is %d: at least 1 is needed", f.jobs)
+	case f.dry && (f.resume || f.table):
+		return nil, command.Usagef("-dry-run trains nothing: leave out -resume and -table")
 	case f.retry && !f.resume:
 		return nil, command.Usagef("-retry goes with -resume")
 	}
@@ -77,6 +82,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	if f.out == "" {
 		f.out = defaultFolder(f.file)
+	}
+	if f.dry {
+		return dry(s, f.out, out, log)
 	}
 	if f.table {
 		w, err := look(s, f.out)

@@ -327,3 +327,33 @@ func TestKilledPretending(t *testing.T) {
 		t.Errorf("the table:\n%s", table)
 	}
 }
+
+// TestDryRun: every trial is checked and its command printed; nothing is trained, and what has run is left out.
+func TestDryRun(t *testing.T) {
+	file, folder := searchText(t, "jobs = 2", "minutes = 30.0", twoMethods), filepath.Join(t.TempDir(), "sweep")
+	out, _, err := swept(t, file, "-out", folder, "-dry-run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"-method=mle -seed=1 -threads=1 -set=train.learning_rate=0.001 -set=report.test=false -out=" + folder, "of which 8 are to be trained", "4 more runs", "about 2h30m0s, at 30 minutes each by minutes"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it lacks %q:\n%s", want, out)
+		}
+	}
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("it made the sweep's folder")
+	}
+	if _, _, err := swept(t, file, "-out", folder); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := swept(t, file, "-out", folder, "-dry-run"); err != nil || !strings.Contains(out, "of which 0 are to be trained") || !strings.Contains(out, "by the trials that have run") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	wrong := searchText(t, "search = \"grid\"", "[keys]", "train.learning_rat = [0.001]")
+	if _, _, err := swept(t, wrong, "-dry-run"); err == nil || !strings.Contains(err.Error(), "did you mean train.learning_rate?") {
+		t.Errorf("a wrong key: %v", err)
+	}
+	if _, _, err := swept(t, file, "-dry-run", "-resume"); err == nil {
+		t.Error("-dry-run goes with -resume")
+	}
+}

@@ -100,7 +100,7 @@ func same(text, path string, s *search) error {
 	if err != nil {
 		return err
 	}
-	before.Jobs = s.Jobs // how many at a time changes nothing
+	before.Jobs, before.Minutes = s.Jobs, s.Minutes // how many at a time, and how long, change nothing
 	for _, d := range schema.Differences(&before.Header, &s.Header) {
 		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out", s.file, d)
 	}

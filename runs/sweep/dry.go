@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// dry checks a search without running any of it: it asks the program for the configuration of every trial, and prints the commands
+// of the first stage, what follows, and about how long all takes. Where the sweep has begun, what has run is left out.
+func dry(s *search, folder string, out, log io.Writer) error {
+	place, err := os.MkdirTemp("", "sweep-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(place)
+	w := &sweep{search: s, folder: place, list: s.trials(), log: log}
+	if err := w.prepare(); err != nil { // builds the program there
+		return err
+	}
+	w.folder = folder
+	for _, t := range w.list {
+		if _, err := resolved(w.program, w.args(t, t.seed, 0)); err != nil {
+			return err
+		}
+	}
+	jobs := w.searching(w.list, 0)
+	program := s.Command
+	if !strings.Contains(program, "/") {
+		program = "go run ./" + filepath.Join("runs", program)
+	}
+	work := 0.0
+	for _, j := range jobs {
+		work += j.weight
+		args := append(j.args, "-out="+j.folder)
+		for i, a := range args {
+			if strings.ContainsAny(a, " \t\"'`$&|;<>()*?[]#~\\") {
+				args[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+			}
+		}
+		fmt.Fprintln(out, program, strings.Join(args, " "))
+	}
+	later, count := w.remaining(0)
+	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", len(w.list)/len(w.Methods), len(w.Methods), len(jobs))
+	for stage := 1; stage < w.stages(); stage++ {
+		fmt.Fprintf(out, "; then the best %d of each go on to %d %s", w.left(stage), w.rung(stage), w.unit)
+	}
+	fmt.Fprintf(out, ".\nThen the best of each method by the validation %s is trained with the seeds 1 to %d and tested: %d more runs.\n", w.Score, w.Seeds, count)
+	fmt.Fprintln(out, w.estimate(work, later))
+	return nil
+}
+
+// estimate says how long work takes, in full trainings: by what has run, else by the file's minutes.
+func (w *sweep) estimate(work, later float64) string {
+	minutes, from := w.Minutes, "minutes"
+	seconds, whole := 0.0, 0
+	for _, t := range w.list {
+		if o, err := lookAt(w.trialFolder(t)); err == nil && o.finished && w.stages() == 1 {
+			seconds, whole = seconds+o.seconds, whole+1
+		}
+	}
+	if whole > 0 {
+		minutes, from = seconds/float64(whole)/60, "the trials that have run"
+	}
+	sum := fmt.Sprintf("Together %.1f full trainings of %d threads, %d at a time", work+later, w.Threads, w.Jobs)
+	if minutes == 0 {
+		return sum + fmt.Sprintf(": how long one takes is not known (minutes in %s would say it).", w.file)
+	}
+	left := time.Duration((work + later) * minutes / float64(w.Jobs) * float64(time.Minute)).Round(time.Minute)
+	return sum + fmt.Sprintf(": about %s, at %.3g minutes each by %s.", left, minutes, from)
+}
