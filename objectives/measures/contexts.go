@@ -62,14 +62,18 @@ type ContextMeasures struct {
 	RarePull, FrequentPull float64
 
 	// D. Wang, Gong and Liu (2019, theorem 3.4): a word is e-recognisable if in one of its contexts it keeps a probability of a half with
-	// its score lowered by e |h|. Recognised is the share of states whose target does for e = alpha |w_y|, and MedianMargin the median of the
+	// its score lowered by e |h|. Recognised is the share of states whose target does for e = RecognisedAt |w_y|, and MedianMargin the median of the
 	// largest e / |w_y| for which it does, below 0 where it has less than a half as it is. Of a softmax over words only.
 	Recognised, MedianMargin float64
 }
 
+// RecognisedAt is the radius of the adversarial method as published, relative to the norm of the target's row; the same for all
+// models, so that they compare.
+const RecognisedAt = 0.005
+
 // Measure measures the states of a model whose output matrix is w [V,D], whose words occur counts [V] times in training, NaN
-// or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows; alpha is the radius of the adversarial method.
-func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool, alpha float64) (m ContextMeasures) {
+// or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows.
+func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m ContextMeasures) {
 	nan := math.NaN()
 	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan, Recognised: nan, MedianMargin: nan}
 	if m.States == 0 {
@@ -92,7 +96,7 @@ func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool, alpha
 		torch.NoGrad(func() { m.pull(w, norms, counts) })
 	}
 	if softmax {
-		m.recognise(c, lengths, norms, alpha)
+		m.recognise(c, lengths, norms)
 	}
 	return m
 }
@@ -133,7 +137,7 @@ func (m *ContextMeasures) pull(w torch.Tensor, norms, counts []float64) {
 }
 
 // recognise uses that lowering one score by e takes its log odds down by e.
-func (m *ContextMeasures) recognise(c *Contexts, lengths, norms []float64, alpha float64) {
+func (m *ContextMeasures) recognise(c *Contexts, lengths, norms []float64) {
 	var margins []float64
 	kept := 0
 	for i, loss := range c.Loss {
@@ -142,7 +146,7 @@ func (m *ContextMeasures) recognise(c *Contexts, lengths, norms []float64, alpha
 			continue
 		}
 		margin := (-loss - math.Log(-math.Expm1(-loss))) / scale
-		if margins = append(margins, margin); margin >= alpha {
+		if margins = append(margins, margin); margin >= RecognisedAt {
 			kept++
 		}
 	}

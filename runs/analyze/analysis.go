@@ -37,7 +37,6 @@ type analysis struct {
 	margins            []margin
 	componentFrequency []float64 // rank correlation of the first components' scores with frequency
 	contexts           *measures.ContextMeasures
-	alpha              float64
 }
 
 // margin is how clearly a word stands out, in the matrix's own scale.
@@ -75,7 +74,7 @@ func analyse(s *subject, f *flags) *analysis {
 	for _, m := range a.points.Margins {
 		a.margins = append(a.margins, margin{s.word(int(m.Row)), experiment.Num(m.Radius), experiment.Num(m.Nearest), experiment.Num(m.Length)})
 	}
-	a.contexts, a.alpha = s.contexts, s.alpha
+	a.contexts = s.contexts
 	return a
 }
 
@@ -154,7 +153,7 @@ type jsonStates struct {
 	PlaneDistance experiment.Number `json:"plane_distance"`
 	RarePull      experiment.Number `json:"rare_pull"`
 	FrequentPull  experiment.Number `json:"frequent_pull"`
-	Alpha         experiment.Number `json:"alpha"`
+	Alpha         experiment.Number `json:"recognised_at"`
 	Recognised    experiment.Number `json:"recognised"`
 	MedianMargin  experiment.Number `json:"margin"`
 }
@@ -165,7 +164,7 @@ func (a *analysis) states() *jsonStates {
 		return nil
 	}
 	return &jsonStates{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast), num(c.BiasOverGain), num(c.PlaneDistance),
-		num(c.RarePull), num(c.FrequentPull), num(a.alpha), num(c.Recognised), num(c.MedianMargin)}
+		num(c.RarePull), num(c.FrequentPull), num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin)}
 }
 
 // first are the shares of the first components.

@@ -36,7 +36,6 @@ type subject struct {
 	ordered bool // counts are unknown: the order of rows stands for that of frequencies
 
 	contexts *measures.ContextMeasures // of a run's hidden states; nil where there are none
-	alpha    float64                   // radius of the margins among these
 }
 
 // runFolder is the output matrix of a training run, as its best checkpoint has it.
@@ -73,7 +72,7 @@ func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, e
 	warn(log, t.Warnings)
 	v := t.Text.Target.Vocabulary
 	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(), word: func(row int) string { return v.Token(int32(row)) }}
-	s.look(r.states, c, t.Output, log, func() (*measures.Contexts, error) {
+	s.look(r.states, t.Output, log, func() (*measures.Contexts, error) {
 		lines, err := experiment.ReadLines(c.Data, c.Data.Valid)
 		if err != nil {
 			return nil, err
@@ -103,7 +102,7 @@ func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, erro
 	} else {
 		s.counts = m.Words.Counts(texts.Train.IDs)
 	}
-	s.look(r.states, c, m.Output, log, func() (*measures.Contexts, error) {
+	s.look(r.states, m.Output, log, func() (*measures.Contexts, error) {
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +118,7 @@ func warn(log io.Writer, warnings []checkpoint.Warning) {
 }
 
 // look measures hidden states, where the text that they come from is still there.
-func (s *subject) look(states int, c *experiment.Config, output *objectives.Output, log io.Writer, contexts func() (*measures.Contexts, error)) {
+func (s *subject) look(states int, output *objectives.Output, log io.Writer, contexts func() (*measures.Contexts, error)) {
 	if states == 0 {
 		return
 	}
@@ -129,8 +128,8 @@ func (s *subject) look(states int, c *experiment.Config, output *objectives.Outp
 		return
 	}
 	_, _, softmax := output.SoftmaxHead()
-	m := found.Measure(s.w, s.counts, softmax, c.Objective.Alpha)
-	s.contexts, s.alpha = &m, c.Objective.Alpha
+	m := found.Measure(s.w, s.counts, softmax)
+	s.contexts = &m
 }
 
 // vectorFile is a file of vectors, or a folder with a checkpoint in safetensors.

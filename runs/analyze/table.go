@@ -160,7 +160,7 @@ func (a *analysis) notes() []string {
 		notes = append(notes, fmt.Sprintf("radii are those of %d words; see docs/analysis.md", n))
 	}
 	if a.contexts != nil && !math.IsNaN(a.contexts.Recognised) {
-		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability with its score lowered by %g |w| |h|", a.alpha))
+		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability with its score lowered by %g |w| |h|", measures.RecognisedAt))
 	}
 	if a.ordered {
 		notes = append(notes, "frequencies are not known: rows are taken to stand in the order of falling frequency")

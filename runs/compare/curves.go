@@ -125,6 +125,36 @@ func (c *comparison) spectra() (all []*chart.Chart) {
 	return all
 }
 
+// pointsOf are what a row's matrix is as a cloud of points: distances to the nearest row, and the variance along principal components.
+func (c *comparison) pointsOf() (all []*chart.Chart) {
+	nearest := &chart.Chart{Title: "Distance to the nearest row", X: chart.Axis{Label: "distance / root mean square of the norms"}, Y: chart.Axis{Label: "density", Zero: true}}
+	variance := &chart.Chart{Title: "Variance along the first principal components", X: chart.Axis{Label: "components"}, Y: chart.Axis{Label: "share", Zero: true}}
+	for k, r := range c.rows {
+		var step float64
+		var densities, shares [][]float64
+		for _, t := range r.runs {
+			if o := c.opened[t]; o != nil && o.Curves.Nearest != nil {
+				step = o.Curves.Step
+				densities = append(densities, o.Curves.Nearest)
+				shares = append(shares, floats.CumSum(make([]float64, len(o.Curves.Variances)), o.Curves.Variances))
+			}
+		}
+		if mean, _, _ := across(densities); mean != nil {
+			nearest.Add(chart.Series{Name: r.name, Hue: k, Kind: chart.Stair, X: upTo(len(mean)+1, 0, step), Y: mean})
+		}
+		if mean, low, high := across(shares); mean != nil {
+			low, high = r.band(low, high)
+			variance.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 1, 1), Y: mean, Low: low, High: high})
+		}
+	}
+	for _, drawn := range []*chart.Chart{nearest, variance} {
+		if !drawn.Empty() {
+			all = append(all, drawn)
+		}
+	}
+	return all
+}
+
 // lastCosines is the density of cosines at a run's last measure of its matrix.
 func lastCosines(records []report.Record) []float64 {
 	for i := len(records) - 1; i >= 0; i-- {
@@ -209,7 +239,6 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 	rank := chart.Axis{Label: "frequency rank", Log: true}
 	norm := &chart.Chart{Title: "Norm of rows by frequency", X: rank, Y: chart.Axis{Label: "mean norm", Zero: true}}
 	cosine := &chart.Chart{Title: "Mean cosine with all other rows, by frequency", X: rank, Y: chart.Axis{Label: "mean cosine"}}
-	nearest := &chart.Chart{Title: "Distance to the nearest row", X: chart.Axis{Label: "distance / root mean square of the norms"}, Y: chart.Axis{Label: "density", Zero: true}}
 	for k, r := range c.rows {
 		p := c.picture(r)
 		if p == nil {
@@ -217,9 +246,8 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 		}
 		norm.Add(chart.Series{Name: r.name, Hue: k, X: p.Ranks, Y: p.Norms})
 		cosine.Add(chart.Series{Name: r.name, Hue: k, X: p.Ranks, Y: p.Cosines})
-		nearest.Add(chart.Series{Name: r.name, Hue: k, Kind: chart.Stair, X: upTo(len(p.Nearest)+1, 0, p.Step), Y: p.Nearest})
 	}
-	for _, drawn := range []*chart.Chart{norm, cosine, nearest} {
+	for _, drawn := range []*chart.Chart{norm, cosine} {
 		if !drawn.Empty() {
 			all = append(all, drawn)
 		}

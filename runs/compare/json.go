@@ -22,7 +22,8 @@ type (
 		Folders  []string             `json:"folders"`
 		Notes    []string             `json:"not_alike"`
 		Scores   map[string]jsonScore `json:"scores"`
-		Tests    map[string]jsonTest  `json:"tests"` // by test text; of the control none
+		Tests    map[string]jsonTest  `json:"tests"`  // by test text; of the control none
+		Curves   []curves             `json:"curves"` // by run, of those whose model was opened
 	}
 	jsonScore struct {
 		Mean      experiment.Number   `json:"mean"`
@@ -83,6 +84,9 @@ func (c *comparison) json(w io.Writer) error {
 			Scores: map[string]jsonScore{}, Tests: map[string]jsonTest{}}
 		for _, t := range r.runs {
 			row.Folders = append(row.Folders, t.folder)
+			if o := c.opened[t]; o != nil {
+				row.Curves = append(row.Curves, o.Curves)
+			}
 		}
 		for i, m := range c.measures {
 			s := c.scores[i][k]

@@ -147,7 +147,7 @@ func compare(f *flags, log io.Writer) (*comparison, error) {
 			}
 		}
 	}
-	c.measures = numbersOf(runs)
+	c.measures = numbersOf(runs, c.opened)
 	c.scores = summaries(c.rows, c.measures)
 	c.texts, err = textTests(c.rows, c.opened, log)
 	return c, err

@@ -13,6 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -23,9 +25,22 @@ const openedFile = "compare.json"
 
 // opened is what only a run's model tells.
 type opened struct {
-	Of      string             `json:"of"`     // SHA-256 of results.json
-	Blocks  map[string][]block `json:"blocks"` // of each test text
-	Picture *picture           `json:"picture"`
+	Of      string                       `json:"of"` // SHA-256 of results.json
+	Edition int                          `json:"edition"`
+	Blocks  map[string][]block           `json:"blocks"` // of each test text
+	Numbers map[string]experiment.Number `json:"numbers"`
+	Curves  curves                       `json:"curves"`
+	Picture *picture                     `json:"picture"`
+}
+
+// openedEdition is that of what is kept; what another one kept is made anew.
+const openedEdition = 2
+
+// curves are what a matrix has a list of.
+type curves struct {
+	Nearest   []float64 `json:"nearest"`   // density of the distance to the nearest other row, over the root mean square of the rows' norms
+	Step      float64   `json:"step"`      // width of its bins, which begin at 0
+	Variances []float64 `json:"variances"` // share of the variance along each principal component
 }
 
 // block is a piece of a test text.
@@ -47,11 +62,11 @@ func open(t *trained, picture bool, log io.Writer) (*opened, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(results)
-	o := &opened{Of: hex.EncodeToString(sum[:])}
+	o := &opened{Of: hex.EncodeToString(sum[:]), Edition: openedEdition}
 	path := filepath.Join(t.folder, openedFile)
 	if text, err := os.ReadFile(path); err == nil {
 		var before opened
-		if json.Unmarshal(text, &before) == nil && before.Of == o.Of && (before.Picture != nil || !picture) {
+		if json.Unmarshal(text, &before) == nil && before.Of == o.Of && before.Edition == o.Edition && (before.Picture != nil || !picture) {
 			return &before, nil
 		}
 	}
@@ -62,7 +77,7 @@ func open(t *trained, picture bool, log io.Writer) (*opened, error) {
 	if t.config.Task() == experiment.LanguageModel {
 		read = o.readLanguage
 	}
-	if err := read(t, picture); err != nil {
+	if err := read(t, picture, log); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.folder, err)
 	}
 	text, err := json.Marshal(o)
@@ -76,7 +91,7 @@ func open(t *trained, picture bool, log io.Writer) (*opened, error) {
 }
 
 // readLanguage scores each test text in the columns that training scored it in, and cuts every column into blocks.
-func (o *opened) readLanguage(t *trained, picture bool) error {
+func (o *opened) readLanguage(t *trained, picture bool, log io.Writer) error {
 	m, err := language.Load(t.folder, torch.CPU)
 	if err != nil {
 		return err
@@ -111,14 +126,13 @@ func (o *opened) readLanguage(t *trained, picture bool) error {
 			}
 		}
 	}
-	if picture {
-		o.Picture = pictureOf(m.Output.Embedding().Matrix(), m.Words.Counts(texts.Train.IDs))
-	}
+	contexts, err := m.Contexts(texts.Valid.IDs, states)
+	o.measure(t, m.Output, m.Words.Counts(texts.Train.IDs), contexts, err, picture, log)
 	return nil
 }
 
 // readTranslator scores each test text a block of lines at a time.
-func (o *opened) readTranslator(t *trained, picture bool) error {
+func (o *opened) readTranslator(t *trained, picture bool, log io.Writer) error {
 	m, err := translation.Load(t.folder, torch.CPU)
 	if err != nil {
 		return err
@@ -146,10 +160,83 @@ func (o *opened) readTranslator(t *trained, picture bool) error {
 			}
 		}
 	}
-	if picture {
-		o.Picture = pictureOf(m.Output.Embedding().Matrix(), m.Text.Target.Vocabulary.Counts())
-	}
+	contexts, err := contextsOf(t, m)
+	o.measure(t, m.Output, m.Text.Target.Vocabulary.Counts(), contexts, err, picture, log)
 	return nil
+}
+
+// states are about how many hidden ones are looked at.
+const states = 2000
+
+func contextsOf(t *trained, m *translation.Translator) (*measures.Contexts, error) {
+	lines, err := experiment.ReadLines(t.config.Data, t.config.Data.Valid)
+	if err != nil {
+		return nil, err
+	}
+	pairs, err := m.Text.TestPairs(lines)
+	if err != nil {
+		return nil, err
+	}
+	return m.Contexts(pairs, states, t.config.Train.MaxTokens), nil
+}
+
+// measure measures the output matrix, and, where err is nil, hidden states of the validation text.
+func (o *opened) measure(t *trained, output *objectives.Output, counts []float64, contexts *measures.Contexts, err error, picture bool, log io.Writer) {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	w, num := output.Embedding().Matrix(), experiment.Num[float64]
+	p := measures.MeasurePoints(w)
+	o.Curves = curves{shortAll(p.Nearest.Values), p.Nearest.Step, shortAll(p.Components.Shares())}
+	o.Numbers = map[string]experiment.Number{
+		"matrix.iso_score": num(p.IsoScore), "matrix.positive_cosines": num(p.PositiveCosines), "matrix.mean_row": num(p.Components.Mean),
+		"matrix.components_for_90": experiment.Num(p.Components.Needed(0.9)), "matrix.nearest_distance": num(p.MedianNearest), "matrix.radius": num(p.MedianRadius),
+		"matrix.recognisable": num(p.Recognisable),
+	}
+	if shares := p.Components.Shares(); shares != nil {
+		o.Numbers["matrix.first_component"] = num(shares[0])
+	}
+	if err != nil {
+		fmt.Fprintf(log, "%s: its hidden states are not looked at: %v\n", t.folder, err)
+	} else {
+		_, _, softmax := output.SoftmaxHead()
+		c := contexts.Measure(w, counts, softmax)
+		for name, x := range map[string]float64{"hull_distance": c.Hull.Distance, "bias_over_gain": c.BiasOverGain, "plane_distance": c.PlaneDistance, "rare_pull": c.RarePull,
+			"frequent_pull": c.FrequentPull, "recognised": c.Recognised, "margin": c.MedianMargin} {
+			o.Numbers["states."+name] = num(x)
+		}
+		if c.Hull.Contains(1) {
+			o.Numbers["states.hull_distance"] = experiment.Num(0)
+		}
+	}
+	if picture {
+		o.Picture = pictureOf(w, counts)
+	}
+}
+
+// openedMeasures are the numbers that opening a model gives, with their titles and digits.
+var openedMeasures = []measure{
+	{name: "matrix.iso_score", title: "IsoScore", digits: 4},
+	{name: "matrix.positive_cosines", title: "pairs with a positive cosine", digits: 4},
+	{name: "matrix.mean_row", title: "mean row / rms of rows", digits: 4},
+	{name: "matrix.first_component", title: "variance along component 1", digits: 4},
+	{name: "matrix.components_for_90", title: "components for 90 % of the variance", digits: 0},
+	{name: "matrix.nearest_distance", title: "nearest row / rms, median", digits: 4},
+	{name: "matrix.radius", title: "radius of a word / rms, median", digits: 4},
+	{name: "matrix.recognisable", title: "words with a radius above 0", digits: 3},
+	{name: "states.hull_distance", title: "hull of the states to the origin / rms", digits: 4},
+	{name: "states.bias_over_gain", title: "sum of b/g of their layer norm", digits: 3},
+	{name: "states.plane_distance", title: "plane of their layer norm to the origin / rms", digits: 4},
+	{name: "states.rare_pull", title: "pull on the rarest fifth", digits: 4},
+	{name: "states.frequent_pull", title: "pull on the most frequent fifth", digits: 4},
+	{name: "states.recognised", title: "states that recognise their word", digits: 4},
+	{name: "states.margin", title: "margin / norm, median", digits: 4},
+}
+
+func shortAll(xs []float64) (all []float64) {
+	for _, x := range xs {
+		all = append(all, short(x))
+	}
+	return all
 }
 
 // perToken is the mean loss of each block; NaN for one without tokens.

@@ -83,15 +83,25 @@ func TestModels(t *testing.T) {
 				t.Errorf("%s, %s: %v nats a token in blocks, and %v in results.json", program, method, sum/float64(tokens), want)
 			}
 			p := o.Picture
-			if p == nil || len(p.Plain.X) < 50 || len(p.Ranks) < 10 || math.Abs(floats.Sum(p.Nearest)*p.Step-1) > 1e-9 {
+			if p == nil || len(p.Plain.X) < 50 || len(p.Ranks) < 10 {
 				t.Errorf("%s, %s: the picture is %+v", program, method, p)
+			}
+			if c := o.Curves; math.Abs(floats.Sum(c.Nearest)*c.Step-1) > 1e-3 || math.Abs(floats.Sum(c.Variances)-1) > 1e-3 {
+				t.Errorf("%s, %s: the curves are %+v", program, method, c)
+			}
+			for _, m := range openedMeasures {
+				norm := strings.HasSuffix(m.name, "gain") || strings.HasSuffix(m.name, "plane_distance")
+				pulled := strings.HasSuffix(m.name, "pull") && o.Numbers["states.hull_distance"].Value() == 0
+				if x := o.Numbers[m.name].Value(); math.IsNaN(x) != (norm && program == "ptb" || pulled) {
+					t.Errorf("%s, %s: %s is %v", program, method, m.name, x)
+				}
 			}
 		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"spectrum, centred", "mle, as it is", "Distance to the nearest row", "Norm of rows by frequency", "Mean cosine with all other rows"} {
+		for _, want := range []string{"spectrum, centred", "mle, as it is", "Distance to the nearest row", "Variance along the first principal components", "IsoScore", "hull of the states", "Norm of rows by frequency", "Mean cosine with all other rows"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: the page lacks %q", program, want)
 			}

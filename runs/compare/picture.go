@@ -15,9 +15,6 @@ type picture struct {
 
 	// Of words by falling frequency, in groups of like rank: the mean rank, and means over the group.
 	Ranks, Norms, Cosines []float64
-
-	Nearest []float64 // densities of the distance to the nearest other row, over the root mean square of the rows' norms
-	Step    float64   // width of its bins, which begin at 0
 }
 
 // projection is where some words lie in the plane of the two leading directions.
@@ -30,10 +27,7 @@ type projection struct {
 // Limits that keep a page small and a large vocabulary quick.
 const (
 	dotsPerClass  = 250
-	nearestRows   = 2000
-	nearestBins   = 60
-	nearestLimit  = 2.0 // in root mean squares of norms
-	groupsPerStep = 8   // groups of ranks in a factor of ten
+	groupsPerStep = 8 // groups of ranks in a factor of ten
 )
 
 // pictureOf measures a matrix w [V,D] whose rows occur counts times in training; rows that never do are left out of what is drawn
@@ -48,13 +42,7 @@ func pictureOf(w torch.Tensor, counts []float64) *picture {
 		p.Plain = project(w, order)
 		rows := max(1, float64(w.Size(0)))
 		p.Centred = project(w.Sub(w.SumDim(0, true).MulScalar(1/rows)), order)
-		norms := measures.RowNorms(w)
-		p.group(order, norms, measures.RowCosines(w))
-		squares := 0.0
-		for _, n := range norms {
-			squares += n * n
-		}
-		p.density(measures.NearestDistances(w, nearestRows), math.Sqrt(squares/rows))
+		p.group(order, measures.RowNorms(w), measures.RowCosines(w))
 	})
 	return p
 }
@@ -100,15 +88,6 @@ func (p *picture) group(order []int, norms, cosines []float64) {
 		}
 		p.Ranks, p.Norms, p.Cosines = append(p.Ranks, short(rank)), append(p.Norms, short(norm)), append(p.Cosines, short(cosine))
 		start = end
-	}
-}
-
-func (p *picture) density(distances []float64, unit float64) {
-	p.Step = nearestLimit / nearestBins
-	p.Nearest = make([]float64, nearestBins)
-	for _, d := range distances {
-		bin := min(nearestBins-1, int(d/math.Max(unit, math.SmallestNonzeroFloat64)/p.Step))
-		p.Nearest[bin] += 1 / float64(len(distances)) / p.Step
 	}
 }
 

@@ -20,8 +20,8 @@ type measure struct {
 	of     func(t *trained) float64
 }
 
-// numbersOf are the numbers that any of the runs has.
-func numbersOf(runs []*trained) (all []measure) {
+// numbersOf are the numbers that any of the runs has. opened may lack runs.
+func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 	add := func(m measure) {
 		for _, t := range runs {
 			if !math.IsNaN(m.of(t)) {
@@ -66,6 +66,15 @@ func numbersOf(runs []*trained) (all []measure) {
 	number("isotropy.mean_cosine", "mean cosine", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.MeanCosine })
 	number("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.SigmaRatio })
 	number("isotropy.frobenius", "Frobenius norm", 1, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.Frobenius })
+	for _, m := range openedMeasures {
+		m.of = func(t *trained) float64 {
+			if o := opened[t]; o != nil {
+				return o.Numbers[m.name].Value()
+			}
+			return math.NaN()
+		}
+		add(m)
+	}
 	number("params", "parameters", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Params) })
 	number("updates", "updates", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Updates) })
 	add(measure{"best.step", "updates to best", 0, -1, (*trained).bestStep})
