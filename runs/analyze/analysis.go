@@ -87,7 +87,7 @@ func (s *subject) picture(a *analysis) report.Matrix {
 	return report.Matrix{
 		Name: name, SingularValues: a.measures.SingularValues, Cosines: measures.CosineHistogram(s.w),
 		X: p.X, Y: p.Y, Shares: p.Shares, Norms: a.norms, Ranks: s.ranks(),
-		Nearest: a.points.Nearest.Values, Variances: a.points.Components.Shares(),
+		Scores: a.points.Components.Scores(s.w, 2), Nearest: a.points.Nearest.Values, Variances: a.points.Components.Shares(),
 	}
 }
 

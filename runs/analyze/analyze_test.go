@@ -199,7 +199,7 @@ func TestRunFolders(t *testing.T) {
 		}
 		for _, folder := range []string{place, one} {
 			found, _ := filepath.Glob(filepath.Join(folder, experiment.PlotsDir, "analysis_*.png"))
-			if len(found) != 5 {
+			if len(found) != 6 {
 				t.Errorf("%s has the pictures %v; %s", folder, found, log)
 			}
 		}

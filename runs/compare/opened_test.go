@@ -89,6 +89,9 @@ func TestModels(t *testing.T) {
 			if c := o.Curves; math.Abs(floats.Sum(c.Nearest)*c.Step-1) > 1e-3 || math.Abs(floats.Sum(c.Variances)-1) > 1e-3 {
 				t.Errorf("%s, %s: the curves are %+v", program, method, c)
 			}
+			if hull, plane := o.Numbers["states.hull_distance"].Value(), o.Numbers["states.plane_distance"].Value(); hull < plane-1e-9 {
+				t.Errorf("%s, %s: the hull of the states comes within %v, and their plane within %v", program, method, hull, plane)
+			}
 			for _, m := range openedMeasures {
 				norm := strings.HasSuffix(m.name, "gain") || strings.HasSuffix(m.name, "plane_distance")
 				pulled := strings.HasSuffix(m.name, "pull") && o.Numbers["states.hull_distance"].Value() == 0

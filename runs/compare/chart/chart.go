@@ -121,7 +121,10 @@ func (s *span) widen(zero bool) {
 		s.low = min(s.low, 0)
 	}
 	if s.low == s.high {
-		room := max(1e-9, math.Abs(s.low)/10)
+		room := math.Abs(s.low) / 10
+		if room == 0 {
+			room = 1
+		}
 		s.low, s.high = s.low-room, s.high+room
 	}
 	room := 0.03 * (s.high - s.low)

@@ -23,8 +23,9 @@ type Matrix struct {
 	Variances      []float64 // shares of the variance along the principal components, falling
 
 	// By row:
-	X, Y   []float64  // coordinates on the two leading right singular vectors
-	Shares [2]float64 // of the sum of squares along these
+	X, Y   []float64   // coordinates on the two leading right singular vectors
+	Shares [2]float64  // of the sum of squares along these
+	Scores [][]float64 // coordinates on the principal components, by component; their shares are Variances
 	Norms  []float64
 	Ranks  []float64 // by falling frequency, from 1; NaN for rows that stand for no word
 }
@@ -41,6 +42,7 @@ func DrawMatrices(all []Matrix) ([]Plot, error) {
 		{"analysis_cosines.png", "Cosine between rows", compareCosines},
 		{"analysis_nearest.png", "Distance to the nearest row", compareNearest},
 		{"analysis_projection.png", "Projection", compareProjections},
+		{"analysis_components.png", "Principal components", compareComponents},
 		{"analysis_norms.png", "Norm against frequency", compareNorms},
 	} {
 		png, err := kind.draw(all)
@@ -177,6 +179,19 @@ func compareProjections(all []Matrix) ([]byte, error) {
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = x[0], x[1], y[0], y[1]
 	}
 	return renderGrid(panels, columns, 560, 400)
+}
+
+// compareComponents draws the same on the first two principal components: less their mean, rows do not lie to one side.
+func compareComponents(all []Matrix) ([]byte, error) {
+	var centred []Matrix
+	for _, m := range all {
+		if len(m.Scores) > 1 && len(m.Variances) > 1 {
+			m.X, m.Y, m.Shares = m.Scores[0], m.Scores[1], [2]float64(m.Variances)
+			m.Name += ", less the mean row"
+			centred = append(centred, m)
+		}
+	}
+	return compareProjections(centred)
 }
 
 // addWords adds the dots of a matrix, frequent words over rare ones, and a square at the zero vector. The legend, where asked

@@ -20,6 +20,7 @@ func cloud(name string, n int, x float64) Matrix {
 		m.Norms, m.Ranks = append(m.Norms, 2+x-math.Log10(float64(i+1))/4), append(m.Ranks, float64(i+1))
 	}
 	m.Ranks[3], m.Ranks[n/2] = math.NaN(), math.NaN()
+	m.Nearest, m.Variances, m.Scores = m.Cosines[20:80], []float64{0.5, 0.3, 0.2}, [][]float64{m.Y, m.X}
 	return m
 }
 
@@ -32,7 +33,7 @@ func TestDrawMatrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"analysis_singular_values.png", "analysis_cosines.png", "analysis_projection.png", "analysis_norms.png"}
+	want := []string{"analysis_singular_values.png", "analysis_cosines.png", "analysis_nearest.png", "analysis_projection.png", "analysis_components.png", "analysis_norms.png"}
 	if len(plots) != len(want) {
 		t.Fatalf("%d pictures", len(plots))
 	}
@@ -41,7 +42,7 @@ func TestDrawMatrices(t *testing.T) {
 		if p.Name != want[i] {
 			t.Errorf("picture %d is %s", i, p.Name)
 		}
-		if p.Name == "analysis_projection.png" {
+		if p.Name == "analysis_projection.png" || p.Name == "analysis_components.png" {
 			words := count(img.At, img.Bounds().Dx(), img.Bounds().Dy(), frequencyColors[2])
 			zeros := count(img.At, img.Bounds().Dx(), img.Bounds().Dy(), sky)
 			if words < 4*300 || zeros < 4*50 {
@@ -75,7 +76,7 @@ func TestDrawOddMatrices(t *testing.T) {
 	for i := range unknown.Ranks {
 		unknown.Ranks[i] = math.NaN()
 	}
-	for n, all := range map[int][]Matrix{0: nil, 2: {zeros}, 3: {one}, 4: {one, zeros, unknown}} {
+	for n, all := range map[int][]Matrix{0: nil, 2: {zeros}, 3: {one}, 6: {one, zeros, unknown}} {
 		plots, err := DrawMatrices(all)
 		if err != nil {
 			t.Errorf("%d: %v", n, err)
