@@ -1,4 +1,4 @@
-// Package files writes files completely or not at all, locks folders, hashes what is
+// Package files writes files completely or not at all, reads packed ones, locks folders, hashes what is
 // read, and says so in plain words when a disk is full.
 //
 // # Basics
@@ -6,6 +6,7 @@
 //	err := files.Write(path, data)     // a temporary name beside it, fsync, rename
 //	w, err := files.Create(path)       // the same for what does not fit into memory
 //	lock, err := files.Lock(folder)    // until lock.Close or the end of the process
+//	in, err := files.Open(path)        // or path.gz, or path.zst, unpacked
 //	err = files.DiskFull(err)          // one sentence, where a full disk was the cause
 //
 // # Caveats

@@ -10,7 +10,19 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
+
+// Zstandard packs a text with Zstandard.
+func Zstandard(t testing.TB, text string) string {
+	t.Helper()
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(w.EncodeAll([]byte(text), nil))
+}
 
 // Gzip packs a text with gzip.
 func Gzip(t testing.TB, text string) string {

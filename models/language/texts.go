@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path/filepath"
 
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -34,10 +33,10 @@ type TextNames struct {
 // Reader reads a text whose words enter words; flag names the one that chose it, as in -train.
 type Reader func(name, flag string, words *corpus.Words) (corpus.Running, error)
 
-// ReadFiles is ReadTexts of the files NAME.txt of a folder, by way of a cache: another run with the same files finds their ids there, and
+// ReadFiles is ReadTexts of the files NAME.txt of a folder, or what stands for them (see [corpus.RunningFile]), by way of a cache: another run with the same files finds their ids there, and
 // does not read them.
 func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string, cache *corpus.Cache) (*Texts, error) {
-	path := func(name string) string { return filepath.Join(dir, name+".txt") }
+	path := func(name string) string { return corpus.RunningFile(dir, name) }
 	key, sums, err := keyOf(s, folder, append([]string{names.Train, names.Valid}, names.Tests...), path, cache)
 	if err == nil {
 		if t := kept(key, folder, names, cache); t != nil {
@@ -88,7 +87,7 @@ func keyOf(s VocabularySettings, folder string, names []string, path func(string
 		if err != nil {
 			return corpus.Key{}, nil, err
 		}
-		parts, sums[name+".txt"] = append(parts, sum), sum
+		parts, sums[corpus.FileName(path(name))] = append(parts, sum), sum
 	}
 	return corpus.NewKey(parts...), sums, nil
 }
@@ -136,7 +135,7 @@ func ReadTexts(s VocabularySettings, folder string, names TextNames, read Reader
 		var running corpus.Running
 		if err == nil {
 			running, err = read(name, flag, words)
-			t.Sums[name+".txt"] = running.SHA256
+			t.Sums[running.File] = running.SHA256
 		}
 		return Text{name, running.IDs}
 	}

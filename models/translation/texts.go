@@ -2,7 +2,7 @@ package translation
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -27,43 +27,109 @@ type Texts struct {
 	TrainPairs, ValidPairs corpus.Pairs
 	Filtered               corpus.FilterReport // what Encode left out of the training text
 	Stored                 string              // where the encoded training text is, in a sentence
+	heldOut                string              // what was held out of it, in a sentence, or empty
 	store                  *corpus.Store
 }
 
-// TextNames say which texts are meant.
-type TextNames struct {
-	Train, Valid string
-	Tests        []string
+// SplitSettings are keys of the section data that say what to do without a validation or test text.
+type SplitSettings struct {
+	HeldOut int `toml:"held_out" default:"0" range:"[0,inf)" help:"about so many pairs of the training text, spread evenly and at most one in 20, are held out of training as validation text where that has no file, and as many as test text; 0 wants files"`
 }
 
-// ReadFiles reads the texts DIR/NAME.LANGUAGE. That for training stays in its files, but for some pairs of it.
-func ReadFiles(d TextSettings, names TextNames, dir string, cache *corpus.Cache) (*Texts, error) {
-	t := &Texts{Sums: map[string]string{}, Cache: cache}
-	var err error
-	read := func(name, flag string, open func(source, target, flag string) (corpus.Parallel, error)) (p corpus.Parallel) {
+// TextNames say which texts are meant: those of a folder, by their names without language.
+type TextNames struct {
+	Dir, Train, Valid string
+	Tests             []string
+	SplitSettings
+}
+
+// pair is the text of a name.
+func (n TextNames) pair(d TextSettings, name string) corpus.PairName {
+	return corpus.PairName{Folder: n.Dir, Name: name, Source: d.Source, Target: d.Target}
+}
+
+// split finds out which texts there are, and holds out of the training text what stands in for others.
+func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corpus.PairName, tests []corpus.PairName, said string, err error) {
+	train, valid = n.pair(d, n.Train), n.pair(d, n.Valid)
+	for _, name := range n.Tests {
+		tests = append(tests, n.pair(d, name))
+	}
+	noValid, noTest := !valid.Exists(), len(tests) == 1 && !tests[0].Exists()
+	if n.HeldOut == 0 || !noValid && !noTest {
+		return train, valid, tests, "", nil
+	}
+	whole, err := cache.OpenParallel(train, "-train")
+	if err != nil {
+		return train, valid, tests, "", err
+	}
+	total := whole.Source.Len()
+	training, validation, testing := corpus.HoldOut(total, n.HeldOut, noValid, noTest)
+	said = fmt.Sprintf("of the %d pairs of %s, some are held out of training, spread evenly (data.held_out):", total, n.Train)
+	if noValid {
+		valid.Name, valid.Share = n.Train, validation
+		said += " as validation text"
+	}
+	if noTest {
+		tests[0].Name, tests[0].Share = n.Train, testing
+		said += " as test text"
+	}
+	train.Share = training
+	return train, valid, tests, said, nil
+}
+
+// ReadFiles reads the texts DIR/NAME.LANGUAGE, or what stands for them (see [corpus.PairName]). That for training stays in its files.
+func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, error) {
+	train, valid, tests, said, err := names.split(d, cache)
+	t := &Texts{Sums: map[string]string{}, Cache: cache, heldOut: said}
+	read := func(name, flag string, at corpus.PairName, open func(at corpus.PairName, flag string) (corpus.Parallel, error)) (p corpus.Parallel) {
 		if err == nil {
-			path := func(language string) string { return filepath.Join(dir, name+"."+language) }
-			p, err = open(path(d.Source), path(d.Target), flag)
-			t.Sums[filepath.Base(p.Source.Path)], t.Sums[filepath.Base(p.Target.Path)] = p.Source.SHA256, p.Target.SHA256
+			p, err = open(at, flag)
+			t.Sums[name+"."+d.Source], t.Sums[name+"."+d.Target] = p.Source.SHA256, p.Target.SHA256
 		}
 		return p
-	}
-	lines := func(name, flag string) Lines {
-		p := read(name, flag, corpus.ReadParallel)
-		return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines}
 	}
 	open := cache.OpenParallel
 	if d.TrainPairs > 0 {
 		open = corpus.ReadParallel
 	}
-	t.Train, t.Valid = read(names.Train, "-train", open), lines(names.Valid, "-valid")
+	t.Train = read(names.Train, "-train", train, open)
 	if err == nil {
 		t.Train, err = t.Train.Some(d.TrainPairs, "data.train_pairs")
 	}
-	for _, name := range names.Tests {
-		t.Tests = append(t.Tests, lines(name, "-test"))
+	t.Valid = linesOf(names.Valid, read(names.Valid, "-valid", valid, corpus.ReadParallel))
+	for i, name := range names.Tests {
+		t.Tests = append(t.Tests, linesOf(name, read(name, "-test", tests[i], corpus.ReadParallel)))
 	}
 	return t, err
+}
+
+// ReadTest reads one of the texts that are not for training; flag is named in errors that it can mend.
+func ReadTest(d TextSettings, names TextNames, name, flag string, cache *corpus.Cache) (Lines, error) {
+	_, valid, tests, _, err := names.split(d, cache)
+	if err != nil {
+		return Lines{}, err
+	}
+	at := names.pair(d, name)
+	if name == names.Valid {
+		at = valid
+	} else if i := slices.Index(names.Tests, name); i >= 0 {
+		at = tests[i]
+	}
+	p, err := corpus.ReadParallel(at, flag)
+	return linesOf(name, p), err
+}
+
+func linesOf(name string, p corpus.Parallel) Lines {
+	return Lines{Name: name, Source: p.Source.Lines, Target: p.Target.Lines}
+}
+
+// About says in sentences where the texts come from.
+func (t *Texts) About() []string {
+	said := []string{t.Stored}
+	if t.heldOut != "" {
+		said = append(said, fmt.Sprintf("%s; %d are left to train on, %d to validate", t.heldOut, t.Train.Source.Len(), len(t.Valid.Source)))
+	}
+	return said
 }
 
 // Encode turns the texts for training and validation into ids. Training pairs outside the limits, and those longer than the
@@ -94,6 +160,10 @@ func (t *Texts) Encode(p *Pair, limits corpus.Limits, positions int) error {
 	}
 	if t.TrainPairs, t.Filtered, err = corpus.Filter(t.store, limits); err != nil {
 		return fmt.Errorf("training text: %w", err)
+	}
+	for i := range t.Filtered.Longest {
+		dropped := &t.Filtered.Longest[i]
+		dropped.Line = t.Train.Source.Number(dropped.Line)
 	}
 	if t.ValidPairs, _, err = corpus.Filter(p.encode(t.Valid), corpus.Limits{MaxLength: positions - 1}); err != nil {
 		return fmt.Errorf("validation text: %w", err)

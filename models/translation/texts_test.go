@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/testdata"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -27,7 +28,7 @@ func inFiles(t *testing.T, folder string, source, target []string) {
 func started(t *testing.T, s translation.Settings, folder, store string) (*translation.Texts, *translation.Pair) {
 	t.Helper()
 	cache := corpus.StoreSettings{Store: store}.Cache()
-	train, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,10 +164,10 @@ func TestTrainPairs(t *testing.T) {
 		}
 	}
 	s := translation.Defaults()
-	names := translation.TextNames{Train: "train", Valid: "valid", Tests: []string{"test"}}
+	names := translation.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
 	read := func(n int) (*translation.Texts, error) {
 		s.Text.TrainPairs = n
-		return translation.ReadFiles(s.Text, names, folder, corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache())
+		return translation.ReadFiles(s.Text, names, corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache())
 	}
 	all, err := read(0)
 	if err != nil || all.Train.Source.Len() != 7 {
@@ -196,5 +197,99 @@ func TestTrainPairs(t *testing.T) {
 	some.Close()
 	if _, err := read(8); err == nil || !strings.Contains(err.Error(), "data.train_pairs = 8, and "+filepath.Join(folder, "train.en")+" has 7 lines") {
 		t.Errorf("8 of 7 pairs: %v", err)
+	}
+}
+
+// One corpus has the same texts, sums and pairs however its files are packed, from files and from the cache.
+func TestTextsInAnyFiles(t *testing.T) {
+	english, german := lines(3)
+	en, de := strings.Join(english, "\n")+"\n", strings.Join(german, "\n")+"\n"
+	var table strings.Builder
+	for i := range english {
+		table.WriteString(german[i] + "\t" + english[i] + "\n")
+	}
+	s := translation.Defaults()
+	s.Text.Source, s.Text.Target, s.Text.Merges = "en", "de", 50
+	store := filepath.Join(t.TempDir(), "store")
+	var first *translation.Texts
+	for _, contents := range []map[string]string{
+		{"train.en": en, "train.de": de, "valid.en": en, "valid.de": de, "test.en": en, "test.de": de},
+		{"train.en.gz": testdata.Gzip(t, en), "train.de.zst": testdata.Zstandard(t, de), "valid.en.gz": testdata.Gzip(t, en), "valid.de": de, "test.en": en, "test.de.gz": testdata.Gzip(t, de)},
+		{"train.de-en.tsv": table.String(), "valid.de-en.tsv.gz": testdata.Gzip(t, table.String()), "test.de-en.tsv.zst": testdata.Zstandard(t, table.String())},
+	} {
+		folder := t.TempDir()
+		for name, content := range contents {
+			testdata.Put(t, folder, name, content)
+		}
+		names := translation.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
+		texts, err := translation.ReadFiles(s.Text, names, corpus.StoreSettings{Store: store}.Cache())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := texts.Learn(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := texts.Encode(pair, corpus.Limits{}, 200); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = texts
+			defer texts.Close()
+			continue
+		}
+		if diff := cmp.Diff(first.Sums, texts.Sums); diff != "" {
+			t.Errorf("other sums: %s", diff)
+		}
+		if diff := cmp.Diff(first.Tests, texts.Tests); diff != "" {
+			t.Errorf("other tests: %s", diff)
+		}
+		if diff := cmp.Diff(listed(first.TrainPairs), listed(texts.TrainPairs)); diff != "" {
+			t.Errorf("other pairs: %s", diff)
+		}
+		texts.Close()
+	}
+	if names, _ := filepath.Glob(filepath.Join(store, "*.pairs")); len(names) != 1 {
+		t.Errorf("%d stores of one corpus", len(names))
+	}
+}
+
+// Where there is no validation or test text, lines of the training text stand in for it, and are not trained on.
+func TestHeldOutTexts(t *testing.T) {
+	english, german := lines(2)
+	s := translation.Defaults()
+	s.Text.Source, s.Text.Target, s.Text.Merges = "en", "de", 50
+	folder := t.TempDir()
+	inFiles(t, folder, english, german)
+	names := translation.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
+	cache := corpus.StoreSettings{Store: filepath.Join(t.TempDir(), "store")}.Cache()
+	if _, err := translation.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
+		t.Errorf("no validation text is told as %v", err)
+	}
+	names.HeldOut = 2000
+	texts, err := translation.ReadFiles(s.Text, names, cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	valid, test := texts.Valid, texts.Tests[0]
+	n, each := len(english), len(english)/20
+	if len(valid.Source) != each || valid.Source[0] != english[19] || valid.Target[each-1] != german[20*each-1] || test.Name != "test" || test.Source[0] != english[9] {
+		t.Errorf("%d pairs to validate, first %q; test %s, first %q", len(valid.Source), valid.Source[0], test.Name, test.Source[0])
+	}
+	if left := texts.Train.Source.Len(); left != n-len(valid.Source)-len(test.Source) {
+		t.Errorf("%d pairs are left of %d", left, n)
+	}
+	about := strings.Join(texts.About(), "\n")
+	if !strings.Contains(about, "are held out of training, spread evenly (data.held_out): as validation text as test text; ") {
+		t.Errorf("it says %q", about)
+	}
+	again, err := translation.ReadTest(s.Text, names, "test", "data.dir", cache)
+	if diff := cmp.Diff(test, again); err != nil || diff != "" {
+		t.Errorf("the test text alone: %v, %s", err, diff)
+	}
+	testdata.Put(t, folder, "valid.en", "a\n")
+	testdata.Put(t, folder, "valid.de", "x\n")
+	if texts, err = translation.ReadFiles(s.Text, names, cache); err != nil || len(texts.Valid.Source) != 1 || texts.Train.Source.Len() != n-len(test.Source) {
+		t.Errorf("with a validation text of its own: %+v, %v", texts.Valid, err)
 	}
 }

@@ -3,22 +3,20 @@ package vectors
 import (
 	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // Open reads the vectors of a vocabulary from a file: text (.vec), the binary format of word2vec, or a model of fastText, each
-// as it is or packed with gzip. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
+// as it is or packed with gzip or Zstandard. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
 // for a model of fastText 8 bytes more for each row of the model.
 //
 // Its hash is Sum's, which takes longer than reading text does: begin it early, and wait for it late.
@@ -99,47 +97,31 @@ func scan(path string, to sink) error {
 		return err
 	}
 	defer f.Close()
-	err = scanFormats(bufio.NewReaderSize(f, peeked), path, to)
-	var corrupt flate.CorruptInputError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, &corrupt):
-		return fmt.Errorf("%s: its packing is damaged (%w): get the file again", path, err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		info, _ := f.Stat() // it is open
-		return fmt.Errorf("%s: the packed file is cut off at byte %d: get the file again", path, info.Size())
+	unpacked, err := files.Unpack(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
-	return err
+	defer unpacked.Close()
+	in := bufio.NewReaderSize(unpacked, peeked)
+	if start, err := in.Peek(1); len(start) == 0 {
+		if err == io.EOF {
+			return fmt.Errorf("%s: the file is empty", path)
+		}
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := scanFormat(in, path, to); err != nil {
+		return err
+	}
+	if unpacked.Packing != "" {
+		if _, err = io.Copy(io.Discard, in); err != nil { // which compares the packing's own sum
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // So many bytes of a file are looked at to tell its format.
 const peeked = 1 << 16
-
-// scanFormats reads a file that may be packed.
-func scanFormats(in *bufio.Reader, name string, to sink) error {
-	start, err := in.Peek(4)
-	switch {
-	case len(start) == 0 && err == io.EOF:
-		return fmt.Errorf("%s: the file is empty", name)
-	case len(start) == 0:
-		return fmt.Errorf("%s: %w", name, err)
-	case bytes.HasPrefix(start, []byte("\x1f\x8b")):
-		unpacked, err := gzip.NewReader(in)
-		if err != nil {
-			return err
-		}
-		inner := bufio.NewReaderSize(unpacked, peeked)
-		if err := scanFormat(inner, name, to); err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, inner) // which compares gzip's own sum
-		return err
-	case bytes.HasPrefix(start, []byte("PK\x03\x04")) || bytes.HasPrefix(start, []byte("BZh")) || bytes.HasPrefix(start, []byte("\xfd7zX")):
-		return fmt.Errorf("%s is packed otherwise than with gzip: unpack it, and give the file that was in it", name)
-	}
-	return scanFormat(in, name, to)
-}
 
 // scanFormat reads a file that is not packed.
 func scanFormat(in *bufio.Reader, name string, to sink) error {
@@ -151,7 +133,7 @@ func scanFormat(in *bufio.Reader, name string, to sink) error {
 	case fastTextFormat:
 		read = readFastText
 	case noFormat:
-		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip; what gensim's save() writes is none of them", name)
+		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip or Zstandard; what gensim's save() writes is none of them", name)
 	}
 	return read(in, name, to)
 }

@@ -44,7 +44,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"x.vec", "1 2\n" + strings.Repeat("x", longestLine+2*pieceBytes) + " 1 2\n", "x.vec:2: the line has more than"},
 		{"x.vec", "dog 1 2\nbird 1 2\n", "x.vec has a vector for none of the 6 words of the training text: give vectors of the target language"},
 		{"english.vec", "the 1 2\ndog 1 2\n", "english.vec has vectors of 1 of the 6 words, which make up 17 % of the training text: it seems to be another language's"},
-		{"x.zip", "PK\x03\x04....", "x.zip is packed otherwise than with gzip: unpack it"},
+		{"x.zip", "PK\x03\x04....", "x.zip: it is packed with zip, and only gzip and Zstandard are unpacked here: unpack it"},
 		{"x.kv", "\x80\x04\x95\x00\x00\x00", "x.kv holds no vectors: wanted are text (.vec)"},
 		{"x.bin", string(binaryFile(3, 2, "\n", entries, "cat", "sat")), "x.bin is cut off at byte 30, in vector 3 of the 3 of 2 numbers"},
 		{"x.bin", string(binaryFile(3, 2, "\n", entries, "cat", "sat", "cat"))[:35], "x.bin is cut off at byte 35, in vector 3"},
@@ -63,9 +63,9 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"f.bin", patched(8, 0), "vectors of 0 numbers for"},
 		{"f.bin", patched(68, 3), "more than 3 words"},
 		{"q.ftz", string(read(t, "fasttext-q.ftz")), "q.ftz is a quantised fastText model, which is not read: give the .bin that it was made from"},
-		{"x.vec.gz", string(packed(t, all))[:20], "x.vec.gz: the packed file is cut off at byte 20: get"},
+		{"x.vec.gz", string(packed(t, all))[:20], "x.vec.gz: its packing (gzip) is damaged or cut short: unexpected EOF; get"},
 		{"x.bin.gz", string(packed(t, string(binaryFile(3, 2, "\n", entries, "cat", "sat")))), "x.bin.gz is cut off at byte 30, in vector 3"},
-		{"x.vec.gz", strings.Replace(string(packed(t, all)), string(packed(t, all)[len(packed(t, all))-8:]), "12345678", 1), "x.vec.gz: its packing is damaged"},
+		{"x.vec.gz", strings.Replace(string(packed(t, all)), string(packed(t, all)[len(packed(t, all))-8:]), "12345678", 1), "x.vec.gz: its packing (gzip) is damaged"},
 	} {
 		_, err := open(t, c.name, c.content, v)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

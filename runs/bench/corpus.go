@@ -31,7 +31,7 @@ func (b *bench) multi30k() (*multi30k, error) {
 		return b.text, nil
 	}
 	m := &multi30k{folder: filepath.Join(testdata.Dir(), "multi30k")}
-	text, err := corpus.ReadParallel(m.raw("train.en"), m.raw("train.de"), "APERTURE_DATA")
+	text, err := corpus.ReadParallel(corpus.PairName{Folder: m.folder, Name: "train", Source: "en", Target: "de"}, "APERTURE_DATA")
 	if err != nil {
 		if _, missing := os.Stat(m.folder); missing != nil {
 			return nil, fmt.Errorf("Multi30k was not found in %s: set APERTURE_DATA to the folder that holds multi30k", m.folder)

@@ -82,10 +82,15 @@ func loadSettings() translation.Settings {
 	return s
 }
 
+// loadPairs is where the training text of a folder is.
+func loadPairs(folder string) corpus.PairName {
+	return corpus.PairName{Folder: folder, Name: "train", Source: loadSource, Target: loadTarget}
+}
+
 // begin opens the training text of a folder as a run does.
 func begin(folder, store string) (*translation.Texts, error) {
 	cache := corpus.StoreSettings{Store: store}.Cache()
-	train, err := cache.OpenParallel(filepath.Join(folder, "train."+loadSource), filepath.Join(folder, "train."+loadTarget), "-load-pairs")
+	train, err := cache.OpenParallel(loadPairs(folder), "-load-pairs")
 	return &translation.Texts{
 		Train: train, Cache: cache,
 		Valid: translation.Lines{Name: "valid", Source: []string{"a"}, Target: []string{"b"}},

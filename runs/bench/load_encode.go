@@ -30,7 +30,7 @@ func (b *bench) slice() (*slice, error) {
 	if err := writeLoadText(s.folder, slicePairs); err != nil {
 		return nil, err
 	}
-	text, err := corpus.ReadParallel(filepath.Join(s.folder, "train."+loadSource), filepath.Join(s.folder, "train."+loadTarget), "-what")
+	text, err := corpus.ReadParallel(loadPairs(s.folder), "-what")
 	if err != nil {
 		return nil, err
 	}

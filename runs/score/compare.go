@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
@@ -30,7 +29,7 @@ func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) erro
 	if len(r.metrics) == 0 {
 		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")
 	}
-	data, err := os.ReadFile(r.baseline)
+	data, err := readFile(r.baseline)
 	if err != nil {
 		return fmt.Errorf("cannot read the baseline: %w", err)
 	}
@@ -84,7 +83,7 @@ func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) erro
 	if len(refs) != 1 {
 		return fmt.Errorf("-f1-train compares with one file of references, and -ref names %d", len(refs))
 	}
-	data, err := os.ReadFile(r.trainingText)
+	data, err := readFile(r.trainingText)
 	if err != nil {
 		return fmt.Errorf("cannot read the training text: %w", err)
 	}

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/score"
 )
 
@@ -66,7 +66,7 @@ const standardInput = "standard input"
 // each. It looks at the references first, so that a wrong name shows at once.
 func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) {
 	for _, name := range r.references {
-		data, err := os.ReadFile(name)
+		data, err := readFile(name)
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot read the references: %w", err)
 		}
@@ -76,7 +76,7 @@ func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) 
 		}
 		refs = append(refs, ref)
 	}
-	data, err := io.ReadAll(in)
+	data, err := readAll(in)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read %s: %w", standardInput, err)
 	}
@@ -93,6 +93,26 @@ func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) 
 		return nil, nil, fmt.Errorf("%s is empty: there is nothing to score", standardInput)
 	}
 	return hyps, refs, nil
+}
+
+// readFile reads a file, or FILE.gz or FILE.zst, unpacked.
+func readFile(name string) ([]byte, error) {
+	file, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(file)
+}
+
+// readAll reads a stream, unpacked.
+func readAll(in io.Reader) ([]byte, error) {
+	unpacked, err := files.Unpack(in)
+	if err != nil {
+		return nil, err
+	}
+	defer unpacked.Close()
+	return io.ReadAll(unpacked)
 }
 
 // lines splits a file into its lines. multi-bleu

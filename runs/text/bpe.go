@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -28,7 +28,7 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 	minimum := fs.Int("min-frequency", 2, "stop when no pair of symbols is this frequent")
 	total := fs.BoolP("total-symbols", "t", false, "subtract the number of characters from -s, so that -s bounds the whole vocabulary")
 	dict := fs.Bool("dict-input", false, "the input is a dictionary, \"word count\" on each line")
-	files, err := parseFlags(fs, "[FILE...] [< text] > codes", args, out)
+	names, err := parseFlags(fs, "[FILE...] [< text] > codes", args, out)
 	switch {
 	case err != nil:
 		return err
@@ -42,7 +42,7 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 	if *dict {
 		read = words.ReadDict
 	}
-	if err := eachInput(files, in, read); err != nil {
+	if err := eachInput(names, in, read); err != nil {
 		return err
 	}
 	codes, report, err := tokenize.Learn(&words, tokenize.LearnOptions{
@@ -71,12 +71,12 @@ func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 	dropout := fs.Float64("dropout", 0, "probability of skipping a merge, for training data")
 	seed := fs.Int64("seed", 1, "seed of -dropout")
 	glossaries := fs.StringArray("glossary", nil, "regular expression of text that stays whole (repeatable)")
-	files, err := parseFlags(fs, "-c CODES < text > units", args, out)
+	names, err := parseFlags(fs, "-c CODES < text > units", args, out)
 	switch {
 	case err != nil:
 		return err
-	case len(files) > 0:
-		return usagef("unexpected argument %q: the text comes from standard input", files[0])
+	case len(names) > 0:
+		return usagef("unexpected argument %q: the text comes from standard input", names[0])
 	case *codesFile == "":
 		return usagef("-c CODES is missing: the codes file that bpe-learn wrote")
 	case *merges < -1:
@@ -114,12 +114,12 @@ func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
 	fs := pflag.NewFlagSet("bpe-undo", pflag.ContinueOnError)
 	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
-	files, err := parseFlags(fs, "< units > text", args, out)
+	names, err := parseFlags(fs, "< units > text", args, out)
 	switch {
 	case err != nil:
 		return err
-	case len(files) > 0:
-		return usagef("unexpected argument %q: the text comes from standard input", files[0])
+	case len(names) > 0:
+		return usagef("unexpected argument %q: the text comes from standard input", names[0])
 	case *separator == "":
 		return usagef("-separator should not be empty")
 	}
@@ -128,12 +128,12 @@ func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
 
 func vocab(args []string, in io.Reader, out, _ io.Writer) error {
 	fs := pflag.NewFlagSet("vocab", pflag.ContinueOnError)
-	files, err := parseFlags(fs, "[FILE...] [< text] > vocabulary", args, out)
+	names, err := parseFlags(fs, "[FILE...] [< text] > vocabulary", args, out)
 	if err != nil {
 		return err
 	}
 	var words tokenize.WordCounts
-	if err := eachInput(files, in, words.ReadText); err != nil {
+	if err := eachInput(names, in, words.ReadText); err != nil {
 		return err
 	}
 	return words.Write(out)
@@ -155,11 +155,11 @@ func parseFlags(fs *pflag.FlagSet, usage string, args []string, out io.Writer) (
 }
 
 // eachInput reads the files one after the other, or in where there are none.
-func eachInput(files []string, in io.Reader, read func(r io.Reader, name string) error) error {
-	if len(files) == 0 {
+func eachInput(names []string, in io.Reader, read func(r io.Reader, name string) error) error {
+	if len(names) == 0 {
 		return read(in, "standard input")
 	}
-	for _, file := range files {
+	for _, file := range names {
 		_, err := readWith(file, func(r io.Reader, name string) (struct{}, error) { return struct{}{}, read(r, name) })
 		if err != nil {
 			return err
@@ -168,9 +168,9 @@ func eachInput(files []string, in io.Reader, read func(r io.Reader, name string)
 	return nil
 }
 
-// readWith opens a file and reads it.
+// readWith opens a file, which may be packed, and reads it.
 func readWith[T any](file string, read func(r io.Reader, name string) (T, error)) (T, error) {
-	f, err := os.Open(file)
+	f, err := files.Open(file)
 	if err != nil {
 		var none T
 		return none, err

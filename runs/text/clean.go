@@ -2,19 +2,16 @@ package main
 
 import (
 	"bufio"
-	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// cleanCorpus reads PREFIX.L1 and PREFIX.L2, or those with .gz, and writes the
+// cleanCorpus reads PREFIX.L1 and PREFIX.L2, or those with .gz or .zst, and writes the
 // pairs that it keeps to OUT.L1 and OUT.L2.
 func cleanCorpus(args []string, _ io.Reader, out, errw io.Writer) error {
 	flags := pflag.NewFlagSet("clean", pflag.ContinueOnError)
@@ -42,7 +39,7 @@ func cleanCorpus(args []string, _ io.Reader, out, errw io.Writer) error {
 	var names [2]string
 	for i, language := range rest[1:3] {
 		names[i] = prefix + "." + language
-		file, err := openCorpus(names[i])
+		file, err := files.Open(names[i])
 		if err != nil {
 			return err
 		}
@@ -111,30 +108,6 @@ var dropReasons = map[tokenize.CleanReason]string{
 	tokenize.TooShort: "a side has fewer tokens than -min",
 	tokenize.BadRatio: "the lengths differ by more than -ratio",
 	tokenize.LongWord: "a word is longer than -max-word-length",
-}
-
-// openCorpus opens a file, or the file of that name with .gz.
-func openCorpus(name string) (io.ReadCloser, error) {
-	file, err := os.Open(name)
-	if err == nil {
-		return file, nil
-	}
-	packed, packedErr := os.Open(name + ".gz")
-	if errors.Is(packedErr, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w, and no %s.gz either", err, name)
-	}
-	if packedErr != nil {
-		return nil, packedErr
-	}
-	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		packed.Close()
-		return nil, fmt.Errorf("%s.gz: %w", name, err)
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{unpacked, packed}, nil
 }
 
 // writeFiles creates files and has them written.

@@ -29,7 +29,7 @@ func translationRun(t *testing.T) (folder, store string) {
 		t.Fatal(err)
 	}
 	cache := corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
-	train, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, "-train")
 	if err != nil {
 		t.Fatal(err)
 	}

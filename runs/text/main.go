@@ -1,6 +1,6 @@
 // Text prepares and restores text: Moses tokenising, punctuation and case,
 // corpus cleaning, byte pair encoding, and word alignment. Each command reads standard input
-// and writes standard output, one line for each line.
+// and writes standard output, one line for each line. Input and files may be packed with gzip or Zstandard.
 //
 //	go run ./runs/text tokenize -l de < raw.de > tok.de
 package main
@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -63,7 +64,7 @@ func execute(args []string, in io.Reader, out, errw io.Writer) int {
 		if c.name != args[0] {
 			continue
 		}
-		err := c.run(args[1:], in, out, errw)
+		err := c.run(args[1:], &unpacking{in: in}, out, errw)
 		var usage *usageError
 		switch {
 		case err == nil || errors.Is(err, pflag.ErrHelp):
@@ -77,6 +78,21 @@ func execute(args []string, in io.Reader, out, errw io.Writer) int {
 	}
 	fmt.Fprintf(errw, "text: there is no command %q; text -h lists the commands\n", args[0])
 	return 2
+}
+
+// unpacking unpacks what is packed with gzip or Zstandard. It does not read before it is read.
+type unpacking struct {
+	in       io.Reader
+	unpacked *files.Unpacked
+}
+
+func (u *unpacking) Read(p []byte) (n int, err error) {
+	if u.unpacked == nil {
+		if u.unpacked, err = files.Unpack(u.in); err != nil {
+			return 0, err
+		}
+	}
+	return u.unpacked.Read(p)
 }
 
 // help lists the commands.

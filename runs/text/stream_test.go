@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aperture-ml/aperture/internal/testdata"
 )
 
 func shout(line string) (string, error) { return strings.ToUpper(line), nil }
@@ -86,5 +88,25 @@ func TestEachLineErrors(t *testing.T) {
 	}
 	if err := eachLine(strings.NewReader("a\n"), fullDisk{}, shout); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("full disk: %v", err)
+	}
+}
+
+// Packed input is unpacked, from a pipe and from files, and what is wrong with it is told in a line.
+func TestPackedInput(t *testing.T) {
+	const text = "a b\nc\n"
+	byGzip, byZstandard := testdata.Gzip(t, text), testdata.Zstandard(t, text)
+	for _, in := range []string{byGzip, byZstandard} {
+		if code, out, errs := runText(t, in, "lower"); code != 0 || out != text {
+			t.Errorf("lower: exit %d, %q, %q", code, out, errs)
+		}
+	}
+	path := strings.TrimSuffix(fileWith(t, "text.zst", byZstandard), ".zst")
+	if code, out, errs := runText(t, "", "vocab", path); code != 0 || out != "a 1\nb 1\nc 1\n" {
+		t.Errorf("vocab: exit %d, %q, %q", code, out, errs)
+	}
+	for _, in := range []string{byGzip[:len(byGzip)-6], "BZh91AY&SY"} {
+		if code, _, errs := runText(t, in, "lower"); code != 1 || !strings.HasPrefix(errs, "text lower: standard input: it") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("exit %d, %q", code, errs)
+		}
 	}
 }

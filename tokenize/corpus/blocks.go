@@ -99,12 +99,12 @@ func cutBlocks(texts []Text, give func(lines [][]string) bool) error {
 		if t.Lines != nil || t.count == 0 {
 			continue
 		}
-		r, err := openLines(t.Path, "-train")
+		r, err := openLines(t.place, "-train")
 		if err != nil {
 			return err
 		}
 		defer r.Close()
-		r.in.Reset(r.file) // its hash is known
+		r.unhashed() // its sum is known
 		readers[i] = r
 	}
 	total := texts[0].Len()
@@ -132,7 +132,7 @@ func cutBlocks(texts []Text, give func(lines [][]string) bool) error {
 		if r == nil {
 			continue
 		}
-		if now, err := identify(r.file); err != nil || now != texts[i].file || r.next() {
+		if now, err := identify(r.file.File); err != nil || now != texts[i].file || r.next() {
 			return texts[i].changed()
 		}
 	}

@@ -5,7 +5,7 @@
 // # Basics
 //
 //	cache := corpus.StoreSettings{}.Cache()
-//	text, err := cache.OpenParallel("train.en", "train.de", "-train")
+//	text, err := cache.OpenParallel(corpus.PairName{Folder: "data", Name: "train", Source: "en", Target: "de"}, "-train")
 //	store, said, err := cache.Encode(corpus.Encoding{Key: key, Text: text, Largest: 36999, Encoders: encoders})
 //	defer store.Close()
 //	pairs, report, err := corpus.Filter(store, corpus.Limits{MaxLength: 175, MaxRatio: 1.5})
@@ -39,6 +39,10 @@
 // renamed, and is checked by size and sum when it is opened: a kill leaves none or a whole one, and a damaged one is made anew. The
 // sums of text files are remembered with the files' inode, size and times, among them that of the last change of the file's
 // status, which no program can set back.
+//
+// Files may be packed with gzip or Zstandard, and parallel text may be two files or one of two columns (PairName). The sums of texts are
+// of what is read, unpacked and by column, so that one corpus is one store however its files are laid out. HoldOut
+// shares a text out between training, validation and tests.
 //
 // # Caveats
 //

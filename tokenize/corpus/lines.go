@@ -11,16 +11,20 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Text is sentences, one a line: in memory, or in a file that is read again for each use.
 type Text struct {
-	Path   string
-	Lines  []string // nil where they stay in the file
-	SHA256 string   // of the file's bytes, in hexadecimal; empty for text that no file holds
+	Path  string   // of the file that was read
+	Lines []string // nil where they stay in the file
+	// SHA256, in hexadecimal, is that of the file unpacked. Of text that is only part of its file it is that of a file of its
+	// lines alone. It is empty for text that no file holds.
+	SHA256 string
 
+	place place
 	count int      // lines of a text that stays in its file
 	file  identity // of that file, as it was when it was counted
 }
@@ -33,18 +37,23 @@ func (t Text) Len() int {
 	return t.count
 }
 
+// Number is the number in its file, counted from 1, of the line that is number i of the text, counted from 1 too.
+func (t Text) Number(i int) int { return t.place.share.number(i) }
+
 var byteOrderMark = []byte("\ufeff")
 
 // ReadLines reads a text file that must be UTF-8 and hold at least one line. The
 // flag, such as "-train", is named in the errors that it can mend. A last line
-// without a line feed counts.
-func ReadLines(path, flag string) (Text, error) {
-	out := Text{Path: path}
-	in, err := openLines(path, flag)
+// without a line feed counts. Where there is no such file, one of that name with .gz or .zst is read.
+func ReadLines(path, flag string) (Text, error) { return readPlace(place{path: path}, flag) }
+
+func readPlace(at place, flag string) (Text, error) {
+	in, err := openLines(at, flag)
 	if err != nil {
 		return Text{}, err
 	}
 	defer in.Close()
+	out := Text{Path: in.path, place: at}
 	for in.next() {
 		out.Lines = append(out.Lines, string(in.line))
 	}
@@ -60,36 +69,65 @@ type lineReader struct {
 	line []byte // the last one, without its end; the next call overwrites it
 
 	path, flag string
-	file       *os.File
+	at         place
+	file       *files.Input
 	in         *bufio.Reader
 	hash       hash.Hash // nil: not hashed
+	parts      bool      // hashed line by line, since the text is only part of its file
 	long       []byte
-	count      int
+	number     int // of the line in the file
+	count      int // lines of the text
 	failed     error
 }
 
 // openLines begins a file that is hashed.
-func openLines(path, flag string) (*lineReader, error) {
-	file, err := os.Open(path)
+func openLines(at place, flag string) (*lineReader, error) {
+	file, err := files.Open(at.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file; %s names it, within the folder given by -data", path, flag)
+		return nil, fmt.Errorf("%s: there is no such file; %s names it, within the folder given by -data%s", at.path, flag, at.others)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the text for %s: %w", flag, err)
 	}
-	if info, err := file.Stat(); err == nil && info.IsDir() {
+	if info, err := file.File.Stat(); err == nil && info.IsDir() {
 		file.Close()
-		return nil, fmt.Errorf("%s: this is a folder, not a text file; set %s to a file within it", path, flag)
+		return nil, fmt.Errorf("%s: this is a folder, not a text file; set %s to a file within it", at.path, flag)
 	}
-	r := &lineReader{path: path, flag: flag, file: file, hash: sha256.New()}
-	r.in = bufio.NewReaderSize(io.TeeReader(file, r.hash), 1<<16)
+	r := &lineReader{path: file.File.Name(), flag: flag, at: at, file: file, hash: sha256.New(), parts: at.isPart()}
+	var from io.Reader = file
+	if !r.parts {
+		from = io.TeeReader(file, r.hash)
+	}
+	r.in = bufio.NewReaderSize(from, 1<<16)
 	return r, nil
+}
+
+// unhashed spares a text that was not begun yet its sum.
+func (r *lineReader) unhashed() {
+	r.hash, r.parts = nil, false
+	r.in.Reset(r.file)
 }
 
 func (r *lineReader) Close() { r.file.Close() }
 
-// next reads a line; false at the end of the file, and at the first error, which end tells.
+// next reads a line of the text; false at the end of the file, and at the first error, which end tells.
 func (r *lineReader) next() bool {
+	for r.read() {
+		if !r.at.share.has(r.number) {
+			continue
+		}
+		r.count++
+		if r.parts {
+			r.hash.Write(r.line)
+			r.hash.Write([]byte{'\n'})
+		}
+		return true
+	}
+	return false
+}
+
+// read reads a line of the file, or of its column.
+func (r *lineReader) read() bool {
 	line, err := r.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {
 		r.long = r.long[:0]
@@ -101,35 +139,49 @@ func (r *lineReader) next() bool {
 		line = r.long
 	}
 	if err != nil && err != io.EOF {
-		r.failed = fmt.Errorf("%s:%d: reading stopped here: %w", r.path, r.count+1, err)
+		r.failed = fmt.Errorf("%s:%d: reading stopped here: %w", r.path, r.number+1, err)
 		return false
 	}
 	if len(line) == 0 {
 		return false
 	}
-	if r.count == 0 {
+	if r.number == 0 {
 		line = bytes.TrimPrefix(line, byteOrderMark)
 	}
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
-	r.count++
-	if at := invalidByte(line); at >= 0 {
-		r.failed = fmt.Errorf("%s:%d: byte %d (0x%02x) of this line is not valid UTF-8; convert the file, for instance with iconv -t UTF-8", r.path, r.count, at+1, line[at])
-		return false
+	r.number++
+	if r.failed = badByte(line); r.failed == nil {
+		r.line, r.failed = r.at.cut(line)
 	}
-	r.line = line
-	return true
+	if r.failed != nil {
+		r.failed = fmt.Errorf("%s:%d: %w", r.path, r.number, r.failed)
+	}
+	return r.failed == nil
 }
 
-// end gives the file's SHA-256 once next is false, or why reading stopped.
+// end gives the text's SHA-256 once next is false, or why reading stopped.
 func (r *lineReader) end() (string, error) {
 	switch {
 	case r.failed != nil:
 		return "", r.failed
-	case r.count == 0:
+	case r.number == 0:
 		return "", fmt.Errorf("%s: the file is empty; set %s to a file with one sentence a line", r.path, r.flag)
+	case r.count == 0:
+		return "", fmt.Errorf("%s: its %d lines are too few for data.held_out to leave any for %s: give files of validation and test text", r.path, r.number, r.flag)
 	}
 	return hex.EncodeToString(r.hash.Sum(nil)), nil
+}
+
+// badByte reports what no text holds: bytes that are not UTF-8, and zeros, as files in UTF-16 have them.
+func badByte(line []byte) error {
+	if at := bytes.IndexByte(line, 0); at >= 0 {
+		return fmt.Errorf("byte %d of this line is zero, which no text holds; where the file is UTF-16, convert it with iconv -f UTF-16 -t UTF-8, else remove such bytes with tr -d '\\000'", at+1)
+	}
+	if at := invalidByte(line); at >= 0 {
+		return fmt.Errorf("byte %d (0x%02x) of this line is not valid UTF-8; convert the file, for instance with iconv -t UTF-8", at+1, line[at])
+	}
+	return nil
 }
 
 // invalidByte returns the offset of the first byte that is not UTF-8, or -1.
@@ -145,28 +197,6 @@ func invalidByte(line []byte) int {
 		at += size
 	}
 	return -1
-}
-
-// Parallel is text and its translation, line by line.
-type Parallel struct{ Source, Target Text }
-
-// ReadParallel reads two files that are translations of each other line by line,
-// and refuses them when they differ in length.
-func ReadParallel(sourcePath, targetPath, flag string) (Parallel, error) {
-	return parallel(sourcePath, targetPath, flag, ReadLines)
-}
-
-func parallel(sourcePath, targetPath, flag string, read func(path, flag string) (Text, error)) (p Parallel, err error) {
-	if p.Source, err = read(sourcePath, flag); err != nil {
-		return Parallel{}, err
-	}
-	if p.Target, err = read(targetPath, flag); err != nil {
-		return Parallel{}, err
-	}
-	if a, b := p.Source.Len(), p.Target.Len(); a != b {
-		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line N of the other, so restore the missing lines or set %s to files that match", sourcePath, a, targetPath, b, flag)
-	}
-	return p, nil
 }
 
 // Some are n pairs at equal distances, in memory and of no file; all of them where n is 0. It is an error to ask for more than there are.

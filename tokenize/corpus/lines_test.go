@@ -91,22 +91,6 @@ func mustName(t *testing.T, err error, parts ...string) {
 	}
 }
 
-func TestReadParallel(t *testing.T) {
-	source, target := write(t, "train.en", "a\nb\n"), write(t, "train.de", "x\ny\n")
-	p, err := ReadParallel(source, target, "-train")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"a", "b", "x", "y"}, append(p.Source.Lines, p.Target.Lines...)); diff != "" {
-		t.Error(diff)
-	}
-	ragged := write(t, "train.fr", "x\ny\nz\n")
-	for _, open := range []func(source, target, flag string) (Parallel, error){ReadParallel, StoreSettings{Store: "none"}.Cache().OpenParallel} {
-		_, err = open(source, ragged, "-train")
-		mustName(t, err, source+" has 2 lines", ragged+" has 3", "-train")
-	}
-}
-
 func TestMulti30kHash(t *testing.T) {
 	text, err := ReadLines(testdata.Path(t, "multi30k/train.de"), "-train")
 	if err != nil {

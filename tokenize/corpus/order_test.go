@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -104,7 +105,7 @@ func TestEpochOrderIsFixed(t *testing.T) {
 // multi30k gives whitespace tokens of the training text as arbitrary ids.
 func multi30k(t *testing.T) List {
 	t.Helper()
-	text, err := ReadParallel(testdata.Path(t, "multi30k/train.en"), testdata.Path(t, "multi30k/train.de"), "-train")
+	text, err := ReadParallel(trainIn(filepath.Dir(testdata.Path(t, "multi30k/train.en"))), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,10 @@
 package corpus
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -19,105 +14,73 @@ import (
 // after line, each line ended by EndOfLine.
 type Running struct {
 	IDs    []int32
-	SHA256 string // of the file's bytes, in hexadecimal
+	File   string // the file's name
+	SHA256 string // of the file, unpacked, in hexadecimal
 }
 
-// ReadRunning reads a text file, in UTF-8, into ids of w, which grows unless it is
+// ReadRunning reads a text file, in UTF-8 and perhaps packed, into ids of w, which grows unless it is
 // closed. Words are separated by white space, in Unicode's sense; a blank line is a
 // lone EndOfLine, and a last line without a line feed counts. The flag, such as
 // "-train", is named in the errors that it can mend. It takes 4 bytes a token beside the vocabulary.
 func ReadRunning(path, flag string, w *Words) (Running, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Running{}, fmt.Errorf("%s: there is no such file; %s names it, without .txt, within the folder given by -data", path, flag)
-	}
+	in, err := openLines(place{path: path, others: "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst"}, flag)
 	if err != nil {
-		return Running{}, fmt.Errorf("cannot read the text for %s: %w", flag, err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return Running{}, fmt.Errorf("cannot read the text for %s: %w", flag, err)
-	}
-	if info.IsDir() {
-		return Running{}, fmt.Errorf("%s: this is a folder, not a text file; set %s to a file within it", path, flag)
-	}
-	hash := sha256.New()
-	r := running{words: w, size: info.Size()}
-	if err := r.read(io.TeeReader(file, hash), path); err != nil {
 		return Running{}, err
 	}
-	if r.line == 0 {
-		return Running{}, fmt.Errorf("%s: the file is empty; set %s to a file of running text", path, flag)
+	defer in.Close()
+	r, err := newRunning(path, w)
+	if err != nil {
+		return Running{}, err
 	}
-	return Running{IDs: r.ids, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+	if info, err := in.file.File.Stat(); err == nil && in.file.Packing == "" {
+		r.size = info.Size()
+	}
+	for in.next() {
+		if err := r.add(in.line); err != nil {
+			return Running{}, fmt.Errorf("%s:%d: %w", path, in.number, err)
+		}
+	}
+	sum, err := in.end()
+	return Running{r.ids, FileName(path), sum}, err
 }
 
 // RunningLines is ReadRunning for text that is there in lines; its sum is that of
 // the file which they would make.
 func RunningLines(lines []string, name string, w *Words) (Running, error) {
-	var text bytes.Buffer
-	for _, line := range lines {
-		text.WriteString(line + "\n")
-	}
-	sum := sha256.Sum256(text.Bytes())
-	r := running{words: w, size: int64(text.Len())}
-	if err := r.read(&text, name); err != nil {
+	r, err := newRunning(name, w)
+	if err != nil {
 		return Running{}, err
 	}
-	return Running{IDs: r.ids, SHA256: hex.EncodeToString(sum[:])}, nil
+	sum := sha256.New()
+	for i, line := range lines {
+		io.WriteString(sum, line+"\n")
+		if err := r.add([]byte(line)); err != nil {
+			return Running{}, fmt.Errorf("%s:%d: %w", name, i+1, err)
+		}
+	}
+	return Running{r.ids, name + ".txt", hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // running collects the ids of a text.
 type running struct {
 	words *Words
 	ids   []int32
-	size  int64 // bytes of the text
+	end   int32 // EndOfLine
+	size  int64 // bytes of the text; 0 where that is not known
 	done  int64 // bytes that were read
-	line  int   // lines that were read
 }
 
-func (r *running) read(from io.Reader, path string) error {
-	in := bufio.NewReaderSize(from, 1<<20)
-	end, known := r.words.id([]byte(EndOfLine))
+func newRunning(name string, w *Words) (*running, error) {
+	end, known := w.id([]byte(EndOfLine))
 	if !known {
-		return fmt.Errorf("%s: %w", path, unknownWord(EndOfLine))
+		return nil, fmt.Errorf("%s: %w", name, unknownWord(EndOfLine))
 	}
-	var long []byte // a line that is longer than the buffer
-	for {
-		piece, err := in.ReadSlice('\n')
-		r.done += int64(len(piece))
-		if err == bufio.ErrBufferFull {
-			long = append(long, piece...)
-			continue
-		}
-		if err != nil && err != io.EOF {
-			return fmt.Errorf("%s:%d: reading stopped here: %w", path, r.line+1, err)
-		}
-		text := piece
-		if len(long) > 0 {
-			long = append(long, piece...)
-			text = long
-		}
-		if len(text) == 0 {
-			return nil
-		}
-		if r.line == 0 {
-			text = bytes.TrimPrefix(text, byteOrderMark)
-		}
-		r.line++
-		if at := invalidByte(text); at >= 0 {
-			return fmt.Errorf("%s:%d: byte %d (0x%02x) of this line is not valid UTF-8; convert the file, for instance with iconv -t UTF-8", path, r.line, at+1, text[at])
-		}
-		if err := r.add(text, end, path); err != nil {
-			return err
-		}
-		long = long[:0]
-	}
+	return &running{words: w, end: end}, nil
 }
 
 // add appends the words of a line.
-func (r *running) add(line []byte, end int32, path string) error {
+func (r *running) add(line []byte) error {
+	r.done += int64(len(line)) + 1
 	r.reserve(len(line)/2 + 2)
 	begin := -1 // of the word that is open
 	word := func(to int) error {
@@ -126,7 +89,7 @@ func (r *running) add(line []byte, end int32, path string) error {
 		}
 		id, known := r.words.id(line[begin:to])
 		if !known {
-			return fmt.Errorf("%s:%d: %w", path, r.line, unknownWord(line[begin:to]))
+			return unknownWord(line[begin:to])
 		}
 		r.ids = append(r.ids, id)
 		begin = -1
@@ -151,7 +114,7 @@ func (r *running) add(line []byte, end int32, path string) error {
 	if err := word(len(line)); err != nil {
 		return err
 	}
-	r.ids = append(r.ids, end)
+	r.ids = append(r.ids, r.end)
 	return nil
 }
 

@@ -31,6 +31,11 @@ func texts(t *testing.T, folder string, lines int) (source, target []string) {
 	return source, target
 }
 
+// trainIn are the texts that texts wrote.
+func trainIn(folder string) PairName {
+	return PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}
+}
+
 // numbers encodes the numbers of a line as themselves, below a bound, and other words as 3.
 func numbers(bound int) func(line string) []int32 {
 	return func(line string) []int32 {
@@ -88,7 +93,7 @@ func TestStoreGivesThePairs(t *testing.T) {
 			{"no folder", "cannot be kept", StoreSettings{Store: filepath.Join(folder, "train.en", "below a file")}},
 		} {
 			cache := c.settings.Cache()
-			text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+			text, err := cache.OpenParallel(trainIn(folder), "-train")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +148,7 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 	folder := t.TempDir()
 	source, target := texts(t, folder, 50)
 	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
-	text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	text, err := cache.OpenParallel(trainIn(folder), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +214,7 @@ func TestKilledWriter(t *testing.T) {
 	folder := os.Getenv("APERTURE_TEST_STORE")
 	if folder != "" { // the process that is killed
 		cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
-		text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+		text, err := cache.OpenParallel(trainIn(folder), "-train")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +229,7 @@ func TestKilledWriter(t *testing.T) {
 	source, target := texts(t, folder, 40_000)
 	want := Encode(source, target, numbers(5000), numbers(5000))
 	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
-	text, err := cache.OpenParallel(filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"), "-train")
+	text, err := cache.OpenParallel(trainIn(folder), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +309,7 @@ func TestSumsOfFiles(t *testing.T) {
 	path := filepath.Join(folder, "train.en")
 	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
 	read := func() Text {
-		text, err := cache.openText(path, "-train")
+		text, err := cache.openText(place{path: path}, "-train")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +334,7 @@ func TestSumsOfFiles(t *testing.T) {
 	note, _ := filepath.Glob(filepath.Join(folder, "store", "*.sum"))
 	remembered, _ := os.ReadFile(note[0])
 	os.WriteFile(note[0], bytes.Replace(remembered, []byte(`"Lines":30`), []byte(`"Lines":31`), 1), 0o666)
-	if text, err := cache.openText(path, "-train"); err != nil || text.Len() != 31 {
+	if text, err := cache.openText(place{path: path}, "-train"); err != nil || text.Len() != 31 {
 		t.Errorf("%d lines, %v: the file was read again", text.Len(), err)
 	}
 	os.WriteFile(note[0], remembered, 0o666)

@@ -47,33 +47,38 @@ const settled = 2 * time.Second
 
 // OpenParallel is ReadParallel for text that stays in its files: it reads them once, to count and check their lines, and not even
 // that where the cache knows them.
-func (c *Cache) OpenParallel(sourcePath, targetPath, flag string) (Parallel, error) {
-	return parallel(sourcePath, targetPath, flag, c.openText)
+func (c *Cache) OpenParallel(n PairName, flag string) (Parallel, error) {
+	source, target := n.places()
+	return parallel(source, target, flag, c.openText)
 }
 
-func (c *Cache) openText(path, flag string) (Text, error) {
-	in, err := openLines(path, flag)
+func (c *Cache) openText(at place, flag string) (Text, error) {
+	in, err := openLines(at, flag)
 	if err != nil {
 		return Text{}, err
 	}
 	defer in.Close()
-	known, err := c.counted("text file", in.file, func() (string, int, error) {
+	purpose := "text file"
+	if at.isPart() {
+		purpose += fmt.Sprintf(", column %d of each line of %+v", at.column, at.share)
+	}
+	known, err := c.counted(purpose, in.file.File, func() (string, int, error) {
 		for in.next() {
 		}
 		sum, err := in.end()
 		return sum, in.count, err
 	})
-	return Text{Path: path, SHA256: known.SHA256, count: known.Lines, file: known.File}, err
+	return Text{Path: in.path, SHA256: known.SHA256, place: at, count: known.Lines, file: known.File}, err
 }
 
-// Sum is the SHA-256 of a file, in hexadecimal. A file that the cache knows is not read.
+// Sum is the SHA-256 of what a file holds unpacked, in hexadecimal. A file that the cache knows is not read.
 func (c *Cache) Sum(path string) (string, error) {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	known, err := c.counted("file", file, func() (string, int, error) {
+	known, err := c.counted("file", file.File, func() (string, int, error) {
 		hash := sha256.New()
 		_, err := io.Copy(hash, file)
 		return hex.EncodeToString(hash.Sum(nil)), 0, err

@@ -49,6 +49,7 @@ type Data struct {
 	Test  []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
 
 	corpus.StoreSettings
+	translation.SplitSettings   `task:"translation"`
 	translation.TextSettings    `task:"translation"`
 	corpus.Limits               `task:"translation"`
 	language.VocabularySettings `task:"language model"`

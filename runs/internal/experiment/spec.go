@@ -80,7 +80,7 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	fs.StringVar(&o.preset, "preset", "", "preset `NAME` to start from, of those listed below")
 	fs.StringVar(&o.config, "config", "", "TOML `FILE` of keys that replace those of the preset")
 	fs.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` replaces one key, as in train.max_tokens=2000; may repeat")
-	key("vectors", "`FILE` of target vectors, .vec or .bin, also .gz, for methods that predict vectors; without it they are made from the training text")
+	key("vectors", "`FILE` of target vectors, .vec or .bin, also packed, for methods that predict vectors; without it they are made from the training text")
 	key("init", "start from the weights of the run in `FOLDER`")
 	in(groupWhat, "method", "preset", "config", "set", "vectors", "init")
 

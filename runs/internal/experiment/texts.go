@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -18,7 +17,7 @@ const (
 	sampleLines = 1000 // of a language model
 )
 
-// ReadText reads the texts of a language model that the configuration names, DIR/NAME.txt, or generates the sample. Their words
+// ReadText reads the texts of a language model that the configuration names, or generates the sample. Their words
 // are those of the run in folder (see [language.ReadTexts]).
 func ReadText(d Data, folder string) (*language.Texts, error) {
 	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test}
@@ -32,10 +31,15 @@ func ReadText(d Data, folder string) (*language.Texts, error) {
 	})
 }
 
-// ReadPairs reads the texts of a translator that the configuration names, DIR/NAME.LANGUAGE, or generates the sample.
+// Names are those of a translator's texts.
+func (d Data) Names() translation.TextNames {
+	return translation.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings}
+}
+
+// ReadPairs reads the texts of a translator that the configuration names, or generates the sample.
 func ReadPairs(d Data) (*translation.Texts, error) {
 	if !d.Sample {
-		return translation.ReadFiles(d.TextSettings, translation.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test}, d.Dir, d.Cache())
+		return translation.ReadFiles(d.TextSettings, d.Names(), d.Cache())
 	}
 	train, valid, test := sample.Translation(uint64(d.SampleSeed), d.SampleSize, samplePairs, samplePairs)
 	sums := map[string]string{}
@@ -68,6 +72,5 @@ func ReadLines(d Data, name string) (translation.Lines, error) {
 		}
 		return texts.Tests[0], nil
 	}
-	text, err := corpus.ReadParallel(filepath.Join(d.Dir, name+"."+d.Source), filepath.Join(d.Dir, name+"."+d.Target), "data.dir")
-	return translation.Lines{Name: name, Source: text.Source.Lines, Target: text.Target.Lines}, err
+	return translation.ReadTest(d.TextSettings, d.Names(), name, "data.dir", d.Cache())
 }

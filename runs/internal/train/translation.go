@@ -122,11 +122,9 @@ func (t *translationTask) tokens() int { return corpus.Tokens(t.data.TrainPairs)
 
 func (t *translationTask) introduce() []string {
 	c := t.config
-	lines := []string{
-		t.data.Stored,
+	lines := append(t.data.About(),
 		fmt.Sprintf("%s: %s", c.Data.Name, t.data.Filtered),
-		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target),
-	}
+		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target))
 	if v := t.Text.Vectors; v != nil {
 		lines = append(lines, v.Describe(t.Text.Target.Vocabulary)...)
 	}

@@ -1,0 +1,106 @@
+package corpus
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/internal/files"
+)
+
+// place is where a text is: a file, a column of one, or some of its lines.
+type place struct {
+	path   string // without the ending of a packing
+	column int    // of the two that a tab parts, counted from 1; 0 is the whole line
+	share  Share
+	others string // which files would do as well, for the error where there is none
+}
+
+func (p place) isPart() bool { return p.column > 0 || p.share != Share{} }
+
+// cut is the place's part of a line.
+func (p place) cut(line []byte) ([]byte, error) {
+	if p.column == 0 {
+		return line, nil
+	}
+	first, second, found := bytes.Cut(line, []byte{'\t'})
+	if !found || bytes.IndexByte(second, '\t') >= 0 {
+		return nil, fmt.Errorf("this line has %d columns; wanted are two, a sentence and its translation with one tab between them", bytes.Count(line, []byte{'\t'})+1)
+	}
+	if p.column == 1 {
+		return first, nil
+	}
+	return second, nil
+}
+
+// RunningFile is where running text of a name is in a folder: NAME.txt, wiki.NAME.tokens as WikiText has it, or a file NAME. Each may be
+// packed, which its path does not tell.
+func RunningFile(folder, name string) string {
+	usual := filepath.Join(folder, name+".txt")
+	for _, path := range []string{usual, filepath.Join(folder, "wiki."+name+".tokens"), filepath.Join(folder, name)} {
+		if files.Exists(path) {
+			return path
+		}
+	}
+	return usual
+}
+
+// FileName is the name of a file without the ending of its packing: packed or not, it is one text.
+func FileName(path string) string { return files.PlainName(filepath.Base(path)) }
+
+// Parallel is text and its translation, line by line.
+type Parallel struct{ Source, Target Text }
+
+// PairName says where parallel text is: in two files, FOLDER/NAME.SOURCE and FOLDER/NAME.TARGET, or in one with a tab between a
+// sentence and its translation, FOLDER/NAME.tsv with the source first, or FOLDER/NAME.SOURCE-TARGET.tsv with the columns in the
+// order of its name, which serves both directions. Each may be packed as .gz or .zst; two files go before one.
+type PairName struct {
+	Folder, Name, Source, Target string
+	Share                        Share // of its lines
+}
+
+// places are where both sides are. Where there are none they are the two files, which will be told to be missing.
+func (n PairName) places() (source, target place) {
+	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
+	source, target = place{path: path(n.Source), share: n.Share}, place{path: path(n.Target), share: n.Share}
+	if files.Exists(source.path) || files.Exists(target.path) {
+		return source, target
+	}
+	both, turned := n.Source+"-"+n.Target+".tsv", n.Target+"-"+n.Source+".tsv"
+	for _, table := range []struct {
+		ending string
+		source int
+	}{{both, 1}, {turned, 2}, {"tsv", 1}} {
+		if p := path(table.ending); files.Exists(p) {
+			source.path, source.column, target.path, target.column = p, table.source, p, 3-table.source
+			return source, target
+		}
+	}
+	source.others = fmt.Sprintf("; %s.%s and %s.%s do, or %s.%s, or %s.tsv, each also with .gz or .zst", n.Name, n.Source, n.Name, n.Target, n.Name, both, n.Name)
+	return source, target
+}
+
+// Exists reports whether there is a file of the text.
+func (n PairName) Exists() bool {
+	source, _ := n.places()
+	return source.others == ""
+}
+
+// ReadParallel reads text and its translation line by line, and refuses files that differ in length.
+func ReadParallel(n PairName, flag string) (Parallel, error) {
+	source, target := n.places()
+	return parallel(source, target, flag, readPlace)
+}
+
+func parallel(source, target place, flag string, read func(at place, flag string) (Text, error)) (p Parallel, err error) {
+	if p.Source, err = read(source, flag); err != nil {
+		return Parallel{}, err
+	}
+	if p.Target, err = read(target, flag); err != nil {
+		return Parallel{}, err
+	}
+	if a, b := p.Source.Len(), p.Target.Len(); a != b {
+		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line N of the other, so restore the missing lines or set %s to files that match", p.Source.Path, a, p.Target.Path, b, flag)
+	}
+	return p, nil
+}
