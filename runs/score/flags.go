@@ -10,13 +10,16 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // request is what the command line asks for.
 type request struct {
 	references []string // files
 	metrics    []score.Metric
-	multiBLEU  bool // ahead of metrics
+	multiBLEU  bool            // ahead of metrics
+	compounds  bool            // split compounds first
+	moses      *tokenize.Moses // tokenises all texts before that; nil: they are as they are to be
 	lowercase  bool
 	json       bool
 	baseline   string // file of hypotheses to compare with; empty: none
@@ -43,6 +46,8 @@ func parse(args []string) (request, error) {
 	smooth := fs.String("smooth", string(score.SmoothExp), "BLEU's `SMOOTHING`: "+join(score.Smoothings))
 	fs.BoolVar(&r.lowercase, "lc", false, "lower-case both sides first")
 	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
+	fs.BoolVar(&r.compounds, "compound-split", false, "-multi-bleu of compounds split at hyphens, as most published figures of WMT14 English to German have it")
+	language := fs.String("moses", "", "-multi-bleu of raw text: tokenise both sides first as the Moses tokenizer does for `LANGUAGE`")
 	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))
 	fs.StringVar(&r.baseline, "compare", "", "test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in `FILE`")
 	fs.StringVar(&r.trainingText, "f1-train", "", "print the F1 of words by how often the training text `FILE` has them; all texts tokenised")
@@ -71,6 +76,16 @@ func parse(args []string) (request, error) {
 	}
 	if !slices.Contains(score.Smoothings, score.Smoothing(*smooth)) {
 		return r, fmt.Errorf("unknown smoothing %q for -smooth: use one of %s", *smooth, join(score.Smoothings))
+	}
+	if *language != "" {
+		if r.moses, err = tokenize.NewMoses(tokenize.MosesOptions{Language: *language}); err != nil {
+			return r, err
+		}
+	}
+	if given := r.compounds || *language != ""; given {
+		if r.multiBLEU = true; fs.Changed("metric") || r.baseline != "" || r.trainingText != "" {
+			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other scores without them")
+		}
 	}
 	if r.multiBLEU {
 		for _, name := range []string{"tok", "smooth", "ci"} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // score reads both sides and prints the results.
@@ -115,7 +116,7 @@ func readAll(in io.Reader) ([]byte, error) {
 	return io.ReadAll(unpacked)
 }
 
-// lines splits a file into its lines. multi-bleu
+// lines splits a file into its lines, and prepares them as the flags say. multi-bleu
 // reads bytes, so that text in another encoding than UTF-8 is refused only
 // where another metric is to read it.
 func (r request) lines(data []byte, name string) ([]string, error) {
@@ -124,9 +125,16 @@ func (r request) lines(data []byte, name string) ([]string, error) {
 	}
 	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 	for i, line := range lines {
-		if len(r.metrics) > 0 && !utf8.ValidString(line) {
+		if (len(r.metrics) > 0 || r.moses != nil) && !utf8.ValidString(line) {
 			return nil, fmt.Errorf("%s, line %d is not valid UTF-8: convert the file first", name, i+1)
 		}
+		if r.moses != nil {
+			line = r.moses.Tokenize(line)
+		}
+		if r.compounds {
+			line = tokenize.SplitCompounds(line)
+		}
+		lines[i] = line
 	}
 	return lines, nil
 }

@@ -32,7 +32,8 @@ var (
 func TestCommand(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a": refA, "b": refB, "crlf": strings.ReplaceAll(refA, "\n", "\r\n"), "short": "The dog bit the man.\n",
-		"packed.zst": testdata.Zstandard(t, refA), "cut.gz": testdata.Gzip(t, refA)[:20], "blank": "\n\n\n", "latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
+		"packed.zst": testdata.Zstandard(t, refA), "cut.gz": testdata.Gzip(t, refA)[:20], "blank": "\n\n\n",
+		"tok": "the rich-text format of A-B-C is good\n", "raw": "the rich-text format, of A-B-C, is good!\n", "latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
 	})
 	const bleu = "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"
 	for _, c := range []struct {
@@ -59,6 +60,15 @@ func TestCommand(t *testing.T) {
 			out: "BLEU = 0.00, 66.7/0.0/0.0/0.0 (BP=1.000, ratio=1.000, hyp_len=3, ref_len=3)\n"},
 		{name: "multi-bleu of a blank reference", args: "-ref blank -multi-bleu", in: hyp, code: 1,
 			out: "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)\n", err: "hold no words"},
+		// What multi-bleu.perl says of both sides after Perl's substitution, and the tokenizer before it.
+		{name: "compounds", args: "-ref tok -compound-split", in: "the rich-text form of A-B-C is good\n",
+			out: "BLEU = 70.17, 90.9/80.0/66.7/50.0 (BP=1.000, ratio=1.000, hyp_len=11, ref_len=11)\n"},
+		{name: "compounds of raw text", args: "-ref raw -compound-split -moses de -lc", in: "The rich-text form, of A-B-C, is good!\n",
+			out: "BLEU = 78.25, 92.9/84.6/75.0/63.6 (BP=1.000, ratio=1.000, hyp_len=14, ref_len=14)\n"},
+		{name: "raw text", args: "-ref raw -moses de", in: "The rich-text form, of A-B-C, is good!\n",
+			out: "BLEU = 66.06, 80.0/66.7/62.5/57.1 (BP=1.000, ratio=1.000, hyp_len=10, ref_len=10)\n"},
+		{name: "compounds and another metric", args: "-ref a -compound-split -metric chrf", in: hyp, code: 2, err: "-compound-split and -moses prepare text for -multi-bleu alone"},
+		{name: "raw text in Latin-1", args: "-ref latin1 -moses de", in: hyp, code: 1, err: "latin1, line 1 is not valid UTF-8"},
 		{name: "DOS line ends", args: "-ref crlf -metric chrf", in: refA,
 			out: "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 100.0\n"},
 		{name: "empty hypotheses", args: "-ref a", in: "\n\n\n",
