@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// published are the rows of the papers' tables of perplexity: the preset that trains them, with -method, and what was
+// published are the rows of the papers' tables of perplexity and BLEU: the preset that trains them, with -method, and what was
 // published ("" where a paper has the method on another text or network).
 var published = []struct{ run, preset, method, figures string }{
 	{"ptb", "awd-lstm", "mle", "61.2 / 58.8"},
@@ -50,6 +50,25 @@ var published = []struct{ run, preset, method, figures string }{
 	{"wikitext103", "xl-16", "adaptive", "23.1 / 24.0"},
 	{"wikitext103", "xl-16", "adaptive+spectrum-poly", "22.9 / 23.2"},
 	{"wikitext103", "xl-16", "adaptive+spectrum", "test 23.4"},
+
+	{"wmt14", "papers", "mle", "BLEU 27.3"},
+	{"wmt14", "papers", "cosreg", "BLEU 28.38"},
+	{"wmt14", "papers", "adversarial", "BLEU 28.43"},
+	{"wmt14", "base", "spectrum", "BLEU 28.37"},
+	{"wmt14", "base", "spectrum-poly", "BLEU 28.45"},
+	{"wmt14", "papers-big", "mle", "BLEU 28.4"},
+	{"wmt14", "papers-big", "cosreg", "BLEU 28.94"},
+	{"wmt14", "papers-big", "adversarial", "BLEU 29.52"},
+	{"wmt14", "big", "spectrum-poly", "BLEU 29.32"},
+	{"wmt14", "papers-de-en", "mle", "BLEU 31.00"},
+	{"wmt14", "papers-de-en", "cosreg", "BLEU 31.93"},
+	{"iwslt14", "small", "mle", "BLEU 32.47"},
+	{"iwslt14", "small", "adversarial", "BLEU 33.61"},
+	{"iwslt14", "base", "mle", "BLEU 34.43"},
+	{"iwslt14", "base", "adversarial", "BLEU 35.18"},
+	{"iwslt14", "small-ff", "mle", "BLEU 34.01"},
+	{"iwslt14", "small-ff", "spectrum", "BLEU 35.50"},
+	{"iwslt14", "small-ff", "spectrum-poly", "BLEU 35.40"},
 }
 
 // Each published row stands in the preset that trains it, under its method, and says so where there is no figure.
