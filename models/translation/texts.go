@@ -48,6 +48,12 @@ func (n TextNames) pair(d TextSettings, name string) corpus.PairName {
 	return corpus.PairName{Folder: n.Dir, Name: name, Source: d.Source, Target: d.Target}
 }
 
+// Count counts the pairs of the training text.
+func (n TextNames) Count(d TextSettings, cache *corpus.Cache) (int, error) {
+	whole, err := cache.OpenParallel(n.pair(d, n.Train), "-train")
+	return whole.Source.Len(), err
+}
+
 // split finds out which texts there are, and holds out of the training text what stands in for others.
 func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corpus.PairName, tests []corpus.PairName, said string, err error) {
 	train, valid = n.pair(d, n.Train), n.pair(d, n.Valid)
@@ -58,22 +64,23 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 	if n.HeldOut == 0 || !noValid && !noTest {
 		return train, valid, tests, "", nil
 	}
-	whole, err := cache.OpenParallel(train, "-train")
+	total, err := n.Count(d, cache)
 	if err != nil {
 		return train, valid, tests, "", err
 	}
-	total := whole.Source.Len()
 	training, validation, testing := corpus.HoldOut(total, n.HeldOut, noValid, noTest)
-	said = fmt.Sprintf("of the %d pairs of %s, some are held out of training, spread evenly (data.held_out):", total, n.Train)
+	train.Share = training
+	use := "validation text"
 	if noValid {
 		valid.Name, valid.Share = n.Train, validation
-		said += " as validation text"
 	}
 	if noTest {
 		tests[0].Name, tests[0].Share = n.Train, testing
-		said += " as test text"
+		if use = "test text"; noValid {
+			use = "validation text, and another as test text"
+		}
 	}
-	train.Share = training
+	said = fmt.Sprintf("one in %d of the %d pairs of %s, spread evenly, is held out as %s (data.held_out)", validation.Every(), total, n.Train, use)
 	return train, valid, tests, said, nil
 }
 
@@ -127,7 +134,7 @@ func linesOf(name string, p corpus.Parallel) Lines {
 func (t *Texts) About() []string {
 	said := []string{t.Stored}
 	if t.heldOut != "" {
-		said = append(said, fmt.Sprintf("%s; %d are left to train on, %d to validate", t.heldOut, t.Train.Source.Len(), len(t.Valid.Source)))
+		said = append(said, t.heldOut)
 	}
 	return said
 }

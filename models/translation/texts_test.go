@@ -280,7 +280,7 @@ func TestHeldOutTexts(t *testing.T) {
 		t.Errorf("%d pairs are left of %d", left, n)
 	}
 	about := strings.Join(texts.About(), "\n")
-	if !strings.Contains(about, "are held out of training, spread evenly (data.held_out): as validation text as test text; ") {
+	if !strings.Contains(about, "one in 20 of the 34 pairs of train, spread evenly, is held out as validation text, and another as test text (data.held_out)") {
 		t.Errorf("it says %q", about)
 	}
 	again, err := translation.ReadTest(s.Text, names, "test", "data.dir", cache)

@@ -76,7 +76,7 @@ func (n PairName) places() (source, target place) {
 			return source, target
 		}
 	}
-	source.others = fmt.Sprintf("; %s.%s and %s.%s do, or %s.%s, or %s.tsv, each also with .gz or .zst", n.Name, n.Source, n.Name, n.Target, n.Name, both, n.Name)
+	source.others = fmt.Sprintf("; %s.%s and %s.%s do, or %s.%s, or %s.tsv, each also with .gz or .zst (-src and -tgt name the languages)", n.Name, n.Source, n.Name, n.Target, n.Name, both, n.Name)
 	return source, target
 }
 

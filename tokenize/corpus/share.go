@@ -29,6 +29,9 @@ func HoldOut(lines, wanted int, validation, tests bool) (training, valid, test S
 	return training, Share{every, forValidation}, Share{every, forTests}
 }
 
+// Every is how many lines a stretch has, of which a share that is held out gets one; 0 for all lines.
+func (s Share) Every() int { return s.every }
+
 // has reports whether a line, counted from 1, belongs to the share.
 func (s Share) has(number int) bool {
 	if s.every == 0 {

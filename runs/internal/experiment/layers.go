@@ -17,6 +17,7 @@ type layers struct {
 	config Config
 	origin map[string]string // key -> what gave it
 	byHand map[string]bool   // keys given by the user rather than by a default, a preset or a run folder
+	chosen string            // why this preset, where the size of the text chose it
 }
 
 func newLayers() *layers {

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -93,6 +94,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		s.previous = &previous
 	}
 	s.Config, s.layers = l.config, l
+	if l.chosen != "" {
+		s.Notes = append(s.Notes, l.chosen)
+	}
 	if err := s.checkTask(spec); err != nil {
 		return err
 	}
@@ -144,9 +148,14 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 	if run := hand.config.Run; run != "" && run != s.Name {
 		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run", o.config, run)
 	}
-	preset := o.preset
-	if preset == "" {
-		preset = hand.config.Preset
+	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
+	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && previous == nil {
+		pairs, err := d.Names().Count(d.TextSettings, d.Cache())
+		if err != nil {
+			return nil, err
+		}
+		preset = s.BySize(pairs)
+		chosen = fmt.Sprintf("%d pairs in %s: preset %s, as suits so many; -plan shows what that is, and -preset chooses another", pairs, d.Train, preset)
 	}
 	if preset == "" {
 		preset = s.samplePreset()
@@ -155,6 +164,7 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 		}
 	}
 	l := newLayers()
+	l.chosen = chosen
 	if previous != nil {
 		l.config = *previous
 		if o.preset != "" {

@@ -300,3 +300,33 @@ func TestParseLanguageModel(t *testing.T) {
 	_, err = Parse(languageSpec(t), []string{"-set=model.kind=transformer"})
 	wantError(t, err, `runs/toy trains a language model, and model.kind = "transformer" is a translator`)
 }
+
+// Where the run has presets by size, the number of training pairs chooses one, says so, and gives way to -preset; a resumed run keeps its own.
+func TestParseBySize(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"train.en", "train.de"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("a\nb\nc\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := testSpec(t)
+	var asked []int
+	spec.BySize = func(pairs int) string {
+		asked = append(asked, pairs)
+		return "sample"
+	}
+	args := []string{"-data", folder, "-set", "data.store=none"}
+	s, err := Parse(spec, args)
+	if err != nil || s.Config.Preset != "sample" || s.Config.Train.Steps != 100 || !cmp.Equal(asked, []int{3}) {
+		t.Fatalf("preset %s, asked of %v, %v", s.Config.Preset, asked, err)
+	}
+	if want := "3 pairs in train: preset sample, as suits so many; -plan shows what that is, and -preset chooses another"; !cmp.Equal(s.Notes, []string{want}) {
+		t.Errorf("it says %q", s.Notes)
+	}
+	if s, err = Parse(spec, append(args, "-preset=big")); err != nil || s.Config.Preset != "big" || len(s.Notes) > 0 || len(asked) != 1 {
+		t.Errorf("with -preset: %+v, %v, asked of %v", s, err, asked)
+	}
+	if _, err := Parse(spec, append(args, "-train=none")); err == nil || !strings.Contains(err.Error(), "none.en: there is no such file; -train names it") {
+		t.Errorf("without the text: %v", err)
+	}
+}

@@ -19,6 +19,9 @@ type Spec struct {
 	DefaultPreset string // used with -data
 	SamplePreset  string // used without; "sample" where empty
 
+	// BySize chooses the preset that is used with -data by the number of training pairs; nil: DefaultPreset.
+	BySize func(pairs int) string
+
 	Stdout io.Writer // where help goes; nil is standard output
 }
 
@@ -138,7 +141,9 @@ func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
 		use := ""
 		switch name {
 		case s.DefaultPreset:
-			use = "  (default with -data)"
+			if use = "  (default with -data)"; s.BySize != nil {
+				use = ""
+			}
 		case s.samplePreset():
 			use = "  (default without -data)"
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -33,6 +34,9 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 		copies++
 	}
 	const mib = 1 << 20
+	for _, note := range s.Notes {
+		fmt.Fprintln(os.Stderr, note)
+	}
 	fmt.Printf("parameters        %d\n", params)
 	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", params*4*copies/mib)
 	if v := learnt.parts().Vectors; v != nil {
@@ -40,7 +44,7 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 		fmt.Printf("target vectors    %d MiB (%d of %d numbers, which training does not touch)\n", rows*width*4/mib, rows, width)
 	}
 	fmt.Printf("activations       about %d MiB\n", learnt.activations()*4/mib)
-	fmt.Printf("%s\n", learnt.size())
+	fmt.Printf("%s\n", learnt.size(t.total()))
 	fmt.Printf("steps an epoch    %d\n", updates.Count(1))
 	fmt.Printf("steps in all      %d\n", t.total())
 	fmt.Printf("folder            %s\n", s.Out)

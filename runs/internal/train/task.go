@@ -37,9 +37,9 @@ type task interface {
 type data interface {
 	// vocabularies are hashes by name: another vocabulary gives ids another meaning.
 	vocabularies() map[string]string
-	// size says how much text there is, tokens how much of it an epoch trains on, and introduce what is worth knowing before
+	// size says how much text there is, and of what size a run of so many steps is, tokens how much of it an epoch trains on, and introduce what is worth knowing before
 	// training.
-	size() string
+	size(steps int) string
 	tokens() int
 	introduce() []string
 	// activations estimates the numbers that a batch keeps for its backward pass.

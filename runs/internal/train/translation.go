@@ -114,8 +114,10 @@ func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tenso
 	return u, nil
 }
 
-func (t *translationTask) size() string {
-	return fmt.Sprintf("training pairs    %d (%d target tokens)", t.data.TrainPairs.Len(), t.tokens())
+func (t *translationTask) size(steps int) string {
+	d, m, c := t.config.Data, t.config.Model, t.config.Train
+	return fmt.Sprintf("training pairs    %d (%d target tokens)\nsettings          preset %s: %d merges, %d and %d layers of width %d, dropout %g, %d steps of %d tokens",
+		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width, m.Dropout, steps, c.MaxTokens*c.Accumulate)
 }
 
 func (t *translationTask) tokens() int { return corpus.Tokens(t.data.TrainPairs) }
