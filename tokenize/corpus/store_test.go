@@ -3,6 +3,7 @@ package corpus
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -208,8 +209,8 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: processes that are killed while they write the store, at moments spread over the whole of it, leave none or a
-// right one; what they leave under temporary names is never read, and is removed in the end.
+// TestKilledWriter: processes that are killed while they write the store, at random moments, leave none or a right one; what they
+// leave under temporary names is never read, and is removed in the end. APERTURE_TEST_SEED repeats the moments of another time.
 func TestKilledWriter(t *testing.T) {
 	folder := os.Getenv("APERTURE_TEST_STORE")
 	if folder != "" { // the process that is killed
@@ -256,9 +257,17 @@ func TestKilledWriter(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	seed := uint64(time.Now().UnixNano())
+	if given := os.Getenv("APERTURE_TEST_SEED"); given != "" {
+		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("APERTURE_TEST_SEED=%d", seed)
+	moments := rand.New(rand.NewPCG(seed, 0))
 	none, right := 0, 0
 	for k := range 10 {
-		write(undisturbed * time.Duration(2*k+1) / 18)
+		write(1 + time.Duration(moments.Float64()*1.3*float64(undisturbed)))
 		if s, err := openStore(path, &e.Key); err == nil {
 			if !same(want, listOf(s)) {
 				t.Fatalf("kill %d left a wrong store", k)
