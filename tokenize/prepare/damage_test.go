@@ -99,7 +99,7 @@ func TestDamagedSegments(t *testing.T) {
 	} {
 		plain := t.TempDir()
 		for _, language := range []string{"de", "en"} {
-			testdata.Put(t, plain, "train.tags.de-en."+language, "one\n")
+			testdata.Put(t, plain, "train.tags.de-en."+language, "o\x00ne\n") // zero bytes go
 			for _, set := range []string{"TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"} {
 				testdata.Put(t, plain, "IWSLT14."+set+".de-en."+language+".xml", good)
 			}

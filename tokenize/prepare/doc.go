@@ -27,4 +27,6 @@
 // each side, and nothing of them is kept.
 //
 // Entities such as &amp; stay as they are, as in the scripts that results were published with.
+//
+// Bytes that are zero are left out, since no text holds any and runs refuse them.
 package prepare

@@ -139,6 +139,9 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	lines := tokenize.NewLines(file, at.String())
 	var gathered []string
 	emit := func(line string) error {
+		if strings.IndexByte(line, 0) >= 0 { // runs refuse it, and the Moses tokenizer removes it
+			line = strings.ReplaceAll(line, "\x00", "")
+		}
 		if f.edit != nil {
 			line = f.edit(line)
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/aperture-ml/aperture/internal/testdata"
 )
 
 // Bad input gives one sentence that names the file, the line or the key, and what to do; the exit code tells usage from
@@ -64,6 +66,43 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	mustRun(t, folder, "-steps=1", "-out=out")
+}
+
+// However the files of a corpus are laid out, a run is the same bit for bit, and goes on from any of them; lines that are held out take the
+// place of texts that are missing.
+func TestLayoutsOfACorpus(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	for _, name := range []string{"train", "valid", "test"} {
+		en, de := read(t, folder, "corpus", name+".en"), read(t, folder, "corpus", name+".de")
+		write(t, filepath.Join(folder, "packed", name+".en.gz"), testdata.Gzip(t, en))
+		write(t, filepath.Join(folder, "packed", name+".de.zst"), testdata.Zstandard(t, de))
+		var table strings.Builder
+		target := strings.Split(de, "\n")
+		for i, line := range strings.Split(strings.TrimSuffix(en, "\n"), "\n") {
+			table.WriteString(line + "\t" + target[i] + "\r\n")
+		}
+		write(t, filepath.Join(folder, "table", name+".tsv"), "\ufeff"+table.String())
+		write(t, filepath.Join(folder, "bad", name+".tsv"), table.String()+"one column\n")
+		if name == "train" {
+			write(t, filepath.Join(folder, "alone", name+".tsv"), table.String())
+		}
+	}
+	mustRun(t, folder, "-steps=8", "-out=plain")
+	mustRun(t, folder, "-steps=8", "-out=packed", "-data=packed")
+	same(t, folder, "plain", "packed")
+	mustRun(t, folder, "-steps=8", "-out=again", "-data=table")
+	same(t, folder, "plain", "again")
+	mustRun(t, folder, "-steps=12", "-out=plain", "-resume")
+	mustRun(t, folder, "-steps=12", "-out=packed", "-data=table", "-resume")
+	same(t, folder, "plain", "packed")
+	run(t, folder, "-out=bad", "-data=bad").fails(t, "a ragged table", 1, "train.tsv:201: this line has 1 columns; wanted are two")
+	run(t, folder, "-out=bad", "-data=alone").fails(t, "no validation text", 1, "valid.en: there is no such file; -valid names it")
+	e := mustRun(t, folder, "-steps=4", "-out=alone", "-data=alone", "-set=data.held_out=1000")
+	if !strings.Contains(e.stderr, "one in 20 of the 200 pairs of train, spread evenly, is held out as validation text, and another as test text (data.held_out)") ||
+		!strings.Contains(e.stderr, "kept 180 of 180 sentence pairs") {
+		t.Errorf("it says\n%s", e.stderr)
+	}
 }
 
 // A loss that is no longer a number stops the run before anything bad is saved, and the last good step is named.
