@@ -18,6 +18,7 @@ const (
 type mergeTable struct {
 	oldStyle bool // version 0.1: the end of a word is a symbol of its own
 	end      int32
+	symbols  int            // how many there are
 	internal symbolsOfRunes // characters inside a word
 	final    symbolsOfRunes // characters that end one
 
@@ -106,6 +107,7 @@ func newMergeTable(codes *Codes) *mergeTable {
 		}
 	}
 	t.end = symbol(endOfWord)
+	t.symbols = len(ids)
 	return t
 }
 

@@ -12,6 +12,10 @@ type Encoder struct {
 	bpe        *BPE // nil where words are not split
 	vocabulary *Vocabulary
 
+	// inner and last are the vocabulary's ids, plus one, of units by their symbols, within a word and at its end; 0 where an id was not looked
+	// up yet. They are nil where a unit is not always one symbol: with glossaries, dropout, a vocabulary of units, and old codes.
+	inner, last []int32
+
 	cache unitCache // the ids of words, four bytes each
 	scan  wordScanner
 	raw   []byte
@@ -21,6 +25,9 @@ type Encoder struct {
 func NewEncoder(b *BPE, v *Vocabulary, remember int) *Encoder {
 	e := &Encoder{bpe: b, vocabulary: v, cache: newUnitCache()}
 	e.cache.limit = remember / 3 // the words need twice as much as their text
+	if b != nil && b.vocabulary == nil && len(b.glossaries) == 0 && b.dropout == 0 && !b.table.oldStyle {
+		e.inner, e.last = make([]int32, b.table.symbols), make([]int32, b.table.symbols)
+	}
 	return e
 }
 
@@ -47,6 +54,9 @@ func (e *Encoder) Append(ids []int32, line string) []int32 {
 // encode gives the ids of a word as bytes, until the next call.
 func (e *Encoder) encode(word []byte) []byte {
 	e.raw = e.raw[:0]
+	if e.inner != nil && e.encodeSymbols(unsafe.String(unsafe.SliceData(word), len(word))) {
+		return e.raw
+	}
 	units := word
 	if e.bpe != nil {
 		e.bpe.out = e.bpe.appendPieces(e.bpe.out[:0], string(word))
@@ -61,4 +71,41 @@ func (e *Encoder) encode(word []byte) []byte {
 		units = units[min(end+1, len(units)):]
 	}
 	return e.raw
+}
+
+// encodeSymbols is encode without the text of units, which costs more than the merges; false for a word of one character.
+func (e *Encoder) encodeSymbols(word string) bool {
+	w := &e.bpe.word
+	if !w.start(e.bpe.table, word) {
+		return false
+	}
+	w.merge(e.bpe.table)
+	begin, end := int32(0), len(w.symbols)-1
+	for i, unit := range w.symbols {
+		known := e.inner
+		if i == end {
+			known = e.last
+		}
+		var id int32
+		switch {
+		case unit.id == noSymbol: // a character that no merge has
+			id = e.unitID(word[begin:unit.end], i == end)
+		case known[unit.id] == 0:
+			id = e.unitID(word[begin:unit.end], i == end)
+			known[unit.id] = id + 1
+		default:
+			id = known[unit.id] - 1
+		}
+		e.raw = binary.NativeEndian.AppendUint32(e.raw, uint32(id))
+		begin = unit.end
+	}
+	return true
+}
+
+// unitID looks a unit up.
+func (e *Encoder) unitID(unit string, last bool) int32 {
+	if !last {
+		unit += e.bpe.separator
+	}
+	return e.vocabulary.ID(unit)
 }

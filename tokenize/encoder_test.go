@@ -2,54 +2,61 @@ package tokenize
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-// An Encoder gives the ids of Words and Encode, also when it forgets what it has seen, and of words longer than it remembers.
+// An Encoder gives the ids of Words and Encode, also when it forgets what it has seen, and of words longer than it remembers, whether a
+// unit is a symbol of the codes or, as with options and old codes, is made otherwise.
 func TestEncoder(t *testing.T) {
 	words := &WordCounts{}
 	var lines []string
-	for i := range 3000 {
+	for i := range 1500 {
 		line := fmt.Sprintf("w%d  überall%d %s %d x@@ ", i%700, i%90, strings.Repeat("ab", i%40), i*i)
 		lines = append(lines, line)
 		words.AddLine(line)
 	}
-	lines = append(lines, "", " ", strings.Repeat("lang", 20_000)+" w1", "unseen ß 日本語")
-	codes, _, err := Learn(words, LearnOptions{Merges: 200})
+	for range 50 {
+		words.AddLine("a</w> </w>b ab</w>") // what also marks the end of a word
+	}
+	lines = append(lines, "", " ", strings.Repeat("lang", 5_000)+" w1", "unseen ß 日本語 a</w>b </w> ab</w> a日b é", "</w>ab x@@ab@@")
+	current, _, err := Learn(words, LearnOptions{Merges: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, remember := range []int{0, 5000, 1 << 20} {
-		for _, split := range []bool{true, false} {
-			var fast, slow *BPE
-			units := words.Map()
-			if split {
-				if fast, err = NewBPE(codes, BPEOptions{Vocabulary: map[string]bool{"w@@": true, "1": true}}); err != nil {
-					t.Fatal(err)
-				}
-				slow, _ = NewBPE(codes, BPEOptions{Vocabulary: map[string]bool{"w@@": true, "1": true}})
-				units = map[string]int{}
-				for _, line := range lines[:2000] {
-					for _, unit := range slow.Words(strings.Fields(line)) {
-						units[unit]++
-					}
-				}
+	old := &Codes{Version: "0.1", Merges: current.Merges}
+	for _, c := range []struct {
+		name     string
+		codes    *Codes // nil: whole words
+		options  BPEOptions
+		remember int
+	}{
+		{"words", nil, BPEOptions{}, 5000}, {"units", current, BPEOptions{}, 1 << 20}, {"units, little remembered", current, BPEOptions{}, 5000},
+		{"units, nothing remembered", current, BPEOptions{}, 0}, {"another separator", current, BPEOptions{Separator: "+"}, 5000}, {"old codes", old, BPEOptions{}, 5000},
+		{"a vocabulary", current, BPEOptions{Vocabulary: map[string]bool{"w@@": true, "1": true}}, 5000}, {"a glossary", current, BPEOptions{Glossaries: []string{"w[0-9]"}}, 5000},
+	} {
+		segment := func(line string) []string { return strings.Fields(line) }
+		var fast *BPE
+		if c.codes != nil {
+			if fast, err = NewBPE(c.codes, c.options); err != nil {
+				t.Fatal(err)
 			}
-			v := NewVocabulary(units, VocabularyOptions{MinCount: 2})
-			e := NewEncoder(fast, v, remember)
-			for _, line := range lines {
-				want := []int32{7}
-				if split {
-					want = append(want, v.Encode(slow.Words(strings.Fields(line)))...)
-				} else {
-					want = append(want, v.Encode(strings.Fields(line))...)
-				}
-				if diff := cmp.Diff(want, e.Append([]int32{7}, line)); diff != "" {
-					t.Fatalf("remembering %d, split %v, %.40q: %s", remember, split, line, diff)
-				}
+			slow, _ := NewBPE(c.codes, c.options)
+			segment = func(line string) []string { return slow.Words(strings.Fields(line)) }
+		}
+		units := map[string]int{}
+		for _, line := range lines[:1000] {
+			for _, unit := range segment(line) {
+				units[unit]++
+			}
+		}
+		v := NewVocabulary(units, VocabularyOptions{MinCount: 2})
+		e := NewEncoder(fast, v, c.remember)
+		for _, line := range lines {
+			want := append([]int32{7}, v.Encode(segment(line))...)
+			if got := e.Append([]int32{7}, line); !slices.Equal(want, got) {
+				t.Fatalf("%s, %.40q: %d ids %.60v, want %d, %.60v", c.name, line, len(got), got, len(want), want)
 			}
 		}
 	}
