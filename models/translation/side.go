@@ -3,6 +3,7 @@ package translation
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -64,12 +65,18 @@ func (s *Side) Tokenize(line string) string {
 
 // singleSpaced reports whether a line is its fields joined by spaces already, as it is behind the Moses tokenizer.
 func singleSpaced(line string) bool {
-	previous := ' '
-	for _, r := range line {
-		if unicode.IsSpace(r) && (r != ' ' || previous == ' ') {
+	previous := byte(' ')
+	for i := 0; i < len(line); i++ {
+		b := line[i]
+		switch {
+		case b == ' ' && previous == ' ', b >= '\t' && b <= '\r':
 			return false
+		case b == 0xc2 || b >= 0xe1 && b <= 0xe3: // all other spaces begin with one of these
+			if r, _ := utf8.DecodeRuneInString(line[i:]); unicode.IsSpace(r) {
+				return false
+			}
 		}
-		previous = r
+		previous = b
 	}
 	return line == "" || previous != ' '
 }
