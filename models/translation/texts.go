@@ -110,8 +110,8 @@ func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, er
 	return t, err
 }
 
-// ReadTest reads one of the texts that are not for training; flag is named in errors that it can mend.
-func ReadTest(d TextSettings, names TextNames, name, flag string, cache *corpus.Cache) (Lines, error) {
+// ReadLines reads one of the texts that are not for training; flag is named in errors that it can mend.
+func ReadLines(d TextSettings, names TextNames, name, flag string, cache *corpus.Cache) (Lines, error) {
 	_, valid, tests, _, err := names.split(d, cache)
 	if err != nil {
 		return Lines{}, err

@@ -283,7 +283,7 @@ func TestHeldOutTexts(t *testing.T) {
 	if !strings.Contains(about, "one in 20 of the 34 pairs of train, spread evenly, is held out as validation text, and another as test text (data.held_out)") {
 		t.Errorf("it says %q", about)
 	}
-	again, err := translation.ReadTest(s.Text, names, "test", "data.dir", cache)
+	again, err := translation.ReadLines(s.Text, names, "test", "data.dir", cache)
 	if diff := cmp.Diff(test, again); err != nil || diff != "" {
 		t.Errorf("the test text alone: %v, %s", err, diff)
 	}

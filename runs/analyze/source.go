@@ -156,7 +156,7 @@ func holdsWeights(path string) bool {
 }
 
 func isVectorFile(path string) bool {
-	return holdsWeights(path) || slices.ContainsFunc([]string{".vec", ".txt", ".bin", ".gz"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
+	return holdsWeights(path) || slices.ContainsFunc([]string{".vec", ".txt", ".bin", ".gz", ".zst"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
 }
 
 func (f vectorFile) open(io.Writer) (*subject, error) {

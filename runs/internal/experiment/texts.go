@@ -72,5 +72,5 @@ func ReadLines(d Data, name string) (translation.Lines, error) {
 		}
 		return texts.Tests[0], nil
 	}
-	return translation.ReadTest(d.TextSettings, d.Names(), name, "data.dir", d.Cache())
+	return translation.ReadLines(d.TextSettings, d.Names(), name, "data.dir", d.Cache())
 }
