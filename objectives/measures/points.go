@@ -48,7 +48,8 @@ func MeasurePoints(w torch.Tensor) (p Points) {
 		distances[i] /= unit
 	}
 	p.Nearest, p.MedianNearest = density(distances), median(distances)
-	p.Margins = Margins(w, marginWords, marginRows)
+	// The time for a word grows faster than the width.
+	p.Margins = Margins(w, max(3, min(marginWords, marginWords*512/max(1, int(w.Size(1))))), marginRows)
 	var radii []float64
 	p.Recognisable = math.NaN()
 	for i, m := range p.Margins {

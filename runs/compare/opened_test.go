@@ -57,6 +57,11 @@ func TestModels(t *testing.T) {
 		if strings.Contains(log, "opening") {
 			t.Errorf("%s: what was measured is measured again: %s", program, log)
 		}
+		for _, r := range c.Rows {
+			if x := r.Scores["matrix.iso_score"].Mean.Value(); !(x > 0 && x < 1) || len(r.Curves) != 1 || len(r.Curves[0].Variances) != 16 {
+				t.Errorf("%s: %s has the IsoScore %v and the curves %v", program, r.Name, x, r.Curves)
+			}
+		}
 		loss := c.Rows[1].Tests["test"].Loss
 		if loss == nil || loss.N < 20 {
 			t.Fatalf("%s: the test over blocks is %+v", program, loss)
