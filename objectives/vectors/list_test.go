@@ -1,6 +1,8 @@
 package vectors
 
 import (
+	"bufio"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,5 +43,27 @@ func TestReadAll(t *testing.T) {
 		if _, err := ReadAll(p); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s gave %v", p, err)
 		}
+	}
+}
+
+// TestWrite: what Write writes ReadAll reads, number for number, with words that hold spaces.
+func TestWrite(t *testing.T) {
+	want := &List{Words: []string{"the", "New York", "ä"}, Width: 3, Rows: []float32{1.0 / 3, -0, 1e-30, 3.4028235e38, -2, 0.1, 5, 6, 7}}
+	path := filepath.Join(t.TempDir(), "w.vec")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	want.Write(w)
+	if err := errors.Join(w.Flush(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadAll(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
