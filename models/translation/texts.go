@@ -33,7 +33,7 @@ type Texts struct {
 
 // SplitSettings are keys of the section data that say what to do without a validation or test text.
 type SplitSettings struct {
-	HeldOut int `toml:"held_out" default:"0" range:"[0,inf)" help:"about so many pairs of the training text, spread evenly and at most one in 20, are held out of training as validation text where that has no file, and as many as test text; 0 wants files"`
+	HeldOut int `toml:"held_out" default:"0" range:"[0,inf)" help:"about so many pairs of the training text, spread evenly and at most one in 20, are held out of training to be the text called valid where that has no file, and as many the text called test; 0 wants files"`
 }
 
 // TextNames say which texts are meant: those of a folder, by their names without language.
@@ -60,7 +60,9 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 	for _, name := range n.Tests {
 		tests = append(tests, n.pair(d, name))
 	}
-	noValid, noTest := !valid.Exists(), len(tests) == 1 && !tests[0].Exists()
+	// A text by another name was asked for, and is not to be replaced.
+	noValid := n.Valid == "valid" && !valid.Exists()
+	noTest := slices.Equal(n.Tests, []string{"test"}) && !tests[0].Exists()
 	if n.HeldOut == 0 || !noValid && !noTest {
 		return train, valid, tests, "", nil
 	}

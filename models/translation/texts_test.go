@@ -266,7 +266,11 @@ func TestHeldOutTexts(t *testing.T) {
 	if _, err := translation.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
 		t.Errorf("no validation text is told as %v", err)
 	}
-	names.HeldOut = 2000
+	names.HeldOut, names.Valid = 2000, "vaild"
+	if _, err := translation.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "vaild.en: there is no such file; -valid names it") {
+		t.Errorf("a name that is misspelt is told as %v", err)
+	}
+	names.Valid = "valid"
 	texts, err := translation.ReadFiles(s.Text, names, cache)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,12 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// read gives the lines of a text, whether they are in memory or in its file.
+// trainIn are the texts that texts wrote.
+func trainIn(folder string) PairName {
+	return PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}
+}
+
+// linesIn gives the lines of a text, whether they are in memory or in its file.
 func linesIn(t *testing.T, text Parallel) (source, target []string) {
 	t.Helper()
 	err := Blocks([]Text{text.Source, text.Target}, func() (func([][]string) ([][]string, error), error) {

@@ -32,11 +32,6 @@ func texts(t *testing.T, folder string, lines int) (source, target []string) {
 	return source, target
 }
 
-// trainIn are the texts that texts wrote.
-func trainIn(folder string) PairName {
-	return PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}
-}
-
 // numbers encodes the numbers of a line as themselves, below a bound, and other words as 3.
 func numbers(bound int) func(line string) []int32 {
 	return func(line string) []int32 {
@@ -258,11 +253,7 @@ func TestKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := uint64(time.Now().UnixNano())
-	if given := os.Getenv("APERTURE_TEST_SEED"); given != "" {
-		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
+	fmt.Sscan(os.Getenv("APERTURE_TEST_SEED"), &seed)
 	t.Logf("APERTURE_TEST_SEED=%d", seed)
 	moments := rand.New(rand.NewPCG(seed, 0))
 	none, right := 0, 0
