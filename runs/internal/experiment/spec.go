@@ -109,7 +109,7 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	fs.BoolVar(&o.resume, "resume", false, "continue the run in that folder")
 	in(groupFolder, "out", "resume")
 
-	fs.BoolVar(&o.plan, "plan", false, "print parameters, memory and updates per epoch, and stop")
+	fs.BoolVar(&o.plan, "plan", false, "print parameters, memory, settings and updates, and stop")
 	fs.BoolVar(&o.printConfig, "print-config", false, "print the resolved configuration, every key with its comment, and stop")
 	fs.BoolVarP(&o.help, "help", "h", false, "print this")
 	in(groupOther, "plan", "print-config", "help")
