@@ -14,10 +14,25 @@ func (m *Attentional) Decoder() Decoder {
 	if m.DType != torch.Float32 || m.device != torch.CPU {
 		return m.UnfusedDecoder()
 	}
+	return newFusedAttentional(m, torch.Pack)
+}
+
+// Int8Decoder is Decoder with weights of eight bits in the decoder, but for word vectors (see torch.PackInt8).
+func (m *Attentional) Int8Decoder() (Decoder, error) {
+	if m.DType != torch.Float32 || m.device != torch.CPU {
+		return nil, errNoInt8
+	}
+	if _, err := torch.Int8Engine(); err != nil {
+		return nil, err
+	}
+	return newFusedAttentional(m, torch.PackInt8), nil
+}
+
+func newFusedAttentional(m *Attentional, layOut func(weight torch.Tensor) torch.Packed) *fusedAttentional {
 	d := &fusedAttentional{model: m}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	d.weights = torch.AttentionalDecoder{Layers: m.decoder, Query: m.query, Mix: m.mix}.Pack()
+	d.weights = torch.AttentionalDecoder{Layers: m.decoder, Query: m.query, Mix: m.mix}.Pack(layOut)
 	torch.Keep(d.weights.Tensors()...)
 	return d
 }

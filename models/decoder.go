@@ -1,6 +1,8 @@
 package models
 
 import (
+	"errors"
+
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -35,7 +37,22 @@ func (m *Transformer) Decoder() Decoder {
 	if m.DType != torch.Float32 || m.device != torch.CPU || len(m.decoder) == 0 {
 		return m.UnfusedDecoder()
 	}
-	return newFusedDecoder(m)
+	return newFusedDecoder(m, torch.Pack)
+}
+
+// errNoInt8 says what a decoder with weights of eight bits wants.
+var errNoInt8 = errors.New("weights of eight bits want a model in float32 on the CPU, with a layer or more")
+
+// Int8Decoder is Decoder with weights of eight bits, but for those of word vectors and
+// normalisations (see torch.PackInt8).
+func (m *Transformer) Int8Decoder() (Decoder, error) {
+	if m.DType != torch.Float32 || m.device != torch.CPU || len(m.decoder) == 0 {
+		return nil, errNoInt8
+	}
+	if _, err := torch.Int8Engine(); err != nil {
+		return nil, err
+	}
+	return newFusedDecoder(m, torch.PackInt8), nil
 }
 
 // UnfusedDecoder is Decoder made of plain operators.
@@ -72,6 +89,7 @@ func (l packedLinear) apply(x torch.Tensor) torch.Tensor { return l.weight.Linea
 // fusedDecoder decodes with weights that were packed once.
 type fusedDecoder struct {
 	model    *Transformer
+	layOut   func(weight torch.Tensor) torch.Packed
 	weights  []torch.Tensor // of the decoder's layers, as torch.DecoderStep wants them
 	lastNorm []torch.Tensor
 	memory   []packedLinear // keys and values of the source, by layer
@@ -82,8 +100,8 @@ type fusedDecoder struct {
 // encoderLayer is a layer of the encoder with packed weights.
 type encoderLayer struct{ qkv, out, fc1, fc2 packedLinear }
 
-func newFusedDecoder(m *Transformer) *fusedDecoder {
-	d := &fusedDecoder{model: m}
+func newFusedDecoder(m *Transformer, layOut func(weight torch.Tensor) torch.Packed) *fusedDecoder {
+	d := &fusedDecoder{model: m, layOut: layOut}
 	scope := torch.OpenScope()
 	defer scope.Close()
 	torch.NoGrad(func() {
@@ -118,7 +136,7 @@ func (d *fusedDecoder) pack(maps ...linear) packedLinear {
 	for i, l := range maps {
 		weights[i], biases[i] = l.weight, l.bias
 	}
-	p := packedLinear{torch.Pack(torch.Cat(weights, 0)), torch.Cat(biases, 0)}
+	p := packedLinear{d.layOut(torch.Cat(weights, 0)), torch.Cat(biases, 0)}
 	torch.Keep(p.weight.Tensor(), p.bias)
 	d.held = append(d.held, p.weight.Tensor(), p.bias)
 	return p

@@ -16,19 +16,19 @@ type PackedAttentional struct {
 	context       Packed   // the context's half of W_c
 }
 
-// Pack lays out the weights of a decoder in float32 on the CPU (see CanPack). They belong
-// to the scope; Keep and Free take Tensors().
-func (d AttentionalDecoder) Pack() PackedAttentional {
+// Pack lays out the weights of a decoder in float32 on the CPU (see CanPack), by Pack or
+// PackInt8. They belong to the scope; Keep and Free take Tensors().
+func (d AttentionalDecoder) Pack(layOut func(weight Tensor) Packed) PackedAttentional {
 	width := d.Query.Size(0)
 	p := PackedAttentional{layers: int64(len(d.Layers)), width: width}
 	NoGrad(func() {
 		for _, w := range d.Layers {
 			bias := w.InputBias.Add(w.HiddenBias)
-			p.weights = append(p.weights, Pack(Cat([]Tensor{w.Input, w.Hidden}, 1)).Tensor(), bias)
+			p.weights = append(p.weights, layOut(Cat([]Tensor{w.Input, w.Hidden}, 1)).Tensor(), bias)
 		}
 		halves := d.Mix.Split(1, width, width)
-		p.weights = append(p.weights, Pack(halves[1]).Tensor())
-		p.context, p.query = Pack(halves[0]), Pack(d.Query.Transpose(0, 1))
+		p.weights = append(p.weights, layOut(halves[1]).Tensor())
+		p.context, p.query = layOut(halves[0]), layOut(d.Query.Transpose(0, 1))
 	})
 	return p
 }

@@ -24,7 +24,7 @@ func newStepper(c attentionalCase) *stepper {
 		s.d, s.h, s.c = d, h, cells
 		return torch.Tensor{}
 	}, in)
-	s.PackedAttentional, s.Attention = s.d.Pack(), true
+	s.PackedAttentional, s.Attention = s.d.Pack(torch.Pack), true
 	var rows []int64
 	for b := range c.rows {
 		s.Starts = append(s.Starts, int32(len(rows)))

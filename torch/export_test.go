@@ -6,4 +6,6 @@ var (
 	CUDAFolders = cudaFolders
 	LoadCUDA    = loadCUDA
 	Refusal     = refusal
+	// and of a libtorch that lacks something.
+	Int8EngineOf = int8Engine
 )

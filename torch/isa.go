@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"unsafe"
 )
 
@@ -68,10 +69,32 @@ func KernelPaths() map[string]string {
 // LibtorchISA is the instruction set of libtorch's own kernels, in its words.
 func LibtorchISA() string { return C.GoString(C.ap_libtorch_isa()) }
 
-// The library has told libtorch, MKL and oneDNN before Go was there; programs that
+// libraryVariables are what libtorch, MKL, oneDNN and fbgemm are told by.
+var libraryVariables = []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "FBGEMM_ENABLE_INSTRUCTIONS"}
+
+// UseISA has this process compute with a set, or for "" with the best that there is:
+// unless it does already, the program starts anew, under the same process id, with
+// APERTURE_ISA in its environment, since the libraries look there before any of Go
+// runs. Main refuses a set that is not there.
+func UseISA(name string) error {
+	if os.Getenv("APERTURE_ISA") == name {
+		return nil
+	}
+	for _, variable := range libraryVariables {
+		os.Unsetenv(variable)
+	}
+	os.Setenv("APERTURE_ISA", name)
+	self, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(self, os.Args, os.Environ())
+	}
+	return fmt.Errorf("the program cannot be started with APERTURE_ISA=%s: %w: set it yourself", name, err)
+}
+
+// The library has told libtorch, MKL, oneDNN and fbgemm before Go was there; programs that
 // are started from here, such as a peer of runs/bench, hear it too.
 func init() {
-	for _, name := range []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA"} {
+	for _, name := range libraryVariables {
 		key := C.CString(name)
 		if value := C.getenv(key); value != nil {
 			os.Setenv(name, C.GoString(value))

@@ -24,6 +24,7 @@ var kernels = []string{
 	"continuous_loss.cc/products_double", "continuous_loss.cc/products_float",
 	"cosine_penalty.cc/add_scaled", "cosine_penalty.cc/combine", "cosine_penalty.cc/dot", "cosine_penalty.cc/dot_double",
 	"decoder_step.cc/add_norm_row", "decoder_step.cc/attend_32", "decoder_step.cc/attend_64", "decoder_step.cc/attend_any",
+	"int8_linear.cc/from_unit_row", "int8_linear.cc/to_unit_row",
 	"lstm_units.cc/backward_code", "lstm_units.cc/forward_code",
 	"mixture_row.cc/add_exponentials_float", "mixture_row.cc/differentiate_float", "mixture_row.cc/log_mixture_float",
 	"mixture_row.cc/responsibilities_float",
@@ -57,7 +58,7 @@ func uncalled() (names []string) {
 // TestISA: one switch for our kernels, libtorch's and those of the libraries that it
 // calls, which read these variables.
 func TestISA(t *testing.T) {
-	libraries := []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA"}
+	libraries := []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "FBGEMM_ENABLE_INSTRUCTIONS"}
 	switch wanted := os.Getenv("APERTURE_ISA"); wanted {
 	case "avx2":
 		if torch.ISA() != "avx2" || torch.LibtorchISA() != "AVX2" || torch.HasBFloat16() {

@@ -29,6 +29,8 @@ type Options struct {
 
 	NBest       int // translations of a sentence, at most Beam; 0 is 1
 	BatchTokens int // source tokens of a batch, padding and ends included; 0 is 4096
+	// Int8 computes with weights of eight bits, where the model can ([Int8Model]).
+	Int8 bool
 }
 
 var schema = keys.New[Options]("decode")
@@ -89,6 +91,12 @@ func (o Options) longest(n, positions int) int {
 // Model is a network that translates.
 type Model interface {
 	Decoder() models.Decoder
+}
+
+// Int8Model is a Model that can also translate with weights of eight bits.
+type Int8Model interface {
+	Model
+	Int8Decoder() (models.Decoder, error)
 }
 
 // Scorer gives log-probabilities [R,V] of what follows hidden states [R,D].

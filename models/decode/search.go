@@ -2,6 +2,7 @@ package decode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,23 +19,50 @@ type Searcher struct {
 	options Options
 }
 
-// New prepares for search. It is an error where the options make no sense.
+// New prepares for search. It is an error where the options make no sense, or want
+// weights of eight bits of a model that cannot have them.
 func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
 	s := &Searcher{scorer: scorer, options: o}
-	return s, torch.Try(func() error {
-		s.decoder = model.Decoder()
+	return s, torch.Try(func() (err error) {
+		layOut := torch.Pack
+		if o.Int8 {
+			layOut = torch.PackInt8
+			other, can := model.(Int8Model)
+			if !can {
+				return errors.New("this kind of model does not translate with weights of eight bits")
+			}
+			if s.decoder, err = other.Int8Decoder(); err != nil {
+				return err
+			}
+		} else {
+			s.decoder = model.Decoder()
+		}
 		softmax, ok := scorer.(Softmax)
 		if ok && torch.CanPack(softmax.Weight) {
 			scope := torch.OpenScope()
-			s.head = torch.Pack(softmax.Weight)
+			s.head = layOut(softmax.Weight)
 			torch.Keep(s.head.Tensor())
 			scope.Close()
 		}
 		return nil
 	})
+}
+
+// With is s with other options and the same weights, which stay as they were prepared;
+// Free is called for one of the two.
+func (s *Searcher) With(o Options) (*Searcher, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if o.Int8 != s.options.Int8 {
+		return nil, errors.New("the weights were prepared for other arithmetic: prepare them anew")
+	}
+	other := *s
+	other.options = o
+	return &other, nil
 }
 
 // Free frees what was prepared.

@@ -94,7 +94,14 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 		places = append(places, i)
 		sources = append(sources, source)
 	}
-	found, err := decode.Search(ctx, t.Network, t.scorer(), sources, o)
+	searcher, err := t.searcher(o)
+	if err != nil {
+		return nil, err
+	}
+	if !t.opened {
+		defer t.forget()
+	}
+	found, err := searcher.Search(ctx, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +114,28 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 		}
 	}
 	return out, nil
+}
+
+// searcher lays out the weights for search, or takes those of an earlier call in a translator whose weights stay.
+func (t *Translator) searcher(o decode.Options) (s *decode.Searcher, err error) {
+	if t.prepared != nil && t.preparedInt8 != o.Int8 {
+		t.forget()
+	}
+	if t.prepared != nil {
+		return t.prepared.With(o)
+	}
+	if s, err = decode.New(t.Network, t.scorer(), o); err == nil {
+		t.prepared, t.preparedInt8 = s, o.Int8
+	}
+	return s, err
+}
+
+// forget frees what was laid out.
+func (t *Translator) forget() {
+	if t.prepared != nil {
+		t.prepared.Free()
+		t.prepared = nil
+	}
 }
 
 func (t *Translator) scorer() decode.Scorer {

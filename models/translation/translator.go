@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -25,6 +26,10 @@ type Translator struct {
 	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
 
 	models.Session
+	opened   bool             // by Open: the weights stay as they are
+	prepared *decode.Searcher // the weights, laid out for search; kept between calls where they stay
+	// preparedInt8 says that they have eight bits.
+	preparedInt8 bool
 }
 
 // Options say on what a translator computes. The zero value is good.
@@ -32,7 +37,13 @@ type Options = models.Options
 
 // Open reads the translator of a run folder: the best checkpoint, with averaged weights where it has them.
 func Open(folder string, o Options) (*Translator, error) {
-	return models.Open(o, func(device torch.Device) (*Translator, error) { return Load(folder, device) })
+	return models.Open(o, func(device torch.Device) (*Translator, error) {
+		t, err := Load(folder, device)
+		if err == nil {
+			t.opened = true
+		}
+		return t, err
+	})
 }
 
 // Load is Open on the torch thread, for a device that is known.
@@ -133,6 +144,7 @@ func (t *Translator) buildOutput(c objectives.Config) (err error) {
 
 // Free frees the weights.
 func (t *Translator) Free() {
+	t.forget()
 	if t.Network != nil {
 		t.Network.Free()
 	}

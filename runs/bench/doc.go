@@ -18,6 +18,11 @@
 // the share of our time that is not spent in matrix products, measured in one more
 // step; time in which a thread waits for another one around a product counts as outside.
 //
+// Every result says on what it was measured: the processor; the instruction set, to which -isa avx2 or -isa avx512 restricts
+// both sides, libraries and our own kernels; steal, the share of all processors' time that a hypervisor gave to others during the
+// row; and peak, in GFLOP/s, the best of five products of two float32 matrices of 2,048 x 2,048 with the row's threads, made
+// after it. Ratios that were measured with a peak far below that of an idle machine, or with steal, should be measured again.
+//
 // The peers are the Python programs in the folder peer. They travel inside the
 // binary and stay alive for all pairs of a row. -python, or the variable
 // APERTURE_PYTHON, names the interpreter that has their packages. A row whose peer
@@ -51,6 +56,14 @@
 //
 // Rows of text, and those of load that have a peer, run on one thread on both sides; Go's garbage collector has no other
 // processor either. All other rows of load run on all processors, and other rows on -threads threads on both sides.
+//
+// Rows named NAME/compiled are raced against the same PyTorch program through torch.compile. It has worked through all
+// pieces before anything is timed; how long compiling took stands in the row's config. It compiles its loops with the
+// instruction set of the row, and what stands outside them for the processor.
+//
+// translate/ctranslate2 searches with the same weights as CTranslate2, in float32 or, in rows that say so, with eight bits
+// on both sides. Both lay out their weights before anything is timed. In float32 the row fails unless nearly all
+// translations are the same, and prints how many are.
 //
 // The Moses script is timed from the start of its process to the end, since that
 // is how it is used; ours reads the same bytes from memory.

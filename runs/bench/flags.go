@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -19,6 +20,7 @@ type options struct {
 	only    *regexp.Regexp
 	json    string
 	python  string
+	isa     string // the instruction set of both sides; empty for what APERTURE_ISA says
 	pairs   int
 	threads int
 	// positions of method/mos, whose peer needs memory for each
@@ -43,6 +45,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.StringVar(&o.json, "json", "", "`FILE` that receives the results")
 	only := fs.String("only", "", "measure the rows whose name matches this regular `EXPRESSION`")
 	fs.IntVar(&o.pairs, "pairs", leastPairs, "pairs of measurements for a ratio")
+	fs.StringVar(&o.isa, "isa", "", "instruction `SET` that both sides keep to: avx2, avx512, or default for what each chooses by itself (default: what APERTURE_ISA says)")
 	fs.IntVar(&o.threads, "threads", 2, "threads of both sides, except for text")
 	fs.Int64Var(&o.positions, "positions", mixturePositions, "positions that method/mos scores at a time: its peer needs 7 MB for each")
 	fs.IntVar(&o.loadPairs, "load-pairs", 5_000_000, "sentence pairs of the rows of load that have no peer; their text is made once, in the user's cache")
@@ -63,6 +66,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	switch folder := filepath.Dir(o.json); {
 	case fs.NArg() > 0:
 		return o, usagef("unexpected argument %q: bench takes flags only", fs.Arg(0))
+	case !slices.Contains([]string{"", "avx2", "avx512", "default"}, o.isa):
+		return o, usagef("-isa is %q: it must be avx2, avx512 or default", o.isa)
 	case o.pairs < 1:
 		return o, usagef("-pairs is %d: at least 1 is needed, and %d for a result that counts", o.pairs, leastPairs)
 	case o.threads < 1:

@@ -7,11 +7,27 @@ import (
 )
 
 // lmRows are training steps of language models in their published sizes.
-var lmRows = []row{
-	{"lstm_step/ptb", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(pennTreebank) }},
-	{"lstm_step/wikitext2", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(wikiText2) }},
-	{"mos_step/ptb", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(mixturePTB) }},
-	{"xl_step/4-layers", "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(fourLayers) }},
+var lmRows = eagerAndCompiled(
+	step{"lstm_step/ptb", func(b *bench, compiled bool) (*race, error) { return b.textTraining(pennTreebank, compiled) }},
+	step{"lstm_step/wikitext2", func(b *bench, compiled bool) (*race, error) { return b.textTraining(wikiText2, compiled) }},
+	step{"mos_step/ptb", func(b *bench, compiled bool) (*race, error) { return b.textTraining(mixturePTB, compiled) }},
+	step{"xl_step/4-layers", func(b *bench, compiled bool) (*race, error) { return b.textTraining(fourLayers, compiled) }},
+)
+
+// step is a training step that is raced against plain PyTorch, compiled or not.
+type step struct {
+	name string
+	race func(b *bench, compiled bool) (*race, error)
+}
+
+// eagerAndCompiled are two rows for each step, the second of them against torch.compile.
+func eagerAndCompiled(steps ...step) (rows []row) {
+	for _, s := range steps {
+		rows = append(rows,
+			row{s.name, "tokens_per_s", func(b *bench) (*race, error) { return s.race(b, false) }},
+			row{s.name + "/compiled", "tokens_per_s", func(b *bench) (*race, error) { return s.race(b, true) }})
+	}
+	return rows
 }
 
 // textNetwork is a language model, and the size of the chunks that it reads.
@@ -100,7 +116,7 @@ func (n textNetwork) size() string {
 }
 
 // textTraining races whole updates of a language model against plain PyTorch.
-func (b *bench) textTraining(n textNetwork) (r *race, err error) {
+func (b *bench) textTraining(n textNetwork, compiled bool) (r *race, err error) {
 	r = &race{pieces: differentBatches, warm: 2, measured: true, config: n.size(), amount: func(int) float64 { return float64(n.steps * n.columns) }}
 	defer r.closeOn(&err)
 	chunks := n.chunks()
@@ -120,11 +136,12 @@ func (b *bench) textTraining(n textNetwork) (r *race, err error) {
 	}
 	config := n.peer(n.config)
 	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, file, weights
-	config["learning_rate"], config["clip"] = n.config.Train.LearningRate, n.config.Train.ClipNorm
+	config["learning_rate"], config["clip"], config["compiled"] = n.config.Train.LearningRate, n.config.Train.ClipNorm, compiled
 	peer, err := b.startJSONPeer(r, "PyTorch", n.program, config)
 	if err != nil {
 		return nil, err
 	}
 	r.peer = peer
+	r.config += peer.compiling()
 	return r, clean.compare(gradients{peer.ready.Loss, peer.ready.Gradients})
 }

@@ -110,7 +110,7 @@ func TestTextTraining(t *testing.T) {
 			t.Fatal(err)
 		}
 		torch.Test(t, func() {
-			if _, err := b.textTraining(n); err == nil || !strings.HasPrefix(err.Error(), "without noise the peer's loss is 1.50000 and ours 3.") {
+			if _, err := b.textTraining(n, false); err == nil || !strings.HasPrefix(err.Error(), "without noise the peer's loss is 1.50000 and ours 3.") {
 				t.Errorf("%s: the error is %v", n.name, err)
 			}
 		})

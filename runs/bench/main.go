@@ -19,6 +19,9 @@ import (
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stdout)
+	if err == nil && o.isa != "" {
+		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
+	}
 	if err == nil {
 		err = command.OnTorch(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
 	}

@@ -42,6 +42,7 @@ func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers, load",
 		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers, load",
+		"-what text -isa sse":           `-isa is "sse": it must be avx2, avx512 or default`,
 		"-what text -pair 3":            "unknown flag: --pair",
 		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
 		"-what text -threads 0":         "-threads is 0: at least 1 is needed",
@@ -139,7 +140,8 @@ func TestResultFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	ratio := 0.5
 	results := []result{
-		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200), Unit: "tokens_per_s", OutsideProducts: &ratio, Config: "V=37000"},
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200), Unit: "tokens_per_s", OutsideProducts: &ratio, Config: "V=37000",
+			Machine: Machine{Processor: "EPYC", ISA: "avx2", Steal: defined(0.125), Peak: defined(107.4)}},
 		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: defined(20), Unit: "s"},
 	}
 	if err := writeJSON(path, results); err != nil {
@@ -155,9 +157,11 @@ func TestResultFile(t *testing.T) {
 	}
 	want := []any{
 		map[string]any{"name": "transformer_step/base", "time_ratio": map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
-			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "outside_products": 0.5, "config": "V=37000"},
+			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "outside_products": 0.5, "config": "V=37000",
+			"processor": "EPYC", "isa": "avx2", "steal": 0.125, "peak_gflops": 107.4},
 		map[string]any{"name": "bpe_learn", "time_ratio": map[string]any{"median": 20.0, "min": 19.0, "max": 21.0},
-			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "outside_products": nil, "config": ""},
+			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "outside_products": nil, "config": "",
+			"processor": "", "isa": "", "steal": nil, "peak_gflops": nil},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -166,8 +170,13 @@ func TestResultFile(t *testing.T) {
 	if err := printTable(&table, results); err != nil {
 		t.Fatal(err)
 	}
-	if want := "transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  50 %              V=37000\n"; !strings.Contains(table.String(), want) {
-		t.Errorf("the table is\n%s", table.String())
+	for _, want := range []string{
+		"transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  50 %              12.5 %  107   V=37000\n",
+		"\nProcessor: EPYC, with avx2. ",
+	} {
+		if !strings.Contains(table.String(), want) {
+			t.Errorf("the table is\n%s", table.String())
+		}
 	}
 	if err := writeJSON(path, nil); err != nil {
 		t.Fatal(err)
@@ -193,7 +202,7 @@ func TestOtherRows(t *testing.T) {
 		return nil, nil
 	}
 	path := filepath.Join(t.TempDir(), "r.json")
-	o := options{pairs: 3, threads: torch.Threads(), json: path, suite: suite{"test", []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes}}}}
+	o := options{pairs: 3, threads: torch.Threads(), json: path, suite: suite{name: "test", rows: []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes}}}}
 	o.only = mustMatch("")
 	var out strings.Builder
 	var err error
@@ -220,7 +229,7 @@ func TestSignal(t *testing.T) {
 		cancel(&command.SignalError{Signal: syscall.SIGTERM})
 		return first(nil)
 	}
-	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{"test", []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}}}
+	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{name: "test", rows: []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}}}
 	var out strings.Builder
 	err := run(ctx, o, &out, io.Discard)
 	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") {

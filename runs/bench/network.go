@@ -169,7 +169,7 @@ func trainingRace(batches []*corpus.Batch) *race {
 }
 
 // training races whole updates against plain PyTorch.
-func (b *bench) training(n network) (r *race, err error) {
+func (b *bench) training(n network, compiled bool) (r *race, err error) {
 	batches, err := n.batches(b, n)
 	if err != nil {
 		return nil, err
@@ -180,16 +180,23 @@ func (b *bench) training(n network) (r *race, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.ours = ours.contender()
+	side := here{work: ours.update}
+	r.ours, r.outside = side, func() (float64, error) { return side.outside(0) }
 	file, err := b.writeBatches(n.name, batches)
 	if err != nil {
 		return nil, err
 	}
-	r.peer, err = b.startJSONPeer(r, "PyTorch", "transformer_step.py", map[string]any{
+	peer, err := b.startJSONPeer(r, "PyTorch", "transformer_step.py", map[string]any{
 		"vocab": n.vocabulary, "d": n.width, "ffn": n.ffn, "heads": n.heads, "encoder_layers": n.layers, "decoder_layers": n.layers,
 		"dropout": dropout, "smoothing": labelSmoothing, "learning_rate": learningRate, "batches": file,
+		"compiled": compiled,
 	})
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	r.peer = peer
+	r.config = fmt.Sprintf("D=%d L=%d V=%d%s", n.width, n.layers, n.vocabulary, peer.compiling())
+	return r, nil
 }
 
 // method races the updates of a method, with changes of its settings, against

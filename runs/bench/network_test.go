@@ -99,12 +99,19 @@ func TestSameTranslations(t *testing.T) {
 		peer[i] = []int32{5, int32(i)}
 	}
 	peer[3] = []int32{6}
-	if err := b.sameTranslations(ours, peer); err != nil {
+	if err := b.sameTranslations(ours, peer, false); err != nil {
 		t.Error(err)
 	}
 	peer[4], peer[5] = nil, nil
-	if err := b.sameTranslations(ours, peer); err == nil || !strings.Contains(err.Error(), "37 of them equal to our 40") {
+	if err := b.sameTranslations(ours, peer, false); err == nil || !strings.Contains(err.Error(), "37 of them equal to our 40 of 80 words") {
 		t.Errorf("three differences give %v", err)
+	}
+	if err := b.sameTranslations(ours, peer, true); err != nil {
+		t.Errorf("a twentieth of the words is missing, and rough arithmetic may: %v", err)
+	}
+	clear(peer[:10])
+	if err := b.sameTranslations(ours, peer, true); err == nil {
+		t.Error("a quarter of the words is missing")
 	}
 }
 

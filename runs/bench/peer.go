@@ -158,6 +158,8 @@ type answer struct {
 	Loss         float64            // the mean over targets, in nats
 	Gradients    map[string]float64 // norms by the names of weights
 	Hypotheses   [][]int32          // of a translator, without ends of sentences
+
+	CompileSeconds float64 `json:"compile_seconds"` // that torch.compile took before anything was timed
 }
 
 func (b *bench) startJSONPeer(r *race, name, program string, config map[string]any) (*jsonPeer, error) {
@@ -176,6 +178,14 @@ func (b *bench) startJSONPeer(r *race, name, program string, config map[string]a
 		err = fmt.Errorf("the peer %s did not say that it is ready", name)
 	}
 	return peer, err
+}
+
+// compiling says how long torch.compile took, where it was used.
+func (p *jsonPeer) compiling() string {
+	if p.ready.CompileSeconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (compiled in %.0f s)", p.ready.CompileSeconds)
 }
 
 func (p *jsonPeer) request(line string) (answer, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -20,6 +21,8 @@ type result struct {
 	Unit            string   `json:"unit"`
 	OutsideProducts *float64 `json:"outside_products"` // share of our time, from a step that is not timed otherwise
 	Config          string   `json:"config"`           // sizes of the work, where the name does not say them
+
+	Machine
 
 	Layer *layerCost `json:"layer,omitempty"` // of rows of layers, which have no peer
 }
@@ -50,10 +53,10 @@ func printTable(out io.Writer, results []result) error {
 		return nil
 	}
 	if results[0].Layer != nil {
-		return printLayers(out, results)
+		return errors.Join(printLayers(out, results), printMachine(out, results[0].Machine))
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tconfig")
+	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tsteal\tpeak\tconfig")
 	for _, r := range results {
 		ratios, peer := "-\t-\t-", "-"
 		if r.TimeRatio != nil {
@@ -70,9 +73,16 @@ func printTable(out io.Writer, results []result) error {
 		if r.OutsideProducts != nil {
 			outside = fmt.Sprintf("%.0f %%", 100**r.OutsideProducts)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\n", r.Name, ratios, memory, r.Ours, peer, r.Unit, outside, r.Config)
+		steal, peak := "-", "-"
+		if r.Steal != nil {
+			steal = fmt.Sprintf("%.1f %%", 100**r.Steal)
+		}
+		if r.Peak != nil {
+			peak = fmt.Sprintf("%.0f", *r.Peak)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios, memory, r.Ours, peer, r.Unit, outside, steal, peak, r.Config)
 	}
-	return w.Flush()
+	return errors.Join(w.Flush(), printMachine(out, results[0].Machine))
 }
 
 // writeJSON writes the results to a file; without a name it does nothing.

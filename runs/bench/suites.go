@@ -13,8 +13,9 @@ import (
 
 // suite is a group of rows that -what names.
 type suite struct {
-	name string
-	rows []row
+	name     string
+	rows     []row
+	products bool // whether its rows are matrix products in the main, so that the machine's peak bounds them
 }
 
 // row is a line of the table: a piece of work for us and a peer.
@@ -27,12 +28,12 @@ type row struct {
 // suites is the table of all that can be measured.
 func suites() []suite {
 	return []suite{
-		{"text", textRows},
-		{"translation", translationRows},
-		{"objectives", objectiveRows},
-		{"lm", lmRows},
-		{"layers", layerRows},
-		{"load", loadRows},
+		{"text", textRows, false},
+		{"translation", translationRows, true},
+		{"objectives", objectiveRows, true},
+		{"lm", lmRows, true},
+		{"layers", layerRows, true},
+		{"load", loadRows, false},
 	}
 }
 
@@ -117,15 +118,20 @@ func (b *bench) measureAll() ([]result, error) {
 }
 
 func (b *bench) measure(r row) (out result, err error) {
-	err = torch.Try(func() error {
-		race, err := r.prepare(b)
-		if err != nil {
+	machine, err := atWork(func() error {
+		return torch.Try(func() error {
+			race, err := r.prepare(b)
+			if err != nil {
+				return err
+			}
+			defer race.close()
+			out, err = race.run(b.ctx, b.pairs)
 			return err
-		}
-		defer race.close()
-		out, err = race.run(b.ctx, b.pairs)
-		return err
+		})
 	})
-	out.Name, out.Unit = r.name, r.unit
+	if err == nil && b.suite.products {
+		machine.Peak = defined(peak())
+	}
+	out.Name, out.Unit, out.Machine = r.name, r.unit, machine
 	return out, err
 }

@@ -25,12 +25,37 @@ const (
 	maxLength = 40
 	// The sums of the two sides round differently, which may turn a close decision.
 	leastEqual = 0.95
+	// Eight bits turn many more, so that only the amount of work is compared.
+	mostWork = 1.1
 )
+
+// searchPeer is a program that searches with our weights.
+type searchPeer struct {
+	name, program string
+	compute       string // of CTranslate2: float32 or int8
+}
+
+var (
+	plainSearch     = searchPeer{name: "PyTorch", program: "translate_beam.py"}
+	ctranslate2     = searchPeer{"CTranslate2", "translate_ctranslate2.py", "float32"}
+	ctranslate2Int8 = searchPeer{"CTranslate2", "translate_ctranslate2.py", "int8"} // against ours of eight bits
+)
+
+// int8 reports whether both sides compute with eight bits.
+func (p searchPeer) int8() bool { return p.compute == "int8" }
 
 // translating races beam search over the test text of Multi30k, with the random
 // weights of n.
-func (b *bench) translating(n network) (*race, error) {
-	return b.searching(func() (*translation.Translator, error) { return n.build("mle") }, "translate_beam.py", ends{"decoder.embed_tokens.weight", 2.5}, map[string]any{"heads": n.heads})
+func (b *bench) translating(n network, p searchPeer) (*race, error) {
+	config := map[string]any{"heads": n.heads}
+	if p.compute != "" {
+		config["compute"] = p.compute
+	}
+	r, err := b.searching(func() (*translation.Translator, error) { return n.build("mle") }, p, ends{"decoder.embed_tokens.weight", 2.5}, config)
+	if err == nil {
+		r.config = fmt.Sprintf("D=%d L=%d V=%d", n.width, n.layers, n.vocabulary)
+	}
+	return r, err
 }
 
 // ends makes sentences end. With random weights an end of sentence is one word of many, and
@@ -42,8 +67,9 @@ type ends struct {
 }
 
 // searching races beam search over the test text of Multi30k with a translator's random
-// weights against the peer's program, which config tells the sizes.
-func (b *bench) searching(build func() (*translation.Translator, error), program string, e ends, config map[string]any) (r *race, err error) {
+// weights against the peer's program, which config tells the sizes. Weights are laid out
+// once, before: both sides keep them from one text to the next.
+func (b *bench) searching(build func() (*translation.Translator, error), p searchPeer, e ends, config map[string]any) (r *race, err error) {
 	m, err := b.multi30k()
 	if err != nil {
 		return nil, err
@@ -75,28 +101,37 @@ func (b *bench) searching(build func() (*translation.Translator, error), program
 	}
 	o := decode.Defaults()
 	o.BatchSentences = 128
-	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB = beam, lenpen, 0, maxLength
+	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB, o.Int8 = beam, lenpen, 0, maxLength, p.int8()
 	head, bias, _ := t.Output.SoftmaxHead()
 	scorer := decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
+	searcher, err := decode.New(t.Network, scorer, o)
+	if err != nil {
+		return nil, err
+	}
+	r.onClose(searcher.Free)
 	var ours [][]decode.Hypothesis
 	r.ours = here{work: func(int) (err error) {
-		ours, err = decode.Search(context.Background(), t.Network, scorer, sources, o)
+		ours, err = searcher.Search(context.Background(), sources)
 		return err
 	}}
 	maps.Copy(config, map[string]any{"model": weights, "sentences": file, "beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength})
-	peer, err := b.startJSONPeer(r, "PyTorch", program, config)
+	peer, err := b.startJSONPeer(r, p.name, p.program, config)
 	if err != nil {
 		return nil, err
 	}
 	r.peer = peer
-	r.check = func() error { return b.sameTranslations(ours, peer.last.Hypotheses) }
+	r.check = func() error { return b.sameTranslations(ours, peer.last.Hypotheses, p.int8()) }
 	return r, nil
 }
 
 // sameTranslations checks that both sides found the same. Nearly all is enough;
-// fewer are an error, since the sides did not do the same work.
-func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32) error {
-	same, words := 0, 0
+// fewer are an error, since the sides did not do the same work. Rough arithmetic has to
+// give about as many words.
+func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32, rough bool) error {
+	same, words, theirs := 0, 0, 0
+	for _, ids := range peer {
+		theirs += len(ids)
+	}
 	for i, found := range ours {
 		if len(found) > 0 && i < len(peer) && slices.Equal(found[0].IDs, peer[i]) {
 			same++
@@ -105,8 +140,12 @@ func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32) err
 			words += len(found[0].IDs)
 		}
 	}
-	if float64(same) < leastEqual*float64(len(ours)) || len(peer) != len(ours) {
-		return fmt.Errorf("the peer found %d translations, %d of them equal to our %d: the two did not do the same work", len(peer), same, len(ours))
+	close := float64(same) >= leastEqual*float64(len(ours))
+	if rough {
+		close = float64(words) <= mostWork*float64(theirs) && float64(theirs) <= mostWork*float64(words)
+	}
+	if !close || len(peer) != len(ours) {
+		return fmt.Errorf("the peer found %d translations of %d words, %d of them equal to our %d of %d words: the two did not do the same work", len(peer), theirs, same, len(ours), words)
 	}
 	fmt.Fprintf(b.log, "translate: %d of %d translations are the peer's, of %.1f words on average\n", same, len(ours), float64(words)/float64(len(ours)))
 	return nil

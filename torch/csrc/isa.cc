@@ -32,7 +32,8 @@ bool wanted(const char *name) {
 // What other libraries read when they choose their kernels, each at its first
 // call and none while it is loaded. This library is loaded after them, and before
 // the program makes a tensor.
-constexpr const char *kLibraries[][2] = {{"ATEN_CPU_CAPABILITY", "avx2"}, {"MKL_ENABLE_INSTRUCTIONS", "AVX2"}, {"ONEDNN_MAX_CPU_ISA", "AVX2"}};
+constexpr const char *kLibraries[][2] = {{"ATEN_CPU_CAPABILITY", "avx2"}, {"MKL_ENABLE_INSTRUCTIONS", "AVX2"}, {"ONEDNN_MAX_CPU_ISA", "AVX2"},
+                                         {"FBGEMM_ENABLE_INSTRUCTIONS", "AVX2"}};
 
 __attribute__((constructor)) void tell_libraries() {
   for (const auto &[name, value] : kLibraries) {

@@ -37,6 +37,7 @@ at::Tensor pack_weight(const at::Tensor &weight_OI) {
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
   TORCH_CHECK(x_NI.dim() > 0 && x_NI.size(-1) == weight.size(1) && (!bias_O.defined() || bias_O.numel() == weight.size(0)), "an input of shape ",
               x_NI.sizes(), " does not fit a weight of shape ", weight.sizes());
+  if (is_int8(weight)) return int8_linear(x_NI, weight, bias_O, relu);
   if (!at::globalContext().hasMKLDNN()) {
     at::Tensor y = bias_O.defined() ? at::linear(x_NI, weight, bias_O) : at::linear(x_NI, weight);
     return relu ? y.relu_() : y;

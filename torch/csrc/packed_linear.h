@@ -14,8 +14,13 @@ namespace ap {
 // and no elements to read.
 at::Tensor pack_weight(const at::Tensor &weight_OI);
 
-// x_NI W^T + b, then max(0, .) where relu is set. The weight is packed or plain
-// float32, the bias may be undefined. No gradient.
+// The same with eight bits for each weight (int8_linear.cc), whose type is qint8.
+at::Tensor pack_int8(const at::Tensor &weight_OI);
+bool is_int8(const at::Tensor &weight);
+at::Tensor int8_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu);
+
+// x_NI W^T + b, then max(0, .) where relu is set. The weight is packed, to eight bits
+// or not, or plain float32; the bias may be undefined. No gradient.
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu);
 
 // How many tasks to make of `units` pieces that hold `rows` rows, each of which

@@ -8,7 +8,7 @@ components is not 0, the mixture of softmaxes as its authors write it.
 
 Configuration: vocab, width, hidden, last (width of the last layer), layers,
 components, threads, chunks, weights; the rates input, layer, output, embedding,
-weight and latent; ar, tar, learning_rate, clip, decay; optional: seed. Chunks,
+weight and latent; ar, tar, learning_rate, clip, decay; optional: compiled, seed. Chunks,
 weights and answers: see language.py. Protocol and measuring: see harness.py.
 
 Letters: T steps, B columns, N = T B, D width of the embedding, H of a layer, V
@@ -80,7 +80,7 @@ class AWDLSTM(nn.Module):
 
 def main():
     c = harness.configure(["vocab", "width", "hidden", "last", "layers", "components", "threads", "chunks", "weights",
-                           "input", "layer", "output", "embedding", "weight", "latent", "ar", "tar", "learning_rate", "clip", "decay"], {"seed": 1})
+                           "input", "layer", "output", "embedding", "weight", "latent", "ar", "tar", "learning_rate", "clip", "decay"], {"compiled": False, "seed": 1})
     model = AWDLSTM(c)
     sgd = torch.optim.SGD(model.parameters(), lr=c["learning_rate"], weight_decay=c["decay"], fused=True)
     language.serve(c, model, sgd, lambda name: name.replace(".module", "").replace("_raw", ""))

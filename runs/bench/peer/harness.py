@@ -86,6 +86,23 @@ def serve(prepare, work, pieces):
         answer(seconds=seconds, rss_peak_delta=peak - before, **report())
 
 
+def warm(loss_of, pieces, parameters, rounds=2):
+    """The seconds that torch.compile takes beyond the steps themselves: all pieces
+    are worked through, forwards and backwards, until their shapes are known; the last
+    round, in which nothing is compiled any more, is what the steps themselves take."""
+    def once():
+        begin = time.perf_counter()
+        for i in range(pieces):
+            loss_of(i)[0].backward()
+        for parameter in parameters:
+            parameter.grad = None
+        return time.perf_counter() - begin
+
+    parameters = list(parameters)
+    first = sum(once() for _ in range(rounds))
+    return max(0.0, first - rounds * once())
+
+
 def serve_training(parameters, optimizer, loss_of, pieces, clip=None, **ready):
     """Answers requests with training steps. loss_of(i) gives the loss of piece i and
     the one to report; clip limits the gradients' joint norm. ready is what the first

@@ -4,7 +4,8 @@ The weights come from a file, so that both sides of a race begin with the same. 
 first answer holds, from the first two chunks without noise, loss, their mean in
 nats, and gradients, the norm of the sum of their gradients for each name of a
 weight in the file. `step i` trains on chunk i and also reports loss, the mean over
-tokens.
+tokens. With compiled, a model goes through torch.compile after the check, and the first
+answer holds compile_seconds.
 
 chunks names a JSON file: a list of {"input": rows, "target": rows}, one row of ids a
 time step. weights names a safetensors file.
@@ -57,5 +58,9 @@ def serve(c, model, optimizer, plain=lambda name: name):
     del loss, nll
     model.zero_grad(set_to_none=True)
     model.train()
-    carried = None
-    harness.serve_training(model.parameters(), optimizer, loss_of, len(chunks), clip=c["clip"], loss=total, gradients=gradients)
+    carried, ready = None, {}
+    if c["compiled"]:
+        model = torch.compile(model)
+        ready["compile_seconds"] = harness.warm(loss_of, len(chunks), model.parameters())
+        carried = None
+    harness.serve_training(model.parameters(), optimizer, loss_of, len(chunks), clip=c["clip"], loss=total, gradients=gradients, **ready)

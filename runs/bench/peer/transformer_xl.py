@@ -6,7 +6,7 @@ vectors, tails for the targets that are in them only, clipping, fused Adam, grad
 set to none between steps.
 
 Configuration: vocab, width, heads, ffn, layers, memory, cutoffs (ranks parted by
-commas), dropout, threads, chunks, weights, learning_rate, clip; optional: seed.
+commas), dropout, threads, chunks, weights, learning_rate, clip; optional: compiled, seed.
 Chunks, weights and answers: see language.py. Protocol and measuring: see harness.py.
 
 Letters: T steps, B columns, M remembered steps, S = M + T keys, N = T B, D width, H
@@ -128,7 +128,7 @@ class TransformerXL(nn.Module):
 
 def main():
     c = harness.configure(["vocab", "width", "heads", "ffn", "layers", "memory", "cutoffs", "dropout", "threads", "chunks", "weights",
-                           "learning_rate", "clip"], {"seed": 1})
+                           "learning_rate", "clip"], {"compiled": False, "seed": 1})
     model = TransformerXL(c)
     adam = torch.optim.Adam(model.parameters(), lr=c["learning_rate"], fused=True)
     language.serve(c, model, adam)

@@ -41,7 +41,7 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 		Versions: all,
 		OS:       strings.TrimSpace(runtime.GOOS + " " + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease")),
 		Host:     host,
-		CPU:      cpuModel(),
+		CPU:      CPUModel(),
 		CPUs:     runtime.GOMAXPROCS(0),
 		Device:   device,
 		Threads:  threads,
@@ -106,7 +106,8 @@ func PeakRSS() int64 {
 	return usage.Maxrss * 1024
 }
 
-func cpuModel() string {
+// CPUModel is the processor's name.
+func CPUModel() string {
 	data, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range strings.SplitSeq(string(data), "\n") {
 		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
