@@ -341,8 +341,9 @@ build_libs() {
     torch_settings=$({ echo "$torch_version"; cd "$lib"; printf '%s\n' libgomp*
                        find -L "$torch/include" -name cmake_macros.h -exec sha256sum {} + | cut -c1-64 | sort; } | digest)
     jobs=$(jobs_allowed)
-    # How torch/csrc is compiled, from inside it.
-    header_flags=(-std=c++17 -O3 -march=x86-64 -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I.
+    # How torch/csrc is compiled, from inside it. That no operation traps changes no result; without it g++ leaves loops with
+    # a choice in them, such as those of exponentials and dropout, unvectorised for AVX2, which has no masks.
+    header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I.
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
     # Either keeps one processor busy for about as long.
     if (( jobs > 1 )); then

@@ -22,6 +22,11 @@
 // softmax and selection are then one operator. Every other [Scorer] gives
 // log-probabilities.
 //
+// [Options].Int8 computes the products of a Transformer, or of a recurrent decoder, and of a
+// [Softmax] with weights of eight bits, which are made from those of float32 when a
+// [Searcher] is prepared. Attention, normalisation and sums stay in float32, and so does
+// every other scorer. What stands beside a row of a product does not change its result.
+//
 // # Caveats
 //
 // The length that a translation may have follows from its own sentence's length, not

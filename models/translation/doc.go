@@ -17,6 +17,9 @@
 // An unknown word is replaced as decode.Options.Alignment says: by the source word that it attended to, or by the translation that
 // the run's lexicon has for it (data.lexicon).
 //
+// A translator that was opened lays its weights out for search at its first call, and keeps that beside them until Close; a call
+// with decode.Options.Int8, which computes with weights of eight bits, lays them out anew once.
+//
 // Training uses the parts of a translator: [LearnText] makes codes and vocabularies, [New] a translator with fresh weights, and
 // [Translator.Forward] gives the hidden states that its output layer scores. What the values of model.kind stand for is in
 // kinds.go.

@@ -181,7 +181,7 @@ func (b *bench) checkedAttentional() (small map[string]any, want gradients, err 
 
 // translating races beam search over the test text of Multi30k with random weights.
 func (n attentionalSize) translating(b *bench) (*race, error) {
-	return b.searching(func() (*translation.Translator, error) { return n.build("mle") }, searchPeer{name: "PyTorch", program: "attentional_beam.py"}, ends{"decoder.output_projection.weight", 5}, n.config())
+	return b.searching(func() (*translation.Translator, error) { return n.build("mle") }, searchPeer{name: "PyTorch", program: "attentional_beam.py"}, ends{"decoder.output_projection.weight", 5, 0}, n.config())
 }
 
 // amounts of work in a batch.

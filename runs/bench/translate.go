@@ -51,7 +51,11 @@ func (b *bench) translating(n network, p searchPeer) (*race, error) {
 	if p.compute != "" {
 		config["compute"] = p.compute
 	}
-	r, err := b.searching(func() (*translation.Translator, error) { return n.build("mle") }, p, ends{"decoder.embed_tokens.weight", 2.5}, config)
+	e := ends{"decoder.embed_tokens.weight", 2.5, 0}
+	if p.compute != "" {
+		e.factor, e.lift = 1, 4
+	}
+	r, err := b.searching(func() (*translation.Translator, error) { return n.build("mle") }, p, e, config)
 	if err == nil {
 		r.config = fmt.Sprintf("D=%d L=%d V=%d", n.width, n.layers, n.vocabulary)
 	}
@@ -61,9 +65,14 @@ func (b *bench) translating(n network, p searchPeer) (*race, error) {
 // ends makes sentences end. With random weights an end of sentence is one word of many, and
 // no sentence would end before the limit. Its vector in the matrix output is made longer by
 // the factor, so that its scores spread as much wider and it comes first now and then.
+//
+// That makes some sentences end, and the limit most. CTranslate2 counts no end of sentence
+// at the limit, which would choose other hypotheses there. Against it the vector is lifted
+// instead: the mean of the decoder's states is added, so that an end's score is higher by
+// lift on average, and sentences end at all lengths.
 type ends struct {
-	output string
-	factor float32
+	output       string
+	factor, lift float32
 }
 
 // searching races beam search over the test text of Multi30k with a translator's random
@@ -91,7 +100,7 @@ func (b *bench) searching(build func() (*translation.Translator, error), p searc
 		return nil, err
 	}
 	r.onClose(t.Free)
-	weights, err := b.writeModel(t, e)
+	weights, err := b.writeModel(t, e, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -151,17 +160,49 @@ func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32, rou
 	return nil
 }
 
-// writeModel lengthens the vector of the end of sentence and writes the weights
-// for the peer.
-func (b *bench) writeModel(t *translation.Translator, e ends) (string, error) {
+// writeModel changes the vector of the end of sentence and writes the weights for the
+// peer.
+func (b *bench) writeModel(t *translation.Translator, e ends, sources [][]int32) (string, error) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	table := t.Params.Get(e.output)
-	factors := slices.Repeat([]float32{1}, int(table.Size(0)))
-	factors[tokenize.EOS] = e.factor
-	table.Assign(table.Detach().Mul(torch.FromFloat32s(factors, torch.CPU, table.Size(0), 1)))
+	rows, width := table.Detach().Float32s(), int(table.Size(1))
+	vector := rows[tokenize.EOS*width:][:width]
+	var lift []float32
+	if e.lift != 0 {
+		lift = liftOf(t, sources[:min(len(sources), 64)])
+	}
+	for i := range vector {
+		vector[i] *= e.factor
+		if lift != nil {
+			vector[i] += e.lift * lift[i]
+		}
+	}
+	table.Assign(torch.FromFloat32s(rows, torch.CPU, table.Shape()...))
 	path := filepath.Join(b.folder, "model.safetensors")
 	return path, writeTensors(path, t.Params.Map())
+}
+
+// liftOf is a vector whose product with the decoder's states is 1 on average: their mean
+// over its square. The states are those of sentences that are their own translations.
+func liftOf(t *translation.Translator, sources [][]int32) []float32 {
+	var pairs corpus.List
+	for _, s := range sources {
+		pairs = append(pairs, corpus.Pair{Source: s, Target: s})
+	}
+	var mean []float32
+	torch.NoGrad(func() {
+		states, _ := t.Forward(corpus.EvaluationBatches(pairs, 1<<16, 0)[0], nil)
+		mean = states.Hidden.MeanDim(0, false).Float32s()
+	})
+	square := float32(0)
+	for _, x := range mean {
+		square += x * x
+	}
+	for i := range mean {
+		mean[i] /= square
+	}
+	return mean
 }
 
 func (b *bench) writeSources(sources [][]int32) (string, error) {

@@ -20,6 +20,8 @@ func TestBadUsage(t *testing.T) {
 		"-beam is 2000000000; it must be":     {"-run", "x", "-beam=2000000000"},
 		"-nbest is -1; it must be at least":   {"-run", "x", "-nbest", "-1"},
 		"-postprocess is \"all\"; it must be": {"-run", "x", "-postprocess=all"},
+		"-int8 computes on the CPU":           {"-run", "x", "-int8", "-device", "cuda"},
+		"-int8 is for searching":              {"-run", "x", "-int8", "-force", "y"},
 		"unknown flag":                        {"-run", "x", "-beams", "3"},
 	} {
 		_, err := parse(args)

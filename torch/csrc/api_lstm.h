@@ -8,3 +8,6 @@
 AP_API ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor weight_ih, ap_tensor weight_hh, ap_tensor bias_ih, ap_tensor bias_hh,
                         const int64_t *lengths, int n, bool reverse, double drop, uint64_t seed, uint64_t offset, ap_tensor *out, ap_tensor *h_n,
                         ap_tensor *c_n);
+
+// Which products the steps make: "panels", "thin" or "library".
+AP_API const char *ap_lstm_path(int64_t steps, int64_t columns);

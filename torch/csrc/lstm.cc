@@ -35,13 +35,12 @@
 namespace ap {
 namespace {
 
-// W_hh as the steps multiply by it. Panels take time to fill: a few rows take the
-// matrix as it is (thin.h), and a few steps leave the product to the matrix library.
+// W_hh as the steps multiply by it.
 class Recurrent {
  public:
   Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward)
-      : H_(weight.size(1)), units_(backward ? StepPanels::kColumns : StepPanels::kUnits), backward_(backward) {
-    if (T < 4 || B < 4)
+      : path_(step_path(T, B)), H_(weight.size(1)), units_(backward ? StepPanels::kColumns : StepPanels::kUnits), backward_(backward) {
+    if (path_ != StepPath::panels)
       plain_ = drop.p > 0 ? apply_dropout(weight, drop.p, drop.key) : weight;
     else
       panels_ = backward ? StepPanels::of_columns({weight}, drop) : StepPanels::of_gates({weight}, drop);
@@ -52,7 +51,7 @@ class Recurrent {
   template <class F>
   void step(const float *a, float *c, int64_t B, F after) const {
     const int64_t depth = backward_ ? 4 * H_ : H_, width = backward_ ? H_ : 4 * H_;
-    const bool packed = a && panels_.filled(), thin = a && plain_.defined() && B <= kThin;
+    const bool packed = a && path_ == StepPath::panels, thin = a && path_ == StepPath::thin;
     if (a && !packed && !thin) {
       const at::Tensor a_t = at::from_blob(const_cast<float *>(a), {B, depth}, plain_.options());
       at::Tensor c_t = at::from_blob(c, {B, width}, plain_.options());
@@ -77,6 +76,7 @@ class Recurrent {
   }
 
  private:
+  StepPath path_;
   int64_t H_, units_;  // units of a panel
   bool backward_;
   StepPanels panels_;  // one of them
@@ -191,6 +191,14 @@ torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, 
 }  // namespace ap
 
 using namespace ap;
+
+extern "C" const char *ap_lstm_path(int64_t steps, int64_t columns) {
+  switch (step_path(steps, columns)) {
+    case StepPath::thin: return "thin";
+    case StepPath::library: return "library";
+    default: return "panels";
+  }
+}
 
 extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor weight_ih, ap_tensor weight_hh, ap_tensor bias_ih, ap_tensor bias_hh,
                             const int64_t *lengths, int n, bool reverse, double drop, uint64_t seed, uint64_t offset, ap_tensor *out, ap_tensor *h_n,

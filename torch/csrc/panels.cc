@@ -99,7 +99,7 @@ struct Product {
     all_rows<16, V, V, 28 / V, 1152>(a, lda, panel, K, c, row, vector, M);
   }
   AP_AVX2 static void avx2(const float *a, int64_t lda, const float *panel, int64_t K, float *c, int64_t row, int64_t vector, int64_t M) {
-    all_rows<8, V, 1, 6, 384>(a, lda, panel, K, c, row, vector, M);
+    all_rows<8, V, 1, 6, 192>(a, lda, panel, K, c, row, vector, M);
   }
 };
 

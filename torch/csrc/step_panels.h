@@ -12,6 +12,7 @@
 
 #include "panels.h"
 #include "random.h"
+#include "thin.h"
 
 namespace ap {
 
@@ -56,6 +57,14 @@ class StepPanels {
   std::vector<int64_t> first_;  // row of a panel at which a part begins, and that after the last
   at::Tensor panels_;
 };
+
+// How a recurrence of T steps over B columns multiplies by its matrix, whatever the
+// instruction set. Panels take time to fill: a few rows read the matrix as it lies (thin.h),
+// and a few steps leave the product to the matrix library. docs/results/speed.md has what
+// was measured.
+enum class StepPath { thin, library, panels };
+
+inline StepPath step_path(int64_t T, int64_t B) { return B <= kThin ? StepPath::thin : T < 4 ? StepPath::library : StepPath::panels; }
 
 // How many panels a thread should take at least, for products of B rows, `depth` deep.
 inline int64_t panels_at_once(int64_t B, int64_t depth) {
