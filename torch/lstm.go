@@ -74,7 +74,9 @@ func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Ten
 // LSTMPath names how the steps of LSTM multiply by the recurrent matrix in float32 on the
 // CPU: with "panels" of it that are packed once, with it as it lies ("thin"), or by the
 // matrix "library".
-func LSTMPath(steps, columns int64) string { return C.GoString(C.ap_lstm_path(C.int64_t(steps), C.int64_t(columns))) }
+func LSTMPath(steps, columns int64) string {
+	return C.GoString(C.ap_lstm_path(C.int64_t(steps), C.int64_t(columns)))
+}
 
 // LSTMReference is LSTM step by step, made of plain operators.
 func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {

@@ -92,7 +92,8 @@ __attribute__((always_inline)) inline void all_rows(const float *a, int64_t lda,
 }
 
 // With 32 registers of 16: 14 rows of 2 vectors, or 7 of 4. With 16 registers of 8:
-// 6 rows of one vector, which is two of them.
+// 6 rows of one vector, which is two of them, over so few rows of the panel at a time that
+// a vector's lines stay in the first-level cache while all groups go through.
 template <int V>
 struct Product {
   AP_AVX512 static void avx512(const float *a, int64_t lda, const float *panel, int64_t K, float *c, int64_t row, int64_t vector, int64_t M) {
