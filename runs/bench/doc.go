@@ -58,7 +58,8 @@
 // processor either. All other rows of load run on all processors, and other rows on -threads threads on both sides.
 //
 // Rows named NAME/compiled are raced against the same PyTorch program through torch.compile. It has worked through all
-// pieces before anything is timed; how long compiling took stands in the row's config. It compiles its loops with the
+// pieces before anything is timed; how long compiling took stands in the row's config. An nn.LSTM it leaves as it is, and
+// compiles what stands around it. Its loops are compiled with the
 // instruction set of the row, and what stands outside them for the processor.
 //
 // translate/ctranslate2 searches with the same weights as CTranslate2, in float32 or, in rows that say so, with eight bits
