@@ -71,13 +71,13 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 		return train, valid, tests, "", err
 	}
 	training, validation, testing := corpus.HoldOut(total, n.HeldOut, noValid, noTest)
-	train.Share = training
+	train.Portion = training
 	use := "validation text"
 	if noValid {
-		valid.Name, valid.Share = n.Train, validation
+		valid.Name, valid.Portion = n.Train, validation
 	}
 	if noTest {
-		tests[0].Name, tests[0].Share = n.Train, testing
+		tests[0].Name, tests[0].Portion = n.Train, testing
 		if use = "test text"; noValid {
 			use = "validation text, and another as test text"
 		}

@@ -38,7 +38,7 @@ func (t Text) Len() int {
 }
 
 // Number is the number in its file, counted from 1, of the line that is number i of the text, counted from 1 too.
-func (t Text) Number(i int) int { return t.place.share.number(i) }
+func (t Text) Number(i int) int { return t.place.portion.number(i) }
 
 var byteOrderMark = []byte("\ufeff")
 
@@ -113,7 +113,7 @@ func (r *lineReader) Close() { r.file.Close() }
 // next reads a line of the text; false at the end of the file, and at the first error, which end tells.
 func (r *lineReader) next() bool {
 	for r.read() {
-		if !r.at.share.has(r.number) {
+		if !r.at.portion.has(r.number) {
 			continue
 		}
 		r.count++

@@ -10,13 +10,13 @@ import (
 
 // place is where a text is: a file, a column of one, or some of its lines.
 type place struct {
-	path   string // without the ending of a packing
-	column int    // of the two that a tab parts, counted from 1; 0 is the whole line
-	share  Share
-	others string // which files would do as well, for the error where there is none
+	path    string // without the ending of a packing
+	column  int    // of the two that a tab parts, counted from 1; 0 is the whole line
+	portion Portion
+	others  string // which files would do as well, for the error where there is none
 }
 
-func (p place) isPart() bool { return p.column > 0 || p.share != Share{} }
+func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
 
 // cut is the place's part of a line.
 func (p place) cut(line []byte) ([]byte, error) {
@@ -56,13 +56,13 @@ type Parallel struct{ Source, Target Text }
 // order of its name, which serves both directions. Each may be packed as .gz or .zst; two files go before one.
 type PairName struct {
 	Folder, Name, Source, Target string
-	Share                        Share // of its lines
+	Portion                      Portion // of its lines
 }
 
 // places are where both sides are. Where there are none they are the two files, which will be told to be missing.
 func (n PairName) places() (source, target place) {
 	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
-	source, target = place{path: path(n.Source), share: n.Share}, place{path: path(n.Target), share: n.Share}
+	source, target = place{path: path(n.Source), portion: n.Portion}, place{path: path(n.Target), portion: n.Portion}
 	if files.Exists(source.path) || files.Exists(target.path) {
 		return source, target
 	}

@@ -128,7 +128,7 @@ func TestPlacesRefused(t *testing.T) {
 	}
 }
 
-// Lines that are held out are in no other share, their sums are those of files of them, and their numbers are those in the file.
+// Lines that are held out are in no other portion, their sums are those of files of them, and their numbers are those in the file.
 func TestHoldOut(t *testing.T) {
 	var lines []string
 	for i := range 103 {
@@ -145,9 +145,9 @@ func TestHoldOut(t *testing.T) {
 	} {
 		training, valid, test := HoldOut(len(lines), c.wanted, c.validation, c.tests)
 		seen := map[string]int{}
-		for k, share := range []Share{training, valid, test} {
+		for k, portion := range []Portion{training, valid, test} {
 			name := trainIn(folder)
-			name.Share = share
+			name.Portion = portion
 			for how, open := range openers(t) {
 				p, err := open(name, "-train")
 				if err != nil {
@@ -155,14 +155,14 @@ func TestHoldOut(t *testing.T) {
 				}
 				source, target := linesIn(t, p)
 				if !slices.Equal(source, target) || p.Source.Len() != c.counts[k] || len(source) != c.counts[k] {
-					t.Fatalf("share %d of %+v, %s: %d lines, want %d", k, c, how, len(source), c.counts[k])
+					t.Fatalf("portion %d of %+v, %s: %d lines, want %d", k, c, how, len(source), c.counts[k])
 				}
 				if p.Source.SHA256 != sumOf(strings.Join(source, "\n")+"\n") {
-					t.Errorf("share %d, %s: another sum than that of its lines", k, how)
+					t.Errorf("portion %d, %s: another sum than that of its lines", k, how)
 				}
 				for i, line := range source {
 					if n := p.Source.Number(i + 1); lines[n-1] != line {
-						t.Fatalf("share %d, %s: line %d is told as line %d", k, how, i+1, n)
+						t.Fatalf("portion %d, %s: line %d is told as line %d", k, how, i+1, n)
 					}
 				}
 				if how == "read" && (k == 0 || k == 1 && c.validation || k == 2 && c.tests) {
@@ -178,12 +178,12 @@ func TestHoldOut(t *testing.T) {
 			}
 		}
 		if len(seen) != len(lines) {
-			t.Errorf("%+v: %d lines of %d are in a share", c, len(seen), len(lines))
+			t.Errorf("%+v: %d lines of %d are in a portion", c, len(seen), len(lines))
 		}
 	}
 	few := put(t, map[string]string{"train.en": "a\n", "train.de": "x\n"})
 	name := trainIn(few)
-	_, name.Share, _ = HoldOut(1, 10, true, true)
+	_, name.Portion, _ = HoldOut(1, 10, true, true)
 	_, err := ReadParallel(name, "-valid")
 	mustName(t, err, "train.en: its 1 lines are too few for data.held_out", "-valid")
 }

@@ -60,7 +60,7 @@ func (c *Cache) openText(at place, flag string) (Text, error) {
 	defer in.Close()
 	purpose := "text file"
 	if at.isPart() {
-		purpose += fmt.Sprintf(", column %d of each line of %+v", at.column, at.share)
+		purpose += fmt.Sprintf(", column %d of each line of %+v", at.column, at.portion)
 	}
 	known, err := c.counted(purpose, in.file.File, func() (string, int, error) {
 		for in.next() {
