@@ -7,7 +7,9 @@ import (
 
 // Update is what one optimizer step works on.
 type Update struct {
-	Batches   []Batch
+	Batches   []Batch         // those that fall to this process
+	Places    []int           // where they stand among all batches
+	All       int             // how many all are
 	Tokens    int             // target tokens of all batches
 	Sentences int             // sentences, or columns, of all batches
 	Rate      float64         // factor on the learning rate

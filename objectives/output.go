@@ -244,6 +244,17 @@ func (o *Output) Report() map[string]float64 {
 	return values
 }
 
+// Partial are numbers that Report will give, each the sum of what the batches of the last update added: processes that share
+// out an update add theirs up.
+func (o *Output) Partial() (all []torch.Tensor) {
+	for _, piece := range o.pieces() {
+		if p, ok := piece.(interface{ Partial() []torch.Tensor }); ok {
+			all = append(all, p.Partial()...)
+		}
+	}
+	return all
+}
+
 // Constrain makes the weights obey the method's constraints, after the
 // optimizer's step of that learning rate.
 func (o *Output) Constrain(rate float64) {

@@ -80,6 +80,14 @@ func (l *softmaxTraining) Report() map[string]float64 {
 	return map[string]float64{"adversarial_gain": l.gain.Item()}
 }
 
+// Partial is the gain, where there is one.
+func (l *softmaxTraining) Partial() []torch.Tensor {
+	if !l.gain.Defined() {
+		return nil
+	}
+	return []torch.Tensor{l.gain}
+}
+
 // Free frees the gain.
 func (l *softmaxTraining) Free() { torch.Free(l.gain) }
 

@@ -158,6 +158,16 @@ func ReadSafetensors(path string, d Device) (map[string]Tensor, map[string]strin
 	return tensors, metadata, nil
 }
 
+// DecodeSafetensors reads the tensors of what WriteSafetensors wrote.
+func DecodeSafetensors(data []byte, d Device) (map[string]Tensor, error) {
+	r := bytes.NewReader(data)
+	entries, _, content, err := readSafetensorsHeader(r, int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	return readSafetensorsContent(r, entries, content, d)
+}
+
 // readSafetensorsHeader also returns the number of bytes that follow the header.
 func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safetensorsEntry, metadata map[string]string, content int64, err error) {
 	broken := func(format string, args ...any) (map[string]safetensorsEntry, map[string]string, int64, error) {

@@ -82,7 +82,7 @@ func (f *DynamicModel) NLL(ids []int32, d Dynamic) (float64, error) {
 // the mean loss and the summed clean one of each chunk to visit, which says whether
 // to go on.
 func (f *DynamicModel) read(text corpus.Columns, rows int, visit func(loss torch.Tensor, nll float64) bool) {
-	f.model.read(text, rows, func(states torch.States, targets torch.Tensor) bool {
+	f.model.read(text, 0, text.Count, rows, func(states torch.States, targets torch.Tensor) bool {
 		loss, nll := f.model.Output.Loss(states, targets, 1/float64(targets.Size(0)))
 		return visit(loss, nll.Sum().Item())
 	})

@@ -3,9 +3,11 @@ package language
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -26,13 +28,48 @@ func (m *Model) rows(columns int) int {
 // NLL is the clean negative log-likelihood of a text in nats, summed over the
 // tokens that are predicted: (Rows-1) Count of them.
 func (m *Model) NLL(text corpus.Columns) (sum float64, tokens int) {
-	m.Read(text, m.rows(text.Count), func(states torch.States, targets torch.Tensor) {
-		for _, x := range m.Output.NLL(states, targets).Float64s() {
-			sum += x
-		}
-		tokens += int(targets.Size(0))
-	})
+	sum, tokens, _ = m.SharedNLL(nil, text) // by itself no process can fail
 	return sum, tokens
+}
+
+// SharedNLL is NLL by several processes, each of which reads some of the columns, with the same numbers on each.
+func (m *Model) SharedNLL(p *parallel.Peers, text corpus.Columns) (sum float64, tokens int, err error) {
+	n := p.Count()
+	bounds := make([]int, n+1)
+	for i := range bounds {
+		bounds[i] = i * text.Count / n
+	}
+	// The losses of each chunk of rows, row by row.
+	parts, err := parallel.Shared(p, slices.Repeat([]int{1}, n), func(i int) (chunks [][]float64, err error) {
+		torch.NoGrad(func() {
+			m.read(text, bounds[i], bounds[i+1], m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
+				chunks = append(chunks, m.Output.NLL(states, targets).Float64s())
+				return true
+			})
+		})
+		return chunks, nil
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	for at, row := make([]int, n), 0; row < text.Rows-1; row++ {
+		for i, chunks := range parts { // in the order in which one process would meet them
+			width := bounds[i+1] - bounds[i]
+			if width == 0 {
+				continue
+			}
+			for len(chunks[0]) == at[i] {
+				parts[i], at[i] = chunks[1:], 0
+				chunks = parts[i]
+			}
+			for _, x := range chunks[0][at[i] : at[i]+width] {
+				sum += x
+			}
+			at[i] += width
+			tokens += width
+		}
+	}
+	return sum, tokens, nil
 }
 
 // Read takes a text through the network in chunks of so many rows, in evaluation
@@ -40,22 +77,22 @@ func (m *Model) NLL(text corpus.Columns) (sum float64, tokens int) {
 // whose tensors live until it returns.
 func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor)) {
 	torch.NoGrad(func() {
-		m.read(text, rows, func(states torch.States, targets torch.Tensor) bool {
+		m.read(text, 0, text.Count, rows, func(states torch.States, targets torch.Tensor) bool {
 			visit(states, targets)
 			return true
 		})
 	})
 }
 
-// read is Read with gradients where they are on, until visit says false.
-func (m *Model) read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor) bool) {
+// read is Read of the columns from first to last (exclusive), with gradients where they are on, until visit says false.
+func (m *Model) read(text corpus.Columns, first, last, rows int, visit func(states torch.States, targets torch.Tensor) bool) {
 	var carried models.Carried
 	defer func() { carried.Free() }()
-	for row, on := 0, true; on && row < text.Rows-1; row += rows {
+	for row, on := 0, first < last; on && row < text.Rows-1; row += rows {
 		n := min(rows, text.Rows-1-row)
-		inputs, targets := text.Chunk(row, n, 0, text.Count)
+		inputs, targets := text.Chunk(row, n, first, last)
 		scope := torch.OpenScope()
-		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: text.Count}, carried, nil)
+		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: last - first}, carried, nil)
 		next.Keep()
 		carried.Free()
 		carried = next
@@ -75,7 +112,7 @@ func (m *Model) Contexts(ids []int32, n int) (*measures.Contexts, error) {
 	}
 	c := measures.NewContexts(models.LastNorm(m.Network))
 	torch.NoGrad(func() {
-		m.read(text, m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
+		m.read(text, 0, text.Count, m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
 			c.Add(states.Hidden, m.Output.NLL(states, targets), targets)
 			return len(c.Targets) < n
 		})
@@ -102,7 +139,7 @@ func (m *Model) Score(ctx context.Context, text string) (score Score, err error)
 	}
 	err = m.Queue(ctx, func() error {
 		torch.NoGrad(func() {
-			m.read(columns, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
+			m.read(columns, 0, 1, m.rows(1), func(states torch.States, targets torch.Tensor) bool {
 				for _, x := range m.Output.NLL(states, targets).Float64s() {
 					score.NLL += x
 				}

@@ -14,18 +14,19 @@ type Updates struct {
 	settings corpus.ColumnSettings
 	reader   *corpus.Reader
 	noise    func(epoch int) float64
-	states   []models.Carried // behind the last batch of each group
+	share    corpus.Share
+	states   []models.Carried // behind the last batch of each group that falls to this process
 }
 
-// Updates begins at a position, with what Carried gave there. noise gives the standard deviation of the noise on word vectors in
+// Updates begins at a position, for one of several processes, with what Carried gave there. noise gives the standard deviation of the noise on word vectors in
 // an epoch, counted from 0.
-func (m *Model) Updates(text corpus.Columns, s corpus.ColumnSettings, groups int, seed uint64, from corpus.Position, carried map[string]torch.Tensor, noise func(epoch int) float64) (*Updates, error) {
+func (m *Model) Updates(text corpus.Columns, s corpus.ColumnSettings, groups int, share corpus.Share, seed uint64, from corpus.Position, carried map[string]torch.Tensor, noise func(epoch int) float64) (*Updates, error) {
 	reader, err := corpus.NewReader(text, s, seed, from)
 	if err != nil {
 		return nil, err
 	}
-	u := &Updates{model: m, settings: s, reader: reader, noise: noise, states: make([]models.Carried, groups)}
-	for group := range u.states {
+	u := &Updates{model: m, settings: s, reader: reader, noise: noise, share: share, states: make([]models.Carried, groups)}
+	for _, group := range u.mine(text) {
 		for i := 0; ; i++ {
 			x, found := carried[fmt.Sprintf("%d.%d", group, i)]
 			if !found {
@@ -64,11 +65,34 @@ func (u *Updates) Next() (models.Update, error) {
 	if u.settings.Random {
 		next.Rate = float64(p.Span.Drawn) / float64(u.settings.BPTT)
 	}
-	groups := len(u.states)
-	for g := range groups {
-		next.Batches = append(next.Batches, &columnGroup{u, p, g, g * p.Columns.Count / groups, (g + 1) * p.Columns.Count / groups})
+	next.Places, next.All = u.mine(p.Columns), len(u.states)
+	for _, g := range next.Places {
+		first, last := u.columns(p.Columns, g)
+		next.Batches = append(next.Batches, &columnGroup{u, p, g, first, last})
 	}
 	return next, nil
+}
+
+// columns are those of a group, from first to last (exclusive).
+func (u *Updates) columns(text corpus.Columns, group int) (first, last int) {
+	n := len(u.states)
+	return group * text.Count / n, (group + 1) * text.Count / n
+}
+
+// mine are the groups that fall to this process, the same in every update: states go from one to the next.
+func (u *Updates) mine(text corpus.Columns) []int {
+	widths := make([]int, len(u.states))
+	for g := range widths {
+		first, last := u.columns(text, g)
+		widths[g] = last - first
+	}
+	return u.share.Mine(widths)
+}
+
+// Rehearse runs the network on a batch of one token, for the draws that it makes.
+func (u *Updates) Rehearse(dropout *torch.Stream) (torch.States, torch.Tensor) {
+	states, _ := u.model.Network.Forward(models.Chunk{IDs: []int64{0}, Time: 1, Columns: 1}, nil, dropout)
+	return states, torch.FromInt64s([]int64{0}, u.model.Device, 1)
 }
 
 // Count counts the updates of the first epochs.

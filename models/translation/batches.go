@@ -1,7 +1,12 @@
 package translation
 
 import (
+	"context"
+	"slices"
+
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -29,19 +34,66 @@ func Targets(b *corpus.Batch, d torch.Device) torch.Tensor {
 // NLL is the clean loss of sentence pairs in batches of so many tokens, a mean over target tokens: in nats where the output
 // layer has a probability or a density.
 func (t *Translator) NLL(pairs corpus.Pairs, batchTokens int) float64 {
-	sum, tokens := 0.0, 0
-	for _, batch := range corpus.EvaluationBatches(pairs, batchTokens, 0) {
-		scope := torch.OpenScope()
-		torch.NoGrad(func() {
-			states, targets := t.Forward(batch, nil)
-			for _, x := range t.Output.NLL(states, targets).Float64s() {
-				sum += x
-			}
-		})
-		tokens += batch.Tokens
-		scope.Close()
+	nll, _ := t.SharedNLL(nil, pairs, batchTokens) // by itself no process can fail
+	return nll
+}
+
+// SharedNLL is NLL by several processes, the same number on each: that of one.
+func (t *Translator) SharedNLL(p *parallel.Peers, pairs corpus.Pairs, batchTokens int) (float64, error) {
+	batches := corpus.EvaluationBatches(pairs, batchTokens, 0)
+	costs := make([]int, len(batches))
+	for i, b := range batches {
+		costs[i] = b.Rows * (b.S + b.T)
 	}
-	return sum / float64(max(1, tokens))
+	all, err := parallel.Shared(p, costs, func(i int) (nll []float64, err error) {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		torch.NoGrad(func() {
+			states, targets := t.Forward(batches[i], nil)
+			nll = t.Output.NLL(states, targets).Float64s()
+		})
+		return nll, nil
+	})
+	sum, tokens := 0.0, 0
+	for i, nll := range all {
+		for _, x := range nll {
+			sum += x
+		}
+		tokens += batches[i].Tokens
+	}
+	return sum / float64(max(1, tokens)), err
+}
+
+// SharedTranslate is Translate by several processes, with all translations on each. A line that cannot be translated is an error.
+func (t *Translator) SharedTranslate(ctx context.Context, p *parallel.Peers, lines []string, o decode.Options) ([]Translation, error) {
+	costs := make([]int, len(lines))
+	for i, line := range lines {
+		costs[i] = len(line) + 1
+	}
+	hands := p.Of().Deal(costs)
+	found, err := parallel.Shared(p, slices.Repeat([]int{1}, len(hands)), func(hand int) ([]Translation, error) {
+		var mine []string
+		for _, i := range hands[hand] {
+			mine = append(mine, lines[i])
+		}
+		outputs, err := t.Translate(ctx, mine, o)
+		for _, x := range outputs {
+			if err == nil {
+				err = x.Err
+			}
+		}
+		return outputs, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Translation, len(lines))
+	for hand, outputs := range found {
+		for k, i := range hands[hand] {
+			all[i] = outputs[k]
+		}
+	}
+	return all, nil
 }
 
 // Contexts are about n hidden states, of sentence pairs at equal distances, in batches of so many tokens.

@@ -2,6 +2,7 @@ package translation
 
 import (
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -28,7 +29,7 @@ func (u *Updates) Next() (models.Update, error) {
 	u.translator.Network.SetInputNoise(u.noise(u.epoch))
 	next, err := u.loader.Next()
 	u.epoch = next.Position.Epoch
-	out := models.Update{Tokens: next.Tokens, Sentences: next.Sentences, Rate: 1, Position: next.Position}
+	out := models.Update{Places: next.Places, All: next.All, Tokens: next.Tokens, Sentences: next.Sentences, Rate: 1, Position: next.Position}
 	for _, b := range next.Batches {
 		out.Batches = append(out.Batches, batch{u.translator, b})
 	}
@@ -43,6 +44,12 @@ func (u *Updates) Carried() map[string]torch.Tensor { return nil }
 
 // Close ends the preparation of batches.
 func (u *Updates) Close() { u.loader.Close() }
+
+// Rehearse runs the network on a batch of one token, for the draws that it makes.
+func (u *Updates) Rehearse(dropout *torch.Stream) (torch.States, torch.Tensor) {
+	one := &corpus.Batch{Source: []int64{tokenize.EOS}, Prev: []int64{tokenize.EOS}, Target: []int64{tokenize.EOS}, Rows: 1, S: 1, T: 1, Tokens: 1}
+	return u.translator.Forward(one, dropout)
+}
 
 type batch struct {
 	translator *Translator

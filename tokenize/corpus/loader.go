@@ -21,6 +21,7 @@ type Options struct {
 	Accumulate int // batches of an update; 0 is 1
 	Ahead      int // updates prepared ahead; 0 is 4
 	Seed       uint64
+	Share      Share // of an update's batches: Loader makes only those that fall to it
 }
 
 // Position is a place between two batches: Batch batches of the epoch are done.
@@ -33,7 +34,9 @@ type Position struct {
 // Update is what one optimizer step works on. An update never crosses the end
 // of an epoch, so the last one may have fewer batches.
 type Update struct {
-	Batches     []*Batch
+	Batches     []*Batch // those that fall to this process
+	Places      []int    // where they stand among all batches
+	All         int      // how many all are
 	Tokens      int      // target tokens of all batches, without padding, with the end of sentence
 	Sentences   int      // rows of all batches
 	Position    Position // after this update
@@ -182,12 +185,21 @@ func (l *Loader) prepare(at Position) {
 }
 
 func (l *Loader) update(members [][]int32) Update {
-	u := Update{Batches: make([]*Batch, len(members))}
+	u := Update{All: len(members)}
+	costs := make([]int, len(members))
 	for i, rows := range members {
-		b := newBatch(l.pairs, rows)
-		u.Batches[i] = b
-		u.Tokens += b.Tokens
-		u.Sentences += b.Rows
+		source, target := 0, 0
+		for _, row := range rows {
+			s, t := l.pairs.Lengths(int(row))
+			source, target = max(source, s), max(target, t)
+			u.Tokens += t + 1
+		}
+		u.Sentences += len(rows)
+		costs[i] = len(rows) * (source + target + 2)
+	}
+	u.Places = l.options.Share.Mine(costs)
+	for _, i := range u.Places {
+		u.Batches = append(u.Batches, newBatch(l.pairs, members[i]))
 	}
 	return u
 }

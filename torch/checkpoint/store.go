@@ -27,6 +27,8 @@ type Store struct {
 	// Passing tells the checkpoints, by step, that do not count among those to
 	// keep and go with the next save, unless they are the best; nil is none.
 	Passing func(step int) bool
+
+	ReadOnly bool // another process writes: Recover, Save and MarkBest do nothing
 }
 
 func folderName(step int) string { return "step-" + strconv.Itoa(step) }
@@ -65,6 +67,9 @@ func (s Store) Steps() ([]int, error) {
 // checkpoint that was about to be replaced, and removes what an interrupted save
 // left. Only the process that holds the run folder's lock may call it.
 func (s Store) Recover() error {
+	if s.ReadOnly {
+		return nil
+	}
 	if err := s.create(); err != nil {
 		return err
 	}
@@ -108,6 +113,9 @@ func (s Store) create() error {
 
 // MarkBest makes BEST name the checkpoint of step, which must exist; pruning leaves it alone from then on.
 func (s Store) MarkBest(step int) error {
+	if s.ReadOnly {
+		return nil
+	}
 	name := folderName(step)
 	if _, err := os.Stat(filepath.Join(s.path(name), manifestName)); err != nil {
 		return fmt.Errorf("%s cannot become the best checkpoint, since it is not in %s", name, s.Dir)

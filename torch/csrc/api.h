@@ -32,6 +32,7 @@
 #include "api_optimizer.h"
 #include "api_orthogonality.h"
 #include "api_packed_linear.h"
+#include "api_process_group.h"
 #include "api_products.h"
 #include "api_qrnn.h"
 #include "api_random.h"

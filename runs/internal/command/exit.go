@@ -31,6 +31,38 @@ func (e *SignalError) Error() string {
 	return fmt.Sprintf("stopped by signal %d (%v): run again with -resume to continue", int(e.Signal), e.Signal)
 }
 
+// Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell others.
+func Stopped(ctx context.Context) float64 {
+	if stopped := new(SignalError); errors.As(context.Cause(ctx), &stopped) {
+		return float64(stopped.Signal)
+	}
+	return 0
+}
+
+// StoppedBy is the error of the signal of that number, nil for 0.
+func StoppedBy(number float64) error {
+	if number == 0 {
+		return nil
+	}
+	return &SignalError{syscall.Signal(number)}
+}
+
+// exited is a program that ended with a code, whose message was printed before or is said.
+type exited struct {
+	code int
+	said string
+}
+
+func (e *exited) Error() string { return e.said }
+
+// Ended is the error of processes that ended with a code, nil for 0; said is for the screen, where it is not empty.
+func Ended(code int, said string) error {
+	if code == 0 {
+		return nil
+	}
+	return &exited{code, said}
+}
+
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
 
@@ -39,6 +71,7 @@ var ErrHelp = errors.New("help was printed")
 func ExitCode(err error) int {
 	var usage *UsageError
 	var stopped *SignalError
+	var ended *exited
 	switch {
 	case err == nil || errors.Is(err, ErrHelp):
 		return 0
@@ -46,6 +79,8 @@ func ExitCode(err error) int {
 		return 128 + int(stopped.Signal)
 	case errors.As(err, &usage):
 		return 2
+	case errors.As(err, &ended):
+		return ended.code
 	}
 	return 1
 }
@@ -65,7 +100,7 @@ func Message(err error) string {
 // anything to say. The stack of an *InternalError goes to a file, which the sentence names.
 func Exit(err error) {
 	keepStack(err)
-	if err != nil && !errors.Is(err, ErrHelp) {
+	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, Message(err))
 	}
 	os.Exit(ExitCode(err))

@@ -9,6 +9,7 @@ import (
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -62,8 +63,9 @@ type Train struct {
 	Epochs int `toml:"epochs" default:"0" range:"[0,inf)" resume:"free" help:"passes over the data to train for; 0 is no limit"`
 
 	corpus.BatchSettings `task:"translation"`
-	Accumulate           int    `toml:"accumulate" default:"1" range:"[1,100000]" help:"batches whose gradients make one update"`
-	Normalise            string `toml:"normalise" task:"translation" default:"tokens" choice:"tokens sentences" help:"what an update's summed loss is divided by"`
+	Accumulate           int `toml:"accumulate" default:"1" range:"[1,100000]" help:"batches whose gradients make one update"`
+	parallel.Settings
+	Normalise string `toml:"normalise" task:"translation" default:"tokens" choice:"tokens sentences" help:"what an update's summed loss is divided by"`
 
 	language.TrainSettings `task:"language model"`
 
@@ -94,6 +96,9 @@ type Train struct {
 	Init     string `toml:"init" help:"run folder whose weights to start from"`
 	LogEvery int    `toml:"log_every" default:"100" range:"[1,inf)" resume:"free" help:"updates between lines of the log and of metrics.jsonl"`
 }
+
+// Batches is how many make an update.
+func (t Train) Batches() int { return t.Accumulate * t.Processes }
 
 // Schedule is the learning rate's course.
 type Schedule struct {

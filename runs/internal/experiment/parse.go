@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -20,11 +22,13 @@ import (
 // Settings are a command line in full: the resolved configuration and what to do with it.
 type Settings struct {
 	Config Config
-	Out    string   // run folder
-	Resume bool     // continue the run in Out
-	Plan   bool     // print the plan and stop
-	Notes  []string // sentences to tell the user before anything else, such as the use of the built-in sample
-	Args   []string // the command line, program first
+	Out    string               // run folder
+	Resume bool                 // continue the run in Out
+	Plan   bool                 // print the plan and stop
+	Place  parallel.Environment // among processes that train together
+	Launch int                  // start so many processes of this program instead; 0 does not
+	Notes  []string             // sentences to tell the user before anything else, such as the use of the built-in sample
+	Args   []string             // the command line, program first
 
 	layers   *layers
 	previous *Config // on resume, the configuration that Out holds
@@ -68,6 +72,9 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 
 // build fills in s from the parsed flags.
 func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
+	if err := s.takePlace(o.processes); err != nil {
+		return &command.UsageError{Err: err}
+	}
 	l, err := spec.layers(o, flags, nil)
 	if err != nil {
 		return err
@@ -97,6 +104,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if l.chosen != "" {
 		s.Notes = append(s.Notes, l.chosen)
 	}
+	if n := max(s.Launch, s.Place.Size); n > 1 && !s.Resume && !s.ByHand("train.processes") {
+		s.Config.Train.Processes = n
+	}
 	if err := s.checkTask(spec); err != nil {
 		return err
 	}
@@ -120,6 +130,30 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return s.compare()
 	}
 	return nil
+}
+
+// takePlace finds out how many processes train together, and whether this one is to start them.
+func (s *Settings) takePlace(processes int) (err error) {
+	s.Place, err = parallel.FromEnvironment()
+	switch {
+	case err != nil || s.Place.Launched:
+		return err
+	case processes < 1:
+		return fmt.Errorf("-processes=%d: it wants at least 1", processes)
+	case processes > 1 && s.Place.Size > 0:
+		return fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): leave it out", processes, s.Place.Size)
+	case processes > 1:
+		s.Launch = processes
+	}
+	return nil
+}
+
+// Join makes this process one of those that train together, nil where it is by itself; end ends it when another has failed.
+func (s *Settings) Join(end func(error)) (*parallel.Peers, error) {
+	if s.Place.Size == 0 {
+		return nil, nil
+	}
+	return parallel.Join(s.Place, time.Duration(s.Config.Train.Silence)*time.Second, end)
 }
 
 // checkTask refuses a network that learns another task than the command's, and says which keys nothing will read.
@@ -242,7 +276,7 @@ func (s *Settings) finish() error {
 		}
 	}
 	if c.Train.Threads == 0 {
-		c.Train.Threads = runtime.GOMAXPROCS(0)
+		c.Train.Threads = max(1, runtime.GOMAXPROCS(0)/max(1, s.Launch, s.Place.LocalSize))
 	}
 	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && c.Train.Epochs == 0 {
 		c.Schedule.Period = c.Train.Steps

@@ -3,6 +3,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -46,6 +47,7 @@ type Run struct {
 	lock     *os.File
 	replaced []byte // on resume, the config.toml that was there
 	finished bool   // on resume, whether there were results
+	silent   bool   // another process writes
 }
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
@@ -71,6 +73,18 @@ func Open(s *Settings, env Env) (*Run, error) {
 	}
 	return r.begin(s)
 }
+
+// Follow is for a process beside the one that opens the run: it reads the folder, and writes nothing.
+func Follow(s *Settings, env Env) *Run {
+	return &Run{Dir: s.Out, Config: s.Config, Log: NewLogger(nowhere{io.Discard}, io.Discard), env: env, silent: true}
+}
+
+type nowhere struct{ io.Writer }
+
+func (nowhere) Close() error { return nil }
+
+// Writes reports whether this process writes to the folder.
+func (r *Run) Writes() bool { return !r.silent }
 
 // resume takes up the run in a folder.
 func resume(s *Settings, env Env) (*Run, error) {
@@ -209,6 +223,9 @@ func (r *Run) CheckData(sums map[string]string) error {
 			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out", name, r.Dir)
 		}
 	}
+	if r.silent {
+		return nil
+	}
 	r.env.DataSHA256 = maps.Clone(sums)
 	return writeJSON(r.Path(EnvFile), r.env)
 }
@@ -231,6 +248,9 @@ func (r *Run) WriteResults(results *Results) error {
 // Abandon is for a process that failed before its first update. A new run leaves its folder free for another one; a resumed
 // run is again what it was. What tells of the failure stays: the log, the command and the environment.
 func (r *Run) Abandon() {
+	if r.silent {
+		return
+	}
 	if r.replaced == nil {
 		os.Remove(r.Path(ConfigFile))
 		os.Remove(r.Path(CheckpointsDir)) // only while it is empty

@@ -51,6 +51,7 @@ type options struct {
 	preset, config, out string
 	set                 []string
 	resume, plan, help  bool
+	processes           int
 	printConfig         bool
 }
 
@@ -103,7 +104,8 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	key("seed", "seed `N` of all random streams")
 	key("device", "`DEVICE`: cpu, cuda, cuda:N or auto")
 	key("threads", "`N` CPU threads; without it as many as this process may use")
-	in(groupTraining, "steps", "epochs", "seed", "device", "threads")
+	fs.IntVar(&o.processes, "processes", 1, "train by `N` processes on this machine, which share its threads and each update's batches (docs/scale.md)")
+	in(groupTraining, "steps", "epochs", "seed", "device", "threads", "processes")
 
 	fs.StringVar(&o.out, "out", "", "`FOLDER` of the run (default experiments/"+s.Name+"/METHOD-PRESET-seedN)")
 	fs.BoolVar(&o.resume, "resume", false, "continue the run in that folder")

@@ -52,7 +52,7 @@ func (c *Config) rules() []rule {
 		{c.Schedule.Kind == "step" && c.Schedule.Period == 0, `schedule.kind = "step" needs the update at which the rate falls: set schedule.period`},
 		{c.Schedule.WarmupInit > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.warmup_init = %g is above train.learning_rate = %g", c.Schedule.WarmupInit, t.LearningRate)},
 		{c.Schedule.Minimum > t.LearningRate && c.Schedule.Kind != "noam", fmt.Sprintf("schedule.minimum = %g is above train.learning_rate = %g", c.Schedule.Minimum, t.LearningRate)},
-		{language && t.Accumulate > t.Columns, fmt.Sprintf("train.accumulate = %d cuts the columns of a batch into that many parts, and there are train.columns = %d of them", t.Accumulate, t.Columns)},
+		{language && t.Batches() > t.Columns, fmt.Sprintf("train.accumulate = %d times train.processes = %d cuts the columns of a batch into that many parts, and there are train.columns = %d of them", t.Accumulate, t.Processes, t.Columns)},
 		{language && t.ASGD != "none" && t.Optimizer != "sgd", fmt.Sprintf("train.asgd = %q averages SGD: it wants train.optimizer = \"sgd\"", t.ASGD)},
 		{language && t.ASGD != "none" && (t.EMADecay > 0 || t.AverageLast > 0), "train.asgd keeps an average of its own: it wants train.ema_decay = 0 and train.average_last = 0"},
 		{language && t.ASGD == "epoch" && t.ASGDEpoch == 0, `train.asgd = "epoch" needs train.asgd_epoch of at least 1`},

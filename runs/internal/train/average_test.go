@@ -34,7 +34,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 	t.Helper()
 	torch.Test(t, func() {
 		torch.SetThreads(1)
-		learnt, err := readTexts(settings)
+		learnt, err := readTexts(settings, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,13 +154,13 @@ func TestWithAverage(t *testing.T) {
 		average := trained.weights()
 		trained.shake(2)
 		raw := trained.weights()
-		rawLoss := trained.task.validNLL()
+		rawLoss := trained.loss(t)
 		failed := errors.New("failed")
 		err := trained.withAverage(func() error {
 			if diff := cmp.Diff(average, trained.weights()); diff != "" {
 				t.Errorf("the average is not in place:\n%s", diff)
 			}
-			if loss := trained.task.validNLL(); loss == rawLoss {
+			if loss := trained.loss(t); loss == rawLoss {
 				t.Errorf("the average and the weights have one loss %v", loss)
 			}
 			return failed
@@ -232,13 +232,13 @@ func TestMeanOfFactors(t *testing.T) {
 		for i, p := range params {
 			p.Assign(sum[i].MulScalar(0.5))
 		}
-		want, before := trained.task.validNLL(), trained.distances()
+		want, before := trained.loss(t), trained.distances()
 		raw, err := trained.takeMean(used)
 		if err != nil {
 			t.Fatal(err)
 		}
 		torch.Free(raw...)
-		if got := trained.task.validNLL(); math.Abs(got-want) > 1e-5 {
+		if got := trained.loss(t); math.Abs(got-want) > 1e-5 {
 			t.Errorf("the mean costs %v nats a token, the plain mean %v", got, want)
 		}
 		if after := trained.distances(); before < 0.1 || after > 1e-4 {
@@ -292,4 +292,14 @@ func TestMovingAverageOfFactors(t *testing.T) {
 			t.Errorf("the stored average's columns are %v away from orthonormal ones", d)
 		}
 	})
+}
+
+// loss is that of the validation text.
+func (t *trainer) loss(tb testing.TB) float64 {
+	tb.Helper()
+	nll, err := t.task.validNLL()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return nll
 }

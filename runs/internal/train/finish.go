@@ -2,9 +2,11 @@ package train
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
@@ -33,7 +35,10 @@ func (t *trainer) finish(ctx context.Context) error {
 		return err
 	}
 	t.run.Log.Printf("testing %s", best.Name())
-	nll := t.task.validNLL()
+	nll, err := t.task.validNLL()
+	if err != nil {
+		return err
+	}
 	results := &experiment.Results{
 		Run: t.config.Run, Method: t.config.Objective.Method, Preset: t.config.Preset, Seed: int64(t.config.Train.Seed),
 		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.texts.sums()},
@@ -52,13 +57,16 @@ func (t *trainer) finish(ctx context.Context) error {
 		if !t.config.Report.Test {
 			break
 		}
-		if ctx.Err() != nil {
+		if stop, err := t.stopped(ctx); stop != nil || err != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
-			return context.Cause(ctx)
+			return cmp.Or(err, stop)
 		}
 		if results.Test[name], err = t.task.test(i); err != nil {
 			return err
 		}
+	}
+	if !t.peers.First() {
+		return nil
 	}
 	m, _ := t.measures()
 	results.Isotropy = experiment.Isotropy{I1: experiment.Num(m.I1), I2: experiment.Num(m.I2), Frobenius: experiment.Num(m.Frobenius),
@@ -73,6 +81,15 @@ func (t *trainer) finish(ctx context.Context) error {
 		return err
 	}
 	return t.run.WriteResults(results)
+}
+
+// stopped is the error of a signal that one of the processes got.
+func (t *trainer) stopped(ctx context.Context) (stop, err error) {
+	all, err := t.peers.Numbers(command.Stopped(ctx))
+	for _, x := range all {
+		stop = cmp.Or(stop, command.StoppedBy(x[0]))
+	}
+	return stop, err
 }
 
 // averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no worse on

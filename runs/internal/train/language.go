@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -17,15 +18,16 @@ type languageTexts struct {
 	texts    *language.Texts
 	original corpus.Columns // the training text as it is
 	valid    corpus.Columns
+	peers    *parallel.Peers
 }
 
 // readLanguage reads texts whose words are those of the run in folder, where that has any.
-func readLanguage(c experiment.Config, folder string) (texts, error) {
+func readLanguage(c experiment.Config, folder string, peers *parallel.Peers) (texts, error) {
 	read, err := experiment.ReadText(c.Data, folder)
 	if err != nil {
 		return nil, err
 	}
-	t := &languageTexts{config: c, texts: read}
+	t := &languageTexts{config: c, texts: read, peers: peers}
 	if t.original, err = corpus.NewColumns(read.Train.IDs, c.Train.Columns, "the training text", "train.columns"); err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (t *languageTexts) testColumns(test language.Text) (corpus.Columns, error) 
 func (t *languageTexts) sums() map[string]string { return t.texts.Sums }
 
 func (t *languageTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
-	if run != nil && fresh {
+	if run != nil && fresh && run.Writes() {
 		if err := language.SaveWords(t.texts.Words, run.Dir); err != nil {
 			return nil, err
 		}
@@ -90,7 +92,7 @@ func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 
 func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	u, err := t.Updates(t.original, c.ColumnSettings, c.Accumulate, uint64(c.Seed), from, carried, func(epoch int) float64 {
+	u, err := t.Updates(t.original, c.ColumnSettings, c.Batches(), t.peers.Of(), uint64(c.Seed), from, carried, func(epoch int) float64 {
 		return t.config.Model.NoiseOfEpoch(epoch, c.Epochs)
 	})
 	if err != nil {
@@ -115,7 +117,7 @@ func (t *languageTask) introduce() []string {
 
 func (t *languageTask) activations() int64 {
 	c := t.config.Train
-	return t.Settings.Activations(c.BPTT * (c.Columns / c.Accumulate))
+	return t.Settings.Activations(c.BPTT * (c.Columns / c.Batches()))
 }
 
 func (t *languageTask) free() { t.Free() }

@@ -11,14 +11,17 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-func (t *languageTask) validNLL() float64 {
-	sum, tokens := t.NLL(t.valid)
-	return sum / float64(tokens)
+func (t *languageTask) validNLL() (float64, error) {
+	sum, tokens, err := t.SharedNLL(t.peers, t.valid)
+	return sum / float64(tokens), err
 }
 
 func (t *languageTask) validate() (validation, error) {
-	nll := t.validNLL()
+	nll, err := t.validNLL()
 	v := validation{nll: nll, score: nll}
+	if err != nil || !t.peers.First() {
+		return v, err
+	}
 	t.shown = t.continuations()
 	var b strings.Builder
 	for _, s := range t.shown {
@@ -72,7 +75,10 @@ func (t *languageTask) test(i int) (experiment.TestScores, error) {
 	if err != nil {
 		return experiment.TestScores{}, err
 	}
-	sum, tokens := t.NLL(columns)
+	sum, tokens, err := t.SharedNLL(t.peers, columns)
+	if err != nil {
+		return experiment.TestScores{}, err
+	}
 	nll := sum / float64(tokens)
 	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", t.texts.Tests[i].Name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
 	return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil

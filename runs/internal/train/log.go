@@ -22,6 +22,9 @@ func (t *trainer) record(split string) report.Record {
 
 // write appends a record to metrics.jsonl and to the event file.
 func (t *trainer) write(r report.Record) error {
+	if !t.peers.First() {
+		return nil
+	}
 	if err := t.metrics.Write(r); err != nil {
 		return err
 	}

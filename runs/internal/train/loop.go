@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/parallel"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
@@ -32,6 +34,8 @@ type trainer struct {
 	dropout *torch.Stream            // of the network
 	streams map[string]*torch.Stream // by name, for the checkpoint
 	state   State
+	peers   *parallel.Peers // nil for a process by itself
+	sync    *parallel.Sync  // of their updates
 }
 
 // loop trains until the configured length, until validation has stalled for too
@@ -43,8 +47,10 @@ func (t *trainer) loop(ctx context.Context) error {
 			return err
 		}
 		start := time.Now()
-		for _, batch := range update.Batches {
+		sum := t.sums()
+		for i, batch := range update.Batches {
 			step := torch.OpenScope() // owns every tensor made below
+			t.sync.Batch(update, i)
 			torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
 				states, targets := batch.Forward(t.dropout)
 				loss, nll := t.Output.Loss(states, targets, t.scale(update))
@@ -52,9 +58,13 @@ func (t *trainer) loop(ctx context.Context) error {
 					loss = loss.Add(extra)
 				}
 				loss.Backward()
-				t.state.Window.add(loss, nll, batch.Size())
+				sum.add(loss, nll, batch.Size())
 			})
 			step.Close()
+		}
+		stop, err := t.join(ctx, update, sum)
+		if err != nil {
+			return err
 		}
 		if err := t.update(update); err != nil {
 			return err
@@ -65,11 +75,47 @@ func (t *trainer) loop(ctx context.Context) error {
 		t.state.Tokens += int64(update.Tokens)
 		t.state.Step++
 		t.state.Position = update.Position
-		if err := t.after(ctx); err != nil {
+		if err := t.after(stop); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sums is where the numbers of this process's batches go: those of a process by itself are the update's.
+func (t *trainer) sums() *window {
+	if t.peers == nil {
+		return &t.state.Window
+	}
+	return new(window)
+}
+
+// join makes the gradients, and the numbers of the update, those of all processes. stop is the error of a signal that one of
+// them got; all get the same.
+func (t *trainer) join(ctx context.Context, u models.Update, mine *window) (stop, err error) {
+	all, err := t.sync.Finish(u, mine.Loss, mine.NLL, float64(mine.Tokens), command.Stopped(ctx))
+	if t.peers == nil || err != nil {
+		return context.Cause(ctx), err
+	}
+	for rank, x := range all {
+		if math.IsNaN(x[0]) || math.IsInf(x[0], 0) {
+			return nil, t.diverged(fmt.Sprintf("the loss of rank %d is not finite at update %d", rank, t.state.Step+1))
+		}
+		w := &t.state.Window
+		w.Loss, w.NLL, w.Tokens = w.Loss+x[0], w.NLL+x[1], w.Tokens+int(x[2])
+		if stop == nil {
+			stop = command.StoppedBy(x[3])
+		}
+	}
+	return stop, nil
+}
+
+// rehearse takes the smallest batch through the network and the output layer.
+func (t *trainer) rehearse() {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	states, targets := t.updates.Rehearse(t.dropout)
+	t.Output.Loss(states, targets, 0)
 }
 
 // scale is the factor of an update's summed loss.
@@ -134,7 +180,7 @@ func (t *trainer) diverged(what string) error {
 }
 
 // after does what is due once an update is made: log, validate, save, stop.
-func (t *trainer) after(ctx context.Context) error {
+func (t *trainer) after(stop error) error {
 	c := t.config
 	step := t.state.Step
 	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed())
@@ -161,8 +207,7 @@ func (t *trainer) after(ctx context.Context) error {
 			return err
 		}
 	}
-	stopping := ctx.Err() != nil
-	if t.scheduled(step) || better || stopping || t.done() {
+	if t.scheduled(step) || better || stop != nil || t.done() {
 		if err := t.save(); err != nil {
 			return err
 		}
@@ -172,9 +217,9 @@ func (t *trainer) after(ctx context.Context) error {
 			}
 		}
 	}
-	if stopping {
+	if stop != nil {
 		t.run.Log.Printf("stopped by a signal after update %d; step-%d is saved: continue with -resume", step, step)
-		return context.Cause(ctx)
+		return stop
 	}
 	return nil
 }

@@ -7,7 +7,10 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
+	"time"
 
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -22,6 +25,9 @@ func Main(spec *experiment.Spec) {
 		if err != nil {
 			return err
 		}
+		if settings.Launch > 0 && !settings.Plan {
+			return command.Ended(parallel.Launch(settings.Launch, os.Args[1:], 20*time.Second))
+		}
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
 		return command.OnTorch(func() error { return Run(ctx, settings) })
@@ -29,7 +35,13 @@ func Main(spec *experiment.Spec) {
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.
-func Run(ctx context.Context, s *experiment.Settings) (err error) {
+func Run(ctx context.Context, s *experiment.Settings) error {
+	if s.Plan && s.Place.Rank > 0 {
+		return nil
+	}
+	if s.Place.Size > 0 && s.Config.Train.Device == "cuda" {
+		s.Config.Train.Device = fmt.Sprint("cuda:", s.Place.LocalRank)
+	}
 	device, err := torch.FindDevice(s.Config.Train.Device)
 	if err != nil {
 		return &command.UsageError{Err: err}
@@ -38,31 +50,29 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
 		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
 	}
-	read, err := readTexts(s)
-	if err != nil {
-		return err
-	}
 	if s.Plan {
+		read, err := readTexts(s, nil)
+		if err != nil {
+			return err
+		}
 		return advise(command.Guard(func() error { return plan(s, read, device) }))
 	}
-	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
-	env.ISA = torch.ISA()
-	run, err := experiment.Open(s, env)
+	var log atomic.Pointer[experiment.Logger] // of the run, once there is one
+	peers, err := s.Join(func(err error) {
+		if l := log.Load(); l != nil {
+			l.Fail(err)
+		}
+		command.Exit(err)
+	})
 	if err != nil {
 		return err
 	}
-	scope := torch.OpenScope() // closes what a panic leaves open
-	defer scope.Close()
-	t := &trainer{run: run, texts: read, config: run.Config}
-	err = command.Guard(func() error { return t.prepare(device) })
+	run, err := work(ctx, s, device, peers, &log)
+	err = peers.Leave(advise(err), errors.As(err, new(*command.SignalError)))
+	if run == nil {
+		return err
+	}
 	if err != nil {
-		run.Abandon()
-	}
-	if err == nil {
-		err = command.Guard(func() error { return t.train(ctx) })
-	}
-	t.free()
-	if err = advise(err); err != nil {
 		run.Log.Fail(err)
 	}
 	if closed := run.Close(); err == nil {
@@ -71,16 +81,57 @@ func Run(ctx context.Context, s *experiment.Settings) (err error) {
 	return err
 }
 
+// work is Run as one of several processes, or as the only one. It returns the run, where one was opened.
+func work(ctx context.Context, s *experiment.Settings, device torch.Device, peers *parallel.Peers, log *atomic.Pointer[experiment.Logger]) (run *experiment.Run, err error) {
+	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
+	env.ISA = torch.ISA()
+	if err := agree(s, env, peers); err != nil {
+		return nil, err
+	}
+	var read texts
+	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
+		return nil, err
+	}
+	if run = experiment.Follow(s, env); peers.First() {
+		if run, err = experiment.Open(s, env); err != nil {
+			return nil, err
+		}
+	}
+	log.Store(run.Log)
+	scope := torch.OpenScope() // closes what a panic leaves open
+	defer scope.Close()
+	t := &trainer{run: run, texts: read, config: run.Config, peers: peers}
+	err = command.Guard(func() error { return t.prepare(device) })
+	if err != nil {
+		run.Abandon()
+	}
+	if err == nil {
+		err = command.Guard(func() error { return t.train(ctx) })
+	}
+	t.free()
+	return run, err
+}
+
+// agree refuses processes of other programs and settings than rank 0's. Where a machine keeps its files is its own business.
+func agree(s *experiment.Settings, env experiment.Env, peers *parallel.Peers) error {
+	if err := peers.Agree("version of Aperture or instruction set", fmt.Sprintf("%s %s libtorch %s, %s", env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA)); err != nil {
+		return err
+	}
+	c := s.Config
+	c.Data.Dir, c.Data.Store, c.Train.Device, c.Train.Threads = "", "", "", 0
+	return peers.Agree("setting", fmt.Sprintf("-resume=%v\n%s", s.Resume, c.TOML()))
+}
+
 // readTexts reads the texts of what the configuration's network learns.
-func readTexts(s *experiment.Settings) (texts, error) {
+func readTexts(s *experiment.Settings, peers *parallel.Peers) (texts, error) {
 	if s.Config.Task() == experiment.Translation {
-		return readTranslation(s.Config)
+		return readTranslation(s.Config, peers)
 	}
 	folder := s.Config.Train.Init // its vocabulary is this run's
 	if s.Resume {
 		folder = s.Out
 	}
-	return readLanguage(s.Config, folder)
+	return readLanguage(s.Config, folder, peers)
 }
 
 // advise says what to do where there was not enough memory.
@@ -113,24 +164,18 @@ func (t *trainer) prepare(device torch.Device) error {
 	if err := t.run.CheckData(t.texts.sums()); err != nil {
 		return err
 	}
-	t.store = checkpoint.Store{
-		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
-		Passing: func(step int) bool { return !t.scheduled(step) },
-	}
-	if err := t.store.Recover(); err != nil {
+	if err := t.peers.Agree("text", fmt.Sprint(t.texts.sums())); err != nil {
 		return err
 	}
-	newest, warnings, err := t.store.Latest()
-	for _, w := range warnings {
-		t.run.Log.Warnf("%s", w)
+	t.store = checkpoint.Store{
+		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
+		Passing: func(step int) bool { return !t.scheduled(step) }, ReadOnly: !t.peers.First(),
 	}
-	fresh := err != nil
-	if fresh {
-		if err := t.noneIsDamaged(err); err != nil {
-			return err
-		}
+	newest, fresh, err := t.newest()
+	if err != nil {
+		return err
 	}
-	if t.task, err = t.texts.task(t.run, fresh, device); err != nil {
+	if err := t.peers.InTurn(func() error { t.task, err = t.texts.task(t.run, fresh, device); return err }); err != nil {
 		return err
 	}
 	t.network = t.task.parts()
@@ -152,10 +197,16 @@ func (t *trainer) prepare(device torch.Device) error {
 	if t.updates, err = t.task.updates(t.state.Position, carried); err != nil {
 		return err
 	}
+	if t.sync, err = parallel.NewSync(t.peers, t.Params.Tensors(), t.streams, t.rehearse); err != nil {
+		return err
+	}
 	if !fresh {
 		if err := t.restoreBest(); err != nil {
 			return err
 		}
+	}
+	if !t.peers.First() {
+		return nil
 	}
 	if err := t.run.TruncateMetrics(int64(t.state.Step)); err != nil {
 		return err
@@ -176,6 +227,28 @@ func (t *trainer) prepare(device torch.Device) error {
 	debug.FreeOSMemory() // what reading the texts and target vectors took can be a multiple of what is kept
 	t.introduce()
 	return nil
+}
+
+// newest is the newest valid checkpoint, as rank 0 finds it.
+func (t *trainer) newest() (newest checkpoint.Checkpoint, fresh bool, err error) {
+	step, err := parallel.OnFirst(t.peers, func() (int, error) {
+		if err := t.store.Recover(); err != nil {
+			return 0, err
+		}
+		var warnings []checkpoint.Warning
+		newest, warnings, err = t.store.Latest()
+		for _, w := range warnings {
+			t.run.Log.Warnf("%s", w)
+		}
+		if err != nil {
+			return -1, t.noneIsDamaged(err)
+		}
+		return newest.Step, nil
+	})
+	if err == nil && step >= 0 && !t.peers.First() {
+		newest, err = t.store.At(step)
+	}
+	return newest, step < 0, err
 }
 
 // noneIsDamaged returns why a run without a valid checkpoint does not begin anew:
@@ -241,6 +314,9 @@ func (t *trainer) introduce() {
 	}
 	epoch := t.updates.Count(1)
 	log.Printf("%d parameters; method %s", t.Params.Count(), t.config.Objective.Method)
+	if n, before := t.peers.Count(), max(1, t.state.Processes); n > 1 || before > 1 {
+		log.Printf("%d processes share the %d batches of an update%s", n, t.config.Train.Batches(), map[bool]string{true: fmt.Sprintf(", as %d did before", before)}[t.state.Step > 0 && n != before])
+	}
 	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
 }
 
@@ -259,6 +335,7 @@ func (t *trainer) free() {
 		t.asgd.Free()
 	}
 	torch.Free(t.ema...)
+	t.sync.Free()
 	if t.updates != nil {
 		t.updates.Close()
 	}

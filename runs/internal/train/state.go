@@ -1,9 +1,11 @@
 package train
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strings"
 
@@ -23,6 +25,7 @@ const (
 // State is what a run needs, beside its tensors, to go on bit for bit.
 type State struct {
 	Step       int               `json:"step"` // updates done
+	Processes  int               `json:"processes,omitempty"`
 	Position   corpus.Position   `json:"position"`
 	Optimizer  string            `json:"optimizer"`
 	Moments    int64             `json:"moments"`    // updates of the optimizer's moments
@@ -79,6 +82,13 @@ func (t *trainer) save() error {
 	if t.asgd != nil {
 		t.state.Averaging = averaging{t.asgd.Steps, t.asgd.Rate}
 	}
+	if t.state.Processes = 0; t.peers != nil {
+		t.state.Processes = t.peers.Size
+	}
+	carried, err := t.carried()
+	if err != nil {
+		return err
+	}
 	text, err := json.MarshalIndent(&t.state, "", "  ")
 	if err != nil {
 		return err
@@ -92,12 +102,39 @@ func (t *trainer) save() error {
 	if average := t.shown(); average != nil {
 		files = append(files, tensors(averageFile, t.named(average)))
 	}
-	files = append(files, tensors(optimizerFile, t.optimizerState()))
+	files = append(files, tensors(optimizerFile, t.optimizerState(carried)))
 	files = append(files, checkpoint.File{Name: stateFile, Write: func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	}})
-	return t.store.Save(t.state.Step, files, t.config.Hash())
+	if err := t.store.Save(t.state.Step, files, t.config.Hash()); err != nil {
+		return err
+	}
+	return t.peers.Barrier() // who reads it finds it
+}
+
+// carried is what the task carries from batch to batch, of all processes.
+func (t *trainer) carried() (map[string]torch.Tensor, error) {
+	all := t.updates.Carried()
+	if t.peers == nil {
+		return all, nil
+	}
+	var mine bytes.Buffer
+	if err := torch.WriteSafetensors(&mine, all, nil); err != nil {
+		return nil, err
+	}
+	parts, err := t.peers.Gather(mine.Bytes())
+	if err != nil || !t.peers.First() {
+		return all, err
+	}
+	for _, part := range parts[1:] {
+		theirs, err := torch.DecodeSafetensors(part, torch.CPU)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, theirs)
+	}
+	return all, nil
 }
 
 // shown is the average that tools are to use, or nil.
@@ -134,9 +171,9 @@ func (t *trainer) checkFinite() error {
 }
 
 // optimizerState is what a checkpoint holds beside the weights: ownState and what the task carries from batch to batch.
-func (t *trainer) optimizerState() map[string]torch.Tensor {
+func (t *trainer) optimizerState(carried map[string]torch.Tensor) map[string]torch.Tensor {
 	state := t.ownState()
-	for name, x := range t.updates.Carried() {
+	for name, x := range carried {
 		state[carriedPrefix+name] = x
 	}
 	return state

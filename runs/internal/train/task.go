@@ -52,6 +52,8 @@ type updates interface {
 	Next() (models.Update, error)
 	// Count counts the updates of the first epochs.
 	Count(epochs int) int
+	// Rehearse runs the network on a batch of one target, and gives states and targets.
+	Rehearse(dropout *torch.Stream) (torch.States, torch.Tensor)
 	// Carried are tensors by name that go from one batch to the next and belong in a checkpoint.
 	Carried() map[string]torch.Tensor
 	Close()
@@ -60,7 +62,7 @@ type updates interface {
 // scores says how good the weights are.
 type scores interface {
 	// validNLL is the clean loss of the validation text in nats per token.
-	validNLL() float64
+	validNLL() (float64, error)
 	// validate scores the validation text.
 	validate() (validation, error)
 	// tests names the test texts, and test scores the one at a place among them.

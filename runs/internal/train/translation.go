@@ -3,6 +3,7 @@ package train
 import (
 	"fmt"
 
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -15,11 +16,12 @@ import (
 type translationTexts struct {
 	config experiment.Config
 	data   *translation.Texts
+	peers  *parallel.Peers
 }
 
-func readTranslation(c experiment.Config) (texts, error) {
+func readTranslation(c experiment.Config, peers *parallel.Peers) (texts, error) {
 	data, err := experiment.ReadPairs(c.Data)
-	return &translationTexts{c, data}, err
+	return &translationTexts{c, data, peers}, err
 }
 
 func (t *translationTexts) sums() map[string]string { return t.data.Sums }
@@ -37,7 +39,7 @@ func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device)
 	if err != nil {
 		return nil, err
 	}
-	return &translationTask{Translator: translator, config: c, data: t.data, run: run}, nil
+	return &translationTask{Translator: translator, config: c, data: t.data, run: run, peers: t.peers}, nil
 }
 
 // text learns the vocabularies, or reads those of the run.
@@ -47,7 +49,7 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
 	}
 	pair, err := t.data.Learn(settings)
-	if err != nil || run == nil {
+	if err != nil || run == nil || !run.Writes() {
 		return pair, err
 	}
 	return pair, translation.SaveText(pair, run.Path(experiment.TokenizerDir))
@@ -59,6 +61,7 @@ type translationTask struct {
 	config experiment.Config
 	data   *translation.Texts
 	run    *experiment.Run // nil for a plan
+	peers  *parallel.Peers
 	shown  []report.Sample // of the first test text
 	seen   map[string]int  // how often training has each word of the target, once that was asked for
 }
@@ -99,7 +102,7 @@ func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error)
 
 func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	options := corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Accumulate, Seed: uint64(c.Seed)}
+	options := corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Batches(), Seed: uint64(c.Seed), Share: t.peers.Of()}
 	// The noise falls over the epochs that the run may begin, 0 where it has no end.
 	epochs := c.Epochs
 	u, err := t.Updates(t.data.TrainPairs, options, from, func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, epochs) })

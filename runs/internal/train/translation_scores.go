@@ -7,27 +7,26 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/runs/internal/score"
 )
 
-func (t *translationTask) validNLL() float64 {
-	return t.NLL(t.data.ValidPairs, t.config.Train.MaxTokens)
+func (t *translationTask) validNLL() (float64, error) {
+	return t.SharedNLL(t.peers, t.data.ValidPairs, t.config.Train.MaxTokens)
 }
 
 func (t *translationTask) validate() (validation, error) {
 	c := t.config
-	v := validation{nll: t.validNLL()}
-	v.score = v.nll
-	if c.Decode.ValidationBeam == 0 {
-		return v, nil
+	nll, err := t.validNLL()
+	v := validation{nll: nll, score: nll}
+	if err != nil || c.Decode.ValidationBeam == 0 {
+		return v, err
 	}
 	options := t.Settings.Decode
 	options.Beam = c.Decode.ValidationBeam
-	outputs, err := t.translated(t.data.Valid.Source, options)
+	outputs, err := t.SharedTranslate(context.Background(), t.peers, t.data.Valid.Source, options)
 	if err != nil {
 		return v, err
 	}
@@ -46,17 +45,6 @@ func (t *translationTask) validate() (validation, error) {
 	}
 	v.samples = b.String()
 	return v, nil
-}
-
-// translated are the translations of lines that were read and checked before.
-func (t *translationTask) translated(lines []string, o decode.Options) ([]translation.Translation, error) {
-	outputs, err := t.Translate(context.Background(), lines, o)
-	for _, x := range outputs {
-		if err == nil {
-			err = x.Err
-		}
-	}
-	return outputs, err
 }
 
 // tokenised are outputs and their references as the text that the model was trained on.
@@ -84,10 +72,13 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	if err != nil {
 		return out, err
 	}
-	nll := t.NLL(pairs, t.config.Train.MaxTokens)
-	out.NLL, out.PPL = lossNumbers(t.Output, nll)
-	outputs, err := t.translated(s.Source, t.Settings.Decode)
+	nll, err := t.SharedNLL(t.peers, pairs, t.config.Train.MaxTokens)
 	if err != nil {
+		return out, err
+	}
+	out.NLL, out.PPL = lossNumbers(t.Output, nll)
+	outputs, err := t.SharedTranslate(context.Background(), t.peers, s.Source, t.Settings.Decode)
+	if err != nil || !t.peers.First() {
 		return out, err
 	}
 	raw := make([]string, len(outputs))

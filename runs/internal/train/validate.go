@@ -57,7 +57,7 @@ func (t *trainer) validate() (better bool, err error) {
 	if found.bleu != nil {
 		record.Values[report.BLEU] = *found.bleu
 	}
-	if found.samples != "" {
+	if found.samples != "" && t.peers.First() {
 		path := t.run.Path(experiment.SamplesDir, fmt.Sprintf("step-%d.txt", t.state.Step))
 		if err := files.Write(path, []byte(found.samples)); err != nil {
 			return false, err
@@ -98,6 +98,9 @@ func (t *trainer) validate() (better bool, err error) {
 
 // measure records the isotropy of the output matrix.
 func (t *trainer) measure() error {
+	if err := t.peers.Sum(t.Output.Partial()...); err != nil || !t.peers.First() {
+		return err
+	}
 	m, cosines := t.measures()
 	record := t.record(report.SplitOutput)
 	record.Values["i1"], record.Values["i2"], record.Values["mean_cosine"] = m.I1, m.I2, m.MeanCosine

@@ -1,0 +1,152 @@
+package parallel
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// ended is a process that Launch started, once it has ended.
+type ended struct {
+	rank int
+	err  error
+}
+
+// Launch starts n processes of this program with these arguments on this machine, and waits for them. Rank 0 has this one's
+// standard output and error, the others are silent. Signals to stop go to all of them. Where one ends badly the others do too, and
+// none outlives this process. It returns the exit code that stands for all, and what is to be said where rank 0 could not.
+func Launch(n int, args []string, grace time.Duration) (code int, said string) {
+	// The system ends the processes with the thread that started them.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	self, err := os.Executable()
+	if err != nil {
+		return 1, err.Error()
+	}
+	store, err := torch.OpenStore("127.0.0.1", 0, true, "aperture/0/", grace)
+	if err != nil {
+		return 1, fmt.Sprintf("%d processes cannot meet on this machine: %v", n, err)
+	}
+	defer store.Close()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	l := launch{store: store, done: make(chan ended, n), last: make([]tail, n)}
+	for rank := range n {
+		if err := l.start(self, args, rank, n); err != nil {
+			l.signal(syscall.SIGKILL)
+			return 1, fmt.Sprintf("process %d of %d cannot be started: %v", rank, n, err)
+		}
+	}
+	return l.wait(signals, grace)
+}
+
+type launch struct {
+	store    *torch.Store
+	commands []*exec.Cmd
+	last     []tail // what each wrote to its standard error at last
+	done     chan ended
+}
+
+func (l *launch) start(self string, args []string, rank, n int) error {
+	c := exec.Command(self, args...)
+	c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n), fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n),
+		"MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", l.store.Port), "TORCHELASTIC_USE_AGENT_STORE=True", "TORCHELASTIC_RESTART_COUNT=0", launched+"=1")
+	c.Stderr = &l.last[rank]
+	if rank == 0 {
+		c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	}
+	// In a group of their own they get a terminal's signals through this process alone, and so once.
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	l.commands = append(l.commands, c)
+	go func() { l.done <- ended{rank, c.Wait()} }()
+	return nil
+}
+
+// signal sends a signal to all that have not ended.
+func (l *launch) signal(s os.Signal) {
+	for _, c := range l.commands {
+		c.Process.Signal(s) // an error where it has ended
+	}
+}
+
+// wait waits until all have ended. Once one has ended badly, the others have a while to do so too.
+func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, said string) {
+	codes := make([]int, len(l.commands))
+	var late <-chan time.Time
+	for left := len(l.commands); left > 0; {
+		select {
+		case s := <-signals:
+			l.signal(s)
+		case <-late:
+			l.signal(syscall.SIGKILL) // also to what is stopped
+		case e := <-l.done:
+			left--
+			state := l.commands[e.rank].ProcessState
+			codes[e.rank] = state.ExitCode()
+			if state.Success() || late != nil {
+				continue
+			}
+			late = time.After(grace)
+			if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last checkpoint", e.rank, state.Pid(), int(status.Signal()), status.Signal())
+				l.store.First(failedKey, said)
+				if e.rank != 0 {
+					said = "" // rank 0 says it
+				}
+			} else if e.rank != 0 && codes[e.rank] <= 128 {
+				// It has told the others, where it came to know them.
+				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", e.rank, state.Pid(), codes[e.rank], l.last[e.rank].line()))
+				if err == nil {
+					said = now
+				}
+			}
+		}
+	}
+	for _, c := range codes {
+		if c < 0 {
+			c = 1
+		}
+		if code = cmp.Or(code, c); c != 0 && c < 128 {
+			code = c // a failure counts more than a stop by a signal
+		}
+	}
+	if codes[0] > 0 {
+		said = "" // rank 0 has said it
+	}
+	return code, said
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ bytes.Buffer }
+
+const tailBytes = 4096
+
+func (t *tail) Write(p []byte) (int, error) {
+	n, err := t.Buffer.Write(p)
+	if more := t.Len() - tailBytes; more > 0 {
+		t.Next(more)
+	}
+	return n, err
+}
+
+// line is the last line.
+func (t *tail) line() string {
+	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
+	return lines[len(lines)-1]
+}
+
+var _ io.Writer = (*tail)(nil)

@@ -1,0 +1,144 @@
+// Gradients summed over processes in buckets, as c10d's Reducer does it (Li et al. 2020, "PyTorch Distributed", section 3.2):
+// a bucket's sum is under way while the backward pass still makes the gradients of the next. The Reducer itself is not taken,
+// since it divides by the number of processes, and makes a gradient of zeros where no process has one, which an optimizer
+// would take for a gradient.
+//
+// A bucket holds its parameters' gradients one after the other and then, for each of them, 1 where this process has one.
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "common.h"
+#include "process_group.h"
+
+using namespace ap;
+
+namespace {
+
+struct Bucket {
+  std::vector<at::Tensor> params;
+  at::Tensor flat;  // gradients and flags
+  int64_t weights = 0;
+  int waiting = 0;  // parameters whose gradient is not complete
+  c10::intrusive_ptr<c10d::Work> work;
+};
+
+struct Buckets {
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  std::vector<Bucket> list;
+  std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, uintptr_t>> hooks;  // holds the nodes, which variables do not
+  bool armed = false;
+  size_t next = 0;  // the first bucket that is not under way: all processes start them in the same order
+  int64_t bytes = 0;
+
+  // start sends a bucket off.
+  void start(Bucket &b) {
+    c10::NoGradGuard no_grad;
+    int64_t at = 0, flag = b.weights;
+    for (const auto &p : b.params) {
+      const at::Tensor &g = p.grad();
+      at::Tensor place = b.flat.narrow(0, at, p.numel());
+      if (g.defined()) {
+        place.copy_(g.reshape({-1}));
+      } else {
+        place.zero_();
+      }
+      b.flat.narrow(0, flag++, 1).fill_(g.defined() ? 1 : 0);
+      at += p.numel();
+    }
+    std::vector<at::Tensor> tensors{b.flat};
+    b.work = gloo->allreduce(tensors);
+    bytes += static_cast<int64_t>(b.flat.nbytes());
+  }
+
+  void start_complete() {
+    while (next < list.size() && list[next].waiting == 0) start(list[next++]);
+  }
+};
+
+struct Arrived : torch::autograd::FunctionPostHook {
+  Buckets *buckets;
+  size_t bucket;
+  Arrived(Buckets *buckets, size_t bucket) : buckets(buckets), bucket(bucket) {}
+  torch::autograd::variable_list operator()(const torch::autograd::variable_list &outputs, const torch::autograd::variable_list &) override {
+    if (buckets->armed) {
+      --buckets->list[bucket].waiting;
+      buckets->start_complete();
+    }
+    return outputs;
+  }
+};
+
+Buckets &of(ap_buckets b) { return *static_cast<Buckets *>(b); }
+
+}  // namespace
+
+extern "C" {
+
+ap_error ap_buckets_new(ap_group g, ap_tensor *params, int n, int64_t bytes, ap_buckets *out) {
+  return guard([&] {
+    auto b = std::make_unique<Buckets>();
+    b->gloo = group(g).gloo;
+    // The last parameters have their gradients first.
+    for (int i = n - 1; i >= 0; --i) {
+      const at::Tensor &p = get(params[i]);
+      if (b->list.empty() || (b->list.back().weights + p.numel()) * p.element_size() > bytes || b->list.back().params[0].dtype() != p.dtype())
+        b->list.emplace_back();
+      b->list.back().params.push_back(p);
+      b->list.back().weights += p.numel();
+      auto node = torch::autograd::impl::grad_accumulator(p);
+      const auto key = node->add_post_hook(std::make_unique<Arrived>(b.get(), b->list.size() - 1));
+      b->hooks.emplace_back(std::move(node), key);
+    }
+    for (auto &bucket : b->list)
+      bucket.flat = at::empty({bucket.weights + static_cast<int64_t>(bucket.params.size())}, bucket.params[0].options().device(at::kCPU).requires_grad(false));
+    *out = b.release();
+  });
+}
+
+void ap_buckets_arm(ap_buckets b) {
+  of(b).armed = true;
+  of(b).next = 0;
+  for (auto &bucket : of(b).list) bucket.waiting = static_cast<int>(bucket.params.size());
+}
+
+ap_error ap_buckets_finish(ap_buckets b, int64_t *waited_ns) {
+  return guard([&] {
+    c10::NoGradGuard no_grad;
+    auto &all = of(b);
+    if (!all.armed) ap_buckets_arm(b);
+    all.armed = false;
+    while (all.next < all.list.size()) all.start(all.list[all.next++]);
+    for (auto &bucket : all.list) {
+      const auto begin = std::chrono::steady_clock::now();
+      finish(bucket.work);
+      *waited_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+      bucket.work.reset();
+      int64_t at = 0, flag = bucket.weights;
+      for (auto &p : bucket.params) {
+        const at::Tensor sum = bucket.flat.narrow(0, at, p.numel()).view(p.sizes());
+        at += p.numel();
+        if (bucket.flat[flag++].item<double>() == 0) continue;  // no process has a gradient
+        if (p.grad().defined()) {
+          p.mutable_grad().copy_(sum);
+        } else {
+          p.mutable_grad() = sum.to(p.device(), p.scalar_type(), false, true);
+        }
+      }
+    }
+  });
+}
+
+int64_t ap_buckets_bytes(ap_buckets b) { return of(b).bytes; }
+
+void ap_buckets_free(ap_buckets b) {
+  try {
+    for (auto &[node, key] : of(b).hooks) node->del_post_hook(key);
+    delete &of(b);
+  } catch (...) {
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,186 @@
+package torch
+
+// #include <stdlib.h>
+// #include "api.h"
+import "C"
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+	"unsafe"
+)
+
+// A Store is a table of texts that processes meet in: c10d's TCPStore. One process serves it, all are clients. It may be used
+// from any goroutine, but a call may have to wait for another one that waits for the server.
+type Store struct {
+	c    C.ap_store
+	Port int // that the server listens on
+}
+
+// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free one). Keys
+// get a prefix. Calls that the server does not answer give up after the timeout.
+func OpenStore(host string, port int, server bool, prefix string, timeout time.Duration) (*Store, error) {
+	s := &Store{}
+	var bound C.int
+	err := withTexts(func(t []*C.char) C.ap_error {
+		return C.ap_store_open(t[0], C.int(port), C.bool(server), t[1], C.int64_t(timeout.Milliseconds()), &s.c, &bound)
+	}, host, prefix)
+	s.Port = int(bound)
+	return s, err
+}
+
+// Set sets a key.
+func (s *Store) Set(key, value string) error {
+	return withTexts(func(t []*C.char) C.ap_error { return C.ap_store_set(s.c, t[0], t[1]) }, key, value)
+}
+
+// First sets a key that is not set, and returns what it is then: value, or what another process was first to set.
+func (s *Store) First(key, value string) (now string, err error) {
+	var out *C.char
+	err = withTexts(func(t []*C.char) C.ap_error { return C.ap_store_first(s.c, t[0], t[1], &out) }, key, value)
+	return taken(out), err
+}
+
+// Get returns a key's value, and the empty text where it is not set.
+func (s *Store) Get(key string) (value string, err error) {
+	var out *C.char
+	err = withTexts(func(t []*C.char) C.ap_error { return C.ap_store_get(s.c, t[0], &out) }, key)
+	return taken(out), err
+}
+
+// Add adds n to the number of a key, at first 0, and returns the sum.
+func (s *Store) Add(key string, n int64) (sum int64, err error) {
+	var out C.int64_t
+	err = withTexts(func(t []*C.char) C.ap_error { return C.ap_store_add(s.c, t[0], C.int64_t(n), &out) }, key)
+	return int64(out), err
+}
+
+// Close leaves the store; with its server goes the table.
+func (s *Store) Close() {
+	C.ap_store_close(s.c)
+	s.c = nil
+}
+
+// A Group are processes that work on one update: c10d's process group on Gloo, whose sums are the same bits in all of them, and
+// in every run with as many. All processes call the same methods in the same order. Its tensors are on the CPU.
+type Group struct {
+	c          C.ap_group
+	Rank, Size int
+}
+
+// JoinGroup makes one of size processes, which have met in a store, a member, reachable by the others at an address of this
+// machine. A collective that another process does not take part in fails after the timeout.
+func JoinGroup(s *Store, rank, size int, address string, timeout time.Duration) (*Group, error) {
+	g := &Group{Rank: rank, Size: size}
+	err := withTexts(func(t []*C.char) C.ap_error {
+		return C.ap_group_join(s.c, C.int(rank), C.int(size), t[0], C.int64_t(timeout.Milliseconds()), &g.c)
+	}, address)
+	return g, err
+}
+
+// Sum replaces x on every process by the sum of all of them.
+func (g *Group) Sum(x Tensor) error { return outcome(C.ap_group_reduce(g.c, x.c("Group.Sum"), false)) }
+
+// Max replaces x on every process by the largest of each element.
+func (g *Group) Max(x Tensor) error { return outcome(C.ap_group_reduce(g.c, x.c("Group.Max"), true)) }
+
+// Broadcast replaces x on every process by that of rank root.
+func (g *Group) Broadcast(x Tensor, root int) error {
+	return outcome(C.ap_group_broadcast(g.c, x.c("Group.Broadcast"), C.int(root)))
+}
+
+// Barrier waits until all processes have come to it.
+func (g *Group) Barrier() error { return outcome(C.ap_group_barrier(g.c)) }
+
+// Gather gives every process the bytes of all, in the order of their ranks.
+func (g *Group) Gather(data []byte) ([][]byte, error) {
+	var all unsafe.Pointer
+	sizes := make([]C.int64_t, g.Size)
+	if err := outcome(C.ap_group_gather(g.c, unsafe.Pointer(unsafe.SliceData(data)), C.int64_t(len(data)), &all, &sizes[0])); err != nil {
+		return nil, err
+	}
+	defer C.free(all)
+	parts, at := make([][]byte, g.Size), uintptr(0)
+	for r, n := range sizes {
+		parts[r] = C.GoBytes(unsafe.Add(all, at), C.int(n))
+		at += uintptr(n)
+	}
+	return parts, nil
+}
+
+// Leave gives the connections back.
+func (g *Group) Leave() {
+	C.ap_group_leave(g.c)
+	g.c = nil
+}
+
+// Buckets sum the gradients of parameters over a group, while the backward pass that makes them still runs.
+type Buckets struct {
+	c      C.ap_buckets
+	Waited time.Duration // for sums that were not there when the backward pass was over
+}
+
+// bucketBytes is the size of a bucket: PyTorch's, large enough that the time of a sum is that of its bytes.
+const bucketBytes = 25 << 20
+
+// NewBuckets makes buckets for these parameters, the same ones in the same order on every process.
+func (g *Group) NewBuckets(params []Tensor) *Buckets {
+	list, first := raw("NewBuckets", params)
+	b := &Buckets{}
+	check("NewBuckets", C.ap_buckets_new(g.c, first, C.int(len(list)), bucketBytes, &b.c), params...)
+	return b
+}
+
+// Arm says that the next backward pass is this process's last one of the update.
+func (b *Buckets) Arm() { C.ap_buckets_arm(b.c) }
+
+// Finish waits until the gradients are those of all processes. A parameter that no process has a gradient of keeps none.
+func (b *Buckets) Finish() error {
+	var waited C.int64_t
+	err := outcome(C.ap_buckets_finish(b.c, &waited))
+	b.Waited += time.Duration(waited)
+	return err
+}
+
+// Bytes is how much has been summed.
+func (b *Buckets) Bytes() int64 { return int64(C.ap_buckets_bytes(b.c)) }
+
+// Free frees the buckets.
+func (b *Buckets) Free() { C.ap_buckets_free(b.c) }
+
+// withTexts calls f with C strings and turns its error text into an error.
+func withTexts(f func(t []*C.char) C.ap_error, texts ...string) error {
+	list := make([]*C.char, len(texts))
+	for i, text := range texts {
+		list[i] = C.CString(text)
+		defer C.free(unsafe.Pointer(list[i]))
+	}
+	return outcome(f(list))
+}
+
+// place is where in its source an error was raised, which tells a user nothing.
+var place = regexp.MustCompile(`^\[[^\]]*\] `)
+
+// outcome turns the C side's error text into an error of one line.
+func outcome(text C.ap_error) error {
+	if text == nil {
+		return nil
+	}
+	message := C.GoString(text)
+	C.ap_free_text(text)
+	if message[0] == 'm' {
+		return &Error{Op: "process group", Message: message[1:], OutOfMemory: true}
+	}
+	return errors.New(strings.TrimRight(place.ReplaceAllString(firstLine(message[1:]), ""), ". "))
+}
+
+// taken copies a text of the C side and frees it.
+func taken(text *C.char) string {
+	if text == nil {
+		return ""
+	}
+	defer C.ap_free_text(text)
+	return C.GoString(text)
+}
