@@ -1,6 +1,6 @@
 // Package torch is Aperture's view of libtorch: tensors, scopes, operators,
-// optimizers, random streams, safetensors and devices. It is the only package
-// that imports "C" or gotorch.
+// optimizers, random streams, safetensors, devices and process groups. It is the
+// only package that imports "C" or gotorch.
 //
 // # Basics
 //
@@ -34,6 +34,10 @@
 // A kernel of csrc that should use wide registers is an AP_KERNEL (csrc/isa.h), which
 // compiles it for AVX2 and AVX-512, and stands in the list of isa_test.go, so that
 // tests see it run with both. [ISA] is the set in use.
+//
+// A [Store] and a [Group] are c10d's: TCPStore and ProcessGroupGloo, which libtorch_cpu
+// exports. gloo's headers are not in its wheel; csrc/gloo_declared.h has the few names
+// that c10d's header mentions.
 //
 // [FindDevice] must come before the first tensor, because libtorch asks for CUDA
 // only once.

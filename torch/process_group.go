@@ -117,10 +117,7 @@ func (g *Group) Leave() {
 }
 
 // Buckets sum the gradients of parameters over a group, while the backward pass that makes them still runs.
-type Buckets struct {
-	c      C.ap_buckets
-	Waited time.Duration // for sums that were not there when the backward pass was over
-}
+type Buckets struct{ c C.ap_buckets }
 
 // bucketBytes is the size of a bucket: PyTorch's, large enough that the time of a sum is that of its bytes.
 const bucketBytes = 25 << 20
@@ -137,15 +134,15 @@ func (g *Group) NewBuckets(params []Tensor) *Buckets {
 func (b *Buckets) Arm() { C.ap_buckets_arm(b.c) }
 
 // Finish waits until the gradients are those of all processes. A parameter that no process has a gradient of keeps none.
-func (b *Buckets) Finish() error {
-	var waited C.int64_t
-	err := outcome(C.ap_buckets_finish(b.c, &waited))
-	b.Waited += time.Duration(waited)
-	return err
-}
+func (b *Buckets) Finish() error { return outcome(C.ap_buckets_finish(b.c)) }
 
-// Bytes is how much has been summed.
-func (b *Buckets) Bytes() int64 { return int64(C.ap_buckets_bytes(b.c)) }
+// Report tells of all sums so far: their bytes, the time for which any was under way, and how much of that Finish waited; the
+// rest was hidden behind the backward pass.
+func (b *Buckets) Report() (bytes int64, busy, waited time.Duration) {
+	var n, took, idle C.int64_t
+	C.ap_buckets_report(b.c, &n, &took, &idle)
+	return int64(n), time.Duration(took), time.Duration(idle)
+}
 
 // Free frees the buckets.
 func (b *Buckets) Free() { C.ap_buckets_free(b.c) }

@@ -73,6 +73,22 @@ func FromEnvironment() (Environment, error) {
 	return e, r.err
 }
 
+// Place is FromEnvironment for a command that was asked to train by so many processes: launch is how many it has to start, 0
+// where it is one of them, or the only one.
+func Place(processes int) (e Environment, launch int, err error) {
+	e, err = FromEnvironment()
+	switch {
+	case err != nil || e.Launched:
+	case processes < 1:
+		err = fmt.Errorf("-processes=%d: it wants at least 1", processes)
+	case processes > 1 && e.Size > 0:
+		err = fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): leave it out", processes, e.Size)
+	case processes > 1:
+		launch = processes
+	}
+	return e, launch, err
+}
+
 // variables reads numbers and keeps the first error.
 type variables struct{ err error }
 

@@ -26,6 +26,9 @@ func (f *Failure) Error() string {
 // Unwrap is what the store's client says.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// refused is a failure that all processes find alike.
+func refused(format string, args ...any) error { return &Failure{Said: fmt.Sprintf(format, args...)} }
+
 // Keys of the store: what the first to fail said; that a collective has failed; how many know; how many have come to the end.
 const (
 	failedKey = "failed"

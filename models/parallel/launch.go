@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,18 +24,18 @@ type ended struct {
 
 // Launch starts n processes of this program with these arguments on this machine, and waits for them. Rank 0 has this one's
 // standard output and error, the others are silent. Signals to stop go to all of them. Where one ends badly the others do too, and
-// none outlives this process. It returns the exit code that stands for all, and what is to be said where rank 0 could not.
-func Launch(n int, args []string, grace time.Duration) (code int, said string) {
+// none outlives this process. Where the exit code that stands for all is not 0 it returns an *Ended.
+func Launch(n int, args []string, grace time.Duration) error {
 	// The system ends the processes with the thread that started them.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	self, err := os.Executable()
 	if err != nil {
-		return 1, err.Error()
+		return err
 	}
 	store, err := torch.OpenStore("127.0.0.1", 0, true, "aperture/0/", grace)
 	if err != nil {
-		return 1, fmt.Sprintf("%d processes cannot meet on this machine: %v", n, err)
+		return fmt.Errorf("%d processes cannot meet on this machine: %w", n, err)
 	}
 	defer store.Close()
 	signals := make(chan os.Signal, 4)
@@ -45,11 +45,26 @@ func Launch(n int, args []string, grace time.Duration) (code int, said string) {
 	for rank := range n {
 		if err := l.start(self, args, rank, n); err != nil {
 			l.signal(syscall.SIGKILL)
-			return 1, fmt.Sprintf("process %d of %d cannot be started: %v", rank, n, err)
+			return fmt.Errorf("process %d of %d cannot be started: %w", rank, n, err)
 		}
 	}
-	return l.wait(signals, grace)
+	if code, said := l.wait(signals, grace); code != 0 {
+		return &Ended{code, said}
+	}
+	return nil
 }
+
+// Ended is how processes ended that Launch started.
+type Ended struct {
+	code int
+	said string
+}
+
+// Error is what no process could say itself, or empty.
+func (e *Ended) Error() string { return e.said }
+
+// Code is the exit code that stands for all.
+func (e *Ended) Code() int { return e.code }
 
 type launch struct {
 	store    *torch.Store
@@ -83,7 +98,8 @@ func (l *launch) signal(s os.Signal) {
 	}
 }
 
-// wait waits until all have ended. Once one has ended badly, the others have a while to do so too.
+// wait waits until all have ended. Once one has ended badly, the others have a while to do so too. It returns the exit code that
+// stands for all, and what is to be said where rank 0 could not.
 func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, said string) {
 	codes := make([]int, len(l.commands))
 	var late <-chan time.Time
@@ -109,7 +125,7 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 				}
 			} else if e.rank != 0 && codes[e.rank] <= 128 {
 				// It has told the others, where it came to know them.
-				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", e.rank, state.Pid(), codes[e.rank], l.last[e.rank].line()))
+				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", e.rank, state.Pid(), codes[e.rank], l.last[e.rank].sentence()))
 				if err == nil {
 					said = now
 				}
@@ -133,7 +149,7 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 // tail keeps the end of what is written to it.
 type tail struct{ bytes.Buffer }
 
-const tailBytes = 4096
+const tailBytes = 1 << 16
 
 func (t *tail) Write(p []byte) (int, error) {
 	n, err := t.Buffer.Write(p)
@@ -143,10 +159,13 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// line is the last line.
-func (t *tail) line() string {
+// sentence is the last one that a command ends with, or else what a crash begins with.
+func (t *tail) sentence() string {
 	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
-	return lines[len(lines)-1]
+	for _, line := range slices.Backward(lines) {
+		if said, found := strings.CutPrefix(line, "aperture: "); found {
+			return said
+		}
+	}
+	return lines[0]
 }
-
-var _ io.Writer = (*tail)(nil)

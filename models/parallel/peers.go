@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/gob"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"strings"
@@ -28,9 +29,12 @@ type Peers struct {
 	watcher
 }
 
-// Join waits for all processes to come, for as long as silence allows after the last one came, and makes this one a member. Where
+// Join gives nil to a process by itself. Others wait for all to come, for as long as silence allows after the last one came, and makes this one a member. Where
 // another fails later and this one does not come to know of it by a collective, end gets the error, and has to end the process.
 func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error) {
+	if e.Size == 0 {
+		return nil, nil
+	}
 	host, _ := os.Hostname()
 	p := &Peers{Share: e.Share, LocalRank: e.LocalRank, names: make([]string, e.Size)}
 	p.watcher = watcher{rank: e.Rank, silence: silence, end: end, server: e.Rank == 0 && !e.Served}
@@ -154,6 +158,40 @@ func (p *Peers) Sum(tensors ...torch.Tensor) error {
 	return nil
 }
 
+// Tensors adds to those of rank 0, by name, what each of the others has under names of its own.
+func (p *Peers) Tensors(mine map[string]torch.Tensor) (map[string]torch.Tensor, error) {
+	if p == nil {
+		return mine, nil
+	}
+	var data bytes.Buffer
+	if err := torch.WriteSafetensors(&data, mine, nil); err != nil {
+		return nil, err
+	}
+	parts, err := p.Gather(data.Bytes())
+	if err != nil || !p.First() {
+		return mine, err
+	}
+	for _, part := range parts[1:] {
+		theirs, err := torch.DecodeSafetensors(part, torch.CPU)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(mine, theirs)
+	}
+	return mine, nil
+}
+
+// Any is the first number that is not 0 among those that the processes give.
+func (p *Peers) Any(number float64) (float64, error) {
+	all, err := p.Numbers(number)
+	for _, x := range all {
+		if x[0] != 0 {
+			return x[0], err
+		}
+	}
+	return 0, err
+}
+
 // InTurn runs f on the first process of each machine, and after that on the others, which find what it left in caches.
 func (p *Peers) InTurn(f func() error) error {
 	if p == nil || p.LocalRank == 0 {
@@ -197,10 +235,10 @@ func (p *Peers) Agree(what, text string) error {
 		}
 		for i, line := range strings.Split(string(part), "\n") {
 			if i >= len(wanted) || line != wanted[i] {
-				return fmt.Errorf("%s has another %s than rank 0: %q, and not %q: start all with the same", p.names[r], what, strings.TrimSpace(line), strings.TrimSpace(strings.Join(wanted[min(i, len(wanted)):min(i+1, len(wanted))], "")))
+				return refused("%s has another %s than rank 0: %q, and not %q: start all with the same", p.names[r], what, strings.TrimSpace(line), strings.TrimSpace(strings.Join(wanted[min(i, len(wanted)):min(i+1, len(wanted))], "")))
 			}
 		}
-		return fmt.Errorf("%s has a shorter %s than rank 0: start all with the same", p.names[r], what)
+		return refused("%s has a shorter %s than rank 0: start all with the same", p.names[r], what)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package parallel
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/torch"
@@ -51,11 +52,16 @@ func (s *Sync) begin() {
 	s.draws.Begin()
 }
 
-// Finish sums the gradients of an update whose batches are done everywhere, and gives the numbers of each process, in the order
-// of ranks.
-func (s *Sync) Finish(u models.Update, numbers ...float64) ([][]float64, error) {
+// NotFinite says that a number of a process is infinite or none.
+type NotFinite struct{ Process string }
+
+func (e *NotFinite) Error() string { return e.Process + " has a number that is not finite" }
+
+// Finish sums the gradients of an update whose batches are done everywhere, and gives the sums of numbers of all processes, and
+// the first mark that is not 0. Where the first number of a process is not finite the error is a *NotFinite.
+func (s *Sync) Finish(u models.Update, mark float64, numbers ...float64) (sums []float64, marked float64, err error) {
 	if s == nil {
-		return [][]float64{numbers}, nil
+		return numbers, mark, nil
 	}
 	if len(u.Batches) == 0 {
 		s.draws.Rehearse(s.rehearse) // which also leaves numbers of this update: none
@@ -63,9 +69,32 @@ func (s *Sync) Finish(u models.Update, numbers ...float64) ([][]float64, error) 
 	s.draws.Batch(u.All)
 	s.rehearsed = u.Position.Batch > 0
 	if err := s.peers.explain(s.buckets.Finish()); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.peers.Numbers(numbers...)
+	all, err := s.peers.Numbers(append(numbers, mark)...)
+	sums = make([]float64, len(numbers))
+	for rank, theirs := range all {
+		if math.IsNaN(theirs[0]) || math.IsInf(theirs[0], 0) {
+			return nil, 0, &NotFinite{s.peers.names[rank]}
+		}
+		for i := range sums {
+			sums[i] += theirs[i]
+		}
+		if marked == 0 {
+			marked = theirs[len(sums)]
+		}
+	}
+	return sums, marked, err
+}
+
+// Report is what the sums of gradients have cost this process so far, by name: bytes that were summed, seconds for which sums were
+// under way, and seconds of those that it had to wait for. There is nothing to report of a process by itself.
+func (s *Sync) Report() map[string]float64 {
+	if s == nil {
+		return nil
+	}
+	bytes, busy, waited := s.buckets.Report()
+	return map[string]float64{"sum_bytes": float64(bytes), "sum_seconds": busy.Seconds(), "sum_wait_seconds": waited.Seconds()}
 }
 
 // Free frees the buckets.
@@ -73,6 +102,30 @@ func (s *Sync) Free() {
 	if s != nil {
 		s.buckets.Free()
 	}
+}
+
+// SameWeights is an error where the weights of a process have come apart from those of rank 0, as they would on machines that round
+// otherwise: it names the first that has others.
+func (p *Peers) SameWeights(weights []torch.Tensor) error {
+	if p == nil {
+		return nil
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	sums := make([]float64, len(weights))
+	for i, w := range weights {
+		sums[i] = w.Detach().Sum().Item()
+	}
+	all, err := p.Numbers(sums...)
+	if err != nil {
+		return err
+	}
+	for r, theirs := range all {
+		if !slices.Equal(theirs, all[0]) {
+			return refused("the weights of %s are no longer those of rank 0: use machines with the same processors, or APERTURE_ISA=avx2 on all", p.names[r])
+		}
+	}
+	return nil
 }
 
 // Numbers gives everyone the numbers of each.

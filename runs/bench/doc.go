@@ -49,6 +49,12 @@
 // two epochs (shuffle), and how much the heap holds meanwhile, garbage included. Their text is artificial, with words by
 // Zipf's law; it is made once, in the folder aperture/bench of the user's cache, where 1.5 GB must be free.
 //
+// # Scale
+//
+// -what scale trains the same updates by two processes of one thread (ours) and by one process of two threads, which takes the two
+// batches one after the other (peer), from the commands under runs/, on the built-in sample. What an update's sums of gradients
+// cost the first process stands beside it: how much was sent through them, for how long, and how much of that it had to wait.
+//
 // # Caveats
 //
 // Text is prepared from Multi30k, which is looked for in $APERTURE_DATA, else in

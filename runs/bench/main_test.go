@@ -40,8 +40,8 @@ func TestFlags(t *testing.T) {
 
 func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers, load",
-		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers, load",
+		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers, load, scale",
+		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers, load, scale",
 		"-what text -isa sse":           `-isa is "sse": it must be avx2, avx512 or default`,
 		"-what text -pair 3":            "unknown flag: --pair",
 		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",

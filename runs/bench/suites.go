@@ -34,6 +34,7 @@ func suites() []suite {
 		{"lm", lmRows, true},
 		{"layers", layerRows, true},
 		{"load", loadRows, false},
+		{"scale", scaleRows, true},
 	}
 }
 

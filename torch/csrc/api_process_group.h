@@ -29,6 +29,7 @@ AP_API void ap_group_leave(ap_group g);
 // Buckets sum the gradients of parameters, in the order of the backward pass, while that runs.
 AP_API ap_error ap_buckets_new(ap_group g, ap_tensor *params, int n, int64_t bytes, ap_buckets *out);
 AP_API void ap_buckets_arm(ap_buckets b);         // the next backward pass is the update's last
-AP_API ap_error ap_buckets_finish(ap_buckets b, int64_t *waited_ns);  // sums what is left, and writes the sums to the gradients
-AP_API int64_t ap_buckets_bytes(ap_buckets b);    // summed so far
+AP_API ap_error ap_buckets_finish(ap_buckets b);  // sums what is left, and writes the sums to the gradients
+// Since the beginning: bytes summed, the time for which any bucket was under way, and how much of it finish waited.
+AP_API void ap_buckets_report(ap_buckets b, int64_t *bytes, int64_t *busy_ns, int64_t *waited_ns);
 AP_API void ap_buckets_free(ap_buckets b);

@@ -8,7 +8,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <chrono>
-#include <cstring>
+#include <mutex>
 
 #include "common.h"
 #include "process_group.h"
@@ -16,6 +16,26 @@
 using namespace ap;
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+int64_t nanoseconds(Clock::duration d) { return std::chrono::duration_cast<std::chrono::nanoseconds>(d).count(); }
+
+// For how long any bucket has been under way. Works that outlive their buckets still hold it.
+struct Flight {
+  std::mutex mutex;
+  int flying = 0;
+  Clock::time_point since;
+  int64_t busy_ns = 0;
+  void begin() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (flying++ == 0) since = Clock::now();
+  }
+  void end() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (--flying == 0) busy_ns += nanoseconds(Clock::now() - since);
+  }
+};
 
 struct Bucket {
   std::vector<at::Tensor> params;
@@ -31,7 +51,8 @@ struct Buckets {
   std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, uintptr_t>> hooks;  // holds the nodes, which variables do not
   bool armed = false;
   size_t next = 0;  // the first bucket that is not under way: all processes start them in the same order
-  int64_t bytes = 0;
+  int64_t bytes = 0, waited_ns = 0;
+  std::shared_ptr<Flight> flight = std::make_shared<Flight>();
 
   // start sends a bucket off.
   void start(Bucket &b) {
@@ -49,7 +70,9 @@ struct Buckets {
       at += p.numel();
     }
     std::vector<at::Tensor> tensors{b.flat};
+    flight->begin();
     b.work = gloo->allreduce(tensors);
+    b.work->getFuture()->addCallback([flight = flight](c10::ivalue::Future &) { flight->end(); });
     bytes += static_cast<int64_t>(b.flat.nbytes());
   }
 
@@ -104,7 +127,7 @@ void ap_buckets_arm(ap_buckets b) {
   for (auto &bucket : of(b).list) bucket.waiting = static_cast<int>(bucket.params.size());
 }
 
-ap_error ap_buckets_finish(ap_buckets b, int64_t *waited_ns) {
+ap_error ap_buckets_finish(ap_buckets b) {
   return guard([&] {
     c10::NoGradGuard no_grad;
     auto &all = of(b);
@@ -112,9 +135,9 @@ ap_error ap_buckets_finish(ap_buckets b, int64_t *waited_ns) {
     all.armed = false;
     while (all.next < all.list.size()) all.start(all.list[all.next++]);
     for (auto &bucket : all.list) {
-      const auto begin = std::chrono::steady_clock::now();
+      const auto begin = Clock::now();
       finish(bucket.work);
-      *waited_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+      all.waited_ns += nanoseconds(Clock::now() - begin);
       bucket.work.reset();
       int64_t at = 0, flag = bucket.weights;
       for (auto &p : bucket.params) {
@@ -131,7 +154,12 @@ ap_error ap_buckets_finish(ap_buckets b, int64_t *waited_ns) {
   });
 }
 
-int64_t ap_buckets_bytes(ap_buckets b) { return of(b).bytes; }
+void ap_buckets_report(ap_buckets b, int64_t *bytes, int64_t *busy_ns, int64_t *waited_ns) {
+  *bytes = of(b).bytes;
+  *waited_ns = of(b).waited_ns;
+  std::lock_guard<std::mutex> lock(of(b).flight->mutex);
+  *busy_ns = of(b).flight->busy_ns;
+}
 
 void ap_buckets_free(ap_buckets b) {
   try {

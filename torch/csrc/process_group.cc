@@ -82,10 +82,11 @@ ap_error ap_group_join(ap_store s, int rank, int size, const char *address, int6
 
 ap_error ap_group_reduce(ap_group g, ap_tensor x, bool largest) {
   return guard([&] {
-    std::vector<at::Tensor> list{get(x).detach()};
+    std::vector<at::Tensor> list{get(x).detach().to(at::kCPU)};
     c10d::AllreduceOptions o;
     o.reduceOp = largest ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
     finish(group(g).gloo->allreduce(list, o));
+    if (!get(x).is_cpu()) get(x).detach().copy_(list[0]);
   });
 }
 

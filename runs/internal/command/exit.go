@@ -47,22 +47,6 @@ func StoppedBy(number float64) error {
 	return &SignalError{syscall.Signal(number)}
 }
 
-// exited is a program that ended with a code, whose message was printed before or is said.
-type exited struct {
-	code int
-	said string
-}
-
-func (e *exited) Error() string { return e.said }
-
-// Ended is the error of processes that ended with a code, nil for 0; said is for the screen, where it is not empty.
-func Ended(code int, said string) error {
-	if code == 0 {
-		return nil
-	}
-	return &exited{code, said}
-}
-
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
 
@@ -71,7 +55,7 @@ var ErrHelp = errors.New("help was printed")
 func ExitCode(err error) int {
 	var usage *UsageError
 	var stopped *SignalError
-	var ended *exited
+	var ended interface{ Code() int } // of processes that were started
 	switch {
 	case err == nil || errors.Is(err, ErrHelp):
 		return 0
@@ -80,7 +64,7 @@ func ExitCode(err error) int {
 	case errors.As(err, &usage):
 		return 2
 	case errors.As(err, &ended):
-		return ended.code
+		return ended.Code()
 	}
 	return 1
 }

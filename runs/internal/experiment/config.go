@@ -29,7 +29,7 @@ type Config struct {
 	Model      models.Settings               `toml:"model"`
 	Objective  translation.ObjectiveSettings `toml:"objective"`
 	Train      Train                         `toml:"train"`
-	Schedule   Schedule                      `toml:"schedule"`
+	Schedule   models.Schedule               `toml:"schedule"`
 	Decode     Decode                        `toml:"decode" task:"translation" resume:"free"`
 	Checkpoint Checkpoint                    `toml:"checkpoint" resume:"free"`
 	Report     Report                        `toml:"report" resume:"free"`
@@ -99,19 +99,6 @@ type Train struct {
 
 // Batches is how many make an update.
 func (t Train) Batches() int { return t.Accumulate * t.Processes }
-
-// Schedule is the learning rate's course.
-type Schedule struct {
-	Kind       string  `toml:"kind" default:"inverse_sqrt" choice:"inverse_sqrt noam cosine linear constant step" help:"shape after the warm-up"`
-	Warmup     int     `toml:"warmup" default:"4000" range:"[0,inf)" help:"updates over which the rate rises to its peak"`
-	WarmupInit float64 `toml:"warmup_init" default:"0.0" range:"[0,inf)" help:"rate at the start of the warm-up"`
-	Factor     float64 `toml:"factor" default:"1.0" range:"(0,inf)" help:"noam: factor before width^-0.5"`
-	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the rate never falls below this after the warm-up"`
-	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, linear, step: updates from the start to the minimum; for cosine and linear 0 takes those of train.epochs, or else train.steps"`
-
-	PlateauDecay    float64 `toml:"plateau_decay" default:"1.0" range:"(0,1]" help:"factor on the rate when validation stalls; 1 keeps it"`
-	PlateauPatience int     `toml:"plateau_patience" default:"1" range:"[1,inf)" help:"validations without a better score before plateau_decay acts"`
-}
 
 // Decode is how text is produced from a trained model.
 type Decode struct {

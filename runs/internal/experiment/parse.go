@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -72,7 +71,8 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 
 // build fills in s from the parsed flags.
 func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
-	if err := s.takePlace(o.processes); err != nil {
+	var err error
+	if s.Place, s.Launch, err = parallel.Place(o.processes); err != nil {
 		return &command.UsageError{Err: err}
 	}
 	l, err := spec.layers(o, flags, nil)
@@ -130,30 +130,6 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return s.compare()
 	}
 	return nil
-}
-
-// takePlace finds out how many processes train together, and whether this one is to start them.
-func (s *Settings) takePlace(processes int) (err error) {
-	s.Place, err = parallel.FromEnvironment()
-	switch {
-	case err != nil || s.Place.Launched:
-		return err
-	case processes < 1:
-		return fmt.Errorf("-processes=%d: it wants at least 1", processes)
-	case processes > 1 && s.Place.Size > 0:
-		return fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): leave it out", processes, s.Place.Size)
-	case processes > 1:
-		s.Launch = processes
-	}
-	return nil
-}
-
-// Join makes this process one of those that train together, nil where it is by itself; end ends it when another has failed.
-func (s *Settings) Join(end func(error)) (*parallel.Peers, error) {
-	if s.Place.Size == 0 {
-		return nil, nil
-	}
-	return parallel.Join(s.Place, time.Duration(s.Config.Train.Silence)*time.Second, end)
 }
 
 // checkTask refuses a network that learns another task than the command's, and says which keys nothing will read.

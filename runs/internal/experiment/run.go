@@ -43,11 +43,12 @@ type Run struct {
 	Config Config
 	Log    *Logger
 
+	ReadOnly bool // another process writes
+
 	env      Env
 	lock     *os.File
 	replaced []byte // on resume, the config.toml that was there
 	finished bool   // on resume, whether there were results
-	silent   bool   // another process writes
 }
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
@@ -76,15 +77,9 @@ func Open(s *Settings, env Env) (*Run, error) {
 
 // Follow is for a process beside the one that opens the run: it reads the folder, and writes nothing.
 func Follow(s *Settings, env Env) *Run {
-	return &Run{Dir: s.Out, Config: s.Config, Log: NewLogger(nowhere{io.Discard}, io.Discard), env: env, silent: true}
+	nowhere, _ := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	return &Run{Dir: s.Out, Config: s.Config, Log: NewLogger(nowhere, io.Discard), env: env, ReadOnly: true}
 }
-
-type nowhere struct{ io.Writer }
-
-func (nowhere) Close() error { return nil }
-
-// Writes reports whether this process writes to the folder.
-func (r *Run) Writes() bool { return !r.silent }
 
 // resume takes up the run in a folder.
 func resume(s *Settings, env Env) (*Run, error) {
@@ -223,7 +218,7 @@ func (r *Run) CheckData(sums map[string]string) error {
 			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out", name, r.Dir)
 		}
 	}
-	if r.silent {
+	if r.ReadOnly {
 		return nil
 	}
 	r.env.DataSHA256 = maps.Clone(sums)
@@ -248,7 +243,7 @@ func (r *Run) WriteResults(results *Results) error {
 // Abandon is for a process that failed before its first update. A new run leaves its folder free for another one; a resumed
 // run is again what it was. What tells of the failure stays: the log, the command and the environment.
 func (r *Run) Abandon() {
-	if r.silent {
+	if r.ReadOnly {
 		return
 	}
 	if r.replaced == nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -20,10 +21,7 @@ func (t *trainer) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	best, warnings, err := t.store.Best()
-	for _, w := range warnings {
-		t.run.Log.Warnf("%s", w)
-	}
+	best, err := parallel.Best(t.peers, t.store, t.warn)
 	if err != nil {
 		return err
 	}
@@ -57,9 +55,9 @@ func (t *trainer) finish(ctx context.Context) error {
 		if !t.config.Report.Test {
 			break
 		}
-		if stop, err := t.stopped(ctx); stop != nil || err != nil {
+		if stop, err := t.peers.Any(command.Stopped(ctx)); stop != 0 || err != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
-			return cmp.Or(err, stop)
+			return cmp.Or(err, command.StoppedBy(stop))
 		}
 		if results.Test[name], err = t.task.test(i); err != nil {
 			return err
@@ -81,15 +79,6 @@ func (t *trainer) finish(ctx context.Context) error {
 		return err
 	}
 	return t.run.WriteResults(results)
-}
-
-// stopped is the error of a signal that one of the processes got.
-func (t *trainer) stopped(ctx context.Context) (stop, err error) {
-	all, err := t.peers.Numbers(command.Stopped(ctx))
-	for _, x := range all {
-		stop = cmp.Or(stop, command.StoppedBy(x[0]))
-	}
-	return stop, err
 }
 
 // averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no worse on

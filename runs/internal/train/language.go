@@ -49,7 +49,7 @@ func (t *languageTexts) testColumns(test language.Text) (corpus.Columns, error) 
 func (t *languageTexts) sums() map[string]string { return t.texts.Sums }
 
 func (t *languageTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
-	if run != nil && fresh && run.Writes() {
+	if run != nil && fresh && !run.ReadOnly {
 		if err := language.SaveWords(t.texts.Words, run.Dir); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/aperture-ml/aperture/objectives"
@@ -45,6 +46,7 @@ func (t *trainer) logTraining() error {
 	r.Values[report.GradientNorm] = w.Norm / float64(max(1, w.Updates))
 	t.run.Log.Progressf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
 		lossWords(t.Output, w.mean()), r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
+	maps.Copy(r.Values, t.sync.Report())
 	*w = window{}
 	return t.write(r)
 }

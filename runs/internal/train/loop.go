@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -47,7 +48,10 @@ func (t *trainer) loop(ctx context.Context) error {
 			return err
 		}
 		start := time.Now()
-		sum := t.sums()
+		sum := t.state.Window // so far; of other processes, the update's alone
+		if !t.peers.First() {
+			sum = window{}
+		}
 		for i, batch := range update.Batches {
 			step := torch.OpenScope() // owns every tensor made below
 			t.sync.Batch(update, i)
@@ -82,32 +86,17 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// sums is where the numbers of this process's batches go: those of a process by itself are the update's.
-func (t *trainer) sums() *window {
-	if t.peers == nil {
-		return &t.state.Window
+// join makes the gradients, and the numbers, those of all batches of the update. stop is the signal that a process got.
+func (t *trainer) join(ctx context.Context, u models.Update, mine window) (stop float64, err error) {
+	sum, stop, err := t.sync.Finish(u, command.Stopped(ctx), mine.Loss, mine.NLL, float64(mine.Tokens))
+	if bad := new(parallel.NotFinite); errors.As(err, &bad) {
+		return 0, t.diverged(fmt.Sprintf("the loss of %s is not finite at update %d", bad.Process, t.state.Step+1))
 	}
-	return new(window)
-}
-
-// join makes the gradients, and the numbers of the update, those of all processes. stop is the error of a signal that one of
-// them got; all get the same.
-func (t *trainer) join(ctx context.Context, u models.Update, mine *window) (stop, err error) {
-	all, err := t.sync.Finish(u, mine.Loss, mine.NLL, float64(mine.Tokens), command.Stopped(ctx))
-	if t.peers == nil || err != nil {
-		return context.Cause(ctx), err
-	}
-	for rank, x := range all {
-		if math.IsNaN(x[0]) || math.IsInf(x[0], 0) {
-			return nil, t.diverged(fmt.Sprintf("the loss of rank %d is not finite at update %d", rank, t.state.Step+1))
-		}
+	if err == nil {
 		w := &t.state.Window
-		w.Loss, w.NLL, w.Tokens = w.Loss+x[0], w.NLL+x[1], w.Tokens+int(x[2])
-		if stop == nil {
-			stop = command.StoppedBy(x[3])
-		}
+		w.Loss, w.NLL, w.Tokens = sum[0], sum[1], int(sum[2])
 	}
-	return stop, nil
+	return stop, err
 }
 
 // rehearse takes the smallest batch through the network and the output layer.
@@ -160,7 +149,7 @@ func (t *trainer) update(u models.Update) error {
 
 func (t *trainer) rate() float64 {
 	c := t.config
-	return t.state.Factor * Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.length(), t.state.Step)
+	return t.state.Factor * models.Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.length(), t.state.Step)
 }
 
 // diverged says what has become infinite or no number, and which checkpoint is the
@@ -180,7 +169,7 @@ func (t *trainer) diverged(what string) error {
 }
 
 // after does what is due once an update is made: log, validate, save, stop.
-func (t *trainer) after(stop error) error {
+func (t *trainer) after(stop float64) error {
 	c := t.config
 	step := t.state.Step
 	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed())
@@ -207,7 +196,7 @@ func (t *trainer) after(stop error) error {
 			return err
 		}
 	}
-	if t.scheduled(step) || better || stop != nil || t.done() {
+	if t.scheduled(step) || better || stop != 0 || t.done() {
 		if err := t.save(); err != nil {
 			return err
 		}
@@ -217,9 +206,9 @@ func (t *trainer) after(stop error) error {
 			}
 		}
 	}
-	if stop != nil {
+	if stop != 0 {
 		t.run.Log.Printf("stopped by a signal after update %d; step-%d is saved: continue with -resume", step, step)
-		return stop
+		return command.StoppedBy(stop)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func Main(spec *experiment.Spec) {
 			return err
 		}
 		if settings.Launch > 0 && !settings.Plan {
-			return command.Ended(parallel.Launch(settings.Launch, os.Args[1:], 20*time.Second))
+			return parallel.Launch(settings.Launch, os.Args[1:], 10*time.Second)
 		}
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
@@ -39,10 +39,10 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	if s.Plan && s.Place.Rank > 0 {
 		return nil
 	}
-	if s.Place.Size > 0 && s.Config.Train.Device == "cuda" {
-		s.Config.Train.Device = fmt.Sprint("cuda:", s.Place.LocalRank)
-	}
 	device, err := torch.FindDevice(s.Config.Train.Device)
+	if n := s.Place.LocalRank; n > 0 && device == "cuda:0" { // a device for each
+		device, err = torch.FindDevice(fmt.Sprint("cuda:", n))
+	}
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
@@ -58,7 +58,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		return advise(command.Guard(func() error { return plan(s, read, device) }))
 	}
 	var log atomic.Pointer[experiment.Logger] // of the run, once there is one
-	peers, err := s.Join(func(err error) {
+	peers, err := parallel.Join(s.Place, time.Duration(s.Config.Train.Silence)*time.Second, func(err error) {
 		if l := log.Load(); l != nil {
 			l.Fail(err)
 		}
@@ -68,8 +68,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		return err
 	}
 	run, err := work(ctx, s, device, peers, &log)
-	err = peers.Leave(advise(err), errors.As(err, new(*command.SignalError)))
-	if run == nil {
+	if err = peers.Leave(advise(err), errors.As(err, new(*command.SignalError))); run == nil {
 		return err
 	}
 	if err != nil {
@@ -114,12 +113,10 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 
 // agree refuses processes of other programs and settings than rank 0's. Where a machine keeps its files is its own business.
 func agree(s *experiment.Settings, env experiment.Env, peers *parallel.Peers) error {
-	if err := peers.Agree("version of Aperture or instruction set", fmt.Sprintf("%s %s libtorch %s, %s", env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA)); err != nil {
-		return err
-	}
 	c := s.Config
 	c.Data.Dir, c.Data.Store, c.Train.Device, c.Train.Threads = "", "", "", 0
-	return peers.Agree("setting", fmt.Sprintf("-resume=%v\n%s", s.Resume, c.TOML()))
+	version := fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s", env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA)
+	return peers.Agree("version or setting", fmt.Sprintf("%s\n-resume=%v\n%s", version, s.Resume, c.TOML()))
 }
 
 // readTexts reads the texts of what the configuration's network learns.
@@ -171,7 +168,7 @@ func (t *trainer) prepare(device torch.Device) error {
 		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
 		Passing: func(step int) bool { return !t.scheduled(step) }, ReadOnly: !t.peers.First(),
 	}
-	newest, fresh, err := t.newest()
+	newest, fresh, err := parallel.Newest(t.peers, t.store, t.warn)
 	if err != nil {
 		return err
 	}
@@ -229,40 +226,7 @@ func (t *trainer) prepare(device torch.Device) error {
 	return nil
 }
 
-// newest is the newest valid checkpoint, as rank 0 finds it.
-func (t *trainer) newest() (newest checkpoint.Checkpoint, fresh bool, err error) {
-	step, err := parallel.OnFirst(t.peers, func() (int, error) {
-		if err := t.store.Recover(); err != nil {
-			return 0, err
-		}
-		var warnings []checkpoint.Warning
-		newest, warnings, err = t.store.Latest()
-		for _, w := range warnings {
-			t.run.Log.Warnf("%s", w)
-		}
-		if err != nil {
-			return -1, t.noneIsDamaged(err)
-		}
-		return newest.Step, nil
-	})
-	if err == nil && step >= 0 && !t.peers.First() {
-		newest, err = t.store.At(step)
-	}
-	return newest, step < 0, err
-}
-
-// noneIsDamaged returns why a run without a valid checkpoint does not begin anew:
-// it has some, and what is left of them is not to be overwritten.
-func (t *trainer) noneIsDamaged(missing error) error {
-	if !errors.Is(missing, checkpoint.ErrNone) {
-		return missing
-	}
-	steps, err := t.store.Steps()
-	if err != nil || len(steps) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w: restore one from a copy, or remove the folder to train from the beginning", missing)
-}
+func (t *trainer) warn(w checkpoint.Warning) { t.run.Log.Warnf("%s", w) }
 
 // start sets the state before the first update.
 func (t *trainer) start() {

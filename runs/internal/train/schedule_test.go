@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
@@ -57,16 +56,16 @@ func TestCosineOverEpochs(t *testing.T) {
 }
 
 func TestRate(t *testing.T) {
-	fairseq := experiment.Schedule{Kind: "inverse_sqrt", Warmup: 4000}
-	noam := func(factor float64, warmup int) experiment.Schedule {
-		return experiment.Schedule{Kind: "noam", Warmup: warmup, Factor: factor}
+	fairseq := models.Schedule{Kind: "inverse_sqrt", Warmup: 4000}
+	noam := func(factor float64, warmup int) models.Schedule {
+		return models.Schedule{Kind: "noam", Warmup: warmup, Factor: factor}
 	}
-	step := experiment.Schedule{Kind: "step", Warmup: 10, Period: 100, Minimum: 1e-4}
-	cosine := experiment.Schedule{Kind: "cosine", Warmup: 10, Minimum: 1e-5}
-	linear := experiment.Schedule{Kind: "linear", Warmup: 10, Minimum: 1e-5}
+	step := models.Schedule{Kind: "step", Warmup: 10, Period: 100, Minimum: 1e-4}
+	cosine := models.Schedule{Kind: "cosine", Warmup: 10, Minimum: 1e-5}
+	linear := models.Schedule{Kind: "linear", Warmup: 10, Minimum: 1e-5}
 	for _, c := range []struct {
 		name        string
-		s           experiment.Schedule
+		s           models.Schedule
 		peak        float64
 		width       int
 		total, done int
@@ -87,13 +86,13 @@ func TestRate(t *testing.T) {
 		{"cosine beyond", cosine, 1e-3, 512, 110, 500, 1e-5},
 		{"linear half way", linear, 1e-3, 512, 110, 60, (1e-3 + 1e-5) / 2},
 		{"linear end", linear, 1e-3, 512, 110, 110, 1e-5},
-		{"constant", experiment.Schedule{Kind: "constant"}, 3e-4, 512, 0, 0, 3e-4},
+		{"constant", models.Schedule{Kind: "constant"}, 3e-4, 512, 0, 0, 3e-4},
 		{"step rises", step, 1e-3, 512, 0, 5, 5e-4},
 		{"step's last high rate", step, 1e-3, 512, 0, 99, 1e-3},
 		{"step's first low rate", step, 1e-3, 512, 0, 100, 1e-4},
 		{"step's last rate", step, 1e-3, 512, 0, 1000, 1e-4},
 	} {
-		if got := Rate(c.s, c.peak, c.width, c.total, c.done); math.Abs(got-c.want) > 1e-5*c.want+1e-15 {
+		if got := models.Rate(c.s, c.peak, c.width, c.total, c.done); math.Abs(got-c.want) > 1e-5*c.want+1e-15 {
 			t.Errorf("%s: rate %g, want %g", c.name, got, c.want)
 		}
 	}

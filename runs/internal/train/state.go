@@ -1,11 +1,9 @@
 package train
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"strings"
 
@@ -82,10 +80,11 @@ func (t *trainer) save() error {
 	if t.asgd != nil {
 		t.state.Averaging = averaging{t.asgd.Steps, t.asgd.Rate}
 	}
-	if t.state.Processes = 0; t.peers != nil {
-		t.state.Processes = t.peers.Size
+	t.state.Processes = t.peers.Of().Size
+	if err := t.peers.SameWeights(t.Params.Tensors()); err != nil {
+		return err
 	}
-	carried, err := t.carried()
+	carried, err := t.peers.Tensors(t.updates.Carried())
 	if err != nil {
 		return err
 	}
@@ -111,30 +110,6 @@ func (t *trainer) save() error {
 		return err
 	}
 	return t.peers.Barrier() // who reads it finds it
-}
-
-// carried is what the task carries from batch to batch, of all processes.
-func (t *trainer) carried() (map[string]torch.Tensor, error) {
-	all := t.updates.Carried()
-	if t.peers == nil {
-		return all, nil
-	}
-	var mine bytes.Buffer
-	if err := torch.WriteSafetensors(&mine, all, nil); err != nil {
-		return nil, err
-	}
-	parts, err := t.peers.Gather(mine.Bytes())
-	if err != nil || !t.peers.First() {
-		return all, err
-	}
-	for _, part := range parts[1:] {
-		theirs, err := torch.DecodeSafetensors(part, torch.CPU)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all, theirs)
-	}
-	return all, nil
 }
 
 // shown is the average that tools are to use, or nil.

@@ -49,7 +49,7 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
 	}
 	pair, err := t.data.Learn(settings)
-	if err != nil || run == nil || !run.Writes() {
+	if err != nil || run == nil || run.ReadOnly {
 		return pair, err
 	}
 	return pair, translation.SaveText(pair, run.Path(experiment.TokenizerDir))

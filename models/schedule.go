@@ -1,10 +1,19 @@
-package train
+package models
 
-import (
-	"math"
+import "math"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
-)
+// Schedule is the learning rate's course.
+type Schedule struct {
+	Kind       string  `toml:"kind" default:"inverse_sqrt" choice:"inverse_sqrt noam cosine linear constant step" help:"shape after the warm-up"`
+	Warmup     int     `toml:"warmup" default:"4000" range:"[0,inf)" help:"updates over which the rate rises to its peak"`
+	WarmupInit float64 `toml:"warmup_init" default:"0.0" range:"[0,inf)" help:"rate at the start of the warm-up"`
+	Factor     float64 `toml:"factor" default:"1.0" range:"(0,inf)" help:"noam: factor before width^-0.5"`
+	Minimum    float64 `toml:"minimum" default:"0.0" range:"[0,inf)" help:"the rate never falls below this after the warm-up"`
+	Period     int     `toml:"period" default:"0" range:"[0,inf)" help:"cosine, linear, step: updates from the start to the minimum; for cosine and linear 0 takes those of train.epochs, or else train.steps"`
+
+	PlateauDecay    float64 `toml:"plateau_decay" default:"1.0" range:"(0,1]" help:"factor on the rate when validation stalls; 1 keeps it"`
+	PlateauPatience int     `toml:"plateau_patience" default:"1" range:"[1,inf)" help:"validations without a better score before plateau_decay acts"`
+}
 
 // Rate returns the learning rate of the next update, after done updates, before
 // any plateau decay. total is the length of the run in updates, or 0.
@@ -18,7 +27,7 @@ import (
 //	linear        the same along a straight line
 //	constant      the warm-up, then peak
 //	step          the warm-up, then peak, and from update period on minimum
-func Rate(s experiment.Schedule, peak float64, width, total, done int) float64 {
+func Rate(s Schedule, peak float64, width, total, done int) float64 {
 	warmup, n := float64(s.Warmup), float64(done)
 	if s.Kind == "noam" {
 		t := n + 1

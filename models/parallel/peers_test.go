@@ -1,0 +1,169 @@
+package parallel
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// scene tells a process of these tests what to play.
+const scene = "APERTURE_TEST_SCENE"
+
+// scenes are what each of three processes does, as a member; it returns what it says.
+var scenes = map[string]func(t *testing.T, p *Peers) error{
+	"together": func(t *testing.T, p *Peers) error {
+		squares, err := Shared(p, []int{5, 1, 1, 1, 9}, func(i int) (float64, error) {
+			if i == 3 {
+				return math.NaN(), nil
+			}
+			return float64(i * i), nil
+		})
+		if err != nil || len(squares) != 5 || squares[4] != 16 || !math.IsNaN(squares[3]) {
+			t.Errorf("shared work gives %v (%v)", squares, err)
+		}
+		first, err := OnFirst(p, func() (string, error) { return fmt.Sprint("from ", p.Rank), nil })
+		if err != nil || first != "from 0" {
+			t.Errorf("the first says %q (%v)", first, err)
+		}
+		if any, err := p.Any(float64(p.Rank * 7)); any != 7 || err != nil {
+			t.Errorf("any is %v (%v)", any, err)
+		}
+		x := torch.Full(float64(p.Rank), torch.Float32, torch.CPU, 2)
+		if err := p.Sum(x); err != nil || x.Float32s()[1] != 3 {
+			t.Errorf("the sum is %v (%v)", x.Float32s(), err)
+		}
+		all, err := p.Tensors(map[string]torch.Tensor{fmt.Sprint("of", p.Rank): x})
+		if err != nil || p.First() && len(all) != 3 {
+			t.Errorf("%d tensors are collected (%v)", len(all), err)
+		}
+		if err := p.SameWeights([]torch.Tensor{x}); err != nil {
+			t.Error(err)
+		}
+		if err := p.InTurn(func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+		return p.Agree("setting", "a\nb")
+	},
+	"differ": func(_ *testing.T, p *Peers) error {
+		return p.Agree("setting", fmt.Sprint("a\nb = ", p.Rank/2))
+	},
+	"apart": func(_ *testing.T, p *Peers) error {
+		return p.SameWeights([]torch.Tensor{torch.Full(float64(p.Rank/2), torch.Float32, torch.CPU, 2)})
+	},
+	"broken": func(_ *testing.T, p *Peers) error {
+		if p.Rank == 1 {
+			return errors.New("its disk is full")
+		}
+		return p.Barrier()
+	},
+	"gone": func(_ *testing.T, p *Peers) error {
+		if p.Rank == 1 {
+			os.Exit(3)
+		}
+		return p.Barrier()
+	},
+}
+
+// play starts three processes of this test, which play a scene, and gives what each says at its end.
+func play(t *testing.T, name string) (said [3]string) {
+	t.Helper()
+	store, err := torch.OpenStore("127.0.0.1", 0, true, "aperture//", 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var commands [3]*exec.Cmd
+	var outputs [3]bytes.Buffer
+	for rank := range commands {
+		c := exec.Command(os.Args[0], "-test.run=^TestPeers$")
+		c.Env = append(os.Environ(), scene+"="+name, fmt.Sprint("RANK=", rank), "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", store.Port), "TORCHELASTIC_USE_AGENT_STORE=True", "OMP_NUM_THREADS=1")
+		c.Stdout, c.Stderr = &outputs[rank], &outputs[rank]
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		commands[rank] = c
+	}
+	for rank, c := range commands {
+		if err := c.Wait(); err != nil && c.ProcessState.ExitCode() != 3 {
+			t.Errorf("%s: rank %d: %v\n%s", name, rank, err, &outputs[rank])
+		}
+		for line := range strings.Lines(outputs[rank].String()) {
+			if text, found := strings.CutPrefix(line, "says: "); found {
+				said[rank] = strings.TrimSpace(text)
+			}
+		}
+	}
+	return said
+}
+
+func TestPeers(t *testing.T) {
+	if name := os.Getenv(scene); name != "" {
+		torch.Test(t, func() {
+			e, err := FromEnvironment()
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := Join(e, 3*time.Second, func(err error) { fmt.Println("says: forced:", err); os.Exit(3) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Leave(scenes[name](t, p), false); err != nil {
+				fmt.Println("says:", err)
+			}
+		})
+		return
+	}
+	for _, c := range []struct{ name, want string }{
+		{"together", ""},
+		{"differ", `rank 2 on HOST has another setting than rank 0: "b = 1", and not "b = 0"`},
+		{"apart", "the weights of rank 2 on HOST are no longer those of rank 0"},
+		{"broken", "rank 1 on HOST failed: its disk is full"},
+		{"gone", "rank 1 on HOST has given no sign of life"},
+	} {
+		said := play(t, c.name)
+		for rank, text := range said {
+			if c.name == "gone" && rank == 1 {
+				continue
+			}
+			host, _ := os.Hostname()
+			if i, j := strings.Index(text, " (process"), strings.Index(text, ") "); i > 0 && j > i {
+				text = text[:i] + text[j+1:]
+			}
+			if want := strings.ReplaceAll(c.want, "HOST", host); !strings.HasPrefix(text, want) || want == "" && text != "" {
+				t.Errorf("%s: rank %d says %q, not %q", c.name, rank, text, want)
+			}
+		}
+	}
+}
+
+// Batches that processes share out draw what one process would draw.
+func TestDraws(t *testing.T) {
+	const draws, batches = 3, 5
+	s := torch.NewStream(1, "dropout")
+	one := func() { s.Offset += draws }
+	d := Draws{Streams: map[string]*torch.Stream{"dropout": s}}
+	s.Offset = 7
+	d.Rehearse(one)
+	if s.Offset != 7 {
+		t.Fatalf("a rehearsal has moved the stream to %d", s.Offset)
+	}
+	d.Begin()
+	var at []uint64
+	for _, place := range []int{3, 4} {
+		d.Batch(place)
+		at = append(at, s.Offset)
+		one()
+	}
+	if d.Batch(batches); !slices.Equal(at, []uint64{7 + 3*draws, 7 + 4*draws}) || s.Offset != 7+batches*draws {
+		t.Errorf("batches begin at %v, the next update at %d", at, s.Offset)
+	}
+}

@@ -1,0 +1,238 @@
+package train
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Several processes make of an update's batches what one makes of them, dropout and other draws included.
+func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
+	t.Parallel()
+	folder, texts := workplace(t), textPlace(t)
+	// Adam's first steps have the size of the rate however small the gradient; a larger epsilon keeps them from making noise large.
+	translate := []string{"-steps=8", "-set=train.max_tokens=60", "-set=train.validate_every=8", "-set=train.epsilon=0.001"}
+	for _, c := range []struct {
+		name      string
+		run       func(t *testing.T, folder string, arguments ...string) ended
+		folder    string
+		arguments []string
+		most      int // processes
+	}{
+		{"spectrum+adversarial", mustRun, folder, append(translate, "-method=spectrum+adversarial", "-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9"), 4},
+		{"mos", mustRun, folder, append(translate, "-method=mos"), 2},
+		{"adaptive", mustRun, folder, append(translate, "-method=adaptive+cosreg"), 2},
+		{"vmf", mustRun, folder, append(translate, "-method=vmf"), 2},
+		{"language", mustRunText, texts, []string{"-steps=8"}, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := func(n int) string { return fmt.Sprintf("%s-%d", c.name, n) }
+			c.run(t, c.folder, append(c.arguments, "-set=train.accumulate=4", "-out="+out(1))...)
+			one := lastWeights(t, c.folder, out(1))
+			for n := 2; n <= c.most; n *= 2 {
+				c.run(t, c.folder, append(c.arguments, fmt.Sprint("-set=train.accumulate=", 4/n), fmt.Sprint("-processes=", n), "-out="+out(n))...)
+				if d := apart(one, lastWeights(t, c.folder, out(n))); !(d < 1e-5) {
+					t.Errorf("%d processes give weights that are %.2g from those of one", n, d)
+				}
+				was, is := results(t, c.folder, out(1)), results(t, c.folder, out(n))
+				if a, b := was["best"].(map[string]any)["loss"].(float64), is["best"].(map[string]any)["loss"].(float64); math.Abs(a-b) > 1e-4*a {
+					t.Errorf("%d processes give validation loss %g, one gives %g", n, b, a)
+				}
+			}
+		})
+	}
+}
+
+// lastWeights are those of a run's newest checkpoint.
+func lastWeights(t *testing.T, parts ...string) (all map[string][]float64) {
+	t.Helper()
+	folder := filepath.Join(append(parts, "checkpoints")...)
+	step := strings.TrimSpace(read(t, folder, "LATEST"))
+	torch.Test(t, func() {
+		tensors, _, err := torch.ReadSafetensors(filepath.Join(folder, step, modelFile), torch.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = numbers(tensors)
+	})
+	return all
+}
+
+// apart is how far two sets of weights are from one another, relative to their size.
+func apart(a, b map[string][]float64) float64 {
+	difference, size := 0.0, 0.0
+	for name, xs := range a {
+		for i, x := range xs {
+			if i >= len(b[name]) {
+				return math.Inf(1)
+			}
+			difference += (x - b[name][i]) * (x - b[name][i])
+			size += x * x
+		}
+	}
+	return math.Sqrt(difference / size)
+}
+
+// ranks are the process ids of those that a process has started, by rank.
+func ranks(t *testing.T, parent, count int) []int {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		found, n := make([]int, count), 0
+		list, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+		for _, path := range list {
+			children, _ := os.ReadFile(path)
+			for _, child := range strings.Fields(string(children)) {
+				environment, _ := os.ReadFile("/proc/" + child + "/environ")
+				for _, setting := range strings.Split(string(environment), "\x00") {
+					if rank, is := strings.CutPrefix(setting, "RANK="); is {
+						r, _ := strconv.Atoi(rank)
+						found[r], _ = strconv.Atoi(child)
+						n++
+					}
+				}
+			}
+		}
+		if n == count {
+			return found
+		}
+	}
+	t.Fatalf("process %d has not started %d others", parent, count)
+	return nil
+}
+
+// One of the processes is killed, again and again; what goes on from the checkpoints ends as the undisturbed run.
+func TestProcessesKilled(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=60", "-processes=2", "-set=train.validate_every=5", "-set=decode.validation_beam=0", "-method=spectrum+adversarial"}
+	mustRun(t, folder, append(settings, "-out=whole")...)
+	settings = append(settings, "-out=killed")
+	random := rand.New(rand.NewPCG(17, 1))
+	next := settings
+	for range 4 {
+		c, lines := started(t, folder, next...)
+		victims := ranks(t, c.Process.Pid, 2)
+		waitFor(t, lines, "update ")
+		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
+		victim := random.IntN(2)
+		killed := syscall.Kill(victims[victim], syscall.SIGKILL)
+		begin := time.Now()
+		rest, _ := io.ReadAll(lines)
+		c.Wait()
+		next = append(settings, "-resume")
+		if killed != nil { // it was done
+			continue
+		}
+		if code := c.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(rest), fmt.Sprintf("aperture: rank %d ", victim)) {
+			t.Errorf("after the death of rank %d the others end with %d:\n%s", victim, code, rest)
+		}
+		if took := time.Since(begin); took > 60*time.Second {
+			t.Errorf("the others go on for %v", took)
+		}
+		for _, pid := range victims {
+			if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(state), ") Z ") {
+				t.Errorf("process %d is still there", pid)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "killed", "results.json")); err != nil {
+		mustRun(t, folder, next...)
+	}
+	same(t, folder, "whole", "killed")
+}
+
+// A signal to one process saves and stops all; another number of processes may go on, and says so.
+func TestProcessesStopAndGoOn(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=400", "-processes=2", "-set=train.validate_every=200", "-set=decode.validation_beam=0", "-out=stopped"}
+	c, lines := started(t, folder, settings...)
+	pids := ranks(t, c.Process.Pid, 2)
+	waitFor(t, lines, "update ")
+	if err := syscall.Kill(pids[1], syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(lines)
+	c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) || !strings.Contains(string(rest), "continue with -resume") {
+		t.Fatalf("the processes end with %d:\n%s", code, rest)
+	}
+	e := mustRun(t, folder, "-out=stopped", "-resume", "-steps=200", "-set=train.validate_every=200")
+	if !strings.Contains(e.stderr, "1 processes share the 2 batches of an update, as 2 did before") {
+		t.Errorf("it does not say that there are fewer processes:\n%s", e.stderr)
+	}
+}
+
+// Processes that a cluster starts find each other by the environment, and name the one that has other settings. A process that
+// is stopped ends the others.
+func TestProcessesOfACluster(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	together := func(port int, arguments [2][]string) (all [2]ended) {
+		var commands [2]*exec.Cmd
+		var outputs [2]strings.Builder
+		for rank := range commands {
+			c := process(folder, append(arguments[rank], fmt.Sprint("env:RANK=", rank), "env:WORLD_SIZE=2", fmt.Sprint("env:LOCAL_RANK=", rank),
+				"env:MASTER_ADDR=127.0.0.1", fmt.Sprint("env:MASTER_PORT=", port))...)
+			c.Stderr = &outputs[rank]
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			commands[rank] = c
+		}
+		for rank, c := range commands {
+			c.Wait()
+			all[rank] = ended{c.ProcessState.ExitCode(), "", outputs[rank].String()}
+		}
+		return all
+	}
+	settings := []string{"-steps=4", "-set=decode.validation_beam=0", "-out=cluster"}
+	for rank, e := range together(freePort(t), [2][]string{settings, settings}) {
+		if e.code != 0 || rank == 1 && e.stderr != "" {
+			t.Errorf("rank %d ends with %d:\n%s", rank, e.code, e.stderr)
+		}
+	}
+	for rank, e := range together(freePort(t), [2][]string{append(settings, "-out=other"), append(settings, "-out=other", "-seed=7")}) {
+		e.fails(t, fmt.Sprint("rank ", rank, " of two with other seeds"), 1, "rank 1 on ", "another version or setting", "seed = 7", "seed = 1")
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// A process that is stopped gives no signs of life, and the others end.
+func TestProcessStopped(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	c, lines := started(t, folder, "-steps=4000", "-processes=2", "-set=train.silence=2", "-set=train.validate_every=2000", "-out=hung")
+	pids := ranks(t, c.Process.Pid, 2)
+	waitFor(t, lines, "update ")
+	if err := syscall.Kill(pids[1], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(lines)
+	c.Wait()
+	lastLine := string(rest[strings.LastIndex(strings.TrimSpace(string(rest)), "\n")+1:])
+	if code := c.ProcessState.ExitCode(); code != 1 || !strings.HasPrefix(lastLine, "aperture: rank 1 on ") || !strings.Contains(lastLine, "no sign of life") {
+		t.Errorf("the others end with %d:\n%s", code, rest)
+	}
+}
