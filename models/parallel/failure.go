@@ -26,6 +26,14 @@ func (f *Failure) Error() string {
 // Unwrap is what the store's client says.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// Alike is an error that all processes find alike, to be told without the name of one.
+func (p *Peers) Alike(err error) error {
+	if p == nil {
+		return err
+	}
+	return &Failure{Said: err.Error()}
+}
+
 // refused is a failure that all processes find alike.
 func refused(format string, args ...any) error { return &Failure{Said: fmt.Sprintf(format, args...)} }
 

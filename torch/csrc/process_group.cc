@@ -1,6 +1,8 @@
 // Process groups: c10d's TCPStore and ProcessGroupGloo, which libtorch_cpu exports.
 #include "process_group.h"
 
+#include <c10/util/Logging.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -38,6 +40,8 @@ extern "C" {
 
 ap_error ap_store_open(const char *host, int port, bool server, const char *prefix, int64_t timeout_ms, ap_store *out, int *bound) {
   return guard([&] {
+    // c10d warns of hosts without a name; what matters is thrown.
+    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
     c10d::TCPStoreOptions o;
     o.port = static_cast<std::uint16_t>(port);
     o.isServer = server;

@@ -53,8 +53,13 @@ type Run struct {
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
 // writes config.toml, env.json and command.txt and opens train.log. A folder that holds a run is not touched without
-// -resume, and one that is finished is not taken up unless what ended it was raised; both errors say what to do.
+// -resume, and one that is finished is not taken up unless what ended it was raised; both errors say what to do. Of several
+// processes rank 0 does so; the others get a run that writes nothing.
 func Open(s *Settings, env Env) (*Run, error) {
+	if s.Place.Rank > 0 {
+		nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+		return &Run{Dir: s.Out, Config: s.Config, Log: NewLogger(nowhere, io.Discard), env: env, ReadOnly: true}, err
+	}
 	if s.Resume {
 		return resume(s, env)
 	}
@@ -73,12 +78,6 @@ func Open(s *Settings, env Env) (*Run, error) {
 		}
 	}
 	return r.begin(s)
-}
-
-// Follow is for a process beside the one that opens the run: it reads the folder, and writes nothing.
-func Follow(s *Settings, env Env) *Run {
-	nowhere, _ := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	return &Run{Dir: s.Out, Config: s.Config, Log: NewLogger(nowhere, io.Discard), env: env, ReadOnly: true}
 }
 
 // resume takes up the run in a folder.

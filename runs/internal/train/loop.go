@@ -165,7 +165,7 @@ func (t *trainer) diverged(what string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", what, last)
+	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", what, last))
 }
 
 // after does what is due once an update is made: log, validate, save, stop.

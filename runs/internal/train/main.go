@@ -91,10 +91,8 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
 		return nil, err
 	}
-	if run = experiment.Follow(s, env); peers.First() {
-		if run, err = experiment.Open(s, env); err != nil {
-			return nil, err
-		}
+	if run, err = experiment.Open(s, env); err != nil {
+		return nil, err
 	}
 	log.Store(run.Log)
 	scope := torch.OpenScope() // closes what a panic leaves open

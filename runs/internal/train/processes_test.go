@@ -209,6 +209,17 @@ func TestProcessesOfACluster(t *testing.T) {
 	}
 }
 
+// A loss that is no number ends all processes with one sentence, which names the process.
+func TestProcessesDiverge(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	e := run(t, folder, "-steps=20", "-processes=2", "-set=train.learning_rate=1e30", "-set=schedule.kind=constant", "-set=schedule.warmup=0", "-set=train.optimizer=sgd", "-set=train.validate_every=20", "-out=diverged")
+	e.fails(t, "a rate of 1e30", 1, "not finite at update", "lower train.learning_rate")
+	if strings.Count(e.stderr, "aperture: ") != 1 {
+		t.Errorf("it says more than one sentence:\n%s", e.stderr)
+	}
+}
+
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
