@@ -16,12 +16,6 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// ended is a process that Launch started, once it has ended.
-type ended struct {
-	rank int
-	err  error
-}
-
 // Launch starts n processes of this program with these arguments on this machine, and waits for them. Rank 0 has this one's
 // standard output and error, the others are silent. Signals to stop go to all of them. Where one ends badly the others do too, and
 // none outlives this process. Where the exit code that stands for all is not 0 it returns an *Ended.
@@ -41,7 +35,7 @@ func Launch(n int, args []string, grace time.Duration) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	l := launch{store: store, done: make(chan ended, n), last: make([]tail, n)}
+	l := launch{store: store, done: make(chan int, n), last: make([]tail, n)}
 	for rank := range n {
 		if err := l.start(self, args, rank, n); err != nil {
 			l.signal(syscall.SIGKILL)
@@ -69,8 +63,8 @@ func (e *Ended) Code() int { return e.code }
 type launch struct {
 	store    *torch.Store
 	commands []*exec.Cmd
-	last     []tail // what each wrote to its standard error at last
-	done     chan ended
+	last     []tail   // what each wrote to its standard error at last
+	done     chan int // ranks of those that have ended
 }
 
 func (l *launch) start(self string, args []string, rank, n int) error {
@@ -87,7 +81,10 @@ func (l *launch) start(self string, args []string, rank, n int) error {
 		return err
 	}
 	l.commands = append(l.commands, c)
-	go func() { l.done <- ended{rank, c.Wait()} }()
+	go func() {
+		c.Wait() // its state tells more than the error
+		l.done <- rank
+	}()
 	return nil
 }
 
@@ -109,23 +106,23 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 			l.signal(s)
 		case <-late:
 			l.signal(syscall.SIGKILL) // also to what is stopped
-		case e := <-l.done:
+		case rank := <-l.done:
 			left--
-			state := l.commands[e.rank].ProcessState
-			codes[e.rank] = state.ExitCode()
+			state := l.commands[rank].ProcessState
+			codes[rank] = state.ExitCode()
 			if state.Success() || late != nil {
 				continue
 			}
 			late = time.After(grace)
 			if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last checkpoint", e.rank, state.Pid(), int(status.Signal()), status.Signal())
+				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last checkpoint", rank, state.Pid(), int(status.Signal()), status.Signal())
 				l.store.First(failedKey, said)
-				if e.rank != 0 {
+				if rank != 0 {
 					said = "" // rank 0 says it
 				}
-			} else if e.rank != 0 && codes[e.rank] <= 128 {
+			} else if rank != 0 && codes[rank] <= 128 {
 				// It has told the others, where it came to know them.
-				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", e.rank, state.Pid(), codes[e.rank], l.last[e.rank].sentence()))
+				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", rank, state.Pid(), codes[rank], l.last[rank].sentence()))
 				if err == nil {
 					said = now
 				}
