@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Download the pinned libtorch and unpack the part of it that Aperture uses.
 
-    fetch.py FOLDER
+    fetch.py FOLDER [cuda]
 
-pip downloads the packages of requirements.txt and checks their digests; the libraries go to
-FOLDER/lib, the headers to FOLDER/include. All of it is written beside FOLDER under a temporary
+pip downloads the packages of requirements.txt, and with cuda those of requirements-cuda.txt, and
+checks their digests; the libraries go to FOLDER/lib, the headers to FOLDER/include. All of it is written beside FOLDER under a temporary
 name first, so that FOLDER exists whole or not at all. A list of sizes, FOLDER/files, lets
 build.sh notice a damaged copy later. Needs Python 3.7 or newer and pip, and no other package.
 """
@@ -21,37 +21,50 @@ import zipfile
 # pip; pip takes these tags literally, so the older names that the smaller packages carry stand here too.
 TAGS = [
     "--only-binary=:all:", "--python-version=3.11", "--implementation=cp", "--abi=cp311",
-    "--platform=manylinux_2_28_x86_64", "--platform=manylinux_2_25_x86_64",
-    "--platform=manylinux_2_17_x86_64", "--platform=manylinux2014_x86_64",
+    "--platform=manylinux_2_28_x86_64", "--platform=manylinux_2_27_x86_64", "--platform=manylinux_2_25_x86_64",
+    "--platform=manylinux_2_18_x86_64", "--platform=manylinux_2_17_x86_64", "--platform=manylinux2014_x86_64",
+    "--platform=manylinux2010_x86_64", "--platform=manylinux1_x86_64",
 ]
 LIBRARIES = {"libtorch_cpu.so", "libc10.so", "libcudart.so.13", "libcupti.so.13"}
-# Measured: the wheels (545 MB), pip's own copy of the largest while it works, and what is unpacked (520 MB).
+# libtorch's side of CUDA, what it links, and what these load by name when they first need it. They find each other: each
+# looks beside itself.
+CUDA_LIBRARIES = {
+    "libtorch_cuda.so", "libtorch_cuda_linalg.so", "libtorch_nvshmem.so", "libc10_cuda.so", "libcaffe2_nvrtc.so",
+    "libcublas.so.13", "libcublasLt.so.13", "libcufft.so.12", "libcufile.so.0", "libcurand.so.10", "libcusolver.so.12",
+    "libcusparse.so.12", "libcusparseLt.so.0", "libnccl.so.2", "libnvJitLink.so.13", "libnvshmem_host.so.3",
+    "libnvrtc.so.13", "libnvrtc-builtins.so.13.0", "libcudnn.so.9", "libcudnn_adv.so.9", "libcudnn_cnn.so.9",
+    "libcudnn_engines_precompiled.so.9", "libcudnn_engines_runtime_compiled.so.9", "libcudnn_graph.so.9",
+    "libcudnn_heuristic.so.9", "libcudnn_ops.so.9",
+}
+# Measured: the wheels (545 MB), pip's own copy of the largest while it works, and what is unpacked (520 MB); with CUDA 2.5
+# GB of wheels and 3.8 GB unpacked.
 NEEDED_BYTES = 2_000_000_000
+CUDA_NEEDED_BYTES = 7_500_000_000
 
 
 def stop(sentence):
     sys.exit("build: " + sentence)
 
 
-def place(name):
+def place(name, libraries):
     """Where in FOLDER a member of a wheel goes, or None for one that is not used."""
     base = name.rsplit("/", 1)[-1]
     if name.endswith("/"):
         return None
     if name.startswith("torch/include/"):
         return name[len("torch/"):]
-    if "/lib/" in name and (base in LIBRARIES or base.startswith("libgomp")):
+    if "/lib/" in name and (base in libraries or base.startswith("libgomp")):
         return "lib/" + base
     if ".dist-info/" in name and base.upper().startswith(("LICENSE", "NOTICE")):
         return "licenses/" + name.split("-", 1)[0] + "-" + base
     return None
 
 
-def unpack(wheel, folder):
+def unpack(wheel, folder, libraries):
     """Stream the used members of a wheel to folder; zipfile checks each one's CRC on the way."""
     with zipfile.ZipFile(wheel) as archive:
         for member in archive.infolist():
-            to = place(member.filename)
+            to = place(member.filename, libraries)
             if to is None:
                 continue
             path = os.path.join(folder, to)
@@ -66,7 +79,9 @@ def download(requirements, folder):
         stop("Python's pip is missing, which downloads libtorch: install it, "
              "for example with `sudo apt-get install python3-pip`, and run ./build.sh again.")
     command = pip + ["download", "--no-deps", "--require-hashes", "--no-cache-dir", "--disable-pip-version-check",
-                     "--dest", folder, "--requirement", requirements] + TAGS
+                     "--dest", folder] + TAGS
+    for path in requirements:
+        command += ["--requirement", path]
     quiet = not sys.stderr.isatty()
     # pip keeps the file it is receiving in TMPDIR, which may be a small memory disk elsewhere.
     result = subprocess.run(command + (["--quiet"] if quiet else []), stdout=sys.stderr,
@@ -82,13 +97,17 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     target = os.path.abspath(sys.argv[1])
     parent = os.path.dirname(target)
-    requirements = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requirements.txt")
+    here = os.path.dirname(os.path.abspath(__file__))
+    requirements, libraries, needed = [os.path.join(here, "requirements.txt")], LIBRARIES, NEEDED_BYTES
+    if sys.argv[2:] == ["cuda"]:
+        requirements.append(os.path.join(here, "requirements-cuda.txt"))
+        libraries, needed = LIBRARIES | CUDA_LIBRARIES, CUDA_NEEDED_BYTES
     try:
         os.makedirs(parent, exist_ok=True)
         free = shutil.disk_usage(parent).free
-        if free < NEEDED_BYTES:
+        if free < needed:
             stop("downloading libtorch needs %.1f GB of disk in %s, which has %.1f GB free: free some space, "
-                 "or set XDG_CACHE_HOME to a folder on a larger disk." % (NEEDED_BYTES / 1e9, parent, free / 1e9))
+                 "or set XDG_CACHE_HOME to a folder on a larger disk." % (needed / 1e9, parent, free / 1e9))
         work = tempfile.mkdtemp(prefix=os.path.basename(target) + ".tmp-", dir=parent)
     except OSError as error:
         stop("cannot write the cache of libtorch (%s): make it writable, or set XDG_CACHE_HOME to another folder."
@@ -99,10 +118,10 @@ def main():
         os.makedirs(wheels)
         os.makedirs(whole)
         for wheel in download(requirements, wheels):
-            unpack(wheel, whole)
+            unpack(wheel, whole, libraries)
             os.remove(wheel)
         names = sorted(os.listdir(os.path.join(whole, "lib")))
-        missing = LIBRARIES.difference(names)
+        missing = libraries.difference(names)
         if missing or not any(name.startswith("libgomp") for name in names):
             stop("the downloaded packages lack %s: third_party/requirements.txt and fetch.py do not fit together."
                  % (", ".join(sorted(missing)) or "libgomp"))
