@@ -3,12 +3,14 @@
 #
 #   ./build.sh          build all of it; a second run with nothing changed returns at once
 #   ./build.sh libs     only what third_party/lib holds, which `go run` and `go test` link against
-#   ./build.sh test     build, then vet and test all packages; where there is AVX-512, those that compute
-#                       once more without it
+#   ./build.sh checked  libs, and the checked device, which tests compute on (internal/checked)
+#   ./build.sh test     build, then vet and test all packages, those that compute once more on the checked
+#                       device and, where there is AVX-512, without it
 #   ./build.sh check    build, then print versions, device, threads and instruction set
 #   ./build.sh clean    remove what was built here; the downloaded libtorch stays in the user's cache
 #
 # Environment: LIBTORCH (a folder with lib/ and include/, or a Python torch package), CXX, XDG_CACHE_HOME;
+# APERTURE_CUDA, 1 to fetch what a GPU needs too (2.5 GB) and 0 to leave it out, which else goes by the driver;
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
@@ -106,6 +108,21 @@ intact() {
     done <"$1/files"
 }
 
+# True where this machine has a driver for NVIDIA's GPUs.
+has_driver() {
+    [[ -e /proc/driver/nvidia/version || -e /usr/lib/wsl/lib/libcuda.so.1 ]] || { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -q 'libcuda\.so\.1 '
+}
+
+# True where the libtorch that is fetched should have CUDA: where there is a driver, unless APERTURE_CUDA says it.
+wants_cuda() {
+    case ${APERTURE_CUDA:-} in
+        '') has_driver ;;
+        0) return 1 ;;
+        1) return 0 ;;
+        *) stop "APERTURE_CUDA=$APERTURE_CUDA is neither 1, to fetch the libraries for a GPU, nor 0, to leave them out." ;;
+    esac
+}
+
 # Sets $torch (a folder with lib/ and include/) and $torch_from (in words).
 find_libtorch() {
     local found
@@ -123,7 +140,11 @@ find_libtorch() {
         torch_from="the installed Python package, $torch"
         return
     fi
-    torch=$cache/libtorch-$torch_version-$(grep -v '^#' third_party/requirements.txt | digest | cut -c1-8)
+    local pinned=(third_party/requirements.txt) cuda='' size='545 MB'
+    if wants_cuda; then
+        pinned+=(third_party/requirements-cuda.txt) cuda=cuda size='2.5 GB, with the libraries for a GPU, 3.6 GB on disk; APERTURE_CUDA=0 leaves these out'
+    fi
+    torch=$cache/libtorch-$torch_version-${cuda:+cuda-}$(cat "${pinned[@]}" | grep -v '^#' | digest | cut -c1-8)
     torch_from="the cache, $torch"
     intact "$torch" && return
     [[ -e $torch ]] && say "the cached libtorch in $torch is damaged; fetching it again"
@@ -135,8 +156,8 @@ find_libtorch() {
         flock 8
         intact "$torch" && exit
         rm -rf "$torch".tmp-*
-        say "downloading libtorch $torch_version (545 MB, once for this user)"
-        exec python3 third_party/fetch.py "$torch"
+        say "downloading libtorch $torch_version ($size; once for this user)"
+        exec python3 third_party/fetch.py "$torch" $cuda
     ) || exit 1
 }
 
@@ -246,11 +267,12 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
 }
 
 link() {  # NAME OBJECT...
-    local name=$1 gomp
+    local name=$1 gomp beside='$ORIGIN'
     shift
+    [[ $name != */* ]] || beside='$ORIGIN/..'
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
     gomp=("$lib"/libgomp*.so*)
-    $cxx -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,'$ORIGIN' -Wl,-soname,"$name" \
+    $cxx -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,"$beside" -Wl,-soname,"${name##*/}" \
         -Wl,-z,defs -Wl,--as-needed -ltorch_cpu -lc10 "${gomp[@]}" || stop "linking $name failed; the linker's message stands above"
     mv -f "$lib/$name.tmp" "$lib/$name"
 }
@@ -291,10 +313,10 @@ build_gotorch() {
     echo "$key" >"$lib/obj/gotorch.key"
 }
 
-# The digest of torch/csrc: sha256 over the lines "<sha256 of the file>  <name>\n" of every .cc and .h
-# in it, in byte order of the names. The library answers it from ap_csrc_digest, and torch's tests compute it
+# The digest of a folder of C++, torch/csrc: sha256 over the lines "<sha256 of the file>  <name>\n" of every
+# .cc and .h in it, in byte order of the names. The library answers it from ap_csrc_digest, and torch's tests compute it
 # anew from the sources, so that a library older than they are is noticed.
-csrc_digest() { (cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc *.h | sort | xargs -d '\n' sha256sum | digest); }
+csrc_digest() { (cd "$1" && LC_ALL=C && printf '%s\n' *.cc *.h | sort | xargs -d '\n' sha256sum | digest); }
 
 # Compiles once the headers of libtorch that nearly every file of torch/csrc reads, six seconds' worth. A
 # compiler that is told to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
@@ -318,13 +340,29 @@ build_aperture() {
     local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
     mapfile -t sources < <(cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc)
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
-    key=$({ csrc_digest; cat "${objects[@]/%/.key}"; } | digest)
+    key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
     [[ -f $lib/libaperture.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
     printf 'extern "C" __attribute__((visibility("default"))) const char* ap_csrc_digest(void) { return "%s"; }\n' \
-        "$(csrc_digest)" >"$digest_source"
+        "$(csrc_digest torch/csrc)" >"$digest_source"
     $cxx -fPIC -c "$digest_source" -o "$lib/obj/csrc_digest.o"
     link libaperture.so "${objects[@]}" "$lib/obj/csrc_digest.o"
     echo "$key" >"$lib/obj/aperture.key"
+}
+
+# The device that tests compute on instead of a GPU. No program links it; package checked loads it, and holds the digest of its
+# sources, which is taken as that of torch/csrc is, against the one that it answers.
+build_checked() {
+    local sources key folder=internal/checked/csrc digest_source=$lib/obj/checked_digest.cc
+    local checked_flags=("${header_flags[@]}" -include ../../../third_party/lib/obj/libtorch.h) objects
+    mapfile -t sources < <(cd $folder && LC_ALL=C && printf '%s\n' *.cc)
+    compile_all "the checked device" "$lib/obj/checked" $folder checked_flags "${sources[@]}"
+    key=$({ csrc_digest $folder; cat "${objects[@]/%/.key}"; } | digest)
+    [[ -f $lib/obj/libchecked.so && -f $lib/obj/checked.key && $(<"$lib/obj/checked.key") == "$key" ]] && return
+    printf 'extern "C" __attribute__((visibility("default"))) const char* checked_digest(void) { return "%s"; }\n' \
+        "$(csrc_digest $folder)" >"$digest_source"
+    $cxx -fPIC -c "$digest_source" -o "$lib/obj/checked_digest.o"
+    link obj/libchecked.so "${objects[@]}" "$lib/obj/checked_digest.o"
+    echo "$key" >"$lib/obj/checked.key"
 }
 
 build_libs() {
@@ -389,7 +427,7 @@ build_programs() {
 # taken before the build, so that what is edited during it is not taken as built.
 inputs() {
     {
-        printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}"
+        printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}" "${APERTURE_CUDA:-}"
         [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
         find . \( -path ./.git -o -path ./bin -o -path ./experiments -o -path ./third_party/lib \) -prune -o -type f -printf '%p %s %T@\n'
     } | LC_ALL=C sort | digest
@@ -405,20 +443,23 @@ build() {
     flock -n 9 || { say "waiting for another build in this folder"; flock 9; }
     local before
     before=$(inputs)
-    [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$before $(products)" ]] && return
+    local tested=0
+    [[ ${1:-} != checked && ${1:-} != test ]] || tested=1
+    (( ! tested )) && [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$before $(products)" ]] && return
     [[ ${1:-} == libs || -f $lib/libaperture.so ]] || compile_dependencies
     build_libs
-    [[ ${1:-} == libs ]] && return
+    (( ! tested )) || build_checked
+    [[ ${1:-} != libs && ${1:-} != checked ]] || return 0
     build_programs
     echo "$before $(products)" >"$lib/.stamp"
     say "done in $SECONDS s"
 }
 
-# The events of all tests, and of those that compute once more without AVX-512, where there is AVX-512 and the
-# caller has not chosen. The cache of go test does not see a rebuilt library, hence -count=1.
+# The events of all tests, of those that compute once more without AVX-512, where there is AVX-512 and the caller
+# has not chosen, and of those that compute once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
 go_test() { go test -json -count=1 -timeout 20m "$@" 2>&1; }
 test_events() {
-    local status=0 computing=(./torch/... ./objectives/... ./models/...)
+    local status=0 computing=(./torch/... ./objectives/... ./models/...) on_device=(./torch ./objectives ./models ./models/decode)
     say "go test ./..."
     go_test ./... || status=1
     if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then
@@ -426,6 +467,9 @@ test_events() {
         echo "once more, with APERTURE_ISA=avx2:"
         APERTURE_ISA=avx2 go_test "${computing[@]}" || status=1
     fi
+    say "APERTURE_TEST_DEVICE=checked:0 go test ${on_device[*]}"
+    echo "once more, on the checked device:"
+    APERTURE_TEST_DEVICE=checked:0 go_test "${on_device[@]}" || status=1
     return $status
 }
 
@@ -443,12 +487,12 @@ run_tests() {
 main() {
     case ${1:-build} in
         build) build ;;
-        libs)  build libs ;;
-        test)  build; exec 9>&-; run_tests ;;
+        libs|checked) build "$1" ;;
+        test)  build test; exec 9>&-; run_tests ;;
         check) build; exec 9>&-; exec bin/check ;;
         clean) rm -rf bin third_party/lib; say "removed bin and third_party/lib; downloads stay in $cache" ;;
         -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
-        *) say "unknown command '$1': build (or nothing), libs, test, check and clean are known"; exit 2 ;;
+        *) say "unknown command '$1': build (or nothing), libs, checked, test, check and clean are known"; exit 2 ;;
     esac
 }
 

@@ -25,7 +25,7 @@ type attentional struct {
 
 func loadAttentional(t *testing.T, name string, dtype torch.DType, change func(*models.Settings)) *attentional {
 	t.Helper()
-	g, meta, err := torch.ReadSafetensors("testdata/attentional_"+name+".safetensors", torch.CPU)
+	g, meta, err := torch.ReadSafetensors("testdata/attentional_"+name+".safetensors", device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func loadAttentional(t *testing.T, name string, dtype torch.DType, change func(*
 		AttentionalSettings:    models.AttentionalSettings{WordWidth: int(c.Words), InitialRange: 0.1},
 	}}
 	change(&config.Settings)
-	m, err := models.NewAttentional(config, source, target, p, s, torch.CPU)
+	m, err := models.NewAttentional(config, source, target, p, s, device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func loadAttentional(t *testing.T, name string, dtype torch.DType, change func(*
 	a := &attentional{Attentional: m, params: p, output: p.Get("decoder.output_projection.weight"), golden: g}
 	a.source, a.prev = tokens(g["batch/source"]), tokens(g["batch/prev"])
 	targets := slices.DeleteFunc(g["batch/target"].Int64s(), func(id int64) bool { return id == tokenize.Pad })
-	a.targets = torch.FromInt64s(targets, torch.CPU, int64(len(targets)))
+	a.targets = torch.FromInt64s(targets, device, int64(len(targets)))
 	return a
 }
 
@@ -114,14 +114,14 @@ func TestAttentionalEqualsPyTorch(t *testing.T) {
 		for i := range losses {
 			step := torch.OpenScope()
 			loss := a.loss(nil)
-			near(t, fmt.Sprintf("loss %d", i), loss, torch.FromFloat64s(losses[i:i+1], torch.CPU).Reshape(), 10*limit)
+			near(t, fmt.Sprintf("loss %d", i), loss, torch.FromFloat64s(losses[i:i+1], device).Reshape(), 10*limit)
 			loss.Backward()
 			for name, want := range gradients {
 				if i == 0 {
 					near(t, "the gradient of "+name, a.params.Get(name).Grad(), want, limit)
 				}
 			}
-			if norm := torch.ClipGrad(a.params.Tensors(), 1); math.Abs(norm-norms[i]) > 10*limit*norms[i] {
+			if norm := torch.ClipGrad(a.params.Tensors(), 1).Item(); math.Abs(norm-norms[i]) > 10*limit*norms[i] {
 				t.Errorf("before update %d the gradient is %v long, want %v", i, norm, norms[i])
 			}
 			adam.Step(0.02)
@@ -273,7 +273,7 @@ func TestAttentionalStart(t *testing.T) {
 			Width: 32, EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: 2, DecoderLayers: 2},
 			AttentionalSettings: models.AttentionalSettings{InitialRange: 0.3},
 		}}
-		if _, err := models.NewAttentional(config, nil, nil, p, s, torch.CPU); err != nil {
+		if _, err := models.NewAttentional(config, nil, nil, p, s, device); err != nil {
 			t.Fatal(err)
 		}
 		for name, shape := range map[string][]int64{
@@ -298,7 +298,7 @@ func TestAttentionalStart(t *testing.T) {
 		} {
 			other := config
 			change(&other.Settings)
-			if _, err := models.NewAttentional(other, nil, nil, p, s, torch.CPU); err == nil || !strings.Contains(err.Error(), part) {
+			if _, err := models.NewAttentional(other, nil, nil, p, s, device); err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%v, want %q", err, part)
 			}
 		}

@@ -34,7 +34,7 @@ func newRecurrent[M any](t *testing.T, build func(models.RecurrentConfig, models
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	c := recurrent(5, 9, 0, 3, textWords, dtype)
 	n.of(&c)
-	m, err := build(c, words(p, "encoder.weight", textWords, 5, s, dtype), p, s, torch.CPU)
+	m, err := build(c, words(p, "encoder.weight", textWords, 5, s, dtype), p, s, device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAWDLSTMParameterCounts(t *testing.T) {
 			p := &torch.Params{}
 			defer p.Free()
 			_, err := models.NewAWDLSTM(recurrent(c.width, c.h, c.last, 3, c.vocabulary, torch.Float32),
-				nil, p, torch.NewStream(1, "init"), torch.CPU)
+				nil, p, torch.NewStream(1, "init"), device)
 			if err != nil {
 				t.Fatal(err)
 			}

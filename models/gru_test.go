@@ -14,14 +14,14 @@ func TestGRUEqualsPyTorch(t *testing.T) {
 	for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-11, torch.Float32: 5e-5} {
 		t.Run(dtype.String(), func(t *testing.T) {
 			torch.Test(t, func() {
-				golden, _, err := torch.ReadSafetensors("testdata/gru.safetensors", torch.CPU)
+				golden, _, err := torch.ReadSafetensors("testdata/gru.safetensors", device)
 				if err != nil {
 					t.Fatal(err)
 				}
 				p, s := &torch.Params{}, torch.NewStream(1, "init")
 				defer p.Free()
 				e := words(p, "words", textWords, 5, s, dtype)
-				m, err := models.NewGRU(recurrent(5, 9, 0, 2, textWords, dtype), e, p, s, torch.CPU)
+				m, err := models.NewGRU(recurrent(5, 9, 0, 2, textWords, dtype), e, p, s, device)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,7 +42,7 @@ func TestGRUEqualsPyTorch(t *testing.T) {
 					states, carried = m.Forward(x, carried, nil)
 					near(t, fmt.Sprintf("hidden states of chunk %d", chunk), states.Hidden, golden[fmt.Sprintf("hidden/%d", chunk)], limit)
 					if chunk == 1 {
-						states.Hidden.Mul(golden["seed"].To(dtype, torch.CPU)).Sum().Backward()
+						states.Hidden.Mul(golden["seed"].To(dtype, device)).Sum().Backward()
 					}
 				}
 				for i, x := range carried {

@@ -4,8 +4,12 @@ import (
 	"os"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// device is where these tests compute: the CPU, or what APERTURE_TEST_DEVICE says.
+var device = checked.FromEnvironment()
 
 // The models of these tests are too small to share among threads, which on a busy
 // machine would mostly wait for each other.

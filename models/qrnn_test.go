@@ -22,7 +22,7 @@ func TestQRNNParameterCounts(t *testing.T) {
 			p := &torch.Params{}
 			defer p.Free()
 			_, err := models.NewQRNN(recurrent(400, c.hidden, 0, 4, c.vocabulary, torch.Float32), nil, p,
-				torch.NewStream(1, "init"), torch.CPU)
+				torch.NewStream(1, "init"), device)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ func TestQRNNByHand(t *testing.T) {
 		defer p.Free()
 		const d = 3
 		vectors := words(p, "encoder.weight", textWords, d, s, torch.Float64)
-		m, err := models.NewQRNN(recurrent(d, 9, 0, 1, textWords, torch.Float64), vectors, p, s, torch.CPU)
+		m, err := models.NewQRNN(recurrent(d, 9, 0, 1, textWords, torch.Float64), vectors, p, s, device)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestQRNNByHand(t *testing.T) {
 				want = append(want, sigmoid(gate(2*d+j))*c[j])
 			}
 		}
-		near(t, "states", states.Hidden, torch.FromFloat64s(want, torch.CPU, 4, d), 1e-12)
+		near(t, "states", states.Hidden, torch.FromFloat64s(want, device, 4, d), 1e-12)
 	})
 }
 

@@ -20,12 +20,12 @@ func (e table) Lookup(ids torch.Tensor) torch.Tensor {
 
 // words adds an embedding [v, d] without padding, as language models have it.
 func words(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torch.DType) table {
-	return table{p.Add(name, s.Uniform(-1, 1, dtype, torch.CPU, v, d)), -1}
+	return table{p.Add(name, s.Uniform(-1, 1, dtype, device, v, d)), -1}
 }
 
 // pieces adds an embedding [v, d] with padding, as translators have it.
 func pieces(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torch.DType) table {
-	return table{p.Add(name, s.Normal(0, 0.1, dtype, torch.CPU, v, d)), tokenize.Pad}
+	return table{p.Add(name, s.Normal(0, 0.1, dtype, device, v, d)), tokenize.Pad}
 }
 
 const textWords = 11

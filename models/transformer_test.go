@@ -36,7 +36,7 @@ var fixtures = []string{"postnorm_tied", "prenorm_learned", "postnorm_separate"}
 
 func load(t *testing.T, name string, dtype torch.DType) *fixture {
 	t.Helper()
-	g, meta, err := torch.ReadSafetensors("testdata/transformer_"+name+".safetensors", torch.CPU)
+	g, meta, err := torch.ReadSafetensors("testdata/transformer_"+name+".safetensors", device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func load(t *testing.T, name string, dtype torch.DType) *fixture {
 	if config.PreNorm = c.Pre_norm; c.Learned_positions {
 		config.Positions = "learned"
 	}
-	m, err := models.NewTransformer(config, source, target, p, s, torch.CPU)
+	m, err := models.NewTransformer(config, source, target, p, s, device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func load(t *testing.T, name string, dtype torch.DType) *fixture {
 			targets = append(targets, id)
 		}
 	}
-	f.targets = torch.FromInt64s(targets, torch.CPU, int64(len(targets)))
+	f.targets = torch.FromInt64s(targets, device, int64(len(targets)))
 	return f
 }
 
@@ -154,7 +154,7 @@ func TestTransformerEqualsPyTorch(t *testing.T) {
 				t.Errorf("row %d stands at place %d, which is padding or comes before the row above", n, places[n])
 			}
 		}
-		real := torch.FromInt64s(places, torch.CPU, int64(len(places)))
+		real := torch.FromInt64s(places, device, int64(len(places)))
 		flat := func(x torch.Tensor) torch.Tensor { return x.Reshape(-1, x.Size(2)).IndexSelect(0, real) }
 		near(t, "attention", flat(states.Attention), flat(f.golden["attention"]), limit)
 		loss := f.loss()
@@ -191,7 +191,7 @@ func TestTenTrainingSteps(t *testing.T) {
 					torch.ZeroGrad(f.params.Tensors())
 					step.Close()
 				}
-				trained, _, err := torch.ReadSafetensors("testdata/transformer_"+name+"_trained.safetensors", torch.CPU)
+				trained, _, err := torch.ReadSafetensors("testdata/transformer_"+name+"_trained.safetensors", device)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -291,7 +291,7 @@ func TestIncrementalDecodingEqualsFull(t *testing.T) {
 					next[r] = append([]int64(nil), histories[order[r]]...)
 				}
 				histories = next
-				cache.Reorder(order, nil, torch.CPU)
+				cache.Reorder(order, nil, device)
 			case 3: // the second sentence is done
 				var order, keep []int64
 				var next [][]int64
@@ -307,7 +307,7 @@ func TestIncrementalDecodingEqualsFull(t *testing.T) {
 					}
 				}
 				histories, alive = next, left
-				cache.Reorder(order, keep, torch.CPU)
+				cache.Reorder(order, keep, device)
 			}
 		}
 	})
@@ -347,7 +347,7 @@ func TestParameterCounts(t *testing.T) {
 					source = pieces(p, "encoder.embed_tokens.weight", c.source, c.d, s, torch.Float32)
 				}
 				tables := p.Count()
-				m, err := models.NewTransformer(transformer(int(c.layers), int(c.layers), int(c.d), int(c.f), c.heads, 1024, torch.Float32), source, target, p, s, torch.CPU)
+				m, err := models.NewTransformer(transformer(int(c.layers), int(c.layers), int(c.d), int(c.f), c.heads, 1024, torch.Float32), source, target, p, s, device)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -372,7 +372,7 @@ func TestInputNoise(t *testing.T) {
 		table := pieces(p, "embed_tokens.weight", 11, 64, s, torch.Float32)
 		config := transformer(0, 0, 64, 4, 4, 50, torch.Float32)
 		config.InputNoise = 0.3
-		m, err := models.NewTransformer(config, table, table, p, s, torch.CPU)
+		m, err := models.NewTransformer(config, table, table, p, s, device)
 		if err != nil {
 			t.Fatal(err)
 		}

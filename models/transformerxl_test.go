@@ -19,7 +19,7 @@ func newTransformerXL(t *testing.T, layers int, context models.XLContext, dtype 
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	m, err := models.NewTransformerXL(transformerXL(layers, 6, 2, 10, context, dtype),
-		words(p, "word_emb.emb_layers.0.weight", textWords, 6, s, dtype), p, s, torch.CPU)
+		words(p, "word_emb.emb_layers.0.weight", textWords, 6, s, dtype), p, s, device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestTransformerXLEqualsEquations(t *testing.T) {
 		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 1e-4} {
 			t.Run(name+"/"+dtype.String(), func(t *testing.T) {
 				torch.Test(t, func() {
-					golden, _, err := torch.ReadSafetensors("testdata/transformer_xl.safetensors", torch.CPU)
+					golden, _, err := torch.ReadSafetensors("testdata/transformer_xl.safetensors", device)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -58,7 +58,7 @@ func TestTransformerXLEqualsEquations(t *testing.T) {
 						near(t, "states", states.Hidden, golden[fmt.Sprintf("%s/hidden/%d", name, n)], limit)
 						carried = next
 						if n == 2 {
-							states.Hidden.Mul(golden[name+"/seed"].To(dtype, torch.CPU)).Sum().Backward()
+							states.Hidden.Mul(golden[name+"/seed"].To(dtype, device)).Sum().Backward()
 						}
 					}
 					for _, parameter := range p.Names() {
@@ -81,7 +81,7 @@ func TestTransformerXLParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewTransformerXL(transformerXL(layers, 410, 10, 2100, models.XLContext{Memory: 150}, torch.Float32), nil, p, torch.NewStream(1, "init"), torch.CPU)
+			_, err := models.NewTransformerXL(transformerXL(layers, 410, 10, 2100, models.XLContext{Memory: 150}, torch.Float32), nil, p, torch.NewStream(1, "init"), device)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +164,7 @@ func TestTransformerXLRefusesSizes(t *testing.T) {
 			"same length, nothing to see": {6, models.XLContext{SameLength: true}, "needs a memory"},
 		} {
 			p := &torch.Params{}
-			_, err := models.NewTransformerXL(transformerXL(1, c.width, 3, 10, c.context, torch.Float32), nil, p, torch.NewStream(1, "init"), torch.CPU)
+			_, err := models.NewTransformerXL(transformerXL(1, c.width, 3, 10, c.context, torch.Float32), nil, p, torch.NewStream(1, "init"), device)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: the error is %v", name, err)
 			}

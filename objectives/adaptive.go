@@ -193,22 +193,25 @@ func (l *Adaptive) placeWords(p Config) {
 		if p.Padding >= 0 {
 			table[p.Padding] = none
 		}
-		x := torch.FromInt64s(table, p.Device, p.Vocabulary)
+		x := torch.FromInt64s(table, torch.CPU, p.Vocabulary)
 		torch.Keep(x)
 		l.words = append(l.words, x)
 	}
 }
 
-// places are the targets [N] as each layer counts them; the first is the head's.
+// places are the targets [N] as each layer counts them, on the host; the first is the head's.
 func (l *Adaptive) places(targets torch.Tensor) (own []torch.Tensor) {
+	targets = targets.To(torch.Int64, torch.CPU)
 	for _, table := range l.words {
 		own = append(own, table.IndexSelect(0, targets))
 	}
 	return own
 }
 
-// outside says which targets [N] a layer does not count.
-func outside(own torch.Tensor) torch.Tensor { return own.EqualScalar(none) }
+// outside says on a device which targets [N] a layer does not count.
+func outside(own torch.Tensor, d torch.Device) torch.Tensor {
+	return own.EqualScalar(none).To(torch.Bool, d)
+}
 
 // Loss is the cross-entropy of the head and of the targets' tails, smoothed and
 // perturbed where asked for, summed and scaled, and the clean one by row.
@@ -221,7 +224,7 @@ func (l *Adaptive) Loss(s torch.States, targets torch.Tensor, scale float64) (lo
 	shift := l.by.Shift(s.Hidden, func() torch.Tensor { return l.rows(targets, own) })
 	ofHead := shift
 	for _, ofTail := range own[1:] {
-		ofHead = ofHead.MaskedFill(outside(ofTail).Not(), 0)
+		ofHead = ofHead.MaskedFill(outside(ofTail, shift.Device()).Not(), 0)
 	}
 	var shifted torch.Tensor
 	for i, x := range l.layers(s.Hidden) {
@@ -251,13 +254,14 @@ func (l *Adaptive) sum(hidden torch.Tensor, own []torch.Tensor, o torch.SoftmaxL
 
 // rows are the vectors [N,D] that the targets' scores are products with.
 func (l *Adaptive) rows(targets torch.Tensor, own []torch.Tensor) torch.Tensor {
-	rows := l.embedding.Lookup(targets)
+	d := l.head.Weight.Device()
+	rows := l.embedding.Lookup(targets.To(torch.Int64, d))
 	for i, t := range l.tails {
 		if !t.rows.Defined() {
 			continue
 		}
-		other := outside(own[i+1])
-		word := torch.Embedding(t.rows, own[i+1].MaskedFill(other, 0), -1).MatMul(t.projection)
+		other := outside(own[i+1], d)
+		word := torch.Embedding(t.rows, own[i+1].To(torch.Int64, d).MaskedFill(other, 0), -1).MatMul(t.projection)
 		other = other.Reshape(-1, 1)
 		rows = rows.MaskedFill(other.Not(), 0).Add(word.MaskedFill(other, 0))
 	}

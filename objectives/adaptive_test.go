@@ -18,7 +18,7 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-12, torch.Float32: 1e-5} {
 			t.Run(fmt.Sprint(form, "/", dtype), func(t *testing.T) {
 				torch.Test(t, func() {
-					g, meta, err := torch.ReadSafetensors("testdata/adaptive.safetensors", torch.CPU)
+					g, meta, err := torch.ReadSafetensors("testdata/adaptive.safetensors", device)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -100,8 +100,8 @@ func try(t *testing.T, s Settings, p Config, hidden, targets torch.Tensor) trial
 func TestAdaptiveOfOneClusterIsSoftmax(t *testing.T) {
 	torch.Test(t, func() {
 		stream := torch.NewStream(1, "data")
-		hidden := stream.Normal(0, 1, torch.Float64, torch.CPU, 9, 7)
-		targets := torch.FromInt64s([]int64{0, 5, 30, 1, 9, 9, 17, 2, 29}, torch.CPU, 9)
+		hidden := stream.Normal(0, 1, torch.Float64, device, 9, 7)
+		targets := torch.FromInt64s([]int64{0, 5, 30, 1, 9, 9, 17, 2, 29}, device, 9)
 		for _, with := range []string{"mle", "adversarial", "spectrum", "spectrum+adversarial"} {
 			for _, epsilon := range []float64{0, 0.1} {
 				s := unsmoothed()
@@ -142,7 +142,7 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 			p := config(v, d, -1)
 			o := layer(t, s, p)
 			moved(p)
-			hidden := torch.NewStream(r.Uint64(), "hidden").Normal(0, 3, torch.Float64, torch.CPU, 5, d)
+			hidden := torch.NewStream(r.Uint64(), "hidden").Normal(0, 3, torch.Float64, device, 5, d)
 			ones := o.LogProbs(hidden).Exp().SumDim(1, false).Float64s()
 			near(t, fmt.Sprintf("V %d, cutoffs %q: sum", v, s.AdaptiveCutoffs), ones, []float64{1, 1, 1, 1, 1}, 1e-12)
 			release(o, p)
@@ -160,8 +160,8 @@ func TestAdaptiveSmoothsWithinEachSoftmax(t *testing.T) {
 		o := layer(t, s, p)
 		defer release(o, p)
 		moved(p)
-		hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, torch.CPU, 2, 7)
-		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 25}, torch.CPU, 2), 1)
+		hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, device, 2, 7)
+		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 25}, device, 2), 1)
 		smoothed := func(scores torch.Tensor, row int64, target int) float64 {
 			logP := scores.Narrow(0, row, 1).LogSoftmax(1).Float64s()
 			sum := 0.9 * -logP[target]
@@ -174,7 +174,7 @@ func TestAdaptiveSmoothsWithinEachSoftmax(t *testing.T) {
 		}
 		w := o.Embedding().Matrix()
 		cluster := p.Params.Get("decoder.output_projection.clusters.weight")
-		zeros := torch.Zeros(torch.Float64, torch.CPU, 10)
+		zeros := torch.Zeros(torch.Float64, device, 10)
 		bias := torch.Cat([]torch.Tensor{zeros, p.Params.Get("decoder.output_projection.clusters.bias")}, 0)
 		head := torch.Linear(hidden, torch.Cat([]torch.Tensor{w.Narrow(0, 0, 10), cluster}, 0), bias)
 		tail := torch.Linear(hidden, w.Narrow(0, 10, 21), torch.Tensor{})
@@ -193,9 +193,9 @@ func TestAdaptivePerturbsTheSoftmaxOfTheWord(t *testing.T) {
 			p := config(31, 8, 1)
 			o := layer(t, s, p)
 			moved(p)
-			hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, torch.CPU, 3, 8)
-			loss, nll := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, torch.CPU, 3), 1)
-			near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, torch.CPU, 3)).Float64s(), 1e-12)
+			hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, device, 3, 8)
+			loss, nll := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, device, 3), 1)
+			near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, device, 3)).Float64s(), 1e-12)
 			l := o.method.Likelihood.(*Adaptive)
 			want, total := 0.0, 0.0
 			for row, c := range [][2]int64{{0, 3}, {1, 5}, {2, 10}} { // layer and place of each word

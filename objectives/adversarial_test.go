@@ -56,7 +56,7 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 			for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-12, torch.Float32: 1e-5} {
 				t.Run(fmt.Sprint(form, "/", kind, "/", dtype), func(t *testing.T) {
 					torch.Test(t, func() {
-						g, meta, err := torch.ReadSafetensors("../torch/testdata/softmax_loss.safetensors", torch.CPU)
+						g, meta, err := torch.ReadSafetensors("../torch/testdata/softmax_loss.safetensors", device)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -120,11 +120,11 @@ func example(t *testing.T, change func(*Settings), hidden []float64, target int6
 	s := unsmoothed()
 	s.Alpha = 0.05
 	change(&s)
-	w := torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3, 2)
+	w := torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, device, 3, 2)
 	o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, dtype)
 	defer release(o, p)
-	h := leaf(torch.FromFloat64s(hidden, torch.CPU, 1, 2), dtype)
-	l, n := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{target}, torch.CPU, 1), 1)
+	h := leaf(torch.FromFloat64s(hidden, device, 1, 2), dtype)
+	l, n := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{target}, device, 1), 1)
 	l.Backward()
 	return l.Item(), n.Item(), h.Grad().Float64s(), p.Params.Get("decoder.embed_tokens.weight").Grad().Float64s()
 }
@@ -173,15 +173,15 @@ func TestAdversarialOfZeros(t *testing.T) {
 					for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 						loss, nll, gHidden, gWeight := example(t, set, []float64{0, 0}, 0, dtype)
 						all := append(append(gHidden, gWeight...), loss)
-						if loss != nll || !torch.FromFloat64s(all, torch.CPU, int64(len(all))).AllFinite() {
+						if loss != nll || !torch.FromFloat64s(all, device, int64(len(all))).AllFinite() {
 							t.Errorf("%s, %s: a state of zeros has loss %v, nll %v, gradients %v", mode, radius, loss, nll, all)
 						}
 					}
 					s := unsmoothed()
 					set(&s)
-					o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, torch.CPU, 5, 3)}, torch.Float64)
-					h := leaf(torch.NewStream(1, "h").Normal(0, 1, torch.Float64, torch.CPU, 4, 3), torch.Float64)
-					loss, _ := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, torch.CPU, 4), 1)
+					o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, device, 5, 3)}, torch.Float64)
+					h := leaf(torch.NewStream(1, "h").Normal(0, 1, torch.Float64, device, 4, 3), torch.Float64)
+					loss, _ := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, device, 4), 1)
 					loss.Backward()
 					if !loss.AllFinite() || !h.Grad().AllFinite() || !p.Params.Get("decoder.embed_tokens.weight").Grad().AllFinite() {
 						t.Errorf("%s, %s, gate %v: rows of zeros give a loss of %v", mode, radius, gate, loss.Item())
@@ -201,8 +201,8 @@ func TestAdversarialInvariants(t *testing.T) {
 		s := unsmoothed()
 		s.Method, s.Alpha, s.LabelSmoothing = "adversarial", 0.3, 0.1
 		stream := torch.NewStream(5, "data")
-		hidden := stream.Normal(0, 1, torch.Float64, torch.CPU, 12, 7)
-		targets := torch.FromInt64s([]int64{4, 4, 4, 1, 30, 0, 2, 9, 1, 9, 4, 17}, torch.CPU, 12)
+		hidden := stream.Normal(0, 1, torch.Float64, device, 12, 7)
+		targets := torch.FromInt64s([]int64{4, 4, 4, 1, 30, 0, 2, 9, 1, 9, 4, 17}, device, 12)
 		at := func(s Settings, h, y torch.Tensor) (losses []float64, gain float64) {
 			p := config(31, 7, 1)
 			o := layer(t, s, p)
@@ -251,7 +251,7 @@ func TestAdversarialInvariants(t *testing.T) {
 func TestAdversarialBroadcasts(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.NewStream(5, "data")
-		h, w := s.Normal(0, 1, torch.Float64, torch.CPU, 5, 3, 4), s.Normal(0, 1, torch.Float64, torch.CPU, 5, 4)
+		h, w := s.Normal(0, 1, torch.Float64, device, 5, 3, 4), s.Normal(0, 1, torch.Float64, device, 5, 4)
 		for _, a := range []Adversarial{{Alpha: 0.1}, {Alpha: 0.1, Gate: true}, {Alpha: 0.1, Fixed: true}, {Alpha: 0.1, Fixed: true, Gate: true}} {
 			for _, a.Mode = range []AdversarialMode{AdversarialCode, AdversarialPaper, AdversarialFull} {
 				together := a.Shift(h, func() torch.Tensor { return w.Reshape(5, 1, 4) })
@@ -278,14 +278,14 @@ func TestAdversarialGradientsOnRandomShapes(t *testing.T) {
 		y := random.Int64N(v)
 		torch.Test(t, func() {
 			stream := torch.NewStream(random.Uint64(), "case")
-			w, h := stream.Normal(0, 1, torch.Float64, torch.CPU, v, d), stream.Normal(0, 1, torch.Float64, torch.CPU, 1, d)
+			w, h := stream.Normal(0, 1, torch.Float64, device, v, d), stream.Normal(0, 1, torch.Float64, device, 1, d)
 			run := func(mode string) (loss float64, gHidden, gWeight torch.Tensor) {
 				s := unsmoothed()
 				s.Alpha, s.AdversarialMode = alpha, mode
 				o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, torch.Float64)
 				defer release(o, p)
 				hidden := leaf(h, torch.Float64)
-				l, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{y}, torch.CPU, 1), 1)
+				l, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{y}, device, 1), 1)
 				l.Backward()
 				return l.Item(), hidden.Grad().Clone(), p.Params.Get("decoder.embed_tokens.weight").Grad().Clone()
 			}

@@ -201,7 +201,7 @@ func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {
 // is minus that.
 func (l *Continuous) logConstant(x torch.Tensor) torch.Tensor {
 	zero_1M := torch.Zeros(x.DType(), x.Device(), 1, l.values)
-	first_N := torch.Zeros(torch.Int64, x.Device(), x.Size(0))
+	first_N := torch.Zeros(torch.Int64, torch.CPU, x.Size(0))
 	_, nll := torch.ContinuousLoss(x, zero_1M, first_N, torch.ContinuousLossOptions{Kind: l.Kind, Ignore: -1, Scale: 1, Evaluate: true})
 	return nll.Neg().Reshape(-1, 1)
 }

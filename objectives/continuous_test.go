@@ -36,8 +36,8 @@ func continuousMethods() map[string]Settings {
 // the one before the last word are zero.
 func aimed(v, d, m, padding int64) Config {
 	p := config(v, d, padding)
-	x := torch.NewStream(9, "vectors").Normal(0, 3, torch.Float64, torch.CPU, v, m)
-	p.Vectors = x.MaskedFill(torch.Arange(v, torch.CPU).EqualScalar(float64(v-2)).Reshape(v, 1), 0)
+	x := torch.NewStream(9, "vectors").Normal(0, 3, torch.Float64, device, v, m)
+	p.Vectors = x.MaskedFill(torch.Arange(v, device).EqualScalar(float64(v-2)).Reshape(v, 1), 0)
 	return p
 }
 
@@ -62,7 +62,7 @@ func dot(a, b []float64) float64 {
 func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(6, 4, 1)
-		p.Vectors = torch.FromFloat64s([]float64{3, 4, 0, 5, 5, 5, 0, 0, 0, 1e200, 1e200, 0, 1e-9, 0, 1e-9, -2, 0, 0}, torch.CPU, 6, 3)
+		p.Vectors = torch.FromFloat64s([]float64{3, 4, 0, 5, 5, 5, 0, 0, 0, 1e200, 1e200, 0, 1e-9, 0, 1e-9, -2, 0, 0}, device, 6, 3)
 		s := unsmoothed()
 		s.Method = "vmf"
 		o := layer(t, s, p)
@@ -75,7 +75,7 @@ func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
 			"decoder.output_projection.map_norm.weight decoder.output_projection.map_norm.bias"; names != want {
 			t.Errorf("the parameters are %s, want %s", names, want)
 		}
-		ids := torch.FromInt64s([]int64{2, 0, 2}, torch.CPU, 3)
+		ids := torch.FromInt64s([]int64{2, 0, 2}, device, 3)
 		rows := o.Lookup(ids)
 		rows.Square().Sum().Backward()
 		near(t, "the row of a symbol without a vector", rows.Narrow(0, 0, 1).Float64s(), p.Params.Get("decoder.embed_tokens.map.bias").Float64s(), 0)
@@ -137,10 +137,10 @@ func TestContinuousGradientsByDifferences(t *testing.T) {
 				defer release(o, p)
 				stream := torch.NewStream(3, "data")
 				for _, x := range p.Params.Tensors() {
-					x.Assign(x.Detach().Add(stream.Normal(0, 0.3, torch.Float64, torch.CPU, x.Shape()...)))
+					x.Assign(x.Detach().Add(stream.Normal(0, 0.3, torch.Float64, device, x.Shape()...)))
 				}
-				hidden := leaf(stream.Normal(0, 1, torch.Float64, torch.CPU, n, d), torch.Float64)
-				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 5, 12, 11, 2}, torch.CPU, n)
+				hidden := leaf(stream.Normal(0, 1, torch.Float64, device, n, d), torch.Float64)
+				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 5, 12, 11, 2}, device, n)
 				loss := func() torch.Tensor {
 					l, _ := o.Loss(torch.States{Hidden: hidden}, targets, 0.25)
 					return l
@@ -156,7 +156,7 @@ func TestContinuousGradientsByDifferences(t *testing.T) {
 					at := func(i int, by float64) float64 {
 						moved := append([]float64(nil), values...)
 						moved[i] += by
-						x.Assign(torch.FromFloat64s(moved, torch.CPU, x.Shape()...))
+						x.Assign(torch.FromFloat64s(moved, device, x.Shape()...))
 						return loss().Item()
 					}
 					for i := range values {
@@ -165,7 +165,7 @@ func TestContinuousGradientsByDifferences(t *testing.T) {
 							t.Errorf("gradient %d of %s is %v, by differences %v", i, what, got[i], want)
 						}
 					}
-					x.Assign(torch.FromFloat64s(values, torch.CPU, x.Shape()...))
+					x.Assign(torch.FromFloat64s(values, device, x.Shape()...))
 				}
 			})
 		})
@@ -182,7 +182,7 @@ func TestScoresAreMinusTheCleanLoss(t *testing.T) {
 				p := aimed(v, d, m, 1)
 				o := layer(t, s, p)
 				defer release(o, p)
-				hidden := torch.NewStream(3, "data").Normal(0, 2, torch.Float64, torch.CPU, n, d)
+				hidden := torch.NewStream(3, "data").Normal(0, 2, torch.Float64, device, n, d)
 				scores := o.LogProbs(hidden).Float64s()
 				for word := range int64(v) {
 					if word == 1 || word == v-2 {
@@ -193,7 +193,7 @@ func TestScoresAreMinusTheCleanLoss(t *testing.T) {
 						}
 						continue
 					}
-					targets := torch.Full(float64(word), torch.Int64, torch.CPU, n)
+					targets := torch.Full(float64(word), torch.Int64, device, n)
 					clean := o.NLL(torch.States{Hidden: hidden}, targets).Float64s()
 					_, training := o.Loss(torch.States{Hidden: hidden}, targets, 1)
 					near(t, "clean loss of training", training.Float64s(), clean, 1e-13)
@@ -244,10 +244,10 @@ func TestZeroRowsNeverWin(t *testing.T) {
 		for name, s := range continuousMethods() {
 			s.MapNorm = false
 			p := config(5, 2, 1)
-			p.Vectors = torch.FromFloat64s([]float64{0, 0, 0, 0, 1, 0.1, 0, 0, 1, -0.1}, torch.CPU, 5, 2)
+			p.Vectors = torch.FromFloat64s([]float64{0, 0, 0, 0, 1, 0.1, 0, 0, 1, -0.1}, device, 5, 2)
 			o := layer(t, s, p)
-			p.Params.Get("decoder.output_projection.map.weight").Assign(torch.FromFloat64s([]float64{1, 0, 0, 1}, torch.CPU, 2, 2))
-			_, ids, _ := o.Nearest(torch.FromFloat64s([]float64{-5, 1, -5, -1, 0, 0}, torch.CPU, 3, 2), 1)
+			p.Params.Get("decoder.output_projection.map.weight").Assign(torch.FromFloat64s([]float64{1, 0, 0, 1}, device, 2, 2))
+			_, ids, _ := o.Nearest(torch.FromFloat64s([]float64{-5, 1, -5, -1, 0, 0}, device, 3, 2), 1)
 			for i, id := range ids.Int64s() {
 				if id != 2 && id != 4 {
 					t.Errorf("%s: row %d finds symbol %d, which has no vector", name, i, id)
@@ -286,14 +286,14 @@ func TestContinuousAtTheEdges(t *testing.T) {
 					p.DType = torch.Float32
 					o := layer(t, s, p)
 					defer release(o, p)
-					hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float32, torch.CPU, c.n, 4).MulScalar(c.size).Clone()
+					hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float32, device, c.n, 4).MulScalar(c.size).Clone()
 					hidden.SetRequiresGrad(true)
-					targets := torch.Full(c.target, torch.Int64, torch.CPU, c.n)
+					targets := torch.Full(c.target, torch.Int64, device, c.n)
 					loss, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.5)
 					loss.Backward()
 					o.Penalize()
 					for parameter, g := range gradients(p) {
-						if !torch.FromFloat64s(g, torch.CPU, int64(len(g))).AllFinite() {
+						if !torch.FromFloat64s(g, device, int64(len(g))).AllFinite() {
 							t.Errorf("the gradient of %s is %v", parameter, g)
 						}
 					}
@@ -398,8 +398,8 @@ func TestContinuousWidths(t *testing.T) {
 				p.Hidden = wide
 				o := layer(t, s, p)
 				defer release(o, p)
-				hidden := leaf(torch.NewStream(3, "data").Normal(0, 1, torch.Float64, torch.CPU, n, wide), torch.Float64)
-				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 12}, torch.CPU, n)
+				hidden := leaf(torch.NewStream(3, "data").Normal(0, 1, torch.Float64, device, n, wide), torch.Float64)
+				targets := torch.FromInt64s([]int64{0, 1, 2, 3, 4, 12}, device, n)
 				if words := o.Lookup(targets); words.Size(1) != d {
 					t.Errorf("words are read as %d numbers, want %d", words.Size(1), d)
 				}

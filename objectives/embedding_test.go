@@ -37,7 +37,7 @@ func TestPaddingGetsNoGradientFromLookups(t *testing.T) {
 			p := config(31, 7, 2)
 			o := layer(t, s, p)
 			defer release(o, p)
-			rows := o.Lookup(torch.FromInt64s([]int64{2, 5, 2}, torch.CPU, 3))
+			rows := o.Lookup(torch.FromInt64s([]int64{2, 5, 2}, device, 3))
 			near(t, name+": the padding's vector", rows.Narrow(0, 0, 1).Float64s(), make([]float64, 7), 0)
 			rows.Sum().Backward()
 			for parameter, g := range gradients(p) {
@@ -142,7 +142,7 @@ func TestFlippedSigns(t *testing.T) {
 		before := e.Matrix().Float64s()
 		o.Penalize()
 		penalties := o.Report()
-		signs := torch.FromFloat64s([]float64{1, -1, 1, -1, -1, 1, 1}, torch.CPU, 7)
+		signs := torch.FromFloat64s([]float64{1, -1, 1, -1, -1, 1, 1}, device, 7)
 		torch.NoGrad(func() {
 			e.u.Assign(e.u.Mul(signs))
 			e.v.Assign(e.v.Mul(signs))
@@ -178,9 +178,9 @@ func TestLogitsOfFactors(t *testing.T) {
 			moved(p)
 			w := o.Embedding().Matrix()
 			stream := torch.NewStream(4, "data")
-			h := stream.Normal(0, 1, torch.Float64, torch.CPU, 11, size[1])
+			h := stream.Normal(0, 1, torch.Float64, device, 11, size[1])
 			near(t, "log-probabilities", o.LogProbs(h).Float64s(), torch.Linear(h, w, torch.Tensor{}).LogSoftmax(1).Float64s(), 1e-12)
-			ids := stream.Uniform(0, float64(size[0]), torch.Float64, torch.CPU, 3, 5).To(torch.Int64, torch.CPU)
+			ids := stream.Uniform(0, float64(size[0]), torch.Float64, device, 3, 5).To(torch.Int64, device)
 			near(t, "lookup", o.Lookup(ids).Float64s(), torch.Embedding(w, ids, -1).Float64s(), 1e-12)
 		})
 	}
@@ -197,9 +197,9 @@ func TestGradientsOfFactors(t *testing.T) {
 		defer release(o, p)
 		moved(p)
 		stream := torch.NewStream(4, "data")
-		ids := torch.FromInt64s([]int64{4, 2, 12, 0, 7}, torch.CPU, 5)
-		targets := torch.FromInt64s([]int64{2, 12, 1, 7, 3}, torch.CPU, 5)
-		noise := stream.Normal(0, 1, torch.Float64, torch.CPU, 5, 4)
+		ids := torch.FromInt64s([]int64{4, 2, 12, 0, 7}, device, 5)
+		targets := torch.FromInt64s([]int64{2, 12, 1, 7, 3}, device, 5)
+		noise := stream.Normal(0, 1, torch.Float64, device, 5, 4)
 		loss := func() torch.Tensor {
 			loss, _ := o.Loss(torch.States{Hidden: o.Lookup(ids).Mul(noise)}, targets, 0.25)
 			return loss
@@ -221,7 +221,7 @@ func TestGradientsOfFactors(t *testing.T) {
 			for i, e := range elements {
 				at := func(value float64) float64 {
 					elements[i] = value
-					torch.NoGrad(func() { x.Assign(torch.FromFloat64s(elements, torch.CPU, x.Shape()...)) })
+					torch.NoGrad(func() { x.Assign(torch.FromFloat64s(elements, device, x.Shape()...)) })
 					return total()
 				}
 				differences[i] = (at(e+1e-5) - at(e-1e-5)) / 2e-5

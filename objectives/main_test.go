@@ -4,10 +4,14 @@ import (
 	"os"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/internal/testdata"
 
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// device is where these tests compute: the CPU, or what APERTURE_TEST_DEVICE says.
+var device = checked.FromEnvironment()
 
 // The matrices of these tests are too small to share among threads, which on a
 // busy machine would mostly wait for each other.
@@ -22,7 +26,7 @@ var near = testdata.Near
 func config(v, d, padding int64) Config {
 	return Config{
 		Vocabulary: v, Width: d, Padding: padding, Params: &torch.Params{}, Embedding: "decoder.embed_tokens", Output: "decoder.output_projection",
-		Stream: torch.NewStream(1, "init"), Device: torch.CPU, DType: torch.Float64,
+		Stream: torch.NewStream(1, "init"), Device: device, DType: torch.Float64,
 	}
 }
 
@@ -90,6 +94,6 @@ func gradients(p Config) map[string][]float64 {
 
 // singularValues are those of W, falling, as many as it has rows or columns.
 func singularValues(e Embedding) torch.Tensor {
-	w := e.Matrix().To(torch.Float64, torch.CPU)
+	w := e.Matrix().To(torch.Float64, device)
 	return w.SingularValues().Narrow(0, 0, min(w.Size(0), w.Size(1)))
 }

@@ -228,9 +228,9 @@ func TestSimplified(t *testing.T) {
 			if err := q.Params.Load(weights); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, 5, 7)
+			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, 5, 7)
 			near(t, name+": log-probabilities", simple.LogProbs(hidden).Float64s(), o.LogProbs(hidden).Float64s(), 1e-12)
-			ids := torch.FromInt64s([]int64{2, 5, 30}, torch.CPU, 3)
+			ids := torch.FromInt64s([]int64{2, 5, 30}, device, 3)
 			near(t, name+": word vectors", simple.Lookup(ids).Float64s(), o.Lookup(ids).Float64s(), 1e-12)
 		})
 	}

@@ -96,7 +96,9 @@ func (l *Mixture) Loss(s torch.States, targets torch.Tensor, scale float64) (los
 	latent := l.drop(l.states(s.Hidden), s)
 	var shift torch.Tensor // [N,K]
 	if l.by != nil {
-		shift = l.by.Shift(latent, func() torch.Tensor { return l.embedding.Lookup(targets.Reshape(-1, 1)) })
+		shift = l.by.Shift(latent, func() torch.Tensor {
+			return l.embedding.Lookup(targets.To(torch.Int64, latent.Device()).Reshape(-1, 1))
+		})
 	}
 	loss, nll, shifted := torch.MixtureLoss(l.head.Map(latent), torch.Linear(s.Hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias, targets, shift,
 		l.options(l.padding, scale))

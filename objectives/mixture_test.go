@@ -46,8 +46,8 @@ func TestMixtureEqualsReference(t *testing.T) {
 					o := layer(t, s, p)
 					defer release(o, p)
 					moved(p)
-					data := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, torch.CPU, 9, 7)
-					targets := torch.FromInt64s([]int64{0, 5, 30, 1, 9, 9, 17, 2, 29}, torch.CPU, 9)
+					data := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, device, 9, 7)
+					targets := torch.FromInt64s([]int64{0, 5, 30, 1, 9, 9, 17, 2, 29}, device, 9)
 					fused, plain := leaf(data, torch.Float64), leaf(data, torch.Float64)
 					loss, _ := o.Loss(torch.States{Hidden: fused}, targets, 0.5)
 					loss.Backward()
@@ -95,11 +95,11 @@ func TestMixtureOfOneComponent(t *testing.T) {
 		p := config(31, 7, -1)
 		o := layer(t, s, p)
 		defer release(o, p)
-		hidden := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, torch.CPU, 5, 7)
+		hidden := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, device, 5, 7)
 		latent := torch.Linear(hidden, p.Params.Get("decoder.output_projection.latent.weight"), p.Params.Get("decoder.output_projection.latent.bias")).Tanh()
 		want := torch.Linear(latent, o.Embedding().Matrix(), torch.Tensor{}).LogSoftmax(1)
 		near(t, "log-probabilities", o.LogProbs(hidden).Float64s(), want.Float64s(), 1e-13)
-		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{0, 4, 30, 4, 7}, torch.CPU, 5), 1)
+		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{0, 4, 30, 4, 7}, device, 5), 1)
 		loss.Backward()
 		near(t, "gradient of the prior", gradients(p)["decoder.output_projection.prior.weight"], make([]float64, 7), 1e-14)
 	})
@@ -129,7 +129,7 @@ func TestMixtureStarts(t *testing.T) {
 		if got := len(p.Params.Names()); got != 5 {
 			t.Errorf("there are %d parameters: %v", got, p.Params.Names())
 		}
-		sums := o.LogProbs(torch.NewStream(2, "data").Normal(0, 1, torch.Float64, torch.CPU, 3, 25)).Exp().SumDim(1, false)
+		sums := o.LogProbs(torch.NewStream(2, "data").Normal(0, 1, torch.Float64, device, 3, 25)).Exp().SumDim(1, false)
 		near(t, "sum of probabilities", sums.Float64s(), []float64{1, 1, 1}, 1e-13)
 
 		q := config(47, 16, 1)
@@ -154,7 +154,7 @@ func TestLatentDropoutIsLocked(t *testing.T) {
 		l := o.method.Likelihood.(*Mixture)
 		states := torch.States{Time: []int64{0, 1, 0, 1, 2}, Column: []int64{0, 0, 1, 1, 1}, Columns: 2}
 		draw := func(s torch.States) [][]float64 { // by row and component
-			x := l.drop(torch.Full(1, torch.Float64, torch.CPU, 5, k, d), s).Float64s()
+			x := l.drop(torch.Full(1, torch.Float64, device, 5, k, d), s).Float64s()
 			var parts [][]float64
 			for i := range 5 * k {
 				parts = append(parts, x[i*d:(i+1)*d])
@@ -192,8 +192,8 @@ func TestLatentDropoutIsLocked(t *testing.T) {
 
 		stream := o.Streams()["latent dropout"]
 		before := stream.Offset
-		hidden := torch.NewStream(2, "data").Normal(0, 1, torch.Float64, torch.CPU, 2, d)
-		targets := torch.FromInt64s([]int64{4, 5}, torch.CPU, 2)
+		hidden := torch.NewStream(2, "data").Normal(0, 1, torch.Float64, device, 2, d)
+		targets := torch.FromInt64s([]int64{4, 5}, device, 2)
 		clean := o.NLL(torch.States{Hidden: hidden}, targets)
 		if stream.Offset != before {
 			t.Error("evaluation draws")
@@ -229,8 +229,8 @@ func TestJoinsTrain(t *testing.T) {
 				for i := range ids {
 					ids[i], columns[i] = int64(i*i)%v, int64(i%4)
 				}
-				hidden := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, torch.CPU, v, d).IndexSelect(0, torch.FromInt64s(ids, torch.CPU, n))
-				targets := torch.FromInt64s(ids, torch.CPU, n)
+				hidden := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, device, v, d).IndexSelect(0, torch.FromInt64s(ids, device, n))
+				targets := torch.FromInt64s(ids, device, n)
 				states := torch.States{Hidden: hidden, Column: columns, Columns: 4}
 				adam := torch.NewAdam(p.Params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
 				defer adam.Free()

@@ -30,14 +30,14 @@ func TestDOptimalIsALogDeterminant(t *testing.T) {
 		o := layer(t, s, p)
 		defer release(o, p)
 		e := o.Embedding().(*Factored)
-		e.s.Assign(torch.FromFloat64s([]float64{1, -0.5, 0.25, 0.125}, torch.CPU, 4))
+		e.s.Assign(torch.FromFloat64s([]float64{1, -0.5, 0.25, 0.125}, device, 4))
 		o.Penalize()
 		values, _ := e.Matrix().Gram().Eigh()
 		half := -0.5 * values.Log().Sum().Item()
 		near(t, "the penalty", []float64{o.Report()["d_optimal"]}, []float64{2 * half / 4}, 1e-12)
 		near(t, "the gradient", e.s.Grad().Float64s(), []float64{-0.5, 1, -2, -4}, 1e-12)
 		torch.ZeroGrad(p.Params.Tensors())
-		e.s.Assign(torch.FromFloat64s([]float64{0, 1e-30, -1e30, 1}, torch.CPU, 4))
+		e.s.Assign(torch.FromFloat64s([]float64{0, 1e-30, -1e30, 1}, device, 4))
 		o.Penalize()
 		near(t, "the gradient at 0", e.s.Grad().Float64s(), []float64{0, 0, 0.5e-30, -0.5}, 1e-12)
 		torch.ZeroGrad(p.Params.Tensors())
@@ -54,7 +54,7 @@ func TestSpectralNormalisationEqualsPyTorch(t *testing.T) {
 			t.Error("s is no parameter any more")
 		}
 		for _, size := range []float64{0, 1e-300, 1e300} {
-			x := torch.FromFloat64s([]float64{-size, 0, size / 2}, torch.CPU, 3)
+			x := torch.FromFloat64s([]float64{-size, 0, size / 2}, device, 3)
 			if normaliseLargest(x); !x.AllFinite() {
 				t.Errorf("values up to %v become %v", size, x.Float64s())
 			}
@@ -112,7 +112,7 @@ func TestGainIsTrained(t *testing.T) {
 		defer release(o, p)
 		moved(p)
 		gain := o.Embedding().(*Factored).gain
-		ids := torch.FromInt64s([]int64{4, 2, 12, 0, 7}, torch.CPU, 5)
+		ids := torch.FromInt64s([]int64{4, 2, 12, 0, 7}, device, 5)
 		loss := func() torch.Tensor {
 			loss, _ := o.Loss(torch.States{Hidden: o.Lookup(ids).AddScalar(0.3)}, ids, 0.25)
 			return loss
@@ -120,7 +120,7 @@ func TestGainIsTrained(t *testing.T) {
 		loss().Backward()
 		analytic := gain.Grad().Item()
 		at := func(value float64) float64 {
-			gain.Assign(torch.Full(value, torch.Float64, torch.CPU, 1))
+			gain.Assign(torch.Full(value, torch.Float64, device, 1))
 			return loss().Item()
 		}
 		g := gain.Item()

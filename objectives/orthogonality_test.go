@@ -10,7 +10,7 @@ import (
 
 func golden(t *testing.T) (map[string]torch.Tensor, map[string]Prior) {
 	t.Helper()
-	tensors, metadata, err := torch.ReadSafetensors("testdata/spectrum.safetensors", torch.CPU)
+	tensors, metadata, err := torch.ReadSafetensors("testdata/spectrum.safetensors", device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,14 @@ func golden(t *testing.T) (map[string]torch.Tensor, map[string]Prior) {
 
 // leaf is a copy of x that collects gradients.
 func leaf(x torch.Tensor, dtype torch.DType) torch.Tensor {
-	x = x.To(dtype, torch.CPU).Clone()
+	x = x.To(dtype, device).Clone()
 	x.SetRequiresGrad(true)
 	return x
 }
 
 // unit is a vector of length 1 with a part in every direction.
 func unit(k int64, dtype torch.DType) torch.Tensor {
-	v := torch.NewStream(5, "direction").Normal(0, 1, dtype, torch.CPU, k)
+	v := torch.NewStream(5, "direction").Normal(0, 1, dtype, device, k)
 	return v.Div(v.Norm(0, true))
 }
 
@@ -79,7 +79,7 @@ func TestOrthogonalityEqualsReference(t *testing.T) {
 		t.Run(fmt.Sprint(shape), func(t *testing.T) {
 			torch.Test(t, func() {
 				s := torch.NewStream(7, "matrix")
-				start := s.Normal(0, 0.4, torch.Float64, torch.CPU, shape[0], shape[1])
+				start := s.Normal(0, 0.4, torch.Float64, device, shape[0], shape[1])
 				direction := unit(shape[1], torch.Float64)
 				o := torch.OrthogonalityOptions{Frobenius: 0.7, Spectral: 1.3, Iterations: 3}
 				x, plain := leaf(start, torch.Float64), leaf(start, torch.Float64)
@@ -95,7 +95,7 @@ func TestOrthogonalityEqualsReference(t *testing.T) {
 				at := func(i int, step float64) float64 {
 					moved := append([]float64(nil), elements...)
 					moved[i] += step
-					m := torch.FromFloat64s(moved, torch.CPU, shape[0], shape[1])
+					m := torch.FromFloat64s(moved, device, shape[0], shape[1])
 					return 2.5 * torch.OrthogonalityReference(m, direction, o).Item()
 				}
 				for i := range elements {
@@ -135,7 +135,7 @@ func TestOrthogonalityRefusesWhatDoesNotFit(t *testing.T) {
 	torch.Test(t, func() {
 		for _, operands := range [][2]torch.Tensor{
 			{unit(3, torch.Float64), {}},
-			{torch.Zeros(torch.Float64, torch.CPU, 4, 3), unit(4, torch.Float64)},
+			{torch.Zeros(torch.Float64, device, 4, 3), unit(4, torch.Float64)},
 		} {
 			err := torch.Try(func() error {
 				torch.Orthogonality(operands[0], operands[1], torch.OrthogonalityOptions{Frobenius: 1})

@@ -156,9 +156,10 @@ func (o *Output) Penalize() {
 }
 
 // ClipGrad scales the gradients of params down so that their joint norm is at most
-// limit, 0 or less only measures, and returns the norm of all before. Parameters
-// that the method clips in groups count in norms of their own.
-func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norm float64) {
+// limit, 0 or less only measures. Parameters that the method clips in groups count in
+// norms of their own. It returns the norms before, of each group and of all others;
+// JointNorm makes one of their values.
+func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norms []torch.Tensor) {
 	var groups [][]torch.Tensor
 	var grouped []torch.Tensor
 	for _, r := range o.method.Regularizers {
@@ -167,7 +168,7 @@ func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norm float64) {
 		}
 	}
 	for _, group := range groups {
-		norm = math.Hypot(norm, torch.ClipGrad(group, limit))
+		norms = append(norms, torch.ClipGrad(group, limit))
 		grouped = append(grouped, group...)
 	}
 	var others []torch.Tensor
@@ -176,7 +177,15 @@ func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norm float64) {
 			others = append(others, p)
 		}
 	}
-	return math.Hypot(norm, torch.ClipGrad(others, limit))
+	return append(norms, torch.ClipGrad(others, limit))
+}
+
+// JointNorm is the norm of all gradients from the values of what ClipGrad returns.
+func JointNorm(norms []float64) (joint float64) {
+	for _, norm := range norms {
+		joint = math.Hypot(joint, norm)
+	}
+	return joint
 }
 
 // averageFixers are the pieces that fix averaged weights.

@@ -18,8 +18,8 @@ func TestScalingDoesNotDependOnBatches(t *testing.T) {
 				o := layer(t, settings, p)
 				defer release(o, p)
 				s := torch.NewStream(2, "data")
-				hidden := s.Normal(0, 1, torch.Float64, torch.CPU, n, d)
-				targets := s.Uniform(0, v, torch.Float64, torch.CPU, n).To(torch.Int64, torch.CPU)
+				hidden := s.Normal(0, 1, torch.Float64, device, n, d)
+				targets := s.Uniform(0, v, torch.Float64, device, n).To(torch.Int64, device)
 				update := func(batches int64) map[string][]float64 {
 					for b := range batches {
 						size := n / batches
@@ -61,13 +61,13 @@ func TestLossAtTheEdges(t *testing.T) {
 					p := config(c.v, c.d, c.padding)
 					o := layer(t, settings, p)
 					defer release(o, p)
-					hidden := leaf(torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, c.n, c.d), torch.Float64)
-					targets := torch.Full(c.target, torch.Int64, torch.CPU, c.n)
+					hidden := leaf(torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, c.n, c.d), torch.Float64)
+					targets := torch.Full(c.target, torch.Int64, device, c.n)
 					loss, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.5)
 					loss.Backward()
 					o.Penalize()
 					for parameter, g := range gradients(p) {
-						if !torch.FromFloat64s(g, torch.CPU, int64(len(g))).AllFinite() {
+						if !torch.FromFloat64s(g, device, int64(len(g))).AllFinite() {
 							t.Errorf("the gradient of %s is %v", parameter, g)
 						}
 					}
@@ -102,7 +102,7 @@ func TestEvaluationIsClean(t *testing.T) {
 			defer release(o, p)
 			moved(p)
 			s := torch.NewStream(4, "data")
-			hidden := s.Normal(0, 1, torch.Float64, torch.CPU, 6, 7)
+			hidden := s.Normal(0, 1, torch.Float64, device, 6, 7)
 			ids := []int64{0, 1, 30, 4, 1, 9}
 			logProbs := o.LogProbs(hidden).Float64s()
 			want := make([]float64, len(ids))
@@ -111,7 +111,7 @@ func TestEvaluationIsClean(t *testing.T) {
 					want[row] = -logProbs[row*31+int(id)]
 				}
 			}
-			targets := torch.FromInt64s(ids, torch.CPU, 6)
+			targets := torch.FromInt64s(ids, device, 6)
 			near(t, name+": nll", o.NLL(torch.States{Hidden: hidden}, targets).Float64s(), want, 1e-13)
 			_, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.25)
 			near(t, name+": nll of the training loss", nll.Float64s(), want, 1e-13)
@@ -164,9 +164,9 @@ func TestAutocast(t *testing.T) {
 			p.DType = torch.Float32
 			o := layer(t, settings, p)
 			defer release(o, p)
-			ids := torch.FromInt64s([]int64{0, 1, 30, 4, 1, 9}, torch.CPU, 6)
+			ids := torch.FromInt64s([]int64{0, 1, 30, 4, 1, 9}, device, 6)
 			run := func(enabled bool) (losses []float64, penalties map[string]float64, g map[string][]float64) {
-				torch.Autocast(enabled, torch.CPU, func() {
+				torch.Autocast(enabled, device, func() {
 					loss, nll := o.Loss(torch.States{Hidden: o.Lookup(ids)}, ids, 0.25)
 					loss.Backward()
 					o.Penalize()

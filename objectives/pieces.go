@@ -37,7 +37,8 @@ type Likelihood interface {
 	// Loss is the training loss, perturbed where asked for: summed over targets
 	// [N] that are not padding and times scale, without dimensions; and the clean
 	// negative log-likelihood of each row [N], in nats, 0 at padding, without a
-	// gradient.
+	// gradient. Targets may lie on the host whatever the device of the states, and
+	// should: nothing then waits for the device.
 	Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor)
 	// NLL is the clean negative log-likelihood [N] alone, as evaluation needs it:
 	// no gradients, smoothing, noise or perturbation.

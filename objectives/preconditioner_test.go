@@ -36,7 +36,7 @@ func TestPreconditioner(t *testing.T) {
 				}
 				slower = math.Max(1, gain*mean*5/13)
 				data := torch.NewStream(4, "data")
-				loss, _ := o.Loss(torch.States{Hidden: data.Normal(0, 1, torch.Float64, torch.CPU, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, torch.CPU, 6), 1)
+				loss, _ := o.Loss(torch.States{Hidden: data.Normal(0, 1, torch.Float64, device, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, device, 6), 1)
 				loss.Backward()
 				o.Penalize()
 				return gradients(p), square
@@ -90,12 +90,12 @@ func TestSGDTrainsTheSpectrum(t *testing.T) {
 			o := layer(t, s, p)
 			scope := torch.OpenScope()
 			data := torch.NewStream(4, "data")
-			hidden := data.Normal(0, 0.3, torch.Float32, torch.CPU, n, d)
+			hidden := data.Normal(0, 0.3, torch.Float32, device, n, d)
 			targets := make([]int64, n)
 			for i := range targets {
 				targets[i] = int64(i % 7)
 			}
-			y := torch.FromInt64s(targets, torch.CPU, n)
+			y := torch.FromInt64s(targets, device, n)
 			var first, last float64
 			for i := range 40 {
 				step := torch.OpenScope()

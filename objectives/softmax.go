@@ -130,7 +130,7 @@ func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (l
 	if l.by == nil {
 		return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, o)
 	}
-	shift_N := l.by.Shift(s.Hidden, func() torch.Tensor { return l.embedding.Lookup(targets_N) })
+	shift_N := l.by.Shift(s.Hidden, func() torch.Tensor { return l.embedding.Lookup(targets_N.To(torch.Int64, s.Hidden.Device())) })
 	loss, nll_N, shifted_N := torch.ShiftedSoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, shift_N, o)
 	l.record(shifted_N, nll_N, scale)
 	return loss, nll_N

@@ -25,8 +25,8 @@ func TestZLoss(t *testing.T) {
 			if err := q.Params.Load(p.Params.Map()); err != nil {
 				t.Fatal(err)
 			}
-			h := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, torch.CPU, n, d)
-			targets := torch.FromInt64s([]int64{0, 30, 4, 17, 0}, torch.CPU, n)
+			h := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, n, d)
+			targets := torch.FromInt64s([]int64{0, 30, 4, 17, 0}, device, n)
 			a, clean := without.Loss(torch.States{Hidden: h}, targets, 0.5)
 			b, same := with.Loss(torch.States{Hidden: h}, targets, 0.5)
 			near(t, method+": the clean loss", same.Float64s(), clean.Float64s(), 1e-12)
@@ -49,7 +49,7 @@ func logZSquares(o *Output, h, targets torch.Tensor) (sum float64) {
 	case *Adaptive:
 		own := l.places(targets)
 		for i, x := range l.layers(h) {
-			sum += square(x.hidden, x.weight, x.bias).MaskedFill(outside(own[i]), 0).Sum().Item()
+			sum += square(x.hidden, x.weight, x.bias).MaskedFill(outside(own[i], device), 0).Sum().Item()
 		}
 	}
 	return sum

@@ -17,8 +17,8 @@ func TestASGD(t *testing.T) {
 			{true, []float64{0.9, 0.8, 0.6, 0.5}, []float64{0.9, 0.8, 0.7, 1.9 / 3}},
 			{false, []float64{0.9, 0.7, 0.6, 0.2}, []float64{0.9, 0.7, 0.65, 0.5}},
 		} {
-			p := torch.Parameter(torch.FromFloat64s([]float64{1}, torch.CPU, 1))
-			still := torch.Parameter(torch.FromFloat64s([]float64{3}, torch.CPU, 1)) // never has a gradient
+			p := torch.Parameter(torch.FromFloat64s([]float64{1}, device, 1))
+			still := torch.Parameter(torch.FromFloat64s([]float64{3}, device, 1)) // never has a gradient
 			a := torch.NewASGD([]torch.Tensor{p, still}, 0, c.lag)
 			if a.Averages() != nil {
 				t.Error("there is an average before the first step")
@@ -62,7 +62,7 @@ func TestASGD(t *testing.T) {
 // Weight decay is part of the gradient.
 func TestASGDWeightDecay(t *testing.T) {
 	torch.Test(t, func() {
-		p := torch.Parameter(torch.FromFloat64s([]float64{2}, torch.CPU, 1))
+		p := torch.Parameter(torch.FromFloat64s([]float64{2}, device, 1))
 		defer torch.Free(p)
 		a := torch.NewASGD([]torch.Tensor{p}, 0.5, true)
 		defer a.Free()

@@ -42,6 +42,7 @@ type AttentionalDecoder struct {
 // for any number of threads, as those of LSTM. Elsewhere it is RunReference.
 func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Tensor) Tensor {
 	const op = "AttentionalDecoder"
+	words, memory = ofType(words, d.Query), ofType(memory, d.Query)
 	d.check(words, memory, lengths, h, c)
 	operands := []Tensor{words, memory, d.Query, d.Mix}
 	masks := make([]C.ap_tensor, len(d.Layers))

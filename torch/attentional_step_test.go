@@ -50,6 +50,7 @@ func repeated(x torch.Tensor, beam int64) torch.Tensor {
 // TestAttentionalStepEqualsLoop: hypotheses that each read words of their own have the
 // states that the loop gives for these, and attention is softmax over real words.
 func TestAttentionalStepEqualsLoop(t *testing.T) {
+	ofCPU(t)
 	const beam = 3
 	for _, c := range []attentionalCase{
 		{layers: 1, steps: 3, rows: 1, positions: 1, words: 1, width: 1, lengths: []int64{1}},
@@ -94,6 +95,7 @@ func TestAttentionalStepEqualsLoop(t *testing.T) {
 // TestAttentionalStepReorders: a row of the state is all that a hypothesis carries, also
 // when sentences are done, and threads do not matter.
 func TestAttentionalStepReorders(t *testing.T) {
+	ofCPU(t)
 	defer torch.SetThreads(0)
 	torch.Test(t, func() {
 		c := attentionalCase{layers: 2, steps: 1, rows: 200, positions: 6, words: 30, width: 96, lengths: slices.Repeat([]int64{6, 2, 3, 5}, 50)}
@@ -118,6 +120,7 @@ func TestAttentionalStepReorders(t *testing.T) {
 }
 
 func TestAttentionalStepRefusesShapes(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		c := attentionalCase{layers: 2, steps: 1, rows: 2, positions: 3, words: 4, width: 5, lengths: []int64{3, 2}}
 		for _, test := range []struct {

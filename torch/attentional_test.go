@@ -27,7 +27,7 @@ type attentionalRun func(d torch.AttentionalDecoder, words, memory torch.Tensor,
 func attentionalInputs(c attentionalCase, dtype torch.DType) []torch.Tensor {
 	draw := torch.NewStream(5, "inputs")
 	normal := func(scale float64, shape ...int64) torch.Tensor {
-		return draw.Normal(0, scale, torch.Float64, torch.CPU, shape...).To(dtype, torch.CPU)
+		return draw.Normal(0, scale, torch.Float64, device, shape...).To(dtype, device)
 	}
 	small := min(0.3, 1.5/math.Sqrt(float64(c.width))) // wide attention would hang on the last digits of its scores
 	memory := normal(1, c.rows, c.positions, c.width)
@@ -38,7 +38,7 @@ func attentionalInputs(c attentionalCase, dtype torch.DType) []torch.Tensor {
 				real[i] = 1
 			}
 		}
-		memory = memory.Mul(torch.FromFloat64s(real, torch.CPU, c.rows, c.positions, 1).To(dtype, torch.CPU))
+		memory = memory.Mul(torch.FromFloat64s(real, device, c.rows, c.positions, 1).To(dtype, device))
 	}
 	inputs := []torch.Tensor{normal(1, c.steps, c.rows, c.words), memory, normal(small, c.width, c.width), normal(small, c.width, 2*c.width)}
 	in := c.words + c.width
@@ -57,8 +57,8 @@ func (c attentionalCase) run(f attentionalRun, in []torch.Tensor) torch.Tensor {
 		if steps == 0 {
 			return torch.Tensor{}
 		}
-		ones := torch.Full(1, torch.Float64, torch.CPU, steps, c.rows, c.width)
-		return torch.Dropout(ones, 0.3, draw).To(in[0].DType(), torch.CPU)
+		ones := torch.Full(1, torch.Float64, device, steps, c.rows, c.width)
+		return torch.Dropout(ones, 0.3, draw).To(in[0].DType(), device)
 	}
 	d := torch.AttentionalDecoder{Query: in[2], Mix: in[3], Output: mask(c.output)}
 	var h, cell []torch.Tensor
@@ -83,7 +83,7 @@ func (c attentionalCase) results(f attentionalRun) []torch.Tensor {
 		x.SetRequiresGrad(true)
 	}
 	out := c.run(f, in)
-	seeds := torch.NewStream(6, "seeds").Normal(0, 1, torch.Float32, torch.CPU, out.Shape()...)
+	seeds := torch.NewStream(6, "seeds").Normal(0, 1, torch.Float32, device, out.Shape()...)
 	out.Mul(seeds).Sum().Backward()
 	results := []torch.Tensor{out}
 	for i, x := range in {
@@ -101,7 +101,7 @@ func TestAttentionalEqualsPyTorch(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%s", kind, dtype), func(t *testing.T) {
 				torch.Test(t, func() {
 					g, _ := golden(t, "attentional.safetensors")
-					get := func(key string) torch.Tensor { return g[key].To(dtype, torch.CPU) }
+					get := func(key string) torch.Tensor { return g[key].To(dtype, device) }
 					leaves := map[string]torch.Tensor{}
 					leaf := func(key string) torch.Tensor {
 						leaves[key] = get(key).Clone()

@@ -9,7 +9,7 @@ import (
 )
 
 func leaf(values ...float32) torch.Tensor {
-	x := torch.FromFloat32s(values, torch.CPU, int64(len(values)))
+	x := torch.FromFloat32s(values, device, int64(len(values)))
 	x.SetRequiresGrad(true)
 	return x
 }
@@ -66,7 +66,7 @@ func TestNoGradAndDetach(t *testing.T) {
 		z := x.Square().Sum()
 		z.Backward()
 		failure(t, z.Backward)
-		x.Assign(torch.Full(5, torch.Float32, torch.CPU, 1))
+		x.Assign(torch.Full(5, torch.Float32, device, 1))
 		x.Detach().AssignFloat32s([]float32{7, 8})
 		if got := x.Float32s(); !slices.Equal(got, []float32{7, 8}) || !x.RequiresGrad() {
 			t.Errorf("assignment gave %v", got)
@@ -89,8 +89,8 @@ func TestChangedValuesAreNoticed(t *testing.T) {
 
 func TestAutocast(t *testing.T) {
 	torch.Test(t, func() {
-		w := torch.NewStream(1, "w").Normal(0, 1, torch.Float32, torch.CPU, 7, 31)
-		x := torch.NewStream(1, "x").Normal(0, 1, torch.Float32, torch.CPU, 4, 31)
+		w := torch.NewStream(1, "w").Normal(0, 1, torch.Float32, device, 7, 31)
+		x := torch.NewStream(1, "x").Normal(0, 1, torch.Float32, device, 4, 31)
 		w.SetRequiresGrad(true)
 		product := func() torch.Tensor { return torch.Linear(x, w, torch.Tensor{}) }
 		typed := func(where string, want torch.DType) {
@@ -99,16 +99,16 @@ func TestAutocast(t *testing.T) {
 				t.Errorf("%s the product is %v, want %v", where, got, want)
 			}
 		}
-		torch.Autocast(true, torch.CPU, func() {
+		torch.Autocast(true, device, func() {
 			typed("inside", torch.BFloat16)
-			torch.Autocast(true, torch.CPU, func() { typed("inside twice", torch.BFloat16) })
+			torch.Autocast(true, device, func() { typed("inside twice", torch.BFloat16) })
 			typed("after an inner one", torch.BFloat16)
-			torch.Autocast(false, torch.CPU, func() { typed("switched off inside", torch.Float32) })
+			torch.Autocast(false, device, func() { typed("switched off inside", torch.Float32) })
 			typed("after one switched off", torch.BFloat16)
 		})
 		typed("outside", torch.Float32)
-		torch.Autocast(false, torch.CPU, func() { typed("not enabled", torch.Float32) })
-		failure(t, func() { torch.Autocast(true, torch.CPU, func() { product().Reshape(5) }) })
+		torch.Autocast(false, device, func() { typed("not enabled", torch.Float32) })
+		failure(t, func() { torch.Autocast(true, device, func() { product().Reshape(5) }) })
 		typed("after an error", torch.Float32)
 
 		// The pass backward belongs outside; gradients have the weight's type.
@@ -116,7 +116,7 @@ func TestAutocast(t *testing.T) {
 		want := w.Grad()
 		torch.ZeroGrad([]torch.Tensor{w})
 		var y torch.Tensor
-		torch.Autocast(true, torch.CPU, func() {
+		torch.Autocast(true, device, func() {
 			torch.NoGrad(func() { product() }) // must not leave a copy of w without history
 			y = product()
 		})
@@ -127,9 +127,9 @@ func TestAutocast(t *testing.T) {
 		nearWithin(t, "gradient", w.Grad(), want, 0.02)
 
 		// A weight that changes is converted again.
-		torch.Autocast(true, torch.CPU, func() { y = product() })
-		w.Assign(torch.Zeros(torch.Float32, torch.CPU, 1))
-		torch.Autocast(true, torch.CPU, func() { y = product() })
+		torch.Autocast(true, device, func() { y = product() })
+		w.Assign(torch.Zeros(torch.Float32, device, 1))
+		torch.Autocast(true, device, func() { y = product() })
 		if y.Float32s()[0] != 0 {
 			t.Error("a converted weight outlived its value")
 		}
@@ -141,9 +141,9 @@ func TestAutocast(t *testing.T) {
 func TestSoftmaxLossUnderAutocast(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(1, "draw")
-		h, w := draw.Normal(0, 1, torch.Float32, torch.CPU, 47, 31), draw.Normal(0, 0.3, torch.Float32, torch.CPU, 101, 31)
-		b := draw.Normal(0, 0.3, torch.Float32, torch.CPU, 101)
-		y := draw.Uniform(0, 101, torch.Float64, torch.CPU, 47).To(torch.Int64, torch.CPU)
+		h, w := draw.Normal(0, 1, torch.Float32, device, 47, 31), draw.Normal(0, 0.3, torch.Float32, device, 101, 31)
+		b := draw.Normal(0, 0.3, torch.Float32, device, 101)
+		y := draw.Uniform(0, 101, torch.Float64, device, 47).To(torch.Int64, device)
 		leaves := []torch.Tensor{h, w, b}
 		for _, x := range leaves {
 			x.SetRequiresGrad(true)
@@ -151,8 +151,8 @@ func TestSoftmaxLossUnderAutocast(t *testing.T) {
 		run := func(autocast bool, hidden torch.DType) []torch.Tensor {
 			torch.ZeroGrad(leaves)
 			var loss, nll torch.Tensor
-			torch.Autocast(autocast, torch.CPU, func() {
-				loss, nll = torch.SoftmaxLoss(h.To(hidden, torch.CPU), w, b, y, torch.SoftmaxLossOptions{Ignore: 3, Epsilon: 0.1, Scale: 0.5, Chunk: 10})
+			torch.Autocast(autocast, device, func() {
+				loss, nll = torch.SoftmaxLoss(h.To(hidden, device), w, b, y, torch.SoftmaxLossOptions{Ignore: 3, Epsilon: 0.1, Scale: 0.5, Chunk: 10})
 			})
 			loss.Backward()
 			return []torch.Tensor{loss, nll, h.Grad(), w.Grad(), b.Grad()}
@@ -170,6 +170,6 @@ func TestSoftmaxLossUnderAutocast(t *testing.T) {
 			return torch.ResidualNorm(torch.Linear(h, w.Narrow(0, 0, 31), torch.Tensor{}), h, b.Narrow(0, 0, 31), b.Narrow(0, 31, 31), 1e-5, 0.1, torch.NewStream(1, "dropout"))
 		}
 		plain := residual()
-		torch.Autocast(true, torch.CPU, func() { nearWithin(t, "residual connection", residual(), plain, 0.03) })
+		torch.Autocast(true, device, func() { nearWithin(t, "residual connection", residual(), plain, 0.03) })
 	})
 }

@@ -27,9 +27,9 @@ var continuousKinds = []struct {
 
 // sphere is a table of v unit vectors with m components whose row zero is zero.
 func sphere(s *torch.Stream, v, m int64) torch.Tensor {
-	table := s.Normal(0, 1, torch.Float64, torch.CPU, v, m)
+	table := s.Normal(0, 1, torch.Float64, device, v, m)
 	table = table.Div(table.Norm(1, true))
-	return table.MaskedFill(torch.Arange(v, torch.CPU).EqualScalar(0).Reshape(v, 1), 0)
+	return table.MaskedFill(torch.Arange(v, device).EqualScalar(0).Reshape(v, 1), 0)
 }
 
 // withoutVector is a bias that keeps out the rows of zeros.
@@ -43,7 +43,7 @@ func withoutVector(table torch.Tensor) torch.Tensor {
 func onTheArc(m int64, kappa, c float64) (hidden, table torch.Tensor) {
 	h, e := make([]float64, m), make([]float64, m)
 	h[0], h[m-1], e[0] = kappa*c, kappa*math.Sqrt(max(0, 1-c*c)), 1
-	return torch.FromFloat64s(h, torch.CPU, 1, m), torch.FromFloat64s(e, torch.CPU, 1, m)
+	return torch.FromFloat64s(h, device, 1, m), torch.FromFloat64s(e, device, 1, m)
 }
 
 // onArc gives a loss on the arc and its derivative in kappa.
@@ -53,7 +53,7 @@ func onArc(o torch.ContinuousLossOptions, m int64, kappa, c float64) (value, slo
 	hidden, table := onTheArc(m, kappa, c)
 	hidden.SetRequiresGrad(true)
 	o.Ignore, o.Scale = -1, 1
-	loss, _ := torch.ContinuousLoss(hidden, table, torch.FromInt64s([]int64{0}, torch.CPU, 1), o)
+	loss, _ := torch.ContinuousLoss(hidden, table, torch.FromInt64s([]int64{0}, device, 1), o)
 	loss.Backward()
 	return loss.Item(), hidden.Grad().Mul(hidden).Sum().Item() / kappa
 }
@@ -129,10 +129,10 @@ func TestPowerSphericalGoldens(t *testing.T) {
 // ignored (id 1) or zero (id 0), and negatives.
 func lossOperands(n, m, v int64, o *torch.ContinuousLossOptions) (hidden, table, targets torch.Tensor) {
 	s := torch.NewStream(7, fmt.Sprint(n, m, v))
-	lengths := s.Uniform(-2, 3, torch.Float64, torch.CPU, n, 1).Exp()
-	hidden, table = s.Normal(0, 1, torch.Float64, torch.CPU, n, m).Mul(lengths).MulScalar(1/math.Sqrt(float64(m))), sphere(s, v, m)
+	lengths := s.Uniform(-2, 3, torch.Float64, device, n, 1).Exp()
+	hidden, table = s.Normal(0, 1, torch.Float64, device, n, m).Mul(lengths).MulScalar(1/math.Sqrt(float64(m))), sphere(s, v, m)
 	draw := func() torch.Tensor {
-		return s.Uniform(0, float64(v), torch.Float64, torch.CPU, n).To(torch.Int64, torch.CPU)
+		return s.Uniform(0, float64(v), torch.Float64, device, n).To(torch.Int64, device)
 	}
 	targets = draw()
 	o.Ignore, o.Scale = 1, 1.0/31
@@ -143,7 +143,7 @@ func lossOperands(n, m, v int64, o *torch.ContinuousLossOptions) (hidden, table,
 				ids[i] = -1
 			}
 		}
-		o.Negatives = torch.FromInt64s(ids, torch.CPU, n)
+		o.Negatives = torch.FromInt64s(ids, device, n)
 	}
 	return hidden, table, targets
 }
@@ -159,9 +159,9 @@ func TestContinuousLossEqualsReference(t *testing.T) {
 						return // half of the cosines are near -1, where the derivative is cut off
 					}
 					run := func(f func(h, e, y torch.Tensor, o torch.ContinuousLossOptions) (torch.Tensor, torch.Tensor), dtype torch.DType) []torch.Tensor {
-						h := hidden.To(dtype, torch.CPU).Clone()
+						h := hidden.To(dtype, device).Clone()
 						h.SetRequiresGrad(true)
-						loss, nll := f(h, table.To(dtype, torch.CPU), targets, o)
+						loss, nll := f(h, table.To(dtype, device), targets, o)
 						loss.MulScalar(1.5).Backward()
 						if nll.RequiresGrad() {
 							t.Error("the clean loss has a gradient")
@@ -174,9 +174,9 @@ func TestContinuousLossEqualsReference(t *testing.T) {
 						nearWithin(t, "float32 "+what, run(torch.ContinuousLoss, torch.Float32)[i], want[i], 1e-5)
 						nearWithin(t, "bfloat16 "+what, run(torch.ContinuousLoss, torch.BFloat16)[i], want[i], 0.06)
 					}
-					if h := hidden.To(torch.BFloat16, torch.CPU).Clone(); true { // against a table in float32, as under autocasting
+					if h := hidden.To(torch.BFloat16, device).Clone(); true { // against a table in float32, as under autocasting
 						h.SetRequiresGrad(true)
-						loss, _ := torch.ContinuousLoss(h, table.To(torch.Float32, torch.CPU), targets, o)
+						loss, _ := torch.ContinuousLoss(h, table.To(torch.Float32, device), targets, o)
 						nearWithin(t, "mixed loss", loss, want[0], 0.06)
 					}
 				})
@@ -201,7 +201,7 @@ func TestContinuousLossGradientsByDifferences(t *testing.T) {
 // TestContinuousLossRotates: a common rotation of hidden states and targets changes nothing.
 func TestContinuousLossRotates(t *testing.T) {
 	torch.Test(t, func() {
-		q, _ := torch.NewStream(3, "rotation").Normal(0, 1, torch.Float64, torch.CPU, 16, 16).QR()
+		q, _ := torch.NewStream(3, "rotation").Normal(0, 1, torch.Float64, device, 16, 16).QR()
 		for _, kind := range continuousKinds {
 			o := kind.options
 			hidden, table, targets := lossOperands(40, 16, 9, &o)
@@ -265,7 +265,7 @@ func TestInformativeNegatives(t *testing.T) {
 		hidden, table, targets := lossOperands(n, m, v, &o)
 		bias := withoutVector(table)
 		got := torch.InformativeNegatives(hidden, table, bias, targets, o.Ignore).Int64s()
-		near32 := torch.InformativeNegatives(hidden.To(torch.Float32, torch.CPU), table, bias, targets, o.Ignore).Int64s()
+		near32 := torch.InformativeNegatives(hidden.To(torch.Float32, device), table, bias, targets, o.Ignore).Int64s()
 		u := hidden.Div(hidden.Norm(1, true)).MatMul(table.Transpose(0, 1)).Float64s()
 		own := table.MatMul(table.Transpose(0, 1)).Float64s()
 		differ := 0
@@ -289,7 +289,7 @@ func TestInformativeNegatives(t *testing.T) {
 		if differ > 2 {
 			t.Errorf("float32 hidden states have %d other negatives", differ)
 		}
-		one := torch.InformativeNegatives(hidden, table.Narrow(0, 1, 1), torch.Zeros(torch.Float64, torch.CPU, 1), torch.Zeros(torch.Int64, torch.CPU, n), -1)
+		one := torch.InformativeNegatives(hidden, table.Narrow(0, 1, 1), torch.Zeros(torch.Float64, device, 1), torch.Zeros(torch.Int64, device, n), -1)
 		for _, j := range one.Int64s() {
 			if j != -1 {
 				t.Fatalf("a vocabulary of one word has the negative %d", j)

@@ -14,9 +14,9 @@ import (
 // matrix is [v,d] with a common direction and lengths from short to long; row zero, where there is one, is zero.
 func matrix(seed uint64, v, d, zero int64) torch.Tensor {
 	s := torch.NewStream(seed, "matrix")
-	x := s.Normal(0.3, 1, torch.Float64, torch.CPU, v, d).Mul(s.Uniform(-3, 3, torch.Float64, torch.CPU, v, 1).Exp())
+	x := s.Normal(0.3, 1, torch.Float64, device, v, d).Mul(s.Uniform(-3, 3, torch.Float64, device, v, 1).Exp())
 	if zero >= 0 && zero < v {
-		x = x.MaskedFill(torch.Arange(v, torch.CPU).EqualScalar(float64(zero)).Reshape(-1, 1), 0)
+		x = x.MaskedFill(torch.Arange(v, device).EqualScalar(float64(zero)).Reshape(-1, 1), 0)
 	}
 	return x
 }
@@ -50,14 +50,14 @@ func TestCosinePenaltyEqualsAllPairs(t *testing.T) {
 			torch.Test(t, func() {
 				v, d := shape[0], shape[1]
 				start := matrix(1, v, d, 2)
-				brute := torch.Full(2.5*pairs(start)/math.Max(float64(v*v), 1), torch.Float64, torch.CPU)
+				brute := torch.Full(2.5*pairs(start)/math.Max(float64(v*v), 1), torch.Float64, device)
 				plain := start.Clone()
 				plain.SetRequiresGrad(true)
 				want := torch.CosinePenaltyReference(plain, 2.5)
 				near(t, "the reference", want, brute)
 				want.MulScalar(-3).Backward()
 				for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
-					w := start.To(dtype, torch.CPU).Clone()
+					w := start.To(dtype, device).Clone()
 					w.SetRequiresGrad(true)
 					value := torch.CosinePenalty(w, 2.5)
 					value.MulScalar(-3).Backward()
@@ -80,7 +80,7 @@ func TestCosinePenaltyByDifferences(t *testing.T) {
 			return torch.CosinePenalty(in[0], 10)
 		})
 		s := torch.NewStream(3, "factors")
-		factors := []torch.Tensor{matrix(3, 7, 3, -1), s.Normal(0, 1, torch.Float64, torch.CPU, 3), s.Normal(0, 1, torch.Float64, torch.CPU, 5, 3)}
+		factors := []torch.Tensor{matrix(3, 7, 3, -1), s.Normal(0, 1, torch.Float64, device, 3), s.Normal(0, 1, torch.Float64, device, 5, 3)}
 		checkGradients(t, "factored", factors, func(in []torch.Tensor) torch.Tensor {
 			return torch.CosinePenaltyFactored(in[0], in[1], in[2], 10)
 		})
@@ -96,12 +96,12 @@ func TestCosinePenaltyOfFactors(t *testing.T) {
 				v, k, d := shape[0], shape[1], shape[2]
 				stream := torch.NewStream(4, "factors")
 				factors := []torch.Tensor{
-					matrix(5, v, k, 3), stream.Normal(0, 1, torch.Float64, torch.CPU, k), stream.Normal(0, 1, torch.Float64, torch.CPU, d, k),
+					matrix(5, v, k, 3), stream.Normal(0, 1, torch.Float64, device, k), stream.Normal(0, 1, torch.Float64, device, d, k),
 				}
 				run := func(dtype torch.DType, f func(u, s, v torch.Tensor) torch.Tensor) []torch.Tensor {
 					leaves := make([]torch.Tensor, 3)
 					for i, x := range factors {
-						leaves[i] = x.To(dtype, torch.CPU).Clone()
+						leaves[i] = x.To(dtype, device).Clone()
 						leaves[i].SetRequiresGrad(true)
 					}
 					value := f(leaves[0], leaves[1], leaves[2]).MulScalar(2)
@@ -144,7 +144,7 @@ func TestCosinePenaltyEqualsPyTorch(t *testing.T) {
 			for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
 				leaves := make([]torch.Tensor, len(form.leaves))
 				for i, leaf := range form.leaves {
-					leaves[i] = g[prefix+leaf].To(dtype, torch.CPU).Clone()
+					leaves[i] = g[prefix+leaf].To(dtype, device).Clone()
 					leaves[i].SetRequiresGrad(true)
 				}
 				value := form.f(leaves, settings.Weight)
@@ -163,7 +163,7 @@ func TestCosinePenaltyEqualsPyTorch(t *testing.T) {
 func TestCosinePenaltyTurnsRows(t *testing.T) {
 	torch.Test(t, func() {
 		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-15, torch.Float32: 1e-7} {
-			w := matrix(6, 700, 31, 5).To(dtype, torch.CPU)
+			w := matrix(6, 700, 31, 5).To(dtype, device)
 			w.SetRequiresGrad(true)
 			value := torch.CosinePenalty(w, 700)
 			value.Backward()
@@ -176,7 +176,7 @@ func TestCosinePenaltyTurnsRows(t *testing.T) {
 			if g := w.Grad().Narrow(0, 5, 1).Abs().Sum().Item(); g != 0 {
 				t.Errorf("%v: a row of zeros has a gradient of %v", dtype, g)
 			}
-			longer := torch.CosinePenalty(w.Detach().Mul(torch.Arange(700, torch.CPU).AddScalar(1).To(dtype, torch.CPU).Reshape(-1, 1)), 700)
+			longer := torch.CosinePenalty(w.Detach().Mul(torch.Arange(700, device).AddScalar(1).To(dtype, device).Reshape(-1, 1)), 700)
 			nearWithin(t, "the penalty of longer rows", longer, value, 700*limit)
 		}
 	})
@@ -186,13 +186,13 @@ func TestCosinePenaltyTurnsRows(t *testing.T) {
 func TestCosinePenaltyKnownValues(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			w := torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3, 2).To(dtype, torch.CPU)
+			w := torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, device, 3, 2).To(dtype, device)
 			w.SetRequiresGrad(true)
 			value := torch.CosinePenalty(w, 1)
 			value.Backward()
-			nearWithin(t, "the value", value, torch.Full(-0.2383475, torch.Float64, torch.CPU), 1e-7)
+			nearWithin(t, "the value", value, torch.Full(-0.2383475, torch.Float64, device), 1e-7)
 			want := []float64{0.00122333, -0.00061166, 0.02029451, 0.06088353, 0.02351609, 0.09406437}
-			nearWithin(t, "the gradient", w.Grad(), torch.FromFloat64s(want, torch.CPU, 3, 2), 1e-8)
+			nearWithin(t, "the gradient", w.Grad(), torch.FromFloat64s(want, device, 3, 2), 1e-8)
 		}
 	})
 }
@@ -201,7 +201,7 @@ func TestCosinePenaltyKnownValues(t *testing.T) {
 func TestCosinePenaltyShowsNaN(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			w := torch.FromFloat64s([]float64{1, 2, math.NaN(), -1}, torch.CPU, 2, 2).To(dtype, torch.CPU)
+			w := torch.FromFloat64s([]float64{1, 2, math.NaN(), -1}, device, 2, 2).To(dtype, device)
 			if value := torch.CosinePenalty(w, 1); !math.IsNaN(value.Item()) {
 				t.Errorf("%v: the penalty of NaN is %v", dtype, value.Item())
 			}
@@ -213,13 +213,13 @@ func TestCosinePenaltyShowsNaN(t *testing.T) {
 // sums in float32 would lose.
 func TestCosinePenaltyNearZero(t *testing.T) {
 	torch.Test(t, func() {
-		half := torch.NewStream(7, "half").Normal(5, 1, torch.Float32, torch.CPU, 20000, 16)
+		half := torch.NewStream(7, "half").Normal(5, 1, torch.Float32, device, 20000, 16)
 		value := torch.CosinePenalty(torch.Cat([]torch.Tensor{half, half.Neg()}, 0), 1)
 		const least = -1.0 / 40000
 		if d := math.Abs(value.Item()/least - 1); d > 1e-6 {
 			t.Errorf("the penalty is %v, want %v (off by %v)", value.Item(), least, d)
 		}
-		same := torch.CosinePenalty(torch.Full(0.1, torch.Float32, torch.CPU, 4000, 3), 2)
+		same := torch.CosinePenalty(torch.Full(0.1, torch.Float32, device, 4000, 3), 2)
 		if want := 2 * (1 - 1.0/4000); math.Abs(same.Item()-want) > 1e-6 {
 			t.Errorf("equal rows pay %v, want %v", same.Item(), want)
 		}
@@ -232,7 +232,7 @@ func TestCosinePenaltyOnThreads(t *testing.T) {
 		defer torch.SetThreads(torch.Threads())
 		run := func(threads int) []float64 {
 			torch.SetThreads(threads)
-			w := matrix(8, 3000, 31, -1).To(torch.Float32, torch.CPU)
+			w := matrix(8, 3000, 31, -1).To(torch.Float32, device)
 			w.SetRequiresGrad(true)
 			value := torch.CosinePenalty(w, 1)
 			value.Backward()
@@ -249,7 +249,7 @@ func TestCosinePenaltyNeverMakesW(t *testing.T) {
 	torch.Test(t, func() {
 		const v, k = 30000, 16
 		s := torch.NewStream(9, "factors")
-		u, scale, basis := s.Normal(0, 1, torch.Float32, torch.CPU, v, k), torch.Full(1, torch.Float32, torch.CPU, k), s.Normal(0, 1, torch.Float32, torch.CPU, k, k)
+		u, scale, basis := s.Normal(0, 1, torch.Float32, device, v, k), torch.Full(1, torch.Float32, device, k), s.Normal(0, 1, torch.Float32, device, k, k)
 		u.SetRequiresGrad(true)
 		before := torch.LiveBytes()
 		torch.ResetPeakBytes()
@@ -263,7 +263,7 @@ func TestCosinePenaltyNeverMakesW(t *testing.T) {
 
 func TestCosinePenaltyRefuses(t *testing.T) {
 	torch.Test(t, func() {
-		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, shape...) }
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for want, f := range map[string]func(){
 			"CosinePenalty of shapes [3]: a matrix is needed": func() { torch.CosinePenalty(zeros(3), 1) },
 			"do not fit rows of shape [5, 3]":                 func() { torch.CosinePenaltyFactored(zeros(5, 3), zeros(4), zeros(6, 3), 1) },

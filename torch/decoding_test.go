@@ -55,6 +55,7 @@ func selections(sentences, group, v int) map[string]torch.BeamTopK {
 // TestBeamTopK: the fused selection, from hidden states and from
 // log-probabilities, is that of plain operators, alone and shared by threads.
 func TestBeamTopK(t *testing.T) {
+	ofCPU(t)
 	before := torch.Threads()
 	defer torch.SetThreads(before)
 	for _, size := range []struct{ sentences, group, v, d int }{{1, 1, 5, 4}, {3, 4, 31, 47}, {60, 5, 1031, 64}} {
@@ -66,16 +67,16 @@ func TestBeamTopK(t *testing.T) {
 						b := selections(size.sentences, size.group, size.v)[name]
 						s := torch.NewStream(3, "test")
 						rows := int64(size.sentences * size.group)
-						h := s.Normal(0, 1, torch.Float32, torch.CPU, rows, int64(size.d))
-						w := s.Normal(0, 1, torch.Float32, torch.CPU, int64(size.v), int64(size.d))
-						bias := s.Normal(0, 1, torch.Float32, torch.CPU, int64(size.v))
+						h := s.Normal(0, 1, torch.Float32, device, rows, int64(size.d))
+						w := s.Normal(0, 1, torch.Float32, device, int64(size.v), int64(size.d))
+						bias := s.Normal(0, 1, torch.Float32, device, int64(size.v))
 						for _, bias := range []torch.Tensor{bias, {}} {
 							log := torch.Linear(h, w, bias).LogSoftmax(1)
 							exact := bias
 							if exact.Defined() {
-								exact = exact.To(torch.Float64, torch.CPU)
+								exact = exact.To(torch.Float64, device)
 							}
-							want := b.FromLogProbs(torch.Linear(h.To(torch.Float64, torch.CPU), w.To(torch.Float64, torch.CPU), exact).LogSoftmax(1))
+							want := b.FromLogProbs(torch.Linear(h.To(torch.Float64, device), w.To(torch.Float64, device), exact).LogSoftmax(1))
 							sameCandidates(t, "from hidden states", b.FromHidden(h, torch.Pack(w), bias), want)
 							sameCandidates(t, "from log-probabilities", b.FromLogProbs(log), want)
 							sameCandidates(t, "reference", b.FromLogProbsReference(log), want)
@@ -112,7 +113,7 @@ func TestBeamTopKOfNaN(t *testing.T) {
 	torch.Test(t, func() {
 		b := torch.BeamTopK{Count: 2, Pad: 1, End: 2, Scores: []float64{0}, Rules: []torch.EndRule{torch.EndAllowed}}
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-			got := b.FromLogProbs(torch.Full(math.NaN(), dtype, torch.CPU, 1, 90))
+			got := b.FromLogProbs(torch.Full(math.NaN(), dtype, device, 1, 90))
 			if got.Rows[0] >= 0 || got.Rows[1] >= 0 {
 				t.Errorf("%v: NaN gives %+v", dtype, got)
 			}
@@ -122,25 +123,26 @@ func TestBeamTopKOfNaN(t *testing.T) {
 
 // TestPackedLinear equals Linear, and refuses what does not fit.
 func TestPackedLinear(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		s := torch.NewStream(4, "test")
-		w, b := s.Normal(0, 1, torch.Float32, torch.CPU, 47, 31), s.Normal(0, 1, torch.Float32, torch.CPU, 47)
+		w, b := s.Normal(0, 1, torch.Float32, device, 47, 31), s.Normal(0, 1, torch.Float32, device, 47)
 		w.SetRequiresGrad(true)
 		p := torch.Pack(w)
 		for _, shape := range [][]int64{{1, 31}, {4, 31}, {3, 5, 31}, {300, 31}} {
-			x := s.Normal(0, 1, torch.Float32, torch.CPU, shape...)
+			x := s.Normal(0, 1, torch.Float32, device, shape...)
 			near(t, "with bias", p.Linear(x, b, false), torch.Linear(x, w, b))
 			near(t, "without bias", p.Linear(x, torch.Tensor{}, false), torch.Linear(x, w, torch.Tensor{}))
 			near(t, "with a ReLU", p.Linear(x, b, true), torch.Linear(x, w, b).Relu())
 		}
 		for what, f := range map[string]func(){
-			"a wider input": func() { p.Linear(torch.Zeros(torch.Float32, torch.CPU, 2, 32), b, false) },
+			"a wider input": func() { p.Linear(torch.Zeros(torch.Float32, device, 2, 32), b, false) },
 			"a shorter bias": func() {
-				p.Linear(torch.Zeros(torch.Float32, torch.CPU, 2, 31), torch.Zeros(torch.Float32, torch.CPU, 46), false)
+				p.Linear(torch.Zeros(torch.Float32, device, 2, 31), torch.Zeros(torch.Float32, device, 46), false)
 			},
-			"a float64 matrix": func() { torch.Pack(torch.Zeros(torch.Float64, torch.CPU, 4, 4)) },
-			"a vector":         func() { torch.Pack(torch.Zeros(torch.Float32, torch.CPU, 4)) },
-			"a float64 input":  func() { p.Linear(torch.Zeros(torch.Float64, torch.CPU, 2, 31), b, false) },
+			"a float64 matrix": func() { torch.Pack(torch.Zeros(torch.Float64, device, 4, 4)) },
+			"a vector":         func() { torch.Pack(torch.Zeros(torch.Float32, device, 4)) },
+			"a float64 input":  func() { p.Linear(torch.Zeros(torch.Float64, device, 2, 31), b, false) },
 		} {
 			if err := torch.Try(func() error { f(); return nil }); err == nil {
 				t.Errorf("%s is no error", what)

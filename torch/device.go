@@ -31,10 +31,15 @@ func (d Device) name() string {
 func (d Device) IsCUDA() bool { return strings.HasPrefix(string(d), "cuda") }
 
 // FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is
-// one). It must come before the first tensor: libtorch asks for CUDA once.
+// one). It must come before the first tensor: libtorch asks for CUDA once. The
+// name of an accelerator that a loaded library has registered with libtorch, as
+// "NAME:N", is known too.
 func FindDevice(name string) (Device, error) {
 	if name == "" || name == string(CPU) {
 		return CPU, nil
+	}
+	if registeredDevice(name) {
+		return Device(name), nil
 	}
 	if name != "auto" && name != "cuda" && !strings.HasPrefix(name, "cuda:") {
 		return "", fmt.Errorf("unknown device %q: use cpu, cuda, cuda:N or auto", name)
@@ -60,6 +65,40 @@ func FindDevice(name string) (Device, error) {
 	return Device(fmt.Sprintf("cuda:%d", index)), nil
 }
 
+func registeredDevice(name string) (known bool) {
+	withDevice(Device(name), func(device *C.char) { known = bool(C.ap_registered_device(device)) })
+	return known
+}
+
+// UnusedGPU says why auto has not chosen a GPU where the machine has a driver for
+// one, and what to run; it is empty where there is nothing to say.
+func UnusedGPU() string {
+	_, err := os.Stat("/proc/driver/nvidia/version")
+	count, reason := cudaDevices()
+	return unusedGPU(err == nil, count, reason)
+}
+
+func unusedGPU(driver bool, count int, reason string) string {
+	switch {
+	case !driver || count > 0:
+		return ""
+	case strings.HasPrefix(reason, found):
+		return "the GPU is not used: libtorch has CUDA (" + reason + ") and finds no device that it can use; nvidia-smi says what the driver sees"
+	}
+	return "the GPU is not used: this libtorch has no CUDA (" + reason + "); APERTURE_CUDA=1 ./build.sh fetches it"
+}
+
+// found begins the reason of a CUDA side that was loaded.
+const found = "by libtorch_cuda.so in "
+
+// AllowTF32 lets a CUDA device round the operands of float32 products and recurrent
+// layers to TF32, which has 10 bits of fraction; at first it does not.
+func AllowTF32(d Device, value bool) {
+	if d.IsCUDA() {
+		check("AllowTF32", C.ap_allow_tf32(C.bool(value)))
+	}
+}
+
 // cudaDevices loads libtorch's CUDA side where it is found, counts the devices
 // and says what it went by.
 func cudaDevices() (count int, reason string) {
@@ -79,7 +118,7 @@ func loadCUDA(folders []string) (reason string) {
 		err := Try(func() error { check("FindDevice", C.ap_cuda_load(name)); return nil })
 		C.free(unsafe.Pointer(name))
 		if err == nil {
-			return "by libtorch_cuda.so in " + folder
+			return found + folder
 		}
 		reason = err.Error()
 	}
@@ -140,10 +179,16 @@ func Synchronize(d Device) {
 	withDevice(d, func(device *C.char) { check("Synchronize", C.ap_synchronize(device)) })
 }
 
-// PeakDeviceBytes is the most memory that tensors have held on a CUDA device, 0
+// PeakDeviceBytes is the most memory that tensors have held on an accelerator, 0
 // for what is none.
 func PeakDeviceBytes(d Device) (n int64) {
-	withDevice(d, func(device *C.char) { n = int64(C.ap_cuda_peak_bytes(device)) })
+	withDevice(d, func(device *C.char) { n = int64(C.ap_device_peak_bytes(device)) })
+	return n
+}
+
+// LiveDeviceBytes is what tensors hold there now.
+func LiveDeviceBytes(d Device) (n int64) {
+	withDevice(d, func(device *C.char) { n = int64(C.ap_device_live_bytes(device)) })
 	return n
 }
 

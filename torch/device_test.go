@@ -2,6 +2,7 @@ package torch_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -71,6 +72,50 @@ func TestBrokenCUDALibraryIsNamed(t *testing.T) {
 	for _, folder := range torch.CUDAFolders() {
 		if !filepath.IsAbs(folder) || folder == lib {
 			t.Errorf("the library is looked for in %q, from the working directory", folder)
+		}
+	}
+}
+
+// TestUnusedGPU: a driver without libtorch's side of CUDA is named with the command that fetches it.
+func TestUnusedGPU(t *testing.T) {
+	none := "libtorch_cuda.so is neither in $LIBTORCH/lib nor beside libtorch_cpu.so"
+	for _, c := range []struct {
+		driver bool
+		count  int
+		reason string
+		says   string
+	}{
+		{false, 0, none, ""},
+		{true, 1, "by libtorch_cuda.so in /lib", ""},
+		{true, 0, none, "APERTURE_CUDA=1 ./build.sh"},
+		{true, 0, "by libtorch_cuda.so in /lib", "nvidia-smi"},
+	} {
+		if says := torch.UnusedGPUOf(c.driver, c.count, c.reason); (says == "") != (c.says == "") || !strings.Contains(says, c.says) {
+			t.Errorf("%+v: it says %q", c, says)
+		}
+	}
+}
+
+// TestWantsCUDA: build.sh fetches what a GPU needs where there is a driver, unless APERTURE_CUDA says otherwise.
+func TestWantsCUDA(t *testing.T) {
+	script, err := os.ReadFile(filepath.Join("..", "build.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(script), "\nwants_cuda() {\n")
+	body, _, ok := strings.Cut(rest, "\n}\n")
+	if !ok {
+		t.Fatal("build.sh has no wants_cuda")
+	}
+	for _, c := range []struct {
+		set    string
+		driver string
+		want   string
+	}{{"", "true", "yes"}, {"", "false", "no"}, {"0", "true", "no"}, {"1", "false", "yes"}, {"maybe", "true", "stopped"}} {
+		says, err := exec.Command("bash", "-c", "set -euo pipefail\nAPERTURE_CUDA="+c.set+"\nhas_driver() { "+c.driver+"; }\nstop() { echo stopped; exit; }\nwants_cuda() {\n"+
+			body+"\n}\nif wants_cuda; then echo yes; else echo no; fi").CombinedOutput()
+		if got := strings.TrimSpace(string(says)); err != nil || got != c.want {
+			t.Errorf("with APERTURE_CUDA=%q and a driver %s: %q, %v, want %s", c.set, c.driver, got, err, c.want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // mask is what dropout made of ones: 0 where it dropped.
 func mask(n int64, p float64, s *torch.Stream) []float32 {
-	return torch.Dropout(torch.Full(1, torch.Float32, torch.CPU, n), p, s).Float32s()
+	return torch.Dropout(torch.Full(1, torch.Float32, device, n), p, s).Float32s()
 }
 
 func TestDropoutKeepsItsRate(t *testing.T) {
@@ -71,10 +71,10 @@ func TestDropoutBackwardUsesTheMaskOfForward(t *testing.T) {
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64, torch.BFloat16} {
 			s := torch.NewStream(1, "dropout")
 			// A transposed operand, and a gradient laid out otherwise than the output.
-			base := torch.Full(1, dtype, torch.CPU, 31, 47)
+			base := torch.Full(1, dtype, device, 31, 47)
 			base.SetRequiresGrad(true)
 			y := torch.Dropout(base.Transpose(0, 1), 0.3, s)
-			y.BackwardWith(torch.Full(1, dtype, torch.CPU, 31, 47).Transpose(0, 1))
+			y.BackwardWith(torch.Full(1, dtype, device, 31, 47).Transpose(0, 1))
 			forward, gradient := y.Float32s(), base.Grad().Transpose(0, 1).Float32s()
 			if !slices.Equal(forward, gradient) {
 				t.Errorf("%v: the mask of the backward pass differs", dtype)
@@ -92,7 +92,7 @@ func TestDropoutBackwardUsesTheMaskOfForward(t *testing.T) {
 
 func TestDropoutIdentity(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Arange(5, torch.CPU).To(torch.Float32, torch.CPU)
+		x := torch.Arange(5, device).To(torch.Float32, device)
 		s := torch.NewStream(1, "dropout")
 		for what, y := range map[string]torch.Tensor{"no stream": torch.Dropout(x, 0.5, nil), "p = 0": torch.Dropout(x, 0, s)} {
 			if y != x {
@@ -102,7 +102,7 @@ func TestDropoutIdentity(t *testing.T) {
 		if s.Offset != 0 {
 			t.Error("p = 0 drew a mask")
 		}
-		if y := torch.Dropout(torch.Zeros(torch.Float32, torch.CPU, 0, 7), 0.5, s); y.Count() != 0 {
+		if y := torch.Dropout(torch.Zeros(torch.Float32, device, 0, 7), 0.5, s); y.Count() != 0 {
 			t.Errorf("dropout of nothing has shape %v", y.Shape())
 		}
 		for _, p := range []float64{-0.1, 1, 1.5, math.NaN()} {

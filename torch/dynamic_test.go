@@ -12,7 +12,7 @@ func gradient(x torch.Tensor, g []float64) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	torch.ZeroGrad([]torch.Tensor{x})
-	x.Mul(torch.FromFloat64s(g, torch.CPU, int64(len(g))).To(x.DType(), torch.CPU)).Sum().Backward()
+	x.Mul(torch.FromFloat64s(g, device, int64(len(g))).To(x.DType(), device)).Sum().Backward()
 }
 
 // A step with given statistics, by hand, in both precisions: the float32 kernel and the plain operators.
@@ -20,7 +20,7 @@ func TestDynamicStep(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 			parameter := func(values ...float64) torch.Tensor {
-				return torch.Parameter(torch.FromFloat64s(values, torch.CPU, int64(len(values))).To(dtype, torch.CPU))
+				return torch.Parameter(torch.FromFloat64s(values, device, int64(len(values))).To(dtype, device))
 			}
 			a, b, still := parameter(1.1, 1.9), parameter(3), parameter(5)
 			params := []torch.Tensor{a, b}
@@ -33,7 +33,7 @@ func TestDynamicStep(t *testing.T) {
 			}
 			d.Finish()
 			d.Rate, d.Decay, d.Epsilon = 0.01, 0.5, 0.001
-			a.Assign(torch.FromFloat64s([]float64{1, 2}, torch.CPU, 2).To(dtype, torch.CPU))
+			a.Assign(torch.FromFloat64s([]float64{1, 2}, device, 2).To(dtype, device))
 			gradient(a, []float64{0.05, -0.1})
 			gradient(b, []float64{0.2})
 			d.Step()
@@ -47,7 +47,7 @@ func TestDynamicStep(t *testing.T) {
 			d.Decay = 1.5
 			gradient(b, []float64{0})
 			torch.ZeroGrad([]torch.Tensor{a})
-			a.Assign(torch.FromFloat64s([]float64{2, 3}, torch.CPU, 2).To(dtype, torch.CPU))
+			a.Assign(torch.FromFloat64s([]float64{2, 3}, device, 2).To(dtype, device))
 			d.Step()
 			for i, want := range []float64{2 + 1.5*0.1/0.225*(1.1-2), 1.9} {
 				if x := a.Detach().Float64s()[i]; math.Abs(x-want) > 1e-6 {

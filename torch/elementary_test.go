@@ -13,11 +13,11 @@ import (
 func TestElementaryValues(t *testing.T) {
 	torch.Test(t, func() {
 		of := func(values ...float64) torch.Tensor {
-			return torch.FromFloat64s(values, torch.CPU, int64(len(values)))
+			return torch.FromFloat64s(values, device, int64(len(values)))
 		}
 		matrix := func(values ...float64) torch.Tensor { return of(values...).Reshape(2, -1) }
 		x, y := of(-2.5, -1, 0, 3), of(-2.5, 2, -0.5, 3)
-		a, b := torch.FromBools([]bool{true, true, false}, torch.CPU, 3), torch.FromBools([]bool{true, false, false}, torch.CPU, 3)
+		a, b := torch.FromBools([]bool{true, true, false}, device, 3), torch.FromBools([]bool{true, false, false}, device, 3)
 		values, vectors := matrix(2, 0, 0, -1).Eigh()
 		for what, test := range map[string]struct {
 			got  torch.Tensor
@@ -31,8 +31,8 @@ func TestElementaryValues(t *testing.T) {
 			"ClampMax":        {x.ClampMax(0), of(-2.5, -1, 0, 0)},
 			"FloorDivide":     {x.FloorDivide(2), of(-2, -1, 0, 1)},
 			"Remainder":       {x.Remainder(2), of(1.5, 1, 0, 1)},
-			"integer divide":  {torch.FromInt64s([]int64{-3, 7}, torch.CPU, 2).FloorDivide(2), of(-2, 3)},
-			"integer modulo":  {torch.FromInt64s([]int64{-3, 7}, torch.CPU, 2).Remainder(4), of(1, 3)},
+			"integer divide":  {torch.FromInt64s([]int64{-3, 7}, device, 2).FloorDivide(2), of(-2, 3)},
+			"integer modulo":  {torch.FromInt64s([]int64{-3, 7}, device, 2).Remainder(4), of(1, 3)},
 			"Equal":           {x.Equal(y), of(1, 0, 0, 1)},
 			"EqualScalar":     {x.EqualScalar(-1), of(0, 1, 0, 0)},
 			"Less":            {x.Less(y), of(0, 1, 0, 0)},
@@ -45,14 +45,14 @@ func TestElementaryValues(t *testing.T) {
 			"Permute":         {matrix(1, 2, 3, 4, 5, 6).Permute(1, 0), of(1, 4, 2, 5, 3, 6).Reshape(3, 2)},
 			"Permute nothing": {x.Sum().Permute(), x.Sum()},
 			"Contiguous":      {matrix(1, 2, 3, 4).Transpose(0, 1).Contiguous(), matrix(1, 3, 2, 4)},
-			"ScatterRows":     {matrix(1, 2, 3, 4).ScatterRows(torch.FromInt64s([]int64{2, 0}, torch.CPU, 2), 3), of(3, 4, 0, 0, 1, 2).Reshape(3, 2)},
-			"Arange":          {torch.Arange(3, torch.CPU), of(0, 1, 2)},
-			"Arange nothing":  {torch.Arange(0, torch.CPU), of()},
-			"Full":            {torch.Full(1, torch.Bool, torch.CPU, 2), of(1, 1)},
+			"ScatterRows":     {matrix(1, 2, 3, 4).ScatterRows(torch.FromInt64s([]int64{2, 0}, device, 2), 3), of(3, 4, 0, 0, 1, 2).Reshape(3, 2)},
+			"Arange":          {torch.Arange(3, device), of(0, 1, 2)},
+			"Arange nothing":  {torch.Arange(0, device), of()},
+			"Full":            {torch.Full(1, torch.Bool, device, 2), of(1, 1)},
 			"SingularValues":  {matrix(0, 3, -4, 0).SingularValues(), of(4, 3)},
 			"eigenvalues":     {values, of(-1, 2)},
 			"eigenvectors":    {vectors.Abs(), matrix(0, 1, 1, 0)},
-			"To":              {x.To(torch.Int64, torch.CPU), of(-2, -1, 0, 3)},
+			"To":              {x.To(torch.Int64, device), of(-2, -1, 0, 3)},
 		} {
 			if fmt.Sprint(test.got.Shape()) != fmt.Sprint(test.want.Shape()) {
 				t.Errorf("%s has shape %v, want %v", what, test.got.Shape(), test.want.Shape())
@@ -73,9 +73,9 @@ func TestElementaryValues(t *testing.T) {
 func TestElementaryGradients(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(3, "inputs")
-		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float64, torch.CPU, shape...) }
+		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float64, device, shape...) }
 		weights := normal(4, 3)
-		rows := torch.FromInt64s([]int64{2, 0, 5, 3}, torch.CPU, 4)
+		rows := torch.FromInt64s([]int64{2, 0, 5, 3}, device, 4)
 		for what, f := range map[string]func(x, y torch.Tensor) torch.Tensor{
 			"Abs":            func(x, y torch.Tensor) torch.Tensor { return x.Abs() },
 			"AddScalar":      func(x, y torch.Tensor) torch.Tensor { return x.AddScalar(2) },
@@ -89,7 +89,7 @@ func TestElementaryGradients(t *testing.T) {
 			"Clone":          func(x, y torch.Tensor) torch.Tensor { return x.Clone() },
 			"Contiguous":     func(x, y torch.Tensor) torch.Tensor { return x.Reshape(3, 4).Transpose(0, 1).Contiguous() },
 			"ScatterRows":    func(x, y torch.Tensor) torch.Tensor { return x.ScatterRows(rows, 7).Narrow(0, 1, 4) },
-			"To":             func(x, y torch.Tensor) torch.Tensor { return x.To(torch.Float64, torch.CPU) },
+			"To":             func(x, y torch.Tensor) torch.Tensor { return x.To(torch.Float64, device) },
 			"SingularValues": func(x, y torch.Tensor) torch.Tensor { return x.SingularValues() },
 			"QR": func(x, y torch.Tensor) torch.Tensor {
 				q, r := x.QR()
@@ -112,13 +112,13 @@ func TestElementaryGradients(t *testing.T) {
 func TestSVD(t *testing.T) {
 	torch.Test(t, func() {
 		for _, shape := range [][2]int64{{7, 4}, {4, 7}, {3, 3}, {1, 1}} {
-			x := torch.NewStream(3, "inputs").Normal(0, 1, torch.Float64, torch.CPU, shape[0], shape[1])
+			x := torch.NewStream(3, "inputs").Normal(0, 1, torch.Float64, device, shape[0], shape[1])
 			u, s, vh := x.SVD()
 			near(t, "u diag(s) vh", u.Mul(s).MatMul(vh), x)
 			near(t, "values", s, x.SingularValues())
 			k := min(shape[0], shape[1])
-			index := torch.Arange(k, torch.CPU)
-			identity := index.Reshape(k, 1).Equal(index.Reshape(1, k)).To(torch.Float64, torch.CPU)
+			index := torch.Arange(k, device)
+			identity := index.Reshape(k, 1).Equal(index.Reshape(1, k)).To(torch.Float64, device)
 			near(t, "u^T u", u.Transpose(0, 1).MatMul(u), identity)
 			near(t, "vh vh^T", vh.MatMul(vh.Transpose(0, 1)), identity)
 		}
@@ -127,12 +127,12 @@ func TestSVD(t *testing.T) {
 
 func TestQR(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.NewStream(3, "inputs").Normal(0, 1, torch.Float64, torch.CPU, 7, 4)
+		x := torch.NewStream(3, "inputs").Normal(0, 1, torch.Float64, device, 7, 4)
 		q, r := x.QR()
 		near(t, "q r", q.MatMul(r), x)
-		identity := torch.Zeros(torch.Float64, torch.CPU, 4, 4)
+		identity := torch.Zeros(torch.Float64, device, 4, 4)
 		for i := range int64(4) {
-			identity.Narrow(0, i, 1).Narrow(1, i, 1).Assign(torch.Full(1, torch.Float64, torch.CPU, 1))
+			identity.Narrow(0, i, 1).Narrow(1, i, 1).Assign(torch.Full(1, torch.Float64, device, 1))
 		}
 		near(t, "q^T q", q.Transpose(0, 1).MatMul(q), identity)
 	})
@@ -140,20 +140,20 @@ func TestQR(t *testing.T) {
 
 func TestTensorBasics(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Zeros(torch.Float32, torch.CPU, 4, 0, 7)
+		x := torch.Zeros(torch.Float32, device, 4, 0, 7)
 		if x.Rank() != 3 || x.Count() != 0 || x.Size(-1) != 7 || x.Size(1) != 0 || !slices.Equal(x.Shape(), []int64{4, 0, 7}) || len(x.Float32s()) != 0 {
 			t.Error("the sizes of an empty tensor are wrong")
 		}
-		scalar := torch.Full(2, torch.Float64, torch.CPU)
+		scalar := torch.Full(2, torch.Float64, device)
 		if scalar.Rank() != 0 || scalar.Count() != 1 || scalar.Item() != 2 {
 			t.Error("a tensor without dimensions is wrong")
 		}
 		for dtype, name := range map[torch.DType]string{torch.Int64: "int64", torch.Float32: "float32", torch.Float64: "float64", torch.Bool: "bool", torch.BFloat16: "bfloat16", 5: "dtype(5)"} {
-			if x := torch.Full(1, dtype, torch.CPU, 1); dtype.String() != name || x.DType() != dtype || x.Item() != 1 {
+			if x := torch.Full(1, dtype, device, 1); dtype.String() != name || x.DType() != dtype || x.Item() != 1 {
 				t.Errorf("%v: a tensor of ones is %v of %v", dtype, x.Item(), x.DType())
 			}
 		}
-		ids := torch.FromInt64s([]int64{1 << 60, -1}, torch.CPU, 2)
+		ids := torch.FromInt64s([]int64{1 << 60, -1}, device, 2)
 		if got := ids.Int64s(); got[0] != 1<<60 || got[1] != -1 {
 			t.Errorf("int64 came back as %v", got)
 		}
@@ -161,7 +161,7 @@ func TestTensorBasics(t *testing.T) {
 		if got := ids.Int64s(); got[0] != 3 || got[1] != -4 {
 			t.Errorf("float32 was assigned to int64 as %v", got)
 		}
-		turned := torch.Zeros(torch.Float32, torch.CPU, 2, 3).Transpose(0, 1)
+		turned := torch.Zeros(torch.Float32, device, 2, 3).Transpose(0, 1)
 		turned.AssignFloat32s([]float32{1, 2, 3, 4, 5, 6})
 		if got := turned.Float32s(); !slices.Equal(got, []float32{1, 2, 3, 4, 5, 6}) {
 			t.Errorf("a transposed tensor holds %v", got)
@@ -173,13 +173,13 @@ func TestParams(t *testing.T) {
 	torch.Test(t, func() {
 		var p torch.Params
 		defer p.Free()
-		p.Add("b", torch.Zeros(torch.Float32, torch.CPU, 2))
-		p.Add("a", torch.Zeros(torch.Float32, torch.CPU, 3, 1))
+		p.Add("b", torch.Zeros(torch.Float32, device, 2))
+		p.Add("a", torch.Zeros(torch.Float32, device, 3, 1))
 		if !slices.Equal(p.Names(), []string{"b", "a"}) || p.Count() != 5 || len(p.Map()) != 2 || p.Tensors()[1] != p.Get("a") || p.Get("c").Defined() {
 			t.Error("the parameters are not those that were added, in that order")
 		}
-		two := torch.FromFloat64s([]float64{1, 2}, torch.CPU, 2)
-		three := torch.Full(3, torch.Float32, torch.CPU, 3, 1)
+		two := torch.FromFloat64s([]float64{1, 2}, device, 2)
+		three := torch.Full(3, torch.Float32, device, 3, 1)
 		for want, values := range map[string]map[string]torch.Tensor{
 			"the parameter a is missing":                           {"b": two},
 			"the parameter a has shape [2], the model needs [3 1]": {"a": two, "b": two},
@@ -205,16 +205,16 @@ func TestParams(t *testing.T) {
 // gradients, one of which is missing.
 func TestSplit(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Arange(15, torch.CPU).To(torch.Float64, torch.CPU).Reshape(5, 3).Clone()
+		x := torch.Arange(15, device).To(torch.Float64, device).Reshape(5, 3).Clone()
 		x.SetRequiresGrad(true)
 		parts := x.Split(0, 2, 0, 1, 2)
 		if len(parts) != 4 || !slices.Equal(parts[1].Shape(), []int64{0, 3}) {
 			t.Fatalf("%d parts, the second of shape %v", len(parts), parts[1].Shape())
 		}
-		near(t, "last part", parts[3], torch.FromFloat64s([]float64{9, 10, 11, 12, 13, 14}, torch.CPU, 2, 3))
+		near(t, "last part", parts[3], torch.FromFloat64s([]float64{9, 10, 11, 12, 13, 14}, device, 2, 3))
 		parts[0].MulScalar(2).Sum().Add(parts[3].Square().Sum()).Backward()
-		near(t, "gradient", x.Grad(), torch.FromFloat64s([]float64{2, 2, 2, 2, 2, 2, 0, 0, 0, 18, 20, 22, 24, 26, 28}, torch.CPU, 5, 3))
-		near(t, "column", x.Split(1, 1, 2)[1].Narrow(0, 4, 1), torch.FromFloat64s([]float64{13, 14}, torch.CPU, 1, 2))
+		near(t, "gradient", x.Grad(), torch.FromFloat64s([]float64{2, 2, 2, 2, 2, 2, 0, 0, 0, 18, 20, 22, 24, 26, 28}, device, 5, 3))
+		near(t, "column", x.Split(1, 1, 2)[1].Narrow(0, 4, 1), torch.FromFloat64s([]float64{13, 14}, device, 1, 2))
 		if err := torch.Try(func() error { x.Split(0, 2, 2); return nil }); err == nil {
 			t.Error("parts that leave a row over are no error")
 		}

@@ -8,4 +8,8 @@ var (
 	Refusal     = refusal
 	// and of a libtorch that lacks something.
 	Int8EngineOf = int8Engine
+	UnusedGPUOf  = unusedGPU
 )
+
+// QRNNDoubling is how a scan runs on an accelerator.
+var QRNNDoubling = qrnnDoubling

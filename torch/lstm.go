@@ -36,16 +36,18 @@ type LSTMOptions struct {
 // after the last one.
 //
 // On float32 CPU tensors it is fused, and results and gradients have the same bits
-// for any number of threads, with either instruction set. The products for all
+// for any number of threads, with either instruction set. Under Autocast it stays in
+// the type of its weights. The products for all
 // steps at once are MKL's, which keep that promise as long as neither MKL_CBWR nor
 // APERTURE_MKL_BY_MAKER tells MKL otherwise. Elsewhere the layer is libtorch's, and
-// where that does not serve, with Lengths or without steps, LSTMReference.
+// where that does not serve, without steps or on the CPU with Lengths, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
 	width := w.Hidden.Size(-1)
+	x = ofType(x, w.Hidden)
 	h, c = startState(x, h, width), startState(x, c, width)
 	fused := x.DType() == Float32 && w.Hidden.DType() == Float32 && x.Device() == CPU
-	if !fused && (o.Lengths != nil || x.Size(0) == 0) {
+	if !fused && (o.Lengths != nil && x.Device() == CPU || x.Size(0) == 0) {
 		return LSTMReference(x, h, c, w, o)
 	}
 	var drop C.double
@@ -106,6 +108,15 @@ func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH,
 		return Zeros(x.DType(), x.Device(), 0, columns, width), h, c
 	}
 	return Stack(out, 0), h, c
+}
+
+// ofType is x in the type of the weights that it meets, which autocasting may have taken from it: the steps of a recurrence
+// are computed in that type.
+func ofType(x, weights Tensor) Tensor {
+	if x.DType() == weights.DType() {
+		return x
+	}
+	return x.To(weights.DType(), x.Device())
 }
 
 func startState(x, state Tensor, width int64) Tensor {

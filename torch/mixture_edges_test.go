@@ -15,7 +15,7 @@ func TestMixtureLossOfNothing(t *testing.T) {
 		random := func() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }
 		nothing := newMixtureCase(random(), 0, 3, 4, 5, true, true)
 		ignored := newMixtureCase(random(), 4, 3, 4, 5, true, true)
-		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, torch.CPU, 4)
+		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device, 4)
 		word := newMixtureCase(random(), 4, 3, 4, 1, true, true)
 		word.options.Ignore = -1
 		for what, c := range map[string]mixtureCase{"no rows": nothing, "ignored rows": ignored, "one word": word} {
@@ -23,7 +23,7 @@ func TestMixtureLossOfNothing(t *testing.T) {
 				c.options.Smoothing, c.options.Epsilon = kind, 0.1
 				for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 					for name, x := range c.run(torch.MixtureLoss, dtype) {
-						nearWithin(t, fmt.Sprint(what, ", smoothing ", kind, ", ", dtype, ": ", name), x, torch.Zeros(torch.Float64, torch.CPU, x.Shape()...), 1e-6)
+						nearWithin(t, fmt.Sprint(what, ", smoothing ", kind, ", ", dtype, ": ", name), x, torch.Zeros(torch.Float64, device, x.Shape()...), 1e-6)
 					}
 				}
 			}
@@ -66,9 +66,9 @@ func TestMixtureLossOfHugeAndTinyValues(t *testing.T) {
 func TestMixtureLossForbidsWords(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(dtype, torch.CPU, shape...) }
-			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, torch.CPU, 3).To(dtype, torch.CPU)
-			loss, _, _ := torch.MixtureLoss(zeros(1, 2, 1), zeros(1, 2), zeros(3, 1), bias, torch.FromInt64s([]int64{0}, torch.CPU, 1), torch.Tensor{},
+			zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(dtype, device, shape...) }
+			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, device, 3).To(dtype, device)
+			loss, _, _ := torch.MixtureLoss(zeros(1, 2, 1), zeros(1, 2), zeros(3, 1), bias, torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{},
 				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 			if math.Abs(loss.Item()-math.Log(2)) > 1e-6 {
 				t.Errorf("%v: the loss is %v", dtype, loss.Item())
@@ -82,9 +82,9 @@ func TestMixtureLossShowsNaN(t *testing.T) {
 	torch.Test(t, func() {
 		for _, epsilon := range []float64{0, 0.1} {
 			for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-				weight := torch.FromFloat32s([]float32{1, float32(bad), 2}, torch.CPU, 3, 1)
-				loss, _, _ := torch.MixtureLoss(torch.Full(1, torch.Float32, torch.CPU, 1, 2, 1), torch.Zeros(torch.Float32, torch.CPU, 1, 2), weight, torch.Tensor{},
-					torch.FromInt64s([]int64{0}, torch.CPU, 1), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Epsilon: epsilon, Scale: 1})
+				weight := torch.FromFloat32s([]float32{1, float32(bad), 2}, device, 3, 1)
+				loss, _, _ := torch.MixtureLoss(torch.Full(1, torch.Float32, device, 1, 2, 1), torch.Zeros(torch.Float32, device, 1, 2), weight, torch.Tensor{},
+					torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Epsilon: epsilon, Scale: 1})
 				if v := loss.Item(); !math.IsNaN(v) && !math.IsInf(v, 1) {
 					t.Errorf("a logit of %v gives a loss of %v", bad, v)
 				}
@@ -95,8 +95,8 @@ func TestMixtureLossShowsNaN(t *testing.T) {
 
 func TestMixtureLossRefuses(t *testing.T) {
 	torch.Test(t, func() {
-		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, shape...) }
-		ids := func(list ...int64) torch.Tensor { return torch.FromInt64s(list, torch.CPU, int64(len(list))) }
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
+		ids := func(list ...int64) torch.Tensor { return torch.FromInt64s(list, device, int64(len(list))) }
 		u, a, w, y, none := zeros(2, 3, 4), zeros(2, 3), zeros(5, 4), ids(0, 1), torch.Tensor{}
 		for want, f := range map[string]func(){
 			"do not fit a weight of shape [5, 3]":         func() { torch.MixtureLoss(u, a, zeros(5, 3), none, y, none, torch.SoftmaxLossOptions{}) },
@@ -108,7 +108,7 @@ func TestMixtureLossRefuses(t *testing.T) {
 			"targets must be int64":                       func() { torch.MixtureLoss(u, a, w, none, zeros(2), none, torch.SoftmaxLossOptions{}) },
 			"a target of 5 is outside the vocabulary":     func() { torch.MixtureLoss(u, a, w, none, ids(0, 5), none, torch.SoftmaxLossOptions{Ignore: -1}) },
 			"do not fit a weight of type": func() {
-				torch.MixtureLoss(u, a, w.To(torch.Float64, torch.CPU), none, y, none, torch.SoftmaxLossOptions{})
+				torch.MixtureLoss(u, a, w.To(torch.Float64, device), none, y, none, torch.SoftmaxLossOptions{})
 			},
 		} {
 			err := torch.Try(func() error { f(); return nil })
@@ -144,11 +144,12 @@ func TestMixtureLossOnce(t *testing.T) {
 
 // TestMixtureLossNeverKeepsLogits measures the peak of a training step.
 func TestMixtureLossNeverKeepsLogits(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		const n, k, d, v = 200, 5, 16, 2000
 		c := newMixtureCase(rand.New(rand.NewPCG(8, 9)), n, k, d, v, false, false)
 		c.options.Epsilon, c.options.Chunk = 0.1, 128
-		c.latent, c.prior, c.weight = c.latent.To(torch.Float32, torch.CPU), c.prior.To(torch.Float32, torch.CPU), c.weight.To(torch.Float32, torch.CPU)
+		c.latent, c.prior, c.weight = c.latent.To(torch.Float32, device), c.prior.To(torch.Float32, device), c.weight.To(torch.Float32, device)
 		peak := func(f mixtureFunction) int64 {
 			s := torch.OpenScope()
 			defer s.Close()
@@ -179,7 +180,7 @@ func TestMixtureLogProbs(t *testing.T) {
 			for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 				to := func(x torch.Tensor) torch.Tensor {
 					if x.Defined() {
-						x = x.To(dtype, torch.CPU)
+						x = x.To(dtype, device)
 					}
 					return x
 				}
@@ -191,7 +192,7 @@ func TestMixtureLogProbs(t *testing.T) {
 				near(t, dtype.String(), got, want)
 			}
 		}
-		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, shape...) }
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for want, f := range map[string]func(){
 			"do not fit a weight of shape [5, 3]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 3), zeros(5, 3), torch.Tensor{}) },
 			"do not fit a prior of shape [2, 2]":  func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 2), zeros(5, 4), torch.Tensor{}) },
@@ -215,7 +216,7 @@ func TestMixtureLossOfFewGradients(t *testing.T) {
 				for i, name := range []string{"latent", "prior", "weight", "bias", "shift"} {
 					in := []torch.Tensor{c.latent, c.prior, c.weight, c.bias, c.shift}
 					for j := range in {
-						in[j] = in[j].To(dtype, torch.CPU).Clone()
+						in[j] = in[j].To(dtype, device).Clone()
 					}
 					in[i].SetRequiresGrad(true)
 					loss, _, _ := torch.MixtureLoss(in[0], in[1], in[2], in[3], c.targets, in[4], c.options)

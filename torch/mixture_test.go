@@ -22,11 +22,11 @@ func newMixtureCase(r *rand.Rand, n, k, d, v int64, withBias, withShift bool) mi
 	plain := newLossCase(r, n, d, v, withBias)
 	draw := torch.NewStream(r.Uint64(), "case")
 	c := mixtureCase{
-		latent: draw.Normal(0, 1, torch.Float64, torch.CPU, n, k, d), prior: draw.Normal(0, 1, torch.Float64, torch.CPU, n, k),
+		latent: draw.Normal(0, 1, torch.Float64, device, n, k, d), prior: draw.Normal(0, 1, torch.Float64, device, n, k),
 		weight: plain.weight, bias: plain.bias, targets: plain.targets, options: plain.options,
 	}
 	if withShift {
-		c.shift = draw.Uniform(-1, 4, torch.Float64, torch.CPU, n, k).ClampMin(0)
+		c.shift = draw.Uniform(-1, 4, torch.Float64, device, n, k).ClampMin(0)
 		c.options.SmoothShifted = r.IntN(2) == 0
 	}
 	return c
@@ -42,7 +42,7 @@ func (c mixtureCase) run(f mixtureFunction, dtype torch.DType) map[string]torch.
 		if !x.Defined() {
 			return x
 		}
-		y := x.To(dtype, torch.CPU).Clone()
+		y := x.To(dtype, device).Clone()
 		y.SetRequiresGrad(true)
 		leaves[name] = y
 		return y
@@ -130,11 +130,11 @@ func TestMixtureLossEqualsPyTorch(t *testing.T) {
 func TestMixtureLossGoldenMixture(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			latent := torch.FromFloat64s([]float64{1, 0, -1, 0, 2, 0}, torch.CPU, 1, 2, 3).To(dtype, torch.CPU).Expand(3, 2, 3)
-			prior := torch.FromFloat64s([]float64{math.Log(0.25), math.Log(0.75)}, torch.CPU, 1, 2).To(dtype, torch.CPU).Expand(3, 2)
-			identity := torch.FromFloat64s([]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, torch.CPU, 3, 3).To(dtype, torch.CPU)
-			_, nll, _ := torch.MixtureLoss(latent, prior, identity, torch.Tensor{}, torch.Arange(3, torch.CPU), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
-			nearWithin(t, "P", nll.Neg().Exp(), torch.FromFloat64s([]float64{0.246190, 0.651422, 0.102388}, torch.CPU, 3), 1e-6)
+			latent := torch.FromFloat64s([]float64{1, 0, -1, 0, 2, 0}, device, 1, 2, 3).To(dtype, device).Expand(3, 2, 3)
+			prior := torch.FromFloat64s([]float64{math.Log(0.25), math.Log(0.75)}, device, 1, 2).To(dtype, device).Expand(3, 2)
+			identity := torch.FromFloat64s([]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, device, 3, 3).To(dtype, device)
+			_, nll, _ := torch.MixtureLoss(latent, prior, identity, torch.Tensor{}, torch.Arange(3, device), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+			nearWithin(t, "P", nll.Neg().Exp(), torch.FromFloat64s([]float64{0.246190, 0.651422, 0.102388}, device, 3), 1e-6)
 		}
 	})
 }
@@ -183,7 +183,7 @@ func TestMixtureOfOneIsSoftmax(t *testing.T) {
 				for _, k := range []int64{1, 4} {
 					m := mixtureCase{
 						latent: c.hidden.Reshape(30, 1, 7).Expand(30, k, 7), weight: c.weight, bias: c.bias, targets: c.targets, options: c.options,
-						prior: torch.NewStream(1, "prior").Normal(0, 1, torch.Float64, torch.CPU, 30, k),
+						prior: torch.NewStream(1, "prior").Normal(0, 1, torch.Float64, device, 30, k),
 					}
 					got := m.run(torch.MixtureLoss, dtype)
 					what := fmt.Sprintf("%v, K %d, smoothing %v: ", dtype, k, smoothing)
@@ -192,7 +192,7 @@ func TestMixtureOfOneIsSoftmax(t *testing.T) {
 					near(t, what+"gradient of hidden", got["g_latent"].SumDim(1, false), want[2])
 					near(t, what+"gradient of weight", got["g_weight"], want[3])
 					near(t, what+"gradient of bias", got["g_bias"], want[4])
-					near(t, what+"gradient of prior", got["g_prior"], torch.Zeros(torch.Float64, torch.CPU, 30, k))
+					near(t, what+"gradient of prior", got["g_prior"], torch.Zeros(torch.Float64, device, 30, k))
 				}
 			}
 		}
@@ -206,7 +206,7 @@ func TestMixtureShiftOfNothing(t *testing.T) {
 			c := newMixtureCase(rand.New(rand.NewPCG(5, 6)), 20, 3, 31, 47, true, false)
 			c.options.Epsilon, c.options.SmoothShifted = 0.1, seen
 			want := c.run(torch.MixtureLoss, torch.Float64)
-			c.shift = torch.Zeros(torch.Float64, torch.CPU, 20, 3)
+			c.shift = torch.Zeros(torch.Float64, device, 20, 3)
 			got := c.run(torch.MixtureLoss, torch.Float64)
 			near(t, "shifted", got["shifted"], want["nll"])
 			for name, x := range want {

@@ -11,7 +11,7 @@ import (
 
 // draws are what Noise adds to zeros.
 func draws(s *torch.Stream, deviation float64, n int64) []float64 {
-	return torch.Noise(torch.Zeros(torch.Float32, torch.CPU, n), deviation, s).Float64s()
+	return torch.Noise(torch.Zeros(torch.Float32, device, n), deviation, s).Float64s()
 }
 
 // reference computes draw i of the stream's first call in float64, from the same bits.
@@ -38,6 +38,7 @@ func reference(seed uint64, name string, i uint32) float64 {
 }
 
 func TestNoiseEqualsItsFormula(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		for i, got := range draws(torch.NewStream(3, "noise"), 0.5, 200_000) {
 			if want := 0.5 * reference(3, "noise", uint32(i)); math.Abs(got-want) > 1e-6 {
@@ -92,16 +93,17 @@ func TestNoiseIsNormal(t *testing.T) {
 }
 
 func TestNoiseIsAdded(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		noise := draws(torch.NewStream(1, "noise"), 0.3, 24)
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
-			x := torch.Full(2, dtype, torch.CPU, 4, 6)
+			x := torch.Full(2, dtype, device, 4, 6)
 			x.SetRequiresGrad(true)
 			s := torch.NewStream(1, "noise")
 			y := torch.Noise(x, 0.3, s)
-			nearWithin(t, dtype.String(), y.To(torch.Float64, torch.CPU).AddScalar(-2), torch.FromFloat64s(noise, torch.CPU, 4, 6), map[torch.DType]float64{torch.BFloat16: 1e-2}[dtype]+1e-6)
+			nearWithin(t, dtype.String(), y.To(torch.Float64, device).AddScalar(-2), torch.FromFloat64s(noise, device, 4, 6), map[torch.DType]float64{torch.BFloat16: 1e-2}[dtype]+1e-6)
 			y.MulScalar(3).Sum().Backward()
-			nearWithin(t, dtype.String()+" gradient", x.Grad(), torch.Full(3, torch.Float64, torch.CPU, 4, 6), 0)
+			nearWithin(t, dtype.String()+" gradient", x.Grad(), torch.Full(3, torch.Float64, device, 4, 6), 0)
 			if s.Offset != 1 {
 				t.Errorf("noise took %d draws of its stream", s.Offset)
 			}
@@ -109,7 +111,7 @@ func TestNoiseIsAdded(t *testing.T) {
 				t.Error("no noise is not nothing")
 			}
 		}
-		if empty := torch.Noise(torch.Zeros(torch.Float32, torch.CPU, 0, 3), 1, torch.NewStream(1, "noise")); empty.Count() != 0 {
+		if empty := torch.Noise(torch.Zeros(torch.Float32, device, 0, 3), 1, torch.NewStream(1, "noise")); empty.Count() != 0 {
 			t.Error("nothing has noise")
 		}
 	})

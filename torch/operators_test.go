@@ -82,7 +82,7 @@ func settingsOf(t *testing.T, text string) settings {
 	return s
 }
 
-func boolean(x torch.Tensor) torch.Tensor { return x.To(torch.Bool, torch.CPU) }
+func boolean(x torch.Tensor) torch.Tensor { return x.To(torch.Bool, device) }
 
 // operators computes golden cases by the operator that they are named after.
 var operators = map[string]func(in []torch.Tensor, s settings) []torch.Tensor{
@@ -167,8 +167,8 @@ var operators = map[string]func(in []torch.Tensor, s settings) []torch.Tensor{
 		batch, queries, keys := in[0].Size(0), in[0].Size(2), in[1].Size(2)
 		mask := boolean(in[3]).Reshape(batch, 1, 1, keys)
 		if s.Causal { // Attention takes a mask or causality, so the mask says both
-			column := torch.Arange(queries, torch.CPU).Reshape(queries, 1)
-			row := torch.Arange(keys, torch.CPU).Reshape(1, keys)
+			column := torch.Arange(queries, device).Reshape(queries, 1)
+			row := torch.Arange(keys, device).Reshape(1, keys)
 			mask = mask.Not().Or(column.Less(row)).Not()
 		}
 		return one(torch.Attention(in[0], in[1], in[2], mask, false))
@@ -260,8 +260,8 @@ func compareWithGolden(t *testing.T, name, note string, compute func([]torch.Ten
 // TestAttentionIsCausalOrMasked: libtorch refuses both at once, and so does Attention.
 func TestAttentionIsCausalOrMasked(t *testing.T) {
 	torch.Test(t, func() {
-		q := torch.Zeros(torch.Float32, torch.CPU, 1, 1, 2, 4)
-		mask := torch.FromBools([]bool{true, false}, torch.CPU, 1, 1, 1, 2)
+		q := torch.Zeros(torch.Float32, device, 1, 1, 2, 4)
+		mask := torch.FromBools([]bool{true, false}, device, 1, 1, 1, 2)
 		err := torch.Try(func() error { torch.Attention(q, q, q, mask, true); return nil })
 		if err == nil || !strings.Contains(err.Error(), "Attention of shapes [1 1 2 4]") {
 			t.Errorf("got %v, want an error that names Attention and its shapes", err)
@@ -273,11 +273,11 @@ func TestAttentionIsCausalOrMasked(t *testing.T) {
 // as NaN and not as a number.
 func TestMasksByInfinity(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Full(math.Inf(-1), torch.Float32, torch.CPU, 1, 3)
+		x := torch.Full(math.Inf(-1), torch.Float32, device, 1, 3)
 		if got := x.Softmax(1).Float64s()[0]; !math.IsNaN(got) {
 			t.Errorf("softmax of a row of -Inf is %v, want NaN", got)
 		}
-		if x.AllFinite() || !torch.Zeros(torch.Float32, torch.CPU, 2).AllFinite() {
+		if x.AllFinite() || !torch.Zeros(torch.Float32, device, 2).AllFinite() {
 			t.Error("AllFinite is wrong")
 		}
 	})

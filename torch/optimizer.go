@@ -6,12 +6,14 @@ import "C"
 import "math"
 
 // ClipGrad scales the gradients of params down so that their joint Euclidean
-// norm is at most limit (0 or less only measures) and returns the norm before.
-func ClipGrad(params []Tensor, limit float64) float64 {
+// norm is at most limit (0 or less only measures) and returns the norm before, in
+// float64 and without dimensions: on a device nothing waits for it. A norm that is
+// not finite scales nothing.
+func ClipGrad(params []Tensor, limit float64) Tensor {
 	list, first := raw("ClipGrad", params)
-	var norm C.double
+	var norm C.ap_tensor
 	check("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), params...)
-	return float64(norm)
+	return own("ClipGrad", norm)
 }
 
 // ScaleGrad multiplies the gradients of params by factor.

@@ -69,7 +69,7 @@ func TestOptimizersEqualPyTorch(t *testing.T) {
 					keys := []string{"a", "b"}
 					var params []torch.Tensor
 					for _, key := range keys {
-						params = append(params, torch.Parameter(g["start/"+key].To(dtype, torch.CPU).Clone()))
+						params = append(params, torch.Parameter(g["start/"+key].To(dtype, device).Clone()))
 					}
 					defer torch.Free(params...)
 					var state *torch.Adam
@@ -83,7 +83,7 @@ func TestOptimizersEqualPyTorch(t *testing.T) {
 					}
 					for update, rate := range g[name+"/rate"].Float64s() {
 						for i, key := range keys {
-							setGrad(params[i], row(g["gradients/"+key], update).To(dtype, torch.CPU))
+							setGrad(params[i], row(g["gradients/"+key], update).To(dtype, device))
 						}
 						step(rate)
 						for i, key := range keys {
@@ -112,18 +112,18 @@ func TestClipGradEqualsPyTorch(t *testing.T) {
 			var params []torch.Tensor
 			for _, key := range []string{"a", "b"} {
 				in := g["clip/"+name+"/in/"+key]
-				x := torch.Zeros(torch.Float64, torch.CPU, in.Shape()...)
+				x := torch.Zeros(torch.Float64, device, in.Shape()...)
 				x.SetRequiresGrad(true)
 				setGrad(x, in)
 				params = append(params, x)
 			}
 			largest, norm := g["clip/"+name+"/largest"].Item(), g["clip/"+name+"/norm"].Item()
 			for _, limit := range []float64{0, -1} {
-				if got := torch.ClipGrad(params, limit); math.Abs(got-norm) > 1e-12 {
+				if got := torch.ClipGrad(params, limit).Item(); math.Abs(got-norm) > 1e-12 {
 					t.Errorf("%s: the norm measured with limit %v is %v, want %v", name, limit, got, norm)
 				}
 			}
-			if got := torch.ClipGrad(params, largest); math.Abs(got-norm) > 1e-12 {
+			if got := torch.ClipGrad(params, largest).Item(); math.Abs(got-norm) > 1e-12 {
 				t.Errorf("%s: the norm is %v, want %v", name, got, norm)
 			}
 			near(t, name+": a", params[0].Grad(), g["clip/"+name+"/out/a"])
@@ -137,12 +137,12 @@ func TestClipGradEqualsPyTorch(t *testing.T) {
 func TestClipGradOfNonFiniteGradients(t *testing.T) {
 	torch.Test(t, func() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-			x, y := torch.Zeros(torch.Float32, torch.CPU, 3), torch.Zeros(torch.Float32, torch.CPU, 2)
+			x, y := torch.Zeros(torch.Float32, device, 3), torch.Zeros(torch.Float32, device, 2)
 			x.SetRequiresGrad(true)
 			y.SetRequiresGrad(true)
-			setGrad(x, torch.FromFloat32s([]float32{1, float32(bad), 3}, torch.CPU, 3))
-			setGrad(y, torch.FromFloat32s([]float32{30, 40}, torch.CPU, 2))
-			norm := torch.ClipGrad([]torch.Tensor{x, y}, 1)
+			setGrad(x, torch.FromFloat32s([]float32{1, float32(bad), 3}, device, 3))
+			setGrad(y, torch.FromFloat32s([]float32{30, 40}, device, 2))
+			norm := torch.ClipGrad([]torch.Tensor{x, y}, 1).Item()
 			if math.IsNaN(bad) != math.IsNaN(norm) || math.IsInf(bad, 1) != math.IsInf(norm, 1) {
 				t.Errorf("the norm with a %v is %v", bad, norm)
 			}
@@ -150,12 +150,12 @@ func TestClipGradOfNonFiniteGradients(t *testing.T) {
 				t.Errorf("with a %v in the norm the gradients became %v", bad, got)
 			}
 		}
-		if norm := torch.ClipGrad(nil, 1); norm != 0 {
+		if norm := torch.ClipGrad(nil, 1).Item(); norm != 0 {
 			t.Errorf("the norm of nothing is %v", norm)
 		}
-		free := torch.Zeros(torch.Float32, torch.CPU, 3)
+		free := torch.Zeros(torch.Float32, device, 3)
 		free.SetRequiresGrad(true)
-		if norm := torch.ClipGrad([]torch.Tensor{free}, 1); norm != 0 {
+		if norm := torch.ClipGrad([]torch.Tensor{free}, 1).Item(); norm != 0 {
 			t.Errorf("the norm of a parameter without gradient is %v", norm)
 		}
 	})
@@ -164,7 +164,7 @@ func TestClipGradOfNonFiniteGradients(t *testing.T) {
 // TestParametersWithoutGradient: no optimizer touches one, not even to decay it.
 func TestParametersWithoutGradient(t *testing.T) {
 	torch.Test(t, func() {
-		used, unused := torch.Full(1, torch.Float32, torch.CPU, 2), torch.Full(1, torch.Float32, torch.CPU, 3)
+		used, unused := torch.Full(1, torch.Float32, device, 2), torch.Full(1, torch.Float32, device, 3)
 		params := []torch.Tensor{unused, used}
 		for _, x := range params {
 			x.SetRequiresGrad(true)
@@ -172,7 +172,7 @@ func TestParametersWithoutGradient(t *testing.T) {
 		state := torch.NewAdam(params, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8, WeightDecay: 0.5, Decoupled: true})
 		defer state.Free()
 		state.Step(0.1) // none has a gradient yet
-		setGrad(used, torch.Full(1, torch.Float32, torch.CPU, 2))
+		setGrad(used, torch.Full(1, torch.Float32, device, 2))
 		state.Step(0.1)
 		torch.SGD(params, 0.1, 0.5)
 		torch.ScaleGrad(params, 2)
@@ -197,12 +197,12 @@ func TestParametersWithoutGradient(t *testing.T) {
 // TestZeroGradient: Adam divides zero by epsilon, never by zero.
 func TestZeroGradient(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Full(2, torch.Float32, torch.CPU, 5)
+		x := torch.Full(2, torch.Float32, device, 5)
 		x.SetRequiresGrad(true)
 		state := torch.NewAdam([]torch.Tensor{x}, torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8})
 		defer state.Free()
 		for range 3 {
-			setGrad(x, torch.Zeros(torch.Float32, torch.CPU, 5))
+			setGrad(x, torch.Zeros(torch.Float32, device, 5))
 			state.Step(0.1)
 		}
 		for _, v := range x.Float64s() {
@@ -217,14 +217,14 @@ func TestZeroGradient(t *testing.T) {
 // that came as a transposed or a narrowed tensor must be laid out anew.
 func TestParametersInAnotherOrder(t *testing.T) {
 	torch.Test(t, func() {
-		base := torch.Arange(12, torch.CPU).To(torch.Float32, torch.CPU).Reshape(3, 4)
+		base := torch.Arange(12, device).To(torch.Float32, device).Reshape(3, 4)
 		turned := torch.Parameter(base.Transpose(0, 1))
 		cut := torch.Parameter(base.Narrow(1, 1, 2))
 		defer torch.Free(turned, cut)
 		params := []torch.Tensor{turned, cut}
 		plain := []torch.Tensor{
-			torch.Parameter(torch.FromFloat32s(turned.Float32s(), torch.CPU, 4, 3)),
-			torch.Parameter(torch.FromFloat32s(cut.Float32s(), torch.CPU, 3, 2)),
+			torch.Parameter(torch.FromFloat32s(turned.Float32s(), device, 4, 3)),
+			torch.Parameter(torch.FromFloat32s(cut.Float32s(), device, 3, 2)),
 		}
 		defer torch.Free(plain...)
 		before := base.Float32s()
@@ -254,13 +254,13 @@ func TestAdamContinues(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(3, "gradients")
 		options := torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-9, FairseqEpsilon: true, Decoupled: true, WeightDecay: 0.1}
-		x := torch.Parameter(draw.Normal(0, 1, torch.Float32, torch.CPU, 4, 31))
+		x := torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 4, 31))
 		defer torch.Free(x)
 		first := torch.NewAdam([]torch.Tensor{x}, options)
 		defer first.Free()
 		update := func(a *torch.Adam, x torch.Tensor, offset uint64) {
 			draw.Offset = offset
-			setGrad(x, draw.Normal(0, 1, torch.Float32, torch.CPU, 4, 31))
+			setGrad(x, draw.Normal(0, 1, torch.Float32, device, 4, 31))
 			a.Step(0.01)
 		}
 		update(first, x, 10)
@@ -285,10 +285,10 @@ func TestAdamContinues(t *testing.T) {
 
 func TestLerp(t *testing.T) {
 	torch.Test(t, func() {
-		average, x := torch.Full(1, torch.Float64, torch.CPU, 3), torch.Full(3, torch.Float64, torch.CPU, 3)
+		average, x := torch.Full(1, torch.Float64, device, 3), torch.Full(3, torch.Float64, device, 3)
 		x.SetRequiresGrad(true)
 		torch.Lerp([]torch.Tensor{average}, []torch.Tensor{x}, 0.25)
-		near(t, "average", average, torch.Full(1.5, torch.Float64, torch.CPU, 3))
+		near(t, "average", average, torch.Full(1.5, torch.Float64, device, 3))
 		if err := torch.Try(func() error { torch.Lerp([]torch.Tensor{average, average}, []torch.Tensor{x}, 1); return nil }); err == nil {
 			t.Error("two averages of one parameter are no error")
 		}

@@ -28,9 +28,9 @@ func share(f func()) float64 {
 func TestInProducts(t *testing.T) {
 	torch.Test(t, func() {
 		stream := torch.NewStream(1, "products")
-		a := stream.Normal(0, 1, torch.Float32, torch.CPU, 500, 500)
+		a := stream.Normal(0, 1, torch.Float32, device, 500, 500)
 		a.SetRequiresGrad(true)
-		b := stream.Normal(0, 1, torch.Float32, torch.CPU, 3, 500, 500)
+		b := stream.Normal(0, 1, torch.Float32, device, 3, 500, 500)
 		if got := torch.InProducts(func() { a.Mul(a).Exp().Sum().Backward() }); got != 0 {
 			t.Errorf("elementwise work spends %v s in products", got)
 		}
@@ -54,7 +54,7 @@ func TestInProductsSeesRecurrentSteps(t *testing.T) {
 	torch.Test(t, func() {
 		const steps, columns, width = 30, 14, 512
 		normal := func(shape ...int64) torch.Tensor {
-			return torch.NewStream(1, "products").Normal(0, 0.1, torch.Float32, torch.CPU, shape...)
+			return torch.NewStream(1, "products").Normal(0, 0.1, torch.Float32, device, shape...)
 		}
 		w := torch.LSTMWeights{Input: normal(4*width, 1), Hidden: normal(4*width, width), InputBias: normal(4 * width), HiddenBias: normal(4 * width)}
 		x := normal(steps, columns, 1)
@@ -76,7 +76,7 @@ func TestInProductsIsNotNested(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "already") {
 			t.Errorf("the error is %v", err)
 		}
-		a := torch.Full(1, torch.Float32, torch.CPU, 50, 50)
+		a := torch.Full(1, torch.Float32, device, 50, 50)
 		if got := torch.InProducts(func() { a.MatMul(a) }); got <= 0 {
 			t.Errorf("after that a product takes %v s", got)
 		}

@@ -41,7 +41,7 @@ func TestQueueRuns(t *testing.T) {
 	err := torch.Queue(t.Context(), func() error {
 		scope := torch.OpenScope() // which only the torch thread may
 		defer scope.Close()
-		sum = torch.Full(2, torch.Float32, torch.CPU, 3).Sum().Item()
+		sum = torch.Full(2, torch.Float32, device, 3).Sum().Item()
 		return nil
 	})
 	if err != nil || sum != 6 {
@@ -54,7 +54,7 @@ func TestQueueRuns(t *testing.T) {
 	var e *torch.Error
 	err = torch.Queue(t.Context(), func() error {
 		torch.OpenScope() // and the panic closes it
-		torch.Zeros(torch.Float32, torch.CPU, 2).Reshape(3)
+		torch.Zeros(torch.Float32, device, 2).Reshape(3)
 		return nil
 	})
 	if !errors.As(err, &e) || e.Op != "Reshape" {
@@ -171,7 +171,7 @@ func TestQueueNested(t *testing.T) {
 		return torch.Queue(t.Context(), func() error {
 			depth = 2
 			var e *torch.Error
-			if err := torch.Queue(t.Context(), func() error { torch.Zeros(torch.Float32, torch.CPU, 1); return nil }); !errors.As(err, &e) {
+			if err := torch.Queue(t.Context(), func() error { torch.Zeros(torch.Float32, device, 1); return nil }); !errors.As(err, &e) {
 				t.Errorf("without a scope: %v", err)
 			}
 			return want
@@ -199,7 +199,7 @@ func TestQueueManyGoroutines(t *testing.T) {
 					t.Error("two bodies run at once")
 				}
 				scope := torch.OpenScope()
-				got = torch.Full(float64(i), torch.Float32, torch.CPU, 1).Item()
+				got = torch.Full(float64(i), torch.Float32, device, 1).Item()
 				scope.Close()
 				inside--
 				ran++

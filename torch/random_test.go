@@ -11,10 +11,11 @@ import (
 // TestStreamsKeepTheirValues: runs are repeated from their seed, so a change of
 // these numbers is a change of every published result.
 func TestStreamsKeepTheirValues(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		s := torch.NewStream(17, "init")
-		uniform := s.Uniform(-1, 1, torch.Float64, torch.CPU, 4).Float64s()
-		normal := s.Normal(0, 1, torch.Float64, torch.CPU, 4).Float64s()
+		uniform := s.Uniform(-1, 1, torch.Float64, device, 4).Float64s()
+		normal := s.Normal(0, 1, torch.Float64, device, 4).Float64s()
 		dropped := mask(24, 0.5, s)
 		var bits uint32
 		for i, v := range dropped {
@@ -33,7 +34,7 @@ func TestStreamsKeepTheirValues(t *testing.T) {
 		if want := uint32(0x9a4676); bits != want {
 			t.Errorf("the dropped elements are %#x, want %#x", bits, want)
 		}
-		single := torch.NewStream(17, "init").Uniform(-1, 1, torch.Float32, torch.CPU, 4).Float32s()
+		single := torch.NewStream(17, "init").Uniform(-1, 1, torch.Float32, device, 4).Float32s()
 		for i := range single {
 			if single[i] != float32(uniform[i]) {
 				t.Error("float32 draws are not the rounded float64 draws")
@@ -46,18 +47,18 @@ func TestStreamsKeepTheirValues(t *testing.T) {
 // does not depend on the shapes of those before.
 func TestStreamsAreSeparate(t *testing.T) {
 	torch.Test(t, func() {
-		draw := func(s *torch.Stream) []float32 { return s.Normal(0, 1, torch.Float32, torch.CPU, 31).Float32s() }
+		draw := func(s *torch.Stream) []float32 { return s.Normal(0, 1, torch.Float32, device, 31).Float32s() }
 		a, b := torch.NewStream(1, "init"), torch.NewStream(1, "shuffle")
 		want := draw(b)
 		again := torch.NewStream(1, "shuffle")
 		draw(a)
-		a.Uniform(0, 1, torch.Float32, torch.CPU, 1000)
+		a.Uniform(0, 1, torch.Float32, device, 1000)
 		if !slices.Equal(draw(again), want) {
 			t.Error("a draw moved another stream")
 		}
 		c := torch.NewStream(1, "init")
-		c.Uniform(0, 1, torch.Float32, torch.CPU, 0)
-		torch.Dropout(torch.Zeros(torch.Float32, torch.CPU, 3), 0.5, c)
+		c.Uniform(0, 1, torch.Float32, device, 0)
+		torch.Dropout(torch.Zeros(torch.Float32, device, 3), 0.5, c)
 		if c.Offset != 2 || a.Offset != 2 || !slices.Equal(draw(a), draw(c)) {
 			t.Error("the third draw depends on the shapes of the first two")
 		}
@@ -74,7 +75,7 @@ func TestStreamContinuesFromItsOffset(t *testing.T) {
 		s := torch.NewStream(4, "noise")
 		var want [][]float64
 		for range 5 {
-			want = append(want, s.Uniform(0, 1, torch.Float64, torch.CPU, 7).Float64s())
+			want = append(want, s.Uniform(0, 1, torch.Float64, device, 7).Float64s())
 		}
 		for i := range want {
 			if i > 0 && slices.Equal(want[i], want[i-1]) {
@@ -83,7 +84,7 @@ func TestStreamContinuesFromItsOffset(t *testing.T) {
 			restored := torch.NewStream(4, "noise")
 			restored.Offset = uint64(i)
 			for j := i; j < 5; j++ {
-				if !slices.Equal(restored.Uniform(0, 1, torch.Float64, torch.CPU, 7).Float64s(), want[j]) {
+				if !slices.Equal(restored.Uniform(0, 1, torch.Float64, device, 7).Float64s(), want[j]) {
 					t.Errorf("restored before draw %d, draw %d differs", i, j)
 				}
 			}
@@ -117,9 +118,9 @@ func TestMomentsOfDraws(t *testing.T) {
 			x    torch.Tensor
 			want [4]float64
 		}{
-			{"uniform", s.Uniform(2, 5, torch.Float64, torch.CPU, n), [4]float64{3.5, 0.75, 0, 1.8}},
-			{"normal", s.Normal(-1, 2, torch.Float64, torch.CPU, n), [4]float64{-1, 4, 0, 3}},
-			{"normal in float32", s.Normal(-1, 2, torch.Float32, torch.CPU, n), [4]float64{-1, 4, 0, 3}},
+			{"uniform", s.Uniform(2, 5, torch.Float64, device, n), [4]float64{3.5, 0.75, 0, 1.8}},
+			{"normal", s.Normal(-1, 2, torch.Float64, device, n), [4]float64{-1, 4, 0, 3}},
+			{"normal in float32", s.Normal(-1, 2, torch.Float32, device, n), [4]float64{-1, 4, 0, 3}},
 		} {
 			got := moments(test.x.Float64s())
 			for i, allowed := range [4]float64{0.015, 0.04, 0.02, 0.04} { // four standard deviations of the normal's
@@ -129,7 +130,7 @@ func TestMomentsOfDraws(t *testing.T) {
 			}
 		}
 		// Neighbours and successive draws are independent.
-		a, b := s.Normal(0, 1, torch.Float64, torch.CPU, n), s.Normal(0, 1, torch.Float64, torch.CPU, n)
+		a, b := s.Normal(0, 1, torch.Float64, device, n), s.Normal(0, 1, torch.Float64, device, n)
 		for what, r := range map[string]float64{
 			"successive draws": a.Mul(b).Mean().Item(),
 			"neighbours":       a.Narrow(0, 0, n-1).Mul(a.Narrow(0, 1, n-1)).Mean().Item(),
@@ -148,13 +149,13 @@ func TestUniformStaysBelowItsEnd(t *testing.T) {
 		s := torch.NewStream(1, "range")
 		for _, dtype := range []torch.DType{torch.BFloat16, torch.Float32, torch.Float64} {
 			for _, limits := range [][2]float64{{0, 1}, {-0.1, 0.1}, {1, 1 + 1.0/128}} {
-				values := s.Uniform(limits[0], limits[1], dtype, torch.CPU, 100_000).Float64s()
+				values := s.Uniform(limits[0], limits[1], dtype, device, 100_000).Float64s()
 				low, high := slices.Min(values), slices.Max(values)
 				if low < limits[0]-5e-4 || high >= limits[1] {
 					t.Errorf("%v draws from [%v, %v) reach from %v to %v", dtype, limits[0], limits[1], low, high)
 				}
 			}
-			if v := s.Uniform(3, 3, dtype, torch.CPU, 1).Item(); v != 3 {
+			if v := s.Uniform(3, 3, dtype, device, 1).Item(); v != 3 {
 				t.Errorf("the only value of an empty range is %v", v)
 			}
 		}
@@ -168,7 +169,7 @@ func TestDrawsDoNotDependOnThreads(t *testing.T) {
 		var draws [][]float64
 		for _, threads := range []int{1, 2} {
 			torch.SetThreads(threads)
-			draws = append(draws, torch.NewStream(1, "init").Normal(0, 1, torch.Float64, torch.CPU, 100_003).Float64s())
+			draws = append(draws, torch.NewStream(1, "init").Normal(0, 1, torch.Float64, device, 100_003).Float64s())
 		}
 		if !slices.Equal(draws[0], draws[1]) {
 			t.Error("draws differ with the number of threads")

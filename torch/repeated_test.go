@@ -14,7 +14,7 @@ type repeatedLinear func(x, matrix, addend torch.Tensor) torch.Tensor
 // recur runs a recurrence h_t = tanh(h_{t-1} W^T + a_t), with a last step that adds
 // nothing, and sums what its steps weigh.
 func recur(f repeatedLinear, h, matrix torch.Tensor, addends []torch.Tensor, seeds torch.Tensor) torch.Tensor {
-	loss := torch.Zeros(h.DType(), torch.CPU)
+	loss := torch.Zeros(h.DType(), device)
 	for _, a := range slices.Concat(addends, []torch.Tensor{{}}) {
 		h = f(h, matrix, a).Tanh()
 		loss = loss.Add(h.Mul(seeds).Sum())
@@ -33,7 +33,7 @@ func TestRepeatedLinearEqualsReference(t *testing.T) {
 					square := slices.Concat(shape[:len(shape)-2], []int64{width, width})
 					run := func(f repeatedLinear, prepare func(torch.Tensor) torch.Tensor) []torch.Tensor {
 						draw := torch.NewStream(3, "inputs")
-						normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, dtype, torch.CPU, shape...) }
+						normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, dtype, device, shape...) }
 						w := normal(square...).MulScalar(0.3)
 						leaves := []torch.Tensor{normal(shape...), normal(shape...), normal(shape...), w}
 						for i, x := range leaves {
@@ -62,7 +62,7 @@ func TestRepeatedLinearEqualsReference(t *testing.T) {
 func TestRepeatedLinearGradientsByDifferences(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float64, torch.CPU, shape...) }
+		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float64, device, shape...) }
 		inputs := []torch.Tensor{normal(2, 3), normal(3, 3), normal(2, 3)}
 		seeds := normal(2, 3)
 		checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
@@ -76,7 +76,7 @@ func TestRepeatedLinearGradientsByDifferences(t *testing.T) {
 func TestRepeatedLinearWithoutGradients(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		x, w := torch.Parameter(draw.Normal(0, 1, torch.Float32, torch.CPU, 4, 7)), draw.Normal(0, 1, torch.Float32, torch.CPU, 5, 7)
+		x, w := torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 4, 7)), draw.Normal(0, 1, torch.Float32, device, 5, 7)
 		defer torch.Free(x)
 		want := torch.RepeatedLinearReference(x.Detach(), w, torch.Tensor{})
 		for name, matrix := range map[string]torch.Tensor{"frozen": torch.Repeated(w), "plain": w} {
@@ -102,10 +102,10 @@ func TestRepeatedLinearWithoutGradients(t *testing.T) {
 func TestRepeatedLinearUnused(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		x, w := draw.Normal(0, 1, torch.Float32, torch.CPU, 4, 7), torch.Parameter(draw.Normal(0, 1, torch.Float32, torch.CPU, 5, 7))
+		x, w := draw.Normal(0, 1, torch.Float32, device, 4, 7), torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 5, 7))
 		defer torch.Free(w)
 		torch.Repeated(w).Sum().Backward()
-		near(t, "no step", w.Grad(), torch.Full(1, torch.Float32, torch.CPU, 5, 7))
+		near(t, "no step", w.Grad(), torch.Full(1, torch.Float32, device, 5, 7))
 		torch.ZeroGrad([]torch.Tensor{w})
 		matrix := torch.Repeated(w)
 		torch.RepeatedLinear(x.MulScalar(9), matrix, torch.Tensor{})
@@ -117,12 +117,12 @@ func TestRepeatedLinearUnused(t *testing.T) {
 // TestRepeatedLinearLeavesNothing: the steps of a recurrence are gone with their scope.
 func TestRepeatedLinearLeavesNothing(t *testing.T) {
 	torch.Test(t, func() {
-		w := torch.Parameter(torch.NewStream(1, "w").Normal(0, 0.1, torch.Float32, torch.CPU, 64, 64))
+		w := torch.Parameter(torch.NewStream(1, "w").Normal(0, 0.1, torch.Float32, device, 64, 64))
 		defer torch.Free(w)
 		update := func() {
 			scope := torch.OpenScope()
 			defer scope.Close()
-			h := torch.Full(1, torch.Float32, torch.CPU, 16, 64)
+			h := torch.Full(1, torch.Float32, device, 16, 64)
 			recur(torch.RepeatedLinear, h, torch.Repeated(w), nil, h).Backward()
 			torch.ZeroGrad([]torch.Tensor{w})
 		}
@@ -139,7 +139,7 @@ func TestRepeatedLinearLeavesNothing(t *testing.T) {
 
 func TestRepeatedLinearRefusesShapes(t *testing.T) {
 	torch.Test(t, func() {
-		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, shape...) }
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for what, f := range map[string]func(){
 			"a vector":      func() { torch.Repeated(zeros(4)) },
 			"other inputs":  func() { torch.RepeatedLinear(zeros(2, 3), torch.Repeated(zeros(5, 4)), torch.Tensor{}) },

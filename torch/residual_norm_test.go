@@ -18,14 +18,14 @@ func runResidualNorm(f residualNorm, p float64, rows ...int64) []torch.Tensor {
 	draw, dropout := torch.NewStream(5, "inputs"), torch.NewStream(5, "dropout")
 	width := rows[len(rows)-1]
 	leaves := []torch.Tensor{
-		draw.Normal(0, 1, torch.Float32, torch.CPU, rows...), draw.Normal(0.5, 2, torch.Float32, torch.CPU, rows...),
-		draw.Normal(1, 0.2, torch.Float32, torch.CPU, width), draw.Normal(0, 0.2, torch.Float32, torch.CPU, width),
+		draw.Normal(0, 1, torch.Float32, device, rows...), draw.Normal(0.5, 2, torch.Float32, device, rows...),
+		draw.Normal(1, 0.2, torch.Float32, device, width), draw.Normal(0, 0.2, torch.Float32, device, width),
 	}
 	for _, x := range leaves {
 		x.SetRequiresGrad(true)
 	}
 	y := f(leaves[0], leaves[1], leaves[2], leaves[3], 1e-5, p, dropout)
-	y.BackwardWith(draw.Normal(0, 1, torch.Float32, torch.CPU, rows...))
+	y.BackwardWith(draw.Normal(0, 1, torch.Float32, device, rows...))
 	out := []torch.Tensor{y}
 	for _, x := range leaves {
 		out = append(out, x.Grad())
@@ -95,9 +95,9 @@ func TestResidualNormThreads(t *testing.T) {
 func TestResidualNormLayout(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		x := draw.Normal(0, 1, torch.Float32, torch.CPU, 31, 47).Transpose(0, 1)
-		residual := draw.Normal(0, 1, torch.Float32, torch.CPU, 47, 62).Narrow(1, 20, 31)
-		affine := draw.Normal(1, 0.1, torch.Float32, torch.CPU, 31, 2)
+		x := draw.Normal(0, 1, torch.Float32, device, 31, 47).Transpose(0, 1)
+		residual := draw.Normal(0, 1, torch.Float32, device, 47, 62).Narrow(1, 20, 31)
+		affine := draw.Normal(1, 0.1, torch.Float32, device, 31, 2)
 		gain, bias := affine.Narrow(1, 0, 1).Reshape(31), affine.Transpose(0, 1).Narrow(0, 1, 1).Reshape(31)
 		near(t, "value", torch.ResidualNorm(x, residual, gain, bias, 1e-5, 0, nil), torch.ResidualNormReference(x, residual, gain, bias, 1e-5, 0, nil))
 	})
@@ -108,10 +108,10 @@ func TestResidualNormInFloat64(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
 		inputs := []torch.Tensor{
-			draw.Normal(0, 1, torch.Float64, torch.CPU, 4, 7), draw.Normal(0, 1, torch.Float64, torch.CPU, 4, 7),
-			draw.Normal(1, 0.1, torch.Float64, torch.CPU, 7), draw.Normal(0, 0.1, torch.Float64, torch.CPU, 7),
+			draw.Normal(0, 1, torch.Float64, device, 4, 7), draw.Normal(0, 1, torch.Float64, device, 4, 7),
+			draw.Normal(1, 0.1, torch.Float64, device, 7), draw.Normal(0, 0.1, torch.Float64, device, 7),
 		}
-		weights := draw.Normal(0, 1, torch.Float64, torch.CPU, 4, 7)
+		weights := draw.Normal(0, 1, torch.Float64, device, 4, 7)
 		checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
 			return torch.ResidualNorm(in[0], in[1], in[2], in[3], 1e-5, 0.3, torch.NewStream(1, "dropout")).Mul(weights).Sum()
 		})
@@ -119,8 +119,9 @@ func TestResidualNormInFloat64(t *testing.T) {
 }
 
 func TestResidualNormRefusesShapes(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
-		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, shape...) }
+		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for what, f := range map[string]func(){
 			"residual":     func() { torch.ResidualNorm(zeros(4, 7), zeros(7), zeros(7), zeros(7), 1e-5, 0, nil) },
 			"short gain":   func() { torch.ResidualNorm(zeros(4, 7), zeros(4, 7), zeros(6), zeros(7), 1e-5, 0, nil) },

@@ -96,13 +96,13 @@ func written(t *testing.T, tensors map[string]torch.Tensor, metadata map[string]
 
 func TestSafetensorsOfViewsAndNothing(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Arange(12, torch.CPU).Reshape(3, 4)
+		x := torch.Arange(12, device).Reshape(3, 4)
 		path := filepath.Join(t.TempDir(), "views")
 		read := func(tensors map[string]torch.Tensor, metadata map[string]string) (map[string]torch.Tensor, map[string]string) {
 			if err := os.WriteFile(path, written(t, tensors, metadata), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			back, notes, err := torch.ReadSafetensors(path, torch.CPU)
+			back, notes, err := torch.ReadSafetensors(path, device)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,14 +139,14 @@ func (w *full) Write(p []byte) (int, error) {
 
 func TestWriteSafetensorsRefuses(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Zeros(torch.Float32, torch.CPU, 31)
+		x := torch.Zeros(torch.Float32, device, 31)
 		size := len(written(t, map[string]torch.Tensor{"x": x}, nil))
 		for room := range size {
 			if err := torch.WriteSafetensors(&full{room}, map[string]torch.Tensor{"x": x}, nil); err == nil {
 				t.Fatalf("a disk with room for %d of %d bytes gave no error", room, size)
 			}
 		}
-		half := torch.Zeros(torch.DType(5), torch.CPU, 1) // float16
+		half := torch.Zeros(torch.DType(5), device, 1) // float16
 		for want, tensors := range map[string]map[string]torch.Tensor{
 			"half has type dtype(5)": {"half": half},
 			"cannot be named":        {"__metadata__": x},
@@ -208,20 +208,20 @@ func TestBrokenSafetensors(t *testing.T) {
 			if err := os.WriteFile(path, content, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := torch.ReadSafetensors(path, torch.CPU)
+			_, _, err := torch.ReadSafetensors(path, device)
 			if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: the error is %v", what, err)
 			}
 		}
 		for _, path := range []string{filepath.Join(folder, "none"), folder} {
-			if _, _, err := torch.ReadSafetensors(path, torch.CPU); err == nil || !strings.Contains(err.Error(), path) {
+			if _, _, err := torch.ReadSafetensors(path, device); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("the error for %s is %v", path, err)
 			}
 		}
 	})
 	path := "testdata/safetensors_python.safetensors"
 	torch.Do(func() {
-		if _, _, err := torch.ReadSafetensors(path, torch.CPU); err == nil || !strings.HasPrefix(err.Error(), "reading "+path+": ReadSafetensors: no scope") {
+		if _, _, err := torch.ReadSafetensors(path, device); err == nil || !strings.HasPrefix(err.Error(), "reading "+path+": ReadSafetensors: no scope") {
 			t.Errorf("without a scope the error is %v", err)
 		}
 	})
@@ -239,7 +239,7 @@ func TestCutSafetensors(t *testing.T) {
 			if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := torch.ReadSafetensors(path, torch.CPU); err == nil {
+			if _, _, err := torch.ReadSafetensors(path, device); err == nil {
 				t.Errorf("a file cut after %d of %d bytes gave no error", n, len(whole))
 			}
 		}
@@ -264,7 +264,7 @@ func FuzzReadSafetensors(f *testing.F) {
 			t.Fatal(err)
 		}
 		torch.Test(t, func() {
-			tensors, metadata, err := torch.ReadSafetensors(path, torch.CPU)
+			tensors, metadata, err := torch.ReadSafetensors(path, device)
 			if err != nil {
 				return
 			}
@@ -272,7 +272,7 @@ func FuzzReadSafetensors(f *testing.F) {
 			if err := os.WriteFile(path, first, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			again, notes, err := torch.ReadSafetensors(path, torch.CPU)
+			again, notes, err := torch.ReadSafetensors(path, device)
 			if err != nil {
 				t.Fatal(err)
 			}

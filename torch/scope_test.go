@@ -44,7 +44,7 @@ func everyKind(x torch.Tensor) map[string]func() {
 func TestUseAfterClose(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.OpenScope()
-		x := torch.Zeros(torch.Float32, torch.CPU, 2, 2)
+		x := torch.Zeros(torch.Float32, device, 2, 2)
 		if !x.Defined() {
 			t.Error("a new tensor is not defined")
 		}
@@ -69,7 +69,7 @@ func TestUseAfterClose(t *testing.T) {
 func TestNoScopeIsOpen(t *testing.T) {
 	torch.Do(func() {
 		s := torch.OpenScope()
-		x := torch.FromFloat32s([]float32{2, 0, 1, 2}, torch.CPU, 2, 2)
+		x := torch.FromFloat32s([]float32{2, 0, 1, 2}, device, 2, 2)
 		x.SetRequiresGrad(true)
 		x.Sum().Backward()
 		torch.Keep(x)
@@ -79,7 +79,7 @@ func TestNoScopeIsOpen(t *testing.T) {
 		for _, op := range []string{"Shape", "copy to Go", "Keep", "Parameter", "ZeroGrad", "BackwardWith", "AssignFloat32s"} {
 			delete(makers, op) // these make none
 		}
-		makers["Zeros"] = func() { torch.Zeros(torch.Float32, torch.CPU, 1) }
+		makers["Zeros"] = func() { torch.Zeros(torch.Float32, device, 1) }
 		makers["Scoped"] = func() { torch.Scoped(func() torch.Tensor { return x.Neg() }) }
 		for op, f := range makers {
 			if e := failure(t, f); !strings.Contains(e.Error(), "no scope is open") {
@@ -96,8 +96,8 @@ func TestNoScopeIsOpen(t *testing.T) {
 
 func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 	torch.Test(t, func() {
-		x, y := torch.Zeros(torch.Float32, torch.CPU, 2, 3), torch.Zeros(torch.Float32, torch.CPU, 4, 5)
-		ids := torch.FromInt64s([]int64{7}, torch.CPU, 1)
+		x, y := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 4, 5)
+		ids := torch.FromInt64s([]int64{7}, device, 1)
 		for op, f := range map[string]func(){
 			"Add of shapes [2 3], [4 5]: ":          func() { x.Add(y) },
 			"MatMul of shapes [2 3], [4 5]: ":       func() { x.MatMul(y) },
@@ -121,8 +121,8 @@ func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 			"Assign of shapes [2 3], [4 5]: ":       func() { x.Assign(y) },
 			"AssignFloat32s of shapes [2 3]: ":      func() { x.AssignFloat32s(make([]float32, 5)) },
 			"Dropout of shapes [1]: ":               func() { torch.Dropout(ids, 0.5, torch.NewStream(1, "")) },
-			"FromFloat32s: 3 elements do not fill":  func() { torch.FromFloat32s(make([]float32, 3), torch.CPU, 2, 2) },
-			"Uniform: the range":                    func() { torch.NewStream(1, "").Uniform(1, 0, torch.Float32, torch.CPU, 1) },
+			"FromFloat32s: 3 elements do not fill":  func() { torch.FromFloat32s(make([]float32, 3), device, 2, 2) },
+			"Uniform: the range":                    func() { torch.NewStream(1, "").Uniform(1, 0, torch.Float32, device, 1) },
 			"SetRequiresGrad of shapes [1]: ":       func() { ids.SetRequiresGrad(true) },
 		} {
 			e := failure(t, f)
@@ -140,7 +140,7 @@ func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 // TestHistoryIsNoParameter: a computed tensor would never be trained.
 func TestHistoryIsNoParameter(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Full(2, torch.Float32, torch.CPU, 3)
+		x := torch.Full(2, torch.Float32, device, 3)
 		x.SetRequiresGrad(true)
 		y := x.Square()
 		for _, f := range []func(){func() { torch.Parameter(y) }, func() { y.SetRequiresGrad(false) }} {
@@ -154,7 +154,7 @@ func TestHistoryIsNoParameter(t *testing.T) {
 		if text := failure(t, func() { p.Add("y", x) }).Error(); !strings.Contains(text, "the name y is taken") {
 			t.Errorf("the error is %q", text)
 		}
-		failure(t, func() { p.Add("ids", torch.Arange(3, torch.CPU)) })
+		failure(t, func() { p.Add("ids", torch.Arange(3, device)) })
 		if names := p.Names(); !slices.Equal(names, []string{"y"}) || p.Count() != 3 {
 			t.Errorf("after a refused parameter the names are %v", names)
 		}
@@ -165,16 +165,16 @@ func TestHistoryIsNoParameter(t *testing.T) {
 // have promised.
 func TestTooLarge(t *testing.T) {
 	torch.Test(t, func() {
-		column := torch.Zeros(torch.Float32, torch.CPU, 1<<22, 1)
+		column := torch.Zeros(torch.Float32, device, 1<<22, 1)
 		for what, f := range map[string]func(){
-			"2^50 bytes":           func() { torch.Zeros(torch.Float32, torch.CPU, 1<<48) },
-			"2^47 bytes":           func() { torch.Zeros(torch.Float64, torch.CPU, 1<<44) },
-			"2^44 bytes":           func() { torch.Zeros(torch.Float32, torch.CPU, 1<<42) },
+			"2^50 bytes":           func() { torch.Zeros(torch.Float32, device, 1<<48) },
+			"2^47 bytes":           func() { torch.Zeros(torch.Float64, device, 1<<44) },
+			"2^44 bytes":           func() { torch.Zeros(torch.Float32, device, 1<<42) },
 			"a sum, of gotorch":    func() { column.Add(column.Transpose(0, 1)) },
 			"a product":            func() { column.MatMul(column.Transpose(0, 1)) },
-			"the draw of a stream": func() { torch.NewStream(1, "").Normal(0, 1, torch.Float32, torch.CPU, 1<<45) },
+			"the draw of a stream": func() { torch.NewStream(1, "").Normal(0, 1, torch.Float32, device, 1<<45) },
 			"an index, of gotorch": func() {
-				column.Expand(1<<22, 1<<20).IndexSelect(0, torch.FromInt64s([]int64{0}, torch.CPU, 1).Expand(1<<22))
+				column.Expand(1<<22, 1<<20).IndexSelect(0, torch.FromInt64s([]int64{0}, device, 1).Expand(1<<22))
 			},
 		} {
 			before := torch.LiveBytes()
@@ -188,7 +188,7 @@ func TestTooLarge(t *testing.T) {
 				t.Errorf("%s: %d bytes were lost", what, torch.LiveBytes()-before)
 			}
 		}
-		if torch.Full(3, torch.Float32, torch.CPU, 2).Sum().Item() != 6 {
+		if torch.Full(3, torch.Float32, device, 2).Sum().Item() != 6 {
 			t.Error("the package does not work after a refusal")
 		}
 	})
@@ -197,7 +197,7 @@ func TestTooLarge(t *testing.T) {
 func TestScopesCloseInAnyOrder(t *testing.T) {
 	torch.Test(t, func() {
 		start := torch.LiveHandles()
-		zero := func() torch.Tensor { return torch.Zeros(torch.Float32, torch.CPU, 1) }
+		zero := func() torch.Tensor { return torch.Zeros(torch.Float32, device, 1) }
 		outer := torch.OpenScope()
 		a := zero()
 		middle := torch.OpenScope()
@@ -229,7 +229,7 @@ func TestKeepAndFree(t *testing.T) {
 	torch.Test(t, func() {
 		start := torch.LiveHandles()
 		s := torch.OpenScope()
-		x, y := torch.Zeros(torch.Float32, torch.CPU, 2), torch.Zeros(torch.Float32, torch.CPU, 2)
+		x, y := torch.Zeros(torch.Float32, device, 2), torch.Zeros(torch.Float32, device, 2)
 		same := x
 		torch.Keep(x, x)
 		torch.Free(y)
@@ -254,8 +254,8 @@ func TestScopedMovesWhatItMade(t *testing.T) {
 	torch.Test(t, func() {
 		start := torch.LiveHandles()
 		around := torch.OpenScope()
-		mine := torch.Full(2, torch.Float32, torch.CPU, 1)
-		kept := torch.Parameter(torch.Full(3, torch.Float32, torch.CPU, 1))
+		mine := torch.Full(2, torch.Float32, device, 1)
+		kept := torch.Parameter(torch.Full(3, torch.Float32, device, 1))
 		inside := torch.OpenScope()
 		var lost torch.Tensor
 		made := torch.Scoped(func() torch.Tensor {
@@ -295,7 +295,7 @@ func TestTryClosesScopes(t *testing.T) {
 		failure(t, func() {
 			torch.OpenScope()
 			torch.OpenScope()
-			x = torch.Zeros(torch.Float32, torch.CPU, 2)
+			x = torch.Zeros(torch.Float32, device, 2)
 			x.Reshape(3)
 		})
 		if x.Defined() || torch.LiveHandles() != before {

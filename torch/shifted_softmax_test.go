@@ -24,7 +24,7 @@ func newShiftedCase(r *rand.Rand, n, d, v int64, withBias bool) shiftedCase {
 	for i := range shifts {
 		shifts[i] = math.Max(0, 5*r.Float64()-1)
 	}
-	c.shift = torch.FromFloat64s(shifts, torch.CPU, n)
+	c.shift = torch.FromFloat64s(shifts, device, n)
 	return c
 }
 
@@ -69,7 +69,7 @@ func TestShiftOfNothing(t *testing.T) {
 			for _, seen := range []bool{false, true} {
 				c := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 100, 31, 47, true)
 				c.options.Epsilon, c.options.SmoothShifted = 0.1, seen
-				c.shift = torch.Zeros(torch.Float64, torch.CPU, 100)
+				c.shift = torch.Zeros(torch.Float64, device, 100)
 				want, got := c.lossCase.run(torch.SoftmaxLoss, dtype), c.run(torch.ShiftedSoftmaxLoss, dtype)
 				for i, j := range map[int]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 3, 6: 4} {
 					if !slices.Equal(got[i].Float64s(), want[j].Float64s()) {
@@ -111,13 +111,13 @@ func TestShiftedNLL(t *testing.T) {
 // row's loss; where it sees shifted ones, it does for a target likelier than its mass.
 func TestWhatTheSmoothedMassSees(t *testing.T) {
 	torch.Test(t, func() {
-		hidden, weight := torch.Full(1, torch.Float64, torch.CPU, 1, 1), torch.FromFloat64s([]float64{9, 0, 0, 0, 0}, torch.CPU, 5, 1)
-		target := torch.FromInt64s([]int64{0}, torch.CPU, 1)
+		hidden, weight := torch.Full(1, torch.Float64, device, 1, 1), torch.FromFloat64s([]float64{9, 0, 0, 0, 0}, device, 5, 1)
+		target := torch.FromInt64s([]int64{0}, device, 1)
 		for kind := range torch.Smoothing(3) {
 			for _, seen := range []bool{false, true} {
 				o := torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: 0.1, SmoothShifted: seen, Scale: 1}
 				at := func(shift float64) float64 {
-					loss, _, _ := torch.ShiftedSoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.Full(shift, torch.Float64, torch.CPU, 1), o)
+					loss, _, _ := torch.ShiftedSoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.Full(shift, torch.Float64, device, 1), o)
 					return loss.Item()
 				}
 				if rises := at(0.5) > at(0); rises == seen {
@@ -132,7 +132,7 @@ func TestShiftedSoftmaxLossOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		nothing := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 0, 3, 5, true)
 		ignored := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 5, true)
-		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, torch.CPU, 4)
+		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device, 4)
 		word := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 1, false)
 		word.options.Ignore = -1
 		for what, c := range map[string]shiftedCase{"no rows": nothing, "ignored rows": ignored, "one word": word} {
@@ -152,7 +152,7 @@ func TestShiftedSoftmaxLossRefuses(t *testing.T) {
 		c := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 5, false)
 		for _, shape := range [][]int64{{3}, {4, 1}, {}} {
 			err := torch.Try(func() error {
-				torch.ShiftedSoftmaxLoss(c.hidden, c.weight, c.bias, c.targets, torch.Zeros(torch.Float64, torch.CPU, shape...), c.options)
+				torch.ShiftedSoftmaxLoss(c.hidden, c.weight, c.bias, c.targets, torch.Zeros(torch.Float64, device, shape...), c.options)
 				return nil
 			})
 			if err == nil || !strings.Contains(err.Error(), "do not fit shifts of shape") {

@@ -26,16 +26,16 @@ func newLossCase(r *rand.Rand, n, d, v int64, withBias bool) lossCase {
 		targets[i] = r.Int64N(v)
 	}
 	c := lossCase{
-		hidden:  draw.Normal(0, 1, torch.Float64, torch.CPU, n, d),
-		weight:  draw.Normal(0, 1, torch.Float64, torch.CPU, v, d),
-		targets: torch.FromInt64s(targets, torch.CPU, n),
+		hidden:  draw.Normal(0, 1, torch.Float64, device, n, d),
+		weight:  draw.Normal(0, 1, torch.Float64, device, v, d),
+		targets: torch.FromInt64s(targets, device, n),
 		options: torch.SoftmaxLossOptions{
 			Ignore: ignoredTarget, Smoothing: torch.Smoothing(r.IntN(3)), Epsilon: []float64{0, 0.1, 0.3}[r.IntN(3)],
 			Scale: []float64{1, 1.0 / 31}[r.IntN(2)], Chunk: r.Int64N(5) * 13,
 		},
 	}
 	if withBias {
-		c.bias = draw.Normal(0, 1, torch.Float64, torch.CPU, v)
+		c.bias = draw.Normal(0, 1, torch.Float64, device, v)
 	}
 	return c
 }
@@ -56,7 +56,7 @@ func withGradients(dtype torch.DType, f func(in []torch.Tensor) []torch.Tensor, 
 	leaves := slices.Clone(operands)
 	for i, x := range operands {
 		if x.Defined() {
-			leaves[i] = x.To(dtype, torch.CPU).Clone()
+			leaves[i] = x.To(dtype, device).Clone()
 			leaves[i].SetRequiresGrad(true)
 		}
 	}
@@ -138,7 +138,7 @@ func TestSoftmaxLossOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		nothing := newLossCase(rand.New(rand.NewPCG(5, 6)), 0, 3, 5, true)
 		ignored := newLossCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 5, true)
-		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, torch.CPU, 4)
+		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device, 4)
 		for what, c := range map[string]lossCase{"no rows": nothing, "ignored rows": ignored} {
 			for i, x := range c.run(torch.SoftmaxLoss, torch.Float32) {
 				for _, v := range x.Float64s() {
@@ -174,9 +174,9 @@ func TestSoftmaxLossOfOneWord(t *testing.T) {
 // what every one gives on a uniform distribution.
 func TestSmoothingKnownValues(t *testing.T) {
 	torch.Test(t, func() {
-		logits := torch.FromFloat64s([]float64{1, 2, 3, 0.5}, torch.CPU, 4, 1)
-		hidden := torch.Full(1, torch.Float64, torch.CPU, 1, 1)
-		target := torch.FromInt64s([]int64{2}, torch.CPU, 1)
+		logits := torch.FromFloat64s([]float64{1, 2, 3, 0.5}, device, 4, 1)
+		hidden := torch.Full(1, torch.Float64, device, 1, 1)
+		target := torch.FromInt64s([]int64{2}, device, 1)
 		loss := func(weight torch.Tensor, kind torch.Smoothing, epsilon float64) float64 {
 			l, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: epsilon, Scale: 1})
 			if weight == logits && math.Abs(nll.Item()-0.460773) > 5e-7 {
@@ -185,7 +185,7 @@ func TestSmoothingKnownValues(t *testing.T) {
 			return l.Item()
 		}
 		entropy := -(0.9*math.Log(0.9) + 0.1*math.Log(0.1/3))
-		uniform := torch.Zeros(torch.Float64, torch.CPU, 4, 1)
+		uniform := torch.Zeros(torch.Float64, device, 4, 1)
 		for kind, want := range map[torch.Smoothing][2]float64{
 			torch.SmoothingFairseq: {0.644107, math.Log(4)},
 			torch.SmoothingPyTorch: {0.598273, math.Log(4)},
@@ -210,11 +210,11 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 	torch.Test(t, func() {
 		for _, size := range []float64{100, 1e4, 1e18, 1e30, 3e38} {
 			for _, sign := range []float64{1, -1} {
-				hidden := torch.Full(1, torch.Float32, torch.CPU, 2, 1)
-				weight := torch.FromFloat32s([]float32{float32(size * sign), 0, 0}, torch.CPU, 3, 1)
+				hidden := torch.Full(1, torch.Float32, device, 2, 1)
+				weight := torch.FromFloat32s([]float32{float32(size * sign), 0, 0}, device, 3, 1)
 				hidden.SetRequiresGrad(true)
 				weight.SetRequiresGrad(true)
-				loss, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 1}, torch.CPU, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+				loss, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 1}, device, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 				loss.Backward()
 				want := []float64{0, size}
 				if sign < 0 {
@@ -233,17 +233,17 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 			}
 		}
 		// A sum that its type does not hold.
-		weight := torch.FromFloat32s([]float32{-3e38, 0}, torch.CPU, 2, 1)
-		sum, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, torch.CPU, 2, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 0}, torch.CPU, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+		weight := torch.FromFloat32s([]float32{-3e38, 0}, device, 2, 1)
+		sum, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, device, 2, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 0}, device, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 		if !math.IsInf(sum.Item(), 1) {
 			t.Errorf("two losses of 3e38 add up to %v", sum.Item())
 		}
 		// A word that a bias of -Inf excludes.
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-			hidden := torch.Zeros(dtype, torch.CPU, 1, 1)
-			weight := torch.Zeros(dtype, torch.CPU, 3, 1)
-			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, torch.CPU, 3).To(dtype, torch.CPU)
-			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, torch.CPU, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+			hidden := torch.Zeros(dtype, device, 1, 1)
+			weight := torch.Zeros(dtype, device, 3, 1)
+			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, device, 3).To(dtype, device)
+			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 			if math.Abs(loss.Item()-math.Log(2)) > 1e-6 {
 				t.Errorf("%v: with a bias of -Inf the loss is %v", dtype, loss.Item())
 			}
@@ -255,8 +255,8 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 func TestSoftmaxLossShowsNaN(t *testing.T) {
 	torch.Test(t, func() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
-			weight := torch.FromFloat32s([]float32{1, float32(bad), 2}, torch.CPU, 3, 1)
-			loss, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, torch.CPU, 1, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0}, torch.CPU, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+			weight := torch.FromFloat32s([]float32{1, float32(bad), 2}, device, 3, 1)
+			loss, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, device, 1, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 			if v := loss.Item(); !math.IsNaN(v) && !math.IsInf(v, 1) {
 				t.Errorf("a logit of %v gives a loss of %v", bad, v)
 			}
@@ -266,8 +266,8 @@ func TestSoftmaxLossShowsNaN(t *testing.T) {
 
 func TestSoftmaxLossRefuses(t *testing.T) {
 	torch.Test(t, func() {
-		h, w, b := torch.Zeros(torch.Float32, torch.CPU, 2, 3), torch.Zeros(torch.Float32, torch.CPU, 5, 3), torch.Zeros(torch.Float32, torch.CPU, 5)
-		ids := func(list ...int64) torch.Tensor { return torch.FromInt64s(list, torch.CPU, int64(len(list))) }
+		h, w, b := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 5, 3), torch.Zeros(torch.Float32, device, 5)
+		ids := func(list ...int64) torch.Tensor { return torch.FromInt64s(list, device, int64(len(list))) }
 		for want, f := range map[string]func(){
 			"a target of 5 is outside the vocabulary of 5":  func() { torch.SoftmaxLoss(h, w, b, ids(0, 5), torch.SoftmaxLossOptions{Ignore: -1}) },
 			"a target of -2 is outside the vocabulary of 5": func() { torch.SoftmaxLoss(h, w, b, ids(-2, 0), torch.SoftmaxLossOptions{Ignore: -1}) },
@@ -275,10 +275,10 @@ func TestSoftmaxLossRefuses(t *testing.T) {
 			"do not fit a weight of shape":                  func() { torch.SoftmaxLoss(h, b, b, ids(0, 1), torch.SoftmaxLossOptions{}) },
 			"does not fit a bias":                           func() { torch.SoftmaxLoss(h, w, h, ids(0, 1), torch.SoftmaxLossOptions{}) },
 			"targets must be int64": func() {
-				torch.SoftmaxLoss(h, w, b, torch.Zeros(torch.Float32, torch.CPU, 2), torch.SoftmaxLossOptions{})
+				torch.SoftmaxLoss(h, w, b, torch.Zeros(torch.Float32, device, 2), torch.SoftmaxLossOptions{})
 			},
 			"do not fit a weight of type": func() {
-				torch.SoftmaxLoss(h, w.To(torch.Float64, torch.CPU), b, ids(0, 1), torch.SoftmaxLossOptions{})
+				torch.SoftmaxLoss(h, w.To(torch.Float64, device), b, ids(0, 1), torch.SoftmaxLossOptions{})
 			},
 		} {
 			err := torch.Try(func() error { f(); return nil })
@@ -329,10 +329,11 @@ func TestSoftmaxLossAccumulates(t *testing.T) {
 
 // TestSoftmaxLossNeverKeepsLogits measures the peak of a training step.
 func TestSoftmaxLossNeverKeepsLogits(t *testing.T) {
+	ofCPU(t)
 	torch.Test(t, func() {
 		const n, d, v = 1400, 64, 5000
 		c := newLossCase(rand.New(rand.NewPCG(8, 9)), n, d, v, false)
-		h, w := c.hidden.To(torch.Float32, torch.CPU), c.weight.To(torch.Float32, torch.CPU)
+		h, w := c.hidden.To(torch.Float32, device), c.weight.To(torch.Float32, device)
 		h.SetRequiresGrad(true)
 		w.SetRequiresGrad(true)
 		peak := func(f lossFunction, o torch.SoftmaxLossOptions) int64 {
@@ -368,7 +369,7 @@ func TestSoftmaxLossBoundsItsDefaultChunk(t *testing.T) {
 	torch.Test(t, func() {
 		const n, d, v = 1400, 4, 33278
 		c := newLossCase(rand.New(rand.NewPCG(8, 9)), n, d, v, false)
-		h, w := c.hidden.To(torch.Float32, torch.CPU), c.weight.To(torch.Float32, torch.CPU)
+		h, w := c.hidden.To(torch.Float32, device), c.weight.To(torch.Float32, device)
 		w.SetRequiresGrad(true)
 		before := torch.LiveBytes()
 		torch.ResetPeakBytes()

@@ -32,7 +32,7 @@ func TestSoftmaxLossEqualsPyTorch(t *testing.T) {
 								t.Fatal(err)
 							}
 							leaf := func(name string) torch.Tensor {
-								x := g[name].To(dtype, torch.CPU).Clone()
+								x := g[name].To(dtype, device).Clone()
 								x.SetRequiresGrad(true)
 								return x
 							}

@@ -149,8 +149,9 @@ func (x Tensor) DType() DType { return DType(C.ap_dtype(x.c("DType"))) }
 
 // Device returns where x lives.
 func (x Tensor) Device() Device {
-	if index := int(C.ap_cuda_index(x.c("Device"))); index >= 0 {
-		return Device(fmt.Sprintf("cuda:%d", index))
+	var name [64]C.char
+	if C.ap_device(x.c("Device"), &name[0], C.int(len(name))) {
+		return Device(C.GoString(&name[0]))
 	}
 	return CPU
 }
@@ -233,6 +234,16 @@ func (x Tensor) Item() float64 {
 		fail("Item", fmt.Sprintf("the tensor has %d elements, not one", n), false, x)
 	}
 	return x.Float64s()[0]
+}
+
+// Numbers returns the values of tensors of one element each. Those on a device are
+// read together, so that the host waits once.
+func Numbers(xs ...Tensor) []float64 {
+	const op = "Numbers"
+	list, first := raw(op, xs)
+	out := make([]float64, len(list))
+	check(op, C.ap_numbers(first, C.int(len(list)), (*C.double)(unsafe.SliceData(out))), xs...)
+	return out
 }
 
 // Assign copies value into x, in place and without a gradient; shapes must be

@@ -23,19 +23,19 @@ func TestLinearOfFewRows(t *testing.T) {
 			torch.Test(t, func() {
 				s := torch.NewStream(3, "inputs")
 				in := c.shape[len(c.shape)-1]
-				normal := func(shape ...int64) torch.Tensor { return s.Normal(0, 1, torch.Float32, torch.CPU, shape...) }
+				normal := func(shape ...int64) torch.Tensor { return s.Normal(0, 1, torch.Float32, device, shape...) }
 				x, w, bias := normal(c.shape...), normal(c.out, in), normal(c.out)
-				rows := x.Reshape(-1, in).To(torch.Float64, torch.CPU)
+				rows := x.Reshape(-1, in).To(torch.Float64, device)
 				if slices.Contains(c.shape, 0) {
-					rows = torch.Zeros(torch.Float64, torch.CPU, 0, in)
+					rows = torch.Zeros(torch.Float64, device, 0, in)
 				}
-				want := rows.MatMul(w.To(torch.Float64, torch.CPU).Transpose(0, 1))
+				want := rows.MatMul(w.To(torch.Float64, device).Transpose(0, 1))
 				torch.SetThreads(1)
 				single := torch.Linear(x, w, bias)
 				if shape := append(slices.Clone(c.shape[:len(c.shape)-1]), c.out); !slices.Equal(single.Shape(), shape) {
 					t.Fatalf("the shape is %v, want %v", single.Shape(), shape)
 				}
-				near(t, "with a bias", single, want.Add(bias.To(torch.Float64, torch.CPU)))
+				near(t, "with a bias", single, want.Add(bias.To(torch.Float64, device)))
 				near(t, "without", torch.Linear(x, w, torch.Tensor{}), want)
 				torch.SetThreads(3)
 				if !slices.Equal(single.Float32s(), torch.Linear(x, w, bias).Float32s()) {

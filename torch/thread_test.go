@@ -21,7 +21,7 @@ func TestOpenScopeOutsideTheThread(t *testing.T) {
 // TestOperatorsOutsideTheThread: a goroutine that a body starts is on another one.
 func TestOperatorsOutsideTheThread(t *testing.T) {
 	torch.Test(t, func() {
-		x := torch.Zeros(torch.Float32, torch.CPU, 2, 2)
+		x := torch.Zeros(torch.Float32, device, 2, 2)
 		before := torch.LiveHandles()
 		done := make(chan bool)
 		go func() {
@@ -63,7 +63,7 @@ func TestDoOneAtATime(t *testing.T) {
 			torch.Do(func() {
 				s := torch.OpenScope()
 				defer s.Close()
-				sum += torch.Full(float64(i), torch.Float32, torch.CPU, 1).Item()
+				sum += torch.Full(float64(i), torch.Float32, device, 1).Item()
 			})
 		})
 	}
@@ -80,7 +80,7 @@ func TestPanicsCrossDo(t *testing.T) {
 		defer func() { value = recover() }()
 		torch.Do(func() {
 			scope = torch.OpenScope()
-			left = torch.Zeros(torch.Float32, torch.CPU, 2)
+			left = torch.Zeros(torch.Float32, device, 2)
 			f()
 		})
 		return nil
@@ -111,7 +111,7 @@ func TestMainReturnsErrors(t *testing.T) {
 		t.Errorf("Main returned %v", err)
 	}
 	var e *torch.Error
-	if err := torch.Main(func() error { torch.Zeros(torch.Float32, torch.CPU, 1); return nil }); !errors.As(err, &e) || e.Op != "Full" {
+	if err := torch.Main(func() error { torch.Zeros(torch.Float32, device, 1); return nil }); !errors.As(err, &e) || e.Op != "Full" {
 		t.Errorf("Main returned %v", err)
 	}
 }
@@ -145,7 +145,7 @@ func TestEndOfTests(t *testing.T) {
 			defer close(ended)
 			torch.Test(r, func() {
 				torch.OpenScope()
-				torch.Zeros(torch.Float32, torch.CPU, 2)
+				torch.Zeros(torch.Float32, device, 2)
 				end(r)
 				after = true
 			})
@@ -159,7 +159,7 @@ func TestEndOfTests(t *testing.T) {
 			t.Errorf("%s left %d tensors", what, left)
 		}
 		torch.Test(t, func() {
-			if torch.Full(2, torch.Float32, torch.CPU, 8).Sum().Item() != 16 {
+			if torch.Full(2, torch.Float32, device, 8).Sum().Item() != 16 {
 				t.Errorf("after %s operators are wrong", what)
 			}
 		})
@@ -167,7 +167,7 @@ func TestEndOfTests(t *testing.T) {
 	r := &recorder{}
 	var kept torch.Tensor
 	torch.Test(r, func() {
-		kept = torch.Zeros(torch.Float32, torch.CPU, 2)
+		kept = torch.Zeros(torch.Float32, device, 2)
 		torch.Keep(kept)
 	})
 	if !r.failed || r.text != "1 tensors outlived the test's scope" {
@@ -187,10 +187,10 @@ type network struct {
 func newNetwork() *network {
 	n := &network{params: &torch.Params{}, draw: torch.NewStream(1, "data"), drop: torch.NewStream(1, "dropout")}
 	init := torch.NewStream(1, "init")
-	n.params.Add("embedding", init.Normal(0, 1, torch.Float32, torch.CPU, 31, 16))
-	n.params.Add("weight", init.Normal(0, 0.3, torch.Float32, torch.CPU, 16, 16))
-	n.params.Add("gain", torch.Full(1, torch.Float32, torch.CPU, 16))
-	n.params.Add("bias", torch.Zeros(torch.Float32, torch.CPU, 16))
+	n.params.Add("embedding", init.Normal(0, 1, torch.Float32, device, 31, 16))
+	n.params.Add("weight", init.Normal(0, 0.3, torch.Float32, device, 16, 16))
+	n.params.Add("gain", torch.Full(1, torch.Float32, device, 16))
+	n.params.Add("bias", torch.Zeros(torch.Float32, device, 16))
 	n.adam = torch.NewAdam(n.params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-9})
 	return n
 }
@@ -204,7 +204,7 @@ func (n *network) free() {
 func (n *network) step() float64 {
 	s := torch.OpenScope()
 	defer s.Close()
-	ids := n.draw.Uniform(0, 31, torch.Float64, torch.CPU, 13).To(torch.Int64, torch.CPU)
+	ids := n.draw.Uniform(0, 31, torch.Float64, device, 13).To(torch.Int64, device)
 	h := torch.Embedding(n.params.Get("embedding"), ids, -1)
 	y := torch.Linear(h, n.params.Get("weight"), torch.Tensor{}).Tanh()
 	y = torch.ResidualNorm(y, h, n.params.Get("gain"), n.params.Get("bias"), 1e-5, 0.1, n.drop)

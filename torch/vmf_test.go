@@ -11,7 +11,7 @@ import (
 
 // normaliser is VMFNormaliser for a list of kappas.
 func normaliser(m int64, kappa ...float64) (logC, ratio []float64) {
-	c, a := torch.VMFNormaliser(torch.FromFloat64s(kappa, torch.CPU, int64(len(kappa))), m)
+	c, a := torch.VMFNormaliser(torch.FromFloat64s(kappa, device, int64(len(kappa))), m)
 	return c.Float64s(), a.Float64s()
 }
 
@@ -144,8 +144,8 @@ func TestVMFProperties(t *testing.T) {
 func TestVMFGradient(t *testing.T) {
 	torch.Test(t, func() {
 		for _, m := range []int64{2, 30} {
-			x := torch.FromFloat64s([]float64{0.01, 0.7, 4, 17.3, 60, 300}, torch.CPU, 2, 3)
-			weights := torch.FromFloat64s([]float64{1, -2, 3, 0.5, 7, 1}, torch.CPU, 2, 3)
+			x := torch.FromFloat64s([]float64{0.01, 0.7, 4, 17.3, 60, 300}, device, 2, 3)
+			weights := torch.FromFloat64s([]float64{1, -2, 3, 0.5, 7, 1}, device, 2, 3)
 			checkGradients(t, fmt.Sprint("m ", m), []torch.Tensor{x}, func(in []torch.Tensor) torch.Tensor {
 				logC, _ := torch.VMFNormaliser(in[0], m)
 				return logC.Mul(weights).Sum()
@@ -155,7 +155,7 @@ func TestVMFGradient(t *testing.T) {
 			logC, a := normaliser(300, k-1e-3, k, k+1e-3)
 			within(t, fmt.Sprintf("m 300: A(%v)", k), (logC[0]-logC[2])/2e-3, a[1], 1e-9)
 		}
-		x := torch.FromFloat32s([]float32{3, 0}, torch.CPU, 2)
+		x := torch.FromFloat32s([]float32{3, 0}, device, 2)
 		x.SetRequiresGrad(true)
 		logC, a := torch.VMFNormaliser(x, 300)
 		logC.Sum().Backward()
@@ -206,7 +206,7 @@ func TestVMFNormaliserAtTheEdges(t *testing.T) {
 				t.Errorf("A of no number is %v", a[0])
 			}
 		}
-		logC, _ := torch.VMFNormaliser(torch.Zeros(torch.Float32, torch.CPU, 0, 3), 5)
+		logC, _ := torch.VMFNormaliser(torch.Zeros(torch.Float32, device, 0, 3), 5)
 		if logC.Count() != 0 {
 			t.Errorf("log C of nothing has shape %v", logC.Shape())
 		}

@@ -129,7 +129,7 @@ func TestZLossEqualsReference(t *testing.T) {
 					}
 				}
 				autocast := c.run(func(u, a, w, b, y, s torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor) {
-					torch.Autocast(true, torch.CPU, func() { loss, nll, shifted = functions[0](u, a, w, b, y, s, o) })
+					torch.Autocast(true, device, func() { loss, nll, shifted = functions[0](u, a, w, b, y, s, o) })
 					return loss, nll, shifted
 				}, torch.Float32)
 				for name, x := range autocast {
@@ -216,11 +216,11 @@ func TestZLossOfNothing(t *testing.T) {
 		for form, functions := range zForms {
 			nothing := newZCase(rand.New(rand.NewPCG(5, 6)), form, 0, 3, 5, true, true)
 			ignored := newZCase(rand.New(rand.NewPCG(5, 6)), form, 2, 3, 5, true, true)
-			ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget}, torch.CPU, 2)
+			ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget}, device, 2)
 			for what, c := range map[string]mixtureCase{"no rows": nothing, "ignored rows": ignored} {
 				c.options.Smoothing, c.options.Epsilon = torch.SmoothingFairseq, 0.1
 				for name, x := range c.run(functions[0], torch.Float32) {
-					nearWithin(t, form+", "+what+": "+name, x, torch.Zeros(torch.Float64, torch.CPU, x.Shape()...), 0)
+					nearWithin(t, form+", "+what+": "+name, x, torch.Zeros(torch.Float64, device, x.Shape()...), 0)
 				}
 			}
 			word := newZCase(rand.New(rand.NewPCG(5, 6)), form, 4, 3, 1, true, true)
@@ -244,8 +244,8 @@ func TestZLossOfHugeLogits(t *testing.T) {
 			for _, size := range []float64{100, 1e4, 1e6} {
 				for _, withShift := range []bool{false, true} {
 					c := newZCase(rand.New(rand.NewPCG(7, 8)), form, 20, 1, 7, true, withShift)
-					c.weight = torch.Zeros(torch.Float64, torch.CPU, 7, 1)
-					c.bias = torch.FromFloat64s([]float64{1, 0.5, -1, 0.75, -0.25, 0, 0.875}, torch.CPU, 7).MulScalar(size)
+					c.weight = torch.Zeros(torch.Float64, device, 7, 1)
+					c.bias = torch.FromFloat64s([]float64{1, 0.5, -1, 0.75, -0.25, 0, 0.875}, device, 7).MulScalar(size)
 					if withShift {
 						c.shift = c.shift.MulScalar(size)
 					}
@@ -268,15 +268,15 @@ func TestZLossOfHugeLogits(t *testing.T) {
 		}
 		// A broken model is seen, and a target that nothing can reach breaks no other row.
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, torch.CPU, 3).To(dtype, torch.CPU)
-			hidden, weight := torch.Zeros(dtype, torch.CPU, 1, 1), torch.Zeros(dtype, torch.CPU, 3, 1)
+			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, device, 3).To(dtype, device)
+			hidden, weight := torch.Zeros(dtype, device, 1, 1), torch.Zeros(dtype, device, 3, 1)
 			weight.SetRequiresGrad(true)
-			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, torch.CPU, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, ZLoss: 1})
+			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, ZLoss: 1})
 			if want := math.Log(2) + math.Log(2)*math.Log(2); math.Abs(loss.Item()-want) > 1e-6 {
 				t.Errorf("%v: without the word in the middle the loss is %v, want %v", dtype, loss.Item(), want)
 			}
-			loss, _ = torch.SoftmaxLoss(torch.Full(1e30, dtype, torch.CPU, 1, 1), torch.Full(1, dtype, torch.CPU, 3, 1), torch.Tensor{},
-				torch.FromInt64s([]int64{0}, torch.CPU, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, ZLoss: 1})
+			loss, _ = torch.SoftmaxLoss(torch.Full(1e30, dtype, device, 1, 1), torch.Full(1, dtype, device, 3, 1), torch.Tensor{},
+				torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, ZLoss: 1})
 			if v := loss.Item(); v < 1e59 {
 				t.Errorf("%v: logits of 1e30 pay %v", dtype, v)
 			}

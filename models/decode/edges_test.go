@@ -17,8 +17,8 @@ import (
 // TestNothingIsLeftBehind: no tensor outlives a search, nor one that fails.
 func TestNothingIsLeftBehind(t *testing.T) {
 	eachModel(t, func(t *testing.T, f *fixture) {
-		broken := decode.Softmax{Weight: torch.Full(math.NaN(), torch.Float32, torch.CPU, f.output.Shape()...)}
-		wrong := decode.Softmax{Weight: torch.Zeros(torch.Float32, torch.CPU, 47, 5)}
+		broken := decode.Softmax{Weight: torch.Full(math.NaN(), torch.Float32, device, f.output.Shape()...)}
+		wrong := decode.Softmax{Weight: torch.Zeros(torch.Float32, device, 47, 5)}
 		s := sources(f, 9, 5)
 		before := torch.LiveHandles()
 		for range 2 {

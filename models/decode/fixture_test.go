@@ -36,7 +36,7 @@ func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch
 func load(t testing.TB, name string, dtype torch.DType, sharpen float64) *fixture {
 	t.Helper()
 	const folder = "../testdata/transformer_"
-	_, meta, err := torch.ReadSafetensors(folder+name+".safetensors", torch.CPU)
+	_, meta, err := torch.ReadSafetensors(folder+name+".safetensors", device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func load(t testing.TB, name string, dtype torch.DType, sharpen float64) *fixtur
 		config.Positions = "learned"
 	}
 	f := build(t, config, c.Source_vocab, c.Target_vocab, c.Tie)
-	trained, _, err := torch.ReadSafetensors(folder+name+"_trained.safetensors", torch.CPU)
+	trained, _, err := torch.ReadSafetensors(folder+name+"_trained.safetensors", device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func build(t testing.TB, c models.TransformerConfig, sourceWords, targetWords in
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	table := func(name string, words int64) *objectives.Dense {
 		e, err := objectives.NewTable(objectives.Config{
-			Vocabulary: words, Width: int64(c.Width), Padding: tokenize.Pad, Params: p, Embedding: name, Stream: s, Device: torch.CPU, DType: c.DType,
+			Vocabulary: words, Width: int64(c.Width), Padding: tokenize.Pad, Params: p, Embedding: name, Stream: s, Device: device, DType: c.DType,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func build(t testing.TB, c models.TransformerConfig, sourceWords, targetWords in
 		output = "decoder.output_projection"
 		table(output, targetWords)
 	}
-	m, err := models.NewTransformer(c, source, target, p, s, torch.CPU)
+	m, err := models.NewTransformer(c, source, target, p, s, device)
 	if err != nil {
 		t.Fatal(err)
 	}

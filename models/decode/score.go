@@ -84,7 +84,7 @@ func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tens
 		row[0] = tokenize.EOS
 	}
 	states := model.Forward(padded(sources, places), prev, nil)
-	losses := nll(states.Hidden, torch.FromInt64s(gold, states.Hidden.Device(), int64(len(gold)))).Float64s()
+	losses := nll(states.Hidden, torch.FromInt64s(gold, torch.CPU, int64(len(gold)))).Float64s()
 	for _, i := range places {
 		n := len(targets[i]) + 1
 		scored := Scored{TokenLogProbs: make([]float64, n)}

@@ -51,7 +51,7 @@ func run(t *testing.T, config string, words *corpus.Words) string {
 	}
 	s.Seed = 1
 	torch.Test(t, func() {
-		m, err := language.New(s, words, torch.CPU)
+		m, err := language.New(s, words, device)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Helper()
 		var loaded *language.Model
 		var err error
-		torch.Do(func() { loaded, err = language.Load(path, torch.CPU) })
+		torch.Do(func() { loaded, err = language.Load(path, device) })
 		opened, other := language.Open(path, language.Options{Device: "cpu", Threads: 1})
 		if loaded != nil || opened != nil {
 			t.Fatalf("%s was opened, want an error with %q", path, parts)
@@ -347,7 +347,7 @@ func TestOpen(t *testing.T) {
 	read(t, counting(1, 20, 20), words)
 	path := run(t, countConfig, words)
 	m := open(t, path)
-	if m.Words.Hash() != words.Hash() || len(m.Warnings) != 0 || m.Device != torch.CPU {
+	if m.Words.Hash() != words.Hash() || len(m.Warnings) != 0 || m.Device != device {
 		t.Errorf("%d words, warnings %v, device %v", m.Words.Len(), m.Warnings, m.Device)
 	}
 	if err := os.Remove(filepath.Join(path, checkpoint.Folder, "BEST")); err != nil {

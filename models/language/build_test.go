@@ -23,7 +23,7 @@ func fewWords(n int) *corpus.Words {
 func tryModel(t *testing.T, name string, s language.Settings) {
 	t.Helper()
 	torch.Test(t, func() {
-		m, err := language.New(s, fewWords(24), torch.CPU)
+		m, err := language.New(s, fewWords(24), device)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			return
@@ -33,7 +33,7 @@ func tryModel(t *testing.T, name string, s language.Settings) {
 		defer scope.Close()
 		const rows, columns = 3, 2
 		states, _ := m.Network.Forward(models.Chunk{IDs: []int64{0, 3, 1, 4, 2, 5}, Time: rows, Columns: columns}, nil, torch.NewStream(1, "dropout"))
-		loss, _ := m.Output.Loss(states, torch.FromInt64s([]int64{1, 4, 2, 5, 23, 6}, torch.CPU, rows*columns), 1.0/(rows*columns))
+		loss, _ := m.Output.Loss(states, torch.FromInt64s([]int64{1, 4, 2, 5, 23, 6}, device, rows*columns), 1.0/(rows*columns))
 		loss.Backward()
 		m.Output.Penalize()
 		for i, p := range m.Params.Tensors() {
@@ -78,7 +78,7 @@ func TestMixtureOfAllNetworks(t *testing.T) {
 		}
 	}
 	torch.Test(t, func() {
-		m, err := language.New(settings("qrnn", 5, "mle"), fewWords(24), torch.CPU)
+		m, err := language.New(settings("qrnn", 5, "mle"), fewWords(24), device)
 		if err == nil {
 			m.Free()
 		}

@@ -33,7 +33,7 @@ func withModel(t *testing.T, change func(*language.Settings), body func(m *langu
 	made.train, made.valid = read(t, counting(1, 20, 100), made.words), read(t, counting(2, 100, 100), made.words)[:300]
 	made.words.Close()
 	torch.Test(t, func() {
-		m, err := language.New(s, made.words, torch.CPU)
+		m, err := language.New(s, made.words, device)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestParameterCounts(t *testing.T) {
 		s.Model.Kind, s.Model.Width, s.Objective.Bias, s.Objective.LabelSmoothing = "awd-lstm", 400, true, 0
 		c.change(&s)
 		torch.Test(t, func() {
-			m, err := language.New(s, words, torch.CPU)
+			m, err := language.New(s, words, device)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -297,7 +297,7 @@ func TestDynamicModelsAreSimple(t *testing.T) {
 			}
 			s := m.Settings
 			s.Objective.Method, s.Objective.LabelSmoothing = "mle", 0
-			dense, err := language.New(s, texts.words, torch.CPU)
+			dense, err := language.New(s, texts.words, device)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -96,7 +96,7 @@ func (m *Model) read(text corpus.Columns, first, last, rows int, visit func(stat
 		next.Keep()
 		carried.Free()
 		carried = next
-		on = visit(states, torch.FromInt64s(targets, m.Device, int64(len(targets))))
+		on = visit(states, torch.FromInt64s(targets, torch.CPU, int64(len(targets))))
 		scope.Close()
 	}
 }

@@ -115,7 +115,7 @@ func train(path string) error {
 	if err != nil {
 		return err
 	}
-	made, err := language.New(s, words, torch.CPU)
+	made, err := language.New(s, words, device)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func train(path string) error {
 		inputs, targets := columns.Chunk(row, rows, 0, count)
 		scope := torch.OpenScope()
 		states, _ := made.Network.Forward(models.Chunk{IDs: inputs, Time: rows, Columns: count}, nil, stream)
-		loss, _ := made.Output.Loss(states, torch.FromInt64s(targets, torch.CPU, rows*count), 1.0/(rows*count))
+		loss, _ := made.Output.Loss(states, torch.FromInt64s(targets, device, rows*count), 1.0/(rows*count))
 		loss.Backward()
 		adam.Step(0.03 * float64(steps-step) / steps)
 		torch.ZeroGrad(made.Params.Tensors())

@@ -125,5 +125,5 @@ func (g *columnGroup) Forward(dropout *torch.Stream) (torch.States, torch.Tensor
 	for i := range states.Terms { // a term is a mean over the group's columns
 		states.Terms[i].Weight *= float64(g.last-g.first) / float64(columns.Count)
 	}
-	return states, torch.FromInt64s(targets, u.model.Device, int64(len(targets)))
+	return states, torch.FromInt64s(targets, torch.CPU, int64(len(targets)))
 }

@@ -76,7 +76,7 @@ func TestAttentionalMethods(t *testing.T) {
 					made.Output.Penalize()
 					if i == 0 {
 						for _, name := range made.Params.Names() {
-							norm := torch.ClipGrad([]torch.Tensor{made.Params.Get(name)}, 0)
+							norm := torch.ClipGrad([]torch.Tensor{made.Params.Get(name)}, 0).Item()
 							if unused := strings.Contains(name, ".clusters.") || strings.Contains(name, ".tails."); !(norm > 0 || unused) || math.IsInf(norm, 1) {
 								t.Errorf("%s, tying %s: the gradient of %s is %v long", method, tying, name, norm)
 							}
@@ -127,7 +127,7 @@ func TestAttentionalTying(t *testing.T) {
 	torch.Test(t, func() {
 		s := recurrent(t, "mle", "decoder")
 		s.Model.WordWidth = 6
-		_, err := translation.New(s, text(t, s), torch.CPU)
+		_, err := translation.New(s, text(t, s), device)
 		const want = `hidden states have 8 columns and the output matrix 6: make them as many, or join the method with mos, or set model.word_width = 0 or model.tying = "none"`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -158,7 +158,7 @@ func TestPublishedAttentional(t *testing.T) {
 	torch.Test(t, func() {
 		target := words(10)
 		pair := &translation.Pair{Source: words(50004), Target: target, Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
-		made, err := translation.New(s, pair, torch.CPU)
+		made, err := translation.New(s, pair, device)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,18 +17,18 @@ import (
 // [N] in the same order. A nil stream is evaluation.
 func (t *Translator) Forward(b *corpus.Batch, s *torch.Stream) (states torch.States, targets torch.Tensor) {
 	states = t.Network.Forward(models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}, models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}, s)
-	return states, Targets(b, t.Device)
+	return states, Targets(b)
 }
 
-// Targets are the ids of a batch's real target tokens [N], sentence by sentence.
-func Targets(b *corpus.Batch, d torch.Device) torch.Tensor {
+// Targets are the ids of a batch's real target tokens [N], sentence by sentence, on the host (see [models.Batch]).
+func Targets(b *corpus.Batch) torch.Tensor {
 	ids := make([]int64, 0, b.Tokens)
 	for _, id := range b.Target {
 		if id != tokenize.Pad {
 			ids = append(ids, id)
 		}
 	}
-	return torch.FromInt64s(ids, d, int64(len(ids)))
+	return torch.FromInt64s(ids, torch.CPU, int64(len(ids)))
 }
 
 // NLL is the clean loss of sentence pairs in batches of so many tokens, a mean over target tokens: in nats where the output

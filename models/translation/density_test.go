@@ -88,7 +88,7 @@ func TestBeamRanksByDensity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made, err := translation.New(s, pair, torch.CPU)
+		made, err := translation.New(s, pair, device)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -215,7 +215,7 @@ func train(path, config string) error {
 	if err := translation.SaveText(pair, filepath.Join(path, translation.TokenizerFolder)); err != nil {
 		return err
 	}
-	made, err := translation.New(s, pair, torch.CPU)
+	made, err := translation.New(s, pair, device)
 	if err != nil {
 		return err
 	}

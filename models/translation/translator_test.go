@@ -20,7 +20,7 @@ import (
 // fresh is a translator with fresh weights, on the torch thread.
 func fresh(t *testing.T, s translation.Settings) *translation.Translator {
 	t.Helper()
-	made, err := translation.New(s, text(t, s), torch.CPU)
+	made, err := translation.New(s, text(t, s), device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestTying(t *testing.T) {
 	}
 	torch.Test(t, func() {
 		s := settings(t, smallConfig, func(s *translation.Settings) { s.Text.Joint = false })
-		_, err := translation.New(s, text(t, s), torch.CPU)
+		_, err := translation.New(s, text(t, s), device)
 		if err == nil || !strings.Contains(err.Error(), `model.tying = "all" needs one vocabulary`) {
 			t.Errorf("two vocabularies under one matrix gave %v", err)
 		}
@@ -109,7 +109,7 @@ func TestLoad(t *testing.T) {
 		const name = "decoder.layers.0.fc1.weight"
 		opens := func(factor float64, warning string) {
 			t.Helper()
-			opened, err := translation.Load(path, torch.CPU)
+			opened, err := translation.Load(path, device)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Helper()
 		var loaded *translation.Translator
 		var err error
-		torch.Do(func() { loaded, err = translation.Load(path, torch.CPU) })
+		torch.Do(func() { loaded, err = translation.Load(path, device) })
 		opened, other := translation.Open(path, translation.Options{Device: "cpu", Threads: 1})
 		if loaded != nil || opened != nil {
 			t.Fatalf("%s was opened, want an error with %q", path, parts)
@@ -262,7 +262,7 @@ func TestSameText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		third, err := translation.New(s, pair, torch.CPU)
+		third, err := translation.New(s, pair, device)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,7 +86,7 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		}
 	}
 	torch.Test(t, func() {
-		one, err := translation.New(s, plain, torch.CPU)
+		one, err := translation.New(s, plain, device)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := translation.New(s, wider, torch.CPU)
+		other, err := translation.New(s, wider, device)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func (u *updater) apply() {
 func (u *updater) norms() map[string]float64 {
 	norms := map[string]float64{}
 	for _, name := range u.params.Names() {
-		norms[name] = torch.ClipGrad([]torch.Tensor{u.params.Get(name)}, 0)
+		norms[name] = torch.ClipGrad([]torch.Tensor{u.params.Get(name)}, 0).Item()
 	}
 	return norms
 }

@@ -23,6 +23,9 @@ func check() error {
 	fmt.Println("libtorch ", torch.Version())
 	fmt.Println("go       ", runtime.Version())
 	fmt.Println("device   ", device)
+	if advice := torch.UnusedGPU(); advice != "" {
+		fmt.Println("         ", advice)
+	}
 	fmt.Println("threads  ", torch.Threads())
 	fmt.Println("isa      ", torch.ISA(), "(libtorch: "+torch.LibtorchISA()+")")
 	fmt.Println("bfloat16 ", torch.HasBFloat16())

@@ -20,6 +20,7 @@
 // D of states.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -269,6 +270,7 @@ Backward run_backward(const Operands &x, const Fixed &fixed, const Trace &trace,
 
 struct Attentional : torch::autograd::Function<Attentional> {
   static at::Tensor forward(AutogradContext *ctx, const at::TensorList &list, const Fixed &fixed) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     at::AutoDispatchBelowADInplaceOrView plain;  // the result is no view of what is kept
     const Operands x(list);
     const Trace trace = run_forward(x, fixed);
@@ -283,6 +285,7 @@ struct Attentional : torch::autograd::Function<Attentional> {
   }
 
   static variable_list backward(AutogradContext *ctx, variable_list grads) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const variable_list kept = ctx->get_saved_variables();
     const auto operands = static_cast<size_t>(ctx->saved_data["operands"].toInt());
     const Operands x(at::TensorList(kept).slice(0, operands));

@@ -51,4 +51,21 @@ ap_error guard(F body) {
 
 at::TensorOptions options(int dtype, const char *device);
 
+// Whether a copy may go on after its call has returned. From memory of the host that is not pinned, and none of ours is, the
+// driver takes the bytes before it returns; without this, libtorch would wait until the device had done all that it was
+// asked for before.
+inline bool returns_at_once(at::Device from, at::Device to) { return from.is_cpu() && !to.is_cpu(); }
+
+// x on a device and of a type, without waiting where x comes from the host.
+inline at::Tensor moved(const at::Tensor &x, at::Device device, at::ScalarType type) {
+  return x.to(device, type, returns_at_once(x.device(), device));
+}
+
+// The gradient of a loss times what comes in from above, which is 1 almost always; on a device nothing waits to see that.
+inline at::Tensor times_incoming(at::Tensor gradient, const at::Tensor &incoming) {
+  if (!incoming.is_cpu()) return gradient.mul_(incoming);
+  const double factor = incoming.item<double>();
+  return factor == 1 ? gradient : gradient.mul_(factor);
+}
+
 }  // namespace ap

@@ -19,19 +19,12 @@
 
 #include "api_continuous_loss.h"
 #include "common.h"
+#include "continuous_rows.h"
 #include "isa.h"
 #include "vmf.h"
 
 namespace ap {
 namespace {
-
-// The order is that of the constants in torch/continuous.go.
-enum Kind { kNLL, kReg1, kReg2, kReg1Reg2, kLog1p, kPowerSpherical, kSquaredL2, kRootedL2, kCosine, kMaxMargin };
-
-// Shorter vectors have no direction: their cosine counts as 0, without a gradient.
-constexpr double kNoDirection = 1e-8;
-// The least 1 + cosine that the power spherical density is differentiated at; it vanishes at -1.
-constexpr double kAntipode = 1e-6;
 
 struct Row {
   double kappa, dot, wrong, distance2;  // |h|, h.e, h.n, |h - e|^2
@@ -250,68 +243,38 @@ double rows(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, 
   return sum;
 }
 
-// The same where the rows lie on another device: sums over M stay there, numbers of rows come here.
-double rows_generic(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, at::Tensor &nll_N, at::Tensor &gradient_NM) {
-  const int64_t N = h_NM.size(0);
-  std::vector<int64_t> e_ids(N), n_ids(N);
-  for (int64_t i = 0; i < N; ++i) {
-    e_ids[i] = job.targets[i] == job.ignore ? 0 : job.targets[i];
-    n_ids[i] = job.negatives && job.negatives[i] >= 0 ? job.negatives[i] : e_ids[i];
-  }
-  const auto gather = [&](const std::vector<int64_t> &ids) {
-    return table_VM.index_select(0, at::tensor(ids, at::kLong).to(table_VM.device())).to(at::kDouble);
-  };
-  const at::Tensor h = h_NM.to(at::kDouble), e = gather(e_ids), n = job.negatives ? gather(n_ids) : e;
-  const at::Tensor sums = at::stack({at::linalg_vector_norm(h, 2, {1}), (h * e).sum(1), (h * n).sum(1), (h - e).square().sum(1)}, 1).cpu();
-  const at::Tensor factors = at::zeros({N, 3}, sums.options());
-  const double *in = sums.const_data_ptr<double>();
-  double *factor = factors.mutable_data_ptr<double>(), *nll = nll_N.mutable_data_ptr<double>(), sum = 0;
-  for (int64_t i = 0; i < N; ++i) {
-    nll[i] = 0;
-    if (job.targets[i] == job.ignore) continue;
-    const Terms t = job.loss({in[4 * i], in[4 * i + 1], in[4 * i + 2], in[4 * i + 3], job.negatives && job.negatives[i] >= 0});
-    sum += t.loss;
-    nll[i] = t.nll;
-    factor[3 * i] = job.scale * t.hidden, factor[3 * i + 1] = job.scale * t.target, factor[3 * i + 2] = job.scale * t.wrong;
-  }
-  if (gradient_NM.defined()) {
-    const at::Tensor f = factors.to(h.device());
-    gradient_NM = (f.narrow(1, 0, 1) * h).nan_to_num_(0, std::nullopt, std::nullopt) + f.narrow(1, 1, 1) * e + f.narrow(1, 2, 1) * n;
-  }
-  return sum;
-}
-
 struct ContinuousLoss : torch::autograd::Function<ContinuousLoss> {
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &hidden, const at::Tensor &table,
                                                 const at::Tensor &targets, const std::optional<at::Tensor> &negatives, int64_t ignore, int64_t kind,
                                                 double lambda1, double lambda2, double scale, bool needs_hidden) {
     c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const at::Tensor h_NM = hidden.to(table.scalar_type()).contiguous(), table_VM = table.contiguous();
-    const at::Tensor y_N = targets.cpu().contiguous(), n_N = negatives ? negatives->cpu().contiguous() : at::Tensor();
-    const Loss loss(static_cast<int>(kind), h_NM.size(1), lambda1, lambda2);
-    const Job job = {loss, y_N.const_data_ptr<int64_t>(), negatives ? n_N.const_data_ptr<int64_t>() : nullptr, ignore, scale};
-    at::Tensor nll_N = at::empty({h_NM.size(0)}, at::kDouble), gradient_NM;
-    if (needs_hidden) gradient_NM = at::empty_like(h_NM);
-    double sum;
-    if (!h_NM.is_cpu() || (h_NM.scalar_type() != at::kFloat && h_NM.scalar_type() != at::kDouble))
-      sum = rows_generic(job, h_NM, table_VM, nll_N, gradient_NM);
-    else if (h_NM.scalar_type() == at::kFloat)
-      sum = rows<float>(job, h_NM, table_VM, nll_N, gradient_NM);
-    else
-      sum = rows<double>(job, h_NM, table_VM, nll_N, gradient_NM);
+    at::Tensor sum, nll_N, gradient_NM;
+    if (!h_NM.is_cpu() || (h_NM.scalar_type() != at::kFloat && h_NM.scalar_type() != at::kDouble)) {
+      const ContinuousRows rows = continuous_rows({static_cast<int>(kind), lambda1, lambda2}, h_NM, table_VM, targets, negatives, ignore);
+      sum = rows.loss_N.sum() * scale, nll_N = rows.nll_N;
+      if (needs_hidden) gradient_NM = rows.gradient(scale);
+    } else {
+      const at::Tensor y_N = targets.contiguous(), n_N = negatives ? negatives->contiguous() : at::Tensor();
+      const Loss loss(static_cast<int>(kind), h_NM.size(1), lambda1, lambda2);
+      const Job job = {loss, y_N.const_data_ptr<int64_t>(), negatives ? n_N.const_data_ptr<int64_t>() : nullptr, ignore, scale};
+      nll_N = at::empty({h_NM.size(0)}, at::kDouble);
+      if (needs_hidden) gradient_NM = at::empty_like(h_NM);
+      const double total = h_NM.scalar_type() == at::kFloat ? rows<float>(job, h_NM, table_VM, nll_N, gradient_NM)
+                                                            : rows<double>(job, h_NM, table_VM, nll_N, gradient_NM);
+      sum = at::full({}, total * scale, nll_N.options());
+    }
     if (needs_hidden) ctx->saved_data["hidden"] = gradient_NM.to(hidden.scalar_type());
-    nll_N = nll_N.to(hidden.device());
     ctx->mark_non_differentiable({nll_N});
-    return {at::full({}, sum * scale, nll_N.options()), nll_N};
+    return {sum, nll_N};
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
     auto &saved = ctx->saved_data;
     TORCH_CHECK(!saved.empty(), "ContinuousLoss: this loss was made without gradients, or was already used");
-    const double factor = grads[0].item<double>();
     at::Tensor gradient = saved["hidden"].toTensor();
     saved.clear();  // so that it is handed over, not copied
-    return {factor == 1 ? gradient : gradient.mul_(factor), {}, {}, {}, {}, {}, {}, {}, {}, {}};
+    return {times_incoming(gradient, grads[0]), {}, {}, {}, {}, {}, {}, {}, {}, {}};
   }
 };
 
@@ -345,7 +308,7 @@ ap_error ap_continuous_loss(ap_tensor hidden, ap_tensor table, ap_tensor targets
       n = get(negatives);
       TORCH_CHECK(n->sizes() == y.sizes() && n->scalar_type() == at::kLong, "negatives must be int64 in the shape of the targets, ", y.sizes(),
                   ", not ", n->scalar_type(), " of shape ", n->sizes());
-      TORCH_CHECK(n->numel() == 0 || n->max().item<int64_t>() < e.size(0), "a negative is outside the vocabulary of ", e.size(0));
+      TORCH_CHECK(!n->is_cpu() || n->numel() == 0 || n->max().item<int64_t>() < e.size(0), "a negative is outside the vocabulary of ", e.size(0));
     }
     gradients = gradients && at::GradMode::is_enabled() && h.requires_grad();
     auto results = ContinuousLoss::apply(h, e.detach(), y, n, ignore, kind, lambda1, lambda2, scale, gradients);
@@ -364,10 +327,10 @@ ap_error ap_informative_negatives(ap_tensor hidden, ap_tensor table, ap_tensor b
     const at::Tensor &e_VM = get(table), &b_V = get(bias), &y_N = get(targets);
     check_operands(get(hidden), e_VM, y_N, ignore);
     TORCH_CHECK(b_V.dim() == 1 && b_V.size(0) == e_VM.size(0), "a vocabulary of ", e_VM.size(0), " does not fit a bias of shape ", b_V.sizes());
-    const at::Tensor h_NM = get(hidden).to(e_VM.scalar_type()), safe_N = y_N.masked_fill(y_N.eq(ignore), 0);
+    const at::Tensor h_NM = get(hidden).to(e_VM.scalar_type()), safe_N = moved(y_N.masked_fill(y_N.eq(ignore), 0), h_NM.device(), at::kLong);
     const int64_t N = h_NM.size(0);
     if (chunk <= 0) chunk = 512;
-    at::Tensor chosen_N = at::empty({N}, y_N.options());
+    at::Tensor chosen_N = at::empty({N}, safe_N.options());
     constexpr double none = -1e30;
     for (int64_t start = 0; start < N; start += chunk) {
       const int64_t C = std::min(chunk, N - start);

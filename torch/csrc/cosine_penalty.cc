@@ -37,6 +37,7 @@ namespace ap {
 namespace {
 
 constexpr int64_t kSlab = 4096;  // rows whose y exist at a time
+constexpr int64_t kDeviceSlab = 1 << 16;  // the same on an accelerator
 constexpr int64_t kBlock = 256;  // rows whose part of t is summed by one thread
 constexpr double kShortest = 1e-12;  // what is no longer counts as zero
 
@@ -75,8 +76,9 @@ template <class F>
 void each_slab(const at::Tensor &x_VK, const at::Tensor &m_KK, F f) {
   const at::ScalarType type = is_fast(x_VK) ? at::kFloat : at::kDouble;
   const at::Tensor metric = m_KK.defined() ? m_KK.to(type) : at::Tensor();
-  for (int64_t start = 0; start < x_VK.size(0); start += kSlab) {
-    const at::Tensor x_SK = x_VK.narrow(0, start, std::min(kSlab, x_VK.size(0) - start)).to(type);
+  const int64_t slab = x_VK.is_cpu() ? kSlab : kDeviceSlab;
+  for (int64_t start = 0; start < x_VK.size(0); start += slab) {
+    const at::Tensor x_SK = x_VK.narrow(0, start, std::min(slab, x_VK.size(0) - start)).to(type);
     f(start, x_SK, metric.defined() ? at::mm(x_SK, metric) : x_SK);
   }
 }
@@ -102,14 +104,17 @@ void add_directions(const at::Tensor &x_SK, const at::Tensor &y_SK, at::Tensor i
   t_K.add_(part_BK.sum(0));
 }
 
-// Writes the gradient factor / |w_i| (a - c_i y_i / |w_i|) of a slab's rows, and gives c_i / |w_i|^2.
-at::Tensor turn(const at::Tensor &x_SK, const at::Tensor &y_SK, const at::Tensor &inverse_S, const at::Tensor &a_K, double factor, at::Tensor g_SK) {
+// Writes the gradient factor / |w_i| (a - c_i y_i / |w_i|) of a slab's rows, and gives c_i / |w_i|^2. The factor has no
+// dimensions.
+at::Tensor turn(const at::Tensor &x_SK, const at::Tensor &y_SK, const at::Tensor &inverse_S, const at::Tensor &a_K, const at::Tensor &factor_,
+                at::Tensor g_SK) {
   if (!is_fast(x_SK)) {
     const at::Tensor weight_S = at::mv(x_SK, a_K) * inverse_S.pow(3);
-    g_SK.copy_((at::outer(inverse_S, a_K) - y_SK * weight_S.unsqueeze(1)) * factor);
+    g_SK.copy_((at::outer(inverse_S, a_K) - y_SK * weight_S.unsqueeze(1)) * factor_);
     return weight_S;
   }
   const int64_t S = x_SK.size(0), K = x_SK.size(1);
+  const double factor = factor_.item<double>();
   const at::Tensor weight_S = at::empty({S}, x_SK.options());
   const float *x = x_SK.const_data_ptr<float>(), *y = y_SK.const_data_ptr<float>();
   const double *lengths = inverse_S.const_data_ptr<double>(), *a = a_K.const_data_ptr<double>();
@@ -145,12 +150,12 @@ struct CosinePenalty : torch::autograd::Function<CosinePenalty> {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x_VK = saved[0], &m_KK = saved[1], &inverse_V = saved[2], &t_K = saved[3], &a_K = saved[4];
-    const double factor = ctx->saved_data["factor"].toDouble() * grads[0].item<double>();
+    const at::Tensor factor = grads[0].to(at::kDouble) * ctx->saved_data["factor"].toDouble();
     at::Tensor g_VK = at::empty_like(x_VK), g_KK;
     if (m_KK.defined()) g_KK = at::outer(t_K, t_K).to(is_fast(x_VK) ? at::kFloat : at::kDouble);
     each_slab(x_VK, m_KK, [&](int64_t start, const at::Tensor &x_SK, const at::Tensor &y_SK) {
       const int64_t S = x_SK.size(0);
-      const at::Tensor weight_S = turn(x_SK, y_SK, inverse_V.narrow(0, start, S), a_K, 2 * factor, g_VK.narrow(0, start, S));
+      const at::Tensor weight_S = turn(x_SK, y_SK, inverse_V.narrow(0, start, S), a_K, factor * 2, g_VK.narrow(0, start, S));
       if (m_KK.defined()) g_KK.addmm_((x_SK * weight_S.unsqueeze(1)).t(), x_SK, 1, -1);
     });
     if (m_KK.defined()) g_KK = g_KK.mul_(factor).to(m_KK.scalar_type());

@@ -2,15 +2,33 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include <algorithm>
+
 #include "api_device.h"
 #include "common.h"
 
 using namespace ap;
+
+namespace {
+
+// Bytes of tensors on an accelerator; zeros for the CPU and for what is not there.
+c10::CachingAllocator::Stat allocated(const char *device) {
+  try {
+    const at::Device d(device);
+    if (d.is_cpu() || (d.is_cuda() && !at::hasCUDA())) return {};
+    return at::getDeviceAllocator(d.type())->getDeviceStats(d.has_index() ? d.index() : 0).allocated_bytes[0];
+  } catch (...) {
+    return {};
+  }
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -41,6 +59,13 @@ int ap_cuda_devices(void) {
   }
 }
 
+ap_error ap_allow_tf32(bool value) {
+  return guard([&] {
+    at::globalContext().setAllowTF32CuBLAS(value);
+    at::globalContext().setAllowTF32CuDNN(value);
+  });
+}
+
 ap_error ap_synchronize(const char *device) {
   return guard([&] {
     const at::Device d(device);
@@ -50,15 +75,16 @@ ap_error ap_synchronize(const char *device) {
   });
 }
 
-int64_t ap_cuda_peak_bytes(const char *device) {
+bool ap_registered_device(const char *name) {
   try {
-    const at::Device d(device);
-    if (!d.is_cuda() || !at::hasCUDA()) return 0;
-    const auto stats = at::getDeviceAllocator(at::kCUDA)->getDeviceStats(d.has_index() ? d.index() : 0);
-    return stats.allocated_bytes[0].peak;
+    const at::Device d(name);
+    return d.is_privateuseone() && at::isPrivateUse1HooksRegistered() && at::detail::getPrivateUse1Hooks().deviceCount() > std::max<int>(d.index(), 0);
   } catch (...) {
-    return 0;
+    return false;
   }
 }
+
+int64_t ap_device_peak_bytes(const char *device) { return allocated(device).peak; }
+int64_t ap_device_live_bytes(const char *device) { return allocated(device).current; }
 
 }  // extern "C"

@@ -125,7 +125,7 @@ ap_error ap_cumsum(ap_tensor x, int64_t dim, ap_tensor *out) {
 }
 
 ap_error ap_to(ap_tensor x, int dtype, const char *device, ap_tensor *out) {
-  return guard([&] { *out = wrap(get(x).to(at::Device(device), static_cast<at::ScalarType>(dtype))); });
+  return guard([&] { *out = wrap(moved(get(x), at::Device(device), static_cast<at::ScalarType>(dtype))); });
 }
 
 ap_error ap_svd_values(ap_tensor x, ap_tensor *out) {

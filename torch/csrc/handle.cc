@@ -1,5 +1,6 @@
 // Handles: making, freeing and copying tensors across the border.
 #include <ATen/Functions.h>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -35,7 +36,7 @@ ap_error ap_from_data(const void *data, int dtype, const int64_t *shape, int ran
     const auto type = static_cast<at::ScalarType>(dtype);
     at::Tensor x = at::empty(shape_of(shape, rank), at::TensorOptions().dtype(type));
     if (x.numel() > 0) memcpy(x.data_ptr(), data, x.nbytes());
-    *out = wrap(x.to(at::Device(device)));
+    *out = wrap(moved(x, at::Device(device), type));
   });
 }
 
@@ -65,7 +66,12 @@ void ap_free(ap_tensor *handles, int n) {
 int ap_rank(ap_tensor x) { return static_cast<int>(get(x).dim()); }
 int64_t ap_size(ap_tensor x, int dim) { return get(x).size(dim); }
 int ap_dtype(ap_tensor x) { return static_cast<int>(get(x).scalar_type()); }
-int ap_cuda_index(ap_tensor x) { return get(x).is_cuda() ? get(x).device().index() : -1; }
+
+bool ap_device(ap_tensor x, char *name, int room) {
+  if (get(x).is_cpu()) return false;
+  snprintf(name, room, "%s", get(x).device().str().c_str());
+  return true;
+}
 
 ap_error ap_copy_out(ap_tensor x, int dtype, void *data, int64_t count) {
   return guard([&] {
@@ -76,20 +82,40 @@ ap_error ap_copy_out(ap_tensor x, int dtype, void *data, int64_t count) {
   });
 }
 
+ap_error ap_numbers(ap_tensor *xs, int n, double *out) {
+  return guard([&] {
+    c10::NoGradGuard no_grad;
+    std::vector<at::Tensor> elsewhere;
+    for (int i = 0; i < n; ++i) {
+      const at::Tensor &x = get(xs[i]);
+      TORCH_CHECK(x.numel() == 1, "a tensor of shape ", x.sizes(), " is not one number");
+      if (x.is_cpu())
+        out[i] = x.item<double>();
+      else
+        elsewhere.push_back(x.detach().reshape({1}).to(at::kDouble));
+    }
+    if (elsewhere.empty()) return;
+    const at::Tensor all = at::cat(elsewhere).cpu();
+    const double *next = all.const_data_ptr<double>();
+    for (int i = 0; i < n; ++i)
+      if (!get(xs[i]).is_cpu()) out[i] = *next++;
+  });
+}
+
 ap_error ap_copy_in(ap_tensor x, int dtype, const void *data, int64_t count) {
   return guard([&] {
     c10::NoGradGuard no_grad;
     at::Tensor target = get(x).detach();
     TORCH_CHECK(target.numel() == count, "the tensor has ", target.numel(), " elements, the slice ", count);
     at::Tensor source = at::from_blob(const_cast<void *>(data), target.sizes(), at::TensorOptions().dtype(static_cast<at::ScalarType>(dtype)));
-    target.copy_(source);
+    target.copy_(source, returns_at_once(at::kCPU, target.device()));
   });
 }
 
 ap_error ap_assign(ap_tensor x, ap_tensor value) {
   return guard([&] {
     c10::NoGradGuard no_grad;
-    get(x).detach().copy_(get(value).detach());
+    get(x).detach().copy_(get(value).detach(), returns_at_once(get(value).device(), get(x).device()));
   });
 }
 

@@ -19,6 +19,7 @@
 // Legend: T time steps, B columns, I input width, H width.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -87,6 +88,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &h_, const at::Tensor &c_,
                                                 const at::Tensor &w_ih, const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh,
                                                 const at::Tensor &lengths, bool reverse, double p, int64_t key_a, int64_t key_b) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const at::Tensor x = x_.contiguous(), h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
     const int64_t T = x.size(0), B = x.size(1), I = x.size(2), H = w_hh.size(1);
     const at::Tensor rows = x.view({T * B, I});
@@ -128,6 +130,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &h0 = saved[1], &c0 = saved[2], &w_ih = saved[3], &w_hh = saved[4], &out = saved[5], &c = saved[6], &before = saved[8],
                      &lengths = saved[9];
@@ -187,6 +190,33 @@ torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, 
   return {reverse ? out.flip(0) : out, h_n.squeeze(0), c_n.squeeze(0)};
 }
 
+// The same where column b has lengths[b] steps: libtorch's layer for packed sequences, which takes the longest columns first
+// and of each step only those that have it. Columns without any keep their state. The orders are known on the host, so
+// nothing waits for the device.
+torch::autograd::variable_list packed_layer(const at::Tensor &x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
+                                            const at::Tensor &b_ih, const at::Tensor &b_hh, const int64_t *lengths, bool reverse) {
+  const int64_t T = x.size(0), B = x.size(1), H = w_hh.size(1);
+  std::vector<int64_t> order, steps, places;
+  for (int64_t b = 0; b < B; ++b)
+    if (lengths[b] > 0) order.push_back(b);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return lengths[a] > lengths[b]; });
+  for (int64_t t = 0; t < T; ++t) {
+    const size_t before = places.size();
+    for (const int64_t b : order)
+      if (t < lengths[b]) places.push_back((reverse ? lengths[b] - 1 - t : t) * B + b);
+    if (places.size() == before) break;
+    steps.push_back(static_cast<int64_t>(places.size() - before));
+  }
+  const at::Tensor none = at::zeros({T * B, H}, x.options());
+  if (order.empty()) return {none.view({T, B, H}), h, c};
+  const auto index = [&](const std::vector<int64_t> &list) { return moved(at::tensor(list, at::kLong), x.device(), at::kLong); };
+  const at::Tensor order_K = index(order), places_P = index(places);
+  const auto start = [&](const at::Tensor &state) { return state.index_select(0, order_K).unsqueeze(0); };
+  const auto [out_PH, h_n, c_n] = at::lstm(x.reshape({T * B, -1}).index_select(0, places_P), at::tensor(steps, at::kLong), {start(h), start(c)},
+                                           {w_ih, w_hh, b_ih, b_hh}, true, 1, 0.0, true, false);
+  return {none.index_copy(0, places_P, out_PH).view({T, B, H}), h.index_copy(0, order_K, h_n.squeeze(0)), c.index_copy(0, order_K, c_n.squeeze(0))};
+}
+
 }  // namespace
 }  // namespace ap
 
@@ -215,18 +245,21 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
                 " do not fit an input of width ", X.size(2));
     TORCH_CHECK(get(h).sizes() == at::IntArrayRef(state) && get(c).sizes() == get(h).sizes(), "a state of shapes ", get(h).sizes(), " and ", get(c).sizes(),
                 " does not fit ", B, " columns of width ", H);
+    // A layer computes in the type of its weights: rounded at each step, a state would lose what it carries.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     torch::autograd::variable_list results;
     bool fused = X.is_cpu();
     for (const at::Tensor &operand : {X, get(h), get(c), w_ih, w_hh, b_ih, b_hh}) fused = fused && operand.scalar_type() == at::kFloat;
+    TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
     if (fused) {
       at::Tensor steps = at::empty({0}, at::kLong);  // stands for all
       if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();
-      TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
       const DrawKey key(seed, offset);
       results = LSTM::apply(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, steps, reverse, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
     } else {
-      TORCH_CHECK(!lengths && drop == 0, "lengths and dropped weights need a float32 layer on the CPU");
-      results = library_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, reverse);
+      TORCH_CHECK(drop == 0, "dropped weights need a float32 layer on the CPU");
+      results = lengths ? packed_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, lengths, reverse)
+                        : library_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, reverse);
     }
     *out = wrap(results[0]);
     *h_n = wrap(results[1]);

@@ -62,7 +62,7 @@ extern "C" ap_error ap_mixture_log_probs(ap_tensor latent, ap_tensor prior, ap_t
     const at::Tensor b_V = bias ? get(bias).to(type) : at::Tensor();
     const at::Tensor log_pi_NK = at::log_softmax(a.to(wide), 1);
     at::Tensor out_NV = at::empty({N, V}, u.options().dtype(wide));
-    const int64_t chunk = std::max<int64_t>(1, chunk_rows(N * K, V * static_cast<int64_t>(c10::elementSize(type))) / K);
+    const int64_t chunk = std::max<int64_t>(1, chunk_rows(N * K, V * static_cast<int64_t>(c10::elementSize(type)), u.is_cpu()) / K);
     for (int64_t start = 0; start < N; start += chunk) {
       const int64_t C = std::min(chunk, N - start);
       const at::Tensor u_RD = u_NKD.narrow(0, start, C).view({C * K, D});

@@ -176,7 +176,7 @@ at::Tensor without_shift(const at::Tensor &nll, const at::Tensor &shift) {
 }
 
 // The positions of a chunk on another device or of another type, by libtorch's own operators.
-double mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &given, const Positions &positions) {
+at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &given, const Positions &positions) {
   const int64_t C = targets_C.size(0), K = positions.prior_NK.size(1), V = logits_RV.size(1);
   const Terms terms = for_vocabulary(given, V);
   const at::Tensor logits_CKV = logits_RV.view({C, K, V});
@@ -197,20 +197,20 @@ double mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &target
     positions.shifted_N.copy_(own_C);
     if (!terms.smooth_shifted) rise_CK = clean_CK - own_CK + positions.shift;
   }
-  double loss = weighted(weight, own_C.sum(at::kDouble).item<double>());
+  at::Tensor loss = weighted_sum(weight, own_C);
   const at::Tensor r_CK = (log_pi_CK - own_CK + own_C.unsqueeze(1)).exp_().mul_(weight);
   at::Tensor others_CK = at::zeros_like(own_CK), q_CKV;
   if (off != 0) {
     q_CKV = log_p_CKV + (log_pi_CK - rise_CK).unsqueeze(2);
     const at::Tensor log_P_C1V = at::logsumexp(q_CKV, 1, true), index_C11 = index_CK1.narrow(1, 0, 1);
-    loss -= off * log_P_C1V.scatter(2, index_C11, 0).sum(at::kDouble).item<double>();
+    loss.sub_(weighted_sum(off, log_P_C1V.scatter(2, index_C11, 0)));
     q_CKV.sub_(log_P_C1V).exp_().mul_(off).scatter_(2, index_CK1, 0);
     others_CK = q_CKV.sum(2);
   }
   at::Tensor mass_CK = r_CK + others_CK * (-rise_CK).exp(), pull_CK;
   if (terms.z_loss != 0) {
     const at::Tensor lse_CK = logits_CKV.gather(2, index_CK1).squeeze(2).to(type) + clean_CK;
-    loss += terms.z_loss / K * lse_CK.to(at::kDouble).square().sum().item<double>();
+    loss.add_(weighted_sum(terms.z_loss / static_cast<double>(K), lse_CK.to(at::kDouble).square()));
     pull_CK = lse_CK * (2 * terms.z_loss / K);
     mass_CK = mass_CK + (shift ? pull_CK * (own_CK - clean_CK - positions.shift).exp() : pull_CK);
   }

@@ -2,6 +2,7 @@
 #include <ATen/Functions.h>
 
 #include <cmath>
+#include <limits>
 
 #include "api_optimizer.h"
 #include "common.h"
@@ -30,6 +31,16 @@ struct Active {
   }
 };
 
+// Clips without waiting, and gives the norm where it was computed. A norm that is not finite scales nothing.
+at::Tensor clip_on_device(const std::vector<at::Tensor> &grads, double limit) {
+  const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(grads, 2)).to(at::kDouble));
+  if (limit > 0) {
+    const at::Tensor factor = at::where(norm < std::numeric_limits<double>::infinity(), (limit / (norm + 1e-6)).clamp_max(1), 1.0);
+    at::_foreach_mul_(grads, factor.to(grads[0].scalar_type()));
+  }
+  return norm;
+}
+
 }  // namespace
 
 extern "C" {
@@ -40,8 +51,8 @@ ap_error ap_adam(ap_tensor *params, ap_tensor *m, ap_tensor *v, int n, double ra
     c10::NoGradGuard no_grad;
     Active active(params, n);
     if (active.params.empty()) return;
-    std::vector<at::Tensor> steps;
-    for (const auto &p : active.params) steps.push_back(at::full({}, static_cast<double>(step), p.options().dtype(at::kFloat)));
+    // The kernels read it for each parameter; one tensor serves all.
+    const std::vector<at::Tensor> steps(active.params.size(), at::full({}, static_cast<double>(step), active.params[0].options().dtype(at::kFloat)));
     auto means = active.pick(m), squares = active.pick(v);
     if (decoupled)
       at::_fused_adamw_(active.params, active.grads, means, squares, {}, steps, rate, beta1, beta2, decay, eps, false, false);
@@ -54,6 +65,10 @@ ap_error ap_sgd(ap_tensor *params, int n, double rate, double decay) {
   return guard([&] {
     c10::NoGradGuard no_grad;
     Active active(params, n);
+    if (!active.params.empty() && !active.params[0].is_cpu()) {
+      at::_foreach_add_(active.params, decay != 0 ? at::_foreach_add(active.grads, active.params, decay) : active.grads, -rate);
+      return;
+    }
     for (size_t i = 0; i < active.params.size(); ++i) {
       at::Tensor &p = active.params[i];
       if (decay != 0) {
@@ -65,20 +80,25 @@ ap_error ap_sgd(ap_tensor *params, int n, double rate, double decay) {
   });
 }
 
-ap_error ap_clip(ap_tensor *params, int n, double limit, double *norm) {
+// PyTorch's clip_grad_norm_ adds 1e-6 to the norm and never scales up.
+ap_error ap_clip(ap_tensor *params, int n, double limit, ap_tensor *norm) {
   return guard([&] {
     c10::NoGradGuard no_grad;
     Active active(params, n);
-    *norm = 0;
-    if (active.grads.empty()) return;
-    double square = 0;
-    for (const auto &length : at::_foreach_norm(active.grads, 2)) {
-      const double x = length.item<double>();
-      square += x * x;
+    if (!active.grads.empty() && !active.grads[0].is_cpu()) {
+      *norm = wrap(clip_on_device(active.grads, limit));
+      return;
     }
-    *norm = std::sqrt(square);
-    // PyTorch's clip_grad_norm_ adds 1e-6 to the norm and never scales up.
-    if (limit > 0 && std::isfinite(*norm) && limit < *norm + 1e-6) at::_foreach_mul_(active.grads, limit / (*norm + 1e-6));
+    double square = 0;
+    if (!active.grads.empty()) {
+      for (const auto &length : at::_foreach_norm(active.grads, 2)) {
+        const double x = length.item<double>();
+        square += x * x;
+      }
+    }
+    const double root = std::sqrt(square);
+    if (limit > 0 && std::isfinite(root) && limit < root + 1e-6) at::_foreach_mul_(active.grads, limit / (root + 1e-6));
+    *norm = wrap(at::scalar_tensor(root, at::kDouble));
   });
 }
 
@@ -93,6 +113,12 @@ ap_error ap_scale_grad(ap_tensor *params, int n, double factor) {
 ap_error ap_lerp(ap_tensor *average, ap_tensor *params, int n, double weight) {
   return guard([&] {
     c10::NoGradGuard no_grad;
+    if (n > 0 && !get(params[0]).is_cpu()) {
+      std::vector<at::Tensor> averages, targets;
+      for (int i = 0; i < n; ++i) averages.push_back(get(average[i])), targets.push_back(get(params[i]));
+      at::_foreach_lerp_(averages, targets, weight);
+      return;
+    }
     for (int i = 0; i < n; ++i) get(average[i]).lerp_(get(params[i]), weight);
   });
 }

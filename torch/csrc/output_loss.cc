@@ -18,6 +18,11 @@ Positions Positions::narrow(int64_t start, int64_t length) const {
   return {part(prior_NK), part(shift), part(nll_N), part(shifted_N), part(g_prior_NK), part(g_shift)};
 }
 
+at::Tensor weighted_sum(double weight, const at::Tensor &x) {
+  const auto scalar = x.options().dtype(at::kDouble);
+  return weight == 0 ? at::zeros({}, scalar) : x.sum(at::kDouble) * weight;
+}
+
 double sum_positions(int64_t C, const std::function<void(int64_t begin, int64_t end, double *losses)> &fill) {
   std::vector<double> losses(C);
   at::parallel_for(0, C, 1, [&](int64_t begin, int64_t end) { fill(begin, end, losses.data()); });
@@ -57,7 +62,8 @@ struct Plan {
   Terms terms;
   Needs needs;
   at::ScalarType type;  // of the products
-  Kernel kernel;
+  Kernel kernel;        // or null
+  GenericKernel generic;
 };
 
 using torch::autograd::AutogradContext;
@@ -88,11 +94,16 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
     if (needs.weight) gw_VD = at::zeros(w_VD.sizes(), sums);
     if (needs.bias) gb_V = at::zeros(b_V.sizes(), sums);
     double loss = 0;
+    at::Tensor generic_loss;
+    if (!plan.kernel) generic_loss = at::zeros({}, h.options().dtype(at::kDouble));
     for (int64_t start = 0; start < N; start += terms.chunk) {
       const int64_t C = std::min(terms.chunk, N - start);
       const at::Tensor h_RD = rows(h, start, C);
       at::Tensor logits_RV = b_V.defined() ? at::addmm(b_V, h_RD, w_VD.t()) : at::mm(h_RD, w_VD.t());
-      loss += plan.kernel(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C));
+      if (plan.kernel)
+        loss += plan.kernel(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C));
+      else
+        generic_loss.add_(plan.generic(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C)));
       if (needs.hidden) {
         at::Tensor gh_RD = rows(gh, start, C);
         at::mm_out(gh_RD, logits_RV, w_VD);
@@ -113,7 +124,7 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
     if (needs.shift) saved["shift"] = positions.g_shift.to(shift->scalar_type());
     double sum = loss * terms.scale;
     if (wide == at::kFloat) sum = static_cast<float>(sum);  // infinite if float32 does not hold it, which at::full would refuse
-    variable_list results = {at::full({}, sum, sums), positions.nll_N};
+    variable_list results = {plan.kernel ? at::full({}, sum, sums) : generic_loss.mul_(terms.scale).to(wide), positions.nll_N};
     if (shift->defined()) results.push_back(positions.shifted_N);
     ctx->mark_non_differentiable({results.begin() + 1, results.end()});
     return results;
@@ -122,12 +133,7 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
   static variable_list backward(AutogradContext *ctx, variable_list grads) {
     auto &saved = ctx->saved_data;
     TORCH_CHECK(!saved.empty(), "OutputLoss: this loss was made without gradients, or was already used");
-    const double factor = grads[0].item<double>();
-    const auto take = [&](const char *name) {
-      if (!saved.count(name)) return at::Tensor();
-      at::Tensor gradient = saved[name].toTensor();
-      return factor == 1 ? gradient : gradient.mul_(factor);
-    };
+    const auto take = [&](const char *name) { return saved.count(name) ? times_incoming(saved[name].toTensor(), grads[0]) : at::Tensor(); };
     variable_list gradients = {take("hidden"), take("prior"), take("weight"), take("bias"), take("shift"), {}, {}};
     saved.clear();  // so that they are handed over, not copied
     return gradients;
@@ -184,21 +190,24 @@ void output_loss(const Kernels &kernels, const Operands &operands, const ap_loss
   const at::ScalarType type = product_type(x);
   const int64_t N = x.hidden.size(0), K = x.prior.defined() ? x.prior.size(1) : 1, V = x.weight.size(0);
   // Ignored positions are left out before the products, not masked after them.
-  const at::Tensor places = at::nonzero(x.targets.ne(options.ignore)).squeeze(1);
+  at::Tensor places = at::nonzero(x.targets.ne(options.ignore)).squeeze(1);
   const int64_t kept = places.size(0);
-  const auto keep = [&](const at::Tensor &y) { return y.defined() && kept < N ? y.index_select(0, places) : y; };
-  const at::Tensor targets = keep(x.targets).contiguous();
+  at::Tensor targets = kept < N ? x.targets.index_select(0, places) : x.targets.contiguous();
   check_range(targets, V);
-  Plan plan{Terms{options, 0, 0}, {}, type, kernels.generic};
+  const at::Device device = x.hidden.device();
+  targets = moved(targets, device, at::kLong);
+  if (kept < N) places = moved(places, device, at::kLong);
+  const auto keep = [&](const at::Tensor &y) { return y.defined() && kept < N ? y.index_select(0, places) : y; };
+  Plan plan{Terms{options, 0, 0}, {}, type, nullptr, kernels.generic};
   double constant;
   coefficients(options.smoothing, options.epsilon, static_cast<double>(V), &plan.terms.on, &plan.terms.off, &constant);
   const auto wanted = [&](const at::Tensor &y) { return options.gradients && at::GradMode::is_enabled() && y.defined() && y.requires_grad(); };
   plan.needs = {wanted(x.hidden), wanted(x.prior), wanted(x.weight), wanted(x.bias), wanted(x.shift)};
   plan.terms.gradients = plan.needs.any();
-  const int64_t rows = options.chunk > 0 ? options.chunk : chunk_rows(kept * K, V * static_cast<int64_t>(c10::elementSize(type)));
+  const int64_t rows = options.chunk > 0 ? options.chunk : chunk_rows(kept * K, V * static_cast<int64_t>(c10::elementSize(type)), device.is_cpu());
   plan.terms.chunk = std::max<int64_t>(1, rows / K);
-  if (x.hidden.is_cpu() && type == at::kFloat) plan.kernel = kernels.float32;
-  if (x.hidden.is_cpu() && type == at::kDouble) plan.kernel = kernels.float64;
+  if (device.is_cpu() && type == at::kFloat) plan.kernel = kernels.float32;
+  if (device.is_cpu() && type == at::kDouble) plan.kernel = kernels.float64;
   const variable_list results = OutputLoss::apply(keep(x.hidden), Maybe(keep(x.prior)), x.weight, Maybe(x.bias), Maybe(keep(x.shift)), targets, plan);
   const auto by_position = [&](const at::Tensor &values_N) {
     const at::Tensor values = values_N.detach();

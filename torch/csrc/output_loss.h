@@ -44,12 +44,20 @@ struct Positions {
 // the results of its positions, and returns the sum of their losses.
 using Kernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
-// The kernel for float32 and float64 on the CPU, and the one for everything else.
+// The same, with a sum in float64 that stays where the logits are, so that nothing waits for a device.
+using GenericKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
+
+// The kernels for float32 and float64 on the CPU, and the one for everything else.
 struct Kernels {
-  Kernel float32, float64, generic;
+  Kernel float32, float64;
+  GenericKernel generic;
 };
 
-// The operands; prior, bias and shift may be NULL.
+// weighted for a sum that stays on its device.
+at::Tensor weighted_sum(double weight, const at::Tensor &x);
+
+// The operands; prior, bias and shift may be NULL. Targets may lie on the host where all else is on a device: which of them
+// count is then known without waiting.
 struct Operands {
   ap_tensor hidden, prior, weight, bias, targets, shift;
 };

@@ -41,12 +41,16 @@ AP_KERNEL(void, noise_float, float *out, int64_t begin, int64_t end, float devia
   for (int64_t i = begin; i < end; ++i) out[i] = deviation * normal_draw(static_cast<uint32_t>(i), key);
 }
 
-// On an accelerator the mask comes from libtorch's generator of that device,
+// On an accelerator masks and noise come from libtorch's generator of that device,
 // seeded for this draw.
-at::Tensor device_mask(const at::Tensor &x, double p, DrawKey key) {
+at::Generator device_generator(const at::Tensor &x, DrawKey key) {
   at::Generator generator = at::globalContext().defaultGenerator(x.device()).clone();
   generator.set_current_seed((static_cast<uint64_t>(key.b) << 32) | key.a);
-  return at::empty(x.sizes(), x.options()).bernoulli_(1 - p, generator).mul_(1 / (1 - p));
+  return generator;
+}
+
+at::Tensor device_mask(const at::Tensor &x, double p, DrawKey key) {
+  return at::empty(x.sizes(), x.options()).bernoulli_(1 - p, device_generator(x, key)).mul_(1 / (1 - p));
 }
 
 }  // namespace
@@ -125,7 +129,7 @@ at::Tensor fill(int dtype, at::IntArrayRef shape, const char *device, F value) {
   at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) data[i] = value(i);
   });
-  return x.to(at::Device(device), static_cast<at::ScalarType>(dtype));
+  return moved(x, at::Device(device), static_cast<at::ScalarType>(dtype));
 }
 
 }  // namespace
@@ -162,13 +166,17 @@ ap_error ap_random_normal(uint64_t seed, uint64_t offset, double mean, double st
 ap_error ap_noise(ap_tensor x, double deviation, uint64_t seed, uint64_t offset, ap_tensor *out) {
   return guard([&] {
     const at::Tensor &plain = get(x);
+    if (!plain.is_cpu()) {
+      *out = wrap(plain + at::empty(plain.sizes(), plain.options()).normal_(0, deviation, device_generator(plain, DrawKey(seed, offset))));
+      return;
+    }
     at::Tensor noise = at::empty(plain.sizes(), at::TensorOptions().dtype(at::kFloat));
     const DrawKey key(seed, offset);
     float *data = noise.mutable_data_ptr<float>();
     at::parallel_for(0, noise.numel(), kGrain, [&](int64_t begin, int64_t end) {
       noise_float(data, begin, end, static_cast<float>(deviation), key.a, key.b);
     });
-    *out = wrap(plain + noise.to(plain.device(), plain.scalar_type()));
+    *out = wrap(plain + noise.to(plain.scalar_type()));
   });
 }
 

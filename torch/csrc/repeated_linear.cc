@@ -10,6 +10,7 @@
 //
 // Legend: R rows of a step, K inputs, O outputs; W [O,K], or [B,O,K] for x [B,R,K].
 #include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/custom_class.h>
 
@@ -109,6 +110,7 @@ ap_error ap_repeated(ap_tensor weight, ap_tensor *out) {
 
 ap_error ap_repeated_linear(ap_tensor x, ap_tensor matrix, ap_tensor addend, ap_tensor *out) {
   return guard([&] {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);  // as an LSTM's steps
     const at::Tensor &X = get(x), &w = get(matrix);
     std::optional<at::Tensor> a;
     if (addend) a = get(addend);

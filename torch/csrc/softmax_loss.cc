@@ -89,7 +89,7 @@ double softmax_rows(at::Tensor &logits_CV, const at::Tensor &targets_C, const Te
 }
 
 // The rows of a chunk on another device or of another type, by libtorch's own operators.
-double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
+at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
   const int64_t V = logits_CV.size(1);
   const double on = terms.on, off = terms.off;
   const at::ScalarType type = positions.nll_N.scalar_type();
@@ -102,8 +102,8 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
   else
     log_p_CV = at::log_softmax(logits_CV, 1, type);
   const at::Tensor own_C = log_p_CV.gather(1, index_C1).squeeze(1).neg();
-  double loss = weighted(on, own_C.sum(at::kDouble).item<double>());
-  if (off != 0) loss -= off * log_p_CV.sum(at::kDouble).item<double>();
+  at::Tensor loss = weighted_sum(on, own_C);
+  if (off != 0) loss.sub_(weighted_sum(off, log_p_CV));
   at::Tensor mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on);
   at::Tensor clean_C = own_C, rise_C;
   if (shift) {
@@ -114,7 +114,7 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
     at::Tensor gradient_C = (-own_C).exp() * (on + off * V) - (on + off);
     if (off != 0 && !terms.smooth_shifted) {
       const double others = off * (V - 1);
-      loss += others * rise_C.sum(at::kDouble).item<double>();
+      loss.add_(weighted_sum(others, rise_C));
       mass_C = mass_C + (-rise_C).expm1() * others;
       at_target_C = at_target_C + ((-own_C - rise_C).exp() - (-clean_C).exp()) * others;
       gradient_C = (-own_C).expm1() * (on + off);
@@ -124,7 +124,7 @@ double softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, 
   positions.nll_N.copy_(clean_C);
   if (terms.z_loss != 0) {
     const at::Tensor lse_C = logit_C + clean_C, pull_C = lse_C * (2 * terms.z_loss);
-    loss += terms.z_loss * lse_C.to(at::kDouble).square().sum().item<double>();
+    loss.add_(weighted_sum(terms.z_loss, lse_C.to(at::kDouble).square()));
     mass_C = mass_C + (shift ? pull_C * (-rise_C).exp() : pull_C);
     if (shift) at_target_C = at_target_C + pull_C * ((-own_C - rise_C).exp() - (-clean_C).exp());
   }

@@ -9,7 +9,8 @@
 
 namespace ap {
 
-int64_t chunk_rows(int64_t rows, int64_t bytes) {
+int64_t chunk_rows(int64_t rows, int64_t bytes, bool on_cpu) {
+  if (!on_cpu) return std::max<int64_t>((int64_t{1} << 29) / std::max<int64_t>(bytes, 1), 512);
   // Every chunk reads and writes the gradient of the weight once, so it should be large; where the
   // vocabulary is small, as large as its logits stay in the cache. Of a cache that many processors share no
   // more is counted on than one of them has, or the logits of a large vocabulary would all be kept at once.

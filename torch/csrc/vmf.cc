@@ -78,25 +78,63 @@ VMFNormaliser::Value VMFNormaliser::operator()(double kappa) const {
   return {log_c, std::copysign(std::min(share * ratio, 1.0), kappa), ratio / scale};
 }
 
+// The expansion's polynomials are one in t: sum_p a_p t^p with p = k + 2 i, whose derivative is sum_p p a_p t^(p-1).
+VMFNormaliser::Values VMFNormaliser::operator()(const at::Tensor &kappa) const {
+  constexpr int powers = 3 * kTerms + 1;
+  at::Tensor coefficients = at::zeros({powers, 2}, at::kDouble);
+  auto c = coefficients.accessor<double, 2>();
+  for (int k = 1; k <= kTerms; ++k) {
+    for (int i = 0; i <= k; ++i) {
+      const int p = k + 2 * i;
+      c[p][0] += u_[k - 1][i];
+      c[p - 1][1] += u_[k - 1][i] * p;
+    }
+  }
+  coefficients = moved(coefficients, kappa.device(), at::kDouble);
+  const at::Tensor finite = kappa.isfinite(), size = kappa.abs().masked_fill(finite.logical_not(), 0);
+  const double n = order_;
+  const at::Tensor s = at::hypot(size / n, at::ones_like(size)), t = s.reciprocal(), tt = t * t;
+  const at::Tensor sums = at::matmul(t.unsqueeze(-1).pow(at::arange(powers, t.options())), coefficients);
+  const at::Tensor sum = sums.select(-1, 0), derivative = sums.select(-1, 1);
+  at::Tensor log_c = (s - s.log1p()) * -n + s.log() * 0.5 - sum.log1p() + constant_;
+  const at::Tensor scale = size.clamp_min(1), share = size / scale, share2 = share * share;
+  at::Tensor ratio = scale * ((s + 1).mul(n).reciprocal() - tt / (2 * n * n) - t * tt * derivative / ((sum + 1) * (n * n)));
+  if (steps_ > 0) {
+    at::Tensor product = at::ones_like(ratio);
+    for (int j = steps_; j >= 1; --j) {
+      ratio = (scale.reciprocal() * (2 * (v_ + j)) + share2 * ratio).reciprocal();
+      product = product * ratio;
+    }
+    log_c = log_c + product.log() - scale.log() * steps_;
+  }
+  const at::Tensor limit = kappa.sign();  // of the ratio where kappa is infinite, and no number where it is none
+  return {at::where(finite, log_c, -kappa.abs()), at::where(finite, (share * ratio).clamp_max(1) * kappa.sign(), limit),
+          at::where(finite, ratio / scale, kappa * 0)};
+}
+
 namespace {
 
 // VMFNormaliser, element by element.
 struct Normaliser : torch::autograd::Function<Normaliser> {
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &kappa, int64_t m) {
-    const at::Tensor k = kappa.to(at::kCPU, at::kDouble).contiguous();
-    at::Tensor log_c = at::empty_like(k), ratio = at::empty_like(k);
+    const at::Tensor k = kappa.to(at::kDouble).contiguous();
+    at::Tensor log_c, ratio;
     const VMFNormaliser normaliser(m);
-    const double *in = k.const_data_ptr<double>();
-    double *out = log_c.mutable_data_ptr<double>(), *slope = ratio.mutable_data_ptr<double>();
-    at::parallel_for(0, k.numel(), 256, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const auto value = normaliser(in[i]);
-        out[i] = value.log_c;
-        slope[i] = value.ratio;
-      }
-    });
-    log_c = log_c.to(kappa.device());
-    ratio = ratio.to(kappa.device());
+    if (k.is_cpu()) {
+      log_c = at::empty_like(k), ratio = at::empty_like(k);
+      const double *in = k.const_data_ptr<double>();
+      double *out = log_c.mutable_data_ptr<double>(), *slope = ratio.mutable_data_ptr<double>();
+      at::parallel_for(0, k.numel(), 256, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const auto value = normaliser(in[i]);
+          out[i] = value.log_c;
+          slope[i] = value.ratio;
+        }
+      });
+    } else {
+      const auto values = normaliser(k);
+      log_c = values.log_c, ratio = values.ratio;
+    }
     ctx->save_for_backward({ratio});
     ctx->saved_data["dtype"] = static_cast<int64_t>(kappa.scalar_type());
     ctx->mark_non_differentiable({ratio});

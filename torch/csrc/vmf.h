@@ -6,6 +6,8 @@
 // leave the range of float64 where the density is ordinary.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 
 namespace ap {
@@ -21,6 +23,12 @@ class VMFNormaliser {
   explicit VMFNormaliser(int64_t m);
 
   Value operator()(double kappa) const;
+
+  // The same for a float64 tensor, by operators of its device: about thirty, and three more for each recurrence.
+  struct Values {
+    at::Tensor log_c, ratio, slope;
+  };
+  Values operator()(const at::Tensor &kappa) const;
 
  private:
   static constexpr int kTerms = 8;       // of the expansion for large orders

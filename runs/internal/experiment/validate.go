@@ -5,7 +5,8 @@ import (
 	"regexp"
 )
 
-var device = regexp.MustCompile(`^(auto|cpu|cuda(:[0-9]+)?)$`)
+// device is what train.device may be; NAME:N is an accelerator that a library registered with libtorch, which is seen later.
+var device = regexp.MustCompile(`^(auto|cpu|cuda|[a-z]+:[0-9]+)$`)
 
 // Validate reports the first thing in c that cannot be trained: a value out of its key's range, or two keys that
 // contradict each other. The sentence names the keys.

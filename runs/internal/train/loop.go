@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/parallel"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -34,6 +35,7 @@ type trainer struct {
 	mean    []torch.Tensor           // mean of the last checkpoints, while it is being saved
 	dropout *torch.Stream            // of the network
 	streams map[string]*torch.Stream // by name, for the checkpoint
+	sums    []torch.Tensor           // of the losses of an update's batches so far, as they train and clean
 	state   State
 	peers   *parallel.Peers // nil for a process by itself
 	sync    *parallel.Sync  // of their updates
@@ -48,10 +50,7 @@ func (t *trainer) loop(ctx context.Context) error {
 			return err
 		}
 		start := time.Now()
-		sum := t.state.Window // so far; of other processes, the update's alone
-		if !t.peers.First() {
-			sum = window{}
-		}
+		tokens := 0
 		for i, batch := range update.Batches {
 			step := torch.OpenScope() // owns every tensor made below
 			t.sync.Batch(update, i)
@@ -62,11 +61,13 @@ func (t *trainer) loop(ctx context.Context) error {
 					loss = loss.Add(extra)
 				}
 				loss.Backward()
-				sum.add(loss, nll, batch.Size())
+				t.sums = append(t.sums, loss.Detach(), nll.Sum())
+				tokens += batch.Size()
 			})
+			torch.Keep(t.sums...)
 			step.Close()
 		}
-		stop, err := t.join(ctx, update, sum)
+		stop, err := t.join(ctx, update, tokens)
 		if err != nil {
 			return err
 		}
@@ -86,17 +87,33 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// join makes the gradients, and the numbers, those of all batches of the update. stop is the signal that a process got.
-func (t *trainer) join(ctx context.Context, u models.Update, mine window) (stop float64, err error) {
-	sum, stop, err := t.sync.Finish(u, command.Stopped(ctx), mine.Loss, mine.NLL, float64(mine.Tokens))
+// join makes the gradients, and the numbers, those of all batches of the update, of whose tokens so many are this process's. stop
+// is the signal that a process got. A process by itself leaves its sums on the device, for update to read.
+func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop float64, err error) {
+	w := &t.state.Window
+	if t.peers == nil {
+		w.Tokens += tokens
+		return command.Stopped(ctx), nil
+	}
+	var mine window // of rank 0, all so far
+	if t.peers.First() {
+		mine = *w
+	}
+	mine.add(torch.Numbers(t.sums...))
+	t.freeSums()
+	sum, stop, err := t.sync.Finish(u, command.Stopped(ctx), mine.Loss, mine.NLL, float64(mine.Tokens+tokens))
 	if bad := new(parallel.NotFinite); errors.As(err, &bad) {
 		return 0, t.diverged(fmt.Sprintf("the loss of %s is not finite at update %d", bad.Process, t.state.Step+1))
 	}
 	if err == nil {
-		w := &t.state.Window
 		w.Loss, w.NLL, w.Tokens = sum[0], sum[1], int(sum[2])
 	}
 	return stop, err
+}
+
+func (t *trainer) freeSums() {
+	torch.Free(t.sums...)
+	t.sums = t.sums[:0]
 }
 
 // rehearse takes the smallest batch through the network and the output layer.
@@ -121,7 +138,12 @@ func (t *trainer) update(u models.Update) error {
 	defer scope.Close()
 	params := t.Params.Tensors()
 	t.Output.Penalize()
-	norm := t.Output.ClipGrad(params, t.config.Train.ClipNorm)
+	norms := t.Output.ClipGrad(params, t.config.Train.ClipNorm)
+	// The one place of an update where the host waits for a device.
+	values := torch.Numbers(append(norms, t.sums...)...)
+	norm := objectives.JointNorm(values[:len(norms)])
+	t.state.Window.add(values[len(norms):])
+	t.freeSums()
 	if math.IsNaN(norm) || math.IsInf(norm, 0) || math.IsNaN(t.state.Window.Loss) || math.IsInf(t.state.Window.Loss, 0) {
 		return t.diverged(fmt.Sprintf("the loss or its gradient is not finite at update %d", t.state.Step+1))
 	}
@@ -262,11 +284,12 @@ func (t *trainer) length() int {
 	return t.updates.Count(t.config.Train.Epochs)
 }
 
-// add counts a batch; its numbers are read back here, the tensors stay behind.
-func (w *window) add(loss, nll torch.Tensor, tokens int) {
-	w.Loss += loss.Item()
-	w.NLL += nll.Sum().Item()
-	w.Tokens += tokens
+// add counts the batches of an update by the sums of their losses, two numbers for each.
+func (w *window) add(sums []float64) {
+	for i := 0; i < len(sums); i += 2 {
+		w.Loss += sums[i]
+		w.NLL += sums[i+1]
+	}
 }
 
 // mean is the clean loss in nats per target token.

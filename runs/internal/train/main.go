@@ -1,12 +1,15 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +50,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		return &command.UsageError{Err: err}
 	}
 	torch.SetThreads(s.Config.Train.Threads)
+	torch.AllowTF32(device, s.Config.Train.TF32)
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
 		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
 	}
@@ -55,7 +59,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		if err != nil {
 			return err
 		}
-		return advise(command.Guard(func() error { return plan(s, read, device) }))
+		return advise(command.Guard(func() error { return plan(s, read, device) }), "")
 	}
 	var log atomic.Pointer[experiment.Logger] // of the run, once there is one
 	peers, err := parallel.Join(s.Place, time.Duration(s.Config.Train.Silence)*time.Second, func(err error) {
@@ -68,7 +72,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		return err
 	}
 	run, err := work(ctx, s, device, peers, &log)
-	if err = peers.Leave(advise(err), errors.As(err, new(*command.SignalError))); run == nil {
+	if err = peers.Leave(err, errors.As(err, new(*command.SignalError))); run == nil {
 		return err
 	}
 	if err != nil {
@@ -82,6 +86,8 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 
 // work is Run as one of several processes, or as the only one. It returns the run, where one was opened.
 func work(ctx context.Context, s *experiment.Settings, device torch.Device, peers *parallel.Peers, log *atomic.Pointer[experiment.Logger]) (run *experiment.Run, err error) {
+	held := ""
+	defer func() { err = advise(err, held) }()
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
 	env.ISA = torch.ISA()
 	if err := agree(s, env, peers); err != nil {
@@ -105,6 +111,7 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	if err == nil {
 		err = command.Guard(func() error { return t.train(ctx) })
 	}
+	held = t.held(device)
 	t.free()
 	return run, err
 }
@@ -129,12 +136,40 @@ func readTexts(s *experiment.Settings, peers *parallel.Peers) (texts, error) {
 	return readLanguage(s.Config, folder, peers)
 }
 
-// advise says what to do where there was not enough memory.
-func advise(err error) error {
+// advise says what to do where there was not enough memory, and what held it.
+func advise(err error, held string) error {
 	if errors.Is(err, torch.ErrOutOfMemory) {
-		return fmt.Errorf("%w: lower train.max_tokens and raise train.accumulate by as much, or make the model smaller", torch.ErrOutOfMemory)
+		return fmt.Errorf("%w%s: lower train.max_tokens and raise train.accumulate by as much, or make the model smaller", torch.ErrOutOfMemory, held)
 	}
 	return err
+}
+
+// held says what tensors held at their most, the largest part first.
+func (t *trainer) held(device torch.Device) string {
+	if t.Params == nil {
+		return ""
+	}
+	weights, most := 4*t.Params.Count(), torch.PeakDeviceBytes(device)
+	if device == torch.CPU {
+		most = torch.PeakBytes()
+	}
+	kept := map[string]int64{"weights": weights, "their gradients": weights}
+	if t.adam != nil {
+		kept["the optimizer's moments"] = 2 * weights
+	}
+	if t.ema != nil || t.asgd != nil {
+		kept["averages"] = weights
+	}
+	rest := most
+	for _, n := range kept {
+		rest -= n
+	}
+	kept["a batch"] = max(0, rest)
+	parts := slices.SortedFunc(maps.Keys(kept), func(a, b string) int { return cmp.Compare(kept[b], kept[a]) })
+	for i, name := range parts {
+		parts[i] = fmt.Sprintf("%s %d", name, kept[name]>>20)
+	}
+	return fmt.Sprintf(", where tensors held up to %d MiB, of it %s", most>>20, strings.Join(parts, ", "))
 }
 
 func (t *trainer) train(ctx context.Context) error {
@@ -274,6 +309,9 @@ func (t *trainer) introduce() {
 	for _, line := range t.task.introduce() {
 		log.Printf("%s", line)
 	}
+	if advice := torch.UnusedGPU(); advice != "" && t.config.Train.Device == "auto" {
+		log.Warnf("%s", advice)
+	}
 	epoch := t.updates.Count(1)
 	log.Printf("%d parameters; method %s", t.Params.Count(), t.config.Objective.Method)
 	if n, before := t.peers.Count(), max(1, t.state.Processes); n > 1 || before > 1 {
@@ -298,6 +336,7 @@ func (t *trainer) free() {
 	}
 	torch.Free(t.ema...)
 	t.sync.Free()
+	torch.Free(t.sums...)
 	if t.updates != nil {
 		t.updates.Close()
 	}

@@ -1,0 +1,174 @@
+// Package checked is a device for tests, which stands for a GPU where there is none.
+//
+// # Basics
+//
+// [Device] loads it. A test makes its tensors there, or trains a network there, and compares with the CPU:
+//
+//	d := checked.Device(t)
+//	x := torch.FromFloat32s(values, d, 2, 3)
+//
+// Each operator is computed by libtorch's kernel for the CPU, on memory that nothing can touch while no kernel or copy
+// runs. So host code that reads a device's pointer ends the process with a sentence and its calls; an operator whose
+// operands lie on both sides fails as it does on a GPU; what was never written is NaN, or -1. Nothing of csrc that is for
+// the CPU alone runs there: the device takes the path that a GPU takes.
+//
+// [Counting] tells how many operators were launched, and how often the host waited for the device.
+//
+// Set APERTURE_TEST_DEVICE=checked:0 and the tests of packages torch, objectives and models compute there, or on a GPU
+// where it says cuda:0 ([FromEnvironment]).
+//
+// # Caveats
+//
+// It is slow, and its random numbers are not those of the CPU, as a GPU's are not. ./build.sh checked compiles it, which
+// ./build.sh test does too; a test skips where that was not done.
+package checked
+
+// #cgo LDFLAGS: -ldl
+// #include <dlfcn.h>
+// #include <stdint.h>
+// #include <stdlib.h>
+// static void* function(void* library, const char* name) { return dlsym(library, name); }
+// static const char* call_text(void* f) { return ((const char* (*)(void))f)(); }
+// static void call(void* f) { ((void (*)(void))f)(); }
+// static void call_counts(void* f, int64_t* three) { ((void (*)(int64_t*))f)(three); }
+import "C"
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+const device torch.Device = "checked:0"
+
+// Counts is what the device did.
+type Counts struct {
+	Operators int64 // launched: neither views nor empty tensors nor uploads
+	Uploads   int64 // copies from the host
+	Waits     int64 // of the host: copies to it, and operators whose result's size depends on values
+	Names     string
+}
+
+var library struct {
+	once    sync.Once
+	missing string // why it is not there
+	counts  unsafe.Pointer
+	names   unsafe.Pointer
+	reset   unsafe.Pointer
+	touch   unsafe.Pointer
+}
+
+// Device is the checked device; the test is skipped where it was not built.
+func Device(t testing.TB) torch.Device {
+	t.Helper()
+	if why := load(); why != "" {
+		t.Skip(why)
+	}
+	return device
+}
+
+// Library is the file that makes the device: a program of ours that has it in LD_PRELOAD takes -device=checked:0.
+func Library(t testing.TB) string {
+	t.Helper()
+	Device(t)
+	return path()
+}
+
+// FromEnvironment is the device that APERTURE_TEST_DEVICE names, the CPU without it. It panics where that is not there.
+func FromEnvironment() torch.Device {
+	name := os.Getenv("APERTURE_TEST_DEVICE")
+	if name == string(device) {
+		if why := load(); why != "" {
+			panic(why)
+		}
+	}
+	d, err := torch.FindDevice(name)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// Counting counts what the device does while f runs.
+func Counting(f func()) Counts {
+	C.call(library.reset)
+	f()
+	var three [3]C.int64_t
+	C.call_counts(library.counts, &three[0])
+	names := C.call_text(library.names)
+	defer C.free(unsafe.Pointer(names))
+	return Counts{Operators: int64(three[0]), Uploads: int64(three[1]), Waits: int64(three[2]), Names: C.GoString(names)}
+}
+
+// Touch reads the device's memory from the host, which ends the process.
+func Touch() { C.call(library.touch) }
+
+func load() string {
+	library.once.Do(func() { library.missing = open() })
+	return library.missing
+}
+
+func open() string {
+	const advice = "run ./build.sh checked"
+	name := C.CString(path())
+	defer C.free(unsafe.Pointer(name))
+	handle := C.dlopen(name, C.RTLD_NOW|C.RTLD_GLOBAL)
+	if handle == nil {
+		return fmt.Sprintf("the checked device is not there: %s (%s)", advice, C.GoString(C.dlerror()))
+	}
+	find := func(name string) unsafe.Pointer {
+		text := C.CString(name)
+		defer C.free(unsafe.Pointer(text))
+		return C.function(handle, text)
+	}
+	digest, err := sources(filepath.Join(folder(), "csrc"))
+	if err != nil {
+		return err.Error()
+	}
+	if built := C.GoString(C.call_text(find("checked_digest"))); built != digest {
+		return "the checked device is older than its sources: " + advice
+	}
+	library.counts, library.names = find("checked_counts"), find("checked_names")
+	library.reset, library.touch = find("checked_reset"), find("checked_touch")
+	return ""
+}
+
+// folder is that of this file.
+func folder() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}
+
+func path() string {
+	return filepath.Join(folder(), "..", "..", "third_party", "lib", "obj", "libchecked.so")
+}
+
+// sources is the digest of a folder of C++, as build.sh takes it.
+func sources(folder string) (string, error) {
+	var names []string
+	for _, pattern := range []string{"*.cc", "*.h"} {
+		found, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil {
+			return "", err
+		}
+		names = append(names, found...)
+	}
+	sort.Strings(names)
+	all := sha256.New()
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(all, "%x  %s\n", sha256.Sum256(text), filepath.Base(name))
+	}
+	return fmt.Sprintf("%x", all.Sum(nil)), nil
+}

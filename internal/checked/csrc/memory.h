@@ -1,0 +1,51 @@
+// The memory of the checked device: pages that nothing may touch, except while a kernel or a copy of the device runs.
+#pragma once
+
+#include <c10/core/Storage.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace checked {
+
+struct Block {
+  void *data;
+  size_t size;       // bytes, whole pages
+  std::string made;  // the operator that asked for it
+};
+
+// Opened is a permission to read and write some storages, which ends with it.
+class Opened {
+ public:
+  Opened() = default;
+  Opened(const Opened &) = delete;
+  Opened &operator=(const Opened &) = delete;
+  ~Opened();
+  void add(const c10::Storage &storage);
+
+ private:
+  std::vector<Block *> blocks_;
+};
+
+// Gives a storage at least that many bytes and keeps what it holds; the pages that it had before are returned, for whom they
+// are open.
+c10::DataPtr grow(c10::StorageImpl *storage, size_t nbytes);
+
+c10::Allocator *allocator();
+
+// What the device did, since the last reset.
+struct Counts {
+  int64_t operators;  // that compute: neither views nor empty tensors nor copies from the host
+  int64_t uploads;    // copies from the host
+  int64_t waits;      // of the host for the device: copies to the host, and operators whose result's size depends on values
+};
+extern Counts counts;
+
+// Counts an operator by name, for the list that tests print.
+void count(int64_t Counts::*kind, const char *name);
+
+// The operator that is running or ran last, for messages.
+void now_running(const std::string &name);
+
+}  // namespace checked

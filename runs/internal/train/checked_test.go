@@ -1,0 +1,208 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/checked"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// onChecked are the arguments of a run on the checked device.
+func onChecked(t *testing.T) []string {
+	t.Helper()
+	return []string{"env:LD_PRELOAD=" + checked.Library(t), "-device=checked:0"}
+}
+
+// still switches off what is random: numbers drawn on a device differ from those of the CPU.
+var still = []string{"-set=model.dropout=0", "-set=decode.beam=1", "-set=report.samples=0", "-steps=4"}
+
+var stillText = []string{"-set=model.dropout=0", "-set=report.samples=0", "-steps=4", "-set=train.log_every=1",
+	"-set=model.dropout_embedding=0", "-set=model.dropout_input=0", "-set=model.dropout_hidden=0", "-set=model.weight_drop=0"}
+
+// metricsOf are the numbers of a run's metrics that do not tell the time, line by line.
+func metricsOf(t *testing.T, folder, out string) (all []map[string]float64) {
+	t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(read(t, folder, out, "metrics.jsonl")), "\n") {
+		var values map[string]any
+		if err := json.Unmarshal([]byte(line), &values); err != nil {
+			t.Fatal(err)
+		}
+		numbers := map[string]float64{}
+		for name, value := range values {
+			if x, ok := value.(float64); ok && name != "tokens_per_s" && name != "seconds" {
+				numbers[name] = x
+			}
+		}
+		all = append(all, numbers)
+	}
+	return all
+}
+
+// nearRun compares two runs' metrics, relative to their size.
+func nearRun(t *testing.T, folder, want, got string) {
+	t.Helper()
+	one, other := metricsOf(t, folder, want), metricsOf(t, folder, got)
+	if len(one) == 0 || len(one) != len(other) {
+		t.Fatalf("%d and %d lines of metrics", len(one), len(other))
+	}
+	for i := range one {
+		for name, x := range one[i] {
+			if y, found := other[i][name]; !found || math.Abs(x-y) > 2e-3*math.Max(1, math.Abs(x)) {
+				t.Errorf("line %d: %s is %v on the CPU and %v on the checked device", i, name, x, y)
+			}
+		}
+	}
+}
+
+// TestMethodsOnTheCheckedDevice: every method and network trains there as on the CPU. Nothing there is read by the host
+// but through a copy, and no operator finds operands on both sides.
+func TestMethodsOnTheCheckedDevice(t *testing.T) {
+	device := onChecked(t)
+	few := []string{"-set=objective.mixture_components=3", "-set=objective.mixture_dropout=0", "-set=objective.vectors_width=9"}
+	for name, settings := range map[string][]string{
+		"mle":                   nil,
+		"cosreg":                {"-method=cosreg"},
+		"zloss+adversarial":     {"-method=zloss+adversarial"},
+		"spectrum":              {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1", "-set=train.clip_norm=0.5"},
+		"spectrum-poly":         {"-method=spectrum-poly", "-set=train.ema_decay=0.9"},
+		"sn":                    {"-method=sn", "-set=train.optimizer=sgd"},
+		"sn-doptimal":           {"-method=sn-doptimal", "-set=train.optimizer=adamw"},
+		"mos+adversarial":       {"-method=mos+adversarial"},
+		"adaptive+adversarial":  {"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20", "-set=objective.adaptive_divisor=2"},
+		"retraction":            {"-method=spectrum", "-set=objective.spectrum_hold=retraction", "-set=objective.retract_every=2"},
+		"vmf":                   {"-method=vmf"},
+		"vmf log1p":             {"-method=vmf", "-set=objective.vmf_form=log1p"},
+		"l2":                    {"-method=l2"},
+		"cosine":                {"-method=cosine"},
+		"maxmargin":             {"-method=maxmargin"},
+		"powerspherical":        {"-method=powerspherical"},
+		"attentional":           {"-set=model.kind=attentional", "-set=train.clip_norm=5"},
+		"attentional, two, vmf": {"-set=model.kind=attentional", "-set=model.decoder_layers=2", "-method=vmf"},
+		"accumulated":           {"-set=train.accumulate=2", "-set=train.normalise=sentences", "-set=model.pre_norm=true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := workplace(t)
+			arguments := append(append(append([]string{"-set=train.log_every=1"}, still...), few...), settings...)
+			mustRun(t, folder, append(arguments, "-device=cpu", "-out=cpu")...)
+			mustRun(t, folder, append(append(arguments, "-out=there"), device...)...)
+			nearRun(t, folder, "cpu", "there")
+		})
+	}
+}
+
+// TestTextOnTheCheckedDevice is the same for language models.
+func TestTextOnTheCheckedDevice(t *testing.T) {
+	device := onChecked(t)
+	for name, settings := range map[string][]string{
+		"awd-lstm":       nil,
+		"qrnn":           {"-set=model.kind=qrnn"},
+		"gru":            {"-set=model.kind=gru"},
+		"transformer-xl": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.memory=9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
+		"mos":            {"-method=mos", "-set=objective.mixture_components=3", "-set=objective.mixture_dropout=0", "-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
+		"proximal":       {"-method=spectrum", "-set=train.learning_rate=0.5", "-set=objective.spectrum_hold=proximal", "-set=objective.retract_every=2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := textPlace(t)
+			arguments := append(append([]string{}, stillText...), settings...)
+			mustRunText(t, folder, append(arguments, "-device=cpu", "-out=cpu")...)
+			mustRunText(t, folder, append(append(arguments, "-out=there"), device...)...)
+			nearRun(t, folder, "cpu", "there")
+		})
+	}
+}
+
+// TestResumeOnTheCheckedDevice: with all that is random, bit for bit.
+func TestResumeOnTheCheckedDevice(t *testing.T) {
+	device := onChecked(t)
+	for name, settings := range map[string][]string{
+		"spectrum":    {"-method=spectrum", "-set=train.ema_decay=0.9", "-set=train.accumulate=2", "-set=model.input_noise=0.1"},
+		"attentional": {"-set=model.kind=attentional", "-set=model.layer_dropout=0.1", "-set=model.word_dropout=0.1", "-method=vmf", "-set=objective.vectors_width=9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := workplace(t)
+			arguments := append(append([]string{"-set=decode.beam=1"}, settings...), device...)
+			mustRun(t, folder, append(arguments, "-out=whole", "-steps=6")...)
+			mustRun(t, folder, append(arguments, "-out=parts", "-steps=3")...)
+			mustRun(t, folder, append(arguments, "-out=parts", "-steps=6", "-resume")...)
+			same(t, folder, "whole", "parts")
+		})
+	}
+	t.Run("a language model", func(t *testing.T) {
+		t.Parallel()
+		folder := textPlace(t)
+		mustRunText(t, folder, append(device, "-out=whole", "-steps=8")...)
+		mustRunText(t, folder, append(device, "-out=parts", "-steps=4")...)
+		mustRunText(t, folder, append(device, "-out=parts", "-steps=8", "-resume")...)
+		same(t, folder, "whole", "parts")
+	})
+}
+
+// perUpdate trains in this process and gives what the device does for an update: the difference between a longer and a
+// shorter run, by their updates, in which all but updates cancels.
+func perUpdate(t *testing.T, spec experiment.Spec, folder string, arguments ...string) (operators, uploads, waits float64, names string) {
+	t.Helper()
+	d := checked.Device(t)
+	spec.FS, spec.Task = os.DirFS(filepath.Join("..", "..", spec.Name)), cmp.Or(spec.Task, experiment.Translation)
+	spec.DefaultPreset = map[experiment.Task]string{experiment.Translation: "base", experiment.LanguageModel: "awd-lstm"}[spec.Task]
+	const few, many = 3, 7
+	counted := func(steps int) (c checked.Counts) {
+		settings, err := experiment.Parse(&spec, append([]string{"-config=" + filepath.Join(folder, "tiny.toml"), "-data=" + filepath.Join(folder, "corpus"),
+			"-out=" + filepath.Join(t.TempDir(), "out"), "-device=" + string(d), fmt.Sprint("-steps=", steps), "-set=train.log_every=1000", "-set=train.validate_every=1000",
+			"-set=report.test=false", "-set=decode.validation_beam=0", "-set=report.samples=0"}, arguments...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		torch.Do(func() { c = checked.Counting(func() { err = Run(context.Background(), settings) }) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	short, long := counted(few), counted(many)
+	per := func(a, b int64) float64 { return float64(b-a) / (many - few) }
+	return per(short.Operators, long.Operators), per(short.Uploads, long.Uploads), per(short.Waits, long.Waits), long.Names
+}
+
+// TestUpdatesWaitOnce holds what the device is asked for: an update waits once, for its loss and norm, and launches no more
+// operators than it did when these numbers were written.
+func TestUpdatesWaitOnce(t *testing.T) {
+	translations, texts := workplace(t), textPlace(t)
+	for name, c := range map[string]struct {
+		spec      experiment.Spec
+		settings  []string
+		operators float64 // at most
+	}{
+		"transformer":            {experiment.Spec{Name: "wmt14"}, nil, 203},
+		"two batches":            {experiment.Spec{Name: "wmt14"}, []string{"-set=train.accumulate=2"}, 445},
+		"spectrum":               {experiment.Spec{Name: "wmt14"}, []string{"-method=spectrum"}, 270},
+		"vmf":                    {experiment.Spec{Name: "wmt14"}, []string{"-method=vmf", "-set=objective.vectors_width=9"}, 498},
+		"awd-lstm":               {experiment.Spec{Name: "ptb", Task: experiment.LanguageModel}, nil, 454},
+		"awd-lstm, mos":          {experiment.Spec{Name: "ptb", Task: experiment.LanguageModel}, []string{"-method=mos"}, 508},
+		"adaptive+adversarial":   {experiment.Spec{Name: "wmt14"}, []string{"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20"}, 437},
+		"attentional, maxmargin": {experiment.Spec{Name: "wmt14"}, []string{"-set=model.kind=attentional", "-method=maxmargin", "-set=objective.vectors_width=9"}, 732},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := translations
+			if c.spec.Task != "" {
+				folder = texts
+			}
+			operators, uploads, waits, names := perUpdate(t, c.spec, folder, c.settings...)
+			t.Logf("%.1f operators, %.1f uploads, %.2f waits", operators, uploads, waits)
+			if operators > c.operators || waits > 1 {
+				t.Errorf("an update launches %.1f operators, at most %.0f are allowed, and waits %.2f times, once is allowed; in all:\n%s", operators, c.operators, waits, names)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package torch_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/checked"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// TestCheckedDevice: what goes there comes back, operators compute there, and views share memory.
+func TestCheckedDevice(t *testing.T) {
+	d := checked.Device(t)
+	torch.Test(t, func() {
+		x := torch.FromFloat32s([]float32{1, 2, 3, 4, 5, 6}, d, 2, 3)
+		if x.Device() != d {
+			t.Fatalf("the tensor is on %s", x.Device())
+		}
+		row := x.Narrow(0, 1, 1)
+		row.Assign(torch.Full(7, torch.Float32, d, 1, 3))
+		near(t, "the sum through a view", x.MatMul(x.Transpose(0, 1)).Sum(), torch.Full(245, torch.Float32, torch.CPU))
+		if found, err := torch.FindDevice(string(d)); err != nil || found != d {
+			t.Errorf("it is found as %q, %v", found, err)
+		}
+		if torch.PeakDeviceBytes(d) < 4096 || torch.LiveDeviceBytes(d) < 4096 {
+			t.Errorf("tensors hold %d bytes there, and held %d", torch.LiveDeviceBytes(d), torch.PeakDeviceBytes(d))
+		}
+	})
+}
+
+// TestCheckedDeviceCounts: an operator, a view, an upload and a wait.
+func TestCheckedDeviceCounts(t *testing.T) {
+	d := checked.Device(t)
+	torch.Test(t, func() {
+		var x torch.Tensor
+		for what, c := range map[string]struct {
+			f                         func()
+			operators, uploads, waits int64
+		}{
+			"an upload":    {func() { x = torch.FromFloat32s([]float32{1, 2}, d, 2) }, 0, 1, 0},
+			"views":        {func() { x.Reshape(1, 2).Transpose(0, 1).Narrow(0, 0, 1) }, 0, 0, 0},
+			"two products": {func() { x.Mul(x).Mul(x) }, 2, 0, 0},
+			"an item":      {func() { x.Narrow(0, 0, 1).Item() }, 1, 0, 1},
+			"two numbers":  {func() { torch.Numbers(x.Narrow(0, 0, 1), x.Narrow(0, 1, 1)) }, 4, 0, 1},
+			"nonzero":      {func() { x.Nonzero() }, 1, 0, 1},
+		} {
+			x = torch.Full(1, torch.Float32, d, 2)
+			n := checked.Counting(c.f)
+			if n.Operators != c.operators || n.Uploads != c.uploads || n.Waits != c.waits {
+				t.Errorf("%s: %d operators, %d uploads and %d waits, want %d, %d and %d:\n%s", what, n.Operators, n.Uploads, n.Waits, c.operators, c.uploads, c.waits, n.Names)
+			}
+		}
+	})
+}
+
+// TestCheckedDeviceRefusesBothSides: as a GPU does.
+func TestCheckedDeviceRefusesBothSides(t *testing.T) {
+	d := checked.Device(t)
+	torch.Test(t, func() {
+		x, y := torch.Full(1, torch.Float32, d, 2, 2), torch.Full(1, torch.Float32, torch.CPU, 2, 2)
+		if err := failure(t, func() { x.MatMul(y) }); !strings.Contains(err.Error(), "same device") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+// TestCheckedDeviceEndsTouching: a process that reads the device's memory from the host ends with a sentence.
+func TestCheckedDeviceEndsTouching(t *testing.T) {
+	const child = "APERTURE_TOUCH"
+	d := checked.Device(t)
+	if os.Getenv(child) != "" {
+		torch.Do(func() {
+			torch.OpenScope()
+			torch.Full(1, torch.Float32, d, 100)
+			checked.Touch()
+		})
+		return
+	}
+	c := exec.Command(os.Args[0], "-test.run=^TestCheckedDeviceEndsTouching$")
+	c.Env = append(os.Environ(), child+"=1")
+	says, err := c.CombinedOutput()
+	if err == nil || !strings.Contains(string(says), "checked device: the host touched the device's memory (4096 bytes, made for ") || !strings.Contains(string(says), "checked_touch") {
+		t.Errorf("it ends with %v and says %s", err, says)
+	}
+}
