@@ -13,7 +13,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 func asJSON(t *testing.T, args ...string) (c jsonComparison, log string) {

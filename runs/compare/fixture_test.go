@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 	"github.com/aperture-ml/aperture/torch"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // textTest is how a row differs from the control on one test text, over the seeds that both have.

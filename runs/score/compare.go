@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // comparison is what -json prints of a paired test.

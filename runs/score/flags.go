@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/runs/internal/score"
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // request is what the command line asks for.

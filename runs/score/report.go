@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/runs/internal/score"
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // score reads both sides and prints the results.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // Paired is the comparison of a system with a baseline.

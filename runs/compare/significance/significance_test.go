@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // near allows for the last bits of exp and log, which differ between libraries.
@@ -94,7 +94,7 @@ func TestBootstrapOfFewSamples(t *testing.T) {
 			Means, CIs [2]float64
 		}
 	}
-	readJSON(t, "../../internal/score/testdata/score.json", &golden)
+	readJSON(t, "../../../tokenize/score/testdata/score.json", &golden)
 	for _, want := range golden.Pairs {
 		var m score.Metric = score.BLEUOptions{}
 		if want.Metric != "BLEU" {

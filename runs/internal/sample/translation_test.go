@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // A run without data trains on text of this size.

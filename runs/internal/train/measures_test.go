@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // checkBest holds results.json of a run of 12 updates, the fourth of which is the best, to that.

@@ -10,7 +10,7 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
-	"github.com/aperture-ml/aperture/runs/internal/score"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 func (t *translationTask) validNLL() (float64, error) {
