@@ -35,6 +35,8 @@ func (u *updater) free() {
 
 // apply makes the update, after which there are no gradients.
 func (u *updater) apply() {
+	scope := torch.OpenScope()
+	defer scope.Close()
 	params := u.params.Tensors()
 	u.output.Penalize()
 	if u.clip > 0 {
