@@ -19,8 +19,13 @@ func TestInt8Search(t *testing.T) {
 	if device != torch.CPU {
 		t.Skip("weights of eight bits are for the CPU alone")
 	}
-	if _, err := torch.Int8Engine(); err != nil {
+	engine, err := torch.Int8Engine()
+	if err != nil {
 		t.Skip(err)
+	}
+	margin := clearMargin
+	if engine == "fbgemm" {
+		margin *= 1.4 // its inputs have seven bits, which round twice as much; weights and the rest do not
 	}
 	eachModel(t, func(t *testing.T, f *fixture) {
 		s := sources(f, 60, 7)
@@ -37,12 +42,12 @@ func TestInt8Search(t *testing.T) {
 			if slices.Equal(got.IDs, want[0].IDs) {
 				equal++
 			}
-			if want[0].Score-want[1].Score > clearMargin {
+			if want[0].Score-want[1].Score > margin {
 				if decided++; !slices.Equal(got.IDs, want[0].IDs) {
 					t.Errorf("source %d gives %v, want %v, which is better than all others by %.3f", i, got.IDs, want[0].IDs, want[0].Score-want[1].Score)
 				}
 			}
-			if d := math.Abs(got.Score - want[0].Score); !(d <= clearMargin) {
+			if d := math.Abs(got.Score - want[0].Score); !(d <= margin) {
 				t.Errorf("source %d: the best score is %.3f, want %.3f", i, got.Score, want[0].Score)
 			}
 		}

@@ -107,8 +107,8 @@ VMFNormaliser::Values VMFNormaliser::operator()(const at::Tensor &kappa) const {
     }
     log_c = log_c + product.log() - scale.log() * steps_;
   }
-  // Of the ratio where kappa is infinite, and no number where it is none: the sign of no number is 0.
-  const at::Tensor limit = at::where(kappa.isnan(), kappa, kappa.sign());
+  // Of the ratio where kappa is infinite, and no number where it is none; sign would make that 0.
+  const at::Tensor limit = kappa.clamp(-1, 1);
   return {at::where(finite, log_c, -kappa.abs()), at::where(finite, (share * ratio).clamp_max(1) * kappa.sign(), limit),
           at::where(finite, ratio / scale, kappa * 0)};
 }
