@@ -183,11 +183,11 @@ func (p *Peers) Tensors(mine map[string]torch.Tensor) (map[string]torch.Tensor, 
 }
 
 // Any is the first number that is not 0 among those that the processes give.
-func (p *Peers) Any(number float64) (float64, error) {
-	all, err := p.Numbers(number)
+func (p *Peers) Any(number int) (int, error) {
+	all, err := p.Numbers(float64(number))
 	for _, x := range all {
 		if x[0] != 0 {
-			return x[0], err
+			return int(x[0]), err
 		}
 	}
 	return 0, err

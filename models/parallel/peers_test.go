@@ -34,7 +34,7 @@ var scenes = map[string]func(t *testing.T, p *Peers) error{
 		if err != nil || first != "from 0" {
 			t.Errorf("the first says %q (%v)", first, err)
 		}
-		if any, err := p.Any(float64(p.Rank * 7)); any != 7 || err != nil {
+		if any, err := p.Any(p.Rank * 7); any != 7 || err != nil {
 			t.Errorf("any is %v (%v)", any, err)
 		}
 		x := torch.Full(float64(p.Rank), torch.Float32, torch.CPU, 2)

@@ -59,7 +59,7 @@ func (e *NotFinite) Error() string { return e.Process + " has a number that is n
 
 // Finish sums the gradients of an update whose batches are done everywhere, and gives the sums of numbers of all processes, and
 // the first mark that is not 0. Where the first number of a process is not finite the error is a *NotFinite.
-func (s *Sync) Finish(u models.Update, mark float64, numbers ...float64) (sums []float64, marked float64, err error) {
+func (s *Sync) Finish(u models.Update, mark int, numbers ...float64) (sums []float64, marked int, err error) {
 	if s == nil {
 		return numbers, mark, nil
 	}
@@ -71,7 +71,7 @@ func (s *Sync) Finish(u models.Update, mark float64, numbers ...float64) (sums [
 	if err := s.peers.explain(s.buckets.Finish()); err != nil {
 		return nil, 0, err
 	}
-	all, err := s.peers.Numbers(append(numbers, mark)...)
+	all, err := s.peers.Numbers(append(numbers, float64(mark))...)
 	sums = make([]float64, len(numbers))
 	for rank, theirs := range all {
 		if math.IsNaN(theirs[0]) || math.IsInf(theirs[0], 0) {
@@ -81,7 +81,7 @@ func (s *Sync) Finish(u models.Update, mark float64, numbers ...float64) (sums [
 			sums[i] += theirs[i]
 		}
 		if marked == 0 {
-			marked = theirs[len(sums)]
+			marked = int(theirs[len(sums)])
 		}
 	}
 	return sums, marked, err

@@ -114,8 +114,8 @@ func (l outputLayer) parameters(t *translation.Translator) *layerCost {
 // layerSteps is how many steps the median of a row of layers is of.
 const layerSteps = 3
 
-// cost measures a row of table 4.
-func (n table4Size) cost(b *bench, l outputLayer) (r *race, err error) {
+// measured is a row of our side alone, of a network with one output layer.
+func (n table4Size) measured(l outputLayer, measure func(ctx context.Context, built *translation.Translator, t *trainer) (result, error)) (r *race, err error) {
 	r = &race{}
 	defer r.closeOn(&err)
 	built, err := n.build(l)
@@ -123,7 +123,13 @@ func (n table4Size) cost(b *bench, l outputLayer) (r *race, err error) {
 		return r, err
 	}
 	t := trainAttentional(r, built, nil)
-	r.alone = func(ctx context.Context) (result, error) {
+	r.alone = func(ctx context.Context) (result, error) { return measure(ctx, built, t) }
+	return r, nil
+}
+
+// cost measures a row of table 4.
+func (n table4Size) cost(b *bench, l outputLayer) (*race, error) {
+	return n.measured(l, func(ctx context.Context, built *translation.Translator, t *trainer) (result, error) {
 		speed, err := n.speed(ctx, b, t, n.rows, 1, layerSteps)
 		if err != nil {
 			return result{}, err
@@ -131,8 +137,7 @@ func (n table4Size) cost(b *bench, l outputLayer) (r *race, err error) {
 		c := l.parameters(built)
 		c.MsPerBatch = 1000 * float64(n.rows) / speed
 		return result{Ours: speed, Layer: c, Config: n.describe(n.rows)}, nil
-	}
-	return r, nil
+	})
 }
 
 // speed is the median of the sentences a second of some steps on full batches of so many, after warm ones that do not count.

@@ -19,15 +19,8 @@ var sweepSizes = []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}
 const largeBatch = 64
 
 // sweep measures one output layer with batches of every size that memory holds.
-func (n table4Size) sweep(b *bench, l outputLayer) (r *race, err error) {
-	r = &race{}
-	defer r.closeOn(&err)
-	built, err := n.build(l)
-	if err != nil {
-		return r, err
-	}
-	t := trainAttentional(r, built, nil)
-	r.alone = func(ctx context.Context) (result, error) {
+func (n table4Size) sweep(b *bench, l outputLayer) (*race, error) {
+	return n.measured(l, func(ctx context.Context, built *translation.Translator, t *trainer) (result, error) {
 		c, best := l.parameters(built), 0.0
 		for _, rows := range sweepSizes {
 			available, err := availableMemory()
@@ -50,8 +43,7 @@ func (n table4Size) sweep(b *bench, l outputLayer) (r *race, err error) {
 			c.Sweep, best = append(c.Sweep, batchSpeed{Rows: rows, PerS: speed}), max(best, speed)
 		}
 		return result{Ours: best, Layer: c, Config: n.describe(sweepSizes[len(sweepSizes)-1])}, nil
-	}
-	return r, nil
+	})
 }
 
 // stepBytes estimates what a step takes beyond weights and moments: gradients, and what the network keeps for them.

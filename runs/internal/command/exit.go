@@ -32,15 +32,15 @@ func (e *SignalError) Error() string {
 }
 
 // Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell others.
-func Stopped(ctx context.Context) float64 {
+func Stopped(ctx context.Context) int {
 	if stopped := new(SignalError); errors.As(context.Cause(ctx), &stopped) {
-		return float64(stopped.Signal)
+		return int(stopped.Signal)
 	}
 	return 0
 }
 
 // StoppedBy is the error of the signal of that number, nil for 0.
-func StoppedBy(number float64) error {
+func StoppedBy(number int) error {
 	if number == 0 {
 		return nil
 	}

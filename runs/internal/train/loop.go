@@ -89,7 +89,7 @@ func (t *trainer) loop(ctx context.Context) error {
 
 // join makes the gradients, and the numbers, those of all batches of the update, of whose tokens so many are this process's. stop
 // is the signal that a process got. A process by itself leaves its sums on the device, for update to read.
-func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop float64, err error) {
+func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop int, err error) {
 	w := &t.state.Window
 	if t.peers == nil {
 		w.Tokens += tokens
@@ -191,7 +191,7 @@ func (t *trainer) diverged(what string) error {
 }
 
 // after does what is due once an update is made: log, validate, save, stop.
-func (t *trainer) after(stop float64) error {
+func (t *trainer) after(stop int) error {
 	c := t.config
 	step := t.state.Step
 	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed())
