@@ -53,6 +53,8 @@ func (u *updater) apply() {
 
 // norms are those of the gradients of all weights, by name.
 func (u *updater) norms() map[string]float64 {
+	scope := torch.OpenScope()
+	defer scope.Close()
 	norms := map[string]float64{}
 	for _, name := range u.params.Names() {
 		norms[name] = torch.ClipGrad([]torch.Tensor{u.params.Get(name)}, 0).Item()

@@ -65,18 +65,11 @@ ap_error ap_sgd(ap_tensor *params, int n, double rate, double decay) {
   return guard([&] {
     c10::NoGradGuard no_grad;
     Active active(params, n);
-    if (!active.params.empty() && !active.params[0].is_cpu()) {
+    if (active.params.empty()) return;
+    if (active.params[0].is_cpu())  // reads and writes each number once
+      at::_fused_sgd_(active.params, active.grads, {}, decay, 0, rate, 0, false, false, false);
+    else
       at::_foreach_add_(active.params, decay != 0 ? at::_foreach_add(active.grads, active.params, decay) : active.grads, -rate);
-      return;
-    }
-    for (size_t i = 0; i < active.params.size(); ++i) {
-      at::Tensor &p = active.params[i];
-      if (decay != 0) {
-        p.add_(at::add(active.grads[i], p, decay), -rate);
-      } else {
-        p.add_(active.grads[i], -rate);
-      }
-    }
   });
 }
 
