@@ -22,6 +22,8 @@ type LanguageModel interface {
 	// at the beginning; it is left as it is, so that another text can be read in
 	// between. A nil stream is evaluation.
 	Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, Carried)
+	// Operations are those of Forward in training, whatever words the chunk has.
+	Operations(x Chunk) torch.Operations
 }
 
 // chunkStates are the states of a chunk: row n stands at time n / B in column n % B.

@@ -18,6 +18,8 @@ func (e table) Lookup(ids torch.Tensor) torch.Tensor {
 	return torch.Embedding(e.weight, ids, e.padding)
 }
 
+func (e table) LookupOperations(int64) torch.Operations { return torch.Operations{} }
+
 // words adds an embedding [v, d] without padding, as language models have it.
 func words(p *torch.Params, name string, v, d int64, s *torch.Stream, dtype torch.DType) table {
 	return table{p.Add(name, s.Uniform(-1, 1, dtype, device, v, d)), -1}

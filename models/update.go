@@ -24,4 +24,6 @@ type Batch interface {
 	Forward(dropout *torch.Stream) (states torch.States, targets torch.Tensor)
 	// Size is the number of targets.
 	Size() int
+	// Operations are those of Forward and of the output layer's loss.
+	Operations() torch.Operations
 }

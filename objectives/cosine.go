@@ -28,7 +28,8 @@ type CosineSettings struct {
 type Cosine struct {
 	Gamma float64 // 1 in the paper
 
-	penalty func() torch.Tensor
+	penalty  func() torch.Tensor
+	factored *Factored // or nil
 }
 
 // Init takes the parameters of a dense or factored embedding.
@@ -37,6 +38,7 @@ func (r *Cosine) Init(e Embedding, p Config) error {
 	case *Dense:
 		r.penalty = func() torch.Tensor { return torch.CosinePenalty(e.weight, r.Gamma) }
 	case *Factored:
+		r.factored = e
 		// U is known up to its factor c, which turns no row.
 		r.penalty = func() torch.Tensor { return torch.CosinePenaltyFactored(e.u, e.s, e.v, r.Gamma) }
 	default:

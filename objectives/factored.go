@@ -117,7 +117,10 @@ func (e *Factored) Lookup(ids torch.Tensor) torch.Tensor {
 
 // Head scores by U after hidden states went through V and s.
 func (e *Factored) Head() Head {
-	return Head{Weight: e.u, Map: func(h_ND torch.Tensor) torch.Tensor { return h_ND.MatMul(e.v).Mul(e.factors()) }}
+	return Head{
+		Weight: e.u, Map: func(h_ND torch.Tensor) torch.Tensor { return h_ND.MatMul(e.v).Mul(e.factors()) },
+		Row: e.LookupOperations(1),
+	}
 }
 
 // Size is (V, D).

@@ -13,6 +13,8 @@ type Embedding interface {
 	Init(p Config) error
 	// Lookup gives rows of W: for ids [...] the result is [...,D].
 	Lookup(ids torch.Tensor) torch.Tensor
+	// LookupOperations are those of Lookup for so many rows.
+	LookupOperations(rows int64) torch.Operations
 	// Head gives W as scoring needs it, without making W.
 	Head() Head
 	// Size is (V, D).
@@ -27,6 +29,7 @@ type Embedding interface {
 type Head struct {
 	Weight torch.Tensor                      // [V,K]
 	Map    func(h torch.Tensor) torch.Tensor // [...,D] to [...,K]
+	Row    torch.Operations                  // of Map, for each row
 }
 
 // Likelihood scores hidden states against targets.
@@ -46,6 +49,8 @@ type Likelihood interface {
 	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
 	// without gradients.
 	LogProbs(hidden torch.Tensor) torch.Tensor
+	// Operations are those of Loss for these targets, none of them padding.
+	Operations(targets []int64) torch.Operations
 }
 
 // SoftmaxLikelihood is a likelihood with a softmax: training may perturb its targets' scores and add terms to its loss.
@@ -139,6 +144,13 @@ type Penalty interface {
 	Name() string
 	// Penalty is the term, weighted, without dimensions.
 	Penalty() torch.Tensor
+}
+
+// Multiplier is a regularizer that makes products of W's size.
+type Multiplier interface {
+	Regularizer
+	// Operations are those of an update, all of them behind its last batch.
+	Operations() torch.Operations
 }
 
 // Constraint acts on the weights after an optimizer's step.

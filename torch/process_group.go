@@ -119,14 +119,14 @@ func (g *Group) Leave() {
 // Buckets sum the gradients of parameters over a group, while the backward pass that makes them still runs.
 type Buckets struct{ c C.ap_buckets }
 
-// bucketBytes is the size of a bucket: PyTorch's, large enough that the time of a sum is that of its bytes.
-const bucketBytes = 25 << 20
+// BucketBytes is the size of a bucket: PyTorch's, large enough that the time of a sum is that of its bytes.
+const BucketBytes = 25 << 20
 
 // NewBuckets makes buckets for these parameters, the same ones in the same order on every process.
 func (g *Group) NewBuckets(params []Tensor) *Buckets {
 	list, first := raw("NewBuckets", params)
 	b := &Buckets{}
-	check("NewBuckets", C.ap_buckets_new(g.c, first, C.int(len(list)), bucketBytes, &b.c), params...)
+	check("NewBuckets", C.ap_buckets_new(g.c, first, C.int(len(list)), BucketBytes, &b.c), params...)
 	return b
 }
 

@@ -115,10 +115,22 @@ type columnGroup struct {
 
 func (g *columnGroup) Size() int { return g.passage.Span.Rows * (g.last - g.first) }
 
+// chunk is what the group reads, and the targets [N].
+func (g *columnGroup) chunk() (x models.Chunk, targets []int64) {
+	span := g.passage.Span
+	inputs, targets := g.passage.Columns.Chunk(span.Row, span.Rows, g.first, g.last)
+	return models.Chunk{IDs: inputs, Time: span.Rows, Columns: g.last - g.first}, targets
+}
+
+func (g *columnGroup) Operations() torch.Operations {
+	x, targets := g.chunk()
+	return g.updates.model.Network.Operations(x).Plus(g.updates.model.Output.Operations(targets))
+}
+
 func (g *columnGroup) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {
-	u, columns, span := g.updates, g.passage.Columns, g.passage.Span
-	inputs, targets := columns.Chunk(span.Row, span.Rows, g.first, g.last)
-	states, next := u.model.Network.Forward(models.Chunk{IDs: inputs, Time: span.Rows, Columns: g.last - g.first}, u.states[g.group], dropout)
+	u, columns := g.updates, g.passage.Columns
+	x, targets := g.chunk()
+	states, next := u.model.Network.Forward(x, u.states[g.group], dropout)
 	next.Keep()
 	u.states[g.group].Free()
 	u.states[g.group] = next

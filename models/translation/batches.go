@@ -16,19 +16,28 @@ import (
 // Forward runs the network on a batch of sentence pairs, and gives the hidden states of its real target tokens and their ids
 // [N] in the same order. A nil stream is evaluation.
 func (t *Translator) Forward(b *corpus.Batch, s *torch.Stream) (states torch.States, targets torch.Tensor) {
-	states = t.Network.Forward(models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}, models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}, s)
-	return states, Targets(b)
+	source, prev := tokens(b)
+	return t.Network.Forward(source, prev, s), Targets(b)
+}
+
+func tokens(b *corpus.Batch) (source, prev models.Tokens) {
+	return models.Tokens{IDs: b.Source, Rows: b.Rows, Width: b.S}, models.Tokens{IDs: b.Prev, Rows: b.Rows, Width: b.T}
 }
 
 // Targets are the ids of a batch's real target tokens [N], sentence by sentence, on the host (see [models.Batch]).
 func Targets(b *corpus.Batch) torch.Tensor {
+	ids := targets(b)
+	return torch.FromInt64s(ids, torch.CPU, int64(len(ids)))
+}
+
+func targets(b *corpus.Batch) []int64 {
 	ids := make([]int64, 0, b.Tokens)
 	for _, id := range b.Target {
 		if id != tokenize.Pad {
 			ids = append(ids, id)
 		}
 	}
-	return torch.FromInt64s(ids, torch.CPU, int64(len(ids)))
+	return ids
 }
 
 // NLL is the clean loss of sentence pairs in batches of so many tokens, a mean over target tokens: in nats where the output

@@ -13,6 +13,8 @@ import (
 type Network interface {
 	// Forward gives the hidden states from which the tokens after prev are predicted; a nil stream is evaluation.
 	Forward(source, prev models.Tokens, s *torch.Stream) torch.States
+	// Operations are those of Forward in training, whatever words the batch has.
+	Operations(source, prev models.Tokens) torch.Operations
 	// Decoder prepares for search.
 	Decoder() models.Decoder
 	// SetInputNoise sets the standard deviation of the noise on word vectors.
@@ -31,11 +33,13 @@ type kind struct {
 	start func(s models.Settings, c *objectives.Config)
 	// activations estimates the numbers that each token of a batch keeps for the backward pass.
 	activations func(s models.Settings) int64
+	// reaches is the share of the rate of a large product of matrices at which training computes on a CPU.
+	reaches float64
 }
 
 var kinds = []kind{
 	{
-		name: "transformer",
+		name: "transformer", reaches: 1,
 		make: func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
 			return models.NewTransformer(models.TransformerConfig{Settings: s, DType: torch.Float32}, source, target, p, stream, d)
 		},
@@ -52,7 +56,7 @@ var kinds = []kind{
 		},
 	},
 	{
-		name: "attentional",
+		name: "attentional", reaches: 1,
 		make: func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
 			return models.NewAttentional(models.AttentionalConfig{Settings: s, DType: torch.Float32}, source, target, p, stream, d)
 		},
@@ -93,4 +97,11 @@ func (s Settings) Activations(tokens int) int64 {
 		return 0
 	}
 	return int64(tokens) * k.activations(s.Model)
+}
+
+// Reaches is the share of the rate of a large product of matrices that training reaches, as it was measured on a CPU, 0 for a
+// kind that is not there.
+func (s Settings) Reaches() float64 {
+	k, _ := kindOf(s.Model.Kind)
+	return k.reaches
 }

@@ -61,3 +61,7 @@ func (b batch) Size() int { return b.pairs.Tokens }
 func (b batch) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {
 	return b.translator.Forward(b.pairs, dropout)
 }
+
+func (b batch) Operations() torch.Operations {
+	return b.translator.Network.Operations(tokens(b.pairs)).Plus(b.translator.Output.Operations(targets(b.pairs)))
+}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
@@ -33,20 +32,7 @@ const (
 )
 
 // peak is the best rate of several matrix products, in GFLOP/s, with the present threads.
-func peak() float64 {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	x := torch.NewStream(1, "bench").Normal(0, 1, torch.Float32, torch.CPU, peakSize, peakSize)
-	best := 0.0
-	torch.NoGrad(func() {
-		for range peakTries {
-			start := time.Now()
-			x.MatMul(x)
-			best = max(best, 2*peakSize*peakSize*peakSize/time.Since(start).Seconds()/1e9)
-		}
-	})
-	return best
-}
+func peak() float64 { return torch.PeakRate(torch.CPU, torch.Float32, peakSize, peakTries) / 1e9 }
 
 // ticks are counts of time from /proc/stat, of all processors together.
 type ticks struct{ all, stolen float64 }

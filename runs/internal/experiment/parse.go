@@ -24,6 +24,7 @@ type Settings struct {
 	Out    string               // run folder
 	Resume bool                 // continue the run in Out
 	Plan   bool                 // print the plan and stop
+	Speed  parallel.Speed       // that the plan goes by; what is 0 is not known
 	Place  parallel.Environment // among processes that train together
 	Launch int                  // start so many processes of this program instead; 0 does not
 	Notes  []string             // sentences to tell the user before anything else, such as the use of the built-in sample
@@ -58,7 +59,10 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 		fmt.Fprint(spec.stdout(), objectives.Help())
 		return nil, command.ErrHelp
 	}
-	s := &Settings{Resume: o.resume, Plan: o.plan, Args: append([]string{os.Args[0]}, args...)}
+	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
+		return nil, command.Usagef("-device-flops and -bandwidth go with -plan, and are rates above 0")
+	}
+	s := &Settings{Resume: o.resume, Plan: o.plan, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
 	if err := s.build(spec, &o, flags); err != nil {
 		return nil, err
 	}

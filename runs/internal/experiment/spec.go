@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/aperture-ml/aperture/models/parallel"
 )
 
 // Spec describes a run: all that Parse needs to know about one folder under runs/.
@@ -53,6 +55,7 @@ type options struct {
 	resume, plan, help  bool
 	processes           int
 	printConfig         bool
+	speed               parallel.Speed
 }
 
 // flag groups, in the order in which help prints them.
@@ -111,10 +114,12 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	fs.BoolVar(&o.resume, "resume", false, "continue the run in that folder")
 	in(groupFolder, "out", "resume")
 
-	fs.BoolVar(&o.plan, "plan", false, "print parameters, memory, settings and updates, and stop")
+	fs.BoolVar(&o.plan, "plan", false, "print parameters, memory, settings, updates and how long they should take, and stop")
+	fs.Float64Var(&o.speed.Operations, "device-flops", 0, "with -plan: floating point operations a second that training reaches in each process, `F`, as in 4e14; without it what is measured here")
+	fs.Float64Var(&o.speed.Bytes, "bandwidth", 0, "with -plan: bytes a second, `B`, that each process sends to others, as in 5e10; without it what processes of one machine were found to")
 	fs.BoolVar(&o.printConfig, "print-config", false, "print the resolved configuration, every key with its comment, and stop")
 	fs.BoolVarP(&o.help, "help", "h", false, "print this")
-	in(groupOther, "plan", "print-config", "help")
+	in(groupOther, "plan", "device-flops", "bandwidth", "print-config", "help")
 	return fs, groups
 }
 

@@ -158,17 +158,19 @@ func TestWhatOnlyPrints(t *testing.T) {
 		parts    []string
 	}{
 		{"-plan", []string{"parameters ", "weights and state ", "activations ", "training pairs    200", "steps an epoch ", "steps in all      24", "folder            experiments/wmt14/mle-base-seed1"}},
+		{"-plan -processes=2 -device-flops=1e9 -bandwidth=1e6", []string{"by 2 processes: ", "at 1e+09 a second each (-device-flops)", "sums  ", "at 1e+06 bytes a second (-bandwidth)", "time   "}},
 		{"-h", []string{"Usage: go run ./runs/wmt14", "-method METHOD", "sample", "base", "big", "(default with -data)"}},
 		{"--help", []string{"Usage: go run ./runs/wmt14"}},
 		{"-method=help", []string{"mle", "spectrum-poly", "minimises", "cost"}},
 	} {
-		e := mustRun(t, folder, c.argument)
+		e := mustRun(t, folder, strings.Fields(c.argument)...)
 		for _, part := range c.parts {
 			if !strings.Contains(e.stdout, part) {
 				t.Errorf("%s does not print %q:\n%s", c.argument, part, e.stdout)
 			}
 		}
 	}
+	run(t, folder, "-bandwidth=1e9").fails(t, "a rate without a plan", 2, "go with -plan")
 	run(t, folder, "-plan", "-set=data.max_length=1").fails(t, "a plan without pairs", 1, "none of the 200 sentence pairs")
 	if _, err := os.Stat(filepath.Join(folder, "experiments")); err == nil {
 		t.Error("a folder was made")

@@ -121,3 +121,5 @@ func (t *languageTask) activations() int64 {
 }
 
 func (t *languageTask) free() { t.Free() }
+
+func (t *languageTask) reaches() float64 { return t.Settings.Reaches() }

@@ -3,7 +3,9 @@ package train
 import (
 	"fmt"
 	"os"
+	"runtime"
 
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -27,6 +29,9 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	t := &trainer{config: c, task: learnt, updates: updates}
 	params := learnt.parts().Params.Count()
 	copies := int64(2) // weights and gradients
+	if max(s.Launch, s.Place.Size) > 1 {
+		copies++ // what is summed
+	}
 	if c.Train.Optimizer != "sgd" {
 		copies += 2
 	}
@@ -38,15 +43,77 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 		fmt.Fprintln(os.Stderr, note)
 	}
 	fmt.Printf("parameters        %d\n", params)
-	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", params*4*copies/mib)
+	memory := params * 4 * copies
+	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", memory/mib)
 	if v := learnt.parts().Vectors; v != nil {
 		rows, width := learnt.parts().Output.Embedding().Size()
 		fmt.Printf("target vectors    %d MiB (%d of %d numbers, which training does not touch)\n", rows*width*4/mib, rows, width)
+		memory += rows * width * 4
 	}
-	fmt.Printf("activations       about %d MiB\n", learnt.activations()*4/mib)
+	memory += learnt.activations() * 4
+	fmt.Printf("activations       about %d MiB\nin all            about %d MiB in each process, beside the program and the texts\n", learnt.activations()*4/mib, memory/mib)
 	fmt.Printf("%s\n", learnt.size(t.total()))
 	fmt.Printf("steps an epoch    %d\n", updates.Count(1))
 	fmt.Printf("steps in all      %d\n", t.total())
+	if err := predict(s, learnt, updates, t.total()); err != nil {
+		return err
+	}
 	fmt.Printf("folder            %s\n", s.Out)
+	return nil
+}
+
+const (
+	// Updates that a prediction looks at, and batches after which it looks at no more.
+	lookAt, lookAtBatches = 50, 2000
+	// A product of matrices of this size shows what a processor or a device can do, and processes of one machine that share
+	// their gradients over Gloo send so many bytes a second each: docs/results/scale.md.
+	peakSize   = 2048
+	peakTries  = 3
+	localBytes = 0.8e9
+)
+
+// predict prints how long the run should take.
+func predict(s *experiment.Settings, learnt task, u updates, steps int) error {
+	c, processes := s.Config.Train, max(1, s.Launch, s.Place.Size)
+	speed, parts := s.Speed, learnt.parts()
+	from, by := "-device-flops", "-bandwidth"
+	if speed.Operations == 0 {
+		local := max(1, s.Launch, s.Place.LocalSize)
+		if parts.Device == torch.CPU { // which its processes share
+			torch.SetThreads(min(local*c.Threads, runtime.GOMAXPROCS(0)))
+		} else {
+			local = 1
+		}
+		dtype := torch.Float32
+		if c.Precision == "bfloat16" {
+			dtype = torch.BFloat16
+		}
+		peak := torch.PeakRate(parts.Device, dtype, peakSize, peakTries) / float64(local)
+		torch.SetThreads(c.Threads)
+		speed.Operations = peak * learnt.reaches()
+		from = fmt.Sprintf("%.0f %% of the %.3g that a large product of matrices has here; -device-flops sets another", 100*learnt.reaches(), peak)
+	}
+	if speed.Bytes == 0 {
+		speed.Bytes, by = localBytes, "what processes of one machine send; -bandwidth sets another"
+	}
+	var sum parallel.Prediction
+	n, batches := 0, 0
+	for ; n < min(lookAt, u.Count(1)) && batches < lookAtBatches; n++ {
+		next, err := u.Next()
+		if err != nil {
+			return err
+		}
+		batches += len(next.Batches)
+		sum = sum.Plus(parallel.Predict(next.Batches, parts.Output.UpdateOperations(), parts.Params.Tensors(), processes, speed))
+	}
+	mean := func(x float64) float64 { return x / float64(n) }
+	fmt.Printf("arithmetic        %.3g operations an update of %.0f target tokens, by %d processes: %v at %.3g a second each (%s)\n",
+		mean(sum.Operations), mean(float64(sum.Targets)), processes, parallel.Duration(mean(sum.Arithmetic)), speed.Operations, from)
+	if processes > 1 {
+		fmt.Printf("sums              %.1f MB of gradients an update: %v at %.3g bytes a second (%s), of it %v behind the backward pass\n",
+			mean(float64(sum.SumBytes))/1e6, parallel.Duration(mean(sum.Sums)), speed.Bytes, by, parallel.Duration(mean(sum.Hidden)))
+	}
+	fmt.Printf("time              %v an update, %.0f target tokens a second; %v for all steps, without validation and tests\n",
+		parallel.Duration(mean(sum.Seconds())), float64(sum.Targets)/sum.Seconds(), parallel.Duration(mean(sum.Seconds())*float64(steps)))
 	return nil
 }

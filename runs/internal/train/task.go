@@ -44,6 +44,8 @@ type data interface {
 	introduce() []string
 	// activations estimates the numbers that a batch keeps for its backward pass.
 	activations() int64
+	// reaches is the share of a large product's rate at which training computes.
+	reaches() float64
 }
 
 // updates is a source of updates.

@@ -144,3 +144,5 @@ func (t *translationTask) free() {
 	t.Free()
 	t.data.Close()
 }
+
+func (t *translationTask) reaches() float64 { return t.Settings.Reaches() }
