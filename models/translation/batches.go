@@ -40,6 +40,11 @@ func targets(b *corpus.Batch) []int64 {
 	return ids
 }
 
+// Operations are those of Forward on a batch and of the output layer's loss, in training.
+func (t *Translator) Operations(b *corpus.Batch) torch.Operations {
+	return t.Network.Operations(tokens(b)).Plus(t.Output.Operations(targets(b)))
+}
+
 // NLL is the clean loss of sentence pairs in batches of so many tokens, a mean over target tokens: in nats where the output
 // layer has a probability or a density.
 func (t *Translator) NLL(pairs corpus.Pairs, batchTokens int) float64 {

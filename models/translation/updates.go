@@ -63,5 +63,5 @@ func (b batch) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {
 }
 
 func (b batch) Operations() torch.Operations {
-	return b.translator.Network.Operations(tokens(b.pairs)).Plus(b.translator.Output.Operations(targets(b.pairs)))
+	return b.translator.Operations(b.pairs)
 }

@@ -104,7 +104,7 @@ func (n attentionalSize) race(b *bench, method string, amount func(batch *corpus
 	if err != nil {
 		return r, err
 	}
-	r.ours = ours.contender()
+	r.ours, r.operations = ours.contender(), ours.operations
 	small, want, err := b.checkedAttentional()
 	if err != nil {
 		return r, err

@@ -129,7 +129,7 @@ func (b *bench) textTraining(n textNetwork, compiled bool) (r *race, err error) 
 		return nil, err
 	}
 	side := here{work: ours.update}
-	r.ours, r.outside = side, func() (float64, error) { return side.outside(0) }
+	r.ours, r.operations, r.outside = side, ours.operations, func() (float64, error) { return side.outside(0) }
 	file, err := b.writeChunks(n.name, chunks)
 	if err != nil {
 		return nil, err

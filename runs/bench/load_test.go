@@ -27,7 +27,7 @@ func TestLoads(t *testing.T) {
 		t.Errorf("the cache holds %v", left)
 	}
 	var table strings.Builder
-	if err := printTable(&table, []result{{Name: "load/heap", Ours: 200, Unit: "MB", Config: "3000 pairs"}}); err != nil || !strings.Contains(table.String(), "load/heap  -           -    -    -             200   -     MB    -                 -      -     3000 pairs\n") {
+	if err := printTable(&table, []result{{Name: "load/heap", Ours: 200, Unit: "MB", Config: "3000 pairs"}}); err != nil || !strings.Contains(table.String(), "load/heap  -           -    -    -             200   -     MB    -                 -      -     -           3000 pairs\n") {
 		t.Errorf("%v; the table is\n%s", err, table.String())
 	}
 }

@@ -73,7 +73,7 @@ func (t ticks) steal(later ticks) *float64 {
 
 // printMachine says below a table what all its rows have in common.
 func printMachine(out io.Writer, m Machine) error {
-	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; peak is that of a matrix product of size %d, in GFLOP/s.\n",
+	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; peak is that of a matrix product of size %d, in GFLOP/s, and ours of it what the products of our whole step reach.\n",
 		m.Processor, m.ISA, peakSize)
 	return err
 }

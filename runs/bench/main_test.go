@@ -87,16 +87,18 @@ func TestRace(t *testing.T) {
 	r := &race{
 		ours: &steps{name: "a", seconds: []float64{1, 2, 4}, peak: 30, log: &log}, peer: &steps{name: "b", seconds: []float64{3, 4, 4}, peak: 120, log: &log},
 		pieces: 3, warm: 2, measured: true, config: "D=8", amount: func(i int) float64 { return float64(12 * (i + 1)) },
-		check: func() error { checked = len(log); return nil }, outside: func() (float64, error) { log = append(log, "ao"); return 0.25, nil },
+		operations: func(i int) float64 { return float64(i+1) * 6e9 },
+		check:      func() error { checked = len(log); return nil }, outside: func() (float64, error) { log = append(log, "ao"); return 0.25, nil },
 	}
 	got, err := r.run(context.Background(), 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	quarter := 0.25
-	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: defined(5), OutsideProducts: &quarter, Config: "D=8"}
+	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: defined(5), Rate: defined(6), OutsideProducts: &quarter, Config: "D=8"}
 	want.TimeRatio.Median = (2.0 + 3.0) / 2 // of 3, 2, 1, 3
 	want.Peer = defined((4.0 + 6.0) / 2)    // of 4, 6, 9, 4
+	want.Rate = defined((6.0 + 6.0) / 2)    // of 6/1, 12/2, 18/4, 6/1
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -140,7 +142,7 @@ func TestResultFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	ratio := 0.5
 	results := []result{
-		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200), Unit: "tokens_per_s", OutsideProducts: &ratio, Config: "V=37000",
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200), Unit: "tokens_per_s", Rate: defined(53.7), OutsideProducts: &ratio, Config: "V=37000",
 			Machine: Machine{Processor: "EPYC", ISA: "avx2", Steal: defined(0.125), Peak: defined(107.4)}},
 		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: defined(20), Unit: "s"},
 	}
@@ -157,10 +159,10 @@ func TestResultFile(t *testing.T) {
 	}
 	want := []any{
 		map[string]any{"name": "transformer_step/base", "time_ratio": map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
-			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "outside_products": 0.5, "config": "V=37000",
+			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "gflops": 53.7, "outside_products": 0.5, "config": "V=37000",
 			"processor": "EPYC", "isa": "avx2", "steal": 0.125, "peak_gflops": 107.4},
 		map[string]any{"name": "bpe_learn", "time_ratio": map[string]any{"median": 20.0, "min": 19.0, "max": 21.0},
-			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "outside_products": nil, "config": "",
+			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "gflops": nil, "outside_products": nil, "config": "",
 			"processor": "", "isa": "", "steal": nil, "peak_gflops": nil},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -171,7 +173,7 @@ func TestResultFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  50 %              12.5 %  107   V=37000\n",
+		"transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  50 %              12.5 %  107   50 %        V=37000\n",
 		"\nProcessor: EPYC, with avx2. ",
 	} {
 		if !strings.Contains(table.String(), want) {

@@ -133,6 +133,9 @@ func newTrainerOf(r *race, built *translation.Translator, batches []*corpus.Batc
 	return t
 }
 
+// operations are those of batch i's products.
+func (t *trainer) operations(i int) float64 { return t.Translator.Operations(t.batches[i]).All() }
+
 // update trains on batch i.
 func (t *trainer) update(i int) error {
 	t.collect(i)
@@ -181,7 +184,7 @@ func (b *bench) training(n network, compiled bool) (r *race, err error) {
 		return nil, err
 	}
 	side := here{work: ours.update}
-	r.ours, r.outside = side, func() (float64, error) { return side.outside(0) }
+	r.ours, r.operations, r.outside = side, ours.operations, func() (float64, error) { return side.outside(0) }
 	file, err := b.writeBatches(n.name, batches)
 	if err != nil {
 		return nil, err
@@ -216,7 +219,7 @@ func (b *bench) method(name string, n network, changes ...func(*objectives.Setti
 	if err != nil {
 		return nil, err
 	}
-	r.ours, r.peer = ours.contender(), peer.contender()
+	r.ours, r.operations, r.peer = ours.contender(), ours.operations, peer.contender()
 	return r, nil
 }
 

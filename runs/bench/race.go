@@ -22,6 +22,7 @@ type race struct {
 	pieces     int                                       // how many different ones there are
 	warm       int                                       // pieces that each side does first, unmeasured
 	amount     func(i int) float64                       // work in piece i, for figures in work per second; nil for seconds
+	operations func(i int) float64                       // floating point operations of piece i's products; nil where they are not counted
 	measured   bool                                      // whether memory is compared
 	config     string                                    // sizes of the work, for the reader; may be empty
 	outside    func() (float64, error)                   // the share of our time that no matrix product takes; may be nil
@@ -55,7 +56,7 @@ func (r *race) run(ctx context.Context, pairs int) (result, error) {
 			return result{}, err
 		}
 	}
-	var ours, peer, ratios []float64
+	var ours, peer, ratios, rates []float64
 	for i := range pairs {
 		a, b, err := r.pair(ctx, i)
 		if err != nil {
@@ -63,8 +64,14 @@ func (r *race) run(ctx context.Context, pairs int) (result, error) {
 		}
 		ratios = append(ratios, b/a)
 		ours, peer = append(ours, r.figure(i, a)), append(peer, r.figure(i, b))
+		if r.operations != nil {
+			rates = append(rates, r.operations(i%r.pieces)/a/1e9)
+		}
 	}
 	out := result{TimeRatio: spreadOf(ratios), Ours: median(ours), Peer: defined(median(peer)), Config: r.config}
+	if len(rates) > 0 {
+		out.Rate = defined(median(rates))
+	}
 	if r.outside != nil {
 		share, err := r.outside()
 		if err != nil {

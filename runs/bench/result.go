@@ -19,6 +19,7 @@ type result struct {
 	Ours            float64  `json:"ours"`
 	Peer            *float64 `json:"peer"`
 	Unit            string   `json:"unit"`
+	Rate            *float64 `json:"gflops"`           // of our products, over all of our time
 	OutsideProducts *float64 `json:"outside_products"` // share of our time, from a step that is not timed otherwise
 	Config          string   `json:"config"`           // sizes of the work, where the name does not say them
 
@@ -56,7 +57,7 @@ func printTable(out io.Writer, results []result) error {
 		return errors.Join(printLayers(out, results), printMachine(out, results[0].Machine))
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tsteal\tpeak\tconfig")
+	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tsteal\tpeak\tours of it\tconfig")
 	for _, r := range results {
 		ratios, peer := "-\t-\t-", "-"
 		if r.TimeRatio != nil {
@@ -73,14 +74,17 @@ func printTable(out io.Writer, results []result) error {
 		if r.OutsideProducts != nil {
 			outside = fmt.Sprintf("%.0f %%", 100**r.OutsideProducts)
 		}
-		steal, peak := "-", "-"
+		steal, peak, reached := "-", "-", "-"
 		if r.Steal != nil {
 			steal = fmt.Sprintf("%.1f %%", 100**r.Steal)
 		}
 		if r.Peak != nil {
 			peak = fmt.Sprintf("%.0f", *r.Peak)
+			if r.Rate != nil {
+				reached = fmt.Sprintf("%.0f %%", 100**r.Rate / *r.Peak)
+			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios, memory, r.Ours, peer, r.Unit, outside, steal, peak, r.Config)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios, memory, r.Ours, peer, r.Unit, outside, steal, peak, reached, r.Config)
 	}
 	return errors.Join(w.Flush(), printMachine(out, results[0].Machine))
 }

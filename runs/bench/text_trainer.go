@@ -44,6 +44,12 @@ func newTextTrainer(r *race, vocabulary int, c experiment.Config, chunks []textC
 	return t, nil
 }
 
+// operations are those of chunk i's products.
+func (t *textTrainer) operations(i int) float64 {
+	chunk := t.chunks[i]
+	return t.Network.Operations(chunk.input).Plus(t.Output.Operations(chunk.targets)).All()
+}
+
 // update trains on chunk i.
 func (t *textTrainer) update(i int) error {
 	t.collect(i)
