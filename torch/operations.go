@@ -42,13 +42,26 @@ func PeakRate(d Device, dtype DType, size int64, tries int) float64 {
 	scope := OpenScope()
 	defer scope.Close()
 	x := NewStream(1, "peak").Normal(0, 1, Float32, CPU, size, size).To(dtype, d)
-	best := 0.0
+	return ProductOperations(size, size, size).Forward / shortest(tries, func() Tensor { return x.MatMul(x) })
+}
+
+// CopyRate is the most bytes a second, read and written, that any of several copies of so many bytes reaches, with the present
+// threads.
+func CopyRate(d Device, bytes int64, tries int) float64 {
+	scope := OpenScope()
+	defer scope.Close()
+	x, y := Zeros(Float32, d, bytes/4), Zeros(Float32, d, bytes/4)
+	return 2 * float64(bytes) / shortest(tries, func() Tensor { y.Assign(x); return y })
+}
+
+// shortest is how many seconds the shortest try takes.
+func shortest(tries int, f func() Tensor) float64 {
+	best := math.Inf(1)
 	NoGrad(func() {
 		for range tries {
 			start := time.Now()
-			// One number of a product waits for it on every device.
-			x.MatMul(x).Narrow(0, 0, 1).Narrow(1, 0, 1).Reshape().To(Float32, CPU).Item()
-			best = math.Max(best, ProductOperations(size, size, size).Forward/time.Since(start).Seconds())
+			f().Reshape(-1).Narrow(0, 0, 1).To(Float32, CPU).Item() // which waits for it on every device
+			best = math.Min(best, time.Since(start).Seconds())
 		}
 	})
 	return best

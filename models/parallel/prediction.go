@@ -12,6 +12,7 @@ import (
 type Speed struct {
 	Operations float64 // floating point operations a second that training reaches
 	Bytes      float64 // that it sends a second to others
+	Memory     float64 // bytes that it reads and writes a second; 0 does not count them
 }
 
 // Prediction is what an update is expected to take.
@@ -22,17 +23,18 @@ type Prediction struct {
 	Arithmetic float64 // seconds of the process that has most to do
 	Sums       float64 // seconds
 	Hidden     float64 // of these, those behind the backward pass of the last batch
+	State      float64 // seconds in which the optimizer and what comes with it pass over weights and state
 }
 
 // Seconds are those of the update.
-func (p Prediction) Seconds() float64 { return p.Arithmetic + p.Sums - p.Hidden }
+func (p Prediction) Seconds() float64 { return p.Arithmetic + p.Sums - p.Hidden + p.State }
 
 // Predict says what an update of these batches, in which all processes also make some operations alike, takes so many processes
-// that train these parameters. The batches are dealt out as in training. A ring sends 2 (P-1)/P of the bytes summed from each
+// that train these parameters, whose weights and state have so many bytes, each read and written once. The batches are dealt out as in training. A ring sends 2 (P-1)/P of the bytes summed from each
 // process; a sum can begin when a bucket's gradients are there, and the last bucket, which has the first parameters, the word
-// vectors, is there when the backward pass is done. Not counted are the optimizer, reading texts, and what is no product of
-// matrices; where a speed was measured in training, they are in it.
-func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tensor, processes int, s Speed) (p Prediction) {
+// vectors, is there when the backward pass is done. What is no product of matrices counts in the speed: it is one that training
+// reaches.
+func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tensor, state int64, processes int, s Speed) (p Prediction) {
 	each, costs := make([]torch.Operations, len(batches)), make([]int, len(batches))
 	for i, b := range batches {
 		each[i] = b.Operations()
@@ -52,6 +54,9 @@ func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tens
 		}
 	}
 	p.Arithmetic = (most + alike.All()) / s.Operations
+	if s.Memory > 0 {
+		p.State = 2 * float64(state) / s.Memory
+	}
 	for _, x := range params {
 		p.SumBytes += 4 * x.Count()
 	}
@@ -70,7 +75,7 @@ func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tens
 
 // Plus adds up what updates take.
 func (p Prediction) Plus(q Prediction) Prediction {
-	return Prediction{p.Operations + q.Operations, p.Targets + q.Targets, p.SumBytes + q.SumBytes, p.Arithmetic + q.Arithmetic, p.Sums + q.Sums, p.Hidden + q.Hidden}
+	return Prediction{p.Operations + q.Operations, p.Targets + q.Targets, p.SumBytes + q.SumBytes, p.Arithmetic + q.Arithmetic, p.Sums + q.Sums, p.Hidden + q.Hidden, p.State + q.State}
 }
 
 // Duration is a number of seconds, to three digits or so.

@@ -34,7 +34,7 @@ func TestPredict(t *testing.T) {
 			{2, million, 360 / 10., 120, 10},         // two thirds of 150 operations take 10 seconds
 			{4, 120 * million, 310 / 10., 1.5, 1},    // one has nothing to do
 		} {
-			p := Predict(batches, torch.Operations{Forward: 10}, params, c.processes, Speed{Operations: 10, Bytes: c.bytes})
+			p := Predict(batches, torch.Operations{Forward: 10}, params, 8, c.processes, Speed{Operations: 10, Bytes: c.bytes, Memory: 4})
 			near := func(what string, got, want float64) {
 				if math.Abs(got-want) > 1e-9 {
 					t.Errorf("%d processes at %v: %s is %v, not %v", c.processes, c.bytes, what, got, want)
@@ -43,6 +43,8 @@ func TestPredict(t *testing.T) {
 			near("arithmetic", p.Arithmetic, c.arithmetic)
 			near("sums", p.Sums, c.sums)
 			near("hidden", p.Hidden, c.hidden)
+			near("the weights' time", p.State, 4)
+			near("the update", p.Seconds(), c.arithmetic+c.sums-c.hidden+4)
 			near("all", p.Operations, 650+10*float64(c.processes))
 			near("targets", float64(p.Targets), 30)
 		}

@@ -55,7 +55,7 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	fmt.Printf("%s\n", learnt.size(t.total()))
 	fmt.Printf("steps an epoch    %d\n", updates.Count(1))
 	fmt.Printf("steps in all      %d\n", t.total())
-	if err := predict(s, learnt, updates, t.total()); err != nil {
+	if err := predict(s, learnt, updates, params*4*copies, t.total()); err != nil {
 		return err
 	}
 	fmt.Printf("folder            %s\n", s.Out)
@@ -65,36 +65,38 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 const (
 	// Updates that a prediction looks at, and batches after which it looks at no more.
 	lookAt, lookAtBatches = 50, 2000
-	// A product of matrices of this size shows what a processor or a device can do, and processes of one machine that share
-	// their gradients over Gloo send so many bytes a second each: docs/results/scale.md.
-	peakSize   = 2048
-	peakTries  = 3
-	localBytes = 0.8e9
+	// What shows a processor's or a device's speed: products of matrices of this size, copies of so many bytes.
+	peakSize, copyBytes, peakTries = 2048, 256 << 20, 3
+	// Bytes a second that each process sends where several of one machine sum gradients over Gloo and have a processor each:
+	// docs/results/scale.md.
+	localBytes = 0.6e9
 )
 
-// predict prints how long the run should take.
-func predict(s *experiment.Settings, learnt task, u updates, steps int) error {
+// predict prints how long the run should take, whose weights and state have so many bytes.
+func predict(s *experiment.Settings, learnt task, u updates, state int64, steps int) error {
 	c, processes := s.Config.Train, max(1, s.Launch, s.Place.Size)
 	speed, parts := s.Speed, learnt.parts()
+	local := max(1, s.Launch, s.Place.LocalSize)
+	threads := min(local*c.Threads, runtime.GOMAXPROCS(0)) // of all processes of this machine
 	from, by := "-device-flops", "-bandwidth"
 	if speed.Operations == 0 {
-		local := max(1, s.Launch, s.Place.LocalSize)
-		if parts.Device == torch.CPU { // which its processes share
-			torch.SetThreads(min(local*c.Threads, runtime.GOMAXPROCS(0)))
-		} else {
-			local = 1
+		share := 1. // of what is measured
+		if parts.Device == torch.CPU {
+			torch.SetThreads(threads)
+			share = 1 / float64(local)
 		}
 		dtype := torch.Float32
 		if c.Precision == "bfloat16" {
 			dtype = torch.BFloat16
 		}
-		peak := torch.PeakRate(parts.Device, dtype, peakSize, peakTries) / float64(local)
+		peak := torch.PeakRate(parts.Device, dtype, peakSize, peakTries) * share
+		speed.Memory = torch.CopyRate(parts.Device, copyBytes, peakTries) * share
 		torch.SetThreads(c.Threads)
 		speed.Operations = peak * learnt.reaches()
 		from = fmt.Sprintf("%.0f %% of the %.3g that a large product of matrices has here; -device-flops sets another", 100*learnt.reaches(), peak)
 	}
 	if speed.Bytes == 0 {
-		speed.Bytes, by = localBytes, "what processes of one machine send; -bandwidth sets another"
+		speed.Bytes, by = localBytes*float64(threads)/float64(local*c.Threads), "what processes of one machine send; -bandwidth sets another"
 	}
 	var sum parallel.Prediction
 	n, batches := 0, 0
@@ -104,11 +106,14 @@ func predict(s *experiment.Settings, learnt task, u updates, steps int) error {
 			return err
 		}
 		batches += len(next.Batches)
-		sum = sum.Plus(parallel.Predict(next.Batches, parts.Output.UpdateOperations(), parts.Params.Tensors(), processes, speed))
+		sum = sum.Plus(parallel.Predict(next.Batches, parts.Output.UpdateOperations(), parts.Params.Tensors(), state, processes, speed))
 	}
 	mean := func(x float64) float64 { return x / float64(n) }
 	fmt.Printf("arithmetic        %.3g operations an update of %.0f target tokens, by %d processes: %v at %.3g a second each (%s)\n",
 		mean(sum.Operations), mean(float64(sum.Targets)), processes, parallel.Duration(mean(sum.Arithmetic)), speed.Operations, from)
+	if speed.Memory > 0 {
+		fmt.Printf("optimizer         weights and state are read and written: %v at %.3g bytes a second\n", parallel.Duration(mean(sum.State)), speed.Memory)
+	}
 	if processes > 1 {
 		fmt.Printf("sums              %.1f MB of gradients an update: %v at %.3g bytes a second (%s), of it %v behind the backward pass\n",
 			mean(float64(sum.SumBytes))/1e6, parallel.Duration(mean(sum.Sums)), speed.Bytes, by, parallel.Duration(mean(sum.Hidden)))

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -180,33 +181,98 @@ func TestProcessesStopAndGoOn(t *testing.T) {
 func TestProcessesOfACluster(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	together := func(port int, arguments [2][]string) (all [2]ended) {
-		var commands [2]*exec.Cmd
-		var outputs [2]strings.Builder
-		for rank := range commands {
-			c := process(folder, append(arguments[rank], fmt.Sprint("env:RANK=", rank), "env:WORLD_SIZE=2", fmt.Sprint("env:LOCAL_RANK=", rank),
-				"env:MASTER_ADDR=127.0.0.1", fmt.Sprint("env:MASTER_PORT=", port))...)
-			c.Stderr = &outputs[rank]
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			commands[rank] = c
-		}
-		for rank, c := range commands {
-			c.Wait()
-			all[rank] = ended{c.ProcessState.ExitCode(), "", outputs[rank].String()}
-		}
-		return all
-	}
 	settings := []string{"-steps=4", "-set=decode.validation_beam=0", "-out=cluster"}
-	for rank, e := range together(freePort(t), [2][]string{settings, settings}) {
+	for rank, e := range together(t, process(folder, settings...), process(folder, settings...)) {
 		if e.code != 0 || rank == 1 && e.stderr != "" {
 			t.Errorf("rank %d ends with %d:\n%s", rank, e.code, e.stderr)
 		}
 	}
-	for rank, e := range together(freePort(t), [2][]string{append(settings, "-out=other"), append(settings, "-out=other", "-seed=7")}) {
+	for rank, e := range together(t, process(folder, append(settings, "-out=other")...), process(folder, append(settings, "-out=other", "-seed=7")...)) {
 		e.fails(t, fmt.Sprint("rank ", rank, " of two with other seeds"), 1, "rank 1 on ", "another version or setting", "seed = 7", "seed = 1")
 	}
+	text := process(folder, append(settings, "-out=text", "-data=changed")...)
+	if err := os.CopyFS(filepath.Join(folder, "changed"), os.DirFS(filepath.Join(folder, "corpus"))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "changed", "valid.de"), strings.ToLower(read(t, folder, "corpus", "valid.de")))
+	for rank, e := range together(t, process(folder, append(settings, "-out=text")...), text) {
+		e.fails(t, fmt.Sprint("rank ", rank, " of two with other texts"), 1, "rank 1 on ", "another text than rank 0")
+	}
+}
+
+// A process of another build is named. A build without a version stands for it, in a place without git, which would know.
+func TestProcessOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	if out, err := exec.Command("go", "version", "-m", binary).Output(); err != nil || !strings.Contains(string(out), "vcs.revision") {
+		t.Skip("the command under test has no version: it was not built in a git repository")
+	}
+	folder := workplace(t)
+	other := filepath.Join(t.TempDir(), "wmt14")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", other, "../../wmt14").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	settings := []string{"-steps=4", "-out=versions"}
+	stranger := process(folder, append(settings, "env:PATH=/nowhere")...)
+	stranger.Path = other
+	for rank, e := range together(t, process(folder, settings...), stranger) {
+		e.fails(t, fmt.Sprint("rank ", rank, " of two versions"), 1, "rank 1 on ", "another version or setting than rank 0", "commit , csrc ")
+	}
+}
+
+// together runs two processes as a cluster starts them.
+func together(t *testing.T, commands ...*exec.Cmd) []ended {
+	t.Helper()
+	outputs, all := make([]strings.Builder, len(commands)), make([]ended, len(commands))
+	port := freePort(t)
+	for rank, c := range commands {
+		c.Env = append(c.Env, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", len(commands)), fmt.Sprint("LOCAL_RANK=", rank),
+			"MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", port))
+		c.Stderr = &outputs[rank]
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for rank, c := range commands {
+		c.Wait()
+		all[rank] = ended{c.ProcessState.ExitCode(), "", outputs[rank].String()}
+	}
+	return all
+}
+
+// A process that gets no more memory in the middle of training ends all with one sentence, which names it.
+func TestProcessOutOfMemory(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	// Inner states of 600 tokens take 39 MB, which are asked of the system anew in each layer and update.
+	c, lines := started(t, folder, "-steps=4000", "-processes=2", "-set=train.max_tokens=600", "-set=model.ffn_width=16384", "-set=train.validate_every=2000", "-out=full")
+	pids := ranks(t, c.Process.Pid, 2)
+	waitFor(t, lines, "update ")
+	limit(t, pids[1], syscall.RLIMIT_AS, virtual(t, pids[1])+16<<20)
+	rest, _ := io.ReadAll(lines)
+	c.Wait()
+	ended{c.ProcessState.ExitCode(), "", string(rest)}.fails(t, "a process without memory", 1, "rank 1 on ", "out of memory", "weights", "lower train.max_tokens")
+	if strings.Count(string(rest), "aperture: ") != 1 {
+		t.Errorf("it says more than one sentence:\n%s", rest)
+	}
+}
+
+// limit sets a limit of another process, at present and at most.
+func limit(t *testing.T, pid, resource int, to uint64) {
+	t.Helper()
+	both := syscall.Rlimit{Cur: to, Max: to}
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource), uintptr(unsafe.Pointer(&both)), 0, 0, 0); errno != 0 {
+		t.Fatal(errno)
+	}
+}
+
+// virtual is the size of a process's memory.
+func virtual(t *testing.T, pid int) uint64 {
+	t.Helper()
+	pages := uint64(0)
+	if _, err := fmt.Sscan(read(t, fmt.Sprint("/proc/", pid, "/statm")), &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * uint64(os.Getpagesize())
 }
 
 // A loss that is no number ends all processes with one sentence, which names the process.
