@@ -203,8 +203,8 @@ func TestProcessesOfACluster(t *testing.T) {
 // A process of another build is named. A build without a version stands for it, in a place without git, which would know.
 func TestProcessOfAnotherVersion(t *testing.T) {
 	t.Parallel()
-	if out, err := exec.Command("go", "version", "-m", binary).Output(); err != nil || !strings.Contains(string(out), "vcs.revision") {
-		t.Skip("the command under test has no version: it was not built in a git repository")
+	if exec.Command("git", "rev-parse", "HEAD").Run() != nil {
+		t.Skip("the source has no version: it is in no git repository")
 	}
 	folder := workplace(t)
 	other := filepath.Join(t.TempDir(), "wmt14")
