@@ -19,29 +19,29 @@ type kind struct {
 	check func(s models.Settings) error
 	// activations estimates the numbers that each token of a batch keeps for the backward pass, beside its word vectors.
 	activations func(s models.Settings) int64
-	// reaches is the share of the rate of a large product of matrices at which training computes on a CPU.
-	reaches float64
+	// beside is how wide layers are whose products take as long as all else that training computes, on a CPU.
+	beside int
 	// seesChunks: what the network sees depends on the chunks that a text is read in, so that texts are scored in those of training.
 	seesChunks bool
 }
 
 var kinds = []kind{
 	{
-		name: "awd-lstm", reaches: 1,
+		name: "awd-lstm", beside: 90,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewAWDLSTM(s.recurrent(v), input, p, stream, d)
 		},
 		start: uniform, activations: recurrentActivations,
 	},
 	{
-		name: "qrnn", reaches: 1,
+		name: "qrnn", beside: 310,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewQRNN(s.recurrent(v), input, p, stream, d)
 		},
 		start: uniform, activations: recurrentActivations,
 	},
 	{
-		name: "gru", reaches: 1,
+		name: "gru", beside: 1400,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewGRU(s.recurrent(v), input, p, stream, d)
 		},
@@ -50,7 +50,7 @@ var kinds = []kind{
 		activations: func(s models.Settings) int64 { return recurrentActivations(s) * 14 / 9 },
 	},
 	{
-		name: "transformer-xl", reaches: 1,
+		name: "transformer-xl", beside: 125,
 		make: func(s Settings, _ int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewTransformerXL(models.TransformerXLConfig{Settings: s.Model, DType: torch.Float32}, input, p, stream, d)
 		},
@@ -113,9 +113,12 @@ func (s Settings) Activations(tokens int) int64 {
 	return int64(tokens) * (int64(4*s.Model.Width) + k.activations(s.Model))
 }
 
-// Reaches is the share of the rate of a large product of matrices that training reaches, as it was measured on a CPU, 0 for a
-// kind that is not there.
+// Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU: docs/scale.md.
 func (s Settings) Reaches() float64 {
 	k, _ := kindOf(s.Model.Kind)
-	return k.reaches
+	width := s.Model.Hidden
+	if k.seesChunks {
+		width = s.Model.Width
+	}
+	return float64(width) / float64(width+k.beside)
 }

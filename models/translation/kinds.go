@@ -33,13 +33,13 @@ type kind struct {
 	start func(s models.Settings, c *objectives.Config)
 	// activations estimates the numbers that each token of a batch keeps for the backward pass.
 	activations func(s models.Settings) int64
-	// reaches is the share of the rate of a large product of matrices at which training computes on a CPU.
-	reaches float64
+	// beside is how wide layers are whose products take as long as all else that training computes, on a CPU.
+	beside int
 }
 
 var kinds = []kind{
 	{
-		name: "transformer", reaches: 1,
+		name: "transformer", beside: 125,
 		make: func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
 			return models.NewTransformer(models.TransformerConfig{Settings: s, DType: torch.Float32}, source, target, p, stream, d)
 		},
@@ -56,7 +56,7 @@ var kinds = []kind{
 		},
 	},
 	{
-		name: "attentional", reaches: 1,
+		name: "attentional", beside: 110,
 		make: func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error) {
 			return models.NewAttentional(models.AttentionalConfig{Settings: s, DType: torch.Float32}, source, target, p, stream, d)
 		},
@@ -99,9 +99,8 @@ func (s Settings) Activations(tokens int) int64 {
 	return int64(tokens) * k.activations(s.Model)
 }
 
-// Reaches is the share of the rate of a large product of matrices that training reaches, as it was measured on a CPU, 0 for a
-// kind that is not there.
+// Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU: docs/scale.md.
 func (s Settings) Reaches() float64 {
 	k, _ := kindOf(s.Model.Kind)
-	return k.reaches
+	return float64(s.Model.Width) / float64(s.Model.Width+k.beside)
 }
