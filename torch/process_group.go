@@ -6,6 +6,7 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -64,7 +65,8 @@ func (s *Store) Close() {
 }
 
 // A Group are processes that work on one update: c10d's process group on Gloo, whose sums are the same bits in all of them, and
-// in every run with as many. All processes call the same methods in the same order. Its tensors are on the CPU.
+// in every run with as many. All processes call the same methods in the same order. Tensors on a device are copied to the CPU and
+// back, unless UseDevice has found something better.
 type Group struct {
 	c          C.ap_group
 	Rank, Size int
@@ -78,6 +80,17 @@ func JoinGroup(s *Store, rank, size int, address string, timeout time.Duration) 
 		return C.ap_group_join(s.c, C.int(rank), C.int(size), t[0], C.int64_t(timeout.Milliseconds()), &g.c)
 	}, address)
 	return g, err
+}
+
+// UseDevice has tensors on a GPU go by NCCL from now on, where libtorch has it. All processes call it.
+func (g *Group) UseDevice(d Device) error {
+	if !strings.HasPrefix(string(d), "cuda") {
+		return nil
+	}
+	if err := outcome(C.ap_group_use_gpu(g.c)); err != nil {
+		return fmt.Errorf("NCCL cannot join the processes' GPUs: %w; train.device = \"cpu\" does without them", err)
+	}
+	return nil
 }
 
 // Sum replaces x on every process by the sum of all of them.

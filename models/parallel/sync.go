@@ -24,6 +24,9 @@ func NewSync(p *Peers, params []torch.Tensor, streams map[string]*torch.Stream, 
 	if p == nil {
 		return nil, nil
 	}
+	if err := p.group.UseDevice(params[0].Device()); err != nil {
+		return nil, err
+	}
 	if err := p.Broadcast(params...); err != nil {
 		return nil, err
 	}

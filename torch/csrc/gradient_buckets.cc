@@ -3,7 +3,8 @@
 // since it divides by the number of processes, and makes a gradient of zeros where no process has one, which an optimizer
 // would take for a gradient.
 //
-// A bucket holds its parameters' gradients one after the other and then, for each of them, 1 where this process has one.
+// A bucket holds its parameters' gradients one after the other and then, for each of them, 1 where this process has one. On a
+// GPU, where reading those would wait for it, they are on the CPU instead, in a sum of their own over Gloo.
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -39,14 +40,16 @@ struct Flight {
 
 struct Bucket {
   std::vector<at::Tensor> params;
-  at::Tensor flat;  // gradients and flags
+  at::Tensor flat;   // gradients and flags
+  at::Tensor flags;  // a part of flat, or by themselves on the CPU
   int64_t weights = 0;
   int waiting = 0;  // parameters whose gradient is not complete
   c10::intrusive_ptr<c10d::Work> work;
 };
 
 struct Buckets {
-  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+  c10::intrusive_ptr<c10d::Backend> gloo, by;  // by is what gradients are summed by
+  bool on_gpu() const { return by != gloo; }
   std::vector<Bucket> list;
   std::vector<std::pair<std::shared_ptr<torch::autograd::Node>, uintptr_t>> hooks;  // holds the nodes, which variables do not
   bool armed = false;
@@ -57,7 +60,7 @@ struct Buckets {
   // start sends a bucket off.
   void start(Bucket &b) {
     c10::NoGradGuard no_grad;
-    int64_t at = 0, flag = b.weights;
+    int64_t at = 0, flag = 0;
     for (const auto &p : b.params) {
       const at::Tensor &g = p.grad();
       at::Tensor place = b.flat.narrow(0, at, p.numel());
@@ -66,12 +69,12 @@ struct Buckets {
       } else {
         place.zero_();
       }
-      b.flat.narrow(0, flag++, 1).fill_(g.defined() ? 1 : 0);
+      b.flags.narrow(0, flag++, 1).fill_(g.defined() ? 1 : 0);
       at += p.numel();
     }
     std::vector<at::Tensor> tensors{b.flat};
     flight->begin();
-    b.work = gloo->allreduce(tensors);
+    b.work = by->allreduce(tensors);
     b.work->getFuture()->addCallback([flight = flight](c10::ivalue::Future &) { flight->end(); });
     bytes += static_cast<int64_t>(b.flat.nbytes());
   }
@@ -103,7 +106,8 @@ extern "C" {
 ap_error ap_buckets_new(ap_group g, ap_tensor *params, int n, int64_t bytes, ap_buckets *out) {
   return guard([&] {
     auto b = std::make_unique<Buckets>();
-    b->gloo = group(g).gloo;
+    b->gloo = b->by = group(g).gloo;
+    if (n > 0 && get(params[0]).is_cuda() && group(g).nccl) b->by = group(g).nccl;
     // The last parameters have their gradients first.
     for (int i = n - 1; i >= 0; --i) {
       const at::Tensor &p = get(params[i]);
@@ -115,8 +119,17 @@ ap_error ap_buckets_new(ap_group g, ap_tensor *params, int n, int64_t bytes, ap_
       const auto key = node->add_post_hook(std::make_unique<Arrived>(b.get(), b->list.size() - 1));
       b->hooks.emplace_back(std::move(node), key);
     }
-    for (auto &bucket : b->list)
-      bucket.flat = at::empty({bucket.weights + static_cast<int64_t>(bucket.params.size())}, bucket.params[0].options().device(at::kCPU).requires_grad(false));
+    for (auto &bucket : b->list) {
+      const int64_t flags = static_cast<int64_t>(bucket.params.size());
+      const auto options = bucket.params[0].options().requires_grad(false);
+      if (b->on_gpu()) {
+        bucket.flat = at::empty({bucket.weights}, options);
+        bucket.flags = at::empty({flags}, at::kFloat);
+      } else {
+        bucket.flat = at::empty({bucket.weights + flags}, options.device(at::kCPU));
+        bucket.flags = bucket.flat.narrow(0, bucket.weights, flags);
+      }
+    }
     *out = b.release();
   });
 }
@@ -136,14 +149,18 @@ ap_error ap_buckets_finish(ap_buckets b) {
     while (all.next < all.list.size()) all.start(all.list[all.next++]);
     for (auto &bucket : all.list) {
       const auto begin = Clock::now();
+      if (all.on_gpu()) {
+        std::vector<at::Tensor> flags{bucket.flags};
+        finish(all.gloo->allreduce(flags));
+      }
       finish(bucket.work);
       all.waited_ns += nanoseconds(Clock::now() - begin);
       bucket.work.reset();
-      int64_t at = 0, flag = bucket.weights;
+      int64_t at = 0, flag = 0;
       for (auto &p : bucket.params) {
         const at::Tensor sum = bucket.flat.narrow(0, at, p.numel()).view(p.sizes());
         at += p.numel();
-        if (bucket.flat[flag++].item<double>() == 0) continue;  // no process has a gradient
+        if (bucket.flags[flag++].item<double>() == 0) continue;  // no process has a gradient
         if (p.grad().defined()) {
           p.mutable_grad().copy_(sum);
         } else {

@@ -26,6 +26,20 @@ c10d::PrefixStore &keys(ap_store s) { return *static_cast<Store *>(s)->prefixed;
 
 char *text_of(const std::string &s) { return strndup(s.data(), s.size()); }
 
+// A tensor in a collective: where it lies, if that can be, or else copied to the CPU.
+struct Exchanged {
+  at::Tensor whole;
+  c10d::Backend *by;
+  std::vector<at::Tensor> tensors;
+  Exchanged(const Group &g, const at::Tensor &x) : whole(x.detach()), by(g.gloo.get()) {
+    if (x.is_cuda() && g.nccl) by = g.nccl.get();
+    tensors.push_back(by == g.gloo.get() ? whole.to(at::kCPU) : whole);
+  }
+  void give_back() {
+    if (!tensors[0].is_same(whole)) whole.copy_(tensors[0]);
+  }
+};
+
 }  // namespace
 
 namespace ap {
@@ -80,27 +94,36 @@ ap_error ap_group_join(ap_store s, int rank, int size, const char *address, int6
   return guard([&] {
     auto o = c10d::ProcessGroupGloo::Options::create(Milliseconds(timeout_ms));
     o->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
-    *out = new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(static_cast<Store *>(s)->prefixed, rank, size, o), size};
+    const auto &store = static_cast<Store *>(s)->prefixed;
+    *out = new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, o), rank, size, store, Milliseconds(timeout_ms), {}};
+  });
+}
+
+ap_error ap_group_use_gpu(ap_group g) {
+  return guard([&] {
+    auto &all = group(g);
+    const auto store = c10::make_intrusive<c10d::PrefixStore>("nccl", all.store);
+    if (!all.nccl) all.nccl = nccl(store, all.rank, all.size, all.timeout);
   });
 }
 
 ap_error ap_group_reduce(ap_group g, ap_tensor x, bool largest) {
   return guard([&] {
-    std::vector<at::Tensor> list{get(x).detach().to(at::kCPU)};
+    Exchanged list(group(g), get(x));
     c10d::AllreduceOptions o;
     o.reduceOp = largest ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
-    finish(group(g).gloo->allreduce(list, o));
-    if (!get(x).is_cpu()) get(x).detach().copy_(list[0]);
+    finish(list.by->allreduce(list.tensors, o));
+    list.give_back();
   });
 }
 
 ap_error ap_group_broadcast(ap_group g, ap_tensor x, int root) {
   return guard([&] {
-    std::vector<at::Tensor> list{get(x).detach().to(at::kCPU)};
+    Exchanged list(group(g), get(x));
     c10d::BroadcastOptions o;
     o.rootRank = root;
-    finish(group(g).gloo->broadcast(list, o));
-    if (!get(x).is_cpu()) get(x).detach().copy_(list[0]);
+    finish(list.by->broadcast(list.tensors, o));
+    list.give_back();
   });
 }
 

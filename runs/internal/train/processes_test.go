@@ -3,7 +3,6 @@ package train
 import (
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -15,76 +14,7 @@ import (
 	"testing"
 	"time"
 	"unsafe"
-
-	"github.com/aperture-ml/aperture/torch"
 )
-
-// Several processes make of an update's batches what one makes of them, dropout and other draws included.
-func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
-	t.Parallel()
-	folder, texts := workplace(t), textPlace(t)
-	// Adam's first steps have the size of the rate however small the gradient; a larger epsilon keeps them from making noise large.
-	translate := []string{"-steps=8", "-set=train.max_tokens=60", "-set=train.validate_every=8", "-set=train.epsilon=0.001"}
-	for _, c := range []struct {
-		name      string
-		run       func(t *testing.T, folder string, arguments ...string) ended
-		folder    string
-		arguments []string
-		most      int // processes
-	}{
-		{"spectrum+adversarial", mustRun, folder, append(translate, "-method=spectrum+adversarial", "-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9"), 4},
-		{"mos", mustRun, folder, append(translate, "-method=mos"), 2},
-		{"adaptive", mustRun, folder, append(translate, "-method=adaptive+cosreg"), 2},
-		{"vmf", mustRun, folder, append(translate, "-method=vmf"), 2},
-		{"language", mustRunText, texts, []string{"-steps=8"}, 4},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			out := func(n int) string { return fmt.Sprintf("%s-%d", c.name, n) }
-			c.run(t, c.folder, append(c.arguments, "-set=train.accumulate=4", "-out="+out(1))...)
-			one := lastWeights(t, c.folder, out(1))
-			for n := 2; n <= c.most; n *= 2 {
-				c.run(t, c.folder, append(c.arguments, fmt.Sprint("-set=train.accumulate=", 4/n), fmt.Sprint("-processes=", n), "-out="+out(n))...)
-				if d := apart(one, lastWeights(t, c.folder, out(n))); !(d < 1e-5) {
-					t.Errorf("%d processes give weights that are %.2g from those of one", n, d)
-				}
-				was, is := results(t, c.folder, out(1)), results(t, c.folder, out(n))
-				if a, b := was["best"].(map[string]any)["loss"].(float64), is["best"].(map[string]any)["loss"].(float64); math.Abs(a-b) > 1e-4*a {
-					t.Errorf("%d processes give validation loss %g, one gives %g", n, b, a)
-				}
-			}
-		})
-	}
-}
-
-// lastWeights are those of a run's newest checkpoint.
-func lastWeights(t *testing.T, parts ...string) (all map[string][]float64) {
-	t.Helper()
-	folder := filepath.Join(append(parts, "checkpoints")...)
-	step := strings.TrimSpace(read(t, folder, "LATEST"))
-	torch.Test(t, func() {
-		tensors, _, err := torch.ReadSafetensors(filepath.Join(folder, step, modelFile), torch.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = numbers(tensors)
-	})
-	return all
-}
-
-// apart is how far two sets of weights are from one another, relative to their size.
-func apart(a, b map[string][]float64) float64 {
-	difference, size := 0.0, 0.0
-	for name, xs := range a {
-		for i, x := range xs {
-			if i >= len(b[name]) {
-				return math.Inf(1)
-			}
-			difference += (x - b[name][i]) * (x - b[name][i])
-			size += x * x
-		}
-	}
-	return math.Sqrt(difference / size)
-}
 
 // ranks are the process ids of those that a process has started, by rank.
 func ranks(t *testing.T, parent, count int) []int {
