@@ -169,6 +169,7 @@ ap_error ap_group_gather(ap_group g, const void *data, int64_t n, void **all, in
 
 void ap_group_leave(ap_group g) {
   try {
+    if (group(g).nccl) group(g).nccl->shutdown();
     delete &group(g);
   } catch (...) {  // others may have left already
   }
