@@ -57,10 +57,19 @@ func (a attention) keys(memory_BSD torch.Tensor) (k, v torch.Tensor) {
 	return a.split(a.k.apply(memory_BSD)), a.split(a.v.apply(memory_BSD))
 }
 
+// attendItself is attend of x to itself, [B,T,D].
+func (a attention) attendItself(x_BTD, mask torch.Tensor, causal bool, s *torch.Stream) torch.Tensor {
+	maps := torch.Linears(x_BTD, []torch.Tensor{a.k.weight, a.v.weight, a.q.weight}, []torch.Tensor{a.k.bias, a.v.bias, a.q.bias})
+	return a.read(a.split(maps[2]), a.split(maps[0]), a.split(maps[1]), mask, causal, s)
+}
+
 // attend lets queries [B,T,D] read keys and values. The mask is true where a key
 // takes part, [B,1,1,S]; the zero Tensor stands for no mask.
 func (a attention) attend(x_BTD, k, v, mask torch.Tensor, causal bool, s *torch.Stream) torch.Tensor {
-	q := a.split(a.q.apply(x_BTD))
+	return a.read(a.split(a.q.apply(x_BTD)), k, v, mask, causal, s)
+}
+
+func (a attention) read(q, k, v, mask torch.Tensor, causal bool, s *torch.Stream) torch.Tensor {
 	if a.dropout > 0 && s != nil {
 		return a.out.apply(merge(torch.Dropout(probabilities(q, k, mask, causal), a.dropout, s).MatMul(v)))
 	}

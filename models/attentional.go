@@ -166,7 +166,7 @@ func (m *Attentional) encode(source Tokens, s *torch.Stream) sourceStates {
 	x := m.wordVectors(m.source, words, s)
 	for i, w := range m.encoder {
 		if i > 0 {
-			x = lockedDropout(x, m.LayerDropout, s)
+			x = torch.LockedDropout(x, m.LayerDropout, s)
 		}
 		var out, h, c [2]torch.Tensor
 		for way := range w {
@@ -212,10 +212,10 @@ func (t Tokens) columns() (words Chunk, lengths []int64) {
 func (m *Attentional) wordVectors(e Embedder, x Chunk, s *torch.Stream) torch.Tensor {
 	v_TBE := e.Lookup(x.tensor(m.device))
 	if s != nil && m.WordDropout > 0 {
-		keep_TB1 := torch.Dropout(torch.Full(1, v_TBE.DType(), m.device, int64(x.Time), int64(x.Columns), 1), m.WordDropout, s)
+		keep_TB1 := torch.DropoutMask(m.WordDropout, s, v_TBE.DType(), m.device, int64(x.Time), int64(x.Columns), 1)
 		v_TBE = v_TBE.Mul(keep_TB1)
 	}
-	return lockedDropout(torch.Noise(v_TBE, m.InputNoise, s), m.VectorDropout, s)
+	return torch.LockedDropout(torch.Noise(v_TBE, m.InputNoise, s), m.VectorDropout, s)
 }
 
 // lockedMask is a mask of locked dropout [1,B,D], or the zero Tensor for none.
@@ -223,5 +223,5 @@ func (m *Attentional) lockedMask(p float64, rows int, s *torch.Stream) torch.Ten
 	if s == nil || p == 0 {
 		return torch.Tensor{}
 	}
-	return torch.Dropout(torch.Full(1, m.DType, m.device, 1, int64(rows), int64(m.Width)), p, s)
+	return torch.DropoutMask(p, s, m.DType, m.device, 1, int64(rows), int64(m.Width))
 }

@@ -56,7 +56,7 @@ func (m *AWDLSTM) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.Stat
 	var next Carried
 	for i, w := range m.layers {
 		if i > 0 {
-			out_TBD = lockedDropout(out_TBD, m.DropoutHidden, s)
+			out_TBD = torch.LockedDropout(out_TBD, m.DropoutHidden, s)
 		}
 		var h_BH, c_BH torch.Tensor
 		out_TBD, h_BH, c_BH = torch.LSTM(out_TBD, carried.at(2*i), carried.at(2*i+1), w, torch.LSTMOptions{WeightDrop: m.WeightDrop, Stream: s})

@@ -17,9 +17,9 @@ import (
 // with the reset gate behind the product with U_n, as PyTorch and cuDNN have it. The noise of training is AWD-LSTM's: locked
 // dropout between layers, dropped words, and dropped elements of the recurrent matrix, one mask for all steps.
 //
-// The products with W are one for all steps. A step is one product with U, packed once for all of them and with one product
+// On the CPU the products with W are one for all steps. A step is one product with U, packed once for all of them and with one product
 // for its gradient ([torch.RepeatedLinear]), and a handful of plain operators, so a layer is slower than the LSTM's single
-// operator by what these cost: docs/results/gru.md.
+// operator by what these cost: docs/results/gru.md. An accelerator runs libtorch's layer.
 type GRU struct {
 	RecurrentConfig
 	embedding Embedder
@@ -60,7 +60,7 @@ func (m *GRU) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, 
 	var next Carried
 	for i, w := range m.layers {
 		if i > 0 {
-			out_TBD = lockedDropout(out_TBD, m.DropoutHidden, s)
+			out_TBD = torch.LockedDropout(out_TBD, m.DropoutHidden, s)
 		}
 		var h_BH torch.Tensor
 		out_TBD, h_BH = m.layer(w, out_TBD, carried.at(i), s)
@@ -74,6 +74,9 @@ func (m *GRU) layer(w gruWeights, x_TBI, h_BH torch.Tensor, s *torch.Stream) (ou
 	steps, columns, width := x_TBI.Size(0), x_TBI.Size(1), w.hidden.Size(1)
 	if !h_BH.Defined() {
 		h_BH = torch.Zeros(m.DType, m.device, columns, width)
+	}
+	if m.device != torch.CPU && steps > 0 {
+		return torch.GRU(x_TBI, h_BH, w.input, torch.Dropout(w.hidden, m.WeightDrop, s), w.inputBias, w.hiddenBias)
 	}
 	fromInput_TB3H := torch.Linear(x_TBI, w.input, w.inputBias)
 	hidden := torch.Repeated(torch.Dropout(w.hidden, m.WeightDrop, s))

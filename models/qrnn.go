@@ -56,7 +56,7 @@ func (m *QRNN) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States,
 	in_TBI := torch.Cat([]torch.Tensor{out_TBD, late_TBI.Narrow(0, 0, steps)}, 2)
 	for i, l := range m.layers {
 		if i > 0 {
-			in_TBI = lockedDropout(out_TBD, m.DropoutHidden, s)
+			in_TBI = torch.LockedDropout(out_TBD, m.DropoutHidden, s)
 		}
 		c_BH := carried.at(i + 1)
 		if !c_BH.Defined() {

@@ -57,16 +57,6 @@ func (c *RecurrentConfig) layerWidth(layer int) int64 {
 	return int64(c.Hidden)
 }
 
-// lockedDropout drops elements of x [T,B,D] by one mask for all time steps, drawn
-// for each column: variational dropout (Gal and Ghahramani 2016).
-func lockedDropout(x_TBD torch.Tensor, p float64, s *torch.Stream) torch.Tensor {
-	if s == nil || p == 0 {
-		return x_TBD
-	}
-	ones_1BD := torch.Full(1, x_TBD.DType(), x_TBD.Device(), 1, x_TBD.Size(1), x_TBD.Size(2))
-	return x_TBD.Mul(torch.Dropout(ones_1BD, p, s))
-}
-
 // wordVectors looks up a chunk [T,B,D] with the noise of the input side. A word
 // that embedding dropout drops vanishes from the whole chunk.
 func (c *RecurrentConfig) wordVectors(e Embedder, x Chunk, device torch.Device, s *torch.Stream) torch.Tensor {
@@ -76,28 +66,27 @@ func (c *RecurrentConfig) wordVectors(e Embedder, x Chunk, device torch.Device, 
 		return v_TBD
 	}
 	if c.DropoutEmbedding > 0 {
-		keep_V1 := torch.Dropout(torch.Full(1, v_TBD.DType(), device, c.Vocabulary, 1), c.DropoutEmbedding, s)
+		keep_V1 := torch.DropoutMask(c.DropoutEmbedding, s, v_TBD.DType(), device, c.Vocabulary, 1)
 		v_TBD = v_TBD.Mul(torch.Embedding(keep_V1, ids_TB, -1))
 	}
 	v_TBD = torch.Noise(v_TBD, c.InputNoise, s)
-	return lockedDropout(v_TBD, c.DropoutInput, s)
+	return torch.LockedDropout(v_TBD, c.DropoutInput, s)
 }
 
 // outputs makes the states of a recurrent model from its last layer's output, with
 // activation regularisation and its temporal form (Merity, McCann and Socher 2017).
 func (c *RecurrentConfig) outputs(raw_TBD torch.Tensor, s *torch.Stream) torch.States {
 	steps, columns, width := raw_TBD.Size(0), raw_TBD.Size(1), raw_TBD.Size(2)
-	dropped_TBD := lockedDropout(raw_TBD, c.Dropout, s)
+	dropped_TBD := torch.LockedDropout(raw_TBD, c.Dropout, s)
 	states := chunkStates(dropped_TBD.Reshape(steps*columns, width), raw_TBD.Reshape(steps*columns, width), columns)
 	if s == nil || raw_TBD.Count() == 0 {
 		return states
 	}
 	if c.AR > 0 {
-		states.Terms = append(states.Terms, torch.Term{Name: "ar", Weight: c.AR, Value: dropped_TBD.Square().Mean()})
+		states.Terms = append(states.Terms, torch.Term{Name: "ar", Weight: c.AR, Value: torch.MeanSquare(dropped_TBD)})
 	}
 	if c.TAR > 0 && steps > 1 {
-		change := raw_TBD.Narrow(0, 1, steps-1).Sub(raw_TBD.Narrow(0, 0, steps-1))
-		states.Terms = append(states.Terms, torch.Term{Name: "tar", Weight: c.TAR, Value: change.Square().Mean()})
+		states.Terms = append(states.Terms, torch.Term{Name: "tar", Weight: c.TAR, Value: torch.MeanSquareChange(raw_TBD)})
 	}
 	return states
 }

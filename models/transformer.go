@@ -98,26 +98,30 @@ func (m *Transformer) Free() {
 type Encoded struct {
 	Memory    torch.Tensor // [B,S,D]
 	mask_B11S torch.Tensor // true at real tokens; the zero Tensor without padding
+	seen_B11S torch.Tensor // what attention takes for it
 }
 
 // Encode reads sources. A nil stream is evaluation.
 func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
 	x_BSD := m.embed(m.source, m.sourcePlaces, source, s)
-	var mask_B11S torch.Tensor
+	var mask_B11S, seen_B11S torch.Tensor
 	if source.padded() {
 		mask_B11S = torch.FromBools(source.mask(), m.device, int64(source.Rows), 1, 1, int64(source.Width))
+		seen_B11S = mask_B11S
+		if s == nil || m.AttentionDropout == 0 {
+			seen_B11S = torch.AttentionMask(mask_B11S, x_BSD.DType())
+		}
 	}
 	for _, l := range m.encoder {
 		x_BSD = m.residual(x_BSD, l.selfNorm, s, func(x_BSD torch.Tensor) torch.Tensor {
-			k, v := l.selfAttn.keys(x_BSD)
-			return l.selfAttn.attend(x_BSD, k, v, mask_B11S, false, s)
+			return l.selfAttn.attendItself(x_BSD, seen_B11S, false, s)
 		})
 		x_BSD = m.inner(l, x_BSD, s)
 	}
 	if m.PreNorm {
 		x_BSD = m.encoderNorm.apply(x_BSD)
 	}
-	return Encoded{x_BSD, mask_B11S}
+	return Encoded{x_BSD, mask_B11S, seen_B11S}
 }
 
 // Forward returns the hidden states from which the tokens after prev are
@@ -144,15 +148,14 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 	}
 	for i, l := range m.decoder {
 		x_BTD = m.residual(x_BTD, l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
-			k, v := l.selfAttn.keys(x_BTD)
-			return l.selfAttn.attend(x_BTD, k, v, mask_B1TT, !mask_B1TT.Defined(), s)
+			return l.selfAttn.attendItself(x_BTD, mask_B1TT, !mask_B1TT.Defined(), s)
 		})
 		x_BTD = m.residual(x_BTD, l.crossNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
 			k, v := l.crossAttn.keys(memory.Memory)
 			if wantAttention && i == len(m.decoder)-1 {
 				states.Attention = l.crossAttn.weights(x_BTD, k, memory.mask_B11S)
 			}
-			return l.crossAttn.attend(x_BTD, k, v, memory.mask_B11S, false, s)
+			return l.crossAttn.attend(x_BTD, k, v, memory.seen_B11S, false, s)
 		})
 		x_BTD = m.inner(l, x_BTD, s)
 	}

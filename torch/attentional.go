@@ -39,7 +39,8 @@ type AttentionalDecoder struct {
 // zeros. It returns the attentional states of all steps, masked, [T,B,D].
 //
 // On float32 CPU tensors it is fused, and its results and gradients have the same bits
-// for any number of threads, as those of LSTM. Elsewhere it is RunReference.
+// for any number of threads, as those of LSTM. An accelerator runs the same equations with few launches; elsewhere it is
+// RunReference.
 func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Tensor) Tensor {
 	const op = "AttentionalDecoder"
 	words, memory = ofType(words, d.Query), ofType(memory, d.Query)
@@ -58,6 +59,9 @@ func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Te
 		if mask.h != nil {
 			masks[i] = mask.c(op)
 		}
+	}
+	if words.Size(0) > 0 && words.Device() != CPU {
+		return d.runLaunching(words, memory, lengths, h, c)
 	}
 	for _, x := range operands {
 		if words.Size(0) == 0 || x.DType() != Float32 || x.Device() != CPU {

@@ -90,6 +90,29 @@ func TestDropoutBackwardUsesTheMaskOfForward(t *testing.T) {
 	})
 }
 
+// TestDropoutMaskIsDropoutOfOnes: bit for bit on the CPU; a device has a rate and a seed in common, not the bits.
+func TestDropoutMaskIsDropoutOfOnes(t *testing.T) {
+	torch.Test(t, func() {
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64, torch.BFloat16} {
+			s := torch.NewStream(3, "mask")
+			got := torch.DropoutMask(0.3, s, dtype, device, 1, 31, 47)
+			want := torch.Dropout(torch.Full(1, dtype, device, 1, 31, 47), 0.3, torch.NewStream(3, "mask"))
+			if device == torch.CPU && !slices.Equal(got.Float32s(), want.Float32s()) {
+				t.Errorf("%v: the mask is not dropout of ones", dtype)
+			}
+			again := torch.DropoutMask(0.3, torch.NewStream(3, "mask"), dtype, device, 1, 31, 47)
+			if s.Offset != 1 || !slices.Equal(got.Float32s(), again.Float32s()) {
+				t.Errorf("%v: a draw does not come again, or moved the stream by %d", dtype, s.Offset)
+			}
+			for i, v := range got.Float32s() {
+				if v != 0 && math.Abs(float64(v)-1/0.7) > 0.01 {
+					t.Fatalf("%v: element %d is %v", dtype, i, v)
+				}
+			}
+		}
+	})
+}
+
 func TestDropoutIdentity(t *testing.T) {
 	torch.Test(t, func() {
 		x := torch.Arange(5, device).To(torch.Float32, device)
@@ -128,6 +151,73 @@ func TestDropoutDoesNotDependOnThreads(t *testing.T) {
 		}
 		if !slices.Equal(masks[0], masks[1]) || !slices.Equal(masks[0], masks[2]) {
 			t.Error("masks differ with the number of threads")
+		}
+	})
+}
+
+// regularised gives value and gradient of a function of an input drawn from one seed, weighted by numbers drawn likewise.
+func regularised(dtype torch.DType, shape []int64, f func(x torch.Tensor) torch.Tensor) (value, gradient torch.Tensor) {
+	draw := torch.NewStream(5, "inputs")
+	x := draw.Normal(0, 1, dtype, device, shape...)
+	x.SetRequiresGrad(true)
+	value = f(x)
+	value.Mul(draw.Normal(0, 1, dtype, device, value.Shape()...)).Sum().Backward()
+	return value, x.Grad()
+}
+
+// TestRegularisersEqualTheirReferences: on the CPU they are the same operators.
+func TestRegularisersEqualTheirReferences(t *testing.T) {
+	torch.Test(t, func() {
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+			for _, shape := range [][]int64{{2, 1, 1}, {7, 3, 31}, {5, 4, 64}} {
+				for what, f := range map[string][2]func(x torch.Tensor) torch.Tensor{
+					"the mean square": {torch.MeanSquare, func(x torch.Tensor) torch.Tensor { return torch.MeanSquareReference(x, false) }},
+					"that of changes": {torch.MeanSquareChange, func(x torch.Tensor) torch.Tensor { return torch.MeanSquareReference(x, true) }},
+				} {
+					value, gradient := regularised(dtype, shape, f[0])
+					wantValue, wantGradient := regularised(dtype, shape, f[1])
+					near(t, what, value, wantValue)
+					near(t, what+", gradient", gradient, wantGradient)
+				}
+			}
+		}
+	})
+}
+
+// TestLockedDropoutIsTheSameForAllSteps: elements are 0 or scaled, alike for all steps, and so is the gradient.
+func TestLockedDropoutIsTheSameForAllSteps(t *testing.T) {
+	torch.Test(t, func() {
+		const steps, columns, width, p = 3, 5, 37, 0.3
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+			x := torch.Full(1, dtype, device, steps, columns, width)
+			x.SetRequiresGrad(true)
+			s := torch.NewStream(1, "dropout")
+			y := torch.LockedDropout(x, p, s)
+			y.BackwardWith(torch.Full(1, dtype, device, steps, columns, width))
+			got := y.Float64s()
+			if gradient := x.Grad().Float64s(); !slices.Equal(got, gradient) {
+				t.Errorf("%v: the mask of the backward pass differs", dtype)
+			}
+			dropped := 0
+			for i, v := range got {
+				switch {
+				case v != got[i%(columns*width)]:
+					t.Fatalf("%v: a step has a mask of its own", dtype)
+				case v == 0:
+					dropped++
+				case math.Abs(v-1/(1-p)) > 1e-6:
+					t.Fatalf("%v: a kept element was scaled by %v", dtype, v)
+				}
+			}
+			if share := float64(dropped) / float64(len(got)); math.Abs(share-p) > 0.15 {
+				t.Errorf("%v: %.2f of the elements were dropped", dtype, share)
+			}
+			if again := torch.LockedDropout(x, p, torch.NewStream(1, "dropout")); s.Offset != 1 || !slices.Equal(got, again.Float64s()) {
+				t.Errorf("%v: a draw does not come again", dtype)
+			}
+			if torch.LockedDropout(x, p, nil) != x || torch.LockedDropout(x, 0, s) != x {
+				t.Errorf("%v: without a stream or a rate the result is another tensor", dtype)
+			}
 		}
 	})
 }

@@ -11,5 +11,9 @@ var (
 	UnusedGPUOf  = unusedGPU
 )
 
-// QRNNDoubling is how a scan runs on an accelerator.
-var QRNNDoubling = qrnnDoubling
+// QRNNDoubling is how a scan runs on an accelerator, the others what it does by fewer operators.
+var (
+	QRNNDoubling        = qrnnDoubling
+	MeanSquareReference = meanSquareReference
+	LinearsReference    = linearsReference
+)

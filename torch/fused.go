@@ -4,11 +4,14 @@ package torch
 import "C"
 
 // ResidualNorm is the residual connection of a post-norm layer in one pass:
-// LayerNorm(residual + Dropout(x)). On float32 CPU tensors it is fused; anything
-// else takes ResidualNormReference.
+// LayerNorm(residual + Dropout(x)). On float32 CPU tensors it is fused, where x may be
+// bfloat16; anything else takes ResidualNormReference.
 func ResidualNorm(x, residual, gain, bias Tensor, eps, p float64, s *Stream) Tensor {
 	if s == nil {
 		p = 0
+	}
+	if x.DType() == BFloat16 && residual.DType() == Float32 && x.Device() == CPU { // of a product under Autocast
+		x = x.To(Float32, CPU)
 	}
 	if x.DType() != Float32 || residual.DType() != Float32 || x.Device() != CPU {
 		return ResidualNormReference(x, residual, gain, bias, eps, p, s)

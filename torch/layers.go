@@ -3,6 +3,8 @@ package torch
 // #include "api.h"
 import "C"
 
+import "math"
+
 // Linear returns x W^T + b for x [..., in], weight [out, in] and bias [out]; the
 // zero Tensor stands for no bias.
 func Linear(x, weight, bias Tensor) Tensor {
@@ -14,6 +16,28 @@ func Linear(x, weight, bias Tensor) Tensor {
 	}
 	check("Linear", C.ap_linear(x.c("Linear"), weight.c("Linear"), b, &out), operands...)
 	return own("Linear", out)
+}
+
+// Linears are Linear of one x by several weights and biases. An accelerator computes them by one product, forwards and
+// backwards: launches are fewer and fill it better, for a copy of the weights.
+func Linears(x Tensor, weights, biases []Tensor) []Tensor {
+	if x.Device() == CPU {
+		return linearsReference(x, weights, biases)
+	}
+	sizes := make([]int64, len(weights))
+	for i, weight := range weights {
+		sizes[i] = weight.Size(0)
+	}
+	return Linear(x, Cat(weights, 0), Cat(biases, 0)).Split(-1, sizes...)
+}
+
+// linearsReference is Linears one by one.
+func linearsReference(x Tensor, weights, biases []Tensor) []Tensor {
+	out := make([]Tensor, len(weights))
+	for i := range weights {
+		out[i] = Linear(x, weights[i], biases[i])
+	}
+	return out
 }
 
 // Embedding looks up rows of weight [V, D] by int64 ids [...]: the result is
@@ -35,7 +59,8 @@ func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 // Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q
 // [B,H,T,d] and k, v [B,H,S,d]. The boolean mask, broadcast to [B,H,T,S], is
 // true where a key takes part; the zero Tensor stands for no mask. Causal lets
-// position t see the keys up to t, and excludes a mask.
+// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask
+// may stand for it.
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	var out, m C.ap_tensor
 	operands := []Tensor{q, k, v}
@@ -45,4 +70,13 @@ func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	}
 	check("Attention", C.ap_attention(q.c("Attention"), k.c("Attention"), v.c("Attention"), m, C.bool(causal), &out), operands...)
 	return own("Attention", out)
+}
+
+// AttentionMask is the mask, or on an accelerator what Attention would make of it at each call: 0 where it is true, of that
+// type, and minus infinity elsewhere.
+func AttentionMask(mask Tensor, dtype DType) Tensor {
+	if mask.Device() == CPU {
+		return mask
+	}
+	return Zeros(dtype, mask.Device(), mask.Shape()...).MaskedFill(mask.Not(), math.Inf(-1))
 }

@@ -258,6 +258,50 @@ func compareWithGolden(t *testing.T, name, note string, compute func([]torch.Ten
 }
 
 // TestAttentionIsCausalOrMasked: libtorch refuses both at once, and so does Attention.
+// TestLinearsEqualTheirReference: values and every gradient.
+func TestLinearsEqualTheirReference(t *testing.T) {
+	torch.Test(t, func() {
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+			results := func(linears func(x torch.Tensor, weights, biases []torch.Tensor) []torch.Tensor) (all []torch.Tensor) {
+				draw := torch.NewStream(3, "linears")
+				leaf := func(shape ...int64) torch.Tensor {
+					x := draw.Normal(0, 1, dtype, device, shape...)
+					x.SetRequiresGrad(true)
+					return x
+				}
+				x := leaf(3, 5, 7)
+				weights, biases := []torch.Tensor{leaf(4, 7), leaf(9, 7), leaf(1, 7)}, []torch.Tensor{leaf(4), leaf(9), leaf(1)}
+				all = linears(x, weights, biases)
+				sum := torch.Zeros(dtype, device)
+				for _, y := range all {
+					sum = sum.Add(y.Mul(draw.Normal(0, 1, dtype, device, y.Shape()...)).Sum())
+				}
+				sum.Backward()
+				for _, leaf := range append(append(weights, biases...), x) {
+					all = append(all, leaf.Grad())
+				}
+				return all
+			}
+			want := results(torch.LinearsReference)
+			for i, got := range results(torch.Linears) {
+				near(t, fmt.Sprintf("%v, result %d", dtype, i), got, want[i])
+			}
+		}
+	})
+}
+
+// TestAttentionTakesEitherMask: what AttentionMask makes of a mask gives what the mask does.
+func TestAttentionTakesEitherMask(t *testing.T) {
+	torch.Test(t, func() {
+		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+			draw := torch.NewStream(3, "attention")
+			q, k, v := draw.Normal(0, 1, dtype, device, 2, 2, 3, 4), draw.Normal(0, 1, dtype, device, 2, 2, 5, 4), draw.Normal(0, 1, dtype, device, 2, 2, 5, 4)
+			mask := torch.FromBools([]bool{true, true, true, false, false, true, true, true, true, true}, device, 2, 1, 1, 5)
+			near(t, dtype.String(), torch.Attention(q, k, v, torch.AttentionMask(mask, dtype), false), torch.Attention(q, k, v, mask, false))
+		}
+	})
+}
+
 func TestAttentionIsCausalOrMasked(t *testing.T) {
 	torch.Test(t, func() {
 		q := torch.Zeros(torch.Float32, device, 1, 1, 2, 4)

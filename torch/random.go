@@ -61,6 +61,16 @@ func Dropout(x Tensor, p float64, s *Stream) Tensor {
 	return own("Dropout", out)
 }
 
+// DropoutMask is what Dropout makes of ones of that shape: a factor, for masks that more elements share than they have.
+func DropoutMask(p float64, s *Stream, dtype DType, d Device, shape ...int64) Tensor {
+	seed, offset := s.next()
+	var out C.ap_tensor
+	withDevice(d, func(device *C.char) {
+		check("DropoutMask", C.ap_dropout_mask(C.double(p), seed, offset, C.int(dtype), cInts(shape), C.int(len(shape)), device, &out))
+	})
+	return own("DropoutMask", out)
+}
+
 // Noise adds independent draws from the normal distribution with mean 0 and that
 // standard deviation to the elements of x [...], whose gradient passes unchanged.
 // A nil stream (evaluation) or a deviation of 0 returns x itself. Draws are at most

@@ -51,7 +51,7 @@ const device torch.Device = "checked:0"
 
 // Counts is what the device did.
 type Counts struct {
-	Operators int64 // launched: neither views nor empty tensors nor uploads
+	Operators int64 // launched: neither views nor empty tensors nor copies between host and device
 	Uploads   int64 // copies from the host
 	Waits     int64 // of the host: copies to it, and operators whose result's size depends on values
 	Names     string

@@ -11,3 +11,5 @@ AP_API ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor weight_
 
 // Which products the steps make: "panels", "thin" or "library".
 AP_API const char *ap_lstm_path(int64_t steps, int64_t columns);
+// One step from its gates, the sum of two, on an accelerator.
+AP_API ap_error ap_lstm_cell(ap_tensor gates, ap_tensor more, ap_tensor c, ap_tensor *h_n, ap_tensor *c_n);

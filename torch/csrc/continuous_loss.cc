@@ -266,6 +266,7 @@ struct ContinuousLoss : torch::autograd::Function<ContinuousLoss> {
     }
     if (needs_hidden) ctx->saved_data["hidden"] = gradient_NM.to(hidden.scalar_type());
     ctx->mark_non_differentiable({nll_N});
+    ctx->set_materialize_grads(false);  // none comes for it
     return {sum, nll_N};
   }
 

@@ -92,10 +92,10 @@ ap_error ap_numbers(ap_tensor *xs, int n, double *out) {
       if (x.is_cpu())
         out[i] = x.item<double>();
       else
-        elsewhere.push_back(x.detach().reshape({1}).to(at::kDouble));
+        elsewhere.push_back(x.is_floating_point() ? x.detach().reshape({1}) : x.reshape({1}).to(at::kDouble));
     }
     if (elsewhere.empty()) return;
-    const at::Tensor all = at::cat(elsewhere).cpu();
+    const at::Tensor all = at::cat(elsewhere).cpu().to(at::kDouble);  // in the widest of their types
     const double *next = all.const_data_ptr<double>();
     for (int i = 0; i < n; ++i)
       if (!get(xs[i]).is_cpu()) out[i] = *next++;

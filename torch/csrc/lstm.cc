@@ -266,3 +266,11 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
     *c_n = wrap(results[2]);
   });
 }
+
+extern "C" ap_error ap_lstm_cell(ap_tensor gates, ap_tensor more, ap_tensor c, ap_tensor *h_n, ap_tensor *c_n) {
+  return guard([&] {
+    const auto [h_BH, c_BH, kept] = at::_thnn_fused_lstm_cell(get(gates), get(more), get(c));
+    *h_n = wrap(h_BH);
+    *c_n = wrap(c_BH);
+  });
+}

@@ -2,7 +2,6 @@
 #include <ATen/Functions.h>
 
 #include <cmath>
-#include <limits>
 
 #include "api_optimizer.h"
 #include "common.h"
@@ -33,10 +32,10 @@ struct Active {
 
 // Clips without waiting, and gives the norm where it was computed. A norm that is not finite scales nothing.
 at::Tensor clip_on_device(const std::vector<at::Tensor> &grads, double limit) {
-  const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(grads, 2)).to(at::kDouble));
+  const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(grads, 2, at::kDouble)));
   if (limit > 0) {
-    const at::Tensor factor = at::where(norm < std::numeric_limits<double>::infinity(), (limit / (norm + 1e-6)).clamp_max(1), 1.0);
-    at::_foreach_mul_(grads, factor.to(grads[0].scalar_type()));
+    const at::Tensor divisor = norm.nan_to_num(0, 0, 0).add_(1e-6).mul_(1 / limit).clamp_min_(1);
+    at::_foreach_div_(grads, divisor.to(grads[0].scalar_type()));
   }
   return norm;
 }
@@ -65,11 +64,7 @@ ap_error ap_sgd(ap_tensor *params, int n, double rate, double decay) {
   return guard([&] {
     c10::NoGradGuard no_grad;
     Active active(params, n);
-    if (active.params.empty()) return;
-    if (active.params[0].is_cpu())  // reads and writes each number once
-      at::_fused_sgd_(active.params, active.grads, {}, decay, 0, rate, 0, false, false, false);
-    else
-      at::_foreach_add_(active.params, decay != 0 ? at::_foreach_add(active.grads, active.params, decay) : active.grads, -rate);
+    if (!active.params.empty()) at::_fused_sgd_(active.params, active.grads, {}, decay, 0, rate, 0, false, false, false);
   });
 }
 

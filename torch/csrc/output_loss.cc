@@ -20,7 +20,9 @@ Positions Positions::narrow(int64_t start, int64_t length) const {
 
 at::Tensor weighted_sum(double weight, const at::Tensor &x) {
   const auto scalar = x.options().dtype(at::kDouble);
-  return weight == 0 ? at::zeros({}, scalar) : x.sum(at::kDouble) * weight;
+  if (weight == 0) return at::zeros({}, scalar);
+  const at::Tensor sum = x.sum(at::kDouble);
+  return weight == 1 ? sum : sum * weight;
 }
 
 double sum_positions(int64_t C, const std::function<void(int64_t begin, int64_t end, double *losses)> &fill) {
@@ -91,30 +93,35 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
     if (needs.shift) positions.g_shift = at::empty_like(positions.shift);
     at::Tensor gh, gw_VD, gb_V;
     if (needs.hidden) gh = at::empty_like(h);
-    if (needs.weight) gw_VD = at::zeros(w_VD.sizes(), sums);
-    if (needs.bias) gb_V = at::zeros(b_V.sizes(), sums);
+    // On a device, where all positions are one chunk, a sum is its first part.
+    const bool from_zero = (plan.kernel && plan.type == wide) || N == 0;
+    if (needs.weight && from_zero) gw_VD = at::zeros(w_VD.sizes(), sums);
+    if (needs.bias && from_zero) gb_V = at::zeros(b_V.sizes(), sums);
     double loss = 0;
     at::Tensor generic_loss;
-    if (!plan.kernel) generic_loss = at::zeros({}, h.options().dtype(at::kDouble));
+    if (!plan.kernel && N == 0) generic_loss = at::zeros({}, h.options().dtype(at::kDouble));
+    const auto add = [](at::Tensor &sum, const at::Tensor &part) { sum = sum.defined() ? sum.add_(part) : part; };
     for (int64_t start = 0; start < N; start += terms.chunk) {
       const int64_t C = std::min(terms.chunk, N - start);
       const at::Tensor h_RD = rows(h, start, C);
       at::Tensor logits_RV = b_V.defined() ? at::addmm(b_V, h_RD, w_VD.t()) : at::mm(h_RD, w_VD.t());
-      if (plan.kernel)
-        loss += plan.kernel(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C));
-      else
-        generic_loss.add_(plan.generic(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C)));
+      if (plan.kernel) {
+        at::Tensor wide_RV = logits_RV.to(wide);
+        loss += plan.kernel(wide_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C));
+        logits_RV = wide_RV.to(plan.type);
+      } else
+        add(generic_loss, plan.generic(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C)));
       if (needs.hidden) {
         at::Tensor gh_RD = rows(gh, start, C);
         at::mm_out(gh_RD, logits_RV, w_VD);
       }
       if (needs.weight) {
-        if (plan.type == wide)
+        if (plan.type == wide && gw_VD.defined())
           gw_VD.addmm_(logits_RV.t(), h_RD);
         else
-          gw_VD.add_(at::mm(logits_RV.t(), h_RD));
+          add(gw_VD, at::mm(logits_RV.t(), h_RD).to(wide));
       }
-      if (needs.bias) gb_V.add_(at::sum(logits_RV, {0}, false, gb_V.scalar_type()));
+      if (needs.bias) add(gb_V, at::sum(logits_RV, {0}, false, wide));
     }
     auto &saved = ctx->saved_data;
     if (needs.hidden) saved["hidden"] = gh.to(hidden.scalar_type());
@@ -127,15 +134,24 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
     variable_list results = {plan.kernel ? at::full({}, sum, sums) : generic_loss.mul_(terms.scale).to(wide), positions.nll_N};
     if (shift->defined()) results.push_back(positions.shifted_N);
     ctx->mark_non_differentiable({results.begin() + 1, results.end()});
+    ctx->set_materialize_grads(false);  // none comes for these
     return results;
   }
 
   static variable_list backward(AutogradContext *ctx, variable_list grads) {
     auto &saved = ctx->saved_data;
     TORCH_CHECK(!saved.empty(), "OutputLoss: this loss was made without gradients, or was already used");
-    const auto take = [&](const char *name) { return saved.count(name) ? times_incoming(saved[name].toTensor(), grads[0]) : at::Tensor(); };
+    const auto take = [&](const char *name) { return saved.count(name) ? saved[name].toTensor() : at::Tensor(); };
     variable_list gradients = {take("hidden"), take("prior"), take("weight"), take("bias"), take("shift"), {}, {}};
     saved.clear();  // so that they are handed over, not copied
+    variable_list alike;
+    for (at::Tensor &gradient : gradients) {
+      if (gradient.defined() && !gradient.is_cpu() && gradient.scalar_type() == grads[0].scalar_type())
+        alike.push_back(gradient);
+      else if (gradient.defined())
+        gradient = times_incoming(gradient, grads[0]);
+    }
+    if (!alike.empty()) at::_foreach_mul_(alike, grads[0]);
     return gradients;
   }
 };
@@ -204,9 +220,9 @@ void output_loss(const Kernels &kernels, const Operands &operands, const ap_loss
   const auto wanted = [&](const at::Tensor &y) { return options.gradients && at::GradMode::is_enabled() && y.defined() && y.requires_grad(); };
   plan.needs = {wanted(x.hidden), wanted(x.prior), wanted(x.weight), wanted(x.bias), wanted(x.shift)};
   plan.terms.gradients = plan.needs.any();
-  const int64_t rows = options.chunk > 0 ? options.chunk : chunk_rows(kept * K, V * static_cast<int64_t>(c10::elementSize(type)), device.is_cpu());
+  const int64_t rows = options.chunk > 0 ? options.chunk : chunk_rows(kept * K, V * static_cast<int64_t>(type == at::kDouble ? sizeof(double) : sizeof(float)), device.is_cpu());
   plan.terms.chunk = std::max<int64_t>(1, rows / K);
-  if (device.is_cpu() && type == at::kFloat) plan.kernel = kernels.float32;
+  if (device.is_cpu() && (type == at::kFloat || type == at::kBFloat16)) plan.kernel = kernels.float32;
   if (device.is_cpu() && type == at::kDouble) plan.kernel = kernels.float64;
   const variable_list results = OutputLoss::apply(keep(x.hidden), Maybe(keep(x.prior)), x.weight, Maybe(x.bias), Maybe(keep(x.shift)), targets, plan);
   const auto by_position = [&](const at::Tensor &values_N) {

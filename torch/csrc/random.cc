@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "api_random.h"
 #include "common.h"
@@ -41,19 +42,26 @@ AP_KERNEL(void, noise_float, float *out, int64_t begin, int64_t end, float devia
   for (int64_t i = begin; i < end; ++i) out[i] = deviation * normal_draw(static_cast<uint32_t>(i), key);
 }
 
-// On an accelerator masks and noise come from libtorch's generator of that device,
-// seeded for this draw.
-at::Generator device_generator(const at::Tensor &x, DrawKey key) {
-  at::Generator generator = at::globalContext().defaultGenerator(x.device()).clone();
-  generator.set_current_seed((static_cast<uint64_t>(key.b) << 32) | key.a);
-  return generator;
-}
-
-at::Tensor device_mask(const at::Tensor &x, double p, DrawKey key) {
-  return at::empty(x.sizes(), x.options()).bernoulli_(1 - p, device_generator(x, key)).mul_(1 / (1 - p));
+// libtorch's dropout on an accelerator: one operator, which keeps a byte for each element, and one for the gradient. It
+// draws from the device's own generator, which is seeded for this draw; nothing else draws from it.
+at::Tensor device_dropout(const at::Tensor &x, double p, DrawKey key) {
+  TORCH_CHECK(x.is_floating_point(), "elements of type ", x.scalar_type(), " cannot be scaled");
+  at::Generator generator = at::globalContext().defaultGenerator(x.device());
+  {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(key.seed());
+  }
+  return std::get<0>(at::native_dropout(x, p, true));
 }
 
 }  // namespace
+
+// On an accelerator masks and noise come from libtorch's generator of that device, seeded for this draw.
+at::Generator device_generator(const at::Tensor &x, DrawKey key) {
+  at::Generator generator = at::globalContext().defaultGenerator(x.device()).clone();
+  generator.set_current_seed(key.seed());
+  return generator;
+}
 
 namespace {
 
@@ -82,18 +90,12 @@ void drop(const at::Tensor &x, at::Tensor &out, double p, DrawKey key) {
 }  // namespace
 
 at::Tensor apply_dropout(const at::Tensor &x, double p, DrawKey key) {
-  if (!x.is_cpu()) return x * device_mask(x, p, key);
   at::Tensor out = at::empty_like(x);
   drop(x, out, p, key);
   return out;
 }
 
-void apply_dropout_(at::Tensor &x, double p, DrawKey key) {
-  if (x.is_cpu())
-    drop(x, x, p, key);
-  else
-    x.mul_(device_mask(x, p, key));
-}
+void apply_dropout_(at::Tensor &x, double p, DrawKey key) { drop(x, x, p, key); }
 
 namespace {
 
@@ -184,7 +186,21 @@ ap_error ap_dropout(ap_tensor x, double p, uint64_t seed, uint64_t offset, ap_te
   return guard([&] {
     check_dropout(p);
     const DrawKey key(seed, offset);
-    *out = wrap(Dropout::apply(get(x), p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)));
+    const at::Tensor &plain = get(x);
+    *out = wrap(plain.is_cpu() ? Dropout::apply(plain, p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)) : device_dropout(plain.contiguous(), p, key));
+  });
+}
+
+ap_error ap_dropout_mask(double p, uint64_t seed, uint64_t offset, int dtype, const int64_t *shape, int rank, const char *device, ap_tensor *out) {
+  return guard([&] {
+    check_dropout(p);
+    const DrawKey key(seed, offset);
+    at::Tensor mask = at::empty(shape_of(shape, rank), options(dtype, device));
+    if (mask.is_cpu())
+      apply_dropout_(mask.fill_(1), p, key);
+    else
+      mask.bernoulli_(1 - p, device_generator(mask, key)).mul_(1 / (1 - p));
+    *out = wrap(mask);
   });
 }
 

@@ -23,6 +23,8 @@ struct DrawKey {
     a = static_cast<uint32_t>(k);
     b = static_cast<uint32_t>(k >> 32);
   }
+  // For a generator of another kind.
+  uint64_t seed() const { return static_cast<uint64_t>(b) << 32 | a; }
 };
 
 // 32 random bits for element i: two rounds of a bijective 32-bit hash with

@@ -73,6 +73,7 @@ struct Step : torch::autograd::Function<Step> {
     ctx->save_for_backward({x, matrix});
     ctx->saved_data[kUses] = at::IValue::make_capsule(uses);
     ctx->saved_data["addend"] = addend.has_value();
+    if (addend && !x.is_cpu()) return x.dim() == 2 ? at::addmm(*addend, x, matrix.t()) : at::baddbmm(*addend, x, matrix.mT());
     at::Tensor y = uses->packed.defined() ? packed_linear(x, uses->packed, {}, false) : at::matmul(x, matrix.mT());
     return addend ? y.add_(*addend) : y;
   }

@@ -101,11 +101,13 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     log_p_CV = logits_CV.to(type).scatter_add_(1, index_C1, positions.shift.unsqueeze(1).neg()).log_softmax(1);
   else
     log_p_CV = at::log_softmax(logits_CV, 1, type);
-  const at::Tensor own_C = log_p_CV.gather(1, index_C1).squeeze(1).neg();
+  at::Tensor own_C = shift ? at::empty_like(positions.nll_N) : positions.nll_N;
+  at::neg_out(own_C, log_p_CV.gather(1, index_C1).squeeze(1));
   at::Tensor loss = weighted_sum(on, own_C);
   if (off != 0) loss.sub_(weighted_sum(off, log_p_CV));
-  at::Tensor mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on);
-  at::Tensor clean_C = own_C, rise_C;
+  const bool alike = !shift && terms.z_loss == 0;  // all positions have the same factors
+  at::Tensor clean_C = own_C, mass_C, at_target_C, rise_C;
+  if (!alike) mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on);
   if (shift) {
     const at::Tensor odds_C = at::where(own_C < 30, own_C.expm1().log(), own_C) - positions.shift;
     clean_C = at::logaddexp(odds_C, at::zeros_like(odds_C));
@@ -121,7 +123,7 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     }
     if (positions.g_shift.defined()) positions.g_shift.copy_(gradient_C * -terms.scale);
   }
-  positions.nll_N.copy_(clean_C);
+  if (shift) positions.nll_N.copy_(clean_C);
   if (terms.z_loss != 0) {
     const at::Tensor lse_C = logit_C + clean_C, pull_C = lse_C * (2 * terms.z_loss);
     loss.add_(weighted_sum(terms.z_loss, lse_C.to(at::kDouble).square()));
@@ -129,8 +131,12 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     if (shift) at_target_C = at_target_C + pull_C * ((-own_C - rise_C).exp() - (-clean_C).exp());
   }
   if (terms.gradients) {
-    at::Tensor grad = log_p_CV.exp_().mul_((mass_C * terms.scale).unsqueeze(1)).sub_(terms.scale * off);
-    grad.scatter_add_(1, index_C1, (at_target_C * -terms.scale).unsqueeze(1));
+    at::Tensor grad = alike ? log_p_CV.exp_().mul_(terms.scale * (on + off * V)) : log_p_CV.exp_().mul_((mass_C * terms.scale).unsqueeze(1));
+    if (off != 0) grad.sub_(terms.scale * off);
+    if (alike)
+      grad.scatter_(1, index_C1, -terms.scale * on, "add");
+    else
+      grad.scatter_add_(1, index_C1, (at_target_C * -terms.scale).unsqueeze(1));
     logits_CV = grad.to(logits_CV.scalar_type());
   }
   return loss;

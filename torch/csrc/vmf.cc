@@ -100,10 +100,11 @@ VMFNormaliser::Values VMFNormaliser::operator()(const at::Tensor &kappa) const {
   const at::Tensor scale = size.clamp_min(1), share = size / scale, share2 = share * share;
   at::Tensor ratio = scale * ((s + 1).mul(n).reciprocal() - tt / (2 * n * n) - t * tt * derivative / ((sum + 1) * (n * n)));
   if (steps_ > 0) {
-    at::Tensor product = at::ones_like(ratio);
+    at::Tensor product;
+    const at::Tensor inverse = scale.reciprocal();
     for (int j = steps_; j >= 1; --j) {
-      ratio = (scale.reciprocal() * (2 * (v_ + j)) + share2 * ratio).reciprocal();
-      product = product * ratio;
+      ratio = (share2 * ratio).add_(inverse, 2 * (v_ + j)).reciprocal_();
+      product = product.defined() ? product * ratio : ratio;
     }
     log_c = log_c + product.log() - scale.log() * steps_;
   }

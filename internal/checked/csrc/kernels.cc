@@ -1,6 +1,7 @@
 // The operators of the checked device. Each runs libtorch's kernel for the CPU on tensors that view the device's memory,
 // which is open for that time only. What an operator for a GPU would refuse, tensors of both sides, is refused here.
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -176,7 +177,7 @@ at::Tensor &set_tensor_(at::Tensor &self, const at::Tensor &source) {
 at::Tensor &copy_(at::Tensor &self, const at::Tensor &source, bool returns_at_once) {
   now_running("aten::copy_");
   const bool upload = !is_ours(source), download = !is_ours(self);
-  count(upload ? &Counts::uploads : &Counts::operators, "aten::copy_");
+  if (upload || !download) count(upload ? &Counts::uploads : &Counts::operators, "aten::copy_");
   // libtorch waits for the device in every copy between the two sides that is not told to return at once; one to the host
   // that is told so is read too early.
   if (download || (upload && !returns_at_once)) count(&Counts::waits, upload ? "an upload that waits" : "aten::copy_");
@@ -243,6 +244,50 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const std::opt
   return {call.device(sums), call.device(gc * f), bias};
 }
 
+// A step of a GRU from the products; the workspace holds the three gates, the state before, and the candidate's product.
+std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor &input_B3H, const at::Tensor &hidden_B3H, const at::Tensor &h_BH,
+                                            const std::optional<at::Tensor> &input_bias, const std::optional<at::Tensor> &hidden_bias) {
+  now_running("aten::_thnn_fused_gru_cell");
+  count(&Counts::operators, "aten::_thnn_fused_gru_cell");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  Call call;
+  const auto sums = [&](const at::Tensor &product, const std::optional<at::Tensor> &bias) {
+    return (bias && bias->defined() ? call.host(product) + call.host(*bias) : call.host(product)).chunk(3, 1);
+  };
+  const auto in = sums(input_B3H, input_bias), state = sums(hidden_B3H, hidden_bias);
+  const at::Tensor reset = (in[0] + state[0]).sigmoid(), update = (in[1] + state[1]).sigmoid(), fresh = (in[2] + reset * state[2]).tanh();
+  const at::Tensor before = call.host(h_BH);
+  return {call.device(fresh + update * (before - fresh)), call.device(at::cat({reset, update, fresh, before, state[2]}, 1))};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor &gh_BH, const at::Tensor &work_B5H, bool has_bias) {
+  now_running("aten::_thnn_fused_gru_cell_backward");
+  count(&Counts::operators, "aten::_thnn_fused_gru_cell_backward");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  Call call;
+  const at::Tensor gh = call.host(gh_BH);
+  const auto work = call.host(work_B5H).chunk(5, 1);
+  const at::Tensor &reset = work[0], &update = work[1], &fresh = work[2], &before = work[3], &product = work[4];
+  const at::Tensor g_update = gh * (before - fresh) * update * (1 - update), g_fresh = gh * (1 - update) * (1 - fresh * fresh);
+  const at::Tensor g_reset = g_fresh * product * reset * (1 - reset);
+  const at::Tensor g_in = at::cat({g_reset, g_update, g_fresh}, 1), g_state = at::cat({g_reset, g_update, g_fresh * reset}, 1);
+  const auto bias = [&](const at::Tensor &g) { return has_bias ? call.device(g.sum(0)) : at::Tensor(); };
+  return {call.device(g_in), call.device(g_state), call.device(gh * update), bias(g_in), bias(g_state)};
+}
+
+// Dropout that draws from the device's own generator, and keeps what it kept.
+std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor &x, double p, std::optional<bool> train) {
+  now_running("aten::native_dropout");
+  count(&Counts::operators, "aten::native_dropout");
+  TORCH_CHECK(train.value_or(true) && p < 1, "the checked device drops in training only, and not all");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  Call call;
+  const at::Tensor seen = call.host(x);
+  const at::Generator &generator = at::globalContext().defaultGenerator(at::Device(kDevice, 0));
+  const at::Tensor mask = at::empty(x.sizes(), seen.options()).bernoulli_(1 - p, generator.get<Generator>()->host);
+  return {call.device(seen * mask * (1 / (1 - p))), call.device(mask.to(at::kBool))};
+}
+
 using Attention = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 
 Attention attention(const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, const std::optional<at::Tensor> &mask, double dropout, bool causal, bool,
@@ -288,14 +333,17 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", TORCH_FN(copy_from));
   m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
   m.impl("_local_scalar_dense", TORCH_FN(item));
+  m.impl("_thnn_fused_gru_cell", TORCH_FN(gru_cell));
+  m.impl("_thnn_fused_gru_cell_backward", TORCH_FN(gru_cell_backward));
+  m.impl("native_dropout", TORCH_FN(native_dropout));
   m.impl("_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
   m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
   m.impl("_scaled_dot_product_fused_attention_overrideable", TORCH_FN(attention));
   m.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(attention_backward));
   // Operators for which libtorch has a composition beside kernels of CPU and CUDA: like CUDA, the device has a kernel.
-  for (const char *name : {"native_layer_norm", "_foreach_norm.Scalar", "_foreach_mul_.Scalar", "_foreach_mul_.Tensor", "_foreach_add_.List",
+  for (const char *name : {"native_layer_norm", "_foreach_norm.Scalar", "_foreach_mul_.Scalar", "_foreach_mul_.Tensor", "_foreach_add_.List", "_foreach_add.List",
                            "_foreach_lerp_.Scalar", "_foreach_addcmul_.Scalar", "_foreach_mul.Scalar", "_foreach_sub_.List", "_foreach_sub.List",
-                           "_foreach_add_.Scalar", "_foreach_addcdiv_.Scalar", "_foreach_div_.List", "_foreach_zero_"})
+                           "_foreach_add_.Scalar", "_foreach_addcdiv_.Scalar", "_foreach_div_.List", "_foreach_div_.Tensor", "_foreach_zero_"})
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&run>());
 }
 

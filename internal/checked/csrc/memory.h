@@ -36,7 +36,7 @@ c10::Allocator *allocator();
 
 // What the device did, since the last reset.
 struct Counts {
-  int64_t operators;  // that compute: neither views nor empty tensors nor copies from the host
+  int64_t operators;  // that compute: neither views nor empty tensors nor copies between the two sides
   int64_t uploads;    // copies from the host
   int64_t waits;      // of the host for the device: copies to the host, and operators whose result's size depends on values
 };

@@ -54,16 +54,17 @@ func (t *trainer) loop(ctx context.Context) error {
 		for i, batch := range update.Batches {
 			step := torch.OpenScope() // owns every tensor made below
 			t.sync.Batch(update, i)
+			var loss, nll torch.Tensor
 			torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
 				states, targets := batch.Forward(t.dropout)
-				loss, nll := t.Output.Loss(states, targets, t.scale(update))
+				loss, nll = t.Output.Loss(states, targets, t.scale(update))
 				if extra := states.Extra(); extra.Defined() {
 					loss = loss.Add(extra)
 				}
-				loss.Backward()
-				t.sums = append(t.sums, loss.Detach(), nll.Sum())
-				tokens += batch.Size()
 			})
+			loss.Backward()
+			t.sums = append(t.sums, loss.Detach(), nll.Sum())
+			tokens += batch.Size()
 			torch.Keep(t.sums...)
 			step.Close()
 		}
