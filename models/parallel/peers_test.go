@@ -60,12 +60,18 @@ var scenes = map[string]func(t *testing.T, p *Peers) error{
 		return p.SameWeights([]torch.Tensor{torch.Full(float64(p.Rank/2), torch.Float32, torch.CPU, 2)})
 	},
 	"broken": func(_ *testing.T, p *Peers) error {
+		if err := p.Barrier(); err != nil { // all have joined
+			return err
+		}
 		if p.Rank == 1 {
 			return errors.New("its disk is full")
 		}
 		return p.Barrier()
 	},
 	"gone": func(_ *testing.T, p *Peers) error {
+		if err := p.Barrier(); err != nil {
+			return err
+		}
 		if p.Rank == 1 {
 			os.Exit(3)
 		}
