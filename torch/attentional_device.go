@@ -26,11 +26,7 @@ func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths [
 		matrices[i] = Repeated(Cat(parts, 1))
 	}
 	first := d.Layers[0]
-	ones := make([]int64, steps)
-	for t := range ones {
-		ones[t] = 1
-	}
-	gates := ofType(Linear(words_TBE, first.Input.Narrow(1, 0, from), first.InputBias.Add(first.HiddenBias)), d.Query).Split(0, ones...)
+	gates := ofType(Linear(words_TBE, first.Input.Narrow(1, 0, from), first.InputBias.Add(first.HiddenBias)), d.Query).Split(0, slices.Repeat([]int64{1}, int(steps))...)
 	one_B1, none_B4D := Full(1, words_TBE.DType(), words_TBE.Device(), rows, 1), Zeros(words_TBE.DType(), words_TBE.Device(), rows, 4*width)
 	keys, values, mix := Repeated(ofType(memory_BSD.MatMul(d.Query), d.Query)), Repeated(memory_BSD.Transpose(1, 2)), Repeated(d.Mix)
 	real_BS, apart_BS := sourceMask(words_TBE, rows, positions, lengths)

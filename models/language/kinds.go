@@ -19,7 +19,9 @@ type kind struct {
 	check func(s models.Settings) error
 	// activations estimates the numbers that each token of a batch keeps for the backward pass, beside its word vectors.
 	activations func(s models.Settings) int64
-	// beside is how wide layers are whose products take as long as all else that training computes, on a CPU.
+	// width is that of the layers whose products take most of training, and beside how wide they are where all else that training
+	// computes takes as long, on a CPU.
+	width  func(s models.Settings) int
 	beside int
 	// seesChunks: what the network sees depends on the chunks that a text is read in, so that texts are scored in those of training.
 	seesChunks bool
@@ -27,21 +29,21 @@ type kind struct {
 
 var kinds = []kind{
 	{
-		name: "awd-lstm", beside: 90,
+		name: "awd-lstm", width: hidden, beside: 90,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewAWDLSTM(s.recurrent(v), input, p, stream, d)
 		},
 		start: uniform, activations: recurrentActivations,
 	},
 	{
-		name: "qrnn", beside: 310,
+		name: "qrnn", width: hidden, beside: 310,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewQRNN(s.recurrent(v), input, p, stream, d)
 		},
 		start: uniform, activations: recurrentActivations,
 	},
 	{
-		name: "gru", beside: 1400,
+		name: "gru", width: hidden, beside: 1400,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewGRU(s.recurrent(v), input, p, stream, d)
 		},
@@ -50,7 +52,7 @@ var kinds = []kind{
 		activations: func(s models.Settings) int64 { return recurrentActivations(s) * 14 / 9 },
 	},
 	{
-		name: "transformer-xl", beside: 125,
+		name: "transformer-xl", width: func(s models.Settings) int { return s.Width }, beside: 125,
 		make: func(s Settings, _ int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewTransformerXL(models.TransformerXLConfig{Settings: s.Model, DType: torch.Float32}, input, p, stream, d)
 		},
@@ -116,9 +118,8 @@ func (s Settings) Activations(tokens int) int64 {
 // Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU: docs/scale.md.
 func (s Settings) Reaches() float64 {
 	k, _ := kindOf(s.Model.Kind)
-	width := s.Model.Hidden
-	if k.seesChunks {
-		width = s.Model.Width
-	}
+	width := k.width(s.Model)
 	return float64(width) / float64(width+k.beside)
 }
+
+func hidden(s models.Settings) int { return s.Hidden }

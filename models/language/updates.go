@@ -122,9 +122,13 @@ func (g *columnGroup) chunk() (x models.Chunk, targets []int64) {
 	return models.Chunk{IDs: inputs, Time: span.Rows, Columns: g.last - g.first}, targets
 }
 
+// Operations are those of the network on a chunk and of the output layer's loss for its targets [N], in training.
+func (m *Model) Operations(x models.Chunk, targets []int64) torch.Operations {
+	return m.Network.Operations(x).Plus(m.Output.Operations(targets))
+}
+
 func (g *columnGroup) Operations() torch.Operations {
-	x, targets := g.chunk()
-	return g.updates.model.Network.Operations(x).Plus(g.updates.model.Output.Operations(targets))
+	return g.updates.model.Operations(g.chunk())
 }
 
 func (g *columnGroup) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {

@@ -21,8 +21,9 @@
 // Every result says on what it was measured: the processor; the instruction set, to which -isa avx2 or -isa avx512 restricts
 // both sides, libraries and our own kernels; steal, the share of all processors' time that a hypervisor gave to others during the
 // row; and peak, in GFLOP/s, the best of five products of two float32 matrices of 2,048 x 2,048 with the row's threads, made
-// after it. "ours of it" is the rate of our products over the whole step, gflops in -json, as a share of the peak; the peer's share is that
-// over time_ratio where both make the same products. Ratios that were measured with a peak far below that of an idle machine, or with steal, should be measured again.
+// after it. "ours of it" is the rate of our products over the whole step, gflops in -json, as a share of the peak; the peer's
+// share is that over time_ratio where both make the same products. Ratios that were measured with a peak far below that of an
+// idle machine, or with steal, should be measured again.
 //
 // The peers are the Python programs in the folder peer. They travel inside the
 // binary and stay alive for all pairs of a row. -python, or the variable

@@ -46,8 +46,7 @@ func newTextTrainer(r *race, vocabulary int, c experiment.Config, chunks []textC
 
 // operations are those of chunk i's products.
 func (t *textTrainer) operations(i int) float64 {
-	chunk := t.chunks[i]
-	return t.Network.Operations(chunk.input).Plus(t.Output.Operations(chunk.targets)).All()
+	return t.Model.Operations(t.chunks[i].input, t.chunks[i].targets).All()
 }
 
 // update trains on chunk i.

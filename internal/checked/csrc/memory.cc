@@ -73,7 +73,10 @@ struct Memory final : c10::DeviceAllocator {
     return stats;
   }
   void resetAccumulatedStats(c10::DeviceIndex) override {}
-  void resetPeakStats(c10::DeviceIndex) override { peak_bytes = live_bytes; }
+  void resetPeakStats(c10::DeviceIndex) override {
+    const std::lock_guard<std::mutex> lock(mutex);
+    peak_bytes = live_bytes;
+  }
 };
 
 Memory memory;
