@@ -459,7 +459,7 @@ build() {
 # has not chosen, and of those that compute once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
 go_test() { go test -json -count=1 -timeout 20m "$@" 2>&1; }
 test_events() {
-    local status=0 computing=(./torch/... ./objectives/... ./models/...) on_device=(./torch ./objectives ./models ./models/decode)
+    local status=0 computing=(./torch/... ./objectives/... ./models/...) on_device=(./torch ./objectives ./models ./models/decode ./models/language ./models/translation)
     say "go test ./..."
     go_test ./... || status=1
     if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then
