@@ -56,7 +56,7 @@ func parse(args []string) (*flags, error) {
 	f.given.IntVar(&f.nbest, "nbest", 0, "print this many translations of a line, as id TAB score TAB text")
 	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
 	f.given.StringVar(&f.force, "force", "", "score the translations of this file, a line each, instead of searching")
-	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most, translated where the run has a lexicon")
+	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)")
 	f.given.StringVar(&f.postprocess, "postprocess", "", "none, or paper: what the vMF authors' program changes (default: the run's decode.postprocess)")
 	f.given.BoolVar(&f.skipBad, "skip-bad", false, "for a line that cannot be translated, write an empty line and a warning instead of stopping")
 	f.given.BoolVar(&f.int8, "int8", false, "compute with weights of eight bits, on the CPU: faster, and nearly as good")
@@ -90,6 +90,27 @@ func parse(args []string) (*flags, error) {
 	return f, nil
 }
 
+// options are those of a run, changed as the flags say.
+func (f *flags) options(o decode.Options) (decode.Options, error) {
+	if f.given.Changed("beam") {
+		o.Beam = f.beam
+	}
+	if f.given.Changed("lenpen") {
+		o.Lenpen = f.lenpen
+	}
+	if f.nbest > 0 {
+		if o.NBest = f.nbest; o.Beam < o.NBest {
+			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least as many, not %d: raise -beam", o.NBest, o.Beam)}
+		}
+	}
+	if f.given.Changed("replace-unk") {
+		o.Alignment = f.replaceUnk
+	}
+	o.Int8 = f.int8
+	o.Postprocess = cmp.Or(f.postprocess, o.Postprocess)
+	return o, nil
+}
+
 func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	if f.int8 && f.device == "auto" {
 		f.device = "cpu"
@@ -106,21 +127,10 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	for _, w := range t.Warnings {
 		fmt.Fprintln(os.Stderr, w)
 	}
-	o := t.Settings.Decode
-	if f.given.Changed("beam") {
-		o.Beam = f.beam
+	o, err := f.options(t.Settings.Decode)
+	if err != nil {
+		return err
 	}
-	if f.given.Changed("lenpen") {
-		o.Lenpen = f.lenpen
-	}
-	if f.nbest > 0 {
-		if o.NBest = f.nbest; o.Beam < o.NBest {
-			return &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least as many, not %d: raise -beam", o.NBest, o.Beam)}
-		}
-	}
-	o.Alignment = o.Alignment || f.replaceUnk
-	o.Int8 = f.int8
-	o.Postprocess = cmp.Or(f.postprocess, o.Postprocess)
 	w := &printer{Writer: bufio.NewWriter(out), scored: f.scores || f.nbest > 0}
 	if f.force != "" {
 		return force(ctx, t, f.force, in, w, o)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -32,6 +35,28 @@ func TestBadUsage(t *testing.T) {
 	}
 	if f, err := parse([]string{"-run", "x", "-beam", "1000"}); err != nil || f.beam != 1000 {
 		t.Errorf("a wide beam: %v", err)
+	}
+}
+
+// TestOptions: a flag that is given goes before the run's own setting, and one that is left out does not change it.
+func TestOptions(t *testing.T) {
+	run := decode.Options{Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "paper"}
+	for args, want := range map[string]decode.Options{
+		"":                    run,
+		"-beam 1 -lenpen 0":   {Beam: 1, Alignment: true, Postprocess: "paper"},
+		"-replace-unk":        run,
+		"-replace-unk=false":  {Beam: 3, Lenpen: 0.5, Postprocess: "paper"},
+		"-postprocess none":   {Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "none"},
+		"-nbest 2 -int8=true": {Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "paper", NBest: 2, Int8: true},
+	} {
+		f, err := parse(append([]string{"-run", "x"}, strings.Fields(args)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.options(run)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v\n%s", args, err, diff)
+		}
 	}
 }
 
