@@ -6,6 +6,7 @@
 
 #include "api_gru.h"
 #include "common.h"
+#include "flat_weights.h"
 
 using namespace ap;
 
@@ -19,7 +20,7 @@ extern "C" ap_error ap_gru(ap_tensor x, ap_tensor h, ap_tensor weight_ih, ap_ten
     TORCH_CHECK(h_BH.sizes() == at::IntArrayRef(state), "a state of shape ", h_BH.sizes(), " does not fit ", state[0], " columns of width ", state[1]);
     // Rounded at each step, a state would lose what it carries.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const auto [out_TBH, last_1BH] = at::gru(x_TBI, h_BH.unsqueeze(0), {w_ih, w_hh, b_ih, b_hh}, true, 1, 0.0, true, false, false);
+    const auto [out_TBH, last_1BH] = at::gru(x_TBI, h_BH.contiguous().unsqueeze(0), flat_weights(w_ih, w_hh, b_ih, b_hh), true, 1, 0.0, true, false, false);
     *out = wrap(out_TBH);
     *h_n = wrap(last_1BH.squeeze(0));
   });

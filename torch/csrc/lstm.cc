@@ -28,6 +28,7 @@
 #include "api_lstm.h"
 #include "common.h"
 #include "dropout.h"
+#include "flat_weights.h"
 #include "lstm_units.h"
 #include "products.h"
 #include "step_panels.h"
@@ -182,11 +183,12 @@ struct LSTM : torch::autograd::Function<LSTM> {
   }
 };
 
-// libtorch's layer (cuDNN's on CUDA, which copies the weights, dropped or not, into one buffer).
+// libtorch's layer (cuDNN's on CUDA).
 torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
                                              const at::Tensor &b_ih, const at::Tensor &b_hh, bool reverse) {
   if (reverse) x = x.flip(0);
-  auto [out, h_n, c_n] = at::lstm(x, {h.unsqueeze(0), c.unsqueeze(0)}, {w_ih, w_hh, b_ih, b_hh}, true, 1, 0.0, true, false, false);
+  auto [out, h_n, c_n] = at::lstm(x, {h.contiguous().unsqueeze(0), c.contiguous().unsqueeze(0)}, flat_weights(w_ih, w_hh, b_ih, b_hh), true, 1, 0.0, true,
+                                  false, false);
   return {reverse ? out.flip(0) : out, h_n.squeeze(0), c_n.squeeze(0)};
 }
 
@@ -213,7 +215,7 @@ torch::autograd::variable_list packed_layer(const at::Tensor &x, const at::Tenso
   const at::Tensor order_K = index(order), places_P = index(places);
   const auto start = [&](const at::Tensor &state) { return state.index_select(0, order_K).unsqueeze(0); };
   const auto [out_PH, h_n, c_n] = at::lstm(x.reshape({T * B, -1}).index_select(0, places_P), at::tensor(steps, at::kLong), {start(h), start(c)},
-                                           {w_ih, w_hh, b_ih, b_hh}, true, 1, 0.0, true, false);
+                                           flat_weights(w_ih, w_hh, b_ih, b_hh), true, 1, 0.0, true, false);
   return {none.index_copy(0, places_P, out_PH).view({T, B, H}), h.index_copy(0, order_K, h_n.squeeze(0)), c.index_copy(0, order_K, c_n.squeeze(0))};
 }
 
