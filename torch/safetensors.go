@@ -36,7 +36,9 @@ type safetensorsType struct {
 // The types that are read and written, in the order in which the reference
 // implementation lays tensors out: the largest elements come first, so that every
 // tensor starts at a multiple of its element's size, which readers rely on.
-var safetensorsTypes = []safetensorsType{{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Bool, "BOOL", 1}}
+var safetensorsTypes = []safetensorsType{
+	{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Float16, "F16", 2}, {Bool, "BOOL", 1},
+}
 
 const (
 	maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation

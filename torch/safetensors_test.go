@@ -146,10 +146,10 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 				t.Fatalf("a disk with room for %d of %d bytes gave no error", room, size)
 			}
 		}
-		half := torch.Zeros(torch.DType(5), device, 1) // float16
+		short := torch.Zeros(torch.DType(3), device, 1) // int32
 		for want, tensors := range map[string]map[string]torch.Tensor{
-			"half has type dtype(5)": {"half": half},
-			"cannot be named":        {"__metadata__": x},
+			"short has type dtype(3)": {"short": short},
+			"cannot be named":         {"__metadata__": x},
 		} {
 			if err := torch.WriteSafetensors(&bytes.Buffer{}, tensors, nil); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)

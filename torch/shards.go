@@ -2,13 +2,11 @@ package torch
 
 import (
 	"bufio"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,7 +141,8 @@ func (w *Weights) Path() string { return w.path }
 // Matrices are the names of all tensors with two dimensions that hold floating-point numbers, sorted.
 func (w *Weights) Matrices() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(w.tensors)) {
-		if e := w.tensors[name].entry; len(e.Shape) == 2 && floatSize(e.DType) > 0 {
+		e := w.tensors[name].entry
+		if _, floats := floatType(e.DType); floats && len(e.Shape) == 2 {
 			names = append(names, name)
 		}
 	}
@@ -166,20 +165,24 @@ func (w *Weights) Missing(name string) string {
 	return w.missing[name]
 }
 
-// floatSize is how many bytes a floating-point number of a type of the format has, 0 where it is none that is read.
-func floatSize(dtype string) int64 {
-	return map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2}[dtype]
+// floatType is a type of floating-point numbers by its name in the format; known is false for other types.
+func floatType(name string) (found safetensorsType, known bool) {
+	i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.name == name && t.dtype != Int64 && t.dtype != Bool })
+	if i < 0 {
+		return safetensorsType{}, false
+	}
+	return safetensorsTypes[i], true
 }
 
 // ReadFloats reads a tensor of floating-point numbers: a float64 tensor as that, all others as float32, which holds float16 and bfloat16
 // exactly. It is in the innermost scope.
 func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
 	s, known := w.tensors[name]
-	size := floatSize(s.entry.DType)
+	kind, floats := floatType(s.entry.DType)
 	if shard := w.missing[name]; shard != "" {
 		return x, fmt.Errorf("%s is in the shard %s of %s, which is not there: get it, or name a tensor of another shard", name, shard, w.path)
 	}
-	if !known || size == 0 {
+	if !known || !floats {
 		return x, fmt.Errorf("%s has no tensor %s of floating-point numbers", w.path, name)
 	}
 	count, bytes := int64(1), s.entry.Offsets[1]-s.entry.Offsets[0]
@@ -190,7 +193,7 @@ func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
 		}
 		count *= n
 	}
-	if count*size != bytes {
+	if count*kind.size != bytes {
 		return x, fmt.Errorf("%s is no valid safetensors file: %s of shape %v does not fit its %d bytes", s.file, name, s.entry.Shape, bytes)
 	}
 	f, err := os.Open(s.file)
@@ -203,36 +206,11 @@ func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
 		return x, fmt.Errorf("%s: %s cannot be read: %w", s.file, name, err)
 	}
 	err = Try(func() error {
-		switch s.entry.DType {
-		case "F64":
-			x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(count), Float64, d, s.entry.Shape)
-		case "F32":
-			x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(count), Float32, d, s.entry.Shape)
-		default:
-			widen := halfToFloat
-			if s.entry.DType == "BF16" {
-				widen = func(bits uint16) float32 { return math.Float32frombits(uint32(bits) << 16) }
-			}
-			values := make([]float32, count)
-			for i := range values {
-				values[i] = widen(binary.LittleEndian.Uint16(data[2*i:]))
-			}
-			x = FromFloat32s(values, d, s.entry.Shape...)
+		x = fromData("ReadFloats", unsafe.Pointer(unsafe.SliceData(data)), int(count), kind.dtype, d, s.entry.Shape)
+		if kind.dtype != Float64 {
+			x = x.To(Float32, d)
 		}
 		return nil
 	})
 	return x, err
-}
-
-// halfToFloat is the value of an IEEE half-precision number: one bit of sign, five of exponent, ten of fraction.
-func halfToFloat(bits uint16) float32 {
-	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10)&31, uint32(bits)&1023
-	switch exponent {
-	case 0: // zero, and numbers below 2^-14, which are multiples of 2^-24
-		x := float32(fraction) / (1 << 24)
-		return math.Float32frombits(sign | math.Float32bits(x))
-	case 31: // infinity, and what is no number
-		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
-	}
-	return math.Float32frombits(sign | (exponent+112)<<23 | fraction<<13)
 }

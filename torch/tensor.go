@@ -21,6 +21,7 @@ const (
 	Float32  = DType(gotorch.Float)
 	Float64  = DType(gotorch.Double)
 	Bool     = DType(gotorch.Bool)
+	Float16  = DType(gotorch.Half)
 	BFloat16 = DType(gotorch.BFloat16)
 )
 
@@ -34,6 +35,8 @@ func (d DType) String() string {
 		return "float64"
 	case Bool:
 		return "bool"
+	case Float16:
+		return "float16"
 	case BFloat16:
 		return "bfloat16"
 	}
