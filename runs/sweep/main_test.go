@@ -278,8 +278,54 @@ func TestRefusals(t *testing.T) {
 	if _, _, err := swept(t, searchText(t, strings.Replace(short, "0.1", "0.2", 1)), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "other keys or values") {
 		t.Errorf("other values: %v", err)
 	}
-	if _, _, err := swept(t, searchText(t, strings.Replace(short, "seeds = 1", "seeds = 2", 1)), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "seeds from 1 to 2") {
-		t.Errorf("other seeds: %v", err)
+	for _, change := range []string{"control = \"mle\"\nmethods = [\"mle\", \"cosreg\"]", "trials = 9"} {
+		if _, _, err := swept(t, searchText(t, change, short), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "since the sweep began") {
+			t.Errorf("%s: %v", change, err)
+		}
+	}
+	if _, _, err := swept(t, searchText(t, strings.Replace(short, "seeds = 1", "seeds = 2", 1)), "-out", out, "-resume"); err != nil {
+		t.Errorf("one more seed: %v", err)
+	}
+	if _, _, err := swept(t, searchText(t, short), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "seeds from 2 to 1") {
+		t.Errorf("a seed less: %v", err)
+	}
+}
+
+// TestMoreMethods: a method joins a random search that has ended; what had run is left as it is.
+func TestMoreMethods(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "sweep")
+	const two = `trials = 3
+seeds = 2
+[keys]
+train.learning_rate = {log = [1e-4, 1e-1]}
+[method.cosreg]
+objective.gamma = [1.0, 2.0]`
+	before, _, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]`, two), "-out", out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := journal(t, out)
+	after, _, err := swept(t, searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, two, "[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]"), "-out", out, "-resume")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := journal(t, out)
+	for what, n := range made {
+		if now[what] != n {
+			t.Errorf("%s: %d, before %d", what, now[what], n)
+		}
+	}
+	if now["end spectrum-001"] == 0 || now["end spectrum-003"] == 0 || now["end spectrum-seed2"] != 1 {
+		t.Errorf("the new method's runs: %v", now)
+	}
+	for line := range strings.Lines(before) {
+		if strings.HasPrefix(line, "| mle |") && !strings.Contains(after, line) {
+			t.Errorf("the table lacks %q:\n%s", line, after)
+		}
+	}
+	// With a method less, the sweep would leave runs behind that its table does not know.
+	if _, _, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]`, two), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "since the sweep began") {
+		t.Errorf("a method less: %v", err)
 	}
 }
 

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -82,7 +84,7 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	if w.lock, err = files.Lock(f.out); err != nil {
 		return nil, err
 	}
-	if err = w.prepare(); err == nil && before == nil {
+	if err = w.prepare(); err == nil && !bytes.Equal(before, text) {
 		err = files.Write(path, text) // the folder holds a sweep from now on
 	}
 	if err == nil && f.retry {
@@ -94,17 +96,23 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	return w, err
 }
 
-// same refuses to go on with another search than the folder's.
+// same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: how many runs at a
+// time, how long they are said to take, more seeds, and more methods of a random search, in which each draws for itself.
 func same(text, path string, s *search) error {
 	before, err := parseSearch(text, path)
 	if err != nil {
 		return err
 	}
-	before.Jobs, before.Minutes = s.Jobs, s.Minutes // how many at a time, and how long, change nothing
+	before.Jobs, before.Minutes, before.Seeds = s.Jobs, s.Minutes, max(s.Seeds, before.Seeds)
+	own := maps.Clone(s.own)
+	if s.Search == "random" && !slices.ContainsFunc(before.Methods, func(m string) bool { return !slices.Contains(s.Methods, m) }) {
+		maps.DeleteFunc(own, func(m string, _ []dimension) bool { return !slices.Contains(before.Methods, m) })
+		before.Methods = s.Methods
+	}
 	for _, d := range schema.Differences(&before.Header, &s.Header) {
 		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out", s.file, d)
 	}
-	if !reflect.DeepEqual(before.shared, s.shared) || !reflect.DeepEqual(before.own, s.own) {
+	if !reflect.DeepEqual(before.shared, s.shared) || !reflect.DeepEqual(before.own, own) {
 		return command.Usagef("%s searches other keys or values than the sweep in its folder began with (%s): change them back, or start another sweep with -out", s.file, path)
 	}
 	return nil
