@@ -146,7 +146,7 @@ func RankCorrelation(xs, ys []float64) float64 {
 			a, b = append(a, xs[i]), append(b, ys[i])
 		}
 	}
-	a, b = ranks(a), ranks(b)
+	a, b = Ranks(a), Ranks(b)
 	middle := float64(len(a)-1) / 2
 	product, left, right := 0.0, 0.0, 0.0
 	for i := range a {
@@ -157,9 +157,9 @@ func RankCorrelation(xs, ys []float64) float64 {
 	return product / math.Sqrt(left*right)
 }
 
-// ranks gives each value its place among the sorted ones, from 0, and equal values
+// Ranks gives each value its place among the sorted ones, from 0, and equal values
 // the mean of theirs.
-func ranks(xs []float64) []float64 {
+func Ranks(xs []float64) []float64 {
 	order := make([]int, len(xs))
 	for i := range order {
 		order[i] = i

@@ -189,7 +189,7 @@ func TestPage(t *testing.T) {
 	opened := strings.Replace(text, "</body>", `<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
 	write(t, page, opened)
 	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "file://"+page).Output()
-	if err != nil || !strings.Contains(string(out), "<title>charts 11 paths true</title>") {
+	if err != nil || !strings.Contains(string(out), "<title>charts 15 paths true</title>") {
 		title, _, _ := strings.Cut(string(out), "</title>")
 		t.Errorf("the browser: %v, %s", err, title)
 	}

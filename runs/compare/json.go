@@ -11,8 +11,9 @@ import (
 // The objects of -json. Numbers that are not defined are null.
 type (
 	jsonComparison struct {
-		Control string    `json:"control"`
-		Rows    []jsonRow `json:"rows"`
+		Control  string         `json:"control"`
+		Rows     []jsonRow      `json:"rows"`
+		Isotropy []jsonRelation `json:"isotropy"`
 	}
 	jsonRow struct {
 		Name     string               `json:"name"`
@@ -78,7 +79,7 @@ func pairOf(p significance.Paired, ar float64) jsonPair {
 }
 
 func (c *comparison) json(w io.Writer) error {
-	out := jsonComparison{Control: c.control().name}
+	out := jsonComparison{Control: c.control().name, Isotropy: c.jsonRelations()}
 	for k, r := range c.rows {
 		row := jsonRow{Name: r.name, Method: r.method(), Settings: r.settings(c.control()), Seeds: r.seeds(), Notes: append([]string{}, r.notes...),
 			Scores: map[string]jsonScore{}, Tests: map[string]jsonTest{}}

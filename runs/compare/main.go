@@ -31,7 +31,7 @@ type flags struct {
 	folders                    []string
 	control, out               string
 	json, csv, latex, markdown bool
-	quick                      bool
+	isotropy, quick            bool
 	threads                    int
 }
 
@@ -46,6 +46,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.BoolVar(&f.latex, "latex", false, "print the table as LaTeX, for the package booktabs")
 	fs.BoolVar(&f.csv, "csv", false, "print all numbers as CSV, a line for each row and measure")
 	fs.BoolVar(&f.json, "json", false, "print all numbers and tests as JSON")
+	fs.BoolVar(&f.isotropy, "isotropy", false, "print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss")
 	fs.BoolVar(&f.quick, "quick", false, "leave the models unopened: no test over blocks of tokens, and no charts that need the matrices")
 	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
 	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
@@ -56,7 +57,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, command.Usagef("%w (compare -h lists the flags)", err)
 	}
 	formats := 0
-	for _, asked := range []bool{f.markdown, f.latex, f.csv, f.json} {
+	for _, asked := range []bool{f.markdown, f.latex, f.csv, f.json, f.isotropy} {
 		if asked {
 			formats++
 		}
@@ -65,7 +66,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
 	case formats > 1:
-		return nil, command.Usagef("-markdown, -latex, -csv and -json exclude each other: standard output takes one of them")
+		return nil, command.Usagef("-markdown, -latex, -csv, -json and -isotropy exclude each other: standard output takes one of them")
 	case f.threads < 0:
 		return nil, command.Usagef("-threads is %d: it cannot be negative", f.threads)
 	}
@@ -98,6 +99,8 @@ func run(f *flags, out, log io.Writer) error {
 		write = c.csv
 	case f.latex:
 		write = c.latex
+	case f.isotropy:
+		write = c.isotropy
 	}
 	if err := write(out); err != nil {
 		return err

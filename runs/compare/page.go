@@ -137,6 +137,7 @@ func (c *comparison) sections() (all []section) {
 		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone, each update taken for as long as the mean.", c.courses()},
 		{"Output matrix", "Measured when training ended, of the best checkpoint (singular values) or of the last validation (cosines); all matrices scaled to one norm.", c.spectra()},
 		{"Words as points", "Means over seeds. Distances are those of up to 2,000 rows to the nearest of all others; principal components are of the rows less their mean. What else is measured of them, and of hidden states, is in the table of all measures.", c.pointsOf()},
+		{"Isotropy and validation loss", "A dot is a run. Correlations are Spearman's, of ranks among the runs of one text; -isotropy prints them with intervals, and also among those of one method.", c.scatters()},
 		{"By frequency of words", "Norms and cosines are of the first seed's matrix.", c.byFrequencyOfWords()},
 		{"Words in the plane of the two leading directions",
 			"First seed. Dark dots are frequent words: black the ten most frequent, then up to rank 100, 1,000, 10,000, and more. The blue dot is the zero vector. Centred: less the mean row, with directions of its own.", c.projections()},
