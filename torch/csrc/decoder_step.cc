@@ -16,6 +16,7 @@
 #include "common.h"
 #include "isa.h"
 #include "packed_linear.h"
+#include "register.h"
 #include "vector_exp.h"
 
 namespace ap {
@@ -64,50 +65,54 @@ AP_KERNEL(void, attend_any, const float *q, const float *const *memory, int64_t 
   }
 }
 
-// The same for heads of width K, whose query and sums stay in registers.
-template <int64_t K>
+// The same for heads of width K, whose query and sums stay in registers. A score is summed in 16 parts, whatever the lanes.
+template <int lanes, int64_t K>
 __attribute__((always_inline)) inline void attend_known(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn,
                                                         float *out) {
-  constexpr int64_t lanes = 16, parts = K / lanes;
-  typedef float vec __attribute__((vector_size(lanes * sizeof(float))));
+  typedef typename Register<lanes>::type Lanes;
+  constexpr int64_t parts = K / lanes, pieces = 16 / lanes;
   const float scale = 1 / std::sqrt(static_cast<float>(K));
   for (int64_t h = 0; h < H; ++h) {
     const int64_t head = h * K;
-    float *w = weights_Hn + h * n, sums[lanes];
-    vec query[parts], part, total[parts] = {};
-    for (int64_t p = 0; p < parts; ++p) {
-      std::memcpy(&query[p], q + head + p * lanes, sizeof(vec));
-      query[p] *= scale;
-    }
+    float *w = weights_Hn + h * n;
+    Lanes query[parts], total[parts] = {};
+    for (int64_t p = 0; p < parts; ++p) query[p] = *reinterpret_cast<const Lanes *>(q + head + p * lanes) * scale;
     for (int64_t j = 0; j < n; ++j) {
-      vec sum = {};
-      for (int64_t p = 0; p < parts; ++p) {
-        std::memcpy(&part, memory[j] + head + p * lanes, sizeof(vec));
-        sum += query[p] * part;
-      }
-      std::memcpy(sums, &sum, sizeof(vec));
-      for (int64_t half = lanes / 2; half > 0; half /= 2)
-        for (int64_t lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-      w[j] = sums[0];
+      const float *key = memory[j] + head;
+      Lanes sums[pieces] = {};
+      for (int64_t p = 0; p < parts; ++p) sums[p % pieces] += query[p] * *reinterpret_cast<const Lanes *>(key + p * lanes);
+      for (int64_t i = 1; i < pieces; ++i) sums[0] += sums[i];
+      w[j] = sum_of(sums[0]);
     }
     softmax_in_place(w, n);
     for (int64_t j = 0; j < n; ++j) {
-      for (int64_t p = 0; p < parts; ++p) {
-        std::memcpy(&part, memory[j] + D + head + p * lanes, sizeof(vec));
-        total[p] += w[j] * part;
-      }
+      const float *value = memory[j] + D + head, weight = w[j];
+      for (int64_t p = 0; p < parts; ++p) total[p] += weight * *reinterpret_cast<const Lanes *>(value + p * lanes);
     }
-    for (int64_t p = 0; p < parts; ++p) std::memcpy(out + head + p * lanes, &total[p], sizeof(vec));
+    for (int64_t p = 0; p < parts; ++p) *reinterpret_cast<Lanes *>(out + head + p * lanes) = total[p];
   }
 }
 
-AP_KERNEL(void, attend_64, const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
-  attend_known<64>(q, memory, n, D, H, weights_Hn, out);
-}
+template <int64_t K>
+struct AttendKnown {
+  AP_AVX512 static void avx512(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+    attend_known<16, K>(q, memory, n, D, H, weights_Hn, out);
+  }
+  AP_AVX2 static void avx2(const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
+    attend_known<8, K>(q, memory, n, D, H, weights_Hn, out);
+  }
+};
 
-AP_KERNEL(void, attend_32, const float *q, const float *const *memory, int64_t n, int64_t D, int64_t H, float *weights_Hn, float *out) {
-  attend_known<32>(q, memory, n, D, H, weights_Hn, out);
-}
+struct Attend64 : AttendKnown<64> {
+  static constexpr const char *name = __FILE__ "/attend_64";
+};
+
+struct Attend32 : AttendKnown<32> {
+  static constexpr const char *name = __FILE__ "/attend_32";
+};
+
+constexpr Kernel<Attend64> attend_64;
+constexpr Kernel<Attend32> attend_32;
 
 struct Linear {
   at::Tensor weight, bias;

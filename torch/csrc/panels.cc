@@ -4,23 +4,10 @@
 #include <vector>
 
 #include "isa.h"
+#include "register.h"
 
 namespace ap {
 namespace {
-
-// A register of so many floats, at any address.
-template <int lanes>
-struct Register;
-
-template <>
-struct Register<16> {
-  typedef float type __attribute__((vector_size(64), aligned(4)));
-};
-
-template <>
-struct Register<8> {
-  typedef float type __attribute__((vector_size(32), aligned(4)));
-};
 
 // R rows of W vectors. The sums, one element of a and the vectors of the panel fill
 // the registers. Meanwhile `lines` vectors for each k are fetched of what comes

@@ -32,6 +32,7 @@ inline float exp_nonpositive(float x) {
 // weights_n = softmax(weights_n), for n > 0.
 __attribute__((always_inline)) inline void softmax_in_place(float *weights, int64_t n) {
   float top = weights[0], total = 0;
+#pragma omp simd reduction(max : top)
   for (int64_t j = 1; j < n; ++j) top = weights[j] > top ? weights[j] : top;
 #pragma omp simd reduction(+ : total)
   for (int64_t j = 0; j < n; ++j) {
