@@ -148,7 +148,7 @@ func TestTensorBasics(t *testing.T) {
 		if scalar.Rank() != 0 || scalar.Count() != 1 || scalar.Item() != 2 {
 			t.Error("a tensor without dimensions is wrong")
 		}
-		for dtype, name := range map[torch.DType]string{torch.Int64: "int64", torch.Float32: "float32", torch.Float64: "float64", torch.Bool: "bool", torch.BFloat16: "bfloat16", 5: "dtype(5)"} {
+		for dtype, name := range map[torch.DType]string{torch.Int64: "int64", torch.Float32: "float32", torch.Float64: "float64", torch.Bool: "bool", torch.BFloat16: "bfloat16", torch.Float16: "float16", 3: "dtype(3)"} {
 			if x := torch.Full(1, dtype, device, 1); dtype.String() != name || x.DType() != dtype || x.Item() != 1 {
 				t.Errorf("%v: a tensor of ones is %v of %v", dtype, x.Item(), x.DType())
 			}
