@@ -8,12 +8,32 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestInt8Products: odd shapes against float64, with bias and without, and with relu.
+// TestInt8Extremes: inputs and weights that are all as large as they can be: their sums fit, with few weights and with many.
+func TestInt8Extremes(t *testing.T) {
+	if _, err := torch.Int8Engine(); err != nil {
+		t.Skip(err)
+	}
+	torch.Test(t, func() {
+		for _, shape := range [][2]int64{{64, 8}, {400, 300}} {
+			for _, sign := range []float64{1, -1} {
+				i, o := shape[0], shape[1]
+				got := torch.PackInt8(torch.Full(0.5, torch.Float32, torch.CPU, o, i)).Linear(torch.Full(3*sign, torch.Float32, torch.CPU, 2, i), torch.Tensor{}, false)
+				for _, x := range got.Float64s() {
+					if want := 1.5 * sign * float64(i); math.Abs(x-want) > 0.02*math.Abs(want) {
+						t.Fatalf("%d weights of %v: %g, want %g", i, shape, x, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestInt8Products: odd shapes against float64, with bias and without, and with relu. Of the last one the weights are many.
 func TestInt8Products(t *testing.T) {
 	if _, err := torch.Int8Engine(); err != nil {
 		t.Skip(err)
 	}
-	for _, shape := range [][3]int64{{1, 2, 1}, {4, 47, 31}, {31, 4, 47}, {5, 256, 100}, {129, 33, 257}} {
+	for _, shape := range [][3]int64{{1, 2, 1}, {4, 47, 31}, {31, 4, 47}, {5, 256, 100}, {129, 33, 257}, {9, 401, 303}} {
 		torch.Test(t, func() {
 			n, i, o := shape[0], shape[1], shape[2]
 			s := torch.NewStream(3, "test")

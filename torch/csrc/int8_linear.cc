@@ -72,12 +72,16 @@ bool has_vnni() {
   return isa() == ISA::avx512 && __builtin_cpu_supports("avx512vnni");
 }
 
-// The better of what this libtorch has: oneDNN's kernels are the faster ones with VNNI,
-// and slower than fbgemm's without.
-at::QEngine engine() {
+// Weights below this many are few: what oneDNN spends on each call, in memory that threads fight over, is then more than its faster
+// product saves (docs/results/speed.md).
+constexpr int64_t kFew = 100000;
+
+// The better of what this libtorch has: oneDNN's kernels are the faster ones with VNNI where weights are many, fbgemm's elsewhere.
+at::QEngine engine(int64_t weights) {
   const auto &there = at::globalContext().supportedQEngines();
   const auto has = [&](at::QEngine e) { return std::find(there.begin(), there.end(), e) != there.end(); };
-  const at::QEngine first = has_vnni() ? at::QEngine::ONEDNN : at::QEngine::FBGEMM, second = has_vnni() ? at::QEngine::FBGEMM : at::QEngine::ONEDNN;
+  const bool onednn = has_vnni() && weights >= kFew;
+  const at::QEngine first = onednn ? at::QEngine::ONEDNN : at::QEngine::FBGEMM, second = onednn ? at::QEngine::FBGEMM : at::QEngine::ONEDNN;
   return has(first) ? first : has(second) ? second : at::QEngine::NoQEngine;
 }
 
@@ -90,13 +94,14 @@ bool is_int8(const at::Tensor &weight) { return weight.scalar_type() == at::kQIn
 at::Tensor pack_int8(const at::Tensor &weight_OI) {
   TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.size(0) > 0 && weight_OI.size(1) > 1 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
               "only float32 matrices on the CPU of two or more columns are packed to eight bits, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
-  TORCH_CHECK(engine() != at::QEngine::NoQEngine, "this libtorch was built without products of eight bits");
+  const at::QEngine library = engine(weight_OI.numel());
+  TORCH_CHECK(library != at::QEngine::NoQEngine, "this libtorch was built without products of eight bits");
   at::NoGradGuard no_grad;
   const at::Tensor w = weight_OI.detach().contiguous();
   at::Tensor scale_O = w.abs().amax(1).to(at::kDouble).div_(127);
   scale_O.masked_fill_(scale_O == 0, 1);
   const at::Tensor q_OI = at::quantize_per_channel(w, scale_O, at::zeros({w.size(0)}, at::kLong), 0, at::kQInt8);
-  at::globalContext().setQEngine(engine());
+  at::globalContext().setQEngine(library);
   static const auto prepack = c10::Dispatcher::singleton().findSchemaOrThrow("quantized::linear_prepack", "");
   torch::jit::Stack stack{q_OI, c10::IValue()};
   prepack.callBoxed(stack);
@@ -140,7 +145,7 @@ using namespace ap;
 extern "C" {
 
 const char *ap_int8_engine(void) {
-  switch (engine()) {
+  switch (engine(std::numeric_limits<int64_t>::max())) {
     case at::QEngine::FBGEMM: return "fbgemm";
     case at::QEngine::ONEDNN: return "onednn";
     default: return "";
