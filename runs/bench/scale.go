@@ -15,7 +15,8 @@ import (
 // Rows of scale train the same updates by two processes with one thread each and, as the peer, by one process with two threads.
 var scaleRows = []row{
 	{"scale/multi30k", "tokens_per_s", scaling(scaled{program: "multi30k", arguments: []string{"-preset=quick"}, updates: 12})},
-	{"scale/base", "tokens_per_s", scaling(scaled{program: "wmt14", arguments: []string{"-preset=base", "-set=data.merges=2000"}, updates: 2})},
+	// Half of the preset's tokens a batch, so that the sample has enough batches for those of an update to be alike.
+	{"scale/base", "tokens_per_s", scaling(scaled{program: "wmt14", arguments: []string{"-preset=base", "-set=data.merges=2000", "-set=train.max_tokens=1792"}, updates: 4})},
 	{"scale/awd-lstm", "tokens_per_s", scaling(scaled{program: "ptb", arguments: []string{"-preset=awd-lstm", "-set=train.asgd=none"}, updates: 6})},
 }
 
