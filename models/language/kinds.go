@@ -23,13 +23,15 @@ type kind struct {
 	// computes takes as long, on a CPU.
 	width  func(s models.Settings) int
 	beside int
+	// most is the largest share of a product's rate that layers reach whose weights are read at each step of a text; 0 is no limit.
+	most float64
 	// seesChunks: what the network sees depends on the chunks that a text is read in, so that texts are scored in those of training.
 	seesChunks bool
 }
 
 var kinds = []kind{
 	{
-		name: "awd-lstm", width: hidden, beside: 90,
+		name: "awd-lstm", width: hidden, beside: 90, most: 0.82,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewAWDLSTM(s.recurrent(v), input, p, stream, d)
 		},
@@ -119,7 +121,11 @@ func (s Settings) Activations(tokens int) int64 {
 func (s Settings) Reaches() float64 {
 	k, _ := kindOf(s.Model.Kind)
 	width := k.width(s.Model)
-	return float64(width) / float64(width+k.beside)
+	share := float64(width) / float64(width+k.beside)
+	if k.most > 0 {
+		share = min(share, k.most)
+	}
+	return share
 }
 
 func hidden(s models.Settings) int { return s.Hidden }
