@@ -38,26 +38,12 @@ type point struct {
 	x, y    float64
 }
 
-// textOf tells runs apart whose losses are on different scales: other texts, or other pieces of them.
-func textOf(t *trained) string {
-	var id strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
-		if strings.HasPrefix(key, "data.") && !isNeutral(key) {
-			fmt.Fprintf(&id, "%s = %s\n", key, t.keys[key])
-		}
-	}
-	for _, file := range slices.Sorted(maps.Keys(t.results.Data.SHA256)) {
-		fmt.Fprintf(&id, "%s %s\n", file, t.results.Data.SHA256[file])
-	}
-	return id.String()
-}
-
 // points are the runs that have a measure and a loss, and another such run in their stratum to be ranked with.
 func (c *comparison) points(m measure, given string) (all []point) {
 	loss := c.measures[c.index("valid.nll")]
 	for k, r := range c.rows {
 		for _, t := range r.runs {
-			p := point{k, textOf(t), m.of(t), loss.of(t)}
+			p := point{k, t.identity("data."), m.of(t), loss.of(t)} // losses on other texts, or other pieces of them, are on another scale
 			if given != "text" {
 				p.stratum += r.method()
 			}

@@ -45,24 +45,30 @@ func isNeutral(key string) bool {
 	return slices.ContainsFunc(neutral, func(n string) bool { return n == key || strings.HasSuffix(n, ".") && strings.HasPrefix(key, n) })
 }
 
+// identity is what tells one run's learning from another's, but for the seed: its keys that begin so, unless they are neutral, and its texts.
+func (t *trained) identity(prefix string) string {
+	var id strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
+		if strings.HasPrefix(key, prefix) && !isNeutral(key) {
+			fmt.Fprintf(&id, "%s = %s\n", key, t.keys[key])
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(t.results.Data.SHA256)) {
+		fmt.Fprintf(&id, "%s %s\n", file, t.results.Data.SHA256[file])
+	}
+	return id.String()
+}
+
 // group makes rows, in the order in which their first runs were named.
 func group(runs []*trained) ([]*row, error) {
 	var rows []*row
 	byKeys := map[string]*row{}
 	for _, r := range runs {
-		var id strings.Builder
-		for _, key := range slices.Sorted(maps.Keys(r.keys)) {
-			if !isNeutral(key) {
-				fmt.Fprintf(&id, "%s = %s\n", key, r.keys[key])
-			}
-		}
-		for _, file := range slices.Sorted(maps.Keys(r.results.Data.SHA256)) {
-			fmt.Fprintf(&id, "%s %s\n", file, r.results.Data.SHA256[file])
-		}
-		found := byKeys[id.String()]
+		id := r.identity("")
+		found := byKeys[id]
 		if found == nil {
 			found = &row{}
-			byKeys[id.String()] = found
+			byKeys[id] = found
 			rows = append(rows, found)
 		}
 		if other := found.seed(r.results.Seed); other != nil {
