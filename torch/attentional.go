@@ -48,8 +48,8 @@ func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Te
 	operands := []Tensor{words, memory, d.Query, d.Mix}
 	masks := make([]C.ap_tensor, len(d.Layers))
 	for i, w := range d.Layers {
-		operands = append(operands, w.Input, w.Hidden, w.InputBias, w.HiddenBias,
-			startState(words, h[i], memory.Size(2)), startState(words, c[i], memory.Size(2)))
+		h_BD, c_BD := startStates(words, h[i], c[i], memory.Size(2))
+		operands = append(operands, w.Input, w.Hidden, w.InputBias, w.HiddenBias, h_BD, c_BD)
 		mask := d.Output
 		if i+1 < len(d.Layers) {
 			if mask = (Tensor{}); d.Between != nil {
@@ -82,7 +82,7 @@ func (d AttentionalDecoder) RunReference(words, memory Tensor, lengths []int64, 
 	positions := memory.Size(1)
 	h, c = append([]Tensor(nil), h...), append([]Tensor(nil), c...)
 	for i := range d.Layers {
-		h[i], c[i] = startState(words, h[i], width), startState(words, c[i], width)
+		h[i], c[i] = startStates(words, h[i], c[i], width)
 	}
 	if steps == 0 {
 		return Zeros(words.DType(), words.Device(), 0, rows, width)

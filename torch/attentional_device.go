@@ -16,7 +16,7 @@ func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths [
 	h, c = slices.Clone(h), slices.Clone(c)
 	matrices := make([]Tensor, len(d.Layers)) // of what a step made, the state before and, above the first layer, a one
 	for i, w := range d.Layers {
-		h[i], c[i] = startState(words_TBE, h[i], width), startState(words_TBE, c[i], width)
+		h[i], c[i] = startStates(words_TBE, h[i], c[i], width)
 		parts := []Tensor{w.Input, w.Hidden}
 		if i == 0 {
 			parts[0] = w.Input.Narrow(1, from, width)

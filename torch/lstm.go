@@ -45,7 +45,7 @@ func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Ten
 	const op = "LSTM"
 	width := w.Hidden.Size(-1)
 	x = ofType(x, w.Hidden)
-	h, c = startState(x, h, width), startState(x, c, width)
+	h, c = startStates(x, h, c, width)
 	fused := x.DType() == Float32 && w.Hidden.DType() == Float32 && x.Device() == CPU
 	if !fused && (o.Lengths != nil && x.Device() == CPU || x.Size(0) == 0) {
 		return LSTMReference(x, h, c, w, o)
@@ -83,7 +83,7 @@ func LSTMPath(steps, columns int64) string {
 // LSTMReference is LSTM step by step, made of plain operators.
 func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	steps, columns, width := x.Size(0), x.Size(1), w.Hidden.Size(1)
-	h, c = startState(x, h, width), startState(x, c, width)
+	h, c = startStates(x, h, c, width)
 	hidden := Dropout(w.Hidden, o.WeightDrop, o.Stream)
 	gates_TB4H := Linear(x, w.Input, w.InputBias.Add(w.HiddenBias))
 	out := make([]Tensor, steps)
@@ -119,11 +119,19 @@ func ofType(x, weights Tensor) Tensor {
 	return x.To(weights.DType(), x.Device())
 }
 
-func startState(x, state Tensor, width int64) Tensor {
-	if state.h != nil {
-		return state
+// startStates are a layer's states [B,width], where those that are not given are one tensor of zeros.
+func startStates(x, h, c Tensor, width int64) (h_BH, c_BH Tensor) {
+	if h.h != nil && c.h != nil {
+		return h, c
 	}
-	return Zeros(x.DType(), x.Device(), x.Size(1), width)
+	zeros_BH := Zeros(x.DType(), x.Device(), x.Size(1), width)
+	if h.h == nil {
+		h = zeros_BH
+	}
+	if c.h == nil {
+		c = zeros_BH
+	}
+	return h, c
 }
 
 // columnsWithStep is 1 for the columns that have step t, [B,1].

@@ -34,8 +34,9 @@ struct Active {
 at::Tensor clip_on_device(const std::vector<at::Tensor> &grads, double limit) {
   const at::Tensor norm = at::linalg_vector_norm(at::stack(at::_foreach_norm(grads, 2, at::kDouble)));
   if (limit > 0) {
-    const at::Tensor divisor = norm.nan_to_num(0, 0, 0).add_(1e-6).mul_(1 / limit).clamp_min_(1);
-    at::_foreach_div_(grads, divisor.to(grads[0].scalar_type()));
+    at::Tensor divisor = at::empty({}, grads[0].options());
+    at::mul_out(divisor, norm.nan_to_num(0, 0, 0).add_(1e-6), at::scalar_tensor(1 / limit, at::kDouble));
+    at::_foreach_div_(grads, divisor.clamp_min_(1));
   }
   return norm;
 }

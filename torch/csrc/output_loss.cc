@@ -131,7 +131,9 @@ struct OutputLoss : torch::autograd::Function<OutputLoss> {
     if (needs.shift) saved["shift"] = positions.g_shift.to(shift->scalar_type());
     double sum = loss * terms.scale;
     if (wide == at::kFloat) sum = static_cast<float>(sum);  // infinite if float32 does not hold it, which at::full would refuse
-    variable_list results = {plan.kernel ? at::full({}, sum, sums) : generic_loss.mul_(terms.scale).to(wide), positions.nll_N};
+    at::Tensor total = plan.kernel ? at::full({}, sum, sums) : at::empty({}, sums);
+    if (!plan.kernel) at::mul_out(total, generic_loss, at::scalar_tensor(terms.scale, at::kDouble));
+    variable_list results = {total, positions.nll_N};
     if (shift->defined()) results.push_back(positions.shifted_N);
     ctx->mark_non_differentiable({results.begin() + 1, results.end()});
     ctx->set_materialize_grads(false);  // none comes for these

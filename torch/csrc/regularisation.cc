@@ -54,13 +54,13 @@ struct MeanSquareChange : torch::autograd::Function<MeanSquareChange> {
   static variable_list backward(AutogradContext *ctx, variable_list grads) {
     const at::Tensor change = ctx->get_saved_variables()[0];
     const int64_t T = change.size(0) + 1;
-    const at::Tensor g = change * (grads[0] * (2.0 / static_cast<double>(change.numel())));
+    const at::Tensor factor = grads[0] * (2.0 / static_cast<double>(change.numel()));
     at::DimVector shape(change.sizes());
     shape[0] = T;
-    at::Tensor gx = at::empty(shape, change.options()), earlier = gx.narrow(0, 0, T - 1);
-    at::neg_out(earlier, g);
-    gx.narrow(0, T - 1, 1).zero_();
-    gx.narrow(0, 1, T - 1).add_(g);
+    at::Tensor gx = at::empty(shape, change.options()), later = gx.narrow(0, 1, T - 1);
+    at::mul_out(later, change, factor);
+    gx.narrow(0, 0, 1).zero_();
+    gx.narrow(0, 0, T - 1).addcmul_(change, factor, -1);
     return {gx};
   }
 };
