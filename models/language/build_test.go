@@ -1,6 +1,7 @@
 package language_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -112,6 +113,28 @@ func TestCheck(t *testing.T) {
 		s.Model.Kind = kind
 		if one, two := s.Activations(1000), s.Activations(2000); one <= 0 || two != 2*one {
 			t.Errorf("%s: 1000 tokens keep %d numbers, 2000 tokens %d", kind, one, two)
+		}
+	}
+}
+
+// TestReaches holds the shares of a product's rate to those that docs/results/scale.md tells of, within a tenth: weights that no cache
+// holds are read at each step for however few columns, those of small layers are not.
+func TestReaches(t *testing.T) {
+	for _, c := range []struct {
+		kind            string
+		hidden, columns int
+		want            float64
+	}{
+		{"awd-lstm", 1150, 20, 0.82},
+		{"awd-lstm", 1150, 10, 0.69},
+		{"awd-lstm", 200, 20, 0.69},
+		{"awd-lstm", 200, 5, 0.69},
+		{"qrnn", 1150, 20, 0.79},
+	} {
+		s := language.Defaults()
+		s.Model.Kind, s.Model.Hidden = c.kind, c.hidden
+		if got := s.Reaches(c.columns); math.Abs(got-c.want) > 0.1*c.want {
+			t.Errorf("%s of %d units reaches %.2f of the rate with %d columns, want %.2f", c.kind, c.hidden, got, c.columns, c.want)
 		}
 	}
 }

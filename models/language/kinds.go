@@ -23,15 +23,16 @@ type kind struct {
 	// computes takes as long, on a CPU.
 	width  func(s models.Settings) int
 	beside int
-	// most is the largest share of a product's rate that layers reach whose weights are read at each step of a text; 0 is no limit.
-	most float64
+	// reading is how many columns' products take as long as reading the recurrent weights, which each step of a text does anew where
+	// they are larger than a processor's own cache; 0 where no step reads them.
+	reading float64
 	// seesChunks: what the network sees depends on the chunks that a text is read in, so that texts are scored in those of training.
 	seesChunks bool
 }
 
 var kinds = []kind{
 	{
-		name: "awd-lstm", width: hidden, beside: 90, most: 0.82,
+		name: "awd-lstm", width: hidden, beside: 90, reading: 4.4,
 		make: func(s Settings, v int64, input models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (models.LanguageModel, error) {
 			return models.NewAWDLSTM(s.recurrent(v), input, p, stream, d)
 		},
@@ -117,13 +118,17 @@ func (s Settings) Activations(tokens int) int64 {
 	return int64(tokens) * (int64(4*s.Model.Width) + k.activations(s.Model))
 }
 
-// Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU: docs/scale.md.
-func (s Settings) Reaches() float64 {
+// ownCache is the size of the cache that a processor's core has to itself, 2 MiB on those of today.
+const ownCache = 2 << 20
+
+// Reaches is the share of the rate of a large product of matrices at which batches of so many columns are trained on, as measured on
+// a CPU: docs/scale.md.
+func (s Settings) Reaches(columns int) float64 {
 	k, _ := kindOf(s.Model.Kind)
 	width := k.width(s.Model)
 	share := float64(width) / float64(width+k.beside)
-	if k.most > 0 {
-		share = min(share, k.most)
+	if 4*width*width*4 > ownCache && k.reading > 0 {
+		share = min(share, float64(columns)/(float64(columns)+k.reading))
 	}
 	return share
 }

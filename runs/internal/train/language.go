@@ -116,10 +116,12 @@ func (t *languageTask) introduce() []string {
 }
 
 func (t *languageTask) activations() int64 {
-	c := t.config.Train
-	return t.Settings.Activations(c.BPTT * (c.Columns / c.Batches()))
+	return t.Settings.Activations(t.config.Train.BPTT * t.columns())
 }
+
+// columns are those of a batch.
+func (t *languageTask) columns() int { return t.config.Train.Columns / t.config.Train.Batches() }
 
 func (t *languageTask) free() { t.Free() }
 
-func (t *languageTask) reaches() float64 { return t.Settings.Reaches() }
+func (t *languageTask) reaches() float64 { return t.Settings.Reaches(t.columns()) }
