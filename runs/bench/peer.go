@@ -49,7 +49,9 @@ func (b *bench) start(r *race, name, program string, args ...string) (*process, 
 	p := &process{name: name, python: b.python}
 	p.cmd = exec.CommandContext(b.ctx, b.python, append([]string{filepath.Join(b.folder, "peer", program)}, args...)...)
 	p.cmd.Stderr = &p.stderr
-	p.cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	// torch.compile keeps what it made without saying for which instruction set, and with another one that fails; what is compiled
+	// anew also takes the time that a row tells.
+	p.cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TORCHINDUCTOR_CACHE_DIR="+filepath.Join(b.folder, "torchinductor"))
 	// A group of its own, so that what the peer runs ends with it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Cancel = p.kill
