@@ -4,9 +4,11 @@
 // instead of returning them to the kernel after each use spares a step the page
 // faults of mapping its activations anew. That takes one arena for all threads:
 // the arenas of threads other than the first cannot hold blocks above 64 MB.
+// Large blocks ask for huge pages, which kernels give to those who ask.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 #include <atomic>
@@ -32,6 +34,13 @@ size_t machine_bytes() {
 
 const size_t most_bytes = machine_bytes();
 
+// The huge pages that lie wholly in a block. Where the kernel has none this fails, and nothing is lost.
+void ask_for_huge_pages(void *data, size_t nbytes) {
+  constexpr uintptr_t page = 2 << 20;
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page, end = (reinterpret_cast<uintptr_t>(data) + nbytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+}
+
 void release(void *data) {
   if (!data) return;
   live_bytes -= static_cast<int64_t>(malloc_usable_size(data));
@@ -44,6 +53,7 @@ struct CountingAllocator final : c10::Allocator {
     if (nbytes > 0) {
       if (nbytes > most_bytes || posix_memalign(&data, kAlignment, nbytes) != 0) data = nullptr;
       TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "out of memory: ", nbytes, " bytes were asked for while tensors held ", live_bytes.load());
+      ask_for_huge_pages(data, nbytes);
       const int64_t live = live_bytes += static_cast<int64_t>(malloc_usable_size(data));
       int64_t peak = peak_bytes.load();
       while (live > peak && !peak_bytes.compare_exchange_weak(peak, live)) {

@@ -4,7 +4,8 @@
 // would take for a gradient.
 //
 // A bucket holds its parameters' gradients one after the other and then, for each of them, 1 where this process has one. On a
-// GPU, where reading those would wait for it, they are on the CPU instead, in a sum of their own over Gloo.
+// GPU, where reading those would wait for it, they are on the CPU instead, in a sum of their own over Gloo. A parameter's
+// gradient becomes a part of the bucket when the bucket is sent off, so that the sum needs no copy.
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -57,20 +58,22 @@ struct Buckets {
   int64_t bytes = 0, waited_ns = 0;
   std::shared_ptr<Flight> flight = std::make_shared<Flight>();
 
+  static at::Tensor part(const Bucket &b, const at::Tensor &p, int64_t at) { return b.flat.narrow(0, at, p.numel()).view(p.sizes()); }
+
   // start sends a bucket off.
   void start(Bucket &b) {
     c10::NoGradGuard no_grad;
     int64_t at = 0, flag = 0;
-    for (const auto &p : b.params) {
-      const at::Tensor &g = p.grad();
-      at::Tensor place = b.flat.narrow(0, at, p.numel());
-      if (g.defined()) {
-        place.copy_(g.reshape({-1}));
-      } else {
-        place.zero_();
-      }
-      b.flags.narrow(0, flag++, 1).fill_(g.defined() ? 1 : 0);
+    for (auto &p : b.params) {
+      at::Tensor place = part(b, p, at);
       at += p.numel();
+      b.flags.narrow(0, flag++, 1).fill_(p.grad().defined() ? 1 : 0);
+      if (!p.grad().defined()) {
+        place.zero_();
+        continue;
+      }
+      place.copy_(p.grad());
+      if (place.device() == p.device()) p.mutable_grad() = place;
     }
     std::vector<at::Tensor> tensors{b.flat};
     flight->begin();
@@ -158,14 +161,13 @@ ap_error ap_buckets_finish(ap_buckets b) {
       bucket.work.reset();
       int64_t at = 0, flag = 0;
       for (auto &p : bucket.params) {
-        const at::Tensor sum = bucket.flat.narrow(0, at, p.numel()).view(p.sizes());
+        const at::Tensor sum = Buckets::part(bucket, p, at);
         at += p.numel();
         if (bucket.flags[flag++].item<double>() == 0) continue;  // no process has a gradient
-        if (p.grad().defined()) {
-          p.mutable_grad().copy_(sum);
-        } else {
-          p.mutable_grad() = sum.to(p.device(), p.scalar_type(), false, true);
-        }
+        if (sum.device() == p.device())
+          p.mutable_grad() = sum;
+        else
+          p.mutable_grad() = sum.to(p.device());
       }
     }
   });

@@ -85,22 +85,43 @@ class Recurrent {
   at::Tensor plain_;
 };
 
-struct LSTM : torch::autograd::Function<LSTM> {
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &h_, const at::Tensor &c_,
-                                                const at::Tensor &w_ih, const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh,
-                                                const at::Tensor &lengths, bool reverse, double p, int64_t key_a, int64_t key_b) {
+// What the input adds to the gates, [T,B,4H] of x [T,B,I]. A node of its own: the gradient of W_hh is complete, and may be summed
+// over processes, while this one still computes those of x and W_ih.
+struct InputGates : torch::autograd::Function<InputGates> {
+  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &w_ih) {
+    const at::Tensor x = x_.contiguous();
+    const at::Tensor rows = x.view({x.size(0) * x.size(1), x.size(2)});
+    ctx->save_for_backward({x, w_ih});
+    return (rows.size(0) <= kThin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t())).view({x.size(0), x.size(1), w_ih.size(0)});
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const at::Tensor x = x_.contiguous(), h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
-    const int64_t T = x.size(0), B = x.size(1), I = x.size(2), H = w_hh.size(1);
-    const at::Tensor rows = x.view({T * B, I});
-    at::Tensor gates = (T * B <= kThin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t())).view({T, B, 4 * H});
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &w_ih = saved[1];
+    const int64_t steps = x.size(0) * x.size(1);
+    const at::Tensor rows = grads[0].view({steps, w_ih.size(0)});
+    at::Tensor gx, gw_ih;
+    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view(x.sizes());
+    if (ctx->needs_input_grad(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)}));
+    return {gx, gw_ih};
+  }
+};
+
+struct LSTM : torch::autograd::Function<LSTM> {
+  // gates is what InputGates gave, and is overwritten.
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, at::Tensor gates, const at::Tensor &h_, const at::Tensor &c_,
+                                                const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh, const at::Tensor &lengths,
+                                                bool reverse, double p, int64_t key_a, int64_t key_b) {
+    const at::Tensor h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
+    const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1);
     const at::Tensor bias = b_ih + b_hh;
-    at::Tensor c = at::empty({T, B, H}, x.options()), out = at::empty({T, B, H}, x.options());
+    at::Tensor c = at::empty({T, B, H}, gates.options()), out = at::empty({T, B, H}, gates.options());
     at::Tensor before;  // with lengths, h before each step: it is not the output of another one
     at::Tensor h_n;
     if (lengths.numel() > 0) {
-      before = at::empty({T, B, H}, x.options());
-      h_n = at::empty({B, H}, x.options());
+      before = at::empty({T, B, H}, gates.options());
+      h_n = at::empty({B, H}, gates.options());
       if (T > 0) before[reverse ? T - 1 : 0].copy_(h0);
     }
     const Recurrent recurrent(w_hh, T, B, {p, key_of(key_a, key_b)}, false);
@@ -122,7 +143,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
       h_n = h0.clone();
     else if (!h_n.defined())
       h_n = out[end].clone();
-    ctx->save_for_backward({x, h0, c0, w_ih, w_hh, out, c, gates, before, lengths});
+    ctx->save_for_backward({h0, c0, w_hh, out, c, gates, before, lengths});
     ctx->saved_data["reverse"] = reverse;
     ctx->saved_data["p"] = p;
     ctx->saved_data["a"] = key_a;
@@ -133,12 +154,11 @@ struct LSTM : torch::autograd::Function<LSTM> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &h0 = saved[1], &c0 = saved[2], &w_ih = saved[3], &w_hh = saved[4], &out = saved[5], &c = saved[6], &before = saved[8],
-                     &lengths = saved[9];
-    at::Tensor gates = saved[7];
+    const at::Tensor &h0 = saved[0], &c0 = saved[1], &w_hh = saved[2], &out = saved[3], &c = saved[4], &before = saved[6], &lengths = saved[7];
+    at::Tensor gates = saved[5].detach();
     const bool reverse = ctx->saved_data["reverse"].toBool();
     const Drop drop{ctx->saved_data["p"].toDouble(), key_of(ctx->saved_data["a"].toInt(), ctx->saved_data["b"].toInt())};
-    const int64_t T = x.size(0), B = x.size(1), I = x.size(2), H = w_hh.size(1), size = B * H;
+    const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1), size = B * H;
     const at::Tensor gout = grads[0].contiguous();
     at::Tensor gh = grads[1].clone(at::MemoryFormat::Contiguous), gc = grads[2].clone(at::MemoryFormat::Contiguous);
     {
@@ -157,10 +177,8 @@ struct LSTM : torch::autograd::Function<LSTM> {
       if (later && ctx->needs_input_grad(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
     }
     const at::Tensor rows = gates.view({T * B, 4 * H});
-    at::Tensor gx, gw_ih, gw_hh, gbias;
-    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view({T, B, I});
-    if (ctx->needs_input_grad(3)) gw_ih = at::mm(rows.t(), x.view({T * B, I}));
-    if (ctx->needs_input_grad(4)) {
+    at::Tensor gw_hh, gbias;
+    if (ctx->needs_input_grad(3)) {
       if (before.defined() || T == 0) {
         gw_hh = at::mm(rows.t(), T > 0 ? before.view({T * B, H}) : out.view({0, H}));
       } else {
@@ -171,8 +189,8 @@ struct LSTM : torch::autograd::Function<LSTM> {
       }
       if (drop.p > 0) apply_dropout_(gw_hh, drop.p, drop.key);
     }
-    if (ctx->needs_input_grad(5) || ctx->needs_input_grad(6)) gbias = rows.sum(0);
-    return {gx, gh, gc, gw_ih, gw_hh, gbias, gbias, {}, {}, {}, {}, {}};
+    if (ctx->needs_input_grad(4) || ctx->needs_input_grad(5)) gbias = rows.sum(0);
+    return {gates, gh, gc, gw_hh, gbias, gbias, {}, {}, {}, {}, {}};
   }
 
   static DrawKey key_of(int64_t a, int64_t b) {
@@ -257,7 +275,7 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
       at::Tensor steps = at::empty({0}, at::kLong);  // stands for all
       if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();
       const DrawKey key(seed, offset);
-      results = LSTM::apply(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, steps, reverse, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
+      results = LSTM::apply(InputGates::apply(X, w_ih), get(h), get(c), w_hh, b_ih, b_hh, steps, reverse, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
     } else {
       TORCH_CHECK(drop == 0, "dropped weights need a float32 layer on the CPU");
       results = lengths ? packed_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, lengths, reverse)

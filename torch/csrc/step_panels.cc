@@ -43,9 +43,20 @@ AP_KERNEL(void, pack_gates, const Source &s, int64_t H, int64_t j, int64_t n, fl
   }
 }
 
-// The panel of columns [j, j + n) of so many rows.
-AP_KERNEL(void, pack_columns, const Source &s, int64_t rows, int64_t j, int64_t n, float *panel) {
-  for (int64_t row = 0; row < rows; ++row) masked(s, row, j, n, panel + row * 2 * kLanes);
+// The panels of columns [j, j + n) of so many rows, `size` elements from one panel to the next. A few rows at a time go to all
+// panels, so that rows are read from end to end: panel by panel each row would be on another page.
+AP_KERNEL(void, pack_columns, const Source &s, int64_t rows, int64_t j, int64_t n, float *panels, int64_t size) {
+  constexpr int64_t width = 2 * kLanes, block = 8;
+  for (int64_t first = 0; first < rows; first += block) {
+    const int64_t last = std::min(first + block, rows);
+    float *panel = panels + first * width;
+    for (int64_t c = 0; c < n; c += width, panel += size) {
+      if (n - c >= width)
+        for (int64_t row = first; row < last; ++row) masked(s, row, j + c, width, panel + (row - first) * width);
+      else
+        for (int64_t row = first; row < last; ++row) masked(s, row, j + c, n - c, panel + (row - first) * width);
+    }
+  }
 }
 
 }  // namespace
@@ -62,19 +73,14 @@ StepPanels::StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, b
   panels_ = at::empty({count(), size}, parts[0].options());
   float *to = panels_.mutable_data_ptr<float>();
   at::parallel_for(0, count(), 1, [&](int64_t begin_panel, int64_t end_panel) {
+    if (end(end_panel - 1) - begin(end_panel - 1) < units_) std::fill_n(to + (end_panel - 1) * size, size, 0.0f);
     std::vector<float> rows(gates ? kUnits * depth() : 0);
-    for (int64_t p = begin_panel; p < end_panel; ++p) {
-      const int64_t j = begin(p), n = end(p) - j;
-      if (n < units_) std::fill_n(to + p * size, size, 0.0f);
-      for (size_t i = 0; i < parts.size(); ++i) {
-        const at::Tensor &w = parts[i];
-        const Source s{w.const_data_ptr<float>(), w.stride(0), w.size(1), drop_threshold(drop.p), static_cast<float>(1 / (1 - drop.p)), drop.key};
-        float *panel = to + p * size + first_[i] * row;
-        if (gates)
-          pack_gates(s, width_, j, n, rows.data(), panel);
-        else
-          pack_columns(s, w.size(0), j, n, panel);
-      }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const at::Tensor &w = parts[i];
+      const Source s{w.const_data_ptr<float>(), w.stride(0), w.size(1), drop_threshold(drop.p), static_cast<float>(1 / (1 - drop.p)), drop.key};
+      float *part = to + first_[i] * row;
+      if (!gates) pack_columns(s, w.size(0), begin(begin_panel), end(end_panel - 1) - begin(begin_panel), part + begin_panel * size, size);
+      for (int64_t p = begin_panel; gates && p < end_panel; ++p) pack_gates(s, width_, begin(p), end(p) - begin(p), rows.data(), part + p * size);
     }
   });
 }
