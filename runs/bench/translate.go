@@ -33,13 +33,20 @@ const (
 type searchPeer struct {
 	name, program string
 	compute       string // of CTranslate2: float32 or int8
+	parts         int    // of the text that are pieces of their own, of every so manyth sentence; 0: the text is one piece
 }
 
 var (
 	plainSearch     = searchPeer{name: "PyTorch", program: "translate_beam.py"}
-	ctranslate2     = searchPeer{"CTranslate2", "translate_ctranslate2.py", "float32"}
-	ctranslate2Int8 = searchPeer{"CTranslate2", "translate_ctranslate2.py", "int8"} // against ours of eight bits
+	ctranslate2     = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "float32"}
+	ctranslate2Int8 = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "int8"} // against ours of eight bits
 )
+
+// inQuarters is for a network of which pairs of whole texts take too long.
+func (p searchPeer) inQuarters() searchPeer {
+	p.parts = 4
+	return p
+}
 
 // int8 reports whether both sides compute with eight bits.
 func (p searchPeer) int8() bool { return p.compute == "int8" }
@@ -50,6 +57,7 @@ func (b *bench) translating(n network, p searchPeer) (*race, error) {
 	config := map[string]any{"heads": n.heads}
 	if p.compute != "" {
 		config["compute"] = p.compute
+		config["pieces"] = max(1, p.parts)
 	}
 	e := ends{"decoder.embed_tokens.weight", 2.5, 0}
 	if p.compute != "" {
@@ -93,7 +101,11 @@ func (b *bench) searching(build func() (*translation.Translator, error), p searc
 		sources[i] = m.pair.Source.Encode(line)
 		withEnds[i] = append(slices.Clone(sources[i]), tokenize.EOS)
 	}
-	r = &race{pieces: 1, warm: 1, measured: true, amount: func(int) float64 { return float64(len(sources)) }}
+	parts := make([][][]int32, max(1, p.parts))
+	for i, source := range sources {
+		parts[i%len(parts)] = append(parts[i%len(parts)], source)
+	}
+	r = &race{pieces: len(parts), warm: len(parts), measured: true, amount: func(i int) float64 { return float64(len(parts[i])) }}
 	defer r.closeOn(&err)
 	t, err := build()
 	if err != nil {
@@ -118,9 +130,9 @@ func (b *bench) searching(build func() (*translation.Translator, error), p searc
 		return nil, err
 	}
 	r.onClose(searcher.Free)
-	var ours [][]decode.Hypothesis
-	r.ours = here{work: func(int) (err error) {
-		ours, err = searcher.Search(context.Background(), sources)
+	ours := make([][][]decode.Hypothesis, len(parts))
+	r.ours = here{work: func(i int) (err error) {
+		ours[i], err = searcher.Search(context.Background(), parts[i])
 		return err
 	}}
 	maps.Copy(config, map[string]any{"model": weights, "sentences": file, "beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength})
@@ -128,9 +140,24 @@ func (b *bench) searching(build func() (*translation.Translator, error), p searc
 	if err != nil {
 		return nil, err
 	}
-	r.peer = peer
-	r.check = func() error { return b.sameTranslations(ours, peer.last.Hypotheses, p.int8()) }
+	theirs := translations{peer, make([][][]int32, len(parts))}
+	r.peer = theirs
+	r.check = func() error {
+		return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs.found...), p.int8())
+	}
 	return r, nil
+}
+
+// translations is a peer that searches, with what it found in each piece.
+type translations struct {
+	*jsonPeer
+	found [][][]int32
+}
+
+func (t translations) step(i int) (seconds float64, err error) {
+	seconds, err = t.jsonPeer.step(i)
+	t.found[i] = t.last.Hypotheses
+	return seconds, err
 }
 
 // sameTranslations checks that both sides found the same. Nearly all is enough;

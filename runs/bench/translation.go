@@ -10,8 +10,8 @@ var translationRows = append(eagerAndCompiled(
 	spectrumRow,
 	row{"translate/beam5", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(smallNetwork, plainSearch) }},
 	row{"translate/ctranslate2", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(smallNetwork, ctranslate2) }},
-	row{"translate/ctranslate2/base", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(baseNetwork, ctranslate2) }},
+	row{"translate/ctranslate2/base", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(baseNetwork, ctranslate2.inQuarters()) }},
 	row{"translate/ctranslate2/int8", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(smallNetwork, ctranslate2Int8) }},
-	row{"translate/ctranslate2/int8-base", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(baseNetwork, ctranslate2Int8) }},
+	row{"translate/ctranslate2/int8-base", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(baseNetwork, ctranslate2Int8.inQuarters()) }},
 	row{"translate/attentional", "sentences_per_s", smallAttentional.translating},
 )

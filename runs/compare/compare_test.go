@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
+	"encoding/xml"
 	"math"
 	"os"
 	"os/exec"
@@ -192,6 +193,39 @@ func TestPage(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "<title>charts 15 paths true</title>") {
 		title, _, _ := strings.Cut(string(out), "</title>")
 		t.Errorf("the browser: %v, %s", err, title)
+	}
+}
+
+// TestPictures: the charts of the page as files, which name their rows.
+func TestPictures(t *testing.T) {
+	folder, pictures := fewRuns(t), filepath.Join(t.TempDir(), "new", "pictures")
+	if _, log, err := compared(t, folder, "-quick", "-pictures", pictures); err != nil || !strings.Contains(log, "wrote 15 charts into "+pictures) {
+		t.Fatalf("%v, %s", err, log)
+	}
+	found, err := filepath.Glob(filepath.Join(pictures, "*.svg"))
+	if err != nil || len(found) != 15 {
+		t.Fatalf("%v, %q", err, found)
+	}
+	for _, path := range found {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = xml.Unmarshal(data, new(struct{}))
+		}
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(pictures, "validation-perplexity-by-time.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{">mle</text>", ">cosreg</text>", ">spectrum</text>"} {
+		if strings.Count(string(data), row) != 1 {
+			t.Errorf("the legend lacks %s:\n%s", row, data)
+		}
+	}
+	if _, _, err := compared(t, folder, "-quick", "-pictures", filepath.Join(pictures, filepath.Base(found[0]))); err == nil || !strings.Contains(err.Error(), ".svg") {
+		t.Errorf("a file in place of the folder: %v", err)
 	}
 }
 

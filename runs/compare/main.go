@@ -29,7 +29,7 @@ func main() {
 // flags are the command line.
 type flags struct {
 	folders                    []string
-	control, out               string
+	control, out, pictures     string
 	json, csv, latex, markdown bool
 	isotropy, quick            bool
 	threads                    int
@@ -42,6 +42,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.Usage = func() {}
 	fs.StringVar(&f.control, "control", "", "`NAME` of the row, or of its method, that the others are tested against (default mle, or else the first)")
 	fs.StringVar(&f.out, "out", "", "write a page with tables and charts to `FILE.html`; it needs no other file")
+	fs.StringVar(&f.pictures, "pictures", "", "write every chart of that page into `FOLDER`, as an SVG file with a legend")
 	fs.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown; so it does without any of these flags")
 	fs.BoolVar(&f.latex, "latex", false, "print the table as LaTeX, for the package booktabs")
 	fs.BoolVar(&f.csv, "csv", false, "print all numbers as CSV, a line for each row and measure")
@@ -105,6 +106,13 @@ func run(f *flags, out, log io.Writer) error {
 	if err := write(out); err != nil {
 		return err
 	}
+	if f.pictures != "" {
+		count, err := c.pictures(f.pictures)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(log, "wrote %d charts into %s\n", count, f.pictures)
+	}
 	if f.out == "" {
 		return nil
 	}
@@ -138,7 +146,7 @@ func compare(f *flags, log io.Writer) (*comparison, error) {
 	if !f.quick {
 		for _, r := range c.rows {
 			for i, t := range r.runs {
-				o, err := open(t, f.out != "" && i == 0, log)
+				o, err := open(t, (f.out != "" || f.pictures != "") && i == 0, log)
 				if errors.Is(err, torch.ErrOutOfMemory) {
 					return nil, fmt.Errorf("%w: compare with -quick, which opens no model", err)
 				}

@@ -5,15 +5,21 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
+	"unicode"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/compare/chart"
 )
 
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"inline": func(c *chart.Chart) template.HTML { return template.HTML(c.SVG()) }, // the chart escapes its texts itself
+}).Parse(pageText))
 
 // pageData is what page.html shows.
 type pageData struct {
@@ -66,7 +72,7 @@ type testRow struct{ Text, Row, What, Control, Other, Difference, Bootstrap, Ran
 // section are charts of one kind.
 type section struct {
 	Title, Note string
-	Charts      []template.HTML
+	Charts      []*chart.Chart
 }
 
 // page writes a page of HTML that needs no other file.
@@ -130,10 +136,7 @@ func (c *comparison) testRows() (all []testRow) {
 }
 
 func (c *comparison) sections() (all []section) {
-	for _, s := range []struct {
-		title, note string
-		charts      []*chart.Chart
-	}{
+	for _, s := range []section{
 		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone, each update taken for as long as the mean.", c.courses()},
 		{"Output matrix", "Measured when training ended, of the best checkpoint (singular values) or of the last validation (cosines); all matrices scaled to one norm.", c.spectra()},
 		{"Words as points", "Means over seeds. Distances are those of up to 2,000 rows to the nearest of all others; principal components are of the rows less their mean. What else is measured of them, and of hidden states, is in the table of all measures.", c.pointsOf()},
@@ -142,16 +145,33 @@ func (c *comparison) sections() (all []section) {
 		{"Words in the plane of the two leading directions",
 			"First seed. Dark dots are frequent words: black the ten most frequent, then up to rank 100, 1,000, 10,000, and more. The blue dot is the zero vector. Centred: less the mean row, with directions of its own.", c.projections()},
 	} {
-		if len(s.charts) == 0 {
-			continue
+		if len(s.Charts) > 0 {
+			all = append(all, s)
 		}
-		made := section{Title: s.title, Note: s.note}
-		for _, drawn := range s.charts {
-			made.Charts = append(made.Charts, template.HTML(drawn.SVG())) // the chart escapes its texts itself
-		}
-		all = append(all, made)
 	}
 	return all
+}
+
+// pictures writes all charts into a folder, each as a file with the name of its title, without the figure that follows a colon.
+func (c *comparison) pictures(folder string) (count int, err error) {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return 0, files.DiskFull(err)
+	}
+	taken := map[string]int{}
+	for _, s := range c.sections() {
+		for _, drawn := range s.Charts {
+			title, _, _ := strings.Cut(strings.ToLower(drawn.Title), ": ")
+			name := strings.Join(strings.FieldsFunc(title, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
+			if taken[name]++; taken[name] > 1 {
+				name = fmt.Sprintf("%s-%d", name, taken[name])
+			}
+			if err := files.Write(filepath.Join(folder, name+".svg"), []byte(drawn.File())); err != nil {
+				return count, err
+			}
+			count++
+		}
+	}
+	return count, nil
 }
 
 // NotAlike names the rows that are no fair comparison.

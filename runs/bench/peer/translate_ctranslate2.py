@@ -78,7 +78,7 @@ def converted(c, folder):
 
 
 def main():
-    c = harness.configure(["model", "heads", "sentences", "threads", "compute"], OPTIONAL)
+    c = harness.configure(["model", "heads", "sentences", "threads", "compute", "pieces"], OPTIONAL)
     if c["max_len_a"] != 0:
         harness.fail("configuration: max_len_a must be 0")
     folder = c["model"] + ".ctranslate2-" + c["compute"]
@@ -90,16 +90,16 @@ def main():
     ids = {name: i for i, name in names.items()}
     sources = [[names.get(i) or str(i) for i in sentence] for sentence in sentences]
 
-    def translate(_):
+    def translate(piece):
         found = translator.translate_batch(
-            sources, max_batch_size=64, beam_size=c["beam"], length_penalty=c["lenpen"], max_decoding_length=c["max_len_b"], min_decoding_length=1,
+            sources[piece::c["pieces"]], max_batch_size=64, beam_size=c["beam"], length_penalty=c["lenpen"], max_decoding_length=c["max_len_b"], min_decoding_length=1,
             max_input_length=0, return_scores=True, suppress_sequences=[["<pad>"]])
         hypotheses = [[ids[word] if word in ids else int(word) for word in result.hypotheses[0]] for result in found]
         scores = [result.scores[0] for result in found]
         return lambda: {"hypotheses": hypotheses, "scores": scores, "tokens": sum(len(h) + 1 for h in hypotheses)}
 
     harness.answer(ready=True, params=params, sentences=len(sentences))
-    harness.serve(lambda: None, translate, 1)
+    harness.serve(lambda: None, translate, c["pieces"])
 
 
 if __name__ == "__main__":

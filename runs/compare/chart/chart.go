@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Axis is one of a chart's two.
@@ -165,8 +167,21 @@ type frame struct {
 func (f *frame) px(x float64) float64 { return f.left + f.x.at(x)*f.width }
 func (f *frame) py(y float64) float64 { return f.top + (1-f.y.at(y))*f.height }
 
-// SVG draws the chart.
-func (c *Chart) SVG() string {
+// SVG draws the chart without a legend, to stand in a page that has one.
+func (c *Chart) SVG() string { return c.svg(nil) }
+
+// File draws the chart as a picture of its own, on white and with a legend beneath.
+func (c *Chart) File() string {
+	var legend []Series
+	for _, s := range c.series {
+		if s.Name != "" && !s.Faint && !slices.ContainsFunc(legend, func(other Series) bool { return other.Name == s.Name }) {
+			legend = append(legend, s)
+		}
+	}
+	return c.svg(legend)
+}
+
+func (c *Chart) svg(legend []Series) string {
 	width, height := c.Width, c.Height
 	if width == 0 {
 		width = 480
@@ -176,9 +191,14 @@ func (c *Chart) SVG() string {
 	}
 	f := frame{left: 62, top: 28, width: width - 74, height: height - 72}
 	f.x, f.y = c.ranges()
+	var below strings.Builder
+	lines := drawLegend(&below, legend, f.left, height, width)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" role="img" aria-label="%s" font-family="sans-serif" font-size="11">`,
-		width, height, width, height, html.EscapeString(c.Title))
+	fmt.Fprintf(&b, `<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]g" width="%[1]g" height="%[2]g" role="img" aria-label="%[3]s" font-family="sans-serif" font-size="11">`,
+		width, height+lines, html.EscapeString(c.Title))
+	if legend != nil {
+		fmt.Fprintf(&b, `<rect width="%g" height="%g" fill="#fff"/>`, width, height+lines)
+	}
 	fmt.Fprintf(&b, `<text x="%g" y="16" font-size="13" font-weight="600">%s</text>`, f.left, html.EscapeString(c.Title))
 	if f.x.any {
 		f.x.widen(c.X.Zero)
@@ -191,8 +211,27 @@ func (c *Chart) SVG() string {
 			f.draw(&b, s)
 		}
 	}
+	b.WriteString(below.String())
 	b.WriteString("</svg>")
 	return b.String()
+}
+
+// drawLegend writes a swatch and a name for each series, from left to right and line by line below top, and returns their height.
+func drawLegend(b *strings.Builder, legend []Series, left, top, width float64) float64 {
+	const line, swatch, letter = 16, 22, 6.3 // pixels; a letter's is a little more than the mean
+	if len(legend) == 0 {
+		return 0
+	}
+	x, y := left, top
+	for _, s := range legend {
+		size := swatch + letter*float64(utf8.RuneCountInString(s.Name)) + 12
+		if x > left && x+size > width {
+			x, y = left, y+line
+		}
+		fmt.Fprintf(b, `<path d="M%.1f %.1fh16" stroke="%s" stroke-width="4"%s/><text x="%.1f" y="%.1f">%s</text>`, x, y, s.colour(), s.dashes(), x+swatch, y+4, html.EscapeString(s.Name))
+		x += size
+	}
+	return y + line - top
 }
 
 // square widens one range until a unit is as long on both axes.

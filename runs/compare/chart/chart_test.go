@@ -54,6 +54,22 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// TestFile: a chart by itself has a ground and, once for each name, a legend, whose lines make it higher.
+func TestFile(t *testing.T) {
+	c := Chart{}
+	for i, name := range []string{"mle", "mle", "", "a < b", strings.Repeat("long ", 15)} {
+		c.Add(Series{Name: name, Hue: i, Kind: Dots, X: []float64{1}, Y: []float64{3}})
+	}
+	c.Add(Series{Name: "behind", Faint: true, X: []float64{1}, Y: []float64{3}})
+	page, file := c.SVG(), c.File()
+	if got, bare := elements(t, file), elements(t, page); got["rect"] != 1 || bare["rect"] != 0 || got["text"] != bare["text"]+3 {
+		t.Errorf("elements: %v, and %v on a page", got, bare)
+	}
+	if !strings.Contains(page, `height="300"`) || !strings.Contains(file, `height="332"`) {
+		t.Errorf("%.200s\n%.200s", page, file)
+	}
+}
+
 // TestSquare: a unit is as long on both axes.
 func TestSquare(t *testing.T) {
 	f := frame{width: 400, height: 200, x: span{low: 0, high: 1}, y: span{low: 0, high: 10}}

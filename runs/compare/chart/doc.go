@@ -1,4 +1,4 @@
-// Package chart draws line charts, staircases, bands and dots as SVG, to stand inline in a page of HTML.
+// Package chart draws line charts, staircases, bands and dots as SVG, to stand inline in a page of HTML or as a file of its own.
 //
 // # Basics
 //
