@@ -163,11 +163,8 @@ ap_error ap_buckets_finish(ap_buckets b) {
       for (auto &p : bucket.params) {
         const at::Tensor sum = Buckets::part(bucket, p, at);
         at += p.numel();
-        if (bucket.flags[flag++].item<double>() == 0) continue;  // no process has a gradient
-        if (sum.device() == p.device())
-          p.mutable_grad() = sum;
-        else
-          p.mutable_grad() = sum.to(p.device());
+        // Where no process has a gradient there is none; on the bucket's own device nothing is copied.
+        if (bucket.flags[flag++].item<double>() != 0) p.mutable_grad() = sum.to(p.device());
       }
     }
   });
