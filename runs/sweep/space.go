@@ -142,14 +142,20 @@ func text(value any) (string, error) {
 	return "", fmt.Errorf("%v is no value of a key", value)
 }
 
-// draw is the value of the number-th trial. It depends on seed, key and number alone, so that all methods try the same values of
-// the keys that they share.
-func (d dimension) draw(seed, number int) string {
-	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%s %d", d.key, number)
-	random := rand.New(rand.NewPCG(uint64(seed), hash.Sum64()))
+// draw is the value of the number-th of so many trials. The range is cut into as many equal parts as there are trials, and each part
+// is drawn from once, in an order of the key's own (Latin hypercube sampling; McKay, Beckman and Conover 1979): a few draws that are
+// independent often lie close together. The value depends on seed, key, number and count alone, so that all methods try the same
+// values of the keys that they share.
+func (d dimension) draw(seed, number, count int) string {
+	generator := func(of ...any) *rand.Rand {
+		hash := fnv.New64a()
+		fmt.Fprint(hash, of...)
+		return rand.New(rand.NewPCG(uint64(seed), hash.Sum64()))
+	}
+	part := generator(d.key).Perm(count)[number]
+	share := (float64(part) + generator(d.key, " ", number).Float64()) / float64(count)
 	if d.values != nil {
-		return d.values[random.IntN(len(d.values))]
+		return d.values[min(int(share*float64(len(d.values))), len(d.values)-1)]
 	}
 	low, high := d.low, d.high
 	if d.log {
@@ -158,7 +164,7 @@ func (d dimension) draw(seed, number int) string {
 	if d.whole && !d.log {
 		high++
 	}
-	x := low + random.Float64()*(high-low)
+	x := low + share*(high-low)
 	if d.log {
 		x = math.Exp(x)
 	}
@@ -229,7 +235,7 @@ func (s *search) trials() []trial {
 			for n := range count {
 				p := point{}
 				for _, d := range s.space(m) {
-					p = append(p, setting{d.key, d.draw(s.Seed, n)})
+					p = append(p, setting{d.key, d.draw(s.Seed, n, count)})
 				}
 				points[m] = append(points[m], p)
 			}
