@@ -34,7 +34,7 @@ type (
 		Values    []experiment.Number `json:"values"` // by seed
 		T         *jsonT              `json:"difference"`
 	}
-	// jsonT is a mean difference with its 95 % interval and p, and how many differences it is of.
+	// jsonT is a mean difference with its 95 % interval and p, how many differences it is of, and, over seeds, what they can see.
 	jsonT struct {
 		Mean experiment.Number `json:"mean"`
 		Low  experiment.Number `json:"low"`
@@ -42,6 +42,8 @@ type (
 		P    experiment.Number `json:"p"`
 		Holm experiment.Number `json:"p_holm"`
 		N    int               `json:"n"`
+
+		Detectable *experiment.Number `json:"detectable,omitempty"`
 	}
 	jsonTest struct {
 		Seeds []int64    `json:"seeds"`
@@ -70,7 +72,7 @@ func jsonOf(t significance.T, holm float64) *jsonT {
 	if t.N == 0 {
 		return nil
 	}
-	return &jsonT{number(t.Mean), number(t.Low), number(t.High), number(t.P), number(holm), t.N}
+	return &jsonT{Mean: number(t.Mean), Low: number(t.Low), High: number(t.High), P: number(t.P), Holm: number(holm), N: t.N}
 }
 
 func pairOf(p significance.Paired, ar float64) jsonPair {
@@ -91,7 +93,12 @@ func (c *comparison) json(w io.Writer) error {
 		}
 		for i, m := range c.measures {
 			s := c.scores[i][k]
-			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top), experiment.Nums(s.values), jsonOf(s.difference, s.holm)}
+			difference := jsonOf(s.difference, s.holm)
+			if difference != nil {
+				seen := number(s.detectable)
+				difference.Detectable = &seen
+			}
+			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top), experiment.Nums(s.values), difference}
 		}
 		for _, t := range c.texts[k] {
 			test := jsonTest{Seeds: t.Seeds, Loss: jsonOf(t.Loss, t.HolmLoss)}

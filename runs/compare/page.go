@@ -60,10 +60,10 @@ type cell struct {
 
 // fullRow is one measure of one row.
 type fullRow struct {
-	Measure, Row                                 string
-	First                                        bool // of its measure
-	Count                                        int  // rows of the measure
-	Mean, Deviation, Range, Difference, P, PHolm string
+	Measure, Row                                             string
+	First                                                    bool // of its measure
+	Count                                                    int  // rows of the measure
+	Mean, Deviation, Range, Difference, P, PHolm, Detectable string
 }
 
 // testRow is one paired test on a test text.
@@ -98,7 +98,7 @@ func (c *comparison) page(w io.Writer) error {
 	for i, m := range c.measures {
 		for k, s := range c.scores[i] {
 			row := fullRow{Measure: m.title, Row: c.rows[k].name, First: k == 0, Count: len(c.rows), Mean: fixed(s.mean, m.digits), Deviation: fixed(s.deviation, m.digits),
-				Range: fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), P: pText(s.difference.P), PHolm: pText(s.holm)}
+				Range: fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), P: pText(s.difference.P), PHolm: pText(s.holm), Detectable: fixed(s.detectable, m.digits)}
 			if k > 0 {
 				row.Difference = signed(s.difference.Mean, m.digits)
 				if s.difference.N > 1 {

@@ -104,6 +104,7 @@ type summary struct {
 	mean, deviation, low, top float64   // deviation: of the sample, NaN with one seed
 	difference                significance.T
 	holm                      float64 // the difference's p, corrected for the number of rows
+	detectable                float64 // the difference that would have been found, as detectable says; NaN with one seed
 }
 
 // summary sums a row up, and sets it against the control seed by seed.
@@ -144,6 +145,26 @@ func summaries(rows []*row, all []measure) [][]summary {
 		for k, p := range significance.Holm(ps) {
 			table[i][k].holm = p
 		}
+		detectable(table[i])
 	}
 	return table
+}
+
+// power is the share of experiments that are to find a difference of the size that is called detectable.
+const power = 0.8
+
+// detectable sets what difference to the control so many seeds can see: the one that a paired t test over them finds in the share
+// power of all experiments, at 0.05 for all rows together. A few differences tell their spread badly, so that of all rows is pooled.
+func detectable(scores []summary) {
+	squares, freedom, tests := 0.0, 0, 0
+	for _, s := range scores {
+		if n := s.difference.N; n > 1 {
+			squares += s.difference.Deviation * s.difference.Deviation * float64(n-1)
+			freedom += n - 1
+			tests++
+		}
+	}
+	for k := range scores {
+		scores[k].detectable = significance.Detectable(math.Sqrt(squares/float64(freedom)), scores[k].difference.N, 0.05/float64(tests), power)
+	}
 }

@@ -41,13 +41,10 @@ func (c *comparison) columns() []column {
 		add("valid.nll")
 	}
 	for i, text := range tests(c.control().runs) {
-		name := "test." + text + ".bleu"
-		if !add(name) {
-			if name = "test." + text + ".ppl"; !add(name) {
-				continue
-			}
+		if name := c.testScore(text); name != "" {
+			add(name)
+			all = append(all, c.differences(name, i)...)
 		}
-		all = append(all, c.differences(name, i)...)
 	}
 	add("isotropy.mean_cosine")
 	add("best.step")
@@ -94,6 +91,16 @@ func (c *comparison) differences(name string, text int) []column {
 		}
 	}
 	return append(all, overSeeds)
+}
+
+// testScore is the measure that the short table shows of a test text, or nothing.
+func (c *comparison) testScore(text string) string {
+	for _, kind := range []string{".bleu", ".ppl"} {
+		if name := "test." + text + kind; c.index(name) >= 0 {
+			return name
+		}
+	}
+	return ""
 }
 
 func (c *comparison) index(name string) int {
@@ -155,7 +162,31 @@ func (c *comparison) footnote() string {
 	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
 		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
 		"Bold is the best mean where a corrected p says that it differs from %[1]s, or %[1]s from all others: that over seeds, or with one seed that of bootstrap or blocks. "+
-		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens)
+		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens) + c.seen()
+}
+
+// seen says what differences the test over seeds is likely to find, so that none found can be told from none there.
+func (c *comparison) seen() string {
+	var parts []string
+	for _, text := range tests(c.control().runs) {
+		name := c.testScore(text)
+		if name == "" {
+			continue
+		}
+		m, largest := c.measures[c.index(name)], math.NaN() // the row with the fewest seeds sees the least
+		for _, s := range c.scores[c.index(name)][1:] {
+			if !(s.detectable < largest) && !math.IsNaN(s.detectable) {
+				largest = s.detectable
+			}
+		}
+		if !math.IsNaN(largest) {
+			parts = append(parts, fixed(largest, m.digits)+" in "+m.title)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return fmt.Sprintf(" With these seeds and their spread, the test over seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.", strings.Join(parts, ", "), 100*power)
 }
 
 // spread is a mean with its standard deviation where there are several seeds.
@@ -266,7 +297,7 @@ func (c *comparison) csv(w io.Writer) error {
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference", "difference_low", "difference_high", "p", "p_holm", "values"}}
+	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference", "difference_low", "difference_high", "p", "p_holm", "detectable", "values"}}
 	for i, m := range c.measures {
 		for k, r := range c.rows {
 			s := c.scores[i][k]
@@ -275,7 +306,7 @@ func (c *comparison) csv(w io.Writer) error {
 				values = append(values, number(x))
 			}
 			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean), number(s.deviation), number(s.low), number(s.top),
-				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P), number(s.holm), strings.Join(values, " ")})
+				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P), number(s.holm), number(s.detectable), strings.Join(values, " ")})
 		}
 	}
 	return out.WriteAll(lines)

@@ -155,6 +155,25 @@ func TestPairedT(t *testing.T) {
 	}
 }
 
+// TestDetectable holds the power of the test to the integral of the noncentral t distribution over the density of the sample's
+// deviation (SciPy 1.17.1's quad and brentq).
+func TestDetectable(t *testing.T) {
+	for _, c := range []struct {
+		n                  int
+		level, power, want float64
+	}{{2, 0.05, 0.8, 11.549888}, {3, 0.05, 0.8, 3.264044}, {3, 0.05 / 3, 0.8, 5.667476}, {5, 0.05, 0.8, 1.681997}, {5, 0.01, 0.9, 3.027074}, {10, 0.05, 0.5, 0.694247}} {
+		if got := Detectable(0.5, c.n, c.level, c.power); math.Abs(got/(0.5*c.want)-1) > 1e-3 {
+			t.Errorf("%d differences at %.3g with power %g: %.6g deviations, want %.6g", c.n, c.level, c.power, got/0.5, c.want)
+		}
+	}
+	if got := Detectable(0.5, 1, 0.05, 0.8); !math.IsNaN(got) {
+		t.Errorf("one difference detects %g", got)
+	}
+	if got := Detectable(0, 3, 0.05, 0.8); got != 0 {
+		t.Errorf("differences without spread detect %g", got)
+	}
+}
+
 func TestHolm(t *testing.T) {
 	got := Holm([]float64{0.01, 0.04, math.NaN(), 0.03, 0.9})
 	for i, want := range []float64{0.04, 0.09, math.NaN(), 0.09, 0.9} {

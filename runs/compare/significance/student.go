@@ -13,6 +13,7 @@ import (
 type T struct {
 	N         int     // differences
 	Mean      float64 // of the differences; NaN without any
+	Deviation float64 // likewise, of the sample; NaN with fewer than two
 	Low, High float64 // 95 % interval of the mean; NaN with fewer than two
 	P         float64 // two-sided; NaN with fewer than two
 }
@@ -20,7 +21,7 @@ type T struct {
 // PairedT tests differences that are independent of each other, one for each seed or for each block of a text. Where all are the
 // same, p is 0, or 1 if they are 0.
 func PairedT(differences []float64) T {
-	t := T{N: len(differences), Mean: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
+	t := T{N: len(differences), Mean: math.NaN(), Deviation: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
 	if t.N == 0 {
 		return t
 	}
@@ -29,6 +30,7 @@ func PairedT(differences []float64) T {
 	if t.N < 2 {
 		return t
 	}
+	t.Deviation = deviation
 	err := stat.StdErr(deviation, float64(t.N))
 	if err == 0 {
 		t.Low, t.High, t.P = mean, mean, 0
@@ -42,6 +44,41 @@ func PairedT(differences []float64) T {
 	t.Low, t.High = mean-half, mean+half
 	t.P = 2 * student.Survival(math.Abs(mean/err))
 	return t
+}
+
+// Detectable is the mean that n independent, normal differences of a known standard deviation must have for PairedT to give a p below
+// level in the share power of all experiments; NaN with fewer than two differences. The power of the test is that of the noncentral
+// t distribution, here averaged over the chi-squared distribution of the sample's variance.
+func Detectable(deviation float64, n int, level, power float64) float64 {
+	if n < 2 || math.IsNaN(deviation) {
+		return math.NaN()
+	}
+	freedom := float64(n - 1)
+	critical := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(1 - level/2)
+	const points = 2000 // equally probable sample variances: the result is right to four digits
+	thresholds := make([]float64, points)
+	for i := range thresholds {
+		variance := distuv.ChiSquared{K: freedom}.Quantile((float64(i)+0.5)/points) / freedom
+		thresholds[i] = critical * math.Sqrt(variance)
+	}
+	found := func(shift float64) (share float64) { // shift: the mean in standard errors
+		for _, x := range thresholds {
+			share += (distuv.UnitNormal.CDF(shift-x) + distuv.UnitNormal.CDF(-shift-x)) / points
+		}
+		return share
+	}
+	low, high := 0.0, 1.0
+	for found(high) < power {
+		low, high = high, 2*high
+	}
+	for high-low > 1e-6*high {
+		if middle := (low + high) / 2; found(middle) < power {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high * deviation / math.Sqrt(float64(n))
 }
 
 // Holm corrects p values for there being several (Holm, 1979): each is the smallest level of the whole family at which its
