@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,29 +23,43 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		return err
 	}
 	w.folder = folder
+	if err := w.follow(); err != nil {
+		return err
+	}
 	for _, t := range w.list {
 		if _, err := resolved(w.program, w.args(t, t.seed, 0)); err != nil {
 			return err
 		}
 	}
-	jobs := w.searching(w.list, 0)
 	program := s.Command
 	if !strings.Contains(program, "/") {
 		program = "go run ./" + filepath.Join("runs", program)
 	}
-	work := 0.0
-	for _, j := range jobs {
-		work += j.weight
-		args := append(j.args, "-out="+j.folder)
-		for i, a := range args {
-			if strings.ContainsAny(a, " \t\"'`$&|;<>()*?[]#~\\") {
-				args[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+	work, trials := 0.0, 0
+	show := func(jobs []job) {
+		for _, j := range jobs {
+			work += j.weight
+			trials++
+			args := append(j.args, "-out="+j.folder)
+			for i, a := range args {
+				if strings.ContainsAny(a, " \t\"'`$&|;<>()*?[]#~\\") {
+					args[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+				}
 			}
+			fmt.Fprintln(out, program, strings.Join(args, " "))
 		}
-		fmt.Fprintln(out, program, strings.Join(args, " "))
+	}
+	followers := slices.IndexFunc(w.list, func(t trial) bool { return w.follows(t.method) })
+	if followers < 0 || w.settled {
+		followers = len(w.list)
+	}
+	show(w.searching(w.list[:followers], 0))
+	if followers < len(w.list) {
+		fmt.Fprintf(out, "\nThese take the best values of [keys] that %s finds besides:\n\n", w.Control)
+		show(w.searching(w.list[followers:], 0))
 	}
 	later, count := w.remaining(0)
-	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", len(w.list)/len(w.Methods), len(w.Methods), len(jobs))
+	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", len(w.list)/len(w.Methods), len(w.Methods), trials)
 	for stage := 1; stage < w.stages(); stage++ {
 		fmt.Fprintf(out, "; then the best %d of each go on to %d %s", w.left(stage), w.rung(stage), w.unit)
 	}

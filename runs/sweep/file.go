@@ -25,6 +25,8 @@ type Header struct {
 	Rungs  int    `toml:"rungs" default:"3" range:"[2,20]" help:"halving: stages, of which the last trains the full length"`
 	Keep   int    `toml:"keep" default:"3" range:"[2,1000]" help:"halving: one in so many goes on to the next stage, which is so many times as long"`
 
+	Shared string `toml:"shared" default:"together" choice:"together control" help:"who searches [keys]: every method together with its own; or the control alone, with as many trials as each other method then has for its own keys, beside the control's best values of [keys]"`
+
 	Score string `toml:"score" default:"loss" choice:"loss bleu" help:"the validation score that chooses: the loss of the best checkpoint, or the best BLEU that was measured while training"`
 	Seeds int    `toml:"seeds" default:"3" range:"[1,10000]" help:"what was chosen is trained with the seeds 1 to this; the search has seed 1"`
 
@@ -40,7 +42,7 @@ var (
 )
 
 const spaceHelp = `
-[keys]                                        # searched by every method
+[keys]                                        # searched by every method, or by the control for all (shared)
 # train.learning_rate = {log = [0.0003, 0.003]} # drawn evenly on a logarithmic scale
 # model.dropout = {uniform = [0.1, 0.4]}        # drawn evenly; whole numbers where both ends are
 # schedule.warmup = [400, 800]                  # one of these; grid takes lists only
@@ -144,11 +146,12 @@ func (s *search) check() error {
 // checkSpaces refuses a range where only lists make sense, and a key of a method that every method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
-		for i, d := range s.space(method) {
+		space := append(slices.Clip(s.shared), s.own[method]...)
+		for i, d := range space {
 			if s.Search == "grid" && d.values == nil {
 				return fmt.Errorf("%s: %s is a range, and a grid wants a list of values: write one, or search = \"random\"", s.file, d.key)
 			}
-			for _, other := range s.space(method)[:i] {
+			for _, other := range space[:i] {
 				if other.key == d.key {
 					return fmt.Errorf("%s: %s stands in [keys] and in [method.%s]: remove one of them", s.file, d.key, method)
 				}
@@ -160,8 +163,14 @@ func (s *search) checkSpaces() error {
 
 // space is what a method searches.
 func (s *search) space(method string) []dimension {
+	if s.follows(method) {
+		return s.own[method]
+	}
 	return append(slices.Clip(s.shared), s.own[method]...)
 }
+
+// follows says whether a method takes the control's best values of [keys] instead of searching them itself.
+func (s *search) follows(method string) bool { return s.Shared == "control" && method != s.Control }
 
 // defaultFolder is where the sweep of a file goes.
 func defaultFolder(file string) string {

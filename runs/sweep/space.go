@@ -250,5 +250,8 @@ func (s *search) trials() []trial {
 			all = append(all, trial{m, n + 1, p, times[m+" "+p.String()]})
 		}
 	}
-	return all
+	// Those that follow the control come after it.
+	following := func(t trial) bool { return s.follows(t.method) }
+	leading := func(t trial) bool { return !s.follows(t.method) }
+	return append(slices.DeleteFunc(slices.Clone(all), following), slices.DeleteFunc(all, leading)...)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,35 +93,60 @@ func (w *sweep) reached(folder string, length int) bool {
 	return o.asked.Epochs >= length || o.epochs < float64(o.asked.Epochs)
 }
 
-// goOn gives the trials that a stage lets go on, and records them: the best of each method.
+// rungFile names the trials that a stage of halving let go on, by method: their folders do not tell it any more once they have
+// trained on. A method that is not there has not been decided on.
+func (w *sweep) rungFile(stage int) string {
+	return filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))
+}
+
+// wentOn reads a rungFile; without one, nothing has been decided.
+func (w *sweep) wentOn(stage int) (map[string][]string, error) {
+	names := map[string][]string{}
+	text, err := os.ReadFile(w.rungFile(stage))
+	if errors.Is(err, os.ErrNotExist) {
+		return names, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &names)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", w.rungFile(stage), err)
+	}
+	return names, nil
+}
+
+// goOn gives the trials that a stage lets go on, the best of each method, and records them.
 func (w *sweep) goOn(going []trial, stage int) ([]trial, error) {
 	if stage == w.stages()-1 {
 		return going, nil
 	}
-	path := filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))
-	var names []string
-	text, err := os.ReadFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &names)
-	}
-	if errors.Is(err, os.ErrNotExist) {
-		for _, m := range w.Methods {
-			ranked, err := w.ranked(going, m)
-			if err != nil {
-				return nil, err
-			}
-			for _, t := range ranked[:min(len(ranked), w.left(stage+1))] {
-				names = append(names, t.name())
-			}
-		}
-		if text, err = json.Marshal(names); err == nil {
-			err = files.Write(path, text)
-		}
-	}
+	names, err := w.wentOn(stage)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(going), func(t trial) bool { return !slices.Contains(names, t.name()) }), nil
+	for _, t := range going {
+		if _, decided := names[t.method]; decided {
+			continue
+		}
+		ranked, err := w.ranked(going, t.method)
+		if err != nil {
+			return nil, err
+		}
+		names[t.method] = []string{}
+		for _, best := range ranked[:min(len(ranked), w.left(stage+1))] {
+			names[t.method] = append(names[t.method], best.name())
+		}
+	}
+	text, err := json.Marshal(names)
+	if err == nil {
+		err = files.Write(w.rungFile(stage), text)
+	}
+	return named(going, names), err
+}
+
+// named are the trials of a rungFile.
+func named(from []trial, names map[string][]string) []trial {
+	return slices.DeleteFunc(slices.Clone(from), func(t trial) bool { return !slices.Contains(names[t.method], t.name()) })
 }
 
 // ranked are a method's trials that have a validation score, the best first.
@@ -143,17 +169,73 @@ func (w *sweep) ranked(from []trial, method string) ([]trial, error) {
 	return list, nil
 }
 
-// finalists are the trials that trained in full.
+// finalists are the trials that train in full; nil where that has not been decided for all methods.
 func (w *sweep) finalists() ([]trial, error) {
 	going := w.list
-	var err error
 	for stage := range w.stages() - 1 {
-		if _, missing := os.Stat(filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))); missing != nil {
-			return nil, nil // the search has not come so far
-		}
-		if going, err = w.goOn(going, stage); err != nil {
+		names, err := w.wentOn(stage)
+		if err != nil || slices.ContainsFunc(w.Methods, func(m string) bool { _, decided := names[m]; return !decided }) {
 			return nil, err
 		}
+		going = named(going, names)
 	}
 	return going, nil
+}
+
+// lead trains the control until its best trial is known, where others follow it.
+func (w *sweep) lead(ctx context.Context) error {
+	if w.Shared != "control" || w.settled {
+		return nil
+	}
+	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != w.Control })
+	for stage := 0; stage < w.stages() && len(going) > 1; stage++ {
+		weight, count := w.remaining(stage)
+		for earlier := range stage + 1 { // what the followers have yet to do
+			jobs := (len(w.Methods) - 1) * w.left(earlier)
+			weight, count = weight+float64(jobs)*w.weight(earlier), count+jobs
+		}
+		err := w.do(ctx, w.searching(going, stage), weight, count)
+		if err == nil {
+			going, err = w.goOn(going, stage)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	ranked, err := w.ranked(going, w.Control)
+	if err != nil {
+		return err
+	}
+	if len(ranked) == 0 {
+		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] to take: the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
+	}
+	if err := files.Write(filepath.Join(w.folder, leaderFile), []byte(ranked[0].name()+"\n")); err != nil {
+		return err
+	}
+	return w.follow()
+}
+
+// follow gives the trials of the other methods the control's best values of [keys], as soon as these are known.
+func (w *sweep) follow() error {
+	name, err := os.ReadFile(filepath.Join(w.folder, leaderFile))
+	if errors.Is(err, os.ErrNotExist) || w.settled {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(w.list, func(t trial) bool { return t.name() == strings.TrimSpace(string(name)) })
+	if i < 0 {
+		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew", filepath.Join(w.folder, leaderFile), name)
+	}
+	values := slices.DeleteFunc(slices.Clone(w.list[i].point), func(s setting) bool {
+		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })
+	})
+	for i, t := range w.list {
+		if w.follows(t.method) {
+			w.list[i].point = append(slices.Clip(values), t.point...)
+		}
+	}
+	w.settled = true
+	return nil
 }

@@ -21,13 +21,14 @@ import (
 )
 
 // Names in the folder of a sweep. trials/METHOD-NUMBER are the run folders of the search, chosen/METHOD-seedN those of what it
-// chose, some of them links to trials. rung-N.json names the trials that a stage of halving let go on: their folders do not tell
-// it any more once they have trained on.
+// chose, some of them links to trials. leader.txt names the control's trial whose values of [keys] the other methods take, where they
+// do not search them themselves.
 const (
 	searchFile = "sweep.toml"
 	tableFile  = "table.md"
 	trialsDir  = "trials"
 	chosenDir  = "chosen"
+	leaderFile = "leader.txt"
 )
 
 // sweep is a search at work in its folder.
@@ -35,6 +36,7 @@ type sweep struct {
 	*search
 	folder  string
 	list    []trial
+	settled bool // followers' trials hold the control's best values of [keys]
 	program string
 	log     io.Writer
 	lock    *os.File
@@ -56,7 +58,8 @@ func look(s *search, folder string) (*sweep, error) {
 	if _, err := os.Stat(filepath.Join(folder, searchFile)); err != nil {
 		return nil, fmt.Errorf("%s holds no sweep: name its folder with -out", folder)
 	}
-	return &sweep{search: s, folder: folder, list: s.trials(), log: io.Discard}, nil
+	w := &sweep{search: s, folder: folder, list: s.trials(), log: io.Discard}
+	return w, w.follow()
 }
 
 // open makes the folder of a sweep, or takes it up with -resume.
@@ -84,7 +87,10 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	if w.lock, err = files.Lock(f.out); err != nil {
 		return nil, err
 	}
-	if err = w.prepare(); err == nil && !bytes.Equal(before, text) {
+	if err = w.prepare(); err == nil {
+		err = w.follow()
+	}
+	if err == nil && !bytes.Equal(before, text) {
 		err = files.Write(path, text) // the folder holds a sweep from now on
 	}
 	if err == nil && f.retry {
@@ -97,7 +103,7 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 }
 
 // same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: how many runs at a
-// time, how long they are said to take, more seeds, and more methods of a random search, in which each draws for itself.
+// time, how long they are said to take, more seeds, and more methods, but of a grid, whose trials are as many as the largest has.
 func same(text, path string, s *search) error {
 	before, err := parseSearch(text, path)
 	if err != nil {
@@ -105,7 +111,7 @@ func same(text, path string, s *search) error {
 	}
 	before.Jobs, before.Minutes, before.Seeds = s.Jobs, s.Minutes, max(s.Seeds, before.Seeds)
 	own := maps.Clone(s.own)
-	if s.Search == "random" && !slices.ContainsFunc(before.Methods, func(m string) bool { return !slices.Contains(s.Methods, m) }) {
+	if s.Search != "grid" && !slices.ContainsFunc(before.Methods, func(m string) bool { return !slices.Contains(s.Methods, m) }) {
 		maps.DeleteFunc(own, func(m string, _ []dimension) bool { return !slices.Contains(before.Methods, m) })
 		before.Methods = s.Methods
 	}
@@ -196,6 +202,9 @@ func (w *sweep) work(ctx context.Context) error {
 	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, and sweep %s -table prints it\n",
 		each, len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
 	_, w.total = w.remaining(-1)
+	if err := w.lead(ctx); err != nil {
+		return err
+	}
 	going := w.list
 	for stage := range w.stages() {
 		weight, count := w.remaining(stage)
