@@ -325,6 +325,23 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestMethodFails: a method of which every trial fails does not keep the others from being chosen, and one trial is enough to follow.
+func TestMethodFails(t *testing.T) {
+	for _, lines := range []string{"search = \"halving\"\ntrials = 4\nrungs = 3\nkeep = 2", "search = \"random\"\ntrials = 1\nshared = \"control\""} {
+		table, log, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]`, lines, `args = ["-set=train.steps=20"]
+seeds = 1
+[keys]
+model.dropout = [0.1, 0.2]
+[method.mle]
+train.learning_rate = [0.1, 0.01]
+[method.cosreg]
+train.learning_rate = [1.0, 0.9]`), "-out", filepath.Join(t.TempDir(), "sweep"))
+		if err != nil || strings.Count(log, "chosen, seed 1") != 1 || !strings.Contains(log, "no trial of cosreg has a validation score") || !strings.Contains(table, "| 1 |") {
+			t.Errorf("%s: %v\n%s%s", lines, err, log, table)
+		}
+	}
+}
+
 // TestRefusals: what means nothing is one sentence before anything runs.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,8 +114,8 @@ func (w *sweep) wentOn(stage int) (map[string][]string, error) {
 	return names, nil
 }
 
-// goOn gives the trials that a stage lets go on, the best of each method, and records them.
-func (w *sweep) goOn(going []trial, stage int) ([]trial, error) {
+// goOn gives the trials that a stage lets go on, the best of each of the methods, and records them.
+func (w *sweep) goOn(going []trial, stage int, methods ...string) ([]trial, error) {
 	if stage == w.stages()-1 {
 		return going, nil
 	}
@@ -124,17 +123,17 @@ func (w *sweep) goOn(going []trial, stage int) ([]trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range going {
-		if _, decided := names[t.method]; decided {
+	for _, m := range methods {
+		if _, decided := names[m]; decided {
 			continue
 		}
-		ranked, err := w.ranked(going, t.method)
+		ranked, err := w.ranked(going, m)
 		if err != nil {
 			return nil, err
 		}
-		names[t.method] = []string{}
+		names[m] = []string{}
 		for _, best := range ranked[:min(len(ranked), w.left(stage+1))] {
-			names[t.method] = append(names[t.method], best.name())
+			names[m] = append(names[m], best.name())
 		}
 	}
 	text, err := json.Marshal(names)
@@ -180,62 +179,4 @@ func (w *sweep) finalists() ([]trial, error) {
 		going = named(going, names)
 	}
 	return going, nil
-}
-
-// lead trains the control until its best trial is known, where others follow it.
-func (w *sweep) lead(ctx context.Context) error {
-	if w.Shared != "control" || w.settled {
-		return nil
-	}
-	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != w.Control })
-	for stage := 0; stage < w.stages() && len(going) > 1; stage++ {
-		weight, count := w.remaining(stage)
-		for earlier := range stage + 1 { // what the followers have yet to do
-			jobs := (len(w.Methods) - 1) * w.left(earlier)
-			weight, count = weight+float64(jobs)*w.weight(earlier), count+jobs
-		}
-		err := w.do(ctx, w.searching(going, stage), weight, count)
-		if err == nil {
-			going, err = w.goOn(going, stage)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	ranked, err := w.ranked(going, w.Control)
-	if err != nil {
-		return err
-	}
-	if len(ranked) == 0 {
-		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] to take: the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
-	}
-	if err := files.Write(filepath.Join(w.folder, leaderFile), []byte(ranked[0].name()+"\n")); err != nil {
-		return err
-	}
-	return w.follow()
-}
-
-// follow gives the trials of the other methods the control's best values of [keys], as soon as these are known.
-func (w *sweep) follow() error {
-	name, err := os.ReadFile(filepath.Join(w.folder, leaderFile))
-	if errors.Is(err, os.ErrNotExist) || w.settled {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(w.list, func(t trial) bool { return t.name() == strings.TrimSpace(string(name)) })
-	if i < 0 {
-		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew", filepath.Join(w.folder, leaderFile), name)
-	}
-	values := slices.DeleteFunc(slices.Clone(w.list[i].point), func(s setting) bool {
-		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })
-	})
-	for i, t := range w.list {
-		if w.follows(t.method) {
-			w.list[i].point = append(slices.Clip(values), t.point...)
-		}
-	}
-	w.settled = true
-	return nil
 }

@@ -212,7 +212,7 @@ func (w *sweep) work(ctx context.Context) error {
 			return err
 		}
 		var err error
-		if going, err = w.goOn(going, stage); err != nil {
+		if going, err = w.goOn(going, stage, w.Methods...); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
+)
+
+// lead trains the control until its best trial is known, where others follow it.
+func (w *sweep) lead(ctx context.Context) error {
+	if w.Shared != "control" || w.settled {
+		return nil
+	}
+	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != w.Control })
+	for stage := 0; stage < w.stages() && len(going) > 1; stage++ {
+		weight, count := w.remaining(stage)
+		for earlier := range stage + 1 { // what the followers have yet to do
+			jobs := (len(w.Methods) - 1) * w.left(earlier)
+			weight, count = weight+float64(jobs)*w.weight(earlier), count+jobs
+		}
+		err := w.do(ctx, w.searching(going, stage), weight, count)
+		if err == nil {
+			going, err = w.goOn(going, stage, w.Control)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(going) > 1 { // a single one leads whatever its score
+		var err error
+		if going, err = w.ranked(going, w.Control); err != nil {
+			return err
+		}
+	}
+	if len(going) == 0 {
+		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] to take: the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
+	}
+	if err := files.Write(filepath.Join(w.folder, leaderFile), []byte(going[0].name()+"\n")); err != nil {
+		return err
+	}
+	return w.follow()
+}
+
+// follow gives the trials of the other methods the control's best values of [keys], as soon as these are known.
+func (w *sweep) follow() error {
+	name, err := os.ReadFile(filepath.Join(w.folder, leaderFile))
+	if errors.Is(err, os.ErrNotExist) || w.settled {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(w.list, func(t trial) bool { return t.name() == strings.TrimSpace(string(name)) })
+	if i < 0 {
+		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew", filepath.Join(w.folder, leaderFile), name)
+	}
+	values := slices.DeleteFunc(slices.Clone(w.list[i].point), func(s setting) bool {
+		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })
+	})
+	for i, t := range w.list {
+		if w.follows(t.method) {
+			w.list[i].point = append(slices.Clip(values), t.point...)
+		}
+	}
+	w.settled = true
+	return nil
+}
