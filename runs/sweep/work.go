@@ -103,7 +103,7 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 }
 
 // same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: how many runs at a
-// time, how long they are said to take, more seeds, and more methods, but of a grid, whose trials are as many as the largest has.
+// time, how long they are said to take, more seeds, and more methods unless it is a grid, where the largest decides how many trials each method has.
 func same(text, path string, s *search) error {
 	before, err := parseSearch(text, path)
 	if err != nil {
