@@ -124,6 +124,57 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
+// TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are told unless the validation text chose
+// them, and what was measured before results.json changed is left out.
+func TestEvaluations(t *testing.T) {
+	folder := fewRuns(t)
+	keep := func(name, with string, ppl, rate float64, searched ...string) {
+		e := experiment.Evaluation{With: with, Settings: map[string]any{"rate": rate}, Searched: searched,
+			Valid: experiment.TextScores{PPL: experiment.Num(ppl)}, Test: map[string]experiment.TextScores{"test": {NLL: experiment.Num(math.Log(ppl)), PPL: experiment.Num(ppl)}}}
+		if _, err := e.Save(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range names {
+		name := filepath.Base(path)
+		method, rest, _ := strings.Cut(name, "-")
+		seed := float64(rest[0] - '0')
+		keep(name, "cache", map[string]float64{"mle": 8, "spectrum": 7, "cosreg": 9}[method]+seed/10, seed, "rate")
+		keep(name, "dynamic", 6, map[string]float64{"mle": 0.1, "spectrum": 0.2, "cosreg": 0.1}[method])
+	}
+	out, _, err := compared(t, folder, "-quick")
+	if err != nil || !strings.Contains(out, "| test ppl, cache | Δ | p, seeds |") || !strings.Contains(out, "| **7.20 ± 0.10** | −1.00 | <0.001* |") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if !strings.Contains(out, "Not alike: spectrum: seed 1 was evaluated -with=dynamic with rate 0.2, and mle with rate 0.1.") || strings.Contains(out, "-with=cache") {
+		t.Errorf("which settings are not alike:\n%s", out)
+	}
+	c, _ := asJSON(t, folder, "-quick")
+	for _, r := range c.Rows {
+		if r.Method == "spectrum" {
+			if s := r.Scores["valid.cache.ppl"]; math.Abs(s.Mean.Value()-7.2) > 1e-9 || s.T == nil || math.Abs(s.T.Mean.Value()+1) > 1e-9 {
+				t.Errorf("valid.cache.ppl: %+v", s)
+			}
+		}
+	}
+
+	results := filepath.Join(names[0], "results.json")
+	text, err := os.ReadFile(results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, results, string(text)+"\n")
+	write(t, filepath.Join(names[1], "evaluation-cache.json"), "{")
+	_, log, err := compared(t, folder, "-quick")
+	if err != nil || strings.Count(log, "was measured before results.json changed: make it anew") != 2 || !strings.Contains(log, filepath.Join(names[1], "evaluation-cache.json")+": unexpected end") {
+		t.Errorf("stale and broken evaluations: %v\n%s", err, log)
+	}
+}
+
 // TestFormats: the table as Markdown, LaTeX and CSV.
 func TestFormats(t *testing.T) {
 	folder := fewRuns(t)

@@ -25,7 +25,9 @@ type trained struct {
 	keys    map[string]string // the resolved configuration, by dotted name, as TOML values
 	results *experiment.Results
 	records []report.Record
-	machine string // that it ran on, in words; empty where env.json is gone
+	// evaluations are those that runs/evaluate kept: experiment.Evaluations.
+	evaluations map[string]*experiment.Evaluation
+	machine     string // that it ran on, in words; empty where env.json is gone
 }
 
 // find gives the run folders that are named, or that lie within those that are named, one below the other at most two deep.
@@ -78,6 +80,14 @@ func load(folders []string, log io.Writer) ([]*trained, error) {
 		if err != nil {
 			return nil, err
 		}
+		for _, with := range experiment.Evaluations {
+			e, err := experiment.ReadEvaluation(folder, with)
+			if err != nil {
+				fmt.Fprintf(log, "an evaluation is left out: %v\n", err)
+			} else if e != nil {
+				r.evaluations[with] = e
+			}
+		}
 		all = append(all, r)
 	}
 	if len(all) == 0 {
@@ -87,7 +97,7 @@ func load(folders []string, log io.Writer) ([]*trained, error) {
 }
 
 func read(folder string) (*trained, error) {
-	r := &trained{folder: folder}
+	r := &trained{folder: folder, evaluations: map[string]*experiment.Evaluation{}}
 	var err error
 	if r.results, err = experiment.ReadResults(folder); err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -57,12 +55,11 @@ const (
 
 // open opens a run's model, or reads what opening it gave before. picture asks for that of its matrix.
 func open(t *trained, picture bool, log io.Writer) (*opened, error) {
-	results, err := os.ReadFile(filepath.Join(t.folder, experiment.ResultsFile))
+	of, err := experiment.ResultsSum(t.folder)
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(results)
-	o := &opened{Of: hex.EncodeToString(sum[:]), Edition: openedEdition}
+	o := &opened{Of: of, Edition: openedEdition}
 	path := filepath.Join(t.folder, openedFile)
 	if text, err := os.ReadFile(path); err == nil {
 		var before opened

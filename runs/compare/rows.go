@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // row are runs that differ in the seed alone.
@@ -156,6 +157,13 @@ func (r *row) fairness(control *row) (notes []string) {
 			note("it has the seeds %s, and %s the seeds %s: tests use those of both", list(y), control.name, list(x))
 		}
 	}
+	for _, with := range experiment.Evaluations {
+		for _, t := range r.runs {
+			if x, y := a.evaluated(with), t.evaluated(with); x != "" && y != "" && x != y {
+				note("seed %d was evaluated -with=%s with %s, and %s with %s", t.results.Seed, with, y, control.name, x)
+			}
+		}
+	}
 	if machine := b.machine; machine != a.machine && machine != "" && a.machine != "" {
 		note("it ran on %s, and %s on %s: their times do not compare", machine, control.name, a.machine)
 	}
@@ -176,6 +184,23 @@ func (r *row) fairness(control *row) (notes []string) {
 		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", or(commit, "unknown"), list(elsewhere[commit]), or(string(a.results.Code.Commit), "unknown"), control.name)
 	}
 	return notes
+}
+
+// evaluated says with what settings a run was evaluated, but for those that the validation text chose; empty where it was not.
+func (t *trained) evaluated(with string) string {
+	e := t.evaluations[with]
+	if e == nil {
+		return ""
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(e.Settings)) {
+		if slices.Contains(e.Searched, name) {
+			parts = append(parts, name+" searched for")
+		} else {
+			parts = append(parts, fmt.Sprintf("%s %v", name, e.Settings[name]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func or(text, otherwise string) string {

@@ -36,11 +36,13 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 	number("valid.nll", "valid nll", 4, -1, func(r *experiment.Results) experiment.Number { return sameScale(runs, r, r.Valid.NLL) })
 	number("valid.ppl", "valid ppl", 2, -1, func(r *experiment.Results) experiment.Number { return r.Valid.PPL })
 	texts := tests(runs)
-	for _, text := range texts {
-		short := text
+	short := func(text string) string {
 		if len(texts) == 1 {
-			short = "test"
+			return "test"
 		}
+		return text
+	}
+	for _, text := range texts {
 		for _, s := range []struct {
 			name           string
 			digits, better int
@@ -53,12 +55,27 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 			{"chrf", 2, 1, func(s experiment.TestScores) experiment.Number { return s.ChrF }},
 		} {
 			title := map[string]string{"nll": "nll", "ppl": "ppl", "bleu": "BLEU", "bleu_tok": "tokenised BLEU", "chrf": "chrF"}[s.name]
-			number("test."+text+"."+s.name, short+" "+title, s.digits, s.better, func(r *experiment.Results) experiment.Number {
+			number("test."+text+"."+s.name, short(text)+" "+title, s.digits, s.better, func(r *experiment.Results) experiment.Number {
 				if s.name == "nll" {
 					return sameScale(runs, r, r.Test[text].NLL)
 				}
 				return s.of(r.Test[text])
 			})
+		}
+	}
+	for _, with := range experiment.Evaluations {
+		evaluated := func(name, title string, digits int, of func(e *experiment.Evaluation) experiment.Number) {
+			add(measure{name, title, digits, -1, func(t *trained) float64 {
+				if e := t.evaluations[with]; e != nil {
+					return of(e).Value()
+				}
+				return math.NaN()
+			}})
+		}
+		evaluated("valid."+with+".ppl", "valid ppl, "+with, 2, func(e *experiment.Evaluation) experiment.Number { return e.Valid.PPL })
+		for _, text := range texts {
+			evaluated("test."+text+"."+with+".nll", short(text)+" nll, "+with, 4, func(e *experiment.Evaluation) experiment.Number { return e.Test[text].NLL })
+			evaluated("test."+text+"."+with+".ppl", short(text)+" ppl, "+with, 2, func(e *experiment.Evaluation) experiment.Number { return e.Test[text].PPL })
 		}
 	}
 	number("isotropy.i1", "I1", 3, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.I1 })

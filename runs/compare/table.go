@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // column is one of the short table, which Markdown, LaTeX and the page show.
@@ -45,6 +47,11 @@ func (c *comparison) columns() []column {
 			add(name)
 			all = append(all, c.differences(name, i)...)
 		}
+		for _, with := range experiment.Evaluations {
+			if name := "test." + text + "." + with + ".ppl"; add(name) {
+				all = append(all, c.overSeeds(name)...)
+			}
+		}
 	}
 	add("isotropy.mean_cosine")
 	add("best.step")
@@ -61,8 +68,7 @@ func (c *comparison) columns() []column {
 
 // differences are the columns beside a test score: the mean difference to the control and the corrected p values that there are.
 func (c *comparison) differences(name string, text int) []column {
-	i := c.index(name)
-	delta, overSeeds := column{title: "Δ", best: -1}, column{title: "p, seeds", best: -1}
+	overSeeds := c.overSeeds(name)
 	tests := []struct {
 		column
 		p func(t textTest) float64
@@ -72,9 +78,7 @@ func (c *comparison) differences(name string, text int) []column {
 		{column{title: "p, blocks", best: -1}, func(t textTest) float64 { return t.HolmLoss }},
 	}
 	any := make([]bool, len(tests))
-	for k, s := range c.scores[i] {
-		delta.cells = append(delta.cells, signed(s.difference.Mean, s.measure.digits))
-		overSeeds.cells = append(overSeeds.cells, pText(s.holm))
+	for k := range c.rows {
 		for j := range tests {
 			p := math.NaN()
 			if k > 0 {
@@ -84,13 +88,23 @@ func (c *comparison) differences(name string, text int) []column {
 			tests[j].cells = append(tests[j].cells, pText(p))
 		}
 	}
-	all := []column{delta}
+	all := overSeeds[:1:1]
 	for j, t := range tests {
 		if any[j] && !(j == 2 && any[0]) { // where BLEU is shown, its tests are; the loss has its own on the page
 			all = append(all, t.column)
 		}
 	}
-	return append(all, overSeeds)
+	return append(all, overSeeds[1])
+}
+
+// overSeeds are the mean difference of a score to the control, and its corrected p over seeds.
+func (c *comparison) overSeeds(name string) []column {
+	delta, p := column{title: "Δ", best: -1}, column{title: "p, seeds", best: -1}
+	for _, s := range c.scores[c.index(name)] {
+		delta.cells = append(delta.cells, signed(s.difference.Mean, s.measure.digits))
+		p.cells = append(p.cells, pText(s.holm))
+	}
+	return []column{delta, p}
 }
 
 // testScore is the measure that the short table shows of a test text, or nothing.

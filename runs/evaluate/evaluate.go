@@ -13,28 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// result is what -json prints.
-type result struct {
-	Run      string            `json:"run"`
-	With     string            `json:"with"`
-	Settings map[string]any    `json:"settings,omitempty"` // of the cache or of dynamic evaluation
-	Valid    scores            `json:"valid"`
-	Test     map[string]scores `json:"test"`
-
-	tests []string // in their order
-}
-
-// scores are those of one text.
-type scores struct {
-	NLL    experiment.Number  `json:"nll"` // nats a token
-	PPL    experiment.Number  `json:"ppl"`
-	Tokens int                `json:"tokens"`
-	Static *experiment.Number `json:"static_ppl,omitempty"` // of the model as it is, in one column too
-	Legacy *experiment.Number `json:"legacy_ppl,omitempty"` // with the denominator of AWD-LSTM's program
-}
-
-func scored(nll float64, tokens int) scores {
-	return scores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll)), Tokens: tokens}
+func scored(nll float64, tokens int) experiment.TextScores {
+	return experiment.TextScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll)), Tokens: tokens}
 }
 
 func ppl(nll float64) *experiment.Number {
@@ -89,13 +69,19 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	return &evaluation{f, model, texts, progress}, nil
 }
 
-// each scores the validation text and the test texts.
-func (e *evaluation) each(settings map[string]any, score func(t language.Text, validation bool) (scores, error)) (*result, error) {
+// each scores the validation text and the test texts, with settings of which some were searched for.
+func (e *evaluation) each(settings map[string]any, searched []string, score func(t language.Text, validation bool) (experiment.TextScores, error)) (*experiment.Evaluation, error) {
 	run, err := filepath.Abs(e.folder)
 	if err != nil {
 		return nil, err
 	}
-	out := &result{Run: run, With: e.with, Settings: settings, Test: map[string]scores{}}
+	if e.given.Changed("memory") {
+		if settings == nil {
+			settings = map[string]any{}
+		}
+		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory, e.context.Clamp, e.context.SameLength, e.rows
+	}
+	out := &experiment.Evaluation{Run: run, With: e.with, Settings: settings, Searched: searched, Test: map[string]experiment.TextScores{}}
 	if out.Valid, err = score(e.texts.Valid, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.texts.Valid.Name, err)
 	}
@@ -103,23 +89,22 @@ func (e *evaluation) each(settings map[string]any, score func(t language.Text, v
 		if out.Test[t.Name], err = score(t, false); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
-		out.tests = append(out.tests, t.Name)
 	}
 	return out, nil
 }
 
 // static scores texts in the columns that training used, so that the numbers are
 // those of results.json.
-func (e *evaluation) static() (*result, error) {
+func (e *evaluation) static() (*experiment.Evaluation, error) {
 	c := e.model.Settings.Train
-	return e.each(nil, func(t language.Text, validation bool) (scores, error) {
+	return e.each(nil, nil, func(t language.Text, validation bool) (experiment.TextScores, error) {
 		count, key := c.TestColumns, "train.test_columns"
 		if validation {
 			count, key = c.ValidColumns, "train.valid_columns"
 		}
 		text, err := corpus.NewColumns(t.IDs, count, "the text", key)
 		if err != nil {
-			return scores{}, err
+			return experiment.TextScores{}, err
 		}
 		sum, tokens := e.model.NLL(text)
 		s := scored(sum/float64(tokens), tokens)
@@ -137,9 +122,15 @@ func (e *evaluation) beginning() []int32 {
 	return ids
 }
 
-func (e *evaluation) cache() (*result, error) {
+func (e *evaluation) cache() (*experiment.Evaluation, error) {
 	chosen := e.pointer
-	if chosen.Theta < 0 || chosen.Lambda < 0 {
+	var searched []string
+	for _, name := range []string{"theta", "lambda"} {
+		if !e.given.Changed(name) {
+			searched = append(searched, name)
+		}
+	}
+	if searched != nil {
 		var err error
 		if chosen, _, err = e.model.SearchCache(e.beginning(), e.pointer); err != nil {
 			return nil, err
@@ -147,10 +138,10 @@ func (e *evaluation) cache() (*result, error) {
 		fmt.Fprintf(e.progress, "search: theta %g, lambda %g\n", chosen.Theta, chosen.Lambda)
 	}
 	settings := map[string]any{"theta": chosen.Theta, "lambda": chosen.Lambda, "window": chosen.Window}
-	return e.each(settings, func(t language.Text, _ bool) (scores, error) {
+	return e.each(settings, searched, func(t language.Text, _ bool) (experiment.TextScores, error) {
 		cached, err := e.model.ScoreWithCache(t.IDs, []float64{chosen.Theta}, chosen.Window)
 		if err != nil {
-			return scores{}, err
+			return experiment.TextScores{}, err
 		}
 		s := scored(cached.NLL(0, chosen.Lambda), len(cached.LogVocabulary))
 		s.Static = ppl(cached.NLL(0, 0))
@@ -158,7 +149,7 @@ func (e *evaluation) cache() (*result, error) {
 	})
 }
 
-func (e *evaluation) dynamic() (*result, error) {
+func (e *evaluation) dynamic() (*experiment.Evaluation, error) {
 	fmt.Fprintln(e.progress, "collecting the statistics of gradients on the training text")
 	moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, e.statistics)
 	if err != nil {
@@ -166,7 +157,9 @@ func (e *evaluation) dynamic() (*result, error) {
 	}
 	defer moving.Free()
 	chosen := e.following
+	var searched []string
 	if !e.given.Changed("rate") {
+		searched = []string{"rate", "decay"}
 		tried := func(d language.Dynamic, nll float64) {
 			fmt.Fprintf(e.progress, "search: rate %.3g, decay %.3g: ppl %.3f\n", d.Rate, d.Decay, math.Exp(nll))
 		}
@@ -175,17 +168,20 @@ func (e *evaluation) dynamic() (*result, error) {
 		}
 	}
 	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon, "chunk": chosen.Chunk}
-	return e.each(settings, func(t language.Text, _ bool) (scores, error) {
+	if e.statistics > 0 {
+		settings["statistics"] = e.statistics
+	}
+	return e.each(settings, searched, func(t language.Text, _ bool) (experiment.TextScores, error) {
 		nll, err := moving.NLL(t.IDs, chosen)
 		if err != nil {
-			return scores{}, err
+			return experiment.TextScores{}, err
 		}
 		if math.IsInf(nll, 1) {
-			return scores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
+			return experiment.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
 		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {
-			return scores{}, err
+			return experiment.TextScores{}, err
 		}
 		sum, tokens := e.model.NLL(text)
 		s := scored(nll, tokens)

@@ -17,7 +17,7 @@ type flags struct {
 	folder, with, device, data string
 	test                       []string
 	threads, search            int
-	json                       bool
+	json, save                 bool
 	pointer                    language.Cache
 	following                  language.Dynamic
 	statistics                 int
@@ -34,6 +34,7 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
 	fs.StringVar(&f.with, "with", "static", "how to score: static (the model as it is), cache (with a cache of recent words) or dynamic (with weights that follow the text)")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
+	fs.BoolVar(&f.save, "save", false, "cache and dynamic: keep the result in the run's folder, where runs/compare reads it")
 	fs.StringVar(&f.data, "data", "", "`DIR` of the texts, where it is not the one that the run read")
 	fs.StringSliceVar(&f.test, "test", nil, "`NAME,NAME...` of the test texts, in place of the run's")
 	fs.IntVar(&f.search, "search", 30000, "settings below that are not given are searched for on the first `N` tokens of the validation text; 0 takes all of them")
@@ -74,6 +75,7 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 		{f.with != "dynamic" && (fs.Changed("rate") || fs.Changed("decay") || fs.Changed("epsilon") || fs.Changed("chunk") || fs.Changed("statistics")),
 			"-rate, -decay, -epsilon, -chunk and -statistics are settings of dynamic evaluation: they go with -with=dynamic"},
 		{f.with == "static" && fs.Changed("search"), "-search is for the settings of cache and dynamic evaluation: it goes with -with=cache or -with=dynamic"},
+		{f.save && f.with == "static", "-save is for what results.json has not: it goes with -with=cache or -with=dynamic"},
 		{!fs.Changed("memory") && (fs.Changed("clamp") || fs.Changed("same-length") || fs.Changed("target-length")), "-clamp, -same-length and -target-length go with -memory: give that too"},
 		{f.pointer.Window < 1 || f.following.Chunk < 1, "-window and -chunk are at least 1"},
 		{!(f.following.Rate >= 0 && f.following.Decay >= 0 && f.following.Epsilon > 0), "-rate and -decay are numbers of at least 0, and -epsilon of more"},

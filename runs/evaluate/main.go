@@ -8,9 +8,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 func main() {
@@ -28,7 +31,7 @@ func run(f *flags, out, progress io.Writer) error {
 		return err
 	}
 	defer e.model.Free()
-	var found *result
+	var found *experiment.Evaluation
 	switch f.with {
 	case "static":
 		found, err = e.static()
@@ -40,16 +43,23 @@ func run(f *flags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if f.save {
+		path, err := found.Save(f.folder)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(progress, "kept as %s, where runs/compare reads it\n", path)
+	}
 	if f.json {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(found)
 	}
-	return found.print(out)
+	return write(found, out)
 }
 
-// print writes a line for each text, and the settings that were found.
-func (r *result) print(out io.Writer) error {
+// write writes a line for each text, and the settings that were found.
+func write(r *experiment.Evaluation, out io.Writer) error {
 	if r.Settings != nil {
 		settings, err := json.Marshal(r.Settings)
 		if err != nil {
@@ -57,7 +67,7 @@ func (r *result) print(out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s with %s\n", r.With, settings)
 	}
-	line := func(name string, s scores) {
+	line := func(name string, s experiment.TextScores) {
 		fmt.Fprintf(out, "%-12s loss %.4f  ppl %.2f", name, s.NLL.Value(), s.PPL.Value())
 		if s.Static != nil {
 			fmt.Fprintf(out, "  (static %.2f)", s.Static.Value())
@@ -68,7 +78,7 @@ func (r *result) print(out io.Writer) error {
 		fmt.Fprintf(out, "  %d tokens\n", s.Tokens)
 	}
 	line("valid", r.Valid)
-	for _, name := range r.tests {
+	for _, name := range slices.Sorted(maps.Keys(r.Test)) {
 		line(name, r.Test[name])
 	}
 	return nil

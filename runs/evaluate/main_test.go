@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,7 +63,7 @@ func TestEvaluate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]result{}
+	found := map[string]experiment.Evaluation{}
 	for with, arguments := range map[string][]string{
 		"static": nil, "cache": {"-window=30"}, "dynamic": {"-search=100", "-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
 	} {
@@ -69,7 +71,7 @@ func TestEvaluate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r result
+		var r experiment.Evaluation
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
@@ -94,9 +96,20 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("%s does not lower the perplexity of a text that repeats itself: %v", with, s)
 		}
 	}
-	plain, err := evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-threads=1")
+	if _, err := os.Stat(filepath.Join(folder, "evaluation-cache.json")); err == nil {
+		t.Error("an evaluation is kept without -save")
+	}
+	plain, err := evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-threads=1", "-save")
 	if err != nil || !strings.Contains(plain, `cache with {"lambda":0.1,"theta":1,"window":20}`) || strings.Count(plain, "ppl ") != 2 {
 		t.Errorf("%v: %s", err, plain)
+	}
+
+	kept, err := experiment.ReadEvaluation(folder, "cache")
+	if err != nil || kept == nil || kept.Settings["lambda"] != 0.1 || kept.Searched != nil || !strings.Contains(plain, fmt.Sprintf("ppl %.2f", kept.Test["ptb.test"].PPL.Value())) {
+		t.Errorf("%v: %+v is kept of %s", err, kept, plain)
+	}
+	if searched := found["cache"].Searched; !slices.Equal(searched, []string{"theta", "lambda"}) || found["dynamic"].Searched != nil {
+		t.Errorf("the cache's settings %v were searched for, and those of dynamic evaluation %v", searched, found["dynamic"].Searched)
 	}
 
 	_, err = evaluate(t, "-run", folder, "-with=dynamic", "-statistics=10", "-rate=1e36", "-threads=1")
@@ -118,7 +131,7 @@ func TestUsage(t *testing.T) {
 		{"-with=static", "-run is missing"}, {"-run=x -with=luck", `-with is "luck"`}, {"-run=x -with=cache -lambda=2", "-lambda is a number from"}, {"-run=x -with=cache -window=0", "-window and"},
 		{"-run=x y", `"y"`}, {"-run=x -nothing", "nothing"}, {"-run=x -epsilon=0 -with=dynamic", "-epsilon of more"},
 		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"}, {"-run=x -with=cache -rate=1", "-with=dynamic"},
-		{"-run=x -search=9", "-with=cache or"}, {"-run=x -clamp=9", "-memory"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
+		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save is for"}, {"-run=x -clamp=9", "-memory"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *command.UsageError

@@ -1,0 +1,83 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Evaluation is what a trained language model scored in another way than results.json has it.
+type Evaluation struct {
+	Run      string                `json:"run"`
+	With     string                `json:"with"`               // static, cache or dynamic
+	Settings map[string]any        `json:"settings,omitempty"` // of the cache or of dynamic evaluation
+	Searched []string              `json:"searched,omitempty"` // those of the settings that the validation text chose
+	Valid    TextScores            `json:"valid"`
+	Test     map[string]TextScores `json:"test"`
+	Of       string                `json:"of,omitempty"` // SHA-256 of the results.json of the model that was scored; in a saved one
+}
+
+// TextScores are those of one text.
+type TextScores struct {
+	NLL    Number  `json:"nll"` // nats a token
+	PPL    Number  `json:"ppl"`
+	Tokens int     `json:"tokens"`
+	Static *Number `json:"static_ppl,omitempty"` // of the model as it is, in one column too
+	Legacy *Number `json:"legacy_ppl,omitempty"` // with the denominator of AWD-LSTM's program
+}
+
+// Evaluations are the ways of scoring that a run folder keeps the results of.
+var Evaluations = []string{"cache", "dynamic"}
+
+func evaluationFile(folder, with string) string {
+	return filepath.Join(folder, "evaluation-"+with+".json")
+}
+
+// Save keeps an evaluation in a run's folder, in place of an earlier one of the same kind, and returns the file's path.
+func (e *Evaluation) Save(folder string) (path string, err error) {
+	if e.Of, err = ResultsSum(folder); err != nil {
+		return "", err
+	}
+	path = evaluationFile(folder, e.With)
+	return path, writeJSON(path, e)
+}
+
+// ReadEvaluation reads an evaluation that was saved in a run's folder. It is nil where there is none; one that was made before the run's
+// results.json is an error.
+func ReadEvaluation(folder, with string) (*Evaluation, error) {
+	path := evaluationFile(folder, with)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := &Evaluation{}
+	if err := json.Unmarshal(data, e); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	of, err := ResultsSum(folder)
+	if err != nil {
+		return nil, err
+	}
+	if e.Of != of {
+		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save", path, ResultsFile, folder, with)
+	}
+	return e, nil
+}
+
+// ResultsSum is the SHA-256 of a run's results.json, by which what was measured later is known to belong to it.
+func ResultsSum(folder string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(folder, ResultsFile))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}
