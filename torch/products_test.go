@@ -60,7 +60,8 @@ func TestInProductsSeesRecurrentSteps(t *testing.T) {
 		x := normal(steps, columns, 1)
 		torch.NoGrad(func() {
 			got := share(func() { torch.LSTM(x, torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{}) })
-			if got < 0.45 || got > 1 {
+			// Where steps go unseen, 0.02 to 0.09 is left, of the input's product.
+			if got < 0.15 || got > 1 {
 				t.Errorf("products take %.2f of the time", got)
 			}
 		})
