@@ -200,7 +200,7 @@ func (c *comparison) seen() string {
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf(" With these seeds and their spread, the test over seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.", strings.Join(parts, ", "), 100*power)
+	return fmt.Sprintf(" With these seeds, and the spread of differences that all rows have together, the test over seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.", strings.Join(parts, ", "), 100*power)
 }
 
 // spread is a mean with its standard deviation where there are several seeds.
