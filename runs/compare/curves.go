@@ -10,6 +10,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/compare/chart"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // curve is a number of a split over the updates: the mean over a row's seeds, and their range. A point is where all of them have it.
@@ -210,9 +211,12 @@ func upTo(n int, start, step float64) []float64 {
 	return all
 }
 
-// byFrequencyOfWords are F1 by training frequency, and norm and mean cosine of rows by frequency rank.
+// byFrequencyOfWords are F1 and loss by training frequency, and norm and mean cosine of rows by frequency rank.
 func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
-	buckets := []string{"0", "1", "2", "3", "4", "5-9", "10-99", "100-999", "1000+"}
+	var buckets []string
+	for _, b := range score.FrequencyBuckets() {
+		buckets = append(buckets, b.Name())
+	}
 	for _, text := range tests(c.control().runs) {
 		drawn := &chart.Chart{Title: "F1 of words by training frequency, " + text, X: chart.Axis{Label: "times in the training text", Names: buckets}, Y: chart.Axis{Label: "F1", Zero: true}}
 		for k, r := range c.rows {
@@ -235,6 +239,9 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 		if !drawn.Empty() {
 			all = append(all, drawn)
 		}
+		if drawn := c.lossByFrequency(text); !drawn.Empty() {
+			all = append(all, drawn)
+		}
 	}
 	rank := chart.Axis{Label: "frequency rank", Log: true}
 	norm := &chart.Chart{Title: "Norm of rows by frequency", X: rank, Y: chart.Axis{Label: "mean norm", Zero: true}}
@@ -253,6 +260,41 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 		}
 	}
 	return all
+}
+
+// worthDrawing is how many words a mean loss is drawn of at least: chance moves that of fewer further than methods do.
+const worthDrawing = 100
+
+// lossByFrequency is how much more a language model loses than the control with its seed, on words of a test text by how often training has
+// them.
+func (c *comparison) lossByFrequency(text string) *chart.Chart {
+	drawn := &chart.Chart{Title: "Loss less that of " + c.control().name + " by training frequency, " + text, X: chart.Axis{Label: "times in the training text"}, Y: chart.Axis{Label: "nats a token"}}
+	var there []int
+	control := c.opened[c.control().runs[0]]
+	for i, b := range score.FrequencyBuckets() {
+		if control != nil && control.Seen[text] != nil && control.Seen[text][i].Tokens >= worthDrawing {
+			there, drawn.X.Names = append(there, i), append(drawn.X.Names, b.Name())
+		}
+	}
+	if there == nil {
+		return drawn
+	}
+	for k, r := range c.rows {
+		var lists [][]float64
+		for _, t := range r.runs {
+			if other := c.control().seed(t.results.Seed); other != nil && c.opened[t] != nil {
+				var values []float64
+				for _, i := range there {
+					values = append(values, c.opened[t].seen(text, i)-c.opened[other].seen(text, i))
+				}
+				lists = append(lists, values)
+			}
+		}
+		mean, low, high := across(lists)
+		low, high = r.band(low, high)
+		drawn.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 0, 1), Y: mean, Low: low, High: high})
+	}
+	return drawn
 }
 
 // picture is that of a row's first run, whose seed stands for the others; nil where its model was not opened.

@@ -15,6 +15,7 @@ import (
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/tokenize/score"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -25,14 +26,15 @@ const openedFile = "compare.json"
 type opened struct {
 	Of      string                       `json:"of"` // SHA-256 of results.json
 	Edition int                          `json:"edition"`
-	Blocks  map[string][]block           `json:"blocks"` // of each test text
+	Blocks  map[string][]block           `json:"blocks"`       // of each test text
+	Seen    map[string][]block           `json:"by_frequency"` // of a language model's: by how often training has the word, as score.FrequencyBuckets
 	Numbers map[string]experiment.Number `json:"numbers"`
 	Curves  curves                       `json:"curves"`
 	Picture *picture                     `json:"picture"`
 }
 
 // openedEdition is that of what is kept; what another one kept is made anew.
-const openedEdition = 2
+const openedEdition = 3
 
 // curves are what a matrix has a list of.
 type curves struct {
@@ -41,10 +43,15 @@ type curves struct {
 	Variances []float64 `json:"variances"` // share of the variance along each principal component
 }
 
-// block is a piece of a test text.
+// block is a part of a test text.
 type block struct {
 	NLL    float64 `json:"nll"` // nats, summed
 	Tokens int     `json:"tokens"`
+}
+
+func (b *block) add(nll float64) {
+	b.NLL += nll
+	b.Tokens++
 }
 
 // Sizes of blocks: long enough to be nearly independent of their neighbours, short enough that there are many.
@@ -98,20 +105,21 @@ func (o *opened) readLanguage(t *trained, picture bool, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o.Blocks = map[string][]block{}
-	settings := m.Settings.Train
+	o.Blocks, o.Seen = map[string][]block{}, map[string][]block{}
+	settings, counts := m.Settings.Train, m.Words.Counts(texts.Train.IDs)
 	for _, text := range texts.Tests {
 		columns, err := corpus.NewColumns(text.IDs, settings.TestColumns, "the text", "train.test_columns")
 		if err != nil {
 			return fmt.Errorf("%s: %w", text.Name, err)
 		}
-		open := make([]block, columns.Count)
+		open, seen := make([]block, columns.Count), make([]block, len(score.FrequencyBuckets()))
 		// A chunk is read row by row, and a row holds a token of each column.
 		m.Read(columns, settings.BPTT, func(states torch.States, targets torch.Tensor) {
+			words := targets.Int64s()
 			for i, x := range m.Output.NLL(states, targets).Float64s() {
+				seen[score.BucketOf(int(counts[words[i]]))].add(x)
 				b := &open[i%columns.Count]
-				b.NLL += x
-				if b.Tokens++; b.Tokens == blockTokens {
+				if b.add(x); b.Tokens == blockTokens {
 					o.Blocks[text.Name] = append(o.Blocks[text.Name], *b)
 					*b = block{}
 				}
@@ -122,9 +130,10 @@ func (o *opened) readLanguage(t *trained, picture bool, log io.Writer) error {
 				o.Blocks[text.Name] = append(o.Blocks[text.Name], b)
 			}
 		}
+		o.Seen[text.Name] = seen
 	}
 	contexts, err := m.Contexts(texts.Valid.IDs, states)
-	o.measure(t, m.Output, m.Words.Counts(texts.Train.IDs), contexts, err, picture, log)
+	o.measure(t, m.Output, counts, contexts, err, picture, log)
 	return nil
 }
 
@@ -227,6 +236,14 @@ var openedMeasures = []measure{
 	{name: "states.frequent_pull", title: "pull on the most frequent fifth", digits: 4},
 	{name: "states.recognised", title: "states that recognise their word", digits: 4},
 	{name: "states.margin", title: "margin / norm, median", digits: 4},
+}
+
+// seen is the mean loss in nats of a test text's tokens in a bucket of training frequency; NaN where there are none, or was none opened.
+func (o *opened) seen(text string, bucket int) float64 {
+	if o == nil || o.Seen[text] == nil {
+		return math.NaN()
+	}
+	return perToken(o.Seen[text])[bucket]
 }
 
 func shortAll(xs []float64) (all []float64) {

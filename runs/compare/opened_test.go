@@ -10,6 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/tokenize/score"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -50,6 +52,9 @@ func TestModels(t *testing.T) {
 		if err != nil || strings.Count(log, "opening ") != 2 {
 			t.Fatalf("%s: %v\n%s", program, err, log)
 		}
+		if drawn, err := os.ReadFile(page); err != nil || strings.Contains(string(drawn), "Loss less that of mle by training frequency, test") != (program == "ptb") {
+			t.Errorf("%s: the page draws no loss by training frequency, or that of a translator: %v", program, err)
+		}
 		if program == "ptb" && !strings.Contains(out, "| p, blocks |") {
 			t.Errorf("there is no test over blocks:\n%s", out)
 		}
@@ -69,7 +74,7 @@ func TestModels(t *testing.T) {
 		if d := c.Rows[1].Scores["test.test.nll"].T.Mean.Value(); math.Abs(d-loss.Mean.Value()) > 0.02*math.Abs(d)+0.01 || !(loss.Low.Value() <= loss.Mean.Value()) {
 			t.Errorf("%s: the blocks differ by %v, and the texts by %v", program, loss.Mean.Value(), d)
 		}
-		for _, method := range []string{"mle", "spectrum"} {
+		for k, method := range []string{"mle", "spectrum"} {
 			r, err := read(filepath.Join(runs, method))
 			if err != nil {
 				t.Fatal(err)
@@ -86,6 +91,9 @@ func TestModels(t *testing.T) {
 			}
 			if want := r.results.Test["test"].NLL.Value(); math.Abs(sum/float64(tokens)-want) > 1e-5*want {
 				t.Errorf("%s, %s: %v nats a token in blocks, and %v in results.json", program, method, sum/float64(tokens), want)
+			}
+			if program == "ptb" {
+				checkSeen(t, r, o, sum, tokens, c.Rows[k].Scores)
 			}
 			p := o.Picture
 			if p == nil || len(p.Plain.X) < 50 || len(p.Ranks) < 10 {
@@ -114,6 +122,45 @@ func TestModels(t *testing.T) {
 				t.Errorf("%s: the page lacks %q", program, want)
 			}
 		}
+	}
+}
+
+// checkSeen: the losses by training frequency add up to those of the text, over as many words of each frequency as the text has, and
+// their means are among the scores.
+func checkSeen(t *testing.T, r *trained, o *opened, sum float64, tokens int, scores map[string]jsonScore) {
+	t.Helper()
+	texts, err := experiment.ReadText(r.config.Data, r.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	training := map[int32]int{}
+	for _, id := range texts.Train.IDs {
+		training[id]++
+	}
+	buckets := score.FrequencyBuckets()
+	want := make([]int, len(buckets))
+	for _, id := range texts.Tests[0].IDs {
+		for i, b := range buckets {
+			if n := training[id]; n >= b.Low && (n <= b.High || b.High < 0) {
+				want[i]++
+			}
+		}
+	}
+	all := block{}
+	for i, b := range o.Seen["test"] {
+		all.NLL += b.NLL
+		all.Tokens += b.Tokens
+		// The first token of each of three columns is not predicted, nor are the last ones, which fill no row.
+		if b.Tokens > want[i] || b.Tokens < want[i]-5 {
+			t.Errorf("%d words that training saw %s times were scored, and the text has %d", b.Tokens, buckets[i].Name(), want[i])
+		}
+		x := scores["test.test.nll.seen."+buckets[i].Name()].Mean.Value()
+		if math.IsNaN(x) != (b.Tokens == 0) || math.Abs(x-b.NLL/float64(b.Tokens)) > 1e-9 {
+			t.Errorf("the mean loss of words seen %s times is %v beside %+v", buckets[i].Name(), x, b)
+		}
+	}
+	if all.Tokens != tokens || math.Abs(all.NLL-sum) > 1e-6*sum {
+		t.Errorf("blocks hold %v nats of %d tokens, and buckets of training frequency %+v", sum, tokens, all)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // measure is one number of a run.
@@ -91,6 +92,11 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 			return math.NaN()
 		}
 		add(m)
+	}
+	for _, text := range texts {
+		for i, bucket := range score.FrequencyBuckets() {
+			add(measure{"test." + text + ".nll.seen." + bucket.Name(), short(text) + " nll, words seen " + bucket.Name() + " times", 4, -1, func(t *trained) float64 { return opened[t].seen(text, i) }})
+		}
 	}
 	number("params", "parameters", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Params) })
 	number("updates", "updates", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Updates) })

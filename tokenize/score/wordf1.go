@@ -43,23 +43,38 @@ func WordCounts(lines []string) map[string]int {
 	return counts
 }
 
-// WordF1 compares tokenised translations with references word by word, apart for words that training saw 0, 1, 2, 3, 4, 5-9,
-// 10-99, 100-999 and 1000 or more times (Kumar and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence to Sequence Models
-// with Continuous Outputs", 2019, section 6). counts maps a word of the target language to its number in training: see
-// WordCounts. Word order plays no part. Unequal lengths are an error.
+// lows are where the ranges of training frequencies begin.
+var lows = []int{0, 1, 2, 3, 4, 5, 10, 100, 1000}
+
+// FrequencyBuckets are the ranges of training frequencies that words are told apart by, without any word: 0, 1, 2, 3, 4, 5-9,
+// 10-99, 100-999 and 1000 or more (Kumar and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with
+// Continuous Outputs", 2019, section 6).
+func FrequencyBuckets() []FrequencyBucket {
+	buckets := make([]FrequencyBucket, len(lows))
+	for i, low := range lows {
+		buckets[i] = FrequencyBucket{Low: low, High: -1}
+		if i > 0 {
+			buckets[i-1].High = low - 1
+		}
+	}
+	return buckets
+}
+
+// BucketOf is the place among FrequencyBuckets of a word that training saw count times.
+func BucketOf(count int) int {
+	above, _ := slices.BinarySearch(lows, count+1)
+	return above - 1
+}
+
+// WordF1 compares tokenised translations with references word by word, apart for words of each of FrequencyBuckets. counts
+// maps a word of the target language to its number in training: see WordCounts. Word order plays no part. Unequal lengths are
+// an error.
 func WordF1(hyps, refs []string, counts map[string]int) ([]FrequencyBucket, error) {
 	if _, _, err := transpose(hyps, [][]string{refs}); err != nil {
 		return nil, err
 	}
-	lows := []int{0, 1, 2, 3, 4, 5, 10, 100, 1000}
-	buckets := make([]FrequencyBucket, len(lows))
-	for i, low := range lows {
-		buckets[i] = FrequencyBucket{Low: low, High: append(lows, 0)[i+1] - 1}
-	}
-	bucket := func(word string) *FrequencyBucket {
-		above, _ := slices.BinarySearch(lows, counts[word]+1)
-		return &buckets[above-1]
-	}
+	buckets := FrequencyBuckets()
+	bucket := func(word string) *FrequencyBucket { return &buckets[BucketOf(counts[word])] }
 	for i := range hyps {
 		output, reference := WordCounts(hyps[i:i+1]), WordCounts(refs[i:i+1])
 		for word, c := range output {
