@@ -21,8 +21,12 @@ func (w *sweep) lead(ctx context.Context) error {
 	for stage := 0; stage < w.stages() && len(going) > 1; stage++ {
 		weight, count := w.remaining(stage)
 		for earlier := range stage + 1 { // what the followers have yet to do
-			jobs := (len(w.Methods) - 1) * w.left(earlier)
-			weight, count = weight+float64(jobs)*w.weight(earlier), count+jobs
+			for _, m := range w.Methods {
+				if m != w.Control {
+					open := w.open(m, earlier)
+					weight, count = weight+float64(open)*w.weight(earlier), count+open
+				}
+			}
 		}
 		err := w.do(ctx, w.searching(going, stage), weight, count)
 		if err == nil {

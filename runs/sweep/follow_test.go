@@ -21,10 +21,11 @@ objective.gamma = {log = [1.0, 10.0]}`
 	for name, c := range map[string]struct {
 		lines        string
 		first, whole int // updates of a trial at first, and of the best
+		jobs         int // of each method
 	}{
-		"random":                  {"search = \"random\"\ntrials = 4", 20, 20},
-		"halving":                 {"search = \"halving\"\ntrials = 4\nrungs = 2\nkeep = 4", 5, 20},
-		"halving to two in three": {"search = \"halving\"\ntrials = 8\nrungs = 3\nkeep = 2", 5, 20},
+		"random":                  {"search = \"random\"\ntrials = 4", 20, 20, 4 + 2},
+		"halving":                 {"search = \"halving\"\ntrials = 4\nrungs = 2\nkeep = 4", 5, 20, 4 + 1 + 2},
+		"halving to two in three": {"search = \"halving\"\ntrials = 8\nrungs = 3\nkeep = 2", 5, 20, 8 + 4 + 2 + 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "sweep")
@@ -66,18 +67,17 @@ objective.gamma = {log = [1.0, 10.0]}`
 			if lengths[c.first] == 0 || lengths[c.whole] == 0 {
 				t.Errorf("trials of cosreg by updates: %v", lengths)
 			}
-			if progress := regexp.MustCompile(`\[(\d+)/(\d+)\]`).FindAllStringSubmatch(log, -1); progress[0][1] != "1" || progress[len(progress)-1][1] != progress[0][2] {
-				t.Errorf("progress:\n%s", log)
-			}
+			checkProgress(t, log, 1, 2*c.jobs)
 			shown, _, err := swept(t, file, "-out", out, "-table")
 			if err != nil || shown != table {
 				t.Errorf("%v: shown again\n%s", err, shown)
 			}
 			more := searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, c.lines, shared, "[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]")
-			after, _, err := swept(t, more, "-out", out, "-resume")
+			after, log, err := swept(t, more, "-out", out, "-resume")
 			if err != nil || !strings.Contains(after, best[1]+" objective.lambda_prior=") {
 				t.Errorf("one more method: %v\n%s", err, after)
 			}
+			checkProgress(t, log, 2*c.jobs+1, 3*c.jobs)
 			now := journal(t, out)
 			for what, n := range made {
 				if now[what] != n {

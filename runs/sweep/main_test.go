@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -308,6 +309,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// checkProgress: the first job that ends is the first-th, each one after it counts one more, and the last is the last of all.
+func checkProgress(t *testing.T, log string, first, last int) {
+	t.Helper()
+	counted := first
+	for _, line := range regexp.MustCompile(`\[(\d+)/(\d+)\]`).FindAllStringSubmatch(log, -1) {
+		if line[1] != strconv.Itoa(counted) || line[2] != strconv.Itoa(last) {
+			t.Errorf("%s where [%d/%d] is due:\n%s", line[0], counted, last, log)
+			return
+		}
+		counted++
+	}
+	if counted != last+1 {
+		t.Errorf("progress ends at %d of %d:\n%s", counted-1, last, log)
+	}
+}
+
 // TestMoreMethods: a method joins a random search that has ended; what had run is left as it is.
 func TestMoreMethods(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
@@ -322,10 +339,11 @@ objective.gamma = [1.0, 2.0]`
 		t.Fatal(err)
 	}
 	made := journal(t, out)
-	after, _, err := swept(t, searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, two, "[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]"), "-out", out, "-resume")
+	after, log, err := swept(t, searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, two, "[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]"), "-out", out, "-resume")
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkProgress(t, log, 11, 15)
 	now := journal(t, out)
 	for what, n := range made {
 		if now[what] != n {

@@ -51,22 +51,56 @@ func (w *sweep) weight(stage int) float64 {
 	return whole / float64(w.length)
 }
 
-// remaining is the work that follows a stage, and its jobs; all of it for stage -1.
-func (w *sweep) remaining(stage int) (weight float64, count int) {
-	for later := stage + 1; later < w.stages(); later++ {
-		weight += float64(w.left(later)) * w.weight(later)
-		count += w.left(later)
+// all counts the jobs of the whole sweep.
+func (w *sweep) all() (count int) {
+	for stage := range w.stages() {
+		count += w.left(stage)
 	}
-	methods := len(w.Methods)
-	return float64(methods) * (weight + float64(w.Seeds-1)), methods * (count + w.Seeds)
+	return len(w.Methods) * (count + w.Seeds)
+}
+
+// remaining is the work that follows a stage, and its jobs, but for what has run before an interruption, or before methods joined.
+func (w *sweep) remaining(stage int) (weight float64, count int) {
+	for _, m := range w.Methods {
+		for later := stage + 1; later < w.stages(); later++ {
+			open := w.open(m, later)
+			weight, count = weight+float64(open)*w.weight(later), count+open
+		}
+		for seed := 1; seed <= w.Seeds; seed++ {
+			if o, err := lookAt(w.chosen(m, seed)); err == nil && o.tested {
+				continue
+			}
+			count++
+			if seed > 1 { // the search has trained the first
+				weight++
+			}
+		}
+	}
+	return weight, count
+}
+
+// open counts the trials of a method that a stage has yet to train.
+func (w *sweep) open(method string, stage int) int {
+	open := w.left(stage)
+	for _, t := range w.list {
+		if t.method == method && w.reached(w.trialFolder(t), w.stageLength(stage)) {
+			open--
+		}
+	}
+	return max(0, open)
+}
+
+// stageLength is how long a stage trains, in the unit of halving; 0 stands for a training's own length.
+func (w *sweep) stageLength(stage int) int {
+	if w.Search != "halving" {
+		return 0
+	}
+	return w.rung(stage)
 }
 
 // searching are the jobs of a stage that have not been done.
 func (w *sweep) searching(going []trial, stage int) (jobs []job) {
-	length := 0
-	if w.Search == "halving" {
-		length = w.rung(stage)
-	}
+	length := w.stageLength(stage)
 	for _, t := range going {
 		folder := w.trialFolder(t)
 		if w.reached(folder, length) {

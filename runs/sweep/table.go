@@ -79,7 +79,7 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 	var losses []float64
 	scores := map[string][]float64{}
 	for seed := 1; seed <= w.Seeds; seed++ {
-		o, err := lookAt(filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", best.method, seed)))
+		o, err := lookAt(w.chosen(best.method, seed))
 		if err != nil || !o.tested {
 			continue
 		}

@@ -201,7 +201,7 @@ func (w *sweep) work(ctx context.Context) error {
 	each := len(w.list) / len(w.Methods)
 	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, and sweep %s -table prints it\n",
 		each, len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
-	_, w.total = w.remaining(-1)
+	w.total = w.all()
 	if err := w.lead(ctx); err != nil {
 		return err
 	}
@@ -258,9 +258,14 @@ func (w *sweep) testing() (jobs []job, err error) {
 	return jobs, nil
 }
 
+// chosen is what a method's chosen run with a seed is called, a folder or a link to one.
+func (w *sweep) chosen(method string, seed int) string {
+	return filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", method, seed))
+}
+
 // chosenFolder is where the chosen runs with a seed: where the search ran it, which a link names, or a folder of its own.
 func (w *sweep) chosenFolder(best trial, seed int) (folder string, weight float64, err error) {
-	name := filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", best.method, seed))
+	name := w.chosen(best.method, seed)
 	for _, t := range w.list {
 		if t.method == best.method && t.seed == seed && slices.Equal(t.point, best.point) && w.reached(w.trialFolder(t), w.length) {
 			err := os.Symlink(filepath.Join("..", trialsDir, t.name()), name)
