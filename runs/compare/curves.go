@@ -265,8 +265,8 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 // worthDrawing is how many words a mean loss is drawn of at least: chance moves that of fewer further than methods do.
 const worthDrawing = 100
 
-// lossByFrequency is how much more a language model loses than the control with its seed, on words of a test text by how often training has
-// them.
+// lossByFrequency is how far the loss of a language model lies above that of the control with the same seed, for words of a test text by
+// how often training has them.
 func (c *comparison) lossByFrequency(text string) *chart.Chart {
 	drawn := &chart.Chart{Title: "Loss less that of " + c.control().name + " by training frequency, " + text, X: chart.Axis{Label: "times in the training text"}, Y: chart.Axis{Label: "nats a token"}}
 	var there []int
