@@ -338,6 +338,39 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestProgramNames: rows of several programs are called by them too, and not by keys that differ between programs.
+func TestProgramNames(t *testing.T) {
+	folder, texts := t.TempDir(), corpusFolder(t)
+	run := func(program string) func(c *experiment.Config, r map[string]any) {
+		return func(c *experiment.Config, r map[string]any) {
+			r["run"] = program
+			if program == "ptb" {
+				c.Train.MaxTokens = 9
+			}
+		}
+	}
+	names := func() string {
+		c, _ := asJSON(t, folder, "-quick")
+		var all []string
+		for _, r := range c.Rows {
+			all = append(all, r.Name)
+		}
+		return strings.Join(all, ", ")
+	}
+	makeRun(t, folder, texts, made{method: "mle", seed: 1, ppl: 10, wrong: 20, change: run("multi30k")})
+	if got := names(); got != "mle" {
+		t.Errorf("one row is called %q", got)
+	}
+	makeRun(t, folder, texts, made{method: "mle", seed: 2, ppl: 10, wrong: 20, change: run("ptb")})
+	if got := names(); got != "mle on multi30k, mle on ptb" {
+		t.Errorf("rows of two programs are called %q", got)
+	}
+	makeRun(t, folder, texts, made{method: "mle", seed: 3, ppl: 10, wrong: 20, change: func(c *experiment.Config, r map[string]any) { c.Train.LearningRate = 0.5 }})
+	if got := names(); got != "mle on multi30k learning_rate=0.0005, mle on ptb, mle on multi30k learning_rate=0.5" {
+		t.Errorf("rows of two settings and two programs are called %q", got)
+	}
+}
+
 // TestDensities: the loss of a density is not set against that of a probability; BLEU is.
 func TestDensities(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)

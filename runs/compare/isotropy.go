@@ -157,8 +157,14 @@ func (c *comparison) isotropy(w io.Writer) error {
 	return err
 }
 
-// scatters draw each measure of isotropy beside the loss, less the mean loss on the run's text.
+// scatters draw each measure of isotropy beside the loss, less the mean loss on the run's text; a colour is a method.
 func (c *comparison) scatters() (all []*chart.Chart) {
+	var methods []string
+	for _, r := range c.rows {
+		if !slices.Contains(methods, r.method()) {
+			methods = append(methods, r.method())
+		}
+	}
 	for _, r := range c.relations() {
 		if r.given != "text" {
 			continue
@@ -170,10 +176,10 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 		}
 		drawn := &chart.Chart{Title: fmt.Sprintf("%s: rank correlation %s", r.measure.title, signed(r.rho, 2)),
 			X: chart.Axis{Label: r.measure.title}, Y: chart.Axis{Label: "validation loss less the text's mean"}}
-		for k, row := range c.rows {
-			dots := chart.Series{Name: row.name, Hue: k, Kind: chart.Dots, Size: 3}
+		for k, method := range methods {
+			dots := chart.Series{Name: method, Hue: k, Kind: chart.Dots, Size: 3}
 			for _, p := range points {
-				if p.row == k {
+				if c.rows[p.row].method() == method {
 					dots.X, dots.Y = append(dots.X, p.x), append(dots.Y, p.y-stat.Mean(losses[p.stratum], nil))
 				}
 			}

@@ -84,13 +84,19 @@ func group(runs []*trained) ([]*row, error) {
 	return rows, nil
 }
 
-// nameRows calls a row by its method, and adds the keys by which rows of one method differ.
+// nameRows calls a row by its method, and by its program where there are several, and adds the keys by which rows of one method and
+// program differ.
 func nameRows(rows []*row) {
+	program := func(r *row) string { return r.runs[0].results.Run }
+	several := slices.ContainsFunc(rows, func(r *row) bool { return program(r) != program(rows[0]) })
 	for _, r := range rows {
 		var parts []string
+		if several {
+			parts = append(parts, "on "+program(r))
+		}
 		for _, key := range slices.Sorted(maps.Keys(r.runs[0].keys)) {
 			differs := slices.ContainsFunc(rows, func(o *row) bool {
-				return o.method() == r.method() && o.runs[0].keys[key] != r.runs[0].keys[key]
+				return o.method() == r.method() && program(o) == program(r) && o.runs[0].keys[key] != r.runs[0].keys[key]
 			})
 			if differs && !isNeutral(key) {
 				parts = append(parts, fmt.Sprintf("%s=%s", key[strings.LastIndexByte(key, '.')+1:], strings.Trim(r.runs[0].keys[key], `"`)))
