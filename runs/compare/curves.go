@@ -219,23 +219,15 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 	}
 	for _, text := range tests(c.control().runs) {
 		drawn := &chart.Chart{Title: "F1 of words by training frequency, " + text, X: chart.Axis{Label: "times in the training text", Names: buckets}, Y: chart.Axis{Label: "F1", Zero: true}}
-		for k, r := range c.rows {
-			var lists [][]float64
-			for _, t := range r.runs {
-				f1 := t.results.Test[text].F1
-				if len(f1) == 0 {
-					continue
-				}
-				var values []float64
-				for _, b := range buckets {
+		c.lines(drawn, func(t *trained) (values []float64) {
+			f1 := t.results.Test[text].F1
+			for _, b := range buckets {
+				if len(f1) > 0 {
 					values = append(values, f1[b].Value())
 				}
-				lists = append(lists, values)
 			}
-			mean, low, high := across(lists)
-			low, high = r.band(low, high)
-			drawn.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 0, 1), Y: mean, Low: low, High: high})
-		}
+			return values
+		})
 		if !drawn.Empty() {
 			all = append(all, drawn)
 		}
@@ -269,32 +261,45 @@ const worthDrawing = 100
 // how often training has them.
 func (c *comparison) lossByFrequency(text string) *chart.Chart {
 	drawn := &chart.Chart{Title: "Loss less that of " + c.control().name + " by training frequency, " + text, X: chart.Axis{Label: "times in the training text"}, Y: chart.Axis{Label: "nats a token"}}
-	var there []int
 	control := c.opened[c.control().runs[0]]
+	if control.byFrequency(text) == nil {
+		return drawn
+	}
+	var there []int
 	for i, b := range score.FrequencyBuckets() {
-		if control != nil && control.Seen[text] != nil && control.Seen[text][i].Tokens >= worthDrawing {
+		if control.Buckets[text][i].Tokens >= worthDrawing {
 			there, drawn.X.Names = append(there, i), append(drawn.X.Names, b.Name())
 		}
 	}
-	if there == nil {
-		return drawn
-	}
+	c.lines(drawn, func(t *trained) (values []float64) {
+		losses, other := c.opened[t].byFrequency(text), []float64(nil)
+		if same := c.control().seed(t.results.Seed); same != nil {
+			other = c.opened[same].byFrequency(text)
+		}
+		for _, i := range there {
+			if losses != nil && other != nil {
+				values = append(values, losses[i]-other[i])
+			}
+		}
+		return values
+	})
+	return drawn
+}
+
+// lines draws for each row the mean over its runs of what values gives, place by place, and the range; runs that it gives none for are left
+// out.
+func (c *comparison) lines(drawn *chart.Chart, values func(t *trained) []float64) {
 	for k, r := range c.rows {
 		var lists [][]float64
 		for _, t := range r.runs {
-			if other := c.control().seed(t.results.Seed); other != nil && c.opened[t] != nil {
-				var values []float64
-				for _, i := range there {
-					values = append(values, c.opened[t].seen(text, i)-c.opened[other].seen(text, i))
-				}
-				lists = append(lists, values)
+			if list := values(t); list != nil {
+				lists = append(lists, list)
 			}
 		}
 		mean, low, high := across(lists)
 		low, high = r.band(low, high)
 		drawn.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 0, 1), Y: mean, Low: low, High: high})
 	}
-	return drawn
 }
 
 // picture is that of a row's first run, whose seed stands for the others; nil where its model was not opened.

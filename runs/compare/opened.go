@@ -27,7 +27,7 @@ type opened struct {
 	Of      string                       `json:"of"` // SHA-256 of results.json
 	Edition int                          `json:"edition"`
 	Blocks  map[string][]block           `json:"blocks"`       // of each test text
-	Seen    map[string][]block           `json:"by_frequency"` // of a language model's: by how often training has the word, as score.FrequencyBuckets
+	Buckets map[string][]block           `json:"by_frequency"` // of a language model's: by how often training has the word, as score.FrequencyBuckets
 	Numbers map[string]experiment.Number `json:"numbers"`
 	Curves  curves                       `json:"curves"`
 	Picture *picture                     `json:"picture"`
@@ -105,19 +105,19 @@ func (o *opened) readLanguage(t *trained, picture bool, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o.Blocks, o.Seen = map[string][]block{}, map[string][]block{}
+	o.Blocks, o.Buckets = map[string][]block{}, map[string][]block{}
 	settings, counts := m.Settings.Train, m.Words.Counts(texts.Train.IDs)
 	for _, text := range texts.Tests {
 		columns, err := corpus.NewColumns(text.IDs, settings.TestColumns, "the text", "train.test_columns")
 		if err != nil {
 			return fmt.Errorf("%s: %w", text.Name, err)
 		}
-		open, seen := make([]block, columns.Count), make([]block, len(score.FrequencyBuckets()))
+		open, buckets := make([]block, columns.Count), make([]block, len(score.FrequencyBuckets()))
 		// A chunk is read row by row, and a row holds a token of each column.
 		m.Read(columns, settings.BPTT, func(states torch.States, targets torch.Tensor) {
 			words := targets.Int64s()
 			for i, x := range m.Output.NLL(states, targets).Float64s() {
-				seen[score.BucketOf(int(counts[words[i]]))].add(x)
+				buckets[score.BucketOf(int(counts[words[i]]))].add(x)
 				b := &open[i%columns.Count]
 				if b.add(x); b.Tokens == blockTokens {
 					o.Blocks[text.Name] = append(o.Blocks[text.Name], *b)
@@ -130,7 +130,7 @@ func (o *opened) readLanguage(t *trained, picture bool, log io.Writer) error {
 				o.Blocks[text.Name] = append(o.Blocks[text.Name], b)
 			}
 		}
-		o.Seen[text.Name] = seen
+		o.Buckets[text.Name] = buckets
 	}
 	contexts, err := m.Contexts(texts.Valid.IDs, states)
 	o.measure(t, m.Output, counts, contexts, err, picture, log)
@@ -238,12 +238,13 @@ var openedMeasures = []measure{
 	{name: "states.margin", title: "margin / norm, median", digits: 4},
 }
 
-// seen is the mean loss in nats of a test text's tokens in a bucket of training frequency; NaN where there are none, or was none opened.
-func (o *opened) seen(text string, bucket int) float64 {
-	if o == nil || o.Seen[text] == nil {
-		return math.NaN()
+// byFrequency is the mean loss in nats of a test text's tokens in each of score.FrequencyBuckets, NaN where there are none; nil where none
+// was taken.
+func (o *opened) byFrequency(text string) []float64 {
+	if o == nil || o.Buckets[text] == nil {
+		return nil
 	}
-	return perToken(o.Seen[text])[bucket]
+	return perToken(o.Buckets[text])
 }
 
 func shortAll(xs []float64) (all []float64) {

@@ -93,7 +93,7 @@ func TestModels(t *testing.T) {
 				t.Errorf("%s, %s: %v nats a token in blocks, and %v in results.json", program, method, sum/float64(tokens), want)
 			}
 			if program == "ptb" {
-				checkSeen(t, r, o, sum, tokens, c.Rows[k].Scores)
+				checkByFrequency(t, r, o, sum, tokens, c.Rows[k].Scores)
 			}
 			p := o.Picture
 			if p == nil || len(p.Plain.X) < 50 || len(p.Ranks) < 10 {
@@ -125,9 +125,9 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// checkSeen: the losses by training frequency add up to those of the text, over as many words of each frequency as the text has, and
+// checkByFrequency: the losses by training frequency add up to those of the text, over as many words of each frequency as the text has, and
 // their means are among the scores.
-func checkSeen(t *testing.T, r *trained, o *opened, sum float64, tokens int, scores map[string]jsonScore) {
+func checkByFrequency(t *testing.T, r *trained, o *opened, sum float64, tokens int, scores map[string]jsonScore) {
 	t.Helper()
 	texts, err := experiment.ReadText(r.config.Data, r.folder)
 	if err != nil {
@@ -147,7 +147,7 @@ func checkSeen(t *testing.T, r *trained, o *opened, sum float64, tokens int, sco
 		}
 	}
 	all := block{}
-	for i, b := range o.Seen["test"] {
+	for i, b := range o.Buckets["test"] {
 		all.NLL += b.NLL
 		all.Tokens += b.Tokens
 		// The first token of each of three columns is not predicted, nor are the last ones, which fill no row.

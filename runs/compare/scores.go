@@ -95,7 +95,12 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 	}
 	for _, text := range texts {
 		for i, bucket := range score.FrequencyBuckets() {
-			add(measure{"test." + text + ".nll.seen." + bucket.Name(), short(text) + " nll, words seen " + bucket.Name() + " times", 4, -1, func(t *trained) float64 { return opened[t].seen(text, i) }})
+			add(measure{"test." + text + ".nll.seen." + bucket.Name(), short(text) + " nll, words seen " + bucket.Name() + " times", 4, -1, func(t *trained) float64 {
+				if losses := opened[t].byFrequency(text); losses != nil {
+					return losses[i]
+				}
+				return math.NaN()
+			}})
 		}
 	}
 	number("params", "parameters", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Params) })

@@ -239,6 +239,23 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestProgressOfFailures: trials that failed in one stage are not counted as what a later one has done.
+func TestProgressOfFailures(t *testing.T) {
+	_, log, err := swept(t, searchText(t, `methods = ["mle"]
+search = "halving"
+trials = 8
+rungs = 3
+keep = 2
+seeds = 1
+args = ["-set=train.steps=20"]
+[keys]
+train.learning_rate = [1.0, 0.9, 0.8, 0.7, 0.1, 0.05, 0.01, 0.005]`), "-out", filepath.Join(t.TempDir(), "sweep"))
+	if err != nil || strings.Count(log, "not finite") != 4 {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	checkProgress(t, log, 1, 8+4+2+1)
+}
+
 // TestMethodFails: a method of which every trial fails does not keep the others from being chosen, and one trial is enough to follow.
 func TestMethodFails(t *testing.T) {
 	for _, lines := range []string{"search = \"halving\"\ntrials = 4\nrungs = 3\nkeep = 2", "search = \"random\"\ntrials = 1\nshared = \"control\""} {

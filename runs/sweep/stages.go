@@ -79,15 +79,17 @@ func (w *sweep) remaining(stage int) (weight float64, count int) {
 	return weight, count
 }
 
-// open counts the trials of a method that a stage has yet to train.
+// open counts the trials of a method that a stage has yet to train: all of those that it will train, while that is not decided.
 func (w *sweep) open(method string, stage int) int {
-	open := w.left(stage)
-	for _, t := range w.list {
-		if t.method == method && w.reached(w.trialFolder(t), w.stageLength(stage)) {
-			open--
+	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != method })
+	if stage > 0 {
+		names, err := w.wentOn(stage - 1)
+		if _, decided := names[method]; err != nil || !decided {
+			return w.left(stage)
 		}
+		going = named(going, names)
 	}
-	return max(0, open)
+	return len(slices.DeleteFunc(going, func(t trial) bool { return w.reached(w.trialFolder(t), w.stageLength(stage)) }))
 }
 
 // stageLength is how long a stage trains, in the unit of halving; 0 stands for a training's own length.
