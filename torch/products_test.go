@@ -8,14 +8,14 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// share is the part of f's time that products take: the largest of five, since the
+// share is the part of f's time that products take: the largest of ten, since the
 // first ones set up what later ones use and the machine may have other work. One
 // thread does it all, since waiting for another is no product.
 func share(f func()) float64 {
 	defer torch.SetThreads(torch.Threads())
 	torch.SetThreads(1)
 	largest := 0.0
-	for range 5 {
+	for range 10 {
 		start := time.Now()
 		seconds := torch.InProducts(f)
 		largest = max(largest, seconds/time.Since(start).Seconds())
@@ -52,7 +52,7 @@ func TestInProducts(t *testing.T) {
 // its steps.
 func TestInProductsSeesRecurrentSteps(t *testing.T) {
 	torch.Test(t, func() {
-		const steps, columns, width = 100, 14, 1024
+		const steps, columns, width = 30, 14, 512
 		normal := func(shape ...int64) torch.Tensor {
 			return torch.NewStream(1, "products").Normal(0, 0.1, torch.Float32, device, shape...)
 		}
@@ -60,7 +60,8 @@ func TestInProductsSeesRecurrentSteps(t *testing.T) {
 		x := normal(steps, columns, 1)
 		torch.NoGrad(func() {
 			got := share(func() { torch.LSTM(x, torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{}) })
-			if got < 0.45 || got > 1 {
+			// Where steps go unseen, 0.02 to 0.10 is left, of the input's product, which with 100 steps would hide them.
+			if got < 0.3 || got > 1 {
 				t.Errorf("products take %.2f of the time", got)
 			}
 		})
