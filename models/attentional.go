@@ -16,7 +16,7 @@ import (
 // that of attentional states, are off unless they are asked for. All noise is off in evaluation.
 type AttentionalSettings struct {
 	WordWidth    int     `toml:"word_width" default:"0" range:"[0,65536]" help:"attentional: width of word vectors; 0 is width, which is that of states"`
-	InitialRange float64 `toml:"initial_range" default:"0.0" range:"[0,10]" help:"attentional: weights start uniform between minus this and this; 0 is 3.2 divided by the root of width, the published 0.1 at the published width of 1024"`
+	InitialRange float64 `toml:"initial_range" default:"0.0" range:"[0,10]" help:"attentional: weights start uniform between minus this and this; 0 is 3.2 divided by the root of width, which is the 0.1 of the vMF authors' program at their width of 1024"`
 
 	WordDropout      float64 `toml:"word_dropout" default:"0.0" range:"[0,1)" help:"attentional: dropout of whole word vectors, drawn for each place of either side"`
 	VectorDropout    float64 `toml:"vector_dropout" default:"0.0" range:"[0,1)" help:"attentional: locked dropout of word vectors"`
@@ -33,8 +33,8 @@ func (s Settings) WordVectors() int {
 }
 
 // Range is how far from 0 the weights of a recurrent translator start at most. What a unit sums spreads with the root of its
-// inputs: the published range is so small for narrower networks that their first updates learn the words' frequencies and
-// nothing of the source.
+// inputs: the range of Kumar and Tsvetkov's program, 0.1 at width 1024, is so small for narrower networks that their first updates
+// learn the words' frequencies and nothing of the source.
 func (s AttentionalSettings) Range(width int) float64 {
 	if s.InitialRange > 0 {
 		return s.InitialRange
@@ -62,7 +62,8 @@ type AttentionalConfig struct {
 
 // Attentional is the translator that the von Mises-Fisher output layer was published on (Kumar and Tsvetkov 2019): a
 // bidirectional LSTM reads the source; the decoder is another LSTM, which begins with the encoder's last state and at each
-// step reads a word and the attentional state before (input feeding; Luong, Pham and Manning 2015):
+// step reads a word and the attentional state before (input feeding; Luong, Pham and Manning 2015, whose attention the paper
+// names; that it is this kind, and input feeding, is in its authors' program):
 //
 //	a_t = softmax over the source of H W_a s_t,   o_t = tanh(W_c [a_t H; s_t])
 //
@@ -70,7 +71,7 @@ type AttentionalConfig struct {
 //
 // There are two readings of which layers there are. The authors' program has as many in the encoder as in the decoder, and
 // the last state of each, both directions side by side, begins the decoder's. The paper has one in the encoder and two in the
-// decoder; the encoder's single state then begins both.
+// decoder and does not say how these begin; here the encoder's single state then begins both.
 //
 // Departures from their program: attention does not see padding; a source ends with its end of sentence, as everywhere here;
 // the decoder's first word is the end of sentence rather than a start; padding's vector is and stays 0; dropout is locked.

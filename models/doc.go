@@ -7,8 +7,8 @@
 // [Embedder], so that a model and an output layer may share a matrix. [Transformer] is the
 // encoder-decoder of Vaswani et al. (2017) as fairseq computes it, with
 // incremental decoding in [Cache]; [Decoder] is the fast form of it, for search.
-// [Attentional] is the recurrent encoder-decoder of Kumar and Tsvetkov (2019): LSTMs,
-// general attention and input feeding.
+// [Attentional] is the recurrent encoder-decoder of Kumar and Tsvetkov (2019), as their
+// program has it: LSTMs, general attention and input feeding.
 //
 // A [LanguageModel] reads running text in columns, chunk by chunk, and carries its
 // state from one to the next as a value of its own ([Carried]). [AWDLSTM] is the

@@ -7,7 +7,7 @@ import (
 // AdversarialSettings are the keys of the adversarial softmax.
 type AdversarialSettings struct {
 	Alpha                float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
-	AdversarialMode      string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated, as the authors' code, their text, or everything"`
+	AdversarialMode      string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated: the hidden state alone, as in the paper's algorithm 1 and the authors' code; nothing, as a remark of its section 3.1 has it; or everything"`
 	AdversarialRadius    string  `toml:"adversarial_radius" default:"adaptive" choice:"adaptive fixed" help:"adversarial: whether alpha is relative to the target's norm, or the radius itself"`
 	AdversarialGate      bool    `toml:"adversarial_gate" default:"false" help:"adversarial: leave positions alone whose hidden state points away from the target"`
 	AdversarialSmoothing bool    `toml:"adversarial_smoothing" default:"false" help:"adversarial: let the mass that label smoothing shares out see the perturbation; else it sees clean scores"`
@@ -18,26 +18,27 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 // Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving
 // neural language modeling via adversarial training"): the likelihood of the
 // worst output vectors within a ball around those of the model. The worst that a
-// ball of radius epsilon does to the target's score has a closed form,
+// ball of radius epsilon does to the target's score has a closed form (equation 6),
 //
 //	min over |d| <= epsilon of (w_y + d) h = w_y h - epsilon |h|,
 //
-// so training takes epsilon |h| off the target's score and leaves all others.
-// The radius is epsilon = alpha |w_y|, or alpha itself. It costs 2 N D
+// so training takes epsilon |h| off the target's score and leaves all others. Moving every
+// vector by at most epsilon/2 comes to the same (theorem 3.1).
+// The radius is epsilon = alpha |w_y| (a remark in algorithm 1), or alpha itself. It costs 2 N D
 // multiplications for N rows.
 //
-// The authors' text and their code differ in what is differentiated; Mode says
-// which is meant, and the value is the same in all:
+// Mode says of what the shift epsilon |h| is differentiated; its value is the same in all:
 //
-//	Code   of h, with the radius a constant; by the envelope theorem, the
-//	       gradient of w_y + d with the worst d held fixed
-//	Paper  of nothing: the perturbation is a constant
+//	Code   of h, with the radius a constant. By the envelope theorem that is the gradient of
+//	       (w_y + d) h with the worst d held fixed: algorithm 1, and the authors' code
+//	Paper  of nothing: section 3.1 remarks that the norm term is not back-propagated through,
+//	       and this takes it at its word
 //	Full   of h and w_y
 //
 // Departures from the authors' code: the perturbation belongs to a position (they
 // keep it in a table by word, where the last of repeated targets overwrites the
 // others), and norms have no constant under their root (a zero h or w_y shifts
-// nothing and gets no gradient). Gate, off in the paper, is on in their code.
+// nothing and gets no gradient). Gate is on in their code; the paper has none.
 //
 // Legend: N rows, D width.
 type Adversarial struct {

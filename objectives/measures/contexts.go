@@ -54,16 +54,21 @@ type ContextMeasures struct {
 
 	// What a layer normalisation leaves, h = g (x - mean x) / deviation + b, has sum_j (h_j - b_j) / g_j = 0: it lies in a plane. Where
 	// BiasOverGain, sum_j b_j / g_j, is not 0, that plane misses the origin, and so does the hull of any states that there can be (Gao et
-	// al. 2019, section 4 and appendix). PlaneDistance is the origin's from it, |sum_j b_j / g_j| / |1/g|.
+	// al. 2019, appendix C). PlaneDistance is the origin's from it, |sum_j b_j / g_j| / |1/g|.
 	BiasOverGain, PlaneDistance float64
 
-	// Mean cosines of the rarest and of the most frequent fifth of the words' rows with the direction that is negative for all
-	// states, -Hull.Nearest: the theory says that rare words are drawn to it. NaN where the origin is in the hull.
+	// Mean cosines of the rarest and of the most frequent fifth of the words' rows with a direction that is negative for all
+	// states, -Hull.Nearest. Gao et al. reason (section 4.2) that rare words go nearly where words that never occur go, along such
+	// directions. NaN where the origin is in the hull.
 	RarePull, FrequentPull float64
 
-	// D. Wang, Gong and Liu (2019, theorem 3.4): a word is e-recognisable if in one of its contexts it keeps a probability of a half with
-	// its score lowered by e |h|. Recognised is the share of states whose target does for e = RecognisedAt |w_y|, and MedianMargin the median of the
+	// A target that keeps a probability of a half with its score lowered by e |h| outweighs all other words together, and so each of
+	// them: it is e-recognisable (D. Wang, Gong and Liu 2019, definition 3.2; see Margin). A half is sufficient for that, not
+	// necessary. Recognised is the share of states whose target keeps it for e = RecognisedAt |w_y|, and MedianMargin the median of the
 	// largest e / |w_y| for which it does, below 0 where it has less than a half as it is. Of a softmax over words only.
+	//
+	// Their theorem 3.4 bounds that lowered probability by how far w_y is from the other words:
+	// AdvSoft <= sigmoid(-log sum_{j != y} exp(-|h| (|w_y - w_j| - e))).
 	Recognised, MedianMargin float64
 }
 

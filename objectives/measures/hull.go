@@ -8,9 +8,10 @@ import (
 
 // Hull is where the convex hull of points comes nearest to the origin.
 //
-// Gao et al. (2019, theorem 1) show that the vector of a word that training never sees as a target can run away from all hidden
-// states without end if, and only if, there is a direction in which all of them have a negative component; and there is one if, and only if, the origin is
-// not in their convex hull. -Nearest is then the direction that is most negative for the state where it is least so.
+// Gao et al. (2019) show that the vector of a word that training never sees as a target, all else being fixed, runs away from all
+// hidden states without end if there is a direction in which all of them have a negative component (theorem 1, a sufficient
+// condition), and that there is one if, and only if, the origin is not in their convex hull (theorem 2). -Nearest is then the direction that is most
+// negative for the state where it is least so.
 type Hull struct {
 	Distance float64   // of the origin from the hull, from above: that of Nearest, which is in the hull
 	AtLeast  float64   // the same from below: a plane at that distance parts the origin from all points; 0 where none was found

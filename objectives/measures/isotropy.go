@@ -18,7 +18,8 @@ type Isotropy struct {
 
 // SampledIsotropy is the mean of the isotropies of samples matrices, each of rows
 // rows drawn from w [V,D] without repetition by s, with the eigenvectors of the
-// sample. Wang et al. (2020) so measure WikiText-103: 40,000 rows, 10 samples. With
+// sample. Wang et al. (2020) sample WikiText-103 so, 40,000 rows in 10 runs; whether their
+// eigenvectors are the sample's or the whole matrix's they do not say. With
 // rows >= V it is the isotropy of w.
 func SampledIsotropy(w torch.Tensor, rows int64, samples int, s *torch.Stream) Isotropy {
 	scope := torch.OpenScope()

@@ -11,15 +11,16 @@ import (
 // Letters of shapes: N rows that are compared, Q of them that are asked about, D columns.
 
 // Margin says how clearly a word stands out from all others. D. Wang, Gong and Liu (2019, definition 3.2) call a word i
-// e-recognisable where some state h of length 1 scores it above all others by more than e:
+// e-recognisable where some vector h, which need not be the state of any text, scores it above each other word by more than e |h|:
 //
-//	w_i . h - e > max_{j != i} w_j . h
+//	w_i . h - e |h| > w_j . h   for all j != i
 //
-// The largest such e is the distance of w_i from the convex hull of the other rows; the state that attains it points from the
-// hull's nearest point to w_i. Theorem 3.3: it is less than the distance of w_i from its nearest row.
+// The radius is the least upper bound of such e, which is the distance of w_i from the convex hull of the other rows; the h that
+// goes with it points from the hull's nearest point to w_i. Theorem 3.3 has each such e less than the distance of w_i from its
+// nearest row, so the radius is no larger than that.
 type Margin struct {
 	Row     int64
-	Radius  float64 // the largest e; 0 where no state scores the word above all others
+	Radius  float64 // see above; 0 where no h scores the word above all others
 	Nearest float64 // distance to the nearest other row
 	Length  float64 // of w_i
 }

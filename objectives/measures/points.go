@@ -21,7 +21,7 @@ type Points struct {
 
 	// Of some words, see Margin.
 	Margins      []Margin
-	MedianRadius float64 // the largest e for which they are e-recognisable
+	MedianRadius float64 // of their radii, see Margin
 	Recognisable float64 // share of those whose radius is above 0
 }
 

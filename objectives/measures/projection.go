@@ -11,8 +11,8 @@ type Projection struct {
 
 // Project projects w [V,D], whose measures m are, without centring it, so that the
 // origin is the zero vector and rows in a cone lie to one side of it (Gao et al. 2019
-// draw word vectors so). The first axis points to where most rows are. A matrix of
-// one column has Y = 0.
+// draw word vectors so; Wang et al. 2020 draw principal components). The first axis
+// points to where most rows are. A matrix of one column has Y = 0.
 func (m Measures) Project(w torch.Tensor) (p Projection) {
 	scope := torch.OpenScope()
 	defer scope.Close()

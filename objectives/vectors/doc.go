@@ -12,10 +12,11 @@
 //	err = table.Centre(target.Vocabulary)                                   // where that is wanted
 //
 // Padding and <s> have rows of zeros, which no search returns. In a table from a file, <unk> has
-// the mean of the vectors, unscaled, of all words that are not in the vocabulary (of a large file
-// a part of them, see exactBytes), which is how the authors' program reads the paper; in a table
-// from text, the vector of <unk> itself. Cover removes the words that have no vector from the
-// vocabulary: they become <unk>, as in the paper (Kumar and Tsvetkov 2019). A model of fastText has
+// the mean of the vectors, unscaled, of all words that are not in the vocabulary of Open (of a large
+// file a part of them, see exactBytes): of words that the training text lacks, as in the program of
+// Kumar and Tsvetkov (2019), where their paper has words that the target vocabulary lacks. In a table
+// from text it has the vector of <unk> itself. Cover removes the words that have no vector from the
+// vocabulary: they become <unk>, as in the paper. A model of fastText has
 // a vector of n-grams for nearly any word.
 //
 // open.go tells the formats apart, text.go, word2vec.go and fasttext.go read them into a sink, and
@@ -24,11 +25,12 @@
 //
 // # Caveats
 //
-// The vector of </s> decides when a sentence ends. The authors' program gives it the same
-// number, 1/sqrt(M), in every component. Layer normalisation removes that direction from its
-// output, so that no output could come near this vector; here the sign alternates from
-// component to component instead. Where a file has a vector of </s>, that one is used: files of
-// word2vec and fastText have one, trained on line ends. EndByConstant takes the constant all the same.
+// The vector of </s> decides when a sentence ends; the paper does not say what it is. The authors'
+// program takes the file's own, which files of word2vec and fastText have, trained on line ends, and
+// for a file without one the same number, 1/sqrt(M), in every component. So does this package, but for
+// the constant's sign, which alternates from component to component: layer normalisation removes the
+// direction of equal components from its output, so that no output could come near that vector.
+// EndByConstant takes the constant in any case.
 // Table.End says which it was, and Table.Nearest which words are closest to it.
 //
 // Build keeps the co-occurrences of the text in memory, about 40 bytes for each pair of words
