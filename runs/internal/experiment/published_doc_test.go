@@ -34,8 +34,9 @@ which its tokenizer splits at hyphens ("-a").`, ""},
 	{"iwslt14", `Text is lower-cased and escaped, both by the run. The figures are "bleu_tok" of results.json: BLEU of tokenised
 text. Files of "runs/prepare" are filtered already, which the flags at the end tell the run.`, " -set data.max_length=0 -set data.max_ratio=0"},
 	{"iwslt16", `Text is truecased, not escaped, and split at hyphens by the run. The figures are "bleu" of results.json: cased BLEU of
-detokenised text. The commands are those of German to English; the other directions add "-src fr -tgt en" or "-src en -tgt fr".`, ""},
-	{"wmt16", `As IWSLT16.`, ""},
+detokenised text. The commands are those of German to English; the other directions add "-src fr -tgt en" or "-src en -tgt fr".
+All rows are of Kumar and Tsvetkov (2019), table 1, and of table 9 with a beam.`, ""},
+	{"wmt16", `As IWSLT16; the rows are of table 2, and of table 9 with a beam.`, ""},
 	{"multi30k", `Text is lower-cased and escaped by the run. The figure is "bleu_tok" of results.json.`, ""},
 	{"ptb", `The corpus is lower-cased and without punctuation as it is published. The figures are perplexities of validation
 and test text.`, ""},
