@@ -48,7 +48,7 @@ var lows = []int{0, 1, 2, 3, 4, 5, 10, 100, 1000}
 
 // FrequencyBuckets are the ranges of training frequencies that words are told apart by, without any word: 0, 1, 2, 3, 4, 5-9,
 // 10-99, 100-999 and 1000 or more (Kumar and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with
-// Continuous Outputs", 2019, section 6).
+// Continuous Outputs", 2019, table 5, which has no 0).
 func FrequencyBuckets() []FrequencyBucket {
 	buckets := make([]FrequencyBucket, len(lows))
 	for i, low := range lows {
