@@ -169,7 +169,7 @@ func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tens
 // Density is true of von Mises-Fisher and power spherical.
 func (l *Continuous) Density() bool { return l.Kind <= torch.PowerSpherical }
 
-// Where csrc/continuous_loss.cc draws the same lines: the least 1 + c that the power
+// Where csrc/losses/continuous_loss.cc draws the same lines: the least 1 + c that the power
 // spherical density is computed at, and the shortest output that has a cosine.
 const (
 	antipode    = 1e-6
