@@ -18,12 +18,12 @@ import (
 )
 
 func main() {
-	o, err := parse(os.Args[1:], os.Stdout)
+	o, err := parse(os.Args[1:], command.Stdout)
 	if err == nil && o.isa != "" {
 		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
 	}
 	if err == nil {
-		err = command.OnTorch(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
+		err = command.OnTorch(func() error { return run(interruptible(), o, command.Stdout, os.Stderr) })
 	}
 	var stopped *command.SignalError
 	switch {
@@ -35,6 +35,9 @@ func main() {
 		for _, line := range strings.Split(err.Error(), "\n") {
 			fmt.Fprintf(os.Stderr, "bench: %s\n", line)
 		}
+	}
+	if err == nil {
+		command.Exit(nil)
 	}
 	os.Exit(command.ExitCode(err))
 }

@@ -22,7 +22,7 @@ func main() {
 	command.Exit(command.Guard(func() error {
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
-		return run(ctx, os.Args[1:], os.Stdout, command.Screen(os.Stderr))
+		return run(ctx, os.Args[1:], command.Stdout, command.Screen(os.Stderr))
 	}))
 }
 

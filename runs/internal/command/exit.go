@@ -55,8 +55,10 @@ func Message(err error) string {
 }
 
 // Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
-// anything to say. The stack of an *InternalError goes to a file, which the sentence names.
+// anything to say. The stack of an *InternalError goes to a file, which the sentence names. Results that could not be written to
+// Stdout are an error too.
 func Exit(err error) {
+	err = stdout.finish(err)
 	keepStack(err)
 	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, Message(err))
