@@ -32,7 +32,7 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 	if _, err := os.Stat(kept); err == nil {
 		return filepath.Abs(kept)
 	}
-	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {
 		return "", files.DiskFull(err)
 	}
 	fmt.Fprintf(log, "building runs/%s\n", name)

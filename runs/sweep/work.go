@@ -81,7 +81,7 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(f.out, chosenDir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(f.out, chosenDir), 0o777); err != nil {
 		return nil, files.DiskFull(err)
 	}
 	if w.lock, err = files.Lock(f.out); err != nil {

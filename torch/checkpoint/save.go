@@ -71,7 +71,7 @@ func (s Store) write(temp string, step int, files []File, keys map[string]string
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
-	if err := os.Mkdir(temp, 0o755); err != nil {
+	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
 	}
 	m := manifest{Format: formatVersion, Step: step, Config: digestOf(keys), Keys: keys}
@@ -112,7 +112,7 @@ func (f *failedFile) Unwrap() error { return f.err }
 
 // writeFile writes one file, synced, and takes its digest on the way.
 func writeFile(folder string, file File) (fileEntry, error) {
-	target, err := os.OpenFile(filepath.Join(folder, file.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	target, err := os.OpenFile(filepath.Join(folder, file.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return fileEntry{}, &failedFile{file.Name, 0, err}
 	}
@@ -218,7 +218,7 @@ func explain(err error) string {
 
 // writeSynced writes a small file and makes its content lasting.
 func writeSynced(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}

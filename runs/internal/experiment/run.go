@@ -64,7 +64,7 @@ func Open(s *Settings, env Env) (*Run, error) {
 	if s.Resume {
 		return resume(s, env)
 	}
-	if err := os.MkdirAll(s.Out, 0o755); err != nil {
+	if err := os.MkdirAll(s.Out, 0o777); err != nil {
 		return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
 	}
 	lock, err := files.Lock(s.Out)
@@ -148,7 +148,7 @@ func (r *Run) begin(s *Settings) (*Run, error) {
 }
 
 func (r *Run) write(s *Settings) error {
-	command, err := os.OpenFile(r.Path(CommandFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	command, err := os.OpenFile(r.Path(CommandFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (r *Run) write(s *Settings) error {
 	if err := writeJSON(r.Path(EnvFile), r.env); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -232,6 +233,43 @@ func TestStandardOutputFails(t *testing.T) {
 		state := c.ProcessState.Sys().(syscall.WaitStatus)
 		if strings.Contains(said.String(), "standard output") || !state.Signaled() && state.ExitStatus() != 128+int(syscall.SIGPIPE) {
 			t.Errorf("%s for a reader that wants no more: %v, it says %q", what, c.ProcessState, &said)
+		}
+	}
+}
+
+// All that a run writes, and the text that it keeps for others, is as open to others as the umask says.
+func TestUmask(t *testing.T) {
+	t.Parallel()
+	for umask, allowed := range map[string]fs.FileMode{"077": 0o700, "002": 0o775} {
+		folder := workplace(t)
+		c := process(folder, "-out=run", "-steps=4", "-set=report.plots=true", "-set=report.tensorboard=true", "-set=train.ema_decay=0.5", "-set=data.store="+filepath.Join(folder, "store"))
+		c.Args = append([]string{"sh", "-c", `umask "$0"; exec "$@"`, umask}, c.Args...)
+		c.Path = "/bin/sh"
+		if e := finish(t, c); e.code != 0 {
+			t.Fatalf("%+v", e)
+		}
+		count := 0
+		for _, where := range []string{"run", "store"} {
+			err := filepath.WalkDir(filepath.Join(folder, where), func(path string, entry fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := entry.Info()
+				want := allowed
+				if !entry.IsDir() {
+					want &= 0o666
+				}
+				if count++; err == nil && info.Mode().Perm() != want {
+					t.Errorf("umask %s: %s has mode %v, want %v", umask, path, info.Mode().Perm(), want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if count < 25 {
+			t.Errorf("only %d files and folders", count)
 		}
 	}
 }
