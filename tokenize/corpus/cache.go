@@ -16,7 +16,7 @@ import (
 
 // StoreSettings are keys of the section data.
 type StoreSettings struct {
-	Store string `toml:"store" resume:"location" help:"folder that keeps encoded training text for other runs; empty is aperture/corpora in the user's cache, and none keeps it in memory"`
+	Store string `toml:"store" resume:"free" help:"folder that keeps encoded training text for other runs; empty is aperture/corpora in the user's cache, and none keeps it in memory"`
 }
 
 // Cache is a folder that keeps what was made of texts: their ids, codes and vocabularies, and the sums of files. Everything

@@ -101,7 +101,7 @@ func (c *Cache) open(e contents) (s *Store, said string, err error) {
 // write makes the file of a store: under a temporary name until it is whole and on the disk. A kill leaves none or a whole one.
 func (c *Cache) write(path string, e contents) (err error) {
 	removeAbandoned(c.folder)
-	file, err := os.CreateTemp(c.folder, "*"+unfinished)
+	file, err := files.CreateTemp(c.folder, "*"+unfinished)
 	if err != nil {
 		return err
 	}
@@ -115,9 +115,6 @@ func (c *Cache) write(path string, e contents) (err error) {
 		return &fs.PathError{Op: "lock", Path: file.Name(), Err: err}
 	}
 	if err := e.write(file); err != nil {
-		return err
-	}
-	if err := file.Chmod(0o644); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
