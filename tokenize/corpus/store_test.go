@@ -18,7 +18,7 @@ import (
 )
 
 // texts writes parallel files of so many lines, and gives the lines.
-func texts(t *testing.T, folder string, lines int) (source, target []string) {
+func texts(t testing.TB, folder string, lines int) (source, target []string) {
 	t.Helper()
 	for i := range lines {
 		source = append(source, strings.TrimSpace(strings.Repeat(fmt.Sprintf("%d ", i), i%7)))
@@ -149,6 +149,7 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := encoding(text, 100)
+	filed := e.contents()
 	open := func() (Pairs, string) {
 		s, said, err := cache.Encode(e)
 		if err != nil {
@@ -171,7 +172,7 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Rename(path+".new", path)
-		if s, err := openStore(path, &e.Key); err == nil {
+		if s, err := openStore(path, &filed.wanted); err == nil {
 			s.Close()
 			t.Fatalf("byte %d of %d may differ", at, len(whole))
 		}
@@ -189,10 +190,13 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 			t.Errorf("after mending: %s", said)
 		}
 	}
-	other := NewKey("another")
-	if s, err := openStore(path, &other); err == nil {
-		s.Close()
-		t.Error("another key opens it")
+	for what, w := range map[string]wanted{
+		"another key": {NewKey("another"), 50, 2, 99}, "another number of pairs": {e.Key, 51, 2, 99}, "another width": {e.Key, 50, 4, 99},
+	} {
+		if s, err := openStore(path, &w); err == nil {
+			s.Close()
+			t.Errorf("%s opens it", what)
+		}
 	}
 	if s, err := OpenStore(path); err != nil {
 		t.Error(err)
@@ -230,6 +234,7 @@ func TestKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := encoding(text, 5000)
+	filed := e.contents()
 	path := cache.path(e.Key, ".pairs")
 	write := func(after time.Duration) (took time.Duration) {
 		process := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
@@ -259,7 +264,7 @@ func TestKilledWriter(t *testing.T) {
 	none, right := 0, 0
 	for k := range 10 {
 		write(1 + time.Duration(moments.Float64()*1.3*float64(undisturbed)))
-		if s, err := openStore(path, &e.Key); err == nil {
+		if s, err := openStore(path, &filed.wanted); err == nil {
 			if !same(want, listOf(s)) {
 				t.Fatalf("kill %d left a wrong store", k)
 			}
