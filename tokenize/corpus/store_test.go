@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -338,9 +340,25 @@ func TestSumsOfFiles(t *testing.T) {
 	read()
 	note, _ := filepath.Glob(filepath.Join(folder, "store", "*.sum"))
 	remembered, _ := os.ReadFile(note[0])
-	os.WriteFile(note[0], bytes.Replace(remembered, []byte(`"Lines":30`), []byte(`"Lines":31`), 1), 0o666)
+	if err := cache.put(Key(remembered), ".sum", bytes.Replace(remembered[2*sha256.Size:], []byte(`"Lines":30`), []byte(`"Lines":31`), 1)); err != nil {
+		t.Fatal(err)
+	}
 	if text, err := cache.openText(place{path: path}, "-train"); err != nil || text.Len() != 31 {
 		t.Errorf("%d lines, %v: the file was read again", text.Len(), err)
+	}
+	// A note that is damaged anywhere is not believed, and is written anew.
+	for at := 0; at < len(remembered); at += 3 {
+		damaged := bytes.Clone(remembered)
+		damaged[at] ^= 1
+		os.WriteFile(note[0], damaged, 0o666)
+		read()
+		if now, _ := os.ReadFile(note[0]); !bytes.Equal(now, remembered) {
+			t.Fatalf("a note with another byte %d became %q", at, now)
+		}
+	}
+	for _, damaged := range [][]byte{nil, remembered[:70], make([]byte, len(remembered)), remembered[:len(remembered)-1]} {
+		os.WriteFile(note[0], damaged, 0o666)
+		read()
 	}
 	os.WriteFile(note[0], remembered, 0o666)
 	content, _ := os.ReadFile(path)
@@ -388,6 +406,27 @@ func TestPutAndGet(t *testing.T) {
 		if _, found := cache.Get(key); found {
 			t.Errorf("byte %d may differ", at)
 		}
+	}
+
+	// Neither a file of a terabyte is read into memory, nor a pipe without a writer waited for.
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := cache.Get(key); found {
+		t.Error("a terabyte of zeros is found")
+	}
+	store := cache.path(key, ".pairs")
+	for _, name := range []string{path, store} {
+		os.Remove(name)
+		if err := syscall.Mkfifo(name, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, found := cache.Get(key); found {
+		t.Error("a pipe is found")
+	}
+	if _, err := OpenStore(store); err == nil || !strings.Contains(err.Error(), "this is no file of encoded text") {
+		t.Errorf("a pipe as a store: %v", err)
 	}
 }
 
