@@ -1,12 +1,7 @@
 package experiment
 
-import (
-	"strings"
-	"testing"
-)
-
 // stated are the settings that the papers and their authors' programs state for a row, by preset, with -method. Where the two disagree
-// it is the one that the preset's header says. Rows in one string share the settings; a key is KEY=VALUE, in any order.
+// it is the one that the preset's header says. Rows in one string share the settings. TestReproduce compares them.
 var stated = []struct{ rows, settings string }{
 	// AWD-LSTM (Merity, Keskar and Socher 2018; the settings of its repository since October 2017).
 	{"ptb/awd-lstm:mle ptb/awd-lstm-finetune:mle wikitext2/awd-lstm:mle wikitext2/awd-lstm:cosreg wikitext2/awd-lstm:spectrum wikitext2/awd-lstm:spectrum-poly wikitext2/awd-lstm:sn wikitext2/awd-lstm:sn-doptimal wikitext2/awd-lstm-finetune:mle wikitext2/awd-lstm-finetune:cosreg wikitext2/awd-lstm-finetune:spectrum",
@@ -90,34 +85,4 @@ var stated = []struct{ rows, settings string }{
 
 	// Revisit-MMT.
 	{"multi30k/tiny:mle", `model.encoder_layers=4 model.decoder_layers=4 model.width=128 model.ffn_width=256 model.heads=4 model.dropout=0.3 model.tying=all train.learning_rate=0.005 schedule.warmup=2000 train.max_tokens=4096 train.accumulate=2 train.steps=8000 train.patience=10 train.average_last=10 decode.beam=5`},
-}
-
-// Every row trains with the settings that are stated for it.
-func TestStatedSettings(t *testing.T) {
-	specs, data := shipped(t), t.TempDir()
-	for _, s := range stated {
-		for _, row := range strings.Fields(s.rows) {
-			name, method, _ := strings.Cut(row, ":")
-			run, preset, _ := strings.Cut(name, "/")
-			settings, err := Parse(specs[run], []string{"-data", data, "-preset", preset, "-method", method})
-			if err != nil {
-				t.Errorf("%s: %v", row, err)
-				continue
-			}
-			want := settings.Config
-			for _, setting := range strings.Fields(s.settings) {
-				key, value, _ := strings.Cut(setting, "=")
-				k, err := schema.Lookup(key)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := schema.Set(&want, key, value); err != nil {
-					t.Fatal(err)
-				}
-				if got, want := schema.Value(&settings.Config, k), schema.Value(&want, k); got != want {
-					t.Errorf("%s trains with %s = %s, and %s is stated", row, key, got, want)
-				}
-			}
-		}
-	}
 }
