@@ -182,8 +182,8 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | cost |",
-		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 1.00× |", " in test BLEU in 80 of 100 experiments", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
+	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | seconds an update | cost | device memory |",
+		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 0.8000 | 1.00× | 300 MiB, 1.00× |", "| 1.3000 | 1.62× | 800 MiB, 2.67× |", " in test BLEU in 80 of 100 experiments", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
 		}

@@ -70,7 +70,7 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 	nll := math.Log(m.ppl)
 	results := map[string]any{
 		"run": "multi30k", "method": m.method, "preset": "tiny", "seed": m.seed, "params": 1000, "updates": 100, "epochs": 2.0, "train_seconds": 50 + 10*len(m.method),
-		"tokens_per_s": 1000.0, "valid": map[string]any{"nll": nll, "ppl": m.ppl}, "best": map[string]any{"step": 80, "seconds": 41.5},
+		"tokens_per_s": 1000.0, "peak_device_bytes": 100 << 20 * len(m.method), "valid": map[string]any{"nll": nll, "ppl": m.ppl}, "best": map[string]any{"step": 80, "seconds": 41.5},
 		"test": map[string]any{"test": map[string]any{"nll": math.Log(m.ppl + 1), "ppl": m.ppl + 1, "bleu": bleu.Score, "bleu_tok": bleu.Score, "chrf": 50.0,
 			"f1": map[string]any{"0": nil, "1": 0.1, "2": 0.2, "3": 0.3, "4": 0.4, "5-9": 0.5, "10-99": 0.6, "100-999": 0.7, "1000+": 0.8}}},
 		"isotropy":        map[string]any{"i1": 0.5, "i2": 0.1, "frobenius": 3.0, "mean_cosine": 0.2, "sigma_ratio": 0.1},
