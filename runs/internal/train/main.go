@@ -101,6 +101,9 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 		return nil, err
 	}
 	log.Store(run.Log)
+	if warning := s.Place.Exposed(); warning != "" {
+		run.Log.Warnf("%s", warning)
+	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
 	t := &trainer{run: run, texts: read, config: run.Config, peers: peers}
