@@ -5,10 +5,15 @@ package torch
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unsafe"
 )
@@ -20,16 +25,45 @@ type Store struct {
 	Port int // that the server listens on
 }
 
-// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free one). Keys
-// get a prefix. Calls that the server does not answer give up after the timeout.
+// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free one), at the
+// address of host and no other. Keys get a prefix. Calls that the server does not answer give up after the timeout. Whoever can
+// connect to the server can read and change everything in the store.
 func OpenStore(host string, port int, server bool, prefix string, timeout time.Duration) (*Store, error) {
-	s := &Store{}
-	var bound C.int
+	s, listener := &Store{Port: port}, -1
+	if server {
+		var err error
+		if listener, s.Port, err = listen(host, port); err != nil {
+			return nil, err
+		}
+	}
 	err := withTexts(func(t []*C.char) C.ap_error {
-		return C.ap_store_open(t[0], C.int(port), C.bool(server), t[1], C.int64_t(timeout.Milliseconds()), &s.c, &bound)
+		return C.ap_store_open(t[0], C.int(s.Port), C.int(listener), t[1], C.int64_t(timeout.Milliseconds()), &s.c)
 	}, host, prefix)
-	s.Port = int(bound)
 	return s, err
+}
+
+// listen opens a socket that listens at one address of this machine, and returns its descriptor and its port.
+func listen(host string, port int) (descriptor, bound int, err error) {
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false) // libuv serves it
+	l, err := plain.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return -1, 0, err
+	}
+	defer l.Close()
+	socket, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return -1, 0, err
+	}
+	var copied uintptr
+	var errno syscall.Errno
+	err = socket.Control(func(own uintptr) {
+		copied, _, errno = syscall.Syscall(syscall.SYS_FCNTL, own, syscall.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil && errno != 0 {
+		err = os.NewSyscallError("fcntl", errno)
+	}
+	return int(copied), l.Addr().(*net.TCPAddr).Port, err
 }
 
 // Set sets a key.

@@ -93,14 +93,19 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	if err := agree(s, env, peers); err != nil {
 		return nil, err
 	}
-	var read texts
-	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
-		return nil, err
-	}
+	// The folder comes before the texts, which may take long: what is killed while it reads them can be resumed.
 	if run, err = experiment.Open(s, env); err != nil {
 		return nil, err
 	}
 	log.Store(run.Log)
+	if warning := s.Place.Exposed(); warning != "" {
+		run.Log.Warnf("%s", warning)
+	}
+	var read texts
+	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
+		run.Abandon()
+		return run, err
+	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
 	t := &trainer{run: run, texts: read, config: run.Config, peers: peers}

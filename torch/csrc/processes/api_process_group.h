@@ -9,8 +9,9 @@ typedef void *ap_group;
 typedef void *ap_buckets;
 
 // Stores. Keys get the prefix. A call that waits for the store's server gives up after timeout_ms. All but ap_store_close may
-// be called from any thread, one call at a time.
-AP_API ap_error ap_store_open(const char *host, int port, bool server, const char *prefix, int64_t timeout_ms, ap_store *out, int *bound);
+// be called from any thread, one call at a time. The store serves itself on a listener, a socket at host and port, which it
+// then owns; -1 connects to a server there.
+AP_API ap_error ap_store_open(const char *host, int port, int listener, const char *prefix, int64_t timeout_ms, ap_store *out);
 AP_API ap_error ap_store_set(ap_store s, const char *key, const char *value);
 AP_API ap_error ap_store_first(ap_store s, const char *key, const char *value, char **now);  // sets it where it is not set; now is freed with ap_free_text
 AP_API ap_error ap_store_get(ap_store s, const char *key, char **value);                     // NULL where it is not set
