@@ -10,14 +10,16 @@ import (
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/vectors"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // Settings are what a translator is made of: those keys of a run's configuration that it reads.
 type Settings struct {
-	Text      TextSettings      `toml:"data"`
-	Model     models.Settings   `toml:"model"`
-	Objective ObjectiveSettings `toml:"objective"`
-	Decode    decode.Options    `toml:"decode" resume:"free"`
+	Text      TextSettings        `toml:"data"`
+	Lines     corpus.LineSettings `toml:"data"`
+	Model     models.Settings     `toml:"model"`
+	Objective ObjectiveSettings   `toml:"objective"`
+	Decode    decode.Options      `toml:"decode" resume:"free"`
 
 	Seed uint64 // of the initial weights
 	SGD  bool   // training moves weights by their gradients times a rate

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -109,7 +110,11 @@ func scan(path string, to sink) error {
 		}
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := scanFormat(in, path, to); err != nil {
+	size := int64(math.MaxInt64)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && unpacked.Packing == "" {
+		size = info.Size()
+	}
+	if err := scanFormat(in, size, path, to); err != nil {
 		return err
 	}
 	if unpacked.Packing != "" {
@@ -123,19 +128,18 @@ func scan(path string, to sink) error {
 // So many bytes of a file are looked at to tell its format.
 const peeked = 1 << 16
 
-// scanFormat reads a file that is not packed.
-func scanFormat(in *bufio.Reader, name string, to sink) error {
+// scanFormat reads the vectors of a file of so many bytes, which is math.MaxInt64 where that is not known.
+func scanFormat(in *bufio.Reader, size int64, name string, to sink) error {
 	start, _ := in.Peek(peeked)
-	read := readText
 	switch recognize(start) {
 	case word2vecFormat:
-		read = readWord2vec
+		return readWord2vec(in, size, name, to)
 	case fastTextFormat:
-		read = readFastText
+		return readFastText(in, size, name, to)
 	case noFormat:
 		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip or Zstandard; what gensim's save() writes is none of them", name)
 	}
-	return read(in, name, to)
+	return readText(in, name, to)
 }
 
 // format is one of those that are read.

@@ -64,11 +64,38 @@ func TestOptions(t *testing.T) {
 func TestLinesThatAreNoUTF8(t *testing.T) {
 	var got []string
 	out := &printer{Writer: bufio.NewWriter(io.Discard)}
-	err := eachBatch(strings.NewReader("one\n\xff\xfe two\nthree\n"), out, func(first int, lines []string) error {
+	err := eachBatch(strings.NewReader("one\n\xff\xfe two\nthree\n"), out, 10, func(first int, lines []string) error {
 		got = append(got, lines...)
 		return nil
 	})
 	if want := []string{"one", "\xff\xfe two", "three"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// TestLongLines: of a line beyond the limit comes what shows that it is, the lines after it follow, and long lines make small batches.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	var got []int
+	calls := 0
+	out := &printer{Writer: bufio.NewWriter(io.Discard)}
+	err := eachBatch(strings.NewReader("one\n"+strings.Repeat(long+"\n", 50)+"two\n"), out, 1000, func(first int, lines []string) error {
+		for _, line := range lines {
+			got = append(got, len(line))
+		}
+		return nil
+	})
+	want := append(append([]int{3}, slices.Repeat([]int{1001}, 50)...), 3)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	err = eachBatch(strings.NewReader(strings.Repeat(long+"\n", 50)), out, 1<<20, func(first int, lines []string) error {
+		if calls++; len(lines) > 8 {
+			t.Errorf("a batch of %d lines of 1 MB", len(lines))
+		}
+		return nil
+	})
+	if err != nil || calls < 6 {
+		t.Errorf("%d batches, %v", calls, err)
 	}
 }

@@ -14,6 +14,7 @@ type place struct {
 	column  int    // of the two that a tab parts, counted from 1; 0 is the whole line
 	portion Portion
 	others  string // which files would do as well, for the error where there is none
+	LineSettings
 }
 
 func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
@@ -57,12 +58,16 @@ type Parallel struct{ Source, Target Text }
 type PairName struct {
 	Folder, Name, Source, Target string
 	Portion                      Portion // of its lines
+	LineSettings                         // of its files
 }
 
 // places are where both sides are. Where there are none they are the two files, which will be told to be missing.
 func (n PairName) places() (source, target place) {
 	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
-	source, target = place{path: path(n.Source), portion: n.Portion}, place{path: path(n.Target), portion: n.Portion}
+	at := func(language string) place {
+		return place{path: path(language), portion: n.Portion, LineSettings: n.LineSettings}
+	}
+	source, target = at(n.Source), at(n.Target)
 	if files.Exists(source.path) || files.Exists(target.path) {
 		return source, target
 	}

@@ -201,18 +201,18 @@ func TestRunningFile(t *testing.T) {
 		}
 		folder := put(t, files)
 		path := RunningFile(folder, "train")
-		text, err := ReadRunning(path, "-train", NewWords())
+		text, err := usual.ReadRunning(path, "-train", NewWords())
 		if err != nil || path != filepath.Join(folder, want) || text.File != want || len(text.IDs) != 6 || text.SHA256 != sumOf(" = a = \nb\n") {
 			t.Errorf("%v gives %s, %+v, %v", slices.Sorted(maps.Keys(files)), path, text, err)
 		}
-		sum, err := StoreSettings{Store: "none"}.Cache().Sum(path)
+		sum, err := StoreSettings{Store: "none"}.Cache().SumRunning(usual, path, "-train")
 		if err != nil || sum != text.SHA256 {
 			t.Errorf("%s: the sum is %s, %v", path, sum, err)
 		}
 	}
 	folder := put(t, map[string]string{"a.txt": "a\n\x00b\n"})
-	_, err := ReadRunning(RunningFile(folder, "a"), "-train", NewWords())
+	_, err := usual.ReadRunning(RunningFile(folder, "a"), "-train", NewWords())
 	mustName(t, err, "a.txt:2: byte 1 of this line is zero")
-	_, err = ReadRunning(RunningFile(folder, "b"), "-valid", NewWords())
+	_, err = usual.ReadRunning(RunningFile(folder, "b"), "-valid", NewWords())
 	mustName(t, err, "b.txt: there is no such file; -valid names it", "wiki.NAME.tokens", ".zst")
 }

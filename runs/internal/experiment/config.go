@@ -50,6 +50,7 @@ type Data struct {
 	Test  []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
 
 	corpus.StoreSettings
+	corpus.LineSettings
 	translation.SplitSettings   `task:"translation"`
 	translation.TextSettings    `task:"translation"`
 	corpus.Limits               `task:"translation"`
@@ -161,7 +162,7 @@ func kinds() string { return strings.Join(append(translation.Kinds(), language.K
 // Translation are the settings of a translator.
 func (c *Config) Translation() translation.Settings {
 	return translation.Settings{
-		Text: c.Data.TextSettings, Model: c.Model, Objective: c.Objective, Decode: c.Decode.Options,
+		Text: c.Data.TextSettings, Lines: c.Data.LineSettings, Model: c.Model, Objective: c.Objective, Decode: c.Decode.Options,
 		Seed: uint64(c.Train.Seed), SGD: c.Train.Optimizer == "sgd",
 	}
 }
