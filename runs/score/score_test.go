@@ -177,7 +177,7 @@ func TestCompareAndFrequencies(t *testing.T) {
 		good.WriteString(line + "\n")
 		bad.WriteString(strings.Replace(line, "bit the man", "saw a cat", 1) + "\n")
 	}
-	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(), "short": "a\n", "train": "the the dog\n"})
+	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(), "dots": strings.Repeat(".\n", 60), "short": "a\n", "train": "the the dog\n"})
 	t.Chdir(dir)
 	answer := func(in string, args ...string) (code int, out, errs string) {
 		var o, e strings.Builder
@@ -192,6 +192,13 @@ func TestCompareAndFrequencies(t *testing.T) {
 	code, out, _ = answer(good.String(), "-ref=ref", "-compare=same", "-metric=chrf")
 	if code != 0 || !strings.Contains(out, "difference +0.00") || !strings.Contains(out, "p = 1.0000") {
 		t.Errorf("the same system: exit %d, %s", code, out)
+	}
+	dots := strings.Repeat("...\n", 60)
+	if code, _, errs = answer(dots, "-ref=ref", "-compare=dots"); code != 0 || !strings.Contains(errs, "neither system translates") {
+		t.Errorf("no translations: exit %d, %s", code, errs)
+	}
+	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=dots", "-tok=none"); code != 0 || strings.Contains(errs, "neither") {
+		t.Errorf("one translates: exit %d, %s", code, errs)
 	}
 	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=short"); code != 1 || !strings.Contains(errs, "short has 1 lines and standard input 60") {
 		t.Errorf("another length: exit %d, %s", code, errs)
