@@ -84,11 +84,11 @@ func TestCommand(t *testing.T) {
 		{name: "empty metric", args: "-ref a -metric=", in: hyp, code: 2, err: "names no metric"},
 		{name: "unknown tokenizer", args: "-ref a -tok zh", in: hyp, code: 2, err: `unknown tokenizer "zh"`},
 		{name: "unknown smoothing", args: "-ref a -smooth laplace", in: hyp, code: 2, err: `unknown smoothing "laplace"`},
-		{name: "unknown flag", args: "-ref a -nist", in: hyp, code: 2, err: "unknown flag: --nist"},
+		{name: "unknown flag", args: "-ref a -nist", in: hyp, code: 2, err: "unknown flag -nist"},
 		{name: "no reference", in: hyp, code: 2, err: "name a file of references with -ref"},
 		{name: "argument", args: "-ref a hyp", in: hyp, code: 2, err: `unexpected argument "hyp"`},
 		{name: "smoothed multi-bleu", args: "-ref a -multi-bleu -smooth floor", in: hyp, code: 2, err: "-smooth does not go with -multi-bleu"},
-		{name: "help", args: "-h", out: "Usage: score -ref FILE"},
+		{name: "help", args: "-h", out: "score compares translations with references"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(dir)
