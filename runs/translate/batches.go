@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -52,7 +54,12 @@ func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) err
 		failed = flush()
 		return failed
 	}}
-	lines := tokenize.NewLines(source, "standard input").Unchecked()
+	unpacked, err := files.Unpack(source)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	defer unpacked.Close()
+	lines := tokenize.NewLines(unpacked, "standard input").Unchecked()
 	for lines.Next() {
 		waiting = append(waiting, lines.Text())
 		if len(waiting) >= batchLines {
