@@ -71,7 +71,7 @@ func TestUnfair(t *testing.T) {
 	cosreg := c.Rows[1]
 	notes := strings.Join(cosreg.Notes, "; ")
 	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text", "stopped after 90 updates, and mle after 100",
-		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "no commit trained it (seed 1, 2)", "commit fedcba987654 trained it",
+		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "commit fedcba987654 trained it",
 		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu: their times do not compare"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q: %s", want, notes)
@@ -79,6 +79,9 @@ func TestUnfair(t *testing.T) {
 	}
 	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
 		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)
+	}
+	if want := "Code with uncommitted changes in a.go trained cosreg (seed 1, 2)."; c.Uncommitted != want {
+		t.Errorf("of the code it says %q, want %q", c.Uncommitted, want)
 	}
 }
 
@@ -234,6 +237,9 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	if n := strings.Count(text, "uncommitted changes"); n != 1 {
+		t.Errorf("the page tells of uncommitted changes %d times", n)
 	}
 	for _, bad := range []string{"ZgotmplZ", "NaN", "src=", "href=", "url("} {
 		if strings.Contains(text, bad) {

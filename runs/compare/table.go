@@ -300,6 +300,9 @@ func (c *comparison) markdown(w io.Writer) error {
 			fmt.Fprintf(&b, "\n- Not alike: %s: %s.", r.name, note)
 		}
 	}
+	if changes := c.uncommitted(); changes != "" {
+		b.WriteString("\n- " + changes)
+	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }

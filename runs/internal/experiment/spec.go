@@ -54,6 +54,7 @@ type options struct {
 	preset, config, out string
 	set                 []string
 	resume, plan, help  bool
+	quiet               bool
 	processes           int
 	printConfig         bool
 	speed               parallel.Speed
@@ -117,8 +118,9 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	fs.Float64Var(&o.speed.Operations, "device-flops", 0, "with -plan: floating point operations a second that training reaches in each process, `F`, as in 4e14; without it what is measured here")
 	fs.Float64Var(&o.speed.Bytes, "bandwidth", 0, "with -plan: bytes a second, `B`, that each process sends to others, as in 5e10; without it what processes of one machine were found to")
 	fs.BoolVar(&o.printConfig, "print-config", false, "print the resolved configuration, every key with its comment, and stop")
+	fs.BoolVar(&o.quiet, "quiet", false, "show no bar, and warnings and errors alone; train.log has all the rest")
 	fs.BoolVarP(&o.help, "help", "h", false, "print this")
-	in(groupOther, "plan", "device-flops", "bandwidth", "print-config", "help")
+	in(groupOther, "plan", "device-flops", "bandwidth", "print-config", "quiet", "help")
 	return fs, groups
 }
 

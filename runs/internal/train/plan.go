@@ -40,6 +40,9 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	}
 	const mib = 1 << 20
 	for _, note := range s.Notes {
+		if s.Quiet {
+			break
+		}
 		fmt.Fprintln(os.Stderr, note)
 	}
 	fmt.Printf("parameters        %d\n", params)
