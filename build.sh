@@ -422,7 +422,12 @@ build_programs() {
     (( ${#programs[@]} )) || return 0
     say "compiling ${#programs[@]} Go programs into bin/"
     [[ ! -f $lib/.dependencies ]] || flock "$lib/.dependencies" rm -f "$lib/.dependencies"
-    go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    # What differs from the commit: the Go tool's stamp counts files that git does not track, too.
+    local changed built=''
+    if (( ! ${#vcs[@]} )) && changed=$(git diff --name-only HEAD | tr -d "'\"" | paste -sd,); then
+        built="-X 'github.com/aperture-ml/aperture/runs/internal/experiment.built=$(git rev-parse HEAD):$changed'"
+    fi
+    go build "${vcs[@]}" -ldflags "$built" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
 }
 
 # Everything a build depends on, and everything it makes, by name, size and time of change. The first is

@@ -332,7 +332,7 @@ func TestRefusals(t *testing.T) {
 			{[]string{"-vectors", "vectors.csv"}, true, []string{"vectors.csv", ".safetensors", ".vec"}},
 			{[]string{"-run", folder}, false, []string{folder, "holds no run"}},
 			{[]string{"-run", unfinished}, false, []string{unfinished, "no valid checkpoint"}},
-			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"nowhere", "holds no run"}},
+			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"there is no folder", "nowhere"}},
 			{[]string{"-vectors", filepath.Join(folder, "nothing.safetensors")}, false, []string{"nothing.safetensors", "no such file"}},
 			{[]string{"-vectors", broken}, false, []string{"broken.safetensors", "no valid safetensors file"}},
 			{[]string{"-vectors", path}, false, []string{"a [3 2]", "b [3 2]", "bad [3 2]", path + ":a"}},

@@ -71,7 +71,7 @@ func TestUnfair(t *testing.T) {
 	cosreg := c.Rows[1]
 	notes := strings.Join(cosreg.Notes, "; ")
 	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text", "stopped after 90 updates, and mle after 100",
-		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "no commit trained it (seed 1, 2)", "commit fedcba987654 trained it",
+		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "commit fedcba987654 trained it",
 		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu: their times do not compare"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q: %s", want, notes)
@@ -79,6 +79,9 @@ func TestUnfair(t *testing.T) {
 	}
 	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
 		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)
+	}
+	if want := "Code with uncommitted changes in a.go trained cosreg (seed 1, 2)."; c.Uncommitted != want {
+		t.Errorf("of the code it says %q, want %q", c.Uncommitted, want)
 	}
 }
 
@@ -234,6 +237,9 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	if n := strings.Count(text, "uncommitted changes"); n != 1 {
+		t.Errorf("the page tells of uncommitted changes %d times", n)
 	}
 	for _, bad := range []string{"ZgotmplZ", "NaN", "src=", "href=", "url("} {
 		if strings.Contains(text, bad) {
@@ -428,6 +434,44 @@ func TestBold(t *testing.T) {
 			if !strings.Contains(table, want) {
 				t.Errorf("%s lacks %s:\n%s", name, want, table)
 			}
+		}
+	}
+}
+
+// TestNothingNearZero: where neither row translates, no test marks one as better, whatever p; the loss still counts.
+func TestNothingNearZero(t *testing.T) {
+	for _, bleu := range []float64{0.02, 20} {
+		folder, corpus := t.TempDir(), corpusFolder(t)
+		for seed := 1; seed <= 3; seed++ {
+			for _, m := range []made{{method: "mle", ppl: 900}, {method: "spectrum", ppl: 800}} {
+				gain := (900-m.ppl)*1e-4 + float64(seed)*1e-4
+				m.seed, m.ppl = seed, m.ppl+float64(seed*seed)
+				m.change = func(_ *experiment.Config, r map[string]any) {
+					test := r["test"].(map[string]any)["test"].(map[string]any)
+					test["bleu"], test["bleu_tok"], test["chrf"] = bleu*(1+gain), bleu*(1+gain), 3+gain
+				}
+				makeRun(t, folder, corpus, m)
+			}
+		}
+		page := filepath.Join(t.TempDir(), "page.html")
+		out, _, err := compared(t, folder, "-quick", "-out", page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, notes, _ := strings.Cut(out, "\n\n")
+		says := strings.Contains(notes, "neither translates yet")
+		html, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(html), ">test BLEU</td>")
+		row, _, _ := strings.Cut(rest, `<tr class="first">`)
+		// The validation perplexity is bold in either case: four stars.
+		if bleu < 1 && (strings.Count(table, "*") != 4 || strings.Contains(row, "*") || !says) {
+			t.Errorf("BLEU near zero is marked:\n%s\n%s\n%s", table, notes, row)
+		}
+		if bleu > 1 && (!strings.Contains(table, "**20") || says || !strings.Contains(row, "*")) {
+			t.Errorf("BLEU 20 is not marked:\n%s\n%s\n%s", table, notes, row)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(folder, "results.json"), string(text))
-	write(t, filepath.Join(folder, "env.json"), fmt.Sprintf(`{"cpu": "%v", "isa": "AVX2", "device": "cpu"}`, m.method == "cosreg"))
+	write(t, filepath.Join(folder, "env.json"), fmt.Sprintf(`{"cpu": "%v", "isa": "AVX2", "device": "cpu", "changed_files": ["a.go"]}`, m.method == "cosreg"))
 	write(t, filepath.Join(folder, "config.toml"), c.TOML())
 	write(t, filepath.Join(folder, "samples", "test.de"), strings.Join(hyps, "\n")+"\n")
 	var lines strings.Builder

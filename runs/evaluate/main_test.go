@@ -121,7 +121,7 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("a folder without a run: %v", err)
 	}
 	_, err = evaluate(t, "-run", folder, "-data", filepath.Join(folder, "none"))
-	if err == nil || !strings.Contains(err.Error(), "there is no such file") {
+	if err == nil || !strings.Contains(err.Error(), "there is no folder") {
 		t.Errorf("no data: %v", err)
 	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -57,7 +59,12 @@ func eachBatch(in io.Reader, out *printer, longest int, f func(first int, lines 
 		failed = flush()
 		return failed
 	}}
-	lines := tokenize.NewLines(source, "standard input").Unchecked().AtMost(longest)
+	unpacked, err := files.Unpack(source)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	defer unpacked.Close()
+	lines := tokenize.NewLines(unpacked, "standard input").Unchecked().AtMost(longest)
 	for lines.Next() {
 		waiting, size = append(waiting, lines.Text()), size+len(lines.Text())
 		if full() {

@@ -92,7 +92,7 @@ type lineReader struct {
 func openLines(at place, flag string) (*lineReader, error) {
 	file, err := files.Open(at.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file; %s names it, within the folder given by -data%s", at.path, flag, at.others)
+		return nil, at.missing(flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the text for %s: %w", flag, err)

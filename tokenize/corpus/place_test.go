@@ -105,8 +105,8 @@ func TestPlacesRefused(t *testing.T) {
 		contents map[string]string
 		parts    []string
 	}{
-		"nothing":       {nil, []string{"train.en: there is no such file; -train names it", "train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
-		"one side":      {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"}, []string{"train.de: there is no such file"}},
+		"nothing":       {nil, []string{"train.en: there is no such file; -train names it, and -src and -tgt its languages (en and de); the folder given by -data holds no files; ", "train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
+		"one side":      {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"}, []string{"train.de: there is no such file", "the folder given by -data holds train.en, train.tsv"}},
 		"ragged files":  {map[string]string{"train.en": "a\nb\n", "train.de.gz": testdata.Gzip(t, "x\n")}, []string{"train.en has 2 lines and ", "train.de.gz has 1", "-train"}},
 		"no tab":        {map[string]string{"train.tsv": "a\tx\nb\n"}, []string{"train.tsv:2: this line has 1 columns", "one tab"}},
 		"two tabs":      {map[string]string{"train.tsv": "a\tx\nb\ty\tz\n"}, []string{"train.tsv:2: this line has 3 columns"}},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -24,6 +24,7 @@ type Settings struct {
 	Out    string               // run folder
 	Resume bool                 // continue the run in Out
 	Plan   bool                 // print the plan and stop
+	Quiet  bool                 // show warnings and errors alone, and no bar
 	Speed  parallel.Speed       // that the plan goes by; what is 0 is not known
 	Place  parallel.Environment // among processes that train together
 	Launch int                  // start so many processes of this program instead; 0 does not
@@ -45,7 +46,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	var o options
 	flags, groups := spec.flags(&o)
 	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
-		return nil, flagError(err, flags)
+		return nil, command.FlagError(err, flags, spec.Name)
 	}
 	switch {
 	case o.help:
@@ -54,7 +55,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 		}
 		return nil, command.ErrHelp
 	case flags.NArg() > 0:
-		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
+		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)", flags.Arg(0), spec.Name)
 	case flags.Lookup("method").Value.String() == "help":
 		fmt.Fprint(spec.stdout(), objectives.Help())
 		return nil, command.ErrHelp
@@ -62,7 +63,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
 		return nil, command.Usagef("-device-flops and -bandwidth go with -plan, and are rates above 0")
 	}
-	s := &Settings{Resume: o.resume, Plan: o.plan, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
+	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
 	if err := s.build(spec, &o, flags); err != nil {
 		return nil, err
 	}
@@ -93,6 +94,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	}
 	if s.Resume {
 		previous, err := ReadConfig(s.Out)
+		if missing := files.NoFolder(s.Out); missing != nil {
+			return fmt.Errorf("%w to resume the run of: leave out -resume to start one there, or name its folder with -out", missing)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s holds no run to resume: leave out -resume to start one there, or name its folder with -out", s.Out)
 		}
@@ -164,12 +168,15 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 	}
 	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
 	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && previous == nil {
+		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
+			return nil, err
+		}
 		pairs, err := d.Names().Count(d.TextSettings, d.Cache())
 		if err != nil {
 			return nil, err
 		}
 		preset = s.BySize(pairs)
-		chosen = fmt.Sprintf("%d pairs in %s: preset %s, as suits so many; -plan shows what that is, and -preset chooses another", pairs, d.Train, preset)
+		chosen = fmt.Sprintf("%d pairs in %s: preset %s, which suits a corpus of that size; -plan shows it, and -preset chooses another", pairs, d.Train, preset)
 	}
 	if preset == "" {
 		preset = s.samplePreset()
@@ -248,8 +255,18 @@ func (s *Settings) finish() error {
 		if *path == "" {
 			continue
 		}
-		if _, err := os.Stat(*path); err != nil && s.ByHand(name) {
-			return fmt.Errorf("%s: %s = %q: %w", origin[name], name, *path, errors.Unwrap(err))
+		if _, err := os.Stat(*path); err != nil && s.ByHand(name) && name != "data.dir" && name != "train.init" {
+			return fmt.Errorf("%s: %s: %w", origin[name], name, files.Missing(err))
+		}
+		if name == "train.init" && s.ByHand(name) {
+			if err := files.NoFolder(*path); err != nil {
+				return fmt.Errorf("%s: %w: train.init is the folder that a training run wrote", origin[name], err)
+			}
+		}
+		if name == "data.dir" && s.ByHand(name) {
+			if err := noData(*path, origin[name]); err != nil {
+				return err
+			}
 		}
 		if *path, err = filepath.Abs(*path); err != nil {
 			return err
@@ -260,6 +277,14 @@ func (s *Settings) finish() error {
 	}
 	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && c.Train.Epochs == 0 {
 		c.Schedule.Period = c.Train.Steps
+	}
+	return nil
+}
+
+// noData is the error of a folder of texts that is none; origin is what named it.
+func noData(dir, origin string) error {
+	if err := files.NoFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w: data.dir is the folder that holds the texts", origin, err)
 	}
 	return nil
 }
@@ -333,24 +358,4 @@ func (s *Settings) compare() error {
 		}
 	}
 	return nil
-}
-
-// flagError turns pflag's error into a sentence that names the nearest flag where there is none of that name.
-func flagError(err error, flags *pflag.FlagSet) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		var names []string
-		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
-		return command.Usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, keys.Nearest(name, names))
-	}
-	var missing *pflag.ValueRequiredError
-	if errors.As(err, &missing) {
-		return command.Usagef("-%s wants a value", missing.GetSpecifiedName())
-	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		return command.Usagef("-%s=%s: it wants true or false", invalid.GetFlag().Name, invalid.GetValue())
-	}
-	return &command.UsageError{Err: err}
 }

@@ -116,7 +116,7 @@ func TestParsePaths(t *testing.T) {
 		t.Fatalf("%v, %+v", err, s)
 	}
 	_, err = Parse(testSpec(t), []string{"-data=nowhere"})
-	if err == nil || err.Error() != `-data: data.dir = "nowhere": no such file or directory` || command.ExitCode(err) != 1 {
+	if err == nil || err.Error() != `-data: there is no folder nowhere: data.dir is the folder that holds the texts` || command.ExitCode(err) != 1 {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }
@@ -223,8 +223,8 @@ func TestParseWordTargets(t *testing.T) {
 
 func TestParseUsageErrors(t *testing.T) {
 	for arg, want := range map[string]string{
-		"-metod=mle":             "unknown flag -metod: did you mean -method? (-h lists the flags)",
-		"--stps=3":               "unknown flag -stps: did you mean -steps? (-h lists the flags)",
+		"-metod=mle":             "unknown flag -metod: did you mean -method? (toy -h lists the flags)",
+		"--stps=3":               "unknown flag -stps: did you mean -steps? (toy -h lists the flags)",
 		"-q":                     "unknown flag -q: did you mean",
 		"-method":                "-method wants a value",
 		"-steps=ten":             `-steps: train.steps wants a whole number of at least 0, not the text "ten"`,
@@ -320,7 +320,7 @@ func TestParseBySize(t *testing.T) {
 	if err != nil || s.Config.Preset != "sample" || s.Config.Train.Steps != 100 || !cmp.Equal(asked, []int{3}) {
 		t.Fatalf("preset %s, asked of %v, %v", s.Config.Preset, asked, err)
 	}
-	if want := "3 pairs in train: preset sample, as suits so many; -plan shows what that is, and -preset chooses another"; !cmp.Equal(s.Notes, []string{want}) {
+	if want := "3 pairs in train: preset sample, which suits a corpus of that size; -plan shows it, and -preset chooses another"; !cmp.Equal(s.Notes, []string{want}) {
 		t.Errorf("it says %q", s.Notes)
 	}
 	if s, err = Parse(spec, append(args, "-preset=big")); err != nil || s.Config.Preset != "big" || len(s.Notes) > 0 || len(asked) != 1 {

@@ -167,6 +167,9 @@ func (r *Run) write(s *Settings) error {
 		return err
 	}
 	r.Log = NewLogger(file, os.Stderr)
+	if s.Quiet {
+		r.Log.Quiet()
+	}
 	return r.WriteConfig()
 }
 
@@ -227,6 +230,18 @@ func (r *Run) CheckData(sums map[string]string) error {
 
 // Code is that which the process started with: the source tree may be another by now.
 func (r *Run) Code() Code { return r.env.Code }
+
+// Changed names the files of the source tree with changes that no commit holds.
+func (r *Run) Changed() []string { return r.env.Changed }
+
+// Longer says in words what to raise for a run that has found these results to train on.
+func (r *Run) Longer(results *Results) string {
+	raise := toRaise(nil, &r.Config, results)
+	if len(raise) == 0 {
+		raise = []string{fmt.Sprintf("train.patience (now %d)", r.Config.Train.Patience)}
+	}
+	return strings.Join(raise, " and ")
+}
 
 // WriteResults writes results.json, which marks the run as finished.
 func (r *Run) WriteResults(results *Results) error {

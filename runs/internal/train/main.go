@@ -23,6 +23,7 @@ import (
 
 // Main is the body of a training command. It does not return.
 func Main(spec *experiment.Spec) {
+	command.Resumes()
 	command.Exit(command.Guard(func() error {
 		settings, err := experiment.Parse(spec, os.Args[1:])
 		if err != nil {
@@ -185,6 +186,7 @@ func (t *trainer) train(ctx context.Context) error {
 		}
 	}
 	t.run.Log.StartBar(int64(t.total()), int64(t.state.Step))
+	t.began, t.beganStep = time.Now(), t.state.Step
 	err := t.loop(ctx)
 	t.run.Log.StopBar()
 	if err != nil {

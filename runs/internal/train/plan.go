@@ -41,6 +41,9 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	}
 	const mib = 1 << 20
 	for _, note := range s.Notes {
+		if s.Quiet {
+			break
+		}
 		fmt.Fprintln(os.Stderr, note)
 	}
 	fmt.Fprintf(command.Stdout, "parameters        %d\n", params)
