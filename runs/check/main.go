@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	err := parse(os.Args[1:], os.Stdout)
+	err := parse(os.Args[1:], command.Stdout)
 	if err == nil {
 		err = command.OnTorch(check)
 	}
