@@ -155,7 +155,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		`objective.lambda_u = -1.0 is out of range: it wants`:                                   func(s *Settings) { s.LambdaU = -1 },
 		`objective.lambda_v_spectral = nan is out of range: it wants`:                           func(s *Settings) { s.LambdaVSpectral = math.NaN() },
 		`objective.lambda_prior = +inf is out of range: it wants`:                               func(s *Settings) { s.LambdaPrior = math.Inf(1) },
-		`objective.prior_power = 0.0 is out of range: it wants`:                                 func(s *Settings) { s.PriorPower = 0 },
+		`objective.prior_power = 11.0 is out of range: it wants`:                                func(s *Settings) { s.PriorPower = 11 },
 		`objective.prior_ratio = 1.5 is out of range: it wants a number above 0 and at most 1`:  func(s *Settings) { s.PriorRatio = 1.5 },
 		`objective.smoothing = "marian" is out of range: it wants one of fairseq, pytorch, t2t`: func(s *Settings) { s.Smoothing = "marian" },
 		`objective.gamma = nan is out of range: it wants`:                                       func(s *Settings) { s.Gamma = math.NaN() },

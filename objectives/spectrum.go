@@ -15,8 +15,8 @@ type SpectrumSettings struct {
 	PriorScale   float64 `toml:"prior_scale" default:"0.0" range:"[0,inf)" help:"spectrum: c1, the prior's scale; 0 goes by prior_norm"`
 	PriorNorm    float64 `toml:"prior_norm" default:"1.0" range:"(0,inf)" help:"spectrum: the prior's Frobenius norm, over that of a dense matrix at its start, where prior_scale is 0"`
 	PriorRate    float64 `toml:"prior_rate" default:"0.0" range:"[0,inf)" help:"spectrum: c2, the exponential prior's rate; 0 derives it from prior_ratio"`
-	PriorPower   float64 `toml:"prior_power" default:"0.75" range:"(0,10]" help:"spectrum: the power of k in the prior"`
-	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest singular value of the exponential prior, where prior_rate is 0"`
+	PriorPower   float64 `toml:"prior_power" default:"0.0" range:"[0,10]" help:"spectrum: gamma, the power of k in the prior; 0 is 0.75 in the exponential, and in the polynomial follows from prior_ratio"`
+	PriorRatio   float64 `toml:"prior_ratio" default:"0.5" range:"(0,1]" help:"spectrum: smallest over largest value of the prior, where neither prior_rate nor the polynomial's prior_power gives it"`
 	SpectrumInit string  `toml:"spectrum_init" default:"prior" choice:"svd prior flat" help:"spectrum: singular values at the start, those of a dense matrix, the prior's, or all 1"`
 
 	SpectrumHold string `toml:"spectrum_hold" default:"penalty" choice:"penalty proximal retraction group" help:"spectrum: penalties alone, s by proximal steps (with sgd U and V too), s so and U and V by retractions, or penalties with the gradients of U, s and V clipped in groups of their own"`
