@@ -118,10 +118,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	if method.TargetVectors() && spec.task() == LanguageModel {
+	if method.WordTargets && spec.task() == LanguageModel {
 		return command.Usagef("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
-	if err := s.useUnits(method); err != nil {
+	s.noteUnusedFiles()
+	if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
 	if err := s.finish(); err != nil {
@@ -151,6 +152,17 @@ func (s *Settings) checkTask(spec *Spec) error {
 		}
 	}
 	return nil
+}
+
+// noteUnusedFiles says which files the user gave to methods that are others.
+func (s *Settings) noteUnusedFiles() {
+	read := s.Config.Objective.Files()
+	for _, k := range schema.Keys() {
+		if k.Part == nil || k.Path != "file" || !s.ByHand(k.Name) || schema.Text(&s.Config, k) == "" || read[k.Name] != "" {
+			continue
+		}
+		s.Notes = append(s.Notes, fmt.Sprintf("%s has no use for %s", s.Config.Objective.Method, k.Name))
+	}
 }
 
 // layers lays preset, file, assignments and flags over one another. With previous, that takes the preset's place.
@@ -240,18 +252,22 @@ func (s *Settings) finish() error {
 	default:
 		c.Data.Sample = false
 	}
-	for _, name := range []string{"data.dir", "data.codes", "data.source_vocabulary", "data.target_vocabulary", "objective.vectors", "train.init"} {
-		path, err := schema.Path(c, name)
+	for _, k := range schema.Keys() {
+		path := ""
+		if k.Path != "" {
+			path = schema.Text(c, k)
+		}
+		if path == "" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil && s.ByHand(k.Name) {
+			return fmt.Errorf("%s: %s = %q: %w", origin[k.Name], k.Name, path, errors.Unwrap(err))
+		}
+		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return err
 		}
-		if *path == "" {
-			continue
-		}
-		if _, err := os.Stat(*path); err != nil && s.ByHand(name) {
-			return fmt.Errorf("%s: %s = %q: %w", origin[name], name, *path, errors.Unwrap(err))
-		}
-		if *path, err = filepath.Abs(*path); err != nil {
+		if err := schema.Put(c, k.Name, absolute); err != nil {
 			return err
 		}
 	}
@@ -267,10 +283,10 @@ func (s *Settings) finish() error {
 // useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole words, and
 // then nothing is shared between the languages; another wants frequent words first. What the user set otherwise by hand is
 // refused.
-func (s *Settings) useUnits(method objectives.Method) error {
-	c, wordTargets := &s.Config, method.TargetVectors()
+func (s *Settings) useUnits(method objectives.Needs) error {
+	c, wordTargets := &s.Config, method.WordTargets
 	if c.Task() == LanguageModel { // whole words, and one text
-		if method.FrequentFirst() && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+		if method.FrequentFirst && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
 			s.Notes = append(s.Notes, c.Objective.Method+" wants frequent words first: data.vocabulary_order = \"frequency\"")
 		}
@@ -285,8 +301,6 @@ func (s *Settings) useUnits(method objectives.Method) error {
 	}
 	if wordTargets {
 		s.useNearestWords()
-	} else if s.ByHand("objective.vectors") && c.Objective.File != "" {
-		s.Notes = append(s.Notes, c.Objective.Method+" has no target vectors: objective.vectors is not read")
 	}
 	if c.Data.HasWords() && c.Data.Joint && !s.ByHand("data.joint") {
 		c.Data.Joint = false

@@ -100,7 +100,7 @@ func presetRows(t *testing.T, s *Spec, name string) (rows []publishedRow) {
 			t.Fatal(err)
 		}
 		command := fmt.Sprintf("go run ./runs/%s -preset=%s -method=%s -data DIR", s.Name, name, method)
-		if resolved.TargetVectors() {
+		if resolved.WordTargets {
 			command += " -vectors FILE"
 		}
 		if strings.HasSuffix(name, "-finetune") {

@@ -76,6 +76,7 @@ func (p Prior) Values(k int, energy float64) []float64 {
 // Weight sum_k (s_k - prior_k)^2, the paper's one-sided constraint made a
 // two-sided penalty, as there. Cost: nothing that could be measured.
 type SpectrumPrior struct {
+	negligible
 	Prior
 	Weight float64
 
@@ -93,7 +94,7 @@ func (r *SpectrumPrior) Init(e Embedding, p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	r.values = torch.FromFloat64s(r.Values(int(k), f.energy), torch.CPU, k).To(p.dtype(), p.Device)
-	torch.Keep(r.values)
+	p.keep(r.values)
 	return nil
 }
 
@@ -104,6 +105,3 @@ func (r *SpectrumPrior) Name() string { return "prior" }
 func (r *SpectrumPrior) Penalty() torch.Tensor {
 	return r.s.Sub(r.values).Square().Sum().MulScalar(r.Weight)
 }
-
-// Free frees the prior's values.
-func (r *SpectrumPrior) Free() { torch.Free(r.values) }
