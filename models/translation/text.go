@@ -18,10 +18,8 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 
 func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus.Parallel) (*Pair, error)) (*Pair, error) {
 	d, o := s.Text, objectives.Of[vectors.Options](s.Objective)
-	sum := func() (string, error) { return "", nil }
 	if s.targetVectors() && o.File != "" {
-		sum = vectors.Sum(o.File) // a large file's takes as long as counting words
-		d.TargetSize = 0          // which words have a vector is known only then
+		d.TargetSize = 0 // which words have a vector is known only then
 	}
 	pair, err := learn(d, text)
 	if err != nil || !s.targetVectors() {
@@ -29,9 +27,6 @@ func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus
 	}
 	table, err := s.learnVectors(pair.Target, text.Target)
 	if err != nil {
-		return nil, err
-	}
-	if table.SHA256, err = sum(); err != nil {
 		return nil, err
 	}
 	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)

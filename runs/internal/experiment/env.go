@@ -25,7 +25,8 @@ type Env struct {
 	Threads    int               `json:"threads"`
 	Started    string            `json:"started"` // RFC 3339, of this process
 	Code       Code              `json:"code"`
-	DataSHA256 map[string]string `json:"data_sha256"` // of the texts, once they have been read
+	DataSHA256 map[string]string `json:"data_sha256"`     // of the texts, once they have been read
+	Files      map[string]string `json:"files,omitempty"` // SHA-256 of the files that the method's settings name, by key
 }
 
 // NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
@@ -123,15 +124,11 @@ func firstLine(path string) string {
 	return line
 }
 
-// readDataSums returns what an earlier process recorded of the texts; nil where it recorded nothing.
-func readDataSums(path string) map[string]string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
+// readSums returns what an earlier process recorded of the texts and of other files; nil where it recorded nothing.
+func readSums(path string) (texts, files map[string]string) {
 	var env Env
-	if json.Unmarshal(data, &env) != nil {
-		return nil
+	if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, &env) != nil {
+		return nil, nil
 	}
-	return env.DataSHA256
+	return env.DataSHA256, env.Files
 }
