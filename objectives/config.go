@@ -31,7 +31,8 @@ type Config struct {
 	kept *kept // of the layer; nil where a table is made alone
 }
 
-// kept is what the pieces of a layer keep beside their parameters. A piece adds to it in Init, by methods of its [Config].
+// kept is what the pieces of a layer keep beside their parameters. A piece adds to it in Init, by methods of its
+// [Config].
 type kept struct {
 	tensors []torch.Tensor
 	buffers map[string]torch.Tensor

@@ -11,8 +11,8 @@ import (
 // vmf aims at frozen vectors of words: an embedding and a likelihood. So do the methods below, with other losses.
 var vmf = Method{
 	Name: "vmf",
-	Summary: "predicts a vector instead of a word; the loss is minus the log of the von Mises-Fisher density around it at the target word's " +
-		"frozen vector",
+	Summary: "predicts a vector instead of a word; the loss is minus the log of the von Mises-Fisher density around it " +
+		"at the target word's frozen vector",
 	Paper: "Kumar and Tsvetkov 2019",
 	Formula: "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words " +
 		"(forms nll, reg1, reg2, both, log1p)",

@@ -40,8 +40,8 @@ func Help() string {
 	return b.String()
 }
 
-// Joins lists the methods that a method joins with by a plus, in the order of Methods. mle is left out: it is what a method
-// does where it says nothing else.
+// Joins lists the methods that a method joins with by a plus, in the order of Methods. mle is left out: it is what a
+// method does where it says nothing else.
 func Joins(name string) []string {
 	var others []string
 	for _, other := range methods[1:] {

@@ -1,6 +1,7 @@
 package objectives
 
-// Method is all there is to know of a name that -method takes. The file of a method defines it, and methods.go lists it.
+// Method is all there is to know of a name that -method takes. The file of a method defines it, and methods.go lists
+// it.
 type Method struct {
 	Name    string
 	Summary string // what it does, in a clause that begins with a verb or says what it is
@@ -10,7 +11,8 @@ type Method struct {
 	Parameters string // beside those of mle
 	Cost       string // beside that of mle
 
-	// Settings are structs whose tags are the method's keys in the section objective (package keys). Methods may share some.
+	// Settings are structs whose tags are the method's keys in the section objective (package keys). Methods may share
+	// some.
 	Settings []any
 	Needs    Needs
 
@@ -24,8 +26,8 @@ type Needs struct {
 	FrequentFirst bool // frequent words come first in the vocabulary
 }
 
-// Pieces are a point in the product of pieces. A nil piece is one that a name does not speak of: joined with others it takes
-// theirs, alone the dense embedding, the softmax and no perturbation.
+// Pieces are a point in the product of pieces. A nil piece is one that a name does not speak of: joined with others it
+// takes theirs, alone the dense embedding, the softmax and no perturbation.
 type Pieces struct {
 	Embedding    Embedding
 	Likelihood   Likelihood

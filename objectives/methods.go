@@ -8,8 +8,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/keys"
 )
 
-// methods are all methods, in the order in which documents and the keys of the section objective have them. Each is defined in
-// a file of its own.
+// methods are all methods, in the order in which documents and the keys of the section objective have them. Each is
+// defined in a file of its own.
 var methods = []Method{
 	mle,
 	cosreg,
@@ -52,7 +52,8 @@ func (e *UnknownMethod) Error() string {
 		e.Name, strings.Join(names, ", "), keys.Nearest(e.Name, names))
 }
 
-// Resolve turns the method's name into pieces. An unknown name, or names that do not join, give an error that says what would.
+// Resolve turns the method's name into pieces. An unknown name, or names that do not join, give an error that says what
+// would.
 func (s Settings) Resolve() (Pieces, error) { return s.resolve(false) }
 
 // resolve is Resolve for training that moves weights by their gradients times a rate, where sgd says so.
@@ -131,16 +132,17 @@ func (j *join) complete(s Settings) (Pieces, error) {
 		j.Likelihood, j.likelihood = control.Likelihood, mle.Name
 	}
 	if j.WordTargets && j.regularizer != "" {
-		return Pieces{}, fmt.Errorf("%s and %s do not join: %s shapes the trained output matrix, and the target vectors of %s are frozen; "+
-			"leave one of them out", j.embedding, j.regularizer, j.regularizer, j.embedding)
+		return Pieces{}, fmt.Errorf("%s and %s do not join: %s shapes the trained output matrix, "+
+			"and the target vectors of %s are frozen; leave one of them out", j.embedding, j.regularizer, j.regularizer, j.embedding)
 	}
 	l, ok := j.Likelihood.(SoftmaxLikelihood)
 	switch {
 	case !ok && j.Perturbation != nil:
-		return Pieces{}, fmt.Errorf("%s and %s do not join: %s lowers the target's score before a softmax, and %s has no softmax; "+
-			"leave one of them out", j.likelihood, j.perturbation, j.perturbation, j.likelihood)
+		return Pieces{}, fmt.Errorf("%s and %s do not join: %s lowers the target's score before a softmax, "+
+			"and %s has no softmax; leave one of them out", j.likelihood, j.perturbation, j.perturbation, j.likelihood)
 	case !ok && j.term != "":
-		return Pieces{}, fmt.Errorf("%s and %s do not join: %s is a term of a softmax's loss, and %s has no softmax; leave one of them out",
+		return Pieces{}, fmt.Errorf("%s and %s do not join: %s is a term of a softmax's loss, and %s has no softmax; "+
+			"leave one of them out",
 			j.likelihood, j.term, j.term, j.likelihood)
 	case ok:
 		j.Terms = append(j.Terms, labelSmoothing(s))

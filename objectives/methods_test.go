@@ -267,3 +267,17 @@ func TestJoinsAreMutual(t *testing.T) {
 		t.Errorf("spectrum joins with %v", got)
 	}
 }
+
+// TestFiles: a method has the files of its own settings, and no others.
+func TestFiles(t *testing.T) {
+	for method, want := range map[string]string{"vmf": "map[objective.vectors:words.vec]", "mle": "map[]", "spectrum+adversarial": "map[]"} {
+		s := Defaults()
+		if s.Method = method; len(s.Files()) > 0 {
+			t.Errorf("%s has files that nobody gave: %v", method, s.Files())
+		}
+		s.Set("vectors", "words.vec")
+		if got := fmt.Sprint(s.Files()); got != want {
+			t.Errorf("%s has the files %s, want %s", method, got, want)
+		}
+	}
+}

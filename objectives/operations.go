@@ -7,9 +7,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Counted is a piece that says how many operations its products of matrices take in training, by which -plan predicts how long
-// an update takes. No piece has to: where one is not counted, -plan says that it cannot know. Losses over a vocabulary make
-// the products of their gradients in the forward pass.
+// Counted is a piece that says how many operations its products of matrices take in training, by which -plan predicts
+// how long an update takes. No piece has to: where one is not counted, -plan says that it cannot know. Losses over a
+// vocabulary make the products of their gradients in the forward pass.
 type Counted interface{ Operations(w Work) torch.Operations }
 
 // Work is what a piece is counted for. That of a regularizer is one update, the zero Work.

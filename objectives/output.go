@@ -201,9 +201,9 @@ func (o *Output) averageFixers() (all []AverageFixer) {
 // FixesAverage reports whether a mean of weights needs FixAverage.
 func (o *Output) FixesAverage() bool { return len(o.averageFixers()) > 0 }
 
-// FixAverage gives averaged weights, all parameters by name, the properties of the method's weights again, in place, such as
-// orthonormal columns. Predictions do not change, except where a constraint of the method fixes the size of W. Where the
-// average continues, as a moving average does, fix a copy of it.
+// FixAverage gives averaged weights, all parameters by name, the properties of the method's weights again, in place,
+// such as orthonormal columns. Predictions do not change, except where a constraint of the method fixes the size of W.
+// Where the average continues, as a moving average does, fix a copy of it.
 func (o *Output) FixAverage(weights map[string]torch.Tensor) {
 	for _, f := range o.averageFixers() {
 		f.FixAverage(weights)
@@ -231,8 +231,8 @@ func (o *Output) Simplify(weights map[string]torch.Tensor) {
 	}
 }
 
-// SoftmaxHead gives what a softmax over the whole vocabulary scores with, for a search that takes scores and the best of
-// them in one pass: the head and the bias [V] or the zero Tensor. ok is false for other likelihoods.
+// SoftmaxHead gives what a softmax over the whole vocabulary scores with, for a search that takes scores and the best
+// of them in one pass: the head and the bias [V] or the zero Tensor. ok is false for other likelihoods.
 func (o *Output) SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool) {
 	s := o.search()
 	return s.Head, s.Bias, s.Softmax
@@ -263,8 +263,8 @@ func (o *Output) gain() torch.Tensor {
 	return torch.Tensor{}
 }
 
-// Partial are numbers that Report will give, each the sum of what the batches of the last update added: processes that share
-// out an update add theirs up.
+// Partial are numbers that Report will give, each the sum of what the batches of the last update added: processes that
+// share out an update add theirs up.
 func (o *Output) Partial() []torch.Tensor {
 	if gain := o.gain(); gain.Defined() {
 		return []torch.Tensor{gain}

@@ -2,7 +2,8 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
-// The four kinds of pieces come first, then what some of them can do besides. What a piece keeps, it tells its [Config].
+// The four kinds of pieces come first, then what some of them can do besides. What a piece keeps, it tells its
+// [Config].
 
 // Embedding says how the matrix W [V,D] of an output layer is parameterised.
 // Row i of W belongs to symbol i of the vocabulary.
@@ -71,7 +72,8 @@ type Perturbation interface {
 	Shift(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor
 }
 
-// Regularizer acts on W: as a Penalty, which is added to the loss, as a Constraint, which changes the weights, or as both.
+// Regularizer acts on W: as a Penalty, which is added to the loss, as a Constraint, which changes the weights, or as
+// both.
 type Regularizer interface {
 	// Init ties the regularizer to the embedding. It comes after e.Init and gives
 	// an error where e lacks what is regularized.
@@ -103,8 +105,8 @@ type GradientTransform interface {
 	TransformGradients()
 }
 
-// AverageFixer is a piece whose weights have a property that their average lacks: the average of orthonormal matrices is not
-// orthonormal.
+// AverageFixer is a piece whose weights have a property that their average lacks: the average of orthonormal matrices
+// is not orthonormal.
 type AverageFixer interface {
 	// FixAverage gives averaged weights that property again, in place; weights are all parameters by name.
 	FixAverage(weights map[string]torch.Tensor)
@@ -118,14 +120,14 @@ type Searched interface {
 
 // Search says how a search reads a likelihood. The zero Search reads LogProbs, which are those of words.
 type Search struct {
-	// Softmax is set where the likelihood is one softmax over the whole vocabulary, of Head's scores and Bias [V] (or the zero
-	// Tensor), which a search can take in one pass with the choice of the best.
+	// Softmax is set where the likelihood is one softmax over the whole vocabulary, of Head's scores and Bias [V] (or
+	// the zero Tensor), which a search can take in one pass with the choice of the best.
 	Softmax bool
 	Head    Head
 	Bias    torch.Tensor
 
-	// Nearest is set where the likelihood predicts a vector: it gives the k nearest target vectors of hidden states [N,D], best
-	// first, as scores like those of LogProbs, and ids, both [N,k].
+	// Nearest is set where the likelihood predicts a vector: it gives the k nearest target vectors of hidden states
+	// [N,D], best first, as scores like those of LogProbs, and ids, both [N,k].
 	Nearest func(hidden torch.Tensor, k int) (scores, ids torch.Tensor)
 	// Distance is set where the clean loss of such a likelihood is a distance, and not minus a log-density.
 	Distance bool

@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/keys"
 )
 
-// Settings are the keys of the section objective: they name a method, and hold the constants of all methods. [Of] gives those
-// of a method, and Set changes some. Settings are a value: a copy that is changed leaves the original alone.
+// Settings are the keys of the section objective: they name a method, and hold the constants of all methods. [Of] gives
+// those of a method, and Set changes some. Settings are a value: a copy that is changed leaves the original alone.
 type Settings struct {
 	Method string `toml:"method" default:"mle" help:"the method, or several joined by a plus; -method=help prints them"`
 
@@ -38,17 +38,20 @@ func holds(list []any, of any) bool {
 	return slices.ContainsFunc(list, func(x any) bool { return reflect.TypeOf(x) == reflect.TypeOf(of) })
 }
 
-// schema is made when it is first asked for: the list of methods that its keys come from is another variable of the package.
+// schema is made when it is first asked for: the list of methods that its keys come from is another variable of the
+// package.
 var schema = sync.OnceValue(func() *keys.Schema[Settings] { return keys.New[Settings]("objective") })
 
-// Defaults are the settings of maximum likelihood, with the constants of the other methods as they train well under Adam.
+// Defaults are the settings of maximum likelihood, with the constants of the other methods as they train well under
+// Adam.
 func Defaults() Settings { return schema().Defaults() }
 
 // Of gives the settings of type T, as a method's file declares them: Of[CosineSettings](s).Gamma.
 func Of[T any](s Settings) T { return keys.Part[T](s.Parts) }
 
-// Set gives keys of the section, by their names, values of their own types: s.Set("method", "mos", "mixture_components", 3).
-// A name or a type that no key has is a mistake of the program, and panics. Whether the values make sense, Resolve says.
+// Set gives keys of the section, by their names, values of their own types: s.Set("method", "mos",
+// "mixture_components", 3). A name or a type that no key has is a mistake of the program, and panics. Whether the
+// values make sense, Resolve says.
 func (s *Settings) Set(namesAndValues ...any) {
 	for i := 0; i < len(namesAndValues); i += 2 {
 		if err := schema().Put(s, "objective."+namesAndValues[i].(string), namesAndValues[i+1]); err != nil {
@@ -57,8 +60,8 @@ func (s *Settings) Set(namesAndValues ...any) {
 	}
 }
 
-// Files are those that settings of the method name, by key as in "objective.vectors". A run opens them like its texts, and
-// keeps their SHA-256 in results.json. A setting of another method is not read.
+// Files are those that settings of the method name, by key as in "objective.vectors". A run opens them like its texts,
+// and keeps their SHA-256 in results.json. A setting of another method is not read.
 func (s Settings) Files() map[string]string {
 	files := map[string]string{}
 	for _, k := range schema().Keys() {
@@ -89,8 +92,9 @@ func (s Settings) check() error {
 // names are those that the method joins by a plus.
 func (s Settings) names() []string { return strings.Split(s.Method, "+") }
 
-// Simplified are the settings of a layer that scores as that of s does, and trains as simply as it can: without smoothing,
-// perturbation and further terms of the loss, and with W as one parameter. [Output.Simplify] gives its weights.
+// Simplified are the settings of a layer that scores as that of s does, and trains as simply as it can: without
+// smoothing, perturbation and further terms of the loss, and with W as one parameter. [Output.Simplify] gives its
+// weights.
 func (s Settings) Simplified() Settings {
 	left := slices.DeleteFunc(s.names(), func(name string) bool {
 		m, known := method(name)

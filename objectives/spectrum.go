@@ -2,11 +2,11 @@ package objectives
 
 import "cmp"
 
-// Spectrum control (Wang et al. 2020, "Improving neural language generation with spectrum control") is in the files spectrum*.go.
-// Here are the methods and their settings. In spectrum_factored.go W becomes U diag(s) V^T; spectrum_orthogonality.go and
-// spectrum_prior.go have the penalties on these. Then spectrum_constraints.go and spectrum_preconditioner.go have what takes
-// the penalties' place, above all under SGD, spectrum_normalisation.go the methods sn and sn-doptimal, and spectrum_polar.go the
-// decomposition that retractions and averages of weights need.
+// Spectrum control (Wang et al. 2020, "Improving neural language generation with spectrum control") is in the files
+// spectrum*.go. Here are the methods and their settings. In spectrum_factored.go W becomes U diag(s) V^T;
+// spectrum_orthogonality.go and spectrum_prior.go have the penalties on these. Then spectrum_constraints.go and
+// spectrum_preconditioner.go have what takes the penalties' place, above all under SGD, spectrum_normalisation.go the
+// methods sn and sn-doptimal, and spectrum_polar.go the decomposition that retractions and averages of weights need.
 
 // spectrum is spectrum control with the exponential prior, or with the one that the settings name.
 var spectrum = Method{
@@ -29,10 +29,10 @@ var spectrumPoly = Method{
 	Build:    func(s Settings, sgd bool) Pieces { return spectrumControl(Of[SpectrumSettings](s), "polynomial", sgd) },
 }
 
-// SpectrumSettings are the keys of spectrum control. The defaults train well under Adam: with weights of 1 the columns of U
-// and V stay orthonormal and s stays the spectrum of W, while the gradients of the penalties are small beside that of the
-// loss. The penalties on spectral norms are off, because those on Frobenius norms bound them. How the defaults were chosen
-// is in docs/results/spectrum.md.
+// SpectrumSettings are the keys of spectrum control. The defaults train well under Adam: with weights of 1 the columns
+// of U and V stay orthonormal and s stays the spectrum of W, while the gradients of the penalties are small beside that
+// of the loss. The penalties on spectral norms are off, because those on Frobenius norms bound them. How the defaults
+// were chosen is in docs/results/spectrum.md.
 type SpectrumSettings struct {
 	LambdaU         float64 `toml:"lambda_u" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps U orthonormal"`
 	LambdaV         float64 `toml:"lambda_v" default:"1.0" range:"[0,inf)" help:"spectrum: weight of the Frobenius penalty that keeps V orthonormal"`
@@ -80,7 +80,9 @@ type hold struct {
 	clipGroups bool // all three: gradients clipped in groups of their own
 }
 
-var holdings = map[string]hold{"penalty": {}, "proximal": {proximal: true}, "retraction": {proximal: true, retract: true}, "group": {clipGroups: true}}
+var holdings = map[string]hold{
+	"penalty": {}, "proximal": {proximal: true}, "retraction": {proximal: true, retract: true}, "group": {clipGroups: true},
+}
 
 // hold adds what keeps U and V orthonormal; sgd says that weights move by their gradients times a rate.
 func (p *Pieces) hold(s SpectrumSettings, sgd bool) {

@@ -109,8 +109,8 @@ func (k Key) set(in reflect.Value, value any) error {
 	return k.check(in)
 }
 
-// parse reads a value as a command line gives it: text needs no quotes, and a list may be separated by commas. What cannot be
-// a value of the key's kind is returned as it is, for set to refuse.
+// parse reads a value as a command line gives it: text needs no quotes, and a list may be separated by commas. What
+// cannot be a value of the key's kind is returned as it is, for set to refuse.
 func (k Key) parse(text string) any {
 	switch k.kind {
 	case reflect.String:

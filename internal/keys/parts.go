@@ -5,12 +5,12 @@ import (
 	"reflect"
 )
 
-// Parts are settings structs that stand in a section together, as if the struct of the section embedded them. Which they are
-// is a list that L gives, so that whoever adds an item to it, such as an output layer with keys of its own, adds its keys to
-// the section in one place.
+// Parts are settings structs that stand in a section together, as if the struct of the section embedded them. Which
+// they are is a list that L gives, so that whoever adds an item to it, such as an output layer with keys of its own,
+// adds its keys to the section in one place.
 //
-// Parts are a value: a copy that is changed through a [Schema] leaves the original alone. The zero value holds zeros; those
-// that a schema's Defaults gives hold the defaults.
+// Parts are a value: a copy that is changed through a [Schema] leaves the original alone. The zero value holds zeros;
+// those that a schema's Defaults gives hold the defaults.
 type Parts[L List] struct{ structs []any } // pointers to structs in the order of L; a change replaces one in a new slice
 
 // List gives the structs of [Parts], each of another type, in the order of their keys. Their values do not count.

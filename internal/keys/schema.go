@@ -169,9 +169,9 @@ func Parse(text, from string) (Tree, error) {
 	return tree, nil
 }
 
-// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is always the
-// same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest one,
-// unless others is set: the tree then holds keys of other readers too.
+// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is
+// always the same one, and returns the names of the keys that it gave. A name that is no key is an error that names the
+// nearest one, unless others is set: the tree then holds keys of other readers too.
 func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []string, err error) {
 	for _, k := range s.keys {
 		table, name := tree, k.Name
