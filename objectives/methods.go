@@ -86,7 +86,7 @@ func (s Settings) method(name string, sgd bool) (m Method, ok bool) {
 			Perturbation: &Adversarial{Alpha: s.Alpha, Mode: adversarialModes[s.AdversarialMode], Fixed: s.AdversarialRadius == "fixed", Gate: s.AdversarialGate},
 		}, true
 	case "zloss":
-		return Method{Terms: []LossTerm{ZLoss{s.Zeta}}}, true
+		return Method{Terms: []LossTerm{ZLoss(s.Zeta)}}, true
 	case "mos":
 		return Method{
 			Likelihood: &Mixture{Components: s.MixtureComponents, Dropout: s.MixtureDropout, Bias: s.Bias},
@@ -141,7 +141,7 @@ func (s Settings) Simplified() Settings {
 	left := slices.DeleteFunc(split(s.Method), func(name string) bool {
 		m, known := s.method(name, false)
 		_, factored := m.Embedding.(Simplifier)
-		return known && (m.Perturbation != nil || len(m.Terms) > 0 || factored)
+		return known && !transforms(m.Terms) && (m.Perturbation != nil || len(m.Terms) > 0 || factored)
 	})
 	if s.Method, s.LabelSmoothing = strings.Join(left, "+"), 0; len(left) == 0 {
 		s.Method = "mle"

@@ -232,8 +232,7 @@ func (o *Output) SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool) {
 	if !ok {
 		return Head{}, torch.Tensor{}, false
 	}
-	head, bias_V = l.SoftmaxHead()
-	return head, bias_V, true
+	return l.SoftmaxHead()
 }
 
 // Report gives the penalties of the last update by name; orthogonality_u and

@@ -62,17 +62,12 @@ type SoftmaxLikelihood interface {
 	CloseUpdate()
 }
 
-// LossTerm is what training adds to each target's loss inside the operator that computes it: label smoothing, for one.
-type LossTerm interface {
-	// Apply sets the term's options.
-	Apply(o *torch.SoftmaxLossOptions)
-}
-
 // FusedSoftmax is a likelihood that is a softmax over the whole vocabulary, which a search can take in one pass with the
 // choice of the best scores. A likelihood that embeds [Softmax] is one too.
 type FusedSoftmax interface {
-	// SoftmaxHead is what scores are made with: the head, and the bias [V] or the zero Tensor.
-	SoftmaxHead() (Head, torch.Tensor)
+	// SoftmaxHead is what scores are made with: the head, and the bias [V] or the zero Tensor. ok is false where more is done
+	// to them before the softmax.
+	SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool)
 }
 
 // FrequencyOrdered is a likelihood that depends on the order of the vocabulary.
