@@ -243,10 +243,10 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
     shift 4
     local stale=()
     objects=()
-    mkdir -p "$into"
     pushd "$folder" >/dev/null
     for source; do
-        object=$into/$(basename "${source%.cc}").o
+        object=$into/${source%.cc}.o
+        mkdir -p "${object%/*}"
         objects+=("$object")
         if [[ ! -f $object || ! -f $object.key || $(<"$object.key") != $(object_key "$source" "$object.d" "${flags[@]}") ]]; then
             stale+=("$source")
@@ -256,7 +256,7 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
         say "compiling $title: ${#stale[@]} of $# files, $jobs at a time"
         for source in "${stale[@]}"; do
             (( running < jobs )) || finish_one
-            compile "$into/$(basename "${source%.cc}").o" "$source" "${flags[@]}" &
+            compile "$into/${source%.cc}.o" "$source" "${flags[@]}" &
             running=$((running + 1))
         done
         while (( running > 0 )); do finish_one; done
@@ -314,9 +314,11 @@ build_gotorch() {
 }
 
 # The digest of a folder of C++, torch/csrc: sha256 over the lines "<sha256 of the file>  <name>\n" of every
-# .cc and .h in it, in byte order of the names. The library answers it from ap_csrc_digest, and torch's tests compute it
+# .cc and .h below it, in byte order of the names. The library answers it from ap_csrc_digest, and torch's tests compute it
 # anew from the sources, so that a library older than they are is noticed.
-csrc_digest() { (cd "$1" && LC_ALL=C && printf '%s\n' *.cc *.h | sort | xargs -d '\n' sha256sum | digest); }
+csrc_digest() { (cd "$1" && LC_ALL=C && csrc_files .cc .h | xargs -d '\n' sha256sum | digest); }
+# The files below the current folder whose names end so, without the leading "./", in byte order.
+csrc_files() { local end; for end; do find . -type f -name "*$end" -printf '%P\n'; done | LC_ALL=C sort; }
 
 # Compiles once the headers of libtorch that nearly every file of torch/csrc reads, six seconds' worth. A
 # compiler that is told to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
@@ -338,7 +340,7 @@ precompile_headers() {
 build_aperture() {
     local sources key digest_source=$lib/obj/csrc_digest.cc
     local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
-    mapfile -t sources < <(cd torch/csrc && LC_ALL=C && printf '%s\n' *.cc)
+    mapfile -t sources < <(cd torch/csrc && csrc_files .cc)
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
     [[ -f $lib/libaperture.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
@@ -354,7 +356,7 @@ build_aperture() {
 build_checked() {
     local sources key folder=internal/checked/csrc digest_source=$lib/obj/checked_digest.cc
     local checked_flags=("${header_flags[@]}" -include ../../../third_party/lib/obj/libtorch.h) objects
-    mapfile -t sources < <(cd $folder && LC_ALL=C && printf '%s\n' *.cc)
+    mapfile -t sources < <(cd $folder && csrc_files .cc)
     compile_all "the checked device" "$lib/obj/checked" $folder checked_flags "${sources[@]}"
     key=$({ csrc_digest $folder; cat "${objects[@]/%/.key}"; } | digest)
     [[ -f $lib/obj/libchecked.so && -f $lib/obj/checked.key && $(<"$lib/obj/checked.key") == "$key" ]] && return
@@ -381,7 +383,7 @@ build_libs() {
     jobs=$(jobs_allowed)
     # How torch/csrc is compiled, from inside it. That no operation traps changes no result; without it g++ leaves loops with
     # a choice in them, such as those of exponentials and dropout, unvectorised for AVX2, which has no masks.
-    header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I.
+    header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I. -Iprocesses
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
     # Either keeps one processor busy for about as long.
     if (( jobs > 1 )); then

@@ -23,7 +23,7 @@ func (m *Transformer) Operations(source, prev Tokens) torch.Operations {
 	return encoder.Plus(decoder, m.source.LookupOperations(n), m.target.LookupOperations(k))
 }
 
-// Operations are those of a batch, with both of attention's matrices folded into the memory (csrc/attentional.cc).
+// Operations are those of a batch, with both of attention's matrices folded into the memory (csrc/attention/attentional.cc).
 func (m *Attentional) Operations(source, prev Tokens) torch.Operations {
 	n, s := int64(source.Rows*source.Width), int64(source.Width)
 	k := int64(prev.Rows * prev.Width)

@@ -274,7 +274,7 @@ func (l *Adaptive) rows(targets torch.Tensor, own []torch.Tensor) torch.Tensor {
 func (l *Adaptive) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 	torch.NoGrad(func() {
 		nll = torch.Scoped(func() torch.Tensor {
-			_, nll := l.sum(s.Hidden, l.places(targets), torch.SoftmaxLossOptions{Ignore: none, Scale: 1, Evaluate: true})
+			_, nll := l.sum(s.Hidden, l.places(targets), l.clean(none))
 			return nll
 		})
 	})
@@ -289,7 +289,7 @@ func (l *Adaptive) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 			var parts []torch.Tensor
 			var head torch.Tensor
 			for i, x := range l.layers(hidden) {
-				part := torch.Linear(x.hidden, x.weight, x.bias).LogSoftmax(-1)
+				part := l.transformed(torch.Linear(x.hidden, x.weight, x.bias)).LogSoftmax(-1)
 				if i == 0 {
 					head, part = part, part.Narrow(-1, 0, l.sizes[0])
 				} else {

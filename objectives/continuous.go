@@ -251,7 +251,7 @@ func (l *Continuous) Operations(w Work) torch.Operations {
 	return all
 }
 
-// Where csrc/continuous_loss.cc draws the same lines: the least 1 + c that the power
+// Where csrc/losses/continuous_loss.cc draws the same lines: the least 1 + c that the power
 // spherical density is computed at, and the shortest output that has a cosine.
 const (
 	antipode    = 1e-6

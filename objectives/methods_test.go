@@ -51,7 +51,7 @@ func TestMethodsArePieces(t *testing.T) {
 		}
 		for _, term := range m.Terms {
 			if _, smoothing := term.(LabelSmoothing); !smoothing {
-				text += fmt.Sprintf(" %v", term)
+				text += fmt.Sprintf(" %T", term)
 			}
 		}
 		for _, r := range m.Regularizers {
@@ -63,12 +63,12 @@ func TestMethodsArePieces(t *testing.T) {
 		return strings.ReplaceAll(text, "*objectives.", "")
 	}
 	for want, change := range map[string]func(*Settings){
-		"Dense Softmax":                    func(s *Settings) {},
-		"Dense Softmax Cosine":             func(s *Settings) { s.Method = "cosreg" },
-		"Dense Softmax ":                   func(s *Settings) { s.Set("method", "cosreg", "gamma", 0) },
-		"Dense Softmax {0.0001}":           func(s *Settings) { s.Method = "zloss" },
-		"Dense Softmax Adversarial":        func(s *Settings) { s.Method = "adversarial" },
-		"Dense Softmax Adversarial Cosine": func(s *Settings) { s.Method = "cosreg+adversarial" },
+		"Dense Softmax":                      func(s *Settings) {},
+		"Dense Softmax Cosine":               func(s *Settings) { s.Method = "cosreg" },
+		"Dense Softmax ":                     func(s *Settings) { s.Set("method", "cosreg", "gamma", 0) },
+		"Dense Softmax objectives.ScoreTerm": func(s *Settings) { s.Method = "zloss" },
+		"Dense Softmax Adversarial":          func(s *Settings) { s.Method = "adversarial" },
+		"Dense Softmax Adversarial Cosine":   func(s *Settings) { s.Method = "cosreg+adversarial" },
 		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0)":        func(s *Settings) { s.Method = "adversarial+spectrum" },
 		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0) Cosine": func(s *Settings) { s.Method = "spectrum+cosreg+adversarial" },
 		"Factored Softmax Orthogonality SpectrumPrior(0)":                    func(s *Settings) { s.Method = "spectrum" },

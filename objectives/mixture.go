@@ -127,7 +127,7 @@ func (l *Mixture) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 		nll = torch.Scoped(func() torch.Tensor {
 			prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
 			_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets, torch.Tensor{},
-				torch.SoftmaxLossOptions{Ignore: l.padding, Scale: 1, Evaluate: true})
+				l.clean(l.padding))
 			return nll
 		})
 	})
@@ -138,7 +138,8 @@ func (l *Mixture) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 func (l *Mixture) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 	torch.NoGrad(func() {
 		logProbs = torch.Scoped(func() torch.Tensor {
-			return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), torch.Linear(hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias)
+			prior := torch.Linear(hidden, l.prior, torch.Tensor{})
+			return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), prior, l.head.Weight, l.bias, l.transform())
 		})
 	})
 	return logProbs

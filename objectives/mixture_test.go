@@ -24,8 +24,9 @@ func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings, shift 
 	if shift != nil {
 		off = shift(latent)
 	}
-	loss, _, _ := torch.MixtureLossReference(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off, torch.SoftmaxLossOptions{
-		Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing], Epsilon: Of[SoftmaxSettings](s).LabelSmoothing, SmoothShifted: Of[AdversarialSettings](s).AdversarialSmoothing, Scale: 0.5,
+	loss, _, _ := torch.MixtureLoss(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off, torch.SoftmaxLossOptions{
+		Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing], Epsilon: Of[SoftmaxSettings](s).LabelSmoothing, SmoothShifted: Of[AdversarialSettings](s).AdversarialSmoothing,
+		Scale: 0.5, Plain: true,
 	})
 	return loss
 }

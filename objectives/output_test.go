@@ -1,7 +1,7 @@
 package objectives
 
 import (
-	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -81,7 +81,7 @@ func TestLossAtTheEdges(t *testing.T) {
 						t.Errorf("loss %v, nll %v, log-probabilities %v", loss.Item(), clean.Float64s(), logProbs.Float64s())
 					}
 					want := 0.0
-					if m := resolved(settings); c.v == 1 && c.padding != 0 && slices.ContainsFunc(m.Terms, func(t LossTerm) bool { _, z := t.(ZLoss); return z }) {
+					if c.v == 1 && c.padding != 0 && strings.Contains(settings.Method, "zloss") {
 						want = 0.5 * Of[ZLossSettings](settings).Zeta * logZSquares(o, hidden, targets)
 					}
 					if c.target == float64(c.padding) || c.n == 0 || c.v == 1 {

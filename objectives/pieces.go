@@ -54,12 +54,6 @@ type SoftmaxLikelihood interface {
 	training() *softmaxTraining
 }
 
-// LossTerm is what training adds to each target's loss inside the operator that computes it: label smoothing, for one.
-type LossTerm interface {
-	// Apply sets the term's options.
-	Apply(o *torch.SoftmaxLossOptions)
-}
-
 // Perturbation is what training does to the score of each target.
 type Perturbation interface {
 	// Name names it in metrics.

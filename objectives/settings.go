@@ -102,6 +102,9 @@ func (s Settings) Simplified() Settings {
 			return false
 		}
 		p := m.Build(s, false)
+		if transforms(p.Terms) {
+			return false // evaluation sees them
+		}
 		return p.Perturbation != nil || len(p.Terms) > 0 || p.Embedding != nil && p.Likelihood == nil
 	})
 	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0)

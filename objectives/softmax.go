@@ -45,8 +45,8 @@ func (t LabelSmoothing) Apply(o *torch.SoftmaxLossOptions) {
 	o.Smoothing, o.Epsilon, o.SmoothShifted = t.Kind, t.Epsilon, t.Shifted
 }
 
-// softmaxTraining is what the likelihoods of the softmax family share: what training does to their loss, and what the
-// perturbation of their targets' scores adds to it.
+// softmaxTraining is what the likelihoods of the softmax family share: what is done to their scores and their loss, and what
+// the perturbation of their targets' scores adds to it.
 type softmaxTraining struct {
 	by    Perturbation // or nil
 	terms []LossTerm
@@ -64,6 +64,22 @@ func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLoss
 		t.Apply(&o)
 	}
 	return o
+}
+
+// clean are the options of evaluation: of what training does, only the transform of scores is left.
+func (l *softmaxTraining) clean(ignore int64) torch.SoftmaxLossOptions {
+	return torch.SoftmaxLossOptions{Ignore: ignore, Scale: 1, Evaluate: true, Transform: l.transform()}
+}
+
+// transform is that of the scores, or nil.
+func (l *softmaxTraining) transform() torch.ScoreTransform { return l.options(none, 1).Transform }
+
+// transformed are scores [N,V] as the loss sees them.
+func (l *softmaxTraining) transformed(scores_NV torch.Tensor) torch.Tensor {
+	if t := l.transform(); t != nil {
+		return t(scores_NV)
+	}
+	return scores_NV
 }
 
 // record adds what a batch's perturbation added to its loss, from negative
@@ -135,9 +151,7 @@ func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (l
 func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) (nll_N torch.Tensor) {
 	torch.NoGrad(func() {
 		nll_N = torch.Scoped(func() torch.Tensor {
-			_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, torch.SoftmaxLossOptions{
-				Ignore: l.padding, Scale: 1, Evaluate: true,
-			})
+			_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, l.clean(l.padding))
 			return nll_N
 		})
 	})
@@ -148,14 +162,16 @@ func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) (nll_N torch.Tenso
 func (l *Softmax) LogProbs(hidden_ND torch.Tensor) (logProbs_NV torch.Tensor) {
 	torch.NoGrad(func() {
 		logProbs_NV = torch.Scoped(func() torch.Tensor {
-			return torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V).LogSoftmax(-1)
+			return l.transformed(torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V)).LogSoftmax(-1)
 		})
 	})
 	return logProbs_NV
 }
 
-// Search says that a search can score and choose in one pass.
-func (l *Softmax) Search() Search { return Search{Softmax: true, Head: l.head, Bias: l.bias_V} }
+// Search says that a search can score and choose in one pass, unless a transform comes between.
+func (l *Softmax) Search() Search {
+	return Search{Softmax: l.transform() == nil, Head: l.head, Bias: l.bias_V}
+}
 
 // Operations are 3 N V K multiplications, and those of the head's map.
 func (l *Softmax) Operations(w Work) torch.Operations {

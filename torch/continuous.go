@@ -10,7 +10,7 @@ import "math"
 type Continuous int
 
 // The von Mises-Fisher losses of Kumar and Tsvetkov (2019), their code's, and others. The
-// order is that of the cases in csrc/continuous_loss.cc.
+// order is that of the cases in csrc/losses/continuous_loss.cc.
 const (
 	VMFNLL         Continuous = iota // -log C(kappa) - kappa c
 	VMFReg1                          // -log C(kappa) - kappa c + Lambda1 kappa

@@ -3,6 +3,7 @@ package torch_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,19 +14,19 @@ import (
 )
 
 // csrcDigest is the digest of the C++ sources as they are now: sha256 over the
-// lines "<sha256 of the file>  <name>\n" of every .cc and .h, in byte order of the
-// names. build.sh puts the same into the library.
+// lines "<sha256 of the file>  <name>\n" of every .cc and .h below the folder, in byte
+// order of the names. build.sh puts the same into the library.
 func csrcDigest(t *testing.T, folder string) string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var names []string
-	for _, entry := range entries {
-		if name := entry.Name(); strings.HasSuffix(name, ".cc") || strings.HasSuffix(name, ".h") {
+	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && (strings.HasSuffix(name, ".cc") || strings.HasSuffix(name, ".h")) {
 			names = append(names, name)
 		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	slices.Sort(names)
 	all := sha256.New()

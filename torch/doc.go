@@ -31,14 +31,14 @@
 // them. gotorch's garbage collection, optimizers, Backward, Save and NewDevice are not
 // used: they abort, leak or free twice.
 //
-// A kernel of csrc that should use wide registers is an AP_KERNEL (csrc/isa.h), which
+// A kernel of csrc that should use wide registers is an AP_KERNEL (csrc/devices/isa.h), which
 // compiles it for AVX2 and AVX-512, and stands in the list of isa_test.go, so that
 // tests see it run with both. [ISA] is the set in use.
 //
 // A [Store] and a [Group] are c10d's: TCPStore and ProcessGroupGloo, which libtorch_cpu
-// exports. gloo's headers are not in its wheel; csrc/gloo_declared.h has the few names
+// exports. gloo's headers are not in its wheel; csrc/processes/gloo_declared.h has the few names
 // that c10d's header mentions. Its ProcessGroupNCCL is in libtorch_cuda and found there at run
-// time (csrc/nccl.cc).
+// time (csrc/processes/nccl.cc).
 //
 // [FindDevice] must come before the first tensor, because libtorch asks for CUDA
 // only once.

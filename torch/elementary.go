@@ -10,7 +10,7 @@ import (
 )
 
 // The operators of ap_unary, ap_scalar, ap_compare and ap_reduce, in the order
-// of their cases in csrc/elementary.cc.
+// of their cases in csrc/operators/elementary.cc.
 const (
 	opNeg = iota
 	opExp

@@ -16,7 +16,7 @@ import (
 //
 // for a unit vector u and kappa >= 0. Gradients flow through the first result, not
 // through the second. Over m from 1 to 2048 and kappa from 0 to 1e5 the errors are
-// below 1e-10 in log C and 1e-14 of A itself; see csrc/vmf.cc for the method.
+// below 1e-10 in log C and 1e-14 of A itself; see csrc/losses/vmf.cc for the method.
 func VMFNormaliser(kappa Tensor, m int64) (logC, a Tensor) {
 	const op = "VMFNormaliser"
 	var c, r C.ap_tensor

@@ -2,9 +2,12 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Write writes a file whole or not at all: to a temporary name beside it, synced, then renamed. A full disk is told as
@@ -31,11 +34,24 @@ type Writer struct {
 
 // Create begins to write a file. Discard must follow, also after Commit.
 func Create(path string) (*Writer, error) {
-	temp, err := os.CreateTemp(filepath.Dir(path), TempPattern(path))
+	temp, err := CreateTemp(filepath.Dir(path), TempPattern(path))
 	if err != nil {
 		return nil, DiskFull(err)
 	}
 	return &Writer{temp: temp, path: path}, nil
+}
+
+// CreateTemp is os.CreateTemp for a file that is renamed once it is whole: its mode is that of any new file, as the umask has
+// it, and not for the owner alone.
+func CreateTemp(folder, pattern string) (*os.File, error) {
+	prefix, suffix, _ := strings.Cut(pattern, "*")
+	for {
+		name := filepath.Join(folder, fmt.Sprint(prefix, rand.Uint32(), suffix))
+		file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return file, err
+		}
+	}
 }
 
 // TempPattern is the pattern of the names, within a file's folder, that the file has while it is written. After a kill
@@ -57,9 +73,12 @@ func (w *Writer) named(err error) error {
 	return err
 }
 
-// Commit syncs what was written and gives it the file's name.
+// Commit syncs what was written and gives it the file's name. A file that it replaces leaves it its mode.
 func (w *Writer) Commit() error {
-	err := w.temp.Chmod(0o644)
+	var err error
+	if before, missing := os.Stat(w.path); missing == nil {
+		err = w.temp.Chmod(before.Mode().Perm())
+	}
 	if err == nil {
 		err = w.temp.Sync()
 	}

@@ -1,8 +1,10 @@
 package files
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -66,5 +68,29 @@ func TestCreate(t *testing.T) {
 	}
 	if _, err := Create(filepath.Join(folder, "none", "f")); err == nil {
 		t.Error("a file was begun in a missing folder")
+	}
+}
+
+// A new file has the mode that the umask asks for, and one that is replaced keeps its own.
+func TestWriteFollowsTheUmask(t *testing.T) {
+	for umask, want := range map[int]fs.FileMode{0o022: 0o644, 0o077: 0o600, 0o002: 0o664} {
+		before := syscall.Umask(umask)
+		path := filepath.Join(t.TempDir(), "new")
+		is := func(want fs.FileMode) {
+			t.Helper()
+			if err := Write(path, []byte("text")); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode() != want {
+				t.Errorf("umask %03o gave %v, want %v (%v)", umask, info.Mode(), want, err)
+			}
+		}
+		is(want)
+		is(want)
+		if err := os.Chmod(path, 0o640); err != nil {
+			t.Fatal(err)
+		}
+		is(0o640)
+		syscall.Umask(before)
 	}
 }

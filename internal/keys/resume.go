@@ -1,20 +1,35 @@
 package keys
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-)
+import "fmt"
 
-// Hash returns a SHA-256, in hex, over all keys that a resumed run may not change.
-func (s *Schema[C]) Hash(c *C) string {
-	sum := sha256.New()
+// Kept are the keys that decide what a run of the task finds, by name, with their values as TOML: those that a resumed run
+// may not change, and those of files that it may only find elsewhere. Checkpoints keep them.
+func (s *Schema[C]) Kept(c *C, task string) map[string]string {
+	kept := map[string]string{}
 	for _, k := range s.keys {
-		if k.Resume == "" {
-			fmt.Fprintf(sum, "%s = %s\n", k.Name, s.Value(c, k))
+		if k.Of(task) && (k.Resume == "" || k.Resume == "location") {
+			kept[k.Name] = s.Value(c, k)
 		}
 	}
-	return hex.EncodeToString(sum.Sum(nil))
+	return kept
+}
+
+// Changed is the first key of the task whose value a run that kept these could not have taken. A key that is newer than what
+// was kept had its default then. Where kept is nil, from an earlier version, nothing is known.
+func (s *Schema[C]) Changed(c *C, task string, kept map[string]string) (d Difference, changed bool) {
+	for _, k := range s.keys {
+		if kept == nil || !k.Of(task) || k.Resume != "" && k.Resume != "location" {
+			continue
+		}
+		was, known := kept[k.Name]
+		if !known {
+			was = s.Value(&s.defaults, k)
+		}
+		if d, differs := k.difference(was, s.Value(c, k)); differs && !d.Allowed {
+			return d, true
+		}
+	}
+	return Difference{}, false
 }
 
 // Difference is a key whose value differs between two configurations.
@@ -32,20 +47,23 @@ func (d Difference) String() string { return fmt.Sprintf("%s from %s to %s", d.K
 func (s *Schema[C]) Differences(old, next *C) []Difference {
 	var all []Difference
 	for _, k := range s.keys {
-		before, after := s.Value(old, k), s.Value(next, k)
-		if before == after {
-			continue
+		if d, differs := k.difference(s.Value(old, k), s.Value(next, k)); differs {
+			all = append(all, d)
 		}
-		d := Difference{Key: k.Name, Old: before, New: after}
-		switch k.Resume {
-		case "free":
-			d.Allowed = true
-		case "named":
-			d.Allowed, d.ByName = true, true
-		case "location":
-			d.Allowed = before != `""` && after != `""` // elsewhere, but neither gone nor new
-		}
-		all = append(all, d)
 	}
 	return all
+}
+
+// difference compares a key's values, as TOML.
+func (k Key) difference(before, after string) (d Difference, differs bool) {
+	d = Difference{Key: k.Name, Old: before, New: after}
+	switch k.Resume {
+	case "free":
+		d.Allowed = true
+	case "named":
+		d.Allowed, d.ByName = true, true
+	case "location":
+		d.Allowed = before != `""` && after != `""` // elsewhere, but neither gone nor new
+	}
+	return d, before != after
 }

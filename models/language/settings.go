@@ -40,8 +40,15 @@ func Defaults() Settings { return schema.Defaults() }
 // TokenizerFolder is the folder of a run that holds its vocabulary.
 const TokenizerFolder = "tokenizer"
 
-// ReadSettings reads those of a run folder. Keys that are newer than the folder have their defaults.
-func ReadSettings(folder string) (Settings, error) { return schema.ReadFolder(folder) }
+// ReadSettings reads those of a run folder, which must be what its checkpoints were trained with. Keys that are newer than the
+// folder have their defaults.
+func ReadSettings(folder string) (Settings, error) {
+	s, err := schema.ReadFolder(folder)
+	if err == nil {
+		err = models.SameRun(schema, &s, "language model", folder)
+	}
+	return s, err
+}
 
 // Check reports the first thing in the settings that makes no model: the keys that contradict each other.
 func (s Settings) Check() error {

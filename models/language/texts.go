@@ -51,25 +51,21 @@ func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string,
 		return t, unknown
 	}
 	var words bytes.Buffer
-	err = t.Words.Write(&words)
-	if err == nil {
-		err = cache.Put(key, words.Bytes())
-	}
-	if err != nil {
-		if !errors.Is(err, corpus.ErrSwitchedOff) {
-			t.Unkept = err
-		}
-		return t, nil
-	}
 	all := [][]int32{t.Train.IDs, t.Valid.IDs}
 	for _, test := range t.Tests {
 		all = append(all, test.IDs)
 	}
-	store, err := cache.Texts(key, all)
+	err = t.Words.Write(&words)
 	if err == nil {
-		t.take(store)
+		err = cache.Put(key, words.Bytes())
 	}
-	return t, err
+	if err == nil {
+		err = cache.PutTexts(key, all)
+	}
+	if !errors.Is(err, corpus.ErrSwitchedOff) {
+		t.Unkept = err
+	}
+	return t, nil
 }
 
 // keyOf names the ids of texts by what they depend on: the files, the order of words, and the words of a run that has some.
@@ -99,24 +95,18 @@ func kept(key corpus.Key, folder string, names TextNames, cache *corpus.Cache) *
 		return nil
 	}
 	words, err := corpus.WordsOf(text, folder)
-	store, found := cache.Has(key)
-	if err != nil || !found {
+	if err != nil {
 		return nil
 	}
-	t := &Texts{Words: words, Train: Text{Name: names.Train}, Valid: Text{Name: names.Valid}}
-	for _, name := range names.Tests {
-		t.Tests = append(t.Tests, Text{Name: name})
+	ids, found := cache.GetTexts(key, 2+len(names.Tests), int32(words.Len()-1))
+	if !found {
+		return nil
 	}
-	t.take(store)
+	t := &Texts{Words: words, Train: Text{names.Train, ids[0]}, Valid: Text{names.Valid, ids[1]}}
+	for i, name := range names.Tests {
+		t.Tests = append(t.Tests, Text{name, ids[2+i]})
+	}
 	return t
-}
-
-// take has the texts' ids in a store, which stays open as long as the process.
-func (t *Texts) take(store *corpus.Store) {
-	t.Train.IDs, t.Valid.IDs = store.IDs(0), store.IDs(1)
-	for i := range t.Tests {
-		t.Tests[i].IDs = store.IDs(2 + i)
-	}
 }
 
 // ReadTexts reads texts. Their words are those of the run in folder; where that has none yet, or folder is empty, the words are

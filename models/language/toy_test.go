@@ -153,7 +153,7 @@ func save(path string, made *language.Model) error {
 	store := checkpoint.Store{Dir: filepath.Join(path, checkpoint.Folder)}
 	if err := store.Save(1, []checkpoint.File{{Name: checkpoint.ModelFile, Write: func(w io.Writer) error {
 		return torch.WriteSafetensors(w, made.Params.Map(), nil)
-	}}}, ""); err != nil {
+	}}}, nil); err != nil {
 		return err
 	}
 	return store.MarkBest(1)

@@ -34,6 +34,9 @@ func Launch(n int, args []string, grace time.Duration) error {
 	defer store.Close()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup, which holds for the processes too
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	l := launch{store: store, done: make(chan int, n), last: make([]tail, n)}
 	for rank := range n {

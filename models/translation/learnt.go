@@ -33,7 +33,9 @@ func (t *Texts) learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	keyed.Codes, keyed.SourceVocabulary, keyed.TargetVocabulary = "", "", "" // what they hold counts, not where they are
 	key := keyOf("learnt", text, keyed, given)
 	if data, found := t.cache().Get(key); found {
-		if archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data))); err == nil {
+		archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+		packed := func(f *zip.File) bool { return f.Method != zip.Store } // which may be of any size when unpacked
+		if err == nil && !slices.ContainsFunc(archive.File, packed) {
 			if pair, err := openPair(d, archive, "the cache"); err == nil {
 				return pair, nil
 			}
@@ -73,7 +75,7 @@ func pack(contents map[string][]byte) ([]byte, error) {
 	var b bytes.Buffer
 	archive := zip.NewWriter(&b)
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
-		w, err := archive.Create(name)
+		w, err := archive.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,7 @@ type Settings struct {
 	Text      TextSettings        `toml:"data"`
 	Model     models.Settings     `toml:"model"`
 	Objective objectives.Settings `toml:"objective"`
-	Decode    decode.Options      `toml:"decode"`
+	Decode    decode.Options      `toml:"decode" resume:"free"`
 
 	Seed uint64 // of the initial weights
 	SGD  bool   // training moves weights by their gradients times a rate
@@ -65,8 +65,15 @@ func Defaults() Settings { return schema.Defaults() }
 // TokenizerFolder is the folder of a run that holds codes, vocabularies and target vectors.
 const TokenizerFolder = "tokenizer"
 
-// ReadSettings reads those of a run folder. Keys that are newer than the folder have their defaults.
-func ReadSettings(folder string) (Settings, error) { return schema.ReadFolder(folder) }
+// ReadSettings reads those of a run folder, which must be what its checkpoints were trained with. Keys that are newer than the
+// folder have their defaults.
+func ReadSettings(folder string) (Settings, error) {
+	s, err := schema.ReadFolder(folder)
+	if err == nil {
+		err = models.SameRun(schema, &s, "translation", folder)
+	}
+	return s, err
+}
 
 // Check reports the first thing in the settings that makes no translator: the keys that contradict each other.
 func (s Settings) Check() error {

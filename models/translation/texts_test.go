@@ -1,6 +1,9 @@
 package translation_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,6 +98,55 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What was learnt is taken from the store as it lies there; an archive that says it holds more than its file is not unpacked.
+func TestPackedLearntIsMadeAnew(t *testing.T) {
+	english, german := lines(3)
+	folder, store := t.TempDir(), filepath.Join(t.TempDir(), "store")
+	inFiles(t, folder, english, german)
+	s := translation.Defaults()
+	s.Text.Merges = 50
+	_, want := started(t, s, folder, store)
+	names, _ := filepath.Glob(filepath.Join(store, "*.learnt"))
+	kept, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := zip.NewReader(bytes.NewReader(kept[64:]), int64(len(kept)-64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []uint16{zip.Store, zip.Deflate} {
+		var b bytes.Buffer
+		out := zip.NewWriter(&b)
+		for _, f := range in.File {
+			from, err := f.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			to, err := out.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(f.Name, "vocabulary.") {
+				text = append(text, "added 1\n"...)
+			}
+			to.Write(text)
+		}
+		out.Close()
+		if err := (corpus.StoreSettings{Store: store}).Cache().Put(corpus.Key(kept), b.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		_, pair := started(t, s, folder, store)
+		if taken := pair.Source.Vocabulary.Hash() != want.Source.Vocabulary.Hash(); taken != (method == zip.Store) {
+			t.Errorf("method %d: what the store has is taken: %v", method, taken)
+		}
 	}
 }
 

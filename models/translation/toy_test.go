@@ -246,5 +246,5 @@ func train(path, config string) error {
 		scope.Close()
 	}
 	store := checkpoint.Store{Dir: filepath.Join(path, checkpoint.Folder)}
-	return store.Save(1, []checkpoint.File{saved(checkpoint.ModelFile, made, 1)}, "")
+	return store.Save(1, []checkpoint.File{saved(checkpoint.ModelFile, made, 1)}, nil)
 }

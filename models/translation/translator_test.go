@@ -93,7 +93,7 @@ func folder(t *testing.T, config string, made *translation.Translator) string {
 		if step == 3 {
 			files = append(files, saved(checkpoint.AverageFile, made, 10))
 		}
-		if err := store.Save(step, files, ""); err != nil {
+		if err := store.Save(step, files, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

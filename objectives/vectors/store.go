@@ -65,7 +65,7 @@ func Load(path string, v *tokenize.Vocabulary) (*Table, error) {
 	if err := json.Unmarshal([]byte(metadata[storedAbout]), &a); err != nil || !found {
 		return nil, fmt.Errorf("%s holds no target vectors of a run: restore it from a copy", path)
 	}
-	if x.Rank() != 2 || x.DType() != torch.Float32 || x.Size(0) != int64(v.Len()) {
+	if x.Rank() != 2 || x.DType() != torch.Float32 || x.Size(0) != int64(v.Len()) || x.Size(1) < 1 {
 		return nil, fmt.Errorf("%s: %v of shape %v does not fit a vocabulary of %d: restore the run's tokenizer folder", path, x.DType(), x.Shape(), v.Len())
 	}
 	return &Table{

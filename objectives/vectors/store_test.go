@@ -53,7 +53,17 @@ func TestSaveAndLoad(t *testing.T) {
 		if err := os.WriteFile(other, b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for path, want := range map[string]string{other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
+		empty := filepath.Join(t.TempDir(), "empty.safetensors")
+		b.Reset()
+		if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{
+			storedTensor: torch.Zeros(torch.Float32, torch.CPU, int64(v.Len()), 0), "x": torch.Zeros(torch.Float32, torch.CPU, int64(v.Len()), 2),
+		}, map[string]string{storedAbout: "{}"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(empty, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range map[string]string{empty: "does not fit a vocabulary of", other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
 			if _, err := Load(path, v); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)
 			}

@@ -317,7 +317,7 @@ func saveRun(t *testing.T, folder string, c experiment.Config, params *torch.Par
 	}
 	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
 	all := checkpoint.File{Name: checkpoint.ModelFile, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, params.Map(), nil) }}
-	if err := store.Save(1, []checkpoint.File{all}, ""); err != nil {
+	if err := store.Save(1, []checkpoint.File{all}, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -33,7 +33,7 @@ func (s *subject) list() *vectors.List {
 
 // project writes a matrix for the projector, the number-th of count (from 0), and returns its entry in the configuration.
 func (s *subject) project(folder string, number, count int, norms []float64) (entry string, err error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return "", err
 	}
 	prefix := ""

@@ -18,12 +18,12 @@ import (
 )
 
 func main() {
-	o, err := parse(os.Args[1:], os.Stdout)
+	o, err := parse(os.Args[1:], command.Stdout)
 	if err == nil && o.isa != "" {
 		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
 	}
 	if err == nil {
-		err = command.OnTorch(func() error { return run(interruptible(), o, os.Stdout, os.Stderr) })
+		err = command.OnTorch(func() error { return run(interruptible(), o, command.Stdout, os.Stderr) })
 	}
 	var stopped *command.SignalError
 	switch {
@@ -35,6 +35,9 @@ func main() {
 		for _, line := range strings.Split(err.Error(), "\n") {
 			fmt.Fprintf(os.Stderr, "bench: %s\n", line)
 		}
+	}
+	if err == nil {
+		command.Exit(nil)
 	}
 	os.Exit(command.ExitCode(err))
 }
@@ -52,18 +55,22 @@ func run(ctx context.Context, o options, out, log io.Writer) error {
 	return errors.Join(printTable(out, results), writeJSON(o.json, results), failed)
 }
 
-// interruptible is a context that ends with the first SIGINT or SIGTERM, so that
+// interruptible is a context that ends with the first SIGINT, SIGTERM or SIGHUP, so that
 // the peers are stopped and what was measured is still reported. A later signal
 // ends the process; one in the same second does not, since some senders send two.
 func interruptible() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	arrived := make(chan os.Signal, 1)
-	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM)
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	signal.Notify(arrived, signals...)
 	go func() {
 		s := <-arrived
 		cancel(&command.SignalError{Signal: s.(syscall.Signal)})
 		time.Sleep(time.Second)
-		signal.Reset(syscall.SIGINT, syscall.SIGTERM)
+		signal.Reset(signals...)
 	}()
 	return ctx
 }

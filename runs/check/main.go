@@ -20,15 +20,15 @@ func check() error {
 		return err
 	}
 	torch.SetThreads(0)
-	fmt.Println("libtorch ", torch.Version())
-	fmt.Println("go       ", runtime.Version())
-	fmt.Println("device   ", device)
+	fmt.Fprintln(command.Stdout, "libtorch ", torch.Version())
+	fmt.Fprintln(command.Stdout, "go       ", runtime.Version())
+	fmt.Fprintln(command.Stdout, "device   ", device)
 	if advice := torch.UnusedGPU(); advice != "" {
-		fmt.Println("         ", advice)
+		fmt.Fprintln(command.Stdout, "         ", advice)
 	}
-	fmt.Println("threads  ", torch.Threads())
-	fmt.Println("isa      ", torch.ISA(), "(libtorch: "+torch.LibtorchISA()+")")
-	fmt.Println("bfloat16 ", torch.HasBFloat16())
+	fmt.Fprintln(command.Stdout, "threads  ", torch.Threads())
+	fmt.Fprintln(command.Stdout, "isa      ", torch.ISA(), "(libtorch: "+torch.LibtorchISA()+")")
+	fmt.Fprintln(command.Stdout, "bfloat16 ", torch.HasBFloat16())
 
 	// N is 3.
 	scope := torch.OpenScope()
@@ -39,6 +39,6 @@ func check() error {
 			return fmt.Errorf("a product of matrices on %s gives %g where 12 is right: run ./build.sh clean && ./build.sh", device, value)
 		}
 	}
-	fmt.Println("all is well")
+	fmt.Fprintln(command.Stdout, "all is well")
 	return nil
 }

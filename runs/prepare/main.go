@@ -22,13 +22,13 @@ import (
 
 func main() {
 	command.Exit(command.Guard(func() error {
-		options, err := parse(os.Args[1:], os.Stdout)
+		options, err := parse(os.Args[1:], command.Stdout)
 		if err != nil {
 			return err
 		}
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
-		return run(ctx, options, os.Stdout, os.Stderr)
+		return run(ctx, options, command.Stdout, os.Stderr)
 	}))
 }
 

@@ -18,13 +18,13 @@ import (
 func main() {
 	code := 0
 	err := command.Guard(func() error {
-		code = run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		code = run(os.Args[1:], os.Stdin, command.Stdout, os.Stderr)
 		return nil
 	})
-	if err != nil {
+	if err != nil || code == 0 {
 		command.Exit(err)
 	}
-	os.Exit(code)
+	os.Exit(code) // the command has said why
 }
 
 // run scores in and returns the exit code: 0 done, 1 failed, 2 bad usage.

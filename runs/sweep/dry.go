@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// dry checks a search without running any of it: it asks the program for the configuration of every trial, and prints the commands
-// of the first stage, what follows, and about how long all takes. Where the sweep has begun, what has run is left out.
+// dry checks a search without running any of it: it asks a program under runs/ for the configuration of every trial, and prints the
+// commands of the first stage, what follows, and about how long all takes. Where the sweep has begun, what has run is left out. A
+// program of the user's own is not run: who looks at what a file would do has not agreed to do it.
 func dry(s *search, folder string, out, log io.Writer) error {
 	place, err := os.MkdirTemp("", "sweep-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(place)
-	w := &sweep{search: s, folder: place, list: s.trials(), log: log}
+	w := &sweep{search: s, folder: place, list: s.trials(), log: log, unasked: strings.Contains(s.Command, "/")}
 	if err := w.prepare(); err != nil { // builds the program there
 		return err
 	}
@@ -27,7 +28,7 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		return err
 	}
 	for _, t := range w.list {
-		if _, err := resolved(w.program, w.args(t, t.seed, 0)); err != nil {
+		if _, err := w.ask(t); err != nil {
 			return err
 		}
 	}
@@ -65,6 +66,9 @@ func dry(s *search, folder string, out, log io.Writer) error {
 	}
 	fmt.Fprintf(out, ".\nThen the best of each method by the validation %s is trained with the seeds 1 to %d and tested: %d more runs.\n", w.Score, w.Seeds, count)
 	fmt.Fprintln(out, w.estimate(work, later))
+	if w.unasked {
+		fmt.Fprintf(out, "%s was not run: whether it takes these flags, keys and values, and what it sets beside them, shows when the sweep begins.\n", s.Command)
+	}
 	return nil
 }
 

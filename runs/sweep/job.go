@@ -36,7 +36,7 @@ func (e errFailed) Error() string { return e.words }
 // run trains what the job says, in its folder, on some processors (nil: on any), and returns when it has finished. A folder that
 // holds a beginning is taken up. When ctx ends, the run saves and stops.
 func (j job) run(ctx context.Context, program string, cpus []int) error {
-	if err := os.MkdirAll(j.folder, 0o755); err != nil {
+	if err := os.MkdirAll(j.folder, 0o777); err != nil {
 		return files.DiskFull(err)
 	}
 	for try := 1; ; try++ {
@@ -69,7 +69,7 @@ func (j job) once(ctx context.Context, program string, cpus []int) (words string
 	if begun(j.folder) {
 		args = append(args, "-resume")
 	}
-	log, err := os.OpenFile(j.folder+".log", os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o644)
+	log, err := os.OpenFile(j.folder+".log", os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return "", files.DiskFull(err)
 	}

@@ -22,7 +22,7 @@ func main() {
 	command.Exit(command.Guard(func() error {
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
-		return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+		return run(ctx, os.Args[1:], command.Stdout, command.Screen(os.Stderr))
 	}))
 }
 
@@ -44,7 +44,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.BoolVar(&f.resume, "resume", false, "continue the sweep in that folder")
 	fs.BoolVar(&f.retry, "retry", false, "with -resume: try trials that failed once more")
 	fs.BoolVar(&f.table, "table", false, "print the table of what has run so far, and stop; the sweep may be running")
-	fs.BoolVar(&f.dry, "dry-run", false, "check every trial, print the commands and about how long they take, and stop; trains nothing")
+	fs.BoolVar(&f.dry, "dry-run", false, "check every trial, print the commands and about how long they take, and stop; trains nothing, and runs only programs under runs/")
 	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			fmt.Fprintf(help, "Usage: sweep FILE.toml [flags]\n\n%s\n%s", fs.FlagUsages(), schema.Print(&defaults, ""))

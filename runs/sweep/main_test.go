@@ -448,10 +448,50 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 	wrong := searchText(t, "search = \"grid\"", "[keys]", "train.learning_rat = [0.001]")
-	if _, _, err := swept(t, wrong, "-dry-run"); err == nil || !strings.Contains(err.Error(), "did you mean train.learning_rate?") {
+	if _, _, err := swept(t, wrong, "-out", filepath.Join(t.TempDir(), "wrong")); err == nil || !strings.Contains(err.Error(), "did you mean train.learning_rate?") {
 		t.Errorf("a wrong key: %v", err)
+	}
+	text, err := os.ReadFile(wrong)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := regexp.MustCompile(`command = .*`).ReplaceAll(text, []byte(`command = "wmt14"`))
+	if err := os.WriteFile(wrong, ours, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := swept(t, wrong, "-dry-run"); err == nil || !strings.Contains(err.Error(), "did you mean train.learning_rate?") {
+		t.Errorf("a wrong key of a program under runs/: %v", err)
 	}
 	if _, _, err := swept(t, file, "-dry-run", "-resume"); err == nil {
 		t.Error("-dry-run goes with -resume")
+	}
+}
+
+// TestDryRunRunsNothing: a program that a file names by its path is not run, not even for its configuration.
+func TestDryRunRunsNothing(t *testing.T) {
+	folder := t.TempDir()
+	program, file := filepath.Join(folder, "program"), filepath.Join(folder, "search.toml")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\ntouch "+folder+"/ran\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for search, want := range map[string]string{
+		"search = \"random\"": "8 trials of each of 1 methods, of which 8 are to be trained",
+		"search = \"halving\"\nargs = [\"-set\", \"train.steps=90\"]":           "then the best 3 of each go on to 30 steps",
+		"search = \"halving\"\nargs = [\"-set=model.width=9\"]":                 "set train.steps or train.epochs in args",
+		"search = \"halving\"\nargs = [\"-set=train.epochs=9\", \"-preset=x\"]": "then the best 3 of each go on to 3 epochs",
+	} {
+		if err := os.WriteFile(file, fmt.Appendf(nil, "command = %q\n%s\n[keys]\nmodel.dropout = {uniform = [0.1, 0.4]}\n", program, search), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, _, err := swept(t, file, "-out", filepath.Join(folder, "sweep"), "-dry-run")
+		if err != nil {
+			out = err.Error()
+		}
+		if !strings.Contains(out, want) || err == nil && !strings.Contains(out, program+" was not run") {
+			t.Errorf("%s: it lacks %q:\n%s", search, want, out)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "ran")); err == nil {
+			t.Fatalf("%s: the program was run", search)
+		}
 	}
 }

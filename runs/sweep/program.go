@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -32,7 +33,7 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 	if _, err := os.Stat(kept); err == nil {
 		return filepath.Abs(kept)
 	}
-	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {
 		return "", files.DiskFull(err)
 	}
 	fmt.Fprintf(log, "building runs/%s\n", name)
@@ -58,6 +59,31 @@ func resolved(program string, args []string) (keys.Tree, error) {
 		return nil, command.Usagef("%s refuses %s: %s", filepath.Base(program), strings.Join(args, " "), words)
 	}
 	return keys.Parse(out.String(), "the configuration of "+filepath.Base(program))
+}
+
+// stated are the keys that arguments set by -set, where the program is not asked for the others.
+func stated(args []string) keys.Tree {
+	c := keys.Tree{}
+	for i, arg := range args {
+		setting, found := strings.CutPrefix(strings.TrimLeft(arg, "-"), "set")
+		if found && setting == "" && i+1 < len(args) {
+			setting = "=" + args[i+1]
+		}
+		key, value, set := strings.Cut(strings.TrimPrefix(setting, "="), "=")
+		section, name, dotted := strings.Cut(key, ".")
+		if !found || !set || !dotted {
+			continue
+		}
+		if c[section] == nil {
+			c[section] = map[string]any{}
+		}
+		var of any = value
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			of = n
+		}
+		c[section].(map[string]any)[name] = of
+	}
+	return c
 }
 
 // number is a key of a resolved configuration, 0 where there is none.

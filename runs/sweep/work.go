@@ -38,6 +38,7 @@ type sweep struct {
 	list    []trial
 	settled bool // followers' trials hold the control's best values of [keys]
 	program string
+	unasked bool // the program is the user's own, and is not to be run
 	log     io.Writer
 	lock    *os.File
 	cpus    [][]int // of each job; nil: any
@@ -81,7 +82,7 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(f.out, chosenDir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(f.out, chosenDir), 0o777); err != nil {
 		return nil, files.DiskFull(err)
 	}
 	if w.lock, err = files.Lock(f.out); err != nil {
@@ -133,7 +134,7 @@ func (w *sweep) prepare() (err error) {
 		if t.number > 1 {
 			continue
 		}
-		config, err := resolved(w.program, w.args(t, t.seed, 0))
+		config, err := w.ask(t)
 		if err != nil {
 			return err
 		}
@@ -153,6 +154,15 @@ func (w *sweep) prepare() (err error) {
 		}
 	}
 	return nil
+}
+
+// ask gives the configuration of a trial, as far as it is known without the program where that is not to be run.
+func (w *sweep) ask(t trial) (keys.Tree, error) {
+	args := w.args(t, t.seed, 0)
+	if w.unasked {
+		return stated(args), nil
+	}
+	return resolved(w.program, args)
 }
 
 // readLength finds how long a full training is, for halving, and holds the rate's course to it.

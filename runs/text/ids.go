@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -109,17 +109,17 @@ func decode(args []string, in io.Reader, out, _ io.Writer) error {
 	}
 	defer pairs.Close()
 	w := bufio.NewWriter(out)
-	for i := range pairs.Len() {
-		pair := pairs.At(i)
+	err = pairs.Each(func(pair corpus.Pair) error {
 		ids := pair.Source
 		if side == p.Target {
 			ids = pair.Target
 		}
 		line, err := text(ids)
 		if err != nil {
-			return errors.Join(w.Flush(), fmt.Errorf("%s, pair %d: %w: give the -run that it was made for", *store, i+1, err))
+			return fmt.Errorf("%s, pair %d: %w: give the -run that it was made for", *store, pair.Line, err)
 		}
-		fmt.Fprintln(w, line)
-	}
-	return w.Flush()
+		_, err = fmt.Fprintln(w, line)
+		return err
+	})
+	return cmp.Or(err, w.Flush())
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,8 +75,22 @@ func TestEncodeAndDecode(t *testing.T) {
 	}
 }
 
+// craftedStore is a header alone, whose sums are right and whose pairs take 2^64 bytes.
+func craftedStore() []byte {
+	header := make([]byte, 80)
+	copy(header, "aperture pairs 1")
+	binary.NativeEndian.PutUint64(header[48:], 2)
+	binary.NativeEndian.PutUint64(header[56:], 1<<60)
+	binary.NativeEndian.PutUint32(header[76:], crc32.Checksum(header[:76], crc32.MakeTable(crc32.Castagnoli)))
+	return header
+}
+
 func TestEncodeAndDecodeRefuse(t *testing.T) {
 	folder, _ := translationRun(t)
+	crafted := filepath.Join(folder, "crafted.pairs")
+	if err := os.WriteFile(crafted, craftedStore(), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		in, args string
 		code     int
@@ -87,6 +103,7 @@ func TestEncodeAndDecodeRefuse(t *testing.T) {
 		{"4 five\n", "decode -l de -run " + folder, 1, `standard input:1: "five" is no id`},
 		{"4\n4000000\n", "decode -l de -run " + folder, 1, "standard input:2: 4000000 is no id of " + folder},
 		{"", fmt.Sprintf("decode -l de -run %s -store %s/train.en", folder, folder), 1, "train.en: this is no file of encoded text"},
+		{"", fmt.Sprintf("decode -l de -run %s -store %s", folder, crafted), 1, crafted + ": this is no file of encoded text, or it is damaged"},
 		{"", "decode -l de -store /no/such -run " + folder, 1, "/no/such"},
 	} {
 		code, _, errs := runText(t, c.in, strings.Fields(c.args)...)

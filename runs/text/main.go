@@ -39,13 +39,13 @@ func usagef(format string, args ...any) error {
 func main() {
 	code := 0
 	err := command.Guard(func() error {
-		code = execute(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+		code = execute(os.Args[1:], os.Stdin, command.Stdout, os.Stderr)
 		return nil
 	})
-	if err != nil {
+	if err != nil || code == 0 {
 		command.Exit(err)
 	}
-	os.Exit(code)
+	os.Exit(code) // the command has said why
 }
 
 // execute runs one command and returns the exit code: 0 done, 1 failed, 2 bad usage.

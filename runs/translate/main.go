@@ -24,7 +24,7 @@ import (
 func main() {
 	f, err := parse(os.Args[1:])
 	if err == nil {
-		err = command.OnTorch(func() error { return run(context.Background(), f, os.Stdin, os.Stdout) })
+		err = command.OnTorch(func() error { return run(context.Background(), f, os.Stdin, command.Stdout) })
 	}
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		err = fmt.Errorf("%w: lower -beam, or translate shorter lines", torch.ErrOutOfMemory)
@@ -66,7 +66,7 @@ func parse(args []string) (*flags, error) {
 	usage := func(err error) error { return &command.UsageError{Err: err} }
 	if err := f.given.Parse(command.NormalizeArgs(args, f.given)); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Printf("Usage: translate -run FOLDER [flags] < raw lines > translations\n\n%s", f.given.FlagUsages())
+			fmt.Fprintf(command.Stdout, "Usage: translate -run FOLDER [flags] < raw lines > translations\n\n%s", f.given.FlagUsages())
 			return nil, command.ErrHelp
 		}
 		return nil, usage(err)

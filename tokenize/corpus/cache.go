@@ -16,7 +16,7 @@ import (
 
 // StoreSettings are keys of the section data.
 type StoreSettings struct {
-	Store string `toml:"store" resume:"location" help:"folder that keeps encoded training text for other runs; empty is aperture/corpora in the user's cache, and none keeps it in memory"`
+	Store string `toml:"store" resume:"free" help:"folder that keeps encoded training text for other runs; empty is aperture/corpora in the user's cache, and none keeps it in memory"`
 }
 
 // Cache is a folder that keeps what was made of texts: their ids, codes and vocabularies, and the sums of files. Everything
@@ -80,12 +80,28 @@ func (c *Cache) path(key Key, ending string) string {
 }
 
 // Get reads what Put kept under a key, false where there is nothing whole.
-func (c *Cache) Get(key Key) ([]byte, bool) {
+func (c *Cache) Get(key Key) ([]byte, bool) { return c.get(key, ".learnt") }
+
+// Put keeps something small under a key, behind the key and its sum.
+func (c *Cache) Put(key Key, data []byte) error { return c.put(key, ".learnt", data) }
+
+// mostKept bounds what is read into memory at once, in bytes.
+const mostKept = 1 << 28
+
+func (c *Cache) get(key Key, ending string) ([]byte, bool) {
 	if c.problem != nil {
 		return nil, false
 	}
-	data, err := os.ReadFile(c.path(key, ".learnt"))
-	if err != nil || len(data) < 2*sha256.Size {
+	file, size, err := openRegular(c.path(key, ending))
+	if err != nil {
+		return nil, false
+	}
+	defer file.Close()
+	if size < 2*sha256.Size || size > mostKept {
+		return nil, false
+	}
+	data := make([]byte, size)
+	if readAt(file, data, 0) != nil {
 		return nil, false
 	}
 	body := data[2*sha256.Size:]
@@ -93,11 +109,13 @@ func (c *Cache) Get(key Key) ([]byte, bool) {
 	return body, [sha256.Size]byte(data) == key && [sha256.Size]byte(data[sha256.Size:]) == sum
 }
 
-// Put keeps something small under a key, behind the key and its sum.
-func (c *Cache) Put(key Key, data []byte) error {
+func (c *Cache) put(key Key, ending string, data []byte) error {
 	if err := c.writable(); err != nil {
 		return err
 	}
+	if len(data) > mostKept-2*sha256.Size {
+		return fmt.Errorf("%d bytes are more than the %d that a cache keeps", len(data), mostKept-2*sha256.Size)
+	}
 	sum := sha256.Sum256(data)
-	return files.Write(c.path(key, ".learnt"), append(append(key[:], sum[:]...), data...))
+	return files.Write(c.path(key, ending), append(append(key[:], sum[:]...), data...))
 }

@@ -36,7 +36,8 @@
 // file that is mapped into memory, with a place and two lengths for each pair. A Cache is the folder of such files, the user's
 // rather than the data's or the run's: data may be read-only and shared, and a run's folder serves no other run, while seeds, methods and
 // limits share one store. A file is named by a hash of all that it was made from, is written under another name, synced and
-// renamed, and is checked by size and sum when it is opened: a kill leaves none or a whole one, and a damaged one is made anew. The
+// renamed, and is checked when it is opened, by size, by sum and by the places of its pairs: a kill leaves none or a whole one, and a
+// damaged one is made anew. Ids are held against the vocabulary's size as their pair is read. The
 // sums of text files are remembered with the files' inode, size and times, among them that of the last change of the file's
 // status, which no program can set back.
 //
@@ -53,6 +54,6 @@
 //
 // A List, as validation and test text are, takes about 4 bytes a token and 56 a pair. Of a Store only order takes memory of this
 // process: 4 bytes a pair, 12 while an epoch is shuffled, and 4 more where a filter left pairs out. The kernel may drop the rest and read it
-// again. A store's file must not be cut short while it is mapped: reading behind its end kills the process. Nothing here does
-// that; files are replaced by rename and never written in place.
+// again. A store's file that another program cuts short while it is mapped is an error of Filter, NewLoader, Loader.Next and Store.Each;
+// Lengths and At alone end the process then. Nothing here writes to such a file: files are replaced by rename.
 package corpus

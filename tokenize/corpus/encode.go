@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -32,46 +33,11 @@ type Encoding struct {
 // Encode opens the store of the encoding's key, or encodes the text on all processors and keeps it for the next time. said is a sentence
 // for the user about where the ids are. Where they cannot be kept they are in memory, and said has the reason.
 func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
-	return c.open(contents{e.Key, int64(e.Text.Source.Len()), e.width(), e.each})
-}
-
-// Texts opens the store of a key whose pair i is text i without a target, or makes it of ids, and keeps it where it can. IDs gives a text without a copy.
-func (c *Cache) Texts(key Key, texts [][]int32) (*Store, error) {
-	s, _, err := c.open(contents{key, int64(len(texts)), 4, func(take func(encodedBlock) error) (total uint64, err error) {
-		for _, ids := range texts {
-			if err := take(encodedBlock{[]entry{{total, uint32(len(ids)), 0}}, raw(ids)}); err != nil {
-				return 0, err
-			}
-			total += uint64(len(ids))
-		}
-		return total, nil
-	}})
-	return s, err
-}
-
-// Has reports whether there is a store of a key, and opens it.
-func (c *Cache) Has(key Key) (*Store, bool) {
-	if c.problem != nil {
-		return nil, false
-	}
-	s, err := openStore(c.path(key, ".pairs"), &key)
-	return s, err == nil
-}
-
-// contents are what a store holds: so many pairs of ids, each of so many bytes, given block by block.
-type contents struct {
-	key   Key
-	pairs int64
-	width int64
-	each  func(take func(encodedBlock) error) (ids uint64, err error)
-}
-
-// open is Encode of any contents.
-func (c *Cache) open(e contents) (s *Store, said string, err error) {
-	path := c.path(e.key, ".pairs")
+	what := e.contents()
+	path := c.path(e.Key, ".pairs")
 	problem := c.problem
 	if problem == nil {
-		if s, err = openStore(path, &e.key); err == nil {
+		if s, err = openStore(path, &what.wanted); err == nil {
 			return s, fmt.Sprintf("encoded text: %s, from %s", s.describe(), path), nil
 		}
 		problem = c.writable()
@@ -79,8 +45,8 @@ func (c *Cache) open(e contents) (s *Store, said string, err error) {
 	begin := time.Now()
 	if problem == nil {
 		var unwritten *fs.PathError // other errors are the text's
-		if err = c.write(path, e); err == nil {
-			s, err = openStore(path, &e.key)
+		if err = c.write(path, what); err == nil {
+			s, err = openStore(path, &what.wanted)
 		} else if !errors.As(err, &unwritten) {
 			return nil, "", err
 		}
@@ -89,7 +55,7 @@ func (c *Cache) open(e contents) (s *Store, said string, err error) {
 		}
 		problem = files.DiskFull(err)
 	}
-	if s, err = e.inMemory(); err != nil {
+	if s, err = what.inMemory(); err != nil {
 		return nil, "", err
 	}
 	if problem == ErrSwitchedOff {
@@ -98,10 +64,50 @@ func (c *Cache) open(e contents) (s *Store, said string, err error) {
 	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; data.store names another folder", s.describe(), problem), nil
 }
 
+// PutTexts keeps the ids of texts under a key, as pairs without targets.
+func (c *Cache) PutTexts(key Key, texts [][]int32) error {
+	if err := c.writable(); err != nil {
+		return err
+	}
+	each := func(take func(encodedBlock) error) (total uint64, err error) {
+		for _, ids := range texts {
+			if err := take(encodedBlock{[]entry{{total, uint32(len(ids)), 0}}, raw(ids)}); err != nil {
+				return 0, err
+			}
+			total += uint64(len(ids))
+		}
+		return total, nil
+	}
+	return c.write(c.path(key, ".pairs"), contents{wanted{key, int64(len(texts)), 4, math.MaxInt32}, each})
+}
+
+// GetTexts reads the n texts that PutTexts kept under a key, false where there is nothing whole or an id exceeds the largest.
+func (c *Cache) GetTexts(key Key, n int, largest int32) (texts [][]int32, found bool) {
+	if c.problem != nil {
+		return nil, false
+	}
+	s, err := openStore(c.path(key, ".pairs"), &wanted{key, int64(n), 4, largest})
+	if err != nil {
+		return nil, false
+	}
+	defer s.Close()
+	err = s.Each(func(p Pair) error {
+		texts = append(texts, p.Source)
+		return nil
+	})
+	return texts, err == nil
+}
+
+// contents are what a store holds, given block by block.
+type contents struct {
+	wanted
+	each func(take func(encodedBlock) error) (ids uint64, err error)
+}
+
 // write makes the file of a store: under a temporary name until it is whole and on the disk. A kill leaves none or a whole one.
 func (c *Cache) write(path string, e contents) (err error) {
 	removeAbandoned(c.folder)
-	file, err := os.CreateTemp(c.folder, "*"+unfinished)
+	file, err := files.CreateTemp(c.folder, "*"+unfinished)
 	if err != nil {
 		return err
 	}
@@ -115,9 +121,6 @@ func (c *Cache) write(path string, e contents) (err error) {
 		return &fs.PathError{Op: "lock", Path: file.Name(), Err: err}
 	}
 	if err := e.write(file); err != nil {
-		return err
-	}
-	if err := file.Chmod(0o644); err != nil {
 		return err
 	}
 	if err := file.Sync(); err != nil {
@@ -164,7 +167,7 @@ func (e contents) write(file *os.File) error {
 		return err
 	}
 	body := e.pairs*entryBytes + int64(total)*e.width
-	sums, err := sumsOf(file, body)
+	sums, err := segmentSums(file, body)
 	if err != nil {
 		return err
 	}
@@ -181,17 +184,8 @@ func (e contents) write(file *os.File) error {
 	return err
 }
 
-func sumsOf(file *os.File, body int64) ([]byte, error) {
-	data, err := syscall.Mmap(int(file.Fd()), 0, int(headerBytes+body), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		return nil, &fs.PathError{Op: "mmap", Path: file.Name(), Err: err}
-	}
-	defer syscall.Munmap(data)
-	return segmentSums(data[headerBytes:]), nil
-}
-
 func (e contents) inMemory() (*Store, error) {
-	s := &Store{entries: make([]entry, 0, e.pairs)}
+	s := &Store{entries: make([]entry, 0, e.pairs), largest: math.MaxInt32}
 	if e.width == 2 {
 		s.narrow = []uint16{}
 	}
@@ -205,6 +199,10 @@ func (e contents) inMemory() (*Store, error) {
 		return nil
 	})
 	return s, err
+}
+
+func (e Encoding) contents() contents {
+	return contents{wanted{e.Key, int64(e.Text.Source.Len()), e.width(), e.Largest}, e.each}
 }
 
 func (e Encoding) width() int64 {

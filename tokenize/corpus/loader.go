@@ -69,21 +69,23 @@ func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, %d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
 			options.MaxTokens, options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)
 	}
-	for i := range pairs.Len() {
-		if n := max(pairs.Lengths(i)) + 1; n > options.MaxTokens {
-			return nil, fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
-		}
-	}
 	options.Multiple = max(options.Multiple, 1)
 	options.Accumulate = max(options.Accumulate, 1)
 	if options.Ahead == 0 {
 		options.Ahead = 4
 	}
-	l := &Loader{
-		pairs: pairs, options: options,
-		epochs:  newEpochs(pairs, budget{options.MaxTokens, options.MaxSentences, options.Multiple}, options.Seed),
-		updates: make(chan Update, options.Ahead),
-		quit:    make(chan struct{}),
+	l := &Loader{pairs: pairs, options: options, updates: make(chan Update, options.Ahead), quit: make(chan struct{})}
+	err := reading(pairs, func() error {
+		for i := range pairs.Len() {
+			if n := max(pairs.Lengths(i)) + 1; n > options.MaxTokens {
+				return fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
+			}
+		}
+		l.epochs = newEpochs(pairs, budget{options.MaxTokens, options.MaxSentences, options.Multiple}, options.Seed)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	if from.Epoch < 0 || from.Batch < 0 || from.Batch > l.BatchesPerEpoch() {
 		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch, l.BatchesPerEpoch())
@@ -159,17 +161,24 @@ func (l *Loader) start(at Position) {
 				l.failed = &Panic{value, debug.Stack()}
 			}
 		}()
-		l.prepare(at)
+		l.failed = l.prepare(at)
 	}()
 }
 
-// prepare makes one update after the other until the loader is closed.
-func (l *Loader) prepare(at Position) {
+// prepare makes one update after the other until the loader is closed, or the pairs cannot be read.
+func (l *Loader) prepare(at Position) error {
 	for ; ; at = (Position{Epoch: at.Epoch + 1}) {
 		epoch := l.epochs.batches(at.Epoch)
 		for at.Batch < len(epoch) {
 			end := min(at.Batch+l.options.Accumulate, len(epoch))
-			update := l.update(epoch[at.Batch:end])
+			var update Update
+			err := reading(l.pairs, func() error {
+				update = l.update(epoch[at.Batch:end])
+				return nil
+			})
+			if err != nil {
+				return err
+			}
 			at.Batch = end
 			update.Position = at
 			if end == len(epoch) {
@@ -178,7 +187,7 @@ func (l *Loader) prepare(at Position) {
 			select {
 			case l.updates <- update:
 			case <-l.quit:
-				return
+				return nil
 			}
 		}
 	}

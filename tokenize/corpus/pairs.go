@@ -71,6 +71,7 @@ func (l Limits) Check() error {
 // that applies: empty, too long, ratio.
 type FilterReport struct {
 	Read, Kept            int
+	Tokens                int // of the target, of what was kept, ends of sentences included
 	Empty, TooLong, Ratio int
 	Limits                Limits
 	Longest               []Dropped // the ten longest dropped pairs, longest first
@@ -97,7 +98,15 @@ func (s selection) At(i int) Pair                      { return s.Pairs.At(int(s
 
 // Filter returns the pairs within the limits, in their order, and what became of
 // the rest. It is an error when none is left.
-func Filter(pairs Pairs, limits Limits) (Pairs, FilterReport, error) {
+func Filter(pairs Pairs, limits Limits) (left Pairs, report FilterReport, err error) {
+	err = reading(pairs, func() (err error) {
+		left, report, err = filter(pairs, limits)
+		return err
+	})
+	return left, report, err
+}
+
+func filter(pairs Pairs, limits Limits) (Pairs, FilterReport, error) {
 	report := FilterReport{Read: pairs.Len(), Limits: limits}
 	var dropped []Dropped
 	kept := make([]int32, 0, report.Read)
@@ -107,6 +116,7 @@ func Filter(pairs Pairs, limits Limits) (Pairs, FilterReport, error) {
 		switch reason {
 		case "":
 			kept = append(kept, int32(i))
+			report.Tokens += target + 1
 			continue
 		case reasonEmpty:
 			report.Empty++

@@ -56,7 +56,7 @@ func TestFilter(t *testing.T) {
 		t.Error(diff)
 	}
 	want := FilterReport{
-		Read: 9, Kept: 3, Empty: 2, TooLong: 2, Ratio: 2, Limits: Limits{10, 2},
+		Read: 9, Kept: 3, Tokens: 25, Empty: 2, TooLong: 2, Ratio: 2, Limits: Limits{10, 2},
 		Longest: []Dropped{
 			{6, 5, 40, "too long"}, {5, 11, 10, "too long"}, {8, 4, 9, "length ratio"},
 			{9, 9, 4, "length ratio"}, {2, 0, 4, "empty side"}, {3, 0, 0, "empty side"},

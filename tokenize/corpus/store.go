@@ -2,13 +2,16 @@ package corpus
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
+	"io/fs"
+	"math"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -23,6 +26,8 @@ type Store struct {
 	entries []entry
 	narrow  []uint16 // ids, where all fit into 16 bits
 	wide    []int32  // ids otherwise
+	largest int32    // that an id may be
+	file    *os.File // nil on the heap
 	mapped  []byte   // nil on the heap
 }
 
@@ -63,22 +68,39 @@ func (s *Store) Lengths(i int) (source, target int) {
 func (s *Store) At(i int) Pair {
 	e := s.entries[i]
 	n := uint64(e.Source) + uint64(e.Target)
-	var ids []int32
+	held := uint64(max(len(s.narrow), len(s.wide)))
+	if e.At > held || n > held-e.At { // it was right when the file was opened
+		panic(s.changed())
+	}
+	ids := make([]int32, n)
+	largest := uint32(0)
 	if s.narrow != nil {
-		ids = make([]int32, n)
 		for k, id := range s.narrow[e.At : e.At+n] {
 			ids[k] = int32(id)
+			largest = max(largest, uint32(id))
 		}
 	} else {
-		ids = slices.Clone(s.wide[e.At : e.At+n])
+		for k, id := range s.wide[e.At : e.At+n] {
+			ids[k] = id
+			largest = max(largest, uint32(id))
+		}
+	}
+	if largest > uint32(s.largest) {
+		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then made anew", s.file.Name(), i+1, int32(largest), s.largest)})
 	}
 	return Pair{Source: ids[:e.Source:e.Source], Target: ids[e.Source:], Line: i + 1}
 }
 
-// IDs are those of the source of pair i in a store of 32 bits, not a copy: they must not be written to.
-func (s *Store) IDs(i int) []int32 {
-	e := s.entries[i]
-	return s.wide[e.At : e.At+uint64(e.Source) : e.At+uint64(e.Source)]
+// Each visits the pairs in their order, until visit fails. It is an error where the file is cut short or changed meanwhile.
+func (s *Store) Each(visit func(Pair) error) error {
+	return reading(s, func() error {
+		for i := range s.entries {
+			if err := visit(s.At(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // Close gives the mapped memory back; the store must not be used any more.
@@ -87,10 +109,11 @@ func (s *Store) Close() {
 		return
 	}
 	syscall.Munmap(s.mapped)
+	s.file.Close()
 	*s = Store{}
 }
 
-// OpenStore maps a file that a Cache keeps, whatever text it was made from, after checking it by size and by sum.
+// OpenStore maps a file that a Cache keeps, whatever text it was made from, after checking it.
 func OpenStore(path string) (*Store, error) {
 	s, err := openStore(path, nil)
 	if err == errDamaged {
@@ -99,61 +122,100 @@ func OpenStore(path string) (*Store, error) {
 	return s, err
 }
 
-// openStore maps the file of a key, nil for any, after checking it.
-func openStore(path string, key *Key) (*Store, error) {
-	file, err := os.Open(path)
+// wanted is what a store must be.
+type wanted struct {
+	key          Key
+	pairs, width int64
+	largest      int32 // id
+}
+
+// openStore maps a file after checking it, against what is wanted where that is not nil.
+func openStore(path string, w *wanted) (*Store, error) {
+	file, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
+	s := &Store{file: file, largest: math.MaxInt32}
+	if w != nil {
+		s.largest = w.largest
+	}
+	if err := s.open(size, w); err != nil {
+		syscall.Munmap(s.mapped) // an error where nothing is mapped yet
+		file.Close()
+		if errors.Is(err, io.ErrUnexpectedEOF) { // it is being cut short
+			err = errDamaged
+		}
 		return nil, err
 	}
-	if info.Size() < headerBytes {
-		return nil, errDamaged
-	}
-	data, err := syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		return nil, err
-	}
-	s, err := viewStore(data, key)
-	if err != nil {
-		syscall.Munmap(data)
-		return nil, err
-	}
-	s.mapped = data
 	return s, nil
 }
 
 var errDamaged = errors.New("the stored ids are damaged")
 
-// viewStore checks the bytes of a file, and sees them as a store.
-func viewStore(data []byte, key *Key) (*Store, error) {
+// open checks the file, maps it, and checks what is mapped: every size against that of the file before anything is made of it.
+func (s *Store) open(size int64, w *wanted) (err error) {
 	var h header
-	if _, err := binary.Decode(data, binary.NativeEndian, &h); err != nil {
-		return nil, err
+	text := make([]byte, headerBytes)
+	if size < headerBytes {
+		return errDamaged
 	}
-	if h.Magic != magic || key != nil && h.Key != *key || h.Header != crc32.Checksum(data[:headerBytes-4], castagnoli) {
-		return nil, errDamaged
+	if err := readAt(s.file, text, 0); err != nil {
+		return err
+	}
+	if _, err := binary.Decode(text, binary.NativeEndian, &h); err != nil {
+		return err
+	}
+	if h.Magic != magic || h.Header != crc32.Checksum(text[:headerBytes-4], castagnoli) {
+		return errDamaged
+	}
+	if w != nil && (h.Key != w.key || h.Pairs != uint64(w.pairs) || h.Width != uint64(w.width)) {
+		return errDamaged
+	}
+	room := uint64(size - headerBytes)
+	if h.Width != 2 && h.Width != 4 || h.Pairs > room/uint64(entryBytes) || h.IDs > room/h.Width {
+		return errDamaged // beyond these no product overflows
 	}
 	body := int64(h.Pairs)*entryBytes + int64(h.IDs*h.Width)
-	segments := (body + segmentBytes - 1) / segmentBytes
-	if int64(len(data)) != headerBytes+body+4*segments {
-		return nil, errDamaged
+	if size != headerBytes+body+4*segments(body) {
+		return errDamaged
 	}
-	sums := data[headerBytes+body:]
-	if h.Sums != crc32.Checksum(sums, castagnoli) || !bytes.Equal(sums, segmentSums(data[headerBytes:headerBytes+body])) {
-		return nil, errDamaged
+	sums := make([]byte, 4*segments(body))
+	if err := readAt(s.file, sums, headerBytes+body); err != nil {
+		return err
 	}
-	s := &Store{entries: cast[entry](data[headerBytes:], h.Pairs)}
-	ids := data[headerBytes+int64(h.Pairs)*entryBytes:]
+	if h.Sums != crc32.Checksum(sums, castagnoli) {
+		return errDamaged
+	}
+	if found, err := segmentSums(s.file, body); err != nil || !bytes.Equal(sums, found) {
+		return cmp.Or(err, errDamaged)
+	}
+	if s.mapped, err = syscall.Mmap(int(s.file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED); err != nil {
+		return &fs.PathError{Op: "mmap", Path: s.file.Name(), Err: err}
+	}
+	s.entries = cast[entry](s.mapped[headerBytes:], h.Pairs)
+	ids := s.mapped[headerBytes+int64(h.Pairs)*entryBytes:]
 	if h.Width == 2 {
 		s.narrow = cast[uint16](ids, h.IDs)
 	} else {
 		s.wide = cast[int32](ids, h.IDs)
 	}
-	return s, nil
+	return reading(s, func() error { return s.checkEntries(h.IDs) })
+}
+
+// checkEntries holds that each pair begins where the one before it ends, and the last one ends with the ids.
+func (s *Store) checkEntries(ids uint64) error {
+	next := uint64(0)
+	for _, e := range s.entries {
+		n := uint64(e.Source) + uint64(e.Target)
+		if e.At != next || n > ids-next {
+			return errDamaged
+		}
+		next += n
+	}
+	if next != ids {
+		return errDamaged
+	}
+	return nil
 }
 
 // cast sees bytes as n values. Entries lie at multiples of 8 bytes behind the start of a page, and ids behind them.
@@ -167,24 +229,60 @@ func raw[T any](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))
 }
 
-// segmentSums are the sums of the segments of data, on all processors.
-func segmentSums(data []byte) []byte {
-	n := (len(data) + segmentBytes - 1) / segmentBytes
+// segments counts those of so many bytes.
+func segments(body int64) int64 { return (body + segmentBytes - 1) / segmentBytes }
+
+// segmentSums are the sums of the segments behind the header of a file, on all processors.
+func segmentSums(file *os.File, body int64) ([]byte, error) {
+	n := segments(body)
 	sums := make([]byte, 4*n)
+	each := min(n, int64(runtime.GOMAXPROCS(0)))
+	failures := make([]error, each)
 	var workers sync.WaitGroup
-	each := runtime.GOMAXPROCS(0)
 	for first := range each {
 		workers.Add(1)
 		go func() {
 			defer workers.Done()
-			for k := first; k < n; k += each {
-				segment := data[k*segmentBytes : min((k+1)*segmentBytes, len(data))]
-				binary.NativeEndian.PutUint32(sums[4*k:], crc32.Checksum(segment, castagnoli))
+			part := make([]byte, 256<<10) // stays in the processor's cache
+			for k := first; k < n && failures[first] == nil; k += each {
+				var sum uint32
+				for at, end := k*segmentBytes, min((k+1)*segmentBytes, body); at < end && failures[first] == nil; at += int64(len(part)) {
+					piece := part[:min(int64(len(part)), end-at)]
+					failures[first] = readAt(file, piece, headerBytes+at)
+					sum = crc32.Update(sum, castagnoli, piece)
+				}
+				binary.NativeEndian.PutUint32(sums[4*k:], sum)
 			}
 		}()
 	}
 	workers.Wait()
-	return sums
+	return sums, errors.Join(failures...)
+}
+
+// openRegular opens a file that has a size: it does not wait for the writer of a pipe.
+func openRegular(path string) (file *os.File, size int64, err error) {
+	file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errDamaged
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
+// readAt fills data from a place of a file.
+func readAt(file *os.File, data []byte, at int64) error {
+	_, err := file.ReadAt(data, at)
+	if err == io.EOF {
+		return &fs.PathError{Op: "read", Path: file.Name(), Err: io.ErrUnexpectedEOF}
+	}
+	return err
 }
 
 // describe says how large the store is.

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 )
 
 // texts writes parallel files of so many lines, and gives the lines.
-func texts(t *testing.T, folder string, lines int) (source, target []string) {
+func texts(t testing.TB, folder string, lines int) (source, target []string) {
 	t.Helper()
 	for i := range lines {
 		source = append(source, strings.TrimSpace(strings.Repeat(fmt.Sprintf("%d ", i), i%7)))
@@ -149,6 +151,7 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := encoding(text, 100)
+	filed := e.contents()
 	open := func() (Pairs, string) {
 		s, said, err := cache.Encode(e)
 		if err != nil {
@@ -171,7 +174,7 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Rename(path+".new", path)
-		if s, err := openStore(path, &e.Key); err == nil {
+		if s, err := openStore(path, &filed.wanted); err == nil {
 			s.Close()
 			t.Fatalf("byte %d of %d may differ", at, len(whole))
 		}
@@ -189,10 +192,13 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 			t.Errorf("after mending: %s", said)
 		}
 	}
-	other := NewKey("another")
-	if s, err := openStore(path, &other); err == nil {
-		s.Close()
-		t.Error("another key opens it")
+	for what, w := range map[string]wanted{
+		"another key": {NewKey("another"), 50, 2, 99}, "another number of pairs": {e.Key, 51, 2, 99}, "another width": {e.Key, 50, 4, 99},
+	} {
+		if s, err := openStore(path, &w); err == nil {
+			s.Close()
+			t.Errorf("%s opens it", what)
+		}
 	}
 	if s, err := OpenStore(path); err != nil {
 		t.Error(err)
@@ -230,6 +236,7 @@ func TestKilledWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := encoding(text, 5000)
+	filed := e.contents()
 	path := cache.path(e.Key, ".pairs")
 	write := func(after time.Duration) (took time.Duration) {
 		process := exec.Command(os.Args[0], "-test.run=^TestKilledWriter$")
@@ -259,7 +266,7 @@ func TestKilledWriter(t *testing.T) {
 	none, right := 0, 0
 	for k := range 10 {
 		write(1 + time.Duration(moments.Float64()*1.3*float64(undisturbed)))
-		if s, err := openStore(path, &e.Key); err == nil {
+		if s, err := openStore(path, &filed.wanted); err == nil {
 			if !same(want, listOf(s)) {
 				t.Fatalf("kill %d left a wrong store", k)
 			}
@@ -333,9 +340,25 @@ func TestSumsOfFiles(t *testing.T) {
 	read()
 	note, _ := filepath.Glob(filepath.Join(folder, "store", "*.sum"))
 	remembered, _ := os.ReadFile(note[0])
-	os.WriteFile(note[0], bytes.Replace(remembered, []byte(`"Lines":30`), []byte(`"Lines":31`), 1), 0o666)
+	if err := cache.put(Key(remembered), ".sum", bytes.Replace(remembered[2*sha256.Size:], []byte(`"Lines":30`), []byte(`"Lines":31`), 1)); err != nil {
+		t.Fatal(err)
+	}
 	if text, err := cache.openText(place{path: path}, "-train"); err != nil || text.Len() != 31 {
 		t.Errorf("%d lines, %v: the file was read again", text.Len(), err)
+	}
+	// A note that is damaged anywhere is not believed, and is written anew.
+	for at := 0; at < len(remembered); at += 3 {
+		damaged := bytes.Clone(remembered)
+		damaged[at] ^= 1
+		os.WriteFile(note[0], damaged, 0o666)
+		read()
+		if now, _ := os.ReadFile(note[0]); !bytes.Equal(now, remembered) {
+			t.Fatalf("a note with another byte %d became %q", at, now)
+		}
+	}
+	for _, damaged := range [][]byte{nil, remembered[:70], make([]byte, len(remembered)), remembered[:len(remembered)-1]} {
+		os.WriteFile(note[0], damaged, 0o666)
+		read()
 	}
 	os.WriteFile(note[0], remembered, 0o666)
 	content, _ := os.ReadFile(path)
@@ -383,6 +406,27 @@ func TestPutAndGet(t *testing.T) {
 		if _, found := cache.Get(key); found {
 			t.Errorf("byte %d may differ", at)
 		}
+	}
+
+	// Neither a file of a terabyte is read into memory, nor a pipe without a writer waited for.
+	if err := os.Truncate(path, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := cache.Get(key); found {
+		t.Error("a terabyte of zeros is found")
+	}
+	store := cache.path(key, ".pairs")
+	for _, name := range []string{path, store} {
+		os.Remove(name)
+		if err := syscall.Mkfifo(name, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, found := cache.Get(key); found {
+		t.Error("a pipe is found")
+	}
+	if _, err := OpenStore(store); err == nil || !strings.Contains(err.Error(), "this is no file of encoded text") {
+		t.Errorf("a pipe as a store: %v", err)
 	}
 }
 

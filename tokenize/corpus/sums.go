@@ -33,9 +33,9 @@ func identify(f *os.File) (identity, error) {
 	return identity{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, nil
 }
 
-// counted is what a cache remembers of a text file: as long as its identity stays, it need not be read again for this.
+// counted is what a cache remembers of a text file: as long as its identity stays, it need not be read again for this. The key is its
+// path's and the program's edition's, so that another layout of these fields is never met.
 type counted struct {
-	Path   string
 	File   identity
 	SHA256 string
 	Lines  int
@@ -96,22 +96,22 @@ func (c *Cache) counted(purpose string, file *os.File, count func() (sum string,
 	if err != nil {
 		return counted{}, err
 	}
-	note := c.path(NewKey(purpose, full), ".sum")
+	key := NewKey(purpose, full)
 	var known counted
-	if data, err := os.ReadFile(note); err == nil && json.Unmarshal(data, &known) == nil && known.Path == full && known.File == now {
+	if note, found := c.get(key, ".sum"); found && json.Unmarshal(note, &known) == nil && known.File == now {
 		return known, nil
 	}
 	begin := time.Now()
-	known = counted{Path: full, File: now}
+	known = counted{File: now}
 	if known.SHA256, known.Lines, err = count(); err != nil {
 		return counted{}, err
 	}
 	if after, err := identify(file); err != nil || after != now {
 		return counted{}, Text{Path: file.Name()}.changed()
 	}
-	if begin.Sub(time.Unix(0, now.Status)) > settled && c.writable() == nil {
-		if data, err := json.Marshal(known); err == nil {
-			_ = files.Write(note, data) // without it the file is read again
+	if begin.Sub(time.Unix(0, now.Status)) > settled {
+		if note, err := json.Marshal(known); err == nil {
+			_ = c.put(key, ".sum", note) // without it the file is read again
 		}
 	}
 	return known, nil

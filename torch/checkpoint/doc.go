@@ -6,10 +6,10 @@
 //
 // A Store is the folder checkpoints inside a run folder. Save writes one
 // checkpoint, a folder step-N that holds the given files and manifest.json with
-// their sizes and digests:
+// their sizes and digests, and with the keys of the configuration that decide results:
 //
 //	store := checkpoint.Store{Dir: filepath.Join(out, "checkpoints"), Keep: 3}
-//	err := store.Save(1200, []checkpoint.File{{Name: "state.json", Write: writeState}}, configHash)
+//	err := store.Save(1200, []checkpoint.File{{Name: "state.json", Write: writeState}}, keys)
 //
 // Latest and Best give a checkpoint whose every byte has been compared with its
 // manifest. Where the wanted one is damaged or missing they give the newest valid

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	case "scenario":
 		report(scenario(Store{Dir: dir, Keep: 1}))
 	case "save":
-		report((Store{Dir: dir}).Save(2, state(strings.Repeat("large ", 100)), ""))
+		report((Store{Dir: dir}).Save(2, state(strings.Repeat("large ", 100)), nil))
 	}
 }
 
@@ -46,19 +46,19 @@ func child(task, dir string, environment ...string) *exec.Cmd {
 
 // scenario passes all points of the save sequence: plain saves, a new best, pruning and a replaced step.
 func scenario(s Store) error {
-	if err := s.Save(1, state("1"), ""); err != nil {
+	if err := s.Save(1, state("1"), nil); err != nil {
 		return err
 	}
 	if err := s.MarkBest(1); err != nil {
 		return err
 	}
-	if err := s.Save(2, state("2"), ""); err != nil {
+	if err := s.Save(2, state("2"), nil); err != nil {
 		return err
 	}
-	if err := s.Save(3, state("3"), ""); err != nil { // removes step 2
+	if err := s.Save(3, state("3"), nil); err != nil { // removes step 2
 		return err
 	}
-	return s.Save(3, state("4"), "") // the same step once more
+	return s.Save(3, state("4"), nil) // the same step once more
 }
 
 // TestKilledAnywhere kills a process at every point that the scenario passes and

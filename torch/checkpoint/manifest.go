@@ -17,14 +17,16 @@ import (
 const manifestName = "manifest.json"
 
 // formatVersion is the version that Save writes. Verification reads it and all older ones.
-const formatVersion = 1
+const formatVersion = 2
 
 // manifest says what a checkpoint consists of.
 type manifest struct {
 	Format int         `json:"format"`
 	Step   int         `json:"step"`
-	Config string      `json:"config"` // digest of the configuration of the run
+	Config string      `json:"config"` // digest of Keys; in format 1, which has no Keys, of the run's configuration
 	Files  []fileEntry `json:"files"`
+	// Keys are those of the run's configuration that it may not change, with their values.
+	Keys map[string]string `json:"keys,omitempty"`
 	// Digest is the sha256 of this manifest as JSON with an empty Digest: a
 	// flipped bit in, say, Config would otherwise pass.
 	Digest string `json:"digest"`
@@ -38,7 +40,12 @@ type fileEntry struct {
 
 func (m manifest) digest() string {
 	m.Digest = ""
-	text, err := json.Marshal(m)
+	return digestOf(m)
+}
+
+// digestOf is the sha256 of a value as JSON, which puts a map's keys in order.
+func digestOf(value any) string {
+	text, err := json.Marshal(value)
 	if err != nil {
 		panic(err) // strings and integers only: cannot happen
 	}

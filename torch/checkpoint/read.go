@@ -15,9 +15,9 @@ var ErrNone = errors.New("no valid checkpoint")
 
 // Checkpoint is one that has been compared with its manifest.
 type Checkpoint struct {
-	Step       int
-	Path       string // its folder
-	ConfigHash string // as given to Save
+	Step int
+	Path string            // its folder
+	Keys map[string]string // as given to Save; nil where an earlier version wrote it
 
 	files []fileEntry
 }
@@ -72,7 +72,7 @@ func (s Store) At(step int) (Checkpoint, error) {
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint %s is damaged: %w", folder, err)
 	}
-	return Checkpoint{Step: step, Path: folder, ConfigHash: m.Config, files: m.Files}, nil
+	return Checkpoint{Step: step, Path: folder, Keys: m.Keys, files: m.Files}, nil
 }
 
 // Latest returns the newest valid checkpoint, with a warning for every newer one
@@ -92,6 +92,19 @@ func (s Store) Latest() (Checkpoint, []Warning, error) {
 		return found, append(warnings, s.pointerWarnings(latestName, found)...), nil
 	}
 	return Checkpoint{}, warnings, s.none(warnings)
+}
+
+// Keys returns what the newest checkpoint keeps of its run's configuration, by
+// name, with values as TOML. It is nil where there is no checkpoint or an earlier version wrote
+// it. Only manifests are read, and a damaged one is passed over.
+func (s Store) Keys() (map[string]string, error) {
+	steps, err := s.Steps()
+	for _, step := range steps {
+		if m, err := readManifest(s.path(folderName(step)), step); err == nil {
+			return m.Keys, nil
+		}
+	}
+	return nil, err
 }
 
 // Best returns the checkpoint that BEST names. Where there is no BEST, or the one

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,8 +53,8 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 		"a cut manifest": {func(t *testing.T, s Store) {
 			edit(t, s, "step-2/manifest.json", func(b []byte) []byte { return b[:40] })
 		}, "step-2/manifest.json is not valid JSON"},
-		"another config":  {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap("config-b", "config-c")) }, "step-2/manifest.json does not match its own digest"},
-		"a newer format":  {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"format": 1`, `"format": 2`)) }, "step-2/manifest.json has format 2 and this version of Aperture reads up to 1"},
+		"another key":     {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"of b"`, `"of c"`)) }, "step-2/manifest.json does not match its own digest"},
+		"a newer format":  {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"format": 2`, `"format": 3`)) }, "step-2/manifest.json has format 3 and this version of Aperture reads up to 2"},
 		"an unknown key":  {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"config"`, `"konfig"`)) }, "step-2/manifest.json does not have the expected form"},
 		"a moved folder":  {move("step-2", "step-3"), "step-3/manifest.json belongs to step-2"},
 		"an empty folder": {func(t *testing.T, s Store) { remove(t, s, "step-2"); os.Mkdir(filepath.Join(s.Dir, "step-2"), 0o755) }, "step-2/manifest.json is missing"},
@@ -134,7 +135,7 @@ func TestEveryBitOfTheManifestIsGuarded(t *testing.T) {
 		after, err := s.At(2)
 		if err != nil {
 			noticed++
-		} else if after.ConfigHash != before.ConfigHash || len(after.files) != len(before.files) {
+		} else if !maps.Equal(after.Keys, before.Keys) || len(after.files) != len(before.files) {
 			t.Errorf("bit %d turned the checkpoint into %+v unnoticed", bit, after)
 		}
 	}
@@ -195,7 +196,7 @@ func TestFirstFormatIsStillRead(t *testing.T) {
 		if err != nil || len(warnings) > 0 {
 			t.Fatal(warnings, err)
 		}
-		if found.Step != 7 || found.ConfigHash != "5891b5b522d5df08" {
+		if found.Step != 7 || found.Keys != nil {
 			t.Errorf("found %+v", found)
 		}
 		if got := read(t, found, "state.json"); got != "{\"update\": 7}\n" {
@@ -205,4 +206,24 @@ func TestFirstFormatIsStillRead(t *testing.T) {
 			t.Errorf("model.safetensors holds %q", got)
 		}
 	}
+}
+
+// What a checkpoint keeps of the configuration is read without its other files, from the newest whole manifest.
+func TestKeys(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	is := func(want map[string]string) {
+		t.Helper()
+		if keys, err := s.Keys(); err != nil || !maps.Equal(keys, want) {
+			t.Errorf("kept are %v, %v, want %v", keys, err, want)
+		}
+	}
+	is(nil)
+	save(t, s, 1, "a")
+	save(t, s, 2, "b")
+	remove(t, s, "step-2/model.safetensors")
+	is(map[string]string{"model.width": "of b"})
+	edit(t, s, "step-2/manifest.json", swap("of b", "of c"))
+	is(map[string]string{"model.width": "of a"})
+	s.Dir = filepath.Join("testdata", "format-1")
+	is(nil)
 }

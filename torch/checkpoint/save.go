@@ -20,10 +20,10 @@ type File struct {
 }
 
 // Save writes the checkpoint of step and makes it the latest; package
-// documentation gives the order. configHash is kept in the manifest. A checkpoint of
-// the same step is replaced. An error is one sentence, with syscall.ENOSPC and the
+// documentation gives the order. keys are what the manifest keeps of the run's
+// configuration (see Keys). A checkpoint of the same step is replaced. An error is one sentence, with syscall.ENOSPC and the
 // like underneath; the checkpoints saved before stay as they were.
-func (s Store) Save(step int, files []File, configHash string) error {
+func (s Store) Save(step int, files []File, keys map[string]string) error {
 	if s.ReadOnly {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (s Store) Save(step int, files []File, configHash string) error {
 	}
 	reach("begin")
 	final, temp := s.path(folderName(step)), s.path(folderName(step)+tempSuffix)
-	if err := s.write(temp, step, files, configHash); err != nil {
+	if err := s.write(temp, step, files, keys); err != nil {
 		os.RemoveAll(temp) // a full disk needs its space back
 		return s.notSaved(step, err)
 	}
@@ -67,14 +67,14 @@ func checkFiles(step int, files []File) error {
 }
 
 // write makes the folder temp with all files and, last, the manifest, everything synced.
-func (s Store) write(temp string, step int, files []File, configHash string) error {
+func (s Store) write(temp string, step int, files []File, keys map[string]string) error {
 	if err := os.RemoveAll(temp); err != nil {
 		return err
 	}
-	if err := os.Mkdir(temp, 0o755); err != nil {
+	if err := os.Mkdir(temp, 0o777); err != nil {
 		return err
 	}
-	m := manifest{Format: formatVersion, Step: step, Config: configHash}
+	m := manifest{Format: formatVersion, Step: step, Config: digestOf(keys), Keys: keys}
 	for _, file := range files {
 		entry, err := writeFile(temp, file)
 		if err != nil {
@@ -112,7 +112,7 @@ func (f *failedFile) Unwrap() error { return f.err }
 
 // writeFile writes one file, synced, and takes its digest on the way.
 func writeFile(folder string, file File) (fileEntry, error) {
-	target, err := os.OpenFile(filepath.Join(folder, file.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	target, err := os.OpenFile(filepath.Join(folder, file.Name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return fileEntry{}, &failedFile{file.Name, 0, err}
 	}
@@ -218,7 +218,7 @@ func explain(err error) string {
 
 // writeSynced writes a small file and makes its content lasting.
 func writeSynced(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func state(generation string) []File {
 
 func save(t *testing.T, s Store, step int, generation string) {
 	t.Helper()
-	if err := s.Save(step, state(generation), "config-"+generation); err != nil {
+	if err := s.Save(step, state(generation), map[string]string{"model.width": "of " + generation}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -73,7 +73,7 @@ func TestSavedIsRead(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}
-	if latest.Step != 10 || latest.Name() != "step-10" || latest.ConfigHash != "config-b" {
+	if latest.Step != 10 || latest.Name() != "step-10" || latest.Keys["model.width"] != "of b" {
 		t.Fatalf("latest is %+v", latest)
 	}
 	if got := read(t, latest, "state.json"); got != `{"generation": "b"}` {
@@ -100,7 +100,7 @@ func TestSavedIsRead(t *testing.T) {
 
 func TestManifestListsSizesAndDigests(t *testing.T) {
 	s := Store{Dir: t.TempDir()}
-	if err := s.Save(3, []File{content("a", "abc"), content("empty", "")}, "c0ffee"); err != nil {
+	if err := s.Save(3, []File{content("a", "abc"), content("empty", "")}, map[string]string{"model.width": "4"}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(s.Dir, "step-3", "manifest.json"))
@@ -113,7 +113,8 @@ func TestManifestListsSizesAndDigests(t *testing.T) {
 	}
 	delete(got, "digest")
 	want := map[string]any{
-		"format": 1.0, "step": 3.0, "config": "c0ffee",
+		"format": 2.0, "step": 3.0, "keys": map[string]any{"model.width": "4"},
+		"config": "c08e77f72440d28ffe0e2d78d5195b60a182e1d24c3924059211e09494c3a502",
 		"files": []any{
 			map[string]any{"name": "a", "size": 3.0, "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
 			map[string]any{"name": "empty", "size": 0.0, "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
@@ -234,11 +235,11 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"the folder":       {content(".", "")},
 		"the empty string": {content("", "")},
 	} {
-		if err := s.Save(1, files, ""); err == nil {
+		if err := s.Save(1, files, nil); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	if err := s.Save(-1, state("a"), ""); err == nil {
+	if err := s.Save(-1, state("a"), nil); err == nil {
 		t.Error("a negative step was accepted")
 	}
 	if err := s.MarkBest(7); err == nil {

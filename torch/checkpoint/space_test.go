@@ -44,7 +44,7 @@ func TestWriterThatFails(t *testing.T) {
 			return err
 		}
 		return fmt.Errorf("write model: %w", syscall.ENOSPC)
-	}}}, "")
+	}}}, nil)
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("the cause is lost: %v", err)
 	}
@@ -52,7 +52,7 @@ func TestWriterThatFails(t *testing.T) {
 	checkUntouched(t, s)
 
 	other := errors.New("the tensor decoder.embed.weight is gone")
-	err = s.Save(2, []File{{Name: "model.safetensors", Write: func(io.Writer) error { return other }}}, "")
+	err = s.Save(2, []File{{Name: "model.safetensors", Write: func(io.Writer) error { return other }}}, nil)
 	if !errors.Is(err, other) {
 		t.Errorf("the cause is lost: %v", err)
 	}
@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	s := Store{Dir: dir}
 	save(t, s, 1, "a")
 	large := content("model.safetensors", strings.Repeat("x", 100_000))
-	err := s.Save(2, []File{content("state.json", "{}"), large}, "")
+	err := s.Save(2, []File{content("state.json", "{}"), large}, nil)
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the cause is lost: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestFolderThatCannotBeMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := Store{Dir: file + "/checkpoints"}
-	for _, err := range []error{s.Save(1, state("a"), ""), s.Recover()} {
+	for _, err := range []error{s.Save(1, state("a"), nil), s.Recover()} {
 		if err == nil {
 			t.Fatal("a folder was made inside a file")
 		}

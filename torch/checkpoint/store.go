@@ -101,7 +101,7 @@ func (s Store) create() error {
 	if _, err := os.Stat(s.Dir); err == nil {
 		return nil
 	}
-	err := os.MkdirAll(s.Dir, 0o755)
+	err := os.MkdirAll(s.Dir, 0o777)
 	if err == nil {
 		err = syncFolder(filepath.Dir(s.Dir))
 	}

@@ -9,6 +9,8 @@
 //	}
 //	command.Exit(err)
 //
+// Results go to Stdout, so that Exit can tell where they did not arrive.
+//
 // # Caveats
 //
 // OnTorch may start the program again from its beginning (torch.Main says why), so only reading the command line should come

@@ -1,13 +1,10 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
@@ -23,29 +20,6 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // Usagef makes a *UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
-
-// SignalError is a run that a signal ended after a clean save. Exit gives it exit code 128+n.
-type SignalError struct{ Signal syscall.Signal }
-
-func (e *SignalError) Error() string {
-	return fmt.Sprintf("stopped by signal %d (%v): run again with -resume to continue", int(e.Signal), e.Signal)
-}
-
-// Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell others.
-func Stopped(ctx context.Context) int {
-	if stopped := new(SignalError); errors.As(context.Cause(ctx), &stopped) {
-		return int(stopped.Signal)
-	}
-	return 0
-}
-
-// StoppedBy is the error of the signal of that number, nil for 0.
-func StoppedBy(number int) error {
-	if number == 0 {
-		return nil
-	}
-	return &SignalError{syscall.Signal(number)}
-}
 
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
@@ -81,43 +55,15 @@ func Message(err error) string {
 }
 
 // Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
-// anything to say. The stack of an *InternalError goes to a file, which the sentence names.
+// anything to say. The stack of an *InternalError goes to a file, which the sentence names. Results that could not be written to
+// Stdout are an error too.
 func Exit(err error) {
+	err = stdout.finish(err)
 	keepStack(err)
 	if err != nil && !errors.Is(err, ErrHelp) && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, Message(err))
 	}
 	os.Exit(ExitCode(err))
-}
-
-// Interruptible returns a context that SIGINT or SIGTERM cancels, with a *SignalError as its cause: a run finishes its
-// update, saves and returns context.Cause. A second signal ends the process at once, with nothing saved. stop gives the
-// signals back their usual effect.
-func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	arrived := make(chan os.Signal, 2)
-	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		for received := 0; ; received++ {
-			select {
-			case s := <-arrived:
-				stopped := &SignalError{s.(syscall.Signal)}
-				if received > 0 {
-					fmt.Fprintln(os.Stderr, "aperture: second signal: stopped without saving")
-					os.Exit(ExitCode(stopped))
-				}
-				cancel(stopped)
-			case <-done:
-				return
-			}
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(arrived)
-		close(done)
-		cancel(nil)
-	}
 }
 
 // OneLine joins the lines of a message, since errors are one sentence on one line.

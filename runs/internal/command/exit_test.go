@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
@@ -42,14 +43,46 @@ func TestExit(t *testing.T) {
 }
 
 func TestInterruptible(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		ctx, stop := Interruptible(context.Background())
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		var stopped *SignalError
+		if !errors.As(context.Cause(ctx), &stopped) || stopped.Signal != s || ExitCode(stopped) != 128+int(s) {
+			t.Errorf("after %v the cause is %v", s, context.Cause(ctx))
+		}
+		stop()
+	}
+}
+
+// A screen without a reader is one hangup, however much is written to it; another hangup, or the signal that a service manager
+// sends with it, does not end the process before it has saved.
+func TestScreen(t *testing.T) {
 	ctx, stop := Interruptible(context.Background())
 	defer stop()
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+	r, w, err := os.Pipe()
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer w.Close()
+	screen := Screen(w)
+	fmt.Fprintln(screen, "read")
+	r.Close()
+	for range 3 {
+		if _, err := fmt.Fprintln(screen, "lost"); !errors.Is(err, syscall.EPIPE) {
+			t.Fatalf("a pipe without a reader gives %v", err)
+		}
+	}
 	<-ctx.Done()
-	var stopped *SignalError
-	if !errors.As(context.Cause(ctx), &stopped) || stopped.Signal != syscall.SIGTERM {
+	if Stopped(ctx) != int(syscall.SIGHUP) {
 		t.Errorf("the cause is %v", context.Cause(ctx))
 	}
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(50 * time.Millisecond) // the process would end
 }

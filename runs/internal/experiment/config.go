@@ -181,5 +181,5 @@ func (c Config) TOML() string {
 	return fmt.Sprintf("# The resolved configuration of this run: go run ./runs/%s -config FILE -out FOLDER repeats it.\n%s", c.Run, schema.Print(&c, string(c.Task())))
 }
 
-// Hash returns a SHA-256, in hex, over all keys that a resumed run may not change.
-func (c Config) Hash() string { return schema.Hash(&c) }
+// Kept are the keys that decide what the run finds, with their values, as its checkpoints keep them.
+func (c Config) Kept() map[string]string { return schema.Kept(&c, string(c.Task())) }

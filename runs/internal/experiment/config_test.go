@@ -247,16 +247,39 @@ func TestDifferences(t *testing.T) {
 	if diff := cmp.Diff(want, allowed); diff != "" {
 		t.Error(diff)
 	}
-	if old.Hash() == next.Hash() {
-		t.Error("another seed has the same hash")
+	old.Model.Kind = "transformer"
+	for _, test := range []struct {
+		change func(c *Config)
+		key    string // the one that is refused
+	}{
+		{func(*Config) {}, ""},
+		{func(c *Config) { c.Train.Seed++ }, "train.seed"},
+		{func(c *Config) { c.Model.Heads = 1 }, "model.heads"},
+		{func(c *Config) { c.Data.Merges, c.Model.Heads = 0, 1 }, "data.merges"},
+		{func(c *Config) { c.Data.Codes = "/codes" }, "data.codes"},
+		{func(c *Config) { c.Data.Dir = "/b" }, ""},
+		{func(c *Config) { c.Train.Columns++ }, ""}, // a language model's
+		{func(c *Config) { c.Train.Device, c.Train.Threads, c.Data.Store, c.Decode.Beam = "cuda", 3, "none", 1 }, ""},
+	} {
+		next := old
+		test.change(&next)
+		d, changed := schema.Changed(&next, string(Translation), old.Kept())
+		if d.Key != test.key || changed != (test.key != "") {
+			t.Errorf("%q was refused, want %q", d.Key, test.key)
+		}
+		if d, changed := schema.Changed(&next, string(Translation), nil); changed {
+			t.Errorf("an earlier version's checkpoint refused %s", d)
+		}
 	}
-	next.Train.Seed = old.Train.Seed
-	if old.Hash() != next.Hash() {
-		t.Error("the hash depends on keys that may change")
+	// A key that is newer than the checkpoint had its default.
+	kept := old.Kept()
+	delete(kept, "model.heads")
+	if d, changed := schema.Changed(&old, string(Translation), kept); changed {
+		t.Errorf("a key's default was refused: %s", d)
 	}
-	next.Model.Width = 64
-	if old.Hash() == next.Hash() {
-		t.Error("another width has the same hash")
+	next.Model.Heads, next.Train.Seed, next.Data.Codes = 1, old.Train.Seed, ""
+	if d, _ := schema.Changed(&next, string(Translation), kept); d.String() != "model.heads from 8 to 1" {
+		t.Errorf("a key that the checkpoint lacks: %s", d)
 	}
 }
 

@@ -63,7 +63,8 @@ key, or a value that its key cannot have, ends the command before anything is tr
 says what the key may be.
 
 Below, each section has a table of the keys that all models read, and then the keys that only translation or only language models
-read. The column *resume* says whether a run that is continued with "-resume" may change the key:
+read. The column *resume* says whether a run that is continued with "-resume" may change the key, or you in a run folder's
+"config.toml":
 
 - **yes**, or **no** where it would be another experiment;
 - **by hand**: only where you ask for it, so that another machine's default does not change the run;

@@ -28,10 +28,15 @@ type Logger struct {
 	err      error // of the first write to the file that failed
 }
 
-// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only where screen is a terminal.
+// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only where screen is a terminal; one
+// that is a pipe without a reader ends the run as a closed terminal does (command.Screen).
 func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
 	device, ok := screen.(*os.File)
-	return &Logger{file: file, screen: screen, terminal: ok && term.IsTerminal(int(device.Fd()))}
+	l := &Logger{file: file, screen: screen, terminal: ok && term.IsTerminal(int(device.Fd()))}
+	if !l.terminal {
+		l.screen = command.Screen(screen)
+	}
+	return l
 }
 
 // Printf writes one line, with the time, to the log, and without it to the screen.

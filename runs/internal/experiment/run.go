@@ -13,6 +13,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -64,7 +65,7 @@ func Open(s *Settings, env Env) (*Run, error) {
 	if s.Resume {
 		return resume(s, env)
 	}
-	if err := os.MkdirAll(s.Out, 0o755); err != nil {
+	if err := os.MkdirAll(s.Out, 0o777); err != nil {
 		return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
 	}
 	lock, err := files.Lock(s.Out)
@@ -148,7 +149,7 @@ func (r *Run) begin(s *Settings) (*Run, error) {
 }
 
 func (r *Run) write(s *Settings) error {
-	command, err := os.OpenFile(r.Path(CommandFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	command, err := os.OpenFile(r.Path(CommandFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (r *Run) write(s *Settings) error {
 	if err := writeJSON(r.Path(EnvFile), r.env); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (r *Run) WriteConfig() error {
 	return files.Write(r.Path(ConfigFile), []byte(r.Config.TOML()))
 }
 
-// ReadConfig reads the configuration of a run folder. Keys that are newer than the folder have their defaults. A folder
+// ReadConfig reads the configuration of a run folder, which must be what its checkpoints were trained with. Keys that are newer than the folder have their defaults. A folder
 // without one is an os.ErrNotExist.
 func ReadConfig(folder string) (Config, error) {
 	tree, err := keys.ReadFolder(folder)
@@ -196,7 +197,7 @@ func ReadConfig(folder string) (Config, error) {
 	if err := l.tree(tree, filepath.Join(folder, ConfigFile), false); err != nil {
 		return Config{}, err
 	}
-	return l.config, nil
+	return l.config, models.SameRun(schema, &l.config, string(l.config.Task()), folder)
 }
 
 // Path returns the path of a file in the run folder, given by its parts.

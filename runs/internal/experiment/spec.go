@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/models/parallel"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // Spec describes a run: all that Parse needs to know about one folder under runs/.
@@ -24,7 +24,7 @@ type Spec struct {
 	// BySize chooses the preset that is used with -data by the number of training pairs; nil: DefaultPreset.
 	BySize func(pairs int) string
 
-	Stdout io.Writer // where help goes; nil is standard output
+	Stdout io.Writer // where help goes; nil is command.Stdout
 }
 
 func (s *Spec) task() Task {
@@ -38,7 +38,7 @@ func (s *Spec) stdout() io.Writer {
 	if s.Stdout != nil {
 		return s.Stdout
 	}
-	return os.Stdout
+	return command.Stdout
 }
 
 func (s *Spec) samplePreset() string {

@@ -51,11 +51,11 @@ func Draw(records []Record) ([]Plot, error) {
 
 // SavePlots writes plots into a folder, which is made where it is missing.
 func SavePlots(folder string, plots []Plot) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
 	for _, p := range plots {
-		if err := os.WriteFile(filepath.Join(folder, p.Name), p.PNG, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, p.Name), p.PNG, 0o666); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ type Events struct {
 // NewEvents makes an event file of its own in folder. step is the update that the run continues from; with step > 0 the
 // file begins with a mark that makes TensorBoard drop later steps of earlier files.
 func NewEvents(folder string, step int64) (*Events, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
 	host, err := os.Hostname()
@@ -33,7 +33,7 @@ func NewEvents(folder string, step int64) (*Events, error) {
 	}
 	// TensorBoard reads a folder's files by name, so the time comes first; it looks for "tfevents".
 	name := fmt.Sprintf("events.out.tfevents.%d.%s.%d", time.Now().UnixNano(), filepath.Base(host), os.Getpid())
-	file, err := os.OpenFile(filepath.Join(folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(filepath.Join(folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ type Metrics struct{ file io.WriteCloser }
 
 // OpenMetrics opens a metrics.jsonl to append to, and makes it where there is none.
 func OpenMetrics(path string) (*Metrics, error) {
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,13 @@ package train
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -195,4 +197,79 @@ func TestWarmStart(t *testing.T) {
 	write(t, filepath.Join(folder, "corpus", "train.en"), strings.Repeat("der hund und ein neues wort\n", 200))
 	codes, vocabulary := "first/tokenizer/codes.en", "first/tokenizer/vocabulary.en"
 	mustRun(t, folder, "-steps=1", "-out=third", "-init=first", "-set=data.codes="+codes, "-set=data.source_vocabulary="+vocabulary, "-set=data.target_vocabulary="+vocabulary)
+}
+
+// What is printed and does not arrive is an error, and a reader that wants no more is none.
+func TestStandardOutputFails(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	mustRun(t, folder, "-out=done", "-steps=2")
+	translate := exec.Command(translateBinary, "-run=done", "-threads=1", "-device=cpu")
+	translate.Dir, translate.Stdin = folder, strings.NewReader("der alte hund\n")
+	for what, c := range map[string]*exec.Cmd{
+		"help": process(folder, "-h"), "methods": process(folder, "-method=help"), "the configuration": process(folder, "-print-config"),
+		"the plan": process(folder, "-plan", "-device-flops=1e9"), "a translation": translate,
+	} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		c.Stdout, c.Stderr = full, &said
+		c.Run()
+		full.Close()
+		ended{code: c.ProcessState.ExitCode(), stderr: said.String()}.fails(t, what, 1, "standard output could not be written", "no space left on device")
+	}
+	for what, c := range map[string]*exec.Cmd{"help": process(folder, "-h"), "the plan": process(folder, "-plan", "-device-flops=1e9")} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		var said strings.Builder
+		c.Stdout, c.Stderr = w, &said
+		c.Run()
+		w.Close()
+		state := c.ProcessState.Sys().(syscall.WaitStatus)
+		if strings.Contains(said.String(), "standard output") || !state.Signaled() && state.ExitStatus() != 128+int(syscall.SIGPIPE) {
+			t.Errorf("%s for a reader that wants no more: %v, it says %q", what, c.ProcessState, &said)
+		}
+	}
+}
+
+// All that a run writes, and the text that it keeps for others, is as open to others as the umask says.
+func TestUmask(t *testing.T) {
+	t.Parallel()
+	for umask, allowed := range map[string]fs.FileMode{"077": 0o700, "002": 0o775} {
+		folder := workplace(t)
+		c := process(folder, "-out=run", "-steps=4", "-set=report.plots=true", "-set=report.tensorboard=true", "-set=train.ema_decay=0.5", "-set=data.store="+filepath.Join(folder, "store"))
+		c.Args = append([]string{"sh", "-c", `umask "$0"; exec "$@"`, umask}, c.Args...)
+		c.Path = "/bin/sh"
+		if e := finish(t, c); e.code != 0 {
+			t.Fatalf("%+v", e)
+		}
+		count := 0
+		for _, where := range []string{"run", "store"} {
+			err := filepath.WalkDir(filepath.Join(folder, where), func(path string, entry fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				info, err := entry.Info()
+				want := allowed
+				if !entry.IsDir() {
+					want &= 0o666
+				}
+				if count++; err == nil && info.Mode().Perm() != want {
+					t.Errorf("umask %s: %s has mode %v, want %v", umask, path, info.Mode().Perm(), want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if count < 25 {
+			t.Errorf("only %d files and folders", count)
+		}
+	}
 }

@@ -108,7 +108,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	same(t, folder, "whole", "killed")
 }
 
-// SIGTERM and SIGINT end the update, save and exit with 128+n; the run goes on from there, and the checkpoint that the
+// SIGTERM, SIGINT and SIGHUP end the update, save and exit with 128+n; the run goes on from there, and the checkpoint that the
 // signal asked for enters no average.
 func TestSignals(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestSignals(t *testing.T) {
 	settings = append(settings, "-out=stopped")
 	// The last two come between the checkpoints of updates 400 and 600, and would push that of 200 out.
 	lines := []string{"update ", "update 40", "update "}
-	for i, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGTERM} {
+	for i, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		arguments := settings
 		if i > 0 {
 			arguments = append(settings, "-resume")
@@ -149,6 +149,42 @@ func TestSignals(t *testing.T) {
 	}
 	mustRun(t, folder, append(settings, "-resume")...)
 	same(t, folder, "whole", "stopped")
+}
+
+// A log that nobody reads any more is a hangup: the run saves and ends. Under nohup, which has hangups ignored, it goes on.
+func TestLogWithoutReader(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=300", "-set=train.validate_every=100", "-set=decode.validation_beam=0"}
+	mustRun(t, folder, append(settings, "-out=whole")...)
+	for out, code := range map[string]int{"lost": 129, "nohup": 0} {
+		c := process(folder, append(settings, "-out="+out)...)
+		if out == "nohup" {
+			c.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`}, c.Args...)
+			c.Path = "/bin/sh"
+		}
+		pipe, err := c.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, bufio.NewReader(pipe), "update ")
+		pipe.Close()
+		c.Wait()
+		log := read(t, folder, out, "train.log")
+		if got := c.ProcessState.ExitCode(); got != code || strings.Contains(log, "stopped by signal 1 (hangup)") != (code != 0) {
+			t.Errorf("%s: the process ended with %d, want %d:\n%s", out, got, code, log)
+		}
+		if code != 0 {
+			e := mustRun(t, folder, append(settings, "-out="+out, "-resume")...)
+			if !strings.Contains(e.stderr, "continuing from step-") {
+				t.Errorf("nothing was saved:\n%s", e.stderr)
+			}
+		}
+		same(t, folder, "whole", out)
+	}
 }
 
 // started starts the command and returns its standard error.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/parallel"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -43,23 +44,23 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	for _, note := range s.Notes {
 		fmt.Fprintln(os.Stderr, note)
 	}
-	fmt.Printf("parameters        %d\n", params)
+	fmt.Fprintf(command.Stdout, "parameters        %d\n", params)
 	memory := params * 4 * copies
-	fmt.Printf("weights and state %d MiB (weights, gradients, moments, averages)\n", memory/mib)
+	fmt.Fprintf(command.Stdout, "weights and state %d MiB (weights, gradients, moments, averages)\n", memory/mib)
 	if v := learnt.parts().Vectors; v != nil {
 		rows, width := learnt.parts().Output.Embedding().Size()
-		fmt.Printf("target vectors    %d MiB (%d of %d numbers, which training does not touch)\n", rows*width*4/mib, rows, width)
+		fmt.Fprintf(command.Stdout, "target vectors    %d MiB (%d of %d numbers, which training does not touch)\n", rows*width*4/mib, rows, width)
 		memory += rows * width * 4
 	}
 	memory += learnt.activations() * 4
-	fmt.Printf("activations       about %d MiB\nin all            about %d MiB in each process, beside the program and the texts\n", learnt.activations()*4/mib, memory/mib)
-	fmt.Printf("%s\n", learnt.size(t.total()))
-	fmt.Printf("steps an epoch    %d\n", updates.Count(1))
-	fmt.Printf("steps in all      %d\n", t.total())
+	fmt.Fprintf(command.Stdout, "activations       about %d MiB\nin all            about %d MiB in each process, beside the program and the texts\n", learnt.activations()*4/mib, memory/mib)
+	fmt.Fprintf(command.Stdout, "%s\n", learnt.size(t.total()))
+	fmt.Fprintf(command.Stdout, "steps an epoch    %d\n", updates.Count(1))
+	fmt.Fprintf(command.Stdout, "steps in all      %d\n", t.total())
 	if err := predict(s, learnt, updates, params*4*copies, t.total()); err != nil {
 		return err
 	}
-	fmt.Printf("folder            %s\n", s.Out)
+	fmt.Fprintf(command.Stdout, "folder            %s\n", s.Out)
 	return nil
 }
 
@@ -114,16 +115,16 @@ func predict(s *experiment.Settings, learnt task, u updates, state int64, steps 
 		sum = sum.Plus(parallel.Predict(next.Batches, parts.Output.UpdateOperations(), parts.Params.Tensors(), state, processes, speed))
 	}
 	mean := func(x float64) float64 { return x / float64(n) }
-	fmt.Printf("arithmetic        %.3g operations an update of %.0f target tokens, by %d processes: %v at %.3g a second each (%s)\n",
+	fmt.Fprintf(command.Stdout, "arithmetic        %.3g operations an update of %.0f target tokens, by %d processes: %v at %.3g a second each (%s)\n",
 		mean(sum.Operations), mean(float64(sum.Targets)), processes, parallel.Duration(mean(sum.Arithmetic)), speed.Operations, from)
 	if speed.Memory > 0 {
-		fmt.Printf("optimizer         weights and state are read and written: %v at %.3g bytes a second\n", parallel.Duration(mean(sum.State)), speed.Memory)
+		fmt.Fprintf(command.Stdout, "optimizer         weights and state are read and written: %v at %.3g bytes a second\n", parallel.Duration(mean(sum.State)), speed.Memory)
 	}
 	if processes > 1 {
-		fmt.Printf("sums              %.1f MB of gradients an update: %v at %.3g bytes a second (%s), of it %v behind the backward pass\n",
+		fmt.Fprintf(command.Stdout, "sums              %.1f MB of gradients an update: %v at %.3g bytes a second (%s), of it %v behind the backward pass\n",
 			mean(float64(sum.SumBytes))/1e6, parallel.Duration(mean(sum.Sums)), speed.Bytes, by, parallel.Duration(mean(sum.Hidden)))
 	}
-	fmt.Printf("time              %v an update, %.0f target tokens a second; %v for all steps, without validation and tests\n",
+	fmt.Fprintf(command.Stdout, "time              %v an update, %.0f target tokens a second; %v for all steps, without validation and tests\n",
 		parallel.Duration(mean(sum.Seconds())), float64(sum.Targets)/sum.Seconds(), parallel.Duration(mean(sum.Seconds())*float64(steps)))
 	return nil
 }

@@ -89,16 +89,22 @@ func TestProcessesStopAndGoOn(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	settings := []string{"-steps=400", "-processes=2", "-set=train.validate_every=200", "-set=decode.validation_beam=0", "-out=stopped"}
-	c, lines := started(t, folder, settings...)
-	pids := ranks(t, c.Process.Pid, 2)
-	waitFor(t, lines, "update ")
-	if err := syscall.Kill(pids[1], syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	rest, _ := io.ReadAll(lines)
-	c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) || !strings.Contains(string(rest), "continue with -resume") {
-		t.Fatalf("the processes end with %d:\n%s", code, rest)
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		c, lines := started(t, folder, settings...)
+		to := ranks(t, c.Process.Pid, 2)[1]
+		if s == syscall.SIGHUP { // as a terminal that closes sends it: to who started them
+			to = c.Process.Pid
+		}
+		waitFor(t, lines, "update ")
+		if err := syscall.Kill(to, s); err != nil {
+			t.Fatal(err)
+		}
+		rest, _ := io.ReadAll(lines)
+		c.Wait()
+		if code := c.ProcessState.ExitCode(); code != 128+int(s) || !strings.Contains(string(rest), "continue with -resume") {
+			t.Fatalf("after %v the processes end with %d:\n%s", s, code, rest)
+		}
+		settings = append(settings, "-resume")
 	}
 	e := mustRun(t, folder, "-out=stopped", "-resume", "-steps=200", "-set=train.validate_every=200")
 	if !strings.Contains(e.stderr, "1 processes share the 2 batches of an update, as 2 did before") {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,4 +72,36 @@ func TestFoldersThatHoldARun(t *testing.T) {
 	if !strings.Contains(read(t, folder, "done", "train.log"), logged) {
 		t.Error("the log was cut")
 	}
+}
+
+// A configuration that was changed beneath its checkpoints is refused by all that read it, with the key. Keys that a resumed
+// run may change may change there too.
+func TestConfigChangedUnderItsCheckpoints(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	mustRun(t, folder, "-out=done", "-steps=4")
+	config := read(t, folder, "done", "config.toml")
+	translate := func() ended {
+		c := exec.Command(translateBinary, "-run=done", "-threads=1", "-device=cpu")
+		c.Dir, c.Stdin = folder, strings.NewReader("der alte hund\n")
+		return finish(t, c)
+	}
+	for key, change := range map[string][2]string{
+		"model.heads is 4, and the run's checkpoints were trained with 2: write model.heads = 2 there again":   {"\nheads = 2\n", "\nheads = 4\n"},
+		"data.merges is 0, and the run's checkpoints were trained with 60: write data.merges = 60 there again": {"\nmerges = 60\n", "\nmerges = 0\n"},
+	} {
+		changed := strings.Replace(config, change[0], change[1], 1)
+		if changed == config {
+			t.Fatalf("the configuration lacks %q", change[0])
+		}
+		write(t, filepath.Join(folder, "done", "config.toml"), changed)
+		run(t, folder, "-out=done", "-steps=8", "-resume").fails(t, "a resumed run", 1, "done/config.toml: "+key)
+		run(t, folder, "-out=next", "-steps=8", "-init=done").fails(t, "a run from these weights", 1, "done/config.toml: "+key)
+		translate().fails(t, "a translation", 1, "done/config.toml: "+key)
+	}
+	write(t, filepath.Join(folder, "done", "config.toml"), strings.Replace(config, "\nbeam = 2\n", "\nbeam = 1\n", 1))
+	if e := translate(); e.code != 0 {
+		t.Errorf("with another beam: %+v", e)
+	}
+	mustRun(t, folder, "-out=done", "-steps=8", "-resume")
 }

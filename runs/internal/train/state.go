@@ -106,7 +106,7 @@ func (t *trainer) save() error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	}})
-	if err := t.store.Save(t.state.Step, files, t.config.Hash()); err != nil {
+	if err := t.store.Save(t.state.Step, files, t.config.Kept()); err != nil {
 		return err
 	}
 	return t.peers.Barrier() // who reads it finds it

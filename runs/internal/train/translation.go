@@ -130,7 +130,7 @@ func (t *translationTask) size(steps int) string {
 		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width, m.Dropout, steps, c.MaxTokens*c.Accumulate)
 }
 
-func (t *translationTask) tokens() int { return corpus.Tokens(t.data.TrainPairs) }
+func (t *translationTask) tokens() int { return t.data.Filtered.Tokens }
 
 func (t *translationTask) introduce() []string {
 	c := t.config

@@ -1,0 +1,73 @@
+// Layers that libtorch computes in one call.
+#include <ATen/Functions.h>
+#include <ATen/autocast_mode.h>
+
+#include "api_layers.h"
+#include "border/common.h"
+#include "products/thin.h"
+
+namespace ap {
+namespace {
+
+// A few rows without a gradient, as when a text is written word by word.
+bool is_thin(const at::Tensor &x, const at::Tensor &weight) {
+  const bool float32 = x.is_cpu() && weight.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+  if (!float32 || at::autocast::is_autocast_enabled(at::kCPU) || x.dim() == 0 || weight.dim() != 2 || !weight.is_contiguous()) return false;
+  if (at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad())) return false;
+  const int64_t K = x.size(-1);
+  return K > 0 && K == weight.size(1) && x.numel() <= kThin * K;
+}
+
+at::Tensor thin_linear(const at::Tensor &x, const at::Tensor &weight) {
+  at::DimVector shape(x.sizes());
+  shape.back() = weight.size(0);
+  return thin_product(x.reshape({-1, x.size(-1)}).contiguous(), weight).view(shape);
+}
+
+}  // namespace
+}  // namespace ap
+
+using namespace ap;
+
+extern "C" {
+
+ap_error ap_linear(ap_tensor x, ap_tensor weight, ap_tensor bias, ap_tensor *out) {
+  return guard([&] {
+    if (is_thin(get(x), get(weight))) {
+      const at::Tensor y = thin_linear(get(x), get(weight));
+      *out = wrap(bias ? y + get(bias) : y);
+    } else if (bias)
+      *out = wrap(at::linear(get(x), get(weight), get(bias)));
+    else
+      *out = wrap(at::linear(get(x), get(weight)));
+  });
+}
+
+ap_error ap_embedding(ap_tensor weight, ap_tensor ids, int64_t padding, ap_tensor *out) {
+  return guard([&] { *out = wrap(at::embedding(get(weight), get(ids), padding)); });
+}
+
+ap_error ap_layer_norm(ap_tensor x, ap_tensor gain, ap_tensor bias, double eps, ap_tensor *out) {
+  return guard([&] {
+    const at::Tensor &g = get(gain);
+    *out = wrap(at::layer_norm(get(x), g.sizes(), g, get(bias), eps));
+  });
+}
+
+ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tensor mask, bool causal, ap_tensor *out) {
+  return guard([&] {
+    TORCH_CHECK(!mask || !causal, "a mask and causality exclude each other: let the mask say both");
+    std::optional<at::Tensor> m;
+    if (mask) m = get(mask);
+    if (get(q).is_cpu() && at::autocast::is_autocast_enabled(at::kCPU)) {
+      // In bfloat16 libtorch asks oneDNN for each small product of each head of each sentence, which costs more than the
+      // product: half of an update's time on Multi30k.
+      const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+      *out = wrap(at::scaled_dot_product_attention(get(q).to(at::kFloat), get(k).to(at::kFloat), get(v).to(at::kFloat), m, 0.0, causal));
+      return;
+    }
+    *out = wrap(at::scaled_dot_product_attention(get(q), get(k), get(v), m, 0.0, causal));
+  });
+}
+
+}  // extern "C"

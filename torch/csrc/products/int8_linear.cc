@@ -1,0 +1,159 @@
+// Products with weights of eight bits, by the quantised linear operators that libtorch has
+// from fbgemm and oneDNN.
+//
+// A column of the weights (a row of W) has a scale of its own. The operator finds one
+// scale for all of its input, which would let a row's result depend on the rows beside
+// it. So each row is divided by its largest size first, and a row that holds 1 and -1 is
+// put behind the others: then the range is always [-1, 1], a row has all eight bits for
+// itself, and since sums of integers are exact its result is the same in any company.
+//
+// Legend: N rows, I inputs, O outputs.
+#include <ATen/ATen.h>
+#include <ATen/OpaqueTensorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue_inl.h>
+#include <ATen/native/quantized/PackedParams.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "api_packed_linear.h"
+#include "border/common.h"
+#include "devices/isa.h"
+#include "packed_linear.h"
+#include "products.h"
+
+namespace ap {
+namespace {
+
+using Params = c10::intrusive_ptr<LinearPackedParamsBase>;
+using Opaque = at::OpaqueTensorImpl<Params>;
+
+// to = x / m, and returns m, the largest size in x. A row with a number that is none, or
+// infinite, becomes zeros and returns NaN, so that it spoils no other.
+AP_KERNEL(float, to_unit_row, const float *x, int64_t n, float *to) {
+  float most = 0, wrong = 0;
+#pragma omp simd reduction(max : most) reduction(+ : wrong)
+  for (int64_t i = 0; i < n; ++i) {
+    const float size = std::fabs(x[i]);
+    most = size > most ? size : most;
+    wrong += size * 0.0f;
+  }
+  if (most == 0 || wrong != wrong) {
+    for (int64_t i = 0; i < n; ++i) to[i] = 0;
+    return wrong != wrong ? std::numeric_limits<float>::quiet_NaN() : 0;
+  }
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) to[i] = x[i] / most;
+  return most;
+}
+
+// y = y * m + bias, then max(0, y) where relu is set.
+AP_KERNEL(void, from_unit_row, float *y, int64_t n, float m, const float *bias, bool relu) {
+  if (bias) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] = y[i] * m + bias[i];
+  } else {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) y[i] *= m;
+  }
+  if (!relu) return;
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0 : y[i];
+}
+
+// Whether four products of eight bits are summed in 32 bits by one instruction. Elsewhere
+// pairs are summed in 16, which is enough where the input keeps to seven bits.
+bool has_vnni() {
+  __builtin_cpu_init();
+  return isa() == ISA::avx512 && __builtin_cpu_supports("avx512vnni");
+}
+
+// Weights below this many are few: what oneDNN spends on each call, in memory that threads fight over, is then more than its faster
+// product saves (docs/results/speed.md).
+constexpr int64_t kFew = 100000;
+
+// The better of what this libtorch has: oneDNN's kernels are the faster ones with VNNI where weights are many, fbgemm's elsewhere.
+at::QEngine engine(int64_t weights) {
+  const auto &there = at::globalContext().supportedQEngines();
+  const auto has = [&](at::QEngine e) { return std::find(there.begin(), there.end(), e) != there.end(); };
+  const bool onednn = has_vnni() && weights >= kFew;
+  const at::QEngine first = onednn ? at::QEngine::ONEDNN : at::QEngine::FBGEMM, second = onednn ? at::QEngine::FBGEMM : at::QEngine::ONEDNN;
+  return has(first) ? first : has(second) ? second : at::QEngine::NoQEngine;
+}
+
+constexpr int64_t kGrain = 1 << 14;  // elements
+
+}  // namespace
+
+bool is_int8(const at::Tensor &weight) { return weight.scalar_type() == at::kQInt8; }
+
+at::Tensor pack_int8(const at::Tensor &weight_OI) {
+  TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.size(0) > 0 && weight_OI.size(1) > 1 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
+              "only float32 matrices on the CPU of two or more columns are packed to eight bits, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
+  const at::QEngine library = engine(weight_OI.numel());
+  TORCH_CHECK(library != at::QEngine::NoQEngine, "this libtorch was built without products of eight bits");
+  at::NoGradGuard no_grad;
+  const at::Tensor w = weight_OI.detach().contiguous();
+  at::Tensor scale_O = w.abs().amax(1).to(at::kDouble).div_(127);
+  scale_O.masked_fill_(scale_O == 0, 1);
+  const at::Tensor q_OI = at::quantize_per_channel(w, scale_O, at::zeros({w.size(0)}, at::kLong), 0, at::kQInt8);
+  at::globalContext().setQEngine(library);
+  static const auto prepack = c10::Dispatcher::singleton().findSchemaOrThrow("quantized::linear_prepack", "");
+  torch::jit::Stack stack{q_OI, c10::IValue()};
+  prepack.callBoxed(stack);
+  return at::detail::make_tensor<Opaque>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU),
+                                         stack[0].toCustomClass<LinearPackedParamsBase>(), w.sizes());
+}
+
+at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
+  static const bool reduced = !has_vnni();
+  TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "products of eight bits want float32 on the CPU, not ", x.toString());
+  const at::Tensor x_NI = x.contiguous();
+  const int64_t I = weight.size(1), O = weight.size(0), N = x.numel() / I;
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.back() = O;
+  if (N == 0) return at::empty(shape, x.options());
+  at::Tensor unit = at::empty({N + 1, I}, x.options());
+  float *rows = unit.mutable_data_ptr<float>();
+  std::vector<float> most(N);
+  at::parallel_for(0, N, std::max<int64_t>(1, kGrain / I), [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) most[n] = to_unit_row(x_NI.const_data_ptr<float>() + n * I, I, rows + n * I);
+  });
+  std::fill_n(rows + N * I, I, 0.0f);
+  rows[N * I] = 1, rows[N * I + 1] = -1;
+  at::Tensor y;
+  {
+    const ProductTimer timer;
+    y = static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, reduced);
+  }
+  const at::Tensor bias = bias_O.defined() ? bias_O.contiguous() : bias_O;
+  float *to = y.mutable_data_ptr<float>();
+  at::parallel_for(0, N, std::max<int64_t>(1, kGrain / O), [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) from_unit_row(to + n * O, O, most[n], bias.defined() ? bias.const_data_ptr<float>() : nullptr, relu);
+  });
+  return y.narrow(0, 0, N).view(shape);
+}
+
+}  // namespace ap
+
+using namespace ap;
+
+extern "C" {
+
+const char *ap_int8_engine(void) {
+  switch (engine(std::numeric_limits<int64_t>::max())) {
+    case at::QEngine::FBGEMM: return "fbgemm";
+    case at::QEngine::ONEDNN: return "onednn";
+    default: return "";
+  }
+}
+
+ap_error ap_pack_int8(ap_tensor weight, ap_tensor *out) {
+  return guard([&] { *out = wrap(pack_int8(get(weight))); });
+}
+
+}  // extern "C"

@@ -1,0 +1,296 @@
+// An LSTM layer over all time steps:
+//   (i, f, g, o) = x_t W_ih^T + b_ih + h_{t-1} W_hh^T + b_hh
+//   c_t = s(f) * c_{t-1} + s(i) * tanh(g),   h_t = s(o) * tanh(c_t),   s the logistic function
+// where elements of W_hh may be dropped by one mask for all steps and columns.
+//
+// The products with W_ih are one for all steps. A step is the product with W_hh,
+// packed into panels once for all of them (step_panels.h), and the gates, which follow
+// each panel while its sums are at hand. Backwards likewise; the weights'
+// gradients are one product each. The mask is applied where W_hh is packed and
+// drawn again for its gradient, so no dropped copy of W_hh is kept.
+//
+// Results and gradients have the same bits for any number of threads: sums of ours
+// run over k in order or are cut at fixed places, and MKL's products are strict
+// (mkl_dispatch.cc).
+//
+// Kept for the backward pass: the gates after their functions [T,B,4H], which it
+// turns into their gradients in place, and the cells [T,B,H].
+//
+// Legend: T time steps, B columns, I input width, H width.
+#include <ATen/Functions.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <array>
+
+#include "api_lstm.h"
+#include "border/common.h"
+#include "operators/dropout.h"
+#include "flat_weights.h"
+#include "lstm_units.h"
+#include "products/products.h"
+#include "products/step_panels.h"
+#include "products/thin.h"
+
+namespace ap {
+namespace {
+
+// W_hh as the steps multiply by it.
+class Recurrent {
+ public:
+  Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward)
+      : path_(step_path(T, B)), H_(weight.size(1)), units_(backward ? StepPanels::kColumns : StepPanels::kUnits), backward_(backward) {
+    if (path_ != StepPath::panels)
+      plain_ = drop.p > 0 ? apply_dropout(weight, drop.p, drop.key) : weight;
+    else
+      panels_ = backward ? StepPanels::of_columns({weight}, drop) : StepPanels::of_gates({weight}, drop);
+  }
+
+  // Adds the product of a [B,H or 4H] to c [B,4H or H], and calls after(begin, end)
+  // for units as soon as their sums are there. A null a adds nothing.
+  template <class F>
+  void step(const float *a, float *c, int64_t B, F after) const {
+    const int64_t depth = backward_ ? 4 * H_ : H_, width = backward_ ? H_ : 4 * H_;
+    const bool packed = a && path_ == StepPath::panels, thin = a && path_ == StepPath::thin;
+    if (a && !packed && !thin) {
+      const at::Tensor a_t = at::from_blob(const_cast<float *>(a), {B, depth}, plain_.options());
+      at::Tensor c_t = at::from_blob(c, {B, width}, plain_.options());
+      at::addmm_out(c_t, c_t, a_t, backward_ ? plain_ : plain_.t());
+    }
+    at::parallel_for(0, (H_ + units_ - 1) / units_, panels_at_once(B, packed || thin ? depth : 0), [&](int64_t begin, int64_t end) {
+      if (thin && backward_) {
+        const int64_t j = begin * units_;
+        const ProductTimer timer;
+        add_thin_sums(a, plain_.const_data_ptr<float>() + j, H_, depth, c + j, width, B, std::min(end * units_, H_) - j);
+      }
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t j = p * units_, n = std::min(units_, H_ - j);
+        if (thin && !backward_) {
+          const ProductTimer timer;
+          for (int64_t row = j; row < width; row += H_) add_thin_dots(a, plain_.const_data_ptr<float>() + row * H_, H_, c + row, width, B, n);
+        }
+        if (packed) panels_.add(p, 0, a, c, B);
+        after(j, j + n);
+      }
+    });
+  }
+
+ private:
+  StepPath path_;
+  int64_t H_, units_;  // units of a panel
+  bool backward_;
+  StepPanels panels_;  // one of them
+  at::Tensor plain_;
+};
+
+// What the input adds to the gates, [T,B,4H] of x [T,B,I]. A node of its own: the gradient of W_hh is complete, and may be summed
+// over processes, while this one still computes those of x and W_ih.
+struct InputGates : torch::autograd::Function<InputGates> {
+  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &w_ih) {
+    const at::Tensor x = x_.contiguous();
+    const at::Tensor rows = x.view({x.size(0) * x.size(1), x.size(2)});
+    ctx->save_for_backward({x, w_ih});
+    return (rows.size(0) <= kThin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t())).view({x.size(0), x.size(1), w_ih.size(0)});
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &x = saved[0], &w_ih = saved[1];
+    const int64_t steps = x.size(0) * x.size(1);
+    const at::Tensor rows = grads[0].view({steps, w_ih.size(0)});
+    at::Tensor gx, gw_ih;
+    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view(x.sizes());
+    if (ctx->needs_input_grad(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)}));
+    return {gx, gw_ih};
+  }
+};
+
+struct LSTM : torch::autograd::Function<LSTM> {
+  // gates is what InputGates gave, and is overwritten.
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, at::Tensor gates, const at::Tensor &h_, const at::Tensor &c_,
+                                                const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh, const at::Tensor &lengths,
+                                                bool reverse, double p, int64_t key_a, int64_t key_b) {
+    const at::Tensor h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
+    const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1);
+    const at::Tensor bias = b_ih + b_hh;
+    at::Tensor c = at::empty({T, B, H}, gates.options()), out = at::empty({T, B, H}, gates.options());
+    at::Tensor before;  // with lengths, h before each step: it is not the output of another one
+    at::Tensor h_n;
+    if (lengths.numel() > 0) {
+      before = at::empty({T, B, H}, gates.options());
+      h_n = at::empty({B, H}, gates.options());
+      if (T > 0) before[reverse ? T - 1 : 0].copy_(h0);
+    }
+    const Recurrent recurrent(w_hh, T, B, {p, key_of(key_a, key_b)}, false);
+    const int64_t size = B * H;
+    for (int64_t k = 0; k < T; ++k) {
+      const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1, next = reverse ? t - 1 : t + 1;
+      LSTMStep s{t, B, H, nullptr, gates.mutable_data_ptr<float>() + 4 * t * size, k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
+             c.mutable_data_ptr<float>() + t * size, out.mutable_data_ptr<float>() + t * size, nullptr, nullptr};
+      const float *h = k ? out.const_data_ptr<float>() + last * size : h0.const_data_ptr<float>();
+      if (lengths.numel() > 0) {
+        s.lengths = lengths.const_data_ptr<int64_t>();
+        h = s.h_before = before.const_data_ptr<float>() + t * size;
+        s.h_after = k + 1 < T ? before.mutable_data_ptr<float>() + next * size : h_n.mutable_data_ptr<float>();
+      }
+      recurrent.step(h, s.gates, B, [&](int64_t begin, int64_t end) { forward_units(s, bias.const_data_ptr<float>(), begin, end); });
+    }
+    const int64_t end = reverse ? 0 : T - 1;
+    if (T == 0)
+      h_n = h0.clone();
+    else if (!h_n.defined())
+      h_n = out[end].clone();
+    ctx->save_for_backward({h0, c0, w_hh, out, c, gates, before, lengths});
+    ctx->saved_data["reverse"] = reverse;
+    ctx->saved_data["p"] = p;
+    ctx->saved_data["a"] = key_a;
+    ctx->saved_data["b"] = key_b;
+    return {out, h_n, T > 0 ? c[end].clone() : c0.clone()};
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &h0 = saved[0], &c0 = saved[1], &w_hh = saved[2], &out = saved[3], &c = saved[4], &before = saved[6], &lengths = saved[7];
+    at::Tensor gates = saved[5].detach();
+    const bool reverse = ctx->saved_data["reverse"].toBool();
+    const Drop drop{ctx->saved_data["p"].toDouble(), key_of(ctx->saved_data["a"].toInt(), ctx->saved_data["b"].toInt())};
+    const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1), size = B * H;
+    const at::Tensor gout = grads[0].contiguous();
+    at::Tensor gh = grads[1].clone(at::MemoryFormat::Contiguous), gc = grads[2].clone(at::MemoryFormat::Contiguous);
+    {
+      const Recurrent recurrent(w_hh, T, B, drop, true);
+      const float *later = nullptr;  // gradients of the gates of the step after
+      for (int64_t k = T; k-- > 0;) {
+        const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1;
+        const LSTMStep s{t, B, H, lengths.numel() > 0 ? lengths.const_data_ptr<int64_t>() : nullptr, gates.mutable_data_ptr<float>() + 4 * t * size,
+                     k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
+                     const_cast<float *>(c.const_data_ptr<float>()) + t * size, nullptr, nullptr, nullptr};
+        recurrent.step(later, gh.mutable_data_ptr<float>(), B, [&](int64_t begin, int64_t end) {
+          backward_units(s, gout.const_data_ptr<float>() + t * size, gh.mutable_data_ptr<float>(), gc.mutable_data_ptr<float>(), begin, end);
+        });
+        later = s.gates;
+      }
+      if (later && ctx->needs_input_grad(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
+    }
+    const at::Tensor rows = gates.view({T * B, 4 * H});
+    at::Tensor gw_hh, gbias;
+    if (ctx->needs_input_grad(3)) {
+      if (before.defined() || T == 0) {
+        gw_hh = at::mm(rows.t(), T > 0 ? before.view({T * B, H}) : out.view({0, H}));
+      } else {
+        // h before a step is the output of the one before it, and h0 at the first.
+        const at::Tensor later = gates.narrow(0, reverse ? 0 : 1, T - 1), earlier = out.narrow(0, reverse ? 1 : 0, T - 1);
+        gw_hh = at::mm(later.reshape({-1, 4 * H}).t(), earlier.reshape({-1, H}));
+        gw_hh.addmm_(gates[reverse ? T - 1 : 0].t(), h0);
+      }
+      if (drop.p > 0) apply_dropout_(gw_hh, drop.p, drop.key);
+    }
+    if (ctx->needs_input_grad(4) || ctx->needs_input_grad(5)) gbias = rows.sum(0);
+    return {gates, gh, gc, gw_hh, gbias, gbias, {}, {}, {}, {}, {}};
+  }
+
+  static DrawKey key_of(int64_t a, int64_t b) {
+    DrawKey key(0, 0);
+    key.a = static_cast<uint32_t>(a);
+    key.b = static_cast<uint32_t>(b);
+    return key;
+  }
+};
+
+// libtorch's layer (cuDNN's on CUDA).
+torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
+                                             const at::Tensor &b_ih, const at::Tensor &b_hh, bool reverse) {
+  if (reverse) x = x.flip(0);
+  auto [out, h_n, c_n] = at::lstm(x, {h.contiguous().unsqueeze(0), c.contiguous().unsqueeze(0)}, flat_weights(w_ih, w_hh, b_ih, b_hh), true, 1, 0.0, true,
+                                  false, false);
+  return {reverse ? out.flip(0) : out, h_n.squeeze(0), c_n.squeeze(0)};
+}
+
+// The same where column b has lengths[b] steps: libtorch's layer for packed sequences, which takes the longest columns first
+// and of each step only those that have it. Columns without any keep their state. The orders are known on the host, so
+// nothing waits for the device.
+torch::autograd::variable_list packed_layer(const at::Tensor &x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
+                                            const at::Tensor &b_ih, const at::Tensor &b_hh, const int64_t *lengths, bool reverse) {
+  const int64_t T = x.size(0), B = x.size(1), H = w_hh.size(1);
+  std::vector<int64_t> order, steps, places;
+  for (int64_t b = 0; b < B; ++b)
+    if (lengths[b] > 0) order.push_back(b);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return lengths[a] > lengths[b]; });
+  for (int64_t t = 0; t < T; ++t) {
+    const size_t before = places.size();
+    for (const int64_t b : order)
+      if (t < lengths[b]) places.push_back((reverse ? lengths[b] - 1 - t : t) * B + b);
+    if (places.size() == before) break;
+    steps.push_back(static_cast<int64_t>(places.size() - before));
+  }
+  const at::Tensor none = at::zeros({T * B, H}, x.options());
+  if (order.empty()) return {none.view({T, B, H}), h, c};
+  const auto index = [&](const std::vector<int64_t> &list) { return moved(at::tensor(list, at::kLong), x.device(), at::kLong); };
+  const at::Tensor order_K = index(order), places_P = index(places);
+  const auto start = [&](const at::Tensor &state) { return state.index_select(0, order_K).unsqueeze(0); };
+  const auto [out_PH, h_n, c_n] = at::lstm(x.reshape({T * B, -1}).index_select(0, places_P), at::tensor(steps, at::kLong), {start(h), start(c)},
+                                           flat_weights(w_ih, w_hh, b_ih, b_hh), true, 1, 0.0, true, false);
+  return {none.index_copy(0, places_P, out_PH).view({T, B, H}), h.index_copy(0, order_K, h_n.squeeze(0)), c.index_copy(0, order_K, c_n.squeeze(0))};
+}
+
+}  // namespace
+}  // namespace ap
+
+using namespace ap;
+
+extern "C" const char *ap_lstm_path(int64_t steps, int64_t columns) {
+  switch (step_path(steps, columns)) {
+    case StepPath::thin: return "thin";
+    case StepPath::library: return "library";
+    default: return "panels";
+  }
+}
+
+extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor weight_ih, ap_tensor weight_hh, ap_tensor bias_ih, ap_tensor bias_hh,
+                            const int64_t *lengths, int n, bool reverse, double drop, uint64_t seed, uint64_t offset, ap_tensor *out, ap_tensor *h_n,
+                            ap_tensor *c_n) {
+  return guard([&] {
+    check_dropout(drop);
+    const at::Tensor &X = get(x), &w_ih = get(weight_ih), &w_hh = get(weight_hh), &b_ih = get(bias_ih), &b_hh = get(bias_hh);
+    TORCH_CHECK(X.dim() == 3 && w_hh.dim() == 2, "an input of shape ", X.sizes(), " is not [steps, columns, width]");
+    const int64_t B = X.size(1), H = w_hh.size(1);
+    const std::array<int64_t, 2> state = {B, H}, input = {4 * H, X.size(2)};
+    TORCH_CHECK(w_ih.sizes() == at::IntArrayRef(input) && w_hh.size(0) == 4 * H && b_ih.dim() == 1 && b_ih.numel() == 4 * H &&
+                    b_hh.sizes() == b_ih.sizes(),
+                "weights of shapes ", w_ih.sizes(), " and ", w_hh.sizes(), " with biases of shapes ", b_ih.sizes(), " and ", b_hh.sizes(),
+                " do not fit an input of width ", X.size(2));
+    TORCH_CHECK(get(h).sizes() == at::IntArrayRef(state) && get(c).sizes() == get(h).sizes(), "a state of shapes ", get(h).sizes(), " and ", get(c).sizes(),
+                " does not fit ", B, " columns of width ", H);
+    // A layer computes in the type of its weights: rounded at each step, a state would lose what it carries.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    torch::autograd::variable_list results;
+    bool fused = X.is_cpu();
+    for (const at::Tensor &operand : {X, get(h), get(c), w_ih, w_hh, b_ih, b_hh}) fused = fused && operand.scalar_type() == at::kFloat;
+    TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
+    if (fused) {
+      at::Tensor steps = at::empty({0}, at::kLong);  // stands for all
+      if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();
+      const DrawKey key(seed, offset);
+      results = LSTM::apply(InputGates::apply(X, w_ih), get(h), get(c), w_hh, b_ih, b_hh, steps, reverse, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
+    } else {
+      TORCH_CHECK(drop == 0, "dropped weights need a float32 layer on the CPU");
+      results = lengths ? packed_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, lengths, reverse)
+                        : library_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, reverse);
+    }
+    *out = wrap(results[0]);
+    *h_n = wrap(results[1]);
+    *c_n = wrap(results[2]);
+  });
+}
+
+extern "C" ap_error ap_lstm_cell(ap_tensor gates, ap_tensor more, ap_tensor c, ap_tensor *h_n, ap_tensor *c_n) {
+  return guard([&] {
+    const auto [h_BH, c_BH, kept] = at::_thnn_fused_lstm_cell(get(gates), get(more), get(c));
+    *h_n = wrap(h_BH);
+    *c_n = wrap(c_BH);
+  });
+}
