@@ -31,7 +31,7 @@ func Missing(err error) error {
 	said := "there is no file " + path.Path
 	if folder := filepath.Dir(path.Path); folder != path.Path {
 		if _, other := os.Stat(folder); errors.Is(other, fs.ErrNotExist) {
-			said = "there is no folder " + folder
+			said = "there is no folder " + folder + ", and so no " + path.Path
 		}
 	}
 	return &missingError{strings.Replace(err.Error(), path.Error(), said, 1), err}

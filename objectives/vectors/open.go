@@ -3,8 +3,6 @@ package vectors
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"math"
@@ -19,8 +17,6 @@ import (
 // Open reads the vectors of a vocabulary from a file: text (.vec), the binary format of word2vec, or a model of fastText, each
 // as it is or packed with gzip or Zstandard. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
 // for a model of fastText 8 bytes more for each row of the model.
-//
-// Its hash is Sum's, which takes longer than reading text does: begin it early, and wait for it late.
 //
 // A file that cannot be right for this vocabulary is an error too: none of its words, or words that make up less than a
 // half of the running text. Errors are one sentence with the file, the line or the byte, and what to do.
@@ -58,37 +54,6 @@ type sink interface {
 	// wanted are the words that compose takes where a format can make vectors of words that it lacks.
 	wanted() []string
 	compose(word string, vector []float32)
-}
-
-// Sum computes the SHA-256 of a file in the background, and gives what waits for it: in hexadecimal, and empty for what is no
-// regular file and can be read but once.
-func Sum(path string) func() (string, error) {
-	done := make(chan struct{})
-	var text string
-	var failed error
-	go func() {
-		defer close(done)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			failed = err
-			return
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			failed = err
-			return
-		}
-		defer f.Close()
-		sum := sha256.New()
-		if _, err := io.CopyBuffer(sum, struct{ io.Reader }{f}, make([]byte, pieceBytes)); err != nil {
-			failed = fmt.Errorf("%s: %w", path, err)
-			return
-		}
-		text = hex.EncodeToString(sum.Sum(nil))
-	}()
-	return func() (string, error) {
-		<-done
-		return text, failed
-	}
 }
 
 // scan reads a file of any format into a sink.

@@ -2,9 +2,6 @@ package vectors
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,12 +13,6 @@ import (
 
 // TestSaveAndLoad: rows come back bit for bit, with what was known of them.
 func TestSaveAndLoad(t *testing.T) {
-	if _, err := Sum(filepath.Join(t.TempDir(), "none"))(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the hash of no file: %v", err)
-	}
-	if sum, err := Sum(os.DevNull)(); sum != "" || err != nil {
-		t.Errorf("what can be read once has the hash %q (%v)", sum, err)
-	}
 	torch.Test(t, func() {
 		v := words("north", "east", "northeast")
 		given := filepath.Join(t.TempDir(), "x.vec")
@@ -32,12 +23,10 @@ func TestSaveAndLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if table.SHA256, err = Sum(given)(); err != nil {
-			t.Fatal(err)
+		if table.Source != "x.vec" {
+			t.Errorf("the table is of %q", table.Source)
 		}
-		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"))); table.Source != "x.vec" || table.SHA256 != sum {
-			t.Errorf("the table is of %q, %s", table.Source, table.SHA256)
-		}
+		table.SHA256 = "abc"
 		path := filepath.Join(t.TempDir(), "vectors.safetensors")
 		if err := table.Save(path); err != nil {
 			t.Fatal(err)

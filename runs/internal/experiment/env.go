@@ -27,6 +27,7 @@ type Env struct {
 	Code       Code              `json:"code"`
 	Changed    []string          `json:"changed_files,omitempty"` // tracked by git, with changes that are in no commit
 	DataSHA256 map[string]string `json:"data_sha256"`             // of the texts, once they have been read
+	Files      map[string]string `json:"files,omitempty"`         // SHA-256 of the files that the method's settings name, by key
 }
 
 // NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
@@ -136,15 +137,11 @@ func firstLine(path string) string {
 	return line
 }
 
-// readDataSums returns what an earlier process recorded of the texts; nil where it recorded nothing.
-func readDataSums(path string) map[string]string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
+// readSums returns what an earlier process recorded of the texts and of other files; nil where it recorded nothing.
+func readSums(path string) (texts, files map[string]string) {
 	var env Env
-	if json.Unmarshal(data, &env) != nil {
-		return nil
+	if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, &env) != nil {
+		return nil, nil
 	}
-	return env.DataSHA256
+	return env.DataSHA256, env.Files
 }

@@ -47,6 +47,7 @@ type Run struct {
 	ReadOnly bool // another process writes
 
 	env      Env
+	sums     map[string]func() (string, error) // of files that are being hashed, by key
 	lock     *os.File
 	replaced []byte // on resume, the config.toml that was there
 	finished bool   // on resume, whether there were results
@@ -92,7 +93,7 @@ func resume(s *Settings, env Env) (*Run, error) {
 		r.Close()
 		return nil, err
 	}
-	r.env.DataSHA256 = readDataSums(r.Path(EnvFile))
+	r.env.DataSHA256, r.env.Files = readSums(r.Path(EnvFile))
 	results, err := ReadResults(s.Out)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -226,6 +227,40 @@ func (r *Run) CheckData(sums map[string]string) error {
 	}
 	r.env.DataSHA256 = maps.Clone(sums)
 	return writeJSON(r.Path(EnvFile), r.env)
+}
+
+// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. Those that a resumed run has
+// recorded stay: it kept what it made of the files, which may be gone.
+func (r *Run) HashFiles(paths map[string]string) {
+	if r.ReadOnly {
+		return
+	}
+	r.sums = map[string]func() (string, error){}
+	for key, path := range paths {
+		if _, known := r.env.Files[key]; known || r.replaced != nil && !files.Exists(path) {
+			continue
+		}
+		r.sums[key] = files.Sum(path)
+	}
+}
+
+// Files waits for the SHA-256 of the method's files, records them in env.json, and returns them by key.
+func (r *Run) Files() (map[string]string, error) {
+	for key, sum := range r.sums {
+		text, err := sum()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if r.env.Files == nil {
+			r.env.Files = map[string]string{}
+		}
+		r.env.Files[key] = text
+	}
+	if len(r.sums) == 0 {
+		return r.env.Files, nil
+	}
+	r.sums = nil
+	return r.env.Files, writeJSON(r.Path(EnvFile), r.env)
 }
 
 // Code is that which the process started with: the source tree may be another by now.

@@ -54,6 +54,9 @@ func (t *trainer) finish(ctx context.Context) error {
 		Checkpoint:   experiment.Text(best.Name()),
 		Best:         experiment.Best{Step: int64(then.Step), Epoch: experiment.Num(t.epoch(then)), Seconds: experiment.Num(then.Seconds), Loss: experiment.Num(nll)},
 	}
+	if results.Files, err = t.run.Files(); err != nil {
+		return err
+	}
 	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
 	for i, name := range t.task.tests() {
 		if !t.config.Report.Test {

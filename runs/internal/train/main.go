@@ -208,11 +208,15 @@ func (t *trainer) prepare(device torch.Device) error {
 		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
 		Passing: func(step int) bool { return !t.scheduled(step) }, ReadOnly: !t.peers.First(),
 	}
+	t.run.HashFiles(c.Objective.Files())
 	newest, fresh, err := parallel.Newest(t.peers, t.store, t.warn)
 	if err != nil {
 		return err
 	}
 	if err := t.peers.InTurn(func() error { t.task, err = t.texts.task(t.run, fresh, device); return err }); err != nil {
+		return err
+	}
+	if _, err := t.run.Files(); err != nil {
 		return err
 	}
 	t.network = t.task.parts()

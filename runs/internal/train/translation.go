@@ -52,6 +52,13 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 	if err != nil || run == nil || run.ReadOnly {
 		return pair, err
 	}
+	files, err := run.Files()
+	if err != nil {
+		return nil, err
+	}
+	if pair.Vectors != nil {
+		pair.Vectors.SHA256 = files["objective.vectors"]
+	}
 	return pair, translation.SaveText(pair, run.Path(experiment.TokenizerDir))
 }
 
