@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -116,12 +118,24 @@ func JoinGroup(s *Store, rank, size int, address string, timeout time.Duration) 
 	return g, err
 }
 
-// UseDevice has tensors on a GPU go by NCCL from now on, where libtorch has it. All processes call it.
+// UseDevice has tensors on a GPU go by NCCL from now on, where build.sh has built it. All processes call it.
 func (g *Group) UseDevice(d Device) error {
 	if !strings.HasPrefix(string(d), "cuda") {
 		return nil
 	}
-	if err := outcome(C.ap_group_use_gpu(g.c)); err != nil {
+	return g.useNCCL(filepath.Join(folderOf("libaperture.so"), ncclLibrary))
+}
+
+// ncclLibrary lies beside libaperture.so where the build had libtorch's side of CUDA and its headers (csrc/cuda).
+const ncclLibrary = "libaperture_cuda.so"
+
+// useNCCL opens the library at a path. Where no file has that name, sums go on by the CPU's memory.
+func (g *Group) useNCCL(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := withTexts(func(t []*C.char) C.ap_error { return C.ap_group_use_nccl(g.c, t[0]) }, path)
+	if err != nil {
 		return fmt.Errorf("NCCL cannot join the processes' GPUs: %w; train.device = \"cpu\" does without them", err)
 	}
 	return nil

@@ -20,8 +20,9 @@ AP_API void ap_store_close(ap_store s);
 
 // Groups. Every process calls the same functions in the same order. Tensors are contiguous.
 AP_API ap_error ap_group_join(ap_store s, int rank, int size, const char *address, int64_t timeout_ms, ap_group *out);
-// Makes a group of NCCL beside it, which tensors on a GPU go by from then on; without NCCL they go on by the CPU's memory.
-AP_API ap_error ap_group_use_gpu(ap_group g);
+// Makes a group of NCCL beside it, which tensors on a GPU go by from then on; until then they go by the CPU's memory. The
+// path is that of libaperture_cuda.so (cuda/nccl.cc). libtorch's CUDA side must be loaded (ap_cuda_load).
+AP_API ap_error ap_group_use_nccl(ap_group g, const char *path);
 AP_API ap_error ap_group_reduce(ap_group g, ap_tensor x, bool largest);  // sum or maximum, in place
 AP_API ap_error ap_group_broadcast(ap_group g, ap_tensor x, int root);   // in place
 AP_API ap_error ap_group_barrier(ap_group g);

@@ -2,6 +2,7 @@
 #include "process_group.h"
 
 #include <c10/util/Logging.h>
+#include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "api_process_group.h"
 #include "border/common.h"
+#include "cuda/nccl.h"
 
 using namespace ap;
 
@@ -99,11 +101,15 @@ ap_error ap_group_join(ap_store s, int rank, int size, const char *address, int6
   });
 }
 
-ap_error ap_group_use_gpu(ap_group g) {
+ap_error ap_group_use_nccl(ap_group g, const char *path) {
   return guard([&] {
     auto &all = group(g);
-    const auto store = c10::make_intrusive<c10d::PrefixStore>("nccl", all.store);
-    if (!all.nccl) all.nccl = nccl(store, all.rank, all.size, all.timeout);
+    if (all.nccl) return;
+    void *library = dlopen(path, RTLD_NOW);
+    TORCH_CHECK(library, dlerror());
+    const auto join = reinterpret_cast<decltype(&ap_nccl_join)>(dlsym(library, "ap_nccl_join"));
+    TORCH_CHECK(join, dlerror());
+    join(c10::make_intrusive<c10d::PrefixStore>("nccl", all.store), all.rank, all.size, all.timeout, &all.nccl);
   });
 }
 
