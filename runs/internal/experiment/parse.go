@@ -191,7 +191,7 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 		chosen = fmt.Sprintf("%d pairs in %s: preset %s, which suits a corpus of that size; -plan shows it, and -preset chooses another", pairs, d.Train, preset)
 	}
 	if preset == "" {
-		preset = s.samplePreset()
+		preset = samplePreset
 		if hand.config.Data.Dir != "" {
 			preset = s.DefaultPreset
 		}

@@ -86,7 +86,7 @@ func readReproduced(t *testing.T, specs map[string]*Spec) (all []reproduced) {
 // and the figures beside it are those of the preset's header. Every row of every header stands there, and those that are not published
 // stand apart.
 func TestReproduce(t *testing.T) {
-	specs, data := shipped(t), t.TempDir()
+	specs, data := describe(t), t.TempDir()
 	vectors, printed := filepath.Join(data, "vectors.vec"), filepath.Join(data, "config.toml")
 	if err := os.WriteFile(vectors, nil, 0o644); err != nil {
 		t.Fatal(err)

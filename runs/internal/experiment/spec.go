@@ -12,14 +12,16 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
+// samplePreset is used without -data. All runs of a task share it; the sample holds its file.
+const samplePreset = "sample"
+
 // Spec describes a run: all that Parse needs to know about one folder under runs/.
 type Spec struct {
 	Name          string // folder under runs/
 	Summary       string // one sentence for -h
 	Task          Task
-	FS            fs.FS  // holds the presets' files, NAME.toml
+	FS            fs.FS  // holds the presets' files, NAME.toml, beside that of the built-in sample
 	DefaultPreset string // used with -data
-	SamplePreset  string // used without; "sample" where empty
 
 	// BySize chooses the preset that is used with -data by the number of training pairs; nil: DefaultPreset.
 	BySize func(pairs int) string
@@ -39,13 +41,6 @@ func (s *Spec) stdout() io.Writer {
 		return s.Stdout
 	}
 	return command.Stdout
-}
-
-func (s *Spec) samplePreset() string {
-	if s.SamplePreset != "" {
-		return s.SamplePreset
-	}
-	return "sample"
 }
 
 // options are the flags of all training runs that stand for no single key of the configuration.
@@ -143,7 +138,7 @@ func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
 			if use = "  (default with -data)"; s.BySize != nil {
 				use = ""
 			}
-		case s.samplePreset():
+		case samplePreset:
 			use = "  (default without -data)"
 		}
 		fmt.Fprintf(w, "  %-20s %s%s\n  %-20s %s; %s\n", name, p.Title, use, "", p.Size, p.Duration)

@@ -21,8 +21,9 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Main is the body of a training command. It does not return.
-func Main(spec *experiment.Spec) {
+// Main is the program of the run in the folder runs/NAME. It does not return.
+func Main(name string) {
+	spec := experiment.SpecOf(name)
 	command.Resumes()
 	command.Exit(command.Guard(func() error {
 		settings, err := experiment.Parse(spec, os.Args[1:])
