@@ -4,6 +4,17 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// mle is maximum likelihood with a softmax, the control of all other methods.
+var mle = Method{
+	Name:    "mle",
+	Summary: "softmax with cross-entropy and label smoothing, the control of all others",
+	Formula: "-log softmax(W h)[y]", Parameters: "none", Cost: "none",
+	Settings: []any{SoftmaxSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		return Pieces{Embedding: &Dense{}, Likelihood: &Softmax{Bias: Of[SoftmaxSettings](s).Bias}}
+	},
+}
+
 // SoftmaxSettings are the keys of every method with a softmax.
 type SoftmaxSettings struct {
 	LabelSmoothing float64 `toml:"label_smoothing" default:"0.1" range:"[0,1)" help:"probability taken from the target and shared among the others"`
@@ -12,6 +23,12 @@ type SoftmaxSettings struct {
 }
 
 var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
+
+// labelSmoothing is that of the settings.
+func labelSmoothing(s Settings) LabelSmoothing {
+	o := Of[SoftmaxSettings](s)
+	return LabelSmoothing{Kind: smoothings[o.Smoothing], Epsilon: o.LabelSmoothing, Shifted: Of[AdversarialSettings](s).AdversarialSmoothing}
+}
 
 // LabelSmoothing takes Epsilon of the target's mass and shares it among the vocabulary.
 //
@@ -37,8 +54,8 @@ type softmaxTraining struct {
 	next  bool         // the next loss begins another update
 }
 
-// Train comes before every Loss.
-func (l *softmaxTraining) Train(p Perturbation, terms []LossTerm) { l.by, l.terms = p, terms }
+// training makes what embeds it a [SoftmaxLikelihood].
+func (l *softmaxTraining) training() *softmaxTraining { return l }
 
 // options are those of the training loss, with targets that count as nothing and the scale of the sum.
 func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLossOptions {
@@ -68,28 +85,6 @@ func (l *softmaxTraining) record(shifted_N, clean_N torch.Tensor, scale float64)
 	})
 	l.next = false
 }
-
-// CloseUpdate says that the next batch belongs to another update.
-func (l *softmaxTraining) CloseUpdate() { l.next = true }
-
-// Report gives the gain of the last update by name, where there is one.
-func (l *softmaxTraining) Report() map[string]float64 {
-	if !l.gain.Defined() {
-		return nil
-	}
-	return map[string]float64{"adversarial_gain": l.gain.Item()}
-}
-
-// Partial is the gain, where there is one.
-func (l *softmaxTraining) Partial() []torch.Tensor {
-	if !l.gain.Defined() {
-		return nil
-	}
-	return []torch.Tensor{l.gain}
-}
-
-// Free frees the gain.
-func (l *softmaxTraining) Free() { torch.Free(l.gain) }
 
 // Softmax is the softmax over the vocabulary with cross-entropy, with or without
 // label smoothing and a trained bias, <output prefix>.bias, that starts at zero.
@@ -159,5 +154,12 @@ func (l *Softmax) LogProbs(hidden_ND torch.Tensor) (logProbs_NV torch.Tensor) {
 	return logProbs_NV
 }
 
-// SoftmaxHead is what scores are made with: the head, and the bias [V] or the zero Tensor.
-func (l *Softmax) SoftmaxHead() (Head, torch.Tensor) { return l.head, l.bias_V }
+// Search says that a search can score and choose in one pass.
+func (l *Softmax) Search() Search { return Search{Softmax: true, Head: l.head, Bias: l.bias_V} }
+
+// Operations are 3 N V K multiplications, and those of the head's map.
+func (l *Softmax) Operations(w Work) torch.Operations {
+	n := int64(len(w.Targets))
+	scores := torch.ProductOperations(n, l.head.Weight.Size(1), l.head.Weight.Size(0)).AtOnce()
+	return scores.Plus(w.Embedding(Work{Scored: n}))
+}

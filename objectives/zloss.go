@@ -2,6 +2,18 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
+// zLoss is the method: a term of the loss.
+var zLoss = Method{
+	Name:    "zloss",
+	Summary: "adds the squared logarithm of the softmax's normaliser to each target's loss",
+	Paper:   "Chowdhery et al. 2022",
+	Formula: "mle + zeta (log Z)^2 per target, Z the softmax's normaliser, in training only", Parameters: "none", Cost: "none",
+	Settings: []any{ZLossSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		return Pieces{Terms: []LossTerm{ZLoss{Of[ZLossSettings](s).Zeta}}}
+	},
+}
+
 // ZLossSettings are the keys of the z-loss.
 type ZLossSettings struct {
 	Zeta float64 `toml:"zeta" default:"1e-4" range:"[0,inf)" help:"zloss: weight of the squared logarithm of the softmax's normaliser"`

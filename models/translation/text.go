@@ -3,6 +3,7 @@ package translation
 import (
 	"path/filepath"
 
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -16,12 +17,11 @@ func LearnText(s Settings, source, target []string) (*Pair, error) {
 }
 
 func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus.Parallel) (*Pair, error)) (*Pair, error) {
-	d := s.Text
-	fromFile := s.targetVectors() && s.Objective.File != ""
+	d, o := s.Text, objectives.Of[vectors.Options](s.Objective)
 	sum := func() (string, error) { return "", nil }
-	if fromFile {
-		sum = vectors.Sum(s.Objective.File) // a large file's takes as long as counting words
-		d.TargetSize = 0                    // which words have a vector is known only then
+	if s.targetVectors() && o.File != "" {
+		sum = vectors.Sum(o.File) // a large file's takes as long as counting words
+		d.TargetSize = 0          // which words have a vector is known only then
 	}
 	pair, err := learn(d, text)
 	if err != nil || !s.targetVectors() {
@@ -35,10 +35,10 @@ func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus
 		return nil, err
 	}
 	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)
-	if s.Objective.End == "constant" {
+	if o.End == "constant" {
 		pair.Vectors.EndByConstant()
 	}
-	if s.Objective.Centre {
+	if o.Centre {
 		if err := pair.Vectors.Centre(pair.Target.Vocabulary); err != nil {
 			return nil, err
 		}
@@ -47,8 +47,9 @@ func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus
 }
 
 func (s Settings) learnVectors(side *Side, text corpus.Text) (*vectors.Table, error) {
-	if s.Objective.File != "" {
-		return vectors.Open(s.Objective.File, side.Vocabulary)
+	o := objectives.Of[vectors.Options](s.Objective)
+	if o.File != "" {
+		return vectors.Open(o.File, side.Vocabulary)
 	}
 	sentences := make([][]int32, 0, text.Len())
 	worker := func() (func([][]string) ([][]int32, error), error) {
@@ -68,7 +69,6 @@ func (s Settings) learnVectors(side *Side, text corpus.Text) (*vectors.Table, er
 	if err != nil {
 		return nil, err
 	}
-	o := s.Objective.Options
 	if o.Width == 0 {
 		// The map from states of width D reaches a space of D dimensions at most. Where vectors have more, it cannot reach
 		// them: at width 128 vectors of 128 numbers give 50 BLEU on the sample, and 64 give 57 (docs/results/continuous.md).
@@ -80,7 +80,7 @@ func (s Settings) learnVectors(side *Side, text corpus.Text) (*vectors.Table, er
 // targetVectors reports whether the method aims at vectors of words.
 func (s Settings) targetVectors() bool {
 	m, err := s.Objective.Resolve()
-	return err == nil && m.TargetVectors()
+	return err == nil && m.WordTargets
 }
 
 // SaveText keeps what LearnText made in a run's tokenizer folder: the run and its translations

@@ -336,7 +336,7 @@ func TestRefusals(t *testing.T) {
 func TestNames(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	for _, gamma := range []float64{1, 2} {
-		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma, change: func(c *experiment.Config, _ map[string]any) { c.Objective.Gamma = gamma }})
+		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma, change: func(c *experiment.Config, _ map[string]any) { c.Objective.Set("gamma", gamma) }})
 	}
 	c, _ := asJSON(t, folder, "-quick", "-control=cosreg gamma=2")
 	if c.Rows[0].Name != "cosreg gamma=2" || c.Rows[1].Name != "cosreg gamma=1" {

@@ -108,7 +108,8 @@ func fewRuns(t *testing.T) (folder string) {
 		makeRun(t, folder, corpus, made{method: "spectrum", seed: seed, ppl: 9 + float64(seed)/9, wrong: 4})
 		if seed < 3 {
 			makeRun(t, folder, corpus, made{method: "cosreg", seed: seed, ppl: 10.1 + float64(seed)/10, wrong: 20, change: func(c *experiment.Config, r map[string]any) {
-				c.Train.LearningRate, c.Objective.Gamma = 0.01, 3
+				c.Train.LearningRate = 0.01
+				c.Objective.Set("gamma", 3)
 				r["code"] = map[string]any{"commit": "fedcba9876543210", "dirty": true}
 				r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
 				r["updates"] = 90

@@ -122,10 +122,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	if method.TargetVectors() && spec.task() == LanguageModel {
+	if method.WordTargets && spec.task() == LanguageModel {
 		return command.Usagef("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
-	if err := s.useUnits(method); err != nil {
+	s.noteUnusedFiles()
+	if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
 	if err := s.finish(); err != nil {
@@ -155,6 +156,17 @@ func (s *Settings) checkTask(spec *Spec) error {
 		}
 	}
 	return nil
+}
+
+// noteUnusedFiles says which files the user gave to methods that are others.
+func (s *Settings) noteUnusedFiles() {
+	read := s.Config.Objective.Files()
+	for _, k := range schema.Keys() {
+		if k.Part == nil || k.Path != "file" || !s.ByHand(k.Name) || schema.Text(&s.Config, k) == "" || read[k.Name] != "" {
+			continue
+		}
+		s.Notes = append(s.Notes, fmt.Sprintf("%s has no use for %s", s.Config.Objective.Method, k.Name))
+	}
 }
 
 // layers lays preset, file, assignments and flags over one another. With previous, that takes the preset's place.
@@ -247,28 +259,24 @@ func (s *Settings) finish() error {
 	default:
 		c.Data.Sample = false
 	}
-	for _, name := range []string{"data.dir", "data.codes", "data.source_vocabulary", "data.target_vocabulary", "objective.vectors", "train.init"} {
-		path, err := schema.Path(c, name)
-		if err != nil {
-			return err
+	for _, k := range schema.Keys() {
+		path := ""
+		if k.Path != "" {
+			path = schema.Text(c, k)
 		}
-		if *path == "" {
+		if path == "" {
 			continue
 		}
-		if _, err := os.Stat(*path); err != nil && s.ByHand(name) && name != "data.dir" && name != "train.init" {
-			return fmt.Errorf("%s: %s: %w", origin[name], name, files.Missing(err))
-		}
-		if name == "train.init" && s.ByHand(name) {
-			if err := files.NoFolder(*path); err != nil {
-				return fmt.Errorf("%s: %w: train.init is the folder that a training run wrote", origin[name], err)
-			}
-		}
-		if name == "data.dir" && s.ByHand(name) {
-			if err := noData(*path, origin[name]); err != nil {
+		if s.ByHand(k.Name) {
+			if err := given(k.Name, path, origin[k.Name]); err != nil {
 				return err
 			}
 		}
-		if *path, err = filepath.Abs(*path); err != nil {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return err
+		}
+		if err := schema.Put(c, k.Name, absolute); err != nil {
 			return err
 		}
 	}
@@ -277,6 +285,23 @@ func (s *Settings) finish() error {
 	}
 	if c.Schedule.Kind == "cosine" && c.Schedule.Period == 0 && c.Train.Epochs == 0 {
 		c.Schedule.Period = c.Train.Steps
+	}
+	return nil
+}
+
+// given is the error of a file or folder that a key names and that is not one; origin is what named it.
+func given(key, path, origin string) error {
+	switch key {
+	case "data.dir":
+		return noData(path, origin)
+	case "train.init":
+		if err := files.NoFolder(path); err != nil {
+			return fmt.Errorf("%s: %w: train.init is the folder that a training run wrote", origin, err)
+		}
+	default:
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("%s: %s: %w", origin, key, files.Missing(err))
+		}
 	}
 	return nil
 }
@@ -292,10 +317,10 @@ func noData(dir, origin string) error {
 // useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole words, and
 // then nothing is shared between the languages; another wants frequent words first. What the user set otherwise by hand is
 // refused.
-func (s *Settings) useUnits(method objectives.Method) error {
-	c, wordTargets := &s.Config, method.TargetVectors()
+func (s *Settings) useUnits(method objectives.Needs) error {
+	c, wordTargets := &s.Config, method.WordTargets
 	if c.Task() == LanguageModel { // whole words, and one text
-		if method.FrequentFirst() && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+		if method.FrequentFirst && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
 			s.Notes = append(s.Notes, c.Objective.Method+" wants frequent words first: data.vocabulary_order = \"frequency\"")
 		}
@@ -310,8 +335,6 @@ func (s *Settings) useUnits(method objectives.Method) error {
 	}
 	if wordTargets {
 		s.useNearestWords()
-	} else if s.ByHand("objective.vectors") && c.Objective.File != "" {
-		s.Notes = append(s.Notes, c.Objective.Method+" has no target vectors: objective.vectors is not read")
 	}
 	if c.Data.HasWords() && c.Data.Joint && !s.ByHand("data.joint") {
 		c.Data.Joint = false

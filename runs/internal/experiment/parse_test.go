@@ -152,7 +152,7 @@ func TestPrintConfig(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", test.args, err)
 		}
-		if diff := cmp.Diff(first.Config, second.Config); diff != "" {
+		if diff := cmp.Diff(first.Config, second.Config, inner); diff != "" {
 			t.Errorf("%q: not the same run (-first +second):\n%s", test.args, diff)
 		}
 
@@ -206,7 +206,7 @@ func TestParseWordTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err = Parse(testSpec(t), []string{"-vectors", file})
-	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "mle has no target vectors: objective.vectors is not read") {
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "mle has no use for objective.vectors") {
 		t.Errorf("vectors without a use for them: notes %q (%v)", s.Notes, err)
 	}
 	if _, err := Parse(testSpec(t), []string{"-method=vmf", "-set=data.target_units=bpe"}); command.ExitCode(err) != 2 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -80,6 +81,10 @@ const (
 func predict(s *experiment.Settings, learnt task, u updates, state int64, steps int) error {
 	c, processes := s.Config.Train, max(1, s.Launch, s.Place.Size)
 	speed, parts := s.Speed, learnt.parts()
+	if unknown := parts.Output.Uncounted(); len(unknown) > 0 {
+		fmt.Printf("time              not known: %s does not say what it multiplies\n", strings.Join(unknown, ", "))
+		return nil
+	}
 	local := max(1, s.Launch, s.Place.LocalSize)
 	threads := min(local*c.Threads, runtime.GOMAXPROCS(0)) // of all processes of this machine
 	from, by := "-device-flops", "-bandwidth"

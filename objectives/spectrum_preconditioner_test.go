@@ -19,7 +19,7 @@ func TestPreconditioner(t *testing.T) {
 				p := config(13, 5, -1)
 				p.SGD = sgd
 				s := unsmoothed()
-				s.Method, s.SNGain, s.PriorScale = method, true, large
+				s.Set("method", method, "sn_gain", true, "prior_scale", large)
 				o := layer(t, s, p)
 				defer release(o, p)
 				e := o.Embedding().(*Factored)
@@ -84,9 +84,9 @@ func TestSGDTrainsTheSpectrum(t *testing.T) {
 			p := config(v, d, -1)
 			p.Uniform, p.DType, p.SGD = 0.1, torch.Float32, true
 			s := unsmoothed()
-			s.Method, s.SpectrumHold, s.RetractEvery, s.Bias = "spectrum", c.hold, 10, true
-			s.Prior, s.LambdaPrior = c.prior, c.weight
-			s.LambdaU, s.LambdaV, s.LambdaUSpectral, s.LambdaVSpectral = c.weight/10, c.weight/10, c.weight/10, c.weight/10
+			s.Set("method", "spectrum", "spectrum_hold", c.hold, "retract_every", 10, "bias", true)
+			s.Set("prior", c.prior, "lambda_prior", c.weight)
+			s.Set("lambda_u", c.weight/10, "lambda_v", c.weight/10, "lambda_u_spectral", c.weight/10, "lambda_v_spectral", c.weight/10)
 			o := layer(t, s, p)
 			scope := torch.OpenScope()
 			data := torch.NewStream(4, "data")

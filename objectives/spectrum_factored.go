@@ -82,6 +82,10 @@ func (e *Factored) Init(p Config) error {
 		gain := math.Sqrt(e.energy / math.Max(s_K.Square().Sum().Item(), 1e-30))
 		e.gain = add(".gain", torch.Full(gain, torch.Float64, torch.CPU, 1))
 	}
+	p.report(func() map[string]float64 {
+		u, v := e.Orthogonality()
+		return map[string]float64{"orthogonality_u": u, "orthogonality_v": v}
+	})
 	return nil
 }
 
@@ -119,7 +123,7 @@ func (e *Factored) Lookup(ids torch.Tensor) torch.Tensor {
 func (e *Factored) Head() Head {
 	return Head{
 		Weight: e.u, Map: func(h_ND torch.Tensor) torch.Tensor { return h_ND.MatMul(e.v).Mul(e.factors()) },
-		Row: e.LookupOperations(1),
+		Rows: e.multiply,
 	}
 }
 
@@ -127,21 +131,23 @@ func (e *Factored) Head() Head {
 func (e *Factored) Size() (vocabulary, width int64) { return e.u.Size(0), e.v.Size(0) }
 
 // Matrix makes W.
-func (e *Factored) Matrix() torch.Tensor { return e.Multiply(e.u) }
+func (e *Factored) Matrix() torch.Tensor { return e.multiply(e.u) }
 
-// Multiply gives the rows of a dense matrix that rows beside those of the
-// head's weight stand for.
-func (e *Factored) Multiply(rows_RK torch.Tensor) (w_RD torch.Tensor) {
+// multiply gives the rows of W that rows like those of the head's weight stand for.
+func (e *Factored) multiply(rows_RK torch.Tensor) (w_RD torch.Tensor) {
 	torch.NoGrad(func() {
 		w_RD = torch.Scoped(func() torch.Tensor { return rows_RK.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
 	})
 	return w_RD
 }
 
-// Simplify puts W in the place of its factors, in weights by name.
-func (e *Factored) Simplify(weights map[string]torch.Tensor) {
-	for _, factor := range []string{".u", ".s", ".v", ".gain"} {
-		delete(weights, e.name+factor)
-	}
-	weights[e.name+".weight"] = e.Matrix()
+// Operations are those of a product with V, for rows that are looked up and for hidden states that are scored.
+func (e *Factored) Operations(w Work) torch.Operations {
+	return torch.ProductOperations(w.Rows+w.Scored, e.v.Size(1), e.v.Size(0))
+}
+
+// products are the operations of one product of U with a matrix [K,K], and one of V.
+func (e *Factored) products() float64 {
+	k := e.u.Size(1)
+	return torch.ProductOperations(e.u.Size(0)+e.v.Size(0), k, k).Forward
 }

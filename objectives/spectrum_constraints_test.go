@@ -28,10 +28,10 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 		"penalty":    "Orthogonality SpectrumPrior",
 		"proximal":   "Orthogonality ProximalPrior",
 		"retraction": "Retraction ProximalPrior",
-		"group":      "ClipGroups Orthogonality SpectrumPrior",
+		"group":      "Orthogonality SpectrumPrior",
 	} {
 		s := unsmoothed()
-		s.Method, s.SpectrumHold = "spectrum", how
+		s.Set("method", "spectrum", "spectrum_hold", how)
 		m, err := s.Resolve()
 		if err != nil {
 			t.Fatal(err)
@@ -39,17 +39,20 @@ func TestWaysToHoldTheSpectrumArePieces(t *testing.T) {
 		if got := kinds(m.Regularizers); got != want {
 			t.Errorf("%s: the pieces are %s, want %s", how, got, want)
 		}
+		if m.ClipApart != (how == "group") {
+			t.Errorf("%s clips the gradients of U, s and V apart: %v", how, m.ClipApart)
+		}
 		if how == "proximal" {
 			want = "ProximalOrthogonality ProximalPrior"
 		}
 		if m, err = s.resolve(true); err != nil || kinds(m.Regularizers) != "Preconditioner "+want {
 			t.Errorf("%s under SGD: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
-		s.LambdaPrior = 0
+		s.Set("lambda_prior", 0)
 		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Prior") {
 			t.Errorf("%s without a prior: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
-		s.LambdaU, s.LambdaV = 0, 0
+		s.Set("lambda_u", 0, "lambda_v", 0)
 		if m, err = s.Resolve(); err != nil || strings.Contains(kinds(m.Regularizers), "Orthogonality") {
 			t.Errorf("%s without weights: the pieces are %s, %v", how, kinds(m.Regularizers), err)
 		}
@@ -93,7 +96,7 @@ func TestRetractionGivesTheNearest(t *testing.T) {
 			torch.Test(t, func() {
 				p := config(size[0], size[1], -1)
 				p.DType = dtype
-				o, e := held(t, p, func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 3 })
+				o, e := held(t, p, func(s *Settings) { s.Set("spectrum_hold", "retraction", "retract_every", 3) })
 				defer release(o, p)
 				nearest := func(x torch.Tensor, c float64) []float64 {
 					a, _, bT := x.Detach().To(torch.Float64, device).SVD()
@@ -129,8 +132,8 @@ func TestProximalOrthogonality(t *testing.T) {
 				p := config(size[0], size[1], -1)
 				p.SGD = true
 				o, e := held(t, p, func(s *Settings) {
-					s.SpectrumHold, s.RetractEvery, s.PriorScale = "proximal", 3, scale
-					s.LambdaU, s.LambdaV, s.LambdaUSpectral, s.LambdaVSpectral, s.LambdaPrior = 0.3, 0.7, 2, 5, 0
+					s.Set("spectrum_hold", "proximal", "retract_every", 3, "prior_scale", scale)
+					s.Set("lambda_u", 0.3, "lambda_v", 0.7, "lambda_u_spectral", 2, "lambda_v_spectral", 5, "lambda_prior", 0)
 				})
 				defer release(o, p)
 				rates := []float64{3, 0.5, 1.5}
@@ -177,8 +180,8 @@ func TestProximalStepIsThePenalties(t *testing.T) {
 			p := config(31, 6, -1)
 			p.SGD = true
 			o, e := held(t, p, func(s *Settings) {
-				s.SpectrumHold, s.PriorScale, s.PriorRatio = hold, 20, 1
-				s.LambdaU, s.LambdaV, s.LambdaPrior = 0.3, 0.7, 0
+				s.Set("spectrum_hold", hold, "prior_scale", 20, "prior_ratio", 1)
+				s.Set("lambda_u", 0.3, "lambda_v", 0.7, "lambda_prior", 0)
 			})
 			defer release(o, p)
 			torch.NoGrad(func() {
@@ -215,7 +218,7 @@ func TestProximalStepIsThePenalties(t *testing.T) {
 func TestProjectedGradientsAreTangent(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(31, 6, 1)
-		o, e := held(t, p, func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 1 })
+		o, e := held(t, p, func(s *Settings) { s.Set("spectrum_hold", "retraction", "retract_every", 1) })
 		defer release(o, p)
 		o.Constrain(0)
 		stream := torch.NewStream(8, "gradients")
@@ -270,7 +273,7 @@ func TestRetractionSurvives(t *testing.T) {
 // TestRetractionContinues restores the count of updates into a new layer.
 func TestRetractionContinues(t *testing.T) {
 	torch.Test(t, func() {
-		change := func(s *Settings) { s.SpectrumHold, s.RetractEvery = "retraction", 3 }
+		change := func(s *Settings) { s.Set("spectrum_hold", "retraction", "retract_every", 3) }
 		p, q := config(11, 4, 1), config(11, 4, 1)
 		first, _ := held(t, p, change)
 		defer release(first, p)
@@ -295,7 +298,7 @@ func TestClipGroups(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(11, 4, -1)
 		other := p.Params.Add("other", torch.Zeros(torch.Float64, device, 2))
-		o, e := held(t, p, func(s *Settings) { s.SpectrumHold = "group" })
+		o, e := held(t, p, func(s *Settings) { s.Set("spectrum_hold", "group") })
 		defer release(o, p)
 		give := func() {
 			torch.ZeroGrad(p.Params.Tensors())
@@ -323,7 +326,7 @@ func TestClipGroups(t *testing.T) {
 
 // TestConstraintsNeedFactors refuses a dense matrix with a sentence.
 func TestConstraintsNeedFactors(t *testing.T) {
-	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &ClipGroups{}, &SpectralNormalisation{}, &DOptimal{}, &Orthogonality{}, &SpectrumPrior{}} {
+	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &SpectralNormalisation{}, &DOptimal{}, &Orthogonality{}, &SpectrumPrior{}} {
 		if err := r.Init(&Dense{}, Config{}); err == nil || !strings.Contains(err.Error(), "needs a factored embedding") {
 			t.Errorf("%T: the error is %v", r, err)
 		}
@@ -338,7 +341,7 @@ func TestNormalisedAverage(t *testing.T) {
 			torch.Test(t, func() {
 				p := config(size[0], size[1], 0)
 				p.DType = dtype
-				o, e := held(t, p, func(s *Settings) { s.SpectrumHold = "retraction" })
+				o, e := held(t, p, func(s *Settings) { s.Set("spectrum_hold", "retraction") })
 				defer release(o, p)
 				before := e.Matrix().Float64s()
 				if !o.FixesAverage() {

@@ -17,7 +17,10 @@ import "github.com/aperture-ml/aperture/torch"
 // factors would change nothing there. The cost is too small to measure.
 //
 // docs/results/spectrum.md has what training reaches with it and without.
-type Preconditioner struct{ e *Factored }
+type Preconditioner struct {
+	negligible
+	e *Factored
+}
 
 // Init needs a factored embedding, whose singular values it reads.
 func (r *Preconditioner) Init(e Embedding, _ Config) (err error) {

@@ -98,12 +98,6 @@ func (e *Factored) Orthogonality() (u, v float64) {
 	return distance(e.u, e.c), distance(e.v, 1)
 }
 
-// Report gives both by name.
-func (e *Factored) Report() map[string]float64 {
-	u, v := e.Orthogonality()
-	return map[string]float64{"orthogonality_u": u, "orthogonality_v": v}
-}
-
 // FixAverage writes the W of averaged parameters, by name, as U diag(s) V^T with
 // orthonormal columns again. A mean of U, s and V is a matrix as good as any, but
 // the mean of orthonormal columns is shorter than 1, and s is then not its

@@ -33,7 +33,6 @@ type Retraction struct {
 
 	e     *Factored
 	count torch.Tensor // [1]: updates since the last retraction
-	name  string
 }
 
 // Init needs a factored embedding.
@@ -43,8 +42,8 @@ func (r *Retraction) Init(e Embedding, p Config) (err error) {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	r.count, r.name = torch.Zeros(torch.Float64, torch.CPU, 1), p.Embedding+".retraction_count"
-	torch.Keep(r.count)
+	r.count = torch.Zeros(torch.Float64, torch.CPU, 1)
+	p.buffer(p.Embedding+".retraction_count", r.count)
 	return nil
 }
 
@@ -78,13 +77,11 @@ func (r *Retraction) Constrain(float64) {
 	r.count.Assign(torch.Full(float64(count), torch.Float64, torch.CPU, 1))
 }
 
-// Buffers gives the number of updates since the last retraction.
-func (r *Retraction) Buffers() map[string]torch.Tensor {
-	return map[string]torch.Tensor{r.name: r.count}
+// Operations are two products for gradients, and two more for each retraction, on the mean.
+func (r *Retraction) Operations(Work) torch.Operations {
+	one := r.e.products()
+	return torch.Operations{Forward: 2 * one / float64(r.Every), Backward: 2 * one}
 }
-
-// Free frees the count.
-func (r *Retraction) Free() { torch.Free(r.count) }
 
 // ProximalOrthogonality pulls U and V towards the nearest matrices with orthonormal
 // columns, after every Every-th update, as the penalties of [Orthogonality] would: near
@@ -102,9 +99,8 @@ type ProximalOrthogonality struct {
 	OrthogonalityWeights
 	Every int
 
-	e    *Factored
-	due  torch.Tensor // [2]: updates since the last step, the sum of their rates
-	name string
+	e   *Factored
+	due torch.Tensor // [2]: updates since the last step, the sum of their rates
 }
 
 // Init needs a factored embedding.
@@ -114,8 +110,8 @@ func (r *ProximalOrthogonality) Init(e Embedding, p Config) (err error) {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	r.due, r.name = torch.Zeros(torch.Float64, torch.CPU, 2), p.Embedding+".proximal_due"
-	torch.Keep(r.due)
+	r.due = torch.Zeros(torch.Float64, torch.CPU, 2)
+	p.buffer(p.Embedding+".proximal_due", r.due)
 	return nil
 }
 
@@ -135,13 +131,10 @@ func (r *ProximalOrthogonality) Constrain(rate float64) {
 	r.due.Assign(torch.FromFloat64s(due, torch.CPU, 2))
 }
 
-// Buffers gives what is due.
-func (r *ProximalOrthogonality) Buffers() map[string]torch.Tensor {
-	return map[string]torch.Tensor{r.name: r.due}
+// Operations are two products for each step, on the mean.
+func (r *ProximalOrthogonality) Operations(Work) torch.Operations {
+	return torch.Operations{Forward: 2 * r.e.products() / float64(r.Every)}
 }
-
-// Free frees the count.
-func (r *ProximalOrthogonality) Free() { torch.Free(r.due) }
 
 // ProximalPrior pulls the singular values towards a prior by the proximal step of
 // the penalty Weight sum_k (s_k - prior_k)^2 after an update of learning rate eta,
@@ -151,6 +144,7 @@ func (r *ProximalOrthogonality) Free() { torch.Free(r.due) }
 // which minimises the penalty plus |s' - s|^2 / (2 eta) over s' and so is stable
 // at every rate. Cost: nothing that could be measured.
 type ProximalPrior struct {
+	negligible
 	Prior
 	Weight float64
 
@@ -168,23 +162,6 @@ func (r *ProximalPrior) Constrain(rate float64) {
 	weight := 2 * rate * r.Weight
 	torch.Lerp([]torch.Tensor{r.to.s}, []torch.Tensor{r.to.values}, weight/(1+weight))
 }
-
-// Free frees the prior's values.
-func (r *ProximalPrior) Free() { r.to.Free() }
-
-// ClipGroups has the gradients of U, s and V clipped each by itself, outside the norm
-// of all others: penalties on them then cannot crush what the model learns from
-// the loss.
-type ClipGroups struct{ e *Factored }
-
-// Init needs a factored embedding.
-func (r *ClipGroups) Init(e Embedding, _ Config) (err error) {
-	r.e, err = factored(e, "clipping the gradients of U, s and V in groups of their own")
-	return err
-}
-
-// Groups are U, s and V.
-func (r *ClipGroups) Groups() [][]torch.Tensor { return [][]torch.Tensor{{r.e.u}, {r.e.s}, {r.e.v}} }
 
 func factored(e Embedding, what string) (*Factored, error) {
 	f, ok := e.(*Factored)

@@ -26,7 +26,7 @@ func TestDOptimalIsALogDeterminant(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(11, 4, 1)
 		s := unsmoothed()
-		s.Method, s.LambdaDOptimal = "sn-doptimal", 2
+		s.Set("method", "sn-doptimal", "lambda_d_optimal", 2)
 		o := layer(t, s, p)
 		defer release(o, p)
 		e := o.Embedding().(*Factored)
@@ -69,7 +69,7 @@ func TestNormalisedFromTheStart(t *testing.T) {
 		for _, gain := range []bool{false, true} {
 			torch.Test(t, func() {
 				s := unsmoothed()
-				s.Method, s.SNGain, s.SpectrumInit = method, gain, "svd"
+				s.Set("method", method, "sn_gain", gain, "spectrum_init", "svd")
 				p := config(31, 6, 2)
 				o := layer(t, s, p)
 				defer release(o, p)
@@ -106,7 +106,7 @@ func TestNormalisedFromTheStart(t *testing.T) {
 func TestGainIsTrained(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.SNGain = "sn", true
+		s.Set("method", "sn", "sn_gain", true)
 		p := config(13, 4, 1)
 		o := layer(t, s, p)
 		defer release(o, p)

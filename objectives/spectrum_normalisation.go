@@ -2,6 +2,39 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
+// sn is spectral normalisation: the factors of spectrum control, held by other constraints.
+var sn = Method{
+	Name:       "sn",
+	Summary:    "the factors of `spectrum`, with s divided by its largest value",
+	Paper:      "Jiang et al. 2019",
+	Formula:    "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2, s <- s / max |s|",
+	Parameters: "D^2 + D", Cost: "as spectrum",
+	Settings: []any{SpectrumSettings{}, NormalisationSettings{}},
+	Build:    spectralNormalisation,
+}
+
+// snDOptimal adds the penalty.
+var snDOptimal = Method{
+	Name:    "sn-doptimal",
+	Summary: "`sn` with a penalty on small singular values",
+	Paper:   "Jiang et al. 2019",
+	Formula: "sn - rho mean_k log |s_k|", Parameters: "D^2 + D", Cost: "as spectrum",
+	Settings: []any{SpectrumSettings{}, NormalisationSettings{}},
+	Build: func(s Settings, sgd bool) Pieces {
+		p := spectralNormalisation(s, sgd)
+		p.Regularizers = append(p.Regularizers, &DOptimal{Weight: Of[NormalisationSettings](s).LambdaDOptimal})
+		return p
+	},
+}
+
+// spectralNormalisation starts flat, as its authors do, whatever the start of spectrum control.
+func spectralNormalisation(s Settings, sgd bool) Pieces {
+	p := Pieces{Embedding: &Factored{Start: StartFlat, Gain: Of[NormalisationSettings](s).SNGain}}
+	p.hold(Of[SpectrumSettings](s), sgd)
+	p.Regularizers = append(p.Regularizers, &SpectralNormalisation{})
+	return p
+}
+
 // NormalisationSettings are the keys of spectral normalisation, which reads those of spectrum control too.
 type NormalisationSettings struct {
 	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
@@ -28,7 +61,10 @@ type NormalisationSettings struct {
 // count as that floor, without a gradient.
 
 // SpectralNormalisation keeps the largest |s_k| at 1.
-type SpectralNormalisation struct{ e *Factored }
+type SpectralNormalisation struct {
+	negligible
+	e *Factored
+}
 
 // Init needs a factored embedding.
 func (r *SpectralNormalisation) Init(e Embedding, _ Config) (err error) {
@@ -56,6 +92,7 @@ func normaliseLargest(s torch.Tensor) {
 // DOptimal pays for small singular values: Weight (-mean_k log |s_k|). Cost: D
 // logarithms per update.
 type DOptimal struct {
+	negligible
 	Weight float64 // rho
 
 	s torch.Tensor // [K]

@@ -24,7 +24,6 @@ type OrthogonalityWeights struct {
 
 type orthogonalSide struct {
 	matrix, vector torch.Tensor // the parameter [R,K], and [K] where the spectral norm counts
-	name           string       // the vector's name in checkpoints
 	options        torch.OrthogonalityOptions
 }
 
@@ -50,8 +49,8 @@ func (r *Orthogonality) Init(e Embedding, p Config) error {
 			scope := torch.OpenScope()
 			defer scope.Close()
 			v := p.Stream.Normal(0, 1, p.dtype(), p.Device, x.Size(1))
-			side.vector, side.name = v.Div(v.Norm(0, true)), p.Embedding+name
-			torch.Keep(side.vector)
+			side.vector = v.Div(v.Norm(0, true))
+			p.buffer(p.Embedding+name, side.vector)
 		}
 		r.sides = append(r.sides, side)
 	}
@@ -81,20 +80,12 @@ func (r *Orthogonality) Penalty() torch.Tensor {
 	return sum
 }
 
-// Buffers gives the vectors of power iteration.
-func (r *Orthogonality) Buffers() map[string]torch.Tensor {
-	buffers := map[string]torch.Tensor{}
+// Operations are two products for each side.
+func (r *Orthogonality) Operations(Work) (all torch.Operations) {
 	for _, side := range r.sides {
-		if side.vector.Defined() {
-			buffers[side.name] = side.vector
-		}
+		k := side.matrix.Size(1)
+		one := torch.ProductOperations(side.matrix.Size(0), k, k).Forward
+		all = all.Plus(torch.Operations{Forward: one, Backward: one})
 	}
-	return buffers
-}
-
-// Free frees the vectors of power iteration.
-func (r *Orthogonality) Free() {
-	for _, side := range r.sides {
-		torch.Free(side.vector)
-	}
+	return all
 }
