@@ -1,6 +1,5 @@
 // Command language trains a small language model, whose output layer -method chooses, on a text of its own. It uses the
 // packages alone: vocabulary, network, output layer and loop stand below.
-//
 //	go run ./examples/language -text words.txt -method spectrum -updates 200
 //
 // runs/ptb does the same with validation, schedules, checkpoints and a report.
