@@ -1,5 +1,6 @@
 // Command language trains a small language model, whose output layer -method chooses, on a text of its own. It uses the
 // packages alone: vocabulary, network, output layer and loop stand below.
+//
 //	go run ./examples/language -text words.txt -method spectrum -updates 200
 //
 // runs/ptb does the same with validation, schedules, checkpoints and a report.
@@ -64,7 +65,6 @@ func train(text, method string, updates int, out io.Writer) error {
 	}
 	scope := torch.OpenScope() // owns the model
 	defer scope.Close()
-
 	// The output layer holds the word vectors W [V,D]; the network reads them, and ends at hidden states [N,D].
 	settings, params := language.Defaults(), &torch.Params{}
 	settings.Objective.Method = method
