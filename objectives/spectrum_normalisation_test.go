@@ -26,7 +26,7 @@ func TestDOptimalIsALogDeterminant(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(11, 4, 1)
 		s := unsmoothed()
-		s.Set("method", "sn-doptimal", "lambda_d_optimal", 2)
+		s.Set("method", "sn-doptimal", "lambda_d_optimal", 2, "sn_gain", false)
 		o := layer(t, s, p)
 		defer release(o, p)
 		e := o.Embedding().(*Factored)
@@ -98,6 +98,20 @@ func TestNormalisedFromTheStart(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestNormalisedMatrixStartsAsLongAsADenseOne: at the defaults scores start as large as mle's.
+func TestNormalisedMatrixStartsAsLongAsADenseOne(t *testing.T) {
+	for _, method := range []string{"sn", "sn-doptimal"} {
+		torch.Test(t, func() {
+			s := unsmoothed()
+			s.Method = method
+			p := config(31, 6, -1)
+			o := layer(t, s, p)
+			defer release(o, p)
+			near(t, method+": |W|_F", []float64{o.Embedding().Matrix().Norm(0, false).Norm(0, false).Item()}, []float64{math.Sqrt(31)}, 1e-12)
+		})
 	}
 }
 
