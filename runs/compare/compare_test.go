@@ -312,7 +312,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		"nothing":          {nil, "nothing to compare", 2},
 		"two formats":      {[]string{folder, "-json", "-csv"}, "exclude each other", 2},
-		"no such folder":   {[]string{filepath.Join(folder, "nowhere")}, "no such file", 1},
+		"no such folder":   {[]string{filepath.Join(folder, "nowhere")}, "there is no folder", 1},
 		"no run":           {[]string{empty}, "holds no run", 1},
 		"unfinished":       {[]string{unfinished}, "none of these runs has finished", 1},
 		"another control":  {[]string{folder, "-quick", "-control=mos"}, "the rows are", 2},
