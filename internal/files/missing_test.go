@@ -14,8 +14,8 @@ func TestMissing(t *testing.T) {
 	folder := t.TempDir()
 	for path, want := range map[string]string{
 		filepath.Join(folder, "x"):      "reading: there is no file " + filepath.Join(folder, "x"),
-		filepath.Join(folder, "no/x"):   "reading: there is no folder " + filepath.Join(folder, "no"),
-		filepath.Join(folder, "no/a/x"): "reading: there is no folder " + filepath.Join(folder, "no/a"),
+		filepath.Join(folder, "no/x"):   "reading: there is no folder " + filepath.Join(folder, "no") + ", and so no " + filepath.Join(folder, "no/x"),
+		filepath.Join(folder, "no/a/x"): "reading: there is no folder " + filepath.Join(folder, "no/a") + ", and so no " + filepath.Join(folder, "no/a/x"),
 	} {
 		_, err := os.Open(path)
 		if err = Missing(fmt.Errorf("reading: %w", err)); err.Error() != want || !errors.Is(err, fs.ErrNotExist) {
