@@ -2,14 +2,11 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -30,11 +27,15 @@ type flags struct {
 	projector, vec     string
 }
 
+var about = command.Help{
+	Name: "analyze", Usage: "[-run|-vectors] FOLDER|FILE... [flags]",
+	Summary: "analyze measures the word vectors of trained runs and of files, and draws them.",
+	About:   "What is named without a flag is a run where a run is, and else a file of vectors or a folder with a checkpoint.",
+}
+
 func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := pflag.NewFlagSet("analyze", pflag.ContinueOnError)
-	fs.SortFlags = false
-	fs.Usage = func() {}
+	fs := command.Flags("analyze")
 	fs.StringArrayVar(&f.runs, "run", nil, "`FOLDER` of a training run; more folders may follow, or the flag may repeat")
 	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; or a folder with a checkpoint in safetensors, in shards or not; may repeat")
 	fs.StringVar(&f.tensor, "tensor", "", "`NAME` of the matrix in checkpoints in safetensors")
@@ -53,12 +54,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	usage := func(format string, args ...any) error {
 		return &command.UsageError{Err: fmt.Errorf(format, args...)}
 	}
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(help, "Usage: analyze [-run|-vectors] FOLDER|FILE... [flags]\n\nWhat is named without a flag is a run where a run is, and else a file of vectors or a folder with a checkpoint.\n\n%s", fs.FlagUsages())
-			return nil, command.ErrHelp
-		}
-		return nil, usage("%w (analyze -h lists the flags)", err)
+	if err := about.Parse(fs, args, help); err != nil {
+		return nil, err
 	}
 	if err := f.name(fs.Args()); err != nil {
 		return nil, &command.UsageError{Err: err}

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-
-	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -35,12 +32,10 @@ func usagef(format string, args ...any) error {
 	return &command.UsageError{Err: fmt.Errorf(format, args...)}
 }
 
-// parse reads the command line. After -h, which prints to out, it gives pflag.ErrHelp.
+// parse reads the command line. After -h, which prints to out, it gives command.ErrHelp.
 func parse(args []string, out io.Writer) (options, error) {
 	var o options
-	fs := pflag.NewFlagSet("bench", pflag.ContinueOnError)
-	fs.SortFlags = false
-	fs.SetOutput(io.Discard)
+	fs := command.Flags("bench")
 	what := fs.String("what", "", "`SUITE` to measure: "+suiteNames())
 	fs.StringVar(&o.json, "json", "", "`FILE` that receives the results")
 	only := fs.String("only", "", "measure the rows whose name matches this regular `EXPRESSION`")
@@ -50,13 +45,14 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.Int64Var(&o.positions, "positions", mixturePositions, "positions that method/mos scores at a time: its peer needs 7 MB for each")
 	fs.IntVar(&o.loadPairs, "load-pairs", 5_000_000, "sentence pairs of the rows of load that have no peer; their text is made once, in the user's cache")
 	fs.StringVar(&o.python, "python", interpreter(), "Python `PROGRAM` that has the peers' packages")
-	fs.Usage = func() { fmt.Fprintf(out, "Usage: bench -what SUITE [flags]\n\n%s", fs.FlagUsages()) }
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
-		return o, err
-	} else if err != nil {
-		return o, usagef("%w", err)
+	about := command.Help{
+		Name: "bench", Usage: "-what SUITE [flags]",
+		Summary: "bench measures this machine: what methods and layers cost, and how fast Aperture is beside its peers.",
 	}
-	var err error
+	err := about.Parse(fs, args, out)
+	if err != nil {
+		return o, err
+	}
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return o, usagef("-only: %w", err)
 	}

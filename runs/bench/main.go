@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -27,8 +25,7 @@ func main() {
 	}
 	var stopped *command.SignalError
 	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		err = nil
+	case errors.Is(err, command.ErrHelp):
 	case errors.As(err, &stopped):
 		fmt.Fprintf(os.Stderr, "bench: stopped by signal %d (%v)\n", int(stopped.Signal), stopped.Signal)
 	case err != nil:

@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
@@ -33,7 +32,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("python %s, %d pairs", o.python, o.pairs)
 	}
 	var help strings.Builder
-	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, pflag.ErrHelp) || !strings.Contains(help.String(), "-what") {
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) || !strings.Contains(help.String(), "-what") {
 		t.Errorf("-h gives %v and prints %q", err, help.String())
 	}
 }

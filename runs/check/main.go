@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -11,7 +13,26 @@ import (
 )
 
 func main() {
-	command.Exit(command.OnTorch(check))
+	err := parse(os.Args[1:], command.Stdout)
+	if err == nil {
+		err = command.OnTorch(check)
+	}
+	command.Exit(err)
+}
+
+// parse reads a command line, which holds nothing but -h. Help goes to out.
+func parse(args []string, out io.Writer) error {
+	flags := command.Flags("check")
+	about := command.Help{
+		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one product of matrices that they fit together.",
+	}
+	if err := about.Parse(flags, args, out); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return command.Usagef("unexpected argument %q: check takes none (check -h says what it does)", flags.Arg(0))
+	}
+	return nil
 }
 
 func check() error {

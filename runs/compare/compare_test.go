@@ -431,3 +431,41 @@ func TestBold(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingNearZero: where neither row translates, no test marks one as better, whatever p; the loss still counts.
+func TestNothingNearZero(t *testing.T) {
+	for _, bleu := range []float64{0.02, 20} {
+		folder, corpus := t.TempDir(), corpusFolder(t)
+		for seed := 1; seed <= 3; seed++ {
+			for _, m := range []made{{method: "mle", ppl: 900}, {method: "spectrum", ppl: 800}} {
+				gain := (900-m.ppl)*1e-4 + float64(seed)*1e-4
+				m.seed, m.ppl = seed, m.ppl+float64(seed*seed)
+				m.change = func(_ *experiment.Config, r map[string]any) {
+					test := r["test"].(map[string]any)["test"].(map[string]any)
+					test["bleu"], test["bleu_tok"], test["chrf"] = bleu*(1+gain), bleu*(1+gain), 3+gain
+				}
+				makeRun(t, folder, corpus, m)
+			}
+		}
+		page := filepath.Join(t.TempDir(), "page.html")
+		out, _, err := compared(t, folder, "-quick", "-out", page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, notes, _ := strings.Cut(out, "\n\n")
+		says := strings.Contains(notes, "neither translates yet")
+		html, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(html), ">test BLEU</td>")
+		row, _, _ := strings.Cut(rest, `<tr class="first">`)
+		// The validation perplexity is bold in either case: four stars.
+		if bleu < 1 && (strings.Count(table, "*") != 4 || strings.Contains(row, "*") || !says) {
+			t.Errorf("BLEU near zero is marked:\n%s\n%s\n%s", table, notes, row)
+		}
+		if bleu > 1 && (!strings.Contains(table, "**20") || says || !strings.Contains(row, "*")) {
+			t.Errorf("BLEU 20 is not marked:\n%s\n%s\n%s", table, notes, row)
+		}
+	}
+}

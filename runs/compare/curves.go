@@ -70,6 +70,9 @@ func (c *comparison) courses() (all []*chart.Chart) {
 		{"Validation BLEU", report.SplitValid, report.BLEU, "BLEU", false},
 	} {
 		byUpdate := &chart.Chart{Title: kind.title + " by update", X: chart.Axis{Label: "updates", Zero: true}, Y: chart.Axis{Label: kind.unit, Log: kind.log}}
+		if kind.name == report.BLEU {
+			byUpdate.Y.Zero, byUpdate.Y.Least = true, score.NearZero // so that a score near zero looks like one
+		}
 		byTime := &chart.Chart{Title: kind.title + " by time", X: chart.Axis{Label: "seconds of training", Zero: true}, Y: byUpdate.Y}
 		for k, r := range c.rows {
 			if kind.name == report.Loss && probabilistic(c.control().runs[0].results) != probabilistic(r.runs[0].results) {

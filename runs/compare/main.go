@@ -11,8 +11,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/pflag"
-
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
@@ -35,11 +33,15 @@ type flags struct {
 	threads                    int
 }
 
+var about = command.Help{
+	Name: "compare", Usage: "FOLDER... [flags]",
+	Summary: "compare sets training runs side by side, and tests each method against the control.",
+	About:   "A FOLDER is that of a run, or holds such folders.",
+}
+
 func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := pflag.NewFlagSet("compare", pflag.ContinueOnError)
-	fs.SortFlags = false
-	fs.Usage = func() {}
+	fs := command.Flags("compare")
 	fs.StringVar(&f.control, "control", "", "`NAME` of the row, or of its method, that the others are tested against (default mle, or else the first)")
 	fs.StringVar(&f.out, "out", "", "write a page with tables and charts to `FILE.html`; it needs no other file")
 	fs.StringVar(&f.pictures, "pictures", "", "write every chart of that page into `FOLDER`, as an SVG file with a legend")
@@ -50,12 +52,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.BoolVar(&f.isotropy, "isotropy", false, "print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss")
 	fs.BoolVar(&f.quick, "quick", false, "leave the models unopened: no test over blocks of tokens, and no charts that need the matrices")
 	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(help, "Usage: compare FOLDER... [flags]\n\nA FOLDER is that of a run, or holds such folders.\n\n%s", fs.FlagUsages())
-			return nil, command.ErrHelp
-		}
-		return nil, command.Usagef("%w (compare -h lists the flags)", err)
+	if err := about.Parse(fs, args, help); err != nil {
+		return nil, err
 	}
 	formats := 0
 	for _, asked := range []bool{f.markdown, f.latex, f.csv, f.json, f.isotropy} {

@@ -98,7 +98,7 @@ func (c *comparison) page(w io.Writer) error {
 	for i, m := range c.measures {
 		for k, s := range c.scores[i] {
 			row := fullRow{Measure: m.title, Row: c.rows[k].name, First: k == 0, Count: len(c.rows), Mean: fixed(s.mean, m.digits), Deviation: fixed(s.deviation, m.digits),
-				Range: fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), P: pText(s.difference.P), PHolm: pText(s.holm), Detectable: fixed(s.detectable, m.digits)}
+				Range: fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), P: c.pText(m.name, k, s.difference.P), PHolm: c.pText(m.name, k, s.holm), Detectable: fixed(s.detectable, m.digits)}
 			if k > 0 {
 				row.Difference = signed(s.difference.Mean, m.digits)
 				if s.difference.N > 1 {
@@ -116,9 +116,10 @@ func (c *comparison) page(w io.Writer) error {
 func (c *comparison) testRows() (all []testRow) {
 	for k, r := range c.rows {
 		for _, t := range c.texts[k] {
+			mark := func(p float64) string { return c.pText("test."+t.Text+".bleu", k, p) }
 			pair := func(what string, p seedTest) {
 				all = append(all, testRow{t.Text, r.name, what, fixed(p.Pair.Baseline.Score, 2), fixed(p.Pair.System.Score, 2),
-					fmt.Sprintf("%s (%s to %s)", signed(p.Pair.System.Score-p.Pair.Baseline.Score, 2), signed(p.Pair.Low, 2), signed(p.Pair.High, 2)), pText(p.Pair.P), pText(p.PAR)})
+					fmt.Sprintf("%s (%s to %s)", signed(p.Pair.System.Score-p.Pair.Baseline.Score, 2), signed(p.Pair.Low, 2), signed(p.Pair.High, 2)), mark(p.Pair.P), mark(p.PAR)})
 			}
 			for _, e := range t.Each {
 				pair(fmt.Sprintf("BLEU, seed %d", e.Seed), e)

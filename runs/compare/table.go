@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // column is one of the short table, which Markdown, LaTeX and the page show.
@@ -85,7 +87,7 @@ func (c *comparison) differences(name string, text int) []column {
 				p = tests[j].p(c.texts[k][text])
 			}
 			any[j] = any[j] || !math.IsNaN(p)
-			tests[j].cells = append(tests[j].cells, pText(p))
+			tests[j].cells = append(tests[j].cells, c.pText(name, k, p))
 		}
 	}
 	all := overSeeds[:1:1]
@@ -100,11 +102,30 @@ func (c *comparison) differences(name string, text int) []column {
 // overSeeds are the mean difference of a score to the control, and its corrected p over seeds.
 func (c *comparison) overSeeds(name string) []column {
 	delta, p := column{title: "Δ", best: -1}, column{title: "p, seeds", best: -1}
-	for _, s := range c.scores[c.index(name)] {
+	for k, s := range c.scores[c.index(name)] {
 		delta.cells = append(delta.cells, signed(s.difference.Mean, s.measure.digits))
-		p.cells = append(p.cells, pText(s.holm))
+		p.cells = append(p.cells, c.pText(name, k, s.holm))
 	}
 	return []column{delta, p}
+}
+
+// nearZero says that a measure counts words of translations which, of a row as of the control, have next to nothing in common
+// with the references. A test may tell such scores apart, but neither system can translate.
+func (c *comparison) nearZero(name string, k int) bool {
+	parts := strings.Split(name, ".")
+	if last := parts[len(parts)-1]; parts[0] != "test" || !slices.Contains([]string{"bleu", "bleu_tok", "chrf"}, last) {
+		return false
+	}
+	i := c.index(strings.Join(parts[:len(parts)-1], ".") + ".bleu")
+	return i >= 0 && c.scores[i][0].mean < score.NearZero && c.scores[i][k].mean < score.NearZero
+}
+
+// pText is a p value of the difference between a row and the control in a measure, marked where it is small and the scores are not.
+func (c *comparison) pText(name string, k int, p float64) string {
+	if c.nearZero(name, k) {
+		return strings.TrimSuffix(pText(p), "*")
+	}
+	return pText(p)
 }
 
 // testScore is the measure that the short table shows of a test text, or nothing.
@@ -157,6 +178,9 @@ func (c *comparison) bestOf(i int) int {
 
 // supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the test text.
 func (c *comparison) supported(measure, k int) float64 {
+	if c.nearZero(c.measures[measure].name, k) {
+		return math.NaN()
+	}
 	if s := c.scores[measure][k]; s.difference.N != 1 {
 		return s.holm
 	}
@@ -176,7 +200,19 @@ func (c *comparison) footnote() string {
 	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
 		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
 		"Bold is the best mean where a corrected p says that it differs from %[1]s, or %[1]s from all others: that over seeds, or with one seed that of bootstrap or blocks. "+
-		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens) + c.seen()
+		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens) + c.untrained() + c.seen()
+}
+
+// untrained says why nothing is marked where the BLEU of a row and of the control are near zero.
+func (c *comparison) untrained() string {
+	for _, m := range c.measures {
+		for k := 1; k < len(c.rows); k++ {
+			if c.nearZero(m.name, k) {
+				return fmt.Sprintf(" Where both BLEU are below %d nothing is bold or marked: neither translates yet, so that the difference tells nothing; train longer.", score.NearZero)
+			}
+		}
+	}
+	return ""
 }
 
 // seen says what differences the test over seeds is likely to find, so that none found can be told from none there.

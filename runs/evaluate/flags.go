@@ -26,13 +26,16 @@ type flags struct {
 	given                      *pflag.FlagSet
 }
 
+var about = command.Help{
+	Name: "evaluate", Usage: "-run FOLDER -with static|cache|dynamic [flags]",
+	Summary: "evaluate scores a trained language model on its validation and test texts: as it is, with a cache of recent words, or with weights that follow the text.",
+}
+
 func parse(args []string, stdout io.Writer) (*flags, error) {
-	f := &flags{given: pflag.NewFlagSet("evaluate", pflag.ContinueOnError)}
+	f := &flags{given: command.Flags("evaluate")}
 	fs := f.given
-	fs.SortFlags = false
-	fs.Usage = func() {}
 	fs.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
-	fs.StringVar(&f.with, "with", "static", "how to score: static (the model as it is), cache (with a cache of recent words) or dynamic (with weights that follow the text)")
+	fs.StringVar(&f.with, "with", "static", "`HOW` to score: static (the model as it is), cache (with a cache of recent words) or dynamic (with weights that follow the text)")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	fs.BoolVar(&f.save, "save", false, "cache and dynamic: keep the result in the run's folder, where runs/compare reads it")
 	fs.StringVar(&f.data, "data", "", "`DIR` of the texts, where it is not the one that the run read")
@@ -50,21 +53,17 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.IntVar(&f.context.Clamp, "clamp", 0, "transformer-xl, with -memory: distances above `N` count as N; 0 is no limit")
 	fs.BoolVar(&f.context.SameLength, "same-length", false, "transformer-xl, with -memory: let every step attend to the same number of steps")
 	fs.IntVar(&f.rows, "target-length", 64, "transformer-xl, with -memory: `N` steps in a chunk")
-	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
-	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
+	fs.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
 	usage := func(err error) error { return &command.UsageError{Err: err} }
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(stdout, "Usage: evaluate -run FOLDER -with static|cache|dynamic [flags]\n\n%s", fs.FlagUsages())
-			return nil, command.ErrHelp
-		}
-		return nil, usage(err)
+	if err := about.Parse(fs, args, stdout); err != nil {
+		return nil, err
 	}
 	for _, rule := range []struct {
 		broken bool
 		say    string
 	}{
-		{fs.NArg() > 0, fmt.Sprintf("unexpected argument %q: every option starts with a dash (-h lists them)", fs.Arg(0))},
+		{fs.NArg() > 0, fmt.Sprintf("unexpected argument %q: every option starts with a dash (evaluate -h lists them)", fs.Arg(0))},
 		{f.folder == "", "-run is missing: give the folder of a training run"},
 		{f.with != "static" && f.with != "cache" && f.with != "dynamic", fmt.Sprintf("-with is %q: use static, cache or dynamic", f.with)},
 		{f.search < 0 || f.statistics < 0 || f.threads < 0, "-search, -statistics and -threads are numbers of at least 0"},

@@ -11,8 +11,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -33,27 +31,26 @@ type flags struct {
 	sampling               language.SampleOptions
 }
 
+var about = command.Help{
+	Name: "generate", Usage: "-run FOLDER -prompt TEXT [flags]",
+	Summary: "generate continues a text with a trained language model.",
+}
+
 func parse(args []string, stdout io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := pflag.NewFlagSet("generate", pflag.ContinueOnError)
-	fs.SortFlags = false
-	fs.Usage = func() {}
+	fs := command.Flags("generate")
 	fs.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
 	fs.StringVar(&f.prompt, "prompt", "", "`TEXT` to continue, words separated by spaces; empty starts a line")
 	fs.IntVar(&f.sampling.Words, "words", 100, "`N` words to add; the end of a line counts as one")
-	fs.Float64Var(&f.sampling.Temperature, "temperature", 1, "below 1 makes probable words more probable, above 1 less; 0 always takes the most probable word")
+	fs.Float64Var(&f.sampling.Temperature, "temperature", 1, "`X`: below 1 makes probable words more probable, above 1 less; 0 always takes the most probable word")
 	fs.IntVar(&f.sampling.TopK, "top-k", 0, "draw among the `N` most probable words; 0: all")
-	fs.Float64Var(&f.sampling.TopP, "top-p", 1, "draw among the fewest words that have this probability together")
+	fs.Float64Var(&f.sampling.TopP, "top-p", 1, "draw among the fewest words that have the probability `P` together")
 	fs.Uint64Var(&f.sampling.Seed, "seed", 1, "seed `N` of the draws")
-	fs.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
-	fs.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
+	fs.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
 	usage := func(err error) error { return &command.UsageError{Err: err} }
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(stdout, "Usage: generate -run FOLDER -prompt TEXT [flags]\n\n%s", fs.FlagUsages())
-			return nil, command.ErrHelp
-		}
-		return nil, usage(err)
+	if err := about.Parse(fs, args, stdout); err != nil {
+		return nil, err
 	}
 	for _, rule := range []struct {
 		broken bool

@@ -34,12 +34,9 @@ func main() {
 
 // parse reads the command line. Help goes to out.
 func parse(args []string, out io.Writer) (o prepare.Options, err error) {
-	fs := pflag.NewFlagSet("prepare", pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.SortFlags = false
-	fs.Usage = func() {}
-	fs.StringVar(&o.From, "from", "", "folder that holds the archives as they were downloaded, or what was in them (required)")
-	fs.StringVar(&o.To, "to", "", "folder to write the texts to (required)")
+	fs := command.Flags("prepare")
+	fs.StringVar(&o.From, "from", "", "`FOLDER` that holds the archives as they were downloaded, or what was in them (required)")
+	fs.StringVar(&o.To, "to", "", "`FOLDER` to write the texts to (required)")
 	for _, c := range prepare.Corpora() {
 		for _, s := range c.Settings {
 			help := s.Help
@@ -53,15 +50,17 @@ func parse(args []string, out io.Writer) (o prepare.Options, err error) {
 			fs.String(s.Name, s.Default, c.Name+": "+help)
 		}
 	}
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
-		fmt.Fprint(out, "Usage: prepare CORPUS -from FOLDER -to FOLDER\n\nCorpora:\n")
-		for _, c := range prepare.Corpora() {
-			fmt.Fprintf(out, "  %-12s %s\n", c.Name, c.Title)
-		}
-		fmt.Fprintf(out, "\nFlags:\n%s", fs.FlagUsages())
-		return o, command.ErrHelp
-	} else if err != nil {
-		return o, command.Usagef("%v (prepare -h lists the flags)", err)
+	var corpora strings.Builder
+	corpora.WriteString("Corpora:\n")
+	for _, c := range prepare.Corpora() {
+		command.ListEntry(&corpora, c.Name, c.Title)
+	}
+	about := command.Help{
+		Name: "prepare", Usage: "CORPUS -from FOLDER -to FOLDER [flags]", About: corpora.String(),
+		Summary: "prepare makes of a published corpus, as its page offers it, the files that a run reads with -data.",
+	}
+	if err := about.Parse(fs, args, out); err != nil {
+		return o, err
 	}
 	o.Settings = map[string]string{}
 	fs.Visit(func(flag *pflag.Flag) {

@@ -126,7 +126,7 @@ func TestTable(t *testing.T) {
 
 func TestCommandLine(t *testing.T) {
 	out, err := prepared(t, "-h")
-	if err != command.ErrHelp || !strings.HasPrefix(out, "Usage: prepare CORPUS -from FOLDER -to FOLDER") || !strings.Contains(out, "wikitext103") || !strings.Contains(out, "wikitext2, wikitext103: tokens or raw:") {
+	if err != command.ErrHelp || !strings.Contains(out, "\nUsage: go run ./runs/prepare CORPUS -from FOLDER -to FOLDER") || !strings.Contains(out, "wikitext103") || !strings.Contains(out, "wikitext2, wikitext103: tokens or raw:") {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, c := range []struct {
@@ -141,7 +141,7 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"ptb", "-from=a", "-to=b", "-pair=de-en"}, 2, "-pair is no setting of ptb"},
 		{[]string{"iwslt16", "-from=a", "-to=b", "-pair=de-fr"}, 2, "-pair=de-fr: choose de-en or fr-en or en-fr"},
 		{[]string{"ptb", "-form", "a"}, 2, "-form is no setting of ptb"},
-		{[]string{"ptb", "-frm", "a"}, 2, "unknown flag: --frm"},
+		{[]string{"ptb", "-frm", "a"}, 2, "unknown flag -frm: did you mean -from?"},
 		{[]string{"ptb", "-from=" + t.TempDir(), "-to=b"}, 1, "lacks files of ptb: simple-examples.tgz"},
 	} {
 		_, err := prepared(t, c.arguments...)

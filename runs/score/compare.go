@@ -25,7 +25,7 @@ type comparison struct {
 
 // compareWith tests whether hypotheses differ from a baseline's by more than chance, by paired bootstrap
 // resampling and by approximate randomisation.
-func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) error {
+func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer) error {
 	if len(r.metrics) == 0 {
 		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")
 	}
@@ -51,6 +51,9 @@ func (r request) compareWith(hyps []string, refs [][]string, out io.Writer) erro
 			return err
 		}
 		found := significance.Bootstrap(base, system, 0, 0)
+		if _, bleu := metric.(score.BLEUOptions); bleu && max(found.Baseline.Score, found.System.Score) < score.NearZero {
+			fmt.Fprintf(errw, "score: both BLEU are below %d: neither system translates, and p does not make one the better\n", score.NearZero)
+		}
 		all = append(all, comparison{found.System.Name + "|" + found.System.Signature(), found.Baseline.Score, found.System.Score, found.P, found.Low, found.High, significance.Randomisation(base, system, 0, 0)})
 	}
 	if r.json {

@@ -3,10 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
@@ -27,19 +26,16 @@ type request struct {
 	trainingText string
 	// detokenised says that a metric expects detokenised text.
 	detokenised bool
-	usage       string
 }
 
 // metricNames lists what -metric takes. Results come in this order, which is
 // sacreBLEU's.
 var metricNames = []string{"bleu", "chrf", "chrf++"}
 
-// parse reads the command line. With -h it gives pflag.ErrHelp and sets usage.
-func parse(args []string) (request, error) {
+// parse reads the command line. After -h, which prints to out, it gives command.ErrHelp.
+func parse(args []string, out io.Writer) (request, error) {
 	var r request
-	fs := pflag.NewFlagSet("score", pflag.ContinueOnError)
-	fs.Usage = func() {}
-	fs.SortFlags = false
+	fs := command.Flags("score")
 	fs.StringArrayVar(&r.references, "ref", nil, "`FILE` of references, one a line; repeat it for several references")
 	names := fs.StringSlice("metric", []string{"bleu"}, "`METRICS`, any of "+strings.Join(metricNames, ","))
 	tokenizer := fs.String("tok", string(score.Tok13a), "BLEU's `TOKENIZER`: "+join(score.Tokenizers))
@@ -52,8 +48,11 @@ func parse(args []string) (request, error) {
 	fs.StringVar(&r.baseline, "compare", "", "test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in `FILE`")
 	fs.StringVar(&r.trainingText, "f1-train", "", "print the F1 of words by how often the training text `FILE` has them; all texts tokenised")
 	fs.BoolVar(&r.json, "json", false, "print JSON")
-	err := fs.Parse(command.NormalizeArgs(args, fs))
-	r.usage = "Usage: score -ref FILE [flags] < hypotheses\n\n" + fs.FlagUsages()
+	about := command.Help{
+		Name: "score", Usage: "-ref FILE [flags] < hypotheses", About: "All files, and the input, may be packed with gzip or Zstandard.",
+		Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, chrF and chrF++.",
+	}
+	err := about.Parse(fs, args, out)
 	if err != nil {
 		return r, err
 	}

@@ -10,8 +10,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/spf13/pflag"
-
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -29,13 +27,12 @@ func main() {
 
 // run scores in and returns the exit code: 0 done, 1 failed, 2 bad usage.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
-	request, err := parse(args)
+	request, err := parse(args, out)
 	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprint(out, request.usage)
+	case errors.Is(err, command.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(errw, "score: %v (score -h lists the flags)\n", err)
+		fmt.Fprintf(errw, "score: %v\n", err)
 		return 2
 	}
 	if err := request.score(in, out, errw); err != nil {

@@ -25,7 +25,7 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 		return r.byFrequency(hyps, refs, out)
 	}
 	if r.baseline != "" {
-		return r.compareWith(hyps, refs, out)
+		return r.compareWith(hyps, refs, out, errw)
 	}
 	var objects, lines []string
 	var failure error

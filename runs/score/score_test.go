@@ -84,11 +84,11 @@ func TestCommand(t *testing.T) {
 		{name: "empty metric", args: "-ref a -metric=", in: hyp, code: 2, err: "names no metric"},
 		{name: "unknown tokenizer", args: "-ref a -tok zh", in: hyp, code: 2, err: `unknown tokenizer "zh"`},
 		{name: "unknown smoothing", args: "-ref a -smooth laplace", in: hyp, code: 2, err: `unknown smoothing "laplace"`},
-		{name: "unknown flag", args: "-ref a -nist", in: hyp, code: 2, err: "unknown flag: --nist"},
+		{name: "unknown flag", args: "-ref a -nist", in: hyp, code: 2, err: "unknown flag -nist"},
 		{name: "no reference", in: hyp, code: 2, err: "name a file of references with -ref"},
 		{name: "argument", args: "-ref a hyp", in: hyp, code: 2, err: `unexpected argument "hyp"`},
 		{name: "smoothed multi-bleu", args: "-ref a -multi-bleu -smooth floor", in: hyp, code: 2, err: "-smooth does not go with -multi-bleu"},
-		{name: "help", args: "-h", out: "Usage: score -ref FILE"},
+		{name: "help", args: "-h", out: "score compares translations with references"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Chdir(dir)
@@ -177,7 +177,7 @@ func TestCompareAndFrequencies(t *testing.T) {
 		good.WriteString(line + "\n")
 		bad.WriteString(strings.Replace(line, "bit the man", "saw a cat", 1) + "\n")
 	}
-	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(), "short": "a\n", "train": "the the dog\n"})
+	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(), "dots": strings.Repeat(".\n", 60), "short": "a\n", "train": "the the dog\n"})
 	t.Chdir(dir)
 	answer := func(in string, args ...string) (code int, out, errs string) {
 		var o, e strings.Builder
@@ -192,6 +192,13 @@ func TestCompareAndFrequencies(t *testing.T) {
 	code, out, _ = answer(good.String(), "-ref=ref", "-compare=same", "-metric=chrf")
 	if code != 0 || !strings.Contains(out, "difference +0.00") || !strings.Contains(out, "p = 1.0000") {
 		t.Errorf("the same system: exit %d, %s", code, out)
+	}
+	dots := strings.Repeat("...\n", 60)
+	if code, _, errs = answer(dots, "-ref=ref", "-compare=dots"); code != 0 || !strings.Contains(errs, "neither system translates") {
+		t.Errorf("no translations: exit %d, %s", code, errs)
+	}
+	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=dots", "-tok=none"); code != 0 || strings.Contains(errs, "neither") {
+		t.Errorf("one translates: exit %d, %s", code, errs)
 	}
 	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=short"); code != 1 || !strings.Contains(errs, "short has 1 lines and standard input 60") {
 		t.Errorf("another length: exit %d, %s", code, errs)

@@ -8,12 +8,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
-
-	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -36,22 +32,20 @@ type flags struct {
 
 func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := pflag.NewFlagSet("sweep", pflag.ContinueOnError)
-	fs.SortFlags = false
-	fs.Usage = func() {}
+	fs := command.Flags("sweep")
 	fs.StringVar(&f.out, "out", "", "`FOLDER` of the sweep (default: experiments/sweeps/ and the file's name without .toml)")
 	fs.IntVar(&f.jobs, "jobs", 0, "train `N` runs at a time, in place of the file's jobs")
 	fs.BoolVar(&f.resume, "resume", false, "continue the sweep in that folder")
 	fs.BoolVar(&f.retry, "retry", false, "with -resume: try trials that failed once more")
 	fs.BoolVar(&f.table, "table", false, "print the table of what has run so far, and stop; the sweep may be running")
 	fs.BoolVar(&f.dry, "dry-run", false, "check every trial, print the commands and about how long they take, and stop; trains nothing, and runs only programs under runs/")
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(help, "Usage: sweep FILE.toml [flags]\n\n%s\n%s", fs.FlagUsages(), schema.Print(&defaults, ""))
-			fmt.Fprint(help, spaceHelp)
-			return nil, command.ErrHelp
-		}
-		return nil, command.Usagef("%w (sweep -h lists the flags)", err)
+	about := command.Help{
+		Name: "sweep", Usage: "FILE.toml [flags]",
+		Summary: "sweep searches the settings of methods, as hard for the control as for the others, and scores what was chosen with several seeds.",
+		Below:   "Keys of FILE.toml:\n\n" + schema.Print(&defaults, "") + spaceHelp,
+	}
+	if err := about.Parse(fs, args, help); err != nil {
+		return nil, err
 	}
 	switch {
 	case fs.NArg() != 1:

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/align"
 )
@@ -23,7 +22,7 @@ func alignCommands() []tool {
 }
 
 func alignWords(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("align", pflag.ContinueOnError)
+	fs := command.Flags("align")
 	o := align.Options{}
 	fs.BoolVarP(&o.Diagonal, "favor-diagonal", "d", false, "favour links near the diagonal (recommended)")
 	fs.BoolVarP(&o.Tension, "optimize-tension", "o", false, "learn how near, with -d (recommended)")
@@ -48,7 +47,7 @@ func alignWords(args []string, in io.Reader, out, _ io.Writer) error {
 }
 
 func symmetrize(args []string, _ io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("symmetrize", pflag.ContinueOnError)
+	fs := command.Flags("symmetrize")
 	files, err := parseFlags(fs, "FORWARD REVERSE > alignment\n\nFORWARD is what align -d -o -v wrote, REVERSE what align -d -o -v -r did.", args, out)
 	if err != nil {
 		return err
@@ -73,7 +72,7 @@ func symmetrize(args []string, _ io.Reader, out, _ io.Writer) error {
 }
 
 func lexicon(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("lexicon", pflag.ContinueOnError)
+	fs := command.Flags("lexicon")
 	file := fs.StringP("alignment", "a", "", "file that symmetrize or align wrote for these pairs (required)")
 	if err := parseFilter(fs, "-a ALIGNMENT < pairs > lexicon\n\nA line of the lexicon is a source word, a tab, and the target word that it is linked to most often.", args, out); err != nil {
 		return err

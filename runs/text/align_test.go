@@ -80,7 +80,7 @@ func TestAlignCommandsRefuse(t *testing.T) {
 func TestAlignCommandsHelp(t *testing.T) {
 	for _, c := range alignCommands() {
 		code, out, errs := runText(t, "", c.name, "-h")
-		if code != 0 || !strings.HasPrefix(out, "Usage: text "+c.name) || errs != "" {
+		if code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || errs != "" {
 			t.Errorf("%s: exit %d, %q, %q", c.name, code, out, errs)
 		}
 	}

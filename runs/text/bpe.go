@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -23,7 +23,7 @@ func bpeCommands() []tool {
 }
 
 func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
-	fs := pflag.NewFlagSet("bpe-learn", pflag.ContinueOnError)
+	fs := command.Flags("bpe-learn")
 	symbols := fs.IntP("symbols", "s", 10000, "merges to learn")
 	minimum := fs.Int("min-frequency", 2, "stop when no pair of symbols is this frequent")
 	total := fs.BoolP("total-symbols", "t", false, "subtract the number of characters from -s, so that -s bounds the whole vocabulary")
@@ -62,7 +62,7 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 }
 
 func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
-	fs := pflag.NewFlagSet("bpe-apply", pflag.ContinueOnError)
+	fs := command.Flags("bpe-apply")
 	codesFile := fs.StringP("codes", "c", "", "codes file that bpe-learn wrote (required)")
 	merges := fs.IntP("merges", "m", -1, "use only so many merges, the first ones; -1 uses all")
 	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
@@ -112,7 +112,7 @@ func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 }
 
 func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("bpe-undo", pflag.ContinueOnError)
+	fs := command.Flags("bpe-undo")
 	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
 	names, err := parseFlags(fs, "< units > text", args, out)
 	switch {
@@ -127,7 +127,7 @@ func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
 }
 
 func vocab(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("vocab", pflag.ContinueOnError)
+	fs := command.Flags("vocab")
 	names, err := parseFlags(fs, "[FILE...] [< text] > vocabulary", args, out)
 	if err != nil {
 		return err
@@ -139,19 +139,18 @@ func vocab(args []string, in io.Reader, out, _ io.Writer) error {
 	return words.Write(out)
 }
 
-// parseFlags parses flags and returns what is left of the arguments. Help goes to out.
+// parseFlags parses flags and returns what is left of the arguments. Help goes to out; what follows an empty line in usage stands
+// below it.
 func parseFlags(fs *pflag.FlagSet, usage string, args []string, out io.Writer) (rest []string, err error) {
-	fs.SetOutput(io.Discard)
-	fs.SortFlags = false
-	fs.Usage = func() {
-		fmt.Fprintf(out, "Usage: text %s %s\n\n%s", fs.Name(), usage, fs.FlagUsages())
+	usage, about, _ := strings.Cut(usage, "\n\n")
+	h := command.Help{Name: "text " + fs.Name(), Usage: usage, About: about}
+	for _, c := range commands() {
+		if c.name == fs.Name() {
+			h.Summary = h.Name + ": " + c.summary + "."
+		}
 	}
-	if err := fs.Parse(command.NormalizeArgs(args, fs)); errors.Is(err, pflag.ErrHelp) {
-		return nil, err
-	} else if err != nil {
-		return nil, usagef("%v", err)
-	}
-	return fs.Args(), nil
+	err = h.Parse(fs, args, out)
+	return fs.Args(), err
 }
 
 // eachInput reads the files one after the other, or in where there are none.

@@ -139,7 +139,7 @@ func TestBPECommandsRefuse(t *testing.T) {
 func TestBPECommandsHelp(t *testing.T) {
 	for _, c := range bpeCommands() {
 		code, out, errs := runText(t, "", c.name, "-h")
-		if code != 0 || !strings.HasPrefix(out, "Usage: text "+c.name) || errs != "" {
+		if code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || errs != "" {
 			t.Errorf("%s: exit %d, %q, %q", c.name, code, out, errs)
 		}
 	}

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/pflag"
-
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // cleanCorpus reads PREFIX.L1 and PREFIX.L2, or those with .gz or .zst, and writes the
 // pairs that it keeps to OUT.L1 and OUT.L2.
 func cleanCorpus(args []string, _ io.Reader, out, errw io.Writer) error {
-	flags := pflag.NewFlagSet("clean", pflag.ContinueOnError)
+	flags := command.Flags("clean")
 	options := tokenize.CleanOptions{}
 	flags.IntVar(&options.Min, "min", 1, "fewest tokens of a sentence")
 	flags.IntVar(&options.Max, "max", 175, "most tokens of a sentence")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -49,7 +50,7 @@ func openSide(run, language string) (p *translation.Pair, side *translation.Side
 }
 
 func encode(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("encode", pflag.ContinueOnError)
+	fs := command.Flags("encode")
 	run, language := sideFlags(fs)
 	if err := parseFilter(fs, "-run FOLDER -l LANGUAGE < raw > ids", args, out); err != nil {
 		return err
@@ -68,7 +69,7 @@ func encode(args []string, in io.Reader, out, _ io.Writer) error {
 }
 
 func decode(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("decode", pflag.ContinueOnError)
+	fs := command.Flags("decode")
 	run, language := sideFlags(fs)
 	store := fs.String("store", "", "`FILE` of encoded training text, which the run's log names, instead of standard input")
 	raw := fs.Bool("raw", false, "running text instead of pieces")

@@ -11,30 +11,22 @@ import (
 	"io"
 	"os"
 	"slices"
-
-	"github.com/spf13/pflag"
+	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // tool is one command of this program. run returns an error that is a
-// *usageError (exit code 2) for bad flags or arguments, pflag.ErrHelp after it
+// *command.UsageError (exit code 2) for bad flags or arguments, command.ErrHelp after it
 // printed its help, and any other error (exit code 1) for bad input.
 type tool struct {
 	name, summary string
 	run           func(args []string, in io.Reader, out io.Writer, errw io.Writer) error
 }
 
-// usageError marks an error of the command line, as opposed to one of the data.
-type usageError struct{ message string }
-
-func (e *usageError) Error() string { return e.message }
-
-// usagef makes a usageError.
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
+// usagef makes an error of the command line, as opposed to one of the data.
+func usagef(format string, args ...any) error { return command.Usagef(format, args...) }
 
 func main() {
 	code := 0
@@ -50,27 +42,29 @@ func main() {
 
 // execute runs one command and returns the exit code: 0 done, 1 failed, 2 bad usage.
 func execute(args []string, in io.Reader, out, errw io.Writer) int {
-	commands := slices.Concat(mosesCommands(), bpeCommands(), alignCommands(), idCommands())
 	if len(args) == 0 {
-		help(errw, commands)
+		fmt.Fprint(errw, help())
 		return 2
 	}
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
-		help(out, commands)
+		if _, err := fmt.Fprint(out, help()); err != nil {
+			fmt.Fprintf(errw, "text: %v\n", err)
+			return 1
+		}
 		return 0
 	}
-	for _, c := range commands {
+	for _, c := range commands() {
 		if c.name != args[0] {
 			continue
 		}
 		err := c.run(args[1:], &unpacking{in: in}, out, errw)
-		var usage *usageError
+		var usage *command.UsageError
 		switch {
-		case err == nil || errors.Is(err, pflag.ErrHelp):
+		case err == nil || errors.Is(err, command.ErrHelp):
 			return 0
 		case errors.As(err, &usage):
-			fmt.Fprintf(errw, "text %s: %v (text %s -h lists the flags)\n", c.name, err, c.name)
+			fmt.Fprintf(errw, "text %s: %v\n", c.name, err)
 			return 2
 		}
 		fmt.Fprintf(errw, "text %s: %v\n", c.name, err)
@@ -95,11 +89,22 @@ func (u *unpacking) Read(p []byte) (n int, err error) {
 	return u.unpacked.Read(p)
 }
 
+func commands() []tool {
+	return slices.Concat(mosesCommands(), bpeCommands(), alignCommands(), idCommands())
+}
+
 // help lists the commands.
-func help(w io.Writer, commands []tool) {
-	fmt.Fprint(w, "Usage: text COMMAND [flags] < input > output\n\nCommands:\n")
-	for _, c := range commands {
-		fmt.Fprintf(w, "  %-20s %s\n", c.name, c.summary)
+func help() string {
+	var b strings.Builder
+	command.Help{
+		Name: "text", Usage: "COMMAND [flags] < input > output",
+		Summary: "text prepares and restores text: Moses tokenising, punctuation and case, cleaning, byte-pair encoding, word alignment.",
+		About:   "Input and files may be packed with gzip or Zstandard.",
+	}.Head(&b)
+	b.WriteString("\nCommands:\n")
+	for _, c := range commands() {
+		command.ListEntry(&b, c.name, c.summary)
 	}
-	fmt.Fprint(w, "\ntext COMMAND -h lists the flags of a command.\n")
+	b.WriteString("\ntext COMMAND -h lists the flags of a command.\n")
+	return b.String()
 }

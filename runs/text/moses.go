@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -33,7 +34,7 @@ type streamer func(in io.Reader, out io.Writer, f func(line string) (string, err
 // eachLineCommand makes a command without flags of a function on lines.
 func eachLineCommand(name string, stream streamer, f func(string) string) func([]string, io.Reader, io.Writer, io.Writer) error {
 	return func(args []string, in io.Reader, out, _ io.Writer) error {
-		fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+		fs := command.Flags(name)
 		if err := parseFilter(fs, "< text > text", args, out); err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func eachLineCommand(name string, stream streamer, f func(string) string) func([
 }
 
 func tokenizeText(args []string, in io.Reader, out, errw io.Writer) error {
-	fs := pflag.NewFlagSet("tokenize", pflag.ContinueOnError)
+	fs := command.Flags("tokenize")
 	options := tokenize.MosesOptions{}
 	fs.StringVarP(&options.Language, "language", "l", "en", "language of the text; en, de and fr have lists of abbreviations")
 	fs.BoolVarP(&options.Aggressive, "aggressive", "a", false, "split hyphens between letters: well @-@ known")
@@ -83,7 +84,7 @@ func readPatterns(r io.Reader, name string) (patterns []string, err error) {
 }
 
 func detokenizeText(args []string, in io.Reader, out, errw io.Writer) error {
-	fs := pflag.NewFlagSet("detokenize", pflag.ContinueOnError)
+	fs := command.Flags("detokenize")
 	language := fs.StringP("language", "l", "en", "language of the text; en, fr and it have rules of their own")
 	if err := parseFilter(fs, "[-l LANGUAGE] < tokens > text", args, out); err != nil {
 		return err
@@ -96,7 +97,7 @@ func detokenizeText(args []string, in io.Reader, out, errw io.Writer) error {
 }
 
 func normalizeText(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("normalize", pflag.ContinueOnError)
+	fs := command.Flags("normalize")
 	language := fs.StringP("language", "l", "en", "language of the text, which decides on quotes beside full stops and on decimal commas")
 	version := fs.String("moses", "current", "behaviour of Moses to follow: 2017 or current")
 	if err := parseFilter(fs, "[-l LANGUAGE] < text > text", args, out); err != nil {
@@ -111,7 +112,7 @@ func normalizeText(args []string, in io.Reader, out, _ io.Writer) error {
 }
 
 func truecaseTrain(args []string, in io.Reader, out, _ io.Writer) (err error) {
-	fs := pflag.NewFlagSet("truecase-train", pflag.ContinueOnError)
+	fs := command.Flags("truecase-train")
 	model := fs.String("model", "", "file to write the model to (required)")
 	if err := parseFilter(fs, "-model FILE < tokens", args, out); err != nil {
 		return err
@@ -130,7 +131,7 @@ func truecaseTrain(args []string, in io.Reader, out, _ io.Writer) (err error) {
 }
 
 func truecaseText(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := pflag.NewFlagSet("truecase", pflag.ContinueOnError)
+	fs := command.Flags("truecase")
 	model := fs.String("model", "", "model that truecase-train wrote (required)")
 	if err := parseFilter(fs, "-model FILE < tokens > tokens", args, out); err != nil {
 		return err

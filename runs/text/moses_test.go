@@ -65,7 +65,7 @@ func TestMosesCommandErrors(t *testing.T) {
 		{"tokenise", "", 2, `no command "tokenise"`},
 		{"tokenize -moses 2018", "", 2, "use 2017 or current"},
 		{"normalize -moses 2018", "", 2, "use 2017 or current"},
-		{"tokenize -penn", "", 2, "--penn"},
+		{"tokenize -penn", "", 2, "unknown flag -penn"},
 		{"tokenize file.de", "", 2, "standard input"},
 		{"lower -x", "", 2, "lower -h"},
 		{"tokenize -protected /nowhere/patterns", "", 1, "/nowhere/patterns"},
@@ -89,7 +89,7 @@ func TestMosesCommandErrors(t *testing.T) {
 
 func TestMosesHelp(t *testing.T) {
 	for _, c := range mosesCommands() {
-		if code, out, errs := runText(t, "", c.name, "-h"); code != 0 || !strings.HasPrefix(out, "Usage: text "+c.name) || errs != "" {
+		if code, out, errs := runText(t, "", c.name, "-h"); code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || !strings.Contains(out, "\nUsage: go run ./runs/text "+c.name) || errs != "" {
 			t.Errorf("%s -h: exit %d, output %q, messages %q", c.name, code, out, errs)
 		}
 	}

@@ -47,29 +47,28 @@ type flags struct {
 	given                 *pflag.FlagSet
 }
 
+var about = command.Help{
+	Name: "translate", Summary: "translate translates raw lines with a trained run, one line of output for each line of input.",
+	Usage: "-run FOLDER [flags] < raw lines > translations", About: "The input may be packed with gzip or Zstandard.",
+}
+
 func parse(args []string) (*flags, error) {
-	f := &flags{given: pflag.NewFlagSet("translate", pflag.ContinueOnError)}
-	f.given.SortFlags = false
-	f.given.StringVar(&f.folder, "run", "", "folder of a training run")
-	f.given.IntVar(&f.beam, "beam", 0, "beam width, 1 for greedy search (default: the run's decode.beam)")
-	f.given.Float64Var(&f.lenpen, "lenpen", 0, "exponent of the length penalty (default: the run's decode.lenpen)")
-	f.given.IntVar(&f.nbest, "nbest", 0, "print this many translations of a line, as id TAB score TAB text")
+	f := &flags{given: command.Flags("translate")}
+	f.given.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
+	f.given.IntVar(&f.beam, "beam", 0, "beam width `N`, 1 for greedy search (default: the run's decode.beam)")
+	f.given.Float64Var(&f.lenpen, "lenpen", 0, "exponent `X` of the length penalty (default: the run's decode.lenpen)")
+	f.given.IntVar(&f.nbest, "nbest", 0, "print `N` translations of a line, as id TAB score TAB text")
 	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
-	f.given.StringVar(&f.force, "force", "", "score the translations of this file, a line each, instead of searching")
+	f.given.StringVar(&f.force, "force", "", "score the translations of `FILE`, a line each, instead of searching")
 	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)")
-	f.given.StringVar(&f.postprocess, "postprocess", "", "none, or paper: what the vMF authors' program changes (default: the run's decode.postprocess)")
+	f.given.StringVar(&f.postprocess, "postprocess", "", "`NAME`: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)")
 	f.given.BoolVar(&f.skipBad, "skip-bad", false, "for a line that cannot be translated, write an empty line and a warning instead of stopping")
 	f.given.BoolVar(&f.int8, "int8", false, "compute with weights of eight bits, on the CPU: faster, and nearly as good")
-	f.given.StringVar(&f.device, "device", "auto", "cpu, cuda, cuda:N or auto")
-	f.given.IntVar(&f.threads, "threads", 0, "CPU threads; 0 is as many as this process may use")
-	f.given.Usage = func() {}
+	f.given.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
+	f.given.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
 	usage := func(err error) error { return &command.UsageError{Err: err} }
-	if err := f.given.Parse(command.NormalizeArgs(args, f.given)); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			fmt.Fprintf(command.Stdout, "Usage: translate -run FOLDER [flags] < raw lines > translations\n\n%s", f.given.FlagUsages())
-			return nil, command.ErrHelp
-		}
-		return nil, usage(err)
+	if err := about.Parse(f.given, args, command.Stdout); err != nil {
+		return nil, err
 	}
 	switch {
 	case f.given.NArg() > 0:

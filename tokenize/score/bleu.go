@@ -26,6 +26,9 @@ const (
 	SmoothNone Smoothing = "none"
 )
 
+// NearZero is a BLEU that no translator has which knows its languages: what is below it comes from function words and points.
+const NearZero = 1
+
 // Smoothings lists the methods.
 var Smoothings = []Smoothing{SmoothExp, SmoothFloor, SmoothAddK, SmoothNone}
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
 // Axis is one of a chart's two.
@@ -14,6 +16,7 @@ type Axis struct {
 	Label string
 	Log   bool
 	Zero  bool     // begins at 0, where it is not logarithmic
+	Least float64  // reaches this at least, where it is not logarithmic
 	Names []string // of the places 0, 1, 2, ..., in place of numbers
 }
 
@@ -104,36 +107,34 @@ func (s *span) shows(x float64) bool {
 // at is where a value lies, 0 to 1.
 func (s *span) at(x float64) float64 {
 	if s.log {
-		return math.Log(x/s.low) / math.Log(s.high/s.low)
+		return (math.Log(x) - math.Log(s.low)) / (math.Log(s.high) - math.Log(s.low))
 	}
-	return (x - s.low) / (s.high - s.low)
+	return (x/2 - s.low/2) / (s.high/2 - s.low/2)
 }
 
-// widen leaves room around the values, and gives a single one a range.
-func (s *span) widen(zero bool) {
-	switch {
-	case s.log:
-		if s.low == s.high {
-			s.low, s.high = s.low/2, s.high*2
+// widen leaves room around the values, and gives a single one a range. The axis begins at 0 with zero, and reaches least.
+func (s *span) widen(zero bool, least float64) {
+	if s.log {
+		low, high := math.Log(s.low), math.Log(s.high)
+		room := 0.03 * (high - low)
+		if high-low < report.Flat {
+			room = math.Ln2
 		}
-		room := math.Pow(s.high/s.low, 0.03)
-		s.low, s.high = s.low/room, s.high*room
+		s.low, s.high = max(math.Exp(low-room), math.SmallestNonzeroFloat64), min(math.Exp(high+room), math.MaxFloat64)
 		return
-	case zero:
+	}
+	if zero {
 		s.low = min(s.low, 0)
 	}
-	if s.low == s.high {
-		room := math.Abs(s.low) / 10
-		if room == 0 {
-			room = 1
-		}
-		s.low, s.high = s.low-room, s.high+room
+	if least > 0 {
+		s.high = max(s.high, least)
 	}
-	room := 0.03 * (s.high - s.low)
+	s.low, s.high = report.Room(s.low, s.high)
+	room := 0.03*s.high - 0.03*s.low // the difference itself may be more than a number can say
 	if !zero || s.low < 0 {
-		s.low -= room
+		s.low = max(s.low-room, -math.MaxFloat64)
 	}
-	s.high += room
+	s.high = min(s.high+room, math.MaxFloat64)
 }
 
 // ranges are what the axes have to hold.
@@ -201,8 +202,8 @@ func (c *Chart) svg(legend []Series) string {
 	}
 	fmt.Fprintf(&b, `<text x="%g" y="16" font-size="13" font-weight="600">%s</text>`, f.left, html.EscapeString(c.Title))
 	if f.x.any {
-		f.x.widen(c.X.Zero)
-		f.y.widen(c.Y.Zero)
+		f.x.widen(c.X.Zero, c.X.Least)
+		f.y.widen(c.Y.Zero, c.Y.Least)
 		if c.Square {
 			f.square()
 		}

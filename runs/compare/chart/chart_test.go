@@ -54,6 +54,27 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// TestOddRanges: any two numbers, neighbours, zeros and the largest too, make a picture whose axes end.
+func TestOddRanges(t *testing.T) {
+	for _, ends := range [][2]float64{{0.9999999999999996, 1}, {5e-324, 5e-324}, {5e-324, 1.7e308}, {-1.7e308, 1.7e308}, {1.7e308, 1.7e308}, {1e-300, 2e-300}, {-3, -3}} {
+		for _, axis := range []Axis{{}, {Log: true}, {Zero: true}, {Zero: true, Least: 1}} {
+			c := Chart{X: axis, Y: axis}
+			c.Add(Series{X: ends[:], Y: ends[:]})
+			if svg := c.SVG(); strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") || len(svg) > 20_000 {
+				t.Errorf("%v on %+v: %.2000s", ends, axis, svg)
+			}
+		}
+	}
+	flat := span{any: true}
+	if flat.widen(true, 1); flat.low != 0 || flat.high != 1.03 {
+		t.Errorf("zeros get an axis from %g to %g", flat.low, flat.high)
+	}
+	flat = span{any: true}
+	if flat.widen(false, 0); flat.low < -0.1 {
+		t.Errorf("zeros get an axis from %g to %g", flat.low, flat.high)
+	}
+}
+
 // TestFile: a chart by itself has a ground and, once for each name, a legend, whose lines make it higher.
 func TestFile(t *testing.T) {
 	c := Chart{}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -45,7 +44,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	var o options
 	flags, groups := spec.flags(&o)
 	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
-		return nil, flagError(err, flags)
+		return nil, command.FlagError(err, flags, spec.Name)
 	}
 	switch {
 	case o.help:
@@ -54,7 +53,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 		}
 		return nil, command.ErrHelp
 	case flags.NArg() > 0:
-		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (-h lists them)", flags.Arg(0))
+		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)", flags.Arg(0), spec.Name)
 	case flags.Lookup("method").Value.String() == "help":
 		fmt.Fprint(spec.stdout(), objectives.Help())
 		return nil, command.ErrHelp
@@ -333,24 +332,4 @@ func (s *Settings) compare() error {
 		}
 	}
 	return nil
-}
-
-// flagError turns pflag's error into a sentence that names the nearest flag where there is none of that name.
-func flagError(err error, flags *pflag.FlagSet) error {
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
-		var names []string
-		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		name := unknown.GetSpecifiedName()
-		return command.Usagef("unknown flag -%s: did you mean -%s? (-h lists the flags)", name, keys.Nearest(name, names))
-	}
-	var missing *pflag.ValueRequiredError
-	if errors.As(err, &missing) {
-		return command.Usagef("-%s wants a value", missing.GetSpecifiedName())
-	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
-		return command.Usagef("-%s=%s: it wants true or false", invalid.GetFlag().Name, invalid.GetValue())
-	}
-	return &command.UsageError{Err: err}
 }

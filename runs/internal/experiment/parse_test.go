@@ -223,8 +223,8 @@ func TestParseWordTargets(t *testing.T) {
 
 func TestParseUsageErrors(t *testing.T) {
 	for arg, want := range map[string]string{
-		"-metod=mle":             "unknown flag -metod: did you mean -method? (-h lists the flags)",
-		"--stps=3":               "unknown flag -stps: did you mean -steps? (-h lists the flags)",
+		"-metod=mle":             "unknown flag -metod: did you mean -method? (toy -h lists the flags)",
+		"--stps=3":               "unknown flag -stps: did you mean -steps? (toy -h lists the flags)",
 		"-q":                     "unknown flag -q: did you mean",
 		"-method":                "-method wants a value",
 		"-steps=ten":             `-steps: train.steps wants a whole number of at least 0, not the text "ten"`,

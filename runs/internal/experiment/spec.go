@@ -76,9 +76,7 @@ var flagKeys = []struct{ flag, key string }{
 
 // flags defines the flags of a run, and the group of each for help.
 func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string) {
-	fs = pflag.NewFlagSet(s.Name, pflag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
+	fs = command.Flags(s.Name)
 	groups = map[string][]string{}
 	key := func(name, usage string) { fs.String(name, "", usage) } // its key knows what it may be
 	in := func(group string, names ...string) { groups[group] = append(groups[group], names...) }
@@ -125,19 +123,11 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 
 // printHelp writes the flags by group, and the presets as their files describe them.
 func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
-	w := s.stdout()
-	fmt.Fprintf(w, "%s\n\nUsage: go run ./runs/%s [-flag=value ...]\n", s.Summary, s.Name)
+	w := &strings.Builder{}
+	command.Help{Name: s.Name, Summary: s.Summary, Usage: "[-flag=value ...]"}.Head(w)
 	for _, group := range []string{groupWhat, groupData, groupTraining, groupFolder, groupOther} {
 		fmt.Fprintf(w, "\n%s:\n", group)
-		for _, name := range groups[group] {
-			flag := fs.Lookup(name)
-			value, usage := pflag.UnquoteUsage(flag)
-			left := "-" + name
-			if flag.Shorthand != "" {
-				left = "-" + flag.Shorthand + ", " + left
-			}
-			fmt.Fprintf(w, "  %-20s %s\n", strings.TrimSpace(left+" "+value), usage)
-		}
+		command.ListFlags(w, fs, groups[group]...)
 	}
 	fmt.Fprintf(w, "\nPresets:\n")
 	for _, name := range s.presetNames() {
@@ -160,5 +150,6 @@ func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
 		}
 	}
 	fmt.Fprintf(w, "\nAll other settings are keys, given with -set or -config; -print-config prints them all, and docs/keys.md explains them.\n")
-	return nil
+	_, err := io.WriteString(s.stdout(), w.String())
+	return err
 }

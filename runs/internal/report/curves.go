@@ -34,6 +34,9 @@ func TrainingCurves(records []Record) ([]byte, error) {
 		if !any {
 			continue
 		}
+		if kind.value == BLEU {
+			p.Y.Min, p.Y.Max = 0, max(1, p.Y.Max) // so that a score near zero looks like one
+		}
 		panels = append(panels, p)
 	}
 	if len(panels) == 0 {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -199,6 +198,10 @@ func renderGrid(panels []*panel, columns int, width, height float64) ([]byte, er
 		legends = max(legends, p.legend.Rectangle(canvas).Size().X)
 	}
 	tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 14, PadY: 14, PadTop: gap, PadBottom: gap, PadLeft: gap, PadRight: legends + 3*gap}
+	for _, p := range panels { // where all values are one, gonum draws from one less to one more
+		p.X.Min, p.X.Max = Room(p.X.Min, p.X.Max)
+		p.Y.Min, p.Y.Max = Room(p.Y.Min, p.Y.Max)
+	}
 	for i, row := range plot.Align(grid, tiles, canvas) {
 		for j, cell := range row {
 			k := i*columns + j
@@ -218,47 +221,4 @@ func renderGrid(panels []*panel, columns int, width, height float64) ([]byte, er
 		return nil, err
 	}
 	return png.Bytes(), nil
-}
-
-// LogTicks stand at powers of ten, or closer where the axis is short: at 1, 2 and 5 times these, or more.
-func LogTicks(low, high float64) []plot.Tick {
-	for _, steps := range [][]float64{{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 6, 8}} {
-		var ticks []plot.Tick
-		for power := math.Floor(low); power <= math.Ceil(high); power++ {
-			for _, step := range steps {
-				if at := power + math.Log10(step); at >= low && at <= high {
-					ticks = append(ticks, plot.Tick{Value: at, Label: strconv.FormatFloat(step*math.Pow(10, power), 'g', 6, 64)})
-				}
-			}
-		}
-		if len(ticks) >= 4 {
-			return ticks
-		}
-	}
-	ticks := LinearTicks(math.Pow(10, low), math.Pow(10, high)) // within a factor of three round numbers do
-	for i := range ticks {
-		ticks[i].Value = math.Log10(ticks[i].Value)
-	}
-	return ticks
-}
-
-// LinearTicks stand at round numbers, about four to nine of them, with plain labels: 20000, not 2e+04.
-func LinearTicks(low, high float64) []plot.Tick {
-	if !(high > low) {
-		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 6, 64)}}
-	}
-	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, divisor := range []float64{0.5, 1, 2, 5} {
-		if (high-low)/(step/divisor) >= 4 {
-			step /= divisor
-			break
-		}
-	}
-	digits := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
-	const slack = 1e-9 // of a step, for ends that rounding moved
-	var ticks []plot.Tick
-	for n := math.Ceil(low/step - slack); n <= high/step+slack; n++ {
-		ticks = append(ticks, plot.Tick{Value: n * step, Label: strconv.FormatFloat(n*step+0, 'f', digits, 64)})
-	}
-	return ticks
 }

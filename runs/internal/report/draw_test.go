@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/plot"
 )
 
 // examples are the records of a made-up run that learns, ever slower, while its spectrum falls.
@@ -113,36 +111,6 @@ func TestDrawOddRecords(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != test.want {
 			t.Errorf("%s: drew %q, want %q", name, got, test.want)
-		}
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, test := range []struct {
-		ticks     func(low, high float64) []plot.Tick
-		low, high float64
-		want      string
-	}{
-		{LinearTicks, 0, 8000, "0 2000 4000 6000 8000"},
-		{LinearTicks, 2.2, 8.7, "3 4 5 6 7 8"},
-		{LinearTicks, -0.25, 0.68, "-0.2 0.0 0.2 0.4 0.6"},
-		{LinearTicks, 20000, 100000, "20000 40000 60000 80000 100000"},
-		{LinearTicks, 0.0101, 0.0149, "0.011 0.012 0.013 0.014"},
-		{LinearTicks, 3, 3, "3"},
-		{LogTicks, 0, 4, "1 10 100 1000 10000"},
-		{LogTicks, math.Log10(3.7), math.Log10(1500), "5 10 20 50 100 200 500 1000"},
-		{LogTicks, math.Log10(18), math.Log10(70), "20 30 40 50 60"},
-		{LogTicks, math.Log10(50), math.Log10(58), "50 51 52 53 54 55 56 57 58"},
-	} {
-		var labels []string
-		for _, tick := range test.ticks(test.low, test.high) {
-			labels = append(labels, tick.Label)
-			if tick.Value < test.low-1e-9 || tick.Value > test.high+1e-9 {
-				t.Errorf("tick %s lies outside %v to %v", tick.Label, test.low, test.high)
-			}
-		}
-		if got := strings.Join(labels, " "); got != test.want {
-			t.Errorf("from %v to %v: %s, want %s", test.low, test.high, got, test.want)
 		}
 	}
 }
