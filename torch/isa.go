@@ -22,6 +22,9 @@ func (e *BadISA) Error() string {
 	return fmt.Sprintf("APERTURE_ISA=%s %s: use avx2 or avx512, or leave it unset for the best that the processor has", e.Wanted, e.reason)
 }
 
+// Variable is the name of the environment's variable.
+func (e *BadISA) Variable() string { return "APERTURE_ISA" }
+
 // refused says why nothing can be computed here; nil where all is well.
 var refused = refusal(os.Getenv("APERTURE_ISA"), bool(C.ap_has_avx2()), bool(C.ap_has_avx512()))
 

@@ -33,7 +33,7 @@ func Main(spec *experiment.Spec) {
 		}
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
-		return command.OnTorch(func() error { return Run(ctx, settings) })
+		return command.On(torch.Main, func() error { return Run(ctx, settings) })
 	}))
 }
 
