@@ -11,6 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -50,8 +51,8 @@ type Data struct {
 	Test  []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
 
 	corpus.StoreSettings
-	translation.SplitSettings   `task:"translation"`
-	translation.TextSettings    `task:"translation"`
+	bitext.SplitSettings        `task:"translation"`
+	bitext.TextSettings         `task:"translation"`
 	corpus.Limits               `task:"translation"`
 	language.VocabularySettings `task:"language model"`
 }

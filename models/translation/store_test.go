@@ -1,4 +1,4 @@
-package vectors
+package translation
 
 import (
 	"bytes"
@@ -11,15 +11,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/objectives/vectors"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestSaveAndLoad: rows come back bit for bit, with what was known of them.
-func TestSaveAndLoad(t *testing.T) {
-	if _, err := Sum(filepath.Join(t.TempDir(), "none"))(); !errors.Is(err, os.ErrNotExist) {
+// words is a vocabulary of these words, each rarer than the one before.
+func words(counted ...string) *tokenize.Vocabulary {
+	counts := map[string]int{}
+	for i, word := range counted {
+		counts[word] = 100 - i
+	}
+	return tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})
+}
+
+// TestStoredVectors: rows come back bit for bit, with what was known of them.
+func TestStoredVectors(t *testing.T) {
+	if _, err := vectors.Sum(filepath.Join(t.TempDir(), "none"))(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the hash of no file: %v", err)
 	}
-	if sum, err := Sum(os.DevNull)(); sum != "" || err != nil {
+	if sum, err := vectors.Sum(os.DevNull)(); sum != "" || err != nil {
 		t.Errorf("what can be read once has the hash %q (%v)", sum, err)
 	}
 	torch.Test(t, func() {
@@ -28,21 +39,21 @@ func TestSaveAndLoad(t *testing.T) {
 		if err := os.WriteFile(given, []byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		table, err := Open(given, v)
+		table, err := vectors.Open(given, v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if table.SHA256, err = Sum(given)(); err != nil {
+		if table.SHA256, err = vectors.Sum(given)(); err != nil {
 			t.Fatal(err)
 		}
 		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"))); table.Source != "x.vec" || table.SHA256 != sum {
 			t.Errorf("the table is of %q, %s", table.Source, table.SHA256)
 		}
 		path := filepath.Join(t.TempDir(), "vectors.safetensors")
-		if err := table.Save(path); err != nil {
+		if err := saveVectors(table, path); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Load(path, v)
+		got, err := loadVectors(path, v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +64,7 @@ func TestSaveAndLoad(t *testing.T) {
 		if got.Hash() == table.Hash() {
 			t.Error("another row has the same hash")
 		}
-		if _, err := Load(path, words("north")); err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary of") {
+		if _, err := loadVectors(path, words("north")); err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary of") {
 			t.Errorf("another vocabulary: the error is %v", err)
 		}
 		other := filepath.Join(t.TempDir(), "other.safetensors")
@@ -75,7 +86,7 @@ func TestSaveAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		for path, want := range map[string]string{empty: "does not fit a vocabulary of", other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
-			if _, err := Load(path, v); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := loadVectors(path, v); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)
 			}
 		}
