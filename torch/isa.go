@@ -94,10 +94,10 @@ func UseISA(name string) error {
 	return fmt.Errorf("the program cannot be started with APERTURE_ISA=%s: %w: set it yourself", name, err)
 }
 
-// The library has told libtorch, MKL, oneDNN and fbgemm before Go was there; programs that
+// The library has told libtorch, MKL, oneDNN, fbgemm and libgomp before Go was there; programs that
 // are started from here, such as a peer of runs/bench, hear it too.
 func init() {
-	for _, name := range libraryVariables {
+	for _, name := range append([]string{"GOMP_SPINCOUNT"}, libraryVariables...) {
 		key := C.CString(name)
 		if value := C.getenv(key); value != nil {
 			os.Setenv(name, C.GoString(value))
