@@ -14,8 +14,8 @@
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
-# a linker script, libcgotorch.so, libaperture.so and libaperture_waiting.so. Objects are kept by the digest of what went into
-# them, so that editing one file of torch/csrc compiles that file.
+# a linker script, libcgotorch.so, libaperture.so with libaperture_waiting.so and, with CUDA, libaperture_cuda.so. Objects are
+# kept by the digest of what went into them, so that editing one file of torch/csrc compiles that file.
 set -euo pipefail
 unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -342,7 +342,7 @@ precompile_headers() {
 build_aperture() {
     local sources key object digest_source=$lib/obj/csrc_digest.cc
     local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
-    mapfile -t sources < <(cd torch/csrc && csrc_files .cc)
+    mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep -v '^cuda/')
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
     [[ -f $lib/libaperture.so && -f $lib/libaperture_waiting.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
@@ -354,6 +354,31 @@ build_aperture() {
     link libaperture_waiting.so "$waiting"
     link libaperture.so "${rest[@]}" "$lib/obj/csrc_digest.o"
     echo "$key" >"$lib/obj/aperture.key"
+}
+
+# torch/csrc/cuda needs the headers of NCCL and CUDA. It is a library of its own, which a process opens where it has
+# libtorch's side of CUDA. Without that side, or without the headers, sums between GPUs go by the CPU's memory. The
+# linker checks that libtorch_cuda.so exports every symbol that the library needs.
+build_cuda() {
+    local folder sources key objects cuda_flags=("${header_flags[@]}")
+    [[ -f $torch/lib/libtorch_cuda.so ]] || { rm -f "$lib/libaperture_cuda.so"; return 0; }
+    # Where fetch.py puts the headers, where NVIDIA's Python packages have them, and where CUDA's toolkit does.
+    for folder in "$torch/include/nvidia" "$torch"/../nvidia/{cu13,nccl}/include /usr/local/cuda/include; do
+        [[ ! -d $folder ]] || cuda_flags+=(-isystem "$folder")
+    done
+    if ! $cxx "${cuda_flags[@]}" -fsyntax-only -x c++ - <<<'#include <nccl.h>' >"$lib/obj/nccl.log" 2>&1; then
+        rm -f "$lib/libaperture_cuda.so"
+        say "without NCCL, sums between GPUs go by the CPU's memory:" \
+            "$(sed -n 's/.*fatal error: //p' "$lib/obj/nccl.log" | head -n 1);" \
+            "unset LIBTORCH, or \`pip install --no-deps -r third_party/requirements-cuda.txt\` beside your Python torch"
+        return
+    fi
+    mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep '^cuda/')
+    compile_all torch/csrc/cuda "$lib/obj/aperture" torch/csrc cuda_flags "${sources[@]}"
+    key=$({ stat -c '%s %Y' "$torch/lib/libtorch_cuda.so"; cat "${objects[@]/%/.key}"; } | digest)
+    [[ -f $lib/libaperture_cuda.so && -f $lib/obj/cuda.key && $(<"$lib/obj/cuda.key") == "$key" ]] && return
+    link libaperture_cuda.so "${objects[@]}" -L"$torch/lib" -ltorch_cuda
+    echo "$key" >"$lib/obj/cuda.key"
 }
 
 # The device that tests compute on instead of a GPU. No program links it; package checked loads it, and holds the digest of its
@@ -400,6 +425,7 @@ build_libs() {
         precompile_headers
     fi
     build_aperture
+    build_cuda
     # Found by the preamble of package torch, which otherwise ends with one sentence instead of the linker's.
     [[ -f $lib/aperture_built.h ]] || echo '/* build.sh has built the libraries in this folder. */' >"$lib/aperture_built.h"
 }
@@ -427,7 +453,12 @@ build_programs() {
     (( ${#programs[@]} )) || return 0
     say "compiling ${#programs[@]} Go programs into bin/"
     [[ ! -f $lib/.dependencies ]] || flock "$lib/.dependencies" rm -f "$lib/.dependencies"
-    go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    # What differs from the commit: the Go tool's stamp counts files that git does not track, too.
+    local changed built=''
+    if (( ! ${#vcs[@]} )) && changed=$(git diff --name-only HEAD | tr -d "'\"" | paste -sd,); then
+        built="-X 'github.com/aperture-ml/aperture/runs/internal/experiment.built=$(git rev-parse HEAD):$changed'"
+    fi
+    go build "${vcs[@]}" -ldflags "$built" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
 }
 
 # Everything a build depends on, and everything it makes, by name, size and time of change. The first is

@@ -128,7 +128,7 @@ func TestDecoderInThreads(t *testing.T) {
 	}
 	paths := torch.KernelPaths()
 	for _, kernel := range []string{"add_norm_row", "attend_32", "attend_64", "attend_any"} {
-		if got := paths["decoder_step.cc/"+kernel]; got != torch.ISA() {
+		if got := paths["search/decoder_step.cc/"+kernel]; got != torch.ISA() {
 			t.Errorf("%s has run with %q, not with %s", kernel, got, torch.ISA())
 		}
 	}

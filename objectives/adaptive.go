@@ -10,6 +10,21 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// adaptive is the adaptive softmax: a likelihood.
+var adaptive = Method{
+	Name:       "adaptive",
+	Summary:    "a softmax over frequent words and clusters, and one within the target's cluster",
+	Paper:      "Grave et al. 2017",
+	Formula:    "-log softmax(W h over frequent words and clusters)[y or its cluster] - log softmax(W h over the cluster)[y]",
+	Parameters: "C D + C", Cost: "about a seventh of the output layer's products in training",
+	Settings: []any{SoftmaxSettings{}, AdaptiveSettings{}},
+	Needs:    Needs{FrequentFirst: true},
+	Build: func(s Settings, _ bool) Pieces {
+		a := Of[AdaptiveSettings](s)
+		return Pieces{Likelihood: &Adaptive{Cutoffs: a.AdaptiveCutoffs, Divisor: a.AdaptiveDivisor, Bias: Of[SoftmaxSettings](s).Bias}}
+	},
+}
+
 // AdaptiveSettings are the keys of the adaptive softmax.
 type AdaptiveSettings struct {
 	AdaptiveCutoffs string  `toml:"adaptive_cutoffs" help:"adaptive: ranks where clusters of rarer words begin, separated by commas; none is one softmax, empty chooses three"`
@@ -54,7 +69,6 @@ type Adaptive struct {
 	softmaxTraining
 	embedding              Embedding
 	head                   Head
-	name                   string       // prefix of the parameters' names
 	clusters, clustersBias torch.Tensor // [C,K], [C]
 	bias                   torch.Tensor // or the zero Tensor
 	tails                  []tail
@@ -69,8 +83,6 @@ type tail struct {
 	projection, rows torch.Tensor // [D/divisor^c, D], [high-low, D/divisor^c], or zero Tensors
 }
 
-const clustersWeight = ".clusters.weight"
-
 // clustersDeviation is that of the clusters' rows at the start, as in Transformer-XL.
 const clustersDeviation = 0.02
 
@@ -82,7 +94,7 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	l.embedding, l.head, l.name = e, e.Head(), p.Output
+	l.embedding, l.head = e, e.Head()
 	normal := func(name string, deviation float64, shape ...int64) torch.Tensor {
 		return p.Params.Add(p.Output+name, p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, shape...).To(p.dtype(), p.Device))
 	}
@@ -115,7 +127,8 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 		for _, t := range l.tails {
 			l.sizes = append(l.sizes, t.high-t.low)
 		}
-		l.clusters = normal(clustersWeight, clustersDeviation, clusters, l.head.Weight.Size(1))
+		l.clusters = normal(".clusters.weight", clustersDeviation, clusters, l.head.Weight.Size(1))
+		p.scoredAsRows(p.Output + ".clusters.weight")
 		l.clustersBias = zeros(".clusters.bias", clusters)
 	}
 	if l.Bias {
@@ -123,17 +136,6 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 	}
 	l.placeWords(p)
 	return nil
-}
-
-// FrequentFirst is true: clusters are cut by rank.
-func (l *Adaptive) FrequentFirst() bool { return true }
-
-// OwnRows are the clusters' rows, by the name of their parameter.
-func (l *Adaptive) OwnRows() map[string]torch.Tensor {
-	if !l.clusters.Defined() {
-		return nil
-	}
-	return map[string]torch.Tensor{l.name + clustersWeight: l.clusters}
 }
 
 // softmaxLayer is one softmax: weight [R,K], bias [R] or the zero Tensor, and the hidden
@@ -194,7 +196,7 @@ func (l *Adaptive) placeWords(p Config) {
 			table[p.Padding] = none
 		}
 		x := torch.FromInt64s(table, torch.CPU, p.Vocabulary)
-		torch.Keep(x)
+		p.keep(x)
 		l.words = append(l.words, x)
 	}
 }
@@ -272,7 +274,7 @@ func (l *Adaptive) rows(targets torch.Tensor, own []torch.Tensor) torch.Tensor {
 func (l *Adaptive) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 	torch.NoGrad(func() {
 		nll = torch.Scoped(func() torch.Tensor {
-			_, nll := l.sum(s.Hidden, l.places(targets), torch.SoftmaxLossOptions{Ignore: none, Scale: 1, Evaluate: true})
+			_, nll := l.sum(s.Hidden, l.places(targets), l.clean(none))
 			return nll
 		})
 	})
@@ -287,7 +289,7 @@ func (l *Adaptive) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 			var parts []torch.Tensor
 			var head torch.Tensor
 			for i, x := range l.layers(hidden) {
-				part := torch.Linear(x.hidden, x.weight, x.bias).LogSoftmax(-1)
+				part := l.transformed(torch.Linear(x.hidden, x.weight, x.bias)).LogSoftmax(-1)
 				if i == 0 {
 					head, part = part, part.Narrow(-1, 0, l.sizes[0])
 				} else {
@@ -301,10 +303,26 @@ func (l *Adaptive) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 	return logProbs
 }
 
-// Free frees the tables of words and what the perturbation keeps.
-func (l *Adaptive) Free() {
-	torch.Free(l.words...)
-	l.softmaxTraining.Free()
+// Operations are those of the head for all targets, and of each tail for those of its cluster.
+func (l *Adaptive) Operations(w Work) torch.Operations {
+	n := int64(len(w.Targets))
+	all := w.Embedding(Work{Scored: n})
+	all = all.Plus(torch.ProductOperations(n, l.head.Weight.Size(1), l.sizes[0]+int64(len(l.tails))).AtOnce())
+	for i, t := range l.tails {
+		own := int64(0)
+		for _, id := range w.Targets {
+			if id >= t.low && id < t.high {
+				own++
+			}
+		}
+		width := l.head.Weight.Size(1)
+		if t.rows.Defined() {
+			width = t.rows.Size(1)
+			all = all.Plus(torch.ProductOperations(n, t.projection.Size(1), width))
+		}
+		all = all.Plus(torch.ProductOperations(own, width, l.sizes[i+1]).AtOnce())
+	}
+	return all
 }
 
 // cutoffs reads the key of that name for a vocabulary of v: ranks separated by

@@ -30,12 +30,12 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 						t.Fatal(err)
 					}
 					s := unsmoothed()
-					s.Method, s.AdaptiveCutoffs, s.Bias = "adaptive", constants.Cutoffs, form == "bias"
+					s.Set("method", "adaptive", "adaptive_cutoffs", constants.Cutoffs, "bias", form == "bias")
 					switch form {
 					case "factored":
-						s.Method, s.Prior, s.LambdaU, s.LambdaV = "adaptive+spectrum", "none", 0, 0
+						s.Set("method", "adaptive+spectrum", "prior", "none", "lambda_u", 0, "lambda_v", 0)
 					case "narrow":
-						s.AdaptiveDivisor = 2
+						s.Set("adaptive_divisor", 2)
 					}
 					p := config(47, 9, constants.Ignored)
 					p.DType = dtype
@@ -105,9 +105,9 @@ func TestAdaptiveOfOneClusterIsSoftmax(t *testing.T) {
 		for _, with := range []string{"mle", "adversarial", "spectrum", "spectrum+adversarial"} {
 			for _, epsilon := range []float64{0, 0.1} {
 				s := unsmoothed()
-				s.Method, s.LabelSmoothing, s.Bias, s.Alpha = with, epsilon, true, 0.3
+				s.Set("method", with, "label_smoothing", epsilon, "bias", true, "alpha", 0.3)
 				want := try(t, s, config(31, 7, 1), hidden, targets)
-				s.Method, s.AdaptiveCutoffs = strings.TrimPrefix("adaptive+"+strings.TrimPrefix(with, "mle"), "+"), "none"
+				s.Set("method", strings.TrimPrefix("adaptive+"+strings.TrimPrefix(with, "mle"), "+"), "adaptive_cutoffs", "none")
 				s.Method = strings.TrimSuffix(s.Method, "+")
 				got := try(t, s, config(31, 7, 1), hidden, targets)
 				near(t, s.Method+": loss", got.loss, want.loss, 0)
@@ -131,20 +131,20 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 		for range 30 {
 			v, d := 1+r.Int64N(60), 1+r.Int64N(12)
 			s := unsmoothed()
-			s.Method, s.Bias, s.AdaptiveDivisor = []string{"adaptive", "adaptive+spectrum"}[r.IntN(2)], r.IntN(2) == 0, []float64{1, 1.5, 4}[r.IntN(3)]
+			s.Set("method", []string{"adaptive", "adaptive+spectrum"}[r.IntN(2)], "bias", r.IntN(2) == 0, "adaptive_divisor", []float64{1, 1.5, 4}[r.IntN(3)])
 			if r.IntN(3) > 0 && v > 1 {
 				var ranks []string
 				for rank := 1 + r.Int64N(v-1); rank < v; rank += 1 + r.Int64N(v) {
 					ranks = append(ranks, fmt.Sprint(rank))
 				}
-				s.AdaptiveCutoffs = strings.Join(ranks, ", ")
+				s.Set("adaptive_cutoffs", strings.Join(ranks, ", "))
 			}
 			p := config(v, d, -1)
 			o := layer(t, s, p)
 			moved(p)
 			hidden := torch.NewStream(r.Uint64(), "hidden").Normal(0, 3, torch.Float64, device, 5, d)
 			ones := o.LogProbs(hidden).Exp().SumDim(1, false).Float64s()
-			near(t, fmt.Sprintf("V %d, cutoffs %q: sum", v, s.AdaptiveCutoffs), ones, []float64{1, 1, 1, 1, 1}, 1e-12)
+			near(t, fmt.Sprintf("V %d, cutoffs %q: sum", v, Of[AdaptiveSettings](s).AdaptiveCutoffs), ones, []float64{1, 1, 1, 1, 1}, 1e-12)
 			release(o, p)
 		}
 	})
@@ -155,7 +155,7 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 func TestAdaptiveSmoothsWithinEachSoftmax(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.LabelSmoothing, s.AdaptiveCutoffs = "adaptive", 0.1, "10"
+		s.Set("method", "adaptive", "label_smoothing", 0.1, "adaptive_cutoffs", "10")
 		p := config(31, 7, 1)
 		o := layer(t, s, p)
 		defer release(o, p)
@@ -189,7 +189,7 @@ func TestAdaptivePerturbsTheSoftmaxOfTheWord(t *testing.T) {
 	torch.Test(t, func() {
 		for _, divisor := range []float64{1, 2} {
 			s := unsmoothed()
-			s.Method, s.Alpha, s.AdaptiveCutoffs, s.AdaptiveDivisor = "adaptive+adversarial", 0.3, "10,20", divisor
+			s.Set("method", "adaptive+adversarial", "alpha", 0.3, "adaptive_cutoffs", "10,20", "adaptive_divisor", divisor)
 			p := config(31, 8, 1)
 			o := layer(t, s, p)
 			moved(p)
@@ -235,14 +235,14 @@ func TestAdaptiveCutoffs(t *testing.T) {
 	}
 	for _, key := range []string{"20,10", "5,5", "0,4", "-3", "a", "1,,2", "1 2", "1.5"} {
 		s := unsmoothed()
-		s.AdaptiveCutoffs = key
+		s.Set("adaptive_cutoffs", key)
 		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), "objective.adaptive_cutoffs is \""+key+"\": give rising ranks") {
 			t.Errorf("cutoffs %q: the error is %v", key, err)
 		}
 	}
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.AdaptiveCutoffs = "adaptive", "20,31"
+		s.Set("method", "adaptive", "adaptive_cutoffs", "20,31")
 		p := config(31, 4, -1)
 		defer p.Params.Free()
 		if _, err := New(s, p); err == nil || !strings.Contains(err.Error(), "the last must be below the vocabulary's size, 31") {

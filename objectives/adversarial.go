@@ -4,6 +4,21 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// adversarial is the method: a perturbation.
+var adversarial = Method{
+	Name:    "adversarial",
+	Summary: "lowers the target's score, in training, to the worst that a small change of the word vectors could make of it",
+	Paper:   "Wang, Gong and Liu 2019",
+	Formula: "mle with W h - alpha |w_y| |h| as the target's score, in training only", Parameters: "none", Cost: "2 N D per N tokens",
+	Settings: []any{AdversarialSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		a := Of[AdversarialSettings](s)
+		return Pieces{Perturbation: &Adversarial{
+			Alpha: a.Alpha, Mode: adversarialModes[a.AdversarialMode], Fixed: a.AdversarialRadius == "fixed", Gate: a.AdversarialGate,
+		}}
+	},
+}
+
 // AdversarialSettings are the keys of the adversarial softmax.
 type AdversarialSettings struct {
 	Alpha                float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
@@ -57,6 +72,18 @@ const (
 	AdversarialPaper                        // of nothing
 	AdversarialFull                         // of hidden states and of W
 )
+
+// Name is "adversarial".
+func (a *Adversarial) Name() string { return "adversarial" }
+
+// Operations are those of finding the targets' rows, which get gradients in one mode alone.
+func (a *Adversarial) Operations(w Work) torch.Operations {
+	all := w.Embedding(Work{Rows: int64(len(w.Targets))})
+	if a.Mode != AdversarialFull {
+		all.Backward = 0
+	}
+	return all
+}
 
 // Shift is epsilon |h|, for hidden states [...,D] and what makes the targets' rows
 // of W [...,D].

@@ -18,7 +18,7 @@ func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.T
 	v, d := params["weight"], int64(0)
 	if params["u"].Defined() {
 		v, d = params["u"], params["v"].Size(0)
-		s.Method, s.Prior, s.LambdaU, s.LambdaV = "spectrum+adversarial", "none", 0, 0
+		s.Set("method", "spectrum+adversarial", "prior", "none", "lambda_u", 0, "lambda_v", 0)
 	} else {
 		s.Method, d = "adversarial", v.Size(1)
 	}
@@ -73,11 +73,11 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						}
 						s := unsmoothed()
 						mode := strings.Split(kind, "_")
-						s.Alpha, s.AdversarialMode = constants.Alpha, mode[0]
+						s.Set("alpha", constants.Alpha, "adversarial_mode", mode[0])
 						if len(mode) > 1 {
-							s.LabelSmoothing, s.Smoothing, s.AdversarialSmoothing = constants.Epsilon, mode[1], mode[2] == "shifted"
+							s.Set("label_smoothing", constants.Epsilon, "smoothing", mode[1], "adversarial_smoothing", mode[2] == "shifted")
 						}
-						if s.Bias = len(form) > 8 && form != "factored"; s.Bias {
+						if s.Set("bias", len(form) > 8 && form != "factored"); Of[SoftmaxSettings](s).Bias {
 							params["bias"] = g["bias"]
 						}
 						o, p := attacked(t, s, constants.Ignored, params, dtype)
@@ -118,7 +118,7 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 func example(t *testing.T, change func(*Settings), hidden []float64, target int64, dtype torch.DType) (loss, nll float64, gHidden, gWeight []float64) {
 	t.Helper()
 	s := unsmoothed()
-	s.Alpha = 0.05
+	s.Set("alpha", 0.05)
 	change(&s)
 	w := torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, device, 3, 2)
 	o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, dtype)
@@ -137,7 +137,7 @@ func TestAdversarialWorkedExample(t *testing.T) {
 			"paper": {1.880853, -2.907840, -0.585896, 0.781195},
 			"full":  {1.946358, -2.995180, -0.564061, 0.824865},
 		} {
-			loss, nll, gHidden, gWeight := example(t, func(s *Settings) { s.AdversarialMode = mode }, h, 0, torch.Float64)
+			loss, nll, gHidden, gWeight := example(t, func(s *Settings) { s.Set("adversarial_mode", mode) }, h, 0, torch.Float64)
 			near(t, mode+": losses", []float64{loss, nll}, []float64{3.750475, 3.641448}, 2e-7)
 			near(t, mode+": gradients", append(gHidden, gWeight[:2]...), want[:], 5e-7)
 		}
@@ -145,19 +145,19 @@ func TestAdversarialWorkedExample(t *testing.T) {
 		near(t, "losses of the likely word", []float64{loss, nll}, []float64{0.048379, 0.041448}, 5e-7)
 
 		// The gate lets alone a word that the state points away from, and no other.
-		gated := func(s *Settings) { s.AdversarialGate = true }
+		gated := func(s *Settings) { s.Set("adversarial_gate", true) }
 		loss, nll, gHidden, _ := example(t, gated, h, 0, torch.Float64)
-		_, _, plain, _ := example(t, func(s *Settings) { s.Alpha = 0 }, h, 0, torch.Float64)
+		_, _, plain, _ := example(t, func(s *Settings) { s.Set("alpha", 0) }, h, 0, torch.Float64)
 		near(t, "behind the gate", append(gHidden, loss), append(plain, nll), 1e-14)
 		loss, _, _, _ = example(t, gated, h, 1, torch.Float64)
 		near(t, "before the gate", []float64{loss}, []float64{0.048379}, 5e-7)
 
 		// A fixed radius knows nothing of |w|: |h| is 1.
-		loss, _, _, _ = example(t, func(s *Settings) { s.AdversarialRadius = "fixed" }, h, 0, torch.Float64)
+		loss, _, _, _ = example(t, func(s *Settings) { s.Set("adversarial_radius", "fixed") }, h, 0, torch.Float64)
 		scores := []float64{-1 - 0.05, 2.6, -1.6}
 		near(t, "fixed radius", []float64{loss}, []float64{math.Log(math.Exp(scores[0])+math.Exp(scores[1])+math.Exp(scores[2])) - scores[0]}, 1e-12)
-		_, _, _, full := example(t, func(s *Settings) { s.AdversarialRadius, s.AdversarialMode = "fixed", "full" }, h, 0, torch.Float64)
-		_, _, _, code := example(t, func(s *Settings) { s.AdversarialRadius = "fixed" }, h, 0, torch.Float64)
+		_, _, _, full := example(t, func(s *Settings) { s.Set("adversarial_radius", "fixed", "adversarial_mode", "full") }, h, 0, torch.Float64)
+		_, _, _, code := example(t, func(s *Settings) { s.Set("adversarial_radius", "fixed") }, h, 0, torch.Float64)
 		near(t, "W's gradient of a fixed radius", full, code, 1e-14)
 	})
 }
@@ -169,7 +169,9 @@ func TestAdversarialOfZeros(t *testing.T) {
 		for _, mode := range []string{"code", "paper", "full"} {
 			for _, radius := range []string{"adaptive", "fixed"} {
 				for _, gate := range []bool{false, true} {
-					set := func(s *Settings) { s.AdversarialMode, s.AdversarialRadius, s.AdversarialGate = mode, radius, gate }
+					set := func(s *Settings) {
+						s.Set("adversarial_mode", mode, "adversarial_radius", radius, "adversarial_gate", gate)
+					}
 					for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 						loss, nll, gHidden, gWeight := example(t, set, []float64{0, 0}, 0, dtype)
 						all := append(append(gHidden, gWeight...), loss)
@@ -199,7 +201,7 @@ func TestAdversarialOfZeros(t *testing.T) {
 func TestAdversarialInvariants(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.Alpha, s.LabelSmoothing = "adversarial", 0.3, 0.1
+		s.Set("method", "adversarial", "alpha", 0.3, "label_smoothing", 0.1)
 		stream := torch.NewStream(5, "data")
 		hidden := stream.Normal(0, 1, torch.Float64, device, 12, 7)
 		targets := torch.FromInt64s([]int64{4, 4, 4, 1, 30, 0, 2, 9, 1, 9, 4, 17}, device, 12)
@@ -224,7 +226,7 @@ func TestAdversarialInvariants(t *testing.T) {
 		}
 		adversarial, gain := at(s, hidden, targets)
 		without := s
-		without.Alpha = 0
+		without.Set("alpha", 0)
 		clean, none := at(without, hidden, targets)
 		mle := s
 		mle.Method = "mle"
@@ -239,7 +241,7 @@ func TestAdversarialInvariants(t *testing.T) {
 			}
 		}
 		seen := s
-		seen.AdversarialSmoothing = true
+		seen.Set("adversarial_smoothing", true)
 		if other, same := at(seen, hidden, targets); other[0] == adversarial[0] || math.Abs(same-gain) > 1e-13 {
 			t.Errorf("adversarial_smoothing changes the loss of %v to %v, the gain of %v to %v", adversarial[0], other[0], gain, same)
 		}
@@ -281,7 +283,7 @@ func TestAdversarialGradientsOnRandomShapes(t *testing.T) {
 			w, h := stream.Normal(0, 1, torch.Float64, device, v, d), stream.Normal(0, 1, torch.Float64, device, 1, d)
 			run := func(mode string) (loss float64, gHidden, gWeight torch.Tensor) {
 				s := unsmoothed()
-				s.Alpha, s.AdversarialMode = alpha, mode
+				s.Set("alpha", alpha, "adversarial_mode", mode)
 				o, p := attacked(t, s, -1, map[string]torch.Tensor{"weight": w}, torch.Float64)
 				defer release(o, p)
 				hidden := leaf(h, torch.Float64)

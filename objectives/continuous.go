@@ -4,8 +4,78 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/torch"
 )
+
+// vmf aims at frozen vectors of words: an embedding and a likelihood. So do the methods below, with other losses.
+var vmf = Method{
+	Name: "vmf",
+	Summary: "predicts a vector instead of a word; the loss is minus the log of the von Mises-Fisher density around it " +
+		"at the target word's frozen vector",
+	Paper: "Kumar and Tsvetkov 2019",
+	Formula: "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words " +
+		"(forms nll, reg1, reg2, both, log1p)",
+	Parameters: "2 D M for the maps, no matrix of V D", Cost: "N D M multiplications per N tokens instead of 3 N V D",
+	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Build: func(s Settings, _ bool) Pieces {
+		o := Of[ContinuousSettings](s)
+		l := Continuous{Kind: vmfForms[o.VMFForm], Lambda1: o.VMFLambda1, Lambda2: o.VMFLambda2, Norm: o.MapNorm}
+		if l.Kind == torch.VMFLog1p {
+			l.Lambda1 = o.VMFLambdaLog1p
+		}
+		return l.pieces()
+	},
+}
+
+var powerSpherical = Method{
+	Name:    "powerspherical",
+	Summary: "`vmf` with the power spherical density",
+	Paper:   "De Cao and Aziz 2020",
+	Formula: "-log of the power spherical density of e[y] around x", Parameters: "as vmf", Cost: "as vmf",
+	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Build: func(s Settings, _ bool) Pieces {
+		return Continuous{Kind: torch.PowerSpherical, Norm: Of[ContinuousSettings](s).MapNorm}.pieces()
+	},
+}
+
+var l2 = Method{
+	Name:    "l2",
+	Summary: "`vmf` with the distance, or its square, as the loss",
+	Paper:   "Kumar and Tsvetkov 2019",
+	Formula: "|x - e[y]|^2, or its root", Parameters: "as vmf", Cost: "as vmf",
+	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Build: func(s Settings, _ bool) Pieces {
+		return Continuous{Kind: l2Forms[Of[ContinuousSettings](s).L2Form]}.pieces()
+	},
+}
+
+var cosine = Method{
+	Name:    "cosine",
+	Summary: "`vmf` with the cosine distance as the loss",
+	Paper:   "Kumar and Tsvetkov 2019",
+	Formula: "1 - cos(x, e[y])", Parameters: "as vmf", Cost: "as vmf",
+	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Build: func(Settings, bool) Pieces { return Continuous{Kind: torch.Cosine}.pieces() },
+}
+
+var maxMargin = Method{
+	Name:    "maxmargin",
+	Summary: "`vmf` with a margin between the cosines of the target and of the most informative wrong word as the loss",
+	Paper:   "Kumar and Tsvetkov 2019",
+	Formula: "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]", Parameters: "as vmf",
+	Cost:     "as vmf, and one product of N V M",
+	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Build: func(s Settings, _ bool) Pieces {
+		return Continuous{Kind: torch.MaxMargin, Lambda1: Of[ContinuousSettings](s).Margin}.pieces()
+	},
+}
+
+// continuousSettings are those of the losses and of the vectors that they aim at.
+var continuousSettings = []any{ContinuousSettings{}, vectors.Options{}}
+
+// pieces are the loss and the table that it aims at.
+func (l Continuous) pieces() Pieces { return Pieces{Embedding: &Frozen{}, Likelihood: &l} }
 
 // ContinuousSettings are the keys of the methods that aim at vectors.
 type ContinuousSettings struct {
@@ -166,8 +236,20 @@ func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tens
 	return scores, ids
 }
 
-// Density is true of von Mises-Fisher and power spherical.
-func (l *Continuous) Density() bool { return l.Kind <= torch.PowerSpherical }
+// Search says that the nearest vector is the prediction. Von Mises-Fisher and power spherical are densities.
+func (l *Continuous) Search() Search {
+	return Search{Nearest: l.Nearest, Distance: l.Kind > torch.PowerSpherical}
+}
+
+// Operations are those of the map; max-margin compares with all vectors besides.
+func (l *Continuous) Operations(w Work) torch.Operations {
+	n := int64(len(w.Targets))
+	all := torch.ProductOperations(n, l.weight.Size(1), l.values)
+	if l.Kind == torch.MaxMargin {
+		all.Forward += torch.ProductOperations(n, l.values, l.target.table.Size(0)).Forward
+	}
+	return all
+}
 
 // Where csrc/losses/continuous_loss.cc draws the same lines: the least 1 + c that the power
 // spherical density is computed at, and the shortest output that has a cosine.

@@ -20,15 +20,15 @@ func continuousMethods() map[string]Settings {
 		all[name] = s
 	}
 	for form := range vmfForms {
-		add("vmf "+form, "vmf", func(s *Settings) { s.VMFForm = form })
+		add("vmf "+form, "vmf", func(s *Settings) { s.Set("vmf_form", form) })
 	}
 	for form := range l2Forms {
-		add("l2 "+form, "l2", func(s *Settings) { s.L2Form = form })
+		add("l2 "+form, "l2", func(s *Settings) { s.Set("l2_form", form) })
 	}
 	for _, method := range []string{"cosine", "maxmargin", "powerspherical"} {
 		add(method, method, func(*Settings) {})
 	}
-	add("vmf without norm", "vmf", func(s *Settings) { s.MapNorm = false })
+	add("vmf without norm", "vmf", func(s *Settings) { s.Set("map_norm", false) })
 	return all
 }
 
@@ -106,7 +106,7 @@ func TestFrozenTableIsMadeInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer p.Params.Free()
-		defer e.Free()
+		defer torch.Free(e.table, e.bias)
 		if got := torch.PeakBytes() - before; got > 3*v*m*4/2+1<<20 {
 			t.Errorf("a table of %d bytes took %d at its peak", v*m*4, got)
 		}
@@ -118,7 +118,9 @@ func TestFrozenTableIsMadeInPlace(t *testing.T) {
 		row := p.Vectors.Narrow(0, v-1, 1)
 		row.Assign(row.Detach().Mul(torch.Full(math.Inf(1), torch.Float32, torch.CPU, 1)))
 		live := torch.LiveBytes()
-		if err := new(Frozen).Init(p); err == nil || !strings.Contains(err.Error(), "no finite number") {
+		s := unsmoothed()
+		s.Method = "vmf"
+		if _, err := New(s, p); err == nil || !strings.Contains(err.Error(), "no finite number") {
 			t.Errorf("infinite numbers: %v", err)
 		}
 		if left := torch.LiveBytes() - live; left > v*8 {
@@ -242,7 +244,7 @@ func TestScoresAreMinusTheCleanLoss(t *testing.T) {
 func TestZeroRowsNeverWin(t *testing.T) {
 	torch.Test(t, func() {
 		for name, s := range continuousMethods() {
-			s.MapNorm = false
+			s.Set("map_norm", false)
 			p := config(5, 2, 1)
 			p.Vectors = torch.FromFloat64s([]float64{0, 0, 0, 0, 1, 0.1, 0, 0, 1, -0.1}, device, 5, 2)
 			o := layer(t, s, p)
@@ -344,28 +346,30 @@ func TestContinuousRefuses(t *testing.T) {
 		}
 	}
 	var j join
-	if err := j.add("vmf", Defaults().continuous(torch.VMFNLL)); err != nil {
+	aiming := vmf.Build(Defaults(), false)
+	aiming.Needs = vmf.Needs
+	if err := j.add("vmf", aiming); err != nil {
 		t.Fatal(err)
 	}
 	with := j
-	if err := with.add("prior", Method{Regularizers: []Regularizer{&SpectrumPrior{}}}); err != nil {
+	if err := with.add("prior", Pieces{Regularizers: []Regularizer{&SpectrumPrior{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := with.complete(Defaults()); err == nil || !strings.Contains(err.Error(), "the target vectors of vmf are frozen") {
 		t.Errorf("a penalty on frozen vectors: the error is %v", err)
 	}
 	with = j
-	if err := with.add("noise", Method{Perturbation: shift{}}); err != nil {
+	if err := with.add("noise", Pieces{Perturbation: shift{}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := with.complete(Defaults()); err == nil || !strings.Contains(err.Error(), "vmf has no softmax") {
 		t.Errorf("a perturbation of a density: the error is %v", err)
 	}
 	for want, change := range map[string]func(*Settings){
-		`objective.vmf_form = "raw" is out of range: it wants one of nll, reg1, reg2, both, log1p`: func(s *Settings) { s.VMFForm = "raw" },
-		`objective.l2_form = "" is out of range: it wants one of squared, rooted`:                  func(s *Settings) { s.L2Form = "" },
-		`objective.margin = -1.0 is out of range: it wants`:                                        func(s *Settings) { s.Margin = -1 },
-		`objective.vmf_lambda1 = nan`:                                                              func(s *Settings) { s.VMFLambda1 = math.NaN() },
+		`objective.vmf_form = "raw" is out of range: it wants one of nll, reg1, reg2, both, log1p`: func(s *Settings) { s.Set("vmf_form", "raw") },
+		`objective.l2_form = "" is out of range: it wants one of squared, rooted`:                  func(s *Settings) { s.Set("l2_form", "") },
+		`objective.margin = -1.0 is out of range: it wants`:                                        func(s *Settings) { s.Set("margin", -1) },
+		`objective.vmf_lambda1 = nan`:                                                              func(s *Settings) { s.Set("vmf_lambda1", math.NaN()) },
 	} {
 		s := unsmoothed()
 		change(&s)
@@ -381,7 +385,7 @@ func TestWhichMethodsAreContinuous(t *testing.T) {
 	} {
 		s := Defaults()
 		s.Method = method
-		if m, err := s.Resolve(); m.TargetVectors() != want || (err != nil) != (method == "nonsense" || method == "mle+vmf") {
+		if m, err := s.Resolve(); m.WordTargets != want || (err != nil) != (method == "nonsense" || method == "mle+vmf") {
 			t.Errorf("%s predicts vectors of words: %v", method, !want)
 		}
 	}

@@ -6,6 +6,22 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// cosreg is the method: a penalty.
+var cosreg = Method{
+	Name:    "cosreg",
+	Summary: "adds the mean cosine of all pairs of word vectors as a penalty",
+	Paper:   "Gao et al. 2019",
+	Formula: "mle + gamma / V^2 sum_{i != j} cos(w_i, w_j)", Parameters: "none",
+	Cost:     "two passes over W per update; with a factored W three products of V D^2",
+	Settings: []any{CosineSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		if gamma := Of[CosineSettings](s).Gamma; gamma > 0 {
+			return Pieces{Regularizers: []Regularizer{&Cosine{Gamma: gamma}}}
+		}
+		return Pieces{}
+	},
+}
+
 // CosineSettings are the keys of MLE-CosReg.
 type CosineSettings struct {
 	Gamma float64 `toml:"gamma" default:"1.0" range:"[0,inf)" help:"cosreg: weight of the mean cosine"`
@@ -53,3 +69,11 @@ func (r *Cosine) Name() string { return "mean_cosine_penalty" }
 
 // Penalty is gamma times the mean cosine.
 func (r *Cosine) Penalty() torch.Tensor { return r.penalty() }
+
+// Operations are, for a factored W alone, the three products with U.
+func (r *Cosine) Operations(Work) torch.Operations {
+	if r.factored == nil {
+		return torch.Operations{}
+	}
+	return torch.ProductOperations(r.factored.u.Size(0), r.factored.u.Size(1), r.factored.u.Size(1))
+}

@@ -14,7 +14,7 @@ func TestCosineOfFactorsIsThatOfW(t *testing.T) {
 		for _, padding := range []int64{-1, 0} {
 			torch.Test(t, func() {
 				s := unsmoothed()
-				s.Method, s.Gamma, s.Prior, s.LambdaU, s.LambdaV = "spectrum+cosreg", 7, "none", 0, 0
+				s.Set("method", "spectrum+cosreg", "gamma", 7, "prior", "none", "lambda_u", 0, "lambda_v", 0)
 				p := config(size[0], size[1], padding)
 				o := layer(t, s, p)
 				defer release(o, p)

@@ -12,8 +12,9 @@ import (
 // padding's row at zero, or uniform where its configuration says so, as language models
 // do. The factor sqrt(D) of a lookup is the model's.
 type Dense struct {
-	weight  torch.Tensor
-	padding int64
+	negligible // rows are copied, and hidden states are scored as they are
+	weight     torch.Tensor
+	padding    int64
 }
 
 // NewTable makes a dense embedding for tables that a method does not shape: the
@@ -64,6 +65,9 @@ func (p Config) deviation() float64 {
 func (e *Dense) Lookup(ids torch.Tensor) torch.Tensor {
 	return torch.Embedding(e.weight, ids, e.padding)
 }
+
+// LookupOperations are none: rows are copied.
+func (e *Dense) LookupOperations(int64) torch.Operations { return torch.Operations{} }
 
 // Head is W itself.
 func (e *Dense) Head() Head {

@@ -7,7 +7,7 @@
 //	output layer = Embedding x Likelihood, perturbed or not, + Regularizers
 //
 // [Settings] name a method, which is a choice of these pieces; [New] makes the pieces
-// for a vocabulary and a width, and [Output] runs them. [Table] lists the methods, and
+// for a vocabulary and a width, and [Output] runs them. [Methods] lists the methods, and
 // docs/methods.md explains them. A model ends at hidden states; where its input is tied
 // to the output layer, it reads word vectors through [Output.Lookup]. Where it is not,
 // [NewTable] makes a table for the input, because a method changes the output matrix

@@ -32,7 +32,7 @@ func TestDenseStartsAsFairseq(t *testing.T) {
 }
 
 func TestPaddingGetsNoGradientFromLookups(t *testing.T) {
-	for name, s := range methods() {
+	for name, s := range trained() {
 		torch.Test(t, func() {
 			p := config(31, 7, 2)
 			o := layer(t, s, p)
@@ -107,7 +107,7 @@ func TestPenaltiesAreZeroAtTheStart(t *testing.T) {
 	for _, method := range []string{"spectrum", "spectrum-poly"} {
 		torch.Test(t, func() {
 			s := unsmoothed()
-			s.Method, s.LambdaUSpectral, s.LambdaVSpectral = method, 1, 1
+			s.Set("method", method, "lambda_u_spectral", 1, "lambda_v_spectral", 1)
 			p := config(47, 7, 1)
 			o := layer(t, s, p)
 			defer release(o, p)
@@ -191,7 +191,7 @@ func TestLogitsOfFactors(t *testing.T) {
 func TestGradientsOfFactors(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.LabelSmoothing, s.Bias = "spectrum", 0.1, true
+		s.Set("method", "spectrum", "label_smoothing", 0.1, "bias", true)
 		p := config(13, 4, 1)
 		o := layer(t, s, p)
 		defer release(o, p)

@@ -51,11 +51,10 @@ func (e *Frozen) Init(p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	e.table, e.bias = torch.Zeros(p.dtype(), p.Device, shape...), torch.Zeros(p.dtype(), p.Device, p.Vocabulary)
-	torch.Keep(e.table, e.bias)
+	p.keep(e.table, e.bias)
 	keep_V1 := p.keepRows()
 	for start := int64(0); start < p.Vocabulary; start += rowsAtOnce {
 		if err := e.fill(p.Vectors.Detach(), keep_V1, start, min(rowsAtOnce, p.Vocabulary-start)); err != nil {
-			e.Free()
 			return err
 		}
 	}
@@ -105,8 +104,12 @@ func (e *Frozen) Size() (vocabulary, width int64) { return e.table.Size(0), e.ta
 // Matrix is the table.
 func (e *Frozen) Matrix() torch.Tensor { return e.table.Detach() }
 
-// TargetTable says that the rows are given vectors of whole words.
-func (e *Frozen) TargetTable() {}
-
-// Free frees the table.
-func (e *Frozen) Free() { torch.Free(e.table, e.bias) }
+// Operations are those of the map. The vectors get no gradient.
+func (e *Frozen) Operations(w Work) torch.Operations {
+	if !e.weight.Defined() {
+		return torch.Operations{}
+	}
+	all := torch.ProductOperations(w.Rows, e.table.Size(1), e.weight.Size(0))
+	all.Backward /= 2
+	return all
+}

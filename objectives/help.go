@@ -23,10 +23,10 @@ func Help() string {
 		"piece: the parameterisation of W [V,D], the score of a hidden state h [D] against its target y, or the perturbation of that score. "+
 		"Parameters and cost are those beyond mle's, for a vocabulary of V words, a width of D and N target tokens. The constants are keys of "+
 		"the section objective. docs/methods.md explains each method.")
-	for _, row := range Table() {
+	for _, row := range methods {
 		joins := strings.Join(Joins(row.Name), ", ")
 		switch {
-		case row.Name == "mle":
+		case row.Name == mle.Name:
 			joins = "(every method with a softmax starts from it)"
 		case joins == "":
 			joins = "nothing"
@@ -38,6 +38,20 @@ func Help() string {
 		write("    joins with  ", joins)
 	}
 	return b.String()
+}
+
+// Joins lists the methods that a method joins with by a plus, in the order of Methods. mle is left out: it is what a
+// method does where it says nothing else.
+func Joins(name string) []string {
+	var others []string
+	for _, other := range methods[1:] {
+		s := Defaults()
+		s.Method = name + "+" + other.Name
+		if _, err := s.Resolve(); err == nil {
+			others = append(others, other.Name)
+		}
+	}
+	return others
 }
 
 // wrap splits a text at spaces into lines of at most width letters; a longer word has a line of its own.

@@ -33,12 +33,12 @@ func config(v, d, padding int64) Config {
 // unsmoothed are the defaults without label smoothing.
 func unsmoothed() Settings {
 	s := Defaults()
-	s.LabelSmoothing = 0
+	s.Set("label_smoothing", 0)
 	return s
 }
 
 // resolved are the pieces of settings that make sense.
-func resolved(s Settings) Method {
+func resolved(s Settings) Pieces {
 	m, err := s.Resolve()
 	if err != nil {
 		panic(err)
@@ -61,20 +61,23 @@ func release(o *Output, p Config) {
 	p.Params.Free()
 }
 
-// methods are settings that exercise every piece of the methods that train an output
+// trained are settings that exercise every piece of the methods that train an output
 // matrix; continuous_test.go has those with target vectors.
-func methods() map[string]Settings {
+func trained() map[string]Settings {
 	all := map[string]Settings{}
 	combined := []string{"zloss+adversarial", "zloss+spectrum", "zloss+mos", "zloss+adaptive", "spectrum+adversarial", "spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
-	for _, name := range append(combined, names...) {
+	for _, m := range methods {
+		combined = append(combined, m.Name)
+	}
+	for _, name := range combined {
 		s := unsmoothed()
-		if s.Method = name; resolved(s).TargetVectors() {
+		if s.Method = name; resolved(s).WordTargets {
 			continue
 		}
-		s.Method, s.MixtureComponents, s.MixtureDropout = name, 3, 0 // what is drawn differs from call to call
+		s.Set("method", name, "mixture_components", 3, "mixture_dropout", 0) // what is drawn differs from call to call
 		all[name] = s
-		s.LabelSmoothing, s.Bias, s.LambdaUSpectral, s.LambdaVSpectral, s.SpectrumInit = 0.1, true, 0.5, 0.5, "svd"
-		s.AdversarialMode, s.AdversarialGate, s.AdaptiveDivisor = "full", true, 2
+		s.Set("label_smoothing", 0.1, "bias", true, "lambda_u_spectral", 0.5, "lambda_v_spectral", 0.5, "spectrum_init", "svd")
+		s.Set("adversarial_mode", "full", "adversarial_gate", true, "adaptive_divisor", 2)
 		all[name+" with everything"] = s
 	}
 	return all

@@ -10,23 +10,30 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-func TestTableListsEveryMethod(t *testing.T) {
-	listed := []string{}
-	for _, row := range Table() {
-		listed = append(listed, row.Name)
-		if row.Formula == "" || row.Parameters == "" || row.Cost == "" {
-			t.Errorf("the row of %s is not complete: %+v", row.Name, row)
+func TestMethodsAreComplete(t *testing.T) {
+	for i, m := range methods {
+		if m.Summary == "" || m.Formula == "" || m.Parameters == "" || m.Cost == "" || (m.Paper == "") != (i == 0) {
+			t.Errorf("the description of %s is not complete: %+v", m.Name, m)
 		}
-	}
-	if fmt.Sprint(listed) != fmt.Sprint(names) {
-		t.Errorf("the table lists %v, the methods are %v", listed, names)
-	}
-	for _, name := range listed {
 		s := unsmoothed()
-		s.Method = name
+		s.Method = m.Name
 		if _, err := s.Resolve(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestSettingsAreValues: a copy that is changed leaves the original alone, and the other way round.
+func TestSettingsAreValues(t *testing.T) {
+	a := Defaults()
+	b := a
+	b.Set("gamma", 3, "alpha", 0.25)
+	a.Set("gamma", 5)
+	if x, y := Of[CosineSettings](a).Gamma, Of[CosineSettings](b).Gamma; x != 5 || y != 3 {
+		t.Errorf("gamma is %v and %v", x, y)
+	}
+	if x, y, z := Of[AdversarialSettings](a).Alpha, Of[AdversarialSettings](b).Alpha, Of[AdversarialSettings](Defaults()).Alpha; x != z || y != 0.25 {
+		t.Errorf("alpha is %v, %v and %v", x, y, z)
 	}
 }
 
@@ -44,7 +51,7 @@ func TestMethodsArePieces(t *testing.T) {
 		}
 		for _, term := range m.Terms {
 			if _, smoothing := term.(LabelSmoothing); !smoothing {
-				text += fmt.Sprintf(" %v", term)
+				text += fmt.Sprintf(" %T", term)
 			}
 		}
 		for _, r := range m.Regularizers {
@@ -56,20 +63,20 @@ func TestMethodsArePieces(t *testing.T) {
 		return strings.ReplaceAll(text, "*objectives.", "")
 	}
 	for want, change := range map[string]func(*Settings){
-		"Dense Softmax":                    func(s *Settings) {},
-		"Dense Softmax Cosine":             func(s *Settings) { s.Method = "cosreg" },
-		"Dense Softmax ":                   func(s *Settings) { s.Method, s.Gamma = "cosreg", 0 },
-		"Dense Softmax {0.0001}":           func(s *Settings) { s.Method = "zloss" },
-		"Dense Softmax Adversarial":        func(s *Settings) { s.Method = "adversarial" },
-		"Dense Softmax Adversarial Cosine": func(s *Settings) { s.Method = "cosreg+adversarial" },
+		"Dense Softmax":                      func(s *Settings) {},
+		"Dense Softmax Cosine":               func(s *Settings) { s.Method = "cosreg" },
+		"Dense Softmax ":                     func(s *Settings) { s.Set("method", "cosreg", "gamma", 0) },
+		"Dense Softmax objectives.ScoreTerm": func(s *Settings) { s.Method = "zloss" },
+		"Dense Softmax Adversarial":          func(s *Settings) { s.Method = "adversarial" },
+		"Dense Softmax Adversarial Cosine":   func(s *Settings) { s.Method = "cosreg+adversarial" },
 		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0)":        func(s *Settings) { s.Method = "adversarial+spectrum" },
 		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0) Cosine": func(s *Settings) { s.Method = "spectrum+cosreg+adversarial" },
 		"Factored Softmax Orthogonality SpectrumPrior(0)":                    func(s *Settings) { s.Method = "spectrum" },
 		"Factored Softmax Orthogonality SpectrumPrior(1)":                    func(s *Settings) { s.Method = "spectrum-poly" },
-		"Factored Softmax Orthogonality SpectrumPrior(1) ":                   func(s *Settings) { s.Method, s.Prior = "spectrum", "polynomial" },
-		"Factored Softmax Orthogonality":                                     func(s *Settings) { s.Method, s.Prior = "spectrum", "none" },
-		"Factored Softmax Orthogonality ":                                    func(s *Settings) { s.Method, s.LambdaPrior = "spectrum-poly", 0 },
-		"Factored Softmax SpectrumPrior(0)":                                  func(s *Settings) { s.Method, s.LambdaU, s.LambdaV = "spectrum", 0, 0 },
+		"Factored Softmax Orthogonality SpectrumPrior(1) ":                   func(s *Settings) { s.Set("method", "spectrum", "prior", "polynomial") },
+		"Factored Softmax Orthogonality":                                     func(s *Settings) { s.Set("method", "spectrum", "prior", "none") },
+		"Factored Softmax Orthogonality ":                                    func(s *Settings) { s.Set("method", "spectrum-poly", "lambda_prior", 0) },
+		"Factored Softmax SpectrumPrior(0)":                                  func(s *Settings) { s.Set("method", "spectrum", "lambda_u", 0, "lambda_v", 0) },
 	} {
 		if got := resolve(change); got != strings.TrimSpace(want) {
 			t.Errorf("the pieces are %s, want %s", got, want)
@@ -83,16 +90,12 @@ type (
 	shift struct{ Perturbation }
 	soft  struct {
 		Likelihood
-		with  Perturbation
-		terms []LossTerm
+		softmaxTraining
 	}
 )
 
-func (l *soft) Train(p Perturbation, terms []LossTerm) { l.with, l.terms = p, terms }
-func (l *soft) CloseUpdate()                           {}
-
 func TestWhatJoins(t *testing.T) {
-	pieces := map[string]Method{
+	pieces := map[string]Pieces{
 		"dense":    {Embedding: &Dense{}},
 		"factored": {Embedding: &Factored{}, Regularizers: []Regularizer{&Orthogonality{}}},
 		"prior":    {Regularizers: []Regularizer{&SpectrumPrior{}}},
@@ -102,11 +105,11 @@ func TestWhatJoins(t *testing.T) {
 		"other":    {Perturbation: shift{}},
 		"term":     {Terms: []LossTerm{LabelSmoothing{}}},
 	}
-	joined := func(names string) (Method, error) {
+	joined := func(names string) (Pieces, error) {
 		var j join
 		for _, name := range strings.Split(names, "+") {
 			if err := j.add(name, pieces[name]); err != nil {
-				return Method{}, err
+				return Pieces{}, err
 			}
 		}
 		return j.complete(Defaults())
@@ -132,7 +135,7 @@ func TestWhatJoins(t *testing.T) {
 		}
 	}
 	m, err := joined("mixture+noise")
-	if err != nil || m.Likelihood.(*soft).with == nil {
+	if err != nil || m.Likelihood.(*soft).by == nil {
 		t.Errorf("the mixture was not told of the noise (%v)", err)
 	}
 	if m, err = joined("term+mixture"); err != nil || len(m.Likelihood.(*soft).terms) != 2 {
@@ -151,19 +154,19 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		`mle and spectrum do not join`:                                                          func(s *Settings) { s.Method = "mle+spectrum" },
 		`spectrum and spectrum-poly do not join`:                                                func(s *Settings) { s.Method = "spectrum+spectrum-poly" },
 		`names mle twice`:                                                                       func(s *Settings) { s.Method = "mle+mle" },
-		`objective.label_smoothing = 1.0 is out of range: it wants`:                             func(s *Settings) { s.LabelSmoothing = 1 },
-		`objective.lambda_u = -1.0 is out of range: it wants`:                                   func(s *Settings) { s.LambdaU = -1 },
-		`objective.lambda_v_spectral = nan is out of range: it wants`:                           func(s *Settings) { s.LambdaVSpectral = math.NaN() },
-		`objective.lambda_prior = +inf is out of range: it wants`:                               func(s *Settings) { s.LambdaPrior = math.Inf(1) },
-		`objective.prior_power = 0.0 is out of range: it wants`:                                 func(s *Settings) { s.PriorPower = 0 },
-		`objective.prior_ratio = 1.5 is out of range: it wants a number above 0 and at most 1`:  func(s *Settings) { s.PriorRatio = 1.5 },
-		`objective.smoothing = "marian" is out of range: it wants one of fairseq, pytorch, t2t`: func(s *Settings) { s.Smoothing = "marian" },
-		`objective.gamma = nan is out of range: it wants`:                                       func(s *Settings) { s.Gamma = math.NaN() },
-		`objective.alpha = -0.1 is out of range: it wants`:                                      func(s *Settings) { s.Alpha = -0.1 },
-		`objective.adversarial_mode = "Code" is out of range: it wants`:                         func(s *Settings) { s.AdversarialMode = "Code" },
-		`objective.adversarial_radius = "" is out of range: it wants`:                           func(s *Settings) { s.AdversarialRadius = "" },
-		`objective.prior = "flat" is out of range: it wants`:                                    func(s *Settings) { s.Prior = "flat" },
-		`objective.spectrum_init = "" is out of range: it wants`:                                func(s *Settings) { s.SpectrumInit = "" },
+		`objective.label_smoothing = 1.0 is out of range: it wants`:                             func(s *Settings) { s.Set("label_smoothing", 1) },
+		`objective.lambda_u = -1.0 is out of range: it wants`:                                   func(s *Settings) { s.Set("lambda_u", -1) },
+		`objective.lambda_v_spectral = nan is out of range: it wants`:                           func(s *Settings) { s.Set("lambda_v_spectral", math.NaN()) },
+		`objective.lambda_prior = +inf is out of range: it wants`:                               func(s *Settings) { s.Set("lambda_prior", math.Inf(1)) },
+		`objective.prior_power = 11.0 is out of range: it wants`:                                func(s *Settings) { s.Set("prior_power", 11) },
+		`objective.prior_ratio = 1.5 is out of range: it wants a number above 0 and at most 1`:  func(s *Settings) { s.Set("prior_ratio", 1.5) },
+		`objective.smoothing = "marian" is out of range: it wants one of fairseq, pytorch, t2t`: func(s *Settings) { s.Set("smoothing", "marian") },
+		`objective.gamma = nan is out of range: it wants`:                                       func(s *Settings) { s.Set("gamma", math.NaN()) },
+		`objective.alpha = -0.1 is out of range: it wants`:                                      func(s *Settings) { s.Set("alpha", -0.1) },
+		`objective.adversarial_mode = "Code" is out of range: it wants`:                         func(s *Settings) { s.Set("adversarial_mode", "Code") },
+		`objective.adversarial_radius = "" is out of range: it wants`:                           func(s *Settings) { s.Set("adversarial_radius", "") },
+		`objective.prior = "flat" is out of range: it wants`:                                    func(s *Settings) { s.Set("prior", "flat") },
+		`objective.spectrum_init = "" is out of range: it wants`:                                func(s *Settings) { s.Set("spectrum_init", "") },
 	} {
 		s := unsmoothed()
 		change(&s)
@@ -210,11 +213,11 @@ func TestSimplified(t *testing.T) {
 	} {
 		s := Defaults()
 		s.Method = method
-		if got := s.Simplified(); got.Method != want || got.LabelSmoothing != 0 {
-			t.Errorf("%s simplified is %s with smoothing %v, want %s without", method, got.Method, got.LabelSmoothing, want)
+		if got := s.Simplified(); got.Method != want || Of[SoftmaxSettings](got).LabelSmoothing != 0 {
+			t.Errorf("%s simplified is %s with smoothing %v, want %s without", method, got.Method, Of[SoftmaxSettings](got).LabelSmoothing, want)
 		}
 	}
-	for name, s := range methods() {
+	for name, s := range trained() {
 		torch.Test(t, func() {
 			p, q := config(31, 7, 2), config(31, 7, 2)
 			o := layer(t, s, p)
@@ -240,7 +243,7 @@ func TestSimplified(t *testing.T) {
 func TestFrequentFirst(t *testing.T) {
 	for method, want := range map[string]bool{"adaptive": true, "spectrum+adaptive": true, "adaptive+adversarial": true, "mle": false, "mos": false, "spectrum+adversarial": false} {
 		s := Defaults()
-		if s.Method = method; resolved(s).FrequentFirst() != want {
+		if s.Method = method; resolved(s).FrequentFirst != want {
 			t.Errorf("%s: want %v", method, want)
 		}
 	}
@@ -248,11 +251,13 @@ func TestFrequentFirst(t *testing.T) {
 
 // TestJoinsAreMutual: what a method joins with joins with it, and nothing joins with itself.
 func TestJoinsAreMutual(t *testing.T) {
-	for _, a := range names {
+	for _, m := range methods {
+		a := m.Name
 		if slices.Contains(Joins(a), a) {
 			t.Errorf("%s joins with itself", a)
 		}
-		for _, b := range names {
+		for _, other := range methods {
+			b := other.Name
 			if a != "mle" && b != "mle" && slices.Contains(Joins(a), b) != slices.Contains(Joins(b), a) {
 				t.Errorf("%s and %s join in one order only", a, b)
 			}
@@ -260,5 +265,19 @@ func TestJoinsAreMutual(t *testing.T) {
 	}
 	if got := Joins("spectrum"); !slices.Contains(got, "adversarial") || !slices.Contains(got, "cosreg") || slices.Contains(got, "spectrum-poly") {
 		t.Errorf("spectrum joins with %v", got)
+	}
+}
+
+// TestFiles: a method has the files of its own settings, and no others.
+func TestFiles(t *testing.T) {
+	for method, want := range map[string]string{"vmf": "map[objective.vectors:words.vec]", "mle": "map[]", "spectrum+adversarial": "map[]"} {
+		s := Defaults()
+		if s.Method = method; len(s.Files()) > 0 {
+			t.Errorf("%s has files that nobody gave: %v", method, s.Files())
+		}
+		s.Set("vectors", "words.vec")
+		if got := fmt.Sprint(s.Files()); got != want {
+			t.Errorf("%s has the files %s, want %s", method, got, want)
+		}
 	}
 }

@@ -6,6 +6,19 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// mos is the mixture of softmaxes: a likelihood.
+var mos = Method{
+	Name:    "mos",
+	Summary: "a mixture of K softmaxes",
+	Paper:   "Yang et al. 2018",
+	Formula: "-log sum_k softmax(P h)_k softmax(W tanh(L_k h + l_k))[y]", Parameters: "K D^2 + 2 K D", Cost: "K times the output layer",
+	Settings: []any{SoftmaxSettings{}, MixtureSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		m := Of[MixtureSettings](s)
+		return Pieces{Likelihood: &Mixture{Components: m.MixtureComponents, Dropout: m.MixtureDropout, Bias: Of[SoftmaxSettings](s).Bias}}
+	},
+}
+
 // MixtureSettings are the keys of the mixture of softmaxes.
 type MixtureSettings struct {
 	MixtureComponents int     `toml:"mixture_components" default:"15" range:"[1,1000]" help:"mos: softmaxes in the mixture"`
@@ -56,7 +69,7 @@ func (l *Mixture) Init(e Embedding, p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	l.embedding, l.head, l.padding, l.width = e, e.Head(), p.Padding, p.Width
-	l.noise = p.Stream.Derive("latent dropout")
+	l.noise = p.stream("latent dropout")
 	k, hidden := int64(l.Components), p.hidden()
 	bound := 1 / math.Sqrt(float64(hidden))
 	add := func(name string, shape ...int64) torch.Tensor {
@@ -114,7 +127,7 @@ func (l *Mixture) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 		nll = torch.Scoped(func() torch.Tensor {
 			prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
 			_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets, torch.Tensor{},
-				torch.SoftmaxLossOptions{Ignore: l.padding, Scale: 1, Evaluate: true})
+				l.clean(l.padding))
 			return nll
 		})
 	})
@@ -125,13 +138,17 @@ func (l *Mixture) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
 func (l *Mixture) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 	torch.NoGrad(func() {
 		logProbs = torch.Scoped(func() torch.Tensor {
-			return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), torch.Linear(hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias)
+			prior := torch.Linear(hidden, l.prior, torch.Tensor{})
+			return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), prior, l.head.Weight, l.bias, l.transform())
 		})
 	})
 	return logProbs
 }
 
-// Streams are what latent states are dropped by.
-func (l *Mixture) Streams() map[string]*torch.Stream {
-	return map[string]*torch.Stream{"latent dropout": l.noise}
+// Operations are those of a softmax for each component, of the latent states and of the prior.
+func (l *Mixture) Operations(w Work) torch.Operations {
+	n, components, hidden := int64(len(w.Targets)), int64(l.Components), l.prior.Size(1)
+	scores := torch.ProductOperations(n*components, l.head.Weight.Size(1), l.head.Weight.Size(0)).AtOnce()
+	states := torch.ProductOperations(n, hidden, components*(l.width+1))
+	return scores.Plus(states, w.Embedding(Work{Scored: n * components}))
 }

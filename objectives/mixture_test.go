@@ -15,17 +15,18 @@ import (
 // the target's score of each component for latent states [N,K,D], or nil.
 func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings, shift func(latent torch.Tensor) torch.Tensor) torch.Tensor {
 	get := func(name string) torch.Tensor { return p.Params.Get(p.Output + name) }
-	n, k := hidden.Size(0), int64(s.MixtureComponents)
+	n, k := hidden.Size(0), int64(Of[MixtureSettings](s).MixtureComponents)
 	latent := torch.Linear(hidden, get(".latent.weight"), get(".latent.bias")).Tanh().Reshape(n, k, w.Size(1))
 	var bias, off torch.Tensor
-	if s.Bias {
+	if Of[SoftmaxSettings](s).Bias {
 		bias = get(".bias")
 	}
 	if shift != nil {
 		off = shift(latent)
 	}
-	loss, _, _ := torch.MixtureLossReference(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off, torch.SoftmaxLossOptions{
-		Ignore: p.Padding, Smoothing: smoothings[s.Smoothing], Epsilon: s.LabelSmoothing, SmoothShifted: s.AdversarialSmoothing, Scale: 0.5,
+	loss, _, _ := torch.MixtureLoss(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off, torch.SoftmaxLossOptions{
+		Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing], Epsilon: Of[SoftmaxSettings](s).LabelSmoothing, SmoothShifted: Of[AdversarialSettings](s).AdversarialSmoothing,
+		Scale: 0.5, Plain: true,
 	})
 	return loss
 }
@@ -41,7 +42,7 @@ func TestMixtureEqualsReference(t *testing.T) {
 			t.Run(method+"/"+mode, func(t *testing.T) {
 				torch.Test(t, func() {
 					s := unsmoothed()
-					s.Method, s.MixtureComponents, s.MixtureDropout, s.LabelSmoothing, s.Bias, s.Alpha, s.AdversarialMode = method, 4, 0, 0.1, true, 0.3, mode
+					s.Set("method", method, "mixture_components", 4, "mixture_dropout", 0, "label_smoothing", 0.1, "bias", true, "alpha", 0.3, "adversarial_mode", mode)
 					p := config(31, 7, 1)
 					o := layer(t, s, p)
 					defer release(o, p)
@@ -91,7 +92,7 @@ func TestMixtureEqualsReference(t *testing.T) {
 func TestMixtureOfOneComponent(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.MixtureComponents, s.MixtureDropout = "mos", 1, 0
+		s.Set("method", "mos", "mixture_components", 1, "mixture_dropout", 0)
 		p := config(31, 7, -1)
 		o := layer(t, s, p)
 		defer release(o, p)
@@ -109,7 +110,7 @@ func TestMixtureOfOneComponent(t *testing.T) {
 func TestMixtureStarts(t *testing.T) {
 	torch.Test(t, func() {
 		s := unsmoothed()
-		s.Method, s.Bias = "mos", true
+		s.Set("method", "mos", "bias", true)
 		p := config(47, 16, 1)
 		p.Hidden = 25
 		o := layer(t, s, p)
@@ -147,7 +148,7 @@ func TestLatentDropoutIsLocked(t *testing.T) {
 	torch.Test(t, func() {
 		const k, d = 3, 64
 		s := unsmoothed()
-		s.Method, s.MixtureComponents, s.MixtureDropout = "mos", k, 0.4
+		s.Set("method", "mos", "mixture_components", k, "mixture_dropout", 0.4)
 		p := config(31, d, 1)
 		o := layer(t, s, p)
 		defer release(o, p)
@@ -220,7 +221,7 @@ func TestJoinsTrain(t *testing.T) {
 			torch.Test(t, func() {
 				const n, v, d = 60, 41, 12
 				s := unsmoothed()
-				s.Method, s.MixtureComponents, s.LabelSmoothing, s.LambdaUSpectral = method, 3, 0.1, 0.5
+				s.Set("method", method, "mixture_components", 3, "label_smoothing", 0.1, "lambda_u_spectral", 0.5)
 				p := config(v, d, 1)
 				p.DType = torch.Float32
 				o := layer(t, s, p)
@@ -269,10 +270,10 @@ func TestJoinsTrain(t *testing.T) {
 // TestMixtureRefuses says which constants make no sense.
 func TestMixtureRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		"objective.mixture_components = 0 is out of range: it wants":              func(s *Settings) { s.MixtureComponents = 0 },
-		"objective.mixture_dropout = 1.0 is out of range: it wants":               func(s *Settings) { s.MixtureDropout = 1 },
-		"objective.adaptive_divisor = 0.5 is out of range: it wants":              func(s *Settings) { s.AdaptiveDivisor = 0.5 },
-		"objective.adaptive_divisor = nan is out of range: it wants":              func(s *Settings) { s.AdaptiveDivisor = math.NaN() },
+		"objective.mixture_components = 0 is out of range: it wants":              func(s *Settings) { s.Set("mixture_components", 0) },
+		"objective.mixture_dropout = 1.0 is out of range: it wants":               func(s *Settings) { s.Set("mixture_dropout", 1) },
+		"objective.adaptive_divisor = 0.5 is out of range: it wants":              func(s *Settings) { s.Set("adaptive_divisor", 0.5) },
+		"objective.adaptive_divisor = nan is out of range: it wants":              func(s *Settings) { s.Set("adaptive_divisor", math.NaN()) },
 		"mos and adaptive do not join: each says how a hidden state is scored":    func(s *Settings) { s.Method = "mos+adaptive" },
 		"mle and mos do not join: each says how a hidden state is scored against": func(s *Settings) { s.Method = "mle+mos" },
 	} {
@@ -282,7 +283,7 @@ func TestMixtureRefuses(t *testing.T) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
-	if got := fmt.Sprint(Defaults().MixtureComponents, Defaults().MixtureDropout); got != "15 0.29" {
+	if got := fmt.Sprint(Of[MixtureSettings](Defaults()).MixtureComponents, Of[MixtureSettings](Defaults()).MixtureDropout); got != "15 0.29" {
 		t.Errorf("the defaults are %s, the published ones 15 0.29", got)
 	}
 }

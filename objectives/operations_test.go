@@ -23,10 +23,11 @@ func TestOperations(t *testing.T) {
 	for name, want := range golden {
 		torch.Test(t, func() {
 			s := unsmoothed()
-			s.MixtureComponents, s.AdaptiveCutoffs = 3, "8,20"
+			s.Set("mixture_components", 3, "adaptive_cutoffs", "8,20")
 			method, lookup := strings.CutPrefix(name, "a lookup of ")
 			if narrow, is := strings.CutSuffix(method, ", narrow"); is {
-				method, s.AdaptiveDivisor = narrow, 2
+				method = narrow
+				s.Set("adaptive_divisor", 2)
 			}
 			s.Method = method
 			p := config(47, 9, -1)
@@ -61,5 +62,26 @@ func TestUpdateOperations(t *testing.T) {
 				t.Errorf("%s: %v operations, not %v", name, got, want)
 			}
 		})
+	}
+}
+
+// TestUncounted: every piece of every method is counted; one that is not is named, and left out.
+func TestUncounted(t *testing.T) {
+	for name, s := range trained() {
+		if unknown := (&Output{method: resolved(s)}).Uncounted(); len(unknown) > 0 {
+			t.Errorf("%s: %v are not counted", name, unknown)
+		}
+	}
+	for name, s := range continuousMethods() {
+		if unknown := (&Output{method: resolved(s)}).Uncounted(); len(unknown) > 0 {
+			t.Errorf("%s: %v are not counted", name, unknown)
+		}
+	}
+	o := &Output{method: Pieces{Embedding: &Dense{}, Likelihood: score{}, Perturbation: &Adversarial{}, Regularizers: []Regularizer{&DOptimal{}}}}
+	if got := o.Uncounted(); len(got) != 1 || got[0] != "objectives.score" {
+		t.Errorf("the pieces that are not counted are %v", got)
+	}
+	if got := o.Operations([]int64{1, 2}).All(); got != 0 {
+		t.Errorf("%v operations of pieces that multiply nothing that is known", got)
 	}
 }

@@ -1,8 +1,6 @@
 package objectives
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -21,7 +19,10 @@ import (
 //	optimizer.Step(rate)
 //	output.Constrain(rate)
 type Output struct {
-	method    Method
+	method    Pieces
+	config    Config
+	kept      kept
+	own       []string                // names of the embedding's parameters
 	penalties map[string]torch.Tensor // values of the last update by name, kept
 }
 
@@ -36,13 +37,22 @@ func New(s Settings, p Config) (*Output, error) {
 		return nil, err
 	}
 	o := &Output{method: method, penalties: map[string]torch.Tensor{}}
-	return o, torch.Try(func() error { return o.init(p) })
+	o.kept.buffers, o.kept.streams = map[string]torch.Tensor{}, map[string]*torch.Stream{}
+	o.config = p
+	o.config.kept = &o.kept
+	if err := torch.Try(o.init); err != nil {
+		o.Free()
+		return nil, err
+	}
+	return o, nil
 }
 
-func (o *Output) init(p Config) error {
+func (o *Output) init() error {
+	p, before := o.config, len(o.config.Params.Names())
 	if err := o.method.Embedding.Init(p); err != nil {
 		return err
 	}
+	o.own = slices.Clone(p.Params.Names()[before:])
 	if err := o.method.Likelihood.Init(o.method.Embedding, p); err != nil {
 		return err
 	}
@@ -53,23 +63,10 @@ func (o *Output) init(p Config) error {
 		if penalty, ok := r.(Penalty); ok {
 			scope := torch.OpenScope()
 			value := torch.Zeros(p.dtype(), p.Device)
-			torch.Keep(value)
+			p.keep(value)
 			scope.Close()
 			o.penalties[penalty.Name()] = value
 		}
-	}
-	return nil
-}
-
-// check says what is wrong with a configuration.
-func (p Config) check() error {
-	switch {
-	case p.Vocabulary < 1 || p.Width < 1:
-		return fmt.Errorf("an output layer needs at least one symbol and one column, not a matrix of %d by %d", p.Vocabulary, p.Width)
-	case p.Padding < -1 || p.Padding >= p.Vocabulary:
-		return fmt.Errorf("padding is symbol %d of a vocabulary of %d; -1 stands for none", p.Padding, p.Vocabulary)
-	case p.Params == nil || p.Stream == nil:
-		return errors.New("an output layer needs a list that takes its parameters and a stream that draws their initial values")
 	}
 	return nil
 }
@@ -95,10 +92,18 @@ func (o *Output) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.NLL(s, targets)
 }
 
+// search says how a search reads the likelihood.
+func (o *Output) search() Search {
+	if l, ok := o.method.Likelihood.(Searched); ok {
+		return l.Search()
+	}
+	return Search{}
+}
+
 // Perplexity is the exponential of a mean clean loss, or NaN where the method gives words no
 // probabilities: neither a density of vectors nor a distance is one.
 func (o *Output) Perplexity(loss float64) float64 {
-	if _, ok := o.method.Likelihood.(VectorLikelihood); ok {
+	if o.search().Nearest != nil {
 		return math.NaN()
 	}
 	return math.Exp(loss)
@@ -106,10 +111,7 @@ func (o *Output) Perplexity(loss float64) float64 {
 
 // InNats reports whether the clean loss is minus the log of a probability or of a density. Where
 // it is a distance, it is no log-likelihood.
-func (o *Output) InNats() bool {
-	l, ok := o.method.Likelihood.(VectorLikelihood)
-	return !ok || l.Density()
-}
+func (o *Output) InNats() bool { return !o.search().Distance }
 
 // LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
 // without gradients.
@@ -120,11 +122,11 @@ func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 // Nearest gives the k nearest target vectors of hidden states [N,D], best first: scores
 // and ids, both [N,k]. ok is false where the method has no target vectors.
 func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, ok bool) {
-	l, ok := o.method.Likelihood.(VectorLikelihood)
-	if !ok {
+	nearest := o.search().Nearest
+	if nearest == nil {
 		return torch.Tensor{}, torch.Tensor{}, false
 	}
-	scores, ids = l.Nearest(hidden, k)
+	scores, ids = nearest(hidden, k)
 	return scores, ids, true
 }
 
@@ -151,7 +153,7 @@ func (o *Output) Penalize() {
 		}
 	}
 	if l, ok := o.method.Likelihood.(SoftmaxLikelihood); ok {
-		l.CloseUpdate()
+		l.training().next = true
 	}
 }
 
@@ -160,20 +162,18 @@ func (o *Output) Penalize() {
 // norms of their own. It returns the norms before, of each group and of all others;
 // JointNorm makes one of their values.
 func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norms []torch.Tensor) {
-	var groups [][]torch.Tensor
-	var grouped []torch.Tensor
-	for _, r := range o.method.Regularizers {
-		if g, ok := r.(ClipGrouped); ok {
-			groups = append(groups, g.Groups()...)
+	var apart []torch.Tensor
+	if o.method.ClipApart {
+		for _, name := range o.own {
+			apart = append(apart, o.config.Params.Get(name))
 		}
 	}
-	for _, group := range groups {
-		norms = append(norms, torch.ClipGrad(group, limit))
-		grouped = append(grouped, group...)
+	for _, p := range apart {
+		norms = append(norms, torch.ClipGrad([]torch.Tensor{p}, limit))
 	}
 	var others []torch.Tensor
 	for _, p := range params {
-		if !slices.Contains(grouped, p) {
+		if !slices.Contains(apart, p) {
 			others = append(others, p)
 		}
 	}
@@ -190,7 +190,7 @@ func JointNorm(norms []float64) (joint float64) {
 
 // averageFixers are the pieces that fix averaged weights.
 func (o *Output) averageFixers() (all []AverageFixer) {
-	for _, piece := range o.pieces() {
+	for _, piece := range o.method.all() {
 		if f, ok := piece.(AverageFixer); ok {
 			all = append(all, f)
 		}
@@ -201,9 +201,9 @@ func (o *Output) averageFixers() (all []AverageFixer) {
 // FixesAverage reports whether a mean of weights needs FixAverage.
 func (o *Output) FixesAverage() bool { return len(o.averageFixers()) > 0 }
 
-// FixAverage gives averaged weights, all parameters by name, the properties of the method's weights again, in place, such as
-// orthonormal columns. Predictions do not change, except where a constraint of the method fixes the size of W. Where the
-// average continues, as a moving average does, fix a copy of it.
+// FixAverage gives averaged weights, all parameters by name, the properties of the method's weights again, in place,
+// such as orthonormal columns. Predictions do not change, except where a constraint of the method fixes the size of W.
+// Where the average continues, as a moving average does, fix a copy of it.
 func (o *Output) FixAverage(weights map[string]torch.Tensor) {
 	for _, f := range o.averageFixers() {
 		f.FixAverage(weights)
@@ -211,57 +211,65 @@ func (o *Output) FixAverage(weights map[string]torch.Tensor) {
 }
 
 // Simplify turns weights of the layer, all parameters by name, into those with which a layer of [Settings.Simplified]
-// scores as this one does: a factored W becomes one matrix.
+// scores as this one does: W, however it is parameterised, becomes one matrix.
 func (o *Output) Simplify(weights map[string]torch.Tensor) {
-	e, ok := o.method.Embedding.(Simplifier)
-	if !ok {
-		return
+	if o.method.WordTargets {
+		return // W is no parameter
 	}
-	e.Simplify(weights)
-	if l, ok := o.method.Likelihood.(RowOwner); ok {
-		for name, rows := range l.OwnRows() {
-			weights[name] = e.Multiply(rows)
+	matrix := o.config.Embedding + ".weight"
+	if slices.Equal(o.own, []string{matrix}) {
+		return // it is one matrix already
+	}
+	for _, name := range o.own {
+		delete(weights, name)
+	}
+	weights[matrix] = o.method.Embedding.Matrix()
+	if rows := o.method.Embedding.Head().Rows; rows != nil {
+		for _, name := range o.kept.rows {
+			weights[name] = rows(weights[name])
 		}
 	}
 }
 
-// SoftmaxHead gives what a softmax over the whole vocabulary scores with, for a search that takes scores and the best of
-// them in one pass: the head and the bias [V] or the zero Tensor. ok is false for other likelihoods.
+// SoftmaxHead gives what a softmax over the whole vocabulary scores with, for a search that takes scores and the best
+// of them in one pass: the head and the bias [V] or the zero Tensor. ok is false for other likelihoods.
 func (o *Output) SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool) {
-	l, ok := o.method.Likelihood.(FusedSoftmax)
-	if !ok {
-		return Head{}, torch.Tensor{}, false
-	}
-	head, bias_V = l.SoftmaxHead()
-	return head, bias_V, true
+	s := o.search()
+	return s.Head, s.Bias, s.Softmax
 }
 
-// Report gives the penalties of the last update by name; orthogonality_u and
-// orthogonality_v, how far a factored embedding's U^T U and V^T V are from I in
-// the Frobenius norm; and adversarial_gain, what the perturbation added to its
-// loss (without smoothing): for tracking. Reading them waits for the device.
+// Report gives what the layer tracks, by name: the penalties of the last update; what a perturbation added to its loss
+// (without smoothing), by the perturbation's name and _gain; and what pieces report, such as orthogonality_u and
+// orthogonality_v of a factored embedding. Reading them waits for the device.
 func (o *Output) Report() map[string]float64 {
 	values := make(map[string]float64, len(o.penalties)+1)
 	for name, value := range o.penalties {
 		values[name] = value.Item()
 	}
-	for _, piece := range o.pieces() {
-		if r, ok := piece.(Reporter); ok {
-			maps.Copy(values, r.Report())
-		}
+	for _, report := range o.kept.reports {
+		maps.Copy(values, report())
+	}
+	if gain := o.gain(); gain.Defined() {
+		values[o.method.Perturbation.Name()+"_gain"] = gain.Item()
 	}
 	return values
 }
 
-// Partial are numbers that Report will give, each the sum of what the batches of the last update added: processes that share
-// out an update add theirs up.
-func (o *Output) Partial() (all []torch.Tensor) {
-	for _, piece := range o.pieces() {
-		if p, ok := piece.(interface{ Partial() []torch.Tensor }); ok {
-			all = append(all, p.Partial()...)
-		}
+// gain is what the perturbation added to the mean loss of the last update, or the zero Tensor.
+func (o *Output) gain() torch.Tensor {
+	if l, ok := o.method.Likelihood.(SoftmaxLikelihood); ok {
+		return l.training().gain
 	}
-	return all
+	return torch.Tensor{}
+}
+
+// Partial are numbers that Report will give, each the sum of what the batches of the last update added: processes that
+// share out an update add theirs up.
+func (o *Output) Partial() []torch.Tensor {
+	if gain := o.gain(); gain.Defined() {
+		return []torch.Tensor{gain}
+	}
+	return nil
 }
 
 // Constrain makes the weights obey the method's constraints, after the
@@ -278,43 +286,15 @@ func (o *Output) Constrain(rate float64) {
 
 // Buffers are tensors that are not trained but belong in a checkpoint, by name;
 // most methods have none. A reader assigns to them.
-func (o *Output) Buffers() map[string]torch.Tensor {
-	all := map[string]torch.Tensor{}
-	for _, piece := range o.pieces() {
-		if b, ok := piece.(Buffered); ok {
-			for name, x := range b.Buffers() {
-				all[name] = x
-			}
-		}
-	}
-	return all
-}
+func (o *Output) Buffers() map[string]torch.Tensor { return o.kept.buffers }
 
 // Streams are what the layer draws from in training, by name. Their offsets
 // belong in a checkpoint.
-func (o *Output) Streams() map[string]*torch.Stream {
-	if l, ok := o.method.Likelihood.(Streamed); ok {
-		return l.Streams()
-	}
-	return nil
-}
+func (o *Output) Streams() map[string]*torch.Stream { return o.kept.streams }
 
 // Free frees what the layer keeps beside its parameters.
 func (o *Output) Free() {
-	for _, value := range o.penalties {
-		torch.Free(value)
-	}
-	for _, piece := range o.pieces() {
-		if f, ok := piece.(Freed); ok {
-			f.Free()
-		}
-	}
-}
-
-func (o *Output) pieces() []any {
-	all := []any{o.method.Embedding, o.method.Likelihood}
-	for _, r := range o.method.Regularizers {
-		all = append(all, r)
-	}
-	return all
+	torch.Free(o.kept.tensors...)
+	torch.Free(o.Partial()...)
+	o.kept.tensors = nil
 }

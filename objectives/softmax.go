@@ -4,6 +4,17 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
+// mle is maximum likelihood with a softmax, the control of all other methods.
+var mle = Method{
+	Name:    "mle",
+	Summary: "softmax with cross-entropy and label smoothing, the control of all others",
+	Formula: "-log softmax(W h)[y]", Parameters: "none", Cost: "none",
+	Settings: []any{SoftmaxSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		return Pieces{Embedding: &Dense{}, Likelihood: &Softmax{Bias: Of[SoftmaxSettings](s).Bias}}
+	},
+}
+
 // SoftmaxSettings are the keys of every method with a softmax.
 type SoftmaxSettings struct {
 	LabelSmoothing float64 `toml:"label_smoothing" default:"0.1" range:"[0,1)" help:"probability taken from the target and shared among the others"`
@@ -12,6 +23,12 @@ type SoftmaxSettings struct {
 }
 
 var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
+
+// labelSmoothing is that of the settings.
+func labelSmoothing(s Settings) LabelSmoothing {
+	o := Of[SoftmaxSettings](s)
+	return LabelSmoothing{Kind: smoothings[o.Smoothing], Epsilon: o.LabelSmoothing, Shifted: Of[AdversarialSettings](s).AdversarialSmoothing}
+}
 
 // LabelSmoothing takes Epsilon of the target's mass and shares it among the vocabulary.
 //
@@ -28,8 +45,8 @@ func (t LabelSmoothing) Apply(o *torch.SoftmaxLossOptions) {
 	o.Smoothing, o.Epsilon, o.SmoothShifted = t.Kind, t.Epsilon, t.Shifted
 }
 
-// softmaxTraining is what the likelihoods of the softmax family share: what training does to their loss, and what the
-// perturbation of their targets' scores adds to it.
+// softmaxTraining is what the likelihoods of the softmax family share: what is done to their scores and their loss, and what
+// the perturbation of their targets' scores adds to it.
 type softmaxTraining struct {
 	by    Perturbation // or nil
 	terms []LossTerm
@@ -37,8 +54,8 @@ type softmaxTraining struct {
 	next  bool         // the next loss begins another update
 }
 
-// Train comes before every Loss.
-func (l *softmaxTraining) Train(p Perturbation, terms []LossTerm) { l.by, l.terms = p, terms }
+// training makes what embeds it a [SoftmaxLikelihood].
+func (l *softmaxTraining) training() *softmaxTraining { return l }
 
 // options are those of the training loss, with targets that count as nothing and the scale of the sum.
 func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLossOptions {
@@ -47,6 +64,22 @@ func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLoss
 		t.Apply(&o)
 	}
 	return o
+}
+
+// clean are the options of evaluation: of what training does, only the transform of scores is left.
+func (l *softmaxTraining) clean(ignore int64) torch.SoftmaxLossOptions {
+	return torch.SoftmaxLossOptions{Ignore: ignore, Scale: 1, Evaluate: true, Transform: l.transform()}
+}
+
+// transform is that of the scores, or nil.
+func (l *softmaxTraining) transform() torch.ScoreTransform { return l.options(none, 1).Transform }
+
+// transformed are scores [N,V] as the loss sees them.
+func (l *softmaxTraining) transformed(scores_NV torch.Tensor) torch.Tensor {
+	if t := l.transform(); t != nil {
+		return t(scores_NV)
+	}
+	return scores_NV
 }
 
 // record adds what a batch's perturbation added to its loss, from negative
@@ -68,28 +101,6 @@ func (l *softmaxTraining) record(shifted_N, clean_N torch.Tensor, scale float64)
 	})
 	l.next = false
 }
-
-// CloseUpdate says that the next batch belongs to another update.
-func (l *softmaxTraining) CloseUpdate() { l.next = true }
-
-// Report gives the gain of the last update by name, where there is one.
-func (l *softmaxTraining) Report() map[string]float64 {
-	if !l.gain.Defined() {
-		return nil
-	}
-	return map[string]float64{"adversarial_gain": l.gain.Item()}
-}
-
-// Partial is the gain, where there is one.
-func (l *softmaxTraining) Partial() []torch.Tensor {
-	if !l.gain.Defined() {
-		return nil
-	}
-	return []torch.Tensor{l.gain}
-}
-
-// Free frees the gain.
-func (l *softmaxTraining) Free() { torch.Free(l.gain) }
 
 // Softmax is the softmax over the vocabulary with cross-entropy, with or without
 // label smoothing and a trained bias, <output prefix>.bias, that starts at zero.
@@ -140,9 +151,7 @@ func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (l
 func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) (nll_N torch.Tensor) {
 	torch.NoGrad(func() {
 		nll_N = torch.Scoped(func() torch.Tensor {
-			_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, torch.SoftmaxLossOptions{
-				Ignore: l.padding, Scale: 1, Evaluate: true,
-			})
+			_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, l.clean(l.padding))
 			return nll_N
 		})
 	})
@@ -153,11 +162,20 @@ func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) (nll_N torch.Tenso
 func (l *Softmax) LogProbs(hidden_ND torch.Tensor) (logProbs_NV torch.Tensor) {
 	torch.NoGrad(func() {
 		logProbs_NV = torch.Scoped(func() torch.Tensor {
-			return torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V).LogSoftmax(-1)
+			return l.transformed(torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V)).LogSoftmax(-1)
 		})
 	})
 	return logProbs_NV
 }
 
-// SoftmaxHead is what scores are made with: the head, and the bias [V] or the zero Tensor.
-func (l *Softmax) SoftmaxHead() (Head, torch.Tensor) { return l.head, l.bias_V }
+// Search says that a search can score and choose in one pass, unless a transform comes between.
+func (l *Softmax) Search() Search {
+	return Search{Softmax: l.transform() == nil, Head: l.head, Bias: l.bias_V}
+}
+
+// Operations are 3 N V K multiplications, and those of the head's map.
+func (l *Softmax) Operations(w Work) torch.Operations {
+	n := int64(len(w.Targets))
+	scores := torch.ProductOperations(n, l.head.Weight.Size(1), l.head.Weight.Size(0)).AtOnce()
+	return scores.Plus(w.Embedding(Work{Scored: n}))
+}

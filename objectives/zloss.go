@@ -2,6 +2,18 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
+// zLoss is the method: a term of the loss.
+var zLoss = Method{
+	Name:    "zloss",
+	Summary: "adds the squared logarithm of the softmax's normaliser to each target's loss",
+	Paper:   "Chowdhery et al. 2022",
+	Formula: "mle + zeta (log Z)^2 per target, Z the softmax's normaliser, in training only", Parameters: "none", Cost: "none",
+	Settings: []any{ZLossSettings{}},
+	Build: func(s Settings, _ bool) Pieces {
+		return Pieces{Terms: []LossTerm{ZLoss(Of[ZLossSettings](s).Zeta)}}
+	},
+}
+
 // ZLossSettings are the keys of the z-loss.
 type ZLossSettings struct {
 	Zeta float64 `toml:"zeta" default:"1e-4" range:"[0,inf)" help:"zloss: weight of the squared logarithm of the softmax's normaliser"`
@@ -19,7 +31,11 @@ type ZLossSettings struct {
 // target pays the mean of their terms; an adaptive softmax pays for the head, and for a tail where the target is in one.
 //
 // The paper has zeta = 1e-4, the default.
-type ZLoss struct{ Zeta float64 }
-
-// Apply sets the weight.
-func (t ZLoss) Apply(o *torch.SoftmaxLossOptions) { o.ZLoss = t.Zeta }
+func ZLoss(zeta float64) ScoreTerm {
+	return ScoreTerm{
+		Loss: func(scores_NV, targets_N torch.Tensor) (loss_N torch.Tensor) {
+			return scores_NV.LogSumExp(-1, false).Square().MulScalar(zeta)
+		},
+		Fused: torch.FusedZLoss(zeta),
+	}
+}

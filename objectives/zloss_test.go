@@ -14,7 +14,7 @@ func TestZLoss(t *testing.T) {
 	for _, method := range []string{"mle", "adversarial", "spectrum", "mos", "mos+adversarial", "adaptive"} {
 		torch.Test(t, func() {
 			s := unsmoothed()
-			s.Method, s.Zeta, s.MixtureComponents, s.MixtureDropout, s.Bias = method, zeta, 3, 0, true
+			s.Set("method", method, "zeta", zeta, "mixture_components", 3, "mixture_dropout", 0, "bias", true)
 			p, q := config(v, d, -1), config(v, d, -1)
 			without := layer(t, s, p)
 			defer release(without, p)

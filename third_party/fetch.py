@@ -4,9 +4,10 @@
     fetch.py FOLDER [cuda]
 
 pip downloads the packages of requirements.txt, and with cuda those of requirements-cuda.txt, and
-checks their digests; the libraries go to FOLDER/lib, the headers to FOLDER/include. All of it is written beside FOLDER under a temporary
-name first, so that FOLDER exists whole or not at all. A list of sizes, FOLDER/files, lets
-build.sh notice a damaged copy later. Needs Python 3.7 or newer and pip, and no other package.
+checks their digests; the libraries go to FOLDER/lib, the headers to FOLDER/include, with cuda those of CUDA and NCCL
+to FOLDER/include/nvidia. All of it is written beside FOLDER under a temporary name first, so that FOLDER exists whole or
+not at all. A list of sizes, FOLDER/files, lets build.sh notice a damaged copy later. Needs Python 3.7 or newer and pip,
+and no other package.
 """
 
 import os
@@ -36,6 +37,8 @@ CUDA_LIBRARIES = {
     "libcudnn_engines_precompiled.so.9", "libcudnn_engines_runtime_compiled.so.9", "libcudnn_graph.so.9",
     "libcudnn_heuristic.so.9", "libcudnn_ops.so.9",
 }
+# What ProcessGroupNCCL.hpp includes lies there. The templates in cu13/include/cccl are for kernels, and are left out.
+CUDA_HEADERS = ("nvidia/cu13/include/", "nvidia/nccl/include/")
 # Measured: the wheels (545 MB), pip's own copy of the largest while it works, and what is unpacked (520 MB); with CUDA 2.5
 # GB of wheels and 3.6 GB unpacked.
 NEEDED_BYTES = 2_000_000_000
@@ -53,6 +56,8 @@ def place(name, libraries):
         return None
     if name.startswith("torch/include/"):
         return name[len("torch/"):]
+    if name.startswith(CUDA_HEADERS) and "/include/cccl/" not in name and libraries >= CUDA_LIBRARIES:
+        return "include/nvidia/" + name.split("/include/", 1)[1]
     if "/lib/" in name and (base in libraries or base.startswith("libgomp")):
         return "lib/" + base
     if ".dist-info/" in name and base.upper().startswith(("LICENSE", "NOTICE")):

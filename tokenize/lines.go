@@ -1,15 +1,19 @@
 package tokenize
 
 import (
-	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Lines reads UTF-8 text line by line. A line ends at "\n" and nowhere else: not
-// at "\r", a form feed or U+2028, so that parallel texts stay parallel.
+// at "\r", a form feed or U+2028, so that parallel texts stay parallel. A line of
+// more than 1 MB, or what AtMost allows, is an error, and never in memory.
 //
 //	lines := tokenize.NewLines(r, "train.de")
 //	for lines.Next() {
@@ -17,22 +21,37 @@ import (
 //	}
 //	return lines.Err()
 type Lines struct {
-	in         *bufio.Reader
+	in         *files.LineReader
+	from       io.Reader
 	name       string
+	advice     string // about a line that is too long
 	text       string
 	number     int
 	terminated bool
 	err        error
-	long       []byte
 	unchecked  bool
 }
 
 // NewLines reads from r; name stands for it in errors ("name:17: ...").
 func NewLines(r io.Reader, name string) *Lines {
-	return &Lines{in: bufio.NewReaderSize(r, 1<<16), name: name}
+	return (&Lines{from: r, name: name, advice: "break it up, a sentence a line"}).AtMost(files.MaxLine)
 }
 
-// Unchecked lets lines that are not UTF-8 pass, for a caller that answers each line by itself.
+// Table, called before the first line is read, allows rows of 16 MB: a table holds
+// words, which may be as long as the lines that they are from.
+func (l *Lines) Table() *Lines {
+	l.advice = "no table of words has such a row, so give another file"
+	return l.AtMost(files.MaxRow)
+}
+
+// AtMost, called before the first line is read, allows lines of so many bytes.
+func (l *Lines) AtMost(bytes int) *Lines {
+	l.in = files.NewLineReader(l.from, bytes)
+	return l
+}
+
+// Unchecked lets lines pass that are not UTF-8, and of those that are too long the bytes up to the first that is one too
+// many, for a caller that answers each line by itself.
 func (l *Lines) Unchecked() *Lines {
 	l.unchecked = true
 	return l
@@ -44,27 +63,20 @@ func (l *Lines) Next() bool {
 	if l.err != nil {
 		return false
 	}
-	line, err := l.in.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		l.long = append(l.long[:0], line...)
-		for err == bufio.ErrBufferFull {
-			line, err = l.in.ReadSlice('\n')
-			l.long = append(l.long, line...)
-		}
-		line = l.long
-	}
-	if err != nil && err != io.EOF {
+	line, err := l.in.Next()
+	long := errors.Is(err, files.ErrLongLine)
+	switch {
+	case long && !l.unchecked:
+		l.err = files.LongLine(l.name, l.number+1, l.in.Limit(), l.advice)
+		return false
+	case err != nil && !long:
 		l.err = fmt.Errorf("%s: %w", l.name, err)
 		return false
-	}
-	if len(line) == 0 {
+	case len(line) == 0:
 		return false
 	}
 	l.number++
-	l.terminated = err == nil
-	if l.terminated {
-		line = line[:len(line)-1]
-	}
+	line, l.terminated = bytes.CutSuffix(line, []byte("\n"))
 	if !l.unchecked && !utf8.Valid(line) {
 		at := firstInvalid(line)
 		l.err = fmt.Errorf("%s:%d: byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with iconv",
@@ -119,7 +131,7 @@ type tableRows struct {
 }
 
 func newTableRows(r io.Reader, name string) *tableRows {
-	return &tableRows{Lines: NewLines(r, name)}
+	return &tableRows{Lines: NewLines(r, name).Table()}
 }
 
 func (t *tableRows) next() (row string, ok bool) {

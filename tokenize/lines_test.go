@@ -8,6 +8,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 func readLines(r io.Reader) (texts []string, terminated bool, err error) {
@@ -64,5 +66,28 @@ func TestLinesReportReadErrors(t *testing.T) {
 	_, _, err := readLines(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)))
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "text: ") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestLongLinesAreRefused(t *testing.T) {
+	long := strings.Repeat("x", files.MaxLine)
+	if texts, _, err := readLines(strings.NewReader("a\n" + long + "\n")); err != nil || len(texts) != 2 {
+		t.Errorf("%d lines, %v", len(texts), err)
+	}
+	_, _, err := readLines(strings.NewReader("a\n" + long + "x\n"))
+	if err == nil || err.Error() != "text:2: this line has more than 1000000 bytes: break it up, a sentence a line" {
+		t.Error(err)
+	}
+	if _, err := ReadVocabulary(strings.NewReader("a 1\n"+long+"x 1\n"), "words"); err != nil {
+		t.Error(err)
+	}
+	_, err = ReadVocabulary(strings.NewReader("a 1\n"+strings.Repeat("x", files.MaxRow)+" 1\n"), "words")
+	if err == nil || !strings.Contains(err.Error(), "words:2: this line has more than 16000000 bytes: no table of words has such a row") {
+		t.Error(err)
+	}
+	// Of a line that is answered by itself comes what shows its length, and the lines behind it follow.
+	lines := NewLines(strings.NewReader("long\nnext\n"), "text").Unchecked().AtMost(3)
+	if !lines.Next() || lines.Text() != "long" || !lines.Next() || lines.Text() != "next" || lines.Number() != 2 || lines.Next() {
+		t.Errorf("%q, %v", lines.Text(), lines.Err())
 	}
 }

@@ -165,7 +165,7 @@ func (t *Truecaser) WriteTo(w io.Writer) (int64, error) {
 func ReadTruecaser(r io.Reader, name string) (*Truecaser, error) {
 	forms := make(map[string][]form)
 	table := classes()
-	lines := NewLines(r, name)
+	lines := NewLines(r, name).Table()
 	for lines.Next() {
 		fields := table.fields(lines.Text())
 		if len(fields) == 0 || len(fields)%2 != 0 {

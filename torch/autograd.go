@@ -40,6 +40,36 @@ func (x Tensor) Grad() Tensor {
 	return own("Grad", out)
 }
 
+// gradients are those of x, a tensor without dimensions, by the operands, whose own are left alone; the zero Tensor where x
+// does not depend on one.
+func (x Tensor) gradients(operands []Tensor) []Tensor {
+	const op = "gradients"
+	list, first := raw(op, operands)
+	out := make([]Tensor, len(list))
+	if len(list) == 0 {
+		return out
+	}
+	results := make([]C.ap_tensor, len(list))
+	check(op, C.ap_gradients(x.c(op), first, C.int(len(list)), &results[0]), x)
+	for i, p := range results {
+		if p != nil {
+			out[i] = own(op, p)
+		}
+	}
+	return out
+}
+
+// withGradients is the value as a function of the operands, with gradients that are known, each of its operand's shape. They
+// are used up.
+func (x Tensor) withGradients(operands, gradients []Tensor) Tensor {
+	const op = "withGradients"
+	list, first := raw(op, operands)
+	_, given := raw(op, gradients)
+	var out C.ap_tensor
+	check(op, C.ap_with_gradients(x.c(op), first, given, C.int(len(list)), &out), operands...)
+	return own(op, out)
+}
+
 // ZeroGrad drops the gradients of the parameters.
 func ZeroGrad(params []Tensor) {
 	list, first := raw("ZeroGrad", params)
@@ -54,10 +84,13 @@ func (x Tensor) Detach() Tensor {
 }
 
 // NoGrad runs f without recording gradients.
-func NoGrad(f func()) {
-	before := C.ap_set_grad_enabled(false)
+func NoGrad(f func()) { recording(false, func(bool) { f() }) }
+
+// recording runs f with gradients recorded or not, and says whether they were before.
+func recording(on bool, f func(before bool)) {
+	before := C.ap_set_grad_enabled(C.bool(on))
 	defer C.ap_set_grad_enabled(before)
-	f()
+	f(bool(before))
 }
 
 // Autocast runs f with matrix products in bfloat16 when enabled, and in the type

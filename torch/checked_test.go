@@ -55,6 +55,32 @@ func TestCheckedDeviceCounts(t *testing.T) {
 	})
 }
 
+// TestLossesDoNotWait: with targets on the host, neither fused nor plain losses wait for the device, forwards and backwards.
+func TestLossesDoNotWait(t *testing.T) {
+	d := checked.Device(t)
+	torch.Test(t, func() {
+		draw := torch.NewStream(1, "losses")
+		normal := func(shape ...int64) torch.Tensor {
+			return torch.Parameter(draw.Normal(0, 1, torch.Float32, d, shape...))
+		}
+		latent, prior, shift, weight, bias := normal(9, 2, 5), normal(9, 2), normal(9, 2), normal(31, 5), normal(31)
+		defer torch.Free(latent, prior, shift, weight, bias)
+		targets := torch.FromInt64s([]int64{3, 1, 30, 4, 1, 0, 9, 7, 2}, torch.CPU, 9)
+		for _, form := range []bool{false, true} {
+			o := torch.SoftmaxLossOptions{Ignore: 1, Epsilon: 0.1, Scale: 1, Terms: zLoss(0.1), Plain: form}
+			n := checked.Counting(func() {
+				loss, _, _ := torch.MixtureLoss(latent, prior, weight, bias, targets, shift, o)
+				loss.Backward()
+				loss, _, _ = torch.ShiftedSoftmaxLoss(latent.Narrow(1, 0, 1).Reshape(9, 5), weight, bias, targets, shift.Narrow(1, 0, 1).Reshape(9), o)
+				loss.Backward()
+			})
+			if n.Waits != 0 {
+				t.Errorf("plain %v: %d waits:\n%s", form, n.Waits, n.Names)
+			}
+		}
+	})
+}
+
 // TestCheckedDeviceRefusesBothSides: as a GPU does.
 func TestCheckedDeviceRefusesBothSides(t *testing.T) {
 	d := checked.Device(t)

@@ -132,20 +132,20 @@ func cudaFolders() []string {
 	if libtorch := os.Getenv("LIBTORCH"); libtorch != "" {
 		folders = append(folders, filepath.Join(libtorch, "lib"))
 	}
-	if beside := libraryFolder(); beside != "" {
+	if beside := folderOf("libtorch_cpu.so"); beside != "" {
 		folders = append(folders, beside)
 	}
 	return folders
 }
 
-// libraryFolder is where this process has libtorch_cpu.so from.
-func libraryFolder() string {
+// folderOf is where this process has a library from, and empty where it has none of that name.
+func folderOf(library string) string {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return ""
 	}
 	for _, line := range strings.Split(string(maps), "\n") {
-		if i := strings.IndexByte(line, '/'); i >= 0 && strings.HasSuffix(line, "/libtorch_cpu.so") {
+		if i := strings.IndexByte(line, '/'); i >= 0 && strings.HasSuffix(line, "/"+library) {
 			return filepath.Dir(line[i:])
 		}
 	}

@@ -37,8 +37,8 @@
 //
 // A [Store] and a [Group] are c10d's: TCPStore and ProcessGroupGloo, which libtorch_cpu
 // exports. gloo's headers are not in its wheel; csrc/processes/gloo_declared.h has the few names
-// that c10d's header mentions. Its ProcessGroupNCCL is in libtorch_cuda and found there at run
-// time (csrc/processes/nccl.cc).
+// that c10d's header mentions. Its ProcessGroupNCCL is in libtorch_cuda, and what calls it in a
+// library of its own, libaperture_cuda.so (csrc/cuda), which is opened where a GPU is.
 //
 // [FindDevice] must come before the first tensor, because libtorch asks for CUDA
 // only once.

@@ -15,27 +15,31 @@ import (
 
 // kernels are all that have code for each instruction set. Each is called by a test
 // of this package, with the set in use, to which TestMain sees after a whole run;
-// those of decoder_step.cc by TestDecoderInThreads of package models.
+// those of search/decoder_step.cc by TestDecoderInThreads of package models.
 var kernels = []string{
-	"attentional.cc/mask_columns", "attentional.cc/tanh_columns", "attentional.cc/tanh_columns_back",
-	"attentional_step.cc/add_and_tanh",
-	"beam_topk.cc/block_maxima", "beam_topk.cc/log_sum_exp",
-	"continuous_loss.cc/combine_double", "continuous_loss.cc/combine_float",
-	"continuous_loss.cc/products_double", "continuous_loss.cc/products_float",
-	"cosine_penalty.cc/add_scaled", "cosine_penalty.cc/combine", "cosine_penalty.cc/dot", "cosine_penalty.cc/dot_double",
-	"decoder_step.cc/add_norm_row", "decoder_step.cc/attend_32", "decoder_step.cc/attend_64", "decoder_step.cc/attend_any",
-	"int8_linear.cc/from_unit_row", "int8_linear.cc/to_unit_row",
-	"lstm_units.cc/backward_code", "lstm_units.cc/forward_code",
-	"mixture_row.cc/add_exponentials_float", "mixture_row.cc/differentiate_float", "mixture_row.cc/log_mixture_float",
-	"mixture_row.cc/responsibilities_float",
-	"panels.cc/four_vectors", "panels.cc/two_vectors",
-	"qrnn.cc/backward_step", "qrnn.cc/forward_step",
-	"random.cc/dropout_float", "random.cc/noise_float",
-	"residual_norm.cc/backward_rows", "residual_norm.cc/forward_rows",
-	"softmax_row.cc/exponentials_float", "softmax_row.cc/scale_and_lower_float",
-	"step_panels.cc/pack_columns", "step_panels.cc/pack_gates",
-	"thin.cc/add_dot", "thin.cc/add_four_dots", "thin.cc/add_four_rows", "thin.cc/add_row",
-	"word_attention.cc/softmax_words", "word_attention.cc/softmax_words_back",
+	"attention/attentional.cc/mask_columns", "attention/attentional.cc/tanh_columns",
+	"attention/attentional.cc/tanh_columns_back",
+	"attention/attentional_step.cc/add_and_tanh",
+	"attention/word_attention.cc/softmax_words", "attention/word_attention.cc/softmax_words_back",
+	"losses/continuous_loss.cc/combine_double", "losses/continuous_loss.cc/combine_float",
+	"losses/continuous_loss.cc/products_double", "losses/continuous_loss.cc/products_float",
+	"losses/mixture_row.cc/add_exponentials_float", "losses/mixture_row.cc/differentiate_float",
+	"losses/mixture_row.cc/log_mixture_float", "losses/mixture_row.cc/responsibilities_float",
+	"losses/softmax_row.cc/exponentials_float", "losses/softmax_row.cc/scale_and_lower_float",
+	"operators/random.cc/dropout_float", "operators/random.cc/noise_float",
+	"operators/residual_norm.cc/backward_rows", "operators/residual_norm.cc/forward_rows",
+	"penalties/cosine_penalty.cc/add_scaled", "penalties/cosine_penalty.cc/combine",
+	"penalties/cosine_penalty.cc/dot", "penalties/cosine_penalty.cc/dot_double",
+	"products/int8_linear.cc/from_unit_row", "products/int8_linear.cc/to_unit_row",
+	"products/panels.cc/four_vectors", "products/panels.cc/two_vectors",
+	"products/step_panels.cc/pack_columns", "products/step_panels.cc/pack_gates",
+	"products/thin.cc/add_dot", "products/thin.cc/add_four_dots", "products/thin.cc/add_four_rows",
+	"products/thin.cc/add_row",
+	"recurrent/lstm_units.cc/backward_code", "recurrent/lstm_units.cc/forward_code",
+	"recurrent/qrnn.cc/backward_step", "recurrent/qrnn.cc/forward_step",
+	"search/beam_topk.cc/block_maxima", "search/beam_topk.cc/log_sum_exp",
+	"search/decoder_step.cc/add_norm_row", "search/decoder_step.cc/attend_32",
+	"search/decoder_step.cc/attend_64", "search/decoder_step.cc/attend_any",
 }
 
 func TestKernelsAreKnown(t *testing.T) {
@@ -47,7 +51,7 @@ func TestKernelsAreKnown(t *testing.T) {
 // uncalled are the kernels that have not run with the set in use.
 func uncalled() (names []string) {
 	for name, path := range torch.KernelPaths() {
-		if path != torch.ISA() && !strings.HasPrefix(name, "decoder_step.cc/") {
+		if path != torch.ISA() && !strings.HasPrefix(name, "search/decoder_step.cc/") {
 			names = append(names, name)
 		}
 	}

@@ -21,17 +21,14 @@ import "C"
 // for one chunk at a time, and gradients are computed while they do.
 func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
 	const op = "MixtureLoss"
-	var b, s, l, n, p C.ap_tensor
-	operands := []Tensor{latent, prior, weight, targets}
-	if bias.h != nil {
-		b = bias.c(op)
-		operands = append(operands, bias)
+	x := LossOperands{Hidden: latent, Prior: prior, Weight: weight, Bias: bias, Targets: targets, Shift: shift}
+	prior.c(op)
+	if !o.fused() {
+		return plainLoss(op, x, o)
 	}
-	if shift.h != nil {
-		s = shift.c(op)
-		operands = append(operands, shift)
-	}
-	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), b, targets.c(op), s, o.c(), &l, &n, &p), operands...)
+	var l, n, p C.ap_tensor
+	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &p),
+		x.defined()...)
 	if p != nil {
 		shifted = own(op, p)
 	}
@@ -40,21 +37,38 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 }
 
 // MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without
-// gradients. Logits exist for a chunk of positions at a time.
-func MixtureLogProbs(latent, prior, weight, bias Tensor) Tensor {
+// gradients, of transformed scores where the transform is not nil. Logits exist
+// for a chunk of positions at a time.
+func MixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) (logProbs Tensor) {
 	const op = "MixtureLogProbs"
-	var b, out C.ap_tensor
+	if transform != nil {
+		NoGrad(func() { logProbs = plainMixtureLogProbs(latent, prior, weight, bias, transform) })
+		return logProbs
+	}
+	var out C.ap_tensor
 	operands := []Tensor{latent, prior, weight}
 	if bias.h != nil {
-		b = bias.c(op)
 		operands = append(operands, bias)
 	}
-	check(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), b, &out), operands...)
+	check(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), &out), operands...)
 	return own(op, out)
 }
 
-// MixtureLogProbsReference is MixtureLogProbs made of plain operators; it keeps
-// the logits [N,K,V].
-func MixtureLogProbsReference(latent, prior, weight, bias Tensor) Tensor {
-	return Linear(latent, weight, bias).LogSoftmax(2).Add(prior.LogSoftmax(1).Reshape(latent.Size(0), latent.Size(1), 1)).LogSumExp(1, false)
+func plainMixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) Tensor {
+	scope := OpenScope()
+	defer scope.Close()
+	n, k := latent.Size(0), latent.Size(1)
+	chunk := chunkPositions(n, k, weight.Size(0), latent.DType(), latent.Device(), 0)
+	var parts []Tensor
+	for start := int64(0); start == 0 || start < n; start += chunk {
+		parts = append(parts, Scoped(func() Tensor {
+			c := min(chunk, n-start)
+			logits := Linear(latent.Narrow(0, start, c), weight, bias)
+			logits = logits.To(wider(logits.DType()), logits.Device())
+			return ScoreChunk{Prior: prior.Narrow(0, start, c).To(logits.DType(), logits.Device())}.logProbs(transform.rows(logits))
+		}))
+	}
+	out := Cat(parts, 0)
+	out.move("MixtureLogProbs", scope.parent)
+	return out
 }

@@ -41,7 +41,7 @@ func TestMixtureLossOfHugeAndTinyValues(t *testing.T) {
 					c := newMixtureCase(rand.New(rand.NewPCG(7, 8)), 9, 3, 4, 300, true, withShift)
 					c.latent, c.prior, c.bias = c.latent.MulScalar(factor), c.prior.MulScalar(factor), c.bias.MulScalar(factor)
 					c.options.Epsilon = epsilon
-					want := c.run(torch.MixtureLossReference, torch.Float64)
+					want := c.run(plainMixture, torch.Float64)
 					for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 						for name, x := range c.run(torch.MixtureLoss, dtype) {
 							label := fmt.Sprintf("%s, smoothing %v, shift %v, %v: %s", what, epsilon, withShift, dtype, name)
@@ -162,8 +162,13 @@ func TestMixtureLossNeverKeepsLogits(t *testing.T) {
 		if got := peak(torch.MixtureLoss); got > logits*3/10 {
 			t.Errorf("the peak is %d bytes, the logits alone would be %d", got, logits)
 		}
-		if got := peak(torch.MixtureLossReference); got < logits {
-			t.Errorf("the measure is wrong: the reference keeps the logits of %d bytes in %d", logits, got)
+		c.options.Chunk = 64
+		if got := peak(plainMixture); got > logits*6/10 {
+			t.Errorf("the peak of plain operators is %d bytes, the logits alone would be %d", got, logits)
+		}
+		c.options.Chunk = n * k
+		if got := peak(plainMixture); got < logits {
+			t.Errorf("the measure is wrong: one chunk keeps the logits of %d bytes in %d", logits, got)
 		}
 	})
 }
@@ -176,7 +181,7 @@ func TestMixtureLogProbs(t *testing.T) {
 			if i == 11 { // exponentials far out of range
 				c.latent = c.latent.MulScalar(1e3)
 			}
-			want := torch.MixtureLogProbsReference(c.latent, c.prior, c.weight, c.bias)
+			want := torch.MixtureLogProbs(c.latent, c.prior, c.weight, c.bias, asItIs)
 			for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 				to := func(x torch.Tensor) torch.Tensor {
 					if x.Defined() {
@@ -184,7 +189,7 @@ func TestMixtureLogProbs(t *testing.T) {
 					}
 					return x
 				}
-				got := torch.MixtureLogProbs(to(c.latent), to(c.prior), to(c.weight), to(c.bias))
+				got := torch.MixtureLogProbs(to(c.latent), to(c.prior), to(c.weight), to(c.bias), nil)
 				if dtype == torch.BFloat16 {
 					nearWithin(t, "bfloat16", got, want, 0.05)
 					continue
@@ -194,8 +199,8 @@ func TestMixtureLogProbs(t *testing.T) {
 		}
 		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for want, f := range map[string]func(){
-			"do not fit a weight of shape [5, 3]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 3), zeros(5, 3), torch.Tensor{}) },
-			"do not fit a prior of shape [2, 2]":  func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 2), zeros(5, 4), torch.Tensor{}) },
+			"do not fit a weight of shape [5, 3]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 3), zeros(5, 3), torch.Tensor{}, nil) },
+			"do not fit a prior of shape [2, 2]":  func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 2), zeros(5, 4), torch.Tensor{}, nil) },
 		} {
 			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got the error %v, want one with %q", err, want)

@@ -5,10 +5,17 @@ package torch
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unsafe"
 )
@@ -20,16 +27,45 @@ type Store struct {
 	Port int // that the server listens on
 }
 
-// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free one). Keys
-// get a prefix. Calls that the server does not answer give up after the timeout.
+// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free one), at the
+// address of host and no other. Keys get a prefix. Calls that the server does not answer give up after the timeout. Whoever can
+// connect to the server can read and change everything in the store.
 func OpenStore(host string, port int, server bool, prefix string, timeout time.Duration) (*Store, error) {
-	s := &Store{}
-	var bound C.int
+	s, listener := &Store{Port: port}, -1
+	if server {
+		var err error
+		if listener, s.Port, err = listen(host, port); err != nil {
+			return nil, err
+		}
+	}
 	err := withTexts(func(t []*C.char) C.ap_error {
-		return C.ap_store_open(t[0], C.int(port), C.bool(server), t[1], C.int64_t(timeout.Milliseconds()), &s.c, &bound)
+		return C.ap_store_open(t[0], C.int(s.Port), C.int(listener), t[1], C.int64_t(timeout.Milliseconds()), &s.c)
 	}, host, prefix)
-	s.Port = int(bound)
 	return s, err
+}
+
+// listen opens a socket that listens at one address of this machine, and returns its descriptor and its port.
+func listen(host string, port int) (descriptor, bound int, err error) {
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false) // libuv serves it
+	l, err := plain.Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return -1, 0, err
+	}
+	defer l.Close()
+	socket, err := l.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		return -1, 0, err
+	}
+	var copied uintptr
+	var errno syscall.Errno
+	err = socket.Control(func(own uintptr) {
+		copied, _, errno = syscall.Syscall(syscall.SYS_FCNTL, own, syscall.F_DUPFD_CLOEXEC, 0)
+	})
+	if err == nil && errno != 0 {
+		err = os.NewSyscallError("fcntl", errno)
+	}
+	return int(copied), l.Addr().(*net.TCPAddr).Port, err
 }
 
 // Set sets a key.
@@ -82,12 +118,24 @@ func JoinGroup(s *Store, rank, size int, address string, timeout time.Duration) 
 	return g, err
 }
 
-// UseDevice has tensors on a GPU go by NCCL from now on, where libtorch has it. All processes call it.
+// UseDevice has tensors on a GPU go by NCCL from now on, where build.sh has built it. All processes call it.
 func (g *Group) UseDevice(d Device) error {
 	if !strings.HasPrefix(string(d), "cuda") {
 		return nil
 	}
-	if err := outcome(C.ap_group_use_gpu(g.c)); err != nil {
+	return g.useNCCL(filepath.Join(folderOf("libaperture.so"), ncclLibrary))
+}
+
+// ncclLibrary lies beside libaperture.so where the build had libtorch's side of CUDA and its headers (csrc/cuda).
+const ncclLibrary = "libaperture_cuda.so"
+
+// useNCCL opens the library at a path. Where no file has that name, sums go on by the CPU's memory.
+func (g *Group) useNCCL(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := withTexts(func(t []*C.char) C.ap_error { return C.ap_group_use_nccl(g.c, t[0]) }, path)
+	if err != nil {
 		return fmt.Errorf("NCCL cannot join the processes' GPUs: %w; train.device = \"cpu\" does without them", err)
 	}
 	return nil

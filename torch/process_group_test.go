@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -185,4 +186,42 @@ func TestProcessGroupFailures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A store is served at one address: a stranger who comes by another one of the same machine finds nobody.
+func TestStoreListensAtOneAddress(t *testing.T) {
+	store, err := OpenStore("127.0.0.1", 0, true, "test/", 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for _, host := range append(outside(t), "127.0.0.2", "::1") {
+		if c, err := net.DialTimeout("tcp", net.JoinHostPort(host, strconv.Itoa(store.Port)), 5*time.Second); err == nil {
+			c.Close()
+			t.Errorf("the store of 127.0.0.1 answers at %s", host)
+		}
+	}
+	if client, err := OpenStore("127.0.0.1", store.Port, false, "test/", 20*time.Second); err != nil {
+		t.Error(err)
+	} else {
+		client.Close()
+	}
+	if _, err := OpenStore("127.0.0.1", store.Port, true, "test/", time.Second); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a second store at one port: %v", err)
+	}
+}
+
+// outside are the addresses of this machine that other machines see, none where it has no network.
+func outside(t *testing.T) (hosts []string) {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if ip := a.(*net.IPNet).IP; ip.IsGlobalUnicast() {
+			hosts = append(hosts, ip.String())
+		}
+	}
+	return hosts
 }

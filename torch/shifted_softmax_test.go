@@ -39,14 +39,6 @@ func (c shiftedCase) run(f shiftedFunction, dtype torch.DType) []torch.Tensor {
 	}, c.hidden, c.weight, c.shift, c.bias)
 }
 
-func TestShiftedSoftmaxLossEqualsReferenceOnRandomShapes(t *testing.T) {
-	onRandomShapes(t, shiftedResults, func(r *rand.Rand, n, d, v int64, withBias bool) (fused, reference func(torch.DType) []torch.Tensor) {
-		c := newShiftedCase(r, n, d, v, withBias)
-		return func(dtype torch.DType) []torch.Tensor { return c.run(torch.ShiftedSoftmaxLoss, dtype) },
-			func(dtype torch.DType) []torch.Tensor { return c.run(torch.ShiftedSoftmaxLossReference, dtype) }
-	})
-}
-
 func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {
 	torch.Test(t, func() {
 		for kind := range torch.Smoothing(3) {

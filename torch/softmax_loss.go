@@ -16,30 +16,30 @@ const (
 
 // SoftmaxLossOptions are the settings of SoftmaxLoss, ShiftedSoftmaxLoss and
 // MixtureLoss.
-//
-// With the z-loss (Chowdhery et al. 2022, "PaLM", section 5, with zeta = 1e-4) a
-// row that counts pays zeta (log Z)^2 more, where Z is the sum of exponentials of
-// its logits, so that they do not drift away. Under a shift Z is that of the clean
-// logits: the penalty is about the layer's normaliser, the shift about the target's
-// score. Each softmax of a mixture has a Z of its own, and a position pays the mean
-// over them. It is part of the loss alone, never of a negative log-likelihood.
 type SoftmaxLossOptions struct {
 	Ignore        int64 // targets with this id count as nothing
 	Smoothing     Smoothing
 	Epsilon       float64 // label smoothing, 0 for none
 	SmoothShifted bool    // the smoothed mass sees shifted logits; else clean ones
-	ZLoss         float64 // zeta of the z-loss, 0 for none
 	Scale         float64 // factor of the summed loss, e.g. 1/tokens of the update
 	Chunk         int64   // rows of logits at a time; 0 chooses by shape and cache
 	Evaluate      bool    // no gradients are computed
+
+	Terms     []ScoreTerm    // what rows that count pay beside; no part of a negative log-likelihood
+	Transform ScoreTransform // of the scores, before all else; nil for none
+	Plain     bool           // use no fused kernel, even where there is one
 }
 
-// c gives the options to the C++ side.
+// c gives the options to the C++ side, for which every term has a kernel.
 func (o SoftmaxLossOptions) c() C.ap_loss_options {
-	return C.ap_loss_options{
-		ignore: C.int64_t(o.Ignore), smoothing: C.int(o.Smoothing), epsilon: C.double(o.Epsilon), smooth_shifted: C.bool(o.SmoothShifted),
-		z_loss: C.double(o.ZLoss), scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
+	c := C.ap_loss_options{
+		ignore: C.int64_t(o.Ignore), smoothing: C.int(o.Smoothing), epsilon: C.double(o.Epsilon),
+		smooth_shifted: C.bool(o.SmoothShifted), scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
 	}
+	for _, t := range o.Terms {
+		t.Fused(&c)
+	}
+	return c
 }
 
 // SoftmaxLoss is a linear layer and softmax cross-entropy in one operator: for
@@ -47,7 +47,8 @@ func (o SoftmaxLossOptions) c() C.ap_loss_options {
 // it returns the summed loss times Scale, without dimensions, and the clean
 // negative log-likelihood of each row [N], in nats, 0 where ignored, without a
 // gradient. Logits exist for one chunk of rows at a time, and gradients are
-// computed while they do.
+// computed while they do. With a transform, or a term without a kernel, plain
+// operators compute a chunk ([ScoreLoss]); else one fused kernel does.
 func SoftmaxLoss(hidden, weight, bias, targets Tensor, o SoftmaxLossOptions) (loss, nll Tensor) {
 	loss, nll, _ = softmaxLoss("SoftmaxLoss", hidden, weight, bias, targets, Tensor{}, o)
 	return loss, nll
@@ -63,104 +64,16 @@ func ShiftedSoftmaxLoss(hidden, weight, bias, targets, shift Tensor, o SoftmaxLo
 }
 
 func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
-	var b, s, l, n, m C.ap_tensor
-	operands := []Tensor{hidden, weight, targets}
-	if bias.h != nil {
-		b = bias.c(op)
-		operands = append(operands, bias)
+	x := LossOperands{Hidden: hidden, Weight: weight, Bias: bias, Targets: targets, Shift: shift}
+	if !o.fused() {
+		return plainLoss(op, x, o)
 	}
-	if shift.h != nil {
-		s = shift.c(op)
-		operands = append(operands, shift)
-	}
-	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), b, targets.c(op), s, o.c(), &l, &n, &m), operands...)
+	var l, n, m C.ap_tensor
+	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &m),
+		x.defined()...)
 	if m != nil {
 		shifted = own(op, m)
 	}
 	loss, nll = ownTwo(op, l, n)
 	return loss, nll, shifted
-}
-
-// zLoss is zeta (log Z)^2 of each row of logits, made of plain operators.
-func (o SoftmaxLossOptions) zLoss(logits Tensor) Tensor {
-	return logits.LogSumExp(-1, false).Square().MulScalar(o.ZLoss)
-}
-
-// SoftmaxLossReference is SoftmaxLoss made of plain operators; it keeps the
-// logits [N,V].
-func SoftmaxLossReference(hidden, weight, bias, targets Tensor, o SoftmaxLossOptions) (loss, nll Tensor) {
-	v := float64(weight.Size(0))
-	keep := targets.EqualScalar(float64(o.Ignore)).Not()
-	safe := targets.MaskedFill(keep.Not(), 0)
-	logits := Linear(hidden, weight, bias)
-	logP := logits.LogSoftmax(1)
-	perRow := logP.Gather(1, safe.Reshape(-1, 1)).Reshape(-1).Neg()
-	nll = perRow.MaskedFill(keep.Not(), 0)
-	every := logP.SumDim(1, false).Neg().MaskedFill(keep.Not(), 0)
-	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, v)
-	sum := nll.Sum().MulScalar(on).Add(every.Sum().MulScalar(off))
-	if o.ZLoss != 0 {
-		sum = sum.Add(o.zLoss(logits).MaskedFill(keep.Not(), 0).Sum())
-	}
-	kept := keep.To(nll.DType(), nll.Device()).Sum().MulScalar(entropy)
-	return sum.Sub(kept).MulScalar(o.Scale), nll.Detach()
-}
-
-// ShiftedSoftmaxLossReference is ShiftedSoftmaxLoss made of plain operators; it
-// keeps the logits [N,V].
-func ShiftedSoftmaxLossReference(hidden, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
-	v := weight.Size(0)
-	ignored := targets.EqualScalar(float64(o.Ignore))
-	safe := targets.MaskedFill(ignored, 0).Reshape(-1, 1)
-	target := safe.Equal(Arange(v, targets.Device())) // [N,V]
-	logits := Linear(hidden, weight, bias)
-	cost := logits.LogSoftmax(1).Neg()
-	shiftedCost := logits.Sub(target.To(logits.DType(), logits.Device()).Mul(shift.Reshape(-1, 1))).LogSoftmax(1).Neg()
-	ofTarget := func(x Tensor) Tensor { return x.Gather(1, safe).Reshape(-1) }
-	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, float64(v))
-	row := ofTarget(shiftedCost).MulScalar(on + off)
-	if smoothed := cost; off != 0 {
-		if o.SmoothShifted {
-			smoothed = shiftedCost
-		}
-		row = row.Add(smoothed.MaskedFill(target, 0).SumDim(1, false).MulScalar(off))
-	}
-	if o.ZLoss != 0 {
-		row = row.Add(o.zLoss(logits))
-	}
-	loss = row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale)
-	return loss, ofTarget(cost).MaskedFill(ignored, 0).Detach(), ofTarget(shiftedCost).MaskedFill(ignored, 0).Detach()
-}
-
-// MixtureLossReference is MixtureLoss made of plain operators; it keeps the
-// logits [N,K,V].
-func MixtureLossReference(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
-	n, k, v := latent.Size(0), latent.Size(1), weight.Size(0)
-	ignored := targets.EqualScalar(float64(o.Ignore))
-	safe := targets.MaskedFill(ignored, 0).Reshape(-1, 1)
-	target := safe.Equal(Arange(v, targets.Device())) // [N,V]
-	logPrior := prior.LogSoftmax(1).Reshape(n, k, 1)
-	// -log P [N,V] for logits [N,K,V]
-	mix := func(logits Tensor) Tensor { return logits.LogSoftmax(2).Add(logPrior).LogSumExp(1, false).Neg() }
-	ofTarget := func(x Tensor) Tensor { return x.Gather(1, safe).Reshape(-1) }
-	logits := Linear(latent, weight, bias)
-	cost := mix(logits)
-	nll = ofTarget(cost).MaskedFill(ignored, 0).Detach()
-	own, smoothed := cost, cost
-	if shift.Defined() {
-		own = mix(logits.Sub(target.To(logits.DType(), logits.Device()).Reshape(n, 1, v).Mul(shift.Reshape(n, k, 1))))
-		shifted = ofTarget(own).MaskedFill(ignored, 0).Detach()
-		if o.SmoothShifted {
-			smoothed = own
-		}
-	}
-	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, float64(v))
-	row := ofTarget(own).MulScalar(on + off)
-	if off != 0 {
-		row = row.Add(smoothed.MaskedFill(target, 0).SumDim(1, false).MulScalar(off))
-	}
-	if o.ZLoss != 0 {
-		row = row.Add(o.zLoss(logits).MeanDim(1, false))
-	}
-	return row.AddScalar(-entropy).MaskedFill(ignored, 0).Sum().MulScalar(o.Scale), nll, shifted
 }

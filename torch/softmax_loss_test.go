@@ -20,7 +20,7 @@ func TestSoftmaxLossEqualsPyTorch(t *testing.T) {
 	for _, form := range []struct {
 		name string
 		f    function
-	}{{"fused", torch.SoftmaxLoss}, {"reference", torch.SoftmaxLossReference}} {
+	}{{"fused", torch.SoftmaxLoss}, {"plain", plainSoftmax}} {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
 			for name, o := range kinds {
 				for _, layer := range []string{"dense", "dense_bias"} {

@@ -60,6 +60,14 @@ func (x Tensor) c(op string) C.ap_tensor {
 	return C.ap_tensor(x.h.ptr)
 }
 
+// orNull is the C handle of an operand that may be the zero Tensor, NULL of that.
+func (x Tensor) orNull(op string) C.ap_tensor {
+	if x.h == nil {
+		return nil
+	}
+	return x.c(op)
+}
+
 // g is the same handle as gotorch's type: the cell is shared, not copied.
 func (x Tensor) g(op string) gotorch.Tensor {
 	x.c(op)

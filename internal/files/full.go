@@ -13,10 +13,10 @@ func DiskFull(err error) error {
 	if already := new(diskFullError); errors.As(err, &already) {
 		return err
 	}
-	return DiskFullSay(err, "run again with -resume")
+	return DiskFullSay(err, "run the same command again")
 }
 
-// DiskFullSay is DiskFull with what to do, once there is space, in the words of a program that does not resume.
+// DiskFullSay is DiskFull with what to do, once there is space, in the words of a program that can do better than begin again.
 func DiskFullSay(err error, then string) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err

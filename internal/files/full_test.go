@@ -12,7 +12,7 @@ import (
 // A full disk is told as such, with the file and what to do, whatever the error says around it.
 func TestDiskFull(t *testing.T) {
 	says := func(what string) string {
-		return "the disk that holds " + what + " is full: free space and run again with -resume"
+		return "the disk that holds " + what + " is full: free space and run the same command again"
 	}
 	write := &fs.PathError{Op: "write", Path: "/x/step-3.tmp", Err: syscall.ENOSPC}
 	for _, test := range []struct {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // File is the name of a run folder's configuration.
@@ -14,6 +16,9 @@ const File = "config.toml"
 func ReadFolder(folder string) (Tree, error) {
 	path := filepath.Join(folder, File)
 	text, err := os.ReadFile(path)
+	if missing := files.NoFolder(folder); missing != nil {
+		return nil, fmt.Errorf("%w: give the folder that a training run wrote", missing)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s holds no run (%w): give the folder that a training run wrote", folder, err)
 	}

@@ -19,8 +19,12 @@ type Key struct {
 	Help    string   // one sentence without its full stop
 	Default string   // as text; empty is the zero value
 	Choices []string // of a text, where it has some
+	Path    string   // of a text that names a file or a folder: which of the two
+	Part    any      // of those that stand in [Parts]: the struct, as the list has it
 
-	index  []int
+	index  []int // of the field, or of the Parts that hold it
+	part   int   // which of the parts, from 1; 0 for a field of the struct itself
+	inner  []int // the field's index in the part
 	kind   reflect.Kind
 	limits *interval
 }
@@ -39,11 +43,27 @@ func (k Key) Section() string {
 // Base is the name within the section.
 func (k Key) Base() string { return k.Name[strings.LastIndexByte(k.Name, '.')+1:] }
 
-func (k Key) field(of reflect.Value) reflect.Value { return of.FieldByIndex(k.index) }
+// field is the key's field, to be read.
+func (k Key) field(of reflect.Value) reflect.Value {
+	field := of.FieldByIndex(k.index)
+	if k.part == 0 {
+		return field
+	}
+	return field.Interface().(parted).at(k.part - 1).FieldByIndex(k.inner)
+}
+
+// changed is the key's field, to be changed.
+func (k Key) changed(in reflect.Value) reflect.Value {
+	field := in.FieldByIndex(k.index)
+	if k.part == 0 {
+		return field
+	}
+	return field.Addr().Interface().(changing).own(k.part - 1).FieldByIndex(k.inner)
+}
 
 // set stores a value as TOML gives it, and says what the key wants when it is of another type or out of range.
 func (k Key) set(in reflect.Value, value any) error {
-	field := k.field(in)
+	field := k.changed(in)
 	wrongType := fmt.Errorf("%s wants %s, not %s", k.Name, k.Wants(), describe(value))
 	switch k.kind {
 	case reflect.Int:
@@ -89,8 +109,8 @@ func (k Key) set(in reflect.Value, value any) error {
 	return k.check(in)
 }
 
-// parse reads a value as a command line gives it: text needs no quotes, and a list may be separated by commas. What cannot be
-// a value of the key's kind is returned as it is, for set to refuse.
+// parse reads a value as a command line gives it: text needs no quotes, and a list may be separated by commas. What
+// cannot be a value of the key's kind is returned as it is, for set to refuse.
 func (k Key) parse(text string) any {
 	switch k.kind {
 	case reflect.String:

@@ -15,7 +15,7 @@ func Nearest(name string, candidates []string) string {
 	for _, candidate := range candidates {
 		itsSection, itsLast := part(candidate)
 		distance := 2 * editDistance(last, itsLast)
-		if shortens(last, itsLast) || shortens(itsLast, last) {
+		if shortens(last, itsLast) || strings.Contains(last, "_") && shortens(itsLast, last) {
 			distance = min(distance, 1)
 		}
 		if within(last, itsLast) {

@@ -44,12 +44,18 @@ func New[C any](prefix string) *Schema[C] {
 // valueTypes are the types of fields that can be keys.
 var valueTypes = []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[[]string]()}
 
-// walk collects the keys of a struct's fields; inherited are the tags of the struct that they stand in.
+// partedType is that of fields which are [Parts].
+var partedType = reflect.TypeFor[parted]()
+
+// walk collects the keys of a struct's fields; inherited are the tags of the struct that they stand in, and its place.
 func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited Key) {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, at := field.Tag.Get("toml"), append(slices.Clone(index), i)
 		k := Key{Name: prefix + name, Task: field.Tag.Get("task"), Resume: field.Tag.Get("resume"), index: at, kind: field.Type.Kind()}
+		if inherited.part > 0 {
+			k.index, k.part, k.inner, k.Part = inherited.index, inherited.part, at, inherited.Part
+		}
 		if k.Task == "" {
 			k.Task = inherited.Task
 		}
@@ -57,6 +63,12 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 			k.Resume = inherited.Resume
 		}
 		switch {
+		case name == "" && field.Type.Implements(partedType):
+			for j, part := range reflect.Zero(field.Type).Interface().(parted).list() {
+				k.part, k.Part = j+1, part
+				s.walk(reflect.TypeOf(part), prefix, nil, k)
+			}
+			continue
 		case name == "-" || name == "" && !(field.Anonymous && k.kind == reflect.Struct):
 			continue
 		case k.kind == reflect.Struct && name == "":
@@ -70,6 +82,10 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 			panic(fmt.Sprintf("keys: %s is of type %s, which no key can have", k.Name, field.Type))
 		}
 		k.Help, k.Default, k.Choices = field.Tag.Get("help"), field.Tag.Get("default"), strings.Fields(field.Tag.Get("choice"))
+		k.Path = field.Tag.Get("path")
+		if k.Path != "" && k.kind != reflect.String {
+			panic(fmt.Sprintf("keys: %s is no text, and names a %s", k.Name, k.Path))
+		}
 		if k.Help == "" || slices.ContainsFunc(s.keys, func(other Key) bool { return other.Name == k.Name }) {
 			panic(fmt.Sprintf("keys: %s has no help, or stands in two places", k.Name))
 		}
@@ -120,18 +136,22 @@ func (s *Schema[C]) Set(c *C, name, text string) error {
 // Value is a key's value as TOML.
 func (s *Schema[C]) Value(c *C, k Key) string { return tomlText(k.field(reflect.ValueOf(c).Elem())) }
 
-// Path is a key's value where that is a text, for callers that complete paths.
-func (s *Schema[C]) Path(c *C, name string) (*string, error) {
+// Put stores a value of the key's own type, whatever its range: Check says of that. A whole number is a number too.
+func (s *Schema[C]) Put(c *C, name string, value any) error {
 	k, err := s.Lookup(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	text, ok := k.field(reflect.ValueOf(c).Elem()).Addr().Interface().(*string)
-	if !ok {
-		return nil, fmt.Errorf("%s is no text", name)
+	given, field := reflect.ValueOf(value), k.changed(reflect.ValueOf(c).Elem())
+	if given.Kind() != field.Kind() && !(given.Kind() == reflect.Int && field.Kind() == reflect.Float64) {
+		return fmt.Errorf("%s wants %s, not %v", name, k.Wants(), value)
 	}
-	return text, nil
+	field.Set(given.Convert(field.Type()))
+	return nil
 }
+
+// Text is the value of a key that is a text.
+func (s *Schema[C]) Text(c *C, k Key) string { return k.field(reflect.ValueOf(c).Elem()).String() }
 
 // Tree is TOML text as read, by section and key.
 type Tree map[string]any
@@ -149,9 +169,9 @@ func Parse(text, from string) (Tree, error) {
 	return tree, nil
 }
 
-// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is always the
-// same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest one,
-// unless others is set: the tree then holds keys of other readers too.
+// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is
+// always the same one, and returns the names of the keys that it gave. A name that is no key is an error that names the
+// nearest one, unless others is set: the tree then holds keys of other readers too.
 func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []string, err error) {
 	for _, k := range s.keys {
 		table, name := tree, k.Name

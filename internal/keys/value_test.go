@@ -123,24 +123,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Path gives a place to write to, of texts only.
-func TestPath(t *testing.T) {
-	c := ofKinds.Defaults()
-	path, err := ofKinds.Path(&c, "k.text")
-	if err != nil {
-		t.Fatal(err)
-	}
-	*path = "/there"
-	if c.Text != "/there" {
-		t.Errorf("the text is %q", c.Text)
-	}
-	for _, name := range []string{"k.whole", "k.txt"} {
-		if _, err := ofKinds.Path(&c, name); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // The nearest name is the one with the fewest edits, and a key of the right name in another section is near.
 func TestNearest(t *testing.T) {
 	names := []string{"train.steps", "train.learning_rate", "model.width", "data.train", "objective.method"}

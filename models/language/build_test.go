@@ -57,7 +57,7 @@ func TestMixtureOfAllNetworks(t *testing.T) {
 		s := language.Defaults()
 		s.Model.Kind, s.Model.Layers, s.Model.Width, s.Model.Hidden, s.Model.LastHidden = kind, 2, 8, 9, last
 		s.Model.Heads, s.Model.FFNWidth, s.Model.Memory = 2, 10, 4
-		s.Objective.Method, s.Objective.MixtureComponents, s.Objective.LabelSmoothing, s.Objective.Bias = method, 3, 0, true
+		s.Objective.Set("method", method, "mixture_components", 3, "label_smoothing", 0, "bias", true)
 		return s
 	}
 	for _, kind := range language.Kinds() {

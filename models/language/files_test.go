@@ -41,7 +41,7 @@ func TestReadFilesGivesTheTexts(t *testing.T) {
 	for i, c := range []struct{ order, run string }{{"appearance", ""}, {"frequency", ""}, {"frequency", run}} {
 		s := language.VocabularySettings{VocabularyOrder: c.order}
 		want, err := language.ReadTexts(s, c.run, names, func(name, flag string, words *corpus.Words) (corpus.Running, error) {
-			return corpus.ReadRunning(filepath.Join(folder, name+".txt"), flag, words)
+			return corpus.LineSettings{}.ReadRunning(filepath.Join(folder, name+".txt"), flag, words)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func withModel(t *testing.T, change func(*language.Settings), body func(m *langu
 	t.Helper()
 	s := language.Defaults()
 	s.Model.Kind, s.Model.Layers, s.Model.Width, s.Model.Hidden = "awd-lstm", 2, 12, 14
-	s.Objective.LabelSmoothing, s.Objective.Bias = 0, true
+	s.Objective.Set("label_smoothing", 0, "bias", true)
 	s.Seed = 1
 	if change != nil {
 		change(&s)
@@ -70,7 +70,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 func TestParameterCounts(t *testing.T) {
 	mixture := func(width, hidden, last int) func(*language.Settings) {
 		return func(s *language.Settings) {
-			s.Objective.Method, s.Objective.MixtureComponents = "mos", 15
+			s.Objective.Set("method", "mos", "mixture_components", 15)
 			s.Model.Width, s.Model.Hidden, s.Model.LastHidden = width, hidden, last
 		}
 	}
@@ -85,7 +85,7 @@ func TestParameterCounts(t *testing.T) {
 		"mixture, WikiText-2":     {33278, 34909528, mixture(300, 1150, 650)},
 		"Transformer-XL": {1000, 120307738 - (267735-1000)*411, func(s *language.Settings) {
 			s.Model.Kind, s.Model.Layers, s.Model.Width, s.Model.Heads, s.Model.FFNWidth = "transformer-xl", 4, 410, 10, 2100
-			s.Objective.Method, s.Objective.AdaptiveCutoffs = "adaptive", "200,400,600"
+			s.Objective.Set("method", "adaptive", "adaptive_cutoffs", "200,400,600")
 		}},
 	} {
 		words := corpus.NewWords()
@@ -93,7 +93,8 @@ func TestParameterCounts(t *testing.T) {
 			words.ID(string(rune(0x4e00 + i)))
 		}
 		s := language.Defaults()
-		s.Model.Kind, s.Model.Width, s.Objective.Bias, s.Objective.LabelSmoothing = "awd-lstm", 400, true, 0
+		s.Model.Kind, s.Model.Width = "awd-lstm", 400
+		s.Objective.Set("bias", true, "label_smoothing", 0)
 		c.change(&s)
 		torch.Test(t, func() {
 			m, err := language.New(s, words, device)
@@ -235,7 +236,7 @@ func TestDynamicEvaluation(t *testing.T) {
 		methods = methods[:1] // the search takes hundreds of passes, and the checked device is slow
 	}
 	for _, method := range methods {
-		withModel(t, func(s *language.Settings) { s.Objective.Method, s.Objective.LabelSmoothing = method, 0.1 }, func(m *language.Model, texts texts) {
+		withModel(t, func(s *language.Settings) { s.Objective.Set("method", method, "label_smoothing", 0.1) }, func(m *language.Model, texts texts) {
 			follower, err := m.Dynamic(texts.train, 5, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -289,7 +290,7 @@ func TestDynamicEvaluation(t *testing.T) {
 func TestDynamicModelsAreSimple(t *testing.T) {
 	for kind, context := range map[string]models.XLContext{"awd-lstm": {}, "transformer-xl": {Memory: 9, Clamp: 7, SameLength: true}} {
 		withModel(t, func(s *language.Settings) {
-			s.Objective.Method, s.Objective.LabelSmoothing = "spectrum+adversarial", 0.1
+			s.Objective.Set("method", "spectrum+adversarial", "label_smoothing", 0.1)
 			if s.Model.Kind = kind; kind == "transformer-xl" {
 				s.Model.Heads, s.Model.FFNWidth = 2, 16
 			}
@@ -300,7 +301,7 @@ func TestDynamicModelsAreSimple(t *testing.T) {
 				}
 			}
 			s := m.Settings
-			s.Objective.Method, s.Objective.LabelSmoothing = "mle", 0
+			s.Objective.Set("method", "mle", "label_smoothing", 0)
 			dense, err := language.New(s, texts.words, device)
 			if err != nil {
 				t.Fatal(err)

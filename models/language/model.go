@@ -135,7 +135,7 @@ func (m *Model) SetInputNoise(deviation float64) {
 
 // Free frees the weights.
 func (m *Model) Free() {
-	if f, ok := m.Network.(objectives.Freed); ok {
+	if f, ok := m.Network.(interface{ Free() }); ok {
 		f.Free()
 	}
 	if m.Output != nil {

@@ -162,16 +162,17 @@ func (m *Model) encode(text string, closed bool) ([]int32, error) {
 	if closed {
 		text = strings.TrimSuffix(text, "\n")
 	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		for _, word := range strings.Fields(line) {
+	for i, more := 0, true; more; i++ {
+		var line string
+		line, text, more = strings.Cut(text, "\n")
+		for word := range strings.FieldsSeq(line) {
 			id, known := m.Words.ID(word)
 			if !known {
 				return nil, fmt.Errorf("line %d: the model does not know %q, and has no %s to stand for it: use words of its training text", i+1, word, corpus.UnknownWord)
 			}
 			ids = append(ids, id)
 		}
-		if closed || i+1 < len(lines) {
+		if closed || more {
 			ids = append(ids, end)
 		}
 	}

@@ -28,6 +28,7 @@ type Texts struct {
 type TextNames struct {
 	Train, Valid string
 	Tests        []string
+	corpus.LineSettings
 }
 
 // Reader reads a text whose words enter words; flag names the one that chose it, as in -train.
@@ -37,7 +38,7 @@ type Reader func(name, flag string, words *corpus.Words) (corpus.Running, error)
 // does not read them.
 func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string, cache *corpus.Cache) (*Texts, error) {
 	path := func(name string) string { return corpus.RunningFile(dir, name) }
-	key, sums, err := keyOf(s, folder, append([]string{names.Train, names.Valid}, names.Tests...), path, cache)
+	key, sums, err := keyOf(s, folder, names, path, cache)
 	if err == nil {
 		if t := kept(key, folder, names, cache); t != nil {
 			t.Sums = sums
@@ -45,7 +46,7 @@ func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string,
 		}
 	}
 	t, unknown := ReadTexts(s, folder, names, func(name, flag string, words *corpus.Words) (corpus.Running, error) {
-		return corpus.ReadRunning(path(name), flag, words)
+		return names.ReadRunning(path(name), flag, words)
 	})
 	if unknown != nil || err != nil || !maps.Equal(t.Sums, sums) {
 		return t, unknown
@@ -69,7 +70,7 @@ func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string,
 }
 
 // keyOf names the ids of texts by what they depend on: the files, the order of words, and the words of a run that has some.
-func keyOf(s VocabularySettings, folder string, names []string, path func(string) string, cache *corpus.Cache) (corpus.Key, map[string]string, error) {
+func keyOf(s VocabularySettings, folder string, names TextNames, path func(string) string, cache *corpus.Cache) (corpus.Key, map[string]string, error) {
 	parts, sums := []string{"running text", s.VocabularyOrder}, map[string]string{}
 	words, err := ReadWords(folder)
 	switch {
@@ -78,8 +79,8 @@ func keyOf(s VocabularySettings, folder string, names []string, path func(string
 	case !errors.Is(err, fs.ErrNotExist):
 		return corpus.Key{}, nil, err
 	}
-	for _, name := range names {
-		sum, err := cache.Sum(path(name))
+	for _, name := range append([]string{names.Train, names.Valid}, names.Tests...) {
+		sum, err := cache.SumRunning(names.LineSettings, path(name), "data.dir")
 		if err != nil {
 			return corpus.Key{}, nil, err
 		}

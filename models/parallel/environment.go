@@ -3,6 +3,7 @@ package parallel
 import (
 	"fmt"
 	"hash/fnv"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -24,6 +25,7 @@ type Environment struct {
 	Address   string
 	Port      int    // where the store is
 	Served    bool   // the store is served by whoever started the processes, or else by rank 0
+	Token     string // the secret of the run's processes, without which nobody reaches rank 0's store; empty: everybody does
 	Prefix    string // of this attempt's keys
 	Launched  bool   // by Launch
 }
@@ -32,9 +34,9 @@ type Environment struct {
 const launched = "APERTURE_LAUNCHED"
 
 // FromEnvironment reads the variables RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun
-// and PyTorchJob set them, or those of a step of Slurm. The zero Environment, of size 0, is a process by itself.
+// and PyTorchJob set them, or those of a step of Slurm, and APERTURE_GROUP_TOKEN. The zero Environment, of size 0, is a process by itself.
 func FromEnvironment() (Environment, error) {
-	e := Environment{LocalSize: 1, Prefix: "aperture/", Address: os.Getenv("MASTER_ADDR"), Launched: os.Getenv(launched) != ""}
+	e := Environment{LocalSize: 1, Prefix: "aperture/", Address: os.Getenv("MASTER_ADDR"), Launched: os.Getenv(launched) != "", Token: os.Getenv(tokenVariable)}
 	var r variables
 	switch {
 	case os.Getenv("RANK") != "" && os.Getenv("WORLD_SIZE") != "":
@@ -63,14 +65,33 @@ func FromEnvironment() (Environment, error) {
 	if e.Port == 0 {
 		e.Port = r.number("MASTER_PORT")
 	}
+	if e.LocalSize == e.Size && !e.Served {
+		e.Address = loopback
+	}
 	switch {
 	case r.err != nil:
 	case e.Rank < 0 || e.Rank >= e.Size:
 		r.err = fmt.Errorf("rank %d of %d processes: ranks are 0 to %d; check RANK and WORLD_SIZE", e.Rank, e.Size, e.Size-1)
 	case e.Address == "" || e.Port == 0:
 		r.err = fmt.Errorf("%d processes cannot meet: MASTER_ADDR (%q) and MASTER_PORT (%d) must name the host of rank 0 and a free port there", e.Size, e.Address, e.Port)
+	case e.Token != "" && len(e.Token) < shortestToken:
+		r.err = fmt.Errorf("%s has %d characters: it wants at least %d, as from openssl rand -hex 32", tokenVariable, len(e.Token), shortestToken)
 	}
 	return e, r.err
+}
+
+// Exposed warns of a store that strangers can reach; it is empty where they cannot.
+func (e Environment) Exposed() string {
+	at := net.JoinHostPort(e.Address, strconv.Itoa(e.Port))
+	switch {
+	case e.Size == 0 || e.Launched:
+		return ""
+	case e.Served:
+		return fmt.Sprintf("the launcher's store at %s obeys whoever reaches it, and %s does not change that: see that only this run's hosts reach it (docs/scale.md)", at, tokenVariable)
+	case e.Token != "" || net.ParseIP(localAddress(e)).IsLoopback():
+		return ""
+	}
+	return fmt.Sprintf("whoever reaches %s can end this run: set %s to the same secret on all hosts, as from openssl rand -hex 32 (docs/scale.md)", at, tokenVariable)
 }
 
 // Place is FromEnvironment for a command that was asked to train by so many processes: launch is how many it has to start, 0
@@ -107,6 +128,9 @@ func (r *variables) number(name string) int {
 
 // slurmHost is the host of rank 0: the first of the step's or the job's nodes, as in "node[07-09,12],login1", or where srun runs.
 func slurmHost() string {
+	if os.Getenv("SLURM_STEP_NUM_NODES") == "1" {
+		return loopback
+	}
 	for _, name := range []string{"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"} {
 		list := os.Getenv(name)
 		if list == "" {

@@ -21,12 +21,15 @@ func TestFromEnvironment(t *testing.T) {
 		"srun, one":     {set: map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0", "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1", "MASTER_PORT": "1234"}, want: Environment{Share: share(1, 2), LocalSize: 1, Address: "10.0.0.1", Port: 1234, Prefix: "aperture/"}},
 		"batch script":  {set: map[string]string{"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_NODELIST": "n1"}},
 		"nowhere":       {set: map[string]string{"RANK": "0", "WORLD_SIZE": "2"}, problem: "MASTER_ADDR"},
+		"one machine":   {set: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "b", "MASTER_PORT": "1"}, want: Environment{Share: share(1, 2), LocalSize: 2, Address: loopback, Port: 1, Prefix: "aperture//"}},
+		"srun, a node":  {set: map[string]string{"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1", "MASTER_PORT": "1"}, want: Environment{Share: share(1, 2), LocalSize: 1, Address: loopback, Port: 1, Prefix: "aperture/"}},
+		"short token":   {set: map[string]string{"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "b", "MASTER_PORT": "1", tokenVariable: "secret"}, problem: "APERTURE_GROUP_TOKEN has 6 characters: it wants at least 16"},
 		"no number":     {set: map[string]string{"RANK": "first", "WORLD_SIZE": "2"}, problem: `RANK = "first"`},
 		"too high rank": {set: map[string]string{"RANK": "2", "WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}, problem: "rank 2 of 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, variable := range []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE",
-				"TORCHELASTIC_RESTART_COUNT", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR", launched} {
+				"TORCHELASTIC_RESTART_COUNT", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_NODES", tokenVariable, "SLURM_JOB_NODELIST", "SLURM_STEP_NODELIST", "SLURM_LAUNCH_NODE_IPADDR", launched} {
 				t.Setenv(variable, c.set[variable])
 			}
 			got, err := FromEnvironment()

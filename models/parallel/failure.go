@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -36,6 +37,25 @@ func (p *Peers) Alike(err error) error {
 
 // refused is a failure that all processes find alike.
 func refused(format string, args ...any) error { return &Failure{Said: fmt.Sprintf(format, args...)} }
+
+// read is Get for what a person reads: where strangers reach the store it may be theirs, and commands to a terminal.
+func read(store *torch.Store, key string) (string, error) {
+	text, err := store.Get(key)
+	return plain(text), err
+}
+
+const longest = 4096 // bytes of a text of the store
+
+// plain is a text on one line, which a terminal shows and does not obey.
+func plain(text string) string {
+	text = strings.ToValidUTF8(text[:min(len(text), longest)], "")
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
 
 // Keys of the store: what the first to fail said; that a collective has failed; how many know; how many have come to the end.
 const (
@@ -94,7 +114,7 @@ func (w *watcher) tick(mine, others string) (int64, error) {
 	_, err := w.store.Add(mine, 1)
 	failed, now := "", int64(0)
 	if err == nil {
-		failed, err = w.store.Get(failedKey)
+		failed, err = read(w.store, failedKey)
 	}
 	if err == nil {
 		now, err = w.store.Add(others, 0)
@@ -127,7 +147,7 @@ func (p *Peers) explain(err error) error {
 	}
 	p.store.Set(alarmKey, "1")
 	for deadline := time.Now().Add(p.silence + 2*brief); time.Now().Before(deadline); time.Sleep(beat / 2) {
-		failed, gone := p.store.Get(failedKey)
+		failed, gone := read(p.store, failedKey)
 		if gone != nil || failed != "" {
 			return &Failure{failed, gone}
 		}
@@ -154,7 +174,7 @@ func (p *Peers) Leave(err error, alike bool) error {
 		said := p.names[p.Rank] + " failed: " + strings.Join(strings.Fields(err.Error()), " ")
 		first, gone := p.store.First(failedKey, said)
 		if err = fmt.Errorf("%s failed: %w", p.names[p.Rank], err); gone == nil && first != said {
-			err = &Failure{first, nil}
+			err = &Failure{plain(first), nil}
 		}
 	}
 	known, gone := p.store.Add(knownKey, 1)

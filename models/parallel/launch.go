@@ -27,7 +27,7 @@ func Launch(n int, args []string, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
-	store, err := torch.OpenStore("127.0.0.1", 0, true, "aperture/0/", grace)
+	store, err := torch.OpenStore(loopback, 0, true, "aperture/0/", grace)
 	if err != nil {
 		return fmt.Errorf("%d processes cannot meet on this machine: %w", n, err)
 	}
@@ -73,7 +73,10 @@ type launch struct {
 func (l *launch) start(self string, args []string, rank, n int) error {
 	c := exec.Command(self, args...)
 	c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n), fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n),
-		"MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", l.store.Port), "TORCHELASTIC_USE_AGENT_STORE=True", "TORCHELASTIC_RESTART_COUNT=0", launched+"=1")
+		"MASTER_ADDR="+loopback, fmt.Sprint("MASTER_PORT=", l.store.Port), "TORCHELASTIC_USE_AGENT_STORE=True", "TORCHELASTIC_RESTART_COUNT=0", launched+"=1")
+	if os.Getenv("NCCL_SOCKET_IFNAME") == "" {
+		c.Env = append(c.Env, "NCCL_SOCKET_IFNAME=lo") // it would listen at the machine's outer address
+	}
 	c.Stderr = &l.last[rank]
 	if rank == 0 {
 		c.Stdout, c.Stderr = os.Stdout, os.Stderr
@@ -127,7 +130,7 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 				// It has told the others, where it came to know them.
 				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", rank, state.Pid(), codes[rank], l.last[rank].sentence()))
 				if err == nil {
-					said = now
+					said = plain(now)
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,10 +42,7 @@ func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error)
 	p.watcher = watcher{rank: e.Rank, silence: silence, end: end, server: e.Rank == 0 && !e.Served}
 	name := fmt.Sprintf("rank %d on %s (process %d)", e.Rank, host, os.Getpid())
 	var err error
-	if p.store, err = p.open(e, p.server); err == nil {
-		p.watcher.store, err = p.open(e, false)
-	}
-	if err == nil {
+	if err = p.open(e); err == nil {
 		err = p.meet(name)
 	}
 	if err == nil {
@@ -59,9 +57,49 @@ func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error)
 	return p, nil
 }
 
-// open connects to the store; the server may start later than its clients.
-func (p *Peers) open(e Environment, server bool) (*torch.Store, error) {
-	return torch.OpenStore(e.Address, e.Port, server, e.Prefix, max(p.silence, 10*time.Second))
+// open connects to the store, and once more for the watcher. Where the store is not the launcher's, rank 0 serves it, maybe later
+// than others come: at the address by which they reach this machine or, where there is a token, behind a gate there.
+func (p *Peers) open(e Environment) (err error) {
+	patience := max(p.silence, 10*time.Second)
+	connect := func(to **torch.Store, host string, port int, server bool) {
+		if err == nil {
+			*to, err = torch.OpenStore(host, port, server, e.Prefix, patience)
+		}
+	}
+	if e.Served || e.Token == "" {
+		host := e.Address
+		if p.server {
+			host = localAddress(e)
+		}
+		connect(&p.store, host, e.Port, p.server)
+		connect(&p.watcher.store, host, e.Port, false)
+		if err != nil && !e.Served && !p.server {
+			err = fmt.Errorf("%w; where rank 0 has an %s, this process needs the same", err, tokenVariable)
+		}
+		return err
+	}
+	g, err := newGate(e.Token)
+	if err != nil {
+		return err
+	}
+	if p.server {
+		connect(&p.store, loopback, 0, true)
+		if err == nil {
+			err = g.open(net.JoinHostPort(localAddress(e), strconv.Itoa(e.Port)), p.store.Port)
+		}
+		if err == nil {
+			connect(&p.watcher.store, loopback, p.store.Port, false)
+		}
+		return err
+	}
+	for _, store := range []**torch.Store{&p.store, &p.watcher.store} {
+		port := 0
+		if err == nil {
+			port, err = g.reach(net.JoinHostPort(e.Address, strconv.Itoa(e.Port)), patience)
+		}
+		connect(store, loopback, port, false)
+	}
+	return err
 }
 
 // meet tells the others who this process is, and waits until all have told.
@@ -73,10 +111,10 @@ func (p *Peers) meet(name string) error {
 	for r := range p.names {
 		for p.names[r] == "" {
 			var err error
-			if p.names[r], err = p.store.Get(fmt.Sprint("name/", r)); err != nil {
+			if p.names[r], err = read(p.store, fmt.Sprint("name/", r)); err != nil {
 				return err
 			}
-			if failed, err := p.store.Get(failedKey); err != nil || failed != "" {
+			if failed, err := read(p.store, failedKey); err != nil || failed != "" {
 				return &Failure{failed, err}
 			}
 			switch {
@@ -92,8 +130,12 @@ func (p *Peers) meet(name string) error {
 	return nil
 }
 
-// localAddress is the address of this machine at which the others reach it: the one from which it reaches the store.
+// localAddress is the address of this machine at which the others reach it: the one from which it reaches the store, and the
+// loopback where there is no other machine.
 func localAddress(e Environment) string {
+	if e.LocalSize == e.Size {
+		return loopback
+	}
 	c, err := net.Dial("udp", net.JoinHostPort(e.Address, fmt.Sprint(e.Port))) // sends nothing
 	if err != nil {
 		return e.Address

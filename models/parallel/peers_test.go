@@ -68,6 +68,20 @@ var scenes = map[string]func(t *testing.T, p *Peers) error{
 		}
 		return p.Barrier()
 	},
+	"visited": func(_ *testing.T, p *Peers) error {
+		for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+			if time.Since(begin) > 30*time.Second {
+				return errors.New("nobody has come")
+			}
+			told, err := p.store.Get("visited")
+			if err != nil {
+				return err
+			}
+			if all, err := p.Any(len(told)); err != nil || all != 0 {
+				return err
+			}
+		}
+	},
 	"gone": func(_ *testing.T, p *Peers) error {
 		if err := p.Barrier(); err != nil {
 			return err
@@ -79,25 +93,33 @@ var scenes = map[string]func(t *testing.T, p *Peers) error{
 	},
 }
 
-// play starts three processes of this test, which play a scene, and gives what each says at its end.
-func play(t *testing.T, name string) (said [3]string) {
+// play starts three processes of this test, which play a scene by a store of this process, and gives what each says at its end.
+func play(t *testing.T, name string) [3]string {
 	t.Helper()
-	store, err := torch.OpenStore("127.0.0.1", 0, true, "aperture//", 20*time.Second)
+	store, err := torch.OpenStore(loopback, 0, true, "aperture//", 20*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
+	return playAt(t, name, func() {}, fmt.Sprint("MASTER_PORT=", store.Port), "TORCHELASTIC_USE_AGENT_STORE=True")
+}
+
+// playAt is play with these variables, while another one acts too.
+func playAt(t *testing.T, name string, meanwhile func(), variables ...string) (said [3]string) {
+	t.Helper()
 	var commands [3]*exec.Cmd
 	var outputs [3]bytes.Buffer
 	for rank := range commands {
 		c := exec.Command(os.Args[0], "-test.run=^TestPeers$")
-		c.Env = append(os.Environ(), scene+"="+name, fmt.Sprint("RANK=", rank), "WORLD_SIZE=3", "MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", store.Port), "TORCHELASTIC_USE_AGENT_STORE=True", "OMP_NUM_THREADS=1")
+		c.Env = append(os.Environ(), scene+"="+name, fmt.Sprint("RANK=", rank), "WORLD_SIZE=3", "MASTER_ADDR="+loopback, "OMP_NUM_THREADS=1")
+		c.Env = append(c.Env, variables...)
 		c.Stdout, c.Stderr = &outputs[rank], &outputs[rank]
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
 		commands[rank] = c
 	}
+	meanwhile()
 	for rank, c := range commands {
 		if err := c.Wait(); err != nil && c.ProcessState.ExitCode() != 3 {
 			t.Errorf("%s: rank %d: %v\n%s", name, rank, err, &outputs[rank])

@@ -14,6 +14,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -178,11 +179,17 @@ func TestLineErrors(t *testing.T) {
 	positions := made.Settings.Model.MaxPositions
 	longest := strings.TrimSpace(strings.Repeat("nine ", positions-1))
 	good, _ := numbers(11, 3, 10)
-	lines := []string{good[0], "Tw\xff, three.", "", good[1], longest + " nine", " \t ", longest, good[2]}
+	if got, want := made.Settings.Lines.MaxLine, (corpus.LineSettings{}).Limit(); got != want {
+		t.Errorf("the key's default is %d, and %d where no key is", got, want)
+	}
+	limit := strings.Repeat("9 ", made.Settings.Lines.MaxLine/2)
+	lines := []string{good[0], "Tw\xff, three.", "", good[1], longest + " nine", " \t ", longest, good[2], limit, limit + "9"}
 	out := translate(t, made, lines, decode.Options{})
 	for i, parts := range map[int][]string{
 		1: {"line 2: ", "UTF-8"},
 		4: {"line 5: ", "it has 17 symbols", "the model has 16 positions", "model.max_positions"},
+		8: {"line 9: ", "it has 500001 symbols or more", "the model has 16 positions"},
+		9: {"line 10: ", "it has more than 1000000 bytes (data.max_line)"},
 	} {
 		var failure *translation.LineError
 		if err := out[i].Err; !errors.As(err, &failure) || failure.Line != i+1 || errors.Unwrap(err) == nil {

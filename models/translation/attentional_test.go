@@ -23,12 +23,12 @@ func recurrent(t *testing.T, method, tying string) translation.Settings {
 	t.Helper()
 	return settings(t, smallConfig, func(s *translation.Settings) {
 		s.Model.Kind, s.Model.Tying, s.Model.DecoderLayers = "attentional", tying, 2
-		s.Objective.Method, s.Objective.Width = method, 5
+		s.Objective.Set("method", method, "vectors_width", 5)
 		m, err := s.Objective.Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.TargetVectors() {
+		if m.WordTargets {
 			s.Text.TargetUnits, s.Model.WordWidth = "word", 6
 		}
 		if s.Text.Joint = tying == "all"; tying == "none" {
@@ -45,7 +45,7 @@ func recurrent(t *testing.T, method, tying string) translation.Settings {
 func TestAttentionalMethods(t *testing.T) {
 	english, german := numbers(1, 40, 1000)
 	var methods []string
-	for _, row := range objectives.Table() {
+	for _, row := range objectives.Methods() {
 		methods = append(methods, row.Name)
 	}
 	methods = append(methods, "spectrum+adversarial", "mos+cosreg", "adaptive+zloss")
@@ -58,7 +58,7 @@ func TestAttentionalMethods(t *testing.T) {
 			if device != torch.CPU && (place+way)%3 != 0 {
 				continue // the checked device is slow, and all tyings have been on the CPU
 			}
-			if tying == "all" && m.TargetVectors() {
+			if tying == "all" && m.WordTargets {
 				continue // languages have no words in common
 			}
 			torch.Test(t, func() {
@@ -155,7 +155,7 @@ func TestPublishedAttentional(t *testing.T) {
 	s.Model.Kind, s.Model.Width, s.Model.WordWidth, s.Model.Tying = "attentional", 1024, 512, "decoder"
 	s.Model.EncoderLayers, s.Model.DecoderLayers = 2, 2
 	s.Text.Joint, s.Text.TargetUnits, s.Text.JointCodes = false, "word", false
-	s.Objective.Method, s.Objective.MapNorm = "vmf", false
+	s.Objective.Set("method", "vmf", "map_norm", false)
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,25 +10,20 @@ import (
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/objectives/vectors"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // Settings are what a translator is made of: those keys of a run's configuration that it reads.
 type Settings struct {
 	Text      bitext.TextSettings `toml:"data"`
+	Lines     corpus.LineSettings `toml:"data"`
 	Model     models.Settings     `toml:"model"`
-	Objective ObjectiveSettings   `toml:"objective"`
+	Objective objectives.Settings `toml:"objective"`
 	Decode    decode.Options      `toml:"decode" resume:"free"`
 
 	Seed uint64 // of the initial weights
 	SGD  bool   // training moves weights by their gradients times a rate
-}
-
-// ObjectiveSettings are the keys of the section objective: the output layer, and where target vectors come from.
-type ObjectiveSettings struct {
-	objectives.Settings
-	vectors.Options
 }
 
 var schema = keys.New[Settings]("")

@@ -2,9 +2,6 @@ package translation
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -27,12 +24,6 @@ func words(counted ...string) *tokenize.Vocabulary {
 
 // TestStoredVectors: rows come back bit for bit, with what was known of them.
 func TestStoredVectors(t *testing.T) {
-	if _, err := vectors.Sum(filepath.Join(t.TempDir(), "none"))(); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the hash of no file: %v", err)
-	}
-	if sum, err := vectors.Sum(os.DevNull)(); sum != "" || err != nil {
-		t.Errorf("what can be read once has the hash %q (%v)", sum, err)
-	}
 	torch.Test(t, func() {
 		v := words("north", "east", "northeast")
 		given := filepath.Join(t.TempDir(), "x.vec")
@@ -43,12 +34,10 @@ func TestStoredVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if table.SHA256, err = vectors.Sum(given)(); err != nil {
-			t.Fatal(err)
+		if table.Source != "x.vec" {
+			t.Errorf("the table is of %q", table.Source)
 		}
-		if sum := fmt.Sprintf("%x", sha256.Sum256([]byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"))); table.Source != "x.vec" || table.SHA256 != sum {
-			t.Errorf("the table is of %q, %s", table.Source, table.SHA256)
-		}
+		table.SHA256 = "abc"
 		path := filepath.Join(t.TempDir(), "vectors.safetensors")
 		if err := saveVectors(table, path); err != nil {
 			t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -21,13 +22,12 @@ func LearnTexts(s Settings, t *bitext.Texts) (*bitext.Pair, error) {
 	return learnText(s, t.Train, t.Learn)
 }
 
-func learnText(s Settings, text corpus.Parallel, learn func(bitext.TextSettings, corpus.Parallel) (*bitext.Pair, error)) (*bitext.Pair, error) {
-	d := s.Text
-	fromFile := s.targetVectors() && s.Objective.File != ""
-	sum := func() (string, error) { return "", nil }
-	if fromFile {
-		sum = vectors.Sum(s.Objective.File) // a large file's takes as long as counting words
-		d.TargetSize = 0                    // which words have a vector is known only then
+func learnText(
+	s Settings, text corpus.Parallel, learn func(bitext.TextSettings, corpus.Parallel) (*bitext.Pair, error),
+) (*bitext.Pair, error) {
+	d, o := s.Text, objectives.Of[vectors.Options](s.Objective)
+	if s.targetVectors() && o.File != "" {
+		d.TargetSize = 0 // which words have a vector is known only then
 	}
 	pair, err := learn(d, text)
 	if err != nil || !s.targetVectors() {
@@ -37,14 +37,11 @@ func learnText(s Settings, text corpus.Parallel, learn func(bitext.TextSettings,
 	if err != nil {
 		return nil, err
 	}
-	if table.SHA256, err = sum(); err != nil {
-		return nil, err
-	}
 	pair.Target.Vocabulary, pair.Vectors = table.Cover(pair.Target.Vocabulary, s.Text.TargetSize)
-	if s.Objective.End == "constant" {
+	if o.End == "constant" {
 		pair.Vectors.EndByConstant()
 	}
-	if s.Objective.Centre {
+	if o.Centre {
 		if err := pair.Vectors.Centre(pair.Target.Vocabulary); err != nil {
 			return nil, err
 		}
@@ -53,8 +50,9 @@ func learnText(s Settings, text corpus.Parallel, learn func(bitext.TextSettings,
 }
 
 func (s Settings) learnVectors(side *bitext.Side, text corpus.Text) (*vectors.Table, error) {
-	if s.Objective.File != "" {
-		return vectors.Open(s.Objective.File, side.Vocabulary)
+	o := objectives.Of[vectors.Options](s.Objective)
+	if o.File != "" {
+		return vectors.Open(o.File, side.Vocabulary)
 	}
 	sentences := make([][]int32, 0, text.Len())
 	worker := func() (func([][]string) ([][]int32, error), error) {
@@ -74,7 +72,6 @@ func (s Settings) learnVectors(side *bitext.Side, text corpus.Text) (*vectors.Ta
 	if err != nil {
 		return nil, err
 	}
-	o := s.Objective.Options
 	if o.Width == 0 {
 		// The map from states of width D reaches a space of D dimensions at most. Where vectors have more, it cannot reach
 		// them: at width 128 vectors of 128 numbers give 50 BLEU on the sample, and 64 give 57 (docs/results/continuous.md).
@@ -86,7 +83,7 @@ func (s Settings) learnVectors(side *bitext.Side, text corpus.Text) (*vectors.Ta
 // targetVectors reports whether the method aims at vectors of words.
 func (s Settings) targetVectors() bool {
 	m, err := s.Objective.Resolve()
-	return err == nil && m.TargetVectors()
+	return err == nil && m.WordTargets
 }
 
 // SaveText keeps what LearnText made in a run's tokenizer folder: the run and its translations

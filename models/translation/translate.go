@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models/decode"
@@ -36,7 +37,7 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // Translate returns the best translation of each raw line, in order. The zero Options are the run's own settings; others
 // count as they are, so start from Settings.Decode to change one. An empty line gives an empty translation. A line that is
-// no valid UTF-8, longer than the model's positions, or holds the padding's name as a symbol has an error of its own and
+// no valid UTF-8, longer than data.max_line or the model's positions, or holds the padding's name as a symbol has an error of its own and
 // leaves the others whole; Translate itself fails where the options make no sense, where ctx is cancelled, with its cause,
 // and where there is not enough memory.
 //
@@ -74,23 +75,15 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 	out := make([][]Translation, len(lines))
 	for i, line := range lines {
 		out[i] = []Translation{{}}
-		if !utf8.ValidString(line) {
-			out[i][0].Err = &LineError{i + 1, errNoUTF8}
+		source, symbols, err := t.encode(line)
+		switch {
+		case err != nil:
+			out[i][0].Err = &LineError{i + 1, err}
+			continue
+		case len(source) == 0:
 			continue
 		}
-		units[i] = t.Text.Source.Units(t.Text.Source.Tokenize(line))
-		switch n := len(units[i]) + 1; {
-		case n == 1:
-			continue
-		case n > t.Settings.Model.MaxPositions:
-			out[i][0].Err = &LineError{i + 1, fmt.Errorf("it has %d symbols with its end, and the model has %d positions: split it, or train with a larger model.max_positions", n, t.Settings.Model.MaxPositions)}
-			continue
-		}
-		source := t.Text.Source.Vocabulary.Encode(units[i])
-		if slices.Contains(source, tokenize.Pad) {
-			out[i][0].Err = &LineError{i + 1, fmt.Errorf("it holds %s, which stands for no word: remove it", t.Text.Source.Vocabulary.Token(tokenize.Pad))}
-			continue
-		}
+		units[i] = symbols
 		places = append(places, i)
 		sources = append(sources, source)
 	}
@@ -114,6 +107,42 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 		}
 	}
 	return out, nil
+}
+
+// encode gives a raw line as ids and as symbols, or says why it cannot be translated. A line that is too long is refused as soon
+// as that is sure: by its bytes, then by its words, each of which is a symbol or more.
+func (t *Translator) encode(line string) (ids []int32, symbols []string, err error) {
+	side, positions := t.Text.Source, t.Settings.Model.MaxPositions
+	tooLong := func(n int, what string) error {
+		return fmt.Errorf("it has %d %s with its end, and the model has %d positions: split it, or train with a larger model.max_positions", n, what, positions)
+	}
+	if err := t.readable(line); err != nil {
+		return nil, nil, err
+	}
+	tokenised := side.Tokenize(line)
+	if n := strings.Count(tokenised, " ") + 2; n > positions {
+		return nil, nil, tooLong(n, "symbols or more")
+	}
+	symbols = side.Units(tokenised)
+	if n := len(symbols) + 1; n > positions {
+		return nil, nil, tooLong(n, "symbols")
+	}
+	ids = side.Vocabulary.Encode(symbols)
+	if slices.Contains(ids, tokenize.Pad) {
+		return nil, nil, fmt.Errorf("it holds %s, which stands for no word: remove it", side.Vocabulary.Token(tokenize.Pad))
+	}
+	return ids, symbols, nil
+}
+
+// readable says why a raw line is not worked on at all.
+func (t *Translator) readable(line string) error {
+	if limit := t.Settings.Lines.Limit(); len(line) > limit {
+		return fmt.Errorf("it has more than %d bytes (data.max_line): split it", limit)
+	}
+	if !utf8.ValidString(line) {
+		return errNoUTF8
+	}
+	return nil
 }
 
 // searcher lays out the weights for search, or takes those of an earlier call in a translator whose weights stay.
@@ -165,12 +194,15 @@ func (t *Translator) Force(ctx context.Context, sources, targets []string, o dec
 	err = t.Queue(ctx, func() error {
 		source, target := make([][]int32, len(sources)), make([][]int32, len(targets))
 		for i, line := range sources {
-			if !utf8.ValidString(line) {
-				return &LineError{i + 1, errNoUTF8}
+			if err := t.readable(line); err != nil {
+				return &LineError{i + 1, err}
 			}
 			source[i] = t.Text.Source.Encode(line)
 		}
 		for i, line := range targets {
+			if err := t.readable(line); err != nil {
+				return fmt.Errorf("translation %d cannot be scored: %w", i+1, err)
+			}
 			target[i] = t.Text.Target.Encode(line)
 		}
 		nll := func(hidden, targets torch.Tensor) torch.Tensor {

@@ -135,7 +135,7 @@ func (t *Translator) buildOutput(c objectives.Config) (err error) {
 	if t.Text.Vectors != nil {
 		c.Vectors = vectorsTensor(t.Text.Vectors)
 	}
-	t.Output, err = objectives.New(t.Settings.Objective.Settings, c)
+	t.Output, err = objectives.New(t.Settings.Objective, c)
 	var widths *objectives.WidthError
 	if errors.As(err, &widths) {
 		return fmt.Errorf("%w, or set model.word_width = 0 or model.tying = \"none\"", err)

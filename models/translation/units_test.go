@@ -152,12 +152,13 @@ func TestSizeWithVectors(t *testing.T) {
 	for _, units := range []string{"word", "bpe"} {
 		s := translation.Defaults()
 		s.Text, s.Model.Tying, s.Objective.Method = apart(units, "word"), "decoder", "vmf"
-		s.Text.TargetSize, s.Objective.Width, s.Seed = 20, 9, 1
+		s.Text.TargetSize, s.Seed = 20, 1
+		s.Objective.Set("vectors_width", 9)
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
 		for _, file := range []string{vec, ""} {
-			s.Objective.File = file
+			s.Objective.Set("vectors", file)
 			pair, err := translation.LearnText(s, english, german)
 			if err != nil {
 				t.Fatal(err)

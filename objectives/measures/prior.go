@@ -39,7 +39,8 @@ func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior,
 	}
 	if kind == objectives.Polynomial {
 		start, slope, spread := line(math.Log)
-		return objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: -slope}, spread
+		power := max(0, -slope) // values that are all equal may seem to rise by a rounding error
+		return objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: power, Ratio: math.Pow(float64(len(falling)), -power)}, spread
 	}
 	spread = math.Inf(1)
 	for i := 10; i <= 200; i++ {

@@ -13,8 +13,9 @@ func TestFitPrior(t *testing.T) {
 		{Kind: objectives.Exponential, Scale: 40, Power: 0.75, Ratio: 0.3},
 		{Kind: objectives.Exponential, Scale: 179, Power: 0.25, Ratio: 0.15},
 		{Kind: objectives.Exponential, Scale: 5, Power: 1, Ratio: 1},
-		{Kind: objectives.Polynomial, Scale: 133, Power: 0.75},
-		{Kind: objectives.Polynomial, Scale: 7, Power: 0.25},
+		{Kind: objectives.Polynomial, Scale: 133, Power: 0.75, Ratio: math.Pow(200, -0.75)},
+		{Kind: objectives.Polynomial, Scale: 5, Ratio: 1},
+		{Kind: objectives.Polynomial, Scale: 7, Power: 0.25, Ratio: math.Pow(200, -0.25)},
 	} {
 		values := p.Values(200, 0)
 		got, spread := FitPrior(p.Kind, values)

@@ -4,10 +4,8 @@
 //
 // # Basics
 //
-//	sum := vectors.Sum("wiki.de.vec")                                       // in the background
 //	table, err := vectors.Open("wiki.de.vec", target.Vocabulary)            // or
 //	table, err := vectors.Build(sentences, target.Vocabulary, options, seed)
-//	table.SHA256, err = sum()
 //	target.Vocabulary, table = table.Cover(target.Vocabulary, 0)
 //	err = table.Centre(target.Vocabulary)                                   // where that is wanted
 //

@@ -18,8 +18,8 @@ import (
 // all little-endian. A word's vector is the mean of its own row and those of its n-grams, and that of a word which the model lacks
 // is the mean of its n-grams' rows alone (Bojanowski et al. 2017). A row is read once, where it stands, and added to the
 // vectors of all words that it is part of; the matrix is never in memory.
-func readFastText(raw *bufio.Reader, name string, to sink) error {
-	m := &model{in: newCounter(raw), name: name}
+func readFastText(raw *bufio.Reader, size int64, name string, to sink) error {
+	m := &model{in: newCounter(raw, size), name: name}
 	if err := m.readHead(); err != nil {
 		return err
 	}
@@ -111,9 +111,26 @@ func (m *model) readHead() error {
 		return m.quantised()
 	case m.width < 1 || m.width > widest || m.bucket < 0 || m.words < 0 || m.entries < m.words || m.words+m.bucket > mostRows:
 		return m.damaged("vectors of %d numbers for %d words of %d entries, and %d buckets, make no sense", m.width, m.words, m.entries, m.bucket)
+	case m.shortest < 0 || m.longest < 0 || m.longest > longestGram:
+		return m.damaged("n-grams of minn = %d to maxn = %d characters make no sense", m.shortest, m.longest)
+	}
+	if err := m.fits("the words", int64(m.entries), 10); err != nil { // a zero, a count and a type, and a word may be empty
+		return err
+	}
+	return m.fits("the matrix of word vectors", int64(m.words+m.bucket), 4*int64(m.width))
+}
+
+// fits is an error where so many rows, each of so many bytes or more, are more than is left of the file.
+func (m *model) fits(what string, rows, bytes int64) error {
+	if left := m.in.size - m.in.at; rows > left/bytes {
+		return fmt.Errorf("%s is cut off at byte %d, in %s of a fastText model, which announces %d rows of %d bytes or more: get the file again",
+			m.name, m.in.size, what, rows, bytes)
 	}
 	return nil
 }
+
+// Longer n-grams no model has: words are shorter, and each character of a word begins one of each length.
+const longestGram = 100
 
 // More rows than this no model has: the head is damaged.
 const mostRows = 1 << 28
@@ -130,8 +147,8 @@ func (m *model) readWords(to sink) error {
 	for range m.entries {
 		word, err := m.in.ReadSlice(0)
 		m.in.at += int64(len(word))
-		if err == bufio.ErrBufferFull {
-			return m.damaged("a word of more than %d bytes", len(word))
+		if err == bufio.ErrBufferFull || len(word) > longestWord {
+			return m.damaged("a word of more than %d bytes", min(len(word)-1, longestWord))
 		} else if err != nil {
 			return m.failed(err, "the words")
 		}
@@ -263,6 +280,9 @@ func (m *model) readMatrix() error {
 	case rows < int64(m.words+m.bucket) || columns != int64(m.width):
 		return m.damaged("a matrix of %d by %d does not fit %d words, %d buckets and vectors of %d numbers", rows, columns, m.words, m.bucket, m.width)
 	}
+	if err := m.fits(what, rows, 4*columns); err != nil {
+		return err
+	}
 	m.vectors, m.sum = make([]float32, len(m.slots)*m.width), make([]float64, m.width)
 	raw, vector := make([]byte, 4*m.width), make([]float32, m.width)
 	uses, next := m.uses, int64(0)
@@ -310,8 +330,11 @@ func (m *model) readOutput() error {
 	if err != nil {
 		return err
 	}
-	if rows < 0 || columns < 0 || quantised {
-		return m.damaged("an output matrix of %d by %d makes no sense", rows, columns)
+	if rows < 0 || columns != int64(m.width) || quantised {
+		return m.damaged("an output matrix of %d by %d makes no sense beside vectors of %d numbers", rows, columns, m.width)
+	}
+	if err := m.fits(what, rows, 4*columns); err != nil {
+		return err
 	}
 	if err := m.in.skip(4 * rows * columns); err != nil {
 		return m.failed(err, what)

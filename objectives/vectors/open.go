@@ -3,10 +3,9 @@ package vectors
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -18,8 +17,6 @@ import (
 // Open reads the vectors of a vocabulary from a file: text (.vec), the binary format of word2vec, or a model of fastText, each
 // as it is or packed with gzip or Zstandard. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
 // for a model of fastText 8 bytes more for each row of the model.
-//
-// Its hash is Sum's, which takes longer than reading text does: begin it early, and wait for it late.
 //
 // A file that cannot be right for this vocabulary is an error too: none of its words, or words that make up less than a
 // half of the running text. Errors are one sentence with the file, the line or the byte, and what to do.
@@ -59,37 +56,6 @@ type sink interface {
 	compose(word string, vector []float32)
 }
 
-// Sum computes the SHA-256 of a file in the background, and gives what waits for it: in hexadecimal, and empty for what is no
-// regular file and can be read but once.
-func Sum(path string) func() (string, error) {
-	done := make(chan struct{})
-	var text string
-	var failed error
-	go func() {
-		defer close(done)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-			failed = err
-			return
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			failed = err
-			return
-		}
-		defer f.Close()
-		sum := sha256.New()
-		if _, err := io.CopyBuffer(sum, struct{ io.Reader }{f}, make([]byte, pieceBytes)); err != nil {
-			failed = fmt.Errorf("%s: %w", path, err)
-			return
-		}
-		text = hex.EncodeToString(sum.Sum(nil))
-	}()
-	return func() (string, error) {
-		<-done
-		return text, failed
-	}
-}
-
 // scan reads a file of any format into a sink.
 func scan(path string, to sink) error {
 	f, err := os.Open(path)
@@ -109,7 +75,11 @@ func scan(path string, to sink) error {
 		}
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if err := scanFormat(in, path, to); err != nil {
+	size := int64(math.MaxInt64)
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && unpacked.Packing == "" {
+		size = info.Size()
+	}
+	if err := scanFormat(in, size, path, to); err != nil {
 		return err
 	}
 	if unpacked.Packing != "" {
@@ -123,19 +93,18 @@ func scan(path string, to sink) error {
 // So many bytes of a file are looked at to tell its format.
 const peeked = 1 << 16
 
-// scanFormat reads a file that is not packed.
-func scanFormat(in *bufio.Reader, name string, to sink) error {
+// scanFormat reads the vectors of a file of so many bytes, which is math.MaxInt64 where that is not known.
+func scanFormat(in *bufio.Reader, size int64, name string, to sink) error {
 	start, _ := in.Peek(peeked)
-	read := readText
 	switch recognize(start) {
 	case word2vecFormat:
-		read = readWord2vec
+		return readWord2vec(in, size, name, to)
 	case fastTextFormat:
-		read = readFastText
+		return readFastText(in, size, name, to)
 	case noFormat:
 		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip or Zstandard; what gensim's save() writes is none of them", name)
 	}
-	return read(in, name, to)
+	return readText(in, name, to)
 }
 
 // format is one of those that are read.

@@ -190,7 +190,7 @@ func (t *textFile) take(p *piece) error {
 	var ragged *raggedError
 	switch {
 	case p.end == errLongLine:
-		return fmt.Errorf("%s:%d: the line has more than %d bytes: the file is no vectors in text", t.name, t.lines+1, longestLine)
+		return t.longLine()
 	case errors.As(p.failed, &ragged):
 		from := "line " + fmt.Sprint(t.shape) + " has"
 		if t.announced >= 0 {

@@ -26,6 +26,13 @@ func TestFilesThatAreRefused(t *testing.T) {
 		binary.LittleEndian.PutUint32(raw[at:], value)
 		return string(raw)
 	}
+	outputAt := matrixAt(model) + 320*28 + 1
+	matrix := func(at int, rows, columns uint64) string {
+		raw := append([]byte(nil), model...)
+		binary.LittleEndian.PutUint64(raw[at:], rows)
+		binary.LittleEndian.PutUint64(raw[at+8:], columns)
+		return string(raw)
+	}
 	for _, c := range []struct{ name, content, want string }{
 		{"empty.vec", "", "empty.vec: the file is empty"},
 		{"x.vec", "\n\n", "x.vec: the file holds no vectors"},
@@ -41,12 +48,14 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"x.vec", all + "a 1 1e39\n", `x.vec:5: number 2 of "a" is "1e39"`},
 		{"x.vec", "3 2\nthe 1 2\n", "x.vec is cut off: its first line announces 3 vectors and 1 are there"},
 		{"x.vec", "3 0\nthe 1 2\n", "x.vec:1: 3 vectors of 0 numbers"},
-		{"x.vec", "1 2\n" + strings.Repeat("x", longestLine+2*pieceBytes) + " 1 2\n", "x.vec:2: the line has more than"},
+		{"x.vec", "1 2\n" + strings.Repeat("x", longestLine+2*pieceBytes) + " 1 2\n", "x.vec:2: this line has more than"},
+		{"x.vec", strings.Repeat("x", longestLine+pieceBytes) + " 1 2\n", "x.vec:1: this line has more than 4194304 bytes"},
 		{"x.vec", "dog 1 2\nbird 1 2\n", "x.vec has a vector for none of the 6 words of the training text: give vectors of the target language"},
 		{"english.vec", "the 1 2\ndog 1 2\n", "english.vec has vectors of 1 of the 6 words, which make up 17 % of the training text: it seems to be another language's"},
 		{"x.zip", "PK\x03\x04....", "x.zip: it is packed with zip, and only gzip and Zstandard are unpacked here: unpack it"},
 		{"x.kv", "\x80\x04\x95\x00\x00\x00", "x.kv holds no vectors: wanted are text (.vec)"},
-		{"x.bin", string(binaryFile(3, 2, "\n", entries, "cat", "sat")), "x.bin is cut off at byte 30, in vector 3 of the 3 of 2 numbers"},
+		{"x.bin", string(binaryFile(3, 2, "\n", entries, "cat", "sat")), "x.bin is cut off at byte 30"},
+		{"x.bin", "4611686018427387904 4\nthe \x00\x00\x00\x00", "x.bin is cut off at byte 30, or its first line is wrong: 4611686018427387904 vectors of 4 numbers are more than it holds"},
 		{"x.bin", string(binaryFile(3, 2, "\n", entries, "cat", "sat", "cat"))[:35], "x.bin is cut off at byte 35, in vector 3"},
 		{"x.bin", string(binaryFile(1, 2, "\n", entries, "the")), `x.bin: number 2 of vector 1, "the", at byte 12, is no finite number`},
 		{"x.bin", string(binaryFile(2, 2, "\n", entries, "cat", "a")), `x.bin: number 1 of vector 2, "a", at byte 19, is no finite number`},
@@ -55,13 +64,23 @@ func TestFilesThatAreRefused(t *testing.T) {
 		{"x.bin", "2 99999999\nthe \x00\x00", "2 vectors of 99999999 numbers"},
 		{"f.bin", string(model[:50]), "f.bin is cut off at byte 50, in the head of a fastText model"},
 		{"f.bin", string(model[:150]), "f.bin is cut off at byte 150, in the words of a fastText model"},
-		{"f.bin", string(model[:matrixAt(model)+100]), "in the matrix of word vectors of a fastText model: get the file again"},
+		{"f.bin", string(model[:matrixAt(model)+100]), "in the matrix of word vectors of a fastText model, which announces 320 rows of 28 bytes or more: get the file again"},
 		{"f.bin", string(model[:len(model)-1]), fmt.Sprintf("f.bin is cut off at byte %d, in the output matrix", len(model)-1)},
 		{"f.bin", string(nan), fmt.Sprintf("f.bin: number 1 of row 1, at byte %d, is no finite number", matrixAt(model))},
 		{"f.bin", patched(4, 13), "f.bin is a fastText model of version 13"},
-		{"f.bin", patched(8, 9), "vectors of 9 numbers: the fastText model is damaged"},
+		{"f.bin", patched(8, 9), "in the matrix of word vectors of a fastText model, which announces 320 rows of 36 bytes or more"},
+		{"f.bin", patched(8, 6), "vectors of 6 numbers: the fastText model is damaged"},
 		{"f.bin", patched(8, 0), "vectors of 0 numbers for"},
 		{"f.bin", patched(68, 3), "more than 3 words"},
+		{"f.bin", patched(64, 1<<30), "in the words of a fastText model, which announces 1073741824 rows of 10 bytes or more"},
+		{"f.bin", patched(40, 1<<27), "in the matrix of word vectors of a fastText model, which announces 1342"},
+		{"f.bin", patched(48, 1<<30), "to maxn = 1073741824 characters make no sense: the fastText model is damaged"},
+		{"f.bin", patched(44, 1<<31), "n-grams of minn = -2147483648"},
+		{"f.bin", matrix(matrixAt(model)-16, 1<<62, 7), "in the matrix of word vectors of a fastText model, which announces 4611686018427387904 rows of 28 bytes"},
+		{"f.bin", matrix(matrixAt(model)-16, 1<<63, 7), "a matrix of -9223372036854775808 by 7"},
+		{"f.bin", matrix(outputAt, 1<<62, 7), "in the output matrix of a fastText model, which announces 4611686018427387904 rows of 28 bytes"},
+		{"f.bin", matrix(outputAt, 1<<62, 1<<62), "an output matrix of 4611686018427387904 by 4611686018427387904 makes no sense"},
+		{"f.bin", matrix(outputAt, 1<<61, 0), "an output matrix of 2305843009213693952 by 0 makes no sense"},
 		{"q.ftz", string(read(t, "fasttext-q.ftz")), "q.ftz is a quantised fastText model, which is not read: give the .bin that it was made from"},
 		{"x.vec.gz", string(packed(t, all))[:20], "x.vec.gz: its packing (gzip) is damaged or cut short: unexpected EOF; get"},
 		{"x.bin.gz", string(packed(t, string(binaryFile(3, 2, "\n", entries, "cat", "sat")))), "x.bin.gz is cut off at byte 30, in vector 3"},

@@ -37,7 +37,7 @@ type Table struct {
 	End     string // where the vector of </s> is from: FromFile or FromConstant
 	// Source says where the others are from: "the training text", or the name of the file.
 	Source string
-	SHA256 string // of the file, in hexadecimal: see Sum
+	SHA256 string // of the file, in hexadecimal, where the caller set it
 }
 
 func newTable(v *tokenize.Vocabulary, width int) *Table {

@@ -3,10 +3,12 @@ package vectors
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // readText reads text vectors: a word a line with its numbers behind it, with or without a header "count width". Fields are
@@ -48,9 +50,13 @@ type textFile struct {
 
 // begin finds out the width, and gives the first line with its line feed where it is that of a vector.
 func (t *textFile) begin(in *bufio.Reader) (first []byte, err error) {
+	lines := files.NewLineReader(in, longestLine) // takes in itself for its buffer, so that what follows stays there
 	for {
-		line, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
+		line, err := lines.Next()
+		switch {
+		case errors.Is(err, files.ErrLongLine):
+			return nil, t.longLine()
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		if len(line) == 0 {
@@ -84,8 +90,12 @@ func (t *textFile) begin(in *bufio.Reader) (first []byte, err error) {
 		if t.width > widest {
 			return nil, fmt.Errorf("%s:%d: a vector of %d numbers makes no sense: the width must be from 1 to %d", t.name, t.lines+1, t.width, widest)
 		}
-		return line, nil
+		return slices.Clone(line), nil
 	}
+}
+
+func (t *textFile) longLine() error {
+	return files.LongLine(t.name, t.lines+1, longestLine, "the file is no vectors in text")
 }
 
 // header reads "count width".

@@ -13,11 +13,12 @@ import (
 // counter is a buffered reader that knows how many bytes it gave.
 type counter struct {
 	*bufio.Reader
-	at int64
+	at   int64
+	size int64 // of the file; unknown of a packed one, and math.MaxInt64
 }
 
-func newCounter(in *bufio.Reader) *counter {
-	return &counter{Reader: bufio.NewReaderSize(in, pieceBytes)}
+func newCounter(in *bufio.Reader, size int64) *counter {
+	return &counter{Reader: bufio.NewReaderSize(in, pieceBytes), size: size}
 }
 
 func (c *counter) full(p []byte) error {
@@ -50,8 +51,8 @@ func isCut(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpe
 
 // readWord2vec reads the binary format of word2vec: "count width", then each word, a space and its numbers as little-endian
 // float32. Numbers of words that are passed are not looked at.
-func readWord2vec(raw *bufio.Reader, name string, to sink) error {
-	in := newCounter(raw)
+func readWord2vec(raw *bufio.Reader, size int64, name string, to sink) error {
+	in := newCounter(raw, size)
 	line, err := in.ReadSlice('\n') // recognize saw it
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -63,6 +64,9 @@ func readWord2vec(raw *bufio.Reader, name string, to sink) error {
 	}
 	if count == 0 {
 		return fmt.Errorf("%s: the file holds no vectors", name)
+	}
+	if left := in.size - in.at; int64(count) > left/int64(4*width+1) { // a space before the numbers
+		return fmt.Errorf("%s is cut off at byte %d, or its first line is wrong: %d vectors of %d numbers are more than it holds: get the file again", name, in.size, count, width)
 	}
 	to.begin(width)
 	numbers, vector, row := make([]byte, 4*width), make([]float32, width), make([]float64, width)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,9 @@ func TestPublishedExample(t *testing.T) {
 			if x := polynomial["prior_scale"].(float64); math.Abs(x-math.Sqrt(14.43547)) > 1e-5 || math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
 				t.Errorf("the priors are %v, want the scale %v and the power %v", priors, math.Sqrt(14.43547), power)
 			}
+			if x := polynomial["prior_ratio"].(float64); math.Abs(x-got["sigma_ratio"].(float64)) > 1e-5 {
+				t.Errorf("the prior's ratio is %v, that of the singular values %v", x, got["sigma_ratio"])
+			}
 			for _, name := range []string{"partition_spread", "hubness", "norm_frequency_correlation"} {
 				if _, ok := got[name]; !ok {
 					t.Errorf("there is no %s", name)
@@ -100,6 +104,27 @@ func TestPublishedExample(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFlagsOfPriors: what analyze prints is what spectrum control reads, also for singular values that are all equal.
+func TestFlagsOfPriors(t *testing.T) {
+	for _, c := range []struct {
+		falling []float64
+		flags   []string
+	}{
+		{[]float64{4, 2}, []string{"-set=objective.prior_scale=4 -set=objective.prior_ratio=0.5"}},
+		{[]float64{3, 3, 3, 3}, []string{
+			"-set=objective.prior_scale=3 -set=objective.prior_ratio=1 -set=objective.prior_power=0.1",
+			"-set=objective.prior_scale=3 -set=objective.prior_ratio=1"}},
+	} {
+		var got []string
+		for _, p := range priors(c.falling) {
+			got = append(got, p.flags())
+		}
+		if !slices.Equal(got, c.flags) {
+			t.Errorf("%v has the priors %q, want %q", c.falling, got, c.flags)
+		}
+	}
 }
 
 // TestVectorsOfText: a .vec file has the same measures as its matrix, and its words name the hub.
@@ -333,7 +358,7 @@ func TestRefusals(t *testing.T) {
 			{[]string{"-vectors", "vectors.csv"}, true, []string{"vectors.csv", ".safetensors", ".vec"}},
 			{[]string{"-run", folder}, false, []string{folder, "holds no run"}},
 			{[]string{"-run", unfinished}, false, []string{unfinished, "no valid checkpoint"}},
-			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"nowhere", "holds no run"}},
+			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"there is no folder", "nowhere"}},
 			{[]string{"-vectors", filepath.Join(folder, "nothing.safetensors")}, false, []string{"nothing.safetensors", "no such file"}},
 			{[]string{"-vectors", broken}, false, []string{"broken.safetensors", "no valid safetensors file"}},
 			{[]string{"-vectors", path}, false, []string{"a [3 2]", "b [3 2]", "bad [3 2]", path + ":a"}},

@@ -100,7 +100,7 @@ func (f *flags) name(args []string) error {
 		case len(f.runs) > 0 && len(f.vectors) == 0 || missing == nil && noRun == nil:
 			f.runs = append(f.runs, arg)
 		case missing != nil:
-			return fmt.Errorf("what is %q? There is no such file: name run folders with -run, files of vectors with -vectors", arg)
+			return fmt.Errorf("there is no file or folder %q: name run folders with -run, files of vectors with -vectors", arg)
 		default:
 			f.vectors = append(f.vectors, arg)
 		}

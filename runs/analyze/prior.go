@@ -12,11 +12,11 @@ import (
 // prior is that of spectrum control which comes nearest to the singular values of a
 // matrix, by its keys under [objective].
 type prior struct {
-	Kind   string             `json:"prior"`
-	Scale  experiment.Number  `json:"prior_scale"`
-	Power  experiment.Number  `json:"prior_power"`
-	Ratio  *experiment.Number `json:"prior_ratio,omitempty"` // exponential only
-	Spread experiment.Number  `json:"spread"`                // root mean square of the differences of logarithms
+	Kind   string            `json:"prior"`
+	Scale  experiment.Number `json:"prior_scale"`
+	Power  experiment.Number `json:"prior_power"`
+	Ratio  experiment.Number `json:"prior_ratio"`
+	Spread experiment.Number `json:"spread"` // root mean square of the differences of logarithms
 }
 
 // priors are the nearest of each kind; none, where there are too few values to tell.
@@ -30,21 +30,17 @@ func priors(falling []float64) []prior {
 		if math.IsNaN(spread) {
 			continue
 		}
-		p := prior{Kind: k.name, Scale: experiment.Num(fit.Scale), Power: experiment.Num(fit.Power), Spread: experiment.Num(spread)}
-		if k.kind == objectives.Exponential {
-			ratio := experiment.Num(fit.Ratio)
-			p.Ratio = &ratio
-		}
-		all = append(all, p)
+		num := experiment.Num[float64]
+		all = append(all, prior{Kind: k.name, Scale: num(fit.Scale), Power: num(fit.Power), Ratio: num(fit.Ratio), Spread: num(spread)})
 	}
 	return all
 }
 
-// flags are what a training command takes to hold a spectrum to the prior.
+// flags are what a training command takes to hold a spectrum to the prior. The ratio gives a polynomial's power.
 func (p prior) flags() string {
-	s := fmt.Sprintf("-set=objective.prior_scale=%.4g -set=objective.prior_power=%.4g", p.Scale.Value(), p.Power.Value())
-	if p.Ratio != nil {
-		s += fmt.Sprintf(" -set=objective.prior_ratio=%.4g", p.Ratio.Value())
+	s := fmt.Sprintf("-set=objective.prior_scale=%.4g -set=objective.prior_ratio=%.4g", p.Scale.Value(), p.Ratio.Value())
+	if p.Kind == "exponential" {
+		s += fmt.Sprintf(" -set=objective.prior_power=%.4g", p.Power.Value())
 	}
 	return s
 }

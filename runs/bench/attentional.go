@@ -51,7 +51,7 @@ func (n attentionalSize) settings(method string, tied bool) translation.Settings
 		c.Model.Tying = "decoder"
 	}
 	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.InitialRange = n.layers, n.layers, n.spread
-	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Bias = method, 0, true
+	c.Objective.Set("method", method, "label_smoothing", 0, "bias", true)
 	return c
 }
 
@@ -59,7 +59,7 @@ func (n attentionalSize) settings(method string, tied bool) translation.Settings
 // the method aims at such, mean nothing.
 func (n attentionalSize) buildWith(c translation.Settings, targets int) (*translation.Translator, error) {
 	pair := &bitext.Pair{Source: wordless(n.vocabulary), Target: wordless(targets)}
-	if method, err := c.Objective.Resolve(); err == nil && method.TargetVectors() {
+	if method, err := c.Objective.Resolve(); err == nil && method.WordTargets {
 		scope := torch.OpenScope()
 		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(targets*n.vectors)).Float32s()
 		scope.Close()

@@ -23,7 +23,7 @@ type layer struct {
 // unsmoothed are the defaults without label smoothing.
 func unsmoothed() objectives.Settings {
 	s := objectives.Defaults()
-	s.LabelSmoothing = 0
+	s.Set("label_smoothing", 0)
 	return s
 }
 
@@ -36,7 +36,7 @@ func softmaxLayer(positions, width, vocabulary int64) layer {
 // says it: a weighted sum of softmaxes.
 func mixtureLayer(positions, width, vocabulary int64, components int) layer {
 	l := softmaxLayer(positions, width, vocabulary)
-	l.settings.Method, l.settings.MixtureComponents, l.settings.MixtureDropout = "mos", components, 0
+	l.settings.Set("method", "mos", "mixture_components", components, "mixture_dropout", 0)
 	l.program, l.peer = "mixture_loss.py", map[string]any{"components": components}
 	return l
 }

@@ -88,7 +88,7 @@ func (n table4Size) targets(l outputLayer) int {
 // build makes the translator with one output layer. As in the paper the map to the vectors is not normalised.
 func (n table4Size) build(l outputLayer) (*translation.Translator, error) {
 	c := n.settings(l.method, l.tied)
-	c.Objective.MapNorm = false
+	c.Objective.Set("map_norm", false)
 	return n.buildWith(c, n.targets(l))
 }
 

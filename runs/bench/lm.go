@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
@@ -61,7 +62,7 @@ var (
 func recurrent(change func(*experiment.Config)) experiment.Config {
 	c := experiment.Default()
 	c.Model.Kind, c.Model.Width, c.Model.Dropout = "awd-lstm", 400, 0.4
-	c.Objective.LabelSmoothing, c.Objective.Bias = 0, true
+	c.Objective.Set("label_smoothing", 0, "bias", true)
 	c.Train.Optimizer, c.Train.LearningRate, c.Train.ClipNorm, c.Train.WeightDecay = "sgd", 30, 0.25, 1.2e-6
 	c.Train.AR, c.Train.TAR = 2, 1
 	change(&c)
@@ -72,8 +73,8 @@ func recurrent(change func(*experiment.Config)) experiment.Config {
 func transformerXL(layers int) experiment.Config {
 	c := experiment.Default()
 	c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Heads, c.Model.FFNWidth, c.Model.Dropout = "transformer-xl", layers, 410, 10, 2100, 0.1
-	c.Objective.Method, c.Objective.AdaptiveCutoffs = "adaptive", "20000,40000,200000"
-	c.Objective.LabelSmoothing, c.Objective.Bias = 0, true
+	c.Objective.Set("method", "adaptive", "adaptive_cutoffs", "20000,40000,200000")
+	c.Objective.Set("label_smoothing", 0, "bias", true)
 	c.Train.LearningRate, c.Train.Beta2, c.Train.Epsilon, c.Train.ClipNorm = 2.5e-4, 0.999, 1e-8, 0.25
 	return c
 }
@@ -82,23 +83,24 @@ func transformerXL(layers int) experiment.Config {
 func quiet(c experiment.Config) experiment.Config {
 	m := &c.Model
 	m.Dropout, m.DropoutInput, m.DropoutHidden, m.DropoutEmbedding, m.WeightDrop = 0, 0, 0, 0, 0
-	c.Objective.MixtureDropout = 0
+	c.Objective.Set("mixture_dropout", 0)
 	return c
 }
 
 // recurrentPeer configures the peer of an AWD-LSTM.
 func recurrentPeer(c experiment.Config) map[string]any {
-	last, components := c.Model.LastHidden, 0
+	last, components, mixture := c.Model.LastHidden, 0, objectives.Of[objectives.MixtureSettings](c.Objective)
 	if last == 0 {
 		last = c.Model.Width
 	}
 	if c.Objective.Method == "mos" {
-		components = c.Objective.MixtureComponents
+		components = mixture.MixtureComponents
 	}
 	return map[string]any{
 		"width": c.Model.Width, "hidden": c.Model.Hidden, "last": last, "layers": c.Model.Layers, "components": components,
 		"input": c.Model.DropoutInput, "layer": c.Model.DropoutHidden, "output": c.Model.Dropout, "embedding": c.Model.DropoutEmbedding,
-		"weight": c.Model.WeightDrop, "latent": c.Objective.MixtureDropout, "ar": c.Train.AR, "tar": c.Train.TAR, "decay": c.Train.WeightDecay,
+		"weight": c.Model.WeightDrop, "latent": mixture.MixtureDropout,
+		"ar": c.Train.AR, "tar": c.Train.TAR, "decay": c.Train.WeightDecay,
 	}
 }
 
@@ -106,7 +108,7 @@ func recurrentPeer(c experiment.Config) map[string]any {
 func xlPeer(c experiment.Config) map[string]any {
 	return map[string]any{
 		"width": c.Model.Width, "heads": c.Model.Heads, "ffn": c.Model.FFNWidth, "layers": c.Model.Layers, "memory": c.Model.Memory,
-		"dropout": c.Model.Dropout, "cutoffs": c.Objective.AdaptiveCutoffs,
+		"dropout": c.Model.Dropout, "cutoffs": objectives.Of[objectives.AdaptiveSettings](c.Objective).AdaptiveCutoffs,
 	}
 }
 

@@ -20,7 +20,7 @@ func tiny() []textNetwork {
 		n.vocabulary, n.columns, n.steps = 40, 5, 7
 		m := &n.config.Model
 		m.Width, m.Hidden, m.Layers, m.Heads, m.FFNWidth, m.Memory = 8, 12, 2, 2, 11, 7
-		n.config.Objective.MixtureComponents, n.config.Objective.AdaptiveCutoffs = 3, "10,20,30"
+		n.config.Objective.Set("mixture_components", 3, "adaptive_cutoffs", "10,20,30")
 	}
 	networks[1].config.Model.LastHidden = 10
 	return networks

@@ -48,9 +48,9 @@ func (n network) config(method string, changes ...func(*objectives.Settings)) tr
 	c.Model.EncoderLayers, c.Model.DecoderLayers = n.layers, n.layers
 	c.Model.Dropout, c.Model.AttentionDropout, c.Model.ActivationDropout = dropout, 0, 0
 	c.Model.Tying = "all"
-	c.Objective.Method, c.Objective.LabelSmoothing, c.Objective.Smoothing = method, labelSmoothing, "pytorch"
+	c.Objective.Set("method", method, "label_smoothing", labelSmoothing, "smoothing", "pytorch")
 	for _, change := range changes {
-		change(&c.Objective.Settings)
+		change(&c.Objective)
 	}
 	return c
 }

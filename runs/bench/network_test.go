@@ -11,6 +11,8 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/testdata"
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -50,11 +52,11 @@ func TestMethodsRaceMaximumLikelihood(t *testing.T) {
 			t.Errorf("the race gives %+v, %v", got, err)
 		}
 	})
-	if c := tinyNetwork.config("spectrum", spectralNorms); c.Objective.LambdaUSpectral == 0 || c.Objective.LambdaVSpectral == 0 {
-		t.Errorf("the settings are %+v", c.Objective)
+	if o := spectrumOf(tinyNetwork.config("spectrum", spectralNorms)); o.LambdaUSpectral == 0 || o.LambdaVSpectral == 0 {
+		t.Errorf("the settings are %+v", o)
 	}
-	if c := tinyNetwork.config("spectrum"); c.Objective.LambdaUSpectral != 0 || c.Objective.LambdaU == 0 {
-		t.Errorf("the settings are %+v", c.Objective)
+	if o := spectrumOf(tinyNetwork.config("spectrum")); o.LambdaUSpectral != 0 || o.LambdaU == 0 {
+		t.Errorf("the settings are %+v", o)
 	}
 }
 
@@ -159,4 +161,8 @@ func TestTextRaces(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", row.name, got, got.TimeRatio)
 		}
 	}
+}
+
+func spectrumOf(s translation.Settings) objectives.SpectrumSettings {
+	return objectives.Of[objectives.SpectrumSettings](s.Objective)
 }

@@ -1,30 +1,44 @@
 package main
 
-import "github.com/aperture-ml/aperture/objectives"
+import (
+	"slices"
+
+	"github.com/aperture-ml/aperture/objectives"
+)
 
 // objectiveRows are output layers: losses alone, in the sizes of language models
 // and of translators, and what methods cost a whole training step over maximum
 // likelihood.
-var objectiveRows = []row{
+var objectiveRows = withMethods([]row{
 	{"softmax_loss/V=33278", "s", softmaxLayer(1400, 400, 33278).race},
 	{"softmax_loss/V=37000", "s", translatorLayer.race},
-	{"method/cosreg", "tokens_per_s", func(b *bench) (*race, error) { return b.method("cosreg", smallNetwork) }},
-	{"method/adversarial", "tokens_per_s", func(b *bench) (*race, error) { return b.method("adversarial", smallNetwork) }},
-	spectrumRow,
 	{"method/spectrum-all", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork, spectralNorms) }},
 	{"method/mos", "s", mixtureRace},
 	{"vmf_loss/V=50000", "s", vectorLayer(4096, 1024, 50000, 300).race},
 	{"vmf_model/V=50000", "sentences_per_s", func(b *bench) (*race, error) { return publishedAttentional.race(b, "vmf", sentencesOf) }},
+})
+
+// withMethods adds a row for each method that scores words and has none yet: the method at its defaults beside mle.
+func withMethods(rows []row) []row {
+	for _, m := range objectives.Methods() {
+		r := methodRow(m.Name)
+		there := slices.ContainsFunc(rows, func(other row) bool { return other.name == r.name })
+		if !m.Needs.WordTargets && !there && m.Name != objectives.Defaults().Method {
+			rows = append(rows, r)
+		}
+	}
+	return rows
 }
 
-// spectrumRow is spectrum control with the settings that are its defaults.
-var spectrumRow = row{"method/spectrum", "tokens_per_s", func(b *bench) (*race, error) { return b.method("spectrum", smallNetwork) }}
+func methodRow(name string) row {
+	return row{"method/" + name, "tokens_per_s", func(b *bench) (*race, error) { return b.method(name, smallNetwork) }}
+}
 
 // translatorLayer is the output layer of the published base model.
 var translatorLayer = softmaxLayer(4096, 512, 37000)
 
 // spectralNorms adds the terms that power iteration serves.
-func spectralNorms(o *objectives.Settings) { o.LambdaUSpectral, o.LambdaVSpectral = 1, 1 }
+func spectralNorms(o *objectives.Settings) { o.Set("lambda_u_spectral", 1, "lambda_v_spectral", 1) }
 
 // mixturePositions is what the method's authors score at once: 20 columns of 70 words.
 const mixturePositions = 1400

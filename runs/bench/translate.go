@@ -91,7 +91,7 @@ func (b *bench) searching(build func() (*translation.Translator, error), p searc
 	if err != nil {
 		return nil, err
 	}
-	test, err := corpus.ReadLines(m.raw("test_2016_flickr.en"), "APERTURE_DATA")
+	test, err := corpus.LineSettings{}.ReadLines(m.raw("test_2016_flickr.en"), "APERTURE_DATA")
 	if err != nil {
 		return nil, err
 	}

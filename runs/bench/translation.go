@@ -7,7 +7,7 @@ var translationRows = append(eagerAndCompiled(
 	row{"attentional_step", "tokens_per_s", func(b *bench) (*race, error) { return publishedAttentional.race(b, "mle", tokensOf) }},
 	row{"attentional_loop", "s", publishedLoop.race},
 	row{"softmax_memory/V=37000", "s", translatorLayer.race},
-	spectrumRow,
+	methodRow("spectrum"),
 	row{"translate/beam5", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(smallNetwork, plainSearch) }},
 	row{"translate/ctranslate2", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(smallNetwork, ctranslate2) }},
 	row{"translate/ctranslate2/base", "sentences_per_s", func(b *bench) (*race, error) { return b.translating(baseNetwork, ctranslate2.inQuarters()) }},

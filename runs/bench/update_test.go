@@ -27,8 +27,8 @@ func TestUpdatesClipAsTrainingDoes(t *testing.T) {
 		const limit = 1e-3
 		n := tiny()[0]
 		c := quiet(n.config)
-		c.Objective.Method, c.Objective.SpectrumHold = "spectrum", "group"
-		c.Objective.LambdaPrior = 0 // its gradient would be nearly all of the joint norm
+		c.Objective.Set("method", "spectrum", "spectrum_hold", "group")
+		c.Objective.Set("lambda_prior", 0) // its gradient would be nearly all of the joint norm
 		c.Train.Optimizer, c.Train.LearningRate, c.Train.ClipNorm, c.Train.WeightDecay = "sgd", 1, limit, 0
 		r := &race{}
 		defer r.close()

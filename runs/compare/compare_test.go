@@ -71,7 +71,7 @@ func TestUnfair(t *testing.T) {
 	cosreg := c.Rows[1]
 	notes := strings.Join(cosreg.Notes, "; ")
 	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text", "stopped after 90 updates, and mle after 100",
-		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "no commit trained it (seed 1, 2)", "commit fedcba987654 trained it",
+		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "commit fedcba987654 trained it",
 		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu: their times do not compare"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes lack %q: %s", want, notes)
@@ -79,6 +79,9 @@ func TestUnfair(t *testing.T) {
 	}
 	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
 		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)
+	}
+	if want := "Code with uncommitted changes in a.go trained cosreg (seed 1, 2)."; c.Uncommitted != want {
+		t.Errorf("of the code it says %q, want %q", c.Uncommitted, want)
 	}
 }
 
@@ -182,8 +185,8 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | cost |",
-		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 1.00× |", " in test BLEU in 80 of 100 experiments", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
+	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | seconds an update | cost | device memory |",
+		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 0.8000 | 1.00× | 300 MiB, 1.00× |", "| 1.3000 | 1.62× | 800 MiB, 2.67× |", " in test BLEU in 80 of 100 experiments", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
 		}
@@ -234,6 +237,9 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
+	}
+	if n := strings.Count(text, "uncommitted changes"); n != 1 {
+		t.Errorf("the page tells of uncommitted changes %d times", n)
 	}
 	for _, bad := range []string{"ZgotmplZ", "NaN", "src=", "href=", "url("} {
 		if strings.Contains(text, bad) {
@@ -330,7 +336,7 @@ func TestRefusals(t *testing.T) {
 func TestNames(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	for _, gamma := range []float64{1, 2} {
-		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma, change: func(c *experiment.Config, _ map[string]any) { c.Objective.Gamma = gamma }})
+		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma, change: func(c *experiment.Config, _ map[string]any) { c.Objective.Set("gamma", gamma) }})
 	}
 	c, _ := asJSON(t, folder, "-quick", "-control=cosreg gamma=2")
 	if c.Rows[0].Name != "cosreg gamma=2" || c.Rows[1].Name != "cosreg gamma=1" {

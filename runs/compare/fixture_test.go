@@ -70,7 +70,7 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 	nll := math.Log(m.ppl)
 	results := map[string]any{
 		"run": "multi30k", "method": m.method, "preset": "tiny", "seed": m.seed, "params": 1000, "updates": 100, "epochs": 2.0, "train_seconds": 50 + 10*len(m.method),
-		"tokens_per_s": 1000.0, "valid": map[string]any{"nll": nll, "ppl": m.ppl}, "best": map[string]any{"step": 80, "seconds": 41.5},
+		"tokens_per_s": 1000.0, "peak_device_bytes": 100 << 20 * len(m.method), "valid": map[string]any{"nll": nll, "ppl": m.ppl}, "best": map[string]any{"step": 80, "seconds": 41.5},
 		"test": map[string]any{"test": map[string]any{"nll": math.Log(m.ppl + 1), "ppl": m.ppl + 1, "bleu": bleu.Score, "bleu_tok": bleu.Score, "chrf": 50.0,
 			"f1": map[string]any{"0": nil, "1": 0.1, "2": 0.2, "3": 0.3, "4": 0.4, "5-9": 0.5, "10-99": 0.6, "100-999": 0.7, "1000+": 0.8}}},
 		"isotropy":        map[string]any{"i1": 0.5, "i2": 0.1, "frobenius": 3.0, "mean_cosine": 0.2, "sigma_ratio": 0.1},
@@ -85,7 +85,7 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(folder, "results.json"), string(text))
-	write(t, filepath.Join(folder, "env.json"), fmt.Sprintf(`{"cpu": "%v", "isa": "AVX2", "device": "cpu"}`, m.method == "cosreg"))
+	write(t, filepath.Join(folder, "env.json"), fmt.Sprintf(`{"cpu": "%v", "isa": "AVX2", "device": "cpu", "changed_files": ["a.go"]}`, m.method == "cosreg"))
 	write(t, filepath.Join(folder, "config.toml"), c.TOML())
 	write(t, filepath.Join(folder, "samples", "test.de"), strings.Join(hyps, "\n")+"\n")
 	var lines strings.Builder
@@ -108,7 +108,8 @@ func fewRuns(t *testing.T) (folder string) {
 		makeRun(t, folder, corpus, made{method: "spectrum", seed: seed, ppl: 9 + float64(seed)/9, wrong: 4})
 		if seed < 3 {
 			makeRun(t, folder, corpus, made{method: "cosreg", seed: seed, ppl: 10.1 + float64(seed)/10, wrong: 20, change: func(c *experiment.Config, r map[string]any) {
-				c.Train.LearningRate, c.Objective.Gamma = 0.01, 3
+				c.Train.LearningRate = 0.01
+				c.Objective.Set("gamma", 3)
 				r["code"] = map[string]any{"commit": "fedcba9876543210", "dirty": true}
 				r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
 				r["updates"] = 90

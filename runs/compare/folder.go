@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -27,7 +29,8 @@ type trained struct {
 	records []report.Record
 	// evaluations are those that runs/evaluate kept: experiment.Evaluations.
 	evaluations map[string]*experiment.Evaluation
-	machine     string // that it ran on, in words; empty where env.json is gone
+	machine     string   // that it ran on, in words; empty where env.json is gone
+	changed     []string // files of the code that trained it with changes that are in no commit, as env.json names them
 }
 
 // find gives the run folders that are named, or that lie within those that are named, one below the other at most two deep.
@@ -38,7 +41,7 @@ func find(paths []string) (folders []string, err error) {
 		found := []string{path}
 		if _, err := os.Stat(filepath.Join(path, experiment.ConfigFile)); err != nil {
 			if _, err := os.Stat(path); err != nil {
-				return nil, fmt.Errorf("%s: %w", path, errors.Unwrap(err))
+				return nil, cmp.Or(files.NoFolder(path), err)
 			}
 			found = nil
 			for _, pattern := range []string{"*", filepath.Join("*", "*")} {
@@ -116,6 +119,7 @@ func read(folder string) (*trained, error) {
 	}
 	var env experiment.Env
 	if text, err := os.ReadFile(filepath.Join(folder, experiment.EnvFile)); err == nil && json.Unmarshal(text, &env) == nil {
+		r.changed = env.Changed
 		r.machine = strings.Join([]string{env.CPU, env.ISA, env.Device}, ", ")
 	}
 	return r, nil

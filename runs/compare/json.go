@@ -14,6 +14,8 @@ type (
 		Control  string         `json:"control"`
 		Rows     []jsonRow      `json:"rows"`
 		Isotropy []jsonRelation `json:"isotropy"`
+
+		Uncommitted string `json:"uncommitted,omitempty"`
 	}
 	jsonRow struct {
 		Name     string               `json:"name"`
@@ -81,7 +83,7 @@ func pairOf(p significance.Paired, ar float64) jsonPair {
 }
 
 func (c *comparison) json(w io.Writer) error {
-	out := jsonComparison{Control: c.control().name, Isotropy: c.jsonRelations()}
+	out := jsonComparison{Control: c.control().name, Isotropy: c.jsonRelations(), Uncommitted: c.uncommitted()}
 	for k, r := range c.rows {
 		row := jsonRow{Name: r.name, Method: r.method(), Settings: r.settings(c.control()), Seeds: r.seeds(), Notes: append([]string{}, r.notes...),
 			Scores: map[string]jsonScore{}, Tests: map[string]jsonTest{}}

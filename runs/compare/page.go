@@ -24,6 +24,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 // pageData is what page.html shows.
 type pageData struct {
 	Title    string
+	Changes  string // that are in no commit
 	Rows     []pageRow
 	Columns  []string // of the short table
 	Short    [][]cell
@@ -48,7 +49,6 @@ type pageRun struct {
 	Seed    int64
 	Folder  string
 	Commit  string
-	Dirty   bool
 	Updates int64
 }
 
@@ -77,12 +77,12 @@ type section struct {
 
 // page writes a page of HTML that needs no other file.
 func (c *comparison) page(w io.Writer) error {
-	d := pageData{Title: fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)), Footnote: c.footnote()}
+	d := pageData{Title: fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)), Footnote: c.footnote(), Changes: c.uncommitted()}
 	for k, r := range c.rows {
 		row := pageRow{Number: k, Name: r.name, Colour: template.CSS(chart.Hue(k)), Control: k == 0, Settings: r.settings(c.control()), Notes: r.notes}
 		for _, t := range r.runs {
 			code := t.results.Code
-			row.Runs = append(row.Runs, pageRun{t.results.Seed, t.folder, fmt.Sprintf("%.12s", or(string(code.Commit), "unknown")), code.Dirty != nil && *code.Dirty, t.results.Updates})
+			row.Runs = append(row.Runs, pageRun{t.results.Seed, t.folder, fmt.Sprintf("%.12s", or(string(code.Commit), "unknown")), t.results.Updates})
 		}
 		d.Rows = append(d.Rows, row)
 	}

@@ -173,23 +173,42 @@ func (r *row) fairness(control *row) (notes []string) {
 	if machine := b.machine; machine != a.machine && machine != "" && a.machine != "" {
 		note("it ran on %s, and %s on %s: their times do not compare", machine, control.name, a.machine)
 	}
-	var dirty []int64
 	elsewhere := map[string][]int64{} // seeds by commit
 	for _, t := range r.runs {
-		if t.results.Code.Dirty != nil && *t.results.Code.Dirty {
-			dirty = append(dirty, t.results.Seed)
-		}
 		if commit := t.results.Code.Commit; commit != a.results.Code.Commit {
 			elsewhere[string(commit)] = append(elsewhere[string(commit)], t.results.Seed)
 		}
-	}
-	if dirty != nil {
-		note("code with changes that are in no commit trained it (seed %s)", list(dirty))
 	}
 	for _, commit := range slices.Sorted(maps.Keys(elsewhere)) {
 		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", or(commit, "unknown"), list(elsewhere[commit]), or(string(a.results.Code.Commit), "unknown"), control.name)
 	}
 	return notes
+}
+
+// uncommitted says which runs were trained by code that no commit holds, and which of its files were changed; empty for none.
+func (c *comparison) uncommitted() string {
+	var rows, changed []string
+	for _, r := range c.rows {
+		var seeds []int64
+		for _, t := range r.runs {
+			if t.results.Code.Dirty != nil && *t.results.Code.Dirty {
+				seeds = append(seeds, t.results.Seed)
+				changed = append(changed, t.changed...)
+			}
+		}
+		if seeds != nil {
+			rows = append(rows, fmt.Sprintf("%s (seed %s)", r.name, list(seeds)))
+		}
+	}
+	if rows == nil {
+		return ""
+	}
+	slices.Sort(changed)
+	in := ""
+	if changed = slices.Compact(changed); len(changed) > 0 {
+		in = " in " + strings.Join(changed, ", ")
+	}
+	return fmt.Sprintf("Code with uncommitted changes%s trained %s.", in, strings.Join(rows, ", "))
 }
 
 // evaluated says with what settings a run was evaluated, but for those that the validation text chose; empty where it was not.

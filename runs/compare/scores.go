@@ -111,6 +111,7 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 	add(measure{"seconds_per_update", "seconds an update", 4, -1, func(t *trained) float64 { return t.seconds(1) }})
 	number("tokens_per_s", "tokens a second", 0, 1, func(r *experiment.Results) experiment.Number { return r.TokensPerS })
 	number("peak_rss_bytes", "peak memory in bytes", 0, -1, func(r *experiment.Results) experiment.Number { return r.PeakRSSBytes })
+	number("peak_device_bytes", "peak memory of the device in bytes", 0, -1, func(r *experiment.Results) experiment.Number { return r.PeakDeviceBytes })
 	return all
 }
 

@@ -58,13 +58,18 @@ func (c *comparison) columns() []column {
 	add("isotropy.mean_cosine")
 	add("best.step")
 	add("best.seconds")
-	if i := c.index("seconds_per_update"); i >= 0 {
-		col := column{title: "cost", best: -1}
-		for _, s := range c.scores[i] {
-			col.cells = append(col.cells, fixed(s.mean/c.scores[i][0].mean, 2)+"×")
+	add("seconds_per_update")
+	relative := func(name, title string, cell func(mean float64) string) {
+		if i := c.index(name); i >= 0 {
+			col := column{title: title, best: -1}
+			for _, s := range c.scores[i] {
+				col.cells = append(col.cells, cell(s.mean)+fixed(s.mean/c.scores[i][0].mean, 2)+"×")
+			}
+			all = append(all, col)
 		}
-		all = append(all, col)
 	}
+	relative("seconds_per_update", "cost", func(float64) string { return "" })
+	relative("peak_device_bytes", "device memory", func(bytes float64) string { return fixed(bytes/(1<<20), 0) + " MiB, " })
 	return all
 }
 
@@ -197,10 +202,14 @@ func (c *comparison) supported(measure, k int) float64 {
 
 // footnote says how the short table is to be read.
 func (c *comparison) footnote() string {
+	memory := ""
+	if c.index("peak_device_bytes") >= 0 {
+		memory = fmt.Sprintf(" Device memory is the most that a run held on its GPU, beside its ratio to that of %s.", c.control().name)
+	}
 	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
 		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
 		"Bold is the best mean where a corrected p says that it differs from %[1]s, or %[1]s from all others: that over seeds, or with one seed that of bootstrap or blocks. "+
-		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens) + c.untrained() + c.seen()
+		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens) + memory + c.untrained() + c.seen()
 }
 
 // untrained says why nothing is marked where the BLEU of a row and of the control are near zero.
@@ -299,6 +308,9 @@ func (c *comparison) markdown(w io.Writer) error {
 		for _, note := range r.notes {
 			fmt.Fprintf(&b, "\n- Not alike: %s: %s.", r.name, note)
 		}
+	}
+	if changes := c.uncommitted(); changes != "" {
+		b.WriteString("\n- " + changes)
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err

@@ -31,9 +31,9 @@ func trained(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	settings, err := experiment.Parse(&experiment.Spec{
-		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../ptb"), DefaultPreset: "small",
-	}, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=2", "-threads=1", "-method=adversarial", "-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
+	spec := experiment.SpecOf("ptb")
+	spec.DefaultPreset = "small"
+	settings, err := experiment.Parse(spec, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=2", "-threads=1", "-method=adversarial", "-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
 		"-set=train.valid_columns=2", "-set=train.learning_rate=2", "-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0"})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("a folder without a run: %v", err)
 	}
 	_, err = evaluate(t, "-run", folder, "-data", filepath.Join(folder, "none"))
-	if err == nil || !strings.Contains(err.Error(), "there is no such file") {
+	if err == nil || !strings.Contains(err.Error(), "there is no folder") {
 		t.Errorf("no data: %v", err)
 	}
 }

@@ -36,9 +36,9 @@ func TestGenerate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	settings, err := experiment.Parse(&experiment.Spec{
-		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../ptb"), DefaultPreset: "small",
-	}, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=10", "-threads=1", "-set=model.width=12", "-set=model.hidden=12", "-set=model.layers=1", "-set=train.columns=4",
+	spec := experiment.SpecOf("ptb")
+	spec.DefaultPreset = "small"
+	settings, err := experiment.Parse(spec, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=10", "-threads=1", "-set=model.width=12", "-set=model.hidden=12", "-set=model.layers=1", "-set=train.columns=4",
 		"-set=train.valid_columns=2", "-set=train.bptt=10", "-set=train.optimizer=adam", "-set=train.learning_rate=0.02", "-set=report.plots=false", "-set=report.tensorboard=false"})
 	if err != nil {
 		t.Fatal(err)

@@ -29,11 +29,7 @@ func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer
 	if len(r.metrics) == 0 {
 		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")
 	}
-	data, err := readFile(r.baseline)
-	if err != nil {
-		return fmt.Errorf("cannot read the baseline: %w", err)
-	}
-	baseline, err := r.lines(data, r.baseline)
+	baseline, err := r.readFile(r.baseline, "baseline")
 	if err != nil {
 		return err
 	}
@@ -86,11 +82,7 @@ func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) erro
 	if len(refs) != 1 {
 		return fmt.Errorf("-f1-train compares with one file of references, and -ref names %d", len(refs))
 	}
-	data, err := readFile(r.trainingText)
-	if err != nil {
-		return fmt.Errorf("cannot read the training text: %w", err)
-	}
-	training, err := r.lines(data, r.trainingText)
+	training, err := r.readFile(r.trainingText, "training text")
 	if err != nil {
 		return err
 	}

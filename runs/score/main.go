@@ -36,7 +36,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 		return 2
 	}
 	if err := request.score(in, out, errw); err != nil {
-		fmt.Fprintln(errw, "score:", err)
+		fmt.Fprintln(errw, "score:", command.Explain(err))
 		return 1
 	}
 	return 0

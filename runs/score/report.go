@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -67,21 +68,18 @@ const standardInput = "standard input"
 // each. It looks at the references first, so that a wrong name shows at once.
 func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) {
 	for _, name := range r.references {
-		data, err := readFile(name)
-		if err != nil {
-			return nil, nil, fmt.Errorf("cannot read the references: %w", err)
-		}
-		ref, err := r.lines(data, name)
+		ref, err := r.readFile(name, "references")
 		if err != nil {
 			return nil, nil, err
 		}
 		refs = append(refs, ref)
 	}
-	data, err := readAll(in)
+	unpacked, err := files.Unpack(in)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read %s: %w", standardInput, err)
 	}
-	if hyps, err = r.lines(data, standardInput); err != nil {
+	defer unpacked.Close()
+	if hyps, err = r.lines(unpacked, standardInput); err != nil {
 		return nil, nil, err
 	}
 	for k, ref := range refs {
@@ -96,37 +94,32 @@ func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) 
 	return hyps, refs, nil
 }
 
-// readFile reads a file, or FILE.gz or FILE.zst, unpacked.
-func readFile(name string) ([]byte, error) {
+// readFile reads the lines of a file, or FILE.gz or FILE.zst, unpacked; errors say what they are.
+func (r request) readFile(name, what string) ([]string, error) {
 	file, err := files.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot read the %s: %w", what, err)
 	}
 	defer file.Close()
-	return io.ReadAll(file)
+	return r.lines(file, name)
 }
 
-// readAll reads a stream, unpacked.
-func readAll(in io.Reader) ([]byte, error) {
-	unpacked, err := files.Unpack(in)
-	if err != nil {
-		return nil, err
-	}
-	defer unpacked.Close()
-	return io.ReadAll(unpacked)
-}
-
-// lines splits a file into its lines, and prepares them as the flags say. multi-bleu
-// reads bytes, so that text in another encoding than UTF-8 is refused only
-// where another metric is to read it.
-func (r request) lines(data []byte, name string) ([]string, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	for i, line := range lines {
+// lines reads lines, and prepares them as the flags say. multi-bleu reads bytes, so that text in another
+// encoding than UTF-8 is refused only where another metric is to read it.
+func (r request) lines(in io.Reader, name string) (lines []string, err error) {
+	for from := files.NewLineReader(in, files.MaxLine); ; {
+		raw, err := from.Next()
+		switch {
+		case errors.Is(err, files.ErrLongLine):
+			return nil, files.LongLine(name, len(lines)+1, files.MaxLine, "break it up, a sentence a line")
+		case err != nil:
+			return nil, fmt.Errorf("cannot read %s: %w", name, err)
+		case len(raw) == 0:
+			return lines, nil
+		}
+		line := string(bytes.TrimSuffix(raw, []byte("\n")))
 		if (len(r.metrics) > 0 || r.moses != nil) && !utf8.ValidString(line) {
-			return nil, fmt.Errorf("%s, line %d is not valid UTF-8: convert the file first", name, i+1)
+			return nil, fmt.Errorf("%s, line %d is not valid UTF-8: convert the file first", name, len(lines)+1)
 		}
 		if r.moses != nil {
 			line = r.moses.Tokenize(line)
@@ -134,9 +127,8 @@ func (r request) lines(data []byte, name string) ([]string, error) {
 		if r.compounds {
 			line = tokenize.SplitCompounds(line)
 		}
-		lines[i] = line
+		lines = append(lines, line)
 	}
-	return lines, nil
 }
 
 // looksTokenised applies sacreBLEU's rule of thumb.

@@ -34,6 +34,7 @@ func TestCommand(t *testing.T) {
 		"a": refA, "b": refB, "crlf": strings.ReplaceAll(refA, "\n", "\r\n"), "short": "The dog bit the man.\n",
 		"packed.zst": testdata.Zstandard(t, refA), "cut.gz": testdata.Gzip(t, refA)[:20], "blank": "\n\n\n",
 		"tok": "the rich-text format of A-B-C is good\n", "raw": "the rich-text format, of A-B-C, is good!\n", "latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
+		"long.zst": testdata.Zstandard(t, "a\n"+strings.Repeat("x", 1<<26)),
 	})
 	const bleu = "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"
 	for _, c := range []struct {
@@ -79,6 +80,9 @@ func TestCommand(t *testing.T) {
 		{name: "no such file", args: "-ref nowhere", in: hyp, code: 1, err: "open nowhere: no such file"},
 		{name: "encoding", args: "-ref latin1", in: hyp, code: 1, err: "latin1, line 1 is not valid UTF-8"},
 		{name: "encoding of the input", args: "-ref a", in: "a\n\xff\nb\n", code: 1, err: "standard input, line 2 is not valid UTF-8"},
+
+		{name: "an endless line", args: "-ref long", in: hyp, code: 1, err: "long:2: this line has more than 1000000 bytes: break it up"},
+		{name: "an endless line of the input", args: "-ref a -multi-bleu", in: "a\n" + strings.Repeat("x", 1<<20), code: 1, err: "standard input:2: this line has more than 1000000 bytes"},
 
 		{name: "unknown metric", args: "-ref a -metric bleu,ter", in: hyp, code: 2, err: `unknown metric "ter": use any of bleu, chrf, chrf++`},
 		{name: "empty metric", args: "-ref a -metric=", in: hyp, code: 2, err: "names no metric"},

@@ -15,6 +15,7 @@ import (
 )
 
 func main() {
+	command.Resumes()
 	command.Exit(command.Guard(func() error {
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()

@@ -67,7 +67,7 @@ func execute(args []string, in io.Reader, out, errw io.Writer) int {
 			fmt.Fprintf(errw, "text %s: %v\n", c.name, err)
 			return 2
 		}
-		fmt.Fprintf(errw, "text %s: %v\n", c.name, err)
+		fmt.Fprintf(errw, "text %s: %v\n", c.name, command.Explain(err))
 		return 1
 	}
 	fmt.Fprintf(errw, "text: there is no command %q; text -h lists the commands\n", args[0])

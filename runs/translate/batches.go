@@ -1,14 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"io"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // batchLines is how many lines are searched at a time, so that those of similar
 // length share a batch.
 const batchLines = 1000
+
+// batchBytes of text end a batch of fewer lines: those that are far too long to translate are not gathered.
+const batchBytes = 4 << 20
 
 // pausing is a reader that says when a read has to wait: before every read that
 // asks its source for more.
@@ -26,14 +31,16 @@ func (p pausing) Read(b []byte) (int, error) {
 
 // eachBatch gives the lines of in to f, in order: as many at a time as have
 // arrived when the input pauses, so that a line typed into a pipe is answered at
-// once, and many lines share batches. first counts lines from 0. Lines need not be UTF-8.
-func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) error) error {
+// once, and many lines share batches. first counts lines from 0. Lines need not be UTF-8, and of one with more
+// bytes than the longest may have f gets the first longest+1.
+func eachBatch(in io.Reader, out *printer, longest int, f func(first int, lines []string) error) error {
 	var waiting []string
-	first := 0
+	first, size := 0, 0
+	full := func() bool { return len(waiting) >= batchLines || size >= batchBytes }
 	flush := func() error {
 		if len(waiting) > 0 {
 			lines := waiting
-			waiting = nil
+			waiting, size = nil, 0
 			if err := f(first, lines); err != nil {
 				out.Flush() // what stands before the line that failed
 				return err
@@ -46,16 +53,21 @@ func eachBatch(in io.Reader, out *printer, f func(first int, lines []string) err
 	// asked for only when all that came has been read.
 	var failed error
 	source := pausing{in, func() error {
-		if len(waiting) < batchLines && moreIsReady(in) {
+		if !full() && moreIsReady(in) {
 			return nil
 		}
 		failed = flush()
 		return failed
 	}}
-	lines := tokenize.NewLines(source, "standard input").Unchecked()
+	unpacked, err := files.Unpack(source)
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	defer unpacked.Close()
+	lines := tokenize.NewLines(unpacked, "standard input").Unchecked().AtMost(longest)
 	for lines.Next() {
-		waiting = append(waiting, lines.Text())
-		if len(waiting) >= batchLines {
+		waiting, size = append(waiting, lines.Text()), size+len(lines.Text())
+		if full() {
 			if err := flush(); err != nil {
 				return err
 			}

@@ -17,7 +17,6 @@ import (
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -134,7 +133,7 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	if f.force != "" {
 		return force(ctx, t, f.force, in, w, o)
 	}
-	return eachBatch(in, w, func(first int, lines []string) error {
+	return eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
 		found, err := t.TranslateNBest(ctx, lines, o)
 		if err != nil {
 			return err
@@ -157,13 +156,13 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 
 // force prints the score of each translation of a file.
 func force(ctx context.Context, t *translation.Translator, path string, in io.Reader, w *printer, o decode.Options) error {
-	given, err := corpus.ReadLines(path, "-force")
+	given, err := t.Settings.Lines.ReadLines(path, "-force")
 	if err != nil {
 		return err
 	}
 	w.scored = true
 	count := 0
-	err = eachBatch(in, w, func(first int, lines []string) error {
+	err = eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
 		count = first + len(lines)
 		if count > len(given.Lines) {
 			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path, len(given.Lines))

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/testdata"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -64,11 +66,78 @@ func TestOptions(t *testing.T) {
 func TestLinesThatAreNoUTF8(t *testing.T) {
 	var got []string
 	out := &printer{Writer: bufio.NewWriter(io.Discard)}
-	err := eachBatch(strings.NewReader("one\n\xff\xfe two\nthree\n"), out, func(first int, lines []string) error {
+	err := eachBatch(strings.NewReader("one\n\xff\xfe two\nthree\n"), out, 10, func(first int, lines []string) error {
 		got = append(got, lines...)
 		return nil
 	})
 	if want := []string{"one", "\xff\xfe two", "three"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// TestLongLines: of a line beyond the limit comes what shows that it is, the lines after it follow, and long lines make small batches.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	var got []int
+	calls := 0
+	out := &printer{Writer: bufio.NewWriter(io.Discard)}
+	err := eachBatch(strings.NewReader("one\n"+strings.Repeat(long+"\n", 50)+"two\n"), out, 1000, func(first int, lines []string) error {
+		for _, line := range lines {
+			got = append(got, len(line))
+		}
+		return nil
+	})
+	want := append(append([]int{3}, slices.Repeat([]int{1001}, 50)...), 3)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, err, want)
+	}
+	err = eachBatch(strings.NewReader(strings.Repeat(long+"\n", 50)), out, 1<<20, func(first int, lines []string) error {
+		if calls++; len(lines) > 8 {
+			t.Errorf("a batch of %d lines of 1 MB", len(lines))
+		}
+		return nil
+	})
+	if err != nil || calls < 6 {
+		t.Errorf("%d batches, %v", calls, err)
+	}
+}
+
+// TestPackedInput: lines of a packed stream are those of the file, and each line typed into a pipe is answered before the next.
+func TestPackedInput(t *testing.T) {
+	var text strings.Builder
+	for i := range 2500 {
+		fmt.Fprintf(&text, "line %d\n", i)
+	}
+	out := &printer{Writer: bufio.NewWriter(io.Discard)}
+	for how, in := range map[string]string{"plain": text.String(), "gzip": testdata.Gzip(t, text.String()), "Zstandard": testdata.Zstandard(t, text.String())} {
+		var got []string
+		err := eachBatch(strings.NewReader(in), out, 1000, func(first int, lines []string) error {
+			got = append(got, lines...)
+			return nil
+		})
+		if err != nil || strings.Join(got, "\n")+"\n" != text.String() {
+			t.Errorf("%s: %d lines, %v", how, len(got), err)
+		}
+	}
+	if err := eachBatch(strings.NewReader(testdata.Gzip(t, text.String())[:500]), out, 1000, func(int, []string) error { return nil }); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("a stream that is cut gives %v", err)
+	}
+	read, write := io.Pipe()
+	answers := make(chan string)
+	go func() {
+		answers <- fmt.Sprint(eachBatch(read, out, 1000, func(first int, lines []string) error {
+			answers <- strings.Join(lines, ",")
+			return nil
+		}))
+	}()
+	for _, line := range []string{"one", "two"} {
+		fmt.Fprintln(write, line)
+		if got := <-answers; got != line {
+			t.Errorf("%q is answered by %q", line, got)
+		}
+	}
+	write.Close()
+	if got := <-answers; got != "<nil>" {
+		t.Error(got)
 	}
 }

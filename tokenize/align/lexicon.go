@@ -79,7 +79,7 @@ func (l *Lexicon) Write(w io.Writer) error {
 // ReadLexicon reads what Write wrote; name stands for r in errors.
 func ReadLexicon(r io.Reader, name string) (*Lexicon, error) {
 	l := &Lexicon{map[string]string{}}
-	lines := tokenize.NewLines(r, name)
+	lines := tokenize.NewLines(r, name).Table()
 	for lines.Next() {
 		source, target, found := strings.Cut(lines.Text(), "\t")
 		if !found || source == "" || target == "" || strings.Contains(target, "\t") {

@@ -11,6 +11,9 @@ import (
 // blockLines are the lines that a worker gets at a time: enough that handing them over costs nothing beside the work.
 const blockLines = 2048
 
+// blockBytes end a block before that: lines may be long, and two blocks for each worker are in memory.
+const blockBytes = 4 << 20
+
 // Blocks hands the lines of texts of equal length to as many workers as there are processors, a block of lines at a time, one
 // slice for each text, and what they make of it to take, in the order of the text. worker makes what one of them runs, so that each can
 // have memory of its own; take runs in the caller's goroutine.
@@ -108,22 +111,27 @@ func cutBlocks(texts []Text, give func(lines [][]string) bool) error {
 		readers[i] = r
 	}
 	total := texts[0].Len()
-	for first := 0; first < total; first += blockLines {
+	for first := 0; first < total; {
 		block := make([][]string, len(texts))
-		for i, t := range texts {
-			if readers[i] == nil {
-				block[i] = t.Lines[first:min(first+blockLines, total)]
-				continue
-			}
-			n := min(blockLines, total-first)
-			block[i] = make([]string, 0, n)
-			for len(block[i]) < n && readers[i].next() {
-				block[i] = append(block[i], string(readers[i].line))
-			}
-			if len(block[i]) < n {
-				return cmp.Or(readers[i].failed, t.changed())
+		n, size := 0, 0
+		for ; n < blockLines && size < blockBytes && first+n < total; n++ {
+			for i, r := range readers {
+				if r == nil {
+					continue
+				}
+				if !r.next() {
+					return cmp.Or(r.failed, texts[i].changed())
+				}
+				block[i] = append(block[i], string(r.line))
+				size += len(r.line)
 			}
 		}
+		for i, r := range readers {
+			if r == nil {
+				block[i] = texts[i].Lines[first : first+n]
+			}
+		}
+		first += n
 		if !give(block) {
 			return nil
 		}

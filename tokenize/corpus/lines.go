@@ -1,7 +1,6 @@
 package corpus
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"crypto/sha256"
@@ -42,10 +41,20 @@ func (t Text) Number(i int) int { return t.place.portion.number(i) }
 
 var byteOrderMark = []byte("\ufeff")
 
+// LineSettings are the key of the section data that says what a line of text may be.
+type LineSettings struct {
+	MaxLine int `toml:"max_line" default:"1000000" range:"[1,2000000000]" resume:"free" help:"most bytes of a line of text; a text with a longer line is refused, by file and number of the line"`
+}
+
+// Limit is the key's value, and where that is 0, as in the zero LineSettings, its default.
+func (s LineSettings) Limit() int { return cmp.Or(s.MaxLine, files.MaxLine) }
+
 // ReadLines reads a text file that must be UTF-8 and hold at least one line. The
 // flag, such as "-train", is named in the errors that it can mend. A last line
 // without a line feed counts. Where there is no such file, one of that name with .gz or .zst is read.
-func ReadLines(path, flag string) (Text, error) { return readPlace(place{path: path}, flag) }
+func (s LineSettings) ReadLines(path, flag string) (Text, error) {
+	return readPlace(place{path: path, LineSettings: s}, flag)
+}
 
 func readPlace(at place, flag string) (Text, error) {
 	in, err := openLines(at, flag)
@@ -71,12 +80,11 @@ type lineReader struct {
 	path, flag string
 	at         place
 	file       *files.Input
-	in         *bufio.Reader
+	in         *files.LineReader
 	hash       hash.Hash // nil: not hashed
 	parts      bool      // hashed line by line, since the text is only part of its file
-	long       []byte
-	number     int // of the line in the file
-	count      int // lines of the text
+	number     int       // of the line in the file
+	count      int       // lines of the text
 	failed     error
 }
 
@@ -84,7 +92,7 @@ type lineReader struct {
 func openLines(at place, flag string) (*lineReader, error) {
 	file, err := files.Open(at.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such file; %s names it, within the folder given by -data%s", at.path, flag, at.others)
+		return nil, at.missing(flag)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the text for %s: %w", flag, err)
@@ -98,14 +106,14 @@ func openLines(at place, flag string) (*lineReader, error) {
 	if !r.parts {
 		from = io.TeeReader(file, r.hash)
 	}
-	r.in = bufio.NewReaderSize(from, 1<<16)
+	r.in = files.NewLineReader(from, at.Limit())
 	return r, nil
 }
 
 // unhashed spares a text that was not begun yet its sum.
 func (r *lineReader) unhashed() {
 	r.hash, r.parts = nil, false
-	r.in.Reset(r.file)
+	r.in = files.NewLineReader(r.file, r.at.Limit())
 }
 
 func (r *lineReader) Close() { r.file.Close() }
@@ -128,21 +136,15 @@ func (r *lineReader) next() bool {
 
 // read reads a line of the file, or of its column.
 func (r *lineReader) read() bool {
-	line, err := r.in.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		r.long = r.long[:0]
-		for err == bufio.ErrBufferFull {
-			r.long = append(r.long, line...)
-			line, err = r.in.ReadSlice('\n')
-		}
-		r.long = append(r.long, line...)
-		line = r.long
-	}
-	if err != nil && err != io.EOF {
+	line, err := r.in.Next()
+	switch {
+	case errors.Is(err, files.ErrLongLine):
+		r.failed = files.LongLine(r.path, r.number+1, r.in.Limit(), "break it up, a sentence a line, or raise data.max_line")
+		return false
+	case err != nil:
 		r.failed = fmt.Errorf("%s:%d: reading stopped here: %w", r.path, r.number+1, err)
 		return false
-	}
-	if len(line) == 0 {
+	case len(line) == 0:
 		return false
 	}
 	if r.number == 0 {

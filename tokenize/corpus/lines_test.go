@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,6 +14,9 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/testdata"
 )
+
+// usual are the limits where no key sets others.
+var usual LineSettings
 
 func write(t *testing.T, name, content string) string {
 	t.Helper()
@@ -38,7 +43,7 @@ func TestReadLines(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			text, err := ReadLines(write(t, "train.en", test.content), "-train")
+			text, err := usual.ReadLines(write(t, "train.en", test.content), "-train")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +74,7 @@ func TestReadLinesErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := ReadLines(test.path, "-train")
+			_, err := usual.ReadLines(test.path, "-train")
 			mustName(t, err, test.want...)
 		})
 	}
@@ -92,11 +97,78 @@ func mustName(t *testing.T, err error, parts ...string) {
 }
 
 func TestMulti30kHash(t *testing.T) {
-	text, err := ReadLines(testdata.Path(t, "multi30k/train.de"), "-train")
+	text, err := usual.ReadLines(testdata.Path(t, "multi30k/train.de"), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(text.Lines) != 29000 || !strings.HasPrefix(text.SHA256, "2c2b73fd2b548fbc") {
 		t.Errorf("%d lines, sha256 %s", len(text.Lines), text.SHA256)
+	}
+}
+
+// A packed file may be small and its line endless: every reader refuses it by its number while its memory is small, and tells the key
+// with which a text that is one long line is read after all.
+func TestLongLine(t *testing.T) {
+	const size = 1 << 26
+	long := strings.Repeat("x ", size/2)
+	folder := put(t, map[string]string{
+		"train.en.zst": testdata.Zstandard(t, "a\n"+long+"\n"), "train.de": "a\nb\n", "both.en-de.tsv.zst": testdata.Zstandard(t, "a\tb\n"+long+"\tb\n"),
+	})
+	path := filepath.Join(folder, "train.en")
+	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
+	for name, read := range map[string]func(s LineSettings) error{
+		"ReadLines":   func(s LineSettings) error { _, err := s.ReadLines(path, "-train"); return err },
+		"ReadRunning": func(s LineSettings) error { _, err := s.ReadRunning(path, "-train", NewWords()); return err },
+		"SumRunning":  func(s LineSettings) error { _, err := cache.SumRunning(s, path, "-train"); return err },
+		"OpenParallel": func(s LineSettings) error {
+			_, err := cache.OpenParallel(limited(folder, "train", s), "-train")
+			return err
+		},
+		"ReadParallel": func(s LineSettings) error { _, err := ReadParallel(limited(folder, "both", s), "-train"); return err },
+	} {
+		for _, s := range []LineSettings{{}, {MaxLine: size / 10}} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := read(s)
+			runtime.ReadMemStats(&after)
+			mustName(t, err, ".zst:2: this line has more than ", strconv.Itoa(s.Limit())+" bytes", "raise data.max_line")
+			if took := after.TotalAlloc - before.TotalAlloc; took > size {
+				t.Errorf("%s with at most %d bytes a line took %d bytes", name, s.Limit(), took)
+			}
+		}
+		if err := read(LineSettings{size + 2}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := read(LineSettings{}); err == nil { // what a cache remembers of another limit is no answer
+			t.Errorf("%s took the line after it was read with another limit", name)
+		}
+	}
+}
+
+func limited(folder, name string, s LineSettings) PairName {
+	return PairName{Folder: folder, Name: name, Source: "en", Target: "de", LineSettings: s}
+}
+
+// Many lines of the greatest length are a block each few, whatever their number, and every line comes.
+func TestBlocksOfLongLines(t *testing.T) {
+	line := strings.Repeat("x", 900_000)
+	folder := put(t, map[string]string{"train.en.gz": testdata.Gzip(t, strings.Repeat(line+"\n", 100)), "train.de": strings.Repeat("y\n", 100)})
+	p, err := StoreSettings{Store: "none"}.Cache().OpenParallel(limited(folder, "train", usual), "-train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	memory := Text{Lines: make([]string, 100)}
+	worker := func() (func([][]string) (int, error), error) {
+		return func(lines [][]string) (int, error) {
+			if n := len(lines[0]); n > 6 || len(lines[1]) != n || len(lines[2]) != n || len(lines[0][0]) != len(line) || lines[1][n-1] != "y" {
+				t.Errorf("a block of %d, %d and %d lines", n, len(lines[1]), len(lines[2]))
+			}
+			return len(lines[0]), nil
+		}, nil
+	}
+	err = Blocks([]Text{p.Source, p.Target, memory}, worker, func(n int) error { total += n; return nil })
+	if err != nil || total != 100 {
+		t.Errorf("%d lines, %v", total, err)
 	}
 }

@@ -3,7 +3,9 @@ package corpus
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
@@ -14,9 +16,51 @@ type place struct {
 	column  int    // of the two that a tab parts, counted from 1; 0 is the whole line
 	portion Portion
 	others  string // which files would do as well, for the error where there is none
+	pair    string // the languages of parallel text, in words; empty for other text
+	LineSettings
 }
 
 func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
+
+// missing is the error of a text that is not there: it says what names it, and what is there instead.
+func (p place) missing(flag string) error {
+	folder := filepath.Dir(p.path)
+	if err := files.NoFolder(folder); err != nil {
+		return fmt.Errorf("%w: -data names the folder that holds the texts", err)
+	}
+	named := flag + " names it"
+	if p.pair != "" {
+		named += fmt.Sprintf(", and -src and -tgt its languages (%s)", p.pair)
+	}
+	return fmt.Errorf("%s: there is no such file; %s; the folder given by -data %s%s", p.path, named, held(folder), p.others)
+}
+
+// held says which files are in a folder.
+func held(folder string) string {
+	const most = 12
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "cannot be read"
+	}
+	var names []string
+	more := 0
+	for _, e := range entries {
+		switch {
+		case e.IsDir():
+		case len(names) == most:
+			more++
+		default:
+			names = append(names, e.Name())
+		}
+	}
+	switch {
+	case names == nil:
+		return "holds no files"
+	case more > 0:
+		return fmt.Sprintf("holds %s and %d more", strings.Join(names, ", "), more)
+	}
+	return "holds " + strings.Join(names, ", ")
+}
 
 // cut is the place's part of a line.
 func (p place) cut(line []byte) ([]byte, error) {
@@ -57,12 +101,16 @@ type Parallel struct{ Source, Target Text }
 type PairName struct {
 	Folder, Name, Source, Target string
 	Portion                      Portion // of its lines
+	LineSettings                         // of its files
 }
 
 // places are where both sides are. Where there are none they are the two files, which will be told to be missing.
 func (n PairName) places() (source, target place) {
 	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
-	source, target = place{path: path(n.Source), portion: n.Portion}, place{path: path(n.Target), portion: n.Portion}
+	at := func(language string) place {
+		return place{path: path(language), portion: n.Portion, pair: n.Source + " and " + n.Target, LineSettings: n.LineSettings}
+	}
+	source, target = at(n.Source), at(n.Target)
 	if files.Exists(source.path) || files.Exists(target.path) {
 		return source, target
 	}
@@ -76,7 +124,7 @@ func (n PairName) places() (source, target place) {
 			return source, target
 		}
 	}
-	source.others = fmt.Sprintf("; %s.%s and %s.%s do, or %s.%s, or %s.tsv, each also with .gz or .zst (-src and -tgt name the languages)", n.Name, n.Source, n.Name, n.Target, n.Name, both, n.Name)
+	source.others = fmt.Sprintf("; %s.%s and %s.%s do, or %s.%s, or %s.tsv, each also with .gz or .zst", n.Name, n.Source, n.Name, n.Target, n.Name, both, n.Name)
 	return source, target
 }
 

@@ -105,8 +105,8 @@ func TestPlacesRefused(t *testing.T) {
 		contents map[string]string
 		parts    []string
 	}{
-		"nothing":       {nil, []string{"train.en: there is no such file; -train names it", "train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
-		"one side":      {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"}, []string{"train.de: there is no such file"}},
+		"nothing":       {nil, []string{"train.en: there is no such file; -train names it, and -src and -tgt its languages (en and de); the folder given by -data holds no files; ", "train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
+		"one side":      {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"}, []string{"train.de: there is no such file", "the folder given by -data holds train.en, train.tsv"}},
 		"ragged files":  {map[string]string{"train.en": "a\nb\n", "train.de.gz": testdata.Gzip(t, "x\n")}, []string{"train.en has 2 lines and ", "train.de.gz has 1", "-train"}},
 		"no tab":        {map[string]string{"train.tsv": "a\tx\nb\n"}, []string{"train.tsv:2: this line has 1 columns", "one tab"}},
 		"two tabs":      {map[string]string{"train.tsv": "a\tx\nb\ty\tz\n"}, []string{"train.tsv:2: this line has 3 columns"}},
@@ -201,18 +201,18 @@ func TestRunningFile(t *testing.T) {
 		}
 		folder := put(t, files)
 		path := RunningFile(folder, "train")
-		text, err := ReadRunning(path, "-train", NewWords())
+		text, err := usual.ReadRunning(path, "-train", NewWords())
 		if err != nil || path != filepath.Join(folder, want) || text.File != want || len(text.IDs) != 6 || text.SHA256 != sumOf(" = a = \nb\n") {
 			t.Errorf("%v gives %s, %+v, %v", slices.Sorted(maps.Keys(files)), path, text, err)
 		}
-		sum, err := StoreSettings{Store: "none"}.Cache().Sum(path)
+		sum, err := StoreSettings{Store: "none"}.Cache().SumRunning(usual, path, "-train")
 		if err != nil || sum != text.SHA256 {
 			t.Errorf("%s: the sum is %s, %v", path, sum, err)
 		}
 	}
 	folder := put(t, map[string]string{"a.txt": "a\n\x00b\n"})
-	_, err := ReadRunning(RunningFile(folder, "a"), "-train", NewWords())
+	_, err := usual.ReadRunning(RunningFile(folder, "a"), "-train", NewWords())
 	mustName(t, err, "a.txt:2: byte 1 of this line is zero")
-	_, err = ReadRunning(RunningFile(folder, "b"), "-valid", NewWords())
+	_, err = usual.ReadRunning(RunningFile(folder, "b"), "-valid", NewWords())
 	mustName(t, err, "b.txt: there is no such file; -valid names it", "wiki.NAME.tokens", ".zst")
 }

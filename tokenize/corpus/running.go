@@ -18,12 +18,17 @@ type Running struct {
 	SHA256 string // of the file, unpacked, in hexadecimal
 }
 
+// running is the place of running text.
+func (s LineSettings) running(path string) place {
+	return place{path: path, others: "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst", LineSettings: s}
+}
+
 // ReadRunning reads a text file, in UTF-8 and perhaps packed, into ids of w, which grows unless it is
 // closed. Words are separated by white space, in Unicode's sense; a blank line is a
 // lone EndOfLine, and a last line without a line feed counts. The flag, such as
 // "-train", is named in the errors that it can mend. It takes 4 bytes a token beside the vocabulary.
-func ReadRunning(path, flag string, w *Words) (Running, error) {
-	in, err := openLines(place{path: path, others: "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst"}, flag)
+func (s LineSettings) ReadRunning(path, flag string, w *Words) (Running, error) {
+	in, err := openLines(s.running(path), flag)
 	if err != nil {
 		return Running{}, err
 	}

@@ -25,7 +25,7 @@ func readText(t *testing.T, text string, w *Words) ([]int32, error) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, err := ReadRunning(path, "-train", w)
+	r, err := usual.ReadRunning(path, "-train", w)
 	return r.IDs, err
 }
 
@@ -38,7 +38,7 @@ func spelled(w *Words, ids []int32) string {
 }
 
 func TestRunningText(t *testing.T) {
-	long := strings.Repeat("wort ", 300000)
+	long := strings.Repeat("wort ", 200000)
 	for _, c := range []struct{ name, text, want string }{
 		{"lines", " a b \n c a\n", "a b <eos> c a <eos>"},
 		{"a blank line is a lone end", "a\n\n \nb\n", "a <eos> <eos> <eos> b <eos>"},
@@ -88,7 +88,7 @@ func TestRunningTextRefuses(t *testing.T) {
 	}
 	folder := t.TempDir()
 	for path, part := range map[string]string{filepath.Join(folder, "none.txt"): "there is no such file; -valid names it", folder: "this is a folder"} {
-		if _, err := ReadRunning(path, "-valid", NewWords()); err == nil || !strings.Contains(err.Error(), part) {
+		if _, err := usual.ReadRunning(path, "-valid", NewWords()); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestPennTreebank(t *testing.T) {
 		name   string
 		tokens int
 	}{{"ptb.train", 929589}, {"ptb.valid", 73760}, {"ptb.test", 82430}} {
-		r, err := ReadRunning(testdata.Path(t, "ptb/"+c.name+".txt"), "-train", w)
+		r, err := usual.ReadRunning(testdata.Path(t, "ptb/"+c.name+".txt"), "-train", w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestLargeVocabulary(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	start := processorTime(t)
 	w := NewWords()
-	r, err := ReadRunning(path, "-train", w)
+	r, err := usual.ReadRunning(path, "-train", w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestLargeVocabulary(t *testing.T) {
 
 	// Reading again finds all words known, as most of a large text does.
 	start = processorTime(t)
-	if _, err := ReadRunning(path, "-train", w); err != nil {
+	if _, err := usual.ReadRunning(path, "-train", w); err != nil {
 		t.Fatal(err)
 	}
 	second := processorTime(t) - start

@@ -320,7 +320,7 @@ func TestSumsOfFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := ReadLines(path, "-train")
+		fresh, err := usual.ReadLines(path, "-train")
 		if err != nil || text.SHA256 != fresh.SHA256 || text.Len() != fresh.Len() {
 			t.Errorf("%s with %d lines, want %s with %d; %v", text.SHA256, text.Len(), fresh.SHA256, fresh.Len(), err)
 		}

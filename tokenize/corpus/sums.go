@@ -1,16 +1,11 @@
 package corpus
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // identity tells whether a file is still what it was: a change moves the time of its last change, which no program sets.
@@ -55,7 +50,7 @@ func (c *Cache) openText(at place, flag string) (Text, error) {
 		return Text{}, err
 	}
 	defer in.Close()
-	purpose := "text file"
+	purpose := fmt.Sprintf("text file, %d bytes a line", at.Limit())
 	if at.isPart() {
 		purpose += fmt.Sprintf(", column %d of each line of %+v", at.column, at.portion)
 	}
@@ -68,19 +63,10 @@ func (c *Cache) openText(at place, flag string) (Text, error) {
 	return Text{Path: in.path, SHA256: known.SHA256, place: at, count: known.Lines, file: known.File}, err
 }
 
-// Sum is the SHA-256 of what a file holds unpacked, in hexadecimal. A file that the cache knows is not read.
-func (c *Cache) Sum(path string) (string, error) {
-	file, err := files.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	known, err := c.counted("file", file.File, func() (string, int, error) {
-		hash := sha256.New()
-		_, err := io.Copy(hash, file)
-		return hex.EncodeToString(hash.Sum(nil)), 0, err
-	})
-	return known.SHA256, err
+// SumRunning is the SHA-256 of running text, unpacked and in hexadecimal. A file that the cache knows is not read; the flag is ReadRunning's.
+func (c *Cache) SumRunning(s LineSettings, path, flag string) (string, error) {
+	text, err := c.openText(s.running(path), flag)
+	return text.SHA256, err
 }
 
 // counted gives what the cache remembers of an open file for a purpose, or counts and remembers it.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // EndOfLine is the word that ends each line of running text.
@@ -134,17 +136,16 @@ func WordsOf(text []byte, name string) (*Words, error) { return readWords(bytes.
 
 func readWords(from io.Reader, path string) (*Words, error) {
 	w := NewWords()
-	lines := bufio.NewScanner(from)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	lines := tokenize.NewLines(from, path).Table()
+	for lines.Next() {
 		word := lines.Text()
 		if _, found := w.ids[word]; found || word == "" || len(strings.Fields(word)) != 1 {
-			return nil, fmt.Errorf("%s:%d: %q is no new word; restore the file as the run wrote it", path, len(w.list)+1, word)
+			return nil, lines.Errorf("%q is no new word; restore the file as the run wrote it", word)
 		}
 		w.id([]byte(word))
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", path, len(w.list)+1, err)
+		return nil, err
 	}
 	if len(w.list) == 0 {
 		return nil, fmt.Errorf("%s: the file holds no words; restore it as the run wrote it", path)

@@ -83,7 +83,7 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(o.From); err != nil {
-		return nil, fmt.Errorf("%s: there is no such folder; -from names the one that holds the archives", o.From)
+		return nil, fmt.Errorf("there is no folder %s: -from names the one that holds the archives", o.From)
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: -from names the folder that holds the archives", o.From)
 	}

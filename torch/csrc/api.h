@@ -32,6 +32,7 @@
 #include "losses/api_mixture_loss.h"
 #include "updates/api_optimizer.h"
 #include "penalties/api_orthogonality.h"
+#include "losses/api_output_loss.h"
 #include "products/api_packed_linear.h"
 #include "processes/api_process_group.h"
 #include "products/api_products.h"

@@ -125,7 +125,7 @@ func readSaved[T any](from fs.FS, where, name string, read func(io.Reader, strin
 
 func readUnits(r io.Reader, name string) (*tokenize.WordCounts, error) {
 	units := &tokenize.WordCounts{}
-	lines := tokenize.NewLines(r, name)
+	lines := tokenize.NewLines(r, name).Table()
 	for lines.Next() {
 		unit, count, found := strings.Cut(lines.Text(), " ")
 		n, err := strconv.Atoi(count)

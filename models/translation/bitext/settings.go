@@ -23,10 +23,10 @@ type TextSettings struct {
 	Merges      int    `toml:"merges" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
 	Joint       bool   `toml:"joint" default:"true" help:"one vocabulary and one list of merges for both languages"`
 	JointCodes  bool   `toml:"joint_codes" default:"true" help:"one list of merges for both languages even where each has its own vocabulary"`
-	Codes       string `toml:"codes" resume:"location" help:"file of byte-pair merges to use instead of learning them"`
+	Codes       string `toml:"codes" path:"file" resume:"location" help:"file of byte-pair merges to use instead of learning them"`
 
-	SourceVocabulary    string `toml:"source_vocabulary" resume:"location" help:"vocabulary file of the source language to use instead of counting"`
-	TargetVocabulary    string `toml:"target_vocabulary" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
+	SourceVocabulary    string `toml:"source_vocabulary" path:"file" resume:"location" help:"vocabulary file of the source language to use instead of counting"`
+	TargetVocabulary    string `toml:"target_vocabulary" path:"file" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
 	VocabularyThreshold int    `toml:"vocabulary_threshold" default:"0" range:"[0,inf)" help:"byte-pair pieces seen less often than this in their language are split again; 0 keeps all"`
 	MinCount            int    `toml:"min_count" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
 	SourceSize          int    `toml:"source_size" default:"0" range:"[0,inf)" help:"so many most frequent pieces or words of the source language are its vocabulary, and others become the unknown word; 0 keeps all"`

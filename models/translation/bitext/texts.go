@@ -41,11 +41,12 @@ type TextNames struct {
 	Dir, Train, Valid string
 	Tests             []string
 	SplitSettings
+	corpus.LineSettings
 }
 
 // pair is the text of a name.
 func (n TextNames) pair(d TextSettings, name string) corpus.PairName {
-	return corpus.PairName{Folder: n.Dir, Name: name, Source: d.Source, Target: d.Target}
+	return corpus.PairName{Folder: n.Dir, Name: name, Source: d.Source, Target: d.Target, LineSettings: n.LineSettings}
 }
 
 // Count counts the pairs of the training text.

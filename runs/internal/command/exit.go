@@ -44,10 +44,22 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// Message returns the sentence that stands for err on screen; a full disk anywhere in its chain is told as such, and a
-// panic with the file that holds its stack.
+var resumes bool
+
+// Resumes says that this program can go on where it was with -resume: what is said of a full disk then names that.
+func Resumes() { resumes = true }
+
+// Explain returns err with a text for its reader where the system caused it: a full disk, or a file or folder that is not there.
+func Explain(err error) error {
+	if resumes {
+		err = files.DiskFullSay(err, "run again with -resume")
+	}
+	return files.Missing(files.DiskFull(err))
+}
+
+// Message returns the sentence that stands for err on screen, explained, and for a panic with the file that holds its stack.
 func Message(err error) string {
-	text := "aperture: " + OneLine(files.DiskFull(err).Error())
+	text := "aperture: " + OneLine(Explain(err).Error())
 	var internal *InternalError
 	if errors.As(err, &internal) && internal.Kept != "" {
 		text += " (details in " + internal.Kept + ")"

@@ -26,8 +26,8 @@ func TestExit(t *testing.T) {
 		{fmt.Errorf("a: %w", Usagef("bad flag")), 2, "aperture: a: bad flag"},
 		{&SignalError{syscall.SIGTERM}, 143, "aperture: stopped by signal 15 (terminated): run again with -resume to continue"},
 		{&SignalError{syscall.SIGINT}, 130, ""},
-		{full, 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume"},
-		{files.DiskFull(fmt.Errorf("saving: %w", full)), 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume"},
+		{full, 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run the same command again"},
+		{files.DiskFull(fmt.Errorf("saving: %w", full)), 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run the same command again"},
 		{&fs.PathError{Op: "write", Path: "/x", Err: syscall.EIO}, 1, "aperture: write /x: input/output error"},
 	} {
 		if code := ExitCode(test.err); code != test.code {
@@ -36,6 +36,13 @@ func TestExit(t *testing.T) {
 		if test.message != "" && Message(test.err) != test.message {
 			t.Errorf("%v: says %q, want %q", test.err, Message(test.err), test.message)
 		}
+	}
+	if _, missing := os.Open("/nowhere/x"); Message(missing) != "aperture: there is no folder /nowhere" {
+		t.Errorf("of a missing folder it says %q", Message(missing))
+	}
+	defer func(before bool) { resumes = before }(resumes)
+	if Resumes(); Message(files.DiskFull(full)) != "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume" {
+		t.Errorf("a program that resumes says %q", Message(full))
 	}
 	if !errors.Is(files.DiskFull(full), syscall.ENOSPC) {
 		t.Error("a full disk is no longer known as one")

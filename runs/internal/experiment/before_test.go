@@ -47,7 +47,7 @@ func TestPresetsResolveAsBefore(t *testing.T) {
 	readJSON(t, "renamed.json", &renamed)
 	readJSON(t, "removed.json", &removed)
 	readJSON(t, "exceptions.json", &exceptions)
-	specs, seen, unused := shipped(t), map[string]bool{}, map[string]bool{}
+	specs, seen, unused := describe(t), map[string]bool{}, map[string]bool{}
 	for name, reasons := range exceptions {
 		for key, reason := range reasons {
 			if unused[name+" "+key] = true; reason == "" {
@@ -154,7 +154,7 @@ func TestChangesAreSeen(t *testing.T) {
 		all := readBefore(t)
 		old := all[slices.IndexFunc(all, func(one before) bool { return one.Preset == name })]
 		run, preset, _ := strings.Cut(name, "/")
-		_, c, err := resolve(shipped(t)[run], preset)
+		_, c, err := resolve(describe(t)[run], preset)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -26,21 +27,21 @@ type Config struct {
 	Run    string `toml:"run" help:"the command under runs/ that this is a configuration of"`
 	Preset string `toml:"preset" help:"the preset it started from"`
 
-	Data       Data                          `toml:"data"`
-	Model      models.Settings               `toml:"model"`
-	Objective  translation.ObjectiveSettings `toml:"objective"`
-	Train      Train                         `toml:"train"`
-	Schedule   models.Schedule               `toml:"schedule"`
-	Decode     Decode                        `toml:"decode" task:"translation" resume:"free"`
-	Checkpoint Checkpoint                    `toml:"checkpoint" resume:"free"`
-	Report     Report                        `toml:"report" resume:"free"`
+	Data       Data                `toml:"data"`
+	Model      models.Settings     `toml:"model"`
+	Objective  objectives.Settings `toml:"objective"`
+	Train      Train               `toml:"train"`
+	Schedule   models.Schedule     `toml:"schedule"`
+	Decode     Decode              `toml:"decode" task:"translation" resume:"free"`
+	Checkpoint Checkpoint          `toml:"checkpoint" resume:"free"`
+	Report     Report              `toml:"report" resume:"free"`
 }
 
 // Data says which text is read and how it becomes symbols. Paths are relative to the working directory when they are
 // given and absolute once resolved.
 type Data struct {
 	Name string `toml:"name" help:"name of the corpus, as results.json shows it"`
-	Dir  string `toml:"dir" resume:"location" help:"folder that holds the texts; empty for the built-in sample"`
+	Dir  string `toml:"dir" path:"folder" resume:"location" help:"folder that holds the texts; empty for the built-in sample"`
 
 	Sample     bool `toml:"sample" default:"false" help:"train on the built-in sample, a corpus generated from sample_seed, instead of files"`
 	SampleSeed int  `toml:"sample_seed" default:"1" range:"[0,inf)" help:"seed of the built-in sample"`
@@ -51,6 +52,7 @@ type Data struct {
 	Test  []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
 
 	corpus.StoreSettings
+	corpus.LineSettings
 	bitext.SplitSettings        `task:"translation"`
 	bitext.TextSettings         `task:"translation"`
 	corpus.Limits               `task:"translation"`
@@ -95,7 +97,7 @@ type Train struct {
 
 	Device   string `toml:"device" default:"auto" resume:"named" help:"where to compute: cpu, cuda, cuda:N, or auto (a GPU where there is one)"`
 	Threads  int    `toml:"threads" default:"0" range:"[0,4096]" resume:"named" help:"CPU threads; 0 is as many as this process may use"`
-	Init     string `toml:"init" help:"run folder whose weights to start from"`
+	Init     string `toml:"init" path:"folder" help:"run folder whose weights to start from"`
 	LogEvery int    `toml:"log_every" default:"100" range:"[1,inf)" resume:"free" help:"updates between lines of the log and of metrics.jsonl"`
 }
 
@@ -162,7 +164,7 @@ func kinds() string { return strings.Join(append(translation.Kinds(), language.K
 // Translation are the settings of a translator.
 func (c *Config) Translation() translation.Settings {
 	return translation.Settings{
-		Text: c.Data.TextSettings, Model: c.Model, Objective: c.Objective, Decode: c.Decode.Options,
+		Text: c.Data.TextSettings, Lines: c.Data.LineSettings, Model: c.Model, Objective: c.Objective, Decode: c.Decode.Options,
 		Seed: uint64(c.Train.Seed), SGD: c.Train.Optimizer == "sgd",
 	}
 }
@@ -170,7 +172,7 @@ func (c *Config) Translation() translation.Settings {
 // Language are the settings of a language model.
 func (c *Config) Language() language.Settings {
 	return language.Settings{
-		Text: c.Data.VocabularySettings, Model: c.Model, Objective: c.Objective.Settings, Train: c.Train.TrainSettings,
+		Text: c.Data.VocabularySettings, Model: c.Model, Objective: c.Objective, Train: c.Train.TrainSettings,
 		Seed: uint64(c.Train.Seed), SGD: c.Train.Optimizer == "sgd",
 	}
 }

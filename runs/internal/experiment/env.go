@@ -25,7 +25,9 @@ type Env struct {
 	Threads    int               `json:"threads"`
 	Started    string            `json:"started"` // RFC 3339, of this process
 	Code       Code              `json:"code"`
-	DataSHA256 map[string]string `json:"data_sha256"` // of the texts, once they have been read
+	Changed    []string          `json:"changed_files,omitempty"` // tracked by git, with changes that are in no commit
+	DataSHA256 map[string]string `json:"data_sha256"`             // of the texts, once they have been read
+	Files      map[string]string `json:"files,omitempty"`         // SHA-256 of the files that the method's settings name, by key
 }
 
 // NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
@@ -37,6 +39,7 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 	}
 	maps.Copy(all, versions)
 	host, _ := os.Hostname()
+	code, changed := codeVersion()
 	return Env{
 		Versions: all,
 		OS:       strings.TrimSpace(runtime.GOOS + " " + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease")),
@@ -46,21 +49,31 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 		Device:   device,
 		Threads:  threads,
 		Started:  time.Now().UTC().Format(time.RFC3339),
-		Code:     codeVersion(),
+		Code:     code,
+		Changed:  changed,
 	}
 }
 
-// codeVersion returns the commit this program was built from: as the Go tool stamped it, or, under go run, which stamps
-// nothing, as git sees the source tree. It is undefined where neither knows.
-func codeVersion() Code {
+// built is set by build.sh: the commit, a colon, and the tracked files with changes that are in no commit, joined by commas. The
+// Go tool's own stamp counts files that git does not track as changes too, and names none.
+var built string
+
+// codeVersion returns the commit this program was built from, and the files that it has otherwise: as build.sh or the Go tool
+// stamped it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
+func codeVersion() (code Code, changed []string) {
+	if commit, files, found := strings.Cut(built, ":"); found {
+		changed = strings.FieldsFunc(files, func(r rune) bool { return r == ',' })
+		dirty := len(changed) > 0
+		return Code{Commit: Text(commit), Dirty: &dirty}, changed
+	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		if code := stampedCode(build.Settings); code.Commit != "" {
-			return code
+			return code, nil
 		}
 	}
 	_, source, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(source) {
-		return Code{}
+		return Code{}, nil
 	}
 	return gitCode(filepath.Dir(source))
 }
@@ -79,22 +92,23 @@ func stampedCode(settings []debug.BuildSetting) Code {
 	return code
 }
 
-// gitCode asks git for the commit that is checked out around folder.
-func gitCode(folder string) Code {
+// gitCode asks git for the commit that is checked out around folder, and for the tracked files that differ from it.
+func gitCode(folder string) (code Code, changed []string) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
 	commit, err := git("rev-parse", "HEAD")
 	if err != nil {
-		return Code{}
+		return Code{}, nil
 	}
-	code := Code{Commit: Text(commit)}
-	if changes, err := git("status", "--porcelain"); err == nil {
-		dirty := changes != ""
+	code.Commit = Text(commit)
+	if names, err := git("diff", "--name-only", "HEAD"); err == nil {
+		changed = strings.FieldsFunc(names, func(r rune) bool { return r == '\n' })
+		dirty := len(changed) > 0
 		code.Dirty = &dirty
 	}
-	return code
+	return code, changed
 }
 
 // PeakRSS returns the most memory that this process has held at once, in bytes.
@@ -123,15 +137,11 @@ func firstLine(path string) string {
 	return line
 }
 
-// readDataSums returns what an earlier process recorded of the texts; nil where it recorded nothing.
-func readDataSums(path string) map[string]string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
+// readSums returns what an earlier process recorded of the texts and of other files; nil where it recorded nothing.
+func readSums(path string) (texts, files map[string]string) {
 	var env Env
-	if json.Unmarshal(data, &env) != nil {
-		return nil
+	if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, &env) != nil {
+		return nil, nil
 	}
-	return env.DataSHA256
+	return env.DataSHA256, env.Files
 }

@@ -25,6 +25,7 @@ type Logger struct {
 	terminal bool
 	bar      *progressbar.ProgressBar
 	barStart int64 // updates made by an earlier process
+	quiet    bool  // the screen gets warnings alone
 	err      error // of the first write to the file that failed
 }
 
@@ -39,9 +40,12 @@ func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
 	return l
 }
 
+// Quiet keeps the bar, and all lines that are no warnings, from the screen. The log gets them as before.
+func (l *Logger) Quiet() { l.quiet, l.terminal = true, false }
+
 // Printf writes one line, with the time, to the log, and without it to the screen.
 func (l *Logger) Printf(format string, args ...any) {
-	l.line(true, fmt.Sprintf(format, args...))
+	l.line(!l.quiet, fmt.Sprintf(format, args...))
 }
 
 // Warnf is Printf for what a user should look into.
@@ -51,7 +55,7 @@ func (l *Logger) Warnf(format string, args ...any) {
 
 // Progressf is Printf for lines that the bar makes needless: they reach the screen only where there is no bar.
 func (l *Logger) Progressf(format string, args ...any) {
-	l.line(!l.terminal, fmt.Sprintf(format, args...))
+	l.line(!l.terminal && !l.quiet, fmt.Sprintf(format, args...))
 }
 
 // Fail keeps what the error that ends a run says, for whoever reads the log later; the screen gets it from Exit. A stack
@@ -83,8 +87,8 @@ func (l *Logger) line(toScreen bool, text string) {
 	fmt.Fprintln(l.screen, text)
 }
 
-// StartBar shows a bar over total updates (0: not known), of which done are behind. The bar and its estimate of the time
-// left count from there, since speed was another matter in an earlier process. Without a terminal it does nothing.
+// StartBar shows a bar over total updates (0: not known), of which done are behind. The bar counts
+// from there. Without a terminal it does nothing.
 func (l *Logger) StartBar(total, done int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,21 +106,22 @@ func (l *Logger) StartBar(total, done int64) {
 		progressbar.OptionShowCount(),
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("updates"),
-		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionSetPredictTime(false), // Bar shows the time left, as the log has it
+		progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionThrottle(200*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
 	)
 }
 
-// Bar moves the bar to step, with the loss and the speed (target tokens a second) before it.
-func (l *Logger) Bar(step int64, loss, tokensPerSecond float64) {
+// Bar moves the bar to step, with the loss, the speed (target tokens a second) and the time left, in words, before it.
+func (l *Logger) Bar(step int64, loss, tokensPerSecond float64, left string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.bar == nil {
 		return
 	}
-	l.bar.Describe(fmt.Sprintf("step %d  loss %.3f  %.0f tokens/s", step, loss, tokensPerSecond))
+	l.bar.Describe(fmt.Sprintf("step %d  loss %.3f  %.0f tokens/s  %s", step, loss, tokensPerSecond, left))
 	l.bar.Set64(step - l.barStart)
 }
 

@@ -22,7 +22,7 @@ func TestMethodHelp(t *testing.T) {
 			t.Errorf("a line of %d letters: %q", n, line)
 		}
 	}
-	for _, row := range objectives.Table() {
+	for _, row := range objectives.Methods() {
 		_, entry, found := strings.Cut(help, "\n\n"+row.Name+"\n")
 		if !found {
 			t.Errorf("there is no %s", row.Name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -23,6 +24,7 @@ type Settings struct {
 	Out    string               // run folder
 	Resume bool                 // continue the run in Out
 	Plan   bool                 // print the plan and stop
+	Quiet  bool                 // show warnings and errors alone, and no bar
 	Speed  parallel.Speed       // that the plan goes by; what is 0 is not known
 	Place  parallel.Environment // among processes that train together
 	Launch int                  // start so many processes of this program instead; 0 does not
@@ -61,7 +63,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
 		return nil, command.Usagef("-device-flops and -bandwidth go with -plan, and are rates above 0")
 	}
-	s := &Settings{Resume: o.resume, Plan: o.plan, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
+	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
 	if err := s.build(spec, &o, flags); err != nil {
 		return nil, err
 	}
@@ -92,6 +94,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	}
 	if s.Resume {
 		previous, err := ReadConfig(s.Out)
+		if missing := files.NoFolder(s.Out); missing != nil {
+			return fmt.Errorf("%w to resume the run of: leave out -resume to start one there, or name its folder with -out", missing)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s holds no run to resume: leave out -resume to start one there, or name its folder with -out", s.Out)
 		}
@@ -117,10 +122,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	if method.TargetVectors() && spec.task() == LanguageModel {
+	if method.WordTargets && spec.task() == LanguageModel {
 		return command.Usagef("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
-	if err := s.useUnits(method); err != nil {
+	s.noteUnusedFiles()
+	if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
 	if err := s.finish(); err != nil {
@@ -152,6 +158,17 @@ func (s *Settings) checkTask(spec *Spec) error {
 	return nil
 }
 
+// noteUnusedFiles says which files the user gave to methods that are others.
+func (s *Settings) noteUnusedFiles() {
+	read := s.Config.Objective.Files()
+	for _, k := range schema.Keys() {
+		if k.Part == nil || k.Path != "file" || !s.ByHand(k.Name) || schema.Text(&s.Config, k) == "" || read[k.Name] != "" {
+			continue
+		}
+		s.Notes = append(s.Notes, fmt.Sprintf("%s has no use for %s", s.Config.Objective.Method, k.Name))
+	}
+}
+
 // layers lays preset, file, assignments and flags over one another. With previous, that takes the preset's place.
 func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*layers, error) {
 	hand := newLayers() // what the user wrote, to learn which preset it is meant for
@@ -163,15 +180,18 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 	}
 	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
 	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && previous == nil {
+		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
+			return nil, err
+		}
 		pairs, err := d.Names().Count(d.TextSettings, d.Cache())
 		if err != nil {
 			return nil, err
 		}
 		preset = s.BySize(pairs)
-		chosen = fmt.Sprintf("%d pairs in %s: preset %s, as suits so many; -plan shows what that is, and -preset chooses another", pairs, d.Train, preset)
+		chosen = fmt.Sprintf("%d pairs in %s: preset %s, which suits a corpus of that size; -plan shows it, and -preset chooses another", pairs, d.Train, preset)
 	}
 	if preset == "" {
-		preset = s.samplePreset()
+		preset = samplePreset
 		if hand.config.Data.Dir != "" {
 			preset = s.DefaultPreset
 		}
@@ -239,18 +259,22 @@ func (s *Settings) finish() error {
 	default:
 		c.Data.Sample = false
 	}
-	for _, name := range []string{"data.dir", "data.codes", "data.source_vocabulary", "data.target_vocabulary", "objective.vectors", "train.init"} {
-		path, err := schema.Path(c, name)
+	for _, k := range schema.Keys() {
+		path := ""
+		if k.Path != "" {
+			path = schema.Text(c, k)
+		}
+		if path == "" {
+			continue
+		}
+		if err := s.found(k.Name, path); err != nil && s.ByHand(k.Name) {
+			return fmt.Errorf("%s: %w", origin[k.Name], err)
+		}
+		absolute, err := filepath.Abs(path)
 		if err != nil {
 			return err
 		}
-		if *path == "" {
-			continue
-		}
-		if _, err := os.Stat(*path); err != nil && s.ByHand(name) {
-			return fmt.Errorf("%s: %s = %q: %w", origin[name], name, *path, errors.Unwrap(err))
-		}
-		if *path, err = filepath.Abs(*path); err != nil {
+		if err := schema.Put(c, k.Name, absolute); err != nil {
 			return err
 		}
 	}
@@ -263,13 +287,38 @@ func (s *Settings) finish() error {
 	return nil
 }
 
+// noData is the error of a folder of texts that is none; origin is what named it.
+func noData(dir, origin string) error {
+	if err := files.NoFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w: data.dir is the folder that holds the texts", origin, err)
+	}
+	return nil
+}
+
+// found says in a sentence why a path that a key names cannot be read.
+func (s *Settings) found(key, path string) error {
+	switch key {
+	case "data.dir":
+		return noData(path, "")
+	case "train.init":
+		if err := files.NoFolder(path); err != nil {
+			return fmt.Errorf("%w: train.init is the folder that a training run wrote", err)
+		}
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("%s: %w", key, files.Missing(err))
+	}
+	return nil
+}
+
 // useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole words, and
 // then nothing is shared between the languages; another wants frequent words first. What the user set otherwise by hand is
 // refused.
-func (s *Settings) useUnits(method objectives.Method) error {
-	c, wordTargets := &s.Config, method.TargetVectors()
+func (s *Settings) useUnits(method objectives.Needs) error {
+	c, wordTargets := &s.Config, method.WordTargets
 	if c.Task() == LanguageModel { // whole words, and one text
-		if method.FrequentFirst() && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+		if method.FrequentFirst && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
 			s.Notes = append(s.Notes, c.Objective.Method+" wants frequent words first: data.vocabulary_order = \"frequency\"")
 		}
@@ -284,8 +333,6 @@ func (s *Settings) useUnits(method objectives.Method) error {
 	}
 	if wordTargets {
 		s.useNearestWords()
-	} else if s.ByHand("objective.vectors") && c.Objective.File != "" {
-		s.Notes = append(s.Notes, c.Objective.Method+" has no target vectors: objective.vectors is not read")
 	}
 	if c.Data.HasWords() && c.Data.Joint && !s.ByHand("data.joint") {
 		c.Data.Joint = false

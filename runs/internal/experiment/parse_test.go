@@ -116,7 +116,7 @@ func TestParsePaths(t *testing.T) {
 		t.Fatalf("%v, %+v", err, s)
 	}
 	_, err = Parse(testSpec(t), []string{"-data=nowhere"})
-	if err == nil || err.Error() != `-data: data.dir = "nowhere": no such file or directory` || command.ExitCode(err) != 1 {
+	if err == nil || err.Error() != `-data: there is no folder nowhere: data.dir is the folder that holds the texts` || command.ExitCode(err) != 1 {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestPrintConfig(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", test.args, err)
 		}
-		if diff := cmp.Diff(first.Config, second.Config); diff != "" {
+		if diff := cmp.Diff(first.Config, second.Config, inner); diff != "" {
 			t.Errorf("%q: not the same run (-first +second):\n%s", test.args, diff)
 		}
 
@@ -206,7 +206,7 @@ func TestParseWordTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err = Parse(testSpec(t), []string{"-vectors", file})
-	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "mle has no target vectors: objective.vectors is not read") {
+	if err != nil || !strings.Contains(strings.Join(s.Notes, "\n"), "mle has no use for objective.vectors") {
 		t.Errorf("vectors without a use for them: notes %q (%v)", s.Notes, err)
 	}
 	if _, err := Parse(testSpec(t), []string{"-method=vmf", "-set=data.target_units=bpe"}); command.ExitCode(err) != 2 {
@@ -320,7 +320,7 @@ func TestParseBySize(t *testing.T) {
 	if err != nil || s.Config.Preset != "sample" || s.Config.Train.Steps != 100 || !cmp.Equal(asked, []int{3}) {
 		t.Fatalf("preset %s, asked of %v, %v", s.Config.Preset, asked, err)
 	}
-	if want := "3 pairs in train: preset sample, as suits so many; -plan shows what that is, and -preset chooses another"; !cmp.Equal(s.Notes, []string{want}) {
+	if want := "3 pairs in train: preset sample, which suits a corpus of that size; -plan shows it, and -preset chooses another"; !cmp.Equal(s.Notes, []string{want}) {
 		t.Errorf("it says %q", s.Notes)
 	}
 	if s, err = Parse(spec, append(args, "-preset=big")); err != nil || s.Config.Preset != "big" || len(s.Notes) > 0 || len(asked) != 1 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/sample"
 )
 
 // Preset is one published, or small, experiment of a run: a file NAME.toml in the run's folder that says what it is and holds the
@@ -41,6 +42,9 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 		return nil, fmt.Errorf("preset %s is its own base: %s", name, strings.Join(append(names, name), " is based on "))
 	}
 	text, err := fs.ReadFile(s.FS, name+".toml")
+	if err != nil && name == samplePreset {
+		text, err = []byte(sample.Preset(s.task() == LanguageModel)), nil
+	}
 	if len(names) > 0 && err != nil {
 		return nil, fmt.Errorf("preset %s is based on %q, and there is no such preset: runs/%s has %s", names[len(names)-1], name, s.Name, strings.Join(s.presetNames(), ", "))
 	}
@@ -82,7 +86,7 @@ func (s *Spec) presetNames() []string {
 	if err != nil {
 		return nil
 	}
-	first := []string{s.samplePreset(), s.DefaultPreset}
+	first := []string{samplePreset, s.DefaultPreset}
 	var names []string
 	for _, file := range files {
 		if name := strings.TrimSuffix(file, ".toml"); slices.Contains(first, name) {

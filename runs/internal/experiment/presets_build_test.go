@@ -57,8 +57,8 @@ func narrow(c *Config) {
 	if c.Model.LastHidden > 0 {
 		c.Model.LastHidden = 11
 	}
-	if c.Objective.AdaptiveCutoffs != "" {
-		c.Objective.AdaptiveCutoffs = "6,12,18"
+	if objectives.Of[objectives.AdaptiveSettings](c.Objective).AdaptiveCutoffs != "" {
+		c.Objective.Set("adaptive_cutoffs", "6,12,18")
 	}
 	c.Data.Merges = min(c.Data.Merges, 50)
 }

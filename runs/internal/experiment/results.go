@@ -18,6 +18,8 @@ type Results struct {
 	Preset string      `json:"preset"`
 	Seed   int64       `json:"seed"`
 	Data   ResultsData `json:"data"`
+	// Files are the SHA-256 of files that settings of the method name, by key as in "objective.vectors".
+	Files map[string]string `json:"files,omitempty"`
 
 	Params          int64  `json:"params"`
 	Updates         int64  `json:"updates"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -75,11 +76,47 @@ func TestCodeVersion(t *testing.T) {
 	if code.Commit != "abc" || code.Dirty == nil || *code.Dirty {
 		t.Errorf("stamped %+v", code)
 	}
-	if code := gitCode(t.TempDir()); code.Commit != "" || code.Dirty != nil {
-		t.Errorf("outside a repository: %+v", code)
+	if code, changed := gitCode(t.TempDir()); code.Commit != "" || code.Dirty != nil || changed != nil {
+		t.Errorf("outside a repository: %v, %v", code, changed)
 	}
-	if code := gitCode("."); code.Commit != "" && (len(code.Commit) != 40 || code.Dirty == nil) {
-		t.Errorf("git says %+v", code)
+
+	// Files that git does not track are no changes; those that it does are named.
+	folder := t.TempDir()
+	file := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git := func(args ...string) {
+		args = append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org"}, args...)
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	file("a.go", "package a")
+	git("init", "-q")
+	git("add", "a.go")
+	git("commit", "-q", "-m", "one")
+	file("notes", "not tracked")
+	if code, changed := gitCode(folder); len(code.Commit) != 40 || code.Dirty == nil || *code.Dirty || len(changed) > 0 {
+		t.Errorf("with an untracked file: %v, %v", code, changed)
+	}
+	file("a.go", "package b")
+	code, changed := gitCode(folder)
+	if code.Dirty == nil || !*code.Dirty {
+		t.Errorf("with a changed file: %v", code)
+	}
+	if diff := cmp.Diff([]string{"a.go"}, changed); diff != "" {
+		t.Error(diff)
+	}
+	defer func(before string) { built = before }(built)
+	built = "abc:x.go,y.go"
+	if code, changed = codeVersion(); code.Commit != "abc" || !*code.Dirty || len(changed) != 2 {
+		t.Errorf("as build.sh stamped it: %v, %v", code, changed)
+	}
+	built = "abc:"
+	if code, changed = codeVersion(); code.Commit != "abc" || *code.Dirty || len(changed) != 0 {
+		t.Errorf("as build.sh stamped a clean tree: %v, %v", code, changed)
 	}
 }
 
@@ -92,7 +129,7 @@ func TestLogger(t *testing.T) {
 	var screen bytes.Buffer
 	l := NewLogger(file, &screen)
 	l.StartBar(10, 0)
-	l.Bar(1, 2.5, 1000)
+	l.Bar(1, 2.5, 1000, "")
 	l.Printf("one %d", 1)
 	l.Warnf("two")
 	l.Progressf("three\n")
@@ -136,11 +173,28 @@ func TestLogger(t *testing.T) {
 	l = NewLogger(file, &screen)
 	l.terminal = true
 	l.StartBar(10, 4)
-	l.Bar(5, 2.5, 1000)
+	l.Bar(5, 2.5, 1000, "3m left")
 	l.Progressf("hidden")
 	l.StopBar()
-	if got := screen.String(); !strings.Contains(got, "step 5  loss 2.500  1000 tokens/s") || !strings.Contains(got, "/6") || strings.Contains(got, "hidden") {
+	if got := screen.String(); !strings.Contains(got, "step 5  loss 2.500  1000 tokens/s  3m left") || !strings.Contains(got, "/6") || strings.Contains(got, "hidden") {
 		t.Errorf("the bar shows %q", got)
 	}
 	l.Close()
+
+	screen.Reset()
+	if file, err = os.Create(filepath.Join(folder, "log3")); err != nil {
+		t.Fatal(err)
+	}
+	l = NewLogger(file, &screen)
+	l.terminal = true
+	l.Quiet()
+	l.StartBar(10, 0)
+	l.Bar(5, 2.5, 1000, "")
+	l.Printf("one")
+	l.Progressf("two")
+	l.Warnf("three")
+	l.Close()
+	if data, err = os.ReadFile(file.Name()); err != nil || screen.String() != "warning: three\n" || strings.Count(string(data), "\n") != 3 {
+		t.Errorf("a quiet run shows %q and logs %q, %v", screen.String(), data, err)
+	}
 }

@@ -46,6 +46,7 @@ type Run struct {
 	ReadOnly bool // another process writes
 
 	env      Env
+	sums     map[string]func() (string, error) // of files that are being hashed, by key
 	lock     *os.File
 	replaced []byte // on resume, the config.toml that was there
 	finished bool   // on resume, whether there were results
@@ -91,7 +92,7 @@ func resume(s *Settings, env Env) (*Run, error) {
 		r.Close()
 		return nil, err
 	}
-	r.env.DataSHA256 = readDataSums(r.Path(EnvFile))
+	r.env.DataSHA256, r.env.Files = readSums(r.Path(EnvFile))
 	results, err := ReadResults(s.Out)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -166,6 +167,9 @@ func (r *Run) write(s *Settings) error {
 		return err
 	}
 	r.Log = NewLogger(file, os.Stderr)
+	if s.Quiet {
+		r.Log.Quiet()
+	}
 	return r.WriteConfig()
 }
 
@@ -224,8 +228,54 @@ func (r *Run) CheckData(sums map[string]string) error {
 	return writeJSON(r.Path(EnvFile), r.env)
 }
 
+// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. Those that a resumed run has
+// recorded stay: it kept what it made of the files, which may be gone.
+func (r *Run) HashFiles(paths map[string]string) {
+	if r.ReadOnly {
+		return
+	}
+	r.sums = map[string]func() (string, error){}
+	for key, path := range paths {
+		if _, known := r.env.Files[key]; known || r.replaced != nil && !files.Exists(path) {
+			continue
+		}
+		r.sums[key] = files.Sum(path)
+	}
+}
+
+// Files waits for the SHA-256 of the method's files, records them in env.json, and returns them by key.
+func (r *Run) Files() (map[string]string, error) {
+	for key, sum := range r.sums {
+		text, err := sum()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if r.env.Files == nil {
+			r.env.Files = map[string]string{}
+		}
+		r.env.Files[key] = text
+	}
+	if len(r.sums) == 0 {
+		return r.env.Files, nil
+	}
+	r.sums = nil
+	return r.env.Files, writeJSON(r.Path(EnvFile), r.env)
+}
+
 // Code is that which the process started with: the source tree may be another by now.
 func (r *Run) Code() Code { return r.env.Code }
+
+// Changed names the files of the source tree with changes that no commit holds.
+func (r *Run) Changed() []string { return r.env.Changed }
+
+// Longer says in words what to raise for a run that has found these results to train on.
+func (r *Run) Longer(results *Results) string {
+	raise := toRaise(nil, &r.Config, results)
+	if len(raise) == 0 {
+		raise = []string{fmt.Sprintf("train.patience (now %d)", r.Config.Train.Patience)}
+	}
+	return strings.Join(raise, " and ")
+}
 
 // WriteResults writes results.json, which marks the run as finished.
 func (r *Run) WriteResults(results *Results) error {

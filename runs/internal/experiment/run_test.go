@@ -79,7 +79,7 @@ func TestOpenWritesFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(r.Config, config); diff != "" {
+	if diff := cmp.Diff(r.Config, config, inner); diff != "" {
 		t.Error(diff)
 	}
 	command, err := os.ReadFile(r.Path(CommandFile))

@@ -12,14 +12,16 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
+// samplePreset is used without -data. All runs of a task share it; the sample holds its file.
+const samplePreset = "sample"
+
 // Spec describes a run: all that Parse needs to know about one folder under runs/.
 type Spec struct {
 	Name          string // folder under runs/
 	Summary       string // one sentence for -h
 	Task          Task
-	FS            fs.FS  // holds the presets' files, NAME.toml
+	FS            fs.FS  // holds the presets' files, NAME.toml, beside that of the built-in sample
 	DefaultPreset string // used with -data
-	SamplePreset  string // used without; "sample" where empty
 
 	// BySize chooses the preset that is used with -data by the number of training pairs; nil: DefaultPreset.
 	BySize func(pairs int) string
@@ -41,18 +43,12 @@ func (s *Spec) stdout() io.Writer {
 	return command.Stdout
 }
 
-func (s *Spec) samplePreset() string {
-	if s.SamplePreset != "" {
-		return s.SamplePreset
-	}
-	return "sample"
-}
-
 // options are the flags of all training runs that stand for no single key of the configuration.
 type options struct {
 	preset, config, out string
 	set                 []string
 	resume, plan, help  bool
+	quiet               bool
 	processes           int
 	printConfig         bool
 	speed               parallel.Speed
@@ -116,8 +112,9 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	fs.Float64Var(&o.speed.Operations, "device-flops", 0, "with -plan: floating point operations a second that training reaches in each process, `F`, as in 4e14; without it what is measured here")
 	fs.Float64Var(&o.speed.Bytes, "bandwidth", 0, "with -plan: bytes a second, `B`, that each process sends to others, as in 5e10; without it what processes of one machine were found to")
 	fs.BoolVar(&o.printConfig, "print-config", false, "print the resolved configuration, every key with its comment, and stop")
+	fs.BoolVar(&o.quiet, "quiet", false, "show no bar, and warnings and errors alone; train.log has all the rest")
 	fs.BoolVarP(&o.help, "help", "h", false, "print this")
-	in(groupOther, "plan", "device-flops", "bandwidth", "print-config", "help")
+	in(groupOther, "plan", "device-flops", "bandwidth", "print-config", "quiet", "help")
 	return fs, groups
 }
 
@@ -141,7 +138,7 @@ func (s *Spec) printHelp(fs *pflag.FlagSet, groups map[string][]string) error {
 			if use = "  (default with -data)"; s.BySize != nil {
 				use = ""
 			}
-		case s.samplePreset():
+		case samplePreset:
 			use = "  (default without -data)"
 		}
 		fmt.Fprintf(w, "  %-20s %s%s\n  %-20s %s; %s\n", name, p.Title, use, "", p.Size, p.Duration)

@@ -20,7 +20,7 @@ const (
 // ReadText reads the texts of a language model that the configuration names, or generates the sample. Their words
 // are those of the run in folder (see [language.ReadTexts]).
 func ReadText(d Data, folder string) (*language.Texts, error) {
-	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test}
+	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test, LineSettings: d.LineSettings}
 	if !d.Sample {
 		return language.ReadFiles(d.VocabularySettings, folder, names, d.Dir, d.Cache())
 	}
@@ -33,7 +33,7 @@ func ReadText(d Data, folder string) (*language.Texts, error) {
 
 // Names are those of a translator's texts.
 func (d Data) Names() bitext.TextNames {
-	return bitext.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings}
+	return bitext.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings, LineSettings: d.LineSettings}
 }
 
 // ReadPairs reads the texts of a translator that the configuration names, or generates the sample.

@@ -13,7 +13,8 @@ import (
 // curves and the state of the output matrix; the details follow.
 type Page struct {
 	Title   string  // as in "multi30k: spectrum"
-	Run     []Field // what was run: preset, data, seed, commit
+	Doubt   string  // why the results are none yet, and what to do; empty for a run without reproach
+	Run     []Field // what was run: validation BLEU, data, preset, seed, commit
 	Scores  Table
 	Curves  []Plot  // drawn pictures, put into the page
 	Matrix  []Field // measures of the output matrix

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -21,9 +20,7 @@ import (
 // parse reads arguments as the command does, over tiny.toml and the corpus of a workplace.
 func parse(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(&experiment.Spec{
-		Name: "wmt14", Task: experiment.Translation, FS: os.DirFS("../../wmt14"), DefaultPreset: "base",
-	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+	settings, err := experiment.Parse(experiment.SpecOf("wmt14"), append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}

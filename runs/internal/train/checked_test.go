@@ -155,14 +155,12 @@ func TestResumeOnTheCheckedDevice(t *testing.T) {
 
 // perUpdate trains in this process and gives what the device does for an update: the difference between a longer and a
 // shorter run, by their updates, in which all but updates cancels.
-func perUpdate(t *testing.T, spec experiment.Spec, folder string, arguments ...string) (operators, uploads, waits float64, names string) {
+func perUpdate(t *testing.T, run, folder string, arguments ...string) (operators, uploads, waits float64, names string) {
 	t.Helper()
 	d := checked.Device(t)
-	spec.FS, spec.Task = os.DirFS(filepath.Join("..", "..", spec.Name)), cmp.Or(spec.Task, experiment.Translation)
-	spec.DefaultPreset = map[experiment.Task]string{experiment.Translation: "base", experiment.LanguageModel: "awd-lstm"}[spec.Task]
 	const few, many = 3, 7
 	counted := func(steps int) (c checked.Counts) {
-		settings, err := experiment.Parse(&spec, append([]string{"-config=" + filepath.Join(folder, "tiny.toml"), "-data=" + filepath.Join(folder, "corpus"),
+		settings, err := experiment.Parse(experiment.SpecOf(run), append([]string{"-config=" + filepath.Join(folder, "tiny.toml"), "-data=" + filepath.Join(folder, "corpus"),
 			"-out=" + filepath.Join(t.TempDir(), "out"), "-device=" + string(d), fmt.Sprint("-steps=", steps), "-set=train.log_every=1000", "-set=train.validate_every=1000",
 			"-set=report.test=false", "-set=decode.validation_beam=0", "-set=report.samples=0"}, arguments...))
 		if err != nil {
@@ -234,34 +232,34 @@ func TestUpdatesWaitOnce(t *testing.T) {
 	}
 	six := []string{"-set=model.encoder_layers=6", "-set=model.decoder_layers=6"}
 	for name, c := range map[string]struct {
-		spec      experiment.Spec
+		run       string
 		settings  []string
 		operators float64 // at most
 		peer      string  // none where empty
 	}{
-		"transformer, base":      {experiment.Spec{Name: "wmt14"}, six, 624, "transformer"},
-		"spectrum, base":         {experiment.Spec{Name: "wmt14"}, append([]string{"-method=spectrum"}, six...), 691, "spectrum"},
-		"vmf, base":              {experiment.Spec{Name: "wmt14"}, append([]string{"-method=vmf", "-vectors=" + vectors}, six...), 704, "vmf"},
-		"awd-lstm, 3 layers":     {experiment.Spec{Name: "ptb", Task: experiment.LanguageModel}, []string{"-set=model.layers=3", "-set=train.bptt=10", "-set=train.bptt_random=false"}, 457, "awd_lstm"},
-		"two batches":            {experiment.Spec{Name: "wmt14"}, []string{"-set=train.accumulate=2"}, 327, ""},
-		"vmf, 9":                 {experiment.Spec{Name: "wmt14"}, []string{"-method=vmf", "-set=objective.vectors_width=9"}, 377, ""},
-		"awd-lstm, mos":          {experiment.Spec{Name: "ptb", Task: experiment.LanguageModel}, []string{"-method=mos"}, 449, ""},
-		"adaptive+adversarial":   {experiment.Spec{Name: "wmt14"}, []string{"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20"}, 362, ""},
-		"attentional, maxmargin": {experiment.Spec{Name: "wmt14"}, []string{"-set=model.kind=attentional", "-method=maxmargin", "-set=objective.vectors_width=9"}, 487, ""},
-		"gru":                    {experiment.Spec{Name: "ptb", Task: experiment.LanguageModel}, []string{"-set=model.kind=gru", "-set=train.bptt=10", "-set=train.bptt_random=false"}, 339, "gru"},
+		"transformer, base":      {"wmt14", six, 624, "transformer"},
+		"spectrum, base":         {"wmt14", append([]string{"-method=spectrum"}, six...), 691, "spectrum"},
+		"vmf, base":              {"wmt14", append([]string{"-method=vmf", "-vectors=" + vectors}, six...), 704, "vmf"},
+		"awd-lstm, 3 layers":     {"ptb", []string{"-set=model.layers=3", "-set=train.bptt=10", "-set=train.bptt_random=false"}, 457, "awd_lstm"},
+		"two batches":            {"wmt14", []string{"-set=train.accumulate=2"}, 327, ""},
+		"vmf, 9":                 {"wmt14", []string{"-method=vmf", "-set=objective.vectors_width=9"}, 377, ""},
+		"awd-lstm, mos":          {"ptb", []string{"-method=mos"}, 449, ""},
+		"adaptive+adversarial":   {"wmt14", []string{"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20"}, 362, ""},
+		"attentional, maxmargin": {"wmt14", []string{"-set=model.kind=attentional", "-method=maxmargin", "-set=objective.vectors_width=9"}, 487, ""},
+		"gru":                    {"ptb", []string{"-set=model.kind=gru", "-set=train.bptt=10", "-set=train.bptt_random=false"}, 339, "gru"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := translations
-			if c.spec.Task != "" {
+			if c.run == "ptb" {
 				folder = texts
 			}
-			operators, uploads, waits, names := perUpdate(t, c.spec, folder, c.settings...)
+			operators, uploads, waits, names := perUpdate(t, c.run, folder, c.settings...)
 			t.Logf("%.1f operators, %.1f uploads, %.2f waits", operators, uploads, waits)
 			if operators > c.operators || waits > 1 {
 				t.Errorf("an update launches %.1f operators, at most %.0f are allowed, and waits %.2f times, once is allowed; for each:\n%s", operators, c.operators, waits, names)
 			}
 			// By the profiler's count on the CPU, which has an LSTM in one piece, ours of one is not measured.
-			if peer := peers[c.peer]; c.peer != "" && (operators > peer.Checked || c.spec.Task == "" && operators > peer.Profiler) {
+			if peer := peers[c.peer]; c.peer != "" && (operators > peer.Checked || c.run != "ptb" && operators > peer.Profiler) {
 				t.Errorf("an update launches %.1f operators, and that of the plain PyTorch program %.0f, or %.0f by its profiler:\n%s", operators, peer.Checked, peer.Profiler, names)
 			}
 		})

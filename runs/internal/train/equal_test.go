@@ -56,11 +56,11 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 		})
 	}
 	check("translation/spectrum+adversarial", mustRun, folder, true, append(translate, "-method=spectrum+adversarial", "-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9")...)
-	for _, row := range objectives.Table() {
+	for _, row := range objectives.Methods() {
 		check("translation/"+row.Name, mustRun, folder, row.Name == "adaptive" || row.Name == "vmf", append(translate, "-method="+row.Name)...)
 		s := objectives.Defaults()
 		s.Method = row.Name
-		if m, err := s.Resolve(); err != nil || !m.TargetVectors() {
+		if m, err := s.Resolve(); err != nil || !m.WordTargets {
 			check("language/"+row.Name, mustRunText, texts, row.Name == "mos", append(common, "-method="+row.Name)...)
 		}
 	}

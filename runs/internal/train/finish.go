@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
+	"math"
+	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models"
@@ -11,6 +14,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/tokenize/score"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -51,6 +55,9 @@ func (t *trainer) finish(ctx context.Context) error {
 		Checkpoint:   experiment.Text(best.Name()),
 		Best:         experiment.Best{Step: int64(then.Step), Epoch: experiment.Num(t.epoch(then)), Seconds: experiment.Num(then.Seconds), Loss: experiment.Num(nll)},
 	}
+	if results.Files, err = t.run.Files(); err != nil {
+		return err
+	}
 	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
 	for i, name := range t.task.tests() {
 		if !t.config.Report.Test {
@@ -76,10 +83,34 @@ func (t *trainer) finish(ctx context.Context) error {
 	if t.Device.IsCUDA() {
 		results.PeakDeviceBytes = experiment.Num(torch.PeakDeviceBytes(t.Device))
 	}
-	if err := t.draw(results); err != nil {
+	bleu, err := t.validationBLEU(then.Step)
+	if err != nil {
 		return err
 	}
-	return t.run.WriteResults(results)
+	doubt := t.doubt(results, bleu)
+	if err := t.draw(results, bleu, doubt); err != nil {
+		return err
+	}
+	if err := t.run.WriteResults(results); err != nil {
+		return err
+	}
+	if doubt != "" {
+		t.run.Log.Warnf("%s", doubt)
+	}
+	t.run.Log.Printf("done: %s", t.next())
+	return nil
+}
+
+// next says where the results are and what to do with the model.
+func (t *trainer) next() string {
+	said, use := "results.json in "+t.run.Dir+" has the scores", "generate -run "+t.run.Dir
+	if t.config.Report.Plots {
+		said = t.run.Path(experiment.ReportFile) + " shows the run"
+	}
+	if t.config.Task() == experiment.Translation {
+		use = fmt.Sprintf("translate -run %s < raw.%s", t.run.Dir, t.config.Data.Source)
+	}
+	return fmt.Sprintf("%s; to use the model: go run ./runs/%s", said, use)
 }
 
 // averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no worse on
@@ -133,7 +164,41 @@ func (t *trainer) averageLast() error {
 	if err := t.save(); err != nil {
 		return err
 	}
+	t.meanBLEU = found.bleu
 	return t.store.MarkBest(t.state.Step)
+}
+
+// validationBLEU is that of the weights that are tested, which were made at a step; nil where it was not measured.
+func (t *trainer) validationBLEU(step int) (*float64, error) {
+	if t.meanBLEU != nil {
+		return t.meanBLEU, nil
+	}
+	records, err := report.ReadRecords(t.run.Path(experiment.MetricsFile))
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if bleu := r.Value(report.BLEU); r.Split == report.SplitValid && r.Step == int64(step) && !math.IsNaN(bleu) {
+			return &bleu, nil
+		}
+	}
+	return nil, nil
+}
+
+// doubt says, of a translator that cannot translate yet, how that shows and what to do; empty for others.
+func (t *trainer) doubt(r *experiment.Results, bleu *float64) string {
+	var signs []string
+	if bleu != nil && *bleu < score.NearZero {
+		signs = append(signs, fmt.Sprintf("its validation BLEU is %.2f", *bleu))
+	}
+	if alike := t.task.alike(); alike != "" {
+		signs = append(signs, alike)
+	}
+	if signs == nil {
+		return ""
+	}
+	return fmt.Sprintf("this model does not translate yet (%s): it needs more training than %d updates (%.3g epochs), so raise %s and run again with -resume -out %s; more pairs help too",
+		strings.Join(signs, ", and "), r.Updates, r.Epochs.Value(), t.run.Longer(r), t.run.Dir)
 }
 
 // takeMean puts the mean of checkpoints into the parameters, and returns the parameters as they were.
@@ -165,7 +230,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor,
 }
 
 // draw makes the plots and the report page.
-func (t *trainer) draw(results *experiment.Results) error {
+func (t *trainer) draw(results *experiment.Results, bleu *float64, doubt string) error {
 	if !t.config.Report.Plots {
 		return nil
 	}
@@ -180,7 +245,7 @@ func (t *trainer) draw(results *experiment.Results) error {
 	if err := report.SavePlots(t.run.Path(experiment.PlotsDir), plots); err != nil {
 		return err
 	}
-	page, err := t.page(results, plots)
+	page, err := t.page(results, plots, bleu, doubt)
 	if err != nil {
 		return err
 	}

@@ -108,6 +108,38 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	same(t, folder, "whole", "killed")
 }
 
+// A process that is killed while it still reads its texts has begun a run, which -resume takes up.
+func TestKilledWhileItReads(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	text := filepath.Join(folder, "corpus", "train.de")
+	if err := os.Rename(text, text+".kept"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(text, 0o600); err != nil { // nobody writes, so that the reader waits
+		t.Fatal(err)
+	}
+	settings := []string{"-steps=4", "-out=early"}
+	c, _ := started(t, folder, settings...)
+	begun := filepath.Join(folder, "early", "config.toml")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(begun); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the folder does not say that a run has begun")
+		}
+	}
+	c.Process.Kill()
+	c.Wait()
+	if err := os.Rename(text+".kept", text); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, folder, append(settings, "-resume")...)
+	mustRun(t, folder, "-steps=4", "-out=whole")
+	same(t, folder, "whole", "early")
+}
+
 // SIGTERM, SIGINT and SIGHUP end the update, save and exit with 128+n; the run goes on from there, and the checkpoint that the
 // signal asked for enters no average.
 func TestSignals(t *testing.T) {

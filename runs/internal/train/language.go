@@ -105,6 +105,10 @@ func (t *languageTask) size(int) string {
 	return fmt.Sprintf("training text     %d tokens, in %d columns of %d", len(t.texts.Train.IDs), t.original.Count, t.original.Rows)
 }
 
+func (t *languageTask) corpus() string {
+	return fmt.Sprintf("%d tokens to train on, %d to validate", len(t.texts.Train.IDs), len(t.texts.Valid.IDs))
+}
+
 func (t *languageTask) tokens() int { return (t.original.Rows - 1) * t.original.Count }
 
 func (t *languageTask) introduce() []string {

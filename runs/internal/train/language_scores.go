@@ -61,6 +61,8 @@ func (t *languageTask) samples() []report.Sample {
 	return t.shown
 }
 
+func (t *languageTask) alike() string { return "" }
+
 func (t *languageTask) tests() []string {
 	names := make([]string, len(t.texts.Tests))
 	for i, s := range t.texts.Tests {

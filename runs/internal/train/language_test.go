@@ -288,9 +288,9 @@ func TestAveragingBegins(t *testing.T) {
 // parseText is parse for language models.
 func parseText(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(&experiment.Spec{
-		Name: "ptb", Task: experiment.LanguageModel, FS: os.DirFS("../../ptb"), DefaultPreset: "small",
-	}, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+	spec := experiment.SpecOf("ptb")
+	spec.DefaultPreset = "small"
+	settings, err := experiment.Parse(spec, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"time"
 
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -37,6 +39,15 @@ func (t *trainer) write(r report.Record) error {
 
 // logTraining sums up the updates since the last line.
 func (t *trainer) logTraining() error {
+	r := t.trainRecord()
+	t.logProgress(r)
+	maps.Copy(r.Values, t.sync.Report())
+	t.state.Window = window{}
+	return t.write(r)
+}
+
+// trainRecord has the numbers of the updates since the last record.
+func (t *trainer) trainRecord() report.Record {
 	w := &t.state.Window
 	r := t.record(report.SplitTrain)
 	setLoss(r, t.Output, w.mean())
@@ -44,11 +55,27 @@ func (t *trainer) logTraining() error {
 	r.Values[report.LearningRate] = t.rate()
 	r.Values[report.TokensPerSecond] = w.speed()
 	r.Values[report.GradientNorm] = w.Norm / float64(max(1, w.Updates))
-	t.run.Log.Progressf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
-		lossWords(t.Output, w.mean()), r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
-	maps.Copy(r.Values, t.sync.Report())
-	*w = window{}
-	return t.write(r)
+	return r
+}
+
+// logProgress writes a line of how training goes.
+func (t *trainer) logProgress(r report.Record) {
+	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
+		lossWords(t.Output, r.Values[report.Loss]), r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
+	if left := t.left(); left != "" {
+		line += ", " + left
+	}
+	t.run.Log.Progressf("%s", line)
+}
+
+// left says how long training will go on, validation included, at the pace of this process so far; empty where that is not known.
+func (t *trainer) left() string {
+	made, remaining := t.state.Step-t.beganStep, t.total()-t.state.Step
+	if made <= 0 || remaining <= 0 {
+		return ""
+	}
+	pace := time.Since(t.began).Seconds() / float64(made)
+	return parallel.Duration(pace*float64(remaining)).String() + " left"
 }
 
 // setLoss puts a mean clean loss into a record, with the perplexity where that has one.

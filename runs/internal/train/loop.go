@@ -39,7 +39,14 @@ type trainer struct {
 	state   State
 	peers   *parallel.Peers // nil for a process by itself
 	sync    *parallel.Sync  // of their updates
+
+	began     time.Time // when this process began its first update
+	beganStep int       // the updates made before
+	meanBLEU  *float64  // of the validation text, by the mean of the last checkpoints where that is the best, or nil
 }
+
+// firstLine is how many updates of a process pass at most before the log says how training goes.
+const firstLine = 10
 
 // loop trains until the configured length, until validation has stalled for too
 // long, or until ctx is cancelled.
@@ -195,13 +202,15 @@ func (t *trainer) diverged(what string) error {
 func (t *trainer) after(stop int) error {
 	c := t.config
 	step := t.state.Step
-	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed())
+	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed(), t.left())
 	validate := t.validates(step) || t.done()
 	measure := validate && c.Report.Every == 0 || c.Report.Every > 0 && step%c.Report.Every == 0
 	if step%c.Train.LogEvery == 0 || t.done() {
 		if err := t.logTraining(); err != nil {
 			return err
 		}
+	} else if step == t.beganStep+firstLine && c.Train.LogEvery > firstLine {
+		t.logProgress(t.trainRecord())
 	}
 	if measure {
 		if err := t.measure(); err != nil {

@@ -21,8 +21,10 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Main is the body of a training command. It does not return.
-func Main(spec *experiment.Spec) {
+// Main is the program of the run in the folder runs/NAME. It does not return.
+func Main(name string) {
+	spec := experiment.SpecOf(name)
+	command.Resumes()
 	command.Exit(command.Guard(func() error {
 		settings, err := experiment.Parse(spec, os.Args[1:])
 		if err != nil {
@@ -93,14 +95,19 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	if err := agree(s, env, peers); err != nil {
 		return nil, err
 	}
-	var read texts
-	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
-		return nil, err
-	}
+	// The folder comes before the texts, which may take long: what is killed while it reads them can be resumed.
 	if run, err = experiment.Open(s, env); err != nil {
 		return nil, err
 	}
 	log.Store(run.Log)
+	if warning := s.Place.Exposed(); warning != "" {
+		run.Log.Warnf("%s", warning)
+	}
+	var read texts
+	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
+		run.Abandon()
+		return run, err
+	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
 	t := &trainer{run: run, texts: read, config: run.Config, peers: peers}
@@ -180,6 +187,7 @@ func (t *trainer) train(ctx context.Context) error {
 		}
 	}
 	t.run.Log.StartBar(int64(t.total()), int64(t.state.Step))
+	t.began, t.beganStep = time.Now(), t.state.Step
 	err := t.loop(ctx)
 	t.run.Log.StopBar()
 	if err != nil {
@@ -201,11 +209,15 @@ func (t *trainer) prepare(device torch.Device) error {
 		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
 		Passing: func(step int) bool { return !t.scheduled(step) }, ReadOnly: !t.peers.First(),
 	}
+	t.run.HashFiles(c.Objective.Files())
 	newest, fresh, err := parallel.Newest(t.peers, t.store, t.warn)
 	if err != nil {
 		return err
 	}
 	if err := t.peers.InTurn(func() error { t.task, err = t.texts.task(t.run, fresh, device); return err }); err != nil {
+		return err
+	}
+	if _, err := t.run.Files(); err != nil {
 		return err
 	}
 	t.network = t.task.parts()

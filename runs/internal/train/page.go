@@ -13,7 +13,7 @@ import (
 )
 
 // page is the report of a finished run.
-func (t *trainer) page(r *experiment.Results, plots []report.Plot) (*report.Page, error) {
+func (t *trainer) page(r *experiment.Results, plots []report.Plot, bleu *float64, doubt string) (*report.Page, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, err
@@ -22,13 +22,19 @@ func (t *trainer) page(r *experiment.Results, plots []report.Plot) (*report.Page
 	if r.Data.Synthetic {
 		data += " (the built-in sample)"
 	}
+	valid := experiment.TestScores{NLL: r.Valid.NLL, PPL: r.Valid.PPL}
+	var first []report.Field
+	if bleu != nil {
+		valid.BLEUTok = experiment.Num(*bleu)
+		first = []report.Field{{Name: "validation BLEU, tokenised", Value: show(valid.BLEUTok, 2)}}
+	}
 	p := &report.Page{
-		Title: r.Run + ": " + r.Method,
-		Run: []report.Field{
-			{Name: "preset", Value: r.Preset}, {Name: "data", Value: data}, {Name: "seed", Value: fmt.Sprint(r.Seed)},
-			{Name: "commit", Value: commit(r.Code)}, {Name: "best checkpoint", Value: string(r.Checkpoint)},
-		},
-		Scores: scoreTable(r),
+		Title: r.Run + ": " + r.Method, Doubt: doubt,
+		Run: append(first, []report.Field{
+			{Name: "data", Value: data + ": " + t.task.corpus()}, {Name: "preset", Value: r.Preset}, {Name: "seed", Value: fmt.Sprint(r.Seed)},
+			{Name: "commit", Value: commit(r.Code, t.run.Changed())}, {Name: "best checkpoint", Value: string(r.Checkpoint)},
+		}...),
+		Scores: scoreTable(r, valid),
 		Matrix: []report.Field{
 			{Name: "isotropy I1 (1 is best)", Value: show(r.Isotropy.I1, 3)}, {Name: "isotropy I2 (0 is best)", Value: show(r.Isotropy.I2, 4)},
 			{Name: "mean cosine", Value: show(r.Isotropy.MeanCosine, 4)}, {Name: "smallest / largest singular value", Value: show(r.Isotropy.SigmaRatio, 4)},
@@ -53,7 +59,7 @@ func (t *trainer) page(r *experiment.Results, plots []report.Plot) (*report.Page
 }
 
 // scoreTable has a row for each text and a column for each score that any has.
-func scoreTable(r *experiment.Results) report.Table {
+func scoreTable(r *experiment.Results, valid experiment.TestScores) report.Table {
 	columns := []struct {
 		name   string
 		digits int
@@ -66,7 +72,7 @@ func scoreTable(r *experiment.Results) report.Table {
 		{"nats per token", 4, func(s experiment.TestScores) experiment.Number { return s.NLL }},
 	}
 	names := slices.Sorted(maps.Keys(r.Test))
-	all := []experiment.TestScores{{NLL: r.Valid.NLL, PPL: r.Valid.PPL}}
+	all := []experiment.TestScores{valid}
 	table := report.Table{Head: []string{""}, Rows: [][]string{{"validation"}}}
 	for _, name := range names {
 		all = append(all, r.Test[name])
@@ -93,12 +99,14 @@ func show(n experiment.Number, digits int) string {
 }
 
 // commit is what the program was built from, in words.
-func commit(c experiment.Code) string {
+func commit(c experiment.Code, changed []string) string {
 	switch {
 	case c.Commit == "":
 		return "not known"
+	case len(changed) > 0:
+		return string(c.Commit) + ", with uncommitted changes in " + strings.Join(changed, ", ")
 	case c.Dirty != nil && *c.Dirty:
-		return strings.TrimSpace(string(c.Commit)) + ", with changes that are in no commit"
+		return string(c.Commit) + ", with uncommitted changes"
 	}
 	return string(c.Commit)
 }

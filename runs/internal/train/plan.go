@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -41,6 +42,9 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 	}
 	const mib = 1 << 20
 	for _, note := range s.Notes {
+		if s.Quiet {
+			break
+		}
 		fmt.Fprintln(os.Stderr, note)
 	}
 	fmt.Fprintf(command.Stdout, "parameters        %d\n", params)
@@ -77,6 +81,10 @@ const (
 func predict(s *experiment.Settings, learnt task, u updates, state int64, steps int) error {
 	c, processes := s.Config.Train, max(1, s.Launch, s.Place.Size)
 	speed, parts := s.Speed, learnt.parts()
+	if unknown := parts.Output.Uncounted(); len(unknown) > 0 {
+		fmt.Printf("time              not known: %s does not say what it multiplies\n", strings.Join(unknown, ", "))
+		return nil
+	}
 	local := max(1, s.Launch, s.Place.LocalSize)
 	threads := min(local*c.Threads, runtime.GOMAXPROCS(0)) // of all processes of this machine
 	from, by := "-device-flops", "-bandwidth"

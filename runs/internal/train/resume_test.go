@@ -61,7 +61,7 @@ func TestFoldersThatHoldARun(t *testing.T) {
 	run(t, folder, "-out=done", "-steps=2").fails(t, "a second start", 1, "done already holds a run", "-resume", "-out")
 	run(t, folder, "-out=done", "-steps=2", "-resume").fails(t, "a finished run", 1, "is finished (2 updates", "raise train.steps (-steps, now 2)")
 	run(t, folder, "-out=done", "-resume", "-set=model.width=32").fails(t, "another model", 2, "a resumed run cannot change model.width from 16 to 32")
-	run(t, folder, "-out=none", "-resume").fails(t, "no run", 1, "none holds no run to resume")
+	run(t, folder, "-out=none", "-resume").fails(t, "no run", 1, "there is no folder none to resume the run of")
 	if after := read(t, folder, "done", "results.json") + read(t, folder, "done", "config.toml") + read(t, folder, "done", "train.log") + read(t, folder, "done", "command.txt"); after != before {
 		t.Error("the folder was touched")
 	}

@@ -23,6 +23,22 @@ func TestInputNoise(t *testing.T) {
 	}
 }
 
+// TestInputNoiseOverSteps: a translator that trains for so many updates has the noise fall over the epochs that these begin.
+func TestInputNoiseOverSteps(t *testing.T) {
+	folder := workplace(t)
+	settings := parse(t, folder, "-out", filepath.Join(folder, "noisy"), "-steps=3", "-set=model.input_noise=0.2", "-set=train.max_tokens=100000")
+	withTrainer(t, settings, func(r *trainer) {
+		for i, want := range []float64{0.2, 0.1, 0} { // an update is the whole corpus
+			if _, err := r.updates.Next(); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.task.(*translationTask).Network.(*models.Transformer).InputNoise; math.Abs(got-want) > 1e-15 {
+				t.Errorf("update %d of 3 has noise %g, want %g", i+1, got, want)
+			}
+		}
+	})
+}
+
 // TestCosineOverEpochs: without a period the rate falls over all epochs, whatever -steps cuts off.
 func TestCosineOverEpochs(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type State struct {
 	Step       int               `json:"step"` // updates done
 	Processes  int               `json:"processes,omitempty"`
 	Position   corpus.Position   `json:"position"`
-	Optimizer  string            `json:"optimizer"`
+	Optimizer  string            `json:"optimizer"`  // the one that makes the next update
 	Moments    int64             `json:"moments"`    // updates of the optimizer's moments
 	Vocabulary map[string]string `json:"vocabulary"` // hashes: another vocabulary would give ids another meaning
 
@@ -49,7 +49,6 @@ type Progress struct {
 	Factor   float64  `json:"factor"`  // of the learning rate, from plateau decay
 	Stopped  string   `json:"stopped"` // why training ended early, or empty
 
-	Optimizer string    `json:"optimizer"` // the one that makes the next update
 	Averaging averaging `json:"averaging"`
 	History   []float64 `json:"history,omitempty"` // validation losses that decide about averaging
 }

@@ -41,6 +41,8 @@ type data interface {
 	// training.
 	size(steps int) string
 	tokens() int
+	// corpus says in a few words what the texts are: languages and numbers of pairs, or numbers of tokens.
+	corpus() string
 	introduce() []string
 	// activations estimates the numbers that a batch keeps for its backward pass.
 	activations() int64
@@ -70,6 +72,8 @@ type scores interface {
 	// tests names the test texts, and test scores the one at a place among them.
 	tests() []string
 	test(i int) (experiment.TestScores, error)
+	// alike says so where most outputs for a test text are one line, which no task asks for; else it is empty.
+	alike() string
 	// samples are what the report shows of the network's output.
 	samples() []report.Sample
 }

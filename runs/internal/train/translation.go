@@ -53,6 +53,13 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*bitext.Pair, 
 	if err != nil || run == nil || run.ReadOnly {
 		return pair, err
 	}
+	files, err := run.Files()
+	if err != nil {
+		return nil, err
+	}
+	if pair.Vectors != nil {
+		pair.Vectors.SHA256 = files["objective.vectors"]
+	}
 	return pair, translation.SaveText(pair, run.Path(experiment.TokenizerDir))
 }
 
@@ -64,6 +71,7 @@ type translationTask struct {
 	run    *experiment.Run // nil for a plan
 	peers  *parallel.Peers
 	shown  []report.Sample // of the first test text
+	same   string          // says so, where most translations of a test text are the same
 	seen   map[string]int  // how often training has each word of the target, once that was asked for
 }
 
@@ -122,6 +130,14 @@ func (t *translationTask) size(steps int) string {
 	d, m, c := t.config.Data, t.config.Model, t.config.Train
 	return fmt.Sprintf("training pairs    %d (%d target tokens)\nsettings          preset %s: %d merges, %d and %d layers of width %d, dropout %g, %d steps of %d tokens",
 		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width, m.Dropout, steps, c.MaxTokens*c.Accumulate)
+}
+
+func (t *translationTask) corpus() string {
+	tests := 0
+	for _, s := range t.data.Tests {
+		tests += len(s.Source)
+	}
+	return fmt.Sprintf("%s to %s, %d pairs to train on, %d to validate, %d to test", t.config.Data.Source, t.config.Data.Target, t.data.TrainPairs.Len(), t.data.ValidPairs.Len(), tests)
 }
 
 func (t *translationTask) tokens() int { return t.data.Filtered.Tokens }

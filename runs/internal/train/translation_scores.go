@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -66,6 +67,31 @@ func (t *translationTask) tests() []string {
 
 func (t *translationTask) samples() []report.Sample { return t.shown }
 
+func (t *translationTask) alike() string { return t.same }
+
+// mostlyOne says so where more than half of the lines are one and the same, unless the references have as many alike.
+func mostlyOne(name string, lines, references []string) string {
+	line, most := commonest(lines)
+	if _, usual := commonest(references); len(lines) < 2 || 2*most <= len(lines) || most <= usual {
+		return ""
+	}
+	if text := []rune(line); len(text) > 40 {
+		line = string(text[:40]) + "…"
+	}
+	return fmt.Sprintf("%d of %d translations of %s are %q", most, len(lines), name, line)
+}
+
+// commonest is the line that occurs most often, and how often.
+func commonest(lines []string) (line string, times int) {
+	counts := map[string]int{}
+	for _, l := range lines {
+		if counts[l]++; counts[l] > times {
+			line, times = l, counts[l]
+		}
+	}
+	return line, times
+}
+
 // test decodes with the configured beam.
 func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	s := t.data.Tests[i]
@@ -116,6 +142,7 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
 	out.BLEUTok, out.ChrF = experiment.Num(multi.Score), experiment.Num(chrf.Score)
 	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
+	t.same = cmp.Or(t.same, mostlyOne(s.Name, raw, s.Target))
 	if t.shown == nil {
 		for i := range min(t.config.Report.Samples, len(raw)) {
 			t.shown = append(t.shown, report.Sample{Source: s.Source[i], Reference: s.Target[i], Output: raw[i]})

@@ -112,8 +112,21 @@ func (t *trainer) measure() error {
 		record.Values[name] = x
 	}
 	record.Lists = map[string][]float64{report.SingularValues: m.SingularValues, report.CosineHistogram: cosines}
-	t.run.Log.Printf("output matrix: singular values %.3g to %.3g, I1 %.3f, I2 %.4f, mean cosine %.4f", m.SingularValues[0], m.SingularValues[len(m.SingularValues)-1], m.I1, m.I2, m.MeanCosine)
+	t.run.Log.Printf("output matrix: mean cosine %.2f: %s (report.html has more)", m.MeanCosine, coneWords(m.MeanCosine))
 	return t.write(record)
+}
+
+// coneWords says what the mean cosine between the vectors of two words means.
+func coneWords(cosine float64) string {
+	switch {
+	case math.IsNaN(cosine):
+		return "it is not known which way word vectors point"
+	case cosine >= 0.2:
+		return "word vectors crowd in a narrow cone"
+	case cosine >= 0.05:
+		return "word vectors lean one way"
+	}
+	return "word vectors point in all directions"
 }
 
 func (t *trainer) measures() (m measures.Measures, cosines []float64) {

@@ -43,6 +43,9 @@ func TestVectorsOfAFile(t *testing.T) {
 	if v := found.Vectors; v == nil || v.Source != "words.vec" || len(v.SHA256) != 64 || v.Width != 3 || v.Words != 4+10 || v.Unused != 1 || v.End != "the file" {
 		t.Errorf("results.json says of vectors %+v", v)
 	}
+	if sum := found.Files["objective.vectors"]; len(found.Files) != 1 || sum != string(found.Vectors.SHA256) {
+		t.Errorf("results.json says of files %v", found.Files)
+	}
 	all := results(t, folder, "out")
 	if valid := all["valid"].(map[string]any); valid["ppl"] != nil || valid["nll"] == nil {
 		t.Errorf("the validation's scores are %v, want a density without a perplexity", valid)

@@ -3,6 +3,8 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+
 #include "api_autograd.h"
 #include "common.h"
 
@@ -38,6 +40,18 @@ ap_error ap_backward(ap_tensor loss) {
 
 ap_error ap_backward_with(ap_tensor output, ap_tensor gradient) {
   return guard([&] { torch::autograd::backward({get(output)}, {get(gradient)}); });
+}
+
+ap_error ap_gradients(ap_tensor x, const ap_tensor *operands, int n, ap_tensor *out) {
+  return guard([&] {
+    std::fill(out, out + n, nullptr);
+    if (!get(x).requires_grad() || n == 0) return;
+    torch::autograd::variable_list of;
+    for (int i = 0; i < n; ++i) of.push_back(get(operands[i]));
+    const auto gradients = torch::autograd::grad({get(x)}, of, {}, std::nullopt, false, /*allow_unused=*/true);
+    for (int i = 0; i < n; ++i)
+      if (gradients[i].defined()) out[i] = wrap(gradients[i]);
+  });
 }
 
 ap_error ap_grad(ap_tensor x, ap_tensor *out) {

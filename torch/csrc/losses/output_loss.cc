@@ -3,12 +3,13 @@
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 #include <vector>
 
+#include "api_output_loss.h"
 #include "border/common.h"
+#include "border/given_gradients.h"
 #include "softmax_row.h"
 
 namespace ap {
@@ -68,100 +69,85 @@ struct Plan {
   GenericKernel generic;
 };
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
-// Operands that may be missing are undefined tensors; an std::optional is how autograd is told that they may.
-using Maybe = std::optional<at::Tensor>;
-
-struct OutputLoss : torch::autograd::Function<OutputLoss> {
-  static variable_list forward(AutogradContext *ctx, const at::Tensor &hidden, const Maybe &prior, const at::Tensor &weight, const Maybe &bias,
-                               const Maybe &shift, const at::Tensor &targets, const Plan &plan) {
-    // The type of the products was chosen before; autocasting must not choose again for each.
-    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const Terms &terms = plan.terms;
-    const Needs &needs = plan.needs;
-    const auto as = [](const at::Tensor &x, at::ScalarType type) { return x.defined() ? x.to(type).contiguous() : x; };
-    const at::Tensor h = as(hidden, plan.type), w_VD = as(weight, plan.type), b_V = as(*bias, plan.type);  // h [N,D] or [N,K,D]
-    const int64_t N = h.size(0), K = h.dim() == 3 ? h.size(1) : 1, D = w_VD.size(1);
-    const auto rows = [&](const at::Tensor &x, int64_t start, int64_t C) { return x.narrow(0, start, C).view({C * K, D}); };
-    const at::ScalarType wide = plan.type == at::kDouble ? at::kDouble : at::kFloat;
-    const auto sums = h.options().dtype(wide);
-    Positions positions{as(*prior, wide), as(*shift, wide), at::empty({N}, sums), {}, {}, {}};
-    if (shift->defined()) positions.shifted_N = at::empty({N}, sums);
-    if (needs.prior) positions.g_prior_NK = at::empty_like(positions.prior_NK);
-    if (needs.shift) positions.g_shift = at::empty_like(positions.shift);
-    at::Tensor gh, gw_VD, gb_V;
-    if (needs.hidden) gh = at::empty_like(h);
-    // On a device, where all positions are one chunk, a sum is its first part.
-    const bool from_zero = (plan.kernel && plan.type == wide) || N == 0;
-    if (needs.weight && from_zero) gw_VD = at::zeros(w_VD.sizes(), sums);
-    if (needs.bias && from_zero) gb_V = at::zeros(b_V.sizes(), sums);
-    double loss = 0;
-    at::Tensor generic_loss;
-    if (!plan.kernel && N == 0) generic_loss = at::zeros({}, h.options().dtype(at::kDouble));
-    const auto add = [](at::Tensor &sum, const at::Tensor &part) { sum = sum.defined() ? sum.add_(part) : part; };
-    for (int64_t start = 0; start < N; start += terms.chunk) {
-      const int64_t C = std::min(terms.chunk, N - start);
-      const at::Tensor h_RD = rows(h, start, C);
-      at::Tensor logits_RV = b_V.defined() ? at::addmm(b_V, h_RD, w_VD.t()) : at::mm(h_RD, w_VD.t());
-      if (plan.kernel) {
-        at::Tensor wide_RV = logits_RV.to(wide);
-        loss += plan.kernel(wide_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C));
-        logits_RV = wide_RV.to(plan.type);
-      } else
-        add(generic_loss, plan.generic(logits_RV, targets.narrow(0, start, C), terms, positions.narrow(start, C)));
-      if (needs.hidden) {
-        at::Tensor gh_RD = rows(gh, start, C);
-        at::mm_out(gh_RD, logits_RV, w_VD);
-      }
-      if (needs.weight) {
-        if (plan.type == wide && gw_VD.defined())
-          gw_VD.addmm_(logits_RV.t(), h_RD);
-        else
-          add(gw_VD, at::mm(logits_RV.t(), h_RD).to(wide));
-      }
-      if (needs.bias) add(gb_V, at::sum(logits_RV, {0}, false, wide));
-    }
-    auto &saved = ctx->saved_data;
-    if (needs.hidden) saved["hidden"] = gh.to(hidden.scalar_type());
-    if (needs.prior) saved["prior"] = positions.g_prior_NK.to(prior->scalar_type());
-    if (needs.weight) saved["weight"] = gw_VD.to(weight.scalar_type());
-    if (needs.bias) saved["bias"] = gb_V.to(bias->scalar_type());
-    if (needs.shift) saved["shift"] = positions.g_shift.to(shift->scalar_type());
-    double sum = loss * terms.scale;
-    if (wide == at::kFloat) sum = static_cast<float>(sum);  // infinite if float32 does not hold it, which at::full would refuse
-    at::Tensor total = plan.kernel ? at::full({}, sum, sums) : at::empty({}, sums);
-    if (!plan.kernel) at::mul_out(total, generic_loss, at::scalar_tensor(terms.scale, at::kDouble));
-    variable_list results = {total, positions.nll_N};
-    if (shift->defined()) results.push_back(positions.shifted_N);
-    ctx->mark_non_differentiable({results.begin() + 1, results.end()});
-    ctx->set_materialize_grads(false);  // none comes for these
-    return results;
-  }
-
-  static variable_list backward(AutogradContext *ctx, variable_list grads) {
-    auto &saved = ctx->saved_data;
-    TORCH_CHECK(!saved.empty(), "OutputLoss: this loss was made without gradients, or was already used");
-    const auto take = [&](const char *name) { return saved.count(name) ? saved[name].toTensor() : at::Tensor(); };
-    variable_list gradients = {take("hidden"), take("prior"), take("weight"), take("bias"), take("shift"), {}, {}};
-    saved.clear();  // so that they are handed over, not copied
-    variable_list alike;
-    for (at::Tensor &gradient : gradients) {
-      if (gradient.defined() && !gradient.is_cpu() && gradient.scalar_type() == grads[0].scalar_type())
-        alike.push_back(gradient);
-      else if (gradient.defined())
-        gradient = times_incoming(gradient, grads[0]);
-    }
-    if (!alike.empty()) at::_foreach_mul_(alike, grads[0]);
-    return gradients;
-  }
-};
-
 // The operands as they are given; prior, bias and shift may be undefined.
 struct Given {
   at::Tensor hidden, prior, weight, bias, targets, shift;
 };
+
+// sum_VD += g_RV^T h_RD, made where there is no sum yet.
+void add_product(at::Tensor &sum_VD, const at::Tensor &g_RV, const at::Tensor &h_RD, at::ScalarType wide) {
+  if (!sum_VD.defined())
+    sum_VD = at::mm(g_RV.t(), h_RD).to(wide);
+  else if (g_RV.scalar_type() == sum_VD.scalar_type())
+    sum_VD.addmm_(g_RV.t(), h_RD);
+  else
+    sum_VD.add_(at::mm(g_RV.t(), h_RD).to(wide));
+}
+
+// What the operands of positions that count give: the loss, with its gradients, and what positions have.
+struct Result {
+  at::Tensor loss, nll_N, shifted_N;
+};
+
+Result compute(const Given &x, const Plan &plan) {
+  const c10::AutoGradMode no_gradients(false);
+  // The type of the products was chosen before; autocasting must not choose again for each.
+  const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+  const Terms &terms = plan.terms;
+  const Needs &needs = plan.needs;
+  const auto as = [](const at::Tensor &x, at::ScalarType type) { return x.defined() ? x.to(type).contiguous() : x; };
+  const at::Tensor h = as(x.hidden, plan.type), w_VD = as(x.weight, plan.type), b_V = as(x.bias, plan.type);  // h [N,D] or [N,K,D]
+  const int64_t N = h.size(0), K = h.dim() == 3 ? h.size(1) : 1, D = w_VD.size(1);
+  const auto rows = [&](const at::Tensor &x, int64_t start, int64_t C) { return x.narrow(0, start, C).view({C * K, D}); };
+  const at::ScalarType wide = plan.type == at::kDouble ? at::kDouble : at::kFloat;
+  const auto sums = h.options().dtype(wide);
+  Positions positions{as(x.prior, wide), as(x.shift, wide), at::empty({N}, sums), {}, {}, {}};
+  if (x.shift.defined()) positions.shifted_N = at::empty({N}, sums);
+  if (needs.prior) positions.g_prior_NK = at::empty_like(positions.prior_NK);
+  if (needs.shift) positions.g_shift = at::empty_like(positions.shift);
+  at::Tensor gh, gw_VD, gb_V;
+  if (needs.hidden) gh = at::empty_like(h);
+  // On a device, where all positions are one chunk, a sum is its first part.
+  const bool from_zero = (plan.kernel && plan.type == wide) || N == 0;
+  if (needs.weight && from_zero) gw_VD = at::zeros(w_VD.sizes(), sums);
+  if (needs.bias && from_zero) gb_V = at::zeros(b_V.sizes(), sums);
+  double loss = 0;
+  at::Tensor generic_loss;
+  if (!plan.kernel && N == 0) generic_loss = at::zeros({}, h.options().dtype(at::kDouble));
+  const auto add = [](at::Tensor &sum, const at::Tensor &part) { sum = sum.defined() ? sum.add_(part) : part; };
+  for (int64_t start = 0; start < N; start += terms.chunk) {
+    const int64_t C = std::min(terms.chunk, N - start);
+    const at::Tensor h_RD = rows(h, start, C), targets_C = x.targets.narrow(0, start, C);
+    at::Tensor logits_RV = b_V.defined() ? at::addmm(b_V, h_RD, w_VD.t()) : at::mm(h_RD, w_VD.t());
+    if (plan.kernel) {
+      at::Tensor wide_RV = logits_RV.to(wide);
+      loss += plan.kernel(wide_RV, targets_C, terms, positions.narrow(start, C));
+      logits_RV = wide_RV.to(plan.type);
+    } else
+      add(generic_loss, plan.generic(logits_RV, targets_C, terms, positions.narrow(start, C)));
+    if (needs.hidden) {
+      at::Tensor gh_RD = rows(gh, start, C);
+      at::mm_out(gh_RD, logits_RV, w_VD);
+    }
+    if (needs.weight) add_product(gw_VD, logits_RV, h_RD, wide);
+    if (needs.bias) add(gb_V, at::sum(logits_RV, {0}, false, wide));
+  }
+  double sum = loss * terms.scale;
+  if (wide == at::kFloat) sum = static_cast<float>(sum);  // infinite if float32 does not hold it, which at::full would refuse
+  at::Tensor total = plan.kernel ? at::full({}, sum, sums) : at::empty({}, sums);
+  if (!plan.kernel) at::mul_out(total, generic_loss, at::scalar_tensor(terms.scale, at::kDouble));
+  std::vector<at::Tensor> operands, gradients;
+  const auto gives = [&](bool needed, const at::Tensor &operand, at::Tensor &gradient) {
+    if (needed) operands.push_back(operand), gradients.push_back(std::move(gradient));
+  };
+  gives(needs.hidden, x.hidden, gh);
+  gives(needs.prior, x.prior, positions.g_prior_NK);
+  gives(needs.weight, x.weight, gw_VD);
+  gives(needs.bias, x.bias, gb_V);
+  gives(needs.shift, x.shift, positions.g_shift);
+  const c10::AutoGradMode with(needs.any());
+  return {with_gradients(total, operands, std::move(gradients)), positions.nll_N, positions.shifted_N};
+}
 
 // Refuses operands that do not fit each other.
 void check(const Given &x) {
@@ -197,43 +183,86 @@ void check_range(const at::Tensor &targets, int64_t V) {
   TORCH_CHECK(low >= 0 && high < V, "a target of ", low < 0 ? low : high, " is outside the vocabulary of ", V);
 }
 
+// Positions that count, on the device: the operands' rows for them, and their places where there are others.
+struct Counted {
+  Given x;
+  at::Tensor places;
+  at::ScalarType type;  // of the products
+};
+
+// Refuses operands that make no sense and leaves out ignored positions, before the products instead of after them.
+Counted counted(const Given &x, int64_t ignore) {
+  check(x);
+  Counted c{x, {}, product_type(x)};
+  at::Tensor places = at::nonzero(x.targets.ne(ignore)).squeeze(1);
+  const bool all = places.size(0) == x.targets.size(0);
+  c.x.targets = all ? x.targets.contiguous() : x.targets.index_select(0, places);
+  check_range(c.x.targets, x.weight.size(0));
+  const at::Device device = x.hidden.device();
+  c.x.targets = moved(c.x.targets, device, at::kLong);
+  if (all) return c;
+  c.places = moved(places, device, at::kLong);
+  for (at::Tensor *y : {&c.x.hidden, &c.x.prior, &c.x.shift})
+    if (y->defined()) *y = y->index_select(0, c.places);
+  return c;
+}
+
+Given given(const Operands &operands) {
+  const auto maybe = [](ap_tensor x) { return x ? get(x) : at::Tensor(); };
+  return {get(operands.hidden), maybe(operands.prior), get(operands.weight), maybe(operands.bias), get(operands.targets), maybe(operands.shift)};
+}
+
 }  // namespace
 
 void output_loss(const Kernels &kernels, const Operands &operands, const ap_loss_options &options, ap_tensor *loss, ap_tensor *nll,
                  ap_tensor *shifted) {
-  const auto given = [](ap_tensor x) { return x ? get(x) : at::Tensor(); };
-  const Given x{get(operands.hidden), given(operands.prior),  get(operands.weight),
-                given(operands.bias), get(operands.targets), given(operands.shift)};
-  check(x);
-  const at::ScalarType type = product_type(x);
-  const int64_t N = x.hidden.size(0), K = x.prior.defined() ? x.prior.size(1) : 1, V = x.weight.size(0);
-  // Ignored positions are left out before the products, not masked after them.
-  at::Tensor places = at::nonzero(x.targets.ne(options.ignore)).squeeze(1);
-  const int64_t kept = places.size(0);
-  at::Tensor targets = kept < N ? x.targets.index_select(0, places) : x.targets.contiguous();
-  check_range(targets, V);
-  const at::Device device = x.hidden.device();
-  targets = moved(targets, device, at::kLong);
-  if (kept < N) places = moved(places, device, at::kLong);
-  const auto keep = [&](const at::Tensor &y) { return y.defined() && kept < N ? y.index_select(0, places) : y; };
+  const auto [x, places, type] = counted(given(operands), options.ignore);
+  const int64_t N = get(operands.hidden).size(0), kept = x.hidden.size(0), K = x.prior.defined() ? x.prior.size(1) : 1, V = x.weight.size(0);
+  const bool on_cpu = x.hidden.is_cpu();
   Plan plan{Terms{options, 0, 0}, {}, type, nullptr, kernels.generic};
   double constant;
   coefficients(options.smoothing, options.epsilon, static_cast<double>(V), &plan.terms.on, &plan.terms.off, &constant);
   const auto wanted = [&](const at::Tensor &y) { return options.gradients && at::GradMode::is_enabled() && y.defined() && y.requires_grad(); };
   plan.needs = {wanted(x.hidden), wanted(x.prior), wanted(x.weight), wanted(x.bias), wanted(x.shift)};
   plan.terms.gradients = plan.needs.any();
-  const int64_t rows = options.chunk > 0 ? options.chunk : chunk_rows(kept * K, V * static_cast<int64_t>(type == at::kDouble ? sizeof(double) : sizeof(float)), device.is_cpu());
+  const int64_t size = type == at::kDouble ? sizeof(double) : sizeof(float);
+  const int64_t rows = options.chunk > 0 ? options.chunk : chunk_rows(kept * K, V * size, on_cpu);
   plan.terms.chunk = std::max<int64_t>(1, rows / K);
-  if (device.is_cpu() && (type == at::kFloat || type == at::kBFloat16)) plan.kernel = kernels.float32;
-  if (device.is_cpu() && type == at::kDouble) plan.kernel = kernels.float64;
-  const variable_list results = OutputLoss::apply(keep(x.hidden), Maybe(keep(x.prior)), x.weight, Maybe(x.bias), Maybe(keep(x.shift)), targets, plan);
-  const auto by_position = [&](const at::Tensor &values_N) {
-    const at::Tensor values = values_N.detach();
+  if (on_cpu && (type == at::kFloat || type == at::kBFloat16)) plan.kernel = kernels.float32;
+  if (on_cpu && type == at::kDouble) plan.kernel = kernels.float64;
+  const Result result = compute(x, plan);
+  const auto by_position = [&, places = places](const at::Tensor &values) {
     return kept == N ? values : at::zeros({N}, values.options()).index_copy(0, places, values);
   };
-  *loss = wrap(constant == 0 ? results[0] : results[0] + constant * options.scale * static_cast<double>(kept));
-  *nll = wrap(by_position(results[1]));
-  if (x.shift.defined()) *shifted = wrap(by_position(results[2]));
+  *loss = wrap(constant == 0 ? result.loss : result.loss + constant * options.scale * static_cast<double>(kept));
+  *nll = wrap(by_position(result.nll_N));
+  if (x.shift.defined()) *shifted = wrap(by_position(result.shifted_N));
 }
 
 }  // namespace ap
+
+using namespace ap;
+
+extern "C" {
+
+ap_error ap_counted(ap_tensor hidden, ap_tensor prior, ap_tensor weight, ap_tensor bias, ap_tensor targets, ap_tensor shift, int64_t ignore,
+                    ap_tensor *places, ap_tensor *kept, int *dtype) {
+  return guard([&] {
+    const c10::AutoGradMode no_gradients(false);
+    const Counted c = counted(given({hidden, prior, weight, bias, targets, shift}), ignore);
+    *places = c.places.defined() ? wrap(c.places) : nullptr;
+    *kept = wrap(c.x.targets);
+    *dtype = static_cast<int>(c.type);
+  });
+}
+
+ap_error ap_add_product(ap_tensor sum, ap_tensor g, ap_tensor h) {
+  return guard([&] {
+    const c10::AutoGradMode no_gradients(false);
+    add_product(get(sum), get(g), get(h), get(sum).scalar_type());
+  });
+}
+
+int64_t ap_chunk_rows(int64_t rows, int64_t bytes, bool on_cpu) { return chunk_rows(rows, bytes, on_cpu); }
+
+}  // extern "C"

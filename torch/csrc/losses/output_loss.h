@@ -7,7 +7,7 @@
 //
 // The gradient of the summed, scaled loss is computed in the forward pass, while
 // the chunk's logits are at hand; the backward pass only multiplies by the
-// incoming scalar. So nothing of size N x K x V is ever kept.
+// incoming scalar (given_gradients.h). So nothing of size N x K x V is ever kept.
 //
 // What the two do with the logits of a position is a kernel: softmax_loss.cc and
 // mixture_loss.cc have theirs.

@@ -2,6 +2,7 @@
 #include "process_group.h"
 
 #include <c10/util/Logging.h>
+#include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 
 #include "api_process_group.h"
 #include "border/common.h"
+#include "cuda/nccl.h"
 
 using namespace ap;
 
@@ -52,17 +54,17 @@ void finish(const c10::intrusive_ptr<c10d::Work> &work) {
 
 extern "C" {
 
-ap_error ap_store_open(const char *host, int port, bool server, const char *prefix, int64_t timeout_ms, ap_store *out, int *bound) {
+ap_error ap_store_open(const char *host, int port, int listener, const char *prefix, int64_t timeout_ms, ap_store *out) {
   return guard([&] {
-    // c10d warns of hosts without a name; what matters is thrown.
-    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_ERROR;
+    // c10d writes to the terminal of hosts without a name, and stacks of what it throws as well.
+    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
     c10d::TCPStoreOptions o;
     o.port = static_cast<std::uint16_t>(port);
-    o.isServer = server;
+    o.isServer = listener >= 0;
+    if (o.isServer) o.masterListenFd = listener;  // one that c10d opens listens at every address of the machine
     o.waitWorkers = false;
     o.timeout = Milliseconds(timeout_ms);
     auto tcp = c10::make_intrusive<c10d::TCPStore>(host, o);
-    *bound = tcp->getPort();
     *out = new Store{tcp, c10::make_intrusive<c10d::PrefixStore>(prefix, tcp)};
   });
 }
@@ -99,11 +101,15 @@ ap_error ap_group_join(ap_store s, int rank, int size, const char *address, int6
   });
 }
 
-ap_error ap_group_use_gpu(ap_group g) {
+ap_error ap_group_use_nccl(ap_group g, const char *path) {
   return guard([&] {
     auto &all = group(g);
-    const auto store = c10::make_intrusive<c10d::PrefixStore>("nccl", all.store);
-    if (!all.nccl) all.nccl = nccl(store, all.rank, all.size, all.timeout);
+    if (all.nccl) return;
+    void *library = dlopen(path, RTLD_NOW);
+    TORCH_CHECK(library, dlerror());
+    const auto join = reinterpret_cast<decltype(&ap_nccl_join)>(dlsym(library, "ap_nccl_join"));
+    TORCH_CHECK(join, dlerror());
+    join(c10::make_intrusive<c10d::PrefixStore>("nccl", all.store), all.rank, all.size, all.timeout, &all.nccl);
   });
 }
 

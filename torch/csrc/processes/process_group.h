@@ -16,9 +16,6 @@ struct Group {
   c10::intrusive_ptr<c10d::Backend> nccl;  // for tensors on a GPU; null where they go by the CPU's memory
 };
 
-// A process group of NCCL, or null where libtorch has none (nccl.cc).
-c10::intrusive_ptr<c10d::Backend> nccl(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, std::chrono::milliseconds timeout);
-
 inline Group &group(ap_group g) { return *static_cast<Group *>(g); }
 
 // finish waits for a collective and throws what went wrong.

@@ -1,0 +1,105 @@
+package objectives
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the table of README.md and the index of docs/methods.md anew")
+
+// docsCommand writes what documents have of the list of methods.
+const docsCommand = "go test ./objectives -run TestMethodsDoc -update"
+
+// TestMethodsDoc: README's table of methods and the index of docs/methods.md are what the list of methods makes them.
+func TestMethodsDoc(t *testing.T) {
+	for _, doc := range []struct {
+		name        string
+		first, last func(line string) bool // of what is made
+		make        func(lines []string) ([]string, error)
+	}{
+		{"README.md", is("| method | what it does |"), func(line string) bool { return strings.HasPrefix(line, "|") }, methodsTable},
+		{"docs/methods.md", is(indexStart), func(line string) bool { return line != "" }, methodsIndex},
+	} {
+		path := filepath.Join("..", filepath.FromSlash(doc.name))
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(string(text), "\n")
+		from := slices.IndexFunc(lines, doc.first)
+		if from < 0 {
+			t.Fatalf("%s has no place for the methods", doc.name)
+		}
+		to := from
+		for doc.last(lines[to]) {
+			to++
+		}
+		want, err := doc.make(lines)
+		if err != nil {
+			t.Fatalf("%s: %v", doc.name, err)
+		}
+		if slices.Equal(lines[from:to], want) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is not what the list of methods says: run %s", doc.name, docsCommand)
+			continue
+		}
+		lines = slices.Replace(lines, from, to, want...)
+		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func is(want string) func(string) bool { return func(line string) bool { return line == want } }
+
+// methodsTable has a row for each method.
+func methodsTable([]string) ([]string, error) {
+	lines := []string{"| method | what it does |", "|---|---|"}
+	for _, m := range methods {
+		line := "| `" + m.Name + "` | " + m.Summary
+		if m.Paper != "" {
+			line += " (" + m.Paper + ")"
+		}
+		lines = append(lines, line+" |")
+	}
+	return lines, nil
+}
+
+const indexStart = "- [The pieces](#the-pieces) · [What joins with what](#what-joins-with-what)"
+
+// methodsIndex links the section of each method. Several methods may share one, whose heading names them.
+func methodsIndex(lines []string) ([]string, error) {
+	index, before := []string{indexStart}, ""
+	for _, m := range methods {
+		i := slices.IndexFunc(lines, func(line string) bool {
+			heading, found := strings.CutPrefix(line, "## ")
+			return found && slices.Contains(strings.Fields(strings.ReplaceAll(heading, ",", "")), m.Name)
+		})
+		if i < 0 {
+			return nil, &missingSection{m.Name}
+		}
+		heading := strings.TrimPrefix(lines[i], "## ")
+		if heading == before {
+			continue
+		}
+		before = heading
+		anchor := strings.ReplaceAll(strings.ReplaceAll(heading, ",", ""), " ", "-")
+		link := "[" + heading + "](#" + anchor + ")"
+		if last := &index[len(index)-1]; len(index) > 1 && len([]rune(*last))+3+len([]rune(link)) <= helpWidth {
+			*last += " · " + link
+		} else {
+			index = append(index, "- "+link)
+		}
+	}
+	return index, nil
+}
+
+type missingSection struct{ method string }
+
+func (e *missingSection) Error() string { return "no heading of the second level names " + e.method }
