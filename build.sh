@@ -21,7 +21,7 @@ unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly torch_version=2.11.0
-readonly gotorch=github.com/wangkuiyi/gotorch
+readonly gotorch=github.com/wangkuiyi/gotorch module=github.com/aperture-ml/aperture
 readonly root=$PWD lib=$PWD/third_party/lib
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/aperture
 readonly cxx=${CXX:-g++}
@@ -445,12 +445,19 @@ compile_dependencies() {
     exec 7>&-
 }
 
-build_programs() {
+# Builds the programs that depend on package torch, or those that do not and need neither cgo nor the libraries.
+build_programs() {  # torch|pure
     local programs vcs=()
     # A tree without a usable git repository is built all the same.
     git rev-parse HEAD >/dev/null 2>&1 || vcs=(-buildvcs=false)
-    mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./runs/... | grep .)
+    mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{$kind := "pure"}}{{range .Deps}}{{if eq . "'$module'/torch"}}{{$kind = "torch"}}{{end}}{{end}}{{$kind}} {{.ImportPath}}{{end}}' ./runs/... |
+        sed -n "s/^$1 //p")
     (( ${#programs[@]} )) || return 0
+    if [[ $1 == pure ]]; then
+        say "compiling ${#programs[@]} Go programs without libtorch into bin/"
+        CGO_ENABLED=0 go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+        return
+    fi
     say "compiling ${#programs[@]} Go programs into bin/"
     [[ ! -f $lib/.dependencies ]] || flock "$lib/.dependencies" rm -f "$lib/.dependencies"
     # What differs from the commit: the Go tool's stamp counts files that git does not track, too.
@@ -484,17 +491,18 @@ build() {
     local tested=0
     [[ ${1:-} != checked && ${1:-} != test ]] || tested=1
     (( ! tested )) && [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$before $(products)" ]] && return
+    [[ ${1:-} == libs || ${1:-} == checked ]] || build_programs pure
     [[ ${1:-} == libs || -f $lib/libaperture.so ]] || compile_dependencies
     build_libs
     (( ! tested )) || build_checked
     [[ ${1:-} != libs && ${1:-} != checked ]] || return 0
-    build_programs
+    build_programs torch
     echo "$before $(products)" >"$lib/.stamp"
     say "done in $SECONDS s"
 }
 
-# The events of all tests, of those that compute once more without AVX-512, where there is AVX-512 and the caller
-# has not chosen, and of those that compute once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
+# The events of all tests, of the ones that compute once more without AVX-512, where there is AVX-512 and the caller
+# has not chosen, and of the ones that compute once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
 go_test() { go test -json -count=1 -timeout 20m "$@" 2>&1; }
 test_events() {
     local status=0 computing=(./torch/... ./objectives/... ./models/...) on_device=(./torch ./objectives ./models ./models/decode ./models/language ./models/translation)

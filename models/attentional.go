@@ -48,7 +48,7 @@ func (s Settings) CheckAttentional() error {
 	case s.Width%2 != 0:
 		return fmt.Errorf("model.width = %d is odd: the two directions of an attentional network's encoder have half of it each", s.Width)
 	case s.EncoderLayers != s.DecoderLayers && s.EncoderLayers != 1:
-		return fmt.Errorf("model.encoder_layers = %d and model.decoder_layers = %d do not fit together: each layer of an attentional network's decoder begins with the last state of the encoder's layer, so that the encoder has as many layers or a single one",
+		return fmt.Errorf("model.encoder_layers = %d and model.decoder_layers = %d do not fit together: each layer of an attentional network's decoder begins with the last state of the encoder's layer, so that the encoder has the same number of layers or a single one",
 			s.EncoderLayers, s.DecoderLayers)
 	}
 	return nil

@@ -294,7 +294,7 @@ func TestAttentionalStart(t *testing.T) {
 		for part, change := range map[string]func(*models.Settings){
 			"model.width = 31 is odd": func(s *models.Settings) { s.Width = 31 },
 			"model.encoder_layers = 2 and model.decoder_layers = 1 do not fit": func(s *models.Settings) { s.DecoderLayers = 1 },
-			"as many layers or a single one":                                   func(s *models.Settings) { s.DecoderLayers = 3 },
+			"the same number of layers or a single one":                        func(s *models.Settings) { s.DecoderLayers = 3 },
 		} {
 			other := config
 			change(&other.Settings)

@@ -15,7 +15,7 @@ import (
 type XLContext struct {
 	Memory     int  `toml:"memory" default:"150" range:"[0,100000]" help:"transformer-xl: steps before a chunk that it sees"`
 	Clamp      int  `toml:"clamp" default:"0" range:"[0,100000]" help:"transformer-xl: larger distances count as this one; 0 is no limit"`
-	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see as many steps as memory says, itself included, instead of all that is there"`
+	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see exactly memory steps, itself included, instead of all kept ones"`
 }
 
 // TransformerXLConfig says what to build. The published base model has 16 layers of width 410 with 10 heads of 41 and inner

@@ -130,7 +130,7 @@ func (p Config) sameWidth() error {
 type WidthError struct{ Hidden, Matrix int64 }
 
 func (e *WidthError) Error() string {
-	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: make them as many, or join the method with mos", e.Hidden, e.Matrix)
+	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: make the two equal, or join the method with mos", e.Hidden, e.Matrix)
 }
 
 // rows counts the rows of W that do not stand for padding.

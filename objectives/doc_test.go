@@ -1,7 +1,12 @@
 package objectives
 
 import (
+	"bytes"
 	"flag"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,12 +14,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of README.md and the index of docs/methods.md anew")
+var update = flag.Bool("update", false, "write what README.md and docs/methods.md have of the methods anew")
 
 // docsCommand writes what documents have of the list of methods.
 const docsCommand = "go test ./objectives -run TestMethodsDoc -update"
 
-// TestMethodsDoc: README's table of methods and the index of docs/methods.md are what the list of methods makes them.
+// TestMethodsDoc: README's table of methods, its file of a method and the index of docs/methods.md are what the source says.
 func TestMethodsDoc(t *testing.T) {
 	for _, doc := range []struct {
 		name        string
@@ -22,6 +27,7 @@ func TestMethodsDoc(t *testing.T) {
 		make        func(lines []string) ([]string, error)
 	}{
 		{"README.md", is("| method | what it does |"), func(line string) bool { return strings.HasPrefix(line, "|") }, methodsTable},
+		{"README.md", is("```go"), func(line string) bool { return line != "```" }, methodFile},
 		{"docs/methods.md", is(indexStart), func(line string) bool { return line != "" }, methodsIndex},
 	} {
 		path := filepath.Join("..", filepath.FromSlash(doc.name))
@@ -72,6 +78,30 @@ func methodsTable([]string) ([]string, error) {
 }
 
 const indexStart = "- [The pieces](#the-pieces) · [What joins with what](#what-joins-with-what)"
+
+// methodFile is zloss.go without its imports and comments, up to the end of the block of code.
+func methodFile([]string) ([]string, error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, "zloss.go", nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"```go"}
+	for _, d := range file.Decls {
+		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
+			continue
+		}
+		var b bytes.Buffer
+		if err := format.Node(&b, files, d); err != nil {
+			return nil, err
+		}
+		if len(lines) > 1 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, strings.Split(b.String(), "\n")...)
+	}
+	return lines, nil
+}
 
 // methodsIndex links the section of each method. Several methods may share one, whose heading names them.
 func methodsIndex(lines []string) ([]string, error) {

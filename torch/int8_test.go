@@ -112,7 +112,7 @@ func TestInt8RowsAreAlone(t *testing.T) {
 	})
 }
 
-// TestInt8Refused: what cannot be packed is told in a sentence, and so is a libtorch
+// TestInt8Refused: what cannot be packed is reported in a sentence, and so is a libtorch
 // without these products.
 func TestInt8Refused(t *testing.T) {
 	torch.Test(t, func() {

@@ -88,7 +88,7 @@ func TestISA(t *testing.T) {
 	}
 }
 
-// TestUnusableProcessors: what cannot be used is told in a sentence before anything
+// TestUnusableProcessors: what cannot be used is reported in a sentence before anything
 // is computed, and a wrong wish from a processor that will not do.
 func TestUnusableProcessors(t *testing.T) {
 	for _, test := range []struct {

@@ -25,7 +25,7 @@ func ScaleGrad(params []Tensor, factor float64) {
 // Lerp moves each average towards its parameter: a += weight (p - a).
 func Lerp(averages, params []Tensor, weight float64) {
 	if len(averages) != len(params) {
-		fail("Lerp", "there are not as many averages as parameters", false)
+		fail("Lerp", "averages and parameters differ in number", false)
 	}
 	as, a := raw("Lerp", averages)
 	_, p := raw("Lerp", params)

@@ -91,7 +91,7 @@ func TestHalfPrecision(t *testing.T) {
 	})
 }
 
-// TestRefusedShards: what is wrong with a checkpoint is told in a sentence that names the file.
+// TestRefusedShards: what is wrong with a checkpoint is reported in a sentence that names the file.
 func TestRefusedShards(t *testing.T) {
 	torch.Test(t, func() {
 		folder := func(files map[string]string) string {

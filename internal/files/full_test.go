@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A full disk is told as such, with the file and what to do, whatever the error says around it.
+// A full disk is reported as such, with the file and what to do, whatever the error says around it.
 func TestDiskFull(t *testing.T) {
 	says := func(what string) string {
 		return "the disk that holds " + what + " is full: free space and run the same command again"

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Write writes a file whole or not at all: to a temporary name beside it, synced, then renamed. A full disk is told as
+// Write writes a file whole or not at all: to a temporary name beside it, synced, then renamed. A full disk is reported as
 // such.
 func Write(path string, data []byte) error {
 	w, err := Create(path)

@@ -19,7 +19,7 @@
 //	choice   texts: the values it may have, separated by spaces
 //	path     texts that name a file or a folder: which of the two, so that a command can find it and say where it is
 //	task     the only task that reads it; on an embedded struct it holds for all of its keys
-//	resume   whether a resumed run may change it (package experiment says what the values mean); likewise inherited
+//	resume   whether a resumed run may change it (package experiment says what the values mean); inherited as well
 //	help     its meaning and unit, in one sentence without the full stop
 //
 // A struct whose keys come from a list of others, such as the output layers, holds it as a field of type [Parts].

@@ -20,7 +20,7 @@ type Key struct {
 	Default string   // as text; empty is the zero value
 	Choices []string // of a text, where it has some
 	Path    string   // of a text that names a file or a folder: which of the two
-	Part    any      // of those that stand in [Parts]: the struct, as the list has it
+	Part    any      // of the ones that stand in [Parts]: the struct, as the list has it
 
 	index  []int // of the field, or of the Parts that hold it
 	part   int   // which of the parts, from 1; 0 for a field of the struct itself

@@ -89,7 +89,7 @@ func TestLayErrors(t *testing.T) {
 	}
 }
 
-// What is no TOML is told with its file and line, in one line.
+// What is no TOML is reported with its file and line, in one line.
 func TestSyntaxErrors(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"[data]\ndir = \n", "f.toml: line 2: expected value but found '\\n' instead"},

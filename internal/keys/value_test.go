@@ -72,7 +72,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// What a key cannot be is told with what it wants and what was given.
+// What a key cannot be is reported with what it wants and what was given.
 func TestSetErrors(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"k.least", "ten", `k.least wants a whole number of at least 0, not the text "ten"`},

@@ -70,7 +70,7 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
-// TestBadInput is told in one sentence.
+// TestBadInput is reported in one sentence.
 func TestBadInput(t *testing.T) {
 	torch.Test(t, func() {
 		f := load(t, "prenorm_learned", torch.Float32, 1)

@@ -284,7 +284,7 @@ func TestManyGoroutines(t *testing.T) {
 	wait.Wait()
 }
 
-// What is no run folder of a language model, or no longer one, is told with what is missing, whichever way it is opened.
+// What is no run folder of a language model, or no longer one, is reported with what is missing, whichever way it is opened.
 func TestOpenRefuses(t *testing.T) {
 	before := torch.LiveHandles()
 	fails := func(path string, parts ...string) {

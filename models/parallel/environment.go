@@ -13,7 +13,7 @@ import (
 
 // Settings are the keys of the section train that are about processes.
 type Settings struct {
-	Processes int `toml:"processes" default:"1" range:"[1,100000]" help:"processes that the run began with: an update has accumulate times as many batches, however many processes there are now; -processes and launchers set it"`
+	Processes int `toml:"processes" default:"1" range:"[1,100000]" help:"processes that the run began with; an update has accumulate times this number of batches, whatever the number of processes now; -processes and launchers set it"`
 	Silence   int `toml:"silence" default:"60" range:"[1,86400]" resume:"free" help:"with several processes, seconds without a sign of life of one after which the others end"`
 }
 
@@ -94,7 +94,7 @@ func (e Environment) Exposed() string {
 	return fmt.Sprintf("whoever reaches %s can end this run: set %s to the same secret on all hosts, as from openssl rand -hex 32 (docs/scale.md)", at, tokenVariable)
 }
 
-// Place is FromEnvironment for a command that was asked to train by so many processes: launch is how many it has to start, 0
+// Place is FromEnvironment for a command that was asked to train by that number of processes: launch is how many it has to start, 0
 // where it is one of them, or the only one.
 func Place(processes int) (e Environment, launch int, err error) {
 	e, err = FromEnvironment()

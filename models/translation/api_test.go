@@ -173,7 +173,7 @@ func linesAreIndependent(t *testing.T, made *translation.Translator) {
 	}
 }
 
-// What is wrong with a line is told with its number, and the other lines are translated as ever; an empty line is empty.
+// What is wrong with a line is reported with its number, and the other lines are translated as ever; an empty line is empty.
 func TestLineErrors(t *testing.T) {
 	made := openDigits(t)
 	positions := made.Settings.Model.MaxPositions

@@ -132,7 +132,7 @@ func TestAttentionalTying(t *testing.T) {
 		s := recurrent(t, "mle", "decoder")
 		s.Model.WordWidth = 6
 		_, err := translation.New(s, text(t, s), device)
-		const want = `hidden states have 8 columns and the output matrix 6: make them as many, or join the method with mos, or set model.word_width = 0 or model.tying = "none"`
+		const want = `hidden states have 8 columns and the output matrix 6: make the two equal, or join the method with mos, or set model.word_width = 0 or model.tying = "none"`
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -323,7 +323,7 @@ func saveRun(t *testing.T, folder string, c experiment.Config, params *torch.Par
 	}
 }
 
-// TestRefusals: bad input is told in one sentence that says what would do.
+// TestRefusals: bad input is reported in one sentence that says what would do.
 func TestRefusals(t *testing.T) {
 	torch.Test(t, func() {
 		folder := t.TempDir()

@@ -50,7 +50,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.IntVar(&f.rows, "rows", 0, "measure I1 and I2 on samples of `N` rows, as published for WikiText-103 with 40000; 0 is all rows")
 	fs.IntVar(&f.samples, "samples", 10, "take the mean of `N` such samples")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")
-	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
 	usage := func(format string, args ...any) error {
 		return &command.UsageError{Err: fmt.Errorf(format, args...)}
 	}

@@ -98,7 +98,7 @@ func wordsOfJSON(text []byte) (words []string, err error) {
 		case row < 0:
 			return nil, fmt.Errorf("the row of %q is %d: rows are numbered from 0", word, row)
 		case row > most:
-			return nil, fmt.Errorf("the row of %q is %d: no matrix has so many", word, row)
+			return nil, fmt.Errorf("the row of %q is %d: no matrix has that row", word, row)
 		case seen[word]:
 			return nil, fmt.Errorf("it has the word %q twice", word)
 		case int(row) < len(words) && words[row] != "":

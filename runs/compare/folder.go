@@ -71,7 +71,7 @@ func find(paths []string) (folders []string, err error) {
 	return folders, nil
 }
 
-// load reads the runs of folders; log hears of those that have not finished.
+// load reads the runs of folders; log hears of the ones that have not finished.
 func load(folders []string, log io.Writer) ([]*trained, error) {
 	var all []*trained
 	for _, folder := range folders {
@@ -153,7 +153,7 @@ func flatten(tree map[string]any, prefix string, into map[string]string) {
 	}
 }
 
-// seconds are those of training for so many updates, which are taken to have lasted alike.
+// seconds are those of training for that number of updates, which are taken to have lasted alike.
 func (r *trained) seconds(step float64) float64 {
 	if r.results.Updates == 0 {
 		return math.NaN()

@@ -51,7 +51,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.BoolVar(&f.json, "json", false, "print all numbers and tests as JSON")
 	fs.BoolVar(&f.isotropy, "isotropy", false, "print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss")
 	fs.BoolVar(&f.quick, "quick", false, "leave the models unopened: no test over blocks of tokens, and no charts that need the matrices")
-	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
 	if err := about.Parse(fs, args, help); err != nil {
 		return nil, err
 	}

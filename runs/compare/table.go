@@ -208,7 +208,7 @@ func (c *comparison) footnote() string {
 	}
 	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
 		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
-		"Bold is the best mean where a corrected p says that it differs from %[1]s, or %[1]s from all others: that over seeds, or with one seed that of bootstrap or blocks. "+
+		"Bold: the best mean, if it differs significantly from %[1]s (for %[1]s itself: from all others). "+
 		"Cost is the time of an update over that of %[1]s.", c.control().name, blockTokens) + memory + c.untrained() + c.seen()
 }
 

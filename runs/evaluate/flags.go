@@ -54,7 +54,7 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.BoolVar(&f.context.SameLength, "same-length", false, "transformer-xl, with -memory: let every step attend to the same number of steps")
 	fs.IntVar(&f.rows, "target-length", 64, "transformer-xl, with -memory: `N` steps in a chunk")
 	fs.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
 	usage := func(err error) error { return &command.UsageError{Err: err} }
 	if err := about.Parse(fs, args, stdout); err != nil {
 		return nil, err

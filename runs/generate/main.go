@@ -48,7 +48,7 @@ func parse(args []string, stdout io.Writer) (*flags, error) {
 	fs.Float64Var(&f.sampling.TopP, "top-p", 1, "draw among the fewest words that have the probability `P` together")
 	fs.Uint64Var(&f.sampling.Seed, "seed", 1, "seed `N` of the draws")
 	fs.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
 	usage := func(err error) error { return &command.UsageError{Err: err} }
 	if err := about.Parse(fs, args, stdout); err != nil {
 		return nil, err

@@ -23,9 +23,9 @@ type Header struct {
 	Trials int    `toml:"trials" default:"8" range:"[1,100000]" help:"random, halving: draws for each method"`
 	Seed   int    `toml:"seed" default:"1" range:"[0,inf)" help:"seed of the draws"`
 	Rungs  int    `toml:"rungs" default:"3" range:"[2,20]" help:"halving: stages, of which the last trains the full length"`
-	Keep   int    `toml:"keep" default:"3" range:"[2,1000]" help:"halving: one in so many goes on to the next stage, which is so many times as long"`
+	Keep   int    `toml:"keep" default:"3" range:"[2,1000]" help:"halving: one trial in keep goes on to the next stage, which is keep times as long"`
 
-	Shared string `toml:"shared" default:"together" choice:"together control" help:"who searches [keys]: every method together with its own; or the control alone, with as many trials as each other method then has for its own keys, beside the control's best values of [keys]"`
+	Shared string `toml:"shared" default:"together" choice:"together control" help:"who searches [keys]: every method together with its own; or the control alone, with the number of trials that each other method then has for its own keys, beside the control's best values of [keys]"`
 
 	Score string `toml:"score" default:"loss" choice:"loss bleu" help:"the validation score that chooses: the loss of the best checkpoint, or the best BLEU that was measured while training"`
 	Seeds int    `toml:"seeds" default:"3" range:"[1,10000]" help:"what was chosen is trained with the seeds 1 to this; the search has seed 1"`

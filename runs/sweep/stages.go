@@ -79,7 +79,7 @@ func (w *sweep) remaining(stage int) (weight float64, count int) {
 	return weight, count
 }
 
-// open counts the trials of a method that a stage has yet to train: all of those that it will train, while that is not decided.
+// open counts the trials of a method that a stage has yet to train: all of the ones that it will train, while that is not decided.
 func (w *sweep) open(method string, stage int) int {
 	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != method })
 	if stage > 0 {

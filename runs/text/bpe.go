@@ -64,7 +64,7 @@ func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
 func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
 	fs := command.Flags("bpe-apply")
 	codesFile := fs.StringP("codes", "c", "", "codes file that bpe-learn wrote (required)")
-	merges := fs.IntP("merges", "m", -1, "use only so many merges, the first ones; -1 uses all")
+	merges := fs.IntP("merges", "m", -1, "number of merges to use, the first ones; -1 uses all")
 	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
 	vocabulary := fs.String("vocabulary", "", "undo merges whose unit is not in this file, which vocab wrote")
 	threshold := fs.Int("vocabulary-threshold", 0, "ignore units of -vocabulary that are rarer than this")

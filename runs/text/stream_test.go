@@ -91,7 +91,7 @@ func TestEachLineErrors(t *testing.T) {
 	}
 }
 
-// Packed input is unpacked, from a pipe and from files, and what is wrong with it is told in a line.
+// Packed input is unpacked, from a pipe and from files, and what is wrong with it is reported in a line.
 func TestPackedInput(t *testing.T) {
 	const text = "a b\nc\n"
 	byGzip, byZstandard := testdata.Gzip(t, text), testdata.Zstandard(t, text)

@@ -64,7 +64,7 @@ func parse(args []string) (*flags, error) {
 	f.given.BoolVar(&f.skipBad, "skip-bad", false, "for a line that cannot be translated, write an empty line and a warning instead of stopping")
 	f.given.BoolVar(&f.int8, "int8", false, "compute with weights of eight bits, on the CPU: faster, and nearly as good")
 	f.given.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	f.given.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 is as many as this process may use")
+	f.given.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
 	usage := func(err error) error { return &command.UsageError{Err: err} }
 	if err := about.Parse(f.given, args, command.Stdout); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (f *flags) options(o decode.Options) (decode.Options, error) {
 	}
 	if f.nbest > 0 {
 		if o.NBest = f.nbest; o.Beam < o.NBest {
-			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least as many, not %d: raise -beam", o.NBest, o.Beam)}
+			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: raise -beam", o.NBest, o.Beam)}
 		}
 	}
 	if f.given.Changed("replace-unk") {

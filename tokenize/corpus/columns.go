@@ -69,7 +69,7 @@ func (c Columns) Chunk(row, rows, first, last int) (inputs, targets []int64) {
 
 // ColumnSettings are the keys of the section train that say how running text becomes batches.
 type ColumnSettings struct {
-	Columns        int  `toml:"columns" default:"20" range:"[1,100000]" help:"columns that the training text is cut into, the size of a batch; accumulate cuts them into as many batches"`
+	Columns        int  `toml:"columns" default:"20" range:"[1,100000]" help:"columns that the training text is cut into, the size of a batch; accumulate is the number of batches that they are cut into"`
 	PartialShuffle bool `toml:"partial_shuffle" default:"false" help:"begin each column at another of its places in every epoch"`
 	ValidColumns   int  `toml:"valid_columns" default:"10" range:"[1,100000]" help:"columns that the validation text is cut into; what does not fill a row is left out"`
 	TestColumns    int  `toml:"test_columns" default:"1" range:"[1,100000]" resume:"free" help:"the same for the test texts: 1 leaves out nothing, more is quicker"`

@@ -70,7 +70,7 @@ func TestEveryCorpus(t *testing.T) {
 	}
 }
 
-// IWSLT14: lines about talks are left out, pairs are judged by their Moses tokens, every 23rd of those that stay is for
+// IWSLT14: lines about talks are left out, pairs are judged by their Moses tokens, every 23rd of the ones that stay is for
 // validation, and five sets are the test, in their order.
 func TestIWSLT14(t *testing.T) {
 	var de, en, kept []string

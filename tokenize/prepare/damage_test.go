@@ -39,7 +39,7 @@ func mustFail(t *testing.T, corpus, from string, settings map[string]string) (to
 	return to, err.Error()
 }
 
-// What is damaged is told with the name of the file and what to do, and leaves no text.
+// What is damaged is reported with the name of the file and what to do, and leaves no text.
 func TestDamage(t *testing.T) {
 	cut := func(text string) string { return text[:len(text)*2/3] }
 	for _, c := range []struct {

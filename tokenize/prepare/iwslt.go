@@ -7,7 +7,7 @@ import (
 )
 
 // iwslt14 is German-English of IWSLT 2014 as fairseq's script prepares it, up to byte-pair encoding. The script tokenises,
-// drops pairs by their tokens, and takes every 23rd of those that stay for validation; here the tokens decide in the same
+// drops pairs by their tokens, and takes every 23rd of the ones that stay for validation; here the tokens decide in the same
 // way, and the lines that stay are written raw, since a run tokenises and lower-cases itself.
 func iwslt14() Corpus {
 	languages := []string{"de", "en"}

@@ -25,7 +25,7 @@ func (t task) inputs() (inputs []Input) {
 	return inputs
 }
 
-// resolve finds the files of all jobs. What is missing is told in one sentence.
+// resolve finds the files of all jobs. What is missing is reported in one sentence.
 func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
 	var lacking []*missing
 	for _, j := range jobs {

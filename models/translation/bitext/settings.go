@@ -8,7 +8,7 @@ type TextSettings struct {
 	Source string `toml:"source" default:"en" help:"language translated from, the ending of its files"`
 	Target string `toml:"target" default:"de" help:"language translated into, the ending of its files"`
 
-	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" help:"train on so many pairs of the training text, at equal distances, and learn pieces and vocabularies from these alone; 0 is all"`
+	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" help:"number of training pairs to use, at equal distances; pieces and vocabularies are learnt from these alone; 0 uses all"`
 
 	Lowercase  bool   `toml:"lowercase" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
 	Normalize  bool   `toml:"normalize" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`
@@ -29,8 +29,8 @@ type TextSettings struct {
 	TargetVocabulary    string `toml:"target_vocabulary" path:"file" resume:"location" help:"vocabulary file of the target language to use instead of counting"`
 	VocabularyThreshold int    `toml:"vocabulary_threshold" default:"0" range:"[0,inf)" help:"byte-pair pieces seen less often than this in their language are split again; 0 keeps all"`
 	MinCount            int    `toml:"min_count" default:"1" range:"[1,inf)" help:"types seen less often than this become the unknown word"`
-	SourceSize          int    `toml:"source_size" default:"0" range:"[0,inf)" help:"so many most frequent pieces or words of the source language are its vocabulary, and others become the unknown word; 0 keeps all"`
-	TargetSize          int    `toml:"target_size" default:"0" range:"[0,inf)" help:"the same of the target language; where a file gives target vectors, so many of the words that have one"`
+	SourceSize          int    `toml:"source_size" default:"0" range:"[0,inf)" help:"size of the source vocabulary: the most frequent pieces or words; others become the unknown word; 0 keeps all"`
+	TargetSize          int    `toml:"target_size" default:"0" range:"[0,inf)" help:"size of the target vocabulary, chosen alike; where a file gives target vectors, from the words that have one"`
 
 	Lexicon bool `toml:"lexicon" default:"false" help:"align the words of the training text, and learn a lexicon by which decode.replace_unk translates unknown words"`
 }

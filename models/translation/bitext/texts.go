@@ -33,7 +33,7 @@ type Texts struct {
 
 // SplitSettings are keys of the section data that say what to do without a validation or test text.
 type SplitSettings struct {
-	HeldOut int `toml:"held_out" default:"0" range:"[0,inf)" help:"about so many pairs of the training text, spread evenly and at most one in 20, are held out of training to be the text called valid where that has no file, and as many the text called test; 0 wants files"`
+	HeldOut int `toml:"held_out" default:"0" range:"[0,inf)" help:"training pairs (at most 1 in 20) to set aside for validation, and again for test, where those files are missing; 0 requires the files"`
 }
 
 // TextNames say which texts are meant: those of a folder, by their names without language.

@@ -72,7 +72,7 @@ type Train struct {
 
 	language.TrainSettings `task:"language model"`
 
-	ASGD         string `toml:"asgd" task:"language model" default:"none" choice:"none trigger epoch finetune" help:"sgd: when to begin averaging, with the rate at its start: never, once validation has not improved for asgd_patience epochs, after asgd_epoch epochs, or at once, ending when validation has not improved"`
+	ASGD         string `toml:"asgd" task:"language model" default:"none" choice:"none trigger epoch finetune" help:"when averaging starts. none: never; trigger: when validation stalls; epoch: after asgd_epoch; finetune: at once"`
 	ASGDPatience int    `toml:"asgd_patience" task:"language model" default:"5" range:"[1,100000]" help:"validations that trigger and finetune look back over"`
 	ASGDEpoch    int    `toml:"asgd_epoch" task:"language model" default:"0" range:"[0,inf)" help:"epochs before averaging begins, where asgd is epoch"`
 	ASGDLag      bool   `toml:"asgd_lag" task:"language model" default:"true" help:"scale a step of averaged gradient descent by the length of the update before, as PyTorch's optimizer does"`
@@ -96,7 +96,7 @@ type Train struct {
 	PatienceOn    string `toml:"patience_on" task:"translation" default:"loss" choice:"loss bleu" help:"the validation score that chooses the best checkpoint and is waited for"`
 
 	Device   string `toml:"device" default:"auto" resume:"named" help:"where to compute: cpu, cuda, cuda:N, or auto (a GPU where there is one)"`
-	Threads  int    `toml:"threads" default:"0" range:"[0,4096]" resume:"named" help:"CPU threads; 0 is as many as this process may use"`
+	Threads  int    `toml:"threads" default:"0" range:"[0,4096]" resume:"named" help:"CPU threads; 0 uses all that this process may use"`
 	Init     string `toml:"init" path:"folder" help:"run folder whose weights to start from"`
 	LogEvery int    `toml:"log_every" default:"100" range:"[1,inf)" resume:"free" help:"updates between lines of the log and of metrics.jsonl"`
 }

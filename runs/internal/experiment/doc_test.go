@@ -48,7 +48,7 @@ are four places to give them, and each wins over those before it:
 
 1. the preset, a file "runs/RUN/NAME.toml" that "-preset=NAME" chooses; "-h" lists the presets;
 2. a file of your own, "-config FILE";
-3. single keys, "-set train.max_tokens=2000", as many as you like; a text needs no quotes there, and commas separate the items of a list;
+3. single keys, "-set train.max_tokens=2000", repeated as often as you like; a text needs no quotes there, and commas separate the items of a list;
 4. FLAGS.
 
 In a file, keys stand below the name of their section, in TOML:
@@ -69,7 +69,32 @@ read. The column *resume* says whether a run that is continued with "-resume" ma
 - **yes**, or **no** where it would be another experiment;
 - **by hand**: only where you ask for it, so that another machine's default does not change the run;
 - **path**: the file or folder may be somewhere else now.
+
+## The settings that matter
+
+TWENTY
 `
+
+// twenty are the keys that a newcomer changes first.
+var twenty = []string{
+	"objective.method", "data.dir", "data.merges", "data.target_units", "model.kind", "model.width", "model.dropout", "model.tying",
+	"objective.label_smoothing", "train.learning_rate", "train.optimizer", "train.max_tokens", "train.columns", "train.accumulate",
+	"train.steps", "train.epochs", "train.seed", "schedule.warmup", "checkpoint.every", "decode.beam",
+}
+
+// docTwenty is their table, in that order.
+func docTwenty() string {
+	var b strings.Builder
+	b.WriteString("| key | default | meaning |\n|---|---|---|")
+	for _, name := range twenty {
+		k, err := schema.Lookup(name)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "\n| `%s` | %s | %s |", name, docDefault(k), docText(k.Help))
+	}
+	return b.String()
+}
 
 // docFlags names the flags that stand for a key, with their keys, in lines of a list's item.
 func docFlags() string {
@@ -95,7 +120,8 @@ var sectionDocs = map[string]string{
 // keysDoc is the text of docs/keys.md.
 func keysDoc() string {
 	var b strings.Builder
-	b.WriteString(strings.ReplaceAll(strings.Replace(docIntroduction, "FLAGS", docFlags(), 1), `"`, "`"))
+	introduction := strings.ReplaceAll(strings.Replace(docIntroduction, "FLAGS", docFlags(), 1), `"`, "`")
+	b.WriteString(strings.Replace(introduction, "TWENTY", docTwenty(), 1))
 	section := ""
 	for _, k := range schema.Keys() {
 		if k.Section() == section {

@@ -267,8 +267,10 @@ func (s *Settings) finish() error {
 		if path == "" {
 			continue
 		}
-		if err := s.found(k.Name, path); err != nil && s.ByHand(k.Name) {
-			return fmt.Errorf("%s: %w", origin[k.Name], err)
+		if s.ByHand(k.Name) {
+			if err := given(k.Name, path, origin[k.Name]); err != nil {
+				return err
+			}
 		}
 		absolute, err := filepath.Abs(path)
 		if err != nil {
@@ -287,27 +289,27 @@ func (s *Settings) finish() error {
 	return nil
 }
 
-// noData is the error of a folder of texts that is none; origin is what named it.
-func noData(dir, origin string) error {
-	if err := files.NoFolder(dir); err != nil {
-		return fmt.Errorf("%s: %w: data.dir is the folder that holds the texts", origin, err)
+// given is the error of a file or folder that a key names and that is not one; origin is what named it.
+func given(key, path, origin string) error {
+	switch key {
+	case "data.dir":
+		return noData(path, origin)
+	case "train.init":
+		if err := files.NoFolder(path); err != nil {
+			return fmt.Errorf("%s: %w: train.init is the folder that a training run wrote", origin, err)
+		}
+	default:
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("%s: %s: %w", origin, key, files.Missing(err))
+		}
 	}
 	return nil
 }
 
-// found says in a sentence why a path that a key names cannot be read.
-func (s *Settings) found(key, path string) error {
-	switch key {
-	case "data.dir":
-		return noData(path, "")
-	case "train.init":
-		if err := files.NoFolder(path); err != nil {
-			return fmt.Errorf("%w: train.init is the folder that a training run wrote", err)
-		}
-		return nil
-	}
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("%s: %w", key, files.Missing(err))
+// noData is the error of a folder of texts that is none; origin is what named it.
+func noData(dir, origin string) error {
+	if err := files.NoFolder(dir); err != nil {
+		return fmt.Errorf("%s: %w: data.dir is the folder that holds the texts", origin, err)
 	}
 	return nil
 }

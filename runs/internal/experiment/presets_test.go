@@ -190,7 +190,7 @@ func TestBases(t *testing.T) {
 	}
 }
 
-// What is wrong with a preset is told in one sentence that names it.
+// What is wrong with a preset is reported in one sentence that names it.
 func TestPresetErrors(t *testing.T) {
 	s := &Spec{Name: "toy", DefaultPreset: "good", FS: fstest.MapFS{
 		"good.toml":     {Data: []byte("title = \"G\"\n[train]\nsteps = 1\n")},

@@ -100,7 +100,7 @@ func (s *Spec) flags(o *options) (fs *pflag.FlagSet, groups map[string][]string)
 	key("epochs", "stop after `N` passes over the data; with -steps, whichever ends first")
 	key("seed", "seed `N` of all random streams")
 	key("device", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	key("threads", "`N` CPU threads; without it as many as this process may use")
+	key("threads", "`N` CPU threads; without it all that this process may use")
 	fs.IntVar(&o.processes, "processes", 1, "train by `N` processes on this machine, which share its threads and each update's batches (docs/scale.md)")
 	in(groupTraining, "steps", "epochs", "seed", "device", "threads", "processes")
 

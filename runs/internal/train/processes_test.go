@@ -16,7 +16,7 @@ import (
 	"unsafe"
 )
 
-// ranks are the process ids of those that a process has started, by rank.
+// ranks are the process ids of the ones that a process has started, by rank.
 func ranks(t *testing.T, parent, count int) []int {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
