@@ -14,14 +14,14 @@
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
-# a linker script, libcgotorch.so, libaperture.so and, with CUDA, libaperture_cuda.so. Objects are kept by
-# the digest of what went into them, so that editing one file of torch/csrc compiles that file.
+# a linker script, libcgotorch.so, libaperture.so with libaperture_waiting.so and, with CUDA, libaperture_cuda.so. Objects are
+# kept by the digest of what went into them, so that editing one file of torch/csrc compiles that file.
 set -euo pipefail
 unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly torch_version=2.11.0
-readonly gotorch=github.com/wangkuiyi/gotorch
+readonly gotorch=github.com/wangkuiyi/gotorch module=github.com/aperture-ml/aperture
 readonly root=$PWD lib=$PWD/third_party/lib
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/aperture
 readonly cxx=${CXX:-g++}
@@ -267,13 +267,15 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
 }
 
 link() {  # NAME OBJECT...
-    local name=$1 gomp beside='$ORIGIN'
+    local name=$1 gomp behind=() beside='$ORIGIN'
     shift
+    # Nothing of it is called: it stands behind libgomp so that its constructor runs before libgomp's (waiting.cc says why).
+    [[ $name != libaperture.so ]] || behind=(-Wl,--no-as-needed "$lib/libaperture_waiting.so" -Wl,--as-needed)
     [[ $name != */* ]] || beside='$ORIGIN/..'
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
     gomp=("$lib"/libgomp*.so*)
     $cxx -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,"$beside" -Wl,-soname,"${name##*/}" \
-        -Wl,-z,defs -Wl,--as-needed -ltorch_cpu -lc10 "${gomp[@]}" || stop "linking $name failed; the linker's message stands above"
+        -Wl,-z,defs -Wl,--as-needed -ltorch_cpu -lc10 "${gomp[@]}" "${behind[@]}" || stop "linking $name failed; the linker's message stands above"
     mv -f "$lib/$name.tmp" "$lib/$name"
 }
 
@@ -338,16 +340,19 @@ precompile_headers() {
 }
 
 build_aperture() {
-    local sources key digest_source=$lib/obj/csrc_digest.cc
+    local sources key object digest_source=$lib/obj/csrc_digest.cc
     local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
     mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep -v '^cuda/')
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
-    [[ -f $lib/libaperture.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
+    [[ -f $lib/libaperture.so && -f $lib/libaperture_waiting.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
     printf 'extern "C" __attribute__((visibility("default"))) const char* ap_csrc_digest(void) { return "%s"; }\n' \
         "$(csrc_digest torch/csrc)" >"$digest_source"
     $cxx -fPIC -c "$digest_source" -o "$lib/obj/csrc_digest.o"
-    link libaperture.so "${objects[@]}" "$lib/obj/csrc_digest.o"
+    local waiting=$lib/obj/aperture/devices/waiting.o rest=()
+    for object in "${objects[@]}"; do [[ $object == "$waiting" ]] || rest+=("$object"); done
+    link libaperture_waiting.so "$waiting"
+    link libaperture.so "${rest[@]}" "$lib/obj/csrc_digest.o"
     echo "$key" >"$lib/obj/aperture.key"
 }
 
@@ -440,12 +445,19 @@ compile_dependencies() {
     exec 7>&-
 }
 
-build_programs() {
+# Builds the programs that depend on package torch, or those that do not and need neither cgo nor the libraries.
+build_programs() {  # torch|pure
     local programs vcs=()
     # A tree without a usable git repository is built all the same.
     git rev-parse HEAD >/dev/null 2>&1 || vcs=(-buildvcs=false)
-    mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./runs/... | grep .)
+    mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{$kind := "pure"}}{{range .Deps}}{{if eq . "'$module'/torch"}}{{$kind = "torch"}}{{end}}{{end}}{{$kind}} {{.ImportPath}}{{end}}' ./runs/... |
+        sed -n "s/^$1 //p")
     (( ${#programs[@]} )) || return 0
+    if [[ $1 == pure ]]; then
+        say "compiling ${#programs[@]} Go programs without libtorch into bin/"
+        CGO_ENABLED=0 go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+        return
+    fi
     say "compiling ${#programs[@]} Go programs into bin/"
     [[ ! -f $lib/.dependencies ]] || flock "$lib/.dependencies" rm -f "$lib/.dependencies"
     # What differs from the commit: the Go tool's stamp counts files that git does not track, too.
@@ -479,11 +491,12 @@ build() {
     local tested=0
     [[ ${1:-} != checked && ${1:-} != test ]] || tested=1
     (( ! tested )) && [[ -f $lib/.stamp && $(<"$lib/.stamp") == "$before $(products)" ]] && return
+    [[ ${1:-} == libs || ${1:-} == checked ]] || build_programs pure
     [[ ${1:-} == libs || -f $lib/libaperture.so ]] || compile_dependencies
     build_libs
     (( ! tested )) || build_checked
     [[ ${1:-} != libs && ${1:-} != checked ]] || return 0
-    build_programs
+    build_programs torch
     echo "$before $(products)" >"$lib/.stamp"
     say "done in $SECONDS s"
 }
@@ -511,8 +524,6 @@ run_tests() {
     bin/check >/dev/null || exit  # with its sentence where this processor or APERTURE_ISA will not do
     say "go vet ./..."
     go vet ./... || status=1
-    # Waiting threads sleep soon, as in the programs themselves: tests of several packages share the processors.
-    export GOMP_SPINCOUNT=${GOMP_SPINCOUNT:-2000}
     test_events | go run ./internal/testreport || status=1
     return $status
 }

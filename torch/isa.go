@@ -22,6 +22,9 @@ func (e *BadISA) Error() string {
 	return fmt.Sprintf("APERTURE_ISA=%s %s: use avx2 or avx512, or leave it unset for the best that the processor has", e.Wanted, e.reason)
 }
 
+// Variable is the name of the environment's variable.
+func (e *BadISA) Variable() string { return "APERTURE_ISA" }
+
 // refused says why nothing can be computed here; nil where all is well.
 var refused = refusal(os.Getenv("APERTURE_ISA"), bool(C.ap_has_avx2()), bool(C.ap_has_avx512()))
 
@@ -91,10 +94,10 @@ func UseISA(name string) error {
 	return fmt.Errorf("the program cannot be started with APERTURE_ISA=%s: %w: set it yourself", name, err)
 }
 
-// The library has told libtorch, MKL, oneDNN and fbgemm before Go was there; programs that
+// The library has told libtorch, MKL, oneDNN, fbgemm and libgomp before Go was there; programs that
 // are started from here, such as a peer of runs/bench, hear it too.
 func init() {
-	for _, name := range libraryVariables {
+	for _, name := range append([]string{"GOMP_SPINCOUNT"}, libraryVariables...) {
 		key := C.CString(name)
 		if value := C.getenv(key); value != nil {
 			os.Setenv(name, C.GoString(value))

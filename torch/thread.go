@@ -103,13 +103,11 @@ func Do(body func()) {
 
 // Main runs a program's body on the torch thread and returns its error; an
 // *Error that the body panics with is returned too, and so is what is wrong with
-// the processor, or with APERTURE_ISA (a *BadISA). It may start the program
-// anew (see patience.go), so nothing that counts should come before it.
+// the processor, or with APERTURE_ISA (a *BadISA).
 func Main(body func() error) (err error) {
 	if refused != nil {
 		return refused
 	}
-	shortenWaiting()
 	Do(func() { err = Try(body) })
 	return err
 }

@@ -4,21 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 )
 
-// Lock takes a folder's lock (flock), which the kernel frees when the process ends, however it ends.
+// errHeld says that another process holds a lock.
+var errHeld = errors.New("the lock is held")
+
+// Lock takes a folder's lock, which the kernel frees when the process ends, however it ends.
 func Lock(path string) (*os.File, error) {
-	folder, err := os.Open(path)
+	folder, err := openToLock(path)
 	if err != nil {
 		return nil, fmt.Errorf("run folder: %w", err)
 	}
-	err = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = LockFile(folder, false)
 	if err == nil {
 		return folder, nil
 	}
 	folder.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if errors.Is(err, errHeld) {
 		return nil, &InUse{path}
 	}
 	return nil, fmt.Errorf("run folder %s cannot be locked: %w", path, err)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -107,8 +108,11 @@ func (w *Writer) Discard() {
 	}
 }
 
-// SyncFolder makes the names in a folder survive a power cut.
+// SyncFolder makes the names in a folder survive a power cut. Windows keeps names itself, and syncs no folder.
 func SyncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	folder, err := os.Open(path)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func Load(folder string, device torch.Device) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Warnings, err = checkpoint.LoadBest(m.Params, folder, device); err != nil {
+	if m.Warnings, err = models.LoadBest(m.Params, folder, device); err != nil {
 		m.Free()
 		return nil, err
 	}

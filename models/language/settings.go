@@ -8,6 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // Settings are what a language model is made of: those keys of a run's configuration that it reads.
@@ -45,7 +46,7 @@ const TokenizerFolder = "tokenizer"
 func ReadSettings(folder string) (Settings, error) {
 	s, err := schema.ReadFolder(folder)
 	if err == nil {
-		err = models.SameRun(schema, &s, "language model", folder)
+		err = checkpoint.SameRun(schema, &s, "language model", folder)
 	}
 	return s, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
@@ -143,12 +144,12 @@ func TestAttentionalTying(t *testing.T) {
 
 // TestPublishedAttentional holds the network to the parameters that its authors' program has at the published sizes.
 func TestPublishedAttentional(t *testing.T) {
-	words := func(n int) *translation.Side {
+	words := func(n int) *bitext.Side {
 		counts := map[string]int{}
 		for i := range n - 4 { // the special tokens come first
 			counts["word"+string(rune(0x4e00+i%20000))+string(rune(0x4e00+i/20000))] = 1
 		}
-		return &translation.Side{Vocabulary: tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})}
+		return &bitext.Side{Vocabulary: tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})}
 	}
 	s := translation.Defaults()
 	s.Model.Kind, s.Model.Width, s.Model.WordWidth, s.Model.Tying = "attentional", 1024, 512, "decoder"
@@ -160,7 +161,7 @@ func TestPublishedAttentional(t *testing.T) {
 	}
 	torch.Test(t, func() {
 		target := words(10)
-		pair := &translation.Pair{Source: words(50004), Target: target, Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
+		pair := &bitext.Pair{Source: words(50004), Target: target, Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
 		made, err := translation.New(s, pair, device)
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ type candidate struct {
 func candidates(made *translation.Translator, source string) []candidate {
 	weight, bias := made.Params.Get("decoder.output_projection.map.weight"), made.Params.Get("decoder.output_projection.map.bias")
 	var vectors [][]float64
-	table := made.Text.Vectors.Tensor().Float64s()
+	table := translation.VectorsTensor(made.Text.Vectors).Float64s()
 	for i := 0; i < len(table); i += 3 {
 		e := table[i : i+3]
 		length := math.Sqrt(e[0]*e[0] + e[1]*e[1] + e[2]*e[2])

@@ -4,7 +4,7 @@ import "github.com/aperture-ml/aperture/models/decode"
 
 // SourceWord is the whole word that a source unit belongs to, for tests.
 func (t *Translator) SourceWord(units []string, place int) string {
-	return t.Text.sourceWord(units, place)
+	return sourceWord(t.Text, units, place)
 }
 
 // Words is a hypothesis as a tokenised line, for tests.
@@ -12,5 +12,5 @@ func (t *Translator) Words(source []string, h decode.Hypothesis, o decode.Option
 	return t.words(source, h, o)
 }
 
-// SingleSpaced is singleSpaced.
-func SingleSpaced(line string) bool { return singleSpaced(line) }
+// VectorsTensor is vectorsTensor, for tests.
+var VectorsTensor = vectorsTensor

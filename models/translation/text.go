@@ -3,6 +3,7 @@ package translation
 import (
 	"path/filepath"
 
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -12,11 +13,18 @@ import (
 // words, the target vectors too, from the file that the configuration names or from the text. The
 // target's words are then those that have a vector. data.target_size counts those of a file; where
 // the text makes the vectors it comes first, so that <unk> has the vector of all rarer words.
-func LearnText(s Settings, source, target []string) (*Pair, error) {
-	return learnText(s, inMemory(source, target), learn)
+func LearnText(s Settings, source, target []string) (*bitext.Pair, error) {
+	return learnText(s, bitext.InMemory(source, target), bitext.LearnFrom)
 }
 
-func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus.Parallel) (*Pair, error)) (*Pair, error) {
+// LearnTexts is LearnText of a corpus's training text, by way of its cache.
+func LearnTexts(s Settings, t *bitext.Texts) (*bitext.Pair, error) {
+	return learnText(s, t.Train, t.Learn)
+}
+
+func learnText(
+	s Settings, text corpus.Parallel, learn func(bitext.TextSettings, corpus.Parallel) (*bitext.Pair, error),
+) (*bitext.Pair, error) {
 	d, o := s.Text, objectives.Of[vectors.Options](s.Objective)
 	if s.targetVectors() && o.File != "" {
 		d.TargetSize = 0 // which words have a vector is known only then
@@ -41,14 +49,14 @@ func learnText(s Settings, text corpus.Parallel, learn func(TextSettings, corpus
 	return pair, nil
 }
 
-func (s Settings) learnVectors(side *Side, text corpus.Text) (*vectors.Table, error) {
+func (s Settings) learnVectors(side *bitext.Side, text corpus.Text) (*vectors.Table, error) {
 	o := objectives.Of[vectors.Options](s.Objective)
 	if o.File != "" {
 		return vectors.Open(o.File, side.Vocabulary)
 	}
 	sentences := make([][]int32, 0, text.Len())
 	worker := func() (func([][]string) ([][]int32, error), error) {
-		encode, err := side.encoder()
+		encode, err := side.Encoder()
 		return func(lines [][]string) ([][]int32, error) {
 			block := make([][]int32, len(lines[0]))
 			for i, line := range lines[0] {
@@ -80,20 +88,20 @@ func (s Settings) targetVectors() bool {
 
 // SaveText keeps what LearnText made in a run's tokenizer folder: the run and its translations
 // need no other file then. It must be called on the torch thread, as OpenText.
-func SaveText(pair *Pair, folder string) error {
+func SaveText(pair *bitext.Pair, folder string) error {
 	if err := pair.Save(folder); err != nil || pair.Vectors == nil {
 		return err
 	}
-	return pair.Vectors.Save(vectorsPath(pair.Target.Language, folder))
+	return saveVectors(pair.Vectors, vectorsPath(pair.Target.Language, folder))
 }
 
 // OpenText reads what SaveText kept.
-func OpenText(s Settings, folder string) (*Pair, error) {
-	pair, err := OpenPair(s.Text, folder)
+func OpenText(s Settings, folder string) (*bitext.Pair, error) {
+	pair, err := bitext.OpenPair(s.Text, folder)
 	if err != nil || !s.targetVectors() {
 		return pair, err
 	}
-	pair.Vectors, err = vectors.Load(vectorsPath(pair.Target.Language, folder), pair.Target.Vocabulary)
+	pair.Vectors, err = loadVectors(vectorsPath(pair.Target.Language, folder), pair.Target.Vocabulary)
 	return pair, err
 }
 

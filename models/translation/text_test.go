@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 )
 
 // few are the default settings of text, with few merges and a change.
-func few(change func(*translation.TextSettings)) translation.TextSettings {
+func few(change func(*bitext.TextSettings)) bitext.TextSettings {
 	d := translation.Defaults().Text
 	d.Merges = 120
 	change(&d)
@@ -22,31 +23,31 @@ func few(change func(*translation.TextSettings)) translation.TextSettings {
 }
 
 var texts = map[string]struct {
-	data  translation.TextSettings
+	data  bitext.TextSettings
 	files string // of the tokenizer folder
 }{
-	"one vocabulary": {few(func(d *translation.TextSettings) {}), "codes.de codes.en vocabulary.de vocabulary.en"},
-	"two vocabularies": {few(func(d *translation.TextSettings) { d.Joint = false }),
+	"one vocabulary": {few(func(d *bitext.TextSettings) {}), "codes.de codes.en vocabulary.de vocabulary.en"},
+	"two vocabularies": {few(func(d *bitext.TextSettings) { d.Joint = false }),
 		"codes.de codes.en vocabulary.de vocabulary.en"},
-	"two lists of merges": {few(func(d *translation.TextSettings) { d.Joint, d.JointCodes = false, false }),
+	"two lists of merges": {few(func(d *bitext.TextSettings) { d.Joint, d.JointCodes = false, false }),
 		"codes.de codes.en vocabulary.de vocabulary.en"},
-	"a threshold": {few(func(d *translation.TextSettings) {
+	"a threshold": {few(func(d *bitext.TextSettings) {
 		d.Merges, d.VocabularyThreshold, d.Lowercase, d.Normalize, d.Tokenize = 500, 8, true, true, "2017"
 	}),
 		"codes.de codes.en units.de units.en vocabulary.de vocabulary.en"},
-	"word targets": {few(func(d *translation.TextSettings) {
+	"word targets": {few(func(d *bitext.TextSettings) {
 		d.Joint, d.JointCodes, d.TargetUnits, d.MinCount = false, false, "word", 2
 	}),
 		"codes.en vocabulary.de vocabulary.en"},
-	"word sources": {few(func(d *translation.TextSettings) { d.Joint, d.SourceUnits = false, "word" }),
+	"word sources": {few(func(d *bitext.TextSettings) { d.Joint, d.SourceUnits = false, "word" }),
 		"codes.de vocabulary.de vocabulary.en"},
-	"truecased": {few(func(d *translation.TextSettings) { d.Truecase, d.Aggressive, d.Escape = true, true, false }),
+	"truecased": {few(func(d *bitext.TextSettings) { d.Truecase, d.Aggressive, d.Escape = true, true, false }),
 		"codes.de codes.en truecase.de truecase.en vocabulary.de vocabulary.en"},
-	"sizes": {few(func(d *translation.TextSettings) {
+	"sizes": {few(func(d *bitext.TextSettings) {
 		d.Joint, d.TargetUnits, d.SourceSize, d.TargetSize = false, "word", 40, 50
 	}),
 		"codes.en vocabulary.de vocabulary.en"},
-	"words": {few(func(d *translation.TextSettings) { d.Merges, d.Tokenize = 0, "none" }),
+	"words": {few(func(d *bitext.TextSettings) { d.Merges, d.Tokenize = 0, "none" }),
 		"vocabulary.de vocabulary.en"},
 }
 
@@ -62,7 +63,7 @@ func TestSavedIsLearnt(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	for name, kind := range texts {
 		t.Run(name, func(t *testing.T) {
-			learnt, err := translation.Learn(kind.data, english, german)
+			learnt, err := bitext.Learn(kind.data, english, german)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,7 +74,7 @@ func TestSavedIsLearnt(t *testing.T) {
 			if diff := cmp.Diff(kind.files, strings.Join(names(t, folder), " ")); diff != "" {
 				t.Error(diff)
 			}
-			opened, err := translation.OpenPair(kind.data, folder)
+			opened, err := bitext.OpenPair(kind.data, folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +96,7 @@ func TestSavedIsLearnt(t *testing.T) {
 				}
 			}
 			// A run that is killed early learns again, and must learn the same.
-			second, err := translation.Learn(kind.data, english, german)
+			second, err := bitext.Learn(kind.data, english, german)
 			if err != nil || second.Source.Vocabulary.Hash() != learnt.Source.Vocabulary.Hash() || second.Target.Vocabulary.Hash() != learnt.Target.Vocabulary.Hash() {
 				t.Errorf("learning twice gives two vocabularies, %v", err)
 			}
@@ -103,7 +104,7 @@ func TestSavedIsLearnt(t *testing.T) {
 	}
 }
 
-func compare(t *testing.T, one, other *translation.Side, line string) {
+func compare(t *testing.T, one, other *bitext.Side, line string) {
 	t.Helper()
 	ids := one.Encode(line)
 	if diff := cmp.Diff(ids, other.Encode(line)); diff != "" {
@@ -119,7 +120,7 @@ func TestTrainingTextComesBack(t *testing.T) {
 	english, german := numbers(4, 100, 1000)
 	for name, kind := range texts {
 		kind.data.MinCount, kind.data.SourceSize, kind.data.TargetSize = 1, 0, 0
-		pair, err := translation.Learn(kind.data, english, german)
+		pair, err := bitext.Learn(kind.data, english, german)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestTrainingTextComesBack(t *testing.T) {
 func TestThresholdSplitsRareUnits(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	d := texts["a threshold"].data
-	pair, err := translation.Learn(d, english, german)
+	pair, err := bitext.Learn(d, english, german)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestThresholdSplitsRareUnits(t *testing.T) {
 	}
 	unlimited := d
 	unlimited.VocabularyThreshold = 0
-	all, err := translation.Learn(unlimited, english, german)
+	all, err := bitext.Learn(unlimited, english, german)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestThresholdSplitsRareUnits(t *testing.T) {
 }
 
 // units are the counted units that a language's threshold is about, as its pair saves them.
-func units(t *testing.T, pair *translation.Pair, language string) map[string]int {
+func units(t *testing.T, pair *bitext.Pair, language string) map[string]int {
 	t.Helper()
 	folder := t.TempDir()
 	if err := pair.Save(folder); err != nil {
@@ -190,7 +191,7 @@ func TestFilesOfTheUser(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	otherEnglish, otherGerman := numbers(9, 50, 1000)
 	folder := t.TempDir()
-	first, err := translation.Learn(texts["one vocabulary"].data, english, german)
+	first, err := bitext.Learn(texts["one vocabulary"].data, english, german)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestFilesOfTheUser(t *testing.T) {
 	given := texts["one vocabulary"].data
 	given.Codes = filepath.Join(folder, "codes.en")
 	given.SourceVocabulary, given.TargetVocabulary = filepath.Join(folder, "vocabulary.en"), filepath.Join(folder, "vocabulary.de")
-	second, err := translation.Learn(given, otherEnglish, otherGerman)
+	second, err := bitext.Learn(given, otherEnglish, otherGerman)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,17 +220,17 @@ func TestFilesOfTheUser(t *testing.T) {
 		return path
 	}
 	for _, c := range []struct {
-		change func(*translation.TextSettings)
+		change func(*bitext.TextSettings)
 		parts  []string
 	}{
-		{func(d *translation.TextSettings) { d.Codes = filepath.Join(folder, "none") }, []string{"none", "no such file", "data.codes"}},
-		{func(d *translation.TextSettings) { d.Codes = write("broken", "#version: 0.2\na b\nc\n") }, []string{"broken:3"}},
-		{func(d *translation.TextSettings) { d.SourceVocabulary = write("words", "a 3\nb\n") }, []string{"words:2"}},
-		{func(d *translation.TextSettings) { d.TargetVocabulary = write("other", "a 3\nb 2\n") }, []string{"data.joint wants one vocabulary", "vocabulary.en", "other", "differ"}},
+		{func(d *bitext.TextSettings) { d.Codes = filepath.Join(folder, "none") }, []string{"none", "no such file", "data.codes"}},
+		{func(d *bitext.TextSettings) { d.Codes = write("broken", "#version: 0.2\na b\nc\n") }, []string{"broken:3"}},
+		{func(d *bitext.TextSettings) { d.SourceVocabulary = write("words", "a 3\nb\n") }, []string{"words:2"}},
+		{func(d *bitext.TextSettings) { d.TargetVocabulary = write("other", "a 3\nb 2\n") }, []string{"data.joint wants one vocabulary", "vocabulary.en", "other", "differ"}},
 	} {
 		bad := given
 		c.change(&bad)
-		_, err := translation.Learn(bad, otherEnglish, otherGerman)
+		_, err := bitext.Learn(bad, otherEnglish, otherGerman)
 		if err == nil {
 			t.Errorf("no error, want one with %q", c.parts)
 			continue
@@ -247,7 +248,7 @@ func TestOpenPairRefuses(t *testing.T) {
 	english, german := numbers(3, 60, 1000)
 	d := texts["a threshold"].data
 	d.Lowercase, d.Truecase = false, true
-	pair, err := translation.Learn(d, english, german)
+	pair, err := bitext.Learn(d, english, german)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,13 +261,13 @@ func TestOpenPairRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(broken), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := translation.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("a broken %s gives %v", file, err)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := translation.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("without %s: %v", file, err)
 		}
 	}

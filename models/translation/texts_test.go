@@ -13,6 +13,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/testdata"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -28,15 +29,15 @@ func inFiles(t *testing.T, folder string, source, target []string) {
 }
 
 // started is what a run begins with: texts in files, sides that were learnt or found, pairs that were encoded or found.
-func started(t *testing.T, s translation.Settings, folder, store string) (*translation.Texts, *translation.Pair) {
+func started(t *testing.T, s translation.Settings, folder, store string) (*bitext.Texts, *bitext.Pair) {
 	t.Helper()
 	cache := corpus.StoreSettings{Store: store}.Cache()
 	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := &translation.Texts{Train: train, Valid: translation.Lines{Name: "valid", Source: []string{"a b"}, Target: []string{"c d"}}, Cache: cache}
-	pair, err := texts.Learn(s)
+	texts := &bitext.Texts{Train: train, Valid: bitext.Lines{Name: "valid", Source: []string{"a b"}, Target: []string{"c d"}}, Cache: cache}
+	pair, err := translation.LearnTexts(s, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 			s := translation.Defaults()
 			s.Text.Merges = 100
 			change(&s)
-			plain, err := translation.Learn(s.Text, english, german)
+			plain, err := bitext.Learn(s.Text, english, german)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,12 +175,12 @@ func TestStoreDependsOnWhatMatters(t *testing.T) {
 	if started(t, same, folder, store); stores() != 1 {
 		t.Errorf("%d stores after another method and seed", stores())
 	}
-	for i, change := range []func(*translation.TextSettings){
-		func(d *translation.TextSettings) { d.Merges = 51 },
-		func(d *translation.TextSettings) { d.Lowercase = true },
-		func(d *translation.TextSettings) { d.Normalize = true },
-		func(d *translation.TextSettings) { d.Aggressive = true },
-		func(d *translation.TextSettings) { d.Escape = false },
+	for i, change := range []func(*bitext.TextSettings){
+		func(d *bitext.TextSettings) { d.Merges = 51 },
+		func(d *bitext.TextSettings) { d.Lowercase = true },
+		func(d *bitext.TextSettings) { d.Normalize = true },
+		func(d *bitext.TextSettings) { d.Aggressive = true },
+		func(d *bitext.TextSettings) { d.Escape = false },
 	} {
 		other := s
 		change(&other.Text)
@@ -192,14 +193,6 @@ func TestStoreDependsOnWhatMatters(t *testing.T) {
 	inFiles(t, folder, english, german)
 	if started(t, s, folder, store); stores() != before+1 {
 		t.Errorf("%d stores after a change of the text, %d before", stores(), before)
-	}
-}
-
-func TestSingleSpaced(t *testing.T) {
-	for _, line := range []string{"", "a", "a b", " a", "a ", "a  b", "a\tb", "a\u00a0b", "a \u2003 b", "ü ß", "\xff \xfe", " ", "a\u0085"} {
-		if want := strings.Join(strings.Fields(line), " ") == line; translation.SingleSpaced(line) != want {
-			t.Errorf("%q: %v", line, !want)
-		}
 	}
 }
 
@@ -216,10 +209,10 @@ func TestTrainPairs(t *testing.T) {
 		}
 	}
 	s := translation.Defaults()
-	names := translation.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
-	read := func(n int) (*translation.Texts, error) {
+	names := bitext.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
+	read := func(n int) (*bitext.Texts, error) {
 		s.Text.TrainPairs = n
-		return translation.ReadFiles(s.Text, names, corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache())
+		return bitext.ReadFiles(s.Text, names, corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache())
 	}
 	all, err := read(0)
 	if err != nil || all.Train.Source.Len() != 7 {
@@ -236,7 +229,7 @@ func TestTrainPairs(t *testing.T) {
 		t.Errorf("%d lines to validate; %s", len(some.Valid.Source), diff)
 	}
 	s.Text.Joint, s.Text.SourceUnits, s.Text.TargetUnits = false, "word", "word"
-	pair, err := some.Learn(s)
+	pair, err := translation.LearnTexts(s, some)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +256,7 @@ func TestTextsInAnyFiles(t *testing.T) {
 	s := translation.Defaults()
 	s.Text.Source, s.Text.Target, s.Text.Merges = "en", "de", 50
 	store := filepath.Join(t.TempDir(), "store")
-	var first *translation.Texts
+	var first *bitext.Texts
 	for _, contents := range []map[string]string{
 		{"train.en": en, "train.de": de, "valid.en": en, "valid.de": de, "test.en": en, "test.de": de},
 		{"train.en.gz": testdata.Gzip(t, en), "train.de.zst": testdata.Zstandard(t, de), "valid.en.gz": testdata.Gzip(t, en), "valid.de": de, "test.en": en, "test.de.gz": testdata.Gzip(t, de)},
@@ -273,12 +266,12 @@ func TestTextsInAnyFiles(t *testing.T) {
 		for name, content := range contents {
 			testdata.Put(t, folder, name, content)
 		}
-		names := translation.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
-		texts, err := translation.ReadFiles(s.Text, names, corpus.StoreSettings{Store: store}.Cache())
+		names := bitext.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
+		texts, err := bitext.ReadFiles(s.Text, names, corpus.StoreSettings{Store: store}.Cache())
 		if err != nil {
 			t.Fatal(err)
 		}
-		pair, err := texts.Learn(s)
+		pair, err := translation.LearnTexts(s, texts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,17 +306,17 @@ func TestHeldOutTexts(t *testing.T) {
 	s.Text.Source, s.Text.Target, s.Text.Merges = "en", "de", 50
 	folder := t.TempDir()
 	inFiles(t, folder, english, german)
-	names := translation.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
+	names := bitext.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
 	cache := corpus.StoreSettings{Store: filepath.Join(t.TempDir(), "store")}.Cache()
-	if _, err := translation.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
+	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
 		t.Errorf("no validation text is told as %v", err)
 	}
 	names.HeldOut, names.Valid = 2000, "vaild"
-	if _, err := translation.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "vaild.en: there is no such file; -valid names it") {
+	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "vaild.en: there is no such file; -valid names it") {
 		t.Errorf("a name that is misspelt is told as %v", err)
 	}
 	names.Valid = "valid"
-	texts, err := translation.ReadFiles(s.Text, names, cache)
+	texts, err := bitext.ReadFiles(s.Text, names, cache)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,13 +332,13 @@ func TestHeldOutTexts(t *testing.T) {
 	if !strings.Contains(about, "one in 20 of the 34 pairs of train, spread evenly, is held out as validation text, and another as test text (data.held_out)") {
 		t.Errorf("it says %q", about)
 	}
-	again, err := translation.ReadLines(s.Text, names, "test", "data.dir", cache)
+	again, err := bitext.ReadLines(s.Text, names, "test", "data.dir", cache)
 	if diff := cmp.Diff(test, again); err != nil || diff != "" {
 		t.Errorf("the test text alone: %v, %s", err, diff)
 	}
 	testdata.Put(t, folder, "valid.en", "a\n")
 	testdata.Put(t, folder, "valid.de", "x\n")
-	if texts, err = translation.ReadFiles(s.Text, names, cache); err != nil || len(texts.Valid.Source) != 1 || texts.Train.Source.Len() != n-len(test.Source) {
+	if texts, err = bitext.ReadFiles(s.Text, names, cache); err != nil || len(texts.Valid.Source) != 1 || texts.Train.Source.Len() != n-len(test.Source) {
 		t.Errorf("with a validation text of its own: %+v, %v", texts.Valid, err)
 	}
 }

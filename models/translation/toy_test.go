@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -212,7 +213,7 @@ func train(path, config string) error {
 	if err != nil {
 		return err
 	}
-	if err := translation.SaveText(pair, filepath.Join(path, translation.TokenizerFolder)); err != nil {
+	if err := translation.SaveText(pair, filepath.Join(path, bitext.TokenizerFolder)); err != nil {
 		return err
 	}
 	made, err := translation.New(s, pair, device)

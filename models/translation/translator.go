@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -18,7 +19,7 @@ import (
 // any goroutine, several at once; the fields, and what else there is, are for training, on the torch thread.
 type Translator struct {
 	Settings Settings
-	Text     *Pair
+	Text     *bitext.Pair
 	Params   *torch.Params
 	Network  Network
 	Output   *objectives.Output
@@ -55,7 +56,7 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 	if _, err := kindOf(s.Model.Kind); err != nil {
 		return nil, fmt.Errorf("%s holds no translator: %w", folder, err)
 	}
-	pair, err := OpenText(s, filepath.Join(folder, TokenizerFolder))
+	pair, err := OpenText(s, filepath.Join(folder, bitext.TokenizerFolder))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,7 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Warnings, err = checkpoint.LoadBest(t.Params, folder, device); err != nil {
+	if t.Warnings, err = models.LoadBest(t.Params, folder, device); err != nil {
 		t.Free()
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
-func New(s Settings, pair *Pair, device torch.Device) (*Translator, error) {
+func New(s Settings, pair *bitext.Pair, device torch.Device) (*Translator, error) {
 	k, err := kindOf(s.Model.Kind)
 	if err != nil {
 		return nil, err
@@ -132,7 +133,7 @@ func (t *Translator) buildOutput(c objectives.Config) (err error) {
 		c.Embedding, c.OutputOnly, c.Width = c.Output, true, c.Hidden
 	}
 	if t.Text.Vectors != nil {
-		c.Vectors = t.Text.Vectors.Tensor()
+		c.Vectors = vectorsTensor(t.Text.Vectors)
 	}
 	t.Output, err = objectives.New(t.Settings.Objective, c)
 	var widths *objectives.WidthError
@@ -159,12 +160,12 @@ func (t *Translator) SameText(other *Translator) error {
 	if a, b := t.Text.Vectors, other.Text.Vectors; a != nil && b != nil && a.Width != b.Width {
 		return fmt.Errorf("its target vectors have %d numbers and this run's %d: give the file that it had to objective.vectors", b.Width, a.Width)
 	}
-	if slices.Equal(t.Text.hashes(), other.Text.hashes()) {
+	if slices.Equal(hashes(t.Text), hashes(other.Text)) {
 		return nil
 	}
 	return errors.New("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary")
 }
 
-func (p *Pair) hashes() []string {
+func hashes(p *bitext.Pair) []string {
 	return []string{p.Source.Vocabulary.Hash(), p.Target.Vocabulary.Hash()}
 }

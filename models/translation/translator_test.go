@@ -12,6 +12,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -28,7 +29,7 @@ func fresh(t *testing.T, s translation.Settings) *translation.Translator {
 }
 
 // text is what a few lines of numbers teach.
-func text(t *testing.T, s translation.Settings) *translation.Pair {
+func text(t *testing.T, s translation.Settings) *bitext.Pair {
 	t.Helper()
 	english, german := numbers(1, 40, 1000)
 	pair, err := translation.LearnText(s, english, german)
@@ -84,7 +85,7 @@ func folder(t *testing.T, config string, made *translation.Translator) string {
 	if _, err := write(path, config); err != nil {
 		t.Fatal(err)
 	}
-	if err := translation.SaveText(made.Text, filepath.Join(path, translation.TokenizerFolder)); err != nil {
+	if err := translation.SaveText(made.Text, filepath.Join(path, bitext.TokenizerFolder)); err != nil {
 		t.Fatal(err)
 	}
 	store := checkpoint.Store{Dir: filepath.Join(path, checkpoint.Folder)}
@@ -308,7 +309,7 @@ func TestTargetVectors(t *testing.T) {
 			t.Errorf("line %d is %q, and before it was saved %q", i+1, line.Text, words[i])
 		}
 	}
-	if err := os.Remove(filepath.Join(path, translation.TokenizerFolder, "vectors.de.safetensors")); err != nil {
+	if err := os.Remove(filepath.Join(path, bitext.TokenizerFolder, "vectors.de.safetensors")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := translation.Open(path, translation.Options{Device: "cpu", Threads: 1}); err == nil || !strings.Contains(err.Error(), "vectors.de.safetensors") {

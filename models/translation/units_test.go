@@ -12,21 +12,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 // apart are the settings of two languages that share nothing.
-func apart(source, target string) translation.TextSettings {
-	return few(func(d *translation.TextSettings) {
+func apart(source, target string) bitext.TextSettings {
+	return few(func(d *bitext.TextSettings) {
 		d.Joint, d.JointCodes, d.SourceUnits, d.TargetUnits = false, false, source, target
 	})
 }
 
 // learn is Learn, and what it keeps in a folder.
-func learn(t *testing.T, d translation.TextSettings, source, target []string) (*translation.Pair, string) {
+func learn(t *testing.T, d bitext.TextSettings, source, target []string) (*bitext.Pair, string) {
 	t.Helper()
-	pair, err := translation.Learn(d, source, target)
+	pair, err := bitext.Learn(d, source, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestUnitsOfEachLanguage(t *testing.T) {
 				t.Errorf("%s to %s: %s", c.source, c.target, diff)
 			}
 			for _, side := range []struct {
-				*translation.Side
+				*bitext.Side
 				units string
 				lines []string
 			}{{pair.Source, c.source, english}, {pair.Target, c.target, german}} {
@@ -96,8 +97,8 @@ func rows(t *testing.T, folder, language string) (all []string) {
 // out is the unknown word. A size beyond the text keeps all.
 func TestSizesKeepTheMostFrequent(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
-	joint := few(func(*translation.TextSettings) {})
-	for name, d := range map[string]translation.TextSettings{"words": apart("word", "word"), "pieces": apart("bpe", "bpe"), "mixed": apart("word", "bpe"), "joint": joint} {
+	joint := few(func(*bitext.TextSettings) {})
+	for name, d := range map[string]bitext.TextSettings{"words": apart("word", "word"), "pieces": apart("bpe", "bpe"), "mixed": apart("word", "bpe"), "joint": joint} {
 		_, full := learn(t, d, english, german)
 		for _, size := range []int{1, 30, 47, 100000} {
 			d.SourceSize, d.TargetSize = size, size
@@ -110,12 +111,12 @@ func TestSizesKeepTheMostFrequent(t *testing.T) {
 				if diff := cmp.Diff(all[:min(n, len(all))], strings.SplitAfter(strings.TrimSuffix(content(t, cut, "vocabulary."+language), "\n")+"\n", "\n")[:min(n, len(all))]); diff != "" {
 					t.Errorf("%s, %d of %s: %s", name, n, language, diff)
 				}
-				side := map[string]*translation.Side{"en": pair.Source, "de": pair.Target}[language]
+				side := map[string]*bitext.Side{"en": pair.Source, "de": pair.Target}[language]
 				if got := side.Vocabulary.Len(); got != min(n, len(all))+tokenize.Unk+1 {
 					t.Errorf("%s: %d of the %d %s types and the special tokens make %d", name, n, len(all), language, got)
 				}
 			}
-			opened, err := translation.OpenPair(d, cut)
+			opened, err := bitext.OpenPair(d, cut)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +212,7 @@ func TestTextOfThePaper(t *testing.T) {
 			t.Errorf("%q is %q, want %q", raw, got, want)
 		}
 	}
-	for side, lines := range map[*translation.Side][]string{pair.Source: english, pair.Target: german} {
+	for side, lines := range map[*bitext.Side][]string{pair.Source: english, pair.Target: german} {
 		for _, line := range lines {
 			want := strings.NewReplacer(": the", ": The", ": das", ": Das").Replace(line) // Moses takes a colon for the end of a sentence
 			if tokens := side.Tokens(side.Encode(line)); side.Raw(tokens) != want {

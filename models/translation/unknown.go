@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -16,14 +17,14 @@ func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Option
 	paper := o.Rewriting() == "paper"
 	for j := range h.Alignment {
 		if o.Alignment && h.IDs[j] == tokenize.Unk {
-			symbols[j] = t.Text.known(source, j, h.Alignment[j], h.Second[j])
+			symbols[j] = known(t.Text, source, j, h.Alignment[j], h.Second[j])
 		}
 		if paper {
 			next := ""
 			if j+1 < len(symbols) {
 				next = symbols[j+1]
 			}
-			symbols[j] = rewriteNumber(symbols[j], next, t.Text.sourceWord(source, h.Alignment[j]))
+			symbols[j] = rewriteNumber(symbols[j], next, sourceWord(t.Text, source, h.Alignment[j]))
 		}
 	}
 	tokenised := t.Text.Target.Join(symbols)
@@ -38,15 +39,15 @@ func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Option
 //
 // With a lexicon the second word of the attention takes the place of the first where that is a comma or a full stop, or further
 // than half a sentence away, as in the program of Kumar and Tsvetkov (2019). Without one the first is copied in any case.
-func (p *Pair) known(source []string, place, best, second int) string {
+func known(p *bitext.Pair, source []string, place, best, second int) string {
 	if p.Lexicon == nil {
-		return p.sourceWord(source, best)
+		return sourceWord(p, source, best)
 	}
 	far := max(best-place, place-best)*2 > len(source)
 	if mark := source[best]; second >= 0 && (mark == "," || mark == "." || far) {
 		best = second
 	}
-	word := p.sourceWord(source, best)
+	word := sourceWord(p, source, best)
 	if translated, found := p.Lexicon.Word(word); found {
 		return translated
 	}
@@ -54,7 +55,7 @@ func (p *Pair) known(source []string, place, best, second int) string {
 }
 
 // sourceWord is the whole word that a source symbol belongs to.
-func (p *Pair) sourceWord(symbols []string, place int) string {
+func sourceWord(p *bitext.Pair, symbols []string, place int) string {
 	first, last := place, place
 	for first > 0 && strings.HasSuffix(symbols[first-1], tokenize.DefaultSeparator) {
 		first--

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/align"
 )
@@ -26,11 +27,11 @@ func withLexicon(t *testing.T, made *translation.Translator, lines ...string) {
 // wordy has text whose source is split into pieces, and whose target is whole words: those of the lines, and <unk>.
 func wordy(t *testing.T, lines ...string) *translation.Translator {
 	t.Helper()
-	d := few(func(d *translation.TextSettings) {
+	d := few(func(d *bitext.TextSettings) {
 		d.Joint, d.JointCodes, d.TargetUnits, d.Tokenize = false, false, "word", "none"
 	})
 	source, _ := numbers(1, 40, 1000)
-	pair, err := translation.Learn(d, source, append(lines, make([]string, len(source)-len(lines))...))
+	pair, err := bitext.Learn(d, source, append(lines, make([]string, len(source)-len(lines))...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestLexiconOfATrainingText(t *testing.T) {
 	english, german = append(english, strings.Repeat("page three ", 2000)), append(german, strings.Repeat("Seite vier ", 2000))
 	for name, kind := range texts {
 		d := kind.data
-		plain, err := translation.Learn(d, english, german)
+		plain, err := bitext.Learn(d, english, german)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestLexiconOfATrainingText(t *testing.T) {
 			t.Errorf("%s: there is a lexicon that no one asked for", name)
 		}
 		d.Lexicon = true
-		pair, err := translation.Learn(d, english, german)
+		pair, err := bitext.Learn(d, english, german)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestLexiconOfATrainingText(t *testing.T) {
 		if err := pair.Save(folder); err != nil {
 			t.Fatal(err)
 		}
-		opened, err := translation.OpenPair(d, folder)
+		opened, err := bitext.OpenPair(d, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,16 +210,16 @@ func TestLexiconOfATrainingText(t *testing.T) {
 		if err := os.WriteFile(path, []byte("three drei\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := translation.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), path+":1: ") {
+		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), path+":1: ") {
 			t.Errorf("a damaged lexicon: %v", err)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := translation.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("a lexicon that is gone: %v", err)
 		}
-		if old, err := translation.OpenPair(kind.data, folder); err != nil || old.Lexicon != nil {
+		if old, err := bitext.OpenPair(kind.data, folder); err != nil || old.Lexicon != nil {
 			t.Errorf("a folder without a lexicon: %v, %v", old, err)
 		}
 	}

@@ -2,6 +2,9 @@ package vectors
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"slices"
@@ -181,4 +184,13 @@ func (t *Table) Describe(words *tokenize.Vocabulary) []string {
 		near = append(near, fmt.Sprintf("%s %.2f", words.Token(n.ID), n.Cosine))
 	}
 	return []string{line, "the file has a vector for the end of a sentence, near " + strings.Join(near, ", ")}
+}
+
+// Hash is the SHA-256, in hexadecimal, of the rows.
+func (t *Table) Hash() string {
+	sum := sha256.New()
+	for rows := range slices.Chunk(t.Rows, 1<<16) { // what binary.Write is given it copies whole
+		binary.Write(sum, binary.LittleEndian, rows) // a hash never fails to write
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
@@ -293,7 +294,7 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 	c.Objective.Method, c.Data.Merges = method, 50
 	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.Width, c.Model.FFNWidth, c.Model.Heads, c.Model.MaxPositions = 1, 1, 8, 16, 2, 32
 	lines, _, _ := sample.Translation(1, 60, 1, 1)
-	pair, err := translation.Learn(c.Data.TextSettings, lines.Source, lines.Target)
+	pair, err := bitext.Learn(c.Data.TextSettings, lines.Source, lines.Target)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ import (
 func main() {
 	f, err := parse(os.Args[1:], command.Stdout)
 	if err == nil {
-		err = command.OnTorch(func() error { return run(f, command.Stdout, os.Stderr) })
+		err = command.On(torch.Main, func() error { return run(f, command.Stdout, os.Stderr) })
 	}
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		err = fmt.Errorf("%w: analyze fewer matrices at a time, or fewer rows of them", torch.ErrOutOfMemory)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -57,7 +58,7 @@ func (n attentionalSize) settings(method string, tied bool) translation.Settings
 // buildWith makes the network with settings, for so many words or pieces of the target. Its words, and their vectors where
 // the method aims at such, mean nothing.
 func (n attentionalSize) buildWith(c translation.Settings, targets int) (*translation.Translator, error) {
-	pair := &translation.Pair{Source: wordless(n.vocabulary), Target: wordless(targets)}
+	pair := &bitext.Pair{Source: wordless(n.vocabulary), Target: wordless(targets)}
 	if method, err := c.Objective.Resolve(); err == nil && method.WordTargets {
 		scope := torch.OpenScope()
 		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(targets*n.vectors)).Float32s()
@@ -68,12 +69,12 @@ func (n attentionalSize) buildWith(c translation.Settings, targets int) (*transl
 }
 
 // wordless is a side of a translation with so many words, the special ones among them.
-func wordless(vocabulary int) *translation.Side {
+func wordless(vocabulary int) *bitext.Side {
 	words := map[string]int{}
 	for i := range vocabulary - 4 { // the special tokens come first
 		words[fmt.Sprintf("word%06d", i)] = 1
 	}
-	return &translation.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
+	return &bitext.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
 }
 
 // trainer makes training steps of the translator: the loss is summed over words and divided by sentences.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/testdata"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -19,10 +20,10 @@ type multi30k struct {
 	folder      string
 	english     []string // training text, raw
 	german      []string
-	pair        *translation.Pair // lower-cased, normalised, tokenised, joint codes
-	codes       string            // file
-	tokenised   []string          // files: German, English
-	description translation.TextSettings
+	pair        *bitext.Pair // lower-cased, normalised, tokenised, joint codes
+	codes       string       // file
+	tokenised   []string     // files: German, English
+	description bitext.TextSettings
 }
 
 // multi30k reads and prepares the corpus once for all rows.
@@ -42,7 +43,7 @@ func (b *bench) multi30k() (*multi30k, error) {
 	d := translation.Defaults().Text
 	d.Source, d.Target, d.Lowercase, d.Normalize, d.Tokenize, d.Merges = "en", "de", true, true, "2017", merges
 	m.description = d
-	if m.pair, err = translation.Learn(d, m.english, m.german); err != nil {
+	if m.pair, err = bitext.Learn(d, m.english, m.german); err != nil {
 		return nil, err
 	}
 	folder := filepath.Join(b.folder, "tokenizer")
@@ -51,7 +52,7 @@ func (b *bench) multi30k() (*multi30k, error) {
 	}
 	m.codes = filepath.Join(folder, "codes.en")
 	for _, side := range []struct {
-		*translation.Side
+		*bitext.Side
 		lines []string
 	}{{m.pair.Target, m.german}, {m.pair.Source, m.english}} {
 		var all strings.Builder

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -88,12 +89,12 @@ func loadPairs(folder string) corpus.PairName {
 }
 
 // begin opens the training text of a folder as a run does.
-func begin(folder, store string) (*translation.Texts, error) {
+func begin(folder, store string) (*bitext.Texts, error) {
 	cache := corpus.StoreSettings{Store: store}.Cache()
 	train, err := cache.OpenParallel(loadPairs(folder), "-load-pairs")
-	return &translation.Texts{
+	return &bitext.Texts{
 		Train: train, Cache: cache,
-		Valid: translation.Lines{Name: "valid", Source: []string{"a"}, Target: []string{"b"}},
+		Valid: bitext.Lines{Name: "valid", Source: []string{"a"}, Target: []string{"b"}},
 	}, err
 }
 
@@ -124,9 +125,9 @@ func (l *loads) first(folder, store string, b *bench) error {
 	if err != nil {
 		return err
 	}
-	var pair *translation.Pair
+	var pair *bitext.Pair
 	if l.learn, err = timed(func() error {
-		pair, err = texts.Learn(loadSettings())
+		pair, err = translation.LearnTexts(loadSettings(), texts)
 		return err
 	}); err != nil {
 		return err
@@ -162,11 +163,11 @@ func (l *loads) again(folder, store string) error {
 			return err
 		}
 		defer texts.Close()
-		var pair *translation.Pair
+		var pair *bitext.Pair
 		if fresh {
-			pair, err = texts.Learn(loadSettings())
+			pair, err = translation.LearnTexts(loadSettings(), texts)
 		} else {
-			pair, err = translation.OpenPair(loadSettings().Text, filepath.Join(store, "tokenizer"))
+			pair, err = bitext.OpenPair(loadSettings().Text, filepath.Join(store, "tokenizer"))
 		}
 		if err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -16,7 +16,7 @@ const slicePairs = 20_000
 // slice is text for the peers of encoding: files of raw and of tokenised text, and what was learnt of it.
 type slice struct {
 	folder             string // train.en, train.de, tok.en, tok.de
-	pair               *translation.Pair
+	pair               *bitext.Pair
 	tokenised          corpus.Parallel
 	codes              string
 	sourceVoc, targetV string
@@ -36,7 +36,7 @@ func (b *bench) slice() (*slice, error) {
 	}
 	d := loadSettings().Text
 	d.Merges = merges
-	if s.pair, err = translation.Learn(d, text.Source.Lines, text.Target.Lines); err != nil {
+	if s.pair, err = bitext.Learn(d, text.Source.Lines, text.Target.Lines); err != nil {
 		return nil, err
 	}
 	saved := filepath.Join(s.folder, "tokenizer")
@@ -45,7 +45,7 @@ func (b *bench) slice() (*slice, error) {
 	}
 	s.codes, s.sourceVoc, s.targetV = filepath.Join(saved, "codes."+loadSource), filepath.Join(saved, "vocabulary."+loadSource), filepath.Join(saved, "vocabulary."+loadTarget)
 	for _, side := range []struct {
-		*translation.Side
+		*bitext.Side
 		raw []string
 		to  *corpus.Text
 	}{{s.pair.Source, text.Source.Lines, &s.tokenised.Source}, {s.pair.Target, text.Target.Lines, &s.tokenised.Target}} {
@@ -100,12 +100,12 @@ func (b *bench) encodingWords() (*race, error) {
 	}
 	d := loadSettings().Text
 	d.Tokenize, d.Codes, d.SourceVocabulary, d.TargetVocabulary = "none", s.codes, s.sourceVoc, s.targetV
-	pair, err := translation.Learn(d, s.tokenised.Source.Lines, s.tokenised.Target.Lines)
+	pair, err := bitext.Learn(d, s.tokenised.Source.Lines, s.tokenised.Target.Lines)
 	if err != nil {
 		return nil, err
 	}
 	work := func() error {
-		texts := &translation.Texts{Train: s.tokenised, Valid: translation.Lines{Name: "valid", Source: []string{"a"}, Target: []string{"b"}}}
+		texts := &bitext.Texts{Train: s.tokenised, Valid: bitext.Lines{Name: "valid", Source: []string{"a"}, Target: []string{"b"}}}
 		return texts.Encode(pair, corpus.Limits{}, positions)
 	}
 	r, err := b.textRace(nil, work, 2*slicePairs, "tokenizers", "bpe_tokenizers.py", map[string]any{

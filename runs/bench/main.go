@@ -21,7 +21,7 @@ func main() {
 		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
 	}
 	if err == nil {
-		err = command.OnTorch(func() error { return run(interruptible(), o, command.Stdout, os.Stderr) })
+		err = command.On(torch.Main, func() error { return run(interruptible(), o, command.Stdout, os.Stderr) })
 	}
 	var stopped *command.SignalError
 	switch {

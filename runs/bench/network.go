@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -58,7 +59,7 @@ func (n network) config(method string, changes ...func(*objectives.Settings)) tr
 // n says and its words mean nothing.
 func (n network) build(method string, changes ...func(*objectives.Settings)) (*translation.Translator, error) {
 	side := wordless(n.vocabulary)
-	return translation.New(n.config(method, changes...), &translation.Pair{Source: side, Target: side}, torch.CPU)
+	return translation.New(n.config(method, changes...), &bitext.Pair{Source: side, Target: side}, torch.CPU)
 }
 
 // multi30kBatches are the first batches of an epoch over Multi30k.

@@ -15,7 +15,7 @@ import (
 func main() {
 	err := parse(os.Args[1:], command.Stdout)
 	if err == nil {
-		err = command.OnTorch(check)
+		err = command.On(torch.Main, check)
 	}
 	command.Exit(err)
 }

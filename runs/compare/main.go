@@ -19,7 +19,7 @@ import (
 func main() {
 	f, err := parse(os.Args[1:], command.Stdout)
 	if err == nil {
-		err = command.OnTorch(func() error { return run(f, command.Stdout, os.Stderr) })
+		err = command.On(torch.Main, func() error { return run(f, command.Stdout, os.Stderr) })
 	}
 	command.Exit(err)
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	f, err := parse(os.Args[1:], command.Stdout)
 	if err == nil {
-		err = command.OnTorch(func() error { return run(context.Background(), f, command.Stdout, os.Stderr) })
+		err = command.On(torch.Main, func() error { return run(context.Background(), f, command.Stdout, os.Stderr) })
 	}
 	command.Exit(err)
 }

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/internal/keys"
 )
 
 // job is a process that is to run.
@@ -81,8 +80,7 @@ func (j job) once(ctx context.Context, program string, cpus []int) (words string
 	c := exec.CommandContext(ctx, program, args...)
 	c.Stdout, c.Stderr = log, log
 	c.Cancel = func() error { return c.Process.Signal(syscall.SIGTERM) } // it saves and ends; it is never killed
-	// A group of its own keeps Ctrl-C for the sweep, which passes it on once; and a run must not outlive a sweep that is killed.
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	c.SysProcAttr = apart()
 	err = onThread(cpus, c.Run)
 	said, _ := os.ReadFile(log.Name())
 	lines := strings.Split(strings.TrimSpace(string(said[min(int(start), len(said)):])), "\n")
@@ -105,7 +103,7 @@ func onThread(cpus []int, f func() error) error {
 
 // begun says whether a run was begun in a folder.
 func begun(folder string) bool {
-	for _, name := range []string{experiment.ConfigFile, experiment.CommandFile} {
+	for _, name := range []string{keys.File, "command.txt"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
 			return true
 		}
@@ -127,30 +125,4 @@ func waitUntilFree(ctx context.Context, folder string) error {
 		}
 	}
 	return fmt.Errorf("%s is held by another process, which did not end within a minute: stop it, then run the sweep again with -resume", folder)
-}
-
-// affinity is a set of processors as the kernel has it, up to 1024 of them.
-type affinity [16]uint64
-
-func setAffinity(cpus []int) {
-	var mask affinity
-	for _, c := range cpus {
-		mask[c/64] |= 1 << (c % 64)
-	}
-	// Where that is not allowed the run shares processors with others, which costs time only.
-	syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
-}
-
-// processors are those that this process may use.
-func processors() (cpus []int) {
-	var mask affinity
-	if _, _, failure := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask))); failure != 0 {
-		return nil
-	}
-	for c := range len(mask) * 64 {
-		if mask[c/64]&(1<<(c%64)) != 0 {
-			cpus = append(cpus, c)
-		}
-	}
-	return cpus
 }

@@ -1,14 +1,16 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
@@ -19,11 +21,42 @@ type outcome struct {
 	failed   string  // why it will not finish, or empty
 	loss     float64 // of the validation text; NaN where there is none
 	bleu     float64 // likewise; NaN where it was not measured
-	asked    experiment.Train
+	steps    int     // that it was asked to train for; 0 is no limit
+	passes   int     // the same in epochs
 	updates  int64
 	epochs   float64
 	seconds  float64 // of training
-	test     map[string]experiment.TestScores
+	test     map[string]testScores
+}
+
+// results are what a sweep reads of a run's results.json, where null is a score that does not exist.
+type results struct {
+	Updates int64   `json:"updates"`
+	Epochs  float64 `json:"epochs"`
+	Seconds float64 `json:"train_seconds"`
+	Valid   struct {
+		NLL *float64 `json:"nll"`
+	} `json:"valid"`
+	Test map[string]testScores `json:"test"`
+}
+
+// testScores are those of one test text.
+type testScores struct {
+	PPL  *float64 `json:"ppl"`
+	BLEU *float64 `json:"bleu"`
+}
+
+func readResults(folder string) (*results, error) {
+	path := filepath.Join(folder, "results.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &results{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
 }
 
 // failedFile stands in the folder of a run that failed, and holds its last words.
@@ -36,25 +69,28 @@ func lookAt(folder string) (o outcome, err error) {
 		o.failed = strings.TrimSpace(string(words))
 		return o, nil
 	}
-	results, err := experiment.ReadResults(folder)
+	results, err := readResults(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}
 	if err != nil {
 		return o, err
 	}
-	records, err := report.ReadRecords(filepath.Join(folder, experiment.MetricsFile))
+	records, err := report.ReadRecords(filepath.Join(folder, "metrics.jsonl"))
 	if err != nil {
 		return o, err
 	}
-	config, err := experiment.ReadConfig(folder)
+	config, err := keys.ReadFolder(folder)
 	if err != nil {
 		return o, err
 	}
-	o.finished, o.tested, o.asked = true, config.Report.Test, config.Train
-	o.epochs = results.Epochs.Value()
-	o.updates, o.seconds, o.test = results.Updates, results.TrainSeconds.Value(), results.Test
-	o.loss = results.Valid.NLL.Value()
+	told, _ := config["report"].(map[string]any)
+	o.finished, o.tested = true, told["test"] != false
+	o.steps, o.passes = number(config, "train", "steps"), number(config, "train", "epochs")
+	o.updates, o.epochs, o.seconds, o.test = results.Updates, results.Epochs, results.Seconds, results.Test
+	if o.loss = math.NaN(); results.Valid.NLL != nil {
+		o.loss = *results.Valid.NLL
+	}
 	nats := !math.IsNaN(o.loss)
 	for _, r := range records {
 		if r.Split != report.SplitValid {

@@ -123,9 +123,9 @@ func (w *sweep) reached(folder string, length int) bool {
 	case length == 0:
 		return true
 	case w.unit == "steps":
-		return o.asked.Steps >= length || o.updates < int64(o.asked.Steps)
+		return o.steps >= length || o.updates < int64(o.steps)
 	}
-	return o.asked.Epochs >= length || o.epochs < float64(o.asked.Epochs)
+	return o.passes >= length || o.epochs < float64(o.passes)
 }
 
 // rungFile names the trials that a stage of halving let go on, by method: their folders do not tell it any more once they have

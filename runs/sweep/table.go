@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/stat"
-
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 // progress is what the screen says of a job that has ended.
@@ -100,11 +98,14 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 }
 
 // testScore is the score of a test text that tables show.
-func testScore(s experiment.TestScores) (kind string, x float64) {
-	if x := s.BLEU.Value(); !math.IsNaN(x) {
-		return "BLEU", x
+func testScore(s testScores) (kind string, x float64) {
+	switch {
+	case s.BLEU != nil:
+		return "BLEU", *s.BLEU
+	case s.PPL != nil:
+		return "ppl", *s.PPL
 	}
-	return "ppl", s.PPL.Value()
+	return "ppl", math.NaN()
 }
 
 // spread is a mean with its standard deviation.

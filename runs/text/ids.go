@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // idCommands show text as a translator sees it, and stored ids as text.
@@ -24,20 +26,28 @@ func idCommands() []tool {
 	}
 }
 
+// schema are those keys of a run's configuration that say what becomes of text.
+var schema = keys.New[struct {
+	Text bitext.TextSettings `toml:"data"`
+}]("")
+
 // sideFlags are those that choose a run's language.
 func sideFlags(fs *pflag.FlagSet) (run, language *string) {
 	return fs.String("run", "", "`FOLDER` of a translation run (required)"), fs.StringP("language", "l", "", "source or target language, as in the run (required)")
 }
 
-func openSide(run, language string) (p *translation.Pair, side *translation.Side, err error) {
+func openSide(run, language string) (p *bitext.Pair, side *bitext.Side, err error) {
 	if run == "" || language == "" {
 		return nil, nil, usagef("-run FOLDER and -l LANGUAGE are needed: a run's folder, and one of its two languages")
 	}
-	s, err := translation.ReadSettings(run)
+	s, err := schema.ReadFolder(run)
+	if err == nil {
+		err = checkpoint.SameRun(schema, &s, "translation", run)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	if p, err = translation.OpenPair(s.Text, filepath.Join(run, translation.TokenizerFolder)); err != nil {
+	if p, err = bitext.OpenPair(s.Text, filepath.Join(run, bitext.TokenizerFolder)); err != nil {
 		return nil, nil, err
 	}
 	switch language {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -35,8 +36,8 @@ func translationRun(t *testing.T) (folder, store string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := &translation.Texts{Train: train, Cache: cache, Valid: translation.Lines{Source: english, Target: german}}
-	pair, err := texts.Learn(s)
+	texts := &bitext.Texts{Train: train, Cache: cache, Valid: bitext.Lines{Source: english, Target: german}}
+	pair, err := translation.LearnTexts(s, texts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func translationRun(t *testing.T) (folder, store string) {
 		t.Fatal(err)
 	}
 	texts.Close()
-	if err := pair.Save(filepath.Join(folder, translation.TokenizerFolder)); err != nil {
+	if err := pair.Save(filepath.Join(folder, bitext.TokenizerFolder)); err != nil {
 		t.Fatal(err)
 	}
 	stores, _ := filepath.Glob(filepath.Join(folder, "store", "*.pairs"))

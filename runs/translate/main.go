@@ -23,7 +23,7 @@ import (
 func main() {
 	f, err := parse(os.Args[1:])
 	if err == nil {
-		err = command.OnTorch(func() error { return run(context.Background(), f, os.Stdin, command.Stdout) })
+		err = command.On(torch.Main, func() error { return run(context.Background(), f, os.Stdin, command.Stdout) })
 	}
 	if errors.Is(err, torch.ErrOutOfMemory) {
 		err = fmt.Errorf("%w: lower -beam, or translate shorter lines", torch.ErrOutOfMemory)

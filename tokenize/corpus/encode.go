@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -117,7 +116,7 @@ func (c *Cache) write(path string, e contents) (err error) {
 			os.Remove(file.Name())
 		}
 	}()
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+	if err := files.LockFile(file, true); err != nil {
 		return &fs.PathError{Op: "lock", Path: file.Name(), Err: err}
 	}
 	if err := e.write(file); err != nil {
@@ -145,7 +144,7 @@ func removeAbandoned(folder string) {
 		}
 		// A file of this minute may be waiting for its lock.
 		info, err := file.Stat()
-		if err == nil && time.Since(info.ModTime()) > time.Minute && syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if err == nil && time.Since(info.ModTime()) > time.Minute && files.LockFile(file, false) == nil {
 			os.Remove(name)
 		}
 		file.Close()

@@ -13,7 +13,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"syscall"
 	"unsafe"
 )
 
@@ -108,7 +107,7 @@ func (s *Store) Close() {
 	if s == nil || s.mapped == nil {
 		return
 	}
-	syscall.Munmap(s.mapped)
+	unmapFile(s.mapped)
 	s.file.Close()
 	*s = Store{}
 }
@@ -140,7 +139,7 @@ func openStore(path string, w *wanted) (*Store, error) {
 		s.largest = w.largest
 	}
 	if err := s.open(size, w); err != nil {
-		syscall.Munmap(s.mapped) // an error where nothing is mapped yet
+		unmapFile(s.mapped)
 		file.Close()
 		if errors.Is(err, io.ErrUnexpectedEOF) { // it is being cut short
 			err = errDamaged
@@ -189,7 +188,7 @@ func (s *Store) open(size int64, w *wanted) (err error) {
 	if found, err := segmentSums(s.file, body); err != nil || !bytes.Equal(sums, found) {
 		return cmp.Or(err, errDamaged)
 	}
-	if s.mapped, err = syscall.Mmap(int(s.file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED); err != nil {
+	if s.mapped, err = mapFile(s.file, int(size)); err != nil {
 		return &fs.PathError{Op: "mmap", Path: s.file.Name(), Err: err}
 	}
 	s.entries = cast[entry](s.mapped[headerBytes:], h.Pairs)
@@ -261,7 +260,7 @@ func segmentSums(file *os.File, body int64) ([]byte, error) {
 
 // openRegular opens a file that has a size: it does not wait for the writer of a pipe.
 func openRegular(path string) (file *os.File, size int64, err error) {
-	file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err = os.OpenFile(path, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, 0, err
 	}

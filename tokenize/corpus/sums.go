@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -13,7 +12,7 @@ import (
 type identity struct {
 	Device, Inode    uint64
 	Size             int64
-	Modified, Status int64 // times of the last change of content, and of content or name, in ns
+	Modified, Status int64 // times of the last change of content, and of content or name, in ns; Status is 0 where none is known
 }
 
 func identify(f *os.File) (identity, error) {
@@ -21,11 +20,9 @@ func identify(f *os.File) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return identity{}, fmt.Errorf("%s: its status cannot be read", f.Name())
-	}
-	return identity{uint64(s.Dev), s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()}, nil
+	now := identity{Size: info.Size(), Modified: info.ModTime().UnixNano()}
+	now.Device, now.Inode, now.Status = status(info)
+	return now, nil
 }
 
 // counted is what a cache remembers of a text file: as long as its identity stays, it need not be read again for this. The key is its
@@ -84,7 +81,7 @@ func (c *Cache) counted(purpose string, file *os.File, count func() (sum string,
 	}
 	key := NewKey(purpose, full)
 	var known counted
-	if note, found := c.get(key, ".sum"); found && json.Unmarshal(note, &known) == nil && known.File == now {
+	if note, found := c.get(key, ".sum"); found && now.Status != 0 && json.Unmarshal(note, &known) == nil && known.File == now {
 		return known, nil
 	}
 	begin := time.Now()
@@ -95,7 +92,7 @@ func (c *Cache) counted(purpose string, file *os.File, count func() (sum string,
 	if after, err := identify(file); err != nil || after != now {
 		return counted{}, Text{Path: file.Name()}.changed()
 	}
-	if begin.Sub(time.Unix(0, now.Status)) > settled {
+	if now.Status != 0 && begin.Sub(time.Unix(0, now.Status)) > settled {
 		if note, err := json.Marshal(known); err == nil {
 			_ = c.put(key, ".sum", note) // without it the file is read again
 		}

@@ -11,6 +11,16 @@ import (
 	"strings"
 )
 
+// Folder is the folder of a run that holds its checkpoints.
+const Folder = "checkpoints"
+
+// The files of a checkpoint that hold weights: the raw ones, and their average
+// where there is one.
+const (
+	ModelFile   = "model.safetensors"
+	AverageFile = "average.safetensors"
+)
+
 const (
 	latestName = "LATEST"
 	bestName   = "BEST"

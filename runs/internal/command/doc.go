@@ -5,14 +5,12 @@
 //
 //	f, err := parse(command.NormalizeArgs(os.Args[1:], flags))
 //	if err == nil {
-//		err = command.OnTorch(func() error { return run(f) })
+//		err = command.Guard(func() error { return run(f) })
 //	}
 //	command.Exit(err)
 //
 // Results go to Stdout, so that Exit can tell where they did not arrive.
 //
-// # Caveats
-//
-// OnTorch may start the program again from its beginning (torch.Main says why), so only reading the command line should come
-// before it.
+// A program that computes on tensors calls command.On(torch.Main, ...) in place of Guard. The package itself knows
+// nothing of torch, so that programs without tensors build without cgo.
 package command

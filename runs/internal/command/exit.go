@@ -24,18 +24,19 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
 
-// ExitCode returns the exit code that err stands for: 0 for nil and ErrHelp, 2 for a *UsageError, 128+n for a
-// *SignalError, 1 for anything else.
+// ExitCode returns the exit code that err stands for: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that
+// names a variable of the environment, 128+n for a *SignalError, 1 for anything else.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var stopped *SignalError
-	var ended interface{ Code() int } // of processes that were started
+	var ended interface{ Code() int }          // of processes that were started
+	var setting interface{ Variable() string } // of the environment, which holds what means nothing
 	switch {
 	case err == nil || errors.Is(err, ErrHelp):
 		return 0
 	case errors.As(err, &stopped):
 		return 128 + int(stopped.Signal)
-	case errors.As(err, &usage):
+	case errors.As(err, &usage) || errors.As(err, &setting):
 		return 2
 	case errors.As(err, &ended):
 		return ended.Code()

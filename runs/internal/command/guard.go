@@ -46,6 +46,12 @@ func Guard(f func() error) (err error) {
 	return err
 }
 
+// On runs body where main runs it, as torch.Main does on the torch thread, and returns its error. A panic of body is an
+// *InternalError with the stack of that place, so that no program shows its user a stack.
+func On(main func(body func() error) error, body func() error) error {
+	return main(func() error { return Guard(body) })
+}
+
 // keepStack writes the stack of an *InternalError to a file of its own, where no log holds it.
 func keepStack(err error) {
 	var internal *InternalError

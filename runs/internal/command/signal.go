@@ -86,7 +86,11 @@ type screen struct {
 func (s *screen) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
-		s.lost.Do(func() { syscall.Kill(os.Getpid(), syscall.SIGHUP) })
+		s.lost.Do(func() {
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				self.Signal(syscall.SIGHUP) // Windows has no such signal, and goes on without a screen
+			}
+		})
 	}
 	return n, err
 }

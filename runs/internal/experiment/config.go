@@ -11,6 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -52,8 +53,8 @@ type Data struct {
 
 	corpus.StoreSettings
 	corpus.LineSettings
-	translation.SplitSettings   `task:"translation"`
-	translation.TextSettings    `task:"translation"`
+	bitext.SplitSettings        `task:"translation"`
+	bitext.TextSettings         `task:"translation"`
 	corpus.Limits               `task:"translation"`
 	language.VocabularySettings `task:"language model"`
 }

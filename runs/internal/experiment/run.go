@@ -13,8 +13,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
-	"github.com/aperture-ml/aperture/models"
-	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
@@ -28,7 +27,7 @@ const (
 	ResultsFile = "results.json"
 	ReportFile  = "report.html"
 
-	TokenizerDir   = translation.TokenizerFolder
+	TokenizerDir   = bitext.TokenizerFolder
 	EventsDir      = "tb"
 	CheckpointsDir = checkpoint.Folder
 	SamplesDir     = "samples"
@@ -200,7 +199,7 @@ func ReadConfig(folder string) (Config, error) {
 	if err := l.tree(tree, filepath.Join(folder, ConfigFile), false); err != nil {
 		return Config{}, err
 	}
-	return l.config, models.SameRun(schema, &l.config, string(l.config.Task()), folder)
+	return l.config, checkpoint.SameRun(schema, &l.config, string(l.config.Task()), folder)
 }
 
 // Path returns the path of a file in the run folder, given by its parts.

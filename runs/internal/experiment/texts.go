@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/aperture-ml/aperture/models/language"
-	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
@@ -32,23 +32,23 @@ func ReadText(d Data, folder string) (*language.Texts, error) {
 }
 
 // Names are those of a translator's texts.
-func (d Data) Names() translation.TextNames {
-	return translation.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings, LineSettings: d.LineSettings}
+func (d Data) Names() bitext.TextNames {
+	return bitext.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings, LineSettings: d.LineSettings}
 }
 
 // ReadPairs reads the texts of a translator that the configuration names, or generates the sample.
-func ReadPairs(d Data) (*translation.Texts, error) {
+func ReadPairs(d Data) (*bitext.Texts, error) {
 	if !d.Sample {
-		return translation.ReadFiles(d.TextSettings, d.Names(), d.Cache())
+		return bitext.ReadFiles(d.TextSettings, d.Names(), d.Cache())
 	}
 	train, valid, test := sample.Translation(uint64(d.SampleSeed), d.SampleSize, samplePairs, samplePairs)
 	sums := map[string]string{}
-	made := func(name string, t sample.Split) translation.Lines {
+	made := func(name string, t sample.Split) bitext.Lines {
 		sums[name+"."+d.Source], sums[name+"."+d.Target] = digest(t.Source), digest(t.Target)
-		return translation.Lines{Name: name, Source: t.Source, Target: t.Target}
+		return bitext.Lines{Name: name, Source: t.Source, Target: t.Target}
 	}
 	some, err := made("train", train).Parallel().Some(d.TrainPairs, "data.train_pairs")
-	return &translation.Texts{Train: some, Valid: made("valid", valid), Tests: []translation.Lines{made("test", test)}, Sums: sums}, err
+	return &bitext.Texts{Train: some, Valid: made("valid", valid), Tests: []bitext.Lines{made("test", test)}, Sums: sums}, err
 }
 
 // digest is the SHA-256 of the file that lines would make.
@@ -61,16 +61,16 @@ func digest(lines []string) string {
 }
 
 // ReadLines reads a text of a translator that is not for training, or what the sample has in its place.
-func ReadLines(d Data, name string) (translation.Lines, error) {
+func ReadLines(d Data, name string) (bitext.Lines, error) {
 	if d.Sample {
 		texts, err := ReadPairs(d)
 		switch {
 		case err != nil:
-			return translation.Lines{}, err
+			return bitext.Lines{}, err
 		case name == d.Valid:
 			return texts.Valid, nil
 		}
 		return texts.Tests[0], nil
 	}
-	return translation.ReadLines(d.TextSettings, d.Names(), name, "data.dir", d.Cache())
+	return bitext.ReadLines(d.TextSettings, d.Names(), name, "data.dir", d.Cache())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -71,7 +72,7 @@ func (t *trainer) stored(test *testing.T, step int, file string) map[string][]fl
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	values, err := checkpoint.ReadTensors(c, file, torch.CPU)
+	values, err := models.ReadTensors(c, file, torch.CPU)
 	if err != nil {
 		test.Fatal(err)
 	}
@@ -278,7 +279,7 @@ func TestMovingAverageOfFactors(t *testing.T) {
 		if d := trained.distances(); d < 1e-3 {
 			t.Errorf("the weights themselves are only %v away", d)
 		}
-		stored, err := checkpoint.ReadTensors(c, averageFile, torch.CPU)
+		stored, err := models.ReadTensors(c, averageFile, torch.CPU)
 		if err != nil {
 			t.Fatal(err)
 		}

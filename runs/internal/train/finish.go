@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -29,7 +30,7 @@ func (t *trainer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := checkpoint.LoadWeights(t.Params, best, t.Device); err != nil {
+	if err := models.LoadWeights(t.Params, best, t.Device); err != nil {
 		return err
 	}
 	var then State
@@ -212,7 +213,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor,
 	}
 	for k, c := range used {
 		step := torch.OpenScope()
-		values, err := checkpoint.ReadTensors(c, checkpoint.ModelFile, t.Device)
+		values, err := models.ReadTensors(c, checkpoint.ModelFile, t.Device)
 		if err != nil {
 			step.Close()
 			return before, err

@@ -35,7 +35,7 @@ func Main(name string) {
 		}
 		ctx, stop := command.Interruptible(context.Background())
 		defer stop()
-		return command.OnTorch(func() error { return Run(ctx, settings) })
+		return command.On(torch.Main, func() error { return Run(ctx, settings) })
 	}))
 }
 

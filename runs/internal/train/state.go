@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -203,14 +204,14 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 	if err := t.checkVocabulary(c); err != nil {
 		return nil, err
 	}
-	values, err := checkpoint.ReadTensors(c, modelFile, t.Device)
+	values, err := models.ReadTensors(c, modelFile, t.Device)
 	if err != nil {
 		return nil, err
 	}
 	if err := t.Params.Load(values); err != nil {
 		return nil, fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
 	}
-	state, err := checkpoint.ReadTensors(c, optimizerFile, t.Device)
+	state, err := models.ReadTensors(c, optimizerFile, t.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +252,7 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	if t.ema == nil && t.state.Averaging.Steps == 0 {
 		return nil
 	}
-	averages, err := checkpoint.ReadTensors(c, averageFile, t.Device)
+	averages, err := models.ReadTensors(c, averageFile, t.Device)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -15,7 +16,7 @@ import (
 // translationTexts are the texts of a translator's run.
 type translationTexts struct {
 	config experiment.Config
-	data   *translation.Texts
+	data   *bitext.Texts
 	peers  *parallel.Peers
 }
 
@@ -43,12 +44,12 @@ func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device)
 }
 
 // text learns the vocabularies, or reads those of the run.
-func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.Pair, error) {
+func (t *translationTexts) text(run *experiment.Run, fresh bool) (*bitext.Pair, error) {
 	settings := t.config.Translation()
 	if !fresh {
 		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
 	}
-	pair, err := t.data.Learn(settings)
+	pair, err := translation.LearnTexts(settings, t.data)
 	if err != nil || run == nil || run.ReadOnly {
 		return pair, err
 	}
@@ -66,7 +67,7 @@ func (t *translationTexts) text(run *experiment.Run, fresh bool) (*translation.P
 type translationTask struct {
 	*translation.Translator
 	config experiment.Config
-	data   *translation.Texts
+	data   *bitext.Texts
 	run    *experiment.Run // nil for a plan
 	peers  *parallel.Peers
 	shown  []report.Sample // of the first test text
@@ -79,7 +80,7 @@ func (t *translationTask) parts() network {
 }
 
 // aboutVectors is what results.json says of target vectors, nil where there are none.
-func aboutVectors(p *translation.Pair) *experiment.Vectors {
+func aboutVectors(p *bitext.Pair) *experiment.Vectors {
 	v := p.Vectors
 	if v == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/score"
@@ -49,7 +50,7 @@ func (t *translationTask) validate() (validation, error) {
 }
 
 // tokenised are outputs and their references as the text that the model was trained on.
-func (t *translationTask) tokenised(outputs []translation.Translation, s translation.Lines) (hypotheses, references []string) {
+func (t *translationTask) tokenised(outputs []translation.Translation, s bitext.Lines) (hypotheses, references []string) {
 	for i, o := range outputs {
 		hypotheses, references = append(hypotheses, o.Tokenised), append(references, t.Text.Target.Tokenize(s.Target[i]))
 	}

@@ -1,22 +1,13 @@
-package command_test
+package main
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
-
-// TestMain lets torch.Main start the tests anew before the first, not amid them.
-func TestMain(m *testing.M) {
-	if err := command.OnTorch(func() error { return nil }); err != nil {
-		panic(err)
-	}
-	os.Exit(m.Run())
-}
 
 // TestPanicsAreErrors: of Go, of tensors and of memory, each with a sentence and the stack of its place.
 func TestPanicsAreErrors(t *testing.T) {
@@ -33,7 +24,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		"memory":  {func() error { torch.Zeros(torch.Float32, torch.CPU, 1<<30, 1<<20); return nil }, "out of memory"},
 		"nothing": {func() error { return errors.New("as it is") }, "as it is"},
 	} {
-		err := command.OnTorch(func() error {
+		err := command.On(torch.Main, func() error {
 			scope := torch.OpenScope()
 			defer scope.Close()
 			return test.body()
@@ -43,7 +34,7 @@ func TestPanicsAreErrors(t *testing.T) {
 			continue
 		}
 		var internal *command.InternalError
-		if panicked := errors.As(err, &internal); panicked != (what != "nothing") || panicked && !strings.Contains(string(internal.Stack), "torch_test.go") {
+		if panicked := errors.As(err, &internal); panicked != (what != "nothing") || panicked && !strings.Contains(string(internal.Stack), "panics_test.go") {
 			t.Errorf("%s is told as %#v", what, err)
 		}
 		if errors.Is(err, torch.ErrOutOfMemory) != (what == "memory") {

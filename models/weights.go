@@ -1,27 +1,18 @@
-package checkpoint
+package models
 
 import (
 	"fmt"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/torch"
-)
-
-// Folder is the folder of a run that holds its checkpoints.
-const Folder = "checkpoints"
-
-// The files of a checkpoint that hold weights: the raw ones, and their average
-// where there is one.
-const (
-	ModelFile   = "model.safetensors"
-	AverageFile = "average.safetensors"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // LoadWeights takes the weights of a checkpoint, averaged where it has an average.
-func LoadWeights(params *torch.Params, c Checkpoint, d torch.Device) error {
-	name := ModelFile
-	if c.Has(AverageFile) {
-		name = AverageFile
+func LoadWeights(params *torch.Params, c checkpoint.Checkpoint, d torch.Device) error {
+	name := checkpoint.ModelFile
+	if c.Has(checkpoint.AverageFile) {
+		name = checkpoint.AverageFile
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -36,8 +27,8 @@ func LoadWeights(params *torch.Params, c Checkpoint, d torch.Device) error {
 }
 
 // LoadBest takes the weights of the best checkpoint of a run folder, as LoadWeights does.
-func LoadBest(params *torch.Params, folder string, d torch.Device) ([]Warning, error) {
-	store := Store{Dir: filepath.Join(folder, Folder)}
+func LoadBest(params *torch.Params, folder string, d torch.Device) ([]checkpoint.Warning, error) {
+	store := checkpoint.Store{Dir: filepath.Join(folder, checkpoint.Folder)}
 	best, warnings, err := store.Best()
 	if err != nil {
 		return nil, err // which tells the warnings too
@@ -46,7 +37,7 @@ func LoadBest(params *torch.Params, folder string, d torch.Device) ([]Warning, e
 }
 
 // ReadTensors reads the tensors of one file of a checkpoint.
-func ReadTensors(c Checkpoint, name string, d torch.Device) (map[string]torch.Tensor, error) {
+func ReadTensors(c checkpoint.Checkpoint, name string, d torch.Device) (map[string]torch.Tensor, error) {
 	f, err := c.Open(name)
 	if err != nil {
 		return nil, err

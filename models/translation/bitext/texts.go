@@ -1,4 +1,4 @@
-package translation
+package bitext
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ type Lines struct {
 }
 
 // Parallel are the lines as text in memory.
-func (l Lines) Parallel() corpus.Parallel { return inMemory(l.Source, l.Target) }
+func (l Lines) Parallel() corpus.Parallel { return InMemory(l.Source, l.Target) }
 
 // Texts are the corpus of a translator, raw and, after Encode, as ids.
 type Texts struct {

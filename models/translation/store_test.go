@@ -1,4 +1,4 @@
-package vectors
+package translation
 
 import (
 	"bytes"
@@ -8,18 +8,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/objectives/vectors"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestSaveAndLoad: rows come back bit for bit, with what was known of them.
-func TestSaveAndLoad(t *testing.T) {
+// words is a vocabulary of these words, each rarer than the one before.
+func words(counted ...string) *tokenize.Vocabulary {
+	counts := map[string]int{}
+	for i, word := range counted {
+		counts[word] = 100 - i
+	}
+	return tokenize.NewVocabulary(counts, tokenize.VocabularyOptions{PaddingFactor: 1})
+}
+
+// TestStoredVectors: rows come back bit for bit, with what was known of them.
+func TestStoredVectors(t *testing.T) {
 	torch.Test(t, func() {
 		v := words("north", "east", "northeast")
 		given := filepath.Join(t.TempDir(), "x.vec")
 		if err := os.WriteFile(given, []byte("north 0.1 1\neast 1 0.3\nwest -1 0\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		table, err := Open(given, v)
+		table, err := vectors.Open(given, v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,10 +39,10 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 		table.SHA256 = "abc"
 		path := filepath.Join(t.TempDir(), "vectors.safetensors")
-		if err := table.Save(path); err != nil {
+		if err := saveVectors(table, path); err != nil {
 			t.Fatal(err)
 		}
-		got, err := Load(path, v)
+		got, err := loadVectors(path, v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +53,7 @@ func TestSaveAndLoad(t *testing.T) {
 		if got.Hash() == table.Hash() {
 			t.Error("another row has the same hash")
 		}
-		if _, err := Load(path, words("north")); err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary of") {
+		if _, err := loadVectors(path, words("north")); err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary of") {
 			t.Errorf("another vocabulary: the error is %v", err)
 		}
 		other := filepath.Join(t.TempDir(), "other.safetensors")
@@ -64,7 +75,7 @@ func TestSaveAndLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		for path, want := range map[string]string{empty: "does not fit a vocabulary of", other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
-			if _, err := Load(path, v); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := loadVectors(path, v); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)
 			}
 		}

@@ -1,4 +1,4 @@
-package translation
+package bitext
 
 import (
 	"errors"
@@ -25,16 +25,17 @@ type Pair struct {
 // Learn makes both sides from raw training text. Files of codes and vocabularies
 // that the configuration names are used instead of being learnt.
 func Learn(d TextSettings, source, target []string) (*Pair, error) {
-	return learn(d, inMemory(source, target))
+	return LearnFrom(d, InMemory(source, target))
 }
 
-func inMemory(source, target []string) corpus.Parallel {
+// InMemory is parallel text that has no files.
+func InMemory(source, target []string) corpus.Parallel {
 	return corpus.Parallel{Source: corpus.Text{Lines: source}, Target: corpus.Text{Lines: target}}
 }
 
-// learn is Learn for text that may stay in its files. It reads it once to count words, and once before that to learn their case:
+// LearnFrom is Learn for text that may stay in its files. It reads it once to count words, and once before that to learn their case:
 // a tokenised copy would take as much memory as the text. What it keeps is the counts.
-func learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
+func LearnFrom(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	p, err := newPair(d)
 	if err != nil {
 		return nil, err

@@ -1,14 +1,11 @@
-package vectors
+package translation
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -32,9 +29,9 @@ type about struct {
 	SHA256   string  `json:"sha256"`
 }
 
-// Save keeps a table as safetensors, rows bit for bit, in the order of its vocabulary. It
-// must be called on the torch thread, as Load.
-func (t *Table) Save(path string) error {
+// saveVectors keeps a table as safetensors, rows bit for bit, in the order of its vocabulary. It
+// must be called on the torch thread, as loadVectors.
+func saveVectors(t *vectors.Table, path string) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	text, err := json.Marshal(about{t.Words, t.Known, t.Composed, t.Share, t.Missing, t.Unused, t.End, t.Source, t.SHA256})
@@ -46,14 +43,14 @@ func (t *Table) Save(path string) error {
 		return err
 	}
 	defer w.Discard()
-	if err := torch.WriteSafetensors(w, map[string]torch.Tensor{storedTensor: t.Tensor()}, map[string]string{storedAbout: string(text)}); err != nil {
+	if err := torch.WriteSafetensors(w, map[string]torch.Tensor{storedTensor: vectorsTensor(t)}, map[string]string{storedAbout: string(text)}); err != nil {
 		return err
 	}
 	return w.Commit()
 }
 
-// Load reads what Save wrote. It is an error where the table does not fit the vocabulary.
-func Load(path string, v *tokenize.Vocabulary) (*Table, error) {
+// loadVectors reads what saveVectors wrote. It is an error where the table does not fit the vocabulary.
+func loadVectors(path string, v *tokenize.Vocabulary) (*vectors.Table, error) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	tensors, metadata, err := torch.ReadSafetensors(path, torch.CPU)
@@ -68,22 +65,13 @@ func Load(path string, v *tokenize.Vocabulary) (*Table, error) {
 	if x.Rank() != 2 || x.DType() != torch.Float32 || x.Size(0) != int64(v.Len()) || x.Size(1) < 1 {
 		return nil, fmt.Errorf("%s: %v of shape %v does not fit a vocabulary of %d: restore the run's tokenizer folder", path, x.DType(), x.Shape(), v.Len())
 	}
-	return &Table{
+	return &vectors.Table{
 		Width: int(x.Size(1)), Rows: x.Float32s(), Words: a.Words, Known: a.Known, Composed: a.Composed, Share: a.Share,
 		Missing: a.Missing, Unused: a.Unused, End: a.End, Source: a.Source, SHA256: a.SHA256,
 	}, nil
 }
 
-// Tensor is the table as a float32 tensor [V,M] in the innermost scope.
-func (t *Table) Tensor() torch.Tensor {
-	return torch.FromFloat32s(t.Rows, torch.CPU, int64(t.len()), int64(t.Width))
-}
-
-// Hash is the SHA-256, in hexadecimal, of the rows.
-func (t *Table) Hash() string {
-	sum := sha256.New()
-	for rows := range slices.Chunk(t.Rows, 1<<16) { // what binary.Write is given it copies whole
-		binary.Write(sum, binary.LittleEndian, rows) // a hash never fails to write
-	}
-	return hex.EncodeToString(sum.Sum(nil))
+// vectorsTensor is the table as a float32 tensor [V,M] in the innermost scope.
+func vectorsTensor(t *vectors.Table) torch.Tensor {
+	return torch.FromFloat32s(t.Rows, torch.CPU, int64(len(t.Rows)/t.Width), int64(t.Width))
 }

@@ -1,4 +1,4 @@
-package translation
+package bitext
 
 import (
 	"archive/zip"
@@ -14,16 +14,11 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Learn is LearnText of the training text. What another run has learnt from the same text with the same settings, whatever its
-// method and seed, is taken from the cache. Target vectors are not kept there: each run makes or reads its own.
-func (t *Texts) Learn(s Settings) (*Pair, error) {
-	return learnText(s, t.Train, t.learn)
-}
-
-// learn is the function learn by way of the cache.
-func (t *Texts) learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
+// Learn is LearnFrom of a text by way of the cache: what another run has learnt from the same text with the same settings,
+// whatever its method and seed, is taken from there. Target vectors are not kept there: each run makes or reads its own.
+func (t *Texts) Learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	if text.Source.SHA256 == "" {
-		return learn(d, text)
+		return LearnFrom(d, text)
 	}
 	given, err := d.givenFiles()
 	if err != nil {
@@ -41,7 +36,7 @@ func (t *Texts) learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 			}
 		}
 	}
-	pair, err := learn(d, text)
+	pair, err := LearnFrom(d, text)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package translation
+package bitext
 
 import (
 	"runtime"
@@ -25,8 +25,8 @@ func (p *Pair) encoding(text corpus.Parallel) (corpus.Encoding, error) {
 		Text:    text,
 		Largest: int32(max(p.Source.Vocabulary.Len(), p.Target.Vocabulary.Len()) - 1),
 		Encoders: func() (source, target corpus.Encoder, err error) {
-			if source, err = p.Source.encoder(); err == nil {
-				target, err = p.Target.encoder()
+			if source, err = p.Source.Encoder(); err == nil {
+				target, err = p.Target.Encoder()
 			}
 			return source, target, err
 		},
@@ -36,8 +36,8 @@ func (p *Pair) encoding(text corpus.Parallel) (corpus.Encoding, error) {
 // rememberedBytes are what the encoders of one language have together for words whose ids they know.
 const rememberedBytes = 24 << 20
 
-// encoder is Encode for one goroutine.
-func (s *Side) encoder() (corpus.Encoder, error) {
+// Encoder is Encode for one goroutine.
+func (s *Side) Encoder() (corpus.Encoder, error) {
 	var bpe *tokenize.BPE // of its own, for one cannot be shared
 	if s.bpe != nil {
 		var err error

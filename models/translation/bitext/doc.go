@@ -1,0 +1,17 @@
+// Package bitext is the text of a translator: what its raw lines become on each side, as a run's section data says or its
+// tokenizer folder holds it.
+//
+// # Basics
+//
+//	pair, err := bitext.OpenPair(settings, filepath.Join(run, bitext.TokenizerFolder))
+//	ids := pair.Source.Encode("Two young men.")
+//	fmt.Println(pair.Target.Raw(pair.Target.Tokens(ids)))
+//
+// [Learn] makes codes and vocabularies from raw text, and [Texts] are a whole corpus, whose training text may stay in its
+// files. The package is pure Go: nothing here is computed on tensors.
+//
+// # Caveats
+//
+// A [Side] must not be used by two goroutines at once, because its byte-pair encoder keeps a cache of words. Where the
+// vocabulary is joint, both sides share one.
+package bitext
