@@ -42,14 +42,14 @@ func TestBadUsage(t *testing.T) {
 		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers, load, scale",
 		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers, load, scale",
 		"-what text -isa sse":           `-isa is "sse": it must be avx2, avx512 or default`,
-		"-what text -pair 3":            "unknown flag: --pair",
+		"-what text -pair 3":            "unknown flag -pair: did you mean -pairs? (bench -h lists the flags)",
 		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
 		"-what text -threads 0":         "-threads is 0: at least 1 is needed",
 		"-what text -positions 0":       "-positions is 0: at least 1 is needed",
 		"-what text -only [":            "-only: error parsing regexp: missing closing ]: `[`",
 		"-what text -only xyz":          "-only xyz matches no row of text: its rows are bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
 		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
-		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such",
+		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such, and so no /no/such/x.j",
 	} {
 		_, err := parse(strings.Fields(args), io.Discard)
 		if err == nil || err.Error() != want {

@@ -77,7 +77,7 @@ func TestCommand(t *testing.T) {
 
 		{name: "unequal", args: "-ref a -ref short", in: hyp, code: 1, err: "standard input has 3 lines of hypotheses but short has 1 lines of references"},
 		{name: "nothing", args: "-ref empty", code: 1, err: "standard input is empty"},
-		{name: "no such file", args: "-ref nowhere", in: hyp, code: 1, err: "open nowhere: no such file"},
+		{name: "no such file", args: "-ref nowhere", in: hyp, code: 1, err: "there is no file nowhere"},
 		{name: "encoding", args: "-ref latin1", in: hyp, code: 1, err: "latin1, line 1 is not valid UTF-8"},
 		{name: "encoding of the input", args: "-ref a", in: "a\n\xff\nb\n", code: 1, err: "standard input, line 2 is not valid UTF-8"},
 

@@ -37,7 +37,7 @@ func TestExit(t *testing.T) {
 			t.Errorf("%v: says %q, want %q", test.err, Message(test.err), test.message)
 		}
 	}
-	if _, missing := os.Open("/nowhere/x"); Message(missing) != "aperture: there is no folder /nowhere" {
+	if _, missing := os.Open("/nowhere/x"); Message(missing) != "aperture: there is no folder /nowhere, and so no /nowhere/x" {
 		t.Errorf("of a missing folder it says %q", Message(missing))
 	}
 	defer func(before bool) { resumes = before }(resumes)

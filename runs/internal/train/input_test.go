@@ -32,7 +32,7 @@ func TestBadInput(t *testing.T) {
 		code      int
 		parts     []string
 	}{
-		{[]string{"-data=nowhere"}, 1, []string{"-data", "nowhere", "no such file"}},
+		{[]string{"-data=nowhere"}, 1, []string{"-data", "there is no folder nowhere"}},
 		{[]string{"-train=trian"}, 1, []string{filepath.Join("corpus", "trian.en"), "no such file", "-train"}},
 		{[]string{"-test=test,test2"}, 1, []string{filepath.Join("corpus", "test2.en"), "no such file", "-test"}},
 		{[]string{"-src=fr"}, 1, []string{filepath.Join("corpus", "train.fr"), "no such file"}},
@@ -43,7 +43,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"-set=data.max_length=1"}, 1, []string{"none of the 200 sentence pairs", "data.max_length"}},
 		{[]string{"-set=train.max_tokens=3"}, 1, []string{"the sentence pair on line", "raise train.max_tokens (3)"}},
 		{[]string{"-set=data.codes=codes"}, 1, []string{"codes:2: a merge is two symbols"}},
-		{[]string{"-set=data.codes=nocodes"}, 1, []string{"data.codes", "nocodes", "no such file"}},
+		{[]string{"-set=data.codes=nocodes"}, 1, []string{"data.codes", "there is no file nocodes"}},
 		{[]string{"-init=corpus"}, 1, []string{"corpus", "holds no run"}},
 		{[]string{"-method=magic"}, 2, []string{`"magic"`, "mle"}},
 		{[]string{"-method=mle+magic"}, 2, []string{"magic"}},

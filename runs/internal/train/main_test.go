@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +25,8 @@ var binary, textBinary, translateBinary string
 const alone = "APERTURE_TEST_ALONE"
 
 func TestMain(m *testing.M) {
+	// Where the tests themselves run under nohup, the processes that they start must not inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(func() int {
 		folder, err := os.MkdirTemp("", "aperture-train-")
 		if err != nil {

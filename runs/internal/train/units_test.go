@@ -113,7 +113,7 @@ func TestTruecasingModelOfARun(t *testing.T) {
 	if err := os.Remove(model); err != nil {
 		t.Fatal(err)
 	}
-	run(t, folder, append(settings, "-steps=3", "-resume")...).fails(t, "no model", 1, "truecase.de", "no such file")
+	run(t, folder, append(settings, "-steps=3", "-resume")...).fails(t, "no model", 1, "truecase.de", "there is no file")
 	write(t, model, whole)
 	mustRun(t, folder, append(settings, "-steps=3", "-resume")...)
 }

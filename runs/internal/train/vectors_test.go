@@ -87,7 +87,7 @@ func TestVectorsThatMakeNoSense(t *testing.T) {
 	folder := workplace(t)
 	write(t, filepath.Join(folder, "bad.vec"), "DER 1 2\nALTE 1 x\n")
 	run(t, folder, "-method=vmf", "-vectors=bad.vec").fails(t, "a number that is none", 1, `bad.vec:2: number 2 of "ALTE" is "x"`)
-	run(t, folder, "-method=vmf", "-vectors=none.vec").fails(t, "no file", 1, "-vectors", "none.vec", "no such file")
+	run(t, folder, "-method=vmf", "-vectors=none.vec").fails(t, "no file", 1, "-vectors", "none.vec", "there is no file")
 	run(t, folder, "-method=vmf", "-set=data.target_units=bpe").fails(t, "units", 2, `vmf predicts whole words: it wants data.target_units = "word"`)
 	run(t, folder, "-method=vmf+spectrum").fails(t, "two matrices", 2, "vmf and spectrum do not join")
 	run(t, folder, "-method=vmf+adversarial").fails(t, "no softmax", 2, "vmf has no softmax")
