@@ -82,7 +82,7 @@ func predict(s *experiment.Settings, learnt task, u updates, state int64, steps 
 	c, processes := s.Config.Train, max(1, s.Launch, s.Place.Size)
 	speed, parts := s.Speed, learnt.parts()
 	if unknown := parts.Output.Uncounted(); len(unknown) > 0 {
-		fmt.Printf("time              not known: %s does not say what it multiplies\n", strings.Join(unknown, ", "))
+		fmt.Fprintf(command.Stdout, "time              not known: %s does not say what it multiplies\n", strings.Join(unknown, ", "))
 		return nil
 	}
 	local := max(1, s.Launch, s.Place.LocalSize)
