@@ -25,7 +25,7 @@ type ZLossSettings struct {
 //
 // beside its cross-entropy, in training only. A softmax does not change when a constant is added to all of its scores, so
 // nothing else keeps log Z near 0; scores far from 0 lose precision, and a model whose Z is near 1 gives log-probabilities
-// without the sum. The term is part of the fused loss and costs nothing beside it.
+// without the sum. The fused kernels know the term, so that it costs nothing.
 //
 // Z is that of clean scores where a perturbation lowers the target's. In a mixture every component has a Z of its own and the
 // target pays the mean of their terms; an adaptive softmax pays for the head, and for a tail where the target is in one.

@@ -321,7 +321,7 @@ func TestScoreLossRefuses(t *testing.T) {
 }
 
 // BenchmarkLosses takes training steps of a softmax by its fused kernel and by plain operators in turn. plain/fused is the
-// median of the ratios of their times, with the smallest and the largest.
+// median of the ratios of their times, with the smallest and the largest; MB are the peaks of memory that a step takes.
 func BenchmarkLosses(b *testing.B) {
 	for _, v := range []int64{10000, 37000} {
 		for name, terms := range map[string][]torch.ScoreTerm{"mle": nil, "zloss": zLoss(1e-4)} {
@@ -354,10 +354,13 @@ func benchmarkLosses(b *testing.B, v int64, terms []torch.ScoreTerm) {
 		torch.ZeroGrad([]torch.Tensor{hidden, weight})
 		return took
 	}
-	step(false)
-	step(true)
+	for _, plain := range []bool{false, true} { // and get warm
+		before := torch.LiveBytes()
+		torch.ResetPeakBytes()
+		step(plain)
+		b.ReportMetric(float64(torch.PeakBytes()-before)/1e6, map[bool]string{false: "MB-fused", true: "MB-plain"}[plain])
+	}
 	var ratios []float64
-	b.ResetTimer()
 	for range b.N {
 		fused := step(false)
 		ratios = append(ratios, step(true)/fused)
