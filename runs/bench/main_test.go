@@ -49,7 +49,7 @@ func TestBadUsage(t *testing.T) {
 		"-what text -only [":            "-only: error parsing regexp: missing closing ]: `[`",
 		"-what text -only xyz":          "-only xyz matches no row of text: its rows are bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
 		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
-		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such, and so no /no/such/x.j",
+		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such",
 	} {
 		_, err := parse(strings.Fields(args), io.Discard)
 		if err == nil || err.Error() != want {
