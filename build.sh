@@ -501,8 +501,8 @@ build() {
     say "done in $SECONDS s"
 }
 
-# The events of all tests, of the ones that compute once more without AVX-512, where there is AVX-512 and the caller
-# has not chosen, and of the ones that compute once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
+# The events of all tests, of those once more without AVX-512, where there is AVX-512 and the caller
+# has not chosen, and of those once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
 go_test() { go test -json -count=1 -timeout 20m "$@" 2>&1; }
 test_events() {
     local status=0 computing=(./torch/... ./objectives/... ./models/...) on_device=(./torch ./objectives ./models ./models/decode ./models/language ./models/translation)

@@ -65,6 +65,6 @@ func (t Tokens) positions() []int64 {
 // An Embedder looks up vectors [..., D] for ids [...].
 type Embedder interface {
 	Lookup(ids torch.Tensor) torch.Tensor
-	// LookupOperations are those of that number of rows.
+	// LookupOperations are those of the given number of rows.
 	LookupOperations(rows int64) torch.Operations
 }

@@ -43,7 +43,7 @@ func (o *Output) Operations(targets []int64) torch.Operations {
 	return operations(o.method.Likelihood, w).Plus(operations(o.method.Perturbation, w))
 }
 
-// LookupOperations are those of Lookup for that number of rows.
+// LookupOperations are those of Lookup for the given number of rows.
 func (o *Output) LookupOperations(rows int64) torch.Operations {
 	return operations(o.method.Embedding, Work{Rows: rows})
 }

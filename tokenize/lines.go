@@ -44,14 +44,14 @@ func (l *Lines) Table() *Lines {
 	return l.AtMost(files.MaxRow)
 }
 
-// AtMost, called before the first line is read, allows lines of that number of bytes.
-func (l *Lines) AtMost(bytes int) *Lines {
-	l.in = files.NewLineReader(l.from, bytes)
+// AtMost, called before the first line is read, allows lines of the given number of bytes.
+func (l *Lines) AtMost(limit int) *Lines {
+	l.in = files.NewLineReader(l.from, limit)
 	return l
 }
 
-// Unchecked lets lines pass that are not UTF-8, and of the ones that are too long the bytes up to the first that is one too
-// many, for a caller that answers each line by itself.
+// Unchecked lets lines pass that are not UTF-8, and cuts a line that is too long one byte behind its limit,
+// for a caller that answers each line by itself.
 func (l *Lines) Unchecked() *Lines {
 	l.unchecked = true
 	return l

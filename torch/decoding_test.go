@@ -8,7 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// selections are settings of a selection for rows of that number of sentences.
+// selections are settings of a selection for rows of the given number of sentences.
 func selections(sentences, group, v int) map[string]torch.BeamTopK {
 	rows := sentences * group
 	base := func() torch.BeamTopK {

@@ -45,7 +45,7 @@ func PeakRate(d Device, dtype DType, size int64, tries int) float64 {
 	return ProductOperations(size, size, size).Forward / shortest(tries, func() Tensor { return x.MatMul(x) })
 }
 
-// CopyRate is the most bytes a second, read and written, that any of several copies of that number of bytes reaches, with the present
+// CopyRate is the most bytes a second, read and written, that any of several copies of the given number of bytes reaches, with the present
 // threads.
 func CopyRate(d Device, bytes int64, tries int) float64 {
 	scope := OpenScope()

@@ -11,7 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// fewWords is a vocabulary of that number of words.
+// fewWords is a vocabulary of the given number of words.
 func fewWords(n int) *corpus.Words {
 	words := corpus.NewWords()
 	for i := range n {

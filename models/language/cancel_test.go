@@ -13,7 +13,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// countdown is cancelled when it is asked for the last of that number of times.
+// countdown is cancelled when it is asked for the last of the given number of times.
 type countdown struct {
 	context.Context
 	asked, last atomic.Int64

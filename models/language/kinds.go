@@ -109,7 +109,7 @@ func kindOf(name string) (kind, error) {
 	return kind{}, fmt.Errorf("model.kind = %q is no language model: it wants %s", name, strings.Join(Kinds(), ", "))
 }
 
-// Activations estimates the numbers that a batch of that number of tokens keeps for its backward pass.
+// Activations estimates the numbers that a batch of the given number of tokens keeps for its backward pass.
 func (s Settings) Activations(tokens int) int64 {
 	k, err := kindOf(s.Model.Kind)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s Settings) Activations(tokens int) int64 {
 // ownCache is the size of the cache that a processor's core has to itself, 2 MiB on those of today.
 const ownCache = 2 << 20
 
-// Reaches is the share of the rate of a large product of matrices at which batches of that number of columns are trained on, as measured on
+// Reaches is the share of the rate of a large product of matrices at which batches of the given number of columns are trained on, as measured on
 // a CPU: docs/scale.md.
 func (s Settings) Reaches(columns int) float64 {
 	k, _ := kindOf(s.Model.Kind)

@@ -72,7 +72,7 @@ func (m *Model) SharedNLL(p *parallel.Peers, text corpus.Columns) (sum float64, 
 	return sum, tokens, nil
 }
 
-// Read takes a text through the network in chunks of that number of rows, in evaluation
+// Read takes a text through the network in chunks of the given number of rows, in evaluation
 // and without gradients, and hands the states and targets [N] of each to visit,
 // whose tensors live until it returns.
 func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor)) {

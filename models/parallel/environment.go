@@ -94,7 +94,7 @@ func (e Environment) Exposed() string {
 	return fmt.Sprintf("whoever reaches %s can end this run: set %s to the same secret on all hosts, as from openssl rand -hex 32 (docs/scale.md)", at, tokenVariable)
 }
 
-// Place is FromEnvironment for a command that was asked to train by that number of processes: launch is how many it has to start, 0
+// Place is FromEnvironment for a command that was asked to train by the given number of processes: launch is how many it has to start, 0
 // where it is one of them, or the only one.
 func Place(processes int) (e Environment, launch int, err error) {
 	e, err = FromEnvironment()

@@ -8,7 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// work is a batch of that number of operations, two thirds of them backwards.
+// work is a batch of the given number of operations, two thirds of them backwards.
 type work float64
 
 func (w work) Forward(*torch.Stream) (torch.States, torch.Tensor) { panic("it is only counted") }

@@ -45,7 +45,7 @@ func (t *Translator) Operations(b *corpus.Batch) torch.Operations {
 	return t.Network.Operations(tokens(b)).Plus(t.Output.Operations(targets(b)))
 }
 
-// NLL is the clean loss of sentence pairs in batches of that number of tokens, a mean over target tokens: in nats where the output
+// NLL is the clean loss of sentence pairs in batches of the given number of tokens, a mean over target tokens: in nats where the output
 // layer has a probability or a density.
 func (t *Translator) NLL(pairs corpus.Pairs, batchTokens int) float64 {
 	nll, _ := t.SharedNLL(nil, pairs, batchTokens) // by itself no process can fail
@@ -110,7 +110,7 @@ func (t *Translator) SharedTranslate(ctx context.Context, p *parallel.Peers, lin
 	return all, nil
 }
 
-// Contexts are about n hidden states, of sentence pairs at equal distances, in batches of that number of tokens.
+// Contexts are about n hidden states, of sentence pairs at equal distances, in batches of the given number of tokens.
 func (t *Translator) Contexts(pairs corpus.Pairs, n, batchTokens int) *measures.Contexts {
 	stride := max(1, corpus.Tokens(pairs)/max(1, n))
 	var some corpus.List

@@ -90,7 +90,7 @@ func kindOf(name string) (kind, error) {
 	return kind{}, fmt.Errorf("model.kind = %q does not translate: it wants %s", name, strings.Join(Kinds(), ", "))
 }
 
-// Activations estimates the numbers that a batch of that number of tokens keeps for its backward pass.
+// Activations estimates the numbers that a batch of the given number of tokens keeps for its backward pass.
 func (s Settings) Activations(tokens int) int64 {
 	k, err := kindOf(s.Model.Kind)
 	if err != nil {

@@ -93,7 +93,7 @@ func scan(path string, to sink) error {
 // So many bytes of a file are looked at to tell its format.
 const peeked = 1 << 16
 
-// scanFormat reads the vectors of a file of that number of bytes, which is math.MaxInt64 where that is not known.
+// scanFormat reads the vectors of a file of the given number of bytes, which is math.MaxInt64 where that is not known.
 func scanFormat(in *bufio.Reader, size int64, name string, to sink) error {
 	start, _ := in.Peek(peeked)
 	switch recognize(start) {

@@ -24,7 +24,7 @@ type analysis struct {
 	scale         float64
 	measures      measures.Measures
 	isotropyRows  int64 // rows of a sample for I1 and I2
-	samples       int   // of that number of rows, 1 where they are all
+	samples       int   // of the given number of rows, 1 where they are all
 	spread        float64
 	hubness       measures.Hubness
 	hub           string // the word that is most often a neighbour

@@ -165,7 +165,7 @@ func (n table4Size) speed(ctx context.Context, b *bench, t *trainer, rows, warm,
 	return median(speeds), nil
 }
 
-// describe says what the network and a batch of that number of sentences are.
+// describe says what the network and a batch of the given number of sentences are.
 func (n table4Size) describe(rows int) string {
 	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d layers=%d+%d V=%d/%d M=%d", rows, attentionalLong, n.words, n.width, n.layers, n.layers, n.vocabulary, n.pieces, n.vectors)
 }

@@ -69,7 +69,7 @@ func recurrent(change func(*experiment.Config)) experiment.Config {
 	return c
 }
 
-// transformerXL is the published base model on WikiText-103 with that number of layers.
+// transformerXL is the published base model on WikiText-103 with the given number of layers.
 func transformerXL(layers int) experiment.Config {
 	c := experiment.Default()
 	c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Heads, c.Model.FFNWidth, c.Model.Dropout = "transformer-xl", layers, 410, 10, 2100, 0.1

@@ -21,7 +21,7 @@ type textTrainer struct {
 	chunks  []textChunk
 }
 
-// newTextTrainer makes one for a vocabulary of that number of words, which mean nothing.
+// newTextTrainer makes one for a vocabulary of the given number of words, which mean nothing.
 func newTextTrainer(r *race, vocabulary int, c experiment.Config, chunks []textChunk) (*textTrainer, error) {
 	words := corpus.NewWords()
 	for i := range vocabulary {

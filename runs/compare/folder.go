@@ -153,7 +153,7 @@ func flatten(tree map[string]any, prefix string, into map[string]string) {
 	}
 }
 
-// seconds are those of training for that number of updates, which are taken to have lasted alike.
+// seconds are those of training for the given number of updates, which are taken to have lasted alike.
 func (r *trained) seconds(step float64) float64 {
 	if r.results.Updates == 0 {
 		return math.NaN()

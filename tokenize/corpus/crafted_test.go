@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// madeStore is a cache with the store of that number of pairs of a test, and the store's file.
+// madeStore is a cache with the store of the given number of pairs of a test, and the store's file.
 func madeStore(t testing.TB, lines, bound int) (cache *Cache, e Encoding, path string) {
 	folder := t.TempDir()
 	texts(t, folder, lines)

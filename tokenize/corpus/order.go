@@ -82,7 +82,7 @@ func (s *byLength) cut(b budget) []int {
 	})
 }
 
-// all are the indices of that number of pairs.
+// all are the indices of the given number of pairs.
 func all(n int) []int32 {
 	order := make([]int32, n)
 	for i := range order {

@@ -2,7 +2,7 @@ package corpus
 
 // Portion is some lines of a text. The zero Portion is all of them.
 type Portion struct {
-	every int  // the text is cut into stretches of that number of lines; 0: all lines
+	every int  // the text is cut into stretches of the given number of lines; 0: all lines
 	of    kind // those that belong to it
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Share says which of that number of processes this one is. The zero Share is the only one.
+// Share says which of the given number of processes this one is. The zero Share is the only one.
 type Share struct {
 	Rank, Size int
 }

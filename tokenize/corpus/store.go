@@ -228,7 +228,7 @@ func raw[T any](values []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))
 }
 
-// segments counts those of that number of bytes.
+// segments counts those of the given number of bytes.
 func segments(body int64) int64 { return (body + segmentBytes - 1) / segmentBytes }
 
 // segmentSums are the sums of the segments behind the header of a file, on all processors.

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// texts writes parallel files of that number of lines, and gives the lines.
+// texts writes parallel files of the given number of lines, and gives the lines.
 func texts(t testing.TB, folder string, lines int) (source, target []string) {
 	t.Helper()
 	for i := range lines {

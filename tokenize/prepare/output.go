@@ -38,7 +38,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.to.Write(p)
 }
 
-// line adds a line of that number of tokens.
+// line adds a line of the given number of tokens.
 func (o *output) line(text string, tokens int, ended bool) error {
 	o.count.Lines++
 	o.count.Tokens += tokens

@@ -90,7 +90,7 @@ func scoreTable(r *experiment.Results, valid experiment.TestScores) report.Table
 	return table
 }
 
-// show is a number with that number of digits behind the point, or a dash.
+// show is a number with the given number of digits behind the point, or a dash.
 func show(n experiment.Number, digits int) string {
 	if math.IsNaN(n.Value()) {
 		return "–"

@@ -70,7 +70,7 @@ func plan(s *experiment.Settings, read texts, device torch.Device) error {
 const (
 	// Updates that a prediction looks at, and batches after which it looks at no more.
 	lookAt, lookAtBatches = 50, 2000
-	// What shows a processor's or a device's speed: products of matrices of this size, copies of that number of bytes.
+	// What shows a processor's or a device's speed: products of matrices of this size, copies of the given number of bytes.
 	peakSize, copyBytes, peakTries = 2048, 256 << 20, 3
 	// Bytes a second that each process sends where several of one machine sum gradients over Gloo and have a processor each:
 	// docs/results/scale.md.

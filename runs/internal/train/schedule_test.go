@@ -23,7 +23,7 @@ func TestInputNoise(t *testing.T) {
 	}
 }
 
-// TestInputNoiseOverSteps: a translator that trains for that number of updates has the noise fall over the epochs that these begin.
+// TestInputNoiseOverSteps: a translator that trains for the given number of updates has the noise fall over the epochs that these begin.
 func TestInputNoiseOverSteps(t *testing.T) {
 	folder := workplace(t)
 	settings := parse(t, folder, "-out", filepath.Join(folder, "noisy"), "-steps=3", "-set=model.input_noise=0.2", "-set=train.max_tokens=100000")

@@ -37,7 +37,7 @@ type task interface {
 type data interface {
 	// vocabularies are hashes by name: another vocabulary gives ids another meaning.
 	vocabularies() map[string]string
-	// size says how much text there is, and of what size a run of that number of steps is, tokens how much of it an epoch trains on, and introduce what is worth knowing before
+	// size says how much text there is, and of what size a run of the given number of steps is, tokens how much of it an epoch trains on, and introduce what is worth knowing before
 	// training.
 	size(steps int) string
 	tokens() int
