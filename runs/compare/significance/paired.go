@@ -4,21 +4,26 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // Paired is the comparison of a system with a baseline.
 type Paired struct {
 	Baseline, System score.Result // each with its interval
-	// P is the probability of a difference of scores at least as large, were
-	// both systems the same but for chance.
+	// P is the probability of a difference of scores at least as large, to either side, were both systems the same but for chance.
 	P float64
+	// OneTailed is what sacreBLEU gives for P. It compares sizes of differences with their mean size, and rejects nearly twice as often
+	// as its level says where the systems are alike.
+	OneTailed float64
 	// Low to High holds 95 % of the resampled differences, system less baseline.
 	Low, High float64
 }
 
-// Bootstrap compares two systems by scoring both on the same resamples (Koehn, 2004), as sacreBLEU 2.6.0 does: P = (1 + the number
-// of resamples whose absolute difference exceeds its own mean by more than the difference of the whole corpus) / (1 + samples).
+// Bootstrap compares two systems by scoring both on the same resamples (Koehn, 2004): P = (1 + the number of resamples whose difference
+// is further from the mean of all than the difference of the whole corpus is from 0) / (1 + samples). sacreBLEU 2.6.0, with the same
+// resamples, counts those whose absolute difference exceeds the mean absolute one by more than that: OneTailed.
 // Both were counted by one metric against the same references. samples 0 means 1000 and seed 0 means 12345, sacreBLEU's choices.
 func Bootstrap(baseline, system score.Counted, samples int, seed uint64) Paired {
 	if samples == 0 {
@@ -45,9 +50,9 @@ func Bootstrap(baseline, system score.Counted, samples int, seed uint64) Paired 
 		differences[i] = round(scores[1][i] - scores[0][i])
 	}
 	observed := math.Abs(results[0].Score - results[1].Score)
-	p := Paired{Baseline: results[0], System: results[1], P: bootstrapP(differences, observed, round)}
+	p := Paired{Baseline: results[0], System: results[1], P: twoSided(differences, observed), OneTailed: bootstrapP(differences, observed, round)}
 	if equal(baseline, system) {
-		p.P = 1
+		p.P, p.OneTailed = 1, 1
 	}
 	slices.Sort(differences)
 	p.Low, p.High = within95(differences)
@@ -58,6 +63,16 @@ func Bootstrap(baseline, system score.Counted, samples int, seed uint64) Paired 
 func within95(sorted []float64) (low, high float64) {
 	tail := len(sorted) / 40
 	return sorted[tail], sorted[len(sorted)-tail-1]
+}
+
+func twoSided(differences []float64, observed float64) float64 {
+	mean, larger := stat.Mean(differences, nil), 0
+	for _, d := range differences {
+		if math.Abs(d-mean) >= observed {
+			larger++
+		}
+	}
+	return float64(larger+1) / float64(len(differences)+1)
 }
 
 func bootstrapP(differences []float64, observed float64, round func(float64) float64) float64 {

@@ -62,8 +62,8 @@ func TestEqualsSacreBLEU(t *testing.T) {
 		}
 		a, b := counted(t, m, base[:want.Count], refs[:want.Count]), counted(t, m, system[:want.Count], refs[:want.Count])
 		got := Bootstrap(a, b, 0, want.Seed)
-		if got.P != want.PBS {
-			t.Errorf("%s of %d lines, seed %d: the bootstrap's p is %v, want %v", want.Metric, want.Count, want.Seed, got.P, want.PBS)
+		if got.OneTailed != want.PBS {
+			t.Errorf("%s of %d lines, seed %d: the bootstrap's p is %v, want %v", want.Metric, want.Count, want.Seed, got.OneTailed, want.PBS)
 		}
 		for i, r := range []score.Result{got.Baseline, got.System} {
 			if !near(r.Score, want.Scores[i]) || !near(r.Mean, want.Means[i]) || !near(r.HalfWidth, want.CIs[i]) {
@@ -102,8 +102,8 @@ func TestBootstrapOfFewSamples(t *testing.T) {
 		}
 		refs := golden.Corpora["easy"].Refs[0]
 		got := Bootstrap(counted(t, m, golden.Corpora["easy"].Hyps, refs), counted(t, m, golden.Corpora["easier"].Hyps, refs), want.Samples, 0)
-		if got.P != want.P {
-			t.Errorf("%s, %d samples: p is %g, want %g", want.Metric, want.Samples, got.P, want.P)
+		if got.OneTailed != want.P {
+			t.Errorf("%s, %d samples: p is %g, want %g", want.Metric, want.Samples, got.OneTailed, want.P)
 		}
 		for i, r := range []score.Result{got.Baseline, got.System} {
 			if !near(r.Mean, want.Means[i]) || !near(r.HalfWidth, want.CIs[i]) {
@@ -117,7 +117,7 @@ func TestBootstrapOfFewSamples(t *testing.T) {
 func TestEqualSystems(t *testing.T) {
 	text := strings.Split("a b c d e|f g h i j|k l m n o", "|")
 	c := counted(t, score.BLEUOptions{}, text, text)
-	if b := Bootstrap(c, c, 100, 3); b.P != 1 || b.Low != 0 || b.High != 0 {
+	if b := Bootstrap(c, c, 100, 3); b.P != 1 || b.OneTailed != 1 || b.Low != 0 || b.High != 0 {
 		t.Errorf("the bootstrap: %+v", b)
 	}
 	if p := Randomisation(c, c, 100, 3); p != 1 {

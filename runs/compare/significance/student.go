@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -47,13 +48,31 @@ func PairedT(differences []float64) T {
 }
 
 // Detectable is the mean that n independent, normal differences of a known standard deviation must have for PairedT to give a p below
-// level in the share power of all experiments; NaN with fewer than two differences. The power of the test is that of the noncentral
-// t distribution, here averaged over the chi-squared distribution of the sample's variance.
+// level in the share power of all experiments; NaN with fewer than two differences.
 func Detectable(deviation float64, n int, level, power float64) float64 {
 	if n < 2 || math.IsNaN(deviation) {
 		return math.NaN()
 	}
-	freedom := float64(n - 1)
+	return found(float64(n-1), level, power) * deviation / math.Sqrt(float64(n))
+}
+
+// Seeds is the number of seeds that each of a number of rows needs for Linear, without terms for seeds, to find a true difference of two rows
+// in the share power of all experiments, where residuals have a known standard deviation; 0 where more than 100,000 are needed.
+func Seeds(difference, deviation float64, rows int, level, power float64) int {
+	detects := func(n int) bool {
+		return found(float64(rows*(n-1)), level, power)*deviation*math.Sqrt(2/float64(n)) <= math.Abs(difference)
+	}
+	const most = 100_000
+	n := 2 + sort.Search(most-1, func(i int) bool { return detects(i + 2) })
+	if n > most {
+		return 0
+	}
+	return n
+}
+
+// found is the mean, in standard errors, that a two-sided t test at the given level finds in the share power of all experiments. The power
+// of the test is that of the noncentral t distribution, here averaged over the chi-squared distribution of the sample's variance.
+func found(freedom, level, power float64) float64 {
 	critical := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(1 - level/2)
 	const points = 2000 // equally probable sample variances: the result is right to four digits
 	thresholds := make([]float64, points)
@@ -61,24 +80,24 @@ func Detectable(deviation float64, n int, level, power float64) float64 {
 		variance := distuv.ChiSquared{K: freedom}.Quantile((float64(i)+0.5)/points) / freedom
 		thresholds[i] = critical * math.Sqrt(variance)
 	}
-	found := func(shift float64) (share float64) { // shift: the mean in standard errors
+	share := func(shift float64) (share float64) {
 		for _, x := range thresholds {
 			share += (distuv.UnitNormal.CDF(shift-x) + distuv.UnitNormal.CDF(-shift-x)) / points
 		}
 		return share
 	}
 	low, high := 0.0, 1.0
-	for found(high) < power {
+	for share(high) < power {
 		low, high = high, 2*high
 	}
 	for high-low > 1e-6*high {
-		if middle := (low + high) / 2; found(middle) < power {
+		if middle := (low + high) / 2; share(middle) < power {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return high * deviation / math.Sqrt(float64(n))
+	return high
 }
 
 // Holm corrects p values for there being several (Holm, 1979): each is the smallest level of the whole family at which its
