@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/objectives"
@@ -139,7 +139,7 @@ const slow = `read config; echo '{"ready": true}'; while read step; do echo '{"s
 // TestTextRaces drives our side of each row of text against a peer that answers at
 // once, on the first lines of Multi30k.
 func TestTextRaces(t *testing.T) {
-	full := filepath.Dir(testdata.Path(t, "multi30k/train.en"))
+	full := filepath.Dir(fixtures.Path(t, "multi30k/train.en"))
 	small := t.TempDir()
 	if err := os.Mkdir(filepath.Join(small, "multi30k"), 0o777); err != nil {
 		t.Fatal(err)

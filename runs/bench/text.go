@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
@@ -74,7 +74,7 @@ func (b *bench) multi30k() (*preparedText, error) {
 	if b.corpus != nil {
 		return b.corpus, nil
 	}
-	folder := filepath.Join(testdata.Dir(), "multi30k")
+	folder := filepath.Join(fixtures.Dir(), "multi30k")
 	if !isFolder(folder) {
 		return nil, fmt.Errorf("Multi30k was not found in %s: set APERTURE_DATA to the folder that holds multi30k", folder)
 	}

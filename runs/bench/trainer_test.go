@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -90,7 +90,7 @@ func TestGradientsAreCompared(t *testing.T) {
 // BenchmarkUpdate is our side of training rows alone, for profilers.
 func BenchmarkUpdate(b *testing.B) {
 	b.Run("multi30k", func(b *testing.B) {
-		testdata.Path(b, "multi30k/train.en")
+		fixtures.Path(b, "multi30k/train.en")
 		bench, err := newBench(context.Background(), options{threads: 2}, io.Discard)
 		if err != nil {
 			b.Fatal(err)
