@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/checked"
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var near = testdata.Near
+var near = fixtures.Near
 
 // config is an output layer of v symbols and d columns in float64.
 func config(v, d, padding int64) Config {

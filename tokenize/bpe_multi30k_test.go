@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // multi30kText prepares a raw file as Multi30k's own prepared text was made:
 // lower case, punctuation normalised, tokenised by Moses of 2017.
 func multi30kText(t *testing.T, name, language string) string {
 	t.Helper()
-	raw, err := os.Open(testdata.Path(t, "multi30k/"+name+"."+language))
+	raw, err := os.Open(fixtures.Path(t, "multi30k/"+name+"."+language))
 	if err != nil {
 		t.Fatal(err)
 	}

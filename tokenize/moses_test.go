@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 func newMoses(t testing.TB, options MosesOptions) *Moses {
@@ -103,7 +103,7 @@ func TestMosesProtected(t *testing.T) {
 // Multi30k's tokenised training files were made with the scripts of 2017.
 func TestMosesMulti30k(t *testing.T) {
 	for language, want := range map[string]string{"de": "cb5a23529b65ec20", "en": "08925f8e0572bcd5"} {
-		text, err := os.ReadFile(testdata.Path(t, "multi30k/train."+language))
+		text, err := os.ReadFile(fixtures.Path(t, "multi30k/train."+language))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // What is packed comes out as it was, in whatever pieces it arrives, and what is not packed as it is.
 func TestUnpack(t *testing.T) {
 	for _, text := range []string{"", "a", "(", "(\n", "B", "BZh", "PK", "\x1f", "\x28\xb5", "\xfd7", "a line\n", strings.Repeat("0123456789", 50_000)} {
-		byGzip, byZstandard := testdata.Gzip(t, text), testdata.Zstandard(t, text)
+		byGzip, byZstandard := fixtures.Gzip(t, text), fixtures.Zstandard(t, text)
 		for packing, stream := range map[string]string{"": text, "gzip": byGzip, "Zstandard": byZstandard} {
 			for _, from := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream))} {
 				u, err := Unpack(from)
@@ -52,7 +52,7 @@ func TestUnpackDoesNotWait(t *testing.T) {
 // The error of a stream is its own, and no damage.
 func TestUnpackErrors(t *testing.T) {
 	long := strings.Repeat("0123456789", 50_000)
-	byGzip, byZstandard := testdata.Gzip(t, long), testdata.Zstandard(t, long)
+	byGzip, byZstandard := fixtures.Gzip(t, long), fixtures.Zstandard(t, long)
 	broken := errors.New("the line is dead")
 	for packing, stream := range map[string]string{"gzip": byGzip, "Zstandard": byZstandard} {
 		u, err := Unpack(io.MultiReader(strings.NewReader(stream[:len(stream)/2]), iotest.ErrReader(broken)))
@@ -81,7 +81,7 @@ func TestUnpackErrors(t *testing.T) {
 func TestOpen(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a")
-	byGzip, byZstandard := testdata.Gzip(t, "packed"), testdata.Zstandard(t, "packed")
+	byGzip, byZstandard := fixtures.Gzip(t, "packed"), fixtures.Zstandard(t, "packed")
 	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path+":") || Exists(path) {
 		t.Errorf("no file is told as %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -259,12 +259,12 @@ func TestTextsInAnyFiles(t *testing.T) {
 	var first *bitext.Texts
 	for _, contents := range []map[string]string{
 		{"train.en": en, "train.de": de, "valid.en": en, "valid.de": de, "test.en": en, "test.de": de},
-		{"train.en.gz": testdata.Gzip(t, en), "train.de.zst": testdata.Zstandard(t, de), "valid.en.gz": testdata.Gzip(t, en), "valid.de": de, "test.en": en, "test.de.gz": testdata.Gzip(t, de)},
-		{"train.de-en.tsv": table.String(), "valid.de-en.tsv.gz": testdata.Gzip(t, table.String()), "test.de-en.tsv.zst": testdata.Zstandard(t, table.String())},
+		{"train.en.gz": fixtures.Gzip(t, en), "train.de.zst": fixtures.Zstandard(t, de), "valid.en.gz": fixtures.Gzip(t, en), "valid.de": de, "test.en": en, "test.de.gz": fixtures.Gzip(t, de)},
+		{"train.de-en.tsv": table.String(), "valid.de-en.tsv.gz": fixtures.Gzip(t, table.String()), "test.de-en.tsv.zst": fixtures.Zstandard(t, table.String())},
 	} {
 		folder := t.TempDir()
 		for name, content := range contents {
-			testdata.Put(t, folder, name, content)
+			fixtures.Put(t, folder, name, content)
 		}
 		names := bitext.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
 		texts, err := bitext.ReadFiles(s.Text, names, corpus.StoreSettings{Store: store}.Cache())
@@ -336,8 +336,8 @@ func TestHeldOutTexts(t *testing.T) {
 	if diff := cmp.Diff(test, again); err != nil || diff != "" {
 		t.Errorf("the test text alone: %v, %s", err, diff)
 	}
-	testdata.Put(t, folder, "valid.en", "a\n")
-	testdata.Put(t, folder, "valid.de", "x\n")
+	fixtures.Put(t, folder, "valid.en", "a\n")
+	fixtures.Put(t, folder, "valid.de", "x\n")
 	if texts, err = bitext.ReadFiles(s.Text, names, cache); err != nil || len(texts.Valid.Source) != 1 || texts.Train.Source.Len() != n-len(test.Source) {
 		t.Errorf("with a validation text of its own: %+v, %v", texts.Valid, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var near = testdata.Near
+var near = fixtures.Near
 
 // sizes are odd on purpose: tall, square, wider than the vocabulary, single.
 var sizes = [][2]int64{{47, 4}, {31, 31}, {5, 8}, {3, 1}, {2, 3}, {1, 4}}

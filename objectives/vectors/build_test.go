@@ -12,7 +12,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -213,7 +213,7 @@ func letters(n int) string {
 
 // TestVectorsOfMulti30k: words that mean the like stand together.
 func TestVectorsOfMulti30k(t *testing.T) {
-	raw, err := os.ReadFile(testdata.Path(t, "multi30k/train.de"))
+	raw, err := os.ReadFile(fixtures.Path(t, "multi30k/train.de"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,35 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"math/rand/v2"
 
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // lmRows are training steps of language models in their published sizes.
 var lmRows = eagerAndCompiled(
-	step{"lstm_step/ptb", func(b *bench, compiled bool) (*race, error) { return b.textTraining(pennTreebank, compiled) }},
-	step{"lstm_step/wikitext2", func(b *bench, compiled bool) (*race, error) { return b.textTraining(wikiText2, compiled) }},
-	step{"mos_step/ptb", func(b *bench, compiled bool) (*race, error) { return b.textTraining(mixturePTB, compiled) }},
-	step{"xl_step/4-layers", func(b *bench, compiled bool) (*race, error) { return b.textTraining(fourLayers, compiled) }},
+	step{"lstm_step/ptb", pennTreebank.race},
+	step{"lstm_step/wikitext2", wikiText2.race},
+	step{"mos_step/ptb", mixturePTB.race},
+	step{"xl_step/4-layers", fourLayers.race},
 )
-
-// step is a training step that is raced against plain PyTorch, compiled or not.
-type step struct {
-	name string
-	race func(b *bench, compiled bool) (*race, error)
-}
-
-// eagerAndCompiled are two rows for each step, the second of them against torch.compile.
-func eagerAndCompiled(steps ...step) (rows []row) {
-	for _, s := range steps {
-		rows = append(rows,
-			row{s.name, "tokens_per_s", func(b *bench) (*race, error) { return s.race(b, false) }},
-			row{s.name + "/compiled", "tokens_per_s", func(b *bench) (*race, error) { return s.race(b, true) }})
-	}
-	return rows
-}
 
 // textNetwork is a language model, and the size of the chunks that it reads.
 type textNetwork struct {
@@ -44,18 +35,20 @@ type textNetwork struct {
 
 // The published models.
 var (
-	pennTreebank = textNetwork{name: "ptb", vocabulary: 10000, columns: 20, steps: 70, program: "awd_lstm.py", peer: recurrentPeer,
-		config: recurrent(func(c *experiment.Config) {})}
-	wikiText2 = textNetwork{name: "wikitext2", vocabulary: 33278, columns: 80, steps: 70, program: "awd_lstm.py", peer: recurrentPeer,
-		config: recurrent(func(c *experiment.Config) { c.Model.DropoutInput, c.Model.DropoutHidden = 0.65, 0.2 })}
-	mixturePTB = textNetwork{name: "mos", vocabulary: 10000, columns: 12, steps: 70, program: "awd_lstm.py", peer: recurrentPeer,
-		config: recurrent(func(c *experiment.Config) {
+	pennTreebank = textNetwork{name: "ptb", vocabulary: 10000, columns: 20, steps: 70,
+		program: "awd_lstm.py", peer: recurrentPeer, config: recurrent(func(c *experiment.Config) {})}
+	wikiText2 = textNetwork{name: "wikitext2", vocabulary: 33278, columns: 80, steps: 70,
+		program: "awd_lstm.py", peer: recurrentPeer, config: recurrent(func(c *experiment.Config) {
+			c.Model.DropoutInput, c.Model.DropoutHidden = 0.65, 0.2
+		})}
+	mixturePTB = textNetwork{name: "mos", vocabulary: 10000, columns: 12, steps: 70,
+		program: "awd_lstm.py", peer: mixturePeer, config: recurrent(func(c *experiment.Config) {
 			c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.DropoutHidden = 280, 960, 620, 0.225
 			c.Objective.Method, c.Train.LearningRate = "mos", 20
 		})}
 	// Half of the published columns: the peer needs 5 GB of memory for these.
-	fourLayers = textNetwork{name: "xl", vocabulary: 267735, columns: 30, steps: 150, program: "transformer_xl.py", peer: xlPeer, config: transformerXL(4),
-		note: " (published: B=60)"}
+	fourLayers = textNetwork{name: "xl", vocabulary: 267735, columns: 30, steps: 150,
+		program: "transformer_xl.py", peer: xlPeer, config: transformerXL(4), note: " (published: B=60)"}
 )
 
 // recurrent is AWD-LSTM as it was published on Penn Treebank, with changes.
@@ -72,7 +65,8 @@ func recurrent(change func(*experiment.Config)) experiment.Config {
 // transformerXL is the published base model on WikiText-103 with the given number of layers.
 func transformerXL(layers int) experiment.Config {
 	c := experiment.Default()
-	c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Heads, c.Model.FFNWidth, c.Model.Dropout = "transformer-xl", layers, 410, 10, 2100, 0.1
+	c.Model.Kind, c.Model.Layers, c.Model.Width, c.Model.Heads = "transformer-xl", layers, 410, 10
+	c.Model.FFNWidth, c.Model.Dropout = 2100, 0.1
 	c.Objective.Set("method", "adaptive", "adaptive_cutoffs", "20000,40000,200000")
 	c.Objective.Set("label_smoothing", 0, "bias", true)
 	c.Train.LearningRate, c.Train.Beta2, c.Train.Epsilon, c.Train.ClipNorm = 2.5e-4, 0.999, 1e-8, 0.25
@@ -89,26 +83,27 @@ func quiet(c experiment.Config) experiment.Config {
 
 // recurrentPeer configures the peer of an AWD-LSTM.
 func recurrentPeer(c experiment.Config) map[string]any {
-	last, components, mixture := c.Model.LastHidden, 0, objectives.Of[objectives.MixtureSettings](c.Objective)
-	if last == 0 {
-		last = c.Model.Width
-	}
-	if c.Objective.Method == "mos" {
-		components = mixture.MixtureComponents
-	}
 	return map[string]any{
-		"width": c.Model.Width, "hidden": c.Model.Hidden, "last": last, "layers": c.Model.Layers, "components": components,
-		"input": c.Model.DropoutInput, "layer": c.Model.DropoutHidden, "output": c.Model.Dropout, "embedding": c.Model.DropoutEmbedding,
-		"weight": c.Model.WeightDrop, "latent": mixture.MixtureDropout,
+		"width": c.Model.Width, "hidden": c.Model.Hidden, "last": cmp.Or(c.Model.LastHidden, c.Model.Width),
+		"layers": c.Model.Layers, "components": 0, "latent": 0,
+		"input": c.Model.DropoutInput, "layer": c.Model.DropoutHidden, "output": c.Model.Dropout,
+		"embedding": c.Model.DropoutEmbedding, "weight": c.Model.WeightDrop,
 		"ar": c.Train.AR, "tar": c.Train.TAR, "decay": c.Train.WeightDecay,
 	}
+}
+
+// mixturePeer configures that of an AWD-LSTM with a mixture of softmaxes.
+func mixturePeer(c experiment.Config) map[string]any {
+	config, mixture := recurrentPeer(c), objectives.Of[objectives.MixtureSettings](c.Objective)
+	config["components"], config["latent"] = mixture.MixtureComponents, mixture.MixtureDropout
+	return config
 }
 
 // xlPeer configures the peer of a Transformer-XL.
 func xlPeer(c experiment.Config) map[string]any {
 	return map[string]any{
-		"width": c.Model.Width, "heads": c.Model.Heads, "ffn": c.Model.FFNWidth, "layers": c.Model.Layers, "memory": c.Model.Memory,
-		"dropout": c.Model.Dropout, "cutoffs": objectives.Of[objectives.AdaptiveSettings](c.Objective).AdaptiveCutoffs,
+		"width": c.Model.Width, "heads": c.Model.Heads, "ffn": c.Model.FFNWidth, "layers": c.Model.Layers,
+		"memory": c.Model.Memory, "dropout": c.Model.Dropout, "cutoffs": objectives.Of[objectives.AdaptiveSettings](c.Objective).AdaptiveCutoffs,
 	}
 }
 
@@ -117,33 +112,118 @@ func (n textNetwork) size() string {
 	return fmt.Sprintf("B=%d T=%d D=%d V=%d%s", n.columns, n.steps, n.config.Model.Width, n.vocabulary, n.note)
 }
 
-// textTraining races whole updates of a language model against plain PyTorch.
-func (b *bench) textTraining(n textNetwork, compiled bool) (r *race, err error) {
-	r = &race{pieces: differentBatches, warm: 2, measured: true, config: n.size(), amount: func(int) float64 { return float64(n.steps * n.columns) }}
-	defer r.closeOn(&err)
+// race races whole updates of a language model against plain PyTorch.
+func (n textNetwork) race(b *bench, r *race, compiled bool) error {
 	chunks := n.chunks()
 	weights, clean, err := b.cleanGradients(n, chunks)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ours, err := newTextTrainer(r, n.vocabulary, n.config, chunks)
+	ours, err := n.trainer(r, n.config, chunks)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	side := here{work: ours.update}
-	r.ours, r.operations, r.outside = side, ours.operations, func() (float64, error) { return side.outside(0) }
-	file, err := b.writeChunks(n.name, chunks)
-	if err != nil {
-		return nil, err
-	}
+	r.train(ours, len(chunks), func(int) float64 { return float64(n.steps * n.columns) })
+	r.outside = true
 	config := n.peer(n.config)
-	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, file, weights
+	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, readableChunks(chunks), weights
 	config["learning_rate"], config["clip"], config["compiled"] = n.config.Train.LearningRate, n.config.Train.ClipNorm, compiled
-	peer, err := b.startJSONPeer(r, "PyTorch", n.program, config)
+	peer, err := b.startPeer(r, "PyTorch", n.program, config)
+	if err != nil {
+		return err
+	}
+	r.config = n.size() + peer.compiling()
+	return clean.compare(peer.ready)
+}
+
+// trainer makes training steps of the language model, whose words mean nothing, until the race is over.
+func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (*trainer, error) {
+	words := corpus.NewWords()
+	for i := range n.vocabulary {
+		words.ID(fmt.Sprint(i))
+	}
+	built, err := language.New(c.Language(), words, torch.CPU)
 	if err != nil {
 		return nil, err
 	}
-	r.peer = peer
-	r.config += peer.compiling()
-	return r, clean.compare(gradients{peer.ready.Loss, peer.ready.Gradients})
+	r.onClose(built.Free)
+	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"),
+		rate: c.Train.LearningRate, clip: c.Train.ClipNorm, decay: c.Train.WeightDecay}
+	t.operations = func(i int) float64 { return built.Operations(chunks[i].input, chunks[i].targets).All() }
+	var carried models.Carried
+	r.onClose(func() { carried.Free() })
+	t.collect = func(i int) float64 {
+		step := torch.OpenScope()
+		defer step.Close()
+		chunk := chunks[i]
+		states, next := built.Network.Forward(chunk.input, carried, t.dropout)
+		n := len(chunk.targets)
+		loss, nll := built.Output.Loss(states, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
+		for _, term := range states.Terms {
+			loss = loss.Add(term.Value.MulScalar(term.Weight))
+		}
+		loss.Backward()
+		next.Keep()
+		carried.Free()
+		carried = next
+		return nll.Mean().Item()
+	}
+	if c.Train.Optimizer == "adam" {
+		t.useAdam(r, torch.AdamOptions{Beta1: c.Train.Beta1, Beta2: c.Train.Beta2, Epsilon: c.Train.Epsilon,
+			WeightDecay: c.Train.WeightDecay})
+	}
+	return t, nil
+}
+
+// cleanGradients writes the weights that a network starts with to a file, and gives what they make of the first two
+// chunks, of which the second goes on from the first, without noise.
+func (b *bench) cleanGradients(n textNetwork, chunks []textChunk) (weights string, clean gradients, err error) {
+	r := &race{}
+	defer r.close()
+	t, err := n.trainer(r, quiet(n.config), chunks)
+	if err != nil {
+		return "", clean, err
+	}
+	if weights, err = b.writeTensors(n.name, t.params); err != nil {
+		return "", clean, err
+	}
+	loss := (t.collect(0) + t.collect(1)) / 2
+	return weights, t.gradients(loss), nil
+}
+
+// textChunk is a chunk of text and the words after each of its own.
+type textChunk struct {
+	input   models.Chunk
+	targets []int64
+}
+
+// chunks are random words, of which the one with rank r is drawn about in proportion to 1/r, as in texts (Zipf's law).
+// A word's id is its rank from 0.
+func (n textNetwork) chunks() []textChunk {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := func() []int64 {
+		ids := make([]int64, n.steps*n.columns)
+		for i := range ids {
+			ids[i] = min(int64(math.Pow(float64(n.vocabulary+1), random.Float64())), int64(n.vocabulary)) - 1
+		}
+		return ids
+	}
+	all := make([]textChunk, differentBatches)
+	for i := range all {
+		all[i] = textChunk{models.Chunk{IDs: words(), Time: n.steps, Columns: n.columns}, words()}
+	}
+	return all
+}
+
+// readableChunk is a chunk as a peer reads it, a row for each time step.
+type readableChunk struct {
+	Input  [][]int64 `json:"input"`
+	Target [][]int64 `json:"target"`
+}
+
+func readableChunks(chunks []textChunk) (all []readableChunk) {
+	for _, c := range chunks {
+		all = append(all, readableChunk{cut(c.input.IDs, c.input.Columns), cut(c.targets, c.input.Columns)})
+	}
+	return all
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,35 +34,33 @@ func TestTextTrainersLearn(t *testing.T) {
 			if c.Train.LearningRate = 3; c.Train.Optimizer == "adam" {
 				c.Train.LearningRate = 0.01
 			}
-			trainer, err := newTextTrainer(r, n.vocabulary, c, n.chunks())
+			trainer, err := n.trainer(r, c, n.chunks())
 			if err != nil {
 				t.Fatal(err)
 			}
-			learns(t, n.name, trainer, trainer.Params, math.Log(40), 0.5)
+			learns(t, n.name, trainer, math.Log(40), 0.5)
 		})
 	}
 }
 
-// TestQuiet: without noise two steps from the same weights and state are the same.
+// TestQuiet: without noise two steps from the same weights are the same, whatever the stream of noise.
 func TestQuiet(t *testing.T) {
 	for _, n := range tiny() {
 		torch.Test(t, func() {
-			losses := func(c experiment.Config) (first, second float64) {
-				r := &race{}
-				defer r.close()
-				trainer, err := newTextTrainer(r, n.vocabulary, c, n.chunks())
+			r := &race{}
+			defer r.close()
+			loss := func(c experiment.Config, seed uint64) float64 {
+				trainer, err := n.trainer(r, c, n.chunks())
 				if err != nil {
 					t.Fatal(err)
 				}
-				first = trainer.collect(0)
-				trainer.carried.Free()
-				trainer.carried = nil
-				return first, trainer.collect(0)
+				trainer.dropout = torch.NewStream(seed, "dropout")
+				return trainer.collect(0)
 			}
-			if a, b := losses(quiet(n.config)); a != b {
+			if a, b := loss(quiet(n.config), 1), loss(quiet(n.config), 2); a != b {
 				t.Errorf("%s: without noise the loss is %v, then %v", n.name, a, b)
 			}
-			if a, b := losses(n.config); a == b {
+			if a, b := loss(n.config, 1), loss(n.config, 2); a == b {
 				t.Errorf("%s: with noise the loss is %v twice", n.name, a)
 			}
 		})
@@ -77,14 +73,15 @@ func TestEqualChunks(t *testing.T) {
 	n := tiny()[0]
 	n.steps = 200
 	chunks := n.chunks()
-	path, err := fake(t, context.Background(), "").writeChunks("tiny", chunks)
-	read := written[[]struct{ Input, Target [][]int64 }](t, path, err)
+	var read []struct{ Input, Target [][]int64 }
+	asJSON(t, readableChunks(chunks), &read)
 	if len(read) != len(chunks) {
 		t.Fatalf("%d chunks are read, %d were written", len(read), len(chunks))
 	}
 	counts := make([]float64, n.vocabulary)
 	for i, c := range chunks {
-		if len(read[i].Input) != c.input.Time || len(read[i].Input[0]) != c.input.Columns || read[i].Input[2][3] != c.input.IDs[2*c.input.Columns+3] ||
+		if len(read[i].Input) != c.input.Time || len(read[i].Input[0]) != c.input.Columns ||
+			read[i].Input[2][3] != c.input.IDs[2*c.input.Columns+3] ||
 			read[i].Target[5][4] != c.targets[5*c.input.Columns+4] {
 			t.Errorf("chunk %d is not what was written", i)
 		}
@@ -105,12 +102,13 @@ func TestEqualChunks(t *testing.T) {
 func TestTextTraining(t *testing.T) {
 	for _, n := range tiny() {
 		b := fake(t, context.Background(), "")
-		script := strings.Replace(jsonScript, `"ready": true`, `"ready": true, "loss": 1.5, "gradients": {"encoder.weight": 2}`, 1)
-		if err := os.WriteFile(filepath.Join(b.folder, "peer", n.program), []byte(script), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		script := strings.Replace(answers, `"ready": true`, `"ready": true, "loss": 1.5, "gradients": {"encoder.weight": 2}`, 1)
+		b.replace(t, n.program, script)
 		torch.Test(t, func() {
-			if _, err := b.textTraining(n, false); err == nil || !strings.HasPrefix(err.Error(), "without noise the peer's loss is 1.50000 and ours 3.") {
+			r := &race{}
+			defer r.close()
+			err := n.race(b, r, false)
+			if err == nil || !strings.HasPrefix(err.Error(), "without noise the peer's loss is 1.50000 and ours 3.") {
 				t.Errorf("%s: the error is %v", n.name, err)
 			}
 		})

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// The artificial corpus of suite load. Words are made of syllables. Nine of ten are drawn by Zipf's law from the most frequent, the tenth by
-// the same law from all others, which is about as many rare words as text has. A sentence has 12 on average, besides numbers and
-// marks, and its translation has the same words of another language, with some in another place. It means nothing: it has the
-// sizes of a text, for programs that must read all of it.
+// The artificial corpus of suite load. Words are made of syllables. Nine of ten are drawn by Zipf's law from the most
+// frequent, the tenth by the same law from all others, which gives the share of rare words that text has. A sentence
+// has 12 on average, besides numbers and marks, and its translation has the same words of another language, two of
+// them swapped. It means nothing: it has the sizes of a text, for programs that must read all of it.
 const (
 	loadTypes  = 1_000_000 // words of a language that can be drawn
 	loadCommon = 10_000    // the most frequent of them

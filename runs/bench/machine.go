@@ -38,27 +38,24 @@ func peak() float64 { return torch.PeakRate(torch.CPU, torch.Float32, peakSize, 
 type ticks struct{ all, stolen float64 }
 
 func readStat() ticks {
-	data, _ := os.ReadFile("/proc/stat") // where there is none, no steal is told
+	data, _ := os.ReadFile("/proc/stat") // without it the steal is undefined
 	return parseStat(string(data))
 }
 
-// parseStat reads the first line: user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in user and nice
-// too.
+// parseStat reads the first line: user, nice, system, idle, iowait, irq, softirq, steal. What follows is counted in
+// user and nice too.
 func parseStat(text string) (t ticks) {
 	line, _, _ := strings.Cut(text, "\n")
 	fields := strings.Fields(line)
 	if len(fields) < 9 || fields[0] != "cpu" {
 		return ticks{}
 	}
-	for i, field := range fields[1:9] {
+	for _, field := range fields[1:9] {
 		n, err := strconv.ParseFloat(field, 64)
 		if err != nil {
 			return ticks{}
 		}
-		t.all += n
-		if i == 7 {
-			t.stolen = n
-		}
+		t.all, t.stolen = t.all+n, n
 	}
 	return t
 }
@@ -71,9 +68,24 @@ func (t ticks) steal(later ticks) *float64 {
 	return nil
 }
 
+// availableMemory is how many bytes programs can still take without swapping, as the kernel estimates it.
+func availableMemory() (bytes float64, err error) {
+	const path = "/proc/meminfo"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(data), "MemAvailable:")
+	if _, err := fmt.Sscanf(after, "%f kB", &bytes); err != nil {
+		return 0, fmt.Errorf("%s does not say how much memory is available", path)
+	}
+	return bytes * 1024, nil
+}
+
 // printMachine says below a table what all its rows have in common.
 func printMachine(out io.Writer, m Machine) error {
-	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; peak is that of a matrix product of size %d, in GFLOP/s, and ours of it what the products of our whole step reach.\n",
+	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; "+
+		"peak is that of a matrix product of size %d, in GFLOP/s, and ours of it what the products of our whole step reach.\n",
 		m.Processor, m.ISA, peakSize)
 	return err
 }

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
@@ -21,26 +18,15 @@ func main() {
 		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
 	}
 	if err == nil {
-		err = command.On(torch.Main, func() error { return run(interruptible(), o, command.Stdout, os.Stderr) })
+		ctx, stop := command.Interruptible(context.Background())
+		err = command.On(torch.Main, func() error { return run(ctx, o, command.Stdout, os.Stderr) })
+		stop()
 	}
-	var stopped *command.SignalError
-	switch {
-	case errors.Is(err, command.ErrHelp):
-	case errors.As(err, &stopped):
-		fmt.Fprintf(os.Stderr, "bench: stopped by signal %d (%v)\n", int(stopped.Signal), stopped.Signal)
-	case err != nil:
-		for _, line := range strings.Split(err.Error(), "\n") {
-			fmt.Fprintf(os.Stderr, "bench: %s\n", line)
-		}
-	}
-	if err == nil {
-		command.Exit(nil)
-	}
-	os.Exit(command.ExitCode(err))
+	command.Exit(err)
 }
 
-// run measures what the options ask for, on the torch thread. The table goes to
-// out, all else to log. What was measured is reported even where some rows failed.
+// run measures what the options ask for, on the torch thread. The table goes to out, all else to log. What was
+// measured is reported even where some rows failed, and after a signal, which ends the peers.
 func run(ctx context.Context, o options, out, log io.Writer) error {
 	b, err := newBench(ctx, o, log)
 	if err != nil {
@@ -49,25 +35,15 @@ func run(ctx context.Context, o options, out, log io.Writer) error {
 	defer b.close()
 	torch.SetThreads(o.threads)
 	results, failed := b.measureAll()
-	return errors.Join(printTable(out, results), writeJSON(o.json, results), failed)
+	return errors.Join(failed, printTable(out, results), writeJSON(o.json, results))
 }
 
-// interruptible is a context that ends with the first SIGINT, SIGTERM or SIGHUP, so that
-// the peers are stopped and what was measured is still reported. A later signal
-// ends the process; one in the same second does not, since some senders send two.
-func interruptible() context.Context {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	arrived := make(chan os.Signal, 1)
-	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup
-		signals = append(signals, syscall.SIGHUP)
-	}
-	signal.Notify(arrived, signals...)
-	go func() {
-		s := <-arrived
-		cancel(&command.SignalError{Signal: s.(syscall.Signal)})
-		time.Sleep(time.Second)
-		signal.Reset(signals...)
-	}()
-	return ctx
+// stopped is a signal that ended the measuring.
+type stopped struct{ *command.SignalError }
+
+func (s stopped) Error() string {
+	return fmt.Sprintf("stopped by signal %d (%v): the rows above are whole", int(s.Signal), s.Signal)
 }
+
+// Unwrap gives the exit code.
+func (s stopped) Unwrap() error { return s.SignalError }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,47 +62,40 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
-// steps is a contender with given times and peaks, which notes what it did.
-type steps struct {
-	name    string
-	seconds []float64
-	peak    float64
-	err     error
-	log     *[]string
-}
-
-func (s *steps) step(i int) (float64, error) {
-	*s.log = append(*s.log, fmt.Sprint(s.name, i))
-	return s.seconds[i], s.err
-}
-
-func (s *steps) memory(i int) (float64, error) {
-	*s.log = append(*s.log, fmt.Sprint(s.name, "m", i))
-	return s.peak, nil
+// noted is a side with given times and a peak, which notes what it did.
+func noted(log *[]string, name string, peak float64, seconds ...float64) side {
+	note := func(what string) { *log = append(*log, name+what) }
+	return side{
+		step:   func(i int) (float64, error) { note(fmt.Sprint(i)); return seconds[i], nil },
+		memory: func(i int) (float64, error) { note(fmt.Sprint("m", i)); return peak, nil },
+	}
 }
 
 func TestRace(t *testing.T) {
 	var log []string
 	checked := 0
 	r := &race{
-		ours: &steps{name: "a", seconds: []float64{1, 2, 4}, peak: 30, log: &log}, peer: &steps{name: "b", seconds: []float64{3, 4, 4}, peak: 120, log: &log},
-		pieces: 3, warm: 2, measured: true, config: "D=8", amount: func(i int) float64 { return float64(12 * (i + 1)) },
+		ours: noted(&log, "a", 30, 1, 2, 4), peer: noted(&log, "b", 120, 3, 4, 4),
+		pieces: 3, warm: 2, measured: true, outside: true, config: "D=8",
+		amount:     func(i int) float64 { return float64(12 * (i + 1)) },
 		operations: func(i int) float64 { return float64(i+1) * 6e9 },
-		check:      func() error { checked = len(log); return nil }, outside: func() (float64, error) { log = append(log, "ao"); return 0.25, nil },
+		check:      func() error { checked = len(log); return nil },
 	}
-	got, err := r.run(context.Background(), 4)
+	var got result
+	var err error
+	torch.Test(t, func() { got, err = r.run(context.Background(), 4) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	quarter := 0.25
-	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: &quarter, Ours: 12, Peer: defined(5), Rate: defined(6), OutsideProducts: &quarter, Config: "D=8"}
+	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: defined(0.25), Ours: 12, Peer: defined(5),
+		Rate: defined(6), OutsideProducts: defined(1), Config: "D=8"}
 	want.TimeRatio.Median = (2.0 + 3.0) / 2 // of 3, 2, 1, 3
 	want.Peer = defined((4.0 + 6.0) / 2)    // of 4, 6, 9, 4
 	want.Rate = defined((6.0 + 6.0) / 2)    // of 6/1, 12/2, 18/4, 6/1
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if order := strings.Join(log, " "); order != "a0 b0 a1 b1 a0 b0 a1 b1 a2 b2 a0 b0 ao am0 bm0" || checked != 4 {
+	if order := strings.Join(log, " "); order != "a0 b0 a1 b1 a0 b0 a1 b1 a2 b2 a0 b0 a0 am0 bm0" || checked != 4 {
 		t.Errorf("the sides were run in the order %s, checked after %d", order, checked)
 	}
 }
@@ -109,7 +103,7 @@ func TestRace(t *testing.T) {
 func TestRaceWithoutUnits(t *testing.T) {
 	var log []string
 	r := &race{
-		ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{1}, log: &log}, pieces: 1,
+		ours: noted(&log, "", 0, 2), peer: noted(&log, "", 0, 1), pieces: 1,
 	}
 	got, err := r.run(context.Background(), 3)
 	if d := cmp.Diff(result{TimeRatio: &spread{0.5, 0.5, 0.5}, Ours: 2, Peer: defined(1)}, got); d != "" || err != nil {
@@ -124,12 +118,12 @@ func TestRaceWithoutUnits(t *testing.T) {
 func TestMemoryOfOurs(t *testing.T) {
 	torch.Test(t, func() {
 		kept := torch.Zeros(torch.Float32, torch.CPU, 1<<20)
-		h := here{work: func(int) error {
+		h := here(nil, func(int) error {
 			s := torch.OpenScope()
 			defer s.Close()
 			kept.AddScalar(1).AddScalar(1)
 			return nil
-		}}
+		})
 		got, err := h.memory(0)
 		if want := 8.0 * (1 << 20); err != nil || got < want || got > want*1.01 {
 			t.Errorf("two copies of %d bytes peak at %.0f, %v", 4<<20, got, err)
@@ -141,7 +135,8 @@ func TestResultFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	ratio := 0.5
 	results := []result{
-		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200), Unit: "tokens_per_s", Rate: defined(53.7), OutsideProducts: &ratio, Config: "V=37000",
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200),
+			Unit: "tokens_per_s", Rate: defined(53.7), OutsideProducts: &ratio, Config: "V=37000",
 			Machine: Machine{Processor: "EPYC", ISA: "avx2", Steal: defined(0.125), Peak: defined(107.4)}},
 		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: defined(20), Unit: "s"},
 	}
@@ -190,26 +185,35 @@ func TestResultFile(t *testing.T) {
 // TestOtherRows drives rows of which some fail: the others are measured, reported
 // and written, and what several lack is said once.
 func TestOtherRows(t *testing.T) {
-	missing := func(*bench) (*race, error) { return nil, errors.New("the corpus is missing") }
+	missing := func(*bench, *race) error { return errors.New("the corpus is missing") }
 	var log []string
 	closed := false
-	good := func(*bench) (*race, error) {
-		r := &race{ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{3}, log: &log}, pieces: 1}
+	good := func(_ *bench, r *race) error {
+		r.ours, r.peer = noted(&log, "", 0, 2), noted(&log, "", 0, 3)
 		r.onClose(func() { closed = true })
-		return r, nil
+		return nil
 	}
-	shapes := func(*bench) (*race, error) {
+	shapes := func(*bench, *race) error {
 		torch.Zeros(torch.Float32, torch.CPU, 2).Add(torch.Zeros(torch.Float32, torch.CPU, 3))
-		return nil, nil
+		return nil
 	}
+	full := func(*bench, *race) error { return &fs.PathError{Op: "write", Path: "/x/y", Err: syscall.ENOSPC} }
 	path := filepath.Join(t.TempDir(), "r.json")
-	o := options{pairs: 3, threads: torch.Threads(), json: path, suite: suite{name: "test", rows: []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes}}}}
-	o.only = mustMatch("")
-	var out strings.Builder
+	rows := []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes}, {"five", "s", full}}
+	o := options{pairs: 3, threads: torch.Threads(), json: path, only: mustMatch(""), suite: suite{name: "test", rows: rows}}
+	var out, told strings.Builder
 	var err error
-	torch.Test(t, func() { err = run(context.Background(), o, &out, io.Discard) })
-	if err == nil || strings.Count(err.Error(), "the corpus is missing") != 1 || !strings.Contains(err.Error(), "Add of shapes [2], [3]") {
+	torch.Test(t, func() { err = run(context.Background(), o, &out, &told) })
+	if err == nil || err.Error() != "4 of 5 rows were not measured: one, two, four, five" {
 		t.Errorf("the error is %v", err)
+	}
+	for _, sentence := range []string{
+		"aperture: the corpus is missing\n", "Add of shapes [2], [3]",
+		"aperture: the disk that holds /x/y is full: free space and run the same command again\n",
+	} {
+		if strings.Count(told.String(), sentence) != 1 {
+			t.Errorf("%q is not said once in\n%s", sentence, told.String())
+		}
 	}
 	if command.ExitCode(err) != 1 || !closed || !strings.Contains(out.String(), "three") {
 		t.Errorf("exit code %d, closed %v, table %q", command.ExitCode(err), closed, out.String())
@@ -223,17 +227,20 @@ func TestOtherRows(t *testing.T) {
 func TestSignal(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var log []string
-	first := func(*bench) (*race, error) {
-		return &race{ours: &steps{seconds: []float64{2}, log: &log}, peer: &steps{seconds: []float64{3}, log: &log}, pieces: 1}, nil
+	first := func(_ *bench, r *race) error {
+		r.ours, r.peer = noted(&log, "", 0, 2), noted(&log, "", 0, 3)
+		return nil
 	}
-	second := func(*bench) (*race, error) {
+	second := func(b *bench, r *race) error {
 		cancel(&command.SignalError{Signal: syscall.SIGTERM})
-		return first(nil)
+		return first(b, r)
 	}
-	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{name: "test", rows: []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}}}
+	rows := []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}
+	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{name: "test", rows: rows}}
 	var out strings.Builder
 	err := run(ctx, o, &out, io.Discard)
-	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") {
+	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") ||
+		err.Error() != "stopped by signal 15 (terminated): the rows above are whole" {
 		t.Errorf("exit code %d after %v, table %q", command.ExitCode(err), err, out.String())
 	}
 }

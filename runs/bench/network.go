@@ -1,23 +1,53 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+	"slices"
 
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// network is the size of a Transformer whose three matrices of the vocabulary
-// are one.
+// translationRows are training steps of translators, and searches.
+var translationRows = append(eagerAndCompiled(
+	step{"transformer_step/multi30k", smallNetwork.race},
+	step{"transformer_step/base", baseNetwork.race},
+),
+	row{"attentional_step", "tokens_per_s", publishedAttentional.race(wordSoftmax, tokensOf)},
+	row{"attentional_loop", "s", publishedLoop.race},
+	row{"softmax_memory/V=37000", "s", translatorLayer.race},
+	methodRow("spectrum"),
+	row{"translate/beam5", "sentences_per_s", smallNetwork.translating(plainSearch)},
+	row{"translate/ctranslate2", "sentences_per_s", smallNetwork.translating(ctranslate2)},
+	row{"translate/ctranslate2/base", "sentences_per_s", baseNetwork.translating(ctranslate2.inQuarters())},
+	row{"translate/ctranslate2/int8", "sentences_per_s", smallNetwork.translating(ctranslate2Int8)},
+	row{"translate/ctranslate2/int8-base", "sentences_per_s", baseNetwork.translating(ctranslate2Int8.inQuarters())},
+	row{"translate/attentional", "sentences_per_s", smallAttentional.translating},
+)
+
+// step is a training step that is raced against plain PyTorch, compiled or not.
+type step struct {
+	name string
+	race func(b *bench, r *race, compiled bool) error
+}
+
+// eagerAndCompiled are two rows for each step, the second of them against torch.compile.
+func eagerAndCompiled(steps ...step) (rows []row) {
+	for _, s := range steps {
+		rows = append(rows,
+			row{s.name, "tokens_per_s", func(b *bench, r *race) error { return s.race(b, r, false) }},
+			row{s.name + "/compiled", "tokens_per_s", func(b *bench, r *race) error { return s.race(b, r, true) }})
+	}
+	return rows
+}
+
+// network is the size of a Transformer whose three matrices of the vocabulary are one.
 type network struct {
-	name                   string
 	vocabulary, width, ffn int
 	heads, layers          int // layers of either side
 	tokens                 int // of a batch, padding included
@@ -26,8 +56,8 @@ type network struct {
 
 // The published base model, and a model for Multi30k.
 var (
-	smallNetwork = network{"multi30k", 10000, 256, 1024, 4, 4, 4000, multi30kBatches}
-	baseNetwork  = network{"base", 37000, 512, 2048, 8, 6, 4096, fullBatches}
+	smallNetwork = network{10000, 256, 1024, 4, 4, 4000, multi30kBatches}
+	baseNetwork  = network{37000, 512, 2048, 8, 6, 4096, fullBatches}
 )
 
 // Settings of every training step.
@@ -40,8 +70,8 @@ const (
 // differentBatches is how many batches a race goes through again and again.
 const differentBatches = 7
 
-// config gives the network a method, with changes of its settings.
-func (n network) config(method string, changes ...func(*objectives.Settings)) translation.Settings {
+// config gives the network a method, with changes of its settings: pairs of a key and a value.
+func (n network) config(method string, changes ...any) translation.Settings {
 	c := translation.Defaults()
 	c.Seed = 1
 	c.Model.Width, c.Model.FFNWidth, c.Model.Heads = n.width, n.ffn, n.heads
@@ -49,17 +79,23 @@ func (n network) config(method string, changes ...func(*objectives.Settings)) tr
 	c.Model.Dropout, c.Model.AttentionDropout, c.Model.ActivationDropout = dropout, 0, 0
 	c.Model.Tying = "all"
 	c.Objective.Set("method", method, "label_smoothing", labelSmoothing, "smoothing", "pytorch")
-	for _, change := range changes {
-		change(&c.Objective)
-	}
+	c.Objective.Set(changes...)
 	return c
 }
 
-// build makes the network with weights of its own. Its vocabulary is as large as
-// n says and its words mean nothing.
-func (n network) build(method string, changes ...func(*objectives.Settings)) (*translation.Translator, error) {
+// build makes the network with weights of its own. Its words mean nothing.
+func (n network) build(c translation.Settings) (*translation.Translator, error) {
 	side := wordless(n.vocabulary)
-	return translation.New(n.config(method, changes...), &bitext.Pair{Source: side, Target: side}, torch.CPU)
+	return translation.New(c, &bitext.Pair{Source: side, Target: side}, torch.CPU)
+}
+
+// wordless is a side of a translation with a vocabulary of a size, the special symbols among them.
+func wordless(vocabulary int) *bitext.Side {
+	words := map[string]int{}
+	for i := range vocabulary - 4 { // the special symbols come first
+		words[fmt.Sprintf("word%06d", i)] = 1
+	}
+	return &bitext.Side{Vocabulary: tokenize.NewVocabulary(words, tokenize.VocabularyOptions{PaddingFactor: 1})}
 }
 
 // multi30kBatches are the first batches of an epoch over Multi30k.
@@ -68,11 +104,12 @@ func multi30kBatches(b *bench, n network) ([]*corpus.Batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	pairs := corpus.Encode(m.english, m.german, m.pair.Source.Encode, m.pair.Target.Encode)
+	pairs := corpus.Encode(m.source, m.target, m.pair.Source.Encode, m.pair.Target.Encode)
 	if v := m.pair.Target.Vocabulary.Len(); v > n.vocabulary {
 		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges, n.vocabulary)
 	}
-	loader, err := corpus.NewLoader(pairs, corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: n.tokens}, Seed: 1}, corpus.Position{})
+	o := corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: n.tokens}, Seed: 1}
+	loader, err := corpus.NewLoader(pairs, o, corpus.Position{})
 	if err != nil {
 		return nil, err
 	}
@@ -106,155 +143,119 @@ func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
 	return corpus.EvaluationBatches(pairs, n.tokens, 0), nil
 }
 
-// trainer makes training steps as the training loop does.
-type trainer struct {
-	*translation.Translator
-	updater
-	dropout *torch.Stream
-	batches []*corpus.Batch
-}
+// amounts of work in a batch.
+func sentencesOf(batch *corpus.Batch) int { return batch.Rows }
+func tokensOf(batch *corpus.Batch) int    { return batch.Tokens }
 
-func newTrainer(r *race, n network, batches []*corpus.Batch, method string, changes ...func(*objectives.Settings)) (*trainer, error) {
-	built, err := n.build(method, changes...)
-	if err != nil {
-		return nil, err
+// translationTrainer makes training steps of a translator, which ends with the race. A batch's loss is divided by its
+// pieces.
+func translationTrainer(r *race, built *translation.Translator, batches []*corpus.Batch, pieces func(*corpus.Batch) int) *trainer {
+	r.onClose(built.Free)
+	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"), rate: learningRate}
+	t.operations = func(i int) float64 { return built.Operations(batches[i]).All() }
+	t.collect = func(i int) float64 {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		states, targets := built.Forward(batches[i], t.dropout)
+		sum, nll := built.Output.Loss(states, targets, 1/float64(pieces(batches[i])))
+		sum.Backward()
+		nll.Sum().Item()
+		return sum.Item()
 	}
-	return newTrainerOf(r, built, batches, updater{rate: learningRate}, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8}), nil
-}
-
-// newTrainerOf makes training steps of a translator, with the settings of u.
-func newTrainerOf(r *race, built *translation.Translator, batches []*corpus.Batch, u updater, adam torch.AdamOptions) *trainer {
-	u.params, u.output = built.Params, built.Output
-	t := &trainer{Translator: built, updater: u, dropout: torch.NewStream(1, "dropout"), batches: batches}
-	r.onClose(func() {
-		t.updater.free()
-		t.Free()
-	})
-	t.useAdam(adam)
 	return t
 }
 
-// operations are those of batch i's products.
-func (t *trainer) operations(i int) float64 { return t.Translator.Operations(t.batches[i]).All() }
-
-// update trains on batch i.
-func (t *trainer) update(i int) error {
-	t.collect(i)
-	t.apply()
-	return nil
-}
-
-// collect computes the gradients of batch i and returns the loss that it minimises.
-func (t *trainer) collect(i int) (loss float64) {
-	step := torch.OpenScope()
-	defer step.Close()
-	batch := t.batches[i]
-	states, targets := t.Forward(batch, t.dropout)
-	pieces := batch.Tokens
-	if t.sentences {
-		pieces = batch.Rows
+// trainer makes training steps of the network with a method.
+func (n network) trainer(r *race, batches []*corpus.Batch, method string, changes ...any) (*trainer, error) {
+	built, err := n.build(n.config(method, changes...))
+	if err != nil {
+		return nil, err
 	}
-	sum, nll := t.Output.Loss(states, targets, 1/float64(pieces))
-	sum.Backward()
-	nll.Sum().Item()
-	return sum.Item()
+	t := translationTrainer(r, built, batches, tokensOf)
+	t.useAdam(r, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
+	return t, nil
 }
 
-// contender is the trainer as a side of a race. Gradients are dropped at the end
-// of each update, so each begins without.
-func (t *trainer) contender() contender { return here{work: t.update} }
-
-// trainingRace is a race over batches, in target tokens per second.
-func trainingRace(batches []*corpus.Batch) *race {
-	return &race{
-		pieces: len(batches), warm: 2, measured: true,
-		amount: func(i int) float64 { return float64(batches[i].Tokens) },
-	}
+// trainOn makes a trainer our side of a race over batches.
+func (r *race) trainOn(batches []*corpus.Batch, t *trainer, amount func(*corpus.Batch) int) {
+	r.train(t, len(batches), func(i int) float64 { return float64(amount(batches[i])) })
 }
 
-// training races whole updates against plain PyTorch.
-func (b *bench) training(n network, compiled bool) (r *race, err error) {
+// race races whole updates against plain PyTorch.
+func (n network) race(b *bench, r *race, compiled bool) error {
 	batches, err := n.batches(b, n)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r = trainingRace(batches)
-	defer r.closeOn(&err)
-	ours, err := newTrainer(r, n, batches, "mle")
+	ours, err := n.trainer(r, batches, "mle")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	side := here{work: ours.update}
-	r.ours, r.operations, r.outside = side, ours.operations, func() (float64, error) { return side.outside(0) }
-	file, err := b.writeBatches(n.name, batches)
-	if err != nil {
-		return nil, err
-	}
-	peer, err := b.startJSONPeer(r, "PyTorch", "transformer_step.py", map[string]any{
-		"vocab": n.vocabulary, "d": n.width, "ffn": n.ffn, "heads": n.heads, "encoder_layers": n.layers, "decoder_layers": n.layers,
-		"dropout": dropout, "smoothing": labelSmoothing, "learning_rate": learningRate, "batches": file,
-		"compiled": compiled,
+	r.trainOn(batches, ours, tokensOf)
+	r.outside = true
+	peer, err := b.startPeer(r, "PyTorch", "transformer_step.py", map[string]any{
+		"vocab": n.vocabulary, "d": n.width, "ffn": n.ffn, "heads": n.heads,
+		"encoder_layers": n.layers, "decoder_layers": n.layers,
+		"dropout": dropout, "smoothing": labelSmoothing, "learning_rate": learningRate,
+		"batches": readable(batches), "compiled": compiled,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.config = n.size() + peer.compiling()
 	}
-	r.peer = peer
-	r.config = fmt.Sprintf("D=%d L=%d V=%d%s", n.width, n.layers, n.vocabulary, peer.compiling())
-	return r, nil
+	return err
 }
 
-// method races the updates of a method, with changes of its settings, against
-// those of maximum likelihood.
-func (b *bench) method(name string, n network, changes ...func(*objectives.Settings)) (r *race, err error) {
-	batches, err := n.batches(b, n)
-	if err != nil {
-		return nil, err
-	}
-	r = trainingRace(batches)
-	defer r.closeOn(&err)
-	ours, err := newTrainer(r, n, batches, name, changes...)
-	if err != nil {
-		return nil, err
-	}
-	peer, err := newTrainer(r, n, batches, "mle")
-	if err != nil {
-		return nil, err
-	}
-	r.ours, r.operations, r.peer = ours.contender(), ours.operations, peer.contender()
-	return r, nil
-}
+// size is that of the network, for the reader.
+func (n network) size() string { return fmt.Sprintf("D=%d L=%d V=%d", n.width, n.layers, n.vocabulary) }
 
-// closeOn closes a race that could not be made ready.
-func (r *race) closeOn(err *error) {
-	if *err != nil {
-		r.close()
+// method races the updates of a method, with changes of its settings, against those of maximum likelihood.
+func (n network) method(name string, changes ...any) func(b *bench, r *race) error {
+	return func(b *bench, r *race) error {
+		batches, err := n.batches(b, n)
+		if err != nil {
+			return err
+		}
+		ours, err := n.trainer(r, batches, name, changes...)
+		if err != nil {
+			return err
+		}
+		peer, err := n.trainer(r, batches, "mle")
+		if err != nil {
+			return err
+		}
+		r.trainOn(batches, ours, tokensOf)
+		r.peer = here(nil, peer.update)
+		return nil
 	}
 }
 
-// writeBatches writes batches as the peer reads them.
-func (b *bench) writeBatches(name string, batches []*corpus.Batch) (string, error) {
-	type rows struct {
-		Source [][]int64 `json:"source"`
-		Prev   [][]int64 `json:"prev"`
-		Target [][]int64 `json:"target"`
-	}
-	all := make([]rows, len(batches))
-	for i, batch := range batches {
-		all[i] = rows{cut(batch.Source, batch.S), cut(batch.Prev, batch.T), cut(batch.Target, batch.T)}
-	}
-	data, err := json.Marshal(all)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(b.folder, "batches-"+name+".json")
-	return path, os.WriteFile(path, data, 0o666)
+// methodRow is a method at its defaults beside mle.
+func methodRow(name string) row {
+	return row{"method/" + name, "tokens_per_s", smallNetwork.method(name)}
 }
 
-// cut divides a flat matrix into rows.
-func cut(flat []int64, width int) [][]int64 {
-	var rows [][]int64
-	for start := 0; start < len(flat); start += width {
-		rows = append(rows, flat[start:start+width])
+// withMethods adds a row for each method that scores words and has none yet.
+func withMethods(rows []row) []row {
+	for _, m := range objectives.Methods() {
+		added := methodRow(m.Name)
+		has := slices.ContainsFunc(rows, func(r row) bool { return r.name == added.name })
+		if !m.Needs.WordTargets && !has && m.Name != objectives.Defaults().Method {
+			rows = append(rows, added)
+		}
 	}
 	return rows
+}
+
+// readableBatch is a batch as a peer reads it.
+type readableBatch struct {
+	Source [][]int64 `json:"source"`
+	Prev   [][]int64 `json:"prev"`
+	Target [][]int64 `json:"target"`
+}
+
+func readable(batches []*corpus.Batch) (all []readableBatch) {
+	for _, b := range batches {
+		all = append(all, readableBatch{cut(b.Source, b.S), cut(b.Prev, b.T), cut(b.Target, b.T)})
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"math"
 	"os"
@@ -9,14 +10,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-var tinyNetwork = network{"tiny", 40, 8, 16, 2, 1, 64, fullBatches}
+var tinyNetwork = network{40, 8, 16, 2, 1, 64, fullBatches}
 
 func TestTrainerLearns(t *testing.T) {
 	for _, method := range []string{"mle", "spectrum"} {
@@ -27,12 +28,12 @@ func TestTrainerLearns(t *testing.T) {
 			}
 			r := &race{}
 			defer r.close()
-			trainer, err := newTrainer(r, tinyNetwork, batches, method)
+			trainer, err := tinyNetwork.trainer(r, batches, method)
 			if err != nil {
 				t.Fatal(err)
 			}
 			trainer.dropout = nil
-			learns(t, method, trainer, trainer.Params, math.Log(40), 1.5)
+			learns(t, method, trainer, math.Log(40), 1.5)
 		})
 	}
 }
@@ -42,17 +43,13 @@ func TestTrainerLearns(t *testing.T) {
 func TestMethodsRaceMaximumLikelihood(t *testing.T) {
 	torch.Test(t, func() {
 		b := fake(t, context.Background(), "")
-		r, err := b.method("spectrum", tinyNetwork, spectralNorms)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.close()
-		got, err := r.run(b.ctx, 2)
+		b.pairs = 2
+		got, err := b.measure(row{"x", "s", tinyNetwork.method("spectrum", withNorms...)})
 		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || got.Peer == nil || *got.Peer <= 0 {
 			t.Errorf("the race gives %+v, %v", got, err)
 		}
 	})
-	if o := spectrumOf(tinyNetwork.config("spectrum", spectralNorms)); o.LambdaUSpectral == 0 || o.LambdaVSpectral == 0 {
+	if o := spectrumOf(tinyNetwork.config("spectrum", withNorms...)); o.LambdaUSpectral == 0 || o.LambdaVSpectral == 0 {
 		t.Errorf("the settings are %+v", o)
 	}
 	if o := spectrumOf(tinyNetwork.config("spectrum")); o.LambdaUSpectral != 0 || o.LambdaU == 0 {
@@ -72,15 +69,26 @@ func TestFullBatches(t *testing.T) {
 	}
 }
 
-// TestEqualBatches checks that the peer reads the batches that we train on.
-func TestEqualBatches(t *testing.T) {
-	b := fake(t, context.Background(), "")
-	batches, err := fullBatches(b, tinyNetwork)
+// asJSON is what a peer reads of a value.
+func asJSON(t *testing.T, value, read any) {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, read)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := b.writeBatches("tiny", batches)
-	read := written[[]struct{ Source, Prev, Target [][]int64 }](t, path, err)
+}
+
+// TestEqualBatches checks that the peer reads the batches that we train on.
+func TestEqualBatches(t *testing.T) {
+	batches, err := fullBatches(nil, tinyNetwork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []struct{ Source, Prev, Target [][]int64 }
+	asJSON(t, readable(batches), &read)
 	if len(read) != len(batches) {
 		t.Fatalf("%d batches are read, %d were written", len(read), len(batches))
 	}
@@ -125,10 +133,13 @@ func TestMissingCorpus(t *testing.T) {
 	}
 }
 
+// slow is a peer of text that takes 100 seconds, as it says.
+const slow = `read config; echo '{"ready": true}'; while read step; do echo '{"seconds": 100}'; done`
+
 // TestTextRaces drives our side of each row of text against a peer that answers at
 // once, on the first lines of Multi30k.
 func TestTextRaces(t *testing.T) {
-	full := filepath.Dir(testdata.Path(t, "multi30k/train.en"))
+	full := filepath.Dir(fixtures.Path(t, "multi30k/train.en"))
 	small := t.TempDir()
 	if err := os.Mkdir(filepath.Join(small, "multi30k"), 0o777); err != nil {
 		t.Fatal(err)
@@ -146,9 +157,7 @@ func TestTextRaces(t *testing.T) {
 	t.Setenv("APERTURE_DATA", small)
 	b := fake(t, context.Background(), "")
 	for _, program := range []string{"bpe_subword_nmt.py", "bpe_tokenizers.py", "moses_tokenizer.py"} {
-		if err := os.WriteFile(filepath.Join(b.folder, "peer", program), []byte("while read go; do echo 100; done"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		b.replace(t, program, slow)
 	}
 	b.pairs = 2
 	for _, row := range textRows {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,16 +22,14 @@ func fake(t *testing.T, ctx context.Context, script string) *bench {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.close)
-	if err := os.WriteFile(filepath.Join(b.folder, "peer", "fake.py"), []byte(script), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	b.replace(t, "fake.py", script)
 	return b
 }
 
-const jsonScript = `
+const answers = `
 read config
 case $config in *'"threads":2'*) ;; *) echo "no threads" >&2; exit 2;; esac
-echo '{"ready": true, "params": 3}'
+echo '{"ready": true, "params": 3, "note": "timing the script"}'
 while read what i; do
 	case $what in
 	step) echo "{\"seconds\": 1.$i, \"rss_peak_delta\": 5, \"hypotheses\": [[7, $i], []], \"loss\": 2.5}" ;;
@@ -41,40 +38,35 @@ while read what i; do
 done
 `
 
-func TestJSONPeer(t *testing.T) {
-	b := fake(t, context.Background(), jsonScript)
+// replace puts a script in a peer's place.
+func (b *bench) replace(t *testing.T, program, script string) {
+	t.Helper()
+	if err := os.WriteFile(b.path("peer/"+program), []byte(script), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPeer(t *testing.T) {
+	b := fake(t, context.Background(), answers)
+	var log strings.Builder
+	b.log = &log
 	r := &race{}
 	defer r.close()
-	p, err := b.startJSONPeer(r, "fake", "fake.py", map[string]any{"d": 4})
+	p, err := b.startPeer(r, "fake", "fake.py", map[string]any{"d": 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seconds, err := p.step(3); err != nil || seconds != 1.3 {
+	if seconds, err := r.peer.step(3); err != nil || seconds != 1.3 {
 		t.Errorf("step 3 takes %v, %v", seconds, err)
 	}
-	if bytes, err := p.memory(4); err != nil || bytes != 2004 {
+	if bytes, err := r.peer.memory(4); err != nil || bytes != 2004 {
 		t.Errorf("memory 4 is %v, %v", bytes, err)
 	}
 	if _, err := p.step(5); err != nil || len(p.last.Hypotheses) != 2 || p.last.Hypotheses[0][1] != 5 || p.last.Loss != 2.5 {
 		t.Errorf("the answer is %+v, %v", p.last, err)
 	}
-	if p.ready.Params != 3 {
-		t.Errorf("the first answer was %+v", p.ready)
-	}
-}
-
-func TestLinePeer(t *testing.T) {
-	b := fake(t, context.Background(), `[ "$1" = '{"work":"apply"}' ] || exit 9; while read go; do echo 0.25; done`)
-	r := &race{}
-	defer r.close()
-	p, err := b.startLinePeer(r, "fake", "fake.py", map[string]any{"work": "apply"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if seconds, err := p.step(0); err != nil || seconds != 0.25 {
-			t.Errorf("a step takes %v, %v", seconds, err)
-		}
+	if p.ready.Params != 3 || log.String() != "timing the script\n" {
+		t.Errorf("the first answer was %+v, and %q was said", p.ready, log.String())
 	}
 }
 
@@ -84,32 +76,14 @@ func TestPeersThatFail(t *testing.T) {
 			"the peer fake is not installed: install it with: /bin/sh -m pip install x==1"},
 		"traceback": {`printf 'Traceback:\n  line 3\nValueError: no such shape\n' >&2; exit 1`,
 			"the peer fake ended before it answered (exit status 1): ValueError: no such shape"},
-		"silent": {`exit 0`, "the peer fake ended before it answered: it said nothing"},
-		"killed": {`kill -9 $$`, "the peer fake ended before it answered (signal: killed): it said nothing"},
-		"chatty": {`read go; echo hello; read go`, `the peer fake answered "hello", which is no number of seconds`},
-	} {
-		b := fake(t, context.Background(), c.script)
-		r := &race{}
-		p, err := b.startLinePeer(r, "fake", "fake.py", nil)
-		if err == nil {
-			_, err = p.step(0)
-		}
-		if err == nil || err.Error() != c.want {
-			t.Errorf("%s: the error is %v, want %s", name, err, c.want)
-		}
-		r.close()
-	}
-}
-
-func TestJSONPeersThatFail(t *testing.T) {
-	for name, c := range map[string]struct{ script, want string }{
+		"silent":    {`read c; exit 0`, "the peer fake ended before it answered: it said nothing"},
+		"killed":    {`kill -9 $$`, "the peer fake ended before it answered (signal: killed): it said nothing"},
 		"not ready": {`read c; echo '{}'; read c`, "the peer fake did not say that it is ready"},
 		"no JSON":   {`read c; echo 'ready!'; read c`, `the peer fake answered "ready!", which is not what was asked for`},
-		"missing":   {`echo "install it with: python3 -m pip install torch" >&2; exit 3`, "the peer fake is not installed: install it with"},
 	} {
 		b := fake(t, context.Background(), c.script)
 		r := &race{}
-		if _, err := b.startJSONPeer(r, "fake", "fake.py", map[string]any{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := b.startPeer(r, "fake", "fake.py", map[string]any{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v, want %s", name, err, c.want)
 		}
 		r.close()
@@ -119,34 +93,26 @@ func TestJSONPeersThatFail(t *testing.T) {
 func TestNoInterpreter(t *testing.T) {
 	b := fake(t, context.Background(), "")
 	b.python = "/no/python"
-	_, err := b.startLinePeer(&race{}, "fake", "fake.py", nil)
+	_, err := b.startPeer(&race{}, "fake", "fake.py", map[string]any{})
 	if err == nil || !strings.Contains(err.Error(), "install Python 3, or name it with -python") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-// TestPeersEnd checks that closing a race, and cancelling, end a peer and what
-// the peer started.
+// TestPeersEnd checks that closing a race, and cancelling, end a peer and what the peer started.
 func TestPeersEnd(t *testing.T) {
 	for _, cancelled := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(context.Background())
-		b := fake(t, ctx, "sleep 60 & echo $!; wait")
+		b := fake(t, ctx, `read c; sleep 60 & echo "{\"ready\": true, \"params\": $!}"; wait`)
 		r := &race{}
-		p, err := b.startLinePeer(r, "fake", "fake.py", nil)
+		p, err := b.startPeer(r, "fake", "fake.py", map[string]any{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := p.ask("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		child, err := strconv.Atoi(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		child := int(p.ready.Params)
 		if cancelled {
 			cancel()
-			if _, err := p.ask("go"); err == nil {
+			if _, err := p.step(0); err == nil {
 				t.Error("a cancelled peer answered")
 			}
 		}

@@ -24,8 +24,6 @@ type result struct {
 	Config          string   `json:"config"`           // sizes of the work, where the name does not say them
 
 	Machine
-
-	Layer *layerCost `json:"layer,omitempty"` // of rows of layers, which have no peer
 }
 
 func defined(x float64) *float64 { return &x }
@@ -53,40 +51,30 @@ func printTable(out io.Writer, results []result) error {
 	if len(results) == 0 {
 		return nil
 	}
-	if results[0].Layer != nil {
-		return errors.Join(printLayers(out, results), printMachine(out, results[0].Machine))
-	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tsteal\tpeak\tours of it\tconfig")
 	for _, r := range results {
-		ratios, peer := "-\t-\t-", "-"
+		ratios := "-\t-\t-"
 		if r.TimeRatio != nil {
 			ratios = fmt.Sprintf("%.2f\t%.2f\t%.2f", r.TimeRatio.Median, r.TimeRatio.Min, r.TimeRatio.Max)
 		}
-		if r.Peer != nil {
-			peer = fmt.Sprintf("%.4g", *r.Peer)
+		var reached *float64
+		if r.Peak != nil && r.Rate != nil {
+			reached = defined(*r.Rate / *r.Peak)
 		}
-		memory := "-"
-		if r.MemoryRatio != nil {
-			memory = fmt.Sprintf("%.3f", *r.MemoryRatio)
-		}
-		outside := "-"
-		if r.OutsideProducts != nil {
-			outside = fmt.Sprintf("%.0f %%", 100**r.OutsideProducts)
-		}
-		steal, peak, reached := "-", "-", "-"
-		if r.Steal != nil {
-			steal = fmt.Sprintf("%.1f %%", 100**r.Steal)
-		}
-		if r.Peak != nil {
-			peak = fmt.Sprintf("%.0f", *r.Peak)
-			if r.Rate != nil {
-				reached = fmt.Sprintf("%.0f %%", 100**r.Rate / *r.Peak)
-			}
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios, memory, r.Ours, peer, r.Unit, outside, steal, peak, reached, r.Config)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios, cell("%.3f", r.MemoryRatio, 1), r.Ours,
+			cell("%.4g", r.Peer, 1), r.Unit, cell("%.0f %%", r.OutsideProducts, 100), cell("%.1f %%", r.Steal, 100),
+			cell("%.0f", r.Peak, 1), cell("%.0f %%", reached, 100), r.Config)
 	}
 	return errors.Join(w.Flush(), printMachine(out, results[0].Machine))
+}
+
+// cell is a value that may be undefined, times a factor.
+func cell(format string, value *float64, factor float64) string {
+	if value == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, factor**value)
 }
 
 // writeJSON writes the results to a file; without a name it does nothing.

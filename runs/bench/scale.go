@@ -8,16 +8,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-// Rows of scale train the same updates by two processes with one thread each and, as the peer, by one process with two threads.
+// scaleRows train the same updates by two processes with one thread each and, as the peer, by one process with two.
 var scaleRows = []row{
-	{"scale/multi30k", "tokens_per_s", scaling(scaled{program: "multi30k", arguments: []string{"-preset=quick"}, updates: 12})},
+	{"scale/multi30k", "tokens_per_s", scaled{"multi30k", 12, []string{"-preset=quick"}}.race},
 	// Half of the preset's tokens a batch, so that the sample has enough batches for those of an update to be alike.
-	{"scale/base", "tokens_per_s", scaling(scaled{program: "wmt14", arguments: []string{"-preset=base", "-set=data.merges=2000", "-set=train.max_tokens=1792"}, updates: 4})},
-	{"scale/awd-lstm", "tokens_per_s", scaling(scaled{program: "ptb", arguments: []string{"-preset=awd-lstm", "-set=train.asgd=none"}, updates: 6})},
+	{"scale/base", "tokens_per_s", scaled{"wmt14", 4,
+		[]string{"-preset=base", "-set=data.merges=2000", "-set=train.max_tokens=1792"}}.race},
+	{"scale/awd-lstm", "tokens_per_s", scaled{"ptb", 6, []string{"-preset=awd-lstm", "-set=train.asgd=none"}}.race},
 }
 
 // unmeasured are the updates that come before those that count.
@@ -26,32 +28,26 @@ const unmeasured = 2
 // scaled is a training command on the built-in sample.
 type scaled struct {
 	program   string
-	arguments []string
 	updates   int // of a measurement
-	processes int
-
-	b    *bench
-	race *race
+	arguments []string
 }
 
-func scaling(s scaled) func(b *bench) (*race, error) {
-	return func(b *bench) (*race, error) {
-		if err := b.buildRun(s.program); err != nil {
-			return nil, err
-		}
-		r := &race{pieces: 1, amount: func(int) float64 { return 1 }}
-		ours, peer := s, s
-		ours.b, ours.race, ours.processes = b, r, 2
-		peer.b, peer.race, peer.processes = b, r, 1
-		r.ours, r.peer = ours, peer
-		return r, nil
+func (s scaled) race(b *bench, r *race) error {
+	if err := b.buildRun(s.program); err != nil {
+		return err
 	}
+	r.amount = func(int) float64 { return 1 }
+	with := func(processes int) side {
+		return side{step: func(int) (float64, error) { return s.train(b, r, processes) }}
+	}
+	r.ours, r.peer = with(2), with(1)
+	return nil
 }
 
 // buildRun makes a training command in the bench's folder, from the source that this program was built from.
 func (b *bench) buildRun(program string) error {
 	_, source, _, _ := runtime.Caller(0)
-	c := exec.CommandContext(b.ctx, "go", "build", "-o", b.folder+string(filepath.Separator), "../"+program)
+	c := exec.CommandContext(b.ctx, "go", "build", "-o", b.folder, "../"+program)
 	c.Dir = filepath.Dir(source)
 	if output, err := c.CombinedOutput(); err != nil {
 		return fmt.Errorf("runs/%s cannot be built: %w: %s", program, err, bytes.TrimSpace(output))
@@ -59,18 +55,22 @@ func (b *bench) buildRun(program string) error {
 	return nil
 }
 
-// step trains, and gives the seconds of a target token.
-func (s scaled) step(int) (float64, error) {
-	out, err := os.MkdirTemp(s.b.folder, "run-")
+// train trains, and gives the seconds of a target token.
+func (s scaled) train(b *bench, r *race, processes int) (float64, error) {
+	out, err := os.MkdirTemp(b.folder, "run-")
 	if err != nil {
 		return 0, err
 	}
 	defer os.RemoveAll(out)
 	folder := filepath.Join(out, "run")
-	arguments := append([]string{"-out=" + folder, fmt.Sprint("-steps=", unmeasured+s.updates), "-set=train.log_every=1", "-set=train.validate_every=1000000", "-set=train.average_last=0",
-		"-set=decode.validation_beam=0", "-set=report.test=false", "-set=report.plots=false", "-set=report.tensorboard=false"}, s.arguments...)
-	arguments = append(arguments, fmt.Sprint("-processes=", s.processes), fmt.Sprint("-set=train.accumulate=", 2/s.processes), fmt.Sprint("-threads=", 2/s.processes))
-	c := exec.CommandContext(s.b.ctx, filepath.Join(s.b.folder, s.program), arguments...)
+	c := exec.CommandContext(b.ctx, b.path(s.program), slices.Concat([]string{
+		"-out=" + folder, fmt.Sprint("-steps=", unmeasured+s.updates),
+		"-set=train.log_every=1", "-set=train.validate_every=1000000", "-set=train.average_last=0",
+		"-set=decode.validation_beam=0", "-set=report.test=false", "-set=report.plots=false", "-set=report.tensorboard=false",
+	}, s.arguments, []string{
+		fmt.Sprint("-processes=", processes), fmt.Sprint("-set=train.accumulate=", 2/processes),
+		fmt.Sprint("-threads=", 2/processes),
+	})...)
 	var messages bytes.Buffer
 	c.Stderr = &messages
 	if err := c.Run(); err != nil {
@@ -81,11 +81,11 @@ func (s scaled) step(int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return s.perToken(records)
+	return s.perToken(records, r)
 }
 
 // perToken is the mean time of a token in the updates that count. What several processes spent on sums goes to the row's remark.
-func (s scaled) perToken(records []report.Record) (float64, error) {
+func (s scaled) perToken(records []report.Record, race *race) (float64, error) {
 	seconds, n := 0.0, 0
 	var before, last report.Record
 	for _, r := range records {
@@ -105,9 +105,8 @@ func (s scaled) perToken(records []report.Record) (float64, error) {
 	if bytes, many := last.Values["sum_bytes"]; many {
 		of := func(name string) float64 { return (last.Values[name] - before.Values[name]) / float64(s.updates) }
 		busy, waited := of("sum_seconds"), of("sum_wait_seconds")
-		s.race.config = fmt.Sprintf("%.1f MB an update, under way %.0f ms, waited for %.0f ms, %.0f %% hidden", bytes/float64(last.Step)/1e6, 1000*busy, 1000*waited, 100*(1-waited/busy))
+		race.config = fmt.Sprintf("%.1f MB an update, under way %.0f ms, waited for %.0f ms, %.0f %% hidden",
+			bytes/float64(last.Step)/1e6, 1000*busy, 1000*waited, 100*(1-waited/busy))
 	}
 	return seconds / float64(n), nil
 }
-
-func (scaled) memory(int) (float64, error) { return 0, nil }

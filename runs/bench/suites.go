@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -20,9 +23,8 @@ type suite struct {
 
 // row is a line of the table: a piece of work for us and a peer.
 type row struct {
-	name    string
-	unit    string // of the figures ours and peer
-	prepare func(b *bench) (*race, error)
+	name, unit string // the unit is that of the figures ours and peer
+	prepare    func(b *bench, r *race) error
 }
 
 // suites is the table of all that can be measured.
@@ -32,38 +34,32 @@ func suites() []suite {
 		{"translation", translationRows, true},
 		{"objectives", objectiveRows, true},
 		{"lm", lmRows, true},
-		{"layers", layerRows, true},
-		{"load", loadRows, false},
+		{"layers", layerRows(), true},
+		{"load", loadRows(), false},
 		{"scale", scaleRows, true},
 	}
 }
 
-func suiteNames() string {
-	var names []string
-	for _, s := range suites() {
-		names = append(names, s.name)
+// names lists names for a sentence.
+func names[T any](all []T, name func(T) string) string {
+	var list []string
+	for _, x := range all {
+		list = append(list, name(x))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(list, ", ")
 }
+
+func suiteNames() string { return names(suites(), func(s suite) string { return s.name }) }
 
 func findSuite(name string) (suite, error) {
-	for _, s := range suites() {
-		if s.name == name {
-			return s, nil
-		}
+	all := suites()
+	if i := slices.IndexFunc(all, func(s suite) bool { return s.name == name }); i >= 0 {
+		return all[i], nil
 	}
 	if name == "" {
-		return suite{}, usagef("say with -what which suite to measure: %s", suiteNames())
+		return suite{}, command.Usagef("say with -what which suite to measure: %s", suiteNames())
 	}
-	return suite{}, usagef("unknown suite -what %s: it is one of %s", name, suiteNames())
-}
-
-func (s suite) rowNames() string {
-	var names []string
-	for _, r := range s.rows {
-		names = append(names, r.name)
-	}
-	return strings.Join(names, ", ")
+	return suite{}, command.Usagef("unknown suite -what %s: it is one of %s", name, suiteNames())
 }
 
 // bench is what the rows of one call share.
@@ -72,8 +68,8 @@ type bench struct {
 	ctx    context.Context
 	log    io.Writer
 	folder string // temporary: the peers' programs and what they read
-	text   *multi30k
-	loads  *loads
+	corpus *preparedText
+	loads  loads
 }
 
 func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {
@@ -82,7 +78,7 @@ func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{options: o, ctx: ctx, log: log, folder: folder}
-	if err := unpackPeers(folder); err != nil {
+	if err := os.CopyFS(folder, peerFiles); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -91,41 +87,54 @@ func newBench(ctx context.Context, o options, log io.Writer) (*bench, error) {
 
 func (b *bench) close() { os.RemoveAll(b.folder) }
 
-// measureAll measures the rows one after the other. A row that fails does not
-// stop the next one; only a signal does.
-func (b *bench) measureAll() ([]result, error) {
-	var results []result
-	var failures []error
-	told := map[string]bool{}
+// measureAll measures the rows one after the other. A row that fails does not stop the next one; only a signal does.
+func (b *bench) measureAll() (results []result, err error) {
+	var failed []string
+	said := map[string]bool{}
 	for _, r := range b.rows() {
 		fmt.Fprintf(b.log, "measuring %s\n", r.name)
 		measured, err := b.measure(r)
 		if b.ctx.Err() != nil {
-			return results, context.Cause(b.ctx)
+			return results, b.stopped()
 		}
-		if err == nil {
-			results = append(results, measured)
-			if ratio := measured.TimeRatio; ratio != nil {
-				fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, ratio.Median, ratio.Min, ratio.Max)
-			} else {
-				fmt.Fprintf(b.log, "%s: %.4g %s\n", r.name, measured.Ours, r.unit)
+		if err != nil {
+			failed = append(failed, r.name)
+			if text := command.Message(err); !said[text] { // what several rows lack is said once
+				said[text] = true
+				fmt.Fprintln(b.log, text)
 			}
-		} else if !told[err.Error()] { // what several rows lack is said once
-			told[err.Error()] = true
-			failures = append(failures, err)
+			continue
+		}
+		results = append(results, measured)
+		if ratio := measured.TimeRatio; ratio != nil {
+			fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, ratio.Median, ratio.Min, ratio.Max)
+		} else {
+			fmt.Fprintf(b.log, "%s: %.4g %s\n", r.name, measured.Ours, r.unit)
 		}
 	}
-	return results, errors.Join(failures...)
+	if failed != nil {
+		return results, fmt.Errorf("%d of %d rows were not measured: %s", len(failed), len(b.rows()), strings.Join(failed, ", "))
+	}
+	return results, nil
+}
+
+// stopped is the signal that ended the context.
+func (b *bench) stopped() error {
+	cause := context.Cause(b.ctx)
+	if s := new(command.SignalError); errors.As(cause, &s) {
+		return stopped{s}
+	}
+	return cause
 }
 
 func (b *bench) measure(r row) (out result, err error) {
 	machine, err := atWork(func() error {
 		return torch.Try(func() error {
-			race, err := r.prepare(b)
-			if err != nil {
+			race := &race{pieces: 1}
+			defer race.close()
+			if err := r.prepare(b, race); err != nil {
 				return err
 			}
-			defer race.close()
 			out, err = race.run(b.ctx, b.pairs)
 			return err
 		})
@@ -136,3 +145,6 @@ func (b *bench) measure(r row) (out result, err error) {
 	out.Name, out.Unit, out.Machine = r.name, r.unit, machine
 	return out, err
 }
+
+// path is that of a file that a peer reads.
+func (b *bench) path(name string) string { return filepath.Join(b.folder, name) }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -33,13 +30,13 @@ const (
 type searchPeer struct {
 	name, program string
 	compute       string // of CTranslate2: float32 or int8
-	parts         int    // of the text that are pieces of their own, of every so manyth sentence; 0: the text is one piece
+	parts         int    // the text is split into: of 4, the first has sentences 1, 5, 9 ...; 0: the text is one piece
 }
 
 var (
 	plainSearch     = searchPeer{name: "PyTorch", program: "translate_beam.py"}
 	ctranslate2     = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "float32"}
-	ctranslate2Int8 = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "int8"} // against ours of eight bits
+	ctranslate2Int8 = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "int8"}
 )
 
 // inQuarters is for a network of which pairs of whole texts take too long.
@@ -51,23 +48,17 @@ func (p searchPeer) inQuarters() searchPeer {
 // int8 reports whether both sides compute with eight bits.
 func (p searchPeer) int8() bool { return p.compute == "int8" }
 
-// translating races beam search over the test text of Multi30k, with the random
-// weights of n.
-func (b *bench) translating(n network, p searchPeer) (*race, error) {
-	config := map[string]any{"heads": n.heads}
-	if p.compute != "" {
-		config["compute"] = p.compute
-		config["pieces"] = max(1, p.parts)
+// translating races beam search over the test text of Multi30k, with the random weights of n.
+func (n network) translating(p searchPeer) func(b *bench, r *race) error {
+	return func(b *bench, r *race) error {
+		config, e := map[string]any{"heads": n.heads}, ends{"decoder.embed_tokens.weight", 2.5, 0}
+		if p.compute != "" {
+			config["compute"], config["pieces"] = p.compute, max(1, p.parts)
+			e.factor, e.lift = 1, 4
+		}
+		r.config = n.size()
+		return b.searching(r, func() (*translation.Translator, error) { return n.build(n.config("mle")) }, p, e, config)
 	}
-	e := ends{"decoder.embed_tokens.weight", 2.5, 0}
-	if p.compute != "" {
-		e.factor, e.lift = 1, 4
-	}
-	r, err := b.searching(func() (*translation.Translator, error) { return n.build("mle") }, p, e, config)
-	if err == nil {
-		r.config = fmt.Sprintf("D=%d L=%d V=%d", n.width, n.layers, n.vocabulary)
-	}
-	return r, err
 }
 
 // ends makes sentences end. With random weights an end of sentence is one word of many, and
@@ -83,81 +74,64 @@ type ends struct {
 	factor, lift float32
 }
 
-// searching races beam search over the test text of Multi30k with a translator's random
-// weights against the peer's program, which config tells the sizes. Weights are laid out
-// once, before: both sides keep them from one text to the next.
-func (b *bench) searching(build func() (*translation.Translator, error), p searchPeer, e ends, config map[string]any) (r *race, err error) {
+// searching races beam search over the test text of Multi30k with a translator's random weights against the peer's
+// program, which config tells the sizes. Weights are laid out once, before: both sides keep them from one text to the
+// next.
+func (b *bench) searching(r *race, build func() (*translation.Translator, error), p searchPeer, e ends, config map[string]any) error {
 	m, err := b.multi30k()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	test, err := corpus.LineSettings{}.ReadLines(m.raw("test_2016_flickr.en"), "APERTURE_DATA")
+	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(m.folder, "test_2016_flickr.en"), "APERTURE_DATA")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	sources := make([][]int32, len(test.Lines))
-	withEnds := make([][]int32, len(test.Lines))
-	for i, line := range test.Lines {
-		sources[i] = m.pair.Source.Encode(line)
-		withEnds[i] = append(slices.Clone(sources[i]), tokenize.EOS)
-	}
+	var sources, withEnds [][]int32
 	parts := make([][][]int32, max(1, p.parts))
-	for i, source := range sources {
+	for i, line := range test.Lines {
+		source := m.pair.Source.Encode(line)
+		sources, withEnds = append(sources, source), append(withEnds, append(slices.Clone(source), tokenize.EOS))
 		parts[i%len(parts)] = append(parts[i%len(parts)], source)
 	}
-	r = &race{pieces: len(parts), warm: len(parts), measured: true, amount: func(i int) float64 { return float64(len(parts[i])) }}
-	defer r.closeOn(&err)
 	t, err := build()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.onClose(t.Free)
-	weights, err := b.writeModel(t, e, sources)
+	makeEnds(t, e, sources[:min(len(sources), 64)])
+	weights, err := b.writeTensors("model", t.Params)
 	if err != nil {
-		return nil, err
-	}
-	file, err := b.writeSources(withEnds)
-	if err != nil {
-		return nil, err
+		return err
 	}
 	o := decode.Defaults()
 	o.BatchSentences = 128
 	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB, o.Int8 = beam, lenpen, 0, maxLength, p.int8()
 	head, bias, _ := t.Output.SoftmaxHead()
-	scorer := decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
-	searcher, err := decode.New(t.Network, scorer, o)
+	searcher, err := decode.New(t.Network, decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	r.onClose(searcher.Free)
-	ours := make([][][]decode.Hypothesis, len(parts))
-	r.ours = here{work: func(i int) (err error) {
-		ours[i], err = searcher.Search(context.Background(), parts[i])
+	r.pieces, r.warm, r.measured = len(parts), len(parts), true
+	r.amount = func(i int) float64 { return float64(len(parts[i])) }
+	ours, theirs := make([][][]decode.Hypothesis, len(parts)), make([][][]int32, len(parts))
+	r.ours = here(nil, func(i int) (err error) {
+		ours[i], err = searcher.Search(b.ctx, parts[i])
 		return err
-	}}
-	maps.Copy(config, map[string]any{"model": weights, "sentences": file, "beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength})
-	peer, err := b.startJSONPeer(r, p.name, p.program, config)
+	})
+	maps.Copy(config, map[string]any{"model": weights, "sentences": withEnds,
+		"beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength})
+	peer, err := b.startPeer(r, p.name, p.program, config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	theirs := translations{peer, make([][][]int32, len(parts))}
-	r.peer = theirs
-	r.check = func() error {
-		return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs.found...), p.int8())
+	r.peer.step = func(i int) (float64, error) {
+		seconds, err := peer.step(i)
+		theirs[i] = peer.last.Hypotheses
+		return seconds, err
 	}
-	return r, nil
-}
-
-// translations is a peer that searches, with what it found in each piece.
-type translations struct {
-	*jsonPeer
-	found [][][]int32
-}
-
-func (t translations) step(i int) (seconds float64, err error) {
-	seconds, err = t.jsonPeer.step(i)
-	t.found[i] = t.last.Hypotheses
-	return seconds, err
+	r.check = func() error { return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs...), p.int8()) }
+	return nil
 }
 
 // sameTranslations checks that both sides found the same. Nearly all is enough;
@@ -181,33 +155,29 @@ func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32, rou
 		close = float64(words) <= mostWork*float64(theirs) && float64(theirs) <= mostWork*float64(words)
 	}
 	if !close || len(peer) != len(ours) {
-		return fmt.Errorf("the peer found %d translations of %d words, %d of them equal to our %d of %d words: the two did not do the same work", len(peer), theirs, same, len(ours), words)
+		return fmt.Errorf("the peer found %d translations of %d words, %d of them equal to our %d of %d words: "+
+			"the two did not do the same work", len(peer), theirs, same, len(ours), words)
 	}
-	fmt.Fprintf(b.log, "translate: %d of %d translations are the peer's, of %.1f words on average\n", same, len(ours), float64(words)/float64(len(ours)))
+	fmt.Fprintf(b.log, "translate: %d of %d translations are the peer's, of %.1f words on average\n",
+		same, len(ours), float64(words)/float64(len(ours)))
 	return nil
 }
 
-// writeModel changes the vector of the end of sentence and writes the weights for the
-// peer.
-func (b *bench) writeModel(t *translation.Translator, e ends, sources [][]int32) (string, error) {
+// makeEnds changes the vector of the end of sentence.
+func makeEnds(t *translation.Translator, e ends, sources [][]int32) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	table := t.Params.Get(e.output)
 	rows, width := table.Detach().Float32s(), int(table.Size(1))
 	vector := rows[tokenize.EOS*width:][:width]
-	var lift []float32
+	lift := make([]float32, width)
 	if e.lift != 0 {
-		lift = liftOf(t, sources[:min(len(sources), 64)])
+		lift = liftOf(t, sources)
 	}
 	for i := range vector {
-		vector[i] *= e.factor
-		if lift != nil {
-			vector[i] += e.lift * lift[i]
-		}
+		vector[i] = e.factor*vector[i] + e.lift*lift[i]
 	}
 	table.Assign(torch.FromFloat32s(rows, torch.CPU, table.Shape()...))
-	path := filepath.Join(b.folder, "model.safetensors")
-	return path, writeTensors(path, t.Params.Map())
 }
 
 // liftOf is a vector whose product with the decoder's states is 1 on average: their mean
@@ -230,13 +200,4 @@ func liftOf(t *translation.Translator, sources [][]int32) []float32 {
 		mean[i] /= square
 	}
 	return mean
-}
-
-func (b *bench) writeSources(sources [][]int32) (string, error) {
-	data, err := json.Marshal(sources)
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(b.folder, "sources.json")
-	return path, os.WriteFile(path, data, 0o666)
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/train"
@@ -47,7 +47,7 @@ func TestFromArchivesToUpdates(t *testing.T) {
 			continue
 		}
 		from, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
-		testdata.Published(t, from, c.Name, 230, 5)
+		fixtures.Published(t, from, c.Name, 230, 5)
 		if _, err := prepared(t, c.Name, "-from", from, "-to", data); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestFromArchivesToUpdates(t *testing.T) {
 		}
 		// The sums that the run notes are those of counts.json.
 		var counts prepare.Counts
-		if err := json.Unmarshal([]byte(testdata.Read(t, data, prepare.CountsFile)), &counts); err != nil {
+		if err := json.Unmarshal([]byte(fixtures.Read(t, data, prepare.CountsFile)), &counts); err != nil {
 			t.Fatal(err)
 		}
 		for _, text := range counts.Texts {
@@ -98,7 +98,7 @@ func TestFromArchivesToUpdates(t *testing.T) {
 // The table tells what is as published and what is not.
 func TestTable(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
-	testdata.Published(t, from, "iwslt14", 46, 1350)
+	fixtures.Published(t, from, "iwslt14", 46, 1350)
 	out, err := prepared(t, "iwslt14", "-from", from, "-to", to)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestCommandLine(t *testing.T) {
 // A signal ends the work with its exit code, and says what to do.
 func TestSignal(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
-	testdata.Published(t, from, "wmt14", 20000, 5)
+	fixtures.Published(t, from, "wmt14", 20000, 5)
 	ctx, stop := command.Interruptible(context.Background())
 	defer stop()
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {

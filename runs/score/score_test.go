@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // folder writes files and returns their folder.
@@ -32,9 +32,9 @@ var (
 func TestCommand(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a": refA, "b": refB, "crlf": strings.ReplaceAll(refA, "\n", "\r\n"), "short": "The dog bit the man.\n",
-		"packed.zst": testdata.Zstandard(t, refA), "cut.gz": testdata.Gzip(t, refA)[:20], "blank": "\n\n\n",
+		"packed.zst": fixtures.Zstandard(t, refA), "cut.gz": fixtures.Gzip(t, refA)[:20], "blank": "\n\n\n",
 		"tok": "the rich-text format of A-B-C is good\n", "raw": "the rich-text format, of A-B-C, is good!\n", "latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
-		"long.zst": testdata.Zstandard(t, "a\n"+strings.Repeat("x", 1<<26)),
+		"long.zst": fixtures.Zstandard(t, "a\n"+strings.Repeat("x", 1<<26)),
 	})
 	const bleu = "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestCommand(t *testing.T) {
 		out, err       string // err: a part of standard error
 	}{
 		{name: "BLEU", args: "-ref a -ref b", in: hyp, out: bleu},
-		{name: "packed", args: "-ref packed -ref b", in: testdata.Gzip(t, hyp), out: bleu},
+		{name: "packed", args: "-ref packed -ref b", in: fixtures.Gzip(t, hyp), out: bleu},
 		{name: "packed and cut", args: "-ref cut", in: hyp, code: 1, err: "its packing (gzip) is damaged or cut short"},
 		{name: "two dashes, equals signs, no last line end", args: "--ref=a -ref=b -metric=bleu", in: strings.TrimSuffix(hyp, "\n"), out: bleu},
 		{name: "all in sacreBLEU's order, aligned", args: "-ref a -ref b -metric chrf++,bleu,chrf -lc -tok none -smooth floor", in: hyp,

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 func shout(line string) (string, error) { return strings.ToUpper(line), nil }
@@ -94,7 +94,7 @@ func TestEachLineErrors(t *testing.T) {
 // Packed input is unpacked, from a pipe and from files, and what is wrong with it is reported in a line.
 func TestPackedInput(t *testing.T) {
 	const text = "a b\nc\n"
-	byGzip, byZstandard := testdata.Gzip(t, text), testdata.Zstandard(t, text)
+	byGzip, byZstandard := fixtures.Gzip(t, text), fixtures.Zstandard(t, text)
 	for _, in := range []string{byGzip, byZstandard} {
 		if code, out, errs := runText(t, in, "lower"); code != 0 || out != text {
 			t.Errorf("lower: exit %d, %q, %q", code, out, errs)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -26,7 +26,7 @@ func corpusOf(source, target [][]string) *Corpus {
 // multi30k are the first lines of Multi30k's training text, lower-cased and tokenised; 0 reads all.
 func multi30k(t testing.TB, language string, lines int) (out [][]string) {
 	t.Helper()
-	file, err := os.Open(testdata.Path(t, "multi30k/train."+language))
+	file, err := os.Open(fixtures.Path(t, "multi30k/train."+language))
 	if err != nil {
 		t.Fatal(err)
 	}

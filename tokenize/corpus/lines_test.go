@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // usual are the limits where no key sets others.
@@ -97,7 +97,7 @@ func mustName(t *testing.T, err error, parts ...string) {
 }
 
 func TestMulti30kHash(t *testing.T) {
-	text, err := usual.ReadLines(testdata.Path(t, "multi30k/train.de"), "-train")
+	text, err := usual.ReadLines(fixtures.Path(t, "multi30k/train.de"), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestLongLine(t *testing.T) {
 	const size = 1 << 26
 	long := strings.Repeat("x ", size/2)
 	folder := put(t, map[string]string{
-		"train.en.zst": testdata.Zstandard(t, "a\n"+long+"\n"), "train.de": "a\nb\n", "both.en-de.tsv.zst": testdata.Zstandard(t, "a\tb\n"+long+"\tb\n"),
+		"train.en.zst": fixtures.Zstandard(t, "a\n"+long+"\n"), "train.de": "a\nb\n", "both.en-de.tsv.zst": fixtures.Zstandard(t, "a\tb\n"+long+"\tb\n"),
 	})
 	path := filepath.Join(folder, "train.en")
 	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
@@ -152,7 +152,7 @@ func limited(folder, name string, s LineSettings) PairName {
 // Many lines of the greatest length are a block each few, whatever their number, and every line comes.
 func TestBlocksOfLongLines(t *testing.T) {
 	line := strings.Repeat("x", 900_000)
-	folder := put(t, map[string]string{"train.en.gz": testdata.Gzip(t, strings.Repeat(line+"\n", 100)), "train.de": strings.Repeat("y\n", 100)})
+	folder := put(t, map[string]string{"train.en.gz": fixtures.Gzip(t, strings.Repeat(line+"\n", 100)), "train.de": strings.Repeat("y\n", 100)})
 	p, err := StoreSettings{Store: "none"}.Cache().OpenParallel(limited(folder, "train", usual), "-train")
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // The expected lengths are those of fairseq for the same sizes and limits.
@@ -105,7 +105,7 @@ func TestEpochOrderIsFixed(t *testing.T) {
 // multi30k gives whitespace tokens of the training text as arbitrary ids.
 func multi30k(t *testing.T) List {
 	t.Helper()
-	text, err := ReadParallel(trainIn(filepath.Dir(testdata.Path(t, "multi30k/train.en"))), "-train")
+	text, err := ReadParallel(trainIn(filepath.Dir(fixtures.Path(t, "multi30k/train.en"))), "-train")
 	if err != nil {
 		t.Fatal(err)
 	}

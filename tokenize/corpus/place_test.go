@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // put writes files into a new folder.
@@ -67,18 +67,18 @@ func TestPlacesOfParallelText(t *testing.T) {
 	en, de := "a b\nc\n", "x\ny z\n"
 	both, turned := "a b\tx\nc\ty z\n", "x\ta b\ny z\tc\n"
 	for what, contents := range map[string]map[string]string{
-		"two files":              {"train.en": en, "train.de": de, "train.tsv": "p\tq\n", "train.en.gz": testdata.Gzip(t, "p\n")},
-		"gzip":                   {"train.en.gz": testdata.Gzip(t, en), "train.de.gz": testdata.Gzip(t, de), "train.de.zst": "no"},
-		"two parts of gzip":      {"train.en.gz": testdata.Gzip(t, "a b\n") + testdata.Gzip(t, "c\n"), "train.de": de},
-		"Zstandard":              {"train.en.zst": testdata.Zstandard(t, en), "train.de.zst": testdata.Zstandard(t, de)},
-		"packed without a name":  {"train.en": testdata.Gzip(t, en), "train.de": testdata.Zstandard(t, de)},
+		"two files":              {"train.en": en, "train.de": de, "train.tsv": "p\tq\n", "train.en.gz": fixtures.Gzip(t, "p\n")},
+		"gzip":                   {"train.en.gz": fixtures.Gzip(t, en), "train.de.gz": fixtures.Gzip(t, de), "train.de.zst": "no"},
+		"two parts of gzip":      {"train.en.gz": fixtures.Gzip(t, "a b\n") + fixtures.Gzip(t, "c\n"), "train.de": de},
+		"Zstandard":              {"train.en.zst": fixtures.Zstandard(t, en), "train.de.zst": fixtures.Zstandard(t, de)},
+		"packed without a name":  {"train.en": fixtures.Gzip(t, en), "train.de": fixtures.Zstandard(t, de)},
 		"a table":                {"train.tsv": both},
 		"a table from Windows":   {"train.tsv": "\ufeff" + strings.ReplaceAll(both, "\n", "\r\n")},
 		"a table without an end": {"train.tsv": strings.TrimSuffix(both, "\n")},
 		"a table with its order": {"train.en-de.tsv": both, "train.tsv": turned},
 		"a table turned":         {"train.de-en.tsv": turned},
-		"a packed table":         {"train.tsv.gz": testdata.Gzip(t, both)},
-		"a table in Zstandard":   {"train.de-en.tsv.zst": testdata.Zstandard(t, turned)},
+		"a packed table":         {"train.tsv.gz": fixtures.Gzip(t, both)},
+		"a table in Zstandard":   {"train.de-en.tsv.zst": fixtures.Zstandard(t, turned)},
 	} {
 		folder := put(t, contents)
 		for how, open := range openers(t) {
@@ -100,25 +100,25 @@ func TestPlacesOfParallelText(t *testing.T) {
 
 // What is wrong with a file is one sentence that names it, the line, and what to do.
 func TestPlacesRefused(t *testing.T) {
-	packed := testdata.Gzip(t, strings.Repeat("a\n", 1000))
+	packed := fixtures.Gzip(t, strings.Repeat("a\n", 1000))
 	for what, c := range map[string]struct {
 		contents map[string]string
 		parts    []string
 	}{
 		"nothing":       {nil, []string{"train.en: there is no such file; -train names it, and -src and -tgt its languages (en and de); the folder given by -data holds no files; ", "train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
 		"one side":      {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"}, []string{"train.de: there is no such file", "the folder given by -data holds train.en, train.tsv"}},
-		"ragged files":  {map[string]string{"train.en": "a\nb\n", "train.de.gz": testdata.Gzip(t, "x\n")}, []string{"train.en has 2 lines and ", "train.de.gz has 1", "-train"}},
+		"ragged files":  {map[string]string{"train.en": "a\nb\n", "train.de.gz": fixtures.Gzip(t, "x\n")}, []string{"train.en has 2 lines and ", "train.de.gz has 1", "-train"}},
 		"no tab":        {map[string]string{"train.tsv": "a\tx\nb\n"}, []string{"train.tsv:2: this line has 1 columns", "one tab"}},
 		"two tabs":      {map[string]string{"train.tsv": "a\tx\nb\ty\tz\n"}, []string{"train.tsv:2: this line has 3 columns"}},
 		"zero":          {map[string]string{"train.en": "a\nb\x00c\n", "train.de": "x\ny\n"}, []string{"train.en:2: byte 2 of this line is zero", "UTF-16", "tr -d"}},
 		"UTF-16":        {map[string]string{"train.en": "\xff\xfea\x00\n\x00", "train.de": "x\n"}, []string{"train.en:1: byte 4 of this line is zero", "iconv -f UTF-16"}},
-		"no UTF-8":      {map[string]string{"train.tsv.gz": testdata.Gzip(t, "a\tx\nb\t\xe4\n")}, []string{"train.tsv.gz:2: byte 3 (0xe4) of this line is not valid UTF-8"}},
+		"no UTF-8":      {map[string]string{"train.tsv.gz": fixtures.Gzip(t, "a\tx\nb\t\xe4\n")}, []string{"train.tsv.gz:2: byte 3 (0xe4) of this line is not valid UTF-8"}},
 		"cut":           {map[string]string{"train.en.gz": packed[:len(packed)-10], "train.de": "x\n"}, []string{"train.en.gz:", "its packing (gzip) is damaged or cut short: unexpected EOF; get the file again"}},
 		"another sum":   {map[string]string{"train.en.gz": packed[:len(packed)-8] + "xxxx" + packed[len(packed)-4:], "train.de": "x\n"}, []string{"its packing (gzip) is damaged or cut short: gzip: invalid checksum"}},
-		"cut Zstandard": {map[string]string{"train.en.zst": testdata.Zstandard(t, strings.Repeat("a b\n", 99))[:12], "train.de": "x\n"}, []string{"train.en.zst:", "its packing (Zstandard) is damaged or cut short"}},
-		"rubbish after": {map[string]string{"train.en.gz": testdata.Gzip(t, "a\n") + "rubbish", "train.de": "x\n"}, []string{"train.en.gz:", "its packing (gzip) is damaged or cut short"}},
+		"cut Zstandard": {map[string]string{"train.en.zst": fixtures.Zstandard(t, strings.Repeat("a b\n", 99))[:12], "train.de": "x\n"}, []string{"train.en.zst:", "its packing (Zstandard) is damaged or cut short"}},
+		"rubbish after": {map[string]string{"train.en.gz": fixtures.Gzip(t, "a\n") + "rubbish", "train.de": "x\n"}, []string{"train.en.gz:", "its packing (gzip) is damaged or cut short"}},
 		"bzip2":         {map[string]string{"train.en": "BZh91AY&SYxxxxxxxxx", "train.de": "x\n"}, []string{"train.en: it is packed with bzip2, and only gzip and Zstandard are unpacked here"}},
-		"empty gzip":    {map[string]string{"train.en.gz": testdata.Gzip(t, ""), "train.de": "x\n"}, []string{"train.en.gz: the file is empty"}},
+		"empty gzip":    {map[string]string{"train.en.gz": fixtures.Gzip(t, ""), "train.de": "x\n"}, []string{"train.en.gz: the file is empty"}},
 	} {
 		folder := put(t, c.contents)
 		for how, open := range openers(t) {
@@ -135,7 +135,7 @@ func TestHoldOut(t *testing.T) {
 		lines = append(lines, strings.Repeat("w ", i%7)+string(rune('A'+i)))
 	}
 	text := strings.Join(lines, "\n") + "\n"
-	folder := put(t, map[string]string{"train.en": text, "train.de.gz": testdata.Gzip(t, text)})
+	folder := put(t, map[string]string{"train.en": text, "train.de.gz": fixtures.Gzip(t, text)})
 	for _, c := range []struct {
 		wanted            int
 		validation, tests bool
@@ -197,7 +197,7 @@ func TestRunningFile(t *testing.T) {
 	} {
 		files := map[string]string{}
 		for _, name := range contents {
-			files[name] = testdata.Gzip(t, " = a = \nb\n")
+			files[name] = fixtures.Gzip(t, " = a = \nb\n")
 		}
 		folder := put(t, files)
 		path := RunningFile(folder, "train")

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // readText reads text as running text of a file.
@@ -155,7 +155,7 @@ func TestPennTreebank(t *testing.T) {
 		name   string
 		tokens int
 	}{{"ptb.train", 929589}, {"ptb.valid", 73760}, {"ptb.test", 82430}} {
-		r, err := usual.ReadRunning(testdata.Path(t, "ptb/"+c.name+".txt"), "-train", w)
+		r, err := usual.ReadRunning(fixtures.Path(t, "ptb/"+c.name+".txt"), "-train", w)
 		if err != nil {
 			t.Fatal(err)
 		}

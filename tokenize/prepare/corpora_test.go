@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // lines splits a file into its lines.
@@ -23,7 +23,7 @@ func lines(text string) []string {
 // both returns the lines of a set in two languages, joined by a bar.
 func both(t *testing.T, to, set, a, b string) (pairs []string) {
 	t.Helper()
-	x, y := lines(testdata.Read(t, to, set+"."+a)), lines(testdata.Read(t, to, set+"."+b))
+	x, y := lines(fixtures.Read(t, to, set+"."+a)), lines(fixtures.Read(t, to, set+"."+b))
 	if len(x) != len(y) {
 		t.Fatalf("%s has %d and %d lines", set, len(x), len(y))
 	}
@@ -41,7 +41,7 @@ func TestEveryCorpus(t *testing.T) {
 	}
 	for _, c := range Corpora() {
 		from := t.TempDir()
-		testdata.Published(t, from, c.Name, 230, 5)
+		fixtures.Published(t, from, c.Name, 230, 5)
 		counts, to := mustRun(t, c.Name, from, nil)
 		var want []string
 		for _, set := range strings.Fields(sets[c.Name]) {
@@ -57,7 +57,7 @@ func TestEveryCorpus(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.Name, diff)
 		}
 		for name, f := range filesOf(counts) {
-			text := testdata.Read(t, to, name)
+			text := fixtures.Read(t, to, name)
 			if f.Lines != len(lines(text)) || f.Lines == 0 || f.Tokens < 3*f.Lines || int(f.Bytes) != len(text) || len(f.SHA256) != 64 {
 				t.Errorf("%s: %+v of %d lines", c.Name, f, len(lines(text)))
 			}
@@ -103,12 +103,12 @@ func TestIWSLT14(t *testing.T) {
 	var test []string
 	for _, set := range []string{"TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"} {
 		for _, language := range []string{"de", "en"} {
-			tags["de-en/IWSLT14."+set+".de-en."+language+".xml"] = testdata.XML([]string{set + " it’s &amp; so " + language, "zwei"})
+			tags["de-en/IWSLT14."+set+".de-en."+language+".xml"] = fixtures.XML([]string{set + " it’s &amp; so " + language, "zwei"})
 		}
 		test = append(test, set+" it's &amp; so de|"+set+" it's &amp; so en", "zwei|zwei")
 	}
 	from := t.TempDir()
-	testdata.Put(t, from, "de-en.tgz", testdata.Gzip(t, testdata.Tar(t, tags)))
+	fixtures.Put(t, from, "de-en.tgz", fixtures.Gzip(t, fixtures.Tar(t, tags)))
 	counts, to := mustRun(t, "iwslt14", from, nil)
 
 	want := map[string][]string{"test": test}
@@ -133,7 +133,7 @@ func TestIWSLT14(t *testing.T) {
 	// The same text is made of the unpacked folder.
 	plain := t.TempDir()
 	for name, text := range tags {
-		testdata.Put(t, plain, name, text)
+		fixtures.Put(t, plain, name, text)
 	}
 	if again, _ := mustRun(t, "iwslt14", plain, nil); !cmp.Equal(filesOf(again), filesOf(counts)) {
 		t.Errorf("unpacked: %+v", filesOf(again))
@@ -146,21 +146,21 @@ func TestIWSLT16(t *testing.T) {
 	from := t.TempDir()
 	members, tests := map[string]string{}, [2]map[string]string{{}, {}}
 	for side, language := range []string{"en", "fr"} {
-		members["en-fr/train.tags.en-fr."+language] = testdata.Tags([]string{"<speaker>Jo</speaker>", "un", "<reviewer></reviewer>", "<translator href=\"x\">Al</translator>", "two " + language, ""})
+		members["en-fr/train.tags.en-fr."+language] = fixtures.Tags([]string{"<speaker>Jo</speaker>", "un", "<reviewer></reviewer>", "<translator href=\"x\">Al</translator>", "two " + language, ""})
 		for _, set := range []string{"tst2013", "tst2014"} {
-			members["en-fr/IWSLT16.TED."+set+".en-fr."+language+".xml"] = testdata.XML([]string{set + "’" + language})
+			members["en-fr/IWSLT16.TED."+set+".en-fr."+language+".xml"] = fixtures.XML([]string{set + "’" + language})
 		}
 		direction := []string{"en-fr", "fr-en"}[side]
 		for _, set := range []string{"16.TED.tst2015", "17.TED.tst2016"} { // as later releases name the second
-			tests[side][direction+"/IWSLT"+set+"."+direction+"."+language+".xml"] = testdata.XML([]string{set + "’" + language})
+			tests[side][direction+"/IWSLT"+set+"."+direction+"."+language+".xml"] = fixtures.XML([]string{set + "’" + language})
 		}
 	}
-	testdata.Put(t, from, "2016-01/en-fr.tgz", testdata.Gzip(t, testdata.Tar(t, members)))
-	testdata.Put(t, from, "2016-01-test/en-fr.tgz", testdata.Gzip(t, testdata.Tar(t, tests[0])))
+	fixtures.Put(t, from, "2016-01/en-fr.tgz", fixtures.Gzip(t, fixtures.Tar(t, members)))
+	fixtures.Put(t, from, "2016-01-test/en-fr.tgz", fixtures.Gzip(t, fixtures.Tar(t, tests[0])))
 	if _, got := mustFail(t, "iwslt16", from, map[string]string{"pair": "en-fr"}); !strings.HasSuffix(got, "lacks files of iwslt16: fr-en.tgz (on wit3.fbk.eu/2016-01-test, within 2016-01-test.tgz, which may also be here as it is)") {
 		t.Error(got)
 	}
-	testdata.Put(t, from, "2016-01-test/fr-en.tgz", testdata.Gzip(t, testdata.Tar(t, tests[1])))
+	fixtures.Put(t, from, "2016-01-test/fr-en.tgz", fixtures.Gzip(t, fixtures.Tar(t, tests[1])))
 	counts, to := mustRun(t, "iwslt16", from, map[string]string{"pair": "en-fr"})
 	for set, want := range map[string][]string{
 		"train": {"un|un", "two en|two fr", "|"}, "valid": {"tst2013’en|tst2013’fr", "tst2014’en|tst2014’fr"},
@@ -205,14 +205,14 @@ func TestWMT14(t *testing.T) {
 	add("training-parallel-europarl-v7", "training/europarl-v7.de-en", 310)
 	add("training-parallel-commoncrawl", "commoncrawl.de-en", 2048)
 	add("training-parallel-nc-v12", "training/news-commentary-v12.de-en", 3)
-	archives["test-full"]["test-full/newstest2014-deen-src.en.sgm"] = testdata.SGM([]string{"it’s", "a &quot;b&quot;", ""})
-	archives["test-full"]["test-full/newstest2014-deen-ref.de.sgm"] = strings.ToUpper(testdata.SGM([]string{"ist’s", "so", "x"}))
-	archives["dev"]["dev/newstest2013-src.en.sgm"] = testdata.SGM([]string{"one"})
-	archives["dev"]["dev/newstest2013-ref.de.sgm"] = testdata.SGM([]string{"eins"})
-	archives["dev"]["dev/newstest2012-src.en.sgm"] = testdata.SGM([]string{"one"}) // without German
+	archives["test-full"]["test-full/newstest2014-deen-src.en.sgm"] = fixtures.SGM([]string{"it’s", "a &quot;b&quot;", ""})
+	archives["test-full"]["test-full/newstest2014-deen-ref.de.sgm"] = strings.ToUpper(fixtures.SGM([]string{"ist’s", "so", "x"}))
+	archives["dev"]["dev/newstest2013-src.en.sgm"] = fixtures.SGM([]string{"one"})
+	archives["dev"]["dev/newstest2013-ref.de.sgm"] = fixtures.SGM([]string{"eins"})
+	archives["dev"]["dev/newstest2012-src.en.sgm"] = fixtures.SGM([]string{"one"}) // without German
 	from := t.TempDir()
 	for name, members := range archives {
-		testdata.Put(t, from, name+".tgz", testdata.Gzip(t, testdata.Tar(t, members)))
+		fixtures.Put(t, from, name+".tgz", fixtures.Gzip(t, fixtures.Tar(t, members)))
 	}
 	counts, to := mustRun(t, "wmt14", from, map[string]string{"news-commentary": "v12"})
 	want["test"] = []string{"it's|IST'S", "a &quot;b&quot;|SO", "|X"}
@@ -240,11 +240,11 @@ func TestWikiText(t *testing.T) {
 			for _, set := range []string{"train", "valid", "test"} {
 				members[folder+"/wiki."+set+"."+form] = text + name + " " + form + " " + set + " \n no line feed"
 				if name == "wikitext-103" {
-					testdata.Put(t, from, folder+"/wiki."+set+"."+form, members[folder+"/wiki."+set+"."+form])
+					fixtures.Put(t, from, folder+"/wiki."+set+"."+form, members[folder+"/wiki."+set+"."+form])
 				}
 			}
 			if name == "wikitext-2" {
-				testdata.Put(t, from, folder+"-v1.zip", testdata.Zip(t, members))
+				fixtures.Put(t, from, folder+"-v1.zip", fixtures.Zip(t, members))
 			}
 		}
 	}
@@ -253,7 +253,7 @@ func TestWikiText(t *testing.T) {
 			counts, to := mustRun(t, corpus, from, map[string]string{"form": form})
 			for name, f := range filesOf(counts) {
 				last := "wikitext-" + strings.TrimPrefix(corpus, "wikitext") + " " + form + " " + strings.TrimSuffix(name, ".txt")
-				if got := testdata.Read(t, to, name); got != text+last+" \n no line feed" {
+				if got := fixtures.Read(t, to, name); got != text+last+" \n no line feed" {
 					t.Errorf("%s %s: %q", corpus, form, got)
 				}
 				if f.Lines != 6 || f.Tokens != 1+5+1+6+4+4 || f.Types != 1+3+5+3+3 || (f.Published == nil) != (form == "raw") {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // mustRun prepares a corpus of a folder into a new one.
@@ -37,12 +37,12 @@ func TestTrueMulti30k(t *testing.T) {
 	for _, set := range []string{"train", "val", "test_2016_flickr"} {
 		for _, language := range []string{"en", "de"} {
 			name := set + "." + language
-			data, err := os.ReadFile(testdata.Path(t, "multi30k/"+name))
+			data, err := os.ReadFile(fixtures.Path(t, "multi30k/"+name))
 			if err != nil {
 				t.Fatal(err)
 			}
-			testdata.Put(t, from, "data/task1/raw/"+name+".gz", testdata.Gzip(t, string(data)))
-			testdata.Put(t, from, "data/task1/tok/"+name+".gz", "of no use")
+			fixtures.Put(t, from, "data/task1/raw/"+name+".gz", fixtures.Gzip(t, string(data)))
+			fixtures.Put(t, from, "data/task1/tok/"+name+".gz", "of no use")
 		}
 	}
 	counts, to := mustRun(t, "multi30k", from, nil)
@@ -53,8 +53,8 @@ func TestTrueMulti30k(t *testing.T) {
 		if f.Published == nil || f.Published.Tokens == 0 || len(f.Differs) > 0 {
 			t.Errorf("%s: %+v, published %+v", name, f, f.Published)
 		}
-		want, err := os.ReadFile(testdata.Path(t, "multi30k/"+name))
-		if err != nil || testdata.Read(t, to, name) != string(want) {
+		want, err := os.ReadFile(fixtures.Path(t, "multi30k/"+name))
+		if err != nil || fixtures.Read(t, to, name) != string(want) {
 			t.Errorf("%s is not the published file (%v)", name, err)
 		}
 	}
@@ -64,18 +64,18 @@ func TestTrueMulti30k(t *testing.T) {
 func TestTruePTB(t *testing.T) {
 	packed, plain, members := t.TempDir(), t.TempDir(), map[string]string{"simple-examples/data/README": "no text"}
 	for _, set := range []string{"train", "valid", "test"} {
-		data, err := os.ReadFile(testdata.Path(t, "ptb/ptb."+set+".txt"))
+		data, err := os.ReadFile(fixtures.Path(t, "ptb/ptb."+set+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		members["./simple-examples/data/ptb."+set+".txt"] = string(data)
-		testdata.Put(t, plain, "ptb."+set+".txt", string(data))
+		fixtures.Put(t, plain, "ptb."+set+".txt", string(data))
 	}
-	testdata.Put(t, packed, "simple-examples.tgz", testdata.Gzip(t, testdata.Tar(t, members)))
+	fixtures.Put(t, packed, "simple-examples.tgz", fixtures.Gzip(t, fixtures.Tar(t, members)))
 	for _, from := range []string{packed, plain} {
 		counts, to := mustRun(t, "ptb", from, nil)
 		for name, f := range filesOf(counts) {
-			if f.Published == nil || f.Published.Tokens == 0 || len(f.Differs) > 0 || testdata.Read(t, to, name) != members["./simple-examples/data/"+name] {
+			if f.Published == nil || f.Published.Tokens == 0 || len(f.Differs) > 0 || fixtures.Read(t, to, name) != members["./simple-examples/data/"+name] {
 				t.Errorf("%+v", f)
 			}
 		}

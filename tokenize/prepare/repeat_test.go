@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // made lists the texts that were made, not found.
@@ -30,7 +30,7 @@ func made(c *Counts) (names []string) {
 // A repeated call makes what is not there, was changed, or comes from other files, and nothing else.
 func TestRepeat(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "to")
-	testdata.Published(t, from, "multi30k", 200, 5)
+	fixtures.Published(t, from, "multi30k", 200, 5)
 	again := func(what string, want ...string) *Counts {
 		t.Helper()
 		counts, err := Run(context.Background(), Options{Corpus: "multi30k", From: from, To: to})
@@ -47,26 +47,26 @@ func TestRepeat(t *testing.T) {
 	}
 	first := again("first", "train", "val", "test_2016_flickr")
 	again("at once")
-	testdata.Put(t, to, "val.en", strings.ToUpper(testdata.Read(t, to, "val.en")))
+	fixtures.Put(t, to, "val.en", strings.ToUpper(fixtures.Read(t, to, "val.en")))
 	again("after a text was changed", "val")
 	if err := os.Remove(filepath.Join(to, "train.de")); err != nil {
 		t.Fatal(err)
 	}
-	testdata.Put(t, to, ".train.de.12345", "what a kill left")
+	fixtures.Put(t, to, ".train.de.12345", "what a kill left")
 	again("after a text was lost", "train")
 	if last := again("at once"); !cmp.Equal(filesOf(first), filesOf(last)) {
 		t.Errorf("%+v became %+v", filesOf(first), filesOf(last))
 	}
-	testdata.Put(t, from, "data/task1/raw/val.de.gz", testdata.Gzip(t, "eins\nzwei\ndrei\nvier\nfünf\n"))
-	if counts := again("after an archive was changed", "val"); testdata.Read(t, to, "val.de") != "eins\nzwei\ndrei\nvier\nfünf\n" || !counts.Complete {
+	fixtures.Put(t, from, "data/task1/raw/val.de.gz", fixtures.Gzip(t, "eins\nzwei\ndrei\nvier\nfünf\n"))
+	if counts := again("after an archive was changed", "val"); fixtures.Read(t, to, "val.de") != "eins\nzwei\ndrei\nvier\nfünf\n" || !counts.Complete {
 		t.Errorf("%+v", counts)
 	}
 	for _, language := range []string{"en", "de"} {
-		testdata.Put(t, from, "test_2017_mscoco."+language+".gz", testdata.Gzip(t, "one\n"))
+		fixtures.Put(t, from, "test_2017_mscoco."+language+".gz", fixtures.Gzip(t, "one\n"))
 	}
 	again("after a test set was added", "test_2017_mscoco")
-	testdata.Put(t, from, "data/task1/raw/val.de.gz", "hurt")
-	if _, err := Run(context.Background(), Options{Corpus: "multi30k", From: from, To: to}); err == nil || testdata.Read(t, to, "val.de") != "eins\nzwei\ndrei\nvier\nfünf\n" {
+	fixtures.Put(t, from, "data/task1/raw/val.de.gz", "hurt")
+	if _, err := Run(context.Background(), Options{Corpus: "multi30k", From: from, To: to}); err == nil || fixtures.Read(t, to, "val.de") != "eins\nzwei\ndrei\nvier\nfünf\n" {
 		t.Errorf("a damaged archive cost what was there: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestRepeat(t *testing.T) {
 // Folders that hold something else are left alone.
 func TestRefusals(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
-	testdata.Published(t, from, "multi30k", 20, 5)
+	fixtures.Published(t, from, "multi30k", 20, 5)
 	try := func(o Options, want string) {
 		t.Helper()
 		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -84,9 +84,9 @@ func TestRefusals(t *testing.T) {
 	try(Options{Corpus: "multi30k", From: from, To: from}, "would be read and written at once: name another folder with -to")
 	try(Options{Corpus: "multi30k", From: filepath.Join(from, "data/task1/raw/train.en.gz"), To: to}, "is a file: -from names the folder that holds the archives")
 	try(Options{Corpus: "multi30k", From: from, To: filepath.Join(from, "data/task1/raw/train.en.gz")}, "is a file: -to names the folder to write to")
-	testdata.Put(t, to, "val.en", "mine\n")
+	fixtures.Put(t, to, "val.en", "mine\n")
 	try(Options{Corpus: "multi30k", From: from, To: to}, "val.en is there already, and no counts.json tells that it was made here: move it away, or name another folder with -to")
-	if testdata.Read(t, to, "val.en") != "mine\n" {
+	if fixtures.Read(t, to, "val.en") != "mine\n" {
 		t.Error("a file that was there is lost")
 	}
 	to = filepath.Join(from, "within") // is not taken for what it was made of
@@ -100,8 +100,8 @@ func TestRefusals(t *testing.T) {
 	try(Options{Corpus: "ptb", From: from, To: t.TempDir()}, "lacks files of ptb: simple-examples.tgz (Mikolov's page of RNNLM, fit.vutbr.cz/~imikolov/rnnlm)")
 	try(Options{Corpus: "multi30k", From: t.TempDir(), To: t.TempDir()}, "lacks files of multi30k: train.en.gz, train.de.gz, val.en.gz, val.de.gz, test_2016_flickr.en.gz, test_2016_flickr.de.gz (data/task1/raw of github.com/multi30k/dataset)")
 	some := t.TempDir()
-	testdata.Put(t, some, "europarl-v7.de-en.de", "x\n")
-	testdata.Put(t, some, "test-full.tgz", testdata.Gzip(t, testdata.Tar(t, map[string]string{"test-full/newstest2014-deen-src.en.sgm": testdata.SGM([]string{"x"})})))
+	fixtures.Put(t, some, "europarl-v7.de-en.de", "x\n")
+	fixtures.Put(t, some, "test-full.tgz", fixtures.Gzip(t, fixtures.Tar(t, map[string]string{"test-full/newstest2014-deen-src.en.sgm": fixtures.SGM([]string{"x"})})))
 	try(Options{Corpus: "wmt14", From: some, To: t.TempDir()}, some+" lacks files of wmt14: europarl-v7.de-en.en of training-parallel-europarl-v7.tgz (statmt.org/wmt13/translation-task.html); training-parallel-commoncrawl.tgz (statmt.org/wmt13/translation-task.html); "+
 		"training-parallel-nc-v9.tgz (statmt.org/wmt14/translation-task.html, or -news-commentary=v12); newstest2014-deen-ref.de.sgm (statmt.org/wmt14/translation-task.html: not held by test-full.tgz)")
 	lock, err := files.Lock(to)
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	testdata.Put(t, to, "val.en", "changed\n")
+	fixtures.Put(t, to, "val.en", "changed\n")
 	try(Options{Corpus: "multi30k", From: from, To: to}, "within is in use by another process: wait for it to end, or name another folder with -to")
 	for corpus, settings := range map[string]map[string]string{
 		"wmt15": nil, "ptb": {"pair": "de-en"}, "iwslt16": {"pair": "de-fr"}, "multi30k": {"languages": "en"}, "wmt14": {"news-commentary": "v7"}, "wikitext2": {"form": ""},
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 // A stop at any moment leaves whole texts only, and the next call goes on from there.
 func TestStop(t *testing.T) {
 	from := t.TempDir()
-	testdata.Published(t, from, "wmt14", 20000, 50)
+	fixtures.Published(t, from, "wmt14", 20000, 50)
 	want, _ := mustRun(t, "wmt14", from, nil)
 	for _, part := range []int64{0, 30, 70, 95} {
 		for _, phase := range []string{"looking into archives", "writing wmt14"} {
@@ -175,7 +175,7 @@ func TestKill(t *testing.T) {
 		return
 	}
 	from := t.TempDir()
-	testdata.Published(t, from, "wmt14", 20000, 50)
+	fixtures.Published(t, from, "wmt14", 20000, 50)
 	want, _ := mustRun(t, "wmt14", from, nil)
 	child := func(to string) *exec.Cmd {
 		c := exec.Command(os.Args[0], "-test.run=^TestKill$")

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -25,11 +25,11 @@ func TestAsThePublishedScripts(t *testing.T) {
 	for corpus, golden := range corpora {
 		from := t.TempDir()
 		for name, text := range golden.Inputs {
-			testdata.Put(t, from, name, text)
+			fixtures.Put(t, from, name, text)
 		}
 		if corpus == "wmt14" { // the golden text ends before the test set
 			for _, name := range []string{"newstest2014-deen-src.en.sgm", "newstest2014-deen-ref.de.sgm"} {
-				testdata.Put(t, from, name, testdata.SGM([]string{"x"}))
+				fixtures.Put(t, from, name, fixtures.SGM([]string{"x"}))
 			}
 		}
 		_, to := mustRun(t, corpus, from, nil)
@@ -47,7 +47,7 @@ func TestAsThePublishedScripts(t *testing.T) {
 					expected[i] = ""
 				}
 			}
-			for _, line := range lines(testdata.Read(t, to, name)) {
+			for _, line := range lines(fixtures.Read(t, to, name)) {
 				if corpus == "wmt14" {
 					line = moses.Tokenize(tokenize.RemoveNonPrinting(normalizer.Normalize(line)))
 				} else {

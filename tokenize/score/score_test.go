@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 func one(line string) [][]string { return [][]string{{line}} }
 
 // The numbers are what multi-bleu.perl and sacrebleu 2.6.0 -ci print.
 func TestScoresOnMulti30k(t *testing.T) {
-	data, err := os.ReadFile(testdata.Path(t, "multi30k/test_2016_flickr.de"))
+	data, err := os.ReadFile(fixtures.Path(t, "multi30k/test_2016_flickr.de"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,7 @@ by sentences, clipping, fused Adam, gradients set to none between steps. Protoco
 measuring: see harness.py.
 
 Configuration: vocab, words (width of word vectors), width, layers, threads, batches,
-small; optional: learning_rate, clip, seed. batches names a JSON file as in
-transformer_step.py. small is {vocab, words, width, layers, batches, weights}: for the
+small; optional: learning_rate, clip, seed. batches are as in transformer_step.py. small is {vocab, words, width, layers, batches, weights}: for the
 network in the safetensors file weights and the first of those batches, the first
 answer holds loss, the mean over words, and gradients, their norms by name. `step i`
 trains on batch i and also reports loss, the mean over words.
@@ -21,14 +20,13 @@ sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
 
 import harness  # before anything that needs torch: it explains a missing one
 
-import json
-
 import torch
 import torch.nn.functional as F
 
 import language
 from attentional import Attentional, plain
 from transformer import PAD
+from transformer_step import tensors
 
 
 def build(sizes):
@@ -44,23 +42,18 @@ def loss_of(model, source_BS, prev_BT, target_BT):
     return total / len(source_BS), total.detach() / len(target_N)
 
 
-def read_batches(path):
-    with open(path) as file:
-        return [tuple(torch.tensor(batch[key]) for key in ("source", "prev", "target")) for batch in json.load(file)]
-
-
 def check(small):
     """Loss and norms of gradients of the small network."""
     model = build(small)
     named = language.load(model, small["weights"], plain)
-    loss, mean = loss_of(model, *read_batches(small["batches"])[0])
+    loss, mean = loss_of(model, *tensors(small["batches"])[0])
     loss.backward()
     return {"loss": mean.item(), "gradients": {name: parameter.grad.norm().item() for name, parameter in named.items()}}
 
 
 def main():
     c = harness.configure(["vocab", "words", "width", "layers", "threads", "batches", "small"], {"learning_rate": 5e-4, "clip": 5.0, "seed": 1})
-    batches = read_batches(c["batches"])
+    batches = tensors(c["batches"])
     model = build(c)
     adam = torch.optim.Adam(model.parameters(), lr=c["learning_rate"], fused=True)
     harness.serve_training(model.parameters(), adam, lambda i: loss_of(model, *batches[i]), len(batches), clip=c["clip"], **check(c["small"]))

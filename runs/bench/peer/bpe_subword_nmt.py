@@ -1,7 +1,7 @@
 """Times byte-pair encoding with subword-nmt.
 
-    python3 bpe_subword_nmt.py '{"work": "apply", "text": ["a.txt"], "codes": "codes"}'
-    python3 bpe_subword_nmt.py '{"work": "learn", "text": ["a.txt", "b.txt"], "merges": 10000}'
+    {"work": "apply", "text": ["a.txt"], "codes": "codes"}
+    {"work": "learn", "text": ["a.txt", "b.txt"], "merges": 10000}
 
 The texts are read once. A round of learning counts the words, learns and formats
 the codes; one of applying segments every line, without what earlier rounds

@@ -1,6 +1,6 @@
 """Times byte-pair encoding with the tokenizers package on one thread.
 
-    python3 bpe_tokenizers.py '{"work": "apply", "text": ["a.txt"], "codes": "codes"}'
+    {"work": "apply", "text": ["a.txt"], "codes": "codes"}
 
 codes is a file of subword-nmt, version 0.2. The texts are read once. A round
 segments every line into units, or into their ids where the work is "ids", without

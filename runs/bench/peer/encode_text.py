@@ -1,7 +1,7 @@
 """Times the usual way from raw text to ids: the Moses tokenizer, subword-nmt, and a
 plain binariser in Python, one after the other.
 
-    python3 encode_text.py '{"folder": "DIR", "languages": ["en", "de"], "codes": "codes", "vocabularies": ["vocabulary.en", "vocabulary.de"]}'
+    {"folder": "DIR", "languages": ["en", "de"], "codes": "codes", "vocabularies": ["vocabulary.en", "vocabulary.de"]}
 
 A round reads DIR/train.LANGUAGE of each language and writes DIR/peer.LANGUAGE, ids of
 16 bits with the end of sentence. vocabularies are files of fairseq. The tokenizer is
@@ -26,25 +26,22 @@ END, UNKNOWN, SPECIAL = 2, 3, 4
 
 
 def tokenizer(language):
-    """A function from the path of a text to its tokenised lines."""
+    """What is timed, and a function from the path of a text to its tokenised lines."""
     script = moses_tokenizer.script_below(os.environ.get("MOSES", ""))
     if script:
-        print(f"timing {script}", file=sys.stderr)
-
         def run(path):
             with open(path, "rb") as text:
                 done = subprocess.run(["perl", script, "-q", "-l", language], stdin=text, stdout=subprocess.PIPE, check=True)
             return done.stdout.decode().rstrip("\n").split("\n")
 
-        return run
+        return f"timing {script}", run
     try:
         from sacremoses import MosesTokenizer
     except ImportError:
         rounds.missing("no tokenizer.perl: set MOSES to a copy of mosesdecoder, or install the stand-in with: "
                        "python3 -m pip install sacremoses==0.2.0")
-    print("timing sacremoses, which stands in for tokenizer.perl of 2017", file=sys.stderr)
     moses = MosesTokenizer(lang=language)
-    return lambda path: [moses.tokenize(line, return_str=True) for line in rounds.read_lines([path])]
+    return moses_tokenizer.STAND_IN, lambda path: [moses.tokenize(line, return_str=True) for line in rounds.read_lines([path])]
 
 
 def read_vocabulary(path):
@@ -56,16 +53,16 @@ def main():
     folder = request["folder"]
     with open(request["codes"], encoding="utf-8") as f:
         bpe = apply_bpe.BPE(f)
-    sides = [(language, tokenizer(language), read_vocabulary(path)) for language, path in zip(request["languages"], request["vocabularies"])]
+    sides = [(language, *tokenizer(language), read_vocabulary(path)) for language, path in zip(request["languages"], request["vocabularies"])]
 
     def work():
-        for language, tokenise, ids in sides:
+        for language, _, tokenise, ids in sides:
             with open(os.path.join(folder, f"peer.{language}"), "wb") as out:
                 for line in tokenise(os.path.join(folder, f"train.{language}")):
                     units = bpe.process_line(line).split()
                     array.array("H", [ids.get(unit, UNKNOWN) for unit in units] + [END]).tofile(out)
 
-    rounds.serve(work, bpe.cache.clear)
+    rounds.serve(work, bpe.cache.clear, sides[0][1])
 
 
 main()

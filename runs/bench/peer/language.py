@@ -7,11 +7,8 @@ weight in the file. `step i` trains on chunk i and also reports loss, the mean o
 tokens. With compiled, a model goes through torch.compile after the check, and the first
 answer holds compile_seconds.
 
-chunks names a JSON file: a list of {"input": rows, "target": rows}, one row of ids a
-time step. weights names a safetensors file.
+chunks is a list of {"input": rows, "target": rows}, one row of ids a time step. weights names a safetensors file.
 """
-
-import json
 
 import torch
 
@@ -38,8 +35,7 @@ def load(model, path, plain):
 def serve(c, model, optimizer, plain=lambda name: name):
     """Trains model, whose call with input, targets and carried state gives the loss to
     minimise, the one to report, and the new state."""
-    with open(c["chunks"]) as file:
-        chunks = [(torch.tensor(chunk["input"]), torch.tensor(chunk["target"])) for chunk in json.load(file)]
+    chunks = [(torch.tensor(chunk["input"]), torch.tensor(chunk["target"])) for chunk in c["chunks"]]
     named = load(model, c["weights"], plain)
     carried = None
 

@@ -1,14 +1,13 @@
 """Times the Moses tokenizer.
 
-    python3 moses_tokenizer.py '{"text": ["train.de"], "language": "de", "script": ".../tokenizer.perl"}'
+    {"text": ["train.de"], "language": "de"}
 
-Without "script" it is looked for below the folder $MOSES, a copy of
-mosesdecoder. A round runs the script over the text, one process from start to
+The script is looked for below the folder $MOSES, a copy of mosesdecoder. A round runs the script over the text, one process from start to
 end. Protocol: see rounds.py.
 
 With no script at all, the Python package sacremoses stands in where it is
 installed: its tokens are those of the scripts of 2017 (-moses 2017). Only its
-work on lines that are already in memory is timed. Standard error names what is timed.
+work on lines that are already in memory is timed. The first answer names what is timed.
 """
 import os
 import subprocess
@@ -18,6 +17,8 @@ import tempfile
 sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
 
 import rounds
+
+STAND_IN = "timing sacremoses, which stands in for tokenizer.perl of 2017"
 
 
 def script_below(folder):
@@ -51,18 +52,17 @@ def standing_in(paths, language):
 def main():
     request = rounds.request()
     paths, language = request["text"], request.get("language", "en")
-    script = script_below(request.get("script") or os.environ.get("MOSES", ""))
+    script = script_below(os.environ.get("MOSES", ""))
     if script:
-        print(f"timing {script}", file=sys.stderr)
-        work = running(script, paths, language)
+        note, work = f"timing {script}", running(script, paths, language)
     else:
         try:
             work = standing_in(paths, language)
         except ImportError:
             rounds.missing("no tokenizer.perl: set MOSES to a copy of mosesdecoder, or install the stand-in with: "
                            "python3 -m pip install sacremoses==0.2.0")
-        print("timing sacremoses, which stands in for tokenizer.perl of 2017", file=sys.stderr)
-    rounds.serve(work)
+        note = STAND_IN
+    rounds.serve(work, note=note)
 
 
 if __name__ == "__main__":  # encode_text.py finds the script as this does

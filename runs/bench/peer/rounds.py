@@ -1,8 +1,10 @@
 """What the peers of text share: the request, reading lines, and timed rounds.
 
-The request is a JSON object, the program's one argument. For each line "go" on
-standard input the work is done anew, and its seconds are printed as one line. Exit
-codes: 0 done, 2 bad request, 3 a package is not installed.
+Protocol, that of harness.py without memory. Standard input carries one JSON object, the
+request, on its first line; the program answers {"ready": true} when it has read its
+texts, with a note where it says what is timed. For each further line, "step 0", the work
+is done anew and answered with {"seconds": ...}. Exit codes: 0 done, 2 bad request, 3 a
+package is not installed.
 """
 import json
 import sys
@@ -10,7 +12,7 @@ import time
 
 
 def request():
-    return json.loads(sys.argv[1])
+    return json.loads(sys.stdin.readline())
 
 
 def missing(sentence):
@@ -28,15 +30,20 @@ def read_lines(paths):
     return lines
 
 
-def serve(work, forget=lambda: None):
+def answer(**values):
+    print(json.dumps(values), flush=True)
+
+
+def serve(work, forget=lambda: None, note=""):
     """Does rounds of work(), whose result is dropped once the time is taken; forget()
     comes before each and is not timed."""
+    answer(ready=True, note=note)
     for command in sys.stdin:
-        if command.strip() != "go":
-            print(f"unknown request {command.strip()!r}: want go", file=sys.stderr)
+        if command.strip() != "step 0":
+            print(f"unknown request {command.strip()!r}: want step 0", file=sys.stderr)
             sys.exit(2)
         forget()
         begin = time.perf_counter()
         result = work()
-        print(time.perf_counter() - begin, flush=True)
+        answer(seconds=time.perf_counter() - begin)
         del result

@@ -8,7 +8,7 @@ compile_seconds. Protocol and measuring: see harness.py.
 
 Configuration: vocab, d, ffn, heads, encoder_layers, decoder_layers, dropout,
 threads, batches; optional: learning_rate, smoothing, pre_norm, compiled, seed.
-batches names a JSON file: a list of {"source": rows, "prev": rows, "target": rows},
+batches is a list of {"source": rows, "prev": rows, "target": rows},
 each a list of equally long lists of ids, padded on the right with 1. `step i`
 trains on batch i and also reports loss, the mean over target tokens.
 """
@@ -19,20 +19,21 @@ sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
 
 import harness  # before anything that needs torch: it explains a missing one
 
-import json
-
 import torch
 import torch.nn.functional as F
 
 from transformer import PAD, Config, Transformer
 
 
+def tensors(batches):
+    return [tuple(torch.tensor(batch[key]) for key in ("source", "prev", "target")) for batch in batches]
+
+
 def main():
     c = harness.configure(
         ["vocab", "d", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout", "threads", "batches"],
         {"learning_rate": 5e-4, "smoothing": 0.1, "pre_norm": False, "compiled": False, "seed": 1})
-    with open(c["batches"]) as file:
-        batches = [tuple(torch.tensor(batch[key]) for key in ("source", "prev", "target")) for batch in json.load(file)]
+    batches = tensors(c["batches"])
     real = [target_BT.ne(PAD).flatten().nonzero().squeeze(1) for _, _, target_BT in batches]
     model = Transformer(Config(c["vocab"], c["vocab"], c["d"], c["ffn"], c["heads"], c["encoder_layers"],
                                c["decoder_layers"], dropout=c["dropout"], pre_norm=c["pre_norm"], tie="all"))

@@ -13,8 +13,8 @@ sentence too. A sentence is done with `beam` finished hypotheses. Padding is nev
 chosen, an empty translation neither, and after floor(max_len_a x source length
 of the batch + max_len_b) tokens only the end of sentence is left.
 
-Configuration: model (a safetensors file in fairseq's names), heads, sentences (a
-JSON file: a list of lists of source ids, each with its end of sentence), threads;
+Configuration: model (a safetensors file in fairseq's names), heads, sentences
+(a list of lists of source ids, each with its end of sentence), threads;
 optional: beam, lenpen, max_len_a, max_len_b, max_tokens (source tokens of a batch,
 padding included), max_sentences, max_positions, seed. Other sizes follow from the
 model's tensors. `step 0` translates everything and also reports hypotheses (ids
@@ -28,7 +28,6 @@ sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
 
 import harness  # before anything that needs torch: it explains a missing one
 
-import json
 import math
 
 import torch
@@ -165,8 +164,7 @@ def configure(required):
 
 def serve(c, model, begin, next_log_probs, positions):
     """Answers requests to translate; begin(source_BS) makes what decoding a batch carries."""
-    with open(c["sentences"]) as file:
-        sentences = json.load(file)
+    sentences = c["sentences"]
     model.eval()
 
     @torch.inference_mode()

@@ -6,8 +6,8 @@ written to a folder beside the file. Words are passed as the decimal numbers of 
 and sentences in batches of 64, sorted by length, as its users are told to. Protocol and
 measuring: see harness.py. CTranslate2 allocates for itself: `memory` means little.
 
-Configuration: model (a safetensors file in fairseq's names), heads, sentences (a JSON
-file: a list of lists of source ids, each with its end of sentence), threads, compute
+Configuration: model (a safetensors file in fairseq's names), heads, sentences (a
+list of lists of source ids, each with its end of sentence), threads, compute
 (float32 or int8); optional: beam, lenpen, max_len_a, max_len_b, max_positions, seed as in
 translate_beam.py. max_len_a must be 0, since the longest translation is one for all.
 `step 0` translates everything and also reports hypotheses (ids without end of sentence, in
@@ -33,7 +33,6 @@ except ImportError:
     print("install it with: python3 -m pip install ctranslate2==4.8.5", file=sys.stderr)
     sys.exit(3)
 
-import json
 
 from transformer import PAD, Transformer
 from translate_beam import OPTIONAL, read_config
@@ -84,8 +83,7 @@ def main():
     folder = c["model"] + ".ctranslate2-" + c["compute"]
     params = converted(c, folder)
     translator = ctranslate2.Translator(folder, device="cpu", compute_type=c["compute"], inter_threads=1, intra_threads=c["threads"])
-    with open(c["sentences"]) as file:
-        sentences = json.load(file)
+    sentences = c["sentences"]
     names = {0: "<s>", 1: "<pad>", 2: "</s>", 3: "<unk>"}
     ids = {name: i for i, name in names.items()}
     sources = [[names.get(i) or str(i) for i in sentence] for sentence in sentences]

@@ -57,6 +57,10 @@ func TestInterruptible(t *testing.T) {
 		}
 		<-ctx.Done()
 		var stopped *SignalError
+		if err := syscall.Kill(os.Getpid(), s); err != nil { // as timeout does
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond) // the process would end
 		if !errors.As(context.Cause(ctx), &stopped) || stopped.Signal != s || ExitCode(stopped) != 128+int(s) {
 			t.Errorf("after %v the cause is %v", s, context.Cause(ctx))
 		}

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // SignalError is a run that a signal ended after a clean save. Exit gives it exit code 128+n.
@@ -34,11 +35,11 @@ func StoppedBy(number int) error {
 	return &SignalError{syscall.Signal(number)}
 }
 
-// Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run finishes its
-// update, saves and returns context.Cause. A second SIGINT or SIGTERM ends the process at once, with nothing saved; a terminal
-// that closes may send SIGHUP twice, and beside another signal. Under nohup SIGHUP stays ignored. A write to a closed pipe is
-// an error from then on and no longer ends the process, so that a log without a reader costs no update (see Screen). stop gives
-// the signals back their usual effect.
+// Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run
+// finishes its update, saves and returns context.Cause. SIGINT or SIGTERM more than a second later ends the process at
+// once, with nothing saved; timeout sends its signal twice, and a closing terminal SIGHUP twice or beside another
+// signal. Under nohup SIGHUP stays ignored. A write to a closed pipe is an error from then on and no longer ends the
+// process, so that a log without a reader costs no update (see Screen). stop gives the signals back their usual effect.
 func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrived := make(chan os.Signal, 8)
@@ -50,14 +51,14 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
-		for received := 0; ; {
+		var first time.Time
+		for {
 			select {
 			case s := <-arrived:
 				stopped := &SignalError{s.(syscall.Signal)}
-				if s != syscall.SIGHUP {
-					received++
-				}
-				if received > 1 {
+				if s != syscall.SIGHUP && first.IsZero() {
+					first = time.Now()
+				} else if s != syscall.SIGHUP && time.Since(first) > time.Second {
 					fmt.Fprintln(os.Stderr, "aperture: second signal: stopped without saving")
 					os.Exit(ExitCode(stopped))
 				}

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-type gender int
+// translated is a word, or the stem of one, in both languages.
+type translated struct{ source, target string }
 
 const (
-	masculine gender = iota
+	masculine = iota
 	feminine
 	neuter
 )
 
-// kind sorts nouns by what can be done with them; a verb or preposition asks
-// for one kind, and that is what tells the senses of a homograph apart.
+// kind sorts nouns by what can be done with them; a verb or preposition asks for one kind, and that is what tells the
+// senses of a homograph apart.
 type kind int
 
 const (
@@ -25,16 +26,15 @@ const (
 )
 
 type noun struct {
-	source string // stem; the plural adds an ending
-	target string // stem
-	gender gender
-	plural string // the target's plural ending, one of pluralEndings
+	translated
+	gender int
+	plural string // the target's plural ending
 	linker string // between this noun and the head of a compound
 }
 
 type adjective struct {
-	source, target string
-	after          bool // the target puts it after the noun
+	translated
+	after bool // the target puts it after the noun
 }
 
 // frame is what a verb asks for.
@@ -50,13 +50,72 @@ const (
 )
 
 type verb struct {
-	source, particle string // a phrasal verb has a particle
-	target, past     string // stems of present and past
-	prefix           string // separable, or empty
+	translated
+	particle string // of a phrasal verb of the source
+	past     string // the target's stem
+	prefix   string // of the target, separable; may be empty
 }
 
-// translated is an uninflected word with its translation.
-type translated struct{ source, target string }
+// determiner is the word that opens a noun phrase.
+type determiner struct {
+	translated
+	declined bool // the target adds the strong ending
+	weak     bool // adjectives after it have the weak ending
+}
+
+// The function words. The target's determiners and "who" are stems.
+var (
+	the  = determiner{translated{"ta", "l"}, true, true}
+	this = determiner{translated{"shi", "kest"}, true, true}
+	a    = determiner{translated{"o", "un"}, true, false}
+
+	not  = translated{"nai", "nuo"}
+	will = translated{"sal", "vor"}
+	that = translated{"keh", "daz"}
+	who  = translated{"wu", "k"}
+
+	owners   = []translated{{"mai", "mein"}, {"yor", "tei"}, {"awa", "nostr"}, {"dey", "lor"}}
+	pronouns = []translated{{"mi", "eo"}, {"yu", "tu"}, {"wi", "noi"}, {"da", "eli"}}
+)
+
+// What the source alone has: words for a genitive and for a question, and endings.
+const sourceOf, sourceAsk, sourcePlural, sourcePast = "bi", "eku", "en", "ota"
+
+// The target's endings.
+const pastMark, infinitive = "iv", "ir"
+
+var (
+	// strong is for determiners, relative pronouns and, after no definite determiner, adjectives: rows masculine,
+	// feminine, neuter, plural; columns nominative, accusative, dative, genitive.
+	strong = [4][4]string{
+		{"o", "on", "om", "os"},
+		{"a", "an", "e", "as"},
+		{"i", "i", "im", "is"},
+		{"e", "es", "en", "er"},
+	}
+	verbEndings   = [...]string{"u", "est", "om", "on", "et"} // by agreement
+	pluralEndings = []string{"ar", "il", "et"}
+	linkers       = []string{"", "s", "o"}
+)
+
+// reserved are the forms that no coined word may take.
+func reserved() (source, target []string) {
+	source = []string{sourceOf, sourceAsk}
+	target = []string{not.target, that.target}
+	for _, word := range slices.Concat(owners, []translated{the.translated, this.translated, a.translated, who}) {
+		source = append(source, word.source)
+		for _, ending := range slices.Concat(strong[0][:], strong[1][:], strong[2][:], strong[3][:]) {
+			target = append(target, word.target+ending)
+		}
+	}
+	for _, word := range pronouns {
+		source, target = append(source, word.source), append(target, word.target)
+	}
+	for _, ending := range verbEndings {
+		target = append(target, will.target+ending)
+	}
+	return append(source, not.source, will.source, that.source), target
+}
 
 // lexicon holds the words of the pair of languages.
 type lexicon struct {
@@ -71,33 +130,15 @@ type lexicon struct {
 	conjunctions []translated
 }
 
-// The source's function words and endings. The target's stand in inflection.go.
-const (
-	sourceThe, sourceA, sourceThis = "ta", "o", "shi"
-	sourceOf, sourceWho, sourceNot = "bi", "wu", "nai"
-	sourceWill, sourceAsk          = "sal", "eku"
-	sourceThat                     = "keh"
-	sourcePlural, sourcePast       = "en", "ota"
-)
-
-var (
-	sourceOwners   = [...]string{"mai", "yor", "awa", "dey"}
-	sourcePronouns = [...]string{"mi", "yu", "wi", "da"}
-)
-
 const (
 	nounOffset  = 3 // of Zipf's law: the smaller, the more frequent the first word
 	otherOffset = 2 // for word classes that are smaller
 
-	placeHomograph = 9 // every so many places share their source word with a thing,
-	verbHomograph  = 4 // and so many verbs for persons theirs with one for things
+	placeHomograph = 9 // every ninth place shares its source word with a thing,
+	verbHomograph  = 4 // and every fourth verb for persons its own with one for things
 	homographShift = 3 // ranks between two senses, so that both are in use
 
-	nameCount     = 150
-	nameRank      = 12 // names are as long as words of this rank
-	prefixCount   = 5
-	numeralCount  = 8
-	conjunctCount = 4
+	nameRank = 12 // names are as long as words of this rank
 )
 
 var (
@@ -105,69 +146,62 @@ var (
 	verbCount = [frames]int{rests: 50, moves: 40, treats: 60, handles: 90, says: 15}
 )
 
-const adjectiveCount, adverbCount, whereCount, withCount = 170, 40, 9, 4
-
 // coiners make the words of both languages.
 type coiners struct {
 	rng            *rand.Rand
 	source, target *coiner
 }
 
+// word coins a word of a rank.
+func (c coiners) word(rank int) translated {
+	return translated{c.source.stem(rank), c.target.stem(rank)}
+}
+
 func newLexicon(seed uint64) *lexicon {
 	rng := newStream(seed, "lexicon")
-	reserved := []string{
-		sourceThe, sourceA, sourceThis, sourceOf, sourceWho, sourceNot, sourceWill, sourceAsk, sourceThat,
-	}
-	reserved = slices.Concat(reserved, sourceOwners[:], sourcePronouns[:])
-	c := coiners{rng, newCoiner(rng, sourceSounds, reserved), newCoiner(rng, targetSounds, targetFunctionWords())}
+	source, target := reserved()
+	c := coiners{rng, newCoiner(rng, sourceSounds, source), newCoiner(rng, targetSounds, target)}
 
 	l := &lexicon{}
 	for k, count := range nounCount {
-		l.nouns[k] = newRanked(c.nouns(count), nounOffset)
+		l.nouns[k] = newRanked(count, nounOffset, func(rank int) *noun {
+			return &noun{c.word(rank), c.rng.IntN(3), pick(rng, pluralEndings), pick(rng, linkers)}
+		})
 	}
 	places, things := l.nouns[place].words, l.nouns[thing].words
 	for rank := placeHomograph - 1; rank < len(places); rank += placeHomograph {
 		places[rank].source = things[rank+homographShift].source
 	}
-	prefixes, particles := make([]string, prefixCount), make([]string, prefixCount)
+	var prefixes, particles [5]string
 	for i := range prefixes {
 		prefixes[i], particles[i] = c.target.stem(0), c.source.stem(0)
 	}
 	for f, count := range verbCount {
-		l.verbs[f] = newRanked(c.verbs(count, prefixes, particles), otherOffset)
+		l.verbs[f] = newRanked(count, otherOffset, c.verbs(prefixes[:], particles[:]))
 	}
-	for rank := verbHomograph - 1; rank < len(l.verbs[treats].words); rank += verbHomograph {
-		from, to := l.verbs[handles].words[rank+homographShift], l.verbs[treats].words[rank]
-		to.source, to.particle = from.source, from.particle
+	handling, treating := l.verbs[handles].words, l.verbs[treats].words
+	for rank := verbHomograph - 1; rank < len(treating); rank += verbHomograph {
+		from := handling[rank+homographShift]
+		treating[rank].source, treating[rank].particle = from.source, from.particle
 	}
-	l.adjectives = newRanked(c.adjectives(adjectiveCount), otherOffset)
-	l.adverbs = newRanked(c.uninflected(adverbCount), otherOffset)
-	l.where = newRanked(c.uninflected(whereCount), otherOffset)
-	l.with = newRanked(c.uninflected(withCount), otherOffset)
-	l.numerals = c.uninflected(numeralCount)
-	l.conjunctions = c.uninflected(conjunctCount)
-	l.names = newRanked(c.names(nameCount), nounOffset)
+	l.adjectives = newRanked(170, otherOffset, func(rank int) *adjective {
+		return &adjective{c.word(rank), percent(rng, 25)}
+	})
+	l.adverbs = newRanked(40, otherOffset, c.word)
+	l.where = newRanked(9, otherOffset, c.word)
+	l.with = newRanked(4, otherOffset, c.word)
+	l.numerals = newRanked(8, otherOffset, c.word).words
+	l.conjunctions = newRanked(4, otherOffset, c.word).words
+	l.names = newRanked(150, nounOffset, c.name)
 	return l
 }
 
-func (c coiners) nouns(count int) []*noun {
-	words := make([]*noun, count)
-	for rank := range words {
-		words[rank] = &noun{
-			source: c.source.stem(rank), target: c.target.stem(rank), gender: gender(c.rng.IntN(3)),
-			plural: pick(c.rng, pluralEndings[:]), linker: pick(c.rng, linkers[:]),
-		}
-	}
-	return words
-}
-
-// verbs coins the verbs of a frame. A quarter have a separable prefix, and some
-// of these are phrasal in the source: a more frequent verb with a particle,
-// which changes its meaning altogether.
-func (c coiners) verbs(count int, prefixes, particles []string) []*verb {
-	words := make([]*verb, count)
-	for rank := range words {
-		v := &verb{source: c.source.stem(rank), target: c.target.stem(rank)}
+// verbs coins the verbs of a frame. A quarter have a separable prefix, and some of these are phrasal in the source: a
+// more frequent verb with a particle, which changes its meaning altogether.
+func (c coiners) verbs(prefixes, particles []string) func(rank int) *verb {
+	var before *verb
+	return func(rank int) *verb {
+		v := &verb{translated: c.word(rank)}
 		v.past = v.target
 		if percent(c.rng, 20) {
 			v.past = c.target.stem(rank)
@@ -175,38 +209,20 @@ func (c coiners) verbs(count int, prefixes, particles []string) []*verb {
 		if percent(c.rng, 25) {
 			i := c.rng.IntN(len(prefixes))
 			v.prefix = prefixes[i]
-			if rank > 0 && words[rank-1].particle == "" && percent(c.rng, 60) {
-				v.source, v.particle = words[rank-1].source, particles[i]
+			if before != nil && before.particle == "" && percent(c.rng, 60) {
+				v.source, v.particle = before.source, particles[i]
 			}
 		}
-		words[rank] = v
+		before = v
+		return v
 	}
-	return words
 }
 
-func (c coiners) adjectives(count int) []*adjective {
-	words := make([]*adjective, count)
-	for rank := range words {
-		words[rank] = &adjective{c.source.stem(rank), c.target.stem(rank), percent(c.rng, 25)}
-	}
-	return words
-}
-
-func (c coiners) uninflected(count int) []translated {
-	words := make([]translated, count)
-	for rank := range words {
-		words[rank] = translated{c.source.stem(rank), c.target.stem(rank)}
-	}
-	return words
-}
-
-// names coins names, which both languages spell alike and use for nothing else.
-func (c coiners) names(count int) []string {
-	names := make([]string, 0, count)
-	for len(names) < count {
+// name coins a name, which both languages spell alike and use for nothing else.
+func (c coiners) name(int) string {
+	for {
 		if name := c.source.stem(nameRank); !c.target.taken[name] {
-			names = append(names, capital(name))
+			return capital(name)
 		}
 	}
-	return names
 }

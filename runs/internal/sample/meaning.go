@@ -5,60 +5,49 @@ import (
 	"strconv"
 )
 
-type determiner int
+// person3 is the person and number that a target verb agrees with, the index of its ending.
+type person3 int
 
 const (
-	none determiner = iota
-	definite
-	indefinite
-	this
-	owned   // my, your, our, their
-	numeral // a number in words
-	digits  // a number in digits, the same in both languages
+	thirdPlural   person3 = 3 // behind I, you and we, in the order of the pronouns
+	thirdSingular person3 = 4
 )
 
 // phrase is a noun phrase, or a pronoun or name in its place.
 type phrase struct {
-	id         int
-	pronoun    int    // index of a pronoun, or -1
-	name       string // or empty
+	alone      translated // a pronoun or name, where noun is nil
+	agrees     person3
 	determiner determiner
-	which      int // owner or numeral
-	number     string
-	plural     bool
 	adjectives []*adjective
 	modifier   *noun // first part of a compound, or nil
 	noun       *noun
+	plural     bool
 	owner      *phrase
 	relative   *clause
 }
 
-// gap says which part of a relative clause is the noun that it describes.
-type gap int
+type tense int
 
 const (
-	noGap gap = iota
-	subjectGap
-	objectGap
+	present tense = iota
+	past
+	future
 )
 
 type clause struct {
-	id              int
-	gap             gap
-	subject, object *phrase // object may be nil
+	about           *phrase // of a relative clause: the noun that it describes, which is its subject or object
+	subject, object *phrase // nil where there is none
 	verb            *verb
 	frame           frame
 	tense           tense
 	negated         bool
-	where           *prepositional
-	tool            *prepositional
-	adverb          *translated
-	fronted         bool // the adverb opens the clause
+	where, tool     *prepositional
+	adverb          translated // or empty
+	fronted         bool       // the adverb opens the clause
 	said            *clause
 }
 
 type prepositional struct {
-	id          int
 	preposition translated
 	phrase      *phrase
 }
@@ -70,24 +59,16 @@ type sentence struct {
 	adverbial   *clause
 	conjunction translated
 	first       bool // the adverbial clause comes first
-	id          int
 }
 
-// speaker draws meanings.
+// speaker draws meanings. Each draw has its place in the random stream: in another order the text is another.
 type speaker struct {
 	*lexicon
-	rng  *rand.Rand
-	next int // id of the next node
-}
-
-func (s *speaker) id() int {
-	s.next++
-	return s.next
+	rng *rand.Rand
 }
 
 func (s *speaker) sentence() *sentence {
-	s.next = 0
-	out := &sentence{id: s.id()}
+	out := &sentence{}
 	if percent(s.rng, 14) {
 		out.conjunction = pick(s.rng, s.conjunctions)
 		out.first = percent(s.rng, 40)
@@ -105,23 +86,12 @@ func (s *speaker) sentence() *sentence {
 
 // clause draws a clause; a brief one has no clause inside it.
 func (s *speaker) clause(brief bool) *clause {
-	c := &clause{id: s.id(), frame: s.frame(brief)}
+	c := &clause{frame: s.frame(brief)}
 	c.verb = s.verbs[c.frame].draw(s.rng)
 	c.subject = s.subject(c.frame, !brief)
 	// One description a sentence keeps it at a length that is quick to learn.
 	s.predicate(c, brief || c.subject.relative != nil)
 	return c
-}
-
-// subject draws a pronoun, a person or, where the verb allows it, a thing.
-func (s *speaker) subject(f frame, mayDescribe bool) *phrase {
-	if percent(s.rng, 20) {
-		return &phrase{id: s.id(), pronoun: s.rng.IntN(len(sourcePronouns))}
-	}
-	if (f == rests || f == moves) && percent(s.rng, 25) {
-		return s.phrase(thing, mayDescribe)
-	}
-	return s.phrase(person, mayDescribe)
 }
 
 func (s *speaker) frame(brief bool) frame {
@@ -136,6 +106,18 @@ func (s *speaker) frame(brief bool) frame {
 		return handles
 	}
 	return says
+}
+
+// subject draws a pronoun, a person or, where the verb allows it, a thing.
+func (s *speaker) subject(f frame, mayDescribe bool) *phrase {
+	if percent(s.rng, 20) {
+		i := s.rng.IntN(len(pronouns))
+		return &phrase{alone: pronouns[i], agrees: person3(i)}
+	}
+	if (f == rests || f == moves) && percent(s.rng, 25) {
+		return s.phrase(thing, mayDescribe)
+	}
+	return s.phrase(person, mayDescribe)
 }
 
 // predicate draws all but the subject.
@@ -156,27 +138,33 @@ func (s *speaker) predicate(c *clause, brief bool) {
 		return
 	}
 	if c.frame == moves || percent(s.rng, 25) {
-		c.where = &prepositional{s.id(), s.lexicon.where.draw(s.rng), s.phrase(place, false)}
+		c.where = s.prepositional(s.where, place)
 	} else if c.frame == handles && percent(s.rng, 25) {
-		c.tool = &prepositional{s.id(), s.with.draw(s.rng), s.phrase(thing, false)}
+		c.tool = s.prepositional(s.with, thing)
 	}
 	if percent(s.rng, 35) {
-		adverb := s.adverbs.draw(s.rng)
-		c.adverb, c.fronted = &adverb, percent(s.rng, 40)
+		c.adverb, c.fronted = s.adverbs.draw(s.rng), percent(s.rng, 40)
 	}
 }
 
-// phrase draws a noun phrase or a name. Only a phrase that may be described has
-// an owner or a relative clause.
+func (s *speaker) prepositional(prepositions ranked[translated], k kind) *prepositional {
+	return &prepositional{prepositions.draw(s.rng), s.phrase(k, false)}
+}
+
+// phrase draws a noun phrase or a name. Only a phrase that may be described has an owner or a relative clause.
 func (s *speaker) phrase(k kind, mayDescribe bool) *phrase {
-	p := &phrase{id: s.id(), pronoun: -1}
+	p := &phrase{agrees: thirdSingular}
 	if k == person && percent(s.rng, 8) {
-		p.name = s.names.draw(s.rng)
+		name := s.names.draw(s.rng)
+		p.alone = translated{name, name}
 		return p
 	}
 	p.noun = s.nouns[k].draw(s.rng)
 	p.plural = percent(s.rng, 30)
 	s.determine(p)
+	if p.plural {
+		p.agrees = thirdPlural
+	}
 	if percent(s.rng, 40) {
 		first, second := s.adjectives.draw(s.rng), s.adjectives.draw(s.rng)
 		p.adjectives = append(p.adjectives, first)
@@ -197,29 +185,31 @@ func (s *speaker) phrase(k kind, mayDescribe bool) *phrase {
 	return p
 }
 
+// determine draws the determiner: an article, "this", an owner, a number in words, or one in digits, which both
+// languages write alike.
 func (s *speaker) determine(p *phrase) {
 	switch n := s.rng.IntN(100); {
 	case n < 50:
-		p.determiner = definite
+		p.determiner = the
 	case n < 72:
-		p.determiner = indefinite
+		p.determiner = a
 	case n < 82:
 		p.determiner = this
 	case n < 92:
-		p.determiner, p.which = owned, s.rng.IntN(len(sourceOwners))
+		p.determiner = determiner{translated: pick(s.rng, owners), declined: true}
 	case n < 98:
-		p.determiner, p.which, p.plural = numeral, s.rng.IntN(len(s.numerals)), true
+		p.determiner, p.plural = determiner{translated: pick(s.rng, s.numerals)}, true
 	default:
-		p.determiner, p.number, p.plural = digits, strconv.Itoa(10+s.rng.IntN(90)), true
+		digits := strconv.Itoa(10 + s.rng.IntN(90))
+		p.determiner, p.plural = determiner{translated: translated{digits, digits}}, true
 	}
 }
 
 // relative draws a clause about the phrase, as its subject or its object.
 func (s *speaker) relative(about *phrase, k kind) *clause {
-	c := &clause{id: s.id(), gap: subjectGap, subject: about, tense: pick(s.rng, []tense{present, past})}
+	c := &clause{about: about, tense: pick(s.rng, []tense{present, past})}
 	if percent(s.rng, 40) {
-		c.gap, c.object, c.subject = objectGap, about, s.phrase(person, false)
-		c.frame = treats
+		c.subject, c.frame = s.phrase(person, false), treats
 		if k == thing {
 			c.frame = handles
 		}
@@ -237,7 +227,7 @@ func (s *speaker) relative(about *phrase, k kind) *clause {
 	case handles:
 		c.object = s.phrase(thing, false)
 	case rests:
-		c.where = &prepositional{s.id(), s.lexicon.where.draw(s.rng), s.phrase(place, false)}
+		c.where = s.prepositional(s.where, place)
 	}
 	return c
 }

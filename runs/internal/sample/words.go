@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// newStream gives the random stream of one purpose. Streams of different names
-// are independent, so that a longer training text leaves the test text alone.
+// newStream gives the random stream of one purpose. Streams of different names are independent, so that a longer
+// training text leaves the test text alone.
 func newStream(seed uint64, name string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "aperture sample %d %s", seed, name))))
 }
@@ -17,37 +17,26 @@ func newStream(seed uint64, name string) *rand.Rand {
 // percent is true in n of 100 cases.
 func percent(rng *rand.Rand, n int) bool { return rng.IntN(100) < n }
 
-// zipf draws ranks with a probability proportional to 1/(rank+offset), which is
-// the law of Zipf and Mandelbrot with exponent 1. Its weights are integers, so
-// that every machine draws the same.
-type zipf struct{ cumulative []uint64 }
+// ranked is a word list from frequent to rare, which draws a rank with a probability proportional to 1/(rank+offset):
+// the law of Zipf and Mandelbrot with exponent 1. Its weights are integers, so that every machine draws the same.
+type ranked[T any] struct {
+	words      []T
+	cumulative []uint64 // weights
+}
 
-func newZipf(n, offset int) zipf {
-	z := zipf{cumulative: make([]uint64, n)}
+func newRanked[T any](n, offset int, coin func(rank int) T) (r ranked[T]) {
 	total := uint64(0)
 	for rank := range n {
 		total += (1 << 32) / uint64(rank+offset)
-		z.cumulative[rank] = total
+		r.words, r.cumulative = append(r.words, coin(rank)), append(r.cumulative, total)
 	}
-	return z
+	return r
 }
 
-func (z zipf) draw(rng *rand.Rand) int {
-	at := rng.Uint64N(z.cumulative[len(z.cumulative)-1])
-	return sort.Search(len(z.cumulative), func(i int) bool { return at < z.cumulative[i] })
+func (r ranked[T]) draw(rng *rand.Rand) T {
+	at := rng.Uint64N(r.cumulative[len(r.cumulative)-1])
+	return r.words[sort.Search(len(r.words), func(i int) bool { return at < r.cumulative[i] })]
 }
-
-// ranked is a word list from frequent to rare, drawn from with Zipf's law.
-type ranked[T any] struct {
-	words []T
-	law   zipf
-}
-
-func newRanked[T any](words []T, offset int) ranked[T] {
-	return ranked[T]{words: words, law: newZipf(len(words), offset)}
-}
-
-func (r ranked[T]) draw(rng *rand.Rand) T { return r.words[r.law.draw(rng)] }
 
 // sounds are what syllables of one language are made of.
 type sounds struct{ onsets, vowels, codas []string }
@@ -80,8 +69,8 @@ func newCoiner(rng *rand.Rand, s sounds, reserved []string) *coiner {
 	return c
 }
 
-// stem coins a stem for the word of the given rank: rare words are longer, as
-// they are in natural languages. A stem ends in a consonant, ready for endings.
+// stem coins a stem for the word of the given rank: rare words are longer, as in natural languages. A stem ends in a
+// consonant, ready for endings.
 func (c *coiner) stem(rank int) string {
 	syllables := 1
 	if rank >= 12 {
@@ -99,13 +88,11 @@ func (c *coiner) stem(rank int) string {
 			b.WriteString(pick(c.rng, c.sounds.onsets))
 			b.WriteString(pick(c.rng, c.sounds.vowels))
 		}
-		for coda := ""; ; {
-			if coda = pick(c.rng, c.sounds.codas); coda != "" {
-				b.WriteString(coda)
-				break
-			}
+		coda := ""
+		for coda == "" {
+			coda = pick(c.rng, c.sounds.codas)
 		}
-		if word := b.String(); !c.taken[word] {
+		if word := b.String() + coda; !c.taken[word] {
 			c.taken[word] = true
 			return word
 		}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // Bad input gives one sentence that names the file, the line or the key, and what to do; the exit code tells usage from
@@ -75,8 +75,8 @@ func TestLayoutsOfACorpus(t *testing.T) {
 	folder := workplace(t)
 	for _, name := range []string{"train", "valid", "test"} {
 		en, de := read(t, folder, "corpus", name+".en"), read(t, folder, "corpus", name+".de")
-		write(t, filepath.Join(folder, "packed", name+".en.gz"), testdata.Gzip(t, en))
-		write(t, filepath.Join(folder, "packed", name+".de.zst"), testdata.Zstandard(t, de))
+		write(t, filepath.Join(folder, "packed", name+".en.gz"), fixtures.Gzip(t, en))
+		write(t, filepath.Join(folder, "packed", name+".de.zst"), fixtures.Zstandard(t, de))
 		var table strings.Builder
 		target := strings.Split(de, "\n")
 		for i, line := range strings.Split(strings.TrimSuffix(en, "\n"), "\n") {

@@ -2,23 +2,15 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"maps"
 	"math"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/testdata"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
-
-// training is what the trainers of translators and of language models do.
-type training interface {
-	collect(i int) float64
-	update(i int) error
-}
 
 // TestUpdatesClipAsTrainingDoes: what a method has clipped apart moves by the whole limit,
 // whatever the other gradients.
@@ -32,11 +24,11 @@ func TestUpdatesClipAsTrainingDoes(t *testing.T) {
 		c.Train.Optimizer, c.Train.LearningRate, c.Train.ClipNorm, c.Train.WeightDecay = "sgd", 1, limit, 0
 		r := &race{}
 		defer r.close()
-		trainer, err := newTextTrainer(r, n.vocabulary, c, n.chunks())
+		trainer, err := n.trainer(r, c, n.chunks())
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := trainer.Params.Get("encoder.s")
+		s := trainer.params.Get("encoder.s")
 		before := s.Clone()
 		if err := trainer.update(0); err != nil {
 			t.Fatal(err)
@@ -49,10 +41,10 @@ func TestUpdatesClipAsTrainingDoes(t *testing.T) {
 
 // learns checks that what is timed is training: the loss of one batch falls from
 // near that of a guess, and nothing is left behind. The trainer must draw no noise.
-func learns(t *testing.T, what string, trainer training, params *torch.Params, guess, near float64) {
+func learns(t *testing.T, what string, trainer *trainer, guess, near float64) {
 	t.Helper()
 	first := trainer.collect(0)
-	torch.ZeroGrad(params.Tensors())
+	torch.ZeroGrad(trainer.params.Tensors())
 	if math.Abs(first-guess) > near {
 		t.Errorf("%s: the first loss is %.2f nats, a guess costs %.2f", what, first, guess)
 	}
@@ -74,35 +66,19 @@ func learns(t *testing.T, what string, trainer training, params *torch.Params, g
 	}
 }
 
-// written is what a peer reads from a file of JSON.
-func written[T any](t *testing.T, path string, err error) (read T) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &read); err != nil {
-		t.Fatal(err)
-	}
-	return read
-}
-
 // TestGradientsAreCompared: each difference is found, and said in a sentence.
 func TestGradientsAreCompared(t *testing.T) {
 	ours := gradients{4, map[string]float64{"a": 2, "b": 0, "c": 1}}
-	for want, change := range map[string]func(*gradients){
-		"":                              func(g *gradients) { g.loss, g.norms["a"] = 4.0004, 2.009 },
-		"loss is 4.00100 and ours 4.00": func(g *gradients) { g.loss = 4.001 },
-		"loss is NaN":                   func(g *gradients) { g.loss = math.NaN() },
-		"gradient of a is 2.02 long":    func(g *gradients) { g.norms["a"] = 2.02 },
-		"gradient of b is 0.001 long":   func(g *gradients) { g.norms["b"] = 0.001 },
-		"gradients of 2 weights":        func(g *gradients) { delete(g.norms, "c") },
-		"gradient of c is 0 long":       func(g *gradients) { delete(g.norms, "c"); g.norms["d"] = 1 },
+	for want, change := range map[string]func(*answer){
+		"":                              func(g *answer) { g.Loss, g.Gradients["a"] = 4.0004, 2.009 },
+		"loss is 4.00100 and ours 4.00": func(g *answer) { g.Loss = 4.001 },
+		"loss is NaN":                   func(g *answer) { g.Loss = math.NaN() },
+		"gradient of a is 2.02 long":    func(g *answer) { g.Gradients["a"] = 2.02 },
+		"gradient of b is 0.001 long":   func(g *answer) { g.Gradients["b"] = 0.001 },
+		"gradients of 2 weights":        func(g *answer) { delete(g.Gradients, "c") },
+		"gradient of c is 0 long":       func(g *answer) { delete(g.Gradients, "c"); g.Gradients["d"] = 1 },
 	} {
-		peer := gradients{ours.loss, maps.Clone(ours.norms)}
+		peer := answer{Loss: ours.loss, Gradients: maps.Clone(ours.norms)}
 		change(&peer)
 		err := ours.compare(peer)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -114,28 +90,28 @@ func TestGradientsAreCompared(t *testing.T) {
 // BenchmarkUpdate is our side of training rows alone, for profilers.
 func BenchmarkUpdate(b *testing.B) {
 	b.Run("multi30k", func(b *testing.B) {
-		testdata.Path(b, "multi30k/train.en")
+		fixtures.Path(b, "multi30k/train.en")
 		bench, err := newBench(context.Background(), options{threads: 2}, io.Discard)
 		if err != nil {
 			b.Fatal(err)
 		}
 		defer bench.close()
-		benchmark(b, func(r *race) (training, error) {
+		benchmark(b, func(r *race) (*trainer, error) {
 			batches, err := multi30kBatches(bench, smallNetwork)
 			if err != nil {
 				return nil, err
 			}
-			return newTrainer(r, smallNetwork, batches, "mle")
+			return smallNetwork.trainer(r, batches, "mle")
 		})
 	})
 	for _, n := range []textNetwork{pennTreebank, mixturePTB, fourLayers} {
 		b.Run(n.name, func(b *testing.B) {
-			benchmark(b, func(r *race) (training, error) { return newTextTrainer(r, n.vocabulary, n.config, n.chunks()) })
+			benchmark(b, func(r *race) (*trainer, error) { return n.trainer(r, n.config, n.chunks()) })
 		})
 	}
 }
 
-func benchmark(b *testing.B, build func(*race) (training, error)) {
+func benchmark(b *testing.B, build func(*race) (*trainer, error)) {
 	torch.Do(func() {
 		torch.SetThreads(2)
 		r := &race{}
