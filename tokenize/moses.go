@@ -1,34 +1,21 @@
 package tokenize
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
-// MosesVersion selects between the behaviours of the Moses scripts.
-type MosesVersion int
+// MosesVersion is the state of the Moses scripts to reproduce.
+type MosesVersion string
 
 const (
-	// MosesCurrent splits the full stop off the last word of every line, and
-	// its normaliser turns ‘ and ‚ into '.
-	MosesCurrent MosesVersion = iota
-	// Moses2017 is the state of December 2017, with which Multi30k was made:
-	// the last word obeys the prefix rules, and ‘ and ‚ become ".
-	Moses2017
+	// MosesCurrent, also when empty, splits the full stop off the last word of every line, and normalises ‘ and ‚ to '.
+	MosesCurrent MosesVersion = "current"
+	// Moses2017 is of December 2017, with which Multi30k was made: the last word obeys the prefix rules, and ‘ and ‚
+	// become ".
+	Moses2017 MosesVersion = "2017"
 )
-
-// ParseMosesVersion reads "current" or "2017".
-func ParseMosesVersion(s string) (MosesVersion, error) {
-	switch s {
-	case "current":
-		return MosesCurrent, nil
-	case "2017":
-		return Moses2017, nil
-	}
-	return 0, fmt.Errorf("unknown Moses version %q: use 2017 or current", s)
-}
 
 // MosesOptions are the choices of the Moses tokenizer. The zero value is
 // English, current, with escaping.
@@ -71,7 +58,7 @@ func NewMoses(options MosesOptions) (*Moses, error) {
 	m := &Moses{
 		aggressive:  options.Aggressive,
 		escape:      !options.NoEscape,
-		splitLast:   options.Version == MosesCurrent,
+		splitLast:   options.Version != Moses2017,
 		apostrophes: rulesForApostrophes(language),
 		classes:     classes(),
 	}

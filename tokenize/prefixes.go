@@ -68,7 +68,7 @@ func nonBreakingPrefixes(language string, version MosesVersion) (prefixes map[st
 	default:
 		add(alwaysPrefix, englishPrefixes)
 		add(numericPrefix, englishNumeric)
-		if version == MosesCurrent {
+		if version != Moses2017 {
 			add(alwaysPrefix, "Rs") // rupees
 		}
 	}
