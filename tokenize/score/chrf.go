@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -19,27 +20,15 @@ type CHRFOptions struct {
 	Seed       uint64 // of the resamples; 0 means DefaultSeed
 }
 
-// CHRF is the corpus score of Popović (2015; with words 2017), equal to
-// sacreBLEU 2.6.0: precision and recall averaged over the orders that both
-// sides have n-grams of, joined to one F-score in percent. Among several
-// references of a segment the one with the best F-score counts. See Metric for
-// shapes and errors.
-func CHRF(hyps []string, refs [][]string, opts CHRFOptions) (Result, error) {
-	return opts.Corpus(hyps, refs)
-}
-
-// Corpus implements Metric.
+// Corpus is the chrF of Popović (2015; with words 2017), equal to sacreBLEU 2.6.0: precision and recall averaged over
+// the orders that both sides have n-grams of, joined to one F-score in percent. Of several references the one with the
+// best F-score counts. See Metric for shapes and errors.
 func (o CHRFOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)
 }
 
 func (o CHRFOptions) resolve() (Metric, error) {
-	if o.CharOrder == 0 {
-		o.CharOrder = 6
-	}
-	if o.Beta == 0 {
-		o.Beta = 2
-	}
+	o.CharOrder, o.Beta = cmp.Or(o.CharOrder, 6), cmp.Or(o.Beta, 2)
 	if o.CharOrder < 0 || o.WordOrder < 0 || o.Beta < 0 {
 		return nil, fmt.Errorf("chrF has character order %d, word order %d and beta %d: none may be negative", o.CharOrder, o.WordOrder, o.Beta)
 	}

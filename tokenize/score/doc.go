@@ -7,7 +7,7 @@
 // Every measure takes the hypotheses, one string a line, and streams of
 // references: refs[k][i] is the k-th reference of hyps[i].
 //
-//	bleu, err := score.BLEU(hyps, [][]string{refs}, score.BLEUOptions{})
+//	bleu, err := score.BLEUOptions{}.Corpus(hyps, [][]string{refs})
 //	fmt.Println(bleu.Format(1))
 //	// BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 41.0 71.0/47.5/34.3/24.5 (BP = ...)
 //

@@ -39,15 +39,6 @@ func single(x float64) float64 { return float64(float32(x)) }
 // variable is the number of references where segments differ in it.
 const variable = -1
 
-// count returns the counts of every segment under a resolved metric.
-func count(m Metric, hyps []string, segments [][]string) [][]float64 {
-	counts := make([][]float64, len(hyps))
-	for i, hyp := range hyps {
-		counts[i] = m.segment(hyp, segments[i])
-	}
-	return counts
-}
-
 // transpose turns streams of references into the references of each segment.
 func transpose(hyps []string, refs [][]string) (segments [][]string, references int, err error) {
 	if len(hyps) == 0 {
@@ -102,19 +93,13 @@ func logOrFloor(x float64) float64 {
 
 // corpus scores a corpus with m and adds an interval where samples > 1.
 func corpus(m Metric, hyps []string, refs [][]string, samples int, seed uint64) (Result, error) {
-	m, err := m.resolve()
+	counted, err := Count(m, hyps, refs)
 	if err != nil {
 		return Result{}, err
 	}
-	segments, references, err := transpose(hyps, refs)
-	if err != nil {
-		return Result{}, err
-	}
-	counts := count(m, hyps, segments)
-	result := m.fromCounts(total(counts), exact)
-	result.references = references
+	result := counted.Score(nil)
 	if samples > 1 {
-		result.addInterval(m, counts, samples, seed)
+		result.addInterval(counted.metric, counted.Counts, samples, seed)
 	}
 	return result, nil
 }
