@@ -25,31 +25,24 @@ type chunk struct {
 	judged  chan struct{}
 }
 
-// A judge counts the tokens of the lines that translate each other, and says whether they stay. It is for one goroutine.
-type judge func(lines []string, tokens []int) (tokenize.CleanReason, error)
-
 // flow reads the sides of a corpus at once, judges their lines on several processors, and hands them on in their order.
 // Memory holds some chunks of each side, whatever the length of the texts.
 type flow struct {
+	*job
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	group  sync.WaitGroup
 	meter  *meter
-	types  bool // count different words
-	read   shape
-	edit   func(line string) string
 	parts  [][]found // each has a file a side
 }
 
 // start runs f in a goroutine; its error, or panic, stops the flow.
 func (f *flow) start(work func() error) {
-	f.group.Add(1)
-	go func() {
-		defer f.group.Done()
+	f.group.Go(func() {
 		if err := guarded(work); err != nil {
 			f.cancel(err)
 		}
-	}()
+	})
 }
 
 // guarded makes an error of a panic, for goroutines of which nobody else would catch it.
@@ -62,11 +55,11 @@ func guarded(work func() error) (err error) {
 	return work()
 }
 
-// run hands every chunk to write, on the goroutine that calls run, and returns what was counted.
-func (f *flow) run(ctx context.Context, workers int, newJudge func(*counter) (judge, error), write func(*chunk) error) (*counter, error) {
+// run hands every chunk to write, on the goroutine that calls run, and returns the different tokens of each side.
+func (f *flow) run(ctx context.Context, workers int, write func(*chunk) error) ([]map[string]struct{}, error) {
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.cancel(nil)
-	sides := make([]chan *chunk, len(f.parts[0]))
+	sides := make([]chan *chunk, len(f.sides))
 	for side := range sides {
 		sides[side] = make(chan *chunk, 4)
 		f.start(func() error { return f.readSide(side, sides[side]) })
@@ -75,26 +68,27 @@ func (f *flow) run(ctx context.Context, workers int, newJudge func(*counter) (ju
 	f.start(func() error { return f.join(sides, work, queue) })
 	counters := make([]*counter, workers)
 	for i := range counters {
-		counters[i] = newCounter(len(sides), f.types)
-		judge, err := newJudge(counters[i])
-		if err != nil {
+		var err error
+		if counters[i], err = newCounter(f.job); err != nil {
 			f.cancel(err)
 			break
 		}
-		f.start(func() error { return f.judge(judge, work) })
+		f.start(func() error { return f.count(counters[i], work) })
 	}
-	err := f.drain(queue, write)
-	if err != nil {
+	if err := f.drain(queue, write); err != nil {
 		f.cancel(err)
 	}
 	f.group.Wait()
 	if f.ctx.Err() != nil {
 		return nil, context.Cause(f.ctx)
 	}
+	types := counters[0].types
 	for _, other := range counters[1:] {
-		counters[0].merge(other)
+		for side := range types {
+			maps.Copy(types[side], other.types[side])
+		}
 	}
-	return counters[0], nil
+	return types, nil
 }
 
 // drain writes the chunks in their order, each when it is judged.
@@ -157,7 +151,8 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	if err := f.read(lines, emit); err != nil {
 		return err
 	}
-	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{lines.Number() > 0 && !lines.Terminated()}})
+	open := lines.Number() > 0 && !lines.Terminated()
+	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{open}})
 }
 
 // join brings the sides together and sees that they have equally many lines.
@@ -200,22 +195,49 @@ func (f *flow) ragged(part, side, before int, first, other *chunk) error {
 	if m < n || m == n && other.ends {
 		short, long, n = long, short, m
 	}
-	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so download both again", short, before+n, long)
+	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so download "+
+		"both again", short, before+n, long)
 }
 
-// counter counts the words of a text, and which there are.
+// counter counts the tokens of the lines that translate each other, and says whether they stay. It is for one goroutine.
 type counter struct {
-	types []map[string]struct{} // by side; nil where they are not asked for
+	split   []func(line string) string // by side; nil takes the line
+	cleaner *tokenize.Cleaner          // nil keeps all lines
+	types   []map[string]struct{}      // different tokens by side; nil if they are not asked for
 }
 
-func newCounter(sides int, types bool) *counter {
-	c := &counter{types: make([]map[string]struct{}, sides)}
-	for side := range c.types {
-		if types {
+func newCounter(j *job) (c *counter, err error) {
+	n := len(j.sides)
+	c = &counter{split: make([]func(string) string, n), types: make([]map[string]struct{}, n)}
+	for side, ending := range j.sides {
+		if j.types {
 			c.types[side] = map[string]struct{}{}
 		}
+		if j.split != nil {
+			if c.split[side], err = j.split(ending[1:]); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return c
+	if j.clean != nil {
+		// Escaped tokens hold no |, so that a cleaner for each goroutine takes no text for one with factors.
+		c.cleaner, err = tokenize.NewCleaner(*j.clean)
+	}
+	return c, err
+}
+
+// row counts one row of lines.
+func (c *counter) row(lines []string, tokens []int) (reason tokenize.CleanReason, err error) {
+	for side, split := range c.split {
+		if split != nil {
+			lines[side] = split(lines[side])
+		}
+		tokens[side] = c.words(side, lines[side])
+	}
+	if c.cleaner != nil {
+		_, _, reason, err = c.cleaner.Clean(lines[0], lines[1])
+	}
+	return reason, err
 }
 
 // words counts what stands between white space in a line of a side.
@@ -233,14 +255,9 @@ func (c *counter) words(side int, line string) (n int) {
 	return n
 }
 
-// merge takes over what another counter saw.
-func (c *counter) merge(other *counter) {
-	for side, types := range other.types {
-		maps.Copy(c.types[side], types)
-	}
-}
-
-func (f *flow) judge(judge judge, work <-chan *chunk) error {
+func (f *flow) count(with *counter, work <-chan *chunk) error {
+	sides := len(f.sides)
+	row, tokens := make([]string, sides), make([]int, sides)
 	for {
 		c, err := receive(f.ctx, work)
 		if c == nil {
@@ -248,16 +265,15 @@ func (f *flow) judge(judge judge, work <-chan *chunk) error {
 		}
 		n := len(c.lines[0])
 		c.reasons = make([]tokenize.CleanReason, n)
-		c.tokens = make([][]int, len(c.lines))
-		for side := range c.lines {
+		c.tokens = make([][]int, sides)
+		for side := range c.tokens {
 			c.tokens[side] = make([]int, n)
 		}
-		row, tokens := make([]string, len(c.lines)), make([]int, len(c.lines))
 		for i := range n {
 			for side := range row {
 				row[side] = c.lines[side][i]
 			}
-			if c.reasons[i], err = judge(row, tokens); err != nil {
+			if c.reasons[i], err = with.row(row, tokens); err != nil {
 				return fmt.Errorf("%q: %w", strings.Join(row, " | "), err)
 			}
 			for side, count := range tokens {
@@ -268,7 +284,7 @@ func (f *flow) judge(judge judge, work <-chan *chunk) error {
 	}
 }
 
-// send hands a chunk on unless the flow is stopped, which is told by nobody twice.
+// send hands a chunk on unless the flow is stopped.
 func send(ctx context.Context, to chan<- *chunk, c *chunk) error {
 	select {
 	case to <- c:
