@@ -1,7 +1,9 @@
 package tokenize
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -44,9 +46,7 @@ type BPE struct {
 
 // NewBPE prepares codes for use.
 func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
-	if opts.Separator == "" {
-		opts.Separator = DefaultSeparator
-	}
+	opts.Separator = cmp.Or(opts.Separator, DefaultSeparator)
 	if strings.ContainsAny(opts.Separator, lineBlanks) {
 		return nil, fmt.Errorf("the separator %q should not hold spaces or line ends", opts.Separator)
 	}
@@ -54,7 +54,8 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 		return nil, fmt.Errorf("dropout should be between 0 and 1, and is %v", opts.Dropout)
 	}
 	if len(codes.Merges) > maxMerges {
-		return nil, fmt.Errorf("%d merges are more than the %d that can be applied; keep the first ones only", len(codes.Merges), maxMerges)
+		return nil, fmt.Errorf("%d merges are more than the %d that can be applied; keep the first ones only",
+			len(codes.Merges), maxMerges)
 	}
 	b := &BPE{
 		table:     newMergeTable(codes),
@@ -81,17 +82,11 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 // Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of
 // spaces between words become one.
 func (b *BPE) Line(line string) string {
-	begin, end := 0, len(line)
-	for begin < end && isLineBlank(line[begin]) {
-		begin++
-	}
-	for end > begin && isLineBlank(line[end-1]) {
-		end--
-	}
-	out := append(b.out[:0], line[:begin]...)
+	end := len(strings.TrimRight(line, lineBlanks))
+	words := strings.TrimLeft(line[:end], lineBlanks)
+	out := append(b.out[:0], line[:end-len(words)]...)
 	first := len(out)
-	b.scan.reset(line[begin:end])
-	for {
+	for b.scan.reset(words); ; {
 		from, to, hash, ok := b.scan.next()
 		if !ok {
 			break
@@ -110,8 +105,7 @@ func (b *BPE) Line(line string) string {
 func (b *BPE) Words(words []string) []string {
 	units := make([]string, 0, len(words)+len(words)/4)
 	for _, word := range words {
-		b.scan.reset(word)
-		for {
+		for b.scan.reset(word); ; {
 			from, to, hash, ok := b.scan.next()
 			if !ok {
 				break
@@ -148,7 +142,7 @@ func (b *BPE) appendPieces(out []byte, word string) []byte {
 		if i > 0 {
 			out = b.appendBreak(out)
 		}
-		if matchesWhole(b.glossaries, piece) {
+		if slices.ContainsFunc(b.glossaries, func(g glossary) bool { return g.whole.MatchString(piece) }) {
 			out = append(out, piece...)
 		} else {
 			out = b.appendPiece(out, piece)
@@ -186,7 +180,7 @@ func (b *BPE) appendPiece(out []byte, piece string) []byte {
 			out = append(out, unit...)
 			continue
 		}
-		for j, part := range b.vocabulary.split(unit, i == len(units)-1) {
+		for j, part := range b.vocabulary.split(nil, unit, i == len(units)-1) {
 			if j > 0 {
 				out = b.appendBreak(out)
 			}

@@ -10,15 +10,13 @@ import (
 // at least threshold times. name stands for the file in errors.
 func ReadBPEVocabulary(r io.Reader, name string, threshold int) (map[string]bool, error) {
 	units := make(map[string]bool)
-	err := readCounts(r, name, func(unit string, n int) {
+	rows := newTableRows(r, name)
+	for unit, n := range rows.counts() {
 		if n >= threshold {
 			units[unit] = true
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	return units, nil
+	return units, rows.Err()
 }
 
 // unitSplitter undoes merges that made units which the vocabulary does not have.
@@ -46,12 +44,8 @@ func newUnitSplitter(codes *Codes, vocabulary map[string]bool, separator string)
 	return s
 }
 
-// split returns the parts of a unit; final says that it ends a word.
-func (s *unitSplitter) split(unit string, final bool) []string {
-	return s.appendSplit(nil, unit, final)
-}
-
-func (s *unitSplitter) appendSplit(parts []string, unit string, final bool) []string {
+// split appends the parts of a unit; final says that it ends a word.
+func (s *unitSplitter) split(parts []string, unit string, final bool) []string {
 	key, known := unit, unit
 	if final {
 		key += endOfWord
@@ -69,8 +63,8 @@ func (s *unitSplitter) appendSplit(parts []string, unit string, final bool) []st
 	if final {
 		right = withoutLast(right, len(endOfWord))
 	}
-	parts = s.appendSplit(parts, m.Left, false)
-	return s.appendSplit(parts, right, final)
+	parts = s.split(parts, m.Left, false)
+	return s.split(parts, right, final)
 }
 
 // withoutLast cuts the last n characters. Those of the right part of a final

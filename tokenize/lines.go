@@ -1,10 +1,13 @@
 package tokenize
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -119,8 +122,6 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
-func isLineBlank(c byte) bool { return c == ' ' || c == '\r' || c == '\n' }
-
 // tableRows reads a file of rows that are exactly two fields apart by one space:
 // merges, or units with counts. A byte order mark and "\r\n" ends are tolerated,
 // the latter only where the first line has one, because a symbol may itself end
@@ -147,6 +148,42 @@ func (t *tableRows) next() (row string, ok bool) {
 		row = strings.TrimSuffix(row, "\r")
 	}
 	return strings.Trim(row, " "), true
+}
+
+// counts are the rows of words and their numbers, up to the first that is none.
+func (t *tableRows) counts() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for {
+			row, ok := t.next()
+			if !ok {
+				return
+			}
+			word, number, ok := twoFields(row)
+			n, err := strconv.Atoi(number)
+			switch {
+			case !ok:
+				t.err = t.Errorf("expected a word, one space and its count, not %q", row)
+			case err != nil || n < 0:
+				t.err = t.Errorf("the count of %q should be a whole number that is not negative, not %q", word, number)
+			case !yield(word, n):
+			default:
+				continue
+			}
+			return
+		}
+	}
+}
+
+// writeRows writes rows of two fields apart by a space.
+func writeRows(w io.Writer, rows iter.Seq2[string, string]) error {
+	out := bufio.NewWriter(w)
+	for first, second := range rows {
+		out.WriteString(first)
+		out.WriteByte(' ')
+		out.WriteString(second)
+		out.WriteByte('\n')
+	}
+	return out.Flush()
 }
 
 // twoFields splits a row at its only space.

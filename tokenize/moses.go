@@ -1,6 +1,8 @@
 package tokenize
 
 import (
+	"cmp"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -36,7 +38,7 @@ type Moses struct {
 	apostrophes apostropheRules
 	prefixes    map[string]prefixKind
 	ownPrefixes bool
-	patterns    []protectedPattern
+	patterns    []*regexp.Regexp
 	classes     *classTable
 	scratch     sync.Pool // of *mosesScratch
 }
@@ -51,10 +53,7 @@ type mosesScratch struct {
 // NewMoses prepares a tokenizer. It fails when a protected pattern is not a
 // regular expression that it can match.
 func NewMoses(options MosesOptions) (*Moses, error) {
-	language := options.Language
-	if language == "" {
-		language = "en"
-	}
+	language := cmp.Or(options.Language, "en")
 	m := &Moses{
 		aggressive:  options.Aggressive,
 		escape:      !options.NoEscape,
@@ -297,36 +296,24 @@ func (m *Moses) keepsStop(word, rest string) bool {
 	if strings.IndexByte(word, '.') < 0 {
 		return false
 	}
-	for _, r := range word {
-		if m.classes.of(r)&alphabetic != 0 {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(word, func(r rune) bool { return m.classes.of(r)&alphabetic != 0 })
 }
 
 // closingQuote appends the last word of a line where it ends in .' and Moses
 // sets the quote apart, with the space that it leaves at the line's end.
 func (m *Moses) closingQuote(s *mosesScratch, word string) {
-	if len(s.out) > 0 {
-		s.out = append(s.out, ' ')
-	}
-	s.out = m.appendEscaped(s.out, strings.TrimSuffix(word, ".'"))
+	m.token(s, strings.TrimSuffix(word, ".'"))
 	s.out = m.appendEscaped(s.out, " . ' ")
 }
 
 // word appends a token that may hold apostrophes but no other special character.
 func (m *Moses) word(s *mosesScratch, w string) {
+	if m.escape && (w == "'" || m.apostrophes != alwaysSplit && strings.IndexByte(w, '\'') >= 0) {
+		m.token(s, w)
+		return
+	}
 	if len(s.out) > 0 {
 		s.out = append(s.out, ' ')
-	}
-	if m.escape && m.apostrophes != alwaysSplit && strings.IndexByte(w, '\'') >= 0 {
-		s.out = m.appendEscaped(s.out, w)
-		return
-	}
-	if m.escape && w == "'" {
-		s.out = append(s.out, "&apos;"...)
-		return
 	}
 	s.out = append(s.out, w...)
 }

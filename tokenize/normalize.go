@@ -92,20 +92,12 @@ func (n *Normalizer) rewrite(r *rewriter) {
 		r.replace("(", " (")
 		r.replace(")", ") ")
 		r.squeeze()
-		for _, stop := range []string{") .", ") !", ") :", ") ?", ") ;", ") ,"} {
-			r.replace(stop, ")"+stop[2:])
-		}
-		r.replace("( ", "(")
-		r.replace(" )", ")")
+		r.replaceAll(") .", ").", ") !", ")!", ") :", "):", ") ?", ")?", ") ;", ");", ") ,", "),", "( ", "(", " )", ")")
 	} else {
 		r.squeeze()
 	}
 	r.betweenASCII(isDigit, " %", "%", nil)
-	r.replace(" :", ":")
-	r.replace(" ;", ";")
-
-	r.replace("`", "'")
-	r.replace("''", ` " `)
+	r.replaceAll(" :", ":", " ;", ";", "`", "'", "''", ` " `)
 	if r.has("\xE2\x80") || r.has("\xC2") {
 		n.rewriteTypographic(r)
 	} else {
@@ -124,38 +116,16 @@ func (n *Normalizer) rewrite(r *rewriter) {
 
 // rewriteTypographic applies the rules for quotes, dashes and no-break spaces.
 func (n *Normalizer) rewriteTypographic(r *rewriter) {
-	r.replace("„", `"`)
-	r.replace("“", `"`)
-	r.replace("”", `"`)
-	r.replace("–", "-")
-	r.replace("—", " - ")
+	r.replaceAll("„", `"`, "“", `"`, "”", `"`, "–", "-", "—", " - ")
 	r.squeeze()
 	r.replace("´", "'")
 	r.betweenASCII(isLetter, "‘", "'", isLetter)
 	r.betweenASCII(isLetter, "’", "'", isLetter)
-	r.replace("‘", n.single)
-	r.replace("‚", n.single)
-	r.replace("’", `"`)
-	r.replace("''", `"`)
-	r.replace("…", "...")
-
-	r.replace(nbsp+"«"+nbsp, ` "`)
-	r.replace("«"+nbsp, `"`)
-	r.replace("«", `"`)
-	r.replace(nbsp+"»"+nbsp, `" `)
-	r.replace(nbsp+"»", `"`)
-	r.replace("»", `"`)
-
+	r.replaceAll("‘", n.single, "‚", n.single, "’", `"`, "''", `"`, "…", "...",
+		nbsp+"«"+nbsp, ` "`, "«"+nbsp, `"`, "«", `"`, nbsp+"»"+nbsp, `" `, nbsp+"»", `"`, "»", `"`)
 	if r.has(nbsp) {
-		r.replace(nbsp+"%", "%")
-		r.replace("nº"+nbsp, "nº ")
-		r.replace(nbsp+":", ":")
-		r.replace(nbsp+"ºC", " ºC")
-		r.replace(nbsp+"cm", " cm")
-		r.replace(nbsp+"?", "?")
-		r.replace(nbsp+"!", "!")
-		r.replace(nbsp+";", ";")
-		r.replace(","+nbsp, ", ")
+		r.replaceAll(nbsp+"%", "%", "nº"+nbsp, "nº ", nbsp+":", ":", nbsp+"ºC", " ºC", nbsp+"cm", " cm", nbsp+"?", "?",
+			nbsp+"!", "!", nbsp+";", ";", ","+nbsp, ", ")
 	}
 	r.squeeze()
 }
@@ -183,6 +153,13 @@ func (r *rewriter) replace(old, replacement string) {
 	}
 	r.next = append(r.next, rest...)
 	r.swap()
+}
+
+// replaceAll replaces the first of each two texts by the second, one pair after the other.
+func (r *rewriter) replaceAll(pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		r.replace(pairs[i], pairs[i+1])
+	}
 }
 
 // squeeze turns runs of spaces into one.

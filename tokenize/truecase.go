@@ -12,13 +12,7 @@ import (
 )
 
 // endsSentence reports whether the word after w starts a sentence.
-func endsSentence(w string) bool {
-	switch w {
-	case ".", ":", "?", "!":
-		return true
-	}
-	return false
-}
+func endsSentence(w string) bool { return w == "." || w == ":" || w == "?" || w == "!" }
 
 // opensSentence reports whether w may stand before a sentence's first word.
 func opensSentence(w string) bool {
@@ -49,30 +43,19 @@ func (c *TruecaserCounts) Add(line string) {
 	for start < len(words) && opensSentence(words[start]) {
 		start++
 	}
-	sentenceStart := true
-	for i := start; i < len(words); i++ {
-		if !sentenceStart && endsSentence(words[i-1]) {
-			sentenceStart = true
-		}
-		if !sentenceStart && c.hasCase(words[i]) {
-			word := words[i]
+	for i := start + 1; i < len(words); i++ {
+		if word := words[i]; !endsSentence(words[i-1]) && c.hasCase(word) {
 			if _, seen := c.surface[word]; !seen {
 				word = strings.Clone(word) // a word must not keep its whole line alive
 			}
 			c.surface[word]++
 		}
-		sentenceStart = false
 	}
 }
 
 // hasCase reports whether a letter of word is upper, lower or title case.
 func (c *TruecaserCounts) hasCase(word string) bool {
-	for _, r := range word {
-		if c.classes.of(r)&cased != 0 {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(word, func(r rune) bool { return c.classes.of(r)&cased != 0 })
 }
 
 // Truecaser returns the model of the counts.
@@ -222,11 +205,7 @@ func (t *Truecaser) Truecase(line string) string {
 		}
 		b.WriteString(written)
 		b.WriteString(factors)
-		if endsSentence(word) {
-			sentenceStart = true
-		} else if !opensSentence(word) {
-			sentenceStart = false
-		}
+		sentenceStart = endsSentence(word) || sentenceStart && opensSentence(word)
 	}
 	b.WriteString(markup[len(words)])
 	return b.String()
@@ -242,11 +221,7 @@ func Detruecase(line string) string {
 			word = uppercaseFirst(word)
 			words[i] = word
 		}
-		if endsSentence(word) {
-			sentenceStart = true
-		} else if !opensSentence(word) {
-			sentenceStart = false
-		}
+		sentenceStart = endsSentence(word) || sentenceStart && opensSentence(word)
 	}
 	return strings.Join(words, " ")
 }

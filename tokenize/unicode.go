@@ -168,11 +168,8 @@ func uppercaseFirst(s string) string {
 	if s == "" {
 		return s
 	}
-	if c := s[0]; c < utf8.RuneSelf {
-		if 'a' <= c && c <= 'z' {
-			return string(c-'a'+'A') + s[1:]
-		}
-		return s
+	if s[0] < utf8.RuneSelf {
+		return strings.ToUpper(s[:1]) + s[1:]
 	}
 	_, size := utf8.DecodeRuneInString(s)
 	return cases.Upper(language.Und).String(s[:size]) + s[size:]

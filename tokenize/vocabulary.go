@@ -1,7 +1,6 @@
 package tokenize
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -69,10 +68,7 @@ func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	for _, t := range types {
 		v.add(t.token, t.n)
 	}
-	factor := opts.PaddingFactor
-	if factor <= 0 {
-		factor = 8
-	}
+	factor := cmp.Or(max(opts.PaddingFactor, 0), 8)
 	for i := 0; len(v.tokens)%factor != 0; i++ {
 		token := fmt.Sprintf("madeupword%04d", i)
 		if _, taken := v.ids[token]; !taken {
@@ -103,22 +99,7 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 	v := emptyVocabulary(0)
 	lineOf := make(map[string]int)
 	rows := newTableRows(r, name)
-	for {
-		row, ok := rows.next()
-		if !ok {
-			break
-		}
-		if strings.HasSuffix(row, " #fairseq:overwrite") {
-			return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token stands nowhere else")
-		}
-		token, number, ok := twoFields(row)
-		if !ok {
-			return nil, rows.Errorf("expected a token, one space and its count, not %q", row)
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			return nil, rows.Errorf("the count of %q should be a whole number that is not negative, not %q", token, number)
-		}
+	for token, n := range rows.counts() {
 		if id, taken := v.ids[token]; taken {
 			if id < specialCount {
 				return nil, rows.Errorf("%q is in every vocabulary already; delete the line", token)
@@ -127,6 +108,10 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 		}
 		lineOf[token] = rows.Number()
 		v.add(token, n)
+	}
+	if strings.HasSuffix(strings.TrimRight(rows.Text(), " \r"), " #fairseq:overwrite") {
+		return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token stands " +
+			"nowhere else")
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -139,14 +124,13 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 
 // Write writes the vocabulary as ReadVocabulary and fairseq read it.
 func (v *Vocabulary) Write(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	for i := int(specialCount); i < len(v.tokens); i++ {
-		out.WriteString(v.tokens[i])
-		out.WriteByte(' ')
-		out.WriteString(strconv.Itoa(v.counts[i]))
-		out.WriteByte('\n')
-	}
-	return out.Flush()
+	return writeRows(w, func(yield func(string, string) bool) {
+		for i, token := range v.tokens[specialCount:] {
+			if !yield(token, strconv.Itoa(v.counts[specialCount+i])) {
+				return
+			}
+		}
+	})
 }
 
 // Hash is the SHA-256, in hexadecimal, of what Write writes: vocabularies of
