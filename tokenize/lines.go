@@ -9,7 +9,6 @@ import (
 	"iter"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
@@ -80,26 +79,15 @@ func (l *Lines) Next() bool {
 	}
 	l.number++
 	line, l.terminated = bytes.CutSuffix(line, []byte("\n"))
-	if !l.unchecked && !utf8.Valid(line) {
-		at := firstInvalid(line)
-		l.err = fmt.Errorf("%s:%d: byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with iconv",
-			l.name, l.number, at+1, line[at])
-		return false
+	if !l.unchecked {
+		if at := files.InvalidByte(line); at >= 0 {
+			l.err = l.Errorf("byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with "+
+				"iconv", at+1, line[at])
+			return false
+		}
 	}
 	l.text = string(line)
 	return true
-}
-
-func firstInvalid(line []byte) int {
-	at := 0
-	for at < len(line) {
-		r, size := utf8.DecodeRune(line[at:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		at += size
-	}
-	return at
 }
 
 // Text is the current line without its "\n".

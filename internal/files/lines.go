@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // MaxLine is how many bytes a line of text may have where no key sets another limit: far more than a sentence or a paragraph
@@ -21,6 +22,20 @@ var ErrLongLine = errors.New("the line is too long")
 // LongLine is the error for a user: which line of which file has more bytes than the limit, and what to do.
 func LongLine(name string, number, limit int, advice string) error {
 	return fmt.Errorf("%s:%d: this line has more than %d bytes: %s", name, number, limit, advice)
+}
+
+// InvalidByte is the offset of the first byte that is not UTF-8, or -1.
+func InvalidByte(line []byte) int {
+	if utf8.Valid(line) {
+		return -1
+	}
+	for at := 0; ; {
+		r, size := utf8.DecodeRune(line[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
 }
 
 // LineReader reads text line by line, and holds no more of it than the longest line that is allowed. A line ends at "\n" and

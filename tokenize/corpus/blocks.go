@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 )
 
@@ -32,17 +31,13 @@ func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error
 			close(todo)
 			return err
 		}
-		running.Add(1)
-		go func() {
-			defer running.Done()
+		running.Go(func() {
 			for j := range todo {
 				j.run(work)
 			}
-		}()
+		})
 	}
-	running.Add(1)
-	go func() {
-		defer running.Done()
+	running.Go(func() {
 		defer close(order)
 		defer close(todo)
 		err := cutBlocks(texts, func(lines [][]string) bool {
@@ -63,7 +58,7 @@ func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error
 			case <-quit:
 			}
 		}
-	}()
+	})
 	for j := range order {
 		<-j.done
 		if j.err != nil {
@@ -84,15 +79,12 @@ type job[R any] struct {
 	done   chan struct{}
 }
 
-// run makes the result. A panic becomes an error, which a command can tell.
 func (j *job[R]) run(work func([][]string) (R, error)) {
 	defer close(j.done)
-	defer func() {
-		if value := recover(); value != nil {
-			j.err = &Panic{value, debug.Stack()}
-		}
-	}()
-	j.result, j.err = work(j.lines)
+	j.err = Guard(func() (err error) {
+		j.result, err = work(j.lines)
+		return err
+	})
 }
 
 // cutBlocks reads texts side by side, until give is false.

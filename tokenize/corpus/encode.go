@@ -50,7 +50,8 @@ func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
 			return nil, "", err
 		}
 		if err == nil {
-			return s, fmt.Sprintf("encoded text: %s, made in %.1f s and kept for other runs in %s", s.describe(), time.Since(begin).Seconds(), path), nil
+			return s, fmt.Sprintf("encoded text: %s, made in %.1f s and kept for other runs in %s", s.describe(),
+				time.Since(begin).Seconds(), path), nil
 		}
 		problem = files.DiskFull(err)
 	}
@@ -60,7 +61,8 @@ func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
 	if problem == ErrSwitchedOff {
 		return s, fmt.Sprintf("encoded text: %s, in memory", s.describe()), nil
 	}
-	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; data.store names another folder", s.describe(), problem), nil
+	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; data.store "+
+		"names another folder", s.describe(), problem), nil
 }
 
 // PutTexts keeps the ids of texts under a key, as pairs without targets.
@@ -173,7 +175,10 @@ func (e contents) write(file *os.File) error {
 	if _, err := file.WriteAt(sums, headerBytes+body); err != nil {
 		return err
 	}
-	h := header{Magic: magic, Key: e.key, Width: uint64(e.width), Pairs: uint64(e.pairs), IDs: total, Sums: crc32.Checksum(sums, castagnoli)}
+	h := header{
+		Magic: magic, Key: e.key, Width: uint64(e.width), Pairs: uint64(e.pairs), IDs: total,
+		Sums: crc32.Checksum(sums, castagnoli),
+	}
 	text, err := binary.Append(nil, binary.NativeEndian, h)
 	if err != nil {
 		return err

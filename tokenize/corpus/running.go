@@ -1,13 +1,12 @@
 package corpus
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Running is running text as a language model reads it: the ids of its words, line
@@ -87,44 +86,20 @@ func newRunning(name string, w *Words) (*running, error) {
 func (r *running) add(line []byte) error {
 	r.done += int64(len(line)) + 1
 	r.reserve(len(line)/2 + 2)
-	begin := -1 // of the word that is open
-	word := func(to int) error {
-		if begin < 0 {
-			return nil
-		}
-		id, known := r.words.id(line[begin:to])
+	for word := range bytes.FieldsSeq(line) {
+		id, known := r.words.id(word)
 		if !known {
-			return unknownWord(line[begin:to])
+			return unknownWord(word)
 		}
 		r.ids = append(r.ids, id)
-		begin = -1
-		return nil
-	}
-	for i := 0; i < len(line); {
-		size, space := 1, line[i] == ' ' || line[i] >= '\t' && line[i] <= '\r'
-		if line[i] >= utf8.RuneSelf {
-			var letter rune
-			letter, size = utf8.DecodeRune(line[i:])
-			space = unicode.IsSpace(letter)
-		}
-		if space {
-			if err := word(i); err != nil {
-				return err
-			}
-		} else if begin < 0 {
-			begin = i
-		}
-		i += size
-	}
-	if err := word(len(line)); err != nil {
-		return err
 	}
 	r.ids = append(r.ids, r.end)
 	return nil
 }
 
 func unknownWord[T string | []byte](word T) error {
-	return fmt.Errorf("the word %q is not in the vocabulary, which has no %s to stand for it: remove it, or train with this text among the others", word, UnknownWord)
+	return fmt.Errorf("the word %q is not in the vocabulary, which has no %s to stand for it: remove it, or train with this "+
+		"text among the others", word, UnknownWord)
 }
 
 // reserve makes room for n more ids. What has been read says how many there will

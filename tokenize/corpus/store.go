@@ -85,7 +85,8 @@ func (s *Store) At(i int) Pair {
 		}
 	}
 	if largest > uint32(s.largest) {
-		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then made anew", s.file.Name(), i+1, int32(largest), s.largest)})
+		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then made anew",
+			s.file.Name(), i+1, int32(largest), s.largest)})
 	}
 	return Pair{Source: ids[:e.Source:e.Source], Target: ids[e.Source:], Line: i + 1}
 }
@@ -116,7 +117,8 @@ func (s *Store) Close() {
 func OpenStore(path string) (*Store, error) {
 	s, err := openStore(path, nil)
 	if err == errDamaged {
-		return nil, fmt.Errorf("%s: this is no file of encoded text, or it is damaged: give another one, or delete it to have it made anew", path)
+		return nil, fmt.Errorf("%s: this is no file of encoded text, or it is damaged: give another one, or delete it to have "+
+			"it made anew", path)
 	}
 	return s, err
 }
@@ -164,10 +166,8 @@ func (s *Store) open(size int64, w *wanted) (err error) {
 	if _, err := binary.Decode(text, binary.NativeEndian, &h); err != nil {
 		return err
 	}
-	if h.Magic != magic || h.Header != crc32.Checksum(text[:headerBytes-4], castagnoli) {
-		return errDamaged
-	}
-	if w != nil && (h.Key != w.key || h.Pairs != uint64(w.pairs) || h.Width != uint64(w.width)) {
+	if h.Magic != magic || h.Header != crc32.Checksum(text[:headerBytes-4], castagnoli) ||
+		w != nil && (h.Key != w.key || h.Pairs != uint64(w.pairs) || h.Width != uint64(w.width)) {
 		return errDamaged
 	}
 	room := uint64(size - headerBytes)
@@ -239,20 +239,19 @@ func segmentSums(file *os.File, body int64) ([]byte, error) {
 	failures := make([]error, each)
 	var workers sync.WaitGroup
 	for first := range each {
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
+		workers.Go(func() {
 			part := make([]byte, 256<<10) // stays in the processor's cache
 			for k := first; k < n && failures[first] == nil; k += each {
 				var sum uint32
-				for at, end := k*segmentBytes, min((k+1)*segmentBytes, body); at < end && failures[first] == nil; at += int64(len(part)) {
+				at, end := k*segmentBytes, min((k+1)*segmentBytes, body)
+				for ; at < end && failures[first] == nil; at += int64(len(part)) {
 					piece := part[:min(int64(len(part)), end-at)]
 					failures[first] = readAt(file, piece, headerBytes+at)
 					sum = crc32.Update(sum, castagnoli, piece)
 				}
 				binary.NativeEndian.PutUint32(sums[4*k:], sum)
 			}
-		}()
+		})
 	}
 	workers.Wait()
 	return sums, errors.Join(failures...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -39,20 +38,10 @@ type flow struct {
 // start runs f in a goroutine; its error, or panic, stops the flow.
 func (f *flow) start(work func() error) {
 	f.group.Go(func() {
-		if err := guarded(work); err != nil {
+		if err := corpus.Guard(work); err != nil {
 			f.cancel(err)
 		}
 	})
-}
-
-// guarded makes an error of a panic, for goroutines of which nobody else would catch it.
-func guarded(work func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &corpus.Panic{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return work()
 }
 
 // run hands every chunk to write, on the goroutine that calls run, and returns the different tokens of each side.
