@@ -10,26 +10,25 @@ import (
 // DefaultSeparator ends every unit that is not the last of its word.
 const DefaultSeparator = "@@"
 
-// BPEOptions change how words are segmented. The zero value segments as the
-// codes say.
+// BPEOptions change how words are segmented. The zero value segments as the codes say.
 type BPEOptions struct {
 	// Separator ends every unit but the last of a word; "" means DefaultSeparator.
 	Separator string
-	// Vocabulary, when it holds anything, undoes merges whose result is not in it
-	// until the parts are. Units that do not end a word carry the separator in it.
+	// Vocabulary, when it holds anything, undoes merges whose result is not in it until the parts are. Units that do
+	// not end a word carry the separator in it.
 	Vocabulary map[string]bool
-	// Glossaries are regular expressions in Python's syntax. What one of them
-	// matches stays whole, and cuts the rest of its word apart.
+	// Glossaries are regular expressions in Python's syntax. What one of them matches stays whole, and cuts the rest of
+	// its word apart.
 	Glossaries []string
-	// Dropout is the probability with which a merge is passed over (BPE-dropout,
-	// Provilkov et al., 2020). 1 leaves characters. For training data only.
+	// Dropout is the probability with which a merge is passed over (BPE-dropout, Provilkov et al., 2020). 1 leaves
+	// characters. For training data only.
 	Dropout float64
 	// Seed starts the random numbers of Dropout: those of Python's random.seed.
 	Seed int64
 }
 
-// BPE segments words with byte-pair codes. It is not safe for concurrent use:
-// it remembers the words that it has seen, and dropout draws random numbers.
+// BPE segments words with byte-pair codes. It is not safe for concurrent use: it remembers the words that it has seen,
+// and dropout draws random numbers.
 type BPE struct {
 	table      *mergeTable
 	separator  string
@@ -79,8 +78,7 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 	return b, nil
 }
 
-// Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of
-// spaces between words become one.
+// Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of spaces between words become one.
 func (b *BPE) Line(line string) string {
 	end := len(strings.TrimRight(line, lineBlanks))
 	words := strings.TrimLeft(line[:end], lineBlanks)
@@ -117,8 +115,7 @@ func (b *BPE) Words(words []string) []string {
 	return units
 }
 
-// appendWord appends the units of a word, each but the last with the separator,
-// and spaces between them.
+// appendWord appends the units of a word, each but the last with the separator, and spaces between them.
 func (b *BPE) appendWord(out, word []byte, hash uint32) []byte {
 	if b.dropout > 0 {
 		return b.appendPieces(out, string(word))

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// WordCounts counts the words of any number of texts. Words are what stands
-// between single spaces: a tab or a no-break space belongs to its word. The zero
-// value is ready for use.
+// WordCounts counts the words of any number of texts. Words are what stands between single spaces: a tab or a no-break
+// space belongs to its word. The zero value is ready for use.
 type WordCounts struct {
 	index  map[string]int
 	words  []string // in the order they were first seen
@@ -93,8 +92,8 @@ func (c *WordCounts) All() iter.Seq2[string, int] {
 // Map returns the counts by word, as NewVocabulary takes them.
 func (c *WordCounts) Map() map[string]int { return maps.Collect(c.All()) }
 
-// Write writes "word count" lines by falling count, words of equal count in the
-// order they were first seen: the vocabulary file of subword-nmt.
+// Write writes "word count" lines by falling count, words of equal count in the order they were first seen: the
+// vocabulary file of subword-nmt.
 func (c *WordCounts) Write(w io.Writer) error {
 	order := make([]int, len(c.words))
 	for i := range order {

@@ -6,18 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Detokenizer joins the tokens of the Moses tokenizer to running text as
-// Moses's detokenizer does. It is immutable and safe for use from several
-// goroutines.
+// Detokenizer joins the tokens of the Moses tokenizer to running text as Moses's detokenizer does. It is immutable and
+// safe for use from several goroutines.
 type Detokenizer struct {
 	language string
 	classes  *classTable
 	scratch  sync.Pool // of *[]byte
 }
 
-// NewDetokenizer prepares a detokenizer. English, French and Italian have rules
-// for contractions, French for its punctuation, Korean for its spaces; any
-// other language has the common rules alone, German among them.
+// NewDetokenizer prepares a detokenizer. English, French and Italian have rules for contractions, French for its
+// punctuation, Korean for its spaces; any other language has the common rules alone, German among them.
 func NewDetokenizer(language string) *Detokenizer {
 	d := &Detokenizer{language: language, classes: classes()}
 	d.scratch.New = func() any { return new([]byte) }
@@ -33,8 +31,8 @@ func (d *Detokenizer) OwnRules() bool {
 	return false
 }
 
-// Detokenize returns the text of a tokenized line, its escapes undone. A line
-// that is blank, or starts with < and ends with >, is returned as it is.
+// Detokenize returns the text of a tokenized line, its escapes undone. A line that is blank, or starts with < and ends
+// with >, is returned as it is.
 func (d *Detokenizer) Detokenize(line string) string {
 	if d.classes.blank(line) || len(line) > 2 && line[0] == '<' && line[len(line)-1] == '>' {
 		return line
@@ -50,9 +48,8 @@ func (d *Detokenizer) Detokenize(line string) string {
 	return text
 }
 
-// join appends the text of the words of padded, which are split at single
-// spaces, so that two spaces hold an empty word between them: it counts as a
-// word without properties.
+// join appends the text of the words of padded, which are split at single spaces, so that two spaces hold an empty word
+// between them: it counts as a word without properties.
 func (d *Detokenizer) join(out []byte, padded string) []byte {
 	rest := strings.TrimRight(padded, " ")
 	var previous string

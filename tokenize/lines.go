@@ -13,9 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// Lines reads UTF-8 text line by line. A line ends at "\n" and nowhere else: not
-// at "\r", a form feed or U+2028, so that parallel texts stay parallel. A line of
-// more than 1 MB, or what AtMost allows, is an error, and never in memory.
+// Lines reads UTF-8 text line by line. A line ends at "\n" and nowhere else: not at "\r", a form feed or U+2028, so
+// that parallel texts stay parallel. A line of more than 1 MB, or what AtMost allows, is an error, and never in memory.
 //
 //	lines := tokenize.NewLines(r, "train.de")
 //	for lines.Next() {
@@ -39,8 +38,8 @@ func NewLines(r io.Reader, name string) *Lines {
 	return (&Lines{from: r, name: name, advice: "break it up, a sentence a line"}).AtMost(files.MaxLine)
 }
 
-// Table, called before the first line is read, allows rows of 16 MB: a table holds
-// words, which may be as long as the lines that they are from.
+// Table, called before the first line is read, allows rows of 16 MB: a table holds words, which may be as long as the
+// lines that they are from.
 func (l *Lines) Table() *Lines {
 	l.advice = "no table of words has such a row, so give another file"
 	return l.AtMost(files.MaxRow)
@@ -52,15 +51,15 @@ func (l *Lines) AtMost(limit int) *Lines {
 	return l
 }
 
-// Unchecked lets lines pass that are not UTF-8, and cuts a line that is too long one byte behind its limit,
-// for a caller that answers each line by itself.
+// Unchecked lets lines pass that are not UTF-8, and cuts a line that is too long one byte behind its limit, for a
+// caller that answers each line by itself.
 func (l *Lines) Unchecked() *Lines {
 	l.unchecked = true
 	return l
 }
 
-// Next moves to the next line. It is false at the end of the text and at the
-// first error, a line that is not UTF-8 included unless they are Unchecked.
+// Next moves to the next line. It is false at the end of the text and at the first error, a line that is not UTF-8
+// included unless they are Unchecked.
 func (l *Lines) Next() bool {
 	if l.err != nil {
 		return false
@@ -110,10 +109,9 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
-// tableRows reads a file of rows that are exactly two fields apart by one space:
-// merges, or units with counts. A byte order mark and "\r\n" ends are tolerated,
-// the latter only where the first line has one, because a symbol may itself end
-// in "\r". Blank lines at the end of the file are ignored.
+// tableRows reads a file of rows that are exactly two fields apart by one space: merges, or units with counts. A byte
+// order mark and "\r\n" ends are tolerated, the latter only where the first line has one, because a symbol may itself
+// end in "\r". Blank lines at the end of the file are ignored.
 type tableRows struct {
 	*Lines
 	crlf bool

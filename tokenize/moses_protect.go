@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// pieceMark is the byte that stands for a protected piece in squeezed text. No
-// UTF-8 sequence holds it. Three bytes with the piece's number follow.
+// pieceMark is the byte that stands for a protected piece in squeezed text. No UTF-8 sequence holds it. Three bytes
+// with the piece's number follow.
 const pieceMark = 0xFF
 
 // pieceSize is the length of a piece's stand-in.
@@ -24,8 +24,7 @@ func pieceIndex(text string) (index, size int) {
 	return int(text[1]&0x3F)<<12 | int(text[2]&0x3F)<<6 | int(text[3]&0x3F), pieceSize
 }
 
-// maxPieces is how many pieces of a line can be told apart; later ones are
-// tokenized like other text.
+// maxPieces is how many pieces of a line can be told apart; later ones are tokenized like other text.
 const maxPieces = 1 << 18
 
 // compileProtected reads a pattern as Moses writes it: \w, \d and \s mean the Unicode classes, as in Perl. Look-around,
@@ -75,9 +74,8 @@ func perlEscape(rest string, inClass bool) (translated string, used int, err err
 	return "", 0, fmt.Errorf(`\%c inside brackets: write out the characters instead`, name)
 }
 
-// protect returns the line squeezed, with stand-ins for the pieces that the
-// patterns match, and those pieces. Patterns see the line with a space at each
-// end. Every occurrence of a piece is protected, wherever its pattern matched.
+// protect returns the line squeezed, with stand-ins for the pieces that the patterns match, and those pieces. Patterns
+// see the line with a space at each end. Every occurrence of a piece is protected, wherever its pattern matched.
 func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	padded := m.padded(line)
 	var pieces []string
@@ -95,8 +93,8 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 		pieces = pieces[:maxPieces]
 	}
 
-	// Plain text, where piece is negative, and pieces. Each piece gets spaces
-	// around it, which the pieces after it may match.
+	// Plain text, where piece is negative, and pieces. Each piece gets spaces around it, which the pieces after it may
+	// match.
 	type run struct {
 		text  string
 		piece int
@@ -138,8 +136,8 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	return string(s.clean), pieces
 }
 
-// padded returns the line as Moses shows it to the patterns: whitespace runs as
-// single spaces, one at each end, and then no control characters.
+// padded returns the line as Moses shows it to the patterns: whitespace runs as single spaces, one at each end, and
+// then no control characters.
 func (m *Moses) padded(line string) string {
 	b := []byte{' '}
 	inSpace := true

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Ids of the four tokens that every vocabulary begins with: start of sentence,
-// padding, end of sentence, and whatever is not in the vocabulary.
+// Ids of the four tokens that every vocabulary begins with: start of sentence, padding, end of sentence, and whatever
+// is not in the vocabulary.
 const (
 	BOS = iota
 	Pad
@@ -29,22 +29,20 @@ type VocabularyOptions struct {
 	MinCount int
 	// MaxTypes keeps the most frequent types only, so many of them, special and padding tokens apart; 0 keeps all.
 	MaxTypes int
-	// PaddingFactor makes the size a multiple of it with tokens that never occur
-	// (madeupword0000 and on); 0 means 8, 1 none.
+	// PaddingFactor makes the size a multiple of it with tokens that never occur (madeupword0000 and on); 0 means 8, 1
+	// none.
 	PaddingFactor int
 }
 
-// Vocabulary numbers tokens as fairseq does: the four special tokens, then types
-// by falling count, those of equal count in code-point order. It does not change
-// once made, so that many goroutines may share it.
+// Vocabulary numbers tokens as fairseq does: the four special tokens, then types by falling count, those of equal count
+// in code-point order. It does not change once made, so that many goroutines may share it.
 type Vocabulary struct {
 	ids    map[string]int32
 	tokens []string
 	counts []int
 }
 
-// NewVocabulary makes a vocabulary of counted tokens. Occurrences of a special
-// token count for that token.
+// NewVocabulary makes a vocabulary of counted tokens. Occurrences of a special token count for that token.
 func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	v := emptyVocabulary(len(counts))
 	type counted struct {
@@ -92,9 +90,8 @@ func (v *Vocabulary) add(token string, n int) {
 	v.counts = append(v.counts, n)
 }
 
-// ReadVocabulary reads a dictionary file of fairseq, or one of your own: "token
-// count" on each line, in the order of ids from 4 on; the special tokens are not in
-// it. name stands for the file in errors, which also name the line.
+// ReadVocabulary reads a dictionary file of fairseq, or one of your own: "token count" on each line, in the order of
+// ids from 4 on; the special tokens are not in it. name stands for the file in errors, which also name the line.
 func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 	v := emptyVocabulary(0)
 	lineOf := make(map[string]int)
@@ -133,8 +130,7 @@ func (v *Vocabulary) Write(w io.Writer) error {
 	})
 }
 
-// Hash is the SHA-256, in hexadecimal, of what Write writes: vocabularies of
-// equal hash give every token the same id.
+// Hash is the SHA-256, in hexadecimal, of what Write writes: vocabularies of equal hash give every token the same id.
 func (v *Vocabulary) Hash() string {
 	sum := sha256.New()
 	v.Write(sum) // a hash never fails to write
@@ -160,8 +156,8 @@ func (v *Vocabulary) Token(id int32) string {
 	return v.tokens[id]
 }
 
-// Count is how often a token was counted, 0 for a number that is no id. After
-// ReadVocabulary the special tokens have count 0: the file does not hold theirs.
+// Count is how often a token was counted, 0 for a number that is no id. After ReadVocabulary the special tokens have
+// count 0: the file does not hold theirs.
 func (v *Vocabulary) Count(id int32) int {
 	if !v.has(id) {
 		return 0

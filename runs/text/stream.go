@@ -11,8 +11,8 @@ import (
 )
 
 // eachLine writes f of every line of the input, a line for each line, and flushes before it waits for more input, so
-// that a program at the other end of a pipe gets its answer. A last line without "\n" gets one, unless exact is set.
-// A line that is not UTF-8, or that f refuses, is an error that names the line.
+// that a program at the other end of a pipe gets its answer. A last line without "\n" gets one, unless exact is set. A
+// line that is not UTF-8, or that f refuses, is an error that names the line.
 func (s streams) eachLine(exact bool, f func(line string) (string, error)) error {
 	w := bufio.NewWriterSize(s.out, 1<<16)
 	lines := tokenize.NewLines(flushBeforeRead{s.in, w}, "standard input")

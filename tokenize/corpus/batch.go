@@ -7,8 +7,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Batch is a group of pairs of similar length. Rows are sorted by falling source
-// length; matrices are row by row, padded on the right.
+// Batch is a group of pairs of similar length. Rows are sorted by falling source length; matrices are row by row,
+// padded on the right.
 type Batch struct {
 	Source []int64 // [Rows, S], each row ends in the end of sentence
 	Prev   []int64 // [Rows, T], the decoder's input: the end of sentence, then the target
@@ -54,8 +54,7 @@ func newBatch(pairs Pairs, members []int32) *Batch {
 
 func padding(n int) []int64 { return slices.Repeat([]int64{tokenize.Pad}, n) }
 
-// Padding returns how many of the batch's source and target positions are
-// padding, and how many there are.
+// Padding returns how many of the batch's source and target positions are padding, and how many there are.
 func (b *Batch) Padding() (pads, positions int) {
 	positions = b.Rows * (b.S + b.T)
 	pads = positions

@@ -13,9 +13,9 @@ const blockLines = 2048
 // blockBytes end a block before that: lines may be long, and two blocks for each worker are in memory.
 const blockBytes = 4 << 20
 
-// Blocks hands the lines of texts of equal length to as many workers as there are processors, a block of lines at a time, one
-// slice for each text, and what they make of it to take, in the order of the text. worker makes what one of them runs, so that each can
-// have memory of its own; take runs in the caller's goroutine.
+// Blocks hands the lines of texts of equal length to as many workers as there are processors, a block of lines at a
+// time, one slice for each text, and what they make of it to take, in the order of the text. worker makes what one of
+// them runs, so that each can have memory of its own; take runs in the caller's goroutine.
 func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error), error), take func(R) error) error {
 	workers := runtime.GOMAXPROCS(0)
 	order := make(chan *job[R], 2*workers) // in the order of the text

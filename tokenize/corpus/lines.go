@@ -18,8 +18,8 @@ import (
 type Text struct {
 	Path  string   // of the file that was read
 	Lines []string // nil where they stay in the file
-	// SHA256, in hexadecimal, is that of the file unpacked. Of text that is only part of its file it is that of a file of its
-	// lines alone. It is empty for text that no file holds.
+	// SHA256, in hexadecimal, is that of the file unpacked. Of text that is only part of its file it is that of a file
+	// of its lines alone. It is empty for text that no file holds.
 	SHA256 string
 
 	place place
@@ -48,9 +48,9 @@ type LineSettings struct {
 // Limit is the key's value, and where that is 0, as in the zero LineSettings, its default.
 func (s LineSettings) Limit() int { return cmp.Or(s.MaxLine, files.MaxLine) }
 
-// ReadLines reads a text file that must be UTF-8 and hold at least one line. The
-// flag, such as "-train", is named in the errors that it can mend. A last line
-// without a line feed counts. Where there is no such file, one of that name with .gz or .zst is read.
+// ReadLines reads a text file that must be UTF-8 and hold at least one line. The flag, such as "-train", is named in
+// the errors that it can mend. A last line without a line feed counts. Where there is no such file, one of that name
+// with .gz or .zst is read.
 func (s LineSettings) ReadLines(path, flag string) (Text, error) {
 	return readPlace(place{path: path, LineSettings: s}, flag)
 }
@@ -187,7 +187,8 @@ func badByte(line []byte) error {
 	return nil
 }
 
-// Some are n pairs at equal distances, in memory and of no file; all of them where n is 0. It is an error to ask for more than there are.
+// Some are n pairs at equal distances, in memory and of no file; all of them where n is 0. It is an error to ask for
+// more than there are.
 func (p Parallel) Some(n int, key string) (Parallel, error) {
 	all := p.Source.Len()
 	switch {

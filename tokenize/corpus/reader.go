@@ -23,8 +23,8 @@ type Passage struct {
 	Position Position // after it
 }
 
-// NewReader starts at a position. It is an error where that lies behind the epoch's end, as happens with another text or other
-// settings than those it was saved with.
+// NewReader starts at a position. It is an error where that lies behind the epoch's end, as happens with another text
+// or other settings than those it was saved with.
 func NewReader(text Columns, s ColumnSettings, seed uint64, from Position) (*Reader, error) {
 	r := &Reader{original: text, settings: s, seed: seed, at: from, ends: []int{0}}
 	r.enter(from.Epoch)

@@ -67,8 +67,8 @@ func multi30kTokens(language string) (func(string) string, error) {
 	}, nil
 }
 
-// multi30kPublished are lines and sums of the raw files, and tokens and types of the tokenised ones. Those of Czech, whose
-// abbreviations Aperture does not have, and of 2018, which were tokenised otherwise, are left out.
+// multi30kPublished are lines and sums of the raw files, and tokens and types of the tokenised ones. Those of Czech,
+// whose abbreviations Aperture does not have, and of 2018, which were tokenised otherwise, are left out.
 var multi30kPublished = map[string]*Published{
 	"train.en": {29000, 377534, 10210, "460a15fbd157e34a", false},
 	"train.de": {29000, 360706, 18722, "2c2b73fd2b548fbc", false},

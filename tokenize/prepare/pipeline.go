@@ -188,7 +188,8 @@ func (f *flow) ragged(part, side, before int, first, other *chunk) error {
 		"both again", short, before+n, long)
 }
 
-// counter counts the tokens of the lines that translate each other, and says whether they stay. It is for one goroutine.
+// counter counts the tokens of the lines that translate each other, and says whether they stay. It is for one
+// goroutine.
 type counter struct {
 	split   []func(line string) string // by side; nil takes the line
 	cleaner *tokenize.Cleaner          // nil keeps all lines

@@ -87,8 +87,8 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold. A
-// text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
+// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold.
+// A text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
 func Run(ctx context.Context, o Options) (*Counts, error) {
 	counts, err := run(ctx, o)
 	if ctx.Err() != nil {

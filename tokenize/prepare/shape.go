@@ -45,8 +45,8 @@ func unmarked(number int, line string) string {
 // untag removes the tags around text that is kept.
 var untag = strings.NewReplacer("<title>", "", "</title>", "", "<description>", "", "</description>", "")
 
-// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences: those
-// that contain one of the marks are left out, titles and descriptions lose their tags.
+// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences:
+// those that contain one of the marks are left out, titles and descriptions lose their tags.
 func tagged(marks ...string) shape {
 	return eachLine(func(number int, line string) (string, bool) {
 		if strings.Contains(line, "<") {

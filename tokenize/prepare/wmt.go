@@ -15,9 +15,10 @@ func wmtText(name string, languages []string, version, page string) *job {
 		part(tgz("training-parallel-nc-"+version, page), "news-commentary-"+version+".de-en.%s"))
 }
 
-// wmt14 is English-German of WMT 2014 as fairseq's script prepares it, up to the steps that a run does itself: normalised
-// punctuation, tokens, byte-pair pieces and limits on their number. Every 100th pair is for validation; the script drops
-// pairs of which a side is empty after that, and so it is here in validation text, while a run drops them in training.
+// wmt14 is English-German of WMT 2014 as fairseq's script prepares it, up to the steps that a run does itself:
+// normalised punctuation, tokens, byte-pair pieces and limits on their number. Every 100th pair is for validation; the
+// script drops pairs of which a side is empty after that, and so it is here in validation text, while a run drops them
+// in training.
 func wmt14() Corpus {
 	languages := []string{"en", "de"}
 	return Corpus{
@@ -51,16 +52,16 @@ func wmt14() Corpus {
 	}
 }
 
-// newstest is a test set of WMT in SGML. Where a file of the direction is missing, that of the other
-// one has the same text.
+// newstest is a test set of WMT in SGML. Where a file of the direction is missing, that of the other one has the same
+// text.
 func newstest(name string, languages []string, lines int, from []download, file string) *job {
 	source, reference := file+"-src.%s.sgm", file+"-ref.%s.sgm"
 	sides := append(each(languages[:1], from, source, reference), each(languages[1:], from, reference, source)...)
 	return parallel(name, languages, segments, sides).expect(false, lines)
 }
 
-// wmt16 is German-English of WMT 2016 as Kumar and Tsvetkov (2019) take it: 4.5 million pairs, newstest2015 for validation
-// and newstest2016 for the test. They name neither cleaning nor a replacement of apostrophes.
+// wmt16 is German-English of WMT 2016 as Kumar and Tsvetkov (2019) take it: 4.5 million pairs, newstest2015 for
+// validation and newstest2016 for the test. They name neither cleaning nor a replacement of apostrophes.
 func wmt16() Corpus {
 	languages := []string{"de", "en"}
 	page := "statmt.org/wmt16/translation-task.html"

@@ -9,25 +9,23 @@ import (
 	"strings"
 )
 
-// Smoothing names what BLEU does about an order of n-grams without a match.
-// The methods are numbered as in Chen and Cherry, "A Systematic Comparison of
-// Smoothing Techniques for Sentence-Level BLEU" (2014).
+// Smoothing names what BLEU does about an order of n-grams without a match. The methods are numbered as in Chen and
+// Cherry, "A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU" (2014).
 type Smoothing string
 
 const (
-	// SmoothExp (method 3) gives the i-th order without a match the precision
-	// 1/(2^i total). It is mteval-v13a's.
+	// SmoothExp (method 3) gives the i-th order without a match the precision 1/(2^i total). It is mteval-v13a's.
 	SmoothExp Smoothing = "exp"
 	// SmoothFloor (method 1) counts SmoothValue matches where there are none.
 	SmoothFloor Smoothing = "floor"
-	// SmoothAddK (method 2) adds SmoothValue to matches and totals of all orders
-	// but the first.
+	// SmoothAddK (method 2) adds SmoothValue to matches and totals of all orders but the first.
 	SmoothAddK Smoothing = "add-k"
 	// SmoothNone leaves a precision of 0, and so a score of 0.
 	SmoothNone Smoothing = "none"
 )
 
-// NearZero is a BLEU that no translator has which knows its languages: what is below it comes from function words and points.
+// NearZero is a BLEU that no translator has which knows its languages: what is below it comes from function words and
+// points.
 const NearZero = 1
 
 // BLEUOptions says how BLEU is computed. The zero value is sacreBLEU's default.
@@ -43,8 +41,8 @@ type BLEUOptions struct {
 }
 
 // Corpus is the BLEU of Papineni et al. (2002), equal to sacreBLEU 2.6.0: brevity penalty times the geometric mean of
-// the clipped n-gram precisions. The reference length of a segment is the one closest to the hypothesis, the shorter one
-// in a tie; n-gram counts are clipped by their maximum over the references. See Metric for shapes and errors.
+// the clipped n-gram precisions. The reference length of a segment is the one closest to the hypothesis, the shorter
+// one in a tie; n-gram counts are clipped by their maximum over the references. See Metric for shapes and errors.
 func (o BLEUOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)
 }
@@ -72,8 +70,8 @@ func (o BLEUOptions) resolve() (Metric, error) {
 	return o, nil
 }
 
-// segment returns hypothesis length, reference length, then for each order the
-// matches, then for each order the n-grams of the hypothesis.
+// segment returns hypothesis length, reference length, then for each order the matches, then for each order the n-grams
+// of the hypothesis.
 func (o BLEUOptions) segment(hyp string, refs []string) []float64 {
 	return matchNgrams(hyp, refs, o.MaxOrder, math.MaxInt, o.tokens)
 }
@@ -114,8 +112,8 @@ func (o BLEUOptions) tokens(line string) []string {
 	return tokens
 }
 
-// wordNgrams counts the n-grams of all orders from first to last. Tokens hold
-// no spaces, so that joining them with one keeps n-grams apart.
+// wordNgrams counts the n-grams of all orders from first to last. Tokens hold no spaces, so that joining them with one
+// keeps n-grams apart.
 func wordNgrams(tokens []string, first, last int) map[string]int {
 	grams := make(map[string]int)
 	for n := first; n <= last; n++ {
@@ -173,8 +171,8 @@ func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) R
 	return result
 }
 
-// brevityPenalty is 1 for a hypothesis at least as long as its reference,
-// else exp(1 - reference/hypothesis), and 0 for an empty hypothesis.
+// brevityPenalty is 1 for a hypothesis at least as long as its reference, else exp(1 - reference/hypothesis), and 0 for
+// an empty hypothesis.
 func brevityPenalty(hypLen, refLen float64) float64 {
 	switch {
 	case hypLen >= refLen:

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// CHRFOptions says how chrF is computed. The zero value is sacreBLEU's
-// default, chrF2; WordOrder 2 makes it chrF2++.
+// CHRFOptions says how chrF is computed. The zero value is sacreBLEU's default, chrF2; WordOrder 2 makes it chrF2++.
 type CHRFOptions struct {
 	CharOrder  int    // longest character n-gram; default 6
 	WordOrder  int    // longest word n-gram; default 0
@@ -35,8 +34,8 @@ func (o CHRFOptions) resolve() (Metric, error) {
 	return o, nil
 }
 
-// segment returns for each order, characters first, three counts: n-grams of
-// the hypothesis, n-grams of the reference, matches.
+// segment returns for each order, characters first, three counts: n-grams of the hypothesis, n-grams of the reference,
+// matches.
 func (o CHRFOptions) segment(hyp string, refs []string) []float64 {
 	hypGrams := o.ngrams(hyp)
 	var best []float64
@@ -98,8 +97,8 @@ func runeLen(s string) int {
 	return size
 }
 
-// splitPunctuation splits a line into words and one ASCII punctuation mark from
-// each: the last character, or else the first. So "(hi)" becomes "(hi" and ")".
+// splitPunctuation splits a line into words and one ASCII punctuation mark from each: the last character, or else the
+// first. So "(hi)" becomes "(hi" and ")".
 func splitPunctuation(line string) []string {
 	var out []string
 	for _, word := range fields(line) {

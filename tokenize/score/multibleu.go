@@ -25,7 +25,8 @@ func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult,
 	split := func(line string) []string { return perlFields(line, lowercase) }
 	counts := make([][]float64, len(hyps))
 	for i, hyp := range hyps {
-		// The script looks for a length from 9999 away, and gives 9999 to a segment whose references are all further off.
+		// The script looks for a length from 9999 away, and gives 9999 to a segment whose references are all further
+		// off.
 		counts[i] = matchNgrams(hyp, segments[i], 4, 9999, split)
 	}
 	sum := total(counts)
@@ -46,8 +47,8 @@ func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult,
 	return r, nil
 }
 
-// Format is the script's line. Without a token in the reference the script
-// prints zeros of another shape, and so does Format.
+// Format is the script's line. Without a token in the reference the script prints zeros of another shape, and so does
+// Format.
 func (r MultiBLEUResult) Format() string {
 	if r.RefLen == 0 {
 		return "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)"

@@ -10,8 +10,8 @@ import (
 type Tokenizer string
 
 const (
-	// Tok13a is WMT's standard, mteval-v13a: it splits ASCII punctuation, and
-	// periods, commas and hyphens depending on the digits beside them.
+	// Tok13a is WMT's standard, mteval-v13a: it splits ASCII punctuation, and periods, commas and hyphens depending on
+	// the digits beside them.
 	Tok13a Tokenizer = "13a"
 	// TokIntl splits Unicode punctuation and symbols, as mteval-v14 does.
 	TokIntl Tokenizer = "intl"
@@ -42,8 +42,7 @@ func (t Tokenizer) Tokenize(line string) ([]string, error) {
 	return nil, fmt.Errorf("unknown tokenizer %q: use one of 13a, intl, none, char", string(t))
 }
 
-// mteval-v13a first undoes the mark-up of NIST's files. The order matters:
-// "&amp;lt;" ends as "<".
+// mteval-v13a first undoes the mark-up of NIST's files. The order matters: "&amp;lt;" ends as "<".
 var unescape13a = []struct{ old, new string }{
 	{"<skipped>", ""}, {"-\n", ""}, {"\n", " "},
 	{"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
@@ -69,8 +68,8 @@ func tokenizeIntl(line string) string {
 	return string(runes)
 }
 
-// splits13a holds the ASCII punctuation that always stands alone: all but the
-// apostrophe, the comma, the hyphen and the period. The space is one of it.
+// splits13a holds the ASCII punctuation that always stands alone: all but the apostrophe, the comma, the hyphen and the
+// period. The space is one of it.
 func splits13a(r rune) bool {
 	switch {
 	case r > '~', r == '\'', r == ',', r == '-', r == '.':
