@@ -21,55 +21,45 @@ type chunk struct {
 	reasons []tokenize.CleanReason
 	ends    bool   // nothing of this part follows
 	open    []bool // by side: the last line had no "\n"
-	judged  chan struct{}
 }
 
 // flow reads the sides of a corpus at once, judges their lines on several processors, and hands them on in their order.
 // Memory holds some chunks of each side, whatever the length of the texts.
 type flow struct {
 	*job
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	group  sync.WaitGroup
-	meter  *meter
-	parts  [][]found // each has a file a side
-}
-
-// start runs f in a goroutine; its error, or panic, stops the flow.
-func (f *flow) start(work func() error) {
-	f.group.Go(func() {
-		if err := corpus.Guard(work); err != nil {
-			f.cancel(err)
-		}
-	})
+	ctx   context.Context
+	meter *meter
+	parts [][]found // each has a file a side
 }
 
 // run hands every chunk to write, on the goroutine that calls run, and returns the different tokens of each side.
-func (f *flow) run(ctx context.Context, workers int, write func(*chunk) error) ([]map[string]struct{}, error) {
-	f.ctx, f.cancel = context.WithCancelCause(ctx)
-	defer f.cancel(nil)
+func (f *flow) run(ctx context.Context, write func(*chunk) error) ([]map[string]struct{}, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	f.ctx = ctx
+	defer cancel(nil)
+	var readers sync.WaitGroup
 	sides := make([]chan *chunk, len(f.sides))
 	for side := range sides {
 		sides[side] = make(chan *chunk, 4)
-		f.start(func() error { return f.readSide(side, sides[side]) })
+		readers.Go(func() {
+			if err := corpus.Guard(func() error { return f.readSide(side, sides[side]) }); err != nil {
+				cancel(err)
+			}
+		})
 	}
-	work, queue := make(chan *chunk, workers), make(chan *chunk, 2*workers)
-	f.start(func() error { return f.join(sides, work, queue) })
-	counters := make([]*counter, workers)
-	for i := range counters {
-		var err error
-		if counters[i], err = newCounter(f.job); err != nil {
-			f.cancel(err)
-			break
-		}
-		f.start(func() error { return f.count(counters[i], work) })
+	var counters []*counter
+	counting := func() (func(*chunk) (*chunk, error), error) {
+		c, err := newCounter(f.job)
+		counters = append(counters, c)
+		return c.count, err
 	}
-	if err := f.drain(queue, write); err != nil {
-		f.cancel(err)
+	err := corpus.Ordered(func(give func(*chunk) bool) error { return f.join(sides, give) }, counting, write)
+	if err != nil {
+		cancel(err)
 	}
-	f.group.Wait()
-	if f.ctx.Err() != nil {
-		return nil, context.Cause(f.ctx)
+	readers.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	types := counters[0].types
 	for _, other := range counters[1:] {
@@ -78,28 +68,6 @@ func (f *flow) run(ctx context.Context, workers int, write func(*chunk) error) (
 		}
 	}
 	return types, nil
-}
-
-// drain writes the chunks in their order, each when it is judged.
-func (f *flow) drain(queue chan *chunk, write func(*chunk) error) error {
-	for {
-		select {
-		case c, more := <-queue:
-			if !more {
-				return nil
-			}
-			select {
-			case <-c.judged:
-			case <-f.ctx.Done():
-				return nil
-			}
-			if err := write(c); err != nil {
-				return err
-			}
-		case <-f.ctx.Done():
-			return nil
-		}
-	}
 }
 
 // readSide reads one side of all parts.
@@ -145,16 +113,19 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 }
 
 // join brings the sides together and sees that they have equally many lines.
-func (f *flow) join(sides []chan *chunk, work, queue chan<- *chunk) error {
-	defer close(queue)
-	defer close(work)
+func (f *flow) join(sides []chan *chunk, give func(*chunk) bool) error {
 	part, lines := 0, 0
 	for {
-		whole := &chunk{judged: make(chan struct{})}
+		whole := &chunk{}
 		for side, in := range sides {
-			c, err := receive(f.ctx, in)
-			if c == nil {
-				return err
+			var c *chunk
+			select {
+			case c = <-in:
+			case <-f.ctx.Done():
+				return context.Cause(f.ctx)
+			}
+			if c == nil { // the end
+				return nil
 			}
 			if side > 0 && (len(c.lines[0]) != len(whole.lines[0]) || c.ends != whole.ends) {
 				return f.ragged(part, side, lines, whole, c)
@@ -169,11 +140,8 @@ func (f *flow) join(sides []chan *chunk, work, queue chan<- *chunk) error {
 			}
 			part, lines = part+1, 0
 		}
-		if err := send(f.ctx, work, whole); err != nil {
-			return err
-		}
-		if err := send(f.ctx, queue, whole); err != nil {
-			return err
+		if !give(whole) {
+			return nil
 		}
 	}
 }
@@ -245,33 +213,28 @@ func (c *counter) words(side int, line string) (n int) {
 	return n
 }
 
-func (f *flow) count(with *counter, work <-chan *chunk) error {
-	sides := len(f.sides)
+// count counts and judges the rows of a chunk.
+func (with *counter) count(c *chunk) (*chunk, error) {
+	sides, n := len(c.lines), len(c.lines[0])
 	row, tokens := make([]string, sides), make([]int, sides)
-	for {
-		c, err := receive(f.ctx, work)
-		if c == nil {
-			return err
-		}
-		n := len(c.lines[0])
-		c.reasons = make([]tokenize.CleanReason, n)
-		c.tokens = make([][]int, sides)
-		for side := range c.tokens {
-			c.tokens[side] = make([]int, n)
-		}
-		for i := range n {
-			for side := range row {
-				row[side] = c.lines[side][i]
-			}
-			if c.reasons[i], err = with.row(row, tokens); err != nil {
-				return fmt.Errorf("%q: %w", strings.Join(row, " | "), err)
-			}
-			for side, count := range tokens {
-				c.tokens[side][i] = count
-			}
-		}
-		close(c.judged)
+	c.reasons = make([]tokenize.CleanReason, n)
+	c.tokens = make([][]int, sides)
+	for side := range c.tokens {
+		c.tokens[side] = make([]int, n)
 	}
+	for i := range n {
+		for side := range row {
+			row[side] = c.lines[side][i]
+		}
+		var err error
+		if c.reasons[i], err = with.row(row, tokens); err != nil {
+			return nil, fmt.Errorf("%q: %w", strings.Join(row, " | "), err)
+		}
+		for side, count := range tokens {
+			c.tokens[side][i] = count
+		}
+	}
+	return c, nil
 }
 
 // send hands a chunk on unless the flow is stopped.
@@ -281,15 +244,5 @@ func send(ctx context.Context, to chan<- *chunk, c *chunk) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// receive is nil at the end and when the flow is stopped.
-func receive(ctx context.Context, from <-chan *chunk) (*chunk, error) {
-	select {
-	case c := <-from:
-		return c, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -242,7 +241,7 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 		return nil
 	}
 	f := &flow{job: j, meter: m, parts: parts}
-	types, err := f.run(ctx, runtime.GOMAXPROCS(0), write)
+	types, err := f.run(ctx, write)
 	if err != nil {
 		return nil, err
 	}
