@@ -19,9 +19,8 @@ type LearnReport struct {
 	Stopped            bool // no pair was frequent enough for another merge
 }
 
-// Learn learns byte-pair encoding (Sennrich et al., 2016): again and again the
-// most frequent pair of neighbouring symbols becomes one symbol. Of equally
-// frequent pairs the greatest wins, by the code points of its first symbol, then
+// Learn learns byte-pair encoding (Sennrich et al., 2016): again and again the most frequent pair of neighbouring
+// symbols becomes one symbol. Of equally frequent pairs the greatest wins, by the code points of its first symbol, then
 // of its second. Counts are exact at every step.
 func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 	if opts.MinFrequency == 0 {
@@ -54,8 +53,8 @@ func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 	return codes, report, nil
 }
 
-// learner holds the words as symbols, and every pair with the words it occurs in.
-// Symbols are equal when their texts are, however they were merged.
+// learner holds the words as symbols, and every pair with the words it occurs in. Symbols are equal when their texts
+// are, however they were merged.
 type learner struct {
 	symbols []string
 	ids     map[string]int32
@@ -163,8 +162,8 @@ func (l *learner) raise(left, right, w int32) {
 	}
 }
 
-// lower takes one occurrence away. The queue learns of it only when the pair
-// comes up: until then its entry is an upper bound.
+// lower takes one occurrence away. The queue learns of it only when the pair comes up: until then its entry is an upper
+// bound.
 func (l *learner) lower(left, right, w int32) {
 	l.pairs[l.pair(left, right)].count -= l.freqs[w]
 }
@@ -187,8 +186,7 @@ func (l *learner) enqueue(id int32) {
 	l.queue.push(queuedPair{count: p.count, pair: id})
 }
 
-// mostFrequent takes the best pair off the queue; false when none is left that
-// reaches the minimum.
+// mostFrequent takes the best pair off the queue; false when none is left that reaches the minimum.
 func (l *learner) mostFrequent() (int32, bool) {
 	for len(l.queue.items) > 0 {
 		top := l.queue.pop()
@@ -204,8 +202,8 @@ func (l *learner) mostFrequent() (int32, bool) {
 	return 0, false
 }
 
-// merge joins all occurrences of a pair, left to right and without overlap, and
-// keeps the counts of the pairs around them.
+// merge joins all occurrences of a pair, left to right and without overlap, and keeps the counts of the pairs around
+// them.
 func (l *learner) merge(id int32) {
 	left, right, seen := l.pairs[id].left, l.pairs[id].right, l.pairs[id].words
 	joined := l.symbol(l.symbols[left] + l.symbols[right])
@@ -218,8 +216,8 @@ func (l *learner) merge(id int32) {
 		if at+1 >= len(word) {
 			continue
 		}
-		// The word is rewritten in place; previous is the symbol before i in the
-		// old word, which may be overwritten by then.
+		// The word is rewritten in place; previous is the symbol before i in the old word, which may be overwritten by
+		// then.
 		out := word[:at]
 		var previous int32
 		if at > 0 {
@@ -258,8 +256,8 @@ type queuedPair struct {
 	pair  int32
 }
 
-// before orders the queue: the more frequent pair first, then the greater one.
-// Comparing UTF-8 bytes is comparing code points.
+// before orders the queue: the more frequent pair first, then the greater one. Comparing UTF-8 bytes is comparing code
+// points.
 func (l *learner) before(a, b queuedPair) bool {
 	if a.count != b.count {
 		return a.count > b.count

@@ -13,8 +13,9 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Edition is a hash of the source text of this package and of others that are given, and of Go's version, whose Unicode tables are used.
-// What a program of another edition made of a text may differ from what this one makes: who keeps such things keeps the edition with them.
+// Edition is a hash of the source text of this package and of others that are given, and of Go's version, whose Unicode
+// tables are used. What a program of another edition made of a text may differ from what this one makes: who keeps such
+// things keeps the edition with them.
 func Edition(others ...fs.FS) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version())

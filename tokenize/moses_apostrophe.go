@@ -33,8 +33,8 @@ const (
 	splitBoth = splitBefore | splitAfter
 )
 
-// apostrophe is one ' of a line: the classes of its neighbours, none at the
-// ends of the line, and what is to be done with it.
+// apostrophe is one ' of a line: the classes of its neighbours, none at the ends of the line, and what is to be done
+// with it.
 type apostrophe struct {
 	left, right charClass
 	hasLeft     bool
@@ -44,15 +44,12 @@ type apostrophe struct {
 	where       split
 }
 
-// planApostrophes decides for each apostrophe of a squeezed line, in order, on
-// which sides it is split off.
+// planApostrophes decides for each apostrophe of a squeezed line, in order, on which sides it is split off.
 //
-// Moses does this in four or five passes of the form "L'R, everywhere". A match
-// uses up both neighbours, so that of two apostrophes with one character between
-// them a pass treats only the first: x'y'z comes out otherwise than x'yy'z. The
-// passes are therefore run as they are, on the apostrophes alone. For that each
-// one has a position, of which only differences below three matter: 1 for
-// neighbours, 2 where both touch the same character, 3 for all others. Spaces
+// Moses does this in four or five passes of the form "L'R, everywhere". A match uses up both neighbours, so that of two
+// apostrophes with one character between them a pass treats only the first: x'y'z comes out otherwise than x'yy'z. The
+// passes are therefore run as they are, on the apostrophes alone. For that each one has a position, of which only
+// differences below three matter: 1 for neighbours, 2 where both touch the same character, 3 for all others. Spaces
 // that a pass inserts move the positions for the next one.
 func (m *Moses) planApostrophes(s *mosesScratch, text string) []apostrophe {
 	s.marks = s.marks[:0]
@@ -101,8 +98,8 @@ func (m *Moses) planApostrophes(s *mosesScratch, text string) []apostrophe {
 	return s.marks
 }
 
-// neighbour returns the classes of a character as an apostrophe beside it sees
-// it: symbols have been set apart by then, so that a space stands in their place.
+// neighbour returns the classes of a character as an apostrophe beside it sees it: symbols have been set apart by then,
+// so that a space stands in their place.
 func (m *Moses) neighbour(c charClass) charClass {
 	if c&alphanumeric == 0 {
 		return 0
@@ -110,8 +107,8 @@ func (m *Moses) neighbour(c charClass) charClass {
 	return c
 }
 
-// distance returns how far an apostrophe lies behind the previous one, given
-// the text between the two: 1, 2, or 3 for anything longer.
+// distance returns how far an apostrophe lies behind the previous one, given the text between the two: 1, 2, or 3 for
+// anything longer.
 func (m *Moses) distance(between string) int {
 	if between == "" {
 		return 1

@@ -91,8 +91,8 @@ var magics = []struct{ start, packing string }{
 	{"PK\x03\x04", "zip"}, {"BZh91AY&SY", "bzip2"}, {"\xfd7zXZ\x00", "xz"},
 }
 
-// Unpack reads a stream, unpacked where it is packed with gzip or Zstandard, which its first bytes tell. Of a stream that is not packed
-// it waits for no more bytes than it takes to know that. Another packing is an error.
+// Unpack reads a stream, unpacked where it is packed with gzip or Zstandard, which its first bytes tell. Of a stream
+// that is not packed it waits for no more bytes than it takes to know that. Another packing is an error.
 func Unpack(stream io.Reader) (*Unpacked, error) {
 	from := &remembering{stream, nil}
 	in := bufio.NewReaderSize(from, 1<<16)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Write writes a file whole or not at all: to a temporary name beside it, synced, then renamed. A full disk is reported as
-// such.
+// Write writes a file whole or not at all: to a temporary name beside it, synced, then renamed. A full disk is reported
+// as such.
 func Write(path string, data []byte) error {
 	w, err := Create(path)
 	if err != nil {
@@ -25,8 +25,8 @@ func Write(path string, data []byte) error {
 	return w.Commit()
 }
 
-// Writer writes a file of any size whole or not at all: what it is given goes to a temporary name beside the file, which
-// Commit makes the file's. It is for one goroutine.
+// Writer writes a file of any size whole or not at all: what it is given goes to a temporary name beside the file,
+// which Commit makes the file's. It is for one goroutine.
 type Writer struct {
 	temp *os.File
 	path string
@@ -42,8 +42,8 @@ func Create(path string) (*Writer, error) {
 	return &Writer{temp: temp, path: path}, nil
 }
 
-// CreateTemp is os.CreateTemp for a file that is renamed once it is whole: its mode is that of any new file, as the umask has
-// it, and not for the owner alone.
+// CreateTemp is os.CreateTemp for a file that is renamed once it is whole: its mode is that of any new file, as the
+// umask has it, and not for the owner alone.
 func CreateTemp(folder, pattern string) (*os.File, error) {
 	prefix, suffix, _ := strings.Cut(pattern, "*")
 	for {

@@ -63,7 +63,7 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 	for i := range m.wrong {
 		hyps[i*len(hyps)/m.wrong] = strings.Replace(hyps[i*len(hyps)/m.wrong], "man", "cat", 1)
 	}
-	bleu, err := score.BLEU(hyps, [][]string{refs}, score.BLEUOptions{})
+	bleu, err := score.BLEUOptions{}.Corpus(hyps, [][]string{refs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ func (l *Lexicon) Word(source string) (target string, known bool) {
 // Len counts source words.
 func (l *Lexicon) Len() int { return len(l.words) }
 
-// LearnLexicon takes for each source word the target word that it is linked to most often; of several the one that was first. links has
-// a list for each pair. It is an error where a link points beyond its sentence.
+// LearnLexicon takes for each source word the target word that it is linked to most often; of several the one that was
+// first. links has a list for each pair. It is an error where a link points beyond its sentence.
 func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 	if len(links) != c.Len() {
 		return nil, fmt.Errorf("%d pairs and %d lines of links do not belong together", c.Len(), len(links))

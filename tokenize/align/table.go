@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// table holds t(target word | source word) for the words that occur together, and their expected counts. A row is a source word, its
-// entries a hash table of target words with open addressing; rows lie one behind the other. Row 0 is the empty word's, and has
-// every target word at the place of its id; source word e has row e+1.
+// table holds t(target word | source word) for the words that occur together, and their expected counts. A row is a
+// source word, its entries a hash table of target words with open addressing; rows lie one behind the other. Row 0 is
+// the empty word's, and has every target word at the place of its id; source word e has row e+1.
 type table struct {
 	start []int     // of each row, and the end of the last
 	keys  []int32   // target words, -1 for a free place
@@ -106,8 +106,8 @@ func (t *table) find(row int, id int32) int {
 	return t.start[row] + at
 }
 
-// update turns counts into probabilities, and counts anew. With bayes it is the mean-field estimate under a symmetric Dirichlet
-// prior of that concentration (section 2.1), and else the maximum of likelihood.
+// update turns counts into probabilities, and counts anew. With bayes it is the mean-field estimate under a symmetric
+// Dirichlet prior of that concentration (section 2.1), and else the maximum of likelihood.
 func (t *table) update(bayes bool, alpha float64) {
 	if !bayes {
 		alpha = 0

@@ -23,13 +23,14 @@ type Passage struct {
 	Position Position // after it
 }
 
-// NewReader starts at a position. It is an error where that lies behind the epoch's end, as happens with another text or other
-// settings than those it was saved with.
+// NewReader starts at a position. It is an error where that lies behind the epoch's end, as happens with another text
+// or other settings than those it was saved with.
 func NewReader(text Columns, s ColumnSettings, seed uint64, from Position) (*Reader, error) {
 	r := &Reader{original: text, settings: s, seed: seed, at: from, ends: []int{0}}
 	r.enter(from.Epoch)
 	if from.Batch > len(r.spans) {
-		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that the checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
+		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that the "+
+			"checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
 	}
 	return r, nil
 }

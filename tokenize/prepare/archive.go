@@ -26,7 +26,8 @@ type archive struct {
 	zip   *zip.ReadCloser   // nil for tar
 }
 
-// Sizes of members that are kept in memory, one and all of an archive: test sets, of which there are many in one tar file.
+// Sizes of members that are kept in memory, one and all of an archive: test sets, of which there are many in one tar
+// file.
 const (
 	smallMember  = 4 << 20
 	smallMembers = 64 << 20

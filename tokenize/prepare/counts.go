@@ -1,12 +1,9 @@
 package prepare
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -150,22 +147,9 @@ func (t *Text) whole(folder string) bool {
 		if err != nil || info.Size() != f.Bytes {
 			return false
 		}
-		if sum, err := sum(path); err != nil || sum != f.SHA256 {
+		if sum, err := files.Sum(path)(); err != nil || sum != f.SHA256 {
 			return false
 		}
 	}
 	return true
-}
-
-func sum(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

@@ -67,7 +67,7 @@ func TestDamage(t *testing.T) {
 			at := strings.Index(s, "wiki.train.tokens") + 40
 			return s[:at] + string(s[at]^8) + s[at+1:]
 		}, "wiki.train.tokens is damaged or cut short ("},
-		{"no folder", "ptb", "", nil, ": -from names the one that holds the archives"},
+		{"no folder", "ptb", "", nil, ": -from names the folder that holds the archives"},
 	} {
 		from := t.TempDir()
 		fixtures.Published(t, from, c.corpus, 60, 5)

@@ -8,13 +8,13 @@
 // reads de-en.tgz, writes train, valid and test in both languages, and tells lines and tokens of each file beside the
 // published figures, which it also keeps in counts.json. Corpora lists the corpora and their settings.
 //
-// Archives are read in place, packed or not, and so are the files that were in them. What a corpus needs is known by the
-// names of files, wherever in the folder, or in the archive, they lie. Before anything is written every archive is read
-// from end to end, which finds what is missing and what is damaged; then both sides of a text are read at once, judged on
-// all processors and written in order, so that memory holds some ten thousand lines.
+// Archives are read in place, packed or not, and so are the files that were in them. What a corpus needs is known by
+// the names of files, wherever in the folder, or in the archive, they lie. Before anything is written every archive is
+// read from end to end, which finds what is missing and what is damaged; then both sides of a text are read at once,
+// judged on all processors and written in order, so that memory holds some ten thousand lines.
 //
-// A file gets its name when it is whole and on the disk. counts.json is written after each text: a call that is repeated
-// makes only what is not there, was changed, or was made of other files.
+// A file gets its name when it is whole and on the disk. counts.json is written after each text: a call that is
+// repeated makes only what is not there, was changed, or was made of other files.
 //
 // Text stays as it was published, apart from what the files of a corpus do for its recipe: tags are removed, pairs are
 // dropped and split off. Lower-casing, punctuation, tokens and byte-pair pieces are left to the run.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -25,22 +24,42 @@ type Options struct {
 	Progress func(phase string, done, total int64)
 }
 
-// job is a text to be made: its parts are joined, line by line judged, and split into sets.
+// job is a text to be made: its parts are joined, judged line by line, and split into sets.
 type job struct {
 	name      string
 	sides     []string // endings of the files, a side each: ".de", ".en"
 	sets      []string // names of the files before their endings
 	parts     [][]member
 	read      shape
-	edit      func(line string) string      // nil leaves lines as they are
-	judge     func(*counter) (judge, error) // for one goroutine
-	exact     bool                          // the published bytes, a last line without "\n" included
-	split     func(n int) int               // the set of the nth pair that stays, from 1; nil where there is one set
-	whole     int                           // set without pairs of which a side is empty, -1 for none
-	types     bool                          // count different tokens
-	perLine   int                           // tokens that a line has beside its own: the <eos> of a language model
-	optional  bool                          // left out where its files are missing
-	published map[string]*Published         // by file
+	edit      func(line string) string                           // nil leaves lines as they are
+	split     func(language string) (func(string) string, error) // puts spaces between tokens; nil: they are there
+	clean     *tokenize.CleanOptions                             // limits on tokens; nil keeps all lines
+	exact     bool                                               // the published bytes, a missing last "\n" included
+	every     int                                                // each nth pair that stays goes to the second set
+	nonEmpty  string                                             // set without pairs of which a side is empty
+	types     bool                                               // count different tokens
+	perLine   int                                                // tokens beside those of the line: <eos>
+	optional  bool                                               // left out if its files are missing
+	published map[string]*Published                              // by file
+}
+
+// parallel is a job of one set in several languages.
+func parallel(name string, languages []string, read shape, parts ...[]member) *job {
+	j := &job{name: name, sets: []string{name}, parts: parts, read: read, published: map[string]*Published{}}
+	for _, language := range languages {
+		j.sides = append(j.sides, "."+language)
+	}
+	return j
+}
+
+// expect notes the published number of lines of the first sets.
+func (j *job) expect(about bool, lines ...int) *job {
+	for set, n := range lines {
+		for _, side := range j.sides {
+			j.published[j.sets[set]+side] = &Published{Lines: n, About: about}
+		}
+	}
+	return j
 }
 
 // names are the files that a job makes, set by set.
@@ -67,8 +86,8 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold. A
-// text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
+// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold.
+// A text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
 func Run(ctx context.Context, o Options) (*Counts, error) {
 	counts, err := run(ctx, o)
 	if ctx.Err() != nil {
@@ -82,10 +101,8 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(o.From); err != nil {
-		return nil, fmt.Errorf("there is no folder %s: -from names the one that holds the archives", o.From)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file: -from names the folder that holds the archives", o.From)
+	if err := files.NoFolder(o.From); err != nil {
+		return nil, fmt.Errorf("%w: -from names the folder that holds the archives", err)
 	}
 	if info, err := os.Stat(o.To); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: -to names the folder to write to", o.To)
@@ -203,10 +220,10 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 		for i, reason := range c.reasons {
 			set := 0
 			if reason == tokenize.Kept {
-				if kept++; j.split != nil {
-					set = j.split(kept)
+				if kept++; j.every > 0 && kept%j.every == 0 {
+					set = 1
 				}
-				if set == j.whole && slices.ContainsFunc(c.tokens, func(tokens []int) bool { return tokens[i] == 0 }) {
+				if j.sets[set] == j.nonEmpty && slices.ContainsFunc(c.tokens, func(tokens []int) bool { return tokens[i] == 0 }) {
 					reason = tokenize.Empty
 				}
 			}
@@ -223,8 +240,8 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 		}
 		return nil
 	}
-	f := &flow{meter: m, types: j.types, read: j.read, edit: j.edit, parts: parts}
-	counter, err := f.run(ctx, runtime.GOMAXPROCS(0), j.judge, write)
+	f := &flow{job: j, meter: m, parts: parts}
+	types, err := f.run(ctx, write)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +254,7 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 			return nil, err
 		}
 		if j.types { // of one set
-			out.count.Types = len(counter.types[i]) + j.perLine
+			out.count.Types = len(types[i]) + j.perLine
 		}
 		out.count.compare(j.published[out.count.Name])
 		text.Files = append(text.Files, out.count)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // task is a job with the files that it reads.
@@ -26,7 +28,7 @@ func (t task) inputs() (inputs []Input) {
 }
 
 // resolve finds the files of all jobs. What is missing is reported in one sentence.
-func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
+func (f *folder) resolve(name string, jobs []*job) (tasks []task, err error) {
 	var lacking []*missing
 	for _, j := range jobs {
 		t := task{job: j}
@@ -52,7 +54,7 @@ func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
 		}
 	}
 	if len(lacking) > 0 {
-		return nil, fmt.Errorf("%s lacks files of %s: %s", f.root, corpus, tell(lacking, membersOf(jobs)))
+		return nil, fmt.Errorf("%s lacks files of %s: %s", f.root, name, tell(lacking, membersOf(jobs)))
 	}
 	return tasks, nil
 }
@@ -74,7 +76,8 @@ func (m member) beside(other member) bool {
 	return d.page == e.page && (d.name == e.name || m.alone() && other.alone())
 }
 
-// tell says what is missing: a download that is not there by its name, what else one should have held by the names of these files.
+// tell says what is missing: a download that is not there by its name, what else one should have held by the names of
+// these files.
 func tell(lacking []*missing, all []member) string {
 	var phrases []string
 	for len(lacking) > 0 {
@@ -140,7 +143,7 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 	for range min(runtime.GOMAXPROCS(0), len(archives)) {
 		group.Go(func() {
 			for s := range next {
-				err := guarded(func() error {
+				err := corpus.Guard(func() error {
 					a, err := f.look(ctx, s, wanted, offers, m)
 					mu.Lock()
 					defer mu.Unlock()

@@ -2,6 +2,7 @@ package prepare
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/tokenize"
@@ -11,57 +12,51 @@ import (
 // reading. Lines end at "\n" and nowhere else, as everywhere in Aperture.
 type shape func(in *tokenize.Lines, emit func(line string) error) error
 
-// verbatim takes lines as they are, for files that are to be the published bytes.
-func verbatim(in *tokenize.Lines, emit func(string) error) error {
-	for in.Next() {
-		if err := emit(in.Text()); err != nil {
-			return err
+// eachLine is the shape that takes a line for each line, as change gives it with its number, unless that drops it.
+func eachLine(change func(number int, line string) (changed string, keep bool)) shape {
+	return func(in *tokenize.Lines, emit func(string) error) error {
+		for in.Next() {
+			if line, keep := change(in.Number(), in.Text()); keep {
+				if err := emit(line); err != nil {
+					return err
+				}
+			}
 		}
+		return in.Err()
 	}
-	return in.Err()
 }
 
+// verbatim takes lines as they are, for files that are to be the published bytes.
+var verbatim = eachLine(func(_ int, line string) (string, bool) { return line, true })
+
 // plain takes lines without a byte order mark at the start and a carriage return at the end.
-func plain(in *tokenize.Lines, emit func(string) error) error {
-	for in.Next() {
-		line := in.Text()
-		if in.Number() == 1 {
-			line = strings.TrimPrefix(line, "\ufeff")
-		}
-		if err := emit(strings.TrimSuffix(line, "\r")); err != nil {
-			return err
-		}
+var plain = eachLine(func(number int, line string) (string, bool) {
+	return strings.TrimSuffix(unmarked(number, line), "\r"), true
+})
+
+// unmarked removes the byte order mark of a first line.
+func unmarked(number int, line string) string {
+	if number == 1 {
+		return strings.TrimPrefix(line, "\ufeff")
 	}
-	return in.Err()
+	return line
 }
 
 // untag removes the tags around text that is kept.
 var untag = strings.NewReplacer("<title>", "", "</title>", "", "<description>", "", "</description>", "")
 
-// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences: those
-// that contain one of the marks are left out, titles and descriptions lose their tags.
+// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences:
+// those that contain one of the marks are left out, titles and descriptions lose their tags.
 func tagged(marks ...string) shape {
-	return func(in *tokenize.Lines, emit func(string) error) error {
-	lines:
-		for in.Next() {
-			line := in.Text()
-			if strings.Contains(line, "<") {
-				for _, mark := range marks {
-					if strings.Contains(line, mark) {
-						continue lines
-					}
-				}
-				line = untag.Replace(line)
+	return eachLine(func(number int, line string) (string, bool) {
+		if strings.Contains(line, "<") {
+			if slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(line, mark) }) {
+				return "", false
 			}
-			if in.Number() == 1 {
-				line = strings.TrimPrefix(line, "\ufeff")
-			}
-			if err := emit(strings.TrimSpace(line)); err != nil {
-				return err
-			}
+			line = untag.Replace(line)
 		}
-		return in.Err()
-	}
+		return strings.TrimSpace(unmarked(number, line)), true
+	})
 }
 
 // marked are the tags that matter of a test set in SGML or XML, and the start of one that does not end on its line.

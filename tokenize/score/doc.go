@@ -1,23 +1,21 @@
-// Package score measures translations and language models: BLEU as
-// multi-bleu.perl and as sacreBLEU 2.6.0 compute it, chrF and chrF++,
-// perplexity, and word F1 by training-set frequency.
+// Package score measures translations and language models: BLEU as multi-bleu.perl and as sacreBLEU 2.6.0 compute it,
+// chrF and chrF++, perplexity, and word F1 by training-set frequency.
 //
 // # Basics
 //
-// Every measure takes the hypotheses, one string a line, and streams of
-// references: refs[k][i] is the k-th reference of hyps[i].
+// Every measure takes the hypotheses, one string a line, and streams of references: refs[k][i] is the k-th reference of
+// hyps[i].
 //
-//	bleu, err := score.BLEU(hyps, [][]string{refs}, score.BLEUOptions{})
+//	bleu, err := score.BLEUOptions{}.Corpus(hyps, [][]string{refs})
 //	fmt.Println(bleu.Format(1))
 //	// BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 41.0 71.0/47.5/34.3/24.5 (BP = ...)
 //
-// BLEUOptions and CHRFOptions are Metrics. Their zero values are sacreBLEU's
-// defaults, and the signature that a Result prints states what was computed.
-// Setting Bootstrap adds a 95 % confidence interval; runs/compare/significance says
+// BLEUOptions and CHRFOptions are Metrics. Their zero values are sacreBLEU's defaults, and the signature that a Result
+// prints states what was computed. Setting Bootstrap adds a 95 % confidence interval; runs/compare/significance says
 // whether two systems differ.
 //
-// BLEU and chrF are for plain, detokenised text. MultiBLEU and WordF1 are for
-// text that is tokenised already; their results depend on how it was tokenised.
+// BLEU and chrF are for plain, detokenised text. MultiBLEU and WordF1 are for text that is tokenised already; their
+// results depend on how it was tokenised.
 //
 // # Caveats
 //

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Version is the release of sacreBLEU whose results BLEU and CHRF equal; their
-// signatures name it.
+// Version is the release of sacreBLEU whose results BLEU and CHRF equal; their signatures name it.
 const Version = "2.6.0"
 
 // Result is the score of a corpus or of a sentence.
@@ -17,15 +16,13 @@ type Result struct {
 	Name  string  // BLEU, chrF2, chrF2++
 	Score float64 // percent
 
-	// Of BLEU only. Index n-1 belongs to n-grams; smoothing shows in the
-	// precisions (percent), not in matches.
+	// Of BLEU only. Index n-1 belongs to n-grams; smoothing shows in the precisions (percent), not in matches.
 	Precisions     []float64
 	Matches        []int
 	BP             float64 // brevity penalty
 	HypLen, RefLen int     // tokens
 
-	// The 95 % confidence interval is Mean ± HalfWidth, in percent; Samples is
-	// 0 where none was asked for.
+	// The 95 % confidence interval is Mean ± HalfWidth, in percent; Samples is 0 where none was asked for.
 	Mean, HalfWidth float64
 	Samples         int
 	Seed            uint64
@@ -76,8 +73,8 @@ func (r Result) Signature() string {
 	return strings.Join(parts, "|")
 }
 
-// Format is sacreBLEU's line of text, with width digits after the point of the
-// score (its command prints 1, its library 2).
+// Format is sacreBLEU's line of text, with width digits after the point of the score (its command prints 1, its library
+// 2).
 func (r Result) Format(width int) string {
 	line := r.Name + "|" + r.Signature() + " = " + fixed(r.Score, width)
 	if r.hasInterval() {
@@ -143,8 +140,8 @@ func slashed(precisions []float64) string {
 
 func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 
-// pythonFloat rounds x to digits after the point and writes it as Python's json
-// does: the shortest form, with ".0" after a whole number.
+// pythonFloat rounds x to digits after the point and writes it as Python's json does: the shortest form, with ".0"
+// after a whole number.
 func pythonFloat(x float64, digits int) string {
 	text := fixed(x, digits)
 	// What FormatFloat wrote, ParseFloat reads.

@@ -3,7 +3,10 @@
 //
 // # Basics
 //
-//	f, err := parse(command.NormalizeArgs(os.Args[1:], flags))
+//	var f struct {
+//		Jobs int `flag:"jobs" default:"1" range:"[1,64]" help:"train <N> runs at a time"`
+//	}
+//	_, err := command.Help{Name: "sweep", Summary: "..."}.Read(&f, os.Args[1:], command.Stdout)
 //	if err == nil {
 //		err = command.Guard(func() error { return run(f) })
 //	}

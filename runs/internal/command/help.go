@@ -19,6 +19,7 @@ type Help struct {
 	Usage   string // what follows the name, as in "-ref FILE [flags] < hypotheses"
 	About   string // paragraphs between usage and flags; empty for none
 	Below   string // paragraphs below the flags; empty for none
+	NoArgs  string // what Read tells a user who gives an argument that is no flag; empty: the program takes arguments
 }
 
 // Flags are a program's flags, which Parse reads and lists in the order of their definition.

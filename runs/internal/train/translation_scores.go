@@ -113,7 +113,7 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 		raw[i] = o.Text
 	}
 	references := [][]string{s.Target}
-	bleu, err := score.BLEU(raw, references, score.BLEUOptions{Lowercase: t.config.Data.Lowercase})
+	bleu, err := score.BLEUOptions{Lowercase: t.config.Data.Lowercase}.Corpus(raw, references)
 	if err != nil {
 		return out, err
 	}
@@ -135,7 +135,7 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	for _, b := range buckets {
 		out.F1[b.Name()] = experiment.Num(b.F1())
 	}
-	chrf, err := score.CHRF(raw, references, score.CHRFOptions{Lowercase: t.config.Data.Lowercase})
+	chrf, err := score.CHRFOptions{Lowercase: t.config.Data.Lowercase}.Corpus(raw, references)
 	if err != nil {
 		return out, err
 	}
