@@ -78,17 +78,24 @@ func analyse(s *subject, f *flags) *analysis {
 	return a
 }
 
+// dotsPerClass is how many words of a class of frequency are drawn at most.
+const dotsPerClass = 2000
+
 // picture is what the pictures show of a matrix.
-func (s *subject) picture(a *analysis) report.Matrix {
-	p, name := a.measures.Project(s.w), s.name
+func (s *subject) picture(a *analysis) picture {
+	plain, name, order := a.measures.Project(s.w), s.name, s.order()
 	if s.scale != 1 {
 		name = fmt.Sprintf("%s, times %.3g", name, s.scale)
 	}
-	return report.Matrix{
-		Name: name, SingularValues: a.measures.SingularValues, Cosines: measures.CosineHistogram(s.w),
-		X: p.X, Y: p.Y, Shares: p.Shares, Norms: a.norms, Ranks: s.ranks(),
-		Scores: a.points.Components.Scores(s.w, 2), Nearest: a.points.Nearest.Values, Variances: a.points.Components.Shares(),
+	p := picture{
+		name: name, singularValues: a.measures.SingularValues, cosines: measures.CosineHistogram(s.w), norms: a.norms, order: order,
+		nearest: a.points.Nearest.Values, variances: a.points.Components.Shares(),
+		plain: report.NewPlane(plain.X, plain.Y, plain.Shares, order, dotsPerClass),
 	}
+	if scores := a.points.Components.Scores(s.w, 2); len(scores) > 1 && len(p.variances) > 1 {
+		p.centred = report.NewPlane(scores[0], scores[1], [2]float64(p.variances), order, dotsPerClass)
+	}
+	return p
 }
 
 // MarshalJSON writes the measures by their names; undefined ones are null.

@@ -270,18 +270,13 @@ func (s *subject) scaleTo(frobenius float64) {
 	}
 }
 
-// ranks numbers the rows by falling frequency, from 1; rows of no word have NaN.
-func (s *subject) ranks() []float64 {
-	var rows []int
-	ranks := make([]float64, len(s.counts))
+// order lists the rows that stand for words, by falling frequency.
+func (s *subject) order() (rows []int) {
 	for i, n := range s.counts {
-		if ranks[i] = math.NaN(); !math.IsNaN(n) {
+		if !math.IsNaN(n) {
 			rows = append(rows, i)
 		}
 	}
 	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(s.counts[j], s.counts[i]) })
-	for rank, i := range rows {
-		ranks[i] = float64(rank + 1)
-	}
-	return ranks
+	return rows
 }

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/aperture-ml/aperture/objectives/measures"
-	"github.com/aperture-ml/aperture/runs/compare/chart"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
@@ -159,11 +159,9 @@ func (c *comparison) isotropy(w io.Writer) error {
 
 // scatters draw each measure of isotropy beside the loss, less the mean loss on the run's text; a colour is a method.
 func (c *comparison) scatters() (all []*chart.Chart) {
-	var methods []string
-	for _, r := range c.rows {
-		if !slices.Contains(methods, r.method()) {
-			methods = append(methods, r.method())
-		}
+	first := map[string]int{} // row of a method
+	for k, r := range slices.Backward(c.rows) {
+		first[r.method()] = k
 	}
 	for _, r := range c.relations() {
 		if r.given != "text" {
@@ -174,16 +172,10 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 		for _, p := range points {
 			losses[p.stratum] = append(losses[p.stratum], p.y)
 		}
-		drawn := &chart.Chart{Title: fmt.Sprintf("%s: rank correlation %s", r.measure.title, signed(r.rho, 2)),
-			X: chart.Axis{Label: r.measure.title}, Y: chart.Axis{Label: "validation loss less the text's mean"}}
-		for k, method := range methods {
-			dots := chart.Series{Name: method, Hue: k, Kind: chart.Dots, Size: 3}
-			for _, p := range points {
-				if c.rows[p.row].method() == method {
-					dots.X, dots.Y = append(dots.X, p.x), append(dots.Y, p.y-stat.Mean(losses[p.stratum], nil))
-				}
-			}
-			drawn.Add(dots)
+		drawn := chart.New(fmt.Sprintf("%s: rank correlation %s", r.measure.title, signed(r.rho, 2)), r.measure.title, "validation loss less the text's mean")
+		for _, p := range points {
+			method := c.rows[p.row].method()
+			drawn.Add(chart.Series{Name: method, Kind: chart.Dots, Size: 3, X: []float64{p.x}, Y: []float64{p.y - stat.Mean(losses[p.stratum], nil)}}.Numbered(first[method]))
 		}
 		if r.settings > 1 && !drawn.Empty() {
 			all = append(all, drawn)

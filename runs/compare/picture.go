@@ -6,22 +6,16 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/objectives/measures"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 )
 
 // picture is what charts show of an output matrix.
 type picture struct {
-	Plain, Centred projection
+	Plain, Centred report.Plane
 
 	// Of words by falling frequency, in groups of like rank: the mean rank, and means over the group.
 	Ranks, Norms, Cosines []float64
-}
-
-// projection is where some words lie in the plane of the two leading directions.
-type projection struct {
-	X, Y   []float64
-	Class  []int      // of frequency: 0 for the ranks up to 10, 1 up to 100, and so on
-	Shares [2]float64 // of the sum of squares along each axis
 }
 
 // Limits that keep a page small and a large vocabulary quick.
@@ -58,19 +52,10 @@ func byFrequency(counts []float64) (order []int) {
 	return order
 }
 
-func project(w torch.Tensor, order []int) (p projection) {
+func project(w torch.Tensor, order []int) report.Plane {
 	found := measures.Measure(w).Project(w)
-	p.Shares = found.Shares
-	first := 0
-	for class, last := 0, 10; first < len(order); class, last = class+1, 10*last {
-		members := order[first:min(last, len(order))]
-		dots := min(dotsPerClass, len(members))
-		for k := range dots {
-			row := members[k*len(members)/dots]
-			p.X, p.Y, p.Class = append(p.X, short(found.X[row])), append(p.Y, short(found.Y[row])), append(p.Class, class)
-		}
-		first += len(members)
-	}
+	p := report.NewPlane(found.X, found.Y, found.Shares, order, dotsPerClass)
+	p.X, p.Y = shortAll(p.X), shortAll(p.Y)
 	return p
 }
 
