@@ -50,6 +50,11 @@ func run(f *flags, out, log io.Writer) error {
 			subject.scaleTo(results[0].measures.Frobenius)
 		}
 		results = append(results, analyse(subject, f))
+		if f.save {
+			if err := subject.save(results[i], f.runs[i]); err != nil {
+				return err
+			}
+		}
 		if f.draws() {
 			pictures = append(pictures, subject.picture(results[len(results)-1]))
 		}

@@ -25,8 +25,8 @@ func cloud(name string, n int, x float64) picture {
 		}
 	}
 	p.nearest, p.variances = p.cosines[20:80], []float64{0.5, 0.3, 0.2}
-	p.plain = report.NewPlane(xs, ys, [2]float64{0.5, 0.25}, p.order, dotsPerClass)
-	p.centred = report.NewPlane(ys, xs, [2]float64{0.5, 0.3}, p.order, dotsPerClass)
+	p.plain = report.NewPlane(xs, ys, [2]float64{0.5, 0.25}, p.order, 2000)
+	p.centred = report.NewPlane(ys, xs, [2]float64{0.5, 0.3}, p.order, 2000)
 	return p
 }
 

@@ -129,7 +129,8 @@ func (c *comparison) pointsOf() (all []*chart.Chart) {
 		var step float64
 		var densities, shares [][]float64
 		for _, t := range r.runs {
-			if o := c.opened[t]; o != nil && o.Curves.Nearest != nil {
+			if t.model != nil && t.model.Curves.Nearest != nil {
+				o := t.model
 				step = o.Curves.Step
 				densities = append(densities, o.Curves.Nearest)
 				shares = append(shares, floats.CumSum(make([]float64, len(o.Curves.Variances)), o.Curves.Variances))
@@ -202,12 +203,11 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 	cosine := chart.New("Mean cosine with all other rows, by frequency", "frequency rank", "mean cosine")
 	norm.X.Log, norm.Y.Reach, cosine.X.Log = true, []float64{0}, true
 	for k, r := range c.rows {
-		p := c.picture(r)
-		if p == nil {
-			continue
+		if model := r.runs[0].model; model != nil {
+			p := model.Picture
+			norm.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Norms}.Numbered(k))
+			cosine.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Cosines}.Numbered(k))
 		}
-		norm.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Norms}.Numbered(k))
-		cosine.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Cosines}.Numbered(k))
 	}
 	return append(all, chart.Drawn(norm, cosine)...)
 }
@@ -219,20 +219,20 @@ const worthDrawing = 100
 // how often training has them.
 func (c *comparison) lossByFrequency(text string) *chart.Chart {
 	drawn := chart.New("Loss less that of "+c.control().name+" by training frequency, "+text, "times in the training text", "nats a token")
-	control := c.opened[c.control().runs[0]]
-	if control.byFrequency(text) == nil {
+	first := c.control().runs[0]
+	if first.lossByFrequency(text) == nil {
 		return drawn
 	}
 	var there []int
 	for i, b := range score.FrequencyBuckets() {
-		if control.Buckets[text][i].Tokens >= worthDrawing {
+		if first.model.Buckets[text][i].Tokens >= worthDrawing {
 			there, drawn.X.Places = append(there, i), append(drawn.X.Places, b.Name())
 		}
 	}
 	c.lines(drawn, func(t *trained) (values []float64) {
-		losses, other := c.opened[t].byFrequency(text), []float64(nil)
+		losses, other := t.lossByFrequency(text), []float64(nil)
 		if same := c.control().seed(t.results.Seed); same != nil {
-			other = c.opened[same].byFrequency(text)
+			other = same.lossByFrequency(text)
 		}
 		for _, i := range there {
 			if losses != nil && other != nil {
@@ -260,18 +260,11 @@ func (c *comparison) lines(drawn *chart.Chart, values func(t *trained) []float64
 	}
 }
 
-// picture is that of a row's first run, whose seed stands for the others; nil where its model was not opened.
-func (c *comparison) picture(r *row) *picture {
-	if o := c.opened[r.runs[0]]; o != nil {
-		return o.Picture
-	}
-	return nil
-}
-
 // projections are the words of each row's matrix in the plane of its two leading directions, as they are and centred.
 func (c *comparison) projections() (all []*chart.Chart) {
 	for _, r := range c.rows {
-		if p := c.picture(r); p != nil {
+		if model := r.runs[0].model; model != nil { // the first seed stands for the others
+			p := model.Picture
 			all = append(all, p.Plain.Chart(r.name+", as it is"), p.Centred.Chart(r.name+", centred"))
 		}
 	}

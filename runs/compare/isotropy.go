@@ -11,9 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/chart"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // relation is how a measure of isotropy and the validation loss go together over runs.
@@ -105,14 +104,17 @@ func withinStrata(points []point) float64 {
 	return stat.Correlation(xs, ys, nil)
 }
 
+// centredRanks gives each point its place among the sorted ones, equal ones the mean of theirs.
 func centredRanks(points []point, of func(p point) float64) []float64 {
-	values := make([]float64, len(points))
+	ranks := make([]float64, len(points))
 	for i, p := range points {
-		values[i] = of(p)
+		ranks[i] = of(p)
 	}
-	ranks := measures.Ranks(values)
-	for i := range ranks {
-		ranks[i] = (ranks[i] - float64(len(ranks)-1)/2) / float64(len(ranks)+1)
+	sorted, n := slices.Sorted(slices.Values(ranks)), len(points)
+	for i, x := range ranks {
+		first, _ := slices.BinarySearch(sorted, x)
+		end, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1)))
+		ranks[i] = float64(first+end-n) / 2 / float64(n+1)
 	}
 	return ranks
 }
@@ -186,13 +188,13 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 
 // jsonRelation is a relation in -json.
 type jsonRelation struct {
-	Measure  string            `json:"measure"`
-	Given    string            `json:"among_runs_of_one"`
-	Runs     int               `json:"runs"`
-	Settings int               `json:"settings"`
-	Rho      experiment.Number `json:"rank_correlation_with_valid_nll"`
-	Low      experiment.Number `json:"low"`
-	High     experiment.Number `json:"high"`
+	Measure  string        `json:"measure"`
+	Given    string        `json:"among_runs_of_one"`
+	Runs     int           `json:"runs"`
+	Settings int           `json:"settings"`
+	Rho      record.Number `json:"rank_correlation_with_valid_nll"`
+	Low      record.Number `json:"low"`
+	High     record.Number `json:"high"`
 }
 
 func (c *comparison) jsonRelations() []jsonRelation {
