@@ -1,8 +1,10 @@
 package keys
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -23,6 +25,36 @@ func (s *Schema[C]) Print(c *C, task string) string {
 		fmt.Fprintf(&b, "# %s\n%s = %s\n", k.Comment(), k.Base(), s.Value(c, k))
 	}
 	return b.String()
+}
+
+var stated = regexp.MustCompile(`[(;] ?default (.*)\)\.$`)
+
+// Stated are the defaults that a configuration states in its comments, as Print writes them, by name. A key whose comment states none has
+// the zero value of its type.
+func Stated(text string) map[string]any {
+	defaults := map[string]any{}
+	section, comment := "", ""
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		name, value, found := strings.Cut(line, " = ")
+		switch {
+		case strings.HasPrefix(line, "["):
+			section = strings.Trim(line, "[]") + "."
+		case strings.HasPrefix(line, "#"):
+			comment = line
+		case found:
+			zero := map[byte]string{'"': `""`, '[': "[]", 't': "false", 'f': "false"}[value[0]]
+			if found := stated.FindStringSubmatch(comment); found == nil {
+				value = cmp.Or(zero, "0")
+			} else if value = found[1]; zero == `""` {
+				value = quote(value)
+			}
+			if tree, err := Parse("x = "+value, name); err == nil {
+				defaults[section+name] = tree["x"]
+			}
+		}
+	}
+	return defaults
 }
 
 // tomlText returns a field's value as TOML.

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/aperture-ml/aperture/objectives/measures"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -41,10 +41,10 @@ type analysis struct {
 
 // margin is how clearly a word stands out, in the matrix's own scale.
 type margin struct {
-	Word    string            `json:"word"`
-	Radius  experiment.Number `json:"radius"`
-	Nearest experiment.Number `json:"nearest"`
-	Length  experiment.Number `json:"norm"`
+	Word    string        `json:"word"`
+	Radius  record.Number `json:"radius"`
+	Nearest record.Number `json:"nearest"`
+	Length  record.Number `json:"norm"`
 }
 
 // components are so many principal ones whose share and correlation are told.
@@ -72,94 +72,105 @@ func analyse(s *subject, f *flags) *analysis {
 		a.componentFrequency = append(a.componentFrequency, measures.RankCorrelation(scores, s.counts))
 	}
 	for _, m := range a.points.Margins {
-		a.margins = append(a.margins, margin{s.word(int(m.Row)), experiment.Num(m.Radius), experiment.Num(m.Nearest), experiment.Num(m.Length)})
+		a.margins = append(a.margins, margin{s.word(int(m.Row)), record.Num(m.Radius), record.Num(m.Nearest), record.Num(m.Length)})
 	}
 	a.contexts = s.contexts
 	return a
 }
 
+// planes are the words in the plane of the two leading directions, and of the first two principal components: at most so many of each class
+// of frequency.
+func (s *subject) planes(a *analysis, most int) (plain, centred report.Plane) {
+	found, order := a.measures.Project(s.w), s.order()
+	plain = report.NewPlane(found.X, found.Y, found.Shares, order, most)
+	if scores, shares := a.points.Components.Scores(s.w, 2), a.points.Components.Shares(); len(scores) > 1 && len(shares) > 1 {
+		centred = report.NewPlane(scores[0], scores[1], [2]float64(shares), order, most)
+	}
+	return plain, centred
+}
+
 // picture is what the pictures show of a matrix.
-func (s *subject) picture(a *analysis) report.Matrix {
-	p, name := a.measures.Project(s.w), s.name
+func (s *subject) picture(a *analysis) picture {
+	p := picture{
+		name: s.name, singularValues: a.measures.SingularValues, cosines: measures.CosineHistogram(s.w), norms: a.norms, order: s.order(),
+		nearest: a.points.Nearest.Values, variances: a.points.Components.Shares(),
+	}
 	if s.scale != 1 {
-		name = fmt.Sprintf("%s, times %.3g", name, s.scale)
+		p.name = fmt.Sprintf("%s, times %.3g", s.name, s.scale)
 	}
-	return report.Matrix{
-		Name: name, SingularValues: a.measures.SingularValues, Cosines: measures.CosineHistogram(s.w),
-		X: p.X, Y: p.Y, Shares: p.Shares, Norms: a.norms, Ranks: s.ranks(),
-		Scores: a.points.Components.Scores(s.w, 2), Nearest: a.points.Nearest.Values, Variances: a.points.Components.Shares(),
-	}
+	p.plain, p.centred = s.planes(a, 2000)
+	return p
 }
 
 // MarshalJSON writes the measures by their names; undefined ones are null.
 func (a *analysis) MarshalJSON() ([]byte, error) {
-	m, p, num := a.measures, a.points, experiment.Num[float64]
+	m, p, num := a.measures, a.points, record.Num[float64]
 	return json.Marshal(struct {
-		Name           string              `json:"name"`
-		Vocabulary     int64               `json:"vocabulary"`
-		Width          int64               `json:"width"`
-		Scale          float64             `json:"scaled_by"`
-		IsotropyRows   int64               `json:"isotropy_rows"`
-		Samples        int                 `json:"isotropy_samples"`
-		I1             experiment.Number   `json:"i1"`
-		I2             experiment.Number   `json:"i2"`
-		I1BothSigns    experiment.Number   `json:"i1_both_signs"`
-		I2BothSigns    experiment.Number   `json:"i2_both_signs"`
-		MeanCosine     experiment.Number   `json:"mean_cosine"`
-		Frobenius      experiment.Number   `json:"frobenius"`
-		SingularValues []experiment.Number `json:"singular_values"`
-		SigmaRatio     experiment.Number   `json:"sigma_ratio"`
-		Priors         []prior             `json:"priors"`
-		EffectiveRank  experiment.Number   `json:"effective_rank"`
-		Spread         experiment.Number   `json:"partition_spread"`
-		Hubness        experiment.Number   `json:"hubness"`
-		HubnessRows    int                 `json:"hubness_rows"`
-		LargestHub     int                 `json:"largest_hub"`
-		Hub            experiment.Text     `json:"hub"`
-		NormFrequency  experiment.Number   `json:"norm_frequency_correlation"`
+		Name           string          `json:"name"`
+		Vocabulary     int64           `json:"vocabulary"`
+		Width          int64           `json:"width"`
+		Scale          float64         `json:"scaled_by"`
+		IsotropyRows   int64           `json:"isotropy_rows"`
+		Samples        int             `json:"isotropy_samples"`
+		I1             record.Number   `json:"i1"`
+		I2             record.Number   `json:"i2"`
+		I1BothSigns    record.Number   `json:"i1_both_signs"`
+		I2BothSigns    record.Number   `json:"i2_both_signs"`
+		MeanCosine     record.Number   `json:"mean_cosine"`
+		Frobenius      record.Number   `json:"frobenius"`
+		SingularValues []record.Number `json:"singular_values"`
+		SigmaRatio     record.Number   `json:"sigma_ratio"`
+		Priors         []prior         `json:"priors"`
+		EffectiveRank  record.Number   `json:"effective_rank"`
+		Spread         record.Number   `json:"partition_spread"`
+		Hubness        record.Number   `json:"hubness"`
+		HubnessRows    int             `json:"hubness_rows"`
+		LargestHub     int             `json:"largest_hub"`
+		Hub            record.Text     `json:"hub"`
+		NormFrequency  record.Number   `json:"norm_frequency_correlation"`
 
-		PositiveCosines    experiment.Number   `json:"positive_cosines"`
-		IsoScore           experiment.Number   `json:"iso_score"`
-		MeanRow            experiment.Number   `json:"mean_row"`
-		Variance           []experiment.Number `json:"explained_variance"`
-		For50              int                 `json:"components_for_50"`
-		For90              int                 `json:"components_for_90"`
-		For99              int                 `json:"components_for_99"`
-		ComponentFrequency []experiment.Number `json:"component_frequency_correlation"`
-		MedianNearest      experiment.Number   `json:"nearest_distance"`
-		DensityStep        experiment.Number   `json:"nearest_density_step"`
-		Density            []experiment.Number `json:"nearest_density"`
-		Radius             experiment.Number   `json:"radius"`
-		Recognisable       experiment.Number   `json:"recognisable"`
-		Margins            []margin            `json:"margins"`
-		States             *jsonStates         `json:"states"`
+		PositiveCosines    record.Number   `json:"positive_cosines"`
+		IsoScore           record.Number   `json:"iso_score"`
+		MeanRow            record.Number   `json:"mean_row"`
+		Variance           []record.Number `json:"explained_variance"`
+		For50              int             `json:"components_for_50"`
+		For90              int             `json:"components_for_90"`
+		For99              int             `json:"components_for_99"`
+		ComponentFrequency []record.Number `json:"component_frequency_correlation"`
+		MedianNearest      record.Number   `json:"nearest_distance"`
+		DensityStep        record.Number   `json:"nearest_density_step"`
+		Density            []record.Number `json:"nearest_density"`
+		Radius             record.Number   `json:"radius"`
+		Recognisable       record.Number   `json:"recognisable"`
+		Margins            []margin        `json:"margins"`
+		States             *jsonStates     `json:"states"`
 	}{
 		a.name, a.rows, a.width, a.scale, a.isotropyRows, a.samples, num(m.I1), num(m.I2), num(m.I1BothSigns), num(m.I2BothSigns),
-		num(m.MeanCosine), num(m.Frobenius), experiment.Nums(m.SingularValues), num(m.SigmaRatio), a.priors, num(m.EffectiveRank), num(a.spread),
-		num(a.hubness.Skewness), a.hubness.Rows, a.hubness.Largest, experiment.Text(a.hub), num(a.normFrequency),
-		num(p.PositiveCosines), num(p.IsoScore), num(p.Components.Mean), experiment.Nums(first(p.Components.Shares())),
-		p.Components.Needed(0.5), p.Components.Needed(0.9), p.Components.Needed(0.99), experiment.Nums(a.componentFrequency),
-		num(p.MedianNearest), num(p.Nearest.Step), experiment.Nums(p.Nearest.Values), num(p.MedianRadius), num(p.Recognisable), a.margins, a.states(),
+		num(m.MeanCosine), num(m.Frobenius), record.Nums(m.SingularValues), num(m.SigmaRatio), a.priors, num(m.EffectiveRank), num(a.spread),
+		num(a.hubness.Skewness), a.hubness.Rows, a.hubness.Largest, record.Text(a.hub), num(a.normFrequency),
+		num(p.PositiveCosines), num(p.IsoScore), num(p.Components.Mean), record.Nums(first(p.Components.Shares())),
+		p.Components.Needed(0.5), p.Components.Needed(0.9), p.Components.Needed(0.99), record.Nums(a.componentFrequency),
+		num(p.MedianNearest), num(p.Nearest.Step), record.Nums(p.Nearest.Values), num(p.MedianRadius), num(p.Recognisable), a.margins, a.states(),
 	})
 }
 
 // jsonStates are the measures of hidden states.
 type jsonStates struct {
-	States        int               `json:"states"`
-	OriginInHull  bool              `json:"origin_in_hull"`
-	HullDistance  experiment.Number `json:"hull_distance"`
-	AtLeast       experiment.Number `json:"hull_distance_at_least"`
-	BiasOverGain  experiment.Number `json:"bias_over_gain"`
-	PlaneDistance experiment.Number `json:"plane_distance"`
-	RarePull      experiment.Number `json:"rare_pull"`
-	FrequentPull  experiment.Number `json:"frequent_pull"`
-	Alpha         experiment.Number `json:"recognised_at"`
-	Recognised    experiment.Number `json:"recognised"`
-	MedianMargin  experiment.Number `json:"margin"`
+	States        int           `json:"states"`
+	OriginInHull  bool          `json:"origin_in_hull"`
+	HullDistance  record.Number `json:"hull_distance"`
+	AtLeast       record.Number `json:"hull_distance_at_least"`
+	BiasOverGain  record.Number `json:"bias_over_gain"`
+	PlaneDistance record.Number `json:"plane_distance"`
+	RarePull      record.Number `json:"rare_pull"`
+	FrequentPull  record.Number `json:"frequent_pull"`
+	Alpha         record.Number `json:"recognised_at"`
+	Recognised    record.Number `json:"recognised"`
+	MedianMargin  record.Number `json:"margin"`
 }
 
 func (a *analysis) states() *jsonStates {
-	c, num := a.contexts, experiment.Num[float64]
+	c, num := a.contexts, record.Num[float64]
 	if c == nil {
 		return nil
 	}

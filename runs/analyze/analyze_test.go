@@ -19,6 +19,7 @@ import (
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -209,7 +210,7 @@ func TestRunFolders(t *testing.T) {
 				t.Errorf("%s has the norm %v", folder, f)
 			}
 		}
-		if _, err := os.Stat(filepath.Join(one, experiment.PlotsDir)); err == nil {
+		if _, err := os.Stat(filepath.Join(one, record.PlotsDir)); err == nil {
 			t.Error("-json drew pictures that nobody asked for")
 		}
 		out, log, err := analyzed(t, "-run", one, two)
@@ -224,7 +225,7 @@ func TestRunFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, folder := range []string{place, one} {
-			found, _ := filepath.Glob(filepath.Join(folder, experiment.PlotsDir, "analysis_*.png"))
+			found, _ := filepath.Glob(filepath.Join(folder, record.PlotsDir, "analysis_*.png"))
 			if len(found) != 6 {
 				t.Errorf("%s has the pictures %v; %s", folder, found, log)
 			}
@@ -258,13 +259,13 @@ func TestLanguageModels(t *testing.T) {
 		defer made.Free()
 		saveRun(t, folder, c, made.Params)
 		open := func() *subject {
-			s, err := runFolder{folder, "lm", 0}.open(io.Discard)
+			s, err := runFolder{folder, "lm", 0, false}.open(io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return s
 		}
-		with, err := runFolder{folder, "lm", 3}.open(io.Discard)
+		with, err := runFolder{folder, "lm", 3, false}.open(io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,10 @@ func (s *subject) project(folder string, number, count int, norms []float64) (en
 	if err != nil {
 		return "", err
 	}
-	ranks := s.ranks()
+	ranks := slices.Repeat([]float64{math.NaN()}, len(l.Words))
+	for i, row := range s.order() {
+		ranks[row] = float64(i + 1)
+	}
 	err = writeFile(filepath.Join(folder, metadata), func(w *bufio.Writer) {
 		w.WriteString("word\tcount\trank\tnorm\n")
 		for i, word := range l.Words {

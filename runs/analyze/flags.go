@@ -10,6 +10,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // flags are the command line.
@@ -25,6 +26,7 @@ type flags struct {
 	namedOnly          bool
 	states             int
 	projector, vec     string
+	save               bool
 }
 
 var about = command.Help{
@@ -47,6 +49,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1")
 	fs.StringVar(&f.projector, "projector", "", "write the matrices to `DIR` as TensorBoard's projector reads them")
 	fs.StringVar(&f.vec, "vec", "", "write the matrix to `FILE` as .vec text: a word a line, with its numbers")
+	fs.BoolVar(&f.save, "save", false, "keep what is measured of runs in their folders, with the losses of parts of their test texts, for runs/compare")
 	fs.IntVar(&f.rows, "rows", 0, "measure I1 and I2 on samples of `N` rows, as published for WikiText-103 with 40000; 0 is all rows")
 	fs.IntVar(&f.samples, "samples", 10, "take the mean of `N` such samples")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")
@@ -73,6 +76,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, usage("-states is %d: it cannot be negative", f.states)
 	case f.vec != "" && len(f.runs)+len(f.vectors) > 1:
 		return nil, usage("-vec writes one matrix, and %d are named: leave out all but one", len(f.runs)+len(f.vectors))
+	case f.save && (len(f.vectors) > 0 || f.normalise):
+		return nil, usage("-save keeps measures of runs as they are: name no files of vectors with it, and leave -normalise out")
 	case f.vocabulary == "" && f.namedOnly:
 		return nil, usage("-named-only goes by the words of -vocab: give that too")
 	case len(f.runs) > 0 && (f.vocabulary != "" || f.tensor != ""):
@@ -113,7 +118,7 @@ func (f *flags) sources() []source {
 	var all []source
 	names := shortNames(f.runs)
 	for i, folder := range f.runs {
-		all = append(all, runFolder{folder, names[i], f.states})
+		all = append(all, runFolder{folder, names[i], f.states, f.save})
 	}
 	for _, path := range f.vectors {
 		file, tensor := splitName(path)
@@ -151,7 +156,7 @@ func (f *flags) folder() (string, error) {
 	case f.out != "":
 		return f.out, nil
 	case len(f.runs) == 1:
-		return filepath.Join(f.runs[0], experiment.PlotsDir), nil
+		return filepath.Join(f.runs[0], record.PlotsDir), nil
 	}
 	common := ""
 	for i, folder := range f.runs {
@@ -166,5 +171,5 @@ func (f *flags) folder() (string, error) {
 			common = filepath.Dir(common)
 		}
 	}
-	return filepath.Join(common, experiment.PlotsDir), nil
+	return filepath.Join(common, record.PlotsDir), nil
 }

@@ -16,8 +16,8 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -38,7 +38,7 @@ func run(f *flags, out, log io.Writer) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	var results []*analysis
-	var pictures []report.Matrix
+	var pictures []picture
 	var projected strings.Builder
 	sources := f.sources()
 	for i, source := range sources {
@@ -50,6 +50,11 @@ func run(f *flags, out, log io.Writer) error {
 			subject.scaleTo(results[0].measures.Frobenius)
 		}
 		results = append(results, analyse(subject, f))
+		if f.save {
+			if err := subject.save(results[i], f.runs[i]); err != nil {
+				return err
+			}
+		}
 		if f.draws() {
 			pictures = append(pictures, subject.picture(results[len(results)-1]))
 		}
@@ -84,15 +89,12 @@ func run(f *flags, out, log io.Writer) error {
 	if !f.draws() {
 		return nil
 	}
-	plots, err := report.DrawMatrices(pictures)
-	if err != nil {
-		return err
-	}
+	plots := draw(pictures)
 	folder, err := f.folder()
 	if err != nil {
 		return err
 	}
-	if err := report.SavePlots(folder, plots); err != nil {
+	if err := chart.Save(folder, plots); err != nil {
 		return err
 	}
 	fmt.Fprintf(log, "wrote %d pictures, analysis_*.png, to %s\n", len(plots), folder)

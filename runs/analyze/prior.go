@@ -6,17 +6,17 @@ import (
 
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/measures"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // prior is that of spectrum control which comes nearest to the singular values of a
 // matrix, by its keys under [objective].
 type prior struct {
-	Kind   string            `json:"prior"`
-	Scale  experiment.Number `json:"prior_scale"`
-	Power  experiment.Number `json:"prior_power"`
-	Ratio  experiment.Number `json:"prior_ratio"`
-	Spread experiment.Number `json:"spread"` // root mean square of the differences of logarithms
+	Kind   string        `json:"prior"`
+	Scale  record.Number `json:"prior_scale"`
+	Power  record.Number `json:"prior_power"`
+	Ratio  record.Number `json:"prior_ratio"`
+	Spread record.Number `json:"spread"` // root mean square of the differences of logarithms
 }
 
 // priors are the nearest of each kind; none, where there are too few values to tell.
@@ -30,7 +30,7 @@ func priors(falling []float64) []prior {
 		if math.IsNaN(spread) {
 			continue
 		}
-		num := experiment.Num[float64]
+		num := record.Num[float64]
 		all = append(all, prior{Kind: k.name, Scale: num(fit.Scale), Power: num(fit.Power), Ratio: num(fit.Ratio), Spread: num(spread)})
 	}
 	return all

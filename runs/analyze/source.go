@@ -15,6 +15,7 @@ import (
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -36,12 +37,14 @@ type subject struct {
 	ordered bool // counts are unknown: the order of rows stands for that of frequencies
 
 	contexts *measures.ContextMeasures // of a run's hidden states; nil where there are none
+	kept     *record.Model             // of a run whose measures are to be kept: the losses of its test texts
 }
 
 // runFolder is the output matrix of a training run, as its best checkpoint has it.
 type runFolder struct {
 	folder, name string
-	states       int // so many hidden states are looked at besides
+	states       int  // about how many hidden states are looked at
+	save         bool // the test texts are scored
 }
 
 func (r runFolder) open(log io.Writer) (*subject, error) {
@@ -72,8 +75,13 @@ func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, e
 	warn(log, t.Warnings)
 	v := t.Text.Target.Vocabulary
 	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(), word: func(row int) string { return v.Token(int32(row)) }}
+	if r.save {
+		if s.kept, err = scoreTranslations(t, c, r.folder); err != nil {
+			return nil, err
+		}
+	}
 	s.look(r.states, t.Output, log, func() (*measures.Contexts, error) {
-		lines, err := experiment.ReadLines(c.Data, c.Data.Valid)
+		lines, err := c.Data.ReadLines(c.Data.Valid)
 		if err != nil {
 			return nil, err
 		}
@@ -101,6 +109,14 @@ func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, erro
 		s.orderRows()
 	} else {
 		s.counts = m.Words.Counts(texts.Train.IDs)
+	}
+	if r.save {
+		if err != nil {
+			return nil, err
+		}
+		if s.kept, err = scoreText(m, texts, s.counts); err != nil {
+			return nil, err
+		}
 	}
 	s.look(r.states, m.Output, log, func() (*measures.Contexts, error) {
 		if err != nil {
@@ -270,18 +286,13 @@ func (s *subject) scaleTo(frobenius float64) {
 	}
 }
 
-// ranks numbers the rows by falling frequency, from 1; rows of no word have NaN.
-func (s *subject) ranks() []float64 {
-	var rows []int
-	ranks := make([]float64, len(s.counts))
+// order lists the rows that stand for words, by falling frequency.
+func (s *subject) order() (rows []int) {
 	for i, n := range s.counts {
-		if ranks[i] = math.NaN(); !math.IsNaN(n) {
+		if !math.IsNaN(n) {
 			rows = append(rows, i)
 		}
 	}
 	slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(s.counts[j], s.counts[i]) })
-	for rank, i := range rows {
-		ranks[i] = float64(rank + 1)
-	}
-	return ranks
+	return rows
 }

@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
@@ -62,6 +64,26 @@ func TestRows(t *testing.T) {
 	}
 	if other, _ := asJSON(t, folder, "-quick", "-control=spectrum"); other.Rows[0].Name != "spectrum" || other.Rows[2].Scores["valid.ppl"].T.Mean.Value() != -want.Mean {
 		t.Errorf("with another control: %s, %s", other.Rows[0].Name, other.Rows[2].Name)
+	}
+}
+
+// TestOlder: a run of a program without some keys had their defaults, and is a seed of the same row.
+func TestOlder(t *testing.T) {
+	folder := fewRuns(t)
+	found, err := filepath.Glob(filepath.Join(folder, "*-2-*", "config.toml"))
+	if err != nil || len(found) != 3 {
+		t.Fatal(found, err)
+	}
+	for _, path := range found {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, regexp.MustCompile(`(?m)^(optimizer|store|average_last|lowercase) = .*\n`).ReplaceAllString(string(text), ""))
+	}
+	c, _ := asJSON(t, folder, "-quick")
+	if len(c.Rows) != 3 || len(c.Rows[0].Seeds) != 3 || len(c.Rows[2].Notes) != 0 {
+		t.Errorf("the rows are %+v", c.Rows)
 	}
 }
 
@@ -132,8 +154,8 @@ func TestTranslations(t *testing.T) {
 func TestEvaluations(t *testing.T) {
 	folder := fewRuns(t)
 	keep := func(name, with string, ppl, rate float64, searched ...string) {
-		e := experiment.Evaluation{With: with, Settings: map[string]any{"rate": rate}, Searched: searched,
-			Valid: experiment.TextScores{PPL: experiment.Num(ppl)}, Test: map[string]experiment.TextScores{"test": {NLL: experiment.Num(math.Log(ppl)), PPL: experiment.Num(ppl)}}}
+		e := record.Evaluation{With: with, Settings: map[string]any{"rate": rate}, Searched: searched,
+			Valid: record.TextScores{PPL: record.Num(ppl)}, Test: map[string]record.TextScores{"test": {NLL: record.Num(math.Log(ppl)), PPL: record.Num(ppl)}}}
 		if _, err := e.Save(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/aperture-ml/aperture/runs/compare/chart"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
@@ -69,33 +68,32 @@ func (c *comparison) courses() (all []*chart.Chart) {
 		{"Validation perplexity", report.SplitValid, report.Perplexity, "perplexity", true},
 		{"Validation BLEU", report.SplitValid, report.BLEU, "BLEU", false},
 	} {
-		byUpdate := &chart.Chart{Title: kind.title + " by update", X: chart.Axis{Label: "updates", Zero: true}, Y: chart.Axis{Label: kind.unit, Log: kind.log}}
+		byUpdate := chart.New(kind.title+" by update", "updates", kind.unit)
+		byUpdate.X.Reach, byUpdate.Y.Log = []float64{0}, kind.log
 		if kind.name == report.BLEU {
-			byUpdate.Y.Zero, byUpdate.Y.Least = true, score.NearZero // so that a score near zero looks like one
+			byUpdate.Y.Reach = []float64{0, score.NearZero} // so that a score near zero looks like one
 		}
-		byTime := &chart.Chart{Title: kind.title + " by time", X: chart.Axis{Label: "seconds of training", Zero: true}, Y: byUpdate.Y}
+		byTime := chart.New(kind.title+" by time", "seconds of training", kind.unit)
+		byTime.X.Reach, byTime.Y = byUpdate.X.Reach, byUpdate.Y
 		for k, r := range c.rows {
 			if kind.name == report.Loss && probabilistic(c.control().runs[0].results) != probabilistic(r.runs[0].results) {
 				continue // a density's loss is on another scale
 			}
 			steps, mean, low, high := r.curve(kind.split, kind.name)
 			low, high = r.band(low, high)
-			byUpdate.Add(chart.Series{Name: r.name, Hue: k, X: steps, Y: mean, Low: low, High: high})
-			byTime.Add(chart.Series{Name: r.name, Hue: k, X: r.secondsAt(steps), Y: mean, Low: low, High: high})
+			byUpdate.Add(chart.Series{Name: r.name, X: steps, Y: mean, Low: low, High: high}.Numbered(k))
+			byTime.Add(chart.Series{Name: r.name, X: r.secondsAt(steps), Y: mean, Low: low, High: high}.Numbered(k))
 		}
-		for _, drawn := range []*chart.Chart{byUpdate, byTime} {
-			if !drawn.Empty() {
-				all = append(all, drawn)
-			}
-		}
+		all = append(all, chart.Drawn(byUpdate, byTime)...)
 	}
 	return all
 }
 
 // spectra are the singular values of the output matrices, all of them scaled to one Frobenius norm, and the cosines of their rows.
 func (c *comparison) spectra() (all []*chart.Chart) {
-	values := &chart.Chart{Title: "Singular values at equal Frobenius norm", X: chart.Axis{Label: "rank"}, Y: chart.Axis{Label: "share of the norm", Log: true}}
-	cosines := &chart.Chart{Title: "Cosine between two rows", X: chart.Axis{Label: "cosine"}, Y: chart.Axis{Label: "density", Zero: true}}
+	values := chart.New("Singular values at equal Frobenius norm", "rank", "share of the norm")
+	cosines := chart.New("Cosine between two rows", "cosine", "density")
+	values.Y.Log, cosines.Y.Reach = true, []float64{0}
 	for k, r := range c.rows {
 		var spectra, densities [][]float64
 		for _, t := range r.runs {
@@ -113,76 +111,52 @@ func (c *comparison) spectra() (all []*chart.Chart) {
 		}
 		if mean, low, high := across(spectra); mean != nil {
 			low, high = r.band(low, high)
-			values.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 1, 1), Y: mean, Low: low, High: high})
+			values.Add(chart.Series{Name: r.name, X: chart.Steps(len(mean), 1, 1), Y: mean, Low: low, High: high}.Numbered(k))
 		}
 		if mean, _, _ := across(densities); mean != nil {
-			from, to := shown(mean)
-			width := 2 / float64(len(mean))
-			cosines.Add(chart.Series{Name: r.name, Hue: k, Kind: chart.Stair, X: upTo(to-from+1, -1+float64(from)*width, width), Y: mean[from:to]})
+			cosines.Add(chart.Density(r.name, mean, -1, 1).Numbered(k))
 		}
 	}
-	for _, drawn := range []*chart.Chart{values, cosines} {
-		if !drawn.Empty() {
-			all = append(all, drawn)
-		}
-	}
-	return all
+	return chart.Drawn(values, cosines)
 }
 
 // pointsOf are what a row's matrix is as a cloud of points: distances to the nearest row, and the variance along principal components.
 func (c *comparison) pointsOf() (all []*chart.Chart) {
-	nearest := &chart.Chart{Title: "Distance to the nearest row", X: chart.Axis{Label: "distance / root mean square of the norms"}, Y: chart.Axis{Label: "density", Zero: true}}
-	variance := &chart.Chart{Title: "Variance along the first principal components", X: chart.Axis{Label: "components"}, Y: chart.Axis{Label: "share", Zero: true}}
+	nearest := chart.New("Distance to the nearest row", "distance / root mean square of the norms", "density")
+	variance := chart.New("Variance along the first principal components", "components", "share")
+	nearest.Y.Reach, variance.Y.Reach = []float64{0}, []float64{0}
 	for k, r := range c.rows {
 		var step float64
 		var densities, shares [][]float64
 		for _, t := range r.runs {
-			if o := c.opened[t]; o != nil && o.Curves.Nearest != nil {
+			if t.model != nil && t.model.Curves.Nearest != nil {
+				o := t.model
 				step = o.Curves.Step
 				densities = append(densities, o.Curves.Nearest)
 				shares = append(shares, floats.CumSum(make([]float64, len(o.Curves.Variances)), o.Curves.Variances))
 			}
 		}
 		if mean, _, _ := across(densities); mean != nil {
-			nearest.Add(chart.Series{Name: r.name, Hue: k, Kind: chart.Stair, X: upTo(len(mean)+1, 0, step), Y: mean})
+			nearest.Add(chart.Density(r.name, mean, 0, step*float64(len(mean))).Numbered(k))
 		}
 		if mean, low, high := across(shares); mean != nil {
 			low, high = r.band(low, high)
-			variance.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 1, 1), Y: mean, Low: low, High: high})
+			variance.Add(chart.Series{Name: r.name, X: chart.Steps(len(mean), 1, 1), Y: mean, Low: low, High: high}.Numbered(k))
 		}
 	}
-	for _, drawn := range []*chart.Chart{nearest, variance} {
-		if !drawn.Empty() {
-			all = append(all, drawn)
-		}
-	}
-	return all
+	return chart.Drawn(nearest, variance)
 }
 
-// lastCosines is the density of cosines at a run's last measure of its matrix.
+// lastCosines are the shares of cosines, in bins over [-1, 1], at a run's last measure of its matrix.
 func lastCosines(records []report.Record) []float64 {
-	for i := len(records) - 1; i >= 0; i-- {
-		counts := records[i].Lists[report.CosineHistogram]
-		if total := floats.Sum(counts); total > 0 {
-			density := slices.Clone(counts)
-			floats.Scale(float64(len(counts))/2/total, density)
-			return density
+	for _, r := range slices.Backward(records) {
+		if counts := r.Lists[report.CosineHistogram]; floats.Sum(counts) > 0 {
+			shares := slices.Clone(counts)
+			floats.Scale(1/floats.Sum(counts), shares)
+			return shares
 		}
 	}
 	return nil
-}
-
-// shown are the bins outside which nobody would see a density.
-func shown(density []float64) (from, to int) {
-	limit := 0.002 * floats.Max(density)
-	from, to = 0, len(density)
-	for from < to-1 && density[from] < limit {
-		from++
-	}
-	for to-1 > from && density[to-1] < limit {
-		to--
-	}
-	return from, to
 }
 
 // across are mean, smallest and largest of lists of one length, place by place; nil where there are none, or of several lengths.
@@ -205,15 +179,6 @@ func across(lists [][]float64) (mean, low, high []float64) {
 	return mean, low, high
 }
 
-// upTo are n numbers from start on, step apart.
-func upTo(n int, start, step float64) []float64 {
-	all := make([]float64, n)
-	for i := range all {
-		all[i] = start + float64(i)*step
-	}
-	return all
-}
-
 // byFrequencyOfWords are F1 and loss by training frequency, and norm and mean cosine of rows by frequency rank.
 func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 	var buckets []string
@@ -221,7 +186,8 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 		buckets = append(buckets, b.Name())
 	}
 	for _, text := range tests(c.control().runs) {
-		drawn := &chart.Chart{Title: "F1 of words by training frequency, " + text, X: chart.Axis{Label: "times in the training text", Names: buckets}, Y: chart.Axis{Label: "F1", Zero: true}}
+		drawn := chart.New("F1 of words by training frequency, "+text, "times in the training text", "F1")
+		drawn.X.Places, drawn.Y.Reach = buckets, []float64{0}
 		c.lines(drawn, func(t *trained) (values []float64) {
 			f1 := t.results.Test[text].F1
 			for _, b := range buckets {
@@ -231,30 +197,19 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 			}
 			return values
 		})
-		if !drawn.Empty() {
-			all = append(all, drawn)
-		}
-		if drawn := c.lossByFrequency(text); !drawn.Empty() {
-			all = append(all, drawn)
-		}
+		all = append(all, chart.Drawn(drawn, c.lossByFrequency(text))...)
 	}
-	rank := chart.Axis{Label: "frequency rank", Log: true}
-	norm := &chart.Chart{Title: "Norm of rows by frequency", X: rank, Y: chart.Axis{Label: "mean norm", Zero: true}}
-	cosine := &chart.Chart{Title: "Mean cosine with all other rows, by frequency", X: rank, Y: chart.Axis{Label: "mean cosine"}}
+	norm := chart.New("Norm of rows by frequency", "frequency rank", "mean norm")
+	cosine := chart.New("Mean cosine with all other rows, by frequency", "frequency rank", "mean cosine")
+	norm.X.Log, norm.Y.Reach, cosine.X.Log = true, []float64{0}, true
 	for k, r := range c.rows {
-		p := c.picture(r)
-		if p == nil {
-			continue
-		}
-		norm.Add(chart.Series{Name: r.name, Hue: k, X: p.Ranks, Y: p.Norms})
-		cosine.Add(chart.Series{Name: r.name, Hue: k, X: p.Ranks, Y: p.Cosines})
-	}
-	for _, drawn := range []*chart.Chart{norm, cosine} {
-		if !drawn.Empty() {
-			all = append(all, drawn)
+		if model := r.runs[0].model; model != nil {
+			p := model.Picture
+			norm.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Norms}.Numbered(k))
+			cosine.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Cosines}.Numbered(k))
 		}
 	}
-	return all
+	return append(all, chart.Drawn(norm, cosine)...)
 }
 
 // worthDrawing is how many words a mean loss is drawn of at least: chance moves that of fewer further than methods do.
@@ -263,21 +218,21 @@ const worthDrawing = 100
 // lossByFrequency is how far the loss of a language model lies above that of the control with the same seed, for words of a test text by
 // how often training has them.
 func (c *comparison) lossByFrequency(text string) *chart.Chart {
-	drawn := &chart.Chart{Title: "Loss less that of " + c.control().name + " by training frequency, " + text, X: chart.Axis{Label: "times in the training text"}, Y: chart.Axis{Label: "nats a token"}}
-	control := c.opened[c.control().runs[0]]
-	if control.byFrequency(text) == nil {
+	drawn := chart.New("Loss less that of "+c.control().name+" by training frequency, "+text, "times in the training text", "nats a token")
+	first := c.control().runs[0]
+	if first.lossByFrequency(text) == nil {
 		return drawn
 	}
 	var there []int
 	for i, b := range score.FrequencyBuckets() {
-		if control.Buckets[text][i].Tokens >= worthDrawing {
-			there, drawn.X.Names = append(there, i), append(drawn.X.Names, b.Name())
+		if first.model.Buckets[text][i].Tokens >= worthDrawing {
+			there, drawn.X.Places = append(there, i), append(drawn.X.Places, b.Name())
 		}
 	}
 	c.lines(drawn, func(t *trained) (values []float64) {
-		losses, other := c.opened[t].byFrequency(text), []float64(nil)
+		losses, other := t.lossByFrequency(text), []float64(nil)
 		if same := c.control().seed(t.results.Seed); same != nil {
-			other = c.opened[same].byFrequency(text)
+			other = same.lossByFrequency(text)
 		}
 		for _, i := range there {
 			if losses != nil && other != nil {
@@ -301,46 +256,16 @@ func (c *comparison) lines(drawn *chart.Chart, values func(t *trained) []float64
 		}
 		mean, low, high := across(lists)
 		low, high = r.band(low, high)
-		drawn.Add(chart.Series{Name: r.name, Hue: k, X: upTo(len(mean), 0, 1), Y: mean, Low: low, High: high})
+		drawn.Add(chart.Series{Name: r.name, X: chart.Steps(len(mean), 0, 1), Y: mean, Low: low, High: high}.Numbered(k))
 	}
 }
-
-// picture is that of a row's first run, whose seed stands for the others; nil where its model was not opened.
-func (c *comparison) picture(r *row) *picture {
-	if o := c.opened[r.runs[0]]; o != nil {
-		return o.Picture
-	}
-	return nil
-}
-
-// classColours go from dark, frequent words to light, rare ones.
-var classColours = []string{"#000000", "#5a0f6e", "#bc3754", "#f98e09", "#96cdbe"}
 
 // projections are the words of each row's matrix in the plane of its two leading directions, as they are and centred.
 func (c *comparison) projections() (all []*chart.Chart) {
 	for _, r := range c.rows {
-		p := c.picture(r)
-		if p == nil {
-			continue
-		}
-		for _, kind := range []struct {
-			name string
-			of   projection
-		}{{"as it is", p.Plain}, {"centred", p.Centred}} {
-			drawn := &chart.Chart{Title: r.name + ", " + kind.name, Width: 320, Height: 300, Square: true,
-				X: chart.Axis{Label: fmt.Sprintf("first direction, %.1f %% of the squares", 100*kind.of.Shares[0])},
-				Y: chart.Axis{Label: fmt.Sprintf("second, %.1f %%", 100*kind.of.Shares[1])}}
-			for class := len(classColours) - 1; class >= 0; class-- {
-				dots := chart.Series{Hue: -1, Name: fmt.Sprintf("ranks from 10^%d", class), Kind: chart.Dots, Colour: classColours[class], Size: 1.4}
-				for i, member := range kind.of.Class {
-					if min(member, len(classColours)-1) == class {
-						dots.X, dots.Y = append(dots.X, kind.of.X[i]), append(dots.Y, kind.of.Y[i])
-					}
-				}
-				drawn.Add(dots)
-			}
-			drawn.Add(chart.Series{Hue: -1, Name: "the zero vector", Kind: chart.Dots, Colour: "#56b4e9", Size: 4, X: []float64{0}, Y: []float64{0}})
-			all = append(all, drawn)
+		if model := r.runs[0].model; model != nil { // the first seed stands for the others
+			p := model.Picture
+			all = append(all, p.Plain.Chart(r.name+", as it is"), p.Centred.Chart(r.name+", centred"))
 		}
 	}
 	return all

@@ -12,7 +12,6 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/tokenize/score"
-	"github.com/aperture-ml/aperture/torch"
 )
 
 // made is a run folder to be made up.
@@ -126,7 +125,7 @@ func compared(t *testing.T, args ...string) (out, log string, err error) {
 	f, err := parse(args, &stdout)
 	if err == nil {
 		f.threads = 1
-		torch.Do(func() { err = run(f, &stdout, &stderr) })
+		err = run(f, &stdout, &stderr)
 	}
 	return stdout.String(), stderr.String(), err
 }

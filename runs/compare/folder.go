@@ -16,21 +16,24 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // trained is a finished run.
 type trained struct {
 	folder  string
-	config  experiment.Config
-	keys    map[string]string // the resolved configuration, by dotted name, as TOML values
-	results *experiment.Results
+	data    record.Data
+	keys    map[string]string // the configuration, by dotted name, as TOML values
+	stated  map[string]string // the defaults of these, as far as its file states them
+	results *record.Results
 	records []report.Record
-	// evaluations are those that runs/evaluate kept: experiment.Evaluations.
-	evaluations map[string]*experiment.Evaluation
-	machine     string   // that it ran on, in words; empty where env.json is gone
-	changed     []string // files of the code that trained it with changes that are in no commit, as env.json names them
+	// evaluations are those that runs/evaluate kept: record.Evaluations.
+	evaluations map[string]*record.Evaluation
+	model       *record.Model // nil where it was not opened
+	machine     string        // that it ran on, in words; empty where env.json is gone
+	changed     []string      // files of the code that trained it with changes that are in no commit, as env.json names them
 }
 
 // find gives the run folders that are named, or that lie within those that are named, one below the other at most two deep.
@@ -39,13 +42,13 @@ func find(paths []string) (folders []string, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		found := []string{path}
-		if _, err := os.Stat(filepath.Join(path, experiment.ConfigFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(path, keys.File)); err != nil {
 			if _, err := os.Stat(path); err != nil {
 				return nil, cmp.Or(files.NoFolder(path), err)
 			}
 			found = nil
 			for _, pattern := range []string{"*", filepath.Join("*", "*")} {
-				configs, err := filepath.Glob(filepath.Join(path, pattern, experiment.ConfigFile))
+				configs, err := filepath.Glob(filepath.Join(path, pattern, keys.File))
 				if err != nil {
 					return nil, err
 				}
@@ -83,8 +86,8 @@ func load(folders []string, log io.Writer) ([]*trained, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, with := range experiment.Evaluations {
-			e, err := experiment.ReadEvaluation(folder, with)
+		for _, with := range record.Evaluations {
+			e, err := record.ReadEvaluation(folder, with)
 			if err != nil {
 				fmt.Fprintf(log, "an evaluation is left out: %v\n", err)
 			} else if e != nil {
@@ -96,34 +99,66 @@ func load(folders []string, log io.Writer) ([]*trained, error) {
 	if len(all) == 0 {
 		return nil, errors.New("none of these runs has finished: there is nothing to compare")
 	}
+	fill(all)
 	return all, nil
 }
 
+// schema are the keys of a configuration that compare itself goes by.
+var schema = keys.New[struct {
+	Data record.Data `toml:"data"`
+}]("")
+
 func read(folder string) (*trained, error) {
-	r := &trained{folder: folder, evaluations: map[string]*experiment.Evaluation{}}
+	r := &trained{folder: folder, evaluations: map[string]*record.Evaluation{}, keys: map[string]string{}, stated: map[string]string{}}
 	var err error
-	if r.results, err = experiment.ReadResults(folder); err != nil {
+	if r.results, err = record.Read(folder); err != nil {
 		return nil, err
 	}
-	if r.config, err = experiment.ReadConfig(folder); err != nil {
-		return nil, err
+	c, err := schema.ReadFolder(folder)
+	if err == nil {
+		err = checkpoint.SameRun(schema, &c, "", folder)
 	}
-	tree, err := keys.Parse(r.config.TOML(), folder)
 	if err != nil {
 		return nil, err
 	}
-	r.keys = map[string]string{}
-	flatten(tree, "", r.keys)
-	if r.records, err = report.ReadRecords(filepath.Join(folder, experiment.MetricsFile)); err != nil {
+	r.data = c.Data
+	path := filepath.Join(folder, keys.File)
+	text, err := os.ReadFile(path)
+	if err != nil {
 		return nil, err
 	}
-	var env experiment.Env
-	if text, err := os.ReadFile(filepath.Join(folder, experiment.EnvFile)); err == nil && json.Unmarshal(text, &env) == nil {
+	tree, err := keys.Parse(string(text), path)
+	if err != nil {
+		return nil, err
+	}
+	flatten(tree, "", r.keys)
+	flatten(keys.Stated(string(text)), "", r.stated)
+	if r.records, err = report.ReadRecords(filepath.Join(folder, record.MetricsFile)); err != nil {
+		return nil, err
+	}
+	var env record.Env
+	if text, err := os.ReadFile(filepath.Join(folder, record.EnvFile)); err == nil && json.Unmarshal(text, &env) == nil {
 		r.changed = env.Changed
 		r.machine = strings.Join([]string{env.CPU, env.ISA, env.Device}, ", ")
 	}
 	return r, nil
 }
+
+// fill gives each run the keys that are newer than its program: they had their defaults then, as the newer files state them.
+func fill(runs []*trained) {
+	for _, r := range runs {
+		for _, other := range runs {
+			for name, value := range other.stated {
+				if _, there := r.keys[name]; !there && r.translates() == other.translates() {
+					r.keys[name] = value
+				}
+			}
+		}
+	}
+}
+
+// translates says whether the run trained a translator, and no language model.
+func (t *trained) translates() bool { return t.keys["data.source"] != "" }
 
 // bestStep is the update after which the checkpoint that was tested was saved. Its name tells it where results.json is older than best.
 func (t *trained) bestStep() float64 {

@@ -11,9 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/aperture-ml/aperture/objectives/measures"
-	"github.com/aperture-ml/aperture/runs/compare/chart"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // relation is how a measure of isotropy and the validation loss go together over runs.
@@ -105,14 +104,17 @@ func withinStrata(points []point) float64 {
 	return stat.Correlation(xs, ys, nil)
 }
 
+// centredRanks gives each point its place among the sorted ones, equal ones the mean of theirs.
 func centredRanks(points []point, of func(p point) float64) []float64 {
-	values := make([]float64, len(points))
+	ranks := make([]float64, len(points))
 	for i, p := range points {
-		values[i] = of(p)
+		ranks[i] = of(p)
 	}
-	ranks := measures.Ranks(values)
-	for i := range ranks {
-		ranks[i] = (ranks[i] - float64(len(ranks)-1)/2) / float64(len(ranks)+1)
+	sorted, n := slices.Sorted(slices.Values(ranks)), len(points)
+	for i, x := range ranks {
+		first, _ := slices.BinarySearch(sorted, x)
+		end, _ := slices.BinarySearch(sorted, math.Nextafter(x, math.Inf(1)))
+		ranks[i] = float64(first+end-n) / 2 / float64(n+1)
 	}
 	return ranks
 }
@@ -159,11 +161,9 @@ func (c *comparison) isotropy(w io.Writer) error {
 
 // scatters draw each measure of isotropy beside the loss, less the mean loss on the run's text; a colour is a method.
 func (c *comparison) scatters() (all []*chart.Chart) {
-	var methods []string
-	for _, r := range c.rows {
-		if !slices.Contains(methods, r.method()) {
-			methods = append(methods, r.method())
-		}
+	first := map[string]int{} // row of a method
+	for k, r := range slices.Backward(c.rows) {
+		first[r.method()] = k
 	}
 	for _, r := range c.relations() {
 		if r.given != "text" {
@@ -174,16 +174,10 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 		for _, p := range points {
 			losses[p.stratum] = append(losses[p.stratum], p.y)
 		}
-		drawn := &chart.Chart{Title: fmt.Sprintf("%s: rank correlation %s", r.measure.title, signed(r.rho, 2)),
-			X: chart.Axis{Label: r.measure.title}, Y: chart.Axis{Label: "validation loss less the text's mean"}}
-		for k, method := range methods {
-			dots := chart.Series{Name: method, Hue: k, Kind: chart.Dots, Size: 3}
-			for _, p := range points {
-				if c.rows[p.row].method() == method {
-					dots.X, dots.Y = append(dots.X, p.x), append(dots.Y, p.y-stat.Mean(losses[p.stratum], nil))
-				}
-			}
-			drawn.Add(dots)
+		drawn := chart.New(fmt.Sprintf("%s: rank correlation %s", r.measure.title, signed(r.rho, 2)), r.measure.title, "validation loss less the text's mean")
+		for _, p := range points {
+			method := c.rows[p.row].method()
+			drawn.Add(chart.Series{Name: method, Kind: chart.Dots, Size: 3, X: []float64{p.x}, Y: []float64{p.y - stat.Mean(losses[p.stratum], nil)}}.Numbered(first[method]))
 		}
 		if r.settings > 1 && !drawn.Empty() {
 			all = append(all, drawn)
@@ -194,13 +188,13 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 
 // jsonRelation is a relation in -json.
 type jsonRelation struct {
-	Measure  string            `json:"measure"`
-	Given    string            `json:"among_runs_of_one"`
-	Runs     int               `json:"runs"`
-	Settings int               `json:"settings"`
-	Rho      experiment.Number `json:"rank_correlation_with_valid_nll"`
-	Low      experiment.Number `json:"low"`
-	High     experiment.Number `json:"high"`
+	Measure  string        `json:"measure"`
+	Given    string        `json:"among_runs_of_one"`
+	Runs     int           `json:"runs"`
+	Settings int           `json:"settings"`
+	Rho      record.Number `json:"rank_correlation_with_valid_nll"`
+	Low      record.Number `json:"low"`
+	High     record.Number `json:"high"`
 }
 
 func (c *comparison) jsonRelations() []jsonRelation {

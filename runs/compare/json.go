@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // The objects of -json. Numbers that are not defined are null.
@@ -26,26 +26,26 @@ type (
 		Notes    []string             `json:"not_alike"`
 		Scores   map[string]jsonScore `json:"scores"`
 		Tests    map[string]jsonTest  `json:"tests"`  // by test text; of the control none
-		Curves   []curves             `json:"curves"` // by run, of those whose model was opened
+		Curves   []record.Curves      `json:"curves"` // by run, of those whose model was opened
 	}
 	jsonScore struct {
-		Mean      experiment.Number   `json:"mean"`
-		Deviation experiment.Number   `json:"standard_deviation"`
-		Low       experiment.Number   `json:"min"`
-		High      experiment.Number   `json:"max"`
-		Values    []experiment.Number `json:"values"` // by seed
-		T         *jsonT              `json:"difference"`
+		Mean      record.Number   `json:"mean"`
+		Deviation record.Number   `json:"standard_deviation"`
+		Low       record.Number   `json:"min"`
+		High      record.Number   `json:"max"`
+		Values    []record.Number `json:"values"` // by seed
+		T         *jsonT          `json:"difference"`
 	}
 	// jsonT is a mean difference with its 95 % interval and p, how many differences it is of, and, over seeds, what they can see.
 	jsonT struct {
-		Mean experiment.Number `json:"mean"`
-		Low  experiment.Number `json:"low"`
-		High experiment.Number `json:"high"`
-		P    experiment.Number `json:"p"`
-		Holm experiment.Number `json:"p_holm"`
-		N    int               `json:"n"`
+		Mean record.Number `json:"mean"`
+		Low  record.Number `json:"low"`
+		High record.Number `json:"high"`
+		P    record.Number `json:"p"`
+		Holm record.Number `json:"p_holm"`
+		N    int           `json:"n"`
 
-		Detectable *experiment.Number `json:"detectable,omitempty"`
+		Detectable *record.Number `json:"detectable,omitempty"`
 	}
 	jsonTest struct {
 		Seeds []int64    `json:"seeds"`
@@ -54,21 +54,21 @@ type (
 		Loss  *jsonT     `json:"nll_by_block"`
 	}
 	jsonPair struct {
-		Seed          *int64            `json:"seed,omitempty"`
-		Signature     string            `json:"signature"`
-		Segments      int               `json:"segments,omitempty"`
-		Control       experiment.Number `json:"control"`
-		Row           experiment.Number `json:"row"`
-		Low           experiment.Number `json:"difference_low"`
-		High          experiment.Number `json:"difference_high"`
-		P             experiment.Number `json:"p_bootstrap"`
-		Holm          experiment.Number `json:"p_bootstrap_holm"`
-		Randomisation experiment.Number `json:"p_randomisation"`
-		HolmAR        experiment.Number `json:"p_randomisation_holm"`
+		Seed          *int64        `json:"seed,omitempty"`
+		Signature     string        `json:"signature"`
+		Segments      int           `json:"segments,omitempty"`
+		Control       record.Number `json:"control"`
+		Row           record.Number `json:"row"`
+		Low           record.Number `json:"difference_low"`
+		High          record.Number `json:"difference_high"`
+		P             record.Number `json:"p_bootstrap"`
+		Holm          record.Number `json:"p_bootstrap_holm"`
+		Randomisation record.Number `json:"p_randomisation"`
+		HolmAR        record.Number `json:"p_randomisation_holm"`
 	}
 )
 
-func number(x float64) experiment.Number { return experiment.Num(x) }
+func number(x float64) record.Number { return record.Num(x) }
 
 func jsonOf(t significance.T, holm float64) *jsonT {
 	if t.N == 0 {
@@ -89,8 +89,8 @@ func (c *comparison) json(w io.Writer) error {
 			Scores: map[string]jsonScore{}, Tests: map[string]jsonTest{}}
 		for _, t := range r.runs {
 			row.Folders = append(row.Folders, t.folder)
-			if o := c.opened[t]; o != nil {
-				row.Curves = append(row.Curves, o.Curves)
+			if t.model != nil {
+				row.Curves = append(row.Curves, t.model.Curves)
 			}
 		}
 		for i, m := range c.measures {
@@ -100,7 +100,7 @@ func (c *comparison) json(w io.Writer) error {
 				seen := number(s.detectable)
 				difference.Detectable = &seen
 			}
-			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top), experiment.Nums(s.values), difference}
+			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top), record.Nums(s.values), difference}
 		}
 		for _, t := range c.texts[k] {
 			test := jsonTest{Seeds: t.Seeds, Loss: jsonOf(t.Loss, t.HolmLoss)}

@@ -6,20 +6,18 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/torch"
 )
 
 func main() {
 	f, err := parse(os.Args[1:], command.Stdout)
 	if err == nil {
-		err = command.On(torch.Main, func() error { return run(f, command.Stdout, os.Stderr) })
+		err = command.Guard(func() error { return run(f, command.Stdout, os.Stderr) })
 	}
 	command.Exit(err)
 }
@@ -78,14 +76,12 @@ type comparison struct {
 	measures []measure
 	scores   [][]summary  // by measure, then by row
 	texts    [][]textTest // by row, then by test text; none for the control
-	opened   map[*trained]*opened
 }
 
 func (c *comparison) control() *row { return c.rows[0] }
 
-// run compares what the flags name, on the torch thread. Results go to out, all else to log.
+// run compares what the flags name. Results go to out, all else to log.
 func run(f *flags, out, log io.Writer) error {
-	torch.SetThreads(f.threads)
 	c, err := compare(f, log)
 	if err != nil {
 		return err
@@ -134,7 +130,7 @@ func compare(f *flags, log io.Writer) (*comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{opened: map[*trained]*opened{}}
+	c := &comparison{}
 	if c.rows, err = group(runs); err != nil {
 		return nil, err
 	}
@@ -142,22 +138,12 @@ func compare(f *flags, log io.Writer) (*comparison, error) {
 		return nil, err
 	}
 	if !f.quick {
-		for _, r := range c.rows {
-			for i, t := range r.runs {
-				o, err := open(t, (f.out != "" || f.pictures != "") && i == 0, log)
-				if errors.Is(err, torch.ErrOutOfMemory) {
-					return nil, fmt.Errorf("%w: compare with -quick, which opens no model", err)
-				}
-				if err != nil { // a folder without its checkpoint still has its scores
-					fmt.Fprintf(log, "the model cannot be opened, and takes part by its scores only: %v\n", err)
-					continue
-				}
-				c.opened[t] = o
-			}
+		if err := openModels(runs, f.threads, log); err != nil {
+			return nil, err
 		}
 	}
-	c.measures = numbersOf(runs, c.opened)
+	c.measures = numbersOf(runs)
 	c.scores = summaries(c.rows, c.measures)
-	c.texts, err = textTests(c.rows, c.opened, log)
+	c.texts, err = textTests(c.rows, log)
 	return c, err
 }

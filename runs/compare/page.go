@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/aperture-ml/aperture/internal/files"
-	"github.com/aperture-ml/aperture/runs/compare/chart"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
 //go:embed page.html
@@ -38,7 +38,7 @@ type pageData struct {
 type pageRow struct {
 	Number   int
 	Name     string
-	Colour   template.CSS
+	Colour   string
 	Control  bool
 	Settings string
 	Notes    []string
@@ -79,7 +79,7 @@ type section struct {
 func (c *comparison) page(w io.Writer) error {
 	d := pageData{Title: fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)), Footnote: c.footnote(), Changes: c.uncommitted()}
 	for k, r := range c.rows {
-		row := pageRow{Number: k, Name: r.name, Colour: template.CSS(chart.Hue(k)), Control: k == 0, Settings: r.settings(c.control()), Notes: r.notes}
+		row := pageRow{Number: k, Name: r.name, Colour: chart.CSS(chart.Hue(k)), Control: k == 0, Settings: r.settings(c.control()), Notes: r.notes}
 		for _, t := range r.runs {
 			code := t.results.Code
 			row.Runs = append(row.Runs, pageRun{t.results.Seed, t.folder, fmt.Sprintf("%.12s", or(string(code.Commit), "unknown")), t.results.Updates})

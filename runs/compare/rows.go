@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // row are runs that differ in the seed alone.
@@ -163,7 +163,7 @@ func (r *row) fairness(control *row) (notes []string) {
 			note("it has the seeds %s, and %s the seeds %s: tests use those of both", list(y), control.name, list(x))
 		}
 	}
-	for _, with := range experiment.Evaluations {
+	for _, with := range record.Evaluations {
 		for _, t := range r.runs {
 			if x, y := a.evaluated(with), t.evaluated(with); x != "" && y != "" && x != y {
 				note("seed %d was evaluated -with=%s with %s, and %s with %s", t.results.Seed, with, y, control.name, x)

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
@@ -21,8 +21,8 @@ type measure struct {
 	of     func(t *trained) float64
 }
 
-// numbersOf are the numbers that any of the runs has. opened may lack runs.
-func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
+// numbersOf are the numbers that any of the runs has.
+func numbersOf(runs []*trained) (all []measure) {
 	add := func(m measure) {
 		for _, t := range runs {
 			if !math.IsNaN(m.of(t)) {
@@ -31,11 +31,11 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 			}
 		}
 	}
-	number := func(name, title string, digits, better int, of func(r *experiment.Results) experiment.Number) {
+	number := func(name, title string, digits, better int, of func(r *record.Results) record.Number) {
 		add(measure{name, title, digits, better, func(t *trained) float64 { return of(t.results).Value() }})
 	}
-	number("valid.nll", "valid nll", 4, -1, func(r *experiment.Results) experiment.Number { return sameScale(runs, r, r.Valid.NLL) })
-	number("valid.ppl", "valid ppl", 2, -1, func(r *experiment.Results) experiment.Number { return r.Valid.PPL })
+	number("valid.nll", "valid nll", 4, -1, func(r *record.Results) record.Number { return sameScale(runs, r, r.Valid.NLL) })
+	number("valid.ppl", "valid ppl", 2, -1, func(r *record.Results) record.Number { return r.Valid.PPL })
 	texts := tests(runs)
 	short := func(text string) string {
 		if len(texts) == 1 {
@@ -47,16 +47,16 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 		for _, s := range []struct {
 			name           string
 			digits, better int
-			of             func(s experiment.TestScores) experiment.Number
+			of             func(s record.TestScores) record.Number
 		}{
-			{"nll", 4, -1, func(s experiment.TestScores) experiment.Number { return s.NLL }},
-			{"ppl", 2, -1, func(s experiment.TestScores) experiment.Number { return s.PPL }},
-			{"bleu", 2, 1, func(s experiment.TestScores) experiment.Number { return s.BLEU }},
-			{"bleu_tok", 2, 1, func(s experiment.TestScores) experiment.Number { return s.BLEUTok }},
-			{"chrf", 2, 1, func(s experiment.TestScores) experiment.Number { return s.ChrF }},
+			{"nll", 4, -1, func(s record.TestScores) record.Number { return s.NLL }},
+			{"ppl", 2, -1, func(s record.TestScores) record.Number { return s.PPL }},
+			{"bleu", 2, 1, func(s record.TestScores) record.Number { return s.BLEU }},
+			{"bleu_tok", 2, 1, func(s record.TestScores) record.Number { return s.BLEUTok }},
+			{"chrf", 2, 1, func(s record.TestScores) record.Number { return s.ChrF }},
 		} {
 			title := map[string]string{"nll": "nll", "ppl": "ppl", "bleu": "BLEU", "bleu_tok": "tokenised BLEU", "chrf": "chrF"}[s.name]
-			number("test."+text+"."+s.name, short(text)+" "+title, s.digits, s.better, func(r *experiment.Results) experiment.Number {
+			number("test."+text+"."+s.name, short(text)+" "+title, s.digits, s.better, func(r *record.Results) record.Number {
 				if s.name == "nll" {
 					return sameScale(runs, r, r.Test[text].NLL)
 				}
@@ -64,8 +64,8 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 			})
 		}
 	}
-	for _, with := range experiment.Evaluations {
-		evaluated := func(name, title string, digits int, of func(e *experiment.Evaluation) experiment.Number) {
+	for _, with := range record.Evaluations {
+		evaluated := func(name, title string, digits int, of func(e *record.Evaluation) record.Number) {
 			add(measure{name, title, digits, -1, func(t *trained) float64 {
 				if e := t.evaluations[with]; e != nil {
 					return of(e).Value()
@@ -73,21 +73,21 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 				return math.NaN()
 			}})
 		}
-		evaluated("valid."+with+".ppl", "valid ppl, "+with, 2, func(e *experiment.Evaluation) experiment.Number { return e.Valid.PPL })
+		evaluated("valid."+with+".ppl", "valid ppl, "+with, 2, func(e *record.Evaluation) record.Number { return e.Valid.PPL })
 		for _, text := range texts {
-			evaluated("test."+text+"."+with+".nll", short(text)+" nll, "+with, 4, func(e *experiment.Evaluation) experiment.Number { return e.Test[text].NLL })
-			evaluated("test."+text+"."+with+".ppl", short(text)+" ppl, "+with, 2, func(e *experiment.Evaluation) experiment.Number { return e.Test[text].PPL })
+			evaluated("test."+text+"."+with+".nll", short(text)+" nll, "+with, 4, func(e *record.Evaluation) record.Number { return e.Test[text].NLL })
+			evaluated("test."+text+"."+with+".ppl", short(text)+" ppl, "+with, 2, func(e *record.Evaluation) record.Number { return e.Test[text].PPL })
 		}
 	}
-	number("isotropy.i1", "I1", 3, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.I1 })
-	number("isotropy.i2", "I2", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.I2 })
-	number("isotropy.mean_cosine", "mean cosine", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.MeanCosine })
-	number("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.SigmaRatio })
-	number("isotropy.frobenius", "Frobenius norm", 1, 0, func(r *experiment.Results) experiment.Number { return r.Isotropy.Frobenius })
-	for _, m := range openedMeasures {
+	number("isotropy.i1", "I1", 3, 0, func(r *record.Results) record.Number { return r.Isotropy.I1 })
+	number("isotropy.i2", "I2", 4, 0, func(r *record.Results) record.Number { return r.Isotropy.I2 })
+	number("isotropy.mean_cosine", "mean cosine", 4, 0, func(r *record.Results) record.Number { return r.Isotropy.MeanCosine })
+	number("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0, func(r *record.Results) record.Number { return r.Isotropy.SigmaRatio })
+	number("isotropy.frobenius", "Frobenius norm", 1, 0, func(r *record.Results) record.Number { return r.Isotropy.Frobenius })
+	for _, m := range modelMeasures {
 		m.of = func(t *trained) float64 {
-			if o := opened[t]; o != nil {
-				return o.Numbers[m.name].Value()
+			if t.model != nil {
+				return t.model.Numbers[m.name].Value()
 			}
 			return math.NaN()
 		}
@@ -96,32 +96,32 @@ func numbersOf(runs []*trained, opened map[*trained]*opened) (all []measure) {
 	for _, text := range texts {
 		for i, bucket := range score.FrequencyBuckets() {
 			add(measure{"test." + text + ".nll.seen." + bucket.Name(), short(text) + " nll, words seen " + bucket.Name() + " times", 4, -1, func(t *trained) float64 {
-				if losses := opened[t].byFrequency(text); losses != nil {
+				if losses := t.lossByFrequency(text); losses != nil {
 					return losses[i]
 				}
 				return math.NaN()
 			}})
 		}
 	}
-	number("params", "parameters", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Params) })
-	number("updates", "updates", 0, 0, func(r *experiment.Results) experiment.Number { return experiment.Num(r.Updates) })
+	number("params", "parameters", 0, 0, func(r *record.Results) record.Number { return record.Num(r.Params) })
+	number("updates", "updates", 0, 0, func(r *record.Results) record.Number { return record.Num(r.Updates) })
 	add(measure{"best.step", "updates to best", 0, -1, (*trained).bestStep})
-	number("best.seconds", "seconds to best", 0, -1, func(r *experiment.Results) experiment.Number { return r.Best.Seconds })
-	number("train_seconds", "seconds of training", 0, -1, func(r *experiment.Results) experiment.Number { return r.TrainSeconds })
+	number("best.seconds", "seconds to best", 0, -1, func(r *record.Results) record.Number { return r.Best.Seconds })
+	number("train_seconds", "seconds of training", 0, -1, func(r *record.Results) record.Number { return r.TrainSeconds })
 	add(measure{"seconds_per_update", "seconds an update", 4, -1, func(t *trained) float64 { return t.seconds(1) }})
-	number("tokens_per_s", "tokens a second", 0, 1, func(r *experiment.Results) experiment.Number { return r.TokensPerS })
-	number("peak_rss_bytes", "peak memory in bytes", 0, -1, func(r *experiment.Results) experiment.Number { return r.PeakRSSBytes })
-	number("peak_device_bytes", "peak memory of the device in bytes", 0, -1, func(r *experiment.Results) experiment.Number { return r.PeakDeviceBytes })
+	number("tokens_per_s", "tokens a second", 0, 1, func(r *record.Results) record.Number { return r.TokensPerS })
+	number("peak_rss_bytes", "peak memory in bytes", 0, -1, func(r *record.Results) record.Number { return r.PeakRSSBytes })
+	number("peak_device_bytes", "peak memory of the device in bytes", 0, -1, func(r *record.Results) record.Number { return r.PeakDeviceBytes })
 	return all
 }
 
 // probabilistic says whether a run gives words probabilities, so that its loss has a perplexity.
-func probabilistic(r *experiment.Results) bool { return !math.IsNaN(r.Valid.PPL.Value()) }
+func probabilistic(r *record.Results) bool { return !math.IsNaN(r.Valid.PPL.Value()) }
 
 // sameScale is a loss, but for that of a density among those of probabilities: nats of the one are no nats of the other.
-func sameScale(runs []*trained, r *experiment.Results, loss experiment.Number) experiment.Number {
+func sameScale(runs []*trained, r *record.Results, loss record.Number) record.Number {
 	if !probabilistic(r) && slices.ContainsFunc(runs, func(t *trained) bool { return probabilistic(t.results) }) {
-		return experiment.Number{}
+		return record.Number{}
 	}
 	return loss
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
@@ -36,8 +36,8 @@ type seedTest struct {
 	PAR  float64
 }
 
-// textTests compares each row but the first with the first; the result is by row, then by test text. opened may lack runs.
-func textTests(rows []*row, opened map[*trained]*opened, log io.Writer) ([][]textTest, error) {
+// textTests compares each row but the first with the first; the result is by row, then by test text.
+func textTests(rows []*row, log io.Writer) ([][]textTest, error) {
 	all := make([][]textTest, len(rows))
 	texts := tests(rows[0].runs)
 	for k, r := range rows[1:] {
@@ -47,7 +47,7 @@ func textTests(rows []*row, opened map[*trained]*opened, log io.Writer) ([][]tex
 			if err := t.translations(rows[0], r, log); err != nil {
 				return nil, err
 			}
-			t.blocks(rows[0], r, opened)
+			t.blocks(rows[0], r)
 			all[k+1] = append(all[k+1], t)
 		}
 	}
@@ -72,7 +72,7 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 	var base, system []score.Counted
 	for _, run := range r.runs {
 		other := control.seed(run.results.Seed)
-		if other == nil || run.config.Task() != experiment.Translation || other.config.Task() != experiment.Translation {
+		if other == nil || !run.translates() || !other.translates() {
 			continue
 		}
 		a, err := outputs(other, t.Text, log)
@@ -109,18 +109,18 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 
 // outputs counts what a run's translation of a test text is made of, nil where it is not there or not that of results.json.
 func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
-	path := filepath.Join(t.folder, experiment.SamplesDir, filepath.Base(text)+"."+t.config.Data.Target)
+	path := filepath.Join(t.folder, record.SamplesDir, filepath.Base(text)+"."+t.data.Target)
 	hyps, err := os.ReadFile(path)
 	if err != nil {
 		fmt.Fprintf(log, "%s is not tested on %s: %v\n", t.folder, text, err)
 		return nil, nil
 	}
-	lines, err := experiment.ReadLines(t.config.Data, text)
+	lines, err := t.data.ReadLines(text)
 	if err != nil {
 		fmt.Fprintf(log, "%s is not tested on %s: its references are gone: %v\n", t.folder, text, err)
 		return nil, nil
 	}
-	counted, err := score.Count(score.BLEUOptions{Lowercase: t.config.Data.Lowercase}, strings.Split(strings.TrimSuffix(string(hyps), "\n"), "\n"), [][]string{lines.Target})
+	counted, err := score.Count(score.BLEUOptions{Lowercase: t.data.Lowercase}, strings.Split(strings.TrimSuffix(string(hyps), "\n"), "\n"), [][]string{lines.Target})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -132,22 +132,22 @@ func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
 }
 
 // blocks tests the loss block by block, over the mean of the seeds that both rows have.
-func (t *textTest) blocks(control, r *row, opened map[*trained]*opened) {
+func (t *textTest) blocks(control, r *row) {
 	var sum []float64
 	seeds := 0
 	for _, run := range r.runs {
 		other := control.seed(run.results.Seed)
-		if other == nil || opened[run] == nil || opened[other] == nil {
+		if other == nil || run.model == nil || other.model == nil {
 			continue
 		}
-		a, b := opened[other].Blocks[t.Text], opened[run].Blocks[t.Text]
+		a, b := other.model.Blocks[t.Text], run.model.Blocks[t.Text]
 		if len(a) == 0 || !alike(a, b) || sum != nil && len(sum) != len(a) {
 			continue
 		}
 		if sum == nil {
 			sum = make([]float64, len(a))
 		}
-		x, y := perToken(a), perToken(b)
+		x, y := record.PerToken(a), record.PerToken(b)
 		for i := range sum {
 			sum[i] += y[i] - x[i]
 		}
@@ -163,7 +163,7 @@ func (t *textTest) blocks(control, r *row, opened map[*trained]*opened) {
 }
 
 // alike says whether two runs scored the same tokens: of other units, a token is something else.
-func alike(a, b []block) bool {
+func alike(a, b []record.Block) bool {
 	if len(a) != len(b) {
 		return false
 	}

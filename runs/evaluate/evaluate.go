@@ -9,16 +9,17 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
 
-func scored(nll float64, tokens int) experiment.TextScores {
-	return experiment.TextScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll)), Tokens: tokens}
+func scored(nll float64, tokens int) record.TextScores {
+	return record.TextScores{NLL: record.Num(nll), PPL: record.Num(math.Exp(nll)), Tokens: tokens}
 }
 
-func ppl(nll float64) *experiment.Number {
-	n := experiment.Num(math.Exp(nll))
+func ppl(nll float64) *record.Number {
+	n := record.Num(math.Exp(nll))
 	return &n
 }
 
@@ -70,7 +71,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 }
 
 // each scores the validation text and the test texts, with settings of which some were searched for.
-func (e *evaluation) each(settings map[string]any, searched []string, score func(t language.Text, validation bool) (experiment.TextScores, error)) (*experiment.Evaluation, error) {
+func (e *evaluation) each(settings map[string]any, searched []string, score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
 	run, err := filepath.Abs(e.folder)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (e *evaluation) each(settings map[string]any, searched []string, score func
 		}
 		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory, e.context.Clamp, e.context.SameLength, e.rows
 	}
-	out := &experiment.Evaluation{Run: run, With: e.with, Settings: settings, Searched: searched, Test: map[string]experiment.TextScores{}}
+	out := &record.Evaluation{Run: run, With: e.with, Settings: settings, Searched: searched, Test: map[string]record.TextScores{}}
 	if out.Valid, err = score(e.texts.Valid, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.texts.Valid.Name, err)
 	}
@@ -95,16 +96,16 @@ func (e *evaluation) each(settings map[string]any, searched []string, score func
 
 // static scores texts in the columns that training used, so that the numbers are
 // those of results.json.
-func (e *evaluation) static() (*experiment.Evaluation, error) {
+func (e *evaluation) static() (*record.Evaluation, error) {
 	c := e.model.Settings.Train
-	return e.each(nil, nil, func(t language.Text, validation bool) (experiment.TextScores, error) {
+	return e.each(nil, nil, func(t language.Text, validation bool) (record.TextScores, error) {
 		count, key := c.TestColumns, "train.test_columns"
 		if validation {
 			count, key = c.ValidColumns, "train.valid_columns"
 		}
 		text, err := corpus.NewColumns(t.IDs, count, "the text", key)
 		if err != nil {
-			return experiment.TextScores{}, err
+			return record.TextScores{}, err
 		}
 		sum, tokens := e.model.NLL(text)
 		s := scored(sum/float64(tokens), tokens)
@@ -122,7 +123,7 @@ func (e *evaluation) beginning() []int32 {
 	return ids
 }
 
-func (e *evaluation) cache() (*experiment.Evaluation, error) {
+func (e *evaluation) cache() (*record.Evaluation, error) {
 	chosen := e.pointer
 	var searched []string
 	for _, name := range []string{"theta", "lambda"} {
@@ -138,10 +139,10 @@ func (e *evaluation) cache() (*experiment.Evaluation, error) {
 		fmt.Fprintf(e.progress, "search: theta %g, lambda %g\n", chosen.Theta, chosen.Lambda)
 	}
 	settings := map[string]any{"theta": chosen.Theta, "lambda": chosen.Lambda, "window": chosen.Window}
-	return e.each(settings, searched, func(t language.Text, _ bool) (experiment.TextScores, error) {
+	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		cached, err := e.model.ScoreWithCache(t.IDs, []float64{chosen.Theta}, chosen.Window)
 		if err != nil {
-			return experiment.TextScores{}, err
+			return record.TextScores{}, err
 		}
 		s := scored(cached.NLL(0, chosen.Lambda), len(cached.LogVocabulary))
 		s.Static = ppl(cached.NLL(0, 0))
@@ -149,7 +150,7 @@ func (e *evaluation) cache() (*experiment.Evaluation, error) {
 	})
 }
 
-func (e *evaluation) dynamic() (*experiment.Evaluation, error) {
+func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	fmt.Fprintln(e.progress, "collecting the statistics of gradients on the training text")
 	moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, e.statistics)
 	if err != nil {
@@ -171,17 +172,17 @@ func (e *evaluation) dynamic() (*experiment.Evaluation, error) {
 	if e.statistics > 0 {
 		settings["statistics"] = e.statistics
 	}
-	return e.each(settings, searched, func(t language.Text, _ bool) (experiment.TextScores, error) {
+	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		nll, err := moving.NLL(t.IDs, chosen)
 		if err != nil {
-			return experiment.TextScores{}, err
+			return record.TextScores{}, err
 		}
 		if math.IsInf(nll, 1) {
-			return experiment.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
+			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
 		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {
-			return experiment.TextScores{}, err
+			return record.TextScores{}, err
 		}
 		sum, tokens := e.model.NLL(text)
 		s := scored(nll, tokens)

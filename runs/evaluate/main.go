@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -32,7 +32,7 @@ func run(f *flags, out, progress io.Writer) error {
 		return err
 	}
 	defer e.model.Free()
-	var found *experiment.Evaluation
+	var found *record.Evaluation
 	switch f.with {
 	case "static":
 		found, err = e.static()
@@ -60,7 +60,7 @@ func run(f *flags, out, progress io.Writer) error {
 }
 
 // write writes a line for each text, and the settings that were found.
-func write(r *experiment.Evaluation, out io.Writer) error {
+func write(r *record.Evaluation, out io.Writer) error {
 	if r.Settings != nil {
 		settings, err := json.Marshal(r.Settings)
 		if err != nil {
@@ -68,7 +68,7 @@ func write(r *experiment.Evaluation, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s with %s\n", r.With, settings)
 	}
-	line := func(name string, s experiment.TextScores) {
+	line := func(name string, s record.TextScores) {
 		fmt.Fprintf(out, "%-12s loss %.4f  ppl %.2f", name, s.NLL.Value(), s.PPL.Value())
 		if s.Static != nil {
 			fmt.Fprintf(out, "  (static %.2f)", s.Static.Value())

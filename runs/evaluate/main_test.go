@@ -16,6 +16,7 @@ import (
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/train"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -59,11 +60,11 @@ func evaluate(t *testing.T, arguments ...string) (stdout string, err error) {
 
 func TestEvaluate(t *testing.T) {
 	folder := trained(t)
-	results, err := experiment.ReadResults(folder)
+	results, err := record.Read(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]experiment.Evaluation{}
+	found := map[string]record.Evaluation{}
 	for with, arguments := range map[string][]string{
 		"static": nil, "cache": {"-window=30"}, "dynamic": {"-search=100", "-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
 	} {
@@ -71,7 +72,7 @@ func TestEvaluate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r experiment.Evaluation
+		var r record.Evaluation
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
@@ -104,7 +105,7 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("%v: %s", err, plain)
 	}
 
-	kept, err := experiment.ReadEvaluation(folder, "cache")
+	kept, err := record.ReadEvaluation(folder, "cache")
 	if err != nil || kept == nil || kept.Settings["lambda"] != 0.1 || kept.Searched != nil || !strings.Contains(plain, fmt.Sprintf("ppl %.2f", kept.Test["ptb.test"].PPL.Value())) {
 		t.Errorf("%v: %+v is kept of %s", err, kept, plain)
 	}

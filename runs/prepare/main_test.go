@@ -17,6 +17,7 @@ import (
 	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/train"
 	"github.com/aperture-ml/aperture/tokenize/prepare"
 	"github.com/aperture-ml/aperture/torch"
@@ -76,7 +77,7 @@ func TestFromArchivesToUpdates(t *testing.T) {
 			t.Errorf("%s: %v", c.Name, err)
 			continue
 		}
-		results, err := experiment.ReadResults(settings.Out)
+		results, err := record.Read(settings.Out)
 		if err != nil || results.Updates != 20 || len(results.Test) != 1 {
 			t.Errorf("%s: %+v, %v", c.Name, results, err)
 		}

@@ -37,13 +37,11 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 		return "", files.DiskFull(err)
 	}
 	fmt.Fprintf(log, "building runs/%s\n", name)
-	var said bytes.Buffer
-	build := exec.Command("go", "build", "-o", kept, "github.com/aperture-ml/aperture/runs/"+name)
-	build.Stderr = &said
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("command = %q cannot be built (go build, in Aperture's folder): %s", name, command.OneLine(said.String()+" "+err.Error()))
+	path, err := command.Build(name, filepath.Dir(kept))
+	if err != nil {
+		return "", fmt.Errorf("command = %q: %w", name, err)
 	}
-	return filepath.Abs(kept)
+	return path, nil
 }
 
 // resolved asks the program for the configuration that arguments make, which also tells whether they mean anything.

@@ -10,7 +10,7 @@ import (
 )
 
 // pure are the programs that compute nothing on tensors: they are built without cgo and libtorch.
-var pure = []string{"score", "text", "prepare", "sweep"}
+var pure = []string{"score", "text", "prepare", "sweep", "compare"}
 
 // TestPrograms: none of them depends on cgo, they build without it for this system and for the least like it, and each prints
 // its help.

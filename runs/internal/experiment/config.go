@@ -11,8 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
-	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
@@ -40,22 +40,7 @@ type Config struct {
 // Data says which text is read and how it becomes symbols. Paths are relative to the working directory when they are
 // given and absolute once resolved.
 type Data struct {
-	Name string `toml:"name" help:"name of the corpus, as results.json shows it"`
-	Dir  string `toml:"dir" path:"folder" resume:"location" help:"folder that holds the texts; empty for the built-in sample"`
-
-	Sample     bool `toml:"sample" default:"false" help:"train on the built-in sample, a corpus generated from sample_seed, instead of files"`
-	SampleSeed int  `toml:"sample_seed" default:"1" range:"[0,inf)" help:"seed of the built-in sample"`
-	SampleSize int  `toml:"sample_size" default:"2000" range:"[10,10000000]" help:"lines of training text in the built-in sample"`
-
-	Train string   `toml:"train" default:"train" help:"name of the training text, without folder and ending"`
-	Valid string   `toml:"valid" default:"valid" help:"name of the validation text"`
-	Test  []string `toml:"test" default:"[\"test\"]" resume:"free" help:"names of the test texts"`
-
-	corpus.StoreSettings
-	corpus.LineSettings
-	bitext.SplitSettings        `task:"translation"`
-	bitext.TextSettings         `task:"translation"`
-	corpus.Limits               `task:"translation"`
+	record.Data
 	language.VocabularySettings `task:"language model"`
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/objectives"
@@ -304,6 +305,33 @@ func TestFileErrors(t *testing.T) {
 		err := l.file(path)
 		if want == "" && (err != nil || l.config.Train.Steps != 9) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, %d", text, err, l.config.Train.Steps)
+		}
+	}
+}
+
+// TestStatedDefaults: what programs without libtorch read of the defaults in a config.toml is what they are, whatever its values.
+func TestStatedDefaults(t *testing.T) {
+	c := Default()
+	c.Data.Name, c.Data.Test, c.Train.Steps, c.Train.LearningRate, c.Data.Lowercase = "a", []string{"b", "c"}, 7, 0.5, true
+	for _, task := range []Task{Translation, LanguageModel} {
+		defaults := Default()
+		want, err := keys.Parse(schema.Print(&defaults, string(task)), "defaults")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := keys.Stated(schema.Print(&c, string(task)))
+		for section, values := range want {
+			table, ok := values.(map[string]any)
+			if !ok {
+				table, section = map[string]any{section: values}, ""
+			} else {
+				section += "."
+			}
+			for name, value := range table {
+				if diff := cmp.Diff(value, got[section+name]); diff != "" {
+					t.Errorf("%s%s: %s", section, name, diff)
+				}
+			}
 		}
 	}
 }

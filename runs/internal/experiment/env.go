@@ -13,23 +13,6 @@ import (
 	"time"
 )
 
-// Env is env.json: what a run ran on.
-type Env struct {
-	Versions   map[string]string `json:"versions"` // of Aperture, Go and the libraries
-	OS         string            `json:"os"`
-	Host       string            `json:"host"`
-	CPU        string            `json:"cpu"`
-	CPUs       int               `json:"cpus"` // that this process may use
-	ISA        string            `json:"isa"`  // the instruction set that it computes with
-	Device     string            `json:"device"`
-	Threads    int               `json:"threads"`
-	Started    string            `json:"started"` // RFC 3339, of this process
-	Code       Code              `json:"code"`
-	Changed    []string          `json:"changed_files,omitempty"` // tracked by git, with changes that are in no commit
-	DataSHA256 map[string]string `json:"data_sha256"`             // of the texts, once they have been read
-	Files      map[string]string `json:"files,omitempty"`         // SHA-256 of the files that the method's settings name, by key
-}
-
 // NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
 // in words.
 func NewEnv(versions map[string]string, device string, threads int) Env {

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // The fields of results.json are a contract with whoever reads it.
@@ -56,7 +58,7 @@ func TestResultsRoundTrip(t *testing.T) {
 	if err := r.WriteResults(want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadResults(r.Dir)
+	got, err := record.Read(r.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

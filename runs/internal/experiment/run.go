@@ -14,24 +14,25 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // Names of the files and folders in a run folder.
 const (
 	ConfigFile  = keys.File
-	EnvFile     = "env.json"
+	EnvFile     = record.EnvFile
 	CommandFile = "command.txt"
 	LogFile     = "train.log"
-	MetricsFile = "metrics.jsonl"
-	ResultsFile = "results.json"
+	MetricsFile = record.MetricsFile
+	ResultsFile = record.File
 	ReportFile  = "report.html"
 
 	TokenizerDir   = bitext.TokenizerFolder
 	EventsDir      = "tb"
 	CheckpointsDir = checkpoint.Folder
-	SamplesDir     = "samples"
-	PlotsDir       = "plots"
+	SamplesDir     = record.SamplesDir
+	PlotsDir       = record.PlotsDir
 )
 
 // previousResults keeps the results of a finished run that is being continued.
@@ -93,7 +94,7 @@ func resume(s *Settings, env Env) (*Run, error) {
 		return nil, err
 	}
 	r.env.DataSHA256, r.env.Files = readSums(r.Path(EnvFile))
-	results, err := ReadResults(s.Out)
+	results, err := record.Read(s.Out)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return r.begin(s)
@@ -159,7 +160,7 @@ func (r *Run) write(s *Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := writeJSON(r.Path(EnvFile), r.env); err != nil {
+	if err := record.WriteJSON(r.Path(EnvFile), r.env); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
@@ -225,7 +226,7 @@ func (r *Run) CheckData(sums map[string]string) error {
 		return nil
 	}
 	r.env.DataSHA256 = maps.Clone(sums)
-	return writeJSON(r.Path(EnvFile), r.env)
+	return record.WriteJSON(r.Path(EnvFile), r.env)
 }
 
 // HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. Those that a resumed run has
@@ -259,7 +260,7 @@ func (r *Run) Files() (map[string]string, error) {
 		return r.env.Files, nil
 	}
 	r.sums = nil
-	return r.env.Files, writeJSON(r.Path(EnvFile), r.env)
+	return r.env.Files, record.WriteJSON(r.Path(EnvFile), r.env)
 }
 
 // Code is that which the process started with: the source tree may be another by now.
@@ -286,7 +287,7 @@ func (r *Run) WriteResults(results *Results) error {
 	if results.Data.SHA256 == nil {
 		results.Data.SHA256 = map[string]string{}
 	}
-	return writeJSON(r.Path(ResultsFile), results)
+	return record.WriteJSON(r.Path(ResultsFile), results)
 }
 
 // Abandon is for a process that failed before its first update. A new run leaves its folder free for another one; a resumed

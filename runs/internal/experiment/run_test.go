@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // holdFolder is set when the test binary runs as the second process of TestLock: it opens that folder and waits.
@@ -185,7 +186,7 @@ func TestResumeFinished(t *testing.T) {
 		r, err = start(t, folder, append(test.again, "-resume")...)
 		if test.want != "" {
 			wantError(t, err, "is finished", test.want)
-			if _, err := ReadResults(folder); err != nil {
+			if _, err := record.Read(folder); err != nil {
 				t.Errorf("the results are gone: %v", err)
 			}
 			continue

@@ -4,143 +4,101 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
-// TrainingCurves draws loss, perplexity and BLEU over the updates, a panel each where records have the numbers, as PNG; nil
-// without any.
-func TrainingCurves(records []Record) ([]byte, error) {
-	var panels []*panel
+// CurvesFile is the picture of the training curves.
+const CurvesFile = "training.png"
+
+// Draw draws every picture that records have data for: loss, perplexity and BLEU over the updates, and the singular values and
+// cosines of the output matrix at several updates.
+func Draw(records []Record) []chart.Plot {
+	return slices.Concat(trainingCurves(records), singularValues(records), cosines(records))
+}
+
+func trainingCurves(records []Record) []chart.Plot {
+	var all []*chart.Chart
+	last := 0.0
+	for _, r := range records {
+		last = max(last, float64(r.Step))
+	}
 	for _, kind := range []struct {
 		title, value, unit string
-		log                bool
 	}{
-		{"Loss", Loss, "nats per target token", false},
-		{"Perplexity", Perplexity, "perplexity (log scale)", true},
-		{"BLEU on the validation text", BLEU, "BLEU", false},
+		{"Loss", Loss, "nats per target token"},
+		{"Perplexity", Perplexity, "perplexity"},
+		{"BLEU on the validation text", BLEU, "BLEU"},
 	} {
-		p := newPanel(kind.title, "updates", kind.unit, kind.log)
-		any := false
-		for _, line := range []struct {
-			split, name string
-			color       color.Color
-		}{{SplitTrain, "training", blue}, {SplitValid, "validation", orange}} {
-			xs, ys := series(records, line.split, kind.value)
-			drawn, err := p.addLine(line.name, xs, ys, line.color, line.split == SplitValid)
-			if err != nil {
-				return nil, err
-			}
-			any = any || drawn != nil
-		}
-		if !any {
-			continue
-		}
+		c := chart.New(kind.title, "updates", kind.unit)
+		c.Width, c.Height, c.X.Reach = 560, 250, []float64{0, last} // one time axis for all
+		c.Y.Log = kind.value == Perplexity
 		if kind.value == BLEU {
-			p.Y.Min, p.Y.Max = 0, max(1, p.Y.Max) // so that a score near zero looks like one
+			c.Y.Reach = []float64{0, 1} // so that a score near zero looks like one
 		}
-		panels = append(panels, p)
+		for i, split := range []string{SplitTrain, SplitValid} {
+			s := chart.Series{Name: []string{"training", "validation"}[i], Colour: chart.Hue(i)}
+			for _, r := range records {
+				if r.Split == split {
+					s.X, s.Y = append(s.X, float64(r.Step)), append(s.Y, r.Value(kind.value))
+				}
+			}
+			c.Add(s)
+		}
+		all = append(all, c)
 	}
-	if len(panels) == 0 {
-		return nil, nil
-	}
-	last := 0.0
-	for _, p := range panels {
-		last = max(last, p.X.Max)
-	}
-	for _, p := range panels { // one time axis for all, from the start of training
-		p.X.Min, p.X.Max = 0, last
-	}
-	return render(panels, 640, 250)
+	return chart.Draw(CurvesFile, "Training", 1, all...)
 }
 
-// series returns a number of a split over the updates.
-func series(records []Record, split, name string) (xs, ys []float64) {
-	for i := range records {
-		if records[i].Split == split {
-			xs = append(xs, float64(records[i].Step))
-			ys = append(ys, records[i].Value(name))
-		}
-	}
-	return xs, ys
-}
-
-// SingularValuePlot draws the singular values of the output matrix by rank, from the first measure to the last, as PNG; nil
-// without any.
-func SingularValuePlot(records []Record) ([]byte, error) {
-	chosen := spread(withList(records, SingularValues), 6)
-	p := newPanel("Singular values of the output matrix", "rank k", "singular value (log scale)", true)
-	any := false
+// singularValues are by rank, from the first measure to the last.
+func singularValues(records []Record) []chart.Plot {
+	c := chart.New("Singular values of the output matrix", "rank k", "singular value")
+	c.Width, c.Height, c.Y.Log = 540, 360, true
+	chosen := spread(records, SingularValues, 6)
 	for i, r := range chosen {
 		values := r.Lists[SingularValues]
-		drawn, err := p.addLine(fmt.Sprintf("update %d", r.Step), firstRanks(len(values)), values, shade(i, len(chosen)), false)
-		if err != nil {
-			return nil, err
-		}
-		any = any || drawn != nil
+		c.Add(chart.Series{Name: fmt.Sprintf("update %d", r.Step), Colour: shade(i, len(chosen)), X: chart.Steps(len(values), 1, 1), Y: values})
 	}
-	if !any {
-		return nil, nil
-	}
-	return render([]*panel{p}, 640, 360)
+	return chart.Draw("singular_values.png", c.Title, 1, c)
 }
 
-// CosinePlot draws the distribution of the cosine between two rows of the output matrix, at the first measure, halfway and at
-// the last, as PNG; nil without any.
-func CosinePlot(records []Record) ([]byte, error) {
-	chosen := spread(withList(records, CosineHistogram), 3)
-	p := newPanel("Cosine between two rows of the output matrix", "cosine", "density", false)
-	any := false
-	low, high := 1.0, -1.0
+// cosines are the distribution between two rows, at the first measure, halfway and at the last.
+func cosines(records []Record) []chart.Plot {
+	c := chart.New("Cosine between two rows of the output matrix", "cosine", "density")
+	c.Width, c.Height, c.Y.Reach = 460, 320, []float64{0}
+	chosen := spread(records, CosineHistogram, 3)
 	for i, r := range chosen {
-		line, from, to, err := p.addDensity(fmt.Sprintf("update %d", r.Step), HistogramOfCounts(r.Lists[CosineHistogram], -1, 1), shade(i, len(chosen)))
-		if err != nil {
-			return nil, err
-		}
-		low, high = min(low, from), max(high, to)
-		any = any || line != nil
+		s := CosineDensity(fmt.Sprintf("update %d", r.Step), r.Lists[CosineHistogram])
+		s.Colour = shade(i, len(chosen))
+		c.Add(s)
 	}
-	if !any {
-		return nil, nil
-	}
-	p.showCosines(low, high)
-	return render([]*panel{p}, 640, 320)
+	return chart.Draw("cosine_histogram.png", "Cosine between rows of the output matrix", 1, c)
 }
 
-// firstRanks are 1 to n.
-func firstRanks(n int) []float64 {
-	ranks := make([]float64, n)
-	for k := range ranks {
-		ranks[k] = float64(k + 1)
-	}
-	return ranks
+// CosineDensity is the distribution of cosines that were counted in bins of equal width over [-1, 1]; its name tells the mean.
+func CosineDensity(name string, counts []float64) chart.Series {
+	width := 2 / float64(len(counts))
+	mean := floats.Dot(counts, chart.Steps(len(counts), -1+width/2, width)) / floats.Sum(counts)
+	return chart.Density(fmt.Sprintf("%s, mean %.3f", name, mean), counts, -1, 1)
 }
 
-// withList returns the records that hold a list of that name.
-func withList(records []Record, name string) []Record {
-	var found []Record
-	for _, r := range records {
-		if len(r.Lists[name]) > 0 {
-			found = append(found, r)
-		}
-	}
-	return found
-}
-
-// spread returns at most n records, evenly from the first to the last.
-func spread(records []Record, n int) []Record {
-	if len(records) <= n {
-		return records
-	}
-	chosen := make([]Record, n)
-	for i := range chosen {
-		chosen[i] = records[i*(len(records)-1)/(n-1)]
+// spread returns at most n of the records that have a list, evenly from the first to the last.
+func spread(records []Record, list string, n int) (chosen []Record) {
+	with := slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return len(r.Lists[list]) == 0 })
+	n = min(n, len(with))
+	for i := range n {
+		chosen = append(chosen, with[i*(len(with)-1)/max(1, n-1)])
 	}
 	return chosen
 }
 
 // shade returns the colour of the i-th of n moments in time, from light blue to dark, the last one orange.
-func shade(i, n int) color.Color {
+func shade(i, n int) color.RGBA {
 	if i == n-1 {
-		return orange
+		return chart.Hue(1)
 	}
 	t := float64(i) / math.Max(1, float64(n-2))
 	mix := func(light, dark float64) uint8 { return uint8(light + t*(dark-light)) }

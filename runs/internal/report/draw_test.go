@@ -2,13 +2,15 @@ package report
 
 import (
 	"bytes"
-	"image"
+	"image/color"
 	"image/png"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
 // examples are the records of a made-up run that learns, ever slower, while its spectrum falls.
@@ -33,8 +35,8 @@ func examples() []Record {
 	return records
 }
 
-// colours counts the pixels of a picture that have each of the plots' colours.
-func colours(t *testing.T, data []byte) (img image.Image, blues, oranges int) {
+// pixels counts those of a picture that have a colour.
+func pixels(t *testing.T, data []byte, wanted color.RGBA) (n int) {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -42,43 +44,25 @@ func colours(t *testing.T, data []byte) (img image.Image, blues, oranges int) {
 	}
 	for y := range img.Bounds().Dy() {
 		for x := range img.Bounds().Dx() {
-			switch c := img.At(x, y); {
-			case sameColour(c.RGBA())(blue.RGBA()):
-				blues++
-			case sameColour(c.RGBA())(orange.RGBA()):
-				oranges++
+			if color.RGBAModel.Convert(img.At(x, y)) == wanted {
+				n++
 			}
 		}
 	}
-	return img, blues, oranges
-}
-
-func sameColour(r, g, b, a uint32) func(uint32, uint32, uint32, uint32) bool {
-	return func(r2, g2, b2, a2 uint32) bool { return r == r2 && g == g2 && b == b2 && a == a2 }
+	return n
 }
 
 func TestDraw(t *testing.T) {
-	plots, err := Draw(examples())
-	if err != nil {
-		t.Fatal(err)
-	}
 	folder := filepath.Join(t.TempDir(), "plots")
-	if err := SavePlots(folder, plots); err != nil {
+	if err := chart.Save(folder, Draw(examples())); err != nil {
 		t.Fatal(err)
 	}
-	sizes := map[string]image.Point{"training.png": {1280, 1500}, "singular_values.png": {1280, 720}, "cosine_histogram.png": {1280, 640}}
-	if len(plots) != len(sizes) {
-		t.Fatalf("%d plots", len(plots))
-	}
-	for name, size := range sizes {
+	for _, name := range []string{"training.png", "singular_values.png", "cosine_histogram.png"} {
 		data, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		img, blues, oranges := colours(t, data)
-		if img.Bounds().Size() != size {
-			t.Errorf("%s has size %v, want %v", name, img.Bounds().Size(), size)
-		}
+		blues, oranges := pixels(t, data, chart.Hue(0)), pixels(t, data, chart.Hue(1))
 		if oranges < 500 || name == "training.png" && blues < 500 {
 			t.Errorf("%s shows %d blue and %d orange points: no curves", name, blues, oranges)
 		}
@@ -101,16 +85,23 @@ func TestDrawOddRecords(t *testing.T) {
 		"gaps":      {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{SingularValues: {2, nan, 0}}}}, "singular_values.png"},
 		"one bin":   {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{CosineHistogram: {7}}}}, "cosine_histogram.png"},
 	} {
-		plots, err := Draw(test.records)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 		var names []string
-		for _, p := range plots {
+		for _, p := range Draw(test.records) {
 			names = append(names, p.Name)
 		}
 		if got := strings.Join(names, " "); got != test.want {
 			t.Errorf("%s: drew %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// The pictures of a run whose losses are neighbouring numbers, and whose BLEU stays at zero, are drawn.
+func TestDrawNeighbours(t *testing.T) {
+	var records []Record
+	for i, loss := range []float64{0.9999999999999996, 1} {
+		records = append(records, Record{Step: int64(i + 1), Split: SplitValid, Values: map[string]float64{Loss: loss, Perplexity: math.Exp(loss), BLEU: 0}})
+	}
+	if plots := Draw(records); len(plots) != 1 {
+		t.Errorf("%d plots", len(plots))
 	}
 }

@@ -6,7 +6,10 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
+
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
 // Page is report.html: one file that shows a run and needs no other. It opens with what a reader wants to know, the scores, the
@@ -16,13 +19,12 @@ type Page struct {
 	Doubt   string  // why the results are none yet, and what to do; empty for a run without reproach
 	Run     []Field // what was run: validation BLEU, data, preset, seed, commit
 	Scores  Table
-	Curves  []Plot  // drawn pictures, put into the page
-	Matrix  []Field // measures of the output matrix
-	Spectra []Plot
-	Samples []Sample // translations or continuations
-	Course  []Field  // of training: parameters, updates, time, memory
-	Results string   // results.json
-	Config  string   // the resolved configuration, as TOML
+	Plots   []chart.Plot // put into the page: the training curves, and pictures of the output matrix
+	Matrix  []Field      // measures of the output matrix
+	Samples []Sample     // translations or continuations
+	Course  []Field      // of training: parameters, updates, time, memory
+	Results string       // results.json
+	Config  string       // the resolved configuration, as TOML
 }
 
 // Field is a name and a value, as the page shows them.
@@ -41,6 +43,11 @@ type Sample struct{ Source, Reference, Output string }
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"inline": inline, "settings": settings}).Parse(pageText))
+
+// Pictures are the training curves, or all others.
+func (p *Page) Pictures(curves bool) []chart.Plot {
+	return slices.DeleteFunc(slices.Clone(p.Plots), func(plot chart.Plot) bool { return curves != (plot.Name == CurvesFile) })
+}
 
 // Write writes the page.
 func (p *Page) Write(w io.Writer) error {

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"testing"
+
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
 // The page is one file: it holds its pictures, asks for nothing else, and lets no text of the corpus become HTML.
@@ -13,7 +15,7 @@ func TestPage(t *testing.T) {
 		Title:   "toy: spectrum",
 		Run:     []Field{{"commit", "0123abc"}},
 		Scores:  Table{[]string{"", "BLEU"}, [][]string{{"test", "41.0"}}},
-		Curves:  []Plot{{"training.png", "Training", []byte("picture")}},
+		Plots:   []chart.Plot{{Name: "training.png", Title: "Training", PNG: []byte("picture")}},
 		Matrix:  []Field{{"mean cosine", "0.01"}},
 		Course:  []Field{{"updates", "200"}},
 		Results: `{"updates": 200}`,

@@ -11,6 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/parallel"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -238,17 +239,15 @@ func (t *trainer) draw(results *experiment.Results, bleu *float64, doubt string)
 	if err != nil {
 		return err
 	}
-	plots, err := report.Draw(records)
+	plots := report.Draw(records)
+	if err := chart.Save(t.run.Path(experiment.PlotsDir), plots); err != nil {
+		return err
+	}
+	page, err := t.page(results, bleu, doubt)
 	if err != nil {
 		return err
 	}
-	if err := report.SavePlots(t.run.Path(experiment.PlotsDir), plots); err != nil {
-		return err
-	}
-	page, err := t.page(results, plots, bleu, doubt)
-	if err != nil {
-		return err
-	}
+	page.Plots = plots
 	var text bytes.Buffer
 	if err := page.Write(&text); err != nil {
 		return err

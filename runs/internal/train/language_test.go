@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -323,7 +324,7 @@ func TestTextIsLearnt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := experiment.ReadResults(filepath.Join(folder, "out"))
+	found, err := record.Read(filepath.Join(folder, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -87,7 +87,7 @@ func TestDigitsAreCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := experiment.ReadResults(out)
+		found, err := record.Read(out)
 		if err != nil {
 			t.Fatal(err)
 		}

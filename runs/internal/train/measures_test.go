@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
 // checkBest holds results.json of a run of 12 updates, the fourth of which is the best, to that.
 func checkBest(t *testing.T, folder string) {
 	t.Helper()
-	found, err := experiment.ReadResults(folder)
+	found, err := record.Read(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func checkBest(t *testing.T, folder string) {
 // checkF1 holds what results.json says of rare words to the texts, which hold words as spaces separate them.
 func checkF1(t *testing.T, folder, out, data string) {
 	t.Helper()
-	found, err := experiment.ReadResults(filepath.Join(folder, out))
+	found, err := record.Read(filepath.Join(folder, out))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // page is the report of a finished run.
-func (t *trainer) page(r *experiment.Results, plots []report.Plot, bleu *float64, doubt string) (*report.Page, error) {
+func (t *trainer) page(r *experiment.Results, bleu *float64, doubt string) (*report.Page, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, err
@@ -47,13 +47,6 @@ func (t *trainer) page(r *experiment.Results, plots []report.Plot, bleu *float64
 			{Name: "most memory, MiB", Value: fmt.Sprintf("%.0f", r.PeakRSSBytes.Value()/(1<<20))},
 		},
 		Samples: t.task.samples(), Results: string(text), Config: t.config.TOML(),
-	}
-	for _, plot := range plots {
-		if plot.Name == report.CurvesFile {
-			p.Curves = append(p.Curves, plot)
-		} else {
-			p.Spectra = append(p.Spectra, plot)
-		}
 	}
 	return p, nil
 }

@@ -21,7 +21,7 @@ type translationTexts struct {
 }
 
 func readTranslation(c experiment.Config, peers *parallel.Peers) (texts, error) {
-	data, err := experiment.ReadPairs(c.Data)
+	data, err := c.Data.ReadPairs()
 	return &translationTexts{c, data, peers}, err
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // vectorFile writes vectors of some of the corpus' words, of one that it does not hold, and of </s>.
@@ -36,7 +36,7 @@ func TestVectorsOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, folder, "-out=out", "-steps=8", "-resume")
-	found, err := experiment.ReadResults(filepath.Join(folder, "out"))
+	found, err := record.Read(filepath.Join(folder, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestContinuousMethods(t *testing.T) {
 			t.Parallel()
 			folder := workplace(t)
 			mustRun(t, folder, "-method="+method, "-out=out", "-steps=4", "-set=objective.vectors_width=9", "-set=decode.beam=1")
-			found, err := experiment.ReadResults(filepath.Join(folder, "out"))
+			found, err := record.Read(filepath.Join(folder, "out"))
 			if err != nil {
 				t.Fatal(err)
 			}

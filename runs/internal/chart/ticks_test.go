@@ -1,4 +1,4 @@
-package report
+package chart
 
 import (
 	"math"
@@ -107,16 +107,5 @@ func TestRoom(t *testing.T) {
 		if from, to := Room(x, x); finite(x) && !(from < to && from <= x && x <= to && finite(from) && finite(to)) {
 			t.Errorf("%v gets %v to %v", x, from, to)
 		}
-	}
-}
-
-// The pictures of a run whose losses are neighbouring numbers, and whose BLEU stays at zero, are drawn.
-func TestDrawNeighbours(t *testing.T) {
-	var records []Record
-	for i, loss := range []float64{0.9999999999999996, 1} {
-		records = append(records, Record{Step: int64(i + 1), Split: SplitValid, Values: map[string]float64{Loss: loss, Perplexity: math.Exp(loss), BLEU: 0}})
-	}
-	if plots, err := Draw(records); err != nil || len(plots) != 1 {
-		t.Errorf("%d plots, %v", len(plots), err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
-	"github.com/aperture-ml/aperture/torch"
 )
 
 // trainedRuns trains a tiny translator and a tiny language model on the built-in sample, each with two methods.
@@ -79,10 +79,9 @@ func TestModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var o *opened
-			torch.Do(func() { o, err = open(r, true, os.Stderr) })
-			if err != nil {
-				t.Fatal(err)
+			o, err := record.ReadModel(r.folder)
+			if err != nil || o == nil {
+				t.Fatal(o, err)
 			}
 			sum, tokens := 0.0, 0
 			for _, b := range o.Blocks["test"] {
@@ -105,7 +104,7 @@ func TestModels(t *testing.T) {
 			if hull, plane := o.Numbers["states.hull_distance"].Value(), o.Numbers["states.plane_distance"].Value(); hull < plane-1e-9 {
 				t.Errorf("%s, %s: the hull of the states comes within %v, and their plane within %v", program, method, hull, plane)
 			}
-			for _, m := range openedMeasures {
+			for _, m := range modelMeasures {
 				norm := strings.HasSuffix(m.name, "gain") || strings.HasSuffix(m.name, "plane_distance")
 				pulled := strings.HasSuffix(m.name, "pull") && o.Numbers["states.hull_distance"].Value() == 0
 				if x := o.Numbers[m.name].Value(); math.IsNaN(x) != (norm && program == "ptb" || pulled) {
@@ -127,9 +126,13 @@ func TestModels(t *testing.T) {
 
 // checkByFrequency: the losses by training frequency add up to those of the text, over as many words of each frequency as the text has, and
 // their means are among the scores.
-func checkByFrequency(t *testing.T, r *trained, o *opened, sum float64, tokens int, scores map[string]jsonScore) {
+func checkByFrequency(t *testing.T, r *trained, o *record.Model, sum float64, tokens int, scores map[string]jsonScore) {
 	t.Helper()
-	texts, err := experiment.ReadText(r.config.Data, r.folder)
+	c, err := experiment.ReadConfig(r.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := experiment.ReadText(c.Data, r.folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +149,7 @@ func checkByFrequency(t *testing.T, r *trained, o *opened, sum float64, tokens i
 			}
 		}
 	}
-	all := block{}
+	all := record.Block{}
 	for i, b := range o.Buckets["test"] {
 		all.NLL += b.NLL
 		all.Tokens += b.Tokens
@@ -161,21 +164,5 @@ func checkByFrequency(t *testing.T, r *trained, o *opened, sum float64, tokens i
 	}
 	if all.Tokens != tokens || math.Abs(all.NLL-sum) > 1e-6*sum {
 		t.Errorf("blocks hold %v nats of %d tokens, and buckets of training frequency %+v", sum, tokens, all)
-	}
-}
-
-// TestGroups: words of like rank make a group, each word belongs to one, and the first words are groups of their own.
-func TestGroups(t *testing.T) {
-	for _, n := range []int{1, 7, 1000} {
-		order, ones := make([]int, n), make([]float64, n)
-		ranks := make([]float64, n)
-		for i := range order {
-			order[i], ones[i], ranks[i] = i, 1, float64(i+1)
-		}
-		p := &picture{}
-		p.group(order, ones, ranks)
-		if p.Ranks[0] != 1 || len(p.Ranks) > 40 || math.Abs(p.Norms[len(p.Norms)-1]-1) > 1e-4 || p.Ranks[len(p.Ranks)-1] > float64(n) {
-			t.Errorf("%d words: %v", n, p.Ranks)
-		}
 	}
 }

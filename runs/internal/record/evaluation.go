@@ -1,4 +1,4 @@
-package experiment
+package record
 
 import (
 	"crypto/sha256"
@@ -40,11 +40,11 @@ func evaluationFile(folder, with string) string {
 
 // Save keeps an evaluation in a run's folder, in place of an earlier one of the same kind, and returns the file's path.
 func (e *Evaluation) Save(folder string) (path string, err error) {
-	if e.Of, err = ResultsSum(folder); err != nil {
+	if e.Of, err = Sum(folder); err != nil {
 		return "", err
 	}
 	path = evaluationFile(folder, e.With)
-	return path, writeJSON(path, e)
+	return path, WriteJSON(path, e)
 }
 
 // ReadEvaluation reads an evaluation that was saved in a run's folder. It is nil where there is none; one that was made before the run's
@@ -62,19 +62,19 @@ func ReadEvaluation(folder, with string) (*Evaluation, error) {
 	if err := json.Unmarshal(data, e); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	of, err := ResultsSum(folder)
+	of, err := Sum(folder)
 	if err != nil {
 		return nil, err
 	}
 	if e.Of != of {
-		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save", path, ResultsFile, folder, with)
+		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save", path, File, folder, with)
 	}
 	return e, nil
 }
 
-// ResultsSum is the SHA-256 of a run's results.json, by which what was measured later is known to belong to it.
-func ResultsSum(folder string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(folder, ResultsFile))
+// Sum is the SHA-256 of a run's results.json, by which what was measured later is known to belong to it.
+func Sum(folder string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(folder, File))
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/objectives/measures"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/tokenize/score"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// blockLines are those of a block of a translator's text.
+const blockLines = 16
+
+// scoreText scores each test text in the columns that training scored it in, and cuts every column into blocks.
+func scoreText(m *language.Model, texts *language.Texts, counts []float64) (*record.Model, error) {
+	kept := &record.Model{Blocks: map[string][]record.Block{}, Buckets: map[string][]record.Block{}}
+	settings := m.Settings.Train
+	for _, text := range texts.Tests {
+		columns, err := corpus.NewColumns(text.IDs, settings.TestColumns, "the text", "train.test_columns")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", text.Name, err)
+		}
+		open, buckets := make([]record.Block, columns.Count), make([]record.Block, len(score.FrequencyBuckets()))
+		// A chunk is read row by row, and a row holds a token of each column.
+		m.Read(columns, settings.BPTT, func(states torch.States, targets torch.Tensor) {
+			words := targets.Int64s()
+			for i, x := range m.Output.NLL(states, targets).Float64s() {
+				buckets[score.BucketOf(int(counts[words[i]]))].Add(x)
+				b := &open[i%columns.Count]
+				if b.Add(x); b.Tokens == record.BlockTokens {
+					kept.Blocks[text.Name] = append(kept.Blocks[text.Name], *b)
+					*b = record.Block{}
+				}
+			}
+		})
+		for _, b := range open {
+			if b.Tokens > 0 {
+				kept.Blocks[text.Name] = append(kept.Blocks[text.Name], b)
+			}
+		}
+		kept.Buckets[text.Name] = buckets
+	}
+	return kept, nil
+}
+
+// scoreTranslations scores each test text a block of lines at a time, unless by a density or a distance, which does not compare with a
+// probability.
+func scoreTranslations(t *translation.Translator, c *experiment.Config, folder string) (*record.Model, error) {
+	results, err := record.Read(folder)
+	if err != nil {
+		return nil, err
+	}
+	kept := &record.Model{Blocks: map[string][]record.Block{}}
+	if math.IsNaN(t.Output.Perplexity(1)) {
+		return kept, nil
+	}
+	for name := range results.Test {
+		lines, err := c.Data.ReadLines(name)
+		if err != nil {
+			return nil, err
+		}
+		pairs, err := t.Text.TestPairs(lines)
+		if err != nil {
+			return nil, err
+		}
+		for start := 0; start < pairs.Len(); start += blockLines {
+			var part corpus.List
+			for i := start; i < min(start+blockLines, pairs.Len()); i++ {
+				part = append(part, pairs.At(i))
+			}
+			b := record.Block{Tokens: corpus.Tokens(part)}
+			b.NLL = t.NLL(part, c.Train.MaxTokens) * float64(b.Tokens)
+			kept.Blocks[name] = append(kept.Blocks[name], b)
+		}
+	}
+	return kept, nil
+}
+
+// save keeps what was measured of a run in its folder.
+func (s *subject) save(a *analysis, folder string) error {
+	kept, num, p := s.kept, record.Num[float64], a.points
+	shares := p.Components.Shares()
+	kept.Curves = record.Curves{Nearest: slices.Clone(p.Nearest.Values), Step: p.Nearest.Step, Variances: slices.Clone(shares)}
+	kept.Numbers = map[string]record.Number{
+		"matrix.iso_score": num(p.IsoScore), "matrix.positive_cosines": num(p.PositiveCosines), "matrix.mean_row": num(p.Components.Mean),
+		"matrix.components_for_90": record.Num(p.Components.Needed(0.9)), "matrix.nearest_distance": num(p.MedianNearest),
+		"matrix.radius": num(p.MedianRadius), "matrix.recognisable": num(p.Recognisable),
+	}
+	if shares != nil {
+		kept.Numbers["matrix.first_component"] = num(shares[0])
+	}
+	if c := a.contexts; c != nil {
+		for name, x := range map[string]float64{"hull_distance": c.Hull.Distance, "bias_over_gain": c.BiasOverGain, "plane_distance": c.PlaneDistance,
+			"rare_pull": c.RarePull, "frequent_pull": c.FrequentPull, "recognised": c.Recognised, "margin": c.MedianMargin} {
+			kept.Numbers["states."+name] = num(x)
+		}
+		if c.Hull.Contains(1) {
+			kept.Numbers["states.hull_distance"] = num(0)
+		}
+	}
+	plain, centred := s.planes(a, 250)
+	kept.Picture = &record.Picture{Plain: plain, Centred: centred}
+	group(kept.Picture, s.order(), a.norms, measures.RowCosines(s.w))
+	return kept.Save(folder)
+}
+
+// group takes means over words of like frequency rank: eight groups in a factor of ten, of a handful at least once there are enough.
+func group(p *record.Picture, order []int, norms, cosines []float64) {
+	for start := 0; start < len(order); {
+		end := max(start+1, int(math.Ceil(float64(start+1)*math.Pow(10, 1.0/8)))-1)
+		end = min(max(end, start+min(5, start+1)), len(order))
+		var norm, cosine []float64
+		for _, row := range order[start:end] {
+			norm, cosine = append(norm, norms[row]), append(cosine, cosines[row])
+		}
+		p.Ranks = append(p.Ranks, float64(start+1+end)/2)
+		p.Norms, p.Cosines = append(p.Norms, stat.Mean(norm, nil)), append(p.Cosines, stat.Mean(cosine, nil))
+		start = end
+	}
+}
