@@ -24,7 +24,7 @@ func TestAttentionalTrainerLearns(t *testing.T) {
 			r := &race{}
 			defer r.close()
 			batches := raggedBatches()
-			trainer, err := tinyAttentional.trainer(r, l, batches)
+			trainer, err := tinyAttentional.model(l).trainer(r, batches)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestLayerParameters(t *testing.T) {
 	got := map[string][2]int64{}
 	for _, l := range outputLayers {
 		torch.Test(t, func() {
-			built, err := n.build(l)
+			built, err := n.model(l).build()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,7 @@ func TestAttentionalRace(t *testing.T) {
 		}
 		r := &race{}
 		defer r.close()
-		trainer, err := tinyAttentional.trainer(r, wordSoftmax, nil)
+		trainer, err := tinyAttentional.model(wordSoftmax).trainer(r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

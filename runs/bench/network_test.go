@@ -28,7 +28,7 @@ func TestTrainerLearns(t *testing.T) {
 			}
 			r := &race{}
 			defer r.close()
-			trainer, err := tinyNetwork.trainer(r, batches, method)
+			trainer, err := tinyNetwork.model(method).trainer(r, batches)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,10 +49,10 @@ func TestMethodsRaceMaximumLikelihood(t *testing.T) {
 			t.Errorf("the race gives %+v, %v", got, err)
 		}
 	})
-	if o := spectrumOf(tinyNetwork.config("spectrum", withNorms...)); o.LambdaUSpectral == 0 || o.LambdaVSpectral == 0 {
+	if o := spectrumOf(tinyNetwork.model("spectrum", withNorms...).settings); o.LambdaUSpectral == 0 || o.LambdaVSpectral == 0 {
 		t.Errorf("the settings are %+v", o)
 	}
-	if o := spectrumOf(tinyNetwork.config("spectrum")); o.LambdaUSpectral != 0 || o.LambdaU == 0 {
+	if o := spectrumOf(tinyNetwork.model("spectrum").settings); o.LambdaUSpectral != 0 || o.LambdaU == 0 {
 		t.Errorf("the settings are %+v", o)
 	}
 }

@@ -57,7 +57,7 @@ func (n network) translating(p searchPeer) func(b *bench, r *race) error {
 			e.factor, e.lift = 1, 4
 		}
 		r.config = n.size()
-		return b.searching(r, func() (*translation.Translator, error) { return n.build(n.config("mle")) }, p, e, config)
+		return b.searching(r, n.model("mle"), p, e, config)
 	}
 }
 
@@ -77,23 +77,23 @@ type ends struct {
 // searching races beam search over the test text of Multi30k with a translator's random weights against the peer's
 // program, which config tells the sizes. Weights are laid out once, before: both sides keep them from one text to the
 // next.
-func (b *bench) searching(r *race, build func() (*translation.Translator, error), p searchPeer, e ends, config map[string]any) error {
-	m, err := b.multi30k()
+func (b *bench) searching(r *race, m translator, p searchPeer, e ends, config map[string]any) error {
+	text, err := b.multi30k()
 	if err != nil {
 		return err
 	}
-	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(m.folder, "test_2016_flickr.en"), "APERTURE_DATA")
+	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(text.folder, "test_2016_flickr.en"), "APERTURE_DATA")
 	if err != nil {
 		return err
 	}
 	var sources, withEnds [][]int32
 	parts := make([][][]int32, max(1, p.parts))
 	for i, line := range test.Lines {
-		source := m.pair.Source.Encode(line)
+		source := text.pair.Source.Encode(line)
 		sources, withEnds = append(sources, source), append(withEnds, append(slices.Clone(source), tokenize.EOS))
 		parts[i%len(parts)] = append(parts[i%len(parts)], source)
 	}
-	t, err := build()
+	t, err := m.build()
 	if err != nil {
 		return err
 	}
