@@ -332,7 +332,7 @@ compile_digest() {  # OBJECT FUNCTION FOLDER
 }
 
 # Compiles once the headers of libtorch that nearly every file of torch/csrc reads, six seconds' worth. A
-# compiler that is told to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
+# compiler with the flag to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
 # with the same flags, and else reads the text, which changes nothing: each file names the headers it needs.
 precompile_headers() {
     local header=$lib/obj/libtorch.h key
@@ -437,9 +437,9 @@ build_libs() {
 
 # ---- the Go side ---------------------------------------------------------------------------------------
 
-# Compiles, in the background and giving way, the packages of others that the programs use: where all is new, that fills the
-# time in which a download or a single large C++ file leaves processors idle. What fails here is told by build_programs, which
-# waits for it by the lock: it is no job of this shell, whose `wait -n` would take it for a compiler.
+# Compiles, in the background and giving way, the packages of others that the programs use: where all is new, that
+# fills the time in which a download or a single large C++ file leaves processors idle. build_programs reports what
+# fails here, and waits for it by the lock: it is no job of this shell, whose `wait -n` would take it for a compiler.
 compile_dependencies() {
     exec 7>"$lib/.dependencies"
     flock 7

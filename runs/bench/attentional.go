@@ -66,8 +66,8 @@ func layerRows() (rows []row) {
 }
 
 // layer races whole updates with an output layer against those with a softmax over words. As in the table the map to
-// the vectors is not normalised, and a sentence has as many pieces as words, so that the gain of pieces is their
-// smaller softmax alone.
+// the vectors is not normalised, and a sentence of pieces is no longer than one of words, so that the gain of
+// pieces is their smaller softmax alone.
 func (n attentionalSize) layer(l outputLayer) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
 		batches, err := n.batches(min(l.targets, n.vocabulary))
@@ -170,7 +170,7 @@ func body(p *torch.Params) (n int64) {
 	return n
 }
 
-// config is what the peers are told of a size, and of batches where they train.
+// config gives the peers a size, and batches where they train.
 func (n attentionalSize) config(batches []*corpus.Batch) map[string]any {
 	c := map[string]any{"vocab": n.vocabulary, "words": n.words, "width": n.width, "layers": n.layers}
 	if batches != nil {

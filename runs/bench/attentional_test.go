@@ -86,8 +86,8 @@ func TestLayers(t *testing.T) {
 	})
 }
 
-// TestAttentionalRace: a peer is raced whose small network gives the same and whose large
-// one has as many parameters beside its softmax; others are not.
+// TestAttentionalRace: a peer is raced only if its small network gives the same and its large one has the same number
+// of parameters beside its softmax.
 func TestAttentionalRace(t *testing.T) {
 	torch.Test(t, func() {
 		b := fake(t, context.Background(), "")

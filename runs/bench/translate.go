@@ -134,9 +134,8 @@ func (b *bench) searching(r *race, m translator, p searchPeer, e ends, config ma
 	return nil
 }
 
-// sameTranslations checks that both sides found the same. Nearly all is enough;
-// fewer are an error, since the sides did not do the same work. Rough arithmetic has to
-// give about as many words.
+// sameTranslations checks that both sides found the same. Nearly all is enough; fewer are an error, since the sides did
+// not do the same work. Rough arithmetic has to give about the same number of words.
 func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32, rough bool) error {
 	same, words, theirs := 0, 0, 0
 	for _, ids := range peer {
