@@ -40,7 +40,8 @@ type report struct {
 }
 
 func newReport(out io.Writer) *report {
-	return &report{out, map[string]int{}, map[testKey][]string{}, map[testKey]bool{}, map[string]bool{}, map[string][]string{}}
+	return &report{out, map[string]int{}, map[testKey][]string{}, map[testKey]bool{}, map[string]bool{},
+		map[string][]string{}}
 }
 
 // read takes the whole stream. Lines that are not JSON, such as a compiler's, are passed on.

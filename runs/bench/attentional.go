@@ -80,7 +80,8 @@ func (n attentionalSize) layer(l outputLayer) func(b *bench, r *race) error {
 			return err
 		}
 		input, output := layerParameters(ours.params)
-		r.config = fmt.Sprintf("%s; parameters of the decoder's input %d, of the output layer %d", n.size(), input, output)
+		r.config = fmt.Sprintf("%s; parameters of the decoder's input %d, of the output layer %d", n.size(), input,
+			output)
 		return nil
 	}
 }
@@ -106,7 +107,8 @@ func (n attentionalSize) batches(words int) ([]*corpus.Batch, error) {
 
 // size is that of the work, for the reader.
 func (n attentionalSize) size() string {
-	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d M=%d", attentionalRows, attentionalLong, n.words, n.width, n.vocabulary, n.vectors)
+	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d M=%d", attentionalRows, attentionalLong, n.words, n.width,
+		n.vocabulary, n.vectors)
 }
 
 // model gives the network an output layer, with changes of its settings. As published, the loss is summed over words
@@ -153,8 +155,8 @@ func (n attentionalSize) race(l outputLayer, amount func(*corpus.Batch) int) fun
 		}
 		head := int64(n.vocabulary * (n.width + 1 + n.words))
 		if got, want := body(ours.params), peer.ready.Params-head; got != want {
-			return fmt.Errorf("attentional_step.py: without its softmax the peer's network has %d parameters and ours %d: "+
-				"they are not the same", want, got)
+			return fmt.Errorf("attentional_step.py: without its softmax the peer's network has %d parameters "+
+				"and ours %d: they are not the same", want, got)
 		}
 		return nil
 	}
@@ -210,6 +212,6 @@ func (b *bench) checkedAttentional() (small map[string]any, want gradients, err 
 
 // translating races beam search over the test text of Multi30k with random weights.
 func (n attentionalSize) translating(b *bench, r *race) error {
-	e := ends{"decoder.output_projection.weight", 5, 0}
-	return b.searching(r, n.model(wordSoftmax), searchPeer{name: "PyTorch", program: "attentional_beam.py"}, e, n.config(nil))
+	return b.searching(r, n.model(wordSoftmax), search{name: "PyTorch", program: "attentional_beam.py",
+		config: n.config(nil), ends: ends{"decoder.output_projection.weight", 5, 0}, parts: 1})
 }

@@ -78,8 +78,10 @@ func TestLayers(t *testing.T) {
 		b.pairs = 2
 		for _, l := range []outputLayer{{"bpe", "mle", false, 20}, tiedVMF} {
 			got, err := b.measure(row{"layers/" + l.name, "sentences_per_s", tinyAttentional.layer(l)})
-			want := map[string]string{"bpe": "input 120, of the output layer 160", "vmf-tied": "input 30, of the output layer 40"}
-			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || !strings.HasSuffix(got.Config, want[l.name]) {
+			want := map[string]string{"bpe": "input 120, of the output layer 160",
+				"vmf-tied": "input 30, of the output layer 40"}
+			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil ||
+				!strings.HasSuffix(got.Config, want[l.name]) {
 				t.Errorf("%s gives %+v, %v", l.name, got, err)
 			}
 		}
@@ -113,7 +115,8 @@ func TestAttentionalRace(t *testing.T) {
 			{params, want.loss, ""}, {params + 1, want.loss, "they are not the same"},
 			{params, want.loss + 0.01, "the two do not do the same work"},
 		} {
-			ready, err := json.Marshal(map[string]any{"ready": true, "params": c.params, "loss": c.loss, "gradients": want.norms})
+			ready, err := json.Marshal(map[string]any{"ready": true, "params": c.params, "loss": c.loss,
+				"gradients": want.norms})
 			if err != nil {
 				t.Fatal(err)
 			}

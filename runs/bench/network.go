@@ -23,11 +23,11 @@ var translationRows = append(eagerAndCompiled(
 	row{"attentional_loop", "s", publishedLoop.race},
 	row{"softmax_memory/V=37000", "s", translatorLayer.race},
 	methodRow("spectrum"),
-	row{"translate/beam5", "sentences_per_s", smallNetwork.translating(plainSearch)},
-	row{"translate/ctranslate2", "sentences_per_s", smallNetwork.translating(ctranslate2)},
-	row{"translate/ctranslate2/base", "sentences_per_s", baseNetwork.translating(ctranslate2.inQuarters())},
-	row{"translate/ctranslate2/int8", "sentences_per_s", smallNetwork.translating(ctranslate2Int8)},
-	row{"translate/ctranslate2/int8-base", "sentences_per_s", baseNetwork.translating(ctranslate2Int8.inQuarters())},
+	row{"translate/beam5", "sentences_per_s", smallNetwork.translating("", 1)},
+	row{"translate/ctranslate2", "sentences_per_s", smallNetwork.translating("float32", 1)},
+	row{"translate/ctranslate2/base", "sentences_per_s", baseNetwork.translating("float32", 4)},
+	row{"translate/ctranslate2/int8", "sentences_per_s", smallNetwork.translating("int8", 1)},
+	row{"translate/ctranslate2/int8-base", "sentences_per_s", baseNetwork.translating("int8", 4)},
 	row{"translate/attentional", "sentences_per_s", smallAttentional.translating},
 )
 
@@ -106,7 +106,8 @@ func (m translator) build() (*translation.Translator, error) {
 	if method.WordTargets {
 		scope := torch.OpenScope()
 		defer scope.Close()
-		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(m.target*m.vectors)).Float32s()
+		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU,
+			int64(m.target*m.vectors)).Float32s()
 		pair.Vectors = &vectors.Table{Width: m.vectors, Rows: rows}
 	}
 	return translation.New(m.settings, pair, torch.CPU)
@@ -119,7 +120,8 @@ func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) 
 		return nil, err
 	}
 	r.onClose(built.Free)
-	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"), rate: m.rate, clip: m.clip}
+	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"), rate: m.rate,
+		clip: m.clip}
 	t.operations = func(i int) float64 { return built.Operations(batches[i]).All() }
 	t.collect = func(i int) float64 {
 		scope := torch.OpenScope()
@@ -140,7 +142,8 @@ func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) 
 
 // train makes whole updates our side of a race over batches, and those of another translator the peer's, if there is
 // one.
-func (m translator) train(r *race, batches []*corpus.Batch, amount func(*corpus.Batch) int, other *translator) (*trainer, error) {
+func (m translator) train(r *race, batches []*corpus.Batch, amount func(*corpus.Batch) int,
+	other *translator) (*trainer, error) {
 	ours, err := m.trainer(r, batches)
 	if err != nil {
 		return nil, err
@@ -173,7 +176,8 @@ func multi30kBatches(b *bench, n network) ([]*corpus.Batch, error) {
 	}
 	pairs := corpus.Encode(m.source, m.target, m.pair.Source.Encode, m.pair.Target.Encode)
 	if v := m.pair.Target.Vocabulary.Len(); v > n.vocabulary {
-		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges, n.vocabulary)
+		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges,
+			n.vocabulary)
 	}
 	o := corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: n.tokens}, Seed: 1}
 	loader, err := corpus.NewLoader(pairs, o, corpus.Position{})
