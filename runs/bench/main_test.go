@@ -42,14 +42,14 @@ func TestFlags(t *testing.T) {
 func TestBadUsage(t *testing.T) {
 	const all = "text, translation, objectives, lm, layers, load, scale"
 	for args, want := range map[string]string{
-		"":                              "say with -what which suite to measure: " + all,
-		"-what speech":                  "unknown suite -what speech: it is one of " + all,
-		"-what text -isa sse":           `-isa is "sse": it must be avx2, avx512 or default`,
-		"-what text -pair 3":            "unknown flag -pair: did you mean -pairs? (bench -h lists the flags)",
-		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
-		"-what text -threads 0":         "-threads is 0: at least 1 is needed",
-		"-what text -positions 0":       "-positions is 0: at least 1 is needed",
-		"-what text -only [":            "-only: error parsing regexp: missing closing ]: `[`",
+		"":                        "say with -what which suite to measure: " + all,
+		"-what speech":            "unknown suite -what speech: it is one of " + all,
+		"-what text -isa sse":     `-isa is "sse": it must be avx2, avx512 or default`,
+		"-what text -pair 3":      "unknown flag -pair: did you mean -pairs? (bench -h lists the flags)",
+		"-what text -pairs 0":     "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
+		"-what text -threads 0":   "-threads is 0: at least 1 is needed",
+		"-what text -positions 0": "-positions is 0: at least 1 is needed",
+		"-what text -only [":      "-only: error parsing regexp: missing closing ]: `[`",
 		"-what text -only xyz": "-only xyz matches no row of text: its rows are " +
 			"bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
 		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
