@@ -29,6 +29,13 @@ readonly cxx=${CXX:-g++}
 say()  { printf 'build: %s\n' "$*" >&2; }
 stop() { say "$*"; exit 1; }
 digest() { sha256sum | cut -c1-64; }
+# True when FILE holds KEY and every library of $lib is there.
+current() {  # FILE KEY LIBRARY...
+    local file=$1 key=$2 name
+    shift 2
+    for name; do [[ -f $lib/$name ]] || return 1; done
+    [[ -f $file && $(<"$file") == "$key" ]]
+}
 
 # ---- the machine and its tools -------------------------------------------------------------------------
 
@@ -248,9 +255,7 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
         object=$into/${source%.cc}.o
         mkdir -p "${object%/*}"
         objects+=("$object")
-        if [[ ! -f $object || ! -f $object.key || $(<"$object.key") != $(object_key "$source" "$object.d" "${flags[@]}") ]]; then
-            stale+=("$source")
-        fi
+        [[ -f $object ]] && current "$object.key" "$(object_key "$source" "$object.d" "${flags[@]}")" || stale+=("$source")
     done
     if (( ${#stale[@]} )); then
         say "compiling $title: ${#stale[@]} of $# files, $jobs at a time"
@@ -295,7 +300,7 @@ build_gotorch() {
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
     key=$({ printf '%s\n' "$cxx_version" "$torch_settings" "${gotorch_flags[*]//"$torch"/}"
             cd "$folder" && LC_ALL=C sha256sum cgotorch/*.cc cgotorch/*.h; } | digest)
-    [[ -f $lib/libcgotorch.so && -f $lib/obj/gotorch.key && $(<"$lib/obj/gotorch.key") == "$key" ]] && return
+    current "$lib/obj/gotorch.key" "$key" libcgotorch.so && return
     local kept=$cache/gotorch-${key:0:16}/libcgotorch.so
     if [[ ! -f $kept ]]; then
         say "compiling gotorch"
@@ -315,22 +320,26 @@ build_gotorch() {
     echo "$key" >"$lib/obj/gotorch.key"
 }
 
-# The digest of a folder of C++, torch/csrc: sha256 over the lines "<sha256 of the file>  <name>\n" of every
-# .cc and .h below it, in byte order of the names. The library answers it from ap_csrc_digest, and torch's tests compute it
-# anew from the sources, so that a library older than they are is noticed.
+# The digest of a folder of C++: sha256 over the lines "<sha256 of the file>  <name>\n" of every .cc and .h below it,
+# in byte order of the names. A library answers it from a function, and tests compute it anew from the sources, so that
+# a library older than they are is noticed.
 csrc_digest() { (cd "$1" && LC_ALL=C && csrc_files .cc .h | xargs -d '\n' sha256sum | digest); }
 # The files below the current folder whose names end so, without the leading "./", in byte order.
 csrc_files() { local end; for end; do find . -type f -name "*$end" -printf '%P\n'; done | LC_ALL=C sort; }
+compile_digest() {  # OBJECT FUNCTION FOLDER
+    printf 'extern "C" __attribute__((visibility("default"))) const char* %s(void) { return "%s"; }\n' \
+        "$2" "$(csrc_digest "$3")" | $cxx -fPIC -x c++ -c - -o "$1"
+}
 
 # Compiles once the headers of libtorch that nearly every file of torch/csrc reads, six seconds' worth. A
-# compiler that is told to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
+# compiler with the flag to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
 # with the same flags, and else reads the text, which changes nothing: each file names the headers it needs.
 precompile_headers() {
     local header=$lib/obj/libtorch.h key
     local text='#include <ATen/ATen.h>
 #include <ATen/Parallel.h>'
     key=$(printf '%s\n' "$cxx_version" "$torch_settings" "${header_flags[@]}" "$text" | digest)
-    [[ -f $header.gch && -f $header.key && $(<"$header.key") == "$key" ]] && return
+    current "$header.key" "$key" obj/libtorch.h.gch && return
     say "compiling libtorch's headers"
     rm -f "$header.gch" "$header.key"
     echo "$text" >"$header"
@@ -340,15 +349,13 @@ precompile_headers() {
 }
 
 build_aperture() {
-    local sources key object digest_source=$lib/obj/csrc_digest.cc
+    local sources key object objects
     local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
     mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep -v '^cuda/')
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
-    [[ -f $lib/libaperture.so && -f $lib/libaperture_waiting.so && -f $lib/obj/aperture.key && $(<"$lib/obj/aperture.key") == "$key" ]] && return
-    printf 'extern "C" __attribute__((visibility("default"))) const char* ap_csrc_digest(void) { return "%s"; }\n' \
-        "$(csrc_digest torch/csrc)" >"$digest_source"
-    $cxx -fPIC -c "$digest_source" -o "$lib/obj/csrc_digest.o"
+    current "$lib/obj/aperture.key" "$key" libaperture.so libaperture_waiting.so && return
+    compile_digest "$lib/obj/csrc_digest.o" ap_csrc_digest torch/csrc
     local waiting=$lib/obj/aperture/devices/waiting.o rest=()
     for object in "${objects[@]}"; do [[ $object == "$waiting" ]] || rest+=("$object"); done
     link libaperture_waiting.so "$waiting"
@@ -376,7 +383,7 @@ build_cuda() {
     mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep '^cuda/')
     compile_all torch/csrc/cuda "$lib/obj/aperture" torch/csrc cuda_flags "${sources[@]}"
     key=$({ stat -c '%s %Y' "$torch/lib/libtorch_cuda.so"; cat "${objects[@]/%/.key}"; } | digest)
-    [[ -f $lib/libaperture_cuda.so && -f $lib/obj/cuda.key && $(<"$lib/obj/cuda.key") == "$key" ]] && return
+    current "$lib/obj/cuda.key" "$key" libaperture_cuda.so && return
     link libaperture_cuda.so "${objects[@]}" -L"$torch/lib" -ltorch_cuda
     echo "$key" >"$lib/obj/cuda.key"
 }
@@ -384,15 +391,13 @@ build_cuda() {
 # The device that tests compute on instead of a GPU. No program links it; package checked loads it, and holds the digest of its
 # sources, which is taken as that of torch/csrc is, against the one that it answers.
 build_checked() {
-    local sources key folder=internal/checked/csrc digest_source=$lib/obj/checked_digest.cc
-    local checked_flags=("${header_flags[@]}" -include ../../../third_party/lib/obj/libtorch.h) objects
+    local sources key objects folder=internal/checked/csrc
+    local checked_flags=("${header_flags[@]}" -include ../../../third_party/lib/obj/libtorch.h)
     mapfile -t sources < <(cd $folder && csrc_files .cc)
     compile_all "the checked device" "$lib/obj/checked" $folder checked_flags "${sources[@]}"
     key=$({ csrc_digest $folder; cat "${objects[@]/%/.key}"; } | digest)
-    [[ -f $lib/obj/libchecked.so && -f $lib/obj/checked.key && $(<"$lib/obj/checked.key") == "$key" ]] && return
-    printf 'extern "C" __attribute__((visibility("default"))) const char* checked_digest(void) { return "%s"; }\n' \
-        "$(csrc_digest $folder)" >"$digest_source"
-    $cxx -fPIC -c "$digest_source" -o "$lib/obj/checked_digest.o"
+    current "$lib/obj/checked.key" "$key" obj/libchecked.so && return
+    compile_digest "$lib/obj/checked_digest.o" checked_digest $folder
     link obj/libchecked.so "${objects[@]}" "$lib/obj/checked_digest.o"
     echo "$key" >"$lib/obj/checked.key"
 }
@@ -402,7 +407,7 @@ build_libs() {
     find_libtorch
     local link_key
     link_key=$({ echo "$torch"; find "$torch/lib" -maxdepth 1 -name '*.so*' -printf '%p %s %T@\n' | sort; } | digest)
-    if [[ ! -f $lib/obj/libtorch.key || $(<"$lib/obj/libtorch.key") != "$link_key" || ! -e $lib/libtorch_cpu.so || ! -f $lib/libtorch.so ]]; then
+    if ! current "$lib/obj/libtorch.key" "$link_key" libtorch_cpu.so libtorch.so; then
         say "using libtorch $torch_version from $torch_from"
         link_libtorch
         echo "$link_key" >"$lib/obj/libtorch.key"
@@ -432,9 +437,9 @@ build_libs() {
 
 # ---- the Go side ---------------------------------------------------------------------------------------
 
-# Compiles, in the background and giving way, the packages of others that the programs use: where all is new, that fills the
-# time in which a download or a single large C++ file leaves processors idle. What fails here is told by build_programs, which
-# waits for it by the lock: it is no job of this shell, whose `wait -n` would take it for a compiler.
+# Compiles, in the background and giving way, the packages of others that the programs use: where all is new, that
+# fills the time in which a download or a single large C++ file leaves processors idle. build_programs reports what
+# fails here, and waits for it by the lock: it is no job of this shell, whose `wait -n` would take it for a compiler.
 compile_dependencies() {
     exec 7>"$lib/.dependencies"
     flock 7

@@ -9,8 +9,8 @@
 //
 // Each operator is computed by libtorch's kernel for the CPU, on memory that nothing can touch while no kernel or copy
 // runs. So host code that reads a device's pointer ends the process with a sentence and its calls; an operator whose
-// operands lie on both sides fails as it does on a GPU; what was never written is NaN, or -1. Nothing of csrc that is for
-// the CPU alone runs there: the device takes the path that a GPU takes.
+// operands lie on both sides fails as it does on a GPU; what was never written is NaN, or -1. Code of csrc for the CPU
+// alone does not run there: the device takes the path that a GPU takes.
 //
 // [Counting] tells how many operators were launched, and how often the host waited for the device.
 //
@@ -19,8 +19,8 @@
 //
 // # Caveats
 //
-// It is slow, and its random numbers are not those of the CPU, as a GPU's are not. ./build.sh checked compiles it, which
-// ./build.sh test does too; a test skips where that was not done.
+// It is slow, and its random numbers are not those of the CPU, as a GPU's are not. ./build.sh checked compiles it, and
+// so does ./build.sh test; a test skips where that was not done.
 package checked
 
 // #cgo LDFLAGS: -ldl
@@ -105,7 +105,8 @@ func Counting(f func()) Counts {
 	C.call_counts(library.counts, &three[0])
 	names := C.call_text(library.names)
 	defer C.free(unsafe.Pointer(names))
-	return Counts{Operators: int64(three[0]), Uploads: int64(three[1]), Waits: int64(three[2]), Names: C.GoString(names)}
+	return Counts{Operators: int64(three[0]), Uploads: int64(three[1]), Waits: int64(three[2]),
+		Names: C.GoString(names)}
 }
 
 // Touch reads the device's memory from the host, which ends the process.

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/translation"
-	"github.com/aperture-ml/aperture/models/translation/bitext"
-	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -68,26 +66,22 @@ func layerRows() (rows []row) {
 }
 
 // layer races whole updates with an output layer against those with a softmax over words. As in the table the map to
-// the vectors is not normalised, and a sentence has as many pieces as words, so that the gain of pieces is their
-// smaller softmax alone.
+// the vectors is not normalised, and a sentence of pieces is no longer than one of words, so that the gain of
+// pieces is their smaller softmax alone.
 func (n attentionalSize) layer(l outputLayer) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
 		batches, err := n.batches(min(l.targets, n.vocabulary))
 		if err != nil {
 			return err
 		}
-		ours, err := n.trainer(r, l, batches, "map_norm", false)
+		softmax := n.model(wordSoftmax)
+		ours, err := n.model(l, "map_norm", false).train(r, batches, sentencesOf, &softmax)
 		if err != nil {
 			return err
 		}
-		peer, err := n.trainer(r, wordSoftmax, batches)
-		if err != nil {
-			return err
-		}
-		r.trainOn(batches, ours, sentencesOf)
-		r.peer = here(nil, peer.update)
 		input, output := layerParameters(ours.params)
-		r.config = fmt.Sprintf("%s; parameters of the decoder's input %d, of the output layer %d", n.size(), input, output)
+		r.config = fmt.Sprintf("%s; parameters of the decoder's input %d, of the output layer %d", n.size(), input,
+			output)
 		return nil
 	}
 }
@@ -113,12 +107,13 @@ func (n attentionalSize) batches(words int) ([]*corpus.Batch, error) {
 
 // size is that of the work, for the reader.
 func (n attentionalSize) size() string {
-	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d M=%d", attentionalRows, attentionalLong, n.words, n.width, n.vocabulary, n.vectors)
+	return fmt.Sprintf("B=%d S=T=%d E=%d D=%d V=%d M=%d", attentionalRows, attentionalLong, n.words, n.width,
+		n.vocabulary, n.vectors)
 }
 
-// build makes the network with an output layer and changes of its settings. Its words, and their vectors where the
-// method aims at such, mean nothing.
-func (n attentionalSize) build(l outputLayer, changes ...any) (*translation.Translator, error) {
+// model gives the network an output layer, with changes of its settings. As published, the loss is summed over words
+// and divided by sentences.
+func (n attentionalSize) model(l outputLayer, changes ...any) translator {
 	c := translation.Defaults()
 	c.Seed = 1
 	c.Model.Kind, c.Model.Width, c.Model.WordWidth, c.Model.Dropout = "attentional", n.width, n.words, 0
@@ -128,31 +123,8 @@ func (n attentionalSize) build(l outputLayer, changes ...any) (*translation.Tran
 	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.InitialRange = n.layers, n.layers, n.spread
 	c.Objective.Set("method", l.method, "label_smoothing", 0, "bias", true)
 	c.Objective.Set(changes...)
-	method, err := c.Objective.Resolve()
-	if err != nil {
-		return nil, err
-	}
-	targets := cmp.Or(l.targets, n.vocabulary)
-	pair := &bitext.Pair{Source: wordless(n.vocabulary), Target: wordless(targets)}
-	if method.WordTargets {
-		scope := torch.OpenScope()
-		defer scope.Close()
-		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU, int64(targets*n.vectors)).Float32s()
-		pair.Vectors = &vectors.Table{Width: n.vectors, Rows: rows}
-	}
-	return translation.New(c, pair, torch.CPU)
-}
-
-// trainer makes training steps of the translator: the loss is summed over words and divided by sentences.
-func (n attentionalSize) trainer(r *race, l outputLayer, batches []*corpus.Batch, changes ...any) (*trainer, error) {
-	built, err := n.build(l, changes...)
-	if err != nil {
-		return nil, err
-	}
-	t := translationTrainer(r, built, batches, sentencesOf)
-	t.rate, t.clip = attentionalRate, attentionalClip
-	t.useAdam(r, torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8})
-	return t, nil
+	return translator{settings: c, source: n.vocabulary, target: cmp.Or(l.targets, n.vocabulary), vectors: n.vectors,
+		rate: attentionalRate, clip: attentionalClip, beta2: 0.999, perSentence: true}
 }
 
 // race races whole updates of the translator against the same network with a softmax in plain PyTorch, in words or
@@ -163,15 +135,14 @@ func (n attentionalSize) race(l outputLayer, amount func(*corpus.Batch) int) fun
 		if err != nil {
 			return err
 		}
-		ours, err := n.trainer(r, l, batches)
-		if err != nil {
-			return err
-		}
 		small, want, err := b.checkedAttentional()
 		if err != nil {
 			return err
 		}
-		r.trainOn(batches, ours, amount)
+		ours, err := n.model(l).train(r, batches, amount, nil)
+		if err != nil {
+			return err
+		}
 		r.config = n.size()
 		config := n.config(batches)
 		config["clip"], config["learning_rate"], config["small"] = attentionalClip, attentionalRate, small
@@ -184,8 +155,8 @@ func (n attentionalSize) race(l outputLayer, amount func(*corpus.Batch) int) fun
 		}
 		head := int64(n.vocabulary * (n.width + 1 + n.words))
 		if got, want := body(ours.params), peer.ready.Params-head; got != want {
-			return fmt.Errorf("attentional_step.py: without its softmax the peer's network has %d parameters and ours %d: "+
-				"they are not the same", want, got)
+			return fmt.Errorf("attentional_step.py: without its softmax the peer's network has %d parameters "+
+				"and ours %d: they are not the same", want, got)
 		}
 		return nil
 	}
@@ -201,7 +172,7 @@ func body(p *torch.Params) (n int64) {
 	return n
 }
 
-// config is what the peers are told of a size, and of batches where they train.
+// config gives the peers a size, and batches where they train.
 func (n attentionalSize) config(batches []*corpus.Batch) map[string]any {
 	c := map[string]any{"vocab": n.vocabulary, "words": n.words, "width": n.width, "layers": n.layers}
 	if batches != nil {
@@ -227,7 +198,7 @@ func (b *bench) checkedAttentional() (small map[string]any, want gradients, err 
 	batches := raggedBatches()
 	r := &race{}
 	defer r.close()
-	t, err := n.trainer(r, wordSoftmax, batches)
+	t, err := n.model(wordSoftmax).trainer(r, batches)
 	if err != nil {
 		return nil, want, err
 	}
@@ -241,7 +212,6 @@ func (b *bench) checkedAttentional() (small map[string]any, want gradients, err 
 
 // translating races beam search over the test text of Multi30k with random weights.
 func (n attentionalSize) translating(b *bench, r *race) error {
-	build := func() (*translation.Translator, error) { return n.build(wordSoftmax) }
-	e := ends{"decoder.output_projection.weight", 5, 0}
-	return b.searching(r, build, searchPeer{name: "PyTorch", program: "attentional_beam.py"}, e, n.config(nil))
+	return b.searching(r, n.model(wordSoftmax), search{name: "PyTorch", program: "attentional_beam.py",
+		config: n.config(nil), ends: ends{"decoder.output_projection.weight", 5, 0}, parts: 1})
 }

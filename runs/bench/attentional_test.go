@@ -24,7 +24,7 @@ func TestAttentionalTrainerLearns(t *testing.T) {
 			r := &race{}
 			defer r.close()
 			batches := raggedBatches()
-			trainer, err := tinyAttentional.trainer(r, l, batches)
+			trainer, err := tinyAttentional.model(l).trainer(r, batches)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func TestLayerParameters(t *testing.T) {
 	got := map[string][2]int64{}
 	for _, l := range outputLayers {
 		torch.Test(t, func() {
-			built, err := n.build(l)
+			built, err := n.model(l).build()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,16 +78,18 @@ func TestLayers(t *testing.T) {
 		b.pairs = 2
 		for _, l := range []outputLayer{{"bpe", "mle", false, 20}, tiedVMF} {
 			got, err := b.measure(row{"layers/" + l.name, "sentences_per_s", tinyAttentional.layer(l)})
-			want := map[string]string{"bpe": "input 120, of the output layer 160", "vmf-tied": "input 30, of the output layer 40"}
-			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || !strings.HasSuffix(got.Config, want[l.name]) {
+			want := map[string]string{"bpe": "input 120, of the output layer 160",
+				"vmf-tied": "input 30, of the output layer 40"}
+			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil ||
+				!strings.HasSuffix(got.Config, want[l.name]) {
 				t.Errorf("%s gives %+v, %v", l.name, got, err)
 			}
 		}
 	})
 }
 
-// TestAttentionalRace: a peer is raced whose small network gives the same and whose large
-// one has as many parameters beside its softmax; others are not.
+// TestAttentionalRace: a peer is raced only if its small network gives the same and its large one has the same number
+// of parameters beside its softmax.
 func TestAttentionalRace(t *testing.T) {
 	torch.Test(t, func() {
 		b := fake(t, context.Background(), "")
@@ -100,7 +102,7 @@ func TestAttentionalRace(t *testing.T) {
 		}
 		r := &race{}
 		defer r.close()
-		trainer, err := tinyAttentional.trainer(r, wordSoftmax, nil)
+		trainer, err := tinyAttentional.model(wordSoftmax).trainer(r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +115,8 @@ func TestAttentionalRace(t *testing.T) {
 			{params, want.loss, ""}, {params + 1, want.loss, "they are not the same"},
 			{params, want.loss + 0.01, "the two do not do the same work"},
 		} {
-			ready, err := json.Marshal(map[string]any{"ready": true, "params": c.params, "loss": c.loss, "gradients": want.norms})
+			ready, err := json.Marshal(map[string]any{"ready": true, "params": c.params, "loss": c.loss,
+				"gradients": want.norms})
 			if err != nil {
 				t.Fatal(err)
 			}

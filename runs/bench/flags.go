@@ -46,7 +46,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	fs.StringVar(&o.python, "python", interpreter(), "Python `PROGRAM` that has the peers' packages")
 	about := command.Help{
 		Name: "bench", Usage: "-what SUITE [flags]",
-		Summary: "bench measures this machine: what methods and layers cost, and how fast Aperture is beside its peers.",
+		Summary: "bench measures what methods and layers cost on this machine, and how fast Aperture is beside its peers.",
 	}
 	err := about.Parse(fs, args, out)
 	if err != nil {
@@ -64,7 +64,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	case !slices.Contains([]string{"", "avx2", "avx512", "default"}, o.isa):
 		return o, command.Usagef("-isa is %q: it must be avx2, avx512 or default", o.isa)
 	case o.pairs < 1:
-		return o, command.Usagef("-pairs is %d: at least 1 is needed, and %d for a result that counts", o.pairs, leastPairs)
+		return o, command.Usagef("-pairs is %d: at least 1 is needed, and %d for a result that counts", o.pairs,
+			leastPairs)
 	case o.threads < 1:
 		return o, command.Usagef("-threads is %d: at least 1 is needed", o.threads)
 	case o.loadPairs < 1000:
@@ -72,7 +73,8 @@ func parse(args []string, out io.Writer) (options, error) {
 	case o.positions < 1:
 		return o, command.Usagef("-positions is %d: at least 1 is needed", o.positions)
 	case len(o.rows()) == 0:
-		return o, command.Usagef("-only %s matches no row of %s: its rows are %s", *only, *what, names(o.suite.rows, func(r row) string { return r.name }))
+		return o, command.Usagef("-only %s matches no row of %s: its rows are %s", *only, *what,
+			names(o.suite.rows, func(r row) string { return r.name }))
 	case o.json != "" && !isFolder(folder):
 		return o, command.Usagef("-json %s: there is no folder %s", o.json, folder)
 	}

@@ -103,7 +103,8 @@ func mixturePeer(c experiment.Config) map[string]any {
 func xlPeer(c experiment.Config) map[string]any {
 	return map[string]any{
 		"width": c.Model.Width, "heads": c.Model.Heads, "ffn": c.Model.FFNWidth, "layers": c.Model.Layers,
-		"memory": c.Model.Memory, "dropout": c.Model.Dropout, "cutoffs": objectives.Of[objectives.AdaptiveSettings](c.Objective).AdaptiveCutoffs,
+		"memory": c.Model.Memory, "dropout": c.Model.Dropout,
+		"cutoffs": objectives.Of[objectives.AdaptiveSettings](c.Objective).AdaptiveCutoffs,
 	}
 }
 
@@ -127,7 +128,8 @@ func (n textNetwork) race(b *bench, r *race, compiled bool) error {
 	r.outside = true
 	config := n.peer(n.config)
 	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, readableChunks(chunks), weights
-	config["learning_rate"], config["clip"], config["compiled"] = n.config.Train.LearningRate, n.config.Train.ClipNorm, compiled
+	config["learning_rate"], config["clip"], config["compiled"] = n.config.Train.LearningRate, n.config.Train.ClipNorm,
+		compiled
 	peer, err := b.startPeer(r, "PyTorch", n.program, config)
 	if err != nil {
 		return err

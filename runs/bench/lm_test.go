@@ -102,7 +102,8 @@ func TestEqualChunks(t *testing.T) {
 func TestTextTraining(t *testing.T) {
 	for _, n := range tiny() {
 		b := fake(t, context.Background(), "")
-		script := strings.Replace(answers, `"ready": true`, `"ready": true, "loss": 1.5, "gradients": {"encoder.weight": 2}`, 1)
+		script := strings.Replace(answers, `"ready": true`,
+			`"ready": true, "loss": 1.5, "gradients": {"encoder.weight": 2}`, 1)
 		b.replace(t, n.program, script)
 		torch.Test(t, func() {
 			r := &race{}

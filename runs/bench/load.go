@@ -182,7 +182,8 @@ func (l loads) again(folder, store string) error {
 	open := func(*bitext.Texts) (*bitext.Pair, error) {
 		return bitext.OpenPair(loadSettings(loadMerges), filepath.Join(store, "tokenizer"))
 	}
-	start := func(pairOf func(*bitext.Texts) (*bitext.Pair, error), at func() corpus.Position, then func(*corpus.Loader) error) func() error {
+	start := func(pairOf func(*bitext.Texts) (*bitext.Pair, error), at func() corpus.Position,
+		then func(*corpus.Loader) error) func() error {
 		return func() error {
 			texts, err := begin(folder, store)
 			if err != nil {
@@ -278,7 +279,8 @@ func encoding(b *bench, r *race) error {
 	r.config = fmt.Sprintf("%d pairs, raw files to files of ids, one thread", slicePairs)
 	forget := func() { os.RemoveAll(store) }
 	return b.textRace(r, forget, work, slicePairs, "Moses tokenizer and subword-nmt", "encode_text.py", map[string]any{
-		"folder": s.folder, "languages": []string{loadSource, loadTarget}, "codes": s.codes(), "vocabularies": vocabularies,
+		"folder": s.folder, "languages": []string{loadSource, loadTarget}, "codes": s.codes(),
+		"vocabularies": vocabularies,
 	})
 }
 

@@ -28,7 +28,8 @@ func TestLoads(t *testing.T) {
 		t.Errorf("the cache holds %v", left)
 	}
 	var table strings.Builder
-	const line = "load/heap  -           -    -    -             200   -     MB    -                 -      -     -           3000 pairs\n"
+	const line = "load/heap  -           -    -    -             200   -     MB    " +
+		"-                 -      -     -           3000 pairs\n"
 	err := printTable(&table, []result{{Name: "load/heap", Ours: 200, Unit: "MB", Config: "3000 pairs"}})
 	if err != nil || !strings.Contains(table.String(), line) {
 		t.Errorf("%v; the table is\n%s", err, table.String())
@@ -92,7 +93,8 @@ func TestEncodingRows(t *testing.T) {
 	b.pairs = 1
 	for _, r := range loadRows()[:2] {
 		got, err := b.measure(r)
-		if err != nil || got.TimeRatio == nil || got.Peer == nil || *got.Peer <= 0 || !strings.Contains(got.Config, "one thread") {
+		if err != nil || got.TimeRatio == nil || got.Peer == nil || *got.Peer <= 0 ||
+			!strings.Contains(got.Config, "one thread") {
 			t.Errorf("%s gives %+v, %v", r.name, got, err)
 		}
 	}

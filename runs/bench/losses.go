@@ -41,11 +41,12 @@ func (r *race) loss(leaves []torch.Tensor, loss func() torch.Tensor) (last *floa
 	return last
 }
 
-// same checks after the warm-up that the losses of both sides differ by at most the limit, which follows from the peer's.
+// same checks after the warm-up that the losses of both sides differ by at most the limit for the peer's.
 func (r *race) same(program string, ours *float64, p *peer, limit func(loss float64) float64) {
 	r.check = func() error {
 		if theirs := p.last.Loss; !(math.Abs(*ours-theirs) <= limit(theirs)) {
-			return fmt.Errorf("%s: the peer's loss is %g and ours %g, more than %.2g apart: the two did not do the same work",
+			return fmt.Errorf("%s: the peer's loss is %g and ours %g, more than %.2g apart: "+
+				"the two did not do the same work",
 				program, theirs, *ours, limit(theirs))
 		}
 		return nil
@@ -117,8 +118,8 @@ func (l layer) race(b *bench, r *race) error {
 	maps.Copy(described, l.peer)
 	peer, err := b.startPeer(r, "PyTorch", l.program, described)
 	if l.alike {
-		// Weights, hidden states and targets of the two sides are other draws from one distribution, so their mean losses
-		// differ as means over positions do, each of which varies by about 1 nat.
+		// Weights, hidden states and targets of the two sides are other draws from one distribution, so their mean
+		// losses differ as means over positions do, each of which varies by about 1 nat.
 		r.same(l.program, last, peer, func(float64) float64 { return 6 * math.Sqrt(2/float64(l.positions)) })
 	}
 	return err
@@ -179,7 +180,8 @@ func (l attentionalLoop) race(b *bench, r *race) error {
 	}
 	words, memory := add("words", l.steps, l.rows, l.words), add("memory", l.rows, l.positions, l.width)
 	h, c := add("h", int64(l.layers), l.rows, l.width), add("c", int64(l.layers), l.rows, l.width)
-	d := torch.AttentionalDecoder{Query: add("query.weight", l.width, l.width), Mix: add("mix.weight", l.width, 2*l.width)}
+	d := torch.AttentionalDecoder{Query: add("query.weight", l.width, l.width),
+		Mix: add("mix.weight", l.width, 2*l.width)}
 	in := l.words + l.width
 	for i := range l.layers {
 		prefix := fmt.Sprintf("decoder.%d.", i)

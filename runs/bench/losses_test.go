@@ -30,7 +30,8 @@ func TestLosses(t *testing.T) {
 					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("%s: a loss of %s where a guess costs %.1f gives %v", name, loss, guess, err)
 					}
-				case err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || !strings.HasSuffix(got.Config, "V=60"):
+				case err != nil || got.TimeRatio == nil || got.MemoryRatio == nil ||
+					!strings.HasSuffix(got.Config, "V=60"):
 					t.Errorf("%s: the race gives %+v, %v", name, got, err)
 				}
 			})
@@ -44,7 +45,8 @@ func TestMemoryOfPeers(t *testing.T) {
 		t.Errorf("%.0f bytes are available, %v", available, err)
 	}
 	b := &bench{options: options{positions: 1 << 40}}
-	if err := mixtureRace(b, &race{}); err == nil || !strings.HasSuffix(err.Error(), "name fewer positions with -positions") {
+	if err := mixtureRace(b, &race{}); err == nil ||
+		!strings.HasSuffix(err.Error(), "name fewer positions with -positions") {
 		t.Errorf("more positions than fit into memory give %v", err)
 	}
 }
@@ -60,7 +62,8 @@ func TestAttentionalLoopRace(t *testing.T) {
 		torch.Test(t, func() {
 			got, err := b.measure(row{"x", "s", l.race})
 			if equal {
-				if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Config != "B=3 S=4 T=5 E=2 D=6 L=2" {
+				if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil ||
+					got.Config != "B=3 S=4 T=5 E=2 D=6 L=2" {
 					t.Errorf("the race gives %+v, %v", got, err)
 				}
 				return
@@ -68,7 +71,8 @@ func TestAttentionalLoopRace(t *testing.T) {
 			if err == nil {
 				t.Fatal("a peer with another loss is raced")
 			}
-			if _, err := fmt.Sscanf(err.Error(), "attentional_loop.py: the peer's loss is 2.5 and ours %s", &loss); err != nil {
+			if _, err := fmt.Sscanf(err.Error(), "attentional_loop.py: the peer's loss is 2.5 and ours %s",
+				&loss); err != nil {
 				t.Error(err)
 			}
 			loss = strings.TrimSuffix(loss, ",")

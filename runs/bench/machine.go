@@ -15,7 +15,7 @@ import (
 type Machine struct {
 	Processor string   `json:"processor"`
 	ISA       string   `json:"isa"`         // the instruction set of both sides
-	Steal     *float64 `json:"steal"`       // the share of all processors' time that a hypervisor gave to others during the row
+	Steal     *float64 `json:"steal"`       // the share of all processors' time that others got meanwhile
 	Peak      *float64 `json:"peak_gflops"` // of a matrix product, with the row's threads; null for rows that make none
 }
 
@@ -85,7 +85,8 @@ func availableMemory() (bytes float64, err error) {
 // printMachine says below a table what all its rows have in common.
 func printMachine(out io.Writer, m Machine) error {
 	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; "+
-		"peak is that of a matrix product of size %d, in GFLOP/s, and ours of it what the products of our whole step reach.\n",
+		"peak is that of a matrix product of size %d, in GFLOP/s, "+
+		"and ours of it what the products of our whole step reach.\n",
 		m.Processor, m.ISA, peakSize)
 	return err
 }

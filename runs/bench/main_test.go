@@ -33,22 +33,25 @@ func TestFlags(t *testing.T) {
 		t.Errorf("python %s, %d pairs", o.python, o.pairs)
 	}
 	var help strings.Builder
-	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) || !strings.Contains(help.String(), "-what") {
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) ||
+		!strings.Contains(help.String(), "-what") {
 		t.Errorf("-h gives %v and prints %q", err, help.String())
 	}
 }
 
 func TestBadUsage(t *testing.T) {
+	const all = "text, translation, objectives, lm, layers, load, scale"
 	for args, want := range map[string]string{
-		"":                              "say with -what which suite to measure: text, translation, objectives, lm, layers, load, scale",
-		"-what speech":                  "unknown suite -what speech: it is one of text, translation, objectives, lm, layers, load, scale",
-		"-what text -isa sse":           `-isa is "sse": it must be avx2, avx512 or default`,
-		"-what text -pair 3":            "unknown flag -pair: did you mean -pairs? (bench -h lists the flags)",
-		"-what text -pairs 0":           "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
-		"-what text -threads 0":         "-threads is 0: at least 1 is needed",
-		"-what text -positions 0":       "-positions is 0: at least 1 is needed",
-		"-what text -only [":            "-only: error parsing regexp: missing closing ]: `[`",
-		"-what text -only xyz":          "-only xyz matches no row of text: its rows are bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
+		"":                        "say with -what which suite to measure: " + all,
+		"-what speech":            "unknown suite -what speech: it is one of " + all,
+		"-what text -isa sse":     `-isa is "sse": it must be avx2, avx512 or default`,
+		"-what text -pair 3":      "unknown flag -pair: did you mean -pairs? (bench -h lists the flags)",
+		"-what text -pairs 0":     "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
+		"-what text -threads 0":   "-threads is 0: at least 1 is needed",
+		"-what text -positions 0": "-positions is 0: at least 1 is needed",
+		"-what text -only [":      "-only: error parsing regexp: missing closing ]: `[`",
+		"-what text -only xyz": "-only xyz matches no row of text: its rows are " +
+			"bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
 		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
 		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such",
 	} {
@@ -87,7 +90,8 @@ func TestRace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: defined(0.25), Ours: 12, Peer: defined(5),
+	want := result{TimeRatio: &spread{Median: 2.5, Min: 1, Max: 3}, MemoryRatio: defined(0.25), Ours: 12,
+		Peer: defined(5),
 		Rate: defined(6), OutsideProducts: defined(1), Config: "D=8"}
 	want.TimeRatio.Median = (2.0 + 3.0) / 2 // of 3, 2, 1, 3
 	want.Peer = defined((4.0 + 6.0) / 2)    // of 4, 6, 9, 4
@@ -135,7 +139,8 @@ func TestResultFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	ratio := 0.5
 	results := []result{
-		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300, Peer: defined(200),
+		{Name: "transformer_step/base", TimeRatio: &spread{1.5, 1.25, 2}, MemoryRatio: &ratio, Ours: 300,
+			Peer: defined(200),
 			Unit: "tokens_per_s", Rate: defined(53.7), OutsideProducts: &ratio, Config: "V=37000",
 			Machine: Machine{Processor: "EPYC", ISA: "avx2", Steal: defined(0.125), Peak: defined(107.4)}},
 		{Name: "bpe_learn", TimeRatio: &spread{20, 19, 21}, Ours: 1, Peer: defined(20), Unit: "s"},
@@ -152,11 +157,14 @@ func TestResultFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []any{
-		map[string]any{"name": "transformer_step/base", "time_ratio": map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
-			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "gflops": 53.7, "outside_products": 0.5, "config": "V=37000",
+		map[string]any{"name": "transformer_step/base",
+			"time_ratio":   map[string]any{"median": 1.5, "min": 1.25, "max": 2.0},
+			"memory_ratio": 0.5, "ours": 300.0, "peer": 200.0, "unit": "tokens_per_s", "gflops": 53.7,
+			"outside_products": 0.5, "config": "V=37000",
 			"processor": "EPYC", "isa": "avx2", "steal": 0.125, "peak_gflops": 107.4},
 		map[string]any{"name": "bpe_learn", "time_ratio": map[string]any{"median": 20.0, "min": 19.0, "max": 21.0},
-			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "gflops": nil, "outside_products": nil, "config": "",
+			"memory_ratio": nil, "ours": 1.0, "peer": 20.0, "unit": "s", "gflops": nil, "outside_products": nil,
+			"config":    "",
 			"processor": "", "isa": "", "steal": nil, "peak_gflops": nil},
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -167,7 +175,8 @@ func TestResultFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  50 %              12.5 %  107   50 %        V=37000\n",
+		"transformer_step/base  1.50        1.25   2.00   0.500         300   200   tokens_per_s  " +
+			"50 %              12.5 %  107   50 %        V=37000\n",
 		"\nProcessor: EPYC, with avx2. ",
 	} {
 		if !strings.Contains(table.String(), want) {
@@ -199,8 +208,10 @@ func TestOtherRows(t *testing.T) {
 	}
 	full := func(*bench, *race) error { return &fs.PathError{Op: "write", Path: "/x/y", Err: syscall.ENOSPC} }
 	path := filepath.Join(t.TempDir(), "r.json")
-	rows := []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes}, {"five", "s", full}}
-	o := options{pairs: 3, threads: torch.Threads(), json: path, only: mustMatch(""), suite: suite{name: "test", rows: rows}}
+	rows := []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes},
+		{"five", "s", full}}
+	o := options{pairs: 3, threads: torch.Threads(), json: path, only: mustMatch(""),
+		suite: suite{name: "test", rows: rows}}
 	var out, told strings.Builder
 	var err error
 	torch.Test(t, func() { err = run(context.Background(), o, &out, &told) })
@@ -219,7 +230,8 @@ func TestOtherRows(t *testing.T) {
 		t.Errorf("exit code %d, closed %v, table %q", command.ExitCode(err), closed, out.String())
 	}
 	var results []result
-	if data, _ := os.ReadFile(path); json.Unmarshal(data, &results) != nil || len(results) != 1 || results[0].TimeRatio.Median != 1.5 {
+	if data, _ := os.ReadFile(path); json.Unmarshal(data, &results) != nil || len(results) != 1 ||
+		results[0].TimeRatio.Median != 1.5 {
 		t.Errorf("the file holds %+v", results)
 	}
 }
@@ -239,7 +251,8 @@ func TestSignal(t *testing.T) {
 	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{name: "test", rows: rows}}
 	var out strings.Builder
 	err := run(ctx, o, &out, io.Discard)
-	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") || strings.Contains(out.String(), "two") ||
+	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") ||
+		strings.Contains(out.String(), "two") ||
 		err.Error() != "stopped by signal 15 (terminated): the rows above are whole" {
 		t.Errorf("exit code %d after %v, table %q", command.ExitCode(err), err, out.String())
 	}

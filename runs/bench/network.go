@@ -8,6 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -22,11 +23,11 @@ var translationRows = append(eagerAndCompiled(
 	row{"attentional_loop", "s", publishedLoop.race},
 	row{"softmax_memory/V=37000", "s", translatorLayer.race},
 	methodRow("spectrum"),
-	row{"translate/beam5", "sentences_per_s", smallNetwork.translating(plainSearch)},
-	row{"translate/ctranslate2", "sentences_per_s", smallNetwork.translating(ctranslate2)},
-	row{"translate/ctranslate2/base", "sentences_per_s", baseNetwork.translating(ctranslate2.inQuarters())},
-	row{"translate/ctranslate2/int8", "sentences_per_s", smallNetwork.translating(ctranslate2Int8)},
-	row{"translate/ctranslate2/int8-base", "sentences_per_s", baseNetwork.translating(ctranslate2Int8.inQuarters())},
+	row{"translate/beam5", "sentences_per_s", smallNetwork.translating("", 1)},
+	row{"translate/ctranslate2", "sentences_per_s", smallNetwork.translating("float32", 1)},
+	row{"translate/ctranslate2/base", "sentences_per_s", baseNetwork.translating("float32", 4)},
+	row{"translate/ctranslate2/int8", "sentences_per_s", smallNetwork.translating("int8", 1)},
+	row{"translate/ctranslate2/int8-base", "sentences_per_s", baseNetwork.translating("int8", 4)},
 	row{"translate/attentional", "sentences_per_s", smallAttentional.translating},
 )
 
@@ -70,8 +71,18 @@ const (
 // differentBatches is how many batches a race goes through again and again.
 const differentBatches = 7
 
-// config gives the network a method, with changes of its settings: pairs of a key and a value.
-func (n network) config(method string, changes ...any) translation.Settings {
+// translator is a translator of random weights, and how it is trained. Its words mean nothing.
+type translator struct {
+	settings       translation.Settings
+	source, target int // sizes of the vocabularies
+	vectors        int // components of target vectors
+	rate, clip     float64
+	beta2          float64 // of Adam
+	perSentence    bool    // whether a batch's loss is divided by its sentences, not its tokens
+}
+
+// model gives the network a method, with changes of its settings: pairs of a key and a value.
+func (n network) model(method string, changes ...any) translator {
 	c := translation.Defaults()
 	c.Seed = 1
 	c.Model.Width, c.Model.FFNWidth, c.Model.Heads = n.width, n.ffn, n.heads
@@ -80,13 +91,72 @@ func (n network) config(method string, changes ...any) translation.Settings {
 	c.Model.Tying = "all"
 	c.Objective.Set("method", method, "label_smoothing", labelSmoothing, "smoothing", "pytorch")
 	c.Objective.Set(changes...)
-	return c
+	return translator{settings: c, source: n.vocabulary, target: n.vocabulary, rate: learningRate, beta2: 0.98}
 }
 
-// build makes the network with weights of its own. Its words mean nothing.
-func (n network) build(c translation.Settings) (*translation.Translator, error) {
-	side := wordless(n.vocabulary)
-	return translation.New(c, &bitext.Pair{Source: side, Target: side}, torch.CPU)
+func (m translator) build() (*translation.Translator, error) {
+	method, err := m.settings.Objective.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	pair := &bitext.Pair{Source: wordless(m.source)}
+	if pair.Target = pair.Source; m.target != m.source {
+		pair.Target = wordless(m.target)
+	}
+	if method.WordTargets {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		rows := torch.NewStream(1, "vectors").Normal(0, 1, torch.Float32, torch.CPU,
+			int64(m.target*m.vectors)).Float32s()
+		pair.Vectors = &vectors.Table{Width: m.vectors, Rows: rows}
+	}
+	return translation.New(m.settings, pair, torch.CPU)
+}
+
+// trainer makes training steps on batches until the race is over.
+func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) {
+	built, err := m.build()
+	if err != nil {
+		return nil, err
+	}
+	r.onClose(built.Free)
+	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"), rate: m.rate,
+		clip: m.clip}
+	t.operations = func(i int) float64 { return built.Operations(batches[i]).All() }
+	t.collect = func(i int) float64 {
+		scope := torch.OpenScope()
+		defer scope.Close()
+		states, targets := built.Forward(batches[i], t.dropout)
+		pieces := batches[i].Tokens
+		if m.perSentence {
+			pieces = batches[i].Rows
+		}
+		sum, nll := built.Output.Loss(states, targets, 1/float64(pieces))
+		sum.Backward()
+		nll.Sum().Item()
+		return sum.Item()
+	}
+	t.useAdam(r, torch.AdamOptions{Beta1: 0.9, Beta2: m.beta2, Epsilon: 1e-8})
+	return t, nil
+}
+
+// train makes whole updates our side of a race over batches, and those of another translator the peer's, if there is
+// one.
+func (m translator) train(r *race, batches []*corpus.Batch, amount func(*corpus.Batch) int,
+	other *translator) (*trainer, error) {
+	ours, err := m.trainer(r, batches)
+	if err != nil {
+		return nil, err
+	}
+	r.train(ours, len(batches), func(i int) float64 { return float64(amount(batches[i])) })
+	if other == nil {
+		return ours, nil
+	}
+	peer, err := other.trainer(r, batches)
+	if err == nil {
+		r.peer = here(nil, peer.update)
+	}
+	return ours, err
 }
 
 // wordless is a side of a translation with a vocabulary of a size, the special symbols among them.
@@ -106,7 +176,8 @@ func multi30kBatches(b *bench, n network) ([]*corpus.Batch, error) {
 	}
 	pairs := corpus.Encode(m.source, m.target, m.pair.Source.Encode, m.pair.Target.Encode)
 	if v := m.pair.Target.Vocabulary.Len(); v > n.vocabulary {
-		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges, n.vocabulary)
+		return nil, fmt.Errorf("%s has %d types after %d merges, the benchmark's network only %d", m.folder, v, merges,
+			n.vocabulary)
 	}
 	o := corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: n.tokens}, Seed: 1}
 	loader, err := corpus.NewLoader(pairs, o, corpus.Position{})
@@ -147,51 +218,15 @@ func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
 func sentencesOf(batch *corpus.Batch) int { return batch.Rows }
 func tokensOf(batch *corpus.Batch) int    { return batch.Tokens }
 
-// translationTrainer makes training steps of a translator, which ends with the race. A batch's loss is divided by its
-// pieces.
-func translationTrainer(r *race, built *translation.Translator, batches []*corpus.Batch, pieces func(*corpus.Batch) int) *trainer {
-	r.onClose(built.Free)
-	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"), rate: learningRate}
-	t.operations = func(i int) float64 { return built.Operations(batches[i]).All() }
-	t.collect = func(i int) float64 {
-		scope := torch.OpenScope()
-		defer scope.Close()
-		states, targets := built.Forward(batches[i], t.dropout)
-		sum, nll := built.Output.Loss(states, targets, 1/float64(pieces(batches[i])))
-		sum.Backward()
-		nll.Sum().Item()
-		return sum.Item()
-	}
-	return t
-}
-
-// trainer makes training steps of the network with a method.
-func (n network) trainer(r *race, batches []*corpus.Batch, method string, changes ...any) (*trainer, error) {
-	built, err := n.build(n.config(method, changes...))
-	if err != nil {
-		return nil, err
-	}
-	t := translationTrainer(r, built, batches, tokensOf)
-	t.useAdam(r, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
-	return t, nil
-}
-
-// trainOn makes a trainer our side of a race over batches.
-func (r *race) trainOn(batches []*corpus.Batch, t *trainer, amount func(*corpus.Batch) int) {
-	r.train(t, len(batches), func(i int) float64 { return float64(amount(batches[i])) })
-}
-
 // race races whole updates against plain PyTorch.
 func (n network) race(b *bench, r *race, compiled bool) error {
 	batches, err := n.batches(b, n)
 	if err != nil {
 		return err
 	}
-	ours, err := n.trainer(r, batches, "mle")
-	if err != nil {
+	if _, err := n.model("mle").train(r, batches, tokensOf, nil); err != nil {
 		return err
 	}
-	r.trainOn(batches, ours, tokensOf)
 	r.outside = true
 	peer, err := b.startPeer(r, "PyTorch", "transformer_step.py", map[string]any{
 		"vocab": n.vocabulary, "d": n.width, "ffn": n.ffn, "heads": n.heads,
@@ -215,17 +250,9 @@ func (n network) method(name string, changes ...any) func(b *bench, r *race) err
 		if err != nil {
 			return err
 		}
-		ours, err := n.trainer(r, batches, name, changes...)
-		if err != nil {
-			return err
-		}
-		peer, err := n.trainer(r, batches, "mle")
-		if err != nil {
-			return err
-		}
-		r.trainOn(batches, ours, tokensOf)
-		r.peer = here(nil, peer.update)
-		return nil
+		mle := n.model("mle")
+		_, err = n.model(name, changes...).train(r, batches, tokensOf, &mle)
+		return err
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTrainerLearns(t *testing.T) {
 			}
 			r := &race{}
 			defer r.close()
-			trainer, err := tinyNetwork.trainer(r, batches, method)
+			trainer, err := tinyNetwork.model(method).trainer(r, batches)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,14 +45,16 @@ func TestMethodsRaceMaximumLikelihood(t *testing.T) {
 		b := fake(t, context.Background(), "")
 		b.pairs = 2
 		got, err := b.measure(row{"x", "s", tinyNetwork.method("spectrum", withNorms...)})
-		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || got.Peer == nil || *got.Peer <= 0 {
+		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || got.Peer == nil ||
+			*got.Peer <= 0 {
 			t.Errorf("the race gives %+v, %v", got, err)
 		}
 	})
-	if o := spectrumOf(tinyNetwork.config("spectrum", withNorms...)); o.LambdaUSpectral == 0 || o.LambdaVSpectral == 0 {
+	if o := spectrumOf(tinyNetwork.model("spectrum", withNorms...).settings); o.LambdaUSpectral == 0 ||
+		o.LambdaVSpectral == 0 {
 		t.Errorf("the settings are %+v", o)
 	}
-	if o := spectrumOf(tinyNetwork.config("spectrum")); o.LambdaUSpectral != 0 || o.LambdaU == 0 {
+	if o := spectrumOf(tinyNetwork.model("spectrum").settings); o.LambdaUSpectral != 0 || o.LambdaU == 0 {
 		t.Errorf("the settings are %+v", o)
 	}
 }
@@ -93,7 +95,8 @@ func TestEqualBatches(t *testing.T) {
 		t.Fatalf("%d batches are read, %d were written", len(read), len(batches))
 	}
 	for i, batch := range batches {
-		if len(read[i].Source) != batch.Rows || len(read[i].Prev[0]) != batch.T || read[i].Prev[1][2] != batch.Prev[batch.T+2] ||
+		if len(read[i].Source) != batch.Rows || len(read[i].Prev[0]) != batch.T ||
+			read[i].Prev[1][2] != batch.Prev[batch.T+2] ||
 			read[i].Target[1][1] != batch.Prev[batch.T+2] || read[i].Source[1][3] != batch.Source[batch.S+3] {
 			t.Errorf("batch %d is not what was written", i)
 		}
@@ -113,7 +116,8 @@ func TestSameTranslations(t *testing.T) {
 		t.Error(err)
 	}
 	peer[4], peer[5] = nil, nil
-	if err := b.sameTranslations(ours, peer, false); err == nil || !strings.Contains(err.Error(), "37 of them equal to our 40 of 80 words") {
+	if err := b.sameTranslations(ours, peer, false); err == nil ||
+		!strings.Contains(err.Error(), "37 of them equal to our 40 of 80 words") {
 		t.Errorf("three differences give %v", err)
 	}
 	if err := b.sameTranslations(ours, peer, true); err != nil {
@@ -128,7 +132,8 @@ func TestSameTranslations(t *testing.T) {
 func TestMissingCorpus(t *testing.T) {
 	t.Setenv("APERTURE_DATA", t.TempDir())
 	_, err := fake(t, context.Background(), "").multi30k()
-	if err == nil || !strings.HasSuffix(err.Error(), "set APERTURE_DATA to the folder that holds multi30k") || strings.Contains(err.Error(), "\n") {
+	if err == nil || !strings.HasSuffix(err.Error(), "set APERTURE_DATA to the folder that holds multi30k") ||
+		strings.Contains(err.Error(), "\n") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -150,7 +155,8 @@ func TestTextRaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := strings.SplitAfter(string(data), "\n")[:300]
-		if err := os.WriteFile(filepath.Join(small, "multi30k", name), []byte(strings.Join(lines, "")), 0o666); err != nil {
+		if err := os.WriteFile(filepath.Join(small, "multi30k", name), []byte(strings.Join(lines, "")),
+			0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,7 +172,8 @@ func TestTextRaces(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 			continue
 		}
-		if got.Name != row.name || got.Unit != row.unit || got.TimeRatio.Median < 1 || got.MemoryRatio != nil || got.Ours <= 0 {
+		if got.Name != row.name || got.Unit != row.unit || got.TimeRatio.Median < 1 || got.MemoryRatio != nil ||
+			got.Ours <= 0 {
 			t.Errorf("%s: %+v, %+v", row.name, got, got.TimeRatio)
 		}
 	}

@@ -62,7 +62,8 @@ func TestPeer(t *testing.T) {
 	if bytes, err := r.peer.memory(4); err != nil || bytes != 2004 {
 		t.Errorf("memory 4 is %v, %v", bytes, err)
 	}
-	if _, err := p.step(5); err != nil || len(p.last.Hypotheses) != 2 || p.last.Hypotheses[0][1] != 5 || p.last.Loss != 2.5 {
+	if _, err := p.step(5); err != nil || len(p.last.Hypotheses) != 2 || p.last.Hypotheses[0][1] != 5 ||
+		p.last.Loss != 2.5 {
 		t.Errorf("the answer is %+v, %v", p.last, err)
 	}
 	if p.ready.Params != 3 || log.String() != "timing the script\n" {
@@ -79,11 +80,13 @@ func TestPeersThatFail(t *testing.T) {
 		"silent":    {`read c; exit 0`, "the peer fake ended before it answered: it said nothing"},
 		"killed":    {`kill -9 $$`, "the peer fake ended before it answered (signal: killed): it said nothing"},
 		"not ready": {`read c; echo '{}'; read c`, "the peer fake did not say that it is ready"},
-		"no JSON":   {`read c; echo 'ready!'; read c`, `the peer fake answered "ready!", which is not what was asked for`},
+		"no JSON": {`read c; echo 'ready!'; read c`,
+			`the peer fake answered "ready!", which is not what was asked for`},
 	} {
 		b := fake(t, context.Background(), c.script)
 		r := &race{}
-		if _, err := b.startPeer(r, "fake", "fake.py", map[string]any{}); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := b.startPeer(r, "fake", "fake.py", map[string]any{}); err == nil ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v, want %s", name, err, c.want)
 		}
 		r.close()

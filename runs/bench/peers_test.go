@@ -18,7 +18,8 @@ func TestLanguageModelPeers(t *testing.T) {
 		b := fake(t, context.Background(), "")
 		b.python, b.pairs = interpreter(), 1
 		torch.Test(t, func() {
-			got, err := b.measure(row{n.name, "tokens_per_s", func(b *bench, r *race) error { return n.race(b, r, i == 0) }})
+			got, err := b.measure(row{n.name, "tokens_per_s",
+				func(b *bench, r *race) error { return n.race(b, r, i == 0) }})
 			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.OutsideProducts == nil ||
 				*got.OutsideProducts <= 0 || *got.OutsideProducts >= 1 {
 				t.Errorf("%s: the race gives %+v, %v", n.name, got, err)

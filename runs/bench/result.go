@@ -52,7 +52,8 @@ func printTable(out io.Writer, results []result) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\toutside products\tsteal\tpeak\tours of it\tconfig")
+	fmt.Fprintln(w, "name\ttime ratio\tmin\tmax\tmemory ratio\tours\tpeer\tunit\t"+
+		"outside products\tsteal\tpeak\tours of it\tconfig")
 	for _, r := range results {
 		ratios := "-\t-\t-"
 		if r.TimeRatio != nil {
@@ -62,7 +63,8 @@ func printTable(out io.Writer, results []result) error {
 		if r.Peak != nil && r.Rate != nil {
 			reached = defined(*r.Rate / *r.Peak)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios, cell("%.3f", r.MemoryRatio, 1), r.Ours,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, ratios,
+			cell("%.3f", r.MemoryRatio, 1), r.Ours,
 			cell("%.4g", r.Peer, 1), r.Unit, cell("%.0f %%", r.OutsideProducts, 100), cell("%.1f %%", r.Steal, 100),
 			cell("%.0f", r.Peak, 1), cell("%.0f %%", reached, 100), r.Config)
 	}

@@ -66,7 +66,8 @@ func (s scaled) train(b *bench, r *race, processes int) (float64, error) {
 	c := exec.CommandContext(b.ctx, b.path(s.program), slices.Concat([]string{
 		"-out=" + folder, fmt.Sprint("-steps=", unmeasured+s.updates),
 		"-set=train.log_every=1", "-set=train.validate_every=1000000", "-set=train.average_last=0",
-		"-set=decode.validation_beam=0", "-set=report.test=false", "-set=report.plots=false", "-set=report.tensorboard=false",
+		"-set=decode.validation_beam=0", "-set=report.test=false", "-set=report.plots=false",
+		"-set=report.tensorboard=false",
 	}, s.arguments, []string{
 		fmt.Sprint("-processes=", processes), fmt.Sprint("-set=train.accumulate=", 2/processes),
 		fmt.Sprint("-threads=", 2/processes),
@@ -84,7 +85,8 @@ func (s scaled) train(b *bench, r *race, processes int) (float64, error) {
 	return s.perToken(records, r)
 }
 
-// perToken is the mean time of a token in the updates that count. What several processes spent on sums goes to the row's remark.
+// perToken is the mean time of a token in the updates that count. What several processes spent on sums goes to the row's
+// remark.
 func (s scaled) perToken(records []report.Record, race *race) (float64, error) {
 	seconds, n := 0.0, 0
 	var before, last report.Record

@@ -107,13 +107,15 @@ func (b *bench) measureAll() (results []result, err error) {
 		}
 		results = append(results, measured)
 		if ratio := measured.TimeRatio; ratio != nil {
-			fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, ratio.Median, ratio.Min, ratio.Max)
+			fmt.Fprintf(b.log, "%s: %.2f times as fast, between %.2f and %.2f\n", r.name, ratio.Median, ratio.Min,
+				ratio.Max)
 		} else {
 			fmt.Fprintf(b.log, "%s: %.4g %s\n", r.name, measured.Ours, r.unit)
 		}
 	}
 	if failed != nil {
-		return results, fmt.Errorf("%d of %d rows were not measured: %s", len(failed), len(b.rows()), strings.Join(failed, ", "))
+		return results, fmt.Errorf("%d of %d rows were not measured: %s", len(failed), len(b.rows()),
+			strings.Join(failed, ", "))
 	}
 	return results, nil
 }

@@ -76,17 +76,20 @@ func (b *bench) multi30k() (*preparedText, error) {
 	}
 	folder := filepath.Join(fixtures.Dir(), "multi30k")
 	if !isFolder(folder) {
-		return nil, fmt.Errorf("Multi30k was not found in %s: set APERTURE_DATA to the folder that holds multi30k", folder)
+		return nil, fmt.Errorf("Multi30k was not found in %s: set APERTURE_DATA to the folder that holds multi30k",
+			folder)
 	}
 	d := translation.Defaults().Text
 	d.Source, d.Target, d.Lowercase, d.Normalize, d.Tokenize, d.Merges = "en", "de", true, true, "2017", merges
-	m, err := prepared(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, d, "APERTURE_DATA", b.folder)
+	m, err := prepared(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, d, "APERTURE_DATA",
+		b.folder)
 	b.corpus = m
 	return m, err
 }
 
 // textRace races work on one thread against a program. lines is what a round works on; 0 counts rounds in seconds.
-func (b *bench) textRace(r *race, prepare func(), work func() error, lines int, name, program string, config map[string]any) error {
+func (b *bench) textRace(r *race, prepare func(), work func() error, lines int, name, program string,
+	config map[string]any) error {
 	r.warm = 1
 	if lines > 0 {
 		r.amount = func(int) float64 { return float64(lines) }

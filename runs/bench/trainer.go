@@ -88,11 +88,13 @@ func (g gradients) compare(peer answer) error {
 		return fmt.Errorf("without noise the peer's loss is %.5f and ours %.5f: %s", peer.Loss, g.loss, conclusion)
 	}
 	if len(peer.Gradients) != len(g.norms) {
-		return fmt.Errorf("the peer has gradients of %d weights and we of %d: %s", len(peer.Gradients), len(g.norms), conclusion)
+		return fmt.Errorf("the peer has gradients of %d weights and we of %d: %s", len(peer.Gradients), len(g.norms),
+			conclusion)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.norms)) {
 		if a, b := g.norms[name], peer.Gradients[name]; !(math.Abs(a-b) <= normTolerance*a) {
-			return fmt.Errorf("without noise the peer's gradient of %s is %.5g long and ours %.5g: %s", name, b, a, conclusion)
+			return fmt.Errorf("without noise the peer's gradient of %s is %.5g long and ours %.5g: %s", name, b, a,
+				conclusion)
 		}
 	}
 	return nil

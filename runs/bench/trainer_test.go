@@ -101,7 +101,7 @@ func BenchmarkUpdate(b *testing.B) {
 			if err != nil {
 				return nil, err
 			}
-			return smallNetwork.trainer(r, batches, "mle")
+			return smallNetwork.model("mle").trainer(r, batches)
 		})
 	})
 	for _, n := range []textNetwork{pennTreebank, mixturePTB, fourLayers} {

@@ -13,9 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Settings of the race in translating. The longest translation is the same for
-// all sentences, because a limit in terms of the source's length is counted with
-// padding by the peer and without by us.
+// Settings of the race in translating. The longest translation is the same for all sentences, because a limit in terms
+// of the source's length is counted with padding by the peer and without by us.
 const (
 	beam      = 5
 	lenpen    = 1
@@ -26,86 +25,74 @@ const (
 	mostWork = 1.1
 )
 
-// searchPeer is a program that searches with our weights.
-type searchPeer struct {
-	name, program string
-	compute       string // of CTranslate2: float32 or int8
-	parts         int    // the text is split into: of 4, the first has sentences 1, 5, 9 ...; 0: the text is one piece
+// search is a race in translating.
+type search struct {
+	name, program string // of the peer, which searches with our weights
+	config        map[string]any
+	ends
+	int8  bool // whether both sides compute with eight bits
+	parts int  // pieces of the text; of 4, the first has sentences 1, 5, 9 ...
 }
 
-var (
-	plainSearch     = searchPeer{name: "PyTorch", program: "translate_beam.py"}
-	ctranslate2     = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "float32"}
-	ctranslate2Int8 = searchPeer{name: "CTranslate2", program: "translate_ctranslate2.py", compute: "int8"}
-)
-
-// inQuarters is for a network of which pairs of whole texts take too long.
-func (p searchPeer) inQuarters() searchPeer {
-	p.parts = 4
-	return p
-}
-
-// int8 reports whether both sides compute with eight bits.
-func (p searchPeer) int8() bool { return p.compute == "int8" }
-
-// translating races beam search over the test text of Multi30k, with the random weights of n.
-func (n network) translating(p searchPeer) func(b *bench, r *race) error {
+// translating races beam search over the test text of Multi30k with the random weights of n against plain PyTorch, or
+// against CTranslate2 where compute says in what it computes, float32 or int8. parts is above 1 for a network of which
+// pairs of whole texts take too long.
+func (n network) translating(compute string, parts int) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
-		config, e := map[string]any{"heads": n.heads}, ends{"decoder.embed_tokens.weight", 2.5, 0}
-		if p.compute != "" {
-			config["compute"], config["pieces"] = p.compute, max(1, p.parts)
-			e.factor, e.lift = 1, 4
+		s := search{name: "PyTorch", program: "translate_beam.py", config: map[string]any{"heads": n.heads},
+			ends: ends{"decoder.embed_tokens.weight", 2.5, 0}, int8: compute == "int8", parts: parts}
+		if compute != "" {
+			s.name, s.program, s.ends.factor, s.ends.lift = "CTranslate2", "translate_ctranslate2.py", 1, 4
+			s.config["compute"], s.config["pieces"] = compute, parts
 		}
 		r.config = n.size()
-		return b.searching(r, func() (*translation.Translator, error) { return n.build(n.config("mle")) }, p, e, config)
+		return b.searching(r, n.model("mle"), s)
 	}
 }
 
-// ends makes sentences end. With random weights an end of sentence is one word of many, and
-// no sentence would end before the limit. Its vector in the matrix output is made longer by
-// the factor, so that its scores spread as much wider and it comes first now and then.
+// ends makes sentences end. With random weights an end of sentence is one word of many, and no sentence would end
+// before the limit. Its vector in the matrix output is made longer by the factor, so that its scores spread wider and
+// it comes first now and then.
 //
-// That makes some sentences end, and the limit most. CTranslate2 counts no end of sentence
-// at the limit, which would choose other hypotheses there. Against it the vector is lifted
-// instead: the mean of the decoder's states is added, so that an end's score is higher by
-// lift on average, and sentences end at all lengths.
+// That makes some sentences end, and the limit most. CTranslate2 counts no end of sentence at the limit, which would
+// choose other hypotheses there. Against it the vector is lifted instead: the mean of the decoder's states is added, so
+// that an end's score is higher by lift on average, and sentences end at all lengths.
 type ends struct {
 	output       string
 	factor, lift float32
 }
 
-// searching races beam search over the test text of Multi30k with a translator's random weights against the peer's
-// program, which config tells the sizes. Weights are laid out once, before: both sides keep them from one text to the
-// next.
-func (b *bench) searching(r *race, build func() (*translation.Translator, error), p searchPeer, e ends, config map[string]any) error {
-	m, err := b.multi30k()
+// searching races beam search over the test text of Multi30k with a translator's random weights against a program.
+// Weights are laid out once, before: both sides keep them from one text to the next.
+func (b *bench) searching(r *race, m translator, s search) error {
+	text, err := b.multi30k()
 	if err != nil {
 		return err
 	}
-	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(m.folder, "test_2016_flickr.en"), "APERTURE_DATA")
+	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(text.folder, "test_2016_flickr.en"), "APERTURE_DATA")
 	if err != nil {
 		return err
 	}
 	var sources, withEnds [][]int32
-	parts := make([][][]int32, max(1, p.parts))
+	parts := make([][][]int32, s.parts)
 	for i, line := range test.Lines {
-		source := m.pair.Source.Encode(line)
+		source := text.pair.Source.Encode(line)
 		sources, withEnds = append(sources, source), append(withEnds, append(slices.Clone(source), tokenize.EOS))
 		parts[i%len(parts)] = append(parts[i%len(parts)], source)
 	}
-	t, err := build()
+	t, err := m.build()
 	if err != nil {
 		return err
 	}
 	r.onClose(t.Free)
-	makeEnds(t, e, sources[:min(len(sources), 64)])
+	s.ends.make(t, sources[:min(len(sources), 64)])
 	weights, err := b.writeTensors("model", t.Params)
 	if err != nil {
 		return err
 	}
 	o := decode.Defaults()
 	o.BatchSentences = 128
-	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB, o.Int8 = beam, lenpen, 0, maxLength, p.int8()
+	o.Beam, o.Lenpen, o.MaxLengthA, o.MaxLengthB, o.Int8 = beam, lenpen, 0, maxLength, s.int8
 	head, bias, _ := t.Output.SoftmaxHead()
 	searcher, err := decode.New(t.Network, decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}, o)
 	if err != nil {
@@ -119,9 +106,9 @@ func (b *bench) searching(r *race, build func() (*translation.Translator, error)
 		ours[i], err = searcher.Search(b.ctx, parts[i])
 		return err
 	})
-	maps.Copy(config, map[string]any{"model": weights, "sentences": withEnds,
+	maps.Copy(s.config, map[string]any{"model": weights, "sentences": withEnds,
 		"beam": beam, "lenpen": lenpen, "max_len_a": 0, "max_len_b": maxLength})
-	peer, err := b.startPeer(r, p.name, p.program, config)
+	peer, err := b.startPeer(r, s.name, s.program, s.config)
 	if err != nil {
 		return err
 	}
@@ -130,13 +117,12 @@ func (b *bench) searching(r *race, build func() (*translation.Translator, error)
 		theirs[i] = peer.last.Hypotheses
 		return seconds, err
 	}
-	r.check = func() error { return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs...), p.int8()) }
+	r.check = func() error { return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs...), s.int8) }
 	return nil
 }
 
-// sameTranslations checks that both sides found the same. Nearly all is enough;
-// fewer are an error, since the sides did not do the same work. Rough arithmetic has to
-// give about as many words.
+// sameTranslations checks that both sides found the same. Nearly all is enough; fewer are an error, since the sides did
+// not do the same work. Rough arithmetic has to give about the same number of words.
 func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32, rough bool) error {
 	same, words, theirs := 0, 0, 0
 	for _, ids := range peer {
@@ -163,8 +149,8 @@ func (b *bench) sameTranslations(ours [][]decode.Hypothesis, peer [][]int32, rou
 	return nil
 }
 
-// makeEnds changes the vector of the end of sentence.
-func makeEnds(t *translation.Translator, e ends, sources [][]int32) {
+// make changes the vector of the end of sentence.
+func (e ends) make(t *translation.Translator, sources [][]int32) {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	table := t.Params.Get(e.output)
@@ -180,8 +166,8 @@ func makeEnds(t *translation.Translator, e ends, sources [][]int32) {
 	table.Assign(torch.FromFloat32s(rows, torch.CPU, table.Shape()...))
 }
 
-// liftOf is a vector whose product with the decoder's states is 1 on average: their mean
-// over its square. The states are those of sentences that are their own translations.
+// liftOf is a vector whose product with the decoder's states is 1 on average: their mean over its square. The states
+// are those of sentences that are their own translations.
 func liftOf(t *translation.Translator, sources [][]int32) []float32 {
 	var pairs corpus.List
 	for _, s := range sources {

@@ -3,7 +3,7 @@
 The model file is read into the network of transformer.py, whose names are fairseq's, and
 from there by the parts of CTranslate2's own converter from fairseq; the converted model is
 written to a folder beside the file. Words are passed as the decimal numbers of their ids,
-and sentences in batches of 64, sorted by length, as its users are told to. Protocol and
+and sentences in batches of 64, sorted by length, as its manual advises. Protocol and
 measuring: see harness.py. CTranslate2 allocates for itself: `memory` means little.
 
 Configuration: model (a safetensors file in fairseq's names), heads, sentences (a

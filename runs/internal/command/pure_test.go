@@ -7,18 +7,23 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pure are the programs that compute nothing on tensors: they are built without cgo and libtorch.
 var pure = []string{"score", "text", "prepare", "sweep", "compare"}
 
-// TestPrograms: none of them depends on cgo, they build without it for this system and for the least like it, and each prints
-// its help.
+// helpLimit is how long a program may compute before its first line. Wall time would count what other programs do.
+const helpLimit = 30 * time.Millisecond
+
+// TestPrograms: none of them depends on cgo, they build without it for this system and for the least like it, and each
+// prints its help at once.
 func TestPrograms(t *testing.T) {
 	var folders []string
 	for _, name := range pure {
 		folders = append(folders, "../../"+name)
-		list := exec.Command("go", "list", "-deps", "-f", "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}", "../../"+name)
+		const needsCgo = "{{if and .CgoFiles (not .Standard)}}{{.ImportPath}}{{end}}"
+		list := exec.Command("go", "list", "-deps", "-f", needsCgo, "../../"+name)
 		found, err := list.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -36,9 +41,17 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	for _, name := range pure {
-		said, err := exec.Command(filepath.Join(here, name), "-h").CombinedOutput()
-		if err != nil || !strings.Contains(string(said), "Usage: go run ./runs/"+name) {
-			t.Errorf("%s -h: %v: %s", name, err, said)
+		fastest := time.Hour
+		for range 5 {
+			help := exec.Command(filepath.Join(here, name), "-h")
+			said, err := help.CombinedOutput()
+			if err != nil || !strings.Contains(string(said), "Usage: go run ./runs/"+name) {
+				t.Fatalf("%s -h: %v: %s", name, err, said)
+			}
+			fastest = min(fastest, help.ProcessState.UserTime()+help.ProcessState.SystemTime())
+		}
+		if fastest > helpLimit {
+			t.Errorf("%s -h takes %v of a processor's time, want at most %v", name, fastest, helpLimit)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func bleu(t *testing.T, hypotheses, references []string) float64 {
 }
 
 func words(lines []string) []string {
-	return strings.Fields(strings.NewReplacer(",", "", ".", "", "?", "").Replace(strings.ToLower(strings.Join(lines, " "))))
+	return strings.Fields(strings.NewReplacer(",", "", ".", "", "?",
+		"").Replace(strings.ToLower(strings.Join(lines, " "))))
 }
 
 func counts(words []string) map[string]int {
@@ -75,8 +76,10 @@ func TestTranslationIsFixed(t *testing.T) {
 			fmt.Fprintf(hash, "%s\t%s\n", split.Source[i], split.Target[i])
 		}
 	}
-	if got, want := fmt.Sprintf("%x", hash.Sum(nil)), "2468c41ac3fb6a61b61dc8bdc6f4210368bc5de8ebff450f70b412af7e2c141b"; got != want {
-		t.Errorf("the text has changed: sha256 %s, was %s; first pair %q, %q", got, want, train.Source[0], train.Target[0])
+	if got, want := fmt.Sprintf("%x", hash.Sum(nil)),
+		"2468c41ac3fb6a61b61dc8bdc6f4210368bc5de8ebff450f70b412af7e2c141b"; got != want {
+		t.Errorf("the text has changed: sha256 %s, was %s; first pair %q, %q", got, want, train.Source[0],
+			train.Target[0])
 	}
 }
 
@@ -97,7 +100,8 @@ func TestNoSourceOccursTwice(t *testing.T) {
 			}
 		}
 	}
-	if len(train.Source) != trainPairs || len(train.Target) != trainPairs || len(valid.Source) != heldOutPairs || len(test.Target) != heldOutPairs {
+	if len(train.Source) != trainPairs || len(train.Target) != trainPairs || len(valid.Source) != heldOutPairs ||
+		len(test.Target) != heldOutPairs {
 		t.Error("the splits have other sizes than asked for")
 	}
 }
@@ -166,7 +170,8 @@ func TestWordListIsNoTranslation(t *testing.T) {
 
 func TestWordFrequenciesFollowZipf(t *testing.T) {
 	train, _, test := Translation(1, trainPairs, 0, heldOutPairs)
-	for name, lines := range map[string][2][]string{"source": {train.Source, test.Source}, "target": {train.Target, test.Target}} {
+	for name, lines := range map[string][2][]string{"source": {train.Source, test.Source},
+		"target": {train.Target, test.Target}} {
 		known := counts(words(lines[0]))
 		var byRank []int
 		rare := 0
@@ -185,9 +190,11 @@ func TestWordFrequenciesFollowZipf(t *testing.T) {
 				unseen++
 			}
 		}
-		t.Logf("%s: %d types, slope %.2f, correlation %.3f, %d types at most twice, %d of %d test words unseen", name, len(known), slope, correlation, rare, unseen, total)
+		t.Logf("%s: %d types, slope %.2f, correlation %.3f, %d types at most twice, %d of %d test words unseen", name,
+			len(known), slope, correlation, rare, unseen, total)
 		if slope > -0.8 || slope < -1.3 || correlation > -0.97 {
-			t.Errorf("%s: frequency falls with exponent %.2f of the rank (correlation %.3f), want about -1", name, slope, correlation)
+			t.Errorf("%s: frequency falls with exponent %.2f of the rank (correlation %.3f), want about -1", name,
+				slope, correlation)
 		}
 		if share := float64(rare) / float64(len(known)); share < 0.1 {
 			t.Errorf("%s: only %.0f %% of the types occur at most twice", name, 100*share)
@@ -215,7 +222,8 @@ func TestHomographs(t *testing.T) {
 	l := newLexicon(1)
 	shared := 0
 	for _, a := range l.nouns[place].words {
-		if slices.ContainsFunc(l.nouns[thing].words, func(b *noun) bool { return a.source == b.source && a.target != b.target }) {
+		if slices.ContainsFunc(l.nouns[thing].words,
+			func(b *noun) bool { return a.source == b.source && a.target != b.target }) {
 			shared++
 		}
 	}
@@ -224,7 +232,8 @@ func TestHomographs(t *testing.T) {
 	}
 	shared, phrasal := 0, 0
 	for _, a := range l.verbs[treats].words {
-		if slices.ContainsFunc(l.verbs[handles].words, func(b *verb) bool { return a.source == b.source && a.particle == b.particle }) {
+		if slices.ContainsFunc(l.verbs[handles].words,
+			func(b *verb) bool { return a.source == b.source && a.particle == b.particle }) {
 			shared++
 		}
 		if a.particle != "" {

@@ -69,17 +69,20 @@ func TestRendering(t *testing.T) {
 		},
 		{
 			"adjectives behind the noun; dative plural; places first",
-			sentence{main: &clause{subject: pronoun(0), verb: see, object: some(a, door, red), where: at(in, many(some(a, house, old, red)))}},
+			sentence{main: &clause{subject: pronoun(0), verb: see, object: some(a, door, red),
+				where: at(in, many(some(a, house, old, red)))}},
 			"Mi see o red door in old red houseen.", "Eo vidu na veken kasiln rozen uni port rozi.",
 		},
 		{
 			"past stem, separable prefix, negation",
-			sentence{main: &clause{subject: many(some(the, dog)), verb: shut, tense: past, negated: true, object: some(the, door), adverb: often}},
+			sentence{main: &clause{subject: many(some(the, dog)), verb: shut, tense: past, negated: true,
+				object: some(the, door), adverb: often}},
 			"Ta dogen nai putota up ta door often.", "Le kanar klovivon ofte li port nuo za.",
 		},
 		{
 			"future, fronted adverb, tool",
-			sentence{main: &clause{subject: pronoun(2), verb: shut, tense: future, object: some(the, door), adverb: often, fronted: true, tool: at(by, some(the, glass))}},
+			sentence{main: &clause{subject: pronoun(2), verb: shut, tense: future, object: some(the, door),
+				adverb: often, fronted: true, tool: at(by, some(the, glass))}},
 			"Often wi sal put up ta door by ta glass.", "Ofte vorom noi per lim vitr li port zaklavir.",
 		},
 		{
@@ -89,23 +92,27 @@ func TestRendering(t *testing.T) {
 		},
 		{
 			"question",
-			sentence{question: true, main: &clause{subject: &phrase{alone: translated{"Ada", "Ada"}, agrees: thirdSingular}, verb: shut, object: some(the, door)}},
+			sentence{question: true, main: &clause{subject: &phrase{alone: translated{"Ada", "Ada"},
+				agrees: thirdSingular}, verb: shut, object: some(the, door)}},
 			"Eku Ada put up ta door?", "Klavet Ada li port za?",
 		},
 		{
 			"clause that is said: the verb last, its prefix joined",
-			sentence{main: &clause{subject: pronoun(3), verb: report, said: &clause{subject: pronoun(0), verb: shut, tense: future, object: some(the, door)}}},
+			sentence{main: &clause{subject: pronoun(3), verb: report,
+				said: &clause{subject: pronoun(0), verb: shut, tense: future, object: some(the, door)}}},
 			"Da say keh mi sal put up ta door.", "Eli diron, daz eo li port zaklavir voru.",
 		},
 		{
 			"relative clauses: case by role, gender by noun",
-			sentence{main: &clause{subject: which(some(the, dog), see, nil, some(the, queen)), verb: shut, object: which(many(some(the, door)), see, pronoun(0), nil)}},
+			sentence{main: &clause{subject: which(some(the, dog), see, nil, some(the, queen)), verb: shut,
+				object: which(many(some(the, door)), see, pronoun(0), nil)}},
 			"Ta dog wu see ta queen put up ta dooren wu mi see.",
 			"Lo kan, ko lan raj videt, klavet les portet, kes eo vidu, za.",
 		},
 		{
 			"a relative clause at the end has no comma behind it",
-			sentence{main: &clause{subject: pronoun(0), verb: see, object: which(some(the, queen), see, pronoun(1), nil)}},
+			sentence{main: &clause{subject: pronoun(0), verb: see,
+				object: which(some(the, queen), see, pronoun(1), nil)}},
 			"Mi see ta queen wu yu see.", "Eo vidu lan raj, kan tu videst.",
 		},
 		{
@@ -115,17 +122,20 @@ func TestRendering(t *testing.T) {
 		},
 		{
 			"adverbial clause in front",
-			sentence{conjunction: since, first: true, adverbial: &clause{subject: pronoun(0), verb: run}, main: &clause{subject: pronoun(3), verb: run, tense: past}},
+			sentence{conjunction: since, first: true, adverbial: &clause{subject: pronoun(0), verb: run},
+				main: &clause{subject: pronoun(3), verb: run, tense: past}},
 			"Since mi run, da runota.", "Kar eo koru, korivon eli.",
 		},
 		{
 			"adverbial clause behind",
-			sentence{conjunction: since, adverbial: &clause{subject: pronoun(0), verb: shut, object: some(the, door)}, main: &clause{subject: pronoun(3), verb: run}},
+			sentence{conjunction: since, adverbial: &clause{subject: pronoun(0), verb: shut, object: some(the, door)},
+				main: &clause{subject: pronoun(3), verb: run}},
 			"Da run since mi put up ta door.", "Eli koron, kar eo li port zaklavu.",
 		},
 		{
 			"digits are copied",
-			sentence{main: &clause{subject: many(some(determiner{translated: translated{"34", "34"}}, dog)), verb: run}},
+			sentence{main: &clause{subject: many(some(determiner{translated: translated{"34", "34"}}, dog)),
+				verb: run}},
 			"34 dogen run.", "34 kanar koron.",
 		},
 	}
