@@ -27,8 +27,8 @@ const (
 	LongWord             // a word is longer than MaxWordLength
 )
 
-// Cleaner drops sentence pairs that alignment and training stumble over. It is for one corpus, read in order from the
-// first pair, by one goroutine.
+// Cleaner drops sentence pairs that alignment and training stumble over. It reads one corpus in order, in one
+// goroutine.
 type Cleaner struct {
 	options  CleanOptions
 	classes  *classTable
@@ -52,8 +52,8 @@ func NewCleaner(options CleanOptions) (*Cleaner, error) {
 	return &Cleaner{options: options, classes: classes()}, nil
 }
 
-// Clean returns a sentence pair with runs of whitespace as one space, and whether it is kept. Unless the first pair of
-// the corpus holds a |, which marks factors, every | is deleted. A factor that is empty is an error.
+// Clean returns a sentence pair with runs of whitespace as one space, and whether it is kept. Every | is deleted unless
+// the corpus's first pair holds one, which marks factors; an empty factor is an error.
 func (c *Cleaner) Clean(source, target string) (cleanSource, cleanTarget string, reason CleanReason, err error) {
 	if !c.started {
 		c.started = true

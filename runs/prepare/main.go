@@ -1,5 +1,5 @@
-// Prepare makes of a published corpus, as its page offers it, the files that a run reads with -data, and tells what
-// they hold beside the published figures.
+// Prepare turns a published corpus into the files that a run reads with -data, and prints counts beside the published
+// figures.
 //
 //	go run ./runs/prepare iwslt14 -from downloads -to data/iwslt14
 package main

@@ -23,8 +23,7 @@ type comparison struct {
 	PAR      float64 `json:"p_randomisation"`
 }
 
-// compareWith tests whether hypotheses differ from a baseline's by more than chance, by paired bootstrap resampling and
-// by approximate randomisation.
+// compareWith tests hypotheses against a baseline's by paired bootstrap resampling and approximate randomisation.
 func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer) error {
 	if len(r.metrics) == 0 {
 		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")

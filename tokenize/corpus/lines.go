@@ -18,8 +18,8 @@ import (
 type Text struct {
 	Path  string   // of the file that was read
 	Lines []string // nil where they stay in the file
-	// SHA256, in hexadecimal, is that of the file unpacked. Of text that is only part of its file it is that of a file
-	// of its lines alone. It is empty for text that no file holds.
+	// SHA256, in hexadecimal, is the unpacked file's; of a text that is part of its file, that of a file of its lines.
+	// It is empty for text of no file.
 	SHA256 string
 
 	place place
@@ -35,7 +35,7 @@ func (t Text) Len() int {
 	return t.count
 }
 
-// Number is the number in its file, counted from 1, of the line that is number i of the text, counted from 1 too.
+// Number is the number in its file of the text's line i; both count from 1.
 func (t Text) Number(i int) int { return t.place.portion.number(i) }
 
 var byteOrderMark = []byte("\ufeff")
@@ -48,9 +48,8 @@ type LineSettings struct {
 // Limit is the key's value, and where that is 0, as in the zero LineSettings, its default.
 func (s LineSettings) Limit() int { return cmp.Or(s.MaxLine, files.MaxLine) }
 
-// ReadLines reads a text file that must be UTF-8 and hold at least one line. The flag, such as "-train", is named in
-// the errors that it can mend. A last line without a line feed counts. Where there is no such file, one of that name
-// with .gz or .zst is read.
+// ReadLines reads a text file, which must be UTF-8 and hold a line, or that name with .gz or .zst. The flag, such as
+// "-train", is named in the errors that it can mend. A last line without a line feed counts.
 func (s LineSettings) ReadLines(path, flag string) (Text, error) {
 	return readPlace(place{path: path, LineSettings: s}, flag)
 }
@@ -187,8 +186,7 @@ func badByte(line []byte) error {
 	return nil
 }
 
-// Some are n pairs at equal distances, in memory and of no file; all of them where n is 0. It is an error to ask for
-// more than there are.
+// Some are n pairs at equal distances, in memory; all if n is 0. More than there are is an error.
 func (p Parallel) Some(n int, key string) (Parallel, error) {
 	all := p.Source.Len()
 	switch {

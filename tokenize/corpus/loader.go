@@ -24,15 +24,13 @@ type Options struct {
 	Share      Share // of an update's batches: Loader makes only those that fall to it
 }
 
-// Position is a place between two batches: Batch batches of the epoch are done. Epochs count from 0, so that the zero
-// Position is the start of training.
+// Position is a place between batches: Batch batches of the epoch are done. The zero Position is the start of training.
 type Position struct {
 	Epoch int `json:"epoch"`
 	Batch int `json:"batch"`
 }
 
-// Update is what one optimizer step works on. An update never crosses the end of an epoch, so the last one may have
-// fewer batches.
+// Update is what one optimizer step works on. The last one of an epoch may have fewer batches.
 type Update struct {
 	Batches     []*Batch // those that fall to this process
 	Places      []int    // where they stand among all batches
@@ -43,8 +41,8 @@ type Update struct {
 	LastOfEpoch bool
 }
 
-// Loader gives the updates of one epoch after the other, without end. It prepares them in a goroutine of its own, in Go
-// slices. Next and Close may be called from different goroutines.
+// Loader gives updates, epoch after epoch. It prepares them in a goroutine of its own. Next and Close may be called
+// from different goroutines.
 type Loader struct {
 	pairs   Pairs
 	options Options
@@ -57,8 +55,8 @@ type Loader struct {
 	done    sync.WaitGroup
 }
 
-// NewLoader starts a loader at a position. It is an error when a pair alone costs more than MaxTokens, or when the
-// position lies behind the epoch's end, as happens with another corpus or other limits than those it was saved with.
+// NewLoader starts a loader at a position. It is an error if a pair alone costs more than MaxTokens, or if the position
+// lies behind the epoch's end, as with another corpus or other limits.
 func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 	if pairs.Len() == 0 {
 		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length filter")

@@ -78,8 +78,8 @@ func (p place) cut(line []byte) ([]byte, error) {
 	return second, nil
 }
 
-// RunningFile is where running text of a name is in a folder: NAME.txt, wiki.NAME.tokens as WikiText has it, or a file
-// NAME. Each may be packed, which its path does not tell.
+// RunningFile is where running text lies in a folder: NAME.txt, wiki.NAME.tokens (WikiText) or NAME, each perhaps
+// packed.
 func RunningFile(folder, name string) string {
 	usual := filepath.Join(folder, name+".txt")
 	for _, path := range []string{usual, filepath.Join(folder, "wiki."+name+".tokens"), filepath.Join(folder, name)} {
@@ -96,17 +96,16 @@ func FileName(path string) string { return files.PlainName(filepath.Base(path)) 
 // Parallel is text and its translation, line by line.
 type Parallel struct{ Source, Target Text }
 
-// PairName says where parallel text is: in two files, FOLDER/NAME.SOURCE and FOLDER/NAME.TARGET, or in one with a tab
-// between a sentence and its translation, FOLDER/NAME.tsv with the source first, or FOLDER/NAME.SOURCE-TARGET.tsv with
-// the columns in the order of its name, which serves both directions. Each may be packed as .gz or .zst; two files go
-// before one.
+// PairName says where parallel text is: in two files, FOLDER/NAME.SOURCE and FOLDER/NAME.TARGET, or in one of
+// sentences, tabs and translations: FOLDER/NAME.tsv, source first, or FOLDER/NAME.SOURCE-TARGET.tsv, which serves both
+// directions. Each may be packed as .gz or .zst; two files go before one.
 type PairName struct {
 	Folder, Name, Source, Target string
 	Portion                      Portion // of its lines
 	LineSettings                         // of its files
 }
 
-// places are where both sides are. Where there are none they are the two files, which will be told to be missing.
+// places are where both sides are; if nowhere, the two files, whose reader reports them as missing.
 func (n PairName) places() (source, target place) {
 	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
 	at := func(language string) place {

@@ -21,7 +21,7 @@ type source struct {
 	Modified time.Time `json:"modified"`
 }
 
-// folder is the folder that a corpus is taken from: archives as they were downloaded, or what was in them.
+// folder is what a corpus is taken from: archives as downloaded, or what was in them.
 type folder struct {
 	root     string
 	files    []source // those nearest to the root first
@@ -177,7 +177,7 @@ func (f *folder) find(m member) (found, error) {
 	return found{}, &missing{member: m, looked: looked}
 }
 
-// choose returns the one file of those with a name; of several, the one that lies beside what its download holds.
+// choose returns the one file with a name; of several, the one beside what its download holds.
 func (f *folder) choose(all []found, d download, name string) (at found, ok bool, err error) {
 	if len(all) > 1 && d.holds != "" {
 		beside := slices.DeleteFunc(slices.Clone(all), func(at found) bool { return !f.beside(at, d.holds) })

@@ -11,8 +11,8 @@ import (
 // multi30kLanguages are the languages of task 1.
 var multi30kLanguages = []string{"en", "de", "fr", "cs"}
 
-// multi30k is task 1 of Multi30k (Elliott et al. 2016): the raw files, as they are. Their tokens are counted as the
-// corpus' own tokenised files have them: in lower case, with normalised punctuation, by the tokenizer of December 2017.
+// multi30k is task 1 of Multi30k (Elliott et al. 2016): the raw files. Tokens are counted as in the corpus' tokenised
+// files: lower case, normalised punctuation, the tokenizer of December 2017.
 func multi30k() Corpus {
 	return Corpus{
 		Name: "multi30k", Title: "Multi30k, task 1",
@@ -67,8 +67,8 @@ func multi30kTokens(language string) (func(string) string, error) {
 	}, nil
 }
 
-// multi30kPublished are lines and sums of the raw files, and tokens and types of the tokenised ones. Those of Czech,
-// whose abbreviations Aperture does not have, and of 2018, which were tokenised otherwise, are left out.
+// multi30kPublished are lines and sums of the raw files, tokens and types of the tokenised ones. Czech, whose
+// abbreviations Aperture lacks, and 2018, tokenised otherwise, are left out.
 var multi30kPublished = map[string]*Published{
 	"train.en": {29000, 377534, 10210, "460a15fbd157e34a", false},
 	"train.de": {29000, 360706, 18722, "2c2b73fd2b548fbc", false},

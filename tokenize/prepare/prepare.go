@@ -19,8 +19,7 @@ type Options struct {
 	From, To string            // folders
 	Settings map[string]string // of the corpus: Corpora tells which it has
 
-	// Progress, where it is not nil, is told how many bytes of how many a phase has read. It is called from several
-	// goroutines.
+	// Progress, unless nil, gets the bytes that a phase has read, from several goroutines.
 	Progress func(phase string, done, total int64)
 }
 
@@ -86,8 +85,8 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold.
-// A text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
+// Run makes the texts of a corpus, but for those there and whole, and returns the counts of all. A text is made whole
+// or not at all; CountsFile is written after each.
 func Run(ctx context.Context, o Options) (*Counts, error) {
 	counts, err := run(ctx, o)
 	if ctx.Err() != nil {

@@ -76,8 +76,7 @@ func (m member) beside(other member) bool {
 	return d.page == e.page && (d.name == e.name || m.alone() && other.alone())
 }
 
-// tell says what is missing: a download that is not there by its name, what else one should have held by the names of
-// these files.
+// tell says what is missing: an absent download by its name, files that one lacks by theirs.
 func tell(lacking []*missing, all []member) string {
 	var phrases []string
 	for len(lacking) > 0 {
