@@ -27,7 +27,8 @@ func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 		opts.MinFrequency = 2
 	}
 	if opts.MinFrequency < 0 {
-		return nil, LearnReport{}, fmt.Errorf("the least frequency of a merge should be 1 or more, not %d", opts.MinFrequency)
+		return nil, LearnReport{}, fmt.Errorf("the least frequency of a merge should be 1 or more, not %d",
+			opts.MinFrequency)
 	}
 	if opts.Merges < 0 {
 		return nil, LearnReport{}, fmt.Errorf("the number of merges should not be negative, and is %d", opts.Merges)

@@ -40,11 +40,13 @@ type Cleaner struct {
 func NewCleaner(options CleanOptions) (*Cleaner, error) {
 	switch {
 	case options.Min < 0 || options.Max < options.Min:
-		return nil, fmt.Errorf("cleaning keeps lengths from min to max: %d to %d is not a range", options.Min, options.Max)
+		return nil, fmt.Errorf("cleaning keeps lengths from min to max: %d to %d is not a range", options.Min,
+			options.Max)
 	case !(options.Ratio >= 0):
 		return nil, fmt.Errorf("the length ratio must be positive, or 0 for no limit: it is %v", options.Ratio)
 	case options.MaxWordLength < 0:
-		return nil, fmt.Errorf("the longest word must be positive, or 0 for 1000 characters: it is %d", options.MaxWordLength)
+		return nil, fmt.Errorf("the longest word must be positive, or 0 for 1000 characters: it is %d",
+			options.MaxWordLength)
 	}
 	if options.MaxWordLength == 0 {
 		options.MaxWordLength = 1000

@@ -78,8 +78,8 @@ func (l *Lines) Next() bool {
 	line, l.terminated = bytes.CutSuffix(line, []byte("\n"))
 	if !l.unchecked {
 		if at := files.InvalidByte(line); at >= 0 {
-			l.err = l.Errorf("byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with "+
-				"iconv", at+1, line[at])
+			l.err = l.Errorf("byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for "+
+				"example with iconv", at+1, line[at])
 			return false
 		}
 	}

@@ -40,7 +40,8 @@ func compileProtected(pattern string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("the protected pattern %q cannot be used (look-around, backreferences and \\b are not "+
 			"supported): %w", pattern, err)
 	case expression.MatchString(""):
-		return nil, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one character", pattern)
+		return nil, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one "+
+			"character", pattern)
 	}
 	return expression, nil
 }

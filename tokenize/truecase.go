@@ -145,13 +145,15 @@ func ReadTruecaser(r io.Reader, name string) (*Truecaser, error) {
 	for lines.Next() {
 		fields := table.fields(lines.Text())
 		if len(fields) == 0 || len(fields)%2 != 0 {
-			return nil, lines.Errorf("a line of a truecase model is \"word (count/total) other (count)\"; train the model again")
+			return nil, lines.Errorf("a line of a truecase model is \"word (count/total) other (count)\"; train the " +
+				"model again")
 		}
 		var f []form
 		for i := 0; i < len(fields); i += 2 {
 			count, ok := parseCount(fields[i+1])
 			if !ok {
-				return nil, lines.Errorf("%q is not a count in parentheses; train the truecase model again", fields[i+1])
+				return nil, lines.Errorf("%q is not a count in parentheses; train the truecase model again",
+					fields[i+1])
 			}
 			f = append(f, form{fields[i], count})
 		}

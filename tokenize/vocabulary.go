@@ -105,8 +105,8 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 		v.add(token, n)
 	}
 	if strings.HasSuffix(strings.TrimRight(rows.Text(), " \r"), " #fairseq:overwrite") {
-		return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token stands " +
-			"nowhere else")
+		return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token " +
+			"stands nowhere else")
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -112,7 +112,8 @@ func Unpack(stream io.Reader) (*Unpacked, error) {
 		}
 		u.reader, u.close = unpacked, unpacked.Close
 	default:
-		return nil, fmt.Errorf("it is packed with %s, and only gzip and Zstandard are unpacked here: unpack it, and give the file that was in it", u.Packing)
+		return nil, fmt.Errorf("it is packed with %s, and only gzip and Zstandard are unpacked here: unpack it, and "+
+			"give the file that was in it", u.Packing)
 	}
 	return u, nil
 }

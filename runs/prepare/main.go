@@ -76,7 +76,8 @@ func parse(args []string, out io.Writer) (o prepare.Options, err error) {
 		return o, command.Usagef("%v", err)
 	}
 	if o.From == "" || o.To == "" {
-		return o, command.Usagef("prepare %s needs -from, the folder with the archives, and -to, the folder to write to", o.Corpus)
+		return o, command.Usagef("prepare %s needs -from, the folder with the archives, and -to, the folder to write "+
+			"to", o.Corpus)
 	}
 	return o, nil
 }
@@ -103,7 +104,8 @@ func run(ctx context.Context, o prepare.Options, out io.Writer, screen *os.File)
 type stop struct{ *command.SignalError }
 
 func (s *stop) Error() string {
-	return fmt.Sprintf("stopped by signal %d (%v): the texts that were whole stay; run the same command again for the others", int(s.Signal), s.Signal)
+	return fmt.Sprintf("stopped by signal %d (%v): the texts that were whole stay; run the same command again for "+
+		"the others", int(s.Signal), s.Signal)
 }
 
 // Unwrap gives the exit code.

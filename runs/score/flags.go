@@ -51,14 +51,15 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	}
 	if r.Compounds || r.Moses != "" {
 		if r.MultiBLEU = true; given.Changed("metric") || r.Baseline != "" || r.Training != "" {
-			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other scores without them")
+			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other " +
+				"scores without them")
 		}
 	}
 	if r.MultiBLEU {
 		for _, name := range []string{"tok", "smooth", "ci"} {
 			if given.Changed(name) {
-				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither smooths nor resamples",
-					name)
+				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither "+
+					"smooths nor resamples", name)
 			}
 		}
 	}

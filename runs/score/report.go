@@ -85,8 +85,8 @@ func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) 
 	}
 	for k, ref := range refs {
 		if len(ref) != len(hyps) {
-			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: "+
-				"each hypothesis needs its reference on the same line", standardInput, len(hyps), r.References[k], len(ref))
+			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: each "+
+				"hypothesis needs its reference on the same line", standardInput, len(hyps), r.References[k], len(ref))
 		}
 	}
 	if len(hyps) == 0 {

@@ -82,8 +82,8 @@ func (f *bpeApply) run(s streams) error {
 			return err
 		}
 		if len(opts.Vocabulary) == 0 {
-			fmt.Fprintf(s.errw, "no unit of %s is as frequent as -vocabulary-threshold %d: nothing is undone\n", f.Vocabulary,
-				f.Threshold)
+			fmt.Fprintf(s.errw, "no unit of %s is as frequent as -vocabulary-threshold %d: nothing is undone\n",
+				f.Vocabulary, f.Threshold)
 		}
 	}
 	bpe, err := tokenize.NewBPE(codes.First(f.Merges), opts)

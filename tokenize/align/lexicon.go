@@ -38,7 +38,8 @@ func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 		source, target := c.source.sentence(k), c.target.sentence(k)
 		for _, l := range list {
 			if int(l.Source) >= len(source) || int(l.Target) >= len(target) {
-				return nil, fmt.Errorf("line %d: link %s points beyond %d source and %d target words: the links are those of another text", k+1, Format([]Link{l}), len(source), len(target))
+				return nil, fmt.Errorf("line %d: link %s points beyond %d source and %d target words: the links are "+
+					"those of another text", k+1, Format([]Link{l}), len(source), len(target))
 			}
 			p := pair{source[l.Source], target[l.Target]}
 			f, known := counts[p]

@@ -18,8 +18,8 @@ type Columns struct {
 // count.
 func NewColumns(ids []int32, count int, name, key string) (Columns, error) {
 	if len(ids) < 2*count {
-		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: lower %s or give "+
-			"more text", name, len(ids), count, key)
+		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: lower "+
+			"%s or give more text", name, len(ids), count, key)
 	}
 	return Columns{Rows: len(ids) / count, Count: count, ids: ids}, nil
 }

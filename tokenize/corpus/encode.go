@@ -61,8 +61,8 @@ func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
 	if problem == ErrSwitchedOff {
 		return s, fmt.Sprintf("encoded text: %s, in memory", s.describe()), nil
 	}
-	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; data.store "+
-		"names another folder", s.describe(), problem), nil
+	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; "+
+		"data.store names another folder", s.describe(), problem), nil
 }
 
 // PutTexts keeps the ids of texts under a key, as pairs without targets.

@@ -136,7 +136,8 @@ func (r *lineReader) read() bool {
 	line, err := r.in.Next()
 	switch {
 	case errors.Is(err, files.ErrLongLine):
-		r.failed = files.LongLine(r.path, r.number+1, r.in.Limit(), "break it up, a sentence a line, or raise data.max_line")
+		r.failed = files.LongLine(r.path, r.number+1, r.in.Limit(), "break it up, a sentence a line, or raise "+
+			"data.max_line")
 		return false
 	case err != nil:
 		r.failed = fmt.Errorf("%s:%d: reading stopped here: %w", r.path, r.number+1, err)
@@ -167,8 +168,8 @@ func (r *lineReader) end() (string, error) {
 	case r.number == 0:
 		return "", fmt.Errorf("%s: the file is empty; set %s to a file with one sentence a line", r.path, r.flag)
 	case r.count == 0:
-		return "", fmt.Errorf("%s: its %d lines are too few for data.held_out to leave any for %s: give files of validation and "+
-			"test text", r.path, r.number, r.flag)
+		return "", fmt.Errorf("%s: its %d lines are too few for data.held_out to leave any for %s: give files of "+
+			"validation and test text", r.path, r.number, r.flag)
 	}
 	return hex.EncodeToString(r.hash.Sum(nil)), nil
 }
@@ -176,8 +177,8 @@ func (r *lineReader) end() (string, error) {
 // badByte reports what no text holds: bytes that are not UTF-8, and zeros, as files in UTF-16 have them.
 func badByte(line []byte) error {
 	if at := bytes.IndexByte(line, 0); at >= 0 {
-		return fmt.Errorf("byte %d of this line is zero, which no text holds; where the file is UTF-16, convert it with "+
-			"iconv -f UTF-16 -t UTF-8, else remove such bytes with tr -d '\\000'", at+1)
+		return fmt.Errorf("byte %d of this line is zero, which no text holds; where the file is UTF-16, convert it "+
+			"with iconv -f UTF-16 -t UTF-8, else remove such bytes with tr -d '\\000'", at+1)
 	}
 	if at := files.InvalidByte(line); at >= 0 {
 		return fmt.Errorf("byte %d (0x%02x) of this line is not valid UTF-8; convert the file, for instance with "+

@@ -59,12 +59,13 @@ type Loader struct {
 // lies behind the epoch's end, as with another corpus or other limits.
 func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 	if pairs.Len() == 0 {
-		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length filter")
+		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length " +
+			"filter")
 	}
 	if options.MaxTokens < 1 || options.MaxSentences < 0 || options.Multiple < 0 || options.Accumulate < 0 || options.Ahead < 0 {
-		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, %d to an "+
-			"update, %d ahead: train.max_tokens must be at least 1 and the rest not negative", options.MaxTokens,
-			options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)
+		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, "+
+			"%d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
+			options.MaxTokens, options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)
 	}
 	options.Multiple, options.Accumulate = max(options.Multiple, 1), max(options.Accumulate, 1)
 	options.Ahead = cmp.Or(options.Ahead, 4)
@@ -72,8 +73,8 @@ func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 	err := reading(pairs, func() error {
 		for i := range pairs.Len() {
 			if n := max(pairs.Lengths(i)) + 1; n > options.MaxTokens {
-				return fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens "+
-					"(%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
+				return fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise "+
+					"train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
 			}
 		}
 		l.epochs = newEpochs(pairs, budget{options.MaxTokens, options.MaxSentences, options.Multiple}, options.Seed)
@@ -83,8 +84,9 @@ func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 		return nil, err
 	}
 	if from.Epoch < 0 || from.Batch < 0 || from.Batch > l.BatchesPerEpoch() {
-		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use the corpus "+
-			"and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch, l.BatchesPerEpoch())
+		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use "+
+			"the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch,
+			l.BatchesPerEpoch())
 	}
 	if from.Batch == l.BatchesPerEpoch() {
 		from = Position{Epoch: from.Epoch + 1}

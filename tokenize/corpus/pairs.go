@@ -131,9 +131,9 @@ func filter(pairs Pairs, limits Limits) (Pairs, FilterReport, error) {
 	case report.Read == 0:
 		return nil, report, errors.New("the corpus has no sentence pairs: give files with one sentence a line")
 	case len(kept) == 0:
-		return nil, report, fmt.Errorf("none of the %d sentence pairs passes the length filter (%d empty, %d too long, %d with "+
-			"too different lengths): raise data.max_length or data.max_ratio, or check that the files belong together",
-			report.Read, report.Empty, report.TooLong, report.Ratio)
+		return nil, report, fmt.Errorf("none of the %d sentence pairs passes the length filter (%d empty, %d too "+
+			"long, %d with too different lengths): raise data.max_length or data.max_ratio, or check that the files "+
+			"belong together", report.Read, report.Empty, report.TooLong, report.Ratio)
 	case report.Kept == report.Read:
 		return pairs, report, nil
 	}

@@ -32,7 +32,8 @@ func (p place) missing(flag string) error {
 	if p.pair != "" {
 		named += fmt.Sprintf(", and -src and -tgt its languages (%s)", p.pair)
 	}
-	return fmt.Errorf("%s: there is no such file; %s; the folder given by -data %s%s", p.path, named, held(folder), p.others)
+	return fmt.Errorf("%s: there is no such file; %s; the folder given by -data %s%s", p.path, named, held(folder),
+		p.others)
 }
 
 // held says which files are in a folder.
@@ -69,8 +70,8 @@ func (p place) cut(line []byte) ([]byte, error) {
 	}
 	first, second, found := bytes.Cut(line, []byte{'\t'})
 	if !found || bytes.IndexByte(second, '\t') >= 0 {
-		return nil, fmt.Errorf("this line has %d columns; wanted are two, a sentence and its translation with one tab between "+
-			"them", bytes.Count(line, []byte{'\t'})+1)
+		return nil, fmt.Errorf("this line has %d columns; wanted are two, a sentence and its translation with one "+
+			"tab between them", bytes.Count(line, []byte{'\t'})+1)
 	}
 	if p.column == 1 {
 		return first, nil
@@ -125,8 +126,8 @@ func (n PairName) places() (source, target place) {
 			return source, target
 		}
 	}
-	source.others = fmt.Sprintf("; %[1]s.%[2]s and %[1]s.%[3]s do, or %[1]s.%[4]s, or %[1]s.tsv, each also with .gz or .zst",
-		n.Name, n.Source, n.Target, both)
+	source.others = fmt.Sprintf("; %[1]s.%[2]s and %[1]s.%[3]s do, or %[1]s.%[4]s, or %[1]s.tsv, each also with .gz "+
+		"or .zst", n.Name, n.Source, n.Target, both)
 	return source, target
 }
 
@@ -150,8 +151,9 @@ func parallel(source, target place, flag string, read func(at place, flag string
 		return Parallel{}, err
 	}
 	if a, b := p.Source.Len(), p.Target.Len(); a != b {
-		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line N of the "+
-			"other, so restore the missing lines or set %s to files that match", p.Source.Path, a, p.Target.Path, b, flag)
+		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line "+
+			"N of the other, so restore the missing lines or set %s to files that match", p.Source.Path, a,
+			p.Target.Path, b, flag)
 	}
 	return p, nil
 }

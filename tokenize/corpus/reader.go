@@ -28,8 +28,8 @@ func NewReader(text Columns, s ColumnSettings, seed uint64, from Position) (*Rea
 	r := &Reader{original: text, settings: s, seed: seed, at: from, ends: []int{0}}
 	r.enter(from.Epoch)
 	if from.Batch > len(r.spans) {
-		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that the "+
-			"checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
+		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that "+
+			"the checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
 	}
 	return r, nil
 }

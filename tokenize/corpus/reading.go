@@ -50,6 +50,6 @@ func storeOf(pairs Pairs) *Store {
 }
 
 func (s *Store) changed() *unusable {
-	return &unusable{fmt.Errorf("%s was cut short or changed while it was in use: let nothing write to it, and start again; "+
-		"what is damaged is then made anew", s.file.Name())}
+	return &unusable{fmt.Errorf("%s was cut short or changed while it was in use: let nothing write to it, and start "+
+		"again; what is damaged is then made anew", s.file.Name())}
 }

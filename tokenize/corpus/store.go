@@ -85,8 +85,8 @@ func (s *Store) At(i int) Pair {
 		}
 	}
 	if largest > uint32(s.largest) {
-		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then made anew",
-			s.file.Name(), i+1, int32(largest), s.largest)})
+		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then "+
+			"made anew", s.file.Name(), i+1, int32(largest), s.largest)})
 	}
 	return Pair{Source: ids[:e.Source:e.Source], Target: ids[e.Source:], Line: i + 1}
 }
@@ -117,8 +117,8 @@ func (s *Store) Close() {
 func OpenStore(path string) (*Store, error) {
 	s, err := openStore(path, nil)
 	if err == errDamaged {
-		return nil, fmt.Errorf("%s: this is no file of encoded text, or it is damaged: give another one, or delete it to have "+
-			"it made anew", path)
+		return nil, fmt.Errorf("%s: this is no file of encoded text, or it is damaged: give another one, or delete "+
+			"it to have it made anew", path)
 	}
 	return s, err
 }

@@ -118,7 +118,8 @@ func untar(name string, file io.Reader) (io.Reader, error) {
 	}
 	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		if head, _ := in.Peek(262); len(head) < 262 || string(head[257:]) != "ustar" {
-			return nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether it is a page that tells why it could not be had", name)
+			return nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether "+
+				"it is a page that tells why it could not be had", name)
 		}
 		return in, nil
 	}

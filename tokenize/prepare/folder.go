@@ -191,7 +191,8 @@ func (f *folder) choose(all []found, d download, name string) (at found, ok bool
 	case 1:
 		return all[0], true, nil
 	}
-	return at, false, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away", name, all[0], all[1], f.root)
+	return at, false, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away",
+		name, all[0], all[1], f.root)
 }
 
 // beside reports whether a file that fits glob lies in the same archive or folder.

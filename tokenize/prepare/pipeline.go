@@ -152,8 +152,8 @@ func (f *flow) ragged(part, side, before int, first, other *chunk) error {
 	if m < n || m == n && other.ends {
 		short, long, n = long, short, m
 	}
-	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so download "+
-		"both again", short, before+n, long)
+	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so "+
+		"download both again", short, before+n, long)
 }
 
 // counter counts the tokens of parallel lines, and says whether they stay. It is for one goroutine.

@@ -138,7 +138,8 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	}
 	lock, err := files.Lock(o.To)
 	if busy := new(files.InUse); errors.As(err, &busy) {
-		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to", o.To)
+		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to",
+			o.To)
 	} else if err != nil {
 		return nil, err
 	}
@@ -173,7 +174,8 @@ func makeAll(ctx context.Context, tasks []task, counts *Counts, o Options) error
 	if before.Format == 0 { // nothing tells that they are ours
 		for _, name := range names {
 			if _, err := os.Lstat(filepath.Join(o.To, name)); err == nil {
-				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name another folder with -to", filepath.Join(o.To, name), CountsFile)
+				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name "+
+					"another folder with -to", filepath.Join(o.To, name), CountsFile)
 			}
 		}
 	}

@@ -93,7 +93,8 @@ func tell(lacking []*missing, all []member) string {
 		phrase := ""
 		switch {
 		case len(first.looked) > 0:
-			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page, strings.Join(first.looked, ", "))
+			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page,
+				strings.Join(first.looked, ", "))
 		case first.member.alone():
 			phrase = fmt.Sprintf("%s (%s)", strings.Join(downloads, ", "), d.page)
 		case len(names) == len(all):

@@ -29,7 +29,8 @@ func (o CHRFOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 func (o CHRFOptions) resolve() (Metric, error) {
 	o.CharOrder, o.Beta = cmp.Or(o.CharOrder, 6), cmp.Or(o.Beta, 2)
 	if o.CharOrder < 0 || o.WordOrder < 0 || o.Beta < 0 {
-		return nil, fmt.Errorf("chrF has character order %d, word order %d and beta %d: none may be negative", o.CharOrder, o.WordOrder, o.Beta)
+		return nil, fmt.Errorf("chrF has character order %d, word order %d and beta %d: none may be negative",
+			o.CharOrder, o.WordOrder, o.Beta)
 	}
 	return o, nil
 }

@@ -42,7 +42,8 @@ func transpose(hyps []string, refs [][]string) (segments [][]string, references 
 	}
 	for k, stream := range refs {
 		if len(stream) != len(hyps) {
-			return nil, 0, fmt.Errorf("reference %d has %d lines and the hypotheses have %d: they must agree line by line", k+1, len(stream), len(hyps))
+			return nil, 0, fmt.Errorf("reference %d has %d lines and the hypotheses have %d: they must agree line by "+
+				"line", k+1, len(stream), len(hyps))
 		}
 	}
 	segments = make([][]string, len(hyps))
