@@ -102,7 +102,8 @@ func pythonEscape(rest string, inClass bool) (translated string, used int, err e
 		if inClass && c == 'b' {
 			return `\x08`, 1, nil
 		}
-		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for its ends`, c)
+		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for `+
+			`its ends`, c)
 	case 'u', 'U':
 		digits := 4
 		if c == 'U' {

@@ -50,8 +50,8 @@
 // difference was found on natural text; texts of a handful of words that repeat one letter can show one.
 //
 // Glossaries translate Python's regular expressions to Go's. Look-around, back-references and \b are refused. A group
-// inside a glossary does not repeat its text in the output, as it does in subword-nmt. Byte-level codes are refused, and
-// so are more than 524,288 merges.
+// inside a glossary does not repeat its text in the output, as it does in subword-nmt. Byte-level codes are refused,
+// and so are more than 524,288 merges.
 //
 // A Vocabulary and the Moses types are safe for concurrent use, but not BPE, Cleaner and TruecaserCounts.
 package tokenize

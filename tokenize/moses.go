@@ -169,7 +169,7 @@ func (m *Moses) split(s *mosesScratch, text string, pieces []string) {
 			}
 			i = end
 		case hyphenByte:
-			if m.aggressive && m.classes.last(text[:i])&alphanumeric != 0 && m.classes.first(text[i+1:])&alphanumeric != 0 {
+			if m.aggressive && m.classes.last(text[:i])&m.classes.first(text[i+1:])&alphanumeric != 0 {
 				m.endWord(s, text, word, i)
 				m.token(s, "@-@")
 				word = i + 1

@@ -48,7 +48,8 @@ func compileProtected(pattern string) (*regexp.Regexp, error) {
 
 // unicodeClass gives the inside of a bracket expression for Perl's classes.
 var unicodeClass = map[byte]string{
-	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
+	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}` +
+		`\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
 	'd': `\p{Nd}`,
 	's': `\p{Z}\t\n\v\f\r\x{85}`,
 }
@@ -64,7 +65,7 @@ func perlEscape(rest string, inClass bool) (translated string, used int, err err
 	case positive:
 		return "[" + inside + "]", 1, nil
 	case (name == 'b' || name == 'B') && !inClass:
-		return "", 0, fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match instead`, name)
+		return "", 0, fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match`, name)
 	case !negative:
 		return `\` + rest[:1], 1, nil
 	case !inClass:

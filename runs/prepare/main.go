@@ -35,7 +35,8 @@ func main() {
 // parse reads the command line. Help goes to out.
 func parse(args []string, out io.Writer) (o prepare.Options, err error) {
 	fs := command.Flags("prepare")
-	fs.StringVar(&o.From, "from", "", "`FOLDER` that holds the archives as they were downloaded, or what was in them (required)")
+	fs.StringVar(&o.From, "from", "",
+		"`FOLDER` that holds the archives as they were downloaded, or what was in them (required)")
 	fs.StringVar(&o.To, "to", "", "`FOLDER` to write the texts to (required)")
 	for _, c := range prepare.Corpora() {
 		for _, s := range c.Settings {

@@ -41,7 +41,7 @@ func (b *bar) move(phase string, done, total int64) {
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(200*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+			progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		)
 	}
 	b.shown.Set64(min(done, total))

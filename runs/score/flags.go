@@ -33,9 +33,10 @@ type request struct {
 
 var about = command.Help{
 	Name: "score", Usage: "-ref FILE [flags] < hypotheses",
-	Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, chrF and chrF++.",
-	About:   "All files, and the input, may be packed with gzip or Zstandard.",
-	NoArgs:  "hypotheses come on standard input and references by -ref",
+	Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, " +
+		"chrF and chrF++.",
+	About:  "All files, and the input, may be packed with gzip or Zstandard.",
+	NoArgs: "hypotheses come on standard input and references by -ref",
 }
 
 // parse reads the command line. After -h, which prints to out, it gives command.ErrHelp.
@@ -72,12 +73,13 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	}
 	if r.wantsBLEU() {
 		r.metrics = append(r.metrics, score.BLEUOptions{
-			Tokenizer: score.Tokenizer(r.Tokenizer), Smooth: score.Smoothing(r.Smoothing), Lowercase: r.Lowercase, Bootstrap: samples,
+			Tokenizer: score.Tokenizer(r.Tokenizer), Smooth: score.Smoothing(r.Smoothing), Lowercase: r.Lowercase,
+			Bootstrap: samples,
 		})
 	}
-	for _, words := range []int{0, 2} {
-		if slices.Contains(r.Metrics, "chrf"+strings.Repeat("+", words)) {
-			r.metrics = append(r.metrics, score.CHRFOptions{WordOrder: words, Lowercase: r.Lowercase, Bootstrap: samples})
+	for _, n := range []int{0, 2} {
+		if slices.Contains(r.Metrics, "chrf"+strings.Repeat("+", n)) {
+			r.metrics = append(r.metrics, score.CHRFOptions{WordOrder: n, Lowercase: r.Lowercase, Bootstrap: samples})
 		}
 	}
 	return r, nil

@@ -12,7 +12,8 @@ func bpeTools() []tool {
 	return []tool{
 		{name: "bpe-learn", summary: "learn byte-pair codes from text, or jointly from several files",
 			usage: "[FILE...] [< text] > codes", options: &bpeLearn{}, files: true},
-		{name: "bpe-apply", summary: "segment words into units by codes", usage: "-c CODES < text > units", options: &bpeApply{}},
+		{name: "bpe-apply", summary: "segment words into units by codes", usage: "-c CODES < text > units",
+			options: &bpeApply{}},
 		{name: "bpe-undo", summary: "join units into words again", usage: "< units > text", options: &bpeUndo{}},
 		{name: "vocab", summary: "count words or units, the most frequent first",
 			usage: "[FILE...] [< text] > vocabulary", options: &vocab{}, files: true},

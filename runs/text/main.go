@@ -111,9 +111,10 @@ func tools() []tool { return slices.Concat(mosesTools(), bpeTools(), alignTools(
 func help() string {
 	var b strings.Builder
 	command.Help{
-		Name: "text", Usage: "COMMAND [flags] < input > output", About: "Input and files may be packed with gzip or Zstandard.",
-		Summary: "text prepares and restores text: Moses tokenising, punctuation and case, cleaning, byte-pair encoding, " +
-			"word alignment.",
+		Name: "text", Usage: "COMMAND [flags] < input > output",
+		Summary: "text prepares and restores text: Moses tokenising, punctuation and case, cleaning, byte-pair " +
+			"encoding, word alignment.",
+		About: "Input and files may be packed with gzip or Zstandard.",
 	}.Head(&b)
 	b.WriteString("\nCommands:\n")
 	for _, t := range tools() {

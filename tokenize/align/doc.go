@@ -16,9 +16,9 @@
 //	lexicon, err := align.LearnLexicon(&c, links)
 //	word, known := lexicon.Word("dog")
 //
-// The model is IBM model 2 with one parameter for the distance from the diagonal, learnt by expectation maximisation with
-// variational Bayes (Dyer, Chahuneau and Smith 2013): fast_align, peculiarities included, which diagonal.go and model.go
-// name. Links are written and read as fast_align's and Moses's, "0-0 1-2".
+// The model is IBM model 2 with one parameter for the distance from the diagonal, learnt by expectation maximisation
+// with variational Bayes (Dyer, Chahuneau and Smith 2013): fast_align, peculiarities included, which diagonal.go and
+// model.go name. Links are written and read as fast_align's and Moses's, "0-0 1-2".
 //
 // # Caveats
 //

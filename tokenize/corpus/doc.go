@@ -4,7 +4,8 @@
 // # Basics
 //
 //	cache := corpus.StoreSettings{}.Cache()
-//	text, err := cache.OpenParallel(corpus.PairName{Folder: "data", Name: "train", Source: "en", Target: "de"}, "-train")
+//	name := corpus.PairName{Folder: "data", Name: "train", Source: "en", Target: "de"}
+//	text, err := cache.OpenParallel(name, "-train")
 //	store, said, err := cache.Encode(corpus.Encoding{Key: key, Text: text, Largest: 36999, Encoders: encoders})
 //	defer store.Close()
 //	pairs, report, err := corpus.Filter(store, corpus.Limits{MaxLength: 175, MaxRatio: 1.5})
@@ -15,13 +16,13 @@
 //		...                          // update.Position goes into the checkpoint
 //	}
 //
-// Both sides of a batch are padded on the right. The source ends in the end-of-sentence word. The decoder's input begins
-// with that same word and is the target shifted by one.
+// Both sides of a batch are padded on the right. The source ends in the end-of-sentence word. The decoder's input
+// begins with that same word and is the target shifted by one.
 //
-// The size of a pair is the longer of its sides with the end of sentence; a batch costs its rows times its largest size,
-// at most MaxTokens. Pairs are ordered by source length, then target length, ties at random. Unlike fairseq, which draws
-// the ties once, each epoch draws them again, so that a sentence shares its batch with others each time. The number of
-// batches, and so of updates, is the same in every epoch.
+// The size of a pair is the longer of its sides with the end of sentence; a batch costs its rows times its largest
+// size, at most MaxTokens. Pairs are ordered by source length, then target length, ties at random. Unlike fairseq,
+// which draws the ties once, each epoch draws them again, so that a sentence shares its batch with others each time.
+// The number of batches, and so of updates, is the same in every epoch.
 //
 // The order of an epoch depends on the seed and its number alone: a Position is two integers, and a resumed run reads
 // nothing twice.
@@ -43,8 +44,8 @@
 // Lines end at a line feed only: tools disagree about Unicode's other line ends, and parallel files would fall out of
 // step. One carriage return before the line feed and a byte order mark at the start of a file are dropped.
 //
-// A List, as validation and test text are, takes about 4 bytes a token and 56 a pair. Of a Store only order takes memory
-// of this process: 4 bytes a pair, 12 while an epoch is shuffled, and 4 more after a filter. If another program cuts a
-// mapped file short, Filter, NewLoader, Loader.Next and Store.Each return an error; Lengths and At alone end the process.
-// Nothing here writes to such a file: files are replaced by rename.
+// A List, as validation and test text are, takes about 4 bytes a token and 56 a pair. Of a Store only order takes
+// memory of this process: 4 bytes a pair, 12 while an epoch is shuffled, and 4 more after a filter. If another program
+// cuts a mapped file short, Filter, NewLoader, Loader.Next and Store.Each return an error; Lengths and At alone end the
+// process. Nothing here writes to such a file: files are replaced by rename.
 package corpus

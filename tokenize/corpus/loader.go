@@ -62,7 +62,7 @@ func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length " +
 			"filter")
 	}
-	if options.MaxTokens < 1 || options.MaxSentences < 0 || options.Multiple < 0 || options.Accumulate < 0 || options.Ahead < 0 {
+	if options.MaxTokens < 1 || min(options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead) < 0 {
 		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, "+
 			"%d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
 			options.MaxTokens, options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)

@@ -110,7 +110,8 @@ type PairName struct {
 func (n PairName) places() (source, target place) {
 	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
 	at := func(language string) place {
-		return place{path: path(language), portion: n.Portion, pair: n.Source + " and " + n.Target, LineSettings: n.LineSettings}
+		languages := n.Source + " and " + n.Target
+		return place{path: path(language), portion: n.Portion, pair: languages, LineSettings: n.LineSettings}
 	}
 	source, target = at(n.Source), at(n.Target)
 	if files.Exists(source.path) || files.Exists(target.path) {
@@ -143,7 +144,9 @@ func ReadParallel(n PairName, flag string) (Parallel, error) {
 	return parallel(source, target, flag, readPlace)
 }
 
-func parallel(source, target place, flag string, read func(at place, flag string) (Text, error)) (p Parallel, err error) {
+func parallel(
+	source, target place, flag string, read func(at place, flag string) (Text, error),
+) (p Parallel, err error) {
 	if p.Source, err = read(source, flag); err != nil {
 		return Parallel{}, err
 	}

@@ -18,7 +18,8 @@ type Running struct {
 
 // running is the place of running text.
 func (s LineSettings) running(path string) place {
-	return place{path: path, others: "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst", LineSettings: s}
+	others := "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst"
+	return place{path: path, others: others, LineSettings: s}
 }
 
 // ReadRunning reads a UTF-8 file, perhaps packed, into ids of w, which grows unless closed. Unicode's white space

@@ -12,7 +12,7 @@ import (
 type identity struct {
 	Device, Inode    uint64
 	Size             int64
-	Modified, Status int64 // times of the last change of content, and of content or name, in ns; Status is 0 where none is known
+	Modified, Status int64 // times in ns of the last change of content, and of content or name (0: unknown)
 }
 
 func identify(f *os.File) (identity, error) {
@@ -70,7 +70,9 @@ func (c *Cache) SumRunning(s LineSettings, path, flag string) (string, error) {
 }
 
 // counted gives what the cache remembers of an open file for a purpose, or counts and remembers it.
-func (c *Cache) counted(purpose string, file *os.File, count func() (sum string, lines int, err error)) (counted, error) {
+func (c *Cache) counted(
+	purpose string, file *os.File, count func() (sum string, lines int, err error),
+) (counted, error) {
 	now, err := identify(file)
 	if err != nil {
 		return counted{}, err
@@ -81,7 +83,8 @@ func (c *Cache) counted(purpose string, file *os.File, count func() (sum string,
 	}
 	key := NewKey(purpose, full)
 	var known counted
-	if note, found := c.get(key, ".sum"); found && now.Status != 0 && json.Unmarshal(note, &known) == nil && known.File == now {
+	note, found := c.get(key, ".sum")
+	if found && now.Status != 0 && json.Unmarshal(note, &known) == nil && known.File == now {
 		return known, nil
 	}
 	begin := time.Now()

@@ -272,7 +272,9 @@ func (u *unpacked) Close() error { return u.closer.Close() }
 // damaged says what the errors of a file cut short or changed mean; others get its name.
 func damaged(name string, err error) error {
 	var corrupt flate.CorruptInputError
-	for _, known := range []error{io.EOF, io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrFormat, zip.ErrChecksum, tar.ErrHeader} {
+	for _, known := range []error{
+		io.EOF, io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrFormat, zip.ErrChecksum, tar.ErrHeader,
+	} {
 		if errors.Is(err, known) || errors.As(err, &corrupt) {
 			return fmt.Errorf("%s is damaged or cut short (%w): download it again", name, err)
 		}

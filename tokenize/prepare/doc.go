@@ -16,8 +16,8 @@
 // A file gets its name when it is whole and on the disk. counts.json is written after each text: a repeated call makes
 // only what is absent, was changed, or was made of other files.
 //
-// Text stays as published, apart from a corpus's recipe: tags are removed, pairs are dropped and split off. Lower-casing,
-// punctuation, tokens and byte-pair pieces are left to the run.
+// Text stays as published, apart from a corpus's recipe: tags are removed, pairs are dropped and split off.
+// Lower-casing, punctuation, tokens and byte-pair pieces are left to the run.
 //
 // # Caveats
 //

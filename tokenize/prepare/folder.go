@@ -106,7 +106,12 @@ func stem(p string) (name string, isArchive bool) {
 // offers reports whether an archive may be the download.
 func (d download) offers(p string) bool {
 	name, isArchive := stem(p)
-	return isArchive && slices.ContainsFunc(d.globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
+	return isArchive && slices.ContainsFunc(d.globs, func(glob string) bool { return fits(glob, name) })
+}
+
+func fits(glob, name string) bool {
+	ok, _ := path.Match(glob, name)
+	return ok
 }
 
 // candidates are the files of the folder that may be of use to the members, archives and others.
@@ -114,12 +119,17 @@ func (f *folder) candidates(members []member) []source {
 	var out []source
 	for _, s := range f.files {
 		if slices.ContainsFunc(members, func(m member) bool {
-			return m.named(s.Path) || slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(s.Path) })
+			return m.named(s.Path) || m.offered(s.Path)
 		}) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// offered reports whether an archive may hold the member.
+func (m member) offered(p string) bool {
+	return slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(p) })
 }
 
 // named reports whether a file is called as the member is.
@@ -198,11 +208,10 @@ func (f *folder) choose(all []found, d download, name string) (at found, ok bool
 // beside reports whether a file that fits glob lies in the same archive or folder.
 func (f *folder) beside(at found, glob string) bool {
 	if at.archive != nil {
-		return slices.ContainsFunc(at.archive.paths, func(p string) bool { ok, _ := path.Match(glob, path.Base(p)); return ok })
+		return slices.ContainsFunc(at.archive.paths, func(p string) bool { return fits(glob, path.Base(p)) })
 	}
 	return slices.ContainsFunc(f.files, func(s source) bool {
-		ok, _ := path.Match(glob, path.Base(s.Path))
-		return ok && path.Dir(s.Path) == path.Dir(at.source.Path)
+		return fits(glob, path.Base(s.Path)) && path.Dir(s.Path) == path.Dir(at.source.Path)
 	})
 }
 

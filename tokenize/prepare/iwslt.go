@@ -9,8 +9,8 @@ import (
 // wit3 is an archive of a pair of languages in a release; of several, the one meant holds such a file.
 func wit3(pair, release, holds string) download {
 	return download{
-		name: pair + ".tgz", page: "on wit3.fbk.eu/" + release + ", within " + release + ".tgz, which may also be here as it is",
-		globs: []string{"*" + pair + "*", release + "*"}, holds: holds,
+		name: pair + ".tgz", globs: []string{"*" + pair + "*", release + "*"}, holds: holds,
+		page: "on wit3.fbk.eu/" + release + ", within " + release + ".tgz, which may also be here as it is",
 	}
 }
 
@@ -70,13 +70,15 @@ func iwslt16() Corpus {
 				for side, direction := range []string{pair, reverse} {
 					name := ".TED.tst" + year + "." + direction + "." + languages[side] + ".xml"
 					sides[side].names = append([]string{"IWSLT16" + name, "IWSLT17" + name}, sides[side].names...)
-					sides[side].downloads = []download{wit3(direction, "2016-01-test", ""), wit3(pair, "2016-01-test", "")}
+					sides[side].downloads = []download{
+						wit3(direction, "2016-01-test", ""), wit3(pair, "2016-01-test", ""),
+					}
 				}
 				return sides
 			}
-			marks := []string{"<url>", "<talkid>", "<keywords>", "<speaker>", "<reviewer", "<translator", "<doc", "</doc>"}
+			text := tagged("<url>", "<talkid>", "<keywords>", "<speaker>", "<reviewer", "<translator", "<doc", "</doc>")
 			return []*job{
-				parallel("train", languages, tagged(marks...), each(languages, []download{from}, "train.tags."+pair+".%s")),
+				parallel("train", languages, text, each(languages, []download{from}, "train.tags."+pair+".%s")),
 				parallel("valid", languages, segments, files("2013"), files("2014")).expect(true, 2300),
 				parallel("test", languages, segments, later("2015"), later("2016")).expect(true, 2200),
 			}

@@ -49,10 +49,12 @@ func wikitext(size string) Corpus {
 				name, counts = "wikitext-"+size+"-raw-v1", nil
 			}
 			from := []download{{
-				name: name + ".zip", page: "the WikiText page of Salesforce research", globs: []string{name + "*"}, useless: useless,
+				name: name + ".zip", page: "the WikiText page of Salesforce research",
+				globs: []string{name + "*"}, useless: useless,
 			}}
 			for _, set := range []string{"train", "valid", "test"} {
-				jobs = append(jobs, languageJob(set, member{[]string{"wiki." + set + "." + settings["form"]}, from}, counts))
+				file := "wiki." + set + "." + settings["form"]
+				jobs = append(jobs, languageJob(set, member{[]string{file}, from}, counts))
 			}
 			return jobs
 		},

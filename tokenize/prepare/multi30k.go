@@ -16,17 +16,24 @@ var multi30kLanguages = []string{"en", "de", "fr", "cs"}
 func multi30k() Corpus {
 	return Corpus{
 		Name: "multi30k", Title: "Multi30k, task 1",
-		Settings: []Setting{{Name: "languages", Default: "en,de", Help: "two or more of " + strings.Join(multi30kLanguages, ",")}},
-		tokens:   "Moses tokens of 2017, in lower case and with normalised punctuation",
+		Settings: []Setting{{
+			Name: "languages", Default: "en,de", Help: "two or more of " + strings.Join(multi30kLanguages, ","),
+		}},
+		tokens: "Moses tokens of 2017, in lower case and with normalised punctuation",
 		jobs: func(settings map[string]string) (jobs []*job) {
 			languages := strings.Split(settings["languages"], ",")
-			for _, set := range []string{"train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"} {
+			for _, set := range []string{
+				"train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr",
+			} {
 				var part []member
 				for _, language := range languages {
 					name := set + "." + language
 					part = append(part, member{[]string{name}, []download{{
-						name: name + ".gz", page: "data/task1/raw of github.com/multi30k/dataset", globs: []string{"dataset*", "multi30k*"},
-						useless: func(path string) bool { return strings.Contains(path, "tok/") || strings.Contains(path, "task2/") },
+						name: name + ".gz", page: "data/task1/raw of github.com/multi30k/dataset",
+						globs: []string{"dataset*", "multi30k*"},
+						useless: func(path string) bool {
+							return strings.Contains(path, "tok/") || strings.Contains(path, "task2/")
+						},
 					}}})
 				}
 				j := parallel(set, languages, verbatim, part)
@@ -47,7 +54,8 @@ func checkLanguages(settings map[string]string) error {
 	}
 	languages := strings.Split(given, ",")
 	for i, language := range languages {
-		if len(languages) < 2 || !slices.Contains(multi30kLanguages, language) || slices.Contains(languages[:i], language) {
+		known := slices.Contains(multi30kLanguages, language)
+		if len(languages) < 2 || !known || slices.Contains(languages[:i], language) {
 			return fmt.Errorf("-languages=%s: give two or more of %s, each once, with commas between them", given,
 				strings.Join(multi30kLanguages, ","))
 		}

@@ -114,12 +114,16 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 		return nil, err
 	}
 	jobs := recipe.jobs(settings)
-	counts := &Counts{Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens, Sources: from.candidates(membersOf(jobs))}
+	counts := &Counts{
+		Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens,
+		Sources: from.candidates(membersOf(jobs)),
+	}
 	before, err := readCounts(o.To, counts)
 	if err != nil {
 		return nil, err
 	}
-	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, func(t Text) bool { return !t.whole(o.To) }) {
+	broken := func(t Text) bool { return !t.whole(o.To) }
+	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, broken) {
 		for i := range before.Texts {
 			before.Texts[i].Again = true
 		}
@@ -224,7 +228,8 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 				if kept++; j.every > 0 && kept%j.every == 0 {
 					set = 1
 				}
-				if j.sets[set] == j.nonEmpty && slices.ContainsFunc(c.tokens, func(tokens []int) bool { return tokens[i] == 0 }) {
+				empty := func(tokens []int) bool { return tokens[i] == 0 }
+				if j.sets[set] == j.nonEmpty && slices.ContainsFunc(c.tokens, empty) {
 					reason = tokenize.Empty
 				}
 			}

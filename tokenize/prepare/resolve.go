@@ -123,9 +123,7 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 		return slices.ContainsFunc(members, func(m member) bool { return m.named(path) })
 	}
 	offers := func(path string) bool {
-		return slices.ContainsFunc(members, func(m member) bool {
-			return slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(path) })
-		})
+		return slices.ContainsFunc(members, func(m member) bool { return m.offered(path) })
 	}
 	m := &meter{phase: "looking into archives", report: report}
 	var archives []source

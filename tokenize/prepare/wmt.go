@@ -35,7 +35,8 @@ func wmt14() Corpus {
 			train := wmtText("training and validation text", languages, version, page)
 			train.sets, train.every, train.nonEmpty, train.edit = []string{"train", "valid"}, 100, "valid", printable
 			full := []download{
-				tgz("test-full", "statmt.org/wmt14/translation-task.html"), tgz("dev", "statmt.org/wmt15/translation-task.html"),
+				tgz("test-full", "statmt.org/wmt14/translation-task.html"),
+				tgz("dev", "statmt.org/wmt15/translation-task.html"),
 			}
 			// What others validate on: Vaswani et al. on newstest2013, Wang, Gong and Liu on newstest2012 too.
 			dev := []download{tgz("dev", "statmt.org/wmt14/translation-task.html")}
