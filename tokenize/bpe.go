@@ -14,21 +14,18 @@ const DefaultSeparator = "@@"
 type BPEOptions struct {
 	// Separator ends every unit but the last of a word; "" means DefaultSeparator.
 	Separator string
-	// Vocabulary, when it holds anything, undoes merges whose result is not in it until the parts are. Units that do
-	// not end a word carry the separator in it.
+	// Vocabulary, unless empty, undoes merges whose result it lacks. In it, units inside a word carry the separator.
 	Vocabulary map[string]bool
-	// Glossaries are regular expressions in Python's syntax. What one of them matches stays whole, and cuts the rest of
-	// its word apart.
+	// Glossaries are regular expressions in Python's syntax. Their matches stay whole, and cut the rest of the word
+	// apart.
 	Glossaries []string
-	// Dropout is the probability with which a merge is passed over (BPE-dropout, Provilkov et al., 2020). 1 leaves
-	// characters. For training data only.
+	// Dropout is the probability of passing over a merge (BPE-dropout, Provilkov et al., 2020), for training data only.
 	Dropout float64
 	// Seed starts the random numbers of Dropout: those of Python's random.seed.
 	Seed int64
 }
 
-// BPE segments words with byte-pair codes. It is not safe for concurrent use: it remembers the words that it has seen,
-// and dropout draws random numbers.
+// BPE segments words with byte-pair codes. It is not safe for concurrent use: it has a cache and draws random numbers.
 type BPE struct {
 	table      *mergeTable
 	separator  string

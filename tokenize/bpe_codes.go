@@ -13,10 +13,10 @@ const endOfWord = "</w>"
 // Merge is one rule of byte-pair encoding: Left followed by Right becomes one symbol.
 type Merge struct{ Left, Right string }
 
-// Codes are the merges of a byte-pair encoding, the most important first, as subword-nmt keeps them in its codes files.
+// Codes are the merges of a byte-pair encoding, the most important first, as in subword-nmt's codes files.
 type Codes struct {
-	// Version of the file: "0.2" glues the end-of-word mark to the last character of a word, "0.1" (a file without a
-	// version line) has it as a symbol of its own.
+	// Version of the file: "0.2" glues the end-of-word mark to a word's last character; in "0.1", a file without a
+	// version line, it is a symbol.
 	Version string
 	Merges  []Merge
 }
@@ -82,7 +82,7 @@ func codesVersion(row string) (string, error) {
 // zeroParts end a version without changing it.
 var zeroParts = regexp.MustCompile(`(\.0+)+$`)
 
-// Write writes the codes as subword-nmt does: the version, then one merge a line. Version 0.1 has no version line.
+// Write writes the codes as subword-nmt does: the version, unless 0.1, then one merge a line.
 func (c *Codes) Write(w io.Writer) error {
 	return writeRows(w, func(yield func(string, string) bool) {
 		if c.Version != "0.1" && !yield("#version:", c.Version) {

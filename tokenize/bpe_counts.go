@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// WordCounts counts the words of any number of texts. Words are what stands between single spaces: a tab or a no-break
-// space belongs to its word. The zero value is ready for use.
+// WordCounts counts the words of any number of texts. Only spaces separate words. The zero value is ready for use.
 type WordCounts struct {
 	index  map[string]int
 	words  []string // in the order they were first seen
@@ -92,8 +91,7 @@ func (c *WordCounts) All() iter.Seq2[string, int] {
 // Map returns the counts by word, as NewVocabulary takes them.
 func (c *WordCounts) Map() map[string]int { return maps.Collect(c.All()) }
 
-// Write writes "word count" lines by falling count, words of equal count in the order they were first seen: the
-// vocabulary file of subword-nmt.
+// Write writes subword-nmt's vocabulary file: "word count" lines by falling count, equals as first seen.
 func (c *WordCounts) Write(w io.Writer) error {
 	order := make([]int, len(c.words))
 	for i := range order {

@@ -12,7 +12,7 @@ type glossary struct {
 	anywhere *regexp.Regexp
 	whole    *regexp.Regexp
 	// leave matches at the start of words that are not cut. Like subword-nmt it anchors the pattern without grouping
-	// it, so that "a|b" leaves every word that begins with a.
+	// it: "a|b" leaves every word that begins with a.
 	leave *regexp.Regexp
 }
 
@@ -72,7 +72,7 @@ const (
 		`\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}`
 )
 
-// pythonEscape translates the escape whose backslash stands before rest, and tells how many bytes of rest it took.
+// pythonEscape translates the escape behind a backslash, and tells how many bytes it took.
 func pythonEscape(rest string, inClass bool) (translated string, used int, err error) {
 	class := func(ranges string) string {
 		if inClass {
@@ -102,7 +102,8 @@ func pythonEscape(rest string, inClass bool) (translated string, used int, err e
 		if inClass && c == 'b' {
 			return `\x08`, 1, nil
 		}
-		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for its ends`, c)
+		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for `+
+			`its ends`, c)
 	case 'u', 'U':
 		digits := 4
 		if c == 'U' {

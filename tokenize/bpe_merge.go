@@ -12,8 +12,7 @@ const (
 	noSymbol = -1
 )
 
-// mergeTable finds the merge of two symbols. Symbols are small numbers; equal texts have equal numbers, however they
-// were merged.
+// mergeTable finds the merge of two symbols, which are small numbers, equal for equal texts.
 type mergeTable struct {
 	oldStyle bool // version 0.1: the end of a word is a symbol of its own
 	end      int32
@@ -26,8 +25,7 @@ type mergeTable struct {
 	joined []int32 // by rank
 }
 
-// A slot packs a pair and its rank, to keep the table small: 21 bits for each symbol, 22 for the rank plus one, so that
-// 0 marks a free slot.
+// A slot packs a pair and its rank: 21 bits for each symbol, 22 for the rank plus one, so that 0 is a free slot.
 const (
 	rankBits  = 22
 	maxMerges = 1 << 19 // a merge brings three symbols at most
@@ -181,7 +179,7 @@ func (w *wordMerger) units(t *mergeTable) []mergeSymbol {
 // shortWord is up to how many symbols a scan for the best pair beats a heap.
 const shortWord = 96
 
-// merge joins, as long as there is one, all occurrences of the pair of lowest rank, left to right and without overlap.
+// merge joins, while there is one, all occurrences of the pair of lowest rank, left to right without overlap.
 func (w *wordMerger) merge(t *mergeTable) {
 	if len(w.symbols) > shortWord {
 		w.long.merge(t, w)
@@ -200,8 +198,7 @@ func (w *wordMerger) merge(t *mergeTable) {
 			return
 		}
 		if w.mergeAt(t, best, int(uint32(first))) < best {
-			// The pairs around would come first now, but it is still the turn of the other occurrences of the best
-			// pair.
+			// The pairs around would come first now, but the other occurrences of the best pair still have their turn.
 			for i := 0; i < len(w.symbols); i++ {
 				if w.symbols[i].rank == best {
 					w.mergeAt(t, best, i)
@@ -211,7 +208,7 @@ func (w *wordMerger) merge(t *mergeTable) {
 	}
 }
 
-// mergeAt joins the pair at a position, and returns the lower of the ranks that this gives the pairs around it.
+// mergeAt joins the pair at a position, and returns the lower rank of the new pairs around it.
 func (w *wordMerger) mergeAt(t *mergeTable, rank int32, at int) int32 {
 	symbols := w.symbols
 	joined := mergeSymbol{t.joined[rank], symbols[at+1].end, noRank}
@@ -229,8 +226,8 @@ func (w *wordMerger) mergeAt(t *mergeTable, rank int32, at int) int32 {
 	return min(before, joined.rank)
 }
 
-// mergeWithDropout draws a number for every pair of neighbours, whether or not a merge joins it, and passes the pair
-// over in this round unless the number exceeds p: draw for draw what subword-nmt does.
+// mergeWithDropout draws a number for every pair of neighbours, also without a merge, and passes over the pair in this
+// round unless the number exceeds p: draw for draw as subword-nmt.
 func (w *wordMerger) mergeWithDropout(t *mergeTable, p float64, random *mersenneTwister) {
 	for len(w.symbols) > 1 {
 		symbols, last := w.symbols, len(w.symbols)-1

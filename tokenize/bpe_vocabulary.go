@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// ReadBPEVocabulary reads the vocabulary that BPEOptions takes from a file that WordCounts.Write wrote over segmented
-// text, and keeps the units that were seen at least threshold times. name stands for the file in errors.
+// ReadBPEVocabulary reads the vocabulary of BPEOptions from a file of WordCounts.Write over segmented text: the units
+// seen at least threshold times. name stands for the file in errors.
 func ReadBPEVocabulary(r io.Reader, name string, threshold int) (map[string]bool, error) {
 	units := make(map[string]bool)
 	rows := newTableRows(r, name)
@@ -31,8 +31,7 @@ func newUnitSplitter(codes *Codes, vocabulary map[string]bool, separator string)
 		vocabulary: vocabulary,
 		separator:  separator,
 	}
-	// Of two merges that make the same unit the earlier is undone; of one that is listed twice, the last listing
-	// decides which is earlier.
+	// Of two merges that make the same unit the earlier is undone; the last listing of a merge counts.
 	listed := make(map[Merge]bool, len(codes.Merges))
 	for i := len(codes.Merges) - 1; i >= 0; i-- {
 		if m := codes.Merges[i]; !listed[m] {
@@ -66,8 +65,7 @@ func (s *unitSplitter) split(parts []string, unit string, final bool) []string {
 	return s.split(parts, right, final)
 }
 
-// withoutLast cuts the last n characters. Those of the right part of a final merge are not always the end of word mark:
-// a text may spell the mark out.
+// withoutLast cuts the last n characters: a text may spell out the end-of-word mark.
 func withoutLast(s string, n int) string {
 	for ; n > 0 && s != ""; n-- {
 		_, size := utf8.DecodeLastRuneInString(s)

@@ -2,13 +2,11 @@ package tokenize
 
 import "strings"
 
-// compoundMark stands for a hyphen within a word, as in the files that the first neural translators of English to
-// German were trained on.
+// compoundMark stands for a hyphen within a word in the files of the first neural translators of English to German.
 const compoundMark = " ##AT##-##AT## "
 
-// SplitCompounds makes words of the parts of compounds with hyphens, "rich-text" becomes "rich ##AT##-##AT## text", as
-// published BLEU of English to German has them: tensor2tensor's get_ende_bleu.sh and fairseq's compound_split_bleu.sh
-// both run
+// SplitCompounds splits compounds at hyphens, "rich-text" becomes "rich ##AT##-##AT## text", as published BLEU of
+// English to German has them: tensor2tensor's get_ende_bleu.sh and fairseq's compound_split_bleu.sh both run
 //
 //	perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
 //

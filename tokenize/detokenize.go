@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Detokenizer joins the tokens of the Moses tokenizer to running text as Moses's detokenizer does. It is immutable and
-// safe for use from several goroutines.
+// Detokenizer joins tokens to running text as Moses's detokenizer does. It is immutable and safe for concurrent use.
 type Detokenizer struct {
 	language string
 	classes  *classTable
 	scratch  sync.Pool // of *[]byte
 }
 
-// NewDetokenizer prepares a detokenizer. English, French and Italian have rules for contractions, French for its
-// punctuation, Korean for its spaces; any other language has the common rules alone, German among them.
+// NewDetokenizer prepares a detokenizer. English, French and Italian have rules for contractions, French for
+// punctuation, Korean for spaces; other languages have the common rules alone.
 func NewDetokenizer(language string) *Detokenizer {
 	d := &Detokenizer{language: language, classes: classes()}
 	d.scratch.New = func() any { return new([]byte) }
@@ -31,8 +30,8 @@ func (d *Detokenizer) OwnRules() bool {
 	return false
 }
 
-// Detokenize returns the text of a tokenized line, its escapes undone. A line that is blank, or starts with < and ends
-// with >, is returned as it is.
+// Detokenize returns the text of a tokenized line, unescaped. A line that is blank, or starts with < and ends with >,
+// stays as it is.
 func (d *Detokenizer) Detokenize(line string) string {
 	if d.classes.blank(line) || len(line) > 2 && line[0] == '<' && line[len(line)-1] == '>' {
 		return line
@@ -48,8 +47,7 @@ func (d *Detokenizer) Detokenize(line string) string {
 	return text
 }
 
-// join appends the text of the words of padded, which are split at single spaces, so that two spaces hold an empty word
-// between them: it counts as a word without properties.
+// join appends the text of padded, split at single spaces: two spaces hold an empty word, without properties.
 func (d *Detokenizer) join(out []byte, padded string) []byte {
 	rest := strings.TrimRight(padded, " ")
 	var previous string
@@ -124,8 +122,7 @@ func (d *Detokenizer) opens(word string) bool {
 	return true
 }
 
-// quoteCounts counts the quote tokens of a line by their exact string; the
-// typographic ones share the count of the straight double quote.
+// quoteCounts counts the quote tokens of a line by their string; typographic ones count as the straight double quote.
 type quoteCounts struct {
 	single, double int
 	rare           map[string]*int
@@ -147,8 +144,7 @@ func (q *quoteCounts) of(word string) *int {
 	return q.rare[word]
 }
 
-// cjk reports whether r is written without spaces between words, as Moses sees
-// it: Hangul, ideographs, kana and their punctuation.
+// cjk reports whether Moses sets r without spaces between words: Hangul, ideographs, kana and their punctuation.
 func cjk(r rune, _ int) bool {
 	switch {
 	case r < 0x1100:
@@ -160,7 +156,7 @@ func cjk(r rune, _ int) bool {
 	return false
 }
 
-// unescapeMoses undoes the escapes of the tokenizer, those of older versions too, in one pass: Moses leaves &amp; for
-// the end, so that no entity arises from undoing another one.
+// unescapeMoses undoes the tokenizer's escapes, also of older versions, in one pass, as Moses does by leaving &amp; for
+// the end.
 var unescapeMoses = strings.NewReplacer("&apos;", "'", "&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">",
 	"&#124;", "|", "&#91;", "[", "&#93;", "]", "&bar;", "|", "&bra;", "[", "&ket;", "]")

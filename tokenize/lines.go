@@ -13,8 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// Lines reads UTF-8 text line by line. A line ends at "\n" and nowhere else: not at "\r", a form feed or U+2028, so
-// that parallel texts stay parallel. A line of more than 1 MB, or what AtMost allows, is an error, and never in memory.
+// Lines reads UTF-8 text line by line. Only "\n" ends a line, not "\r", a form feed or U+2028, so that parallel texts
+// stay parallel. A line of more than 1 MB, or AtMost's limit, is an error, and never in memory.
 //
 //	lines := tokenize.NewLines(r, "train.de")
 //	for lines.Next() {
@@ -38,8 +38,7 @@ func NewLines(r io.Reader, name string) *Lines {
 	return (&Lines{from: r, name: name, advice: "break it up, a sentence a line"}).AtMost(files.MaxLine)
 }
 
-// Table, called before the first line is read, allows rows of 16 MB: a table holds words, which may be as long as the
-// lines that they are from.
+// Table, called before the first line is read, allows rows of 16 MB, whose words may each be as long as a line.
 func (l *Lines) Table() *Lines {
 	l.advice = "no table of words has such a row, so give another file"
 	return l.AtMost(files.MaxRow)
@@ -51,15 +50,14 @@ func (l *Lines) AtMost(limit int) *Lines {
 	return l
 }
 
-// Unchecked lets lines pass that are not UTF-8, and cuts a line that is too long one byte behind its limit, for a
-// caller that answers each line by itself.
+// Unchecked lets lines pass that are not UTF-8, and cuts a long line one byte behind its limit, for a caller that
+// answers each line by itself.
 func (l *Lines) Unchecked() *Lines {
 	l.unchecked = true
 	return l
 }
 
-// Next moves to the next line. It is false at the end of the text and at the first error, a line that is not UTF-8
-// included unless they are Unchecked.
+// Next moves to the next line; false at the end and at the first error, such as a line that is not UTF-8.
 func (l *Lines) Next() bool {
 	if l.err != nil {
 		return false
@@ -80,8 +78,8 @@ func (l *Lines) Next() bool {
 	line, l.terminated = bytes.CutSuffix(line, []byte("\n"))
 	if !l.unchecked {
 		if at := files.InvalidByte(line); at >= 0 {
-			l.err = l.Errorf("byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with "+
-				"iconv", at+1, line[at])
+			l.err = l.Errorf("byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for "+
+				"example with iconv", at+1, line[at])
 			return false
 		}
 	}
@@ -109,9 +107,8 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
-// tableRows reads a file of rows that are exactly two fields apart by one space: merges, or units with counts. A byte
-// order mark and "\r\n" ends are tolerated, the latter only where the first line has one, because a symbol may itself
-// end in "\r". Blank lines at the end of the file are ignored.
+// tableRows reads rows of two fields apart by one space. It tolerates a byte order mark, "\r\n" ends if the first line
+// has one (a symbol may end in "\r"), and blank lines at the end.
 type tableRows struct {
 	*Lines
 	crlf bool

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// pieceMark is the byte that stands for a protected piece in squeezed text. No UTF-8 sequence holds it. Three bytes
-// with the piece's number follow.
+// pieceMark stands for a protected piece in squeezed text, before three bytes of its number. No UTF-8 sequence holds
+// it.
 const pieceMark = 0xFF
 
 // pieceSize is the length of a piece's stand-in.
@@ -27,7 +27,7 @@ func pieceIndex(text string) (index, size int) {
 // maxPieces is how many pieces of a line can be told apart; later ones are tokenized like other text.
 const maxPieces = 1 << 18
 
-// compileProtected reads a pattern as Moses writes it: \w, \d and \s mean the Unicode classes, as in Perl. Look-around,
+// compileProtected reads a pattern as Moses writes it: \w, \d and \s are Perl's Unicode classes. Look-around,
 // backreferences and \b are refused.
 func compileProtected(pattern string) (*regexp.Regexp, error) {
 	translated, err := goPattern(pattern, false, perlEscape)
@@ -40,14 +40,16 @@ func compileProtected(pattern string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("the protected pattern %q cannot be used (look-around, backreferences and \\b are not "+
 			"supported): %w", pattern, err)
 	case expression.MatchString(""):
-		return nil, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one character", pattern)
+		return nil, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one "+
+			"character", pattern)
 	}
 	return expression, nil
 }
 
 // unicodeClass gives the inside of a bracket expression for Perl's classes.
 var unicodeClass = map[byte]string{
-	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
+	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}` +
+		`\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
 	'd': `\p{Nd}`,
 	's': `\p{Z}\t\n\v\f\r\x{85}`,
 }
@@ -63,7 +65,7 @@ func perlEscape(rest string, inClass bool) (translated string, used int, err err
 	case positive:
 		return "[" + inside + "]", 1, nil
 	case (name == 'b' || name == 'B') && !inClass:
-		return "", 0, fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match instead`, name)
+		return "", 0, fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match`, name)
 	case !negative:
 		return `\` + rest[:1], 1, nil
 	case !inClass:
@@ -74,8 +76,8 @@ func perlEscape(rest string, inClass bool) (translated string, used int, err err
 	return "", 0, fmt.Errorf(`\%c inside brackets: write out the characters instead`, name)
 }
 
-// protect returns the line squeezed, with stand-ins for the pieces that the patterns match, and those pieces. Patterns
-// see the line with a space at each end. Every occurrence of a piece is protected, wherever its pattern matched.
+// protect returns the line squeezed, with stand-ins for the pieces that patterns match, and those pieces. Patterns see
+// the line with a space at each end. Every occurrence of a piece is protected, wherever its pattern matched.
 func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	padded := m.padded(line)
 	var pieces []string
@@ -93,8 +95,7 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 		pieces = pieces[:maxPieces]
 	}
 
-	// Plain text, where piece is negative, and pieces. Each piece gets spaces around it, which the pieces after it may
-	// match.
+	// Plain text (piece is negative) and pieces. Each piece gets spaces around it, which later pieces may match.
 	type run struct {
 		text  string
 		piece int
@@ -136,8 +137,8 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	return string(s.clean), pieces
 }
 
-// padded returns the line as Moses shows it to the patterns: whitespace runs as single spaces, one at each end, and
-// then no control characters.
+// padded returns the line as Moses shows it to the patterns: runs of whitespace as one space, one at each end, no
+// control characters.
 func (m *Moses) padded(line string) string {
 	b := []byte{' '}
 	inSpace := true

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// Normalizer makes punctuation uniform as Moses's normalize-punctuation does: typographic quotes and dashes become
-// ASCII, spaces around punctuation and the place of quotes beside stops follow the language. It is immutable and safe
-// for use from several goroutines.
+// Normalizer makes punctuation uniform as Moses's normalize-punctuation does: ASCII quotes and dashes; spaces around
+// punctuation, and quotes beside stops, by language. It is immutable and safe for concurrent use.
 type Normalizer struct {
 	quoteOrder   quoteOrder
 	decimalPoint string // between digits in place of a no-break space
@@ -28,8 +27,8 @@ const (
 // nbsp is U+00A0, which French and German put between numbers and punctuation.
 const nbsp = "\u00A0"
 
-// NewNormalizer prepares a normaliser. Czech, German, Spanish and French write numbers with a decimal comma; languages
-// other than English and Czech put quotes before stops.
+// NewNormalizer prepares a normaliser. Czech, German, Spanish and French have a decimal comma; all languages but
+// English and Czech put quotes before stops.
 func NewNormalizer(language string, version MosesVersion) *Normalizer {
 	n := &Normalizer{quoteOrder: quoteBeforeStops, decimalPoint: ".", single: "'"}
 	switch language {
@@ -48,8 +47,7 @@ func NewNormalizer(language string, version MosesVersion) *Normalizer {
 	return n
 }
 
-// Normalize returns line, given without its line feed, normalised. Moses works on bytes here: digits, letters and
-// spaces are the ASCII ones.
+// Normalize returns line, which has no line feed, normalised. Moses works on bytes here: classes are ASCII's.
 func (n *Normalizer) Normalize(line string) string {
 	if isNormal(line) {
 		return line
@@ -166,8 +164,8 @@ func (r *rewriter) squeeze() {
 	}
 }
 
-// betweenASCII replaces old where before holds for the byte in front of it and after, unless nil, for the byte behind
-// it. A match uses up both bytes: the next one cannot share them.
+// betweenASCII replaces old between bytes for which before and after hold; after may be nil. A match uses up both
+// bytes.
 func (r *rewriter) betweenASCII(before func(byte) bool, old, replacement string, after func(byte) bool) {
 	if !r.has(old) {
 		return
@@ -212,7 +210,7 @@ func (r *rewriter) stopsBeforeQuote() {
 }
 
 // quoteBeforeStops moves a quote before the run of full stops in front of it, unless < follows. Spaces and a character
-// behind the quote are used up: the next match starts after them. The line feed at the line's end counts as one.
+// behind the quote are used up; the line feed at the line's end counts as one.
 func (r *rewriter) quoteBeforeStops() {
 	if !r.has(`."`) {
 		return

@@ -9,9 +9,11 @@ import (
 // upTo is a repetition that leaves out its lower bound, which Go has to see.
 var upTo = regexp.MustCompile(`^\{,[0-9]*\}`)
 
-// goPattern rewrites a regular expression of Python, or of Perl, for Go's engine, where \d, \w and \s know ASCII only.
-// escape translates what follows a backslash and tells how many bytes that is; what cannot be said in Go is an error.
-func goPattern(pattern string, python bool, escape func(rest string, inClass bool) (string, int, error)) (string, error) {
+// goPattern rewrites a regular expression of Python or Perl for Go, whose \d, \w and \s know ASCII only. escape
+// translates what follows a backslash and counts its bytes; what Go cannot say is an error.
+func goPattern(
+	pattern string, python bool, escape func(rest string, inClass bool) (string, int, error),
+) (string, error) {
 	var out strings.Builder
 	inClass := false
 	for i := 0; i < len(pattern); i++ {

@@ -9,19 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLine is how many bytes a line of text may have where no key sets another limit: far more than a sentence or a
-// paragraph has, and few enough that a file of one endless line, which may be small while it is packed, does not fill
-// the memory.
+// MaxLine is the limit of a line's bytes unless a key sets another: a small packed file may unpack to one endless line.
 const MaxLine = 1_000_000
 
-// MaxRow is the limit for a row of a table, such as a vocabulary: it holds a few words, each of which may be as long as
-// a line.
+// MaxRow is the limit for a row of a table, such as a vocabulary: its words may each be as long as a line.
 const MaxRow = 16 * MaxLine
 
 // ErrLongLine is what a LineReader gives for a line beyond its limit.
 var ErrLongLine = errors.New("the line is too long")
 
-// LongLine is the error for a user: which line of which file has more bytes than the limit, and what to do.
+// LongLine is the error of a line beyond the limit.
 func LongLine(name string, number, limit int, advice string) error {
 	return fmt.Errorf("%s:%d: this line has more than %d bytes: %s", name, number, limit, advice)
 }
@@ -40,8 +37,7 @@ func InvalidByte(line []byte) int {
 	}
 }
 
-// LineReader reads text line by line, and holds no more of it than the longest line that is allowed. A line ends at
-// "\n" and nowhere else.
+// LineReader reads text line by line, in memory for one line of the limit. Only "\n" ends a line.
 type LineReader struct {
 	in    *bufio.Reader
 	limit int
@@ -57,9 +53,8 @@ func NewLineReader(in io.Reader, limit int) *LineReader {
 // Limit is how many bytes a line may have.
 func (r *LineReader) Limit() int { return r.limit }
 
-// Next gives the next line with its "\n", which the last one may lack, until the next call; it is empty at the end of
-// the text. Of a line beyond the limit it gives the first limit+1 bytes and ErrLongLine, and the next call goes on
-// behind that line.
+// Next gives the next line with its "\n", which the last one may lack; it is empty at the end, and valid until the next
+// call. Of a line beyond the limit it gives the first limit+1 bytes and ErrLongLine; the next call skips the rest.
 func (r *LineReader) Next() (line []byte, err error) {
 	for r.open { // the rest of a line that was too long
 		_, err = r.in.ReadSlice('\n')

@@ -41,7 +41,7 @@ func (b *bar) move(phase string, done, total int64) {
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(200*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+			progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		)
 	}
 	b.shown.Set64(min(done, total))
@@ -70,8 +70,8 @@ func print(out io.Writer, counts *prepare.Counts, o prepare.Options) error {
 			if p == nil {
 				p = &prepare.Published{}
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", file.Name,
-				number(file.Lines, false), number(p.Lines, p.About), number(file.Tokens, false), number(p.Tokens, p.About),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", file.Name, number(file.Lines, false),
+				number(p.Lines, p.About), number(file.Tokens, false), number(p.Tokens, p.About),
 				number(file.Types, false), number(p.Types, p.About), file.SHA256[:16], verdict(file))
 			if len(file.Differs) > 0 {
 				differ = append(differ, file.Name)
@@ -94,7 +94,8 @@ func print(out io.Writer, counts *prepare.Counts, o prepare.Options) error {
 	if again == len(counts.Texts) {
 		state = "there already, whole and unchanged, in"
 	}
-	_, err := fmt.Fprintf(out, "%s is %s %s; %s there has these figures\n", counts.Corpus, state, o.To, prepare.CountsFile)
+	_, err := fmt.Fprintf(out, "%s is %s %s; %s there has these figures\n", counts.Corpus, state, o.To,
+		prepare.CountsFile)
 	return err
 }
 

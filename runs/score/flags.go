@@ -33,9 +33,10 @@ type request struct {
 
 var about = command.Help{
 	Name: "score", Usage: "-ref FILE [flags] < hypotheses",
-	Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, chrF and chrF++.",
-	About:   "All files, and the input, may be packed with gzip or Zstandard.",
-	NoArgs:  "hypotheses come on standard input and references by -ref",
+	Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, " +
+		"chrF and chrF++.",
+	About:  "All files, and the input, may be packed with gzip or Zstandard.",
+	NoArgs: "hypotheses come on standard input and references by -ref",
 }
 
 // parse reads the command line. After -h, which prints to out, it gives command.ErrHelp.
@@ -51,14 +52,15 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	}
 	if r.Compounds || r.Moses != "" {
 		if r.MultiBLEU = true; given.Changed("metric") || r.Baseline != "" || r.Training != "" {
-			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other scores without them")
+			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other " +
+				"scores without them")
 		}
 	}
 	if r.MultiBLEU {
 		for _, name := range []string{"tok", "smooth", "ci"} {
 			if given.Changed(name) {
-				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither smooths nor resamples",
-					name)
+				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither "+
+					"smooths nor resamples", name)
 			}
 		}
 	}
@@ -71,12 +73,13 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	}
 	if r.wantsBLEU() {
 		r.metrics = append(r.metrics, score.BLEUOptions{
-			Tokenizer: score.Tokenizer(r.Tokenizer), Smooth: score.Smoothing(r.Smoothing), Lowercase: r.Lowercase, Bootstrap: samples,
+			Tokenizer: score.Tokenizer(r.Tokenizer), Smooth: score.Smoothing(r.Smoothing), Lowercase: r.Lowercase,
+			Bootstrap: samples,
 		})
 	}
-	for _, words := range []int{0, 2} {
-		if slices.Contains(r.Metrics, "chrf"+strings.Repeat("+", words)) {
-			r.metrics = append(r.metrics, score.CHRFOptions{WordOrder: words, Lowercase: r.Lowercase, Bootstrap: samples})
+	for _, n := range []int{0, 2} {
+		if slices.Contains(r.Metrics, "chrf"+strings.Repeat("+", n)) {
+			r.metrics = append(r.metrics, score.CHRFOptions{WordOrder: n, Lowercase: r.Lowercase, Bootstrap: samples})
 		}
 	}
 	return r, nil

@@ -65,8 +65,8 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 
 const standardInput = "standard input"
 
-// read returns the hypotheses and the streams of references, of equal length. It looks at the references first, so that
-// a wrong name shows at once.
+// read returns hypotheses and streams of references, of equal length. A wrong name of a reference shows before input is
+// read.
 func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) {
 	for _, name := range r.References {
 		ref, err := r.readFile(name, "references")
@@ -85,8 +85,8 @@ func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) 
 	}
 	for k, ref := range refs {
 		if len(ref) != len(hyps) {
-			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: "+
-				"each hypothesis needs its reference on the same line", standardInput, len(hyps), r.References[k], len(ref))
+			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: each "+
+				"hypothesis needs its reference on the same line", standardInput, len(hyps), r.References[k], len(ref))
 		}
 	}
 	if len(hyps) == 0 {

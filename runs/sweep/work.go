@@ -65,27 +65,27 @@ func look(s *search, folder string) (*sweep, error) {
 
 // open makes the folder of a sweep, or takes it up with -resume.
 func open(s *search, f *flags, log io.Writer) (*sweep, error) {
-	w := &sweep{search: s, folder: f.out, list: s.trials(), log: log}
+	w := &sweep{search: s, folder: f.Out, list: s.trials(), log: log}
 	text, err := os.ReadFile(s.file)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(f.out, searchFile)
+	path := filepath.Join(f.Out, searchFile)
 	before, err := os.ReadFile(path)
 	switch held := err == nil; {
-	case held && !f.resume:
-		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out", f.out)
-	case !held && f.resume:
-		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder with -out", f.out)
+	case held && !f.Resume:
+		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out", f.Out)
+	case !held && f.Resume:
+		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder with -out", f.Out)
 	case held:
 		if err := same(string(before), path, s); err != nil {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(f.out, chosenDir), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Join(f.Out, chosenDir), 0o777); err != nil {
 		return nil, files.DiskFull(err)
 	}
-	if w.lock, err = files.Lock(f.out); err != nil {
+	if w.lock, err = files.Lock(f.Out); err != nil {
 		return nil, err
 	}
 	if err = w.prepare(); err == nil {
@@ -94,7 +94,7 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	if err == nil && !bytes.Equal(before, text) {
 		err = files.Write(path, text) // the folder holds a sweep from now on
 	}
-	if err == nil && f.retry {
+	if err == nil && f.Retry {
 		err = w.forgetFailures()
 	}
 	if err != nil {

@@ -17,8 +17,8 @@ func alignTools() []tool {
 	return []tool{
 		{name: "align", summary: "align the words of sentence pairs as fast_align does",
 			usage: "-d -o -v [-r] < pairs > alignment\n\n" +
-				"A line of pairs is SOURCE ||| TARGET, words separated by spaces; one of the alignment, such as 0-0 1-2,\n" +
-				"holds places of source and target words, counted from 0.",
+				"A line of pairs is SOURCE ||| TARGET, words separated by spaces; one of the alignment, " +
+				"such as 0-0 1-2,\nholds places of source and target words, counted from 0.",
 			options: &alignWords{}},
 		{name: "symmetrize", summary: "join the alignments of both directions by grow-diag-final-and",
 			usage: "FORWARD REVERSE > alignment\n\n" +
@@ -99,7 +99,8 @@ func readPairs(in io.Reader) (*align.Corpus, error) {
 	corpus := &align.Corpus{}
 	lines := tokenize.NewLines(in, "standard input")
 	for lines.Next() {
-		words := strings.FieldsFunc(strings.TrimSuffix(lines.Text(), "\r"), func(r rune) bool { return r == ' ' || r == '\t' })
+		blank := func(r rune) bool { return r == ' ' || r == '\t' }
+		words := strings.FieldsFunc(strings.TrimSuffix(lines.Text(), "\r"), blank)
 		at := slices.Index(words, "|||")
 		if at < 0 || slices.Contains(words[at+1:], "|||") {
 			return nil, lines.Errorf("a line is SOURCE ||| TARGET, with ||| as a word of its own, once")

@@ -12,7 +12,8 @@ func bpeTools() []tool {
 	return []tool{
 		{name: "bpe-learn", summary: "learn byte-pair codes from text, or jointly from several files",
 			usage: "[FILE...] [< text] > codes", options: &bpeLearn{}, files: true},
-		{name: "bpe-apply", summary: "segment words into units by codes", usage: "-c CODES < text > units", options: &bpeApply{}},
+		{name: "bpe-apply", summary: "segment words into units by codes", usage: "-c CODES < text > units",
+			options: &bpeApply{}},
 		{name: "bpe-undo", summary: "join units into words again", usage: "< units > text", options: &bpeUndo{}},
 		{name: "vocab", summary: "count words or units, the most frequent first",
 			usage: "[FILE...] [< text] > vocabulary", options: &vocab{}, files: true},
@@ -82,8 +83,8 @@ func (f *bpeApply) run(s streams) error {
 			return err
 		}
 		if len(opts.Vocabulary) == 0 {
-			fmt.Fprintf(s.errw, "no unit of %s is as frequent as -vocabulary-threshold %d: nothing is undone\n", f.Vocabulary,
-				f.Threshold)
+			fmt.Fprintf(s.errw, "no unit of %s is as frequent as -vocabulary-threshold %d: nothing is undone\n",
+				f.Vocabulary, f.Threshold)
 		}
 	}
 	bpe, err := tokenize.NewBPE(codes.First(f.Merges), opts)

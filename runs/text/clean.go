@@ -22,8 +22,8 @@ type cleanCorpus struct {
 
 func (f *cleanCorpus) run(s streams) error {
 	if len(s.args) != 4 {
-		return command.Usagef("PREFIX L1 L2 OUT are needed, %d arguments are given: clean corpus de en corpus.clean reads "+
-			"corpus.de and corpus.en", len(s.args))
+		return command.Usagef("PREFIX L1 L2 OUT are needed, %d arguments are given: clean corpus de en corpus.clean "+
+			"reads corpus.de and corpus.en", len(s.args))
 	}
 	cleaner, err := tokenize.NewCleaner(tokenize.CleanOptions{
 		Min: f.Min, Max: f.Max, Ratio: f.Ratio, MaxWordLength: f.MaxWordLength, Lowercase: f.Lowercase,
@@ -64,8 +64,8 @@ func (f *cleanCorpus) run(s streams) error {
 					return err
 				}
 				if !more[i] && more[1-i] {
-					return fmt.Errorf("%s ends after %d lines and %s goes on: both need the same number of lines", names[i], read,
-						names[1-i])
+					return fmt.Errorf("%s ends after %d lines and %s goes on: both need the same number of lines",
+						names[i], read, names[1-i])
 				}
 			}
 			if !more[0] {

@@ -53,7 +53,8 @@ func (f runLanguage) open() (p *bitext.Pair, side *bitext.Side, err error) {
 	case p.Target.Language:
 		return p, p.Target, nil
 	}
-	return nil, nil, command.Usagef("-l %s: the run translates from %s to %s", f.Language, p.Source.Language, p.Target.Language)
+	return nil, nil, command.Usagef("-l %s: the run translates from %s to %s", f.Language, p.Source.Language,
+		p.Target.Language)
 }
 
 type encode struct{ runLanguage }

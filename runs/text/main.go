@@ -75,8 +75,7 @@ func execute(args []string, in io.Reader, out, errw io.Writer) int {
 	return command.ExitCode(err)
 }
 
-// run reads the flags and does the work. Its error is a *command.UsageError for bad flags or arguments, command.ErrHelp
-// after -h, and any other error for bad input.
+// run reads the flags and does the work. Its error is a *command.UsageError for bad usage, or command.ErrHelp after -h.
 func (t tool) run(args []string, s streams) error {
 	h := command.Help{Name: "text " + t.name, Summary: "text " + t.name + ": " + t.summary + "."}
 	h.Usage, h.About, _ = strings.Cut(t.usage, "\n\n")
@@ -112,9 +111,10 @@ func tools() []tool { return slices.Concat(mosesTools(), bpeTools(), alignTools(
 func help() string {
 	var b strings.Builder
 	command.Help{
-		Name: "text", Usage: "COMMAND [flags] < input > output", About: "Input and files may be packed with gzip or Zstandard.",
-		Summary: "text prepares and restores text: Moses tokenising, punctuation and case, cleaning, byte-pair encoding, " +
-			"word alignment.",
+		Name: "text", Usage: "COMMAND [flags] < input > output",
+		Summary: "text prepares and restores text: Moses tokenising, punctuation and case, cleaning, byte-pair " +
+			"encoding, word alignment.",
+		About: "Input and files may be packed with gzip or Zstandard.",
 	}.Head(&b)
 	b.WriteString("\nCommands:\n")
 	for _, t := range tools() {

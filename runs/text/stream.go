@@ -10,9 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// eachLine writes f of every line of the input, a line for each line, and flushes before it waits for more input, so
-// that a program at the other end of a pipe gets its answer. A last line without "\n" gets one, unless exact is set. A
-// line that is not UTF-8, or that f refuses, is an error that names the line.
+// eachLine writes f of every line of the input. It flushes before it waits for more input, so that a program at the
+// other end of a pipe gets its answer. A last line without "\n" gets one unless exact is set. Errors name the line.
 func (s streams) eachLine(exact bool, f func(line string) (string, error)) error {
 	w := bufio.NewWriterSize(s.out, 1<<16)
 	lines := tokenize.NewLines(flushBeforeRead{s.in, w}, "standard input")

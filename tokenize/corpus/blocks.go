@@ -7,21 +7,20 @@ import (
 	"sync"
 )
 
-// blockLines are the lines that a worker gets at a time: enough that handing them over costs nothing beside the work.
+// blockLines is how many lines a worker gets at a time.
 const blockLines = 2048
 
 // blockBytes end a block before that: lines may be long, and two blocks for each worker are in memory.
 const blockBytes = 4 << 20
 
-// Blocks hands the lines of texts of equal length to [Ordered]'s workers, a block of lines at a time, one slice for each
-// text.
+// Blocks hands the lines of texts of equal length to [Ordered]'s workers in blocks, one slice for each text.
 func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error), error), take func(R) error) error {
 	return Ordered(func(give func([][]string) bool) error { return cutBlocks(texts, give) }, worker, take)
 }
 
-// Ordered hands what produce gives to one worker a processor, and their results to take, in the order of produce. worker
-// makes what one of them runs, so that each can have memory of its own; take runs in the caller's goroutine. The first
-// error ends the work: give is then false.
+// Ordered hands what produce gives to one worker a processor, and the results to take, in produce's order and the
+// caller's goroutine. worker makes what one of them runs, with memory of its own. The first error ends the work: give
+// is then false.
 func Ordered[T, R any](
 	produce func(give func(T) bool) error, worker func() (func(T) (R, error), error), take func(R) error,
 ) error {

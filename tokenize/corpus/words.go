@@ -18,11 +18,10 @@ import (
 // EndOfLine is the word that ends each line of running text.
 const EndOfLine = "<eos>"
 
-// UnknownWord stands for words outside a vocabulary that no longer grows. It is an ordinary word, which the texts hold
-// themselves.
+// UnknownWord stands for words outside a closed vocabulary: an ordinary word, which the texts hold themselves.
 const UnknownWord = "<unk>"
 
-// Words is the vocabulary of running text: its words, numbered in the order in which they first appeared.
+// Words is the vocabulary of running text, numbered in the order of first appearance.
 type Words struct {
 	list   []string
 	ids    map[string]int32
@@ -56,8 +55,7 @@ func (w *Words) Text(ids []int32) string {
 	return strings.Join(words, " ")
 }
 
-// ID is a word's id. In a vocabulary that no longer grows a new word has the id of UnknownWord; known is false where
-// there is none.
+// ID is a word's id; in a closed vocabulary a new word has that of UnknownWord, and known is false without one.
 func (w *Words) ID(word string) (id int32, known bool) { return w.id([]byte(word)) }
 
 func (w *Words) id(word []byte) (id int32, known bool) {
@@ -78,8 +76,8 @@ func (w *Words) id(word []byte) (id int32, known bool) {
 // Close makes every further word an unknown one.
 func (w *Words) Close() { w.closed = true }
 
-// SortByFrequency numbers the words anew, those that are more frequent in the training text first and equals in their
-// order, and changes all texts to match.
+// SortByFrequency renumbers the words by falling count in the training text, equals in their order, and changes all
+// texts to match.
 func (w *Words) SortByFrequency(training []int32, texts ...[]int32) {
 	counts, order := w.Counts(training), all(len(w.list)) // order: new id -> old id
 	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(counts[b], counts[a]) })

@@ -90,8 +90,7 @@ func (f *File) compare(p *Published) {
 	}
 }
 
-// readCounts reads the counts of a folder, whose corpus must be that of now. Where there are none, or none that can be
-// understood, their format is 0.
+// readCounts reads a folder's counts, whose corpus must be that of now. Missing or unreadable ones have format 0.
 func readCounts(folder string, now *Counts) (*Counts, error) {
 	data, err := os.ReadFile(filepath.Join(folder, CountsFile))
 	if errors.Is(err, fs.ErrNotExist) {

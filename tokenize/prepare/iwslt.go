@@ -9,14 +9,14 @@ import (
 // wit3 is an archive of a pair of languages in a release; of several, the one meant holds such a file.
 func wit3(pair, release, holds string) download {
 	return download{
-		name: pair + ".tgz", page: "on wit3.fbk.eu/" + release + ", within " + release + ".tgz, which may also be here as it is",
-		globs: []string{"*" + pair + "*", release + "*"}, holds: holds,
+		name: pair + ".tgz", globs: []string{"*" + pair + "*", release + "*"}, holds: holds,
+		page: "on wit3.fbk.eu/" + release + ", within " + release + ".tgz, which may also be here as it is",
 	}
 }
 
-// iwslt14 is German-English of IWSLT 2014 as fairseq's script prepares it, up to byte-pair encoding. The script
-// tokenises, drops pairs by their tokens, and takes every 23rd of the ones that stay for validation; here the tokens
-// decide in the same way, and the lines that stay are written raw, since a run tokenises and lower-cases itself.
+// iwslt14 is German-English of IWSLT 2014 as fairseq's script prepares it, up to byte-pair encoding: pairs are dropped
+// by their tokens, and every 23rd that stays is for validation. Lines are written raw: a run tokenises and lower-cases
+// itself.
 func iwslt14() Corpus {
 	languages := []string{"de", "en"}
 	from := []download{wit3("de-en", "2014-01", "IWSLT14.TED*")}
@@ -47,7 +47,7 @@ func mosesTokens(language string) (func(string) string, error) {
 }
 
 // iwslt16 is IWSLT 2016 as Kumar and Tsvetkov (2019) divide it: TED.tst2013 and 2014 for validation, 2015 and 2016 for
-// the test. They name no cleaning, so that all pairs stay; a run drops those that are empty or too long.
+// the test. They name no cleaning: all pairs stay, and a run drops empty and long ones.
 func iwslt16() Corpus {
 	return Corpus{
 		Name: "iwslt16", Title: "IWSLT16", tokens: "words between white space",
@@ -70,13 +70,15 @@ func iwslt16() Corpus {
 				for side, direction := range []string{pair, reverse} {
 					name := ".TED.tst" + year + "." + direction + "." + languages[side] + ".xml"
 					sides[side].names = append([]string{"IWSLT16" + name, "IWSLT17" + name}, sides[side].names...)
-					sides[side].downloads = []download{wit3(direction, "2016-01-test", ""), wit3(pair, "2016-01-test", "")}
+					sides[side].downloads = []download{
+						wit3(direction, "2016-01-test", ""), wit3(pair, "2016-01-test", ""),
+					}
 				}
 				return sides
 			}
-			marks := []string{"<url>", "<talkid>", "<keywords>", "<speaker>", "<reviewer", "<translator", "<doc", "</doc>"}
+			text := tagged("<url>", "<talkid>", "<keywords>", "<speaker>", "<reviewer", "<translator", "<doc", "</doc>")
 			return []*job{
-				parallel("train", languages, tagged(marks...), each(languages, []download{from}, "train.tags."+pair+".%s")),
+				parallel("train", languages, text, each(languages, []download{from}, "train.tags."+pair+".%s")),
 				parallel("valid", languages, segments, files("2013"), files("2014")).expect(true, 2300),
 				parallel("test", languages, segments, later("2015"), later("2016")).expect(true, 2200),
 			}

@@ -23,8 +23,8 @@ func ptb() Corpus {
 	}
 }
 
-// wikitext is WikiText-2 or WikiText-103 (Merity et al. 2017), whose files are taken as they are: wiki.*.tokens, which
-// results are published on, or wiki.*.raw, in which no word is replaced by <unk>.
+// wikitext is WikiText-2 or WikiText-103 (Merity et al. 2017), its files as they are: wiki.*.tokens, which results are
+// published on, or wiki.*.raw, without <unk>.
 func wikitext(size string) Corpus {
 	published := map[string]*Published{
 		"train.txt": {Tokens: 2088628, Types: 33278},
@@ -49,10 +49,12 @@ func wikitext(size string) Corpus {
 				name, counts = "wikitext-"+size+"-raw-v1", nil
 			}
 			from := []download{{
-				name: name + ".zip", page: "the WikiText page of Salesforce research", globs: []string{name + "*"}, useless: useless,
+				name: name + ".zip", page: "the WikiText page of Salesforce research",
+				globs: []string{name + "*"}, useless: useless,
 			}}
 			for _, set := range []string{"train", "valid", "test"} {
-				jobs = append(jobs, languageJob(set, member{[]string{"wiki." + set + "." + settings["form"]}, from}, counts))
+				file := "wiki." + set + "." + settings["form"]
+				jobs = append(jobs, languageJob(set, member{[]string{file}, from}, counts))
 			}
 			return jobs
 		},

@@ -11,22 +11,29 @@ import (
 // multi30kLanguages are the languages of task 1.
 var multi30kLanguages = []string{"en", "de", "fr", "cs"}
 
-// multi30k is task 1 of Multi30k (Elliott et al. 2016): the raw files, as they are. Their tokens are counted as the
-// corpus' own tokenised files have them: in lower case, with normalised punctuation, by the tokenizer of December 2017.
+// multi30k is task 1 of Multi30k (Elliott et al. 2016): the raw files. Tokens are counted as in the corpus' tokenised
+// files: lower case, normalised punctuation, the tokenizer of December 2017.
 func multi30k() Corpus {
 	return Corpus{
 		Name: "multi30k", Title: "Multi30k, task 1",
-		Settings: []Setting{{Name: "languages", Default: "en,de", Help: "two or more of " + strings.Join(multi30kLanguages, ",")}},
-		tokens:   "Moses tokens of 2017, in lower case and with normalised punctuation",
+		Settings: []Setting{{
+			Name: "languages", Default: "en,de", Help: "two or more of " + strings.Join(multi30kLanguages, ","),
+		}},
+		tokens: "Moses tokens of 2017, in lower case and with normalised punctuation",
 		jobs: func(settings map[string]string) (jobs []*job) {
 			languages := strings.Split(settings["languages"], ",")
-			for _, set := range []string{"train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"} {
+			for _, set := range []string{
+				"train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr",
+			} {
 				var part []member
 				for _, language := range languages {
 					name := set + "." + language
 					part = append(part, member{[]string{name}, []download{{
-						name: name + ".gz", page: "data/task1/raw of github.com/multi30k/dataset", globs: []string{"dataset*", "multi30k*"},
-						useless: func(path string) bool { return strings.Contains(path, "tok/") || strings.Contains(path, "task2/") },
+						name: name + ".gz", page: "data/task1/raw of github.com/multi30k/dataset",
+						globs: []string{"dataset*", "multi30k*"},
+						useless: func(path string) bool {
+							return strings.Contains(path, "tok/") || strings.Contains(path, "task2/")
+						},
 					}}})
 				}
 				j := parallel(set, languages, verbatim, part)
@@ -47,7 +54,8 @@ func checkLanguages(settings map[string]string) error {
 	}
 	languages := strings.Split(given, ",")
 	for i, language := range languages {
-		if len(languages) < 2 || !slices.Contains(multi30kLanguages, language) || slices.Contains(languages[:i], language) {
+		known := slices.Contains(multi30kLanguages, language)
+		if len(languages) < 2 || !known || slices.Contains(languages[:i], language) {
 			return fmt.Errorf("-languages=%s: give two or more of %s, each once, with commas between them", given,
 				strings.Join(multi30kLanguages, ","))
 		}
@@ -67,8 +75,8 @@ func multi30kTokens(language string) (func(string) string, error) {
 	}, nil
 }
 
-// multi30kPublished are lines and sums of the raw files, and tokens and types of the tokenised ones. Those of Czech,
-// whose abbreviations Aperture does not have, and of 2018, which were tokenised otherwise, are left out.
+// multi30kPublished are lines and sums of the raw files, tokens and types of the tokenised ones. Czech, whose
+// abbreviations Aperture lacks, and 2018, tokenised otherwise, are left out.
 var multi30kPublished = map[string]*Published{
 	"train.en": {29000, 377534, 10210, "460a15fbd157e34a", false},
 	"train.de": {29000, 360706, 18722, "2c2b73fd2b548fbc", false},

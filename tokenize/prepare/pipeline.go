@@ -23,8 +23,8 @@ type chunk struct {
 	open    []bool // by side: the last line had no "\n"
 }
 
-// flow reads the sides of a corpus at once, judges their lines on several processors, and hands them on in their order.
-// Memory holds some chunks of each side, whatever the length of the texts.
+// flow reads the sides of a corpus at once and judges their lines on all processors, with some chunks of each in
+// memory.
 type flow struct {
 	*job
 	ctx   context.Context
@@ -32,7 +32,7 @@ type flow struct {
 	parts [][]found // each has a file a side
 }
 
-// run hands every chunk to write, on the goroutine that calls run, and returns the different tokens of each side.
+// run hands every chunk to write, in order and on its own goroutine, and returns the different tokens of each side.
 func (f *flow) run(ctx context.Context, write func(*chunk) error) ([]map[string]struct{}, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	f.ctx = ctx
@@ -152,12 +152,11 @@ func (f *flow) ragged(part, side, before int, first, other *chunk) error {
 	if m < n || m == n && other.ends {
 		short, long, n = long, short, m
 	}
-	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so download "+
-		"both again", short, before+n, long)
+	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so "+
+		"download both again", short, before+n, long)
 }
 
-// counter counts the tokens of the lines that translate each other, and says whether they stay. It is for one
-// goroutine.
+// counter counts the tokens of parallel lines, and says whether they stay. It is for one goroutine.
 type counter struct {
 	split   []func(line string) string // by side; nil takes the line
 	cleaner *tokenize.Cleaner          // nil keeps all lines

@@ -19,8 +19,7 @@ type Options struct {
 	From, To string            // folders
 	Settings map[string]string // of the corpus: Corpora tells which it has
 
-	// Progress, where it is not nil, is told how many bytes of how many a phase has read. It is called from several
-	// goroutines.
+	// Progress, unless nil, gets the bytes that a phase has read, from several goroutines.
 	Progress func(phase string, done, total int64)
 }
 
@@ -86,8 +85,8 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold.
-// A text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
+// Run makes the texts of a corpus, but for those there and whole, and returns the counts of all. A text is made whole
+// or not at all; CountsFile is written after each.
 func Run(ctx context.Context, o Options) (*Counts, error) {
 	counts, err := run(ctx, o)
 	if ctx.Err() != nil {
@@ -115,12 +114,16 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 		return nil, err
 	}
 	jobs := recipe.jobs(settings)
-	counts := &Counts{Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens, Sources: from.candidates(membersOf(jobs))}
+	counts := &Counts{
+		Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens,
+		Sources: from.candidates(membersOf(jobs)),
+	}
 	before, err := readCounts(o.To, counts)
 	if err != nil {
 		return nil, err
 	}
-	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, func(t Text) bool { return !t.whole(o.To) }) {
+	broken := func(t Text) bool { return !t.whole(o.To) }
+	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, broken) {
 		for i := range before.Texts {
 			before.Texts[i].Again = true
 		}
@@ -139,7 +142,8 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	}
 	lock, err := files.Lock(o.To)
 	if busy := new(files.InUse); errors.As(err, &busy) {
-		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to", o.To)
+		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to",
+			o.To)
 	} else if err != nil {
 		return nil, err
 	}
@@ -174,7 +178,8 @@ func makeAll(ctx context.Context, tasks []task, counts *Counts, o Options) error
 	if before.Format == 0 { // nothing tells that they are ours
 		for _, name := range names {
 			if _, err := os.Lstat(filepath.Join(o.To, name)); err == nil {
-				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name another folder with -to", filepath.Join(o.To, name), CountsFile)
+				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name "+
+					"another folder with -to", filepath.Join(o.To, name), CountsFile)
 			}
 		}
 	}
@@ -223,7 +228,8 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 				if kept++; j.every > 0 && kept%j.every == 0 {
 					set = 1
 				}
-				if j.sets[set] == j.nonEmpty && slices.ContainsFunc(c.tokens, func(tokens []int) bool { return tokens[i] == 0 }) {
+				empty := func(tokens []int) bool { return tokens[i] == 0 }
+				if j.sets[set] == j.nonEmpty && slices.ContainsFunc(c.tokens, empty) {
 					reason = tokenize.Empty
 				}
 			}

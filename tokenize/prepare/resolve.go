@@ -76,8 +76,7 @@ func (m member) beside(other member) bool {
 	return d.page == e.page && (d.name == e.name || m.alone() && other.alone())
 }
 
-// tell says what is missing: a download that is not there by its name, what else one should have held by the names of
-// these files.
+// tell says what is missing: an absent download by its name, files that one lacks by theirs.
 func tell(lacking []*missing, all []member) string {
 	var phrases []string
 	for len(lacking) > 0 {
@@ -94,7 +93,8 @@ func tell(lacking []*missing, all []member) string {
 		phrase := ""
 		switch {
 		case len(first.looked) > 0:
-			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page, strings.Join(first.looked, ", "))
+			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page,
+				strings.Join(first.looked, ", "))
 		case first.member.alone():
 			phrase = fmt.Sprintf("%s (%s)", strings.Join(downloads, ", "), d.page)
 		case len(names) == len(all):
@@ -123,9 +123,7 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 		return slices.ContainsFunc(members, func(m member) bool { return m.named(path) })
 	}
 	offers := func(path string) bool {
-		return slices.ContainsFunc(members, func(m member) bool {
-			return slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(path) })
-		})
+		return slices.ContainsFunc(members, func(m member) bool { return m.offered(path) })
 	}
 	m := &meter{phase: "looking into archives", report: report}
 	var archives []source

@@ -8,11 +8,10 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// A shape reads the lines of text out of a file: emit gets one after the other, and an error that it returns ends the
-// reading. Lines end at "\n" and nowhere else, as everywhere in Aperture.
+// A shape reads the lines of text out of a file; an error of emit ends the reading. Only "\n" ends a line.
 type shape func(in *tokenize.Lines, emit func(line string) error) error
 
-// eachLine is the shape that takes a line for each line, as change gives it with its number, unless that drops it.
+// eachLine takes each line as change gives it, unless that drops it.
 func eachLine(change func(number int, line string) (changed string, keep bool)) shape {
 	return func(in *tokenize.Lines, emit func(string) error) error {
 		for in.Next() {
@@ -45,8 +44,8 @@ func unmarked(number int, line string) string {
 // untag removes the tags around text that is kept.
 var untag = strings.NewReplacer("<title>", "", "</title>", "", "<description>", "", "</description>", "")
 
-// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences:
-// those that contain one of the marks are left out, titles and descriptions lose their tags.
+// tagged takes the text of IWSLT's training files: lines about the talks, with one of the marks, are left out; titles
+// and descriptions lose their tags.
 func tagged(marks ...string) shape {
 	return eachLine(func(number int, line string) (string, bool) {
 		if strings.Contains(line, "<") {
@@ -62,8 +61,8 @@ func tagged(marks ...string) shape {
 // marked are the tags that matter of a test set in SGML or XML, and the start of one that does not end on its line.
 var marked = regexp.MustCompile(`(?i)<(/?)(seg|doc)\b[^>]*(>?)`)
 
-// segments takes the text between <seg> and </seg> of a test set in the SGML of WMT or the XML of IWSLT. As in the
-// published scripts, entities such as &amp; stay as they are. What is damaged is an error that names the line.
+// segments takes the text between <seg> and </seg> of WMT's SGML or IWSLT's XML. Entities such as &amp; stay, as in the
+// published scripts. Damage is an error that names the line.
 func segments(in *tokenize.Lines, emit func(string) error) error {
 	document := 0 // line of the open <doc>
 	for in.Next() {
@@ -102,7 +101,7 @@ func segments(in *tokenize.Lines, emit func(string) error) error {
 	return in.Err()
 }
 
-// straightened replaces the typographic apostrophe, as the scripts of fairseq do in test sets and nowhere else.
+// straightened replaces the typographic apostrophe, as fairseq's scripts do, in test sets only.
 func straightened(line string) string { return strings.ReplaceAll(line, "’", "'") }
 
 // printable removes carriage returns and replaces control and other invisible characters by spaces.

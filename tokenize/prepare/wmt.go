@@ -15,10 +15,9 @@ func wmtText(name string, languages []string, version, page string) *job {
 		part(tgz("training-parallel-nc-"+version, page), "news-commentary-"+version+".de-en.%s"))
 }
 
-// wmt14 is English-German of WMT 2014 as fairseq's script prepares it, up to the steps that a run does itself:
-// normalised punctuation, tokens, byte-pair pieces and limits on their number. Every 100th pair is for validation; the
-// script drops pairs of which a side is empty after that, and so it is here in validation text, while a run drops them
-// in training.
+// wmt14 is English-German of WMT 2014 as fairseq's script prepares it, but for what a run does itself: normalised
+// punctuation, tokens, pieces and limits on their number. Every 100th pair is for validation, which loses pairs with an
+// empty side; a run drops them in training.
 func wmt14() Corpus {
 	languages := []string{"en", "de"}
 	return Corpus{
@@ -36,7 +35,8 @@ func wmt14() Corpus {
 			train := wmtText("training and validation text", languages, version, page)
 			train.sets, train.every, train.nonEmpty, train.edit = []string{"train", "valid"}, 100, "valid", printable
 			full := []download{
-				tgz("test-full", "statmt.org/wmt14/translation-task.html"), tgz("dev", "statmt.org/wmt15/translation-task.html"),
+				tgz("test-full", "statmt.org/wmt14/translation-task.html"),
+				tgz("dev", "statmt.org/wmt15/translation-task.html"),
 			}
 			// What others validate on: Vaswani et al. on newstest2013, Wang, Gong and Liu on newstest2012 too.
 			dev := []download{tgz("dev", "statmt.org/wmt14/translation-task.html")}
@@ -52,8 +52,7 @@ func wmt14() Corpus {
 	}
 }
 
-// newstest is a test set of WMT in SGML. Where a file of the direction is missing, that of the other one has the same
-// text.
+// newstest is a test set of WMT in SGML. The other direction's files, with the same text, stand in for missing ones.
 func newstest(name string, languages []string, lines int, from []download, file string) *job {
 	source, reference := file+"-src.%s.sgm", file+"-ref.%s.sgm"
 	sides := append(each(languages[:1], from, source, reference), each(languages[1:], from, reference, source)...)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// Smoothing names what BLEU does about an order of n-grams without a match. The methods are numbered as in Chen and
-// Cherry, "A Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU" (2014).
+// Smoothing is what BLEU does about an order of n-grams without a match, numbered as by Chen and Cherry, "A Systematic
+// Comparison of Smoothing Techniques for Sentence-Level BLEU" (2014).
 type Smoothing string
 
 const (
-	// SmoothExp (method 3) gives the i-th order without a match the precision 1/(2^i total). It is mteval-v13a's.
+	// SmoothExp (method 3, mteval-v13a's) gives the i-th order without a match the precision 1/(2^i total).
 	SmoothExp Smoothing = "exp"
 	// SmoothFloor (method 1) counts SmoothValue matches where there are none.
 	SmoothFloor Smoothing = "floor"
@@ -24,8 +24,7 @@ const (
 	SmoothNone Smoothing = "none"
 )
 
-// NearZero is a BLEU that no translator has which knows its languages: what is below it comes from function words and
-// points.
+// NearZero is a BLEU below that of any translator that knows its languages: function words and points alone give it.
 const NearZero = 1
 
 // BLEUOptions says how BLEU is computed. The zero value is sacreBLEU's default.
@@ -41,8 +40,8 @@ type BLEUOptions struct {
 }
 
 // Corpus is the BLEU of Papineni et al. (2002), equal to sacreBLEU 2.6.0: brevity penalty times the geometric mean of
-// the clipped n-gram precisions. The reference length of a segment is the one closest to the hypothesis, the shorter
-// one in a tie; n-gram counts are clipped by their maximum over the references. See Metric for shapes and errors.
+// the n-gram precisions, clipped by the maximum over references. The reference length is the closest to the hypothesis,
+// on a tie the shorter. See Metric for shapes and errors.
 func (o BLEUOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)
 }
@@ -70,14 +69,12 @@ func (o BLEUOptions) resolve() (Metric, error) {
 	return o, nil
 }
 
-// segment returns hypothesis length, reference length, then for each order the matches, then for each order the n-grams
-// of the hypothesis.
+// segment returns hypothesis and reference length, then for each order the matches, then the hypothesis's n-grams.
 func (o BLEUOptions) segment(hyp string, refs []string) []float64 {
 	return matchNgrams(hyp, refs, o.MaxOrder, math.MaxInt, o.tokens)
 }
 
-// matchNgrams is segment for n-grams of at most order words, and for reference lengths nearer than far, which stands
-// for a length where none is.
+// matchNgrams is segment up to an order; a reference length that is not nearer than far counts as far.
 func matchNgrams(hyp string, refs []string, order, far int, split func(string) []string) []float64 {
 	tokens := split(hyp)
 	limits := make(map[string]int)
@@ -112,8 +109,7 @@ func (o BLEUOptions) tokens(line string) []string {
 	return tokens
 }
 
-// wordNgrams counts the n-grams of all orders from first to last. Tokens hold no spaces, so that joining them with one
-// keeps n-grams apart.
+// wordNgrams counts the n-grams of orders first to last. Tokens hold no spaces, which join them.
 func wordNgrams(tokens []string, first, last int) map[string]int {
 	grams := make(map[string]int)
 	for n := first; n <= last; n++ {
@@ -171,8 +167,7 @@ func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) R
 	return result
 }
 
-// brevityPenalty is 1 for a hypothesis at least as long as its reference, else exp(1 - reference/hypothesis), and 0 for
-// an empty hypothesis.
+// brevityPenalty is min(1, exp(1 - reference/hypothesis)), and 0 for an empty hypothesis.
 func brevityPenalty(hypLen, refLen float64) float64 {
 	switch {
 	case hypLen >= refLen:

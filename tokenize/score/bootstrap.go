@@ -12,7 +12,7 @@ const (
 	DefaultSamples = 1000
 )
 
-// resample draws samples corpora of as many segments as there are, with replacement, and scores each (Koehn, 2004).
+// resample draws samples corpora of equal size, with replacement, and scores each (Koehn, 2004).
 func resample(m Metric, counts [][]float64, samples int, seed uint64) []float64 {
 	generator := NewPCG64(seed)
 	scores := make([]float64, samples)
@@ -33,8 +33,8 @@ func resample(m Metric, counts [][]float64, samples int, seed uint64) []float64 
 	return scores
 }
 
-// addInterval sets the 95 % interval: its mean is that of all resamples, its half width half the distance between the
-// 2.5 % and 97.5 % order statistics.
+// addInterval sets the 95 % interval: the mean of all resamples, and half the distance between their 2.5 % and 97.5 %
+// order statistics.
 func (r *Result) addInterval(m Metric, counts [][]float64, samples int, seed uint64) {
 	seed = cmp.Or(seed, DefaultSeed)
 	r.Samples, r.Seed = samples, seed
@@ -64,8 +64,7 @@ func rounding(m Metric) func(float64) float64 {
 	return exact
 }
 
-// Counted is what a metric counted in each segment of a text, from which the scores of other texts of such segments
-// follow.
+// Counted is what a metric counted in each segment, for scores of other texts of such segments.
 type Counted struct {
 	Counts [][]float64 // by segment; they add up
 
@@ -100,8 +99,8 @@ func (c Counted) Score(sum []float64) Result {
 	return r
 }
 
-// Resample draws texts of as many segments, with replacement, as [Result]'s interval does, and gives the score of each
-// and the precision that they are held in.
+// Resample draws texts of equal size, with replacement, as [Result]'s interval does, and gives their scores and the
+// precision that they are held in.
 func (c Counted) Resample(samples int, seed uint64) (scores []float64, round func(float64) float64) {
 	return resample(c.metric, c.Counts, samples, seed), rounding(c.metric)
 }

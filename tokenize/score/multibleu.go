@@ -14,9 +14,8 @@ type MultiBLEUResult struct {
 	HypLen, RefLen int        // tokens
 }
 
-// MultiBLEU scores tokenised text as Moses' multi-bleu.perl does: split at ASCII whitespace, no smoothing. lowercase
-// lower-cases ASCII letters only, as the script does, because it reads bytes. Shapes and errors are those of Metric; a
-// reference without any token gives the zero result.
+// MultiBLEU scores tokenised text as Moses' multi-bleu.perl: split at ASCII whitespace, no smoothing; lowercase is for
+// ASCII letters. Shapes and errors are Metric's; references without tokens give the zero result.
 func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult, error) {
 	segments, _, err := transpose(hyps, refs)
 	if err != nil {
@@ -25,8 +24,7 @@ func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult,
 	split := func(line string) []string { return perlFields(line, lowercase) }
 	counts := make([][]float64, len(hyps))
 	for i, hyp := range hyps {
-		// The script looks for a length from 9999 away, and gives 9999 to a segment whose references are all further
-		// off.
+		// The script looks for a length from 9999 away, and gives 9999 to a segment without a nearer one.
 		counts[i] = matchNgrams(hyp, segments[i], 4, 9999, split)
 	}
 	sum := total(counts)
@@ -47,8 +45,7 @@ func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult,
 	return r, nil
 }
 
-// Format is the script's line. Without a token in the reference the script prints zeros of another shape, and so does
-// Format.
+// Format is the script's line, also in the other shape of its zeros for references without tokens.
 func (r MultiBLEUResult) Format() string {
 	if r.RefLen == 0 {
 		return "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)"

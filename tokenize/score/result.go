@@ -16,7 +16,7 @@ type Result struct {
 	Name  string  // BLEU, chrF2, chrF2++
 	Score float64 // percent
 
-	// Of BLEU only. Index n-1 belongs to n-grams; smoothing shows in the precisions (percent), not in matches.
+	// Of BLEU only; index n-1 is for n-grams. Smoothing shows in the precisions (percent), not in matches.
 	Precisions     []float64
 	Matches        []int
 	BP             float64 // brevity penalty
@@ -63,8 +63,7 @@ func (r Result) parameters() []parameter {
 	return append(out, parameter{"version", "v", Version})
 }
 
-// Signature states what was computed, in sacreBLEU's long form:
-// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
+// Signature is sacreBLEU's long form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
 func (r Result) Signature() string {
 	var parts []string
 	for _, p := range r.parameters() {
@@ -73,8 +72,7 @@ func (r Result) Signature() string {
 	return strings.Join(parts, "|")
 }
 
-// Format is sacreBLEU's line of text, with width digits after the point of the score (its command prints 1, its library
-// 2).
+// Format is sacreBLEU's line, with width digits after the point (its command prints 1, its library 2).
 func (r Result) Format(width int) string {
 	line := r.Name + "|" + r.Signature() + " = " + fixed(r.Score, width)
 	if r.hasInterval() {
@@ -140,8 +138,7 @@ func slashed(precisions []float64) string {
 
 func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 
-// pythonFloat rounds x to digits after the point and writes it as Python's json does: the shortest form, with ".0"
-// after a whole number.
+// pythonFloat rounds x to digits after the point and writes it as Python's json: shortest, ".0" after a whole number.
 func pythonFloat(x float64, digits int) string {
 	text := fixed(x, digits)
 	// What FormatFloat wrote, ParseFloat reads.

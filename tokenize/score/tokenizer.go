@@ -10,8 +10,8 @@ import (
 type Tokenizer string
 
 const (
-	// Tok13a is WMT's standard, mteval-v13a: it splits ASCII punctuation, and periods, commas and hyphens depending on
-	// the digits beside them.
+	// Tok13a is WMT's mteval-v13a: it splits ASCII punctuation, and periods, commas and hyphens by the digits beside
+	// them.
 	Tok13a Tokenizer = "13a"
 	// TokIntl splits Unicode punctuation and symbols, as mteval-v14 does.
 	TokIntl Tokenizer = "intl"
@@ -68,8 +68,8 @@ func tokenizeIntl(line string) string {
 	return string(runes)
 }
 
-// splits13a holds the ASCII punctuation that always stands alone: all but the apostrophe, the comma, the hyphen and the
-// period. The space is one of it.
+// splits13a holds the ASCII punctuation that always stands alone, and the space: all but the apostrophe, comma, hyphen
+// and period.
 func splits13a(r rune) bool {
 	switch {
 	case r > '~', r == '\'', r == ',', r == '-', r == '.':
@@ -98,9 +98,9 @@ func padEach(in []rune, class func(rune) bool) []rune {
 	return out
 }
 
-// padPair finds pairs of neighbours in (first, second) and puts spaces round one of them: 0 the first, 1 the second. Like
-// the regular expressions it stands for, it goes from left to right and uses each rune in one pair at most, so that in
-// "a.," the comma, whose left neighbour is taken, stays where it is.
+// padPair puts spaces round one of each pair of neighbours in (first, second): 0 the first, 1 the second. Like the
+// regular expressions it stands for, it uses each rune once, left to right: in "a.," the comma, whose neighbour is
+// taken, stays.
 func padPair(in []rune, first, second func(rune) bool, padded int) []rune {
 	out := make([]rune, 0, 2*len(in))
 	for i := 0; i < len(in); i++ {

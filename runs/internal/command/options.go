@@ -50,6 +50,17 @@ func (h Help) Read(options any, args []string, out io.Writer) (*pflag.FlagSet, e
 	return fs, nil
 }
 
+// CPU is a flag of programs that compute on tensors.
+type CPU struct {
+	Threads int `flag:"threads" range:"[0,inf)" help:"<N> CPU threads; 0 uses all that this process may use"`
+}
+
+// Machine are the flags of programs that run a model.
+type Machine struct {
+	Device string `flag:"device" default:"auto" help:"<DEVICE>: cpu, cuda, cuda:N or auto"`
+	CPU
+}
+
 // option is a field that a flag sets.
 type option struct {
 	name, letter string
@@ -57,7 +68,7 @@ type option struct {
 	field        reflect.Value
 }
 
-var placeholder = regexp.MustCompile(`<([A-Z][A-Z0-9.,=]*)>`)
+var placeholder = regexp.MustCompile(`<([A-Z][\w.,=]*)>`)
 
 // define adds the flag. A default of the tag goes into the field by way of a flag set of its own, which parses it.
 func (o option) define(fs *pflag.FlagSet) {
