@@ -9,12 +9,10 @@ import (
 
 // Legend: T time steps, B columns, I width of a layer's input, H of its output.
 
-// QRNN is AWD-LSTM with quasi-recurrent layers (Bradbury et al. 2017) in place of
-// the LSTM's: the gates of a step are a map of its input alone, so one product
-// serves all steps. The first layer sees the step before as well. Weight drop
-// applies to the whole matrix of a layer. The published models have four layers of
-// 1550 on Penn Treebank and WikiText-2, of 2500 on WikiText-103, the last as wide as
-// the embedding (400).
+// QRNN is AWD-LSTM with quasi-recurrent layers (Bradbury et al. 2017) in place of the LSTM's: the gates of a step are a
+// map of its input alone, so one product serves all steps. The first layer sees the step before as well. Weight drop
+// applies to the whole matrix of a layer. The published models have four layers of 1550 on Penn Treebank and
+// WikiText-2, of 2500 on WikiText-103, the last as wide as the embedding (400).
 type QRNN struct {
 	RecurrentConfig
 	embedding Embedder

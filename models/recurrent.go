@@ -20,8 +20,8 @@ type RecurrentSettings struct {
 	WeightDrop       float64 `toml:"weight_drop" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
 }
 
-// ActivationSettings are keys of the section train: terms that recurrent models add to the loss (Merity, McCann and Socher
-// 2017).
+// ActivationSettings are keys of the section train: terms that recurrent models add to the loss (Merity, McCann and
+// Socher 2017).
 type ActivationSettings struct {
 	AR  float64 `toml:"ar" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the last layer's dropped output, activation regularisation"`
 	TAR float64 `toml:"tar" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the changes of its output over time, temporal activation regularisation"`

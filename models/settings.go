@@ -2,8 +2,8 @@ package models
 
 import "math"
 
-// Settings are the keys of the section model: those that several networks share, and each network's own, which stand in its
-// file. A network reads its own and leaves the rest alone.
+// Settings are the keys of the section model: those that several networks share, and each network's own, which stand in
+// its file. A network reads its own and leaves the rest alone.
 type Settings struct {
 	Kind    string  `toml:"kind" default:"transformer" help:"the network: transformer and attentional translate; awd-lstm, qrnn, gru and transformer-xl are language models"`
 	Width   int     `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`

@@ -25,9 +25,8 @@ type TransformerConfig struct {
 	DType torch.DType
 }
 
-// Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et
-// al. 2017) with the details of fairseq: separate q, k, v and output maps with
-// biases, concatenated sinusoids, ReLU, post-norm without a last normalisation.
+// Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et al. 2017) with the details of fairseq:
+// separate q, k, v and output maps with biases, concatenated sinusoids, ReLU, post-norm without a last normalisation.
 type Transformer struct {
 	TransformerConfig
 	source, target           Embedder
@@ -124,8 +123,7 @@ func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
 	return Encoded{x_BSD, mask_B11S, seen_B11S}
 }
 
-// Forward returns the hidden states from which the tokens after prev are
-// predicted. A nil stream is evaluation.
+// Forward returns the hidden states from which the tokens after prev are predicted. A nil stream is evaluation.
 func (m *Transformer) Forward(source, prev Tokens, s *torch.Stream) torch.States {
 	return m.forward(source, prev, s, false)
 }
@@ -138,8 +136,7 @@ func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream)
 func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
 	memory := m.Encode(source, s)
 	x_BTD := m.embed(m.target, m.targetPlaces, prev, s)
-	// The decoder's causal mask is enough when rows are padded on the right: no
-	// real token then comes after padding.
+	// The decoder's causal mask is enough when rows are padded on the right: no real token then comes after padding.
 	mask_B1TT := causalMask(prev, m.device)
 	places := prev.real()
 	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)), Column: make([]int64, len(places))}
@@ -169,9 +166,8 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 	return states
 }
 
-// causalMask is the zero Tensor where plain causality is enough, else causality
-// and padding together, [B,1,T,T]. Padding sees itself, so that no row of a
-// softmax is empty.
+// causalMask is the zero Tensor where plain causality is enough, else causality and padding together, [B,1,T,T].
+// Padding sees itself, so that no row of a softmax is empty.
 func causalMask(t Tokens, d torch.Device) torch.Tensor {
 	leftPadded := false
 	for r := range t.Rows {

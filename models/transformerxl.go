@@ -7,8 +7,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Legend: T steps, B columns, M remembered steps, S = M + T keys, D width, H heads,
-// K width of a head.
+// Legend: T steps, B columns, M remembered steps, S = M + T keys, D width, H heads, K width of a head.
 
 // XLContext says what a Transformer-XL sees of the past: its own keys. It may be changed between chunks: the published
 // model trains with a memory of 150 steps and is tested with 640, distances clamped at 400, and SameLength.
@@ -18,8 +17,8 @@ type XLContext struct {
 	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see exactly memory steps, itself included, instead of all kept ones"`
 }
 
-// TransformerXLConfig says what to build. The published base model has 16 layers of width 410 with 10 heads of 41 and inner
-// width 2100.
+// TransformerXLConfig says what to build. The published base model has 16 layers of width 410 with 10 heads of 41 and
+// inner width 2100.
 type TransformerXLConfig struct {
 	Settings
 	DType torch.DType
@@ -28,9 +27,8 @@ type TransformerXLConfig struct {
 // headWidth is K, the columns of one head.
 func (c *TransformerXLConfig) headWidth() int { return c.Width / c.Heads }
 
-// TransformerXL is the language model of "Transformer-XL: Attentive Language Models
-// Beyond a Fixed-Length Context" (Dai et al. 2019), post-norm: attention with
-// relative positions over a chunk and the remembered hidden states before it.
+// TransformerXL is the language model of "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context" (Dai
+// et al. 2019), post-norm: attention with relative positions over a chunk and the remembered hidden states before it.
 type TransformerXL struct {
 	TransformerXLConfig
 	embedding     Embedder
@@ -153,8 +151,7 @@ func (m *TransformerXL) distances(keys int) torch.Tensor {
 	return m.table
 }
 
-// blocked is true where step i must not see key j, [T,S]: the future, and with
-// SameLength what is too long ago.
+// blocked is true where step i must not see key j, [T,S]: the future, and with SameLength what is too long ago.
 func (m *TransformerXL) blocked(steps, remembered int) torch.Tensor {
 	keys := remembered + steps
 	first := steps - max(keys-m.Memory, 0)
@@ -192,10 +189,9 @@ func (m *TransformerXL) attend(l xlLayer, h_TBD, seen_SBD, positions_SD, blocked
 	return torch.Linear(read_TBHK.Reshape(steps, columns, hk), l.out, torch.Tensor{})
 }
 
-// shiftDistances turns scores [B,H,T,S] by distance from the last step, S-1 down to 0,
-// into scores by key: row i moves T-1-i to the left. With a column of zeros on the
-// left and read in another shape, each row is one element further. What comes in
-// from the row below stands at keys in the future.
+// shiftDistances turns scores [B,H,T,S] by distance from the last step, S-1 down to 0, into scores by key: row i moves
+// T-1-i to the left. With a column of zeros on the left and read in another shape, each row is one element further.
+// What comes in from the row below stands at keys in the future.
 func shiftDistances(x torch.Tensor) torch.Tensor {
 	b, h, t, s := x.Size(0), x.Size(1), x.Size(2), x.Size(3)
 	padded := torch.Cat([]torch.Tensor{torch.Zeros(x.DType(), x.Device(), b, h, t, 1), x}, 3)

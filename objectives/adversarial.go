@@ -30,17 +30,15 @@ type AdversarialSettings struct {
 
 var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
 
-// Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving
-// neural language modeling via adversarial training"): the likelihood of the
-// worst output vectors within a ball around those of the model. The worst that a
-// ball of radius epsilon does to the target's score has a closed form (equation 6),
+// Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving neural language modeling via
+// adversarial training"): the likelihood of the worst output vectors within a ball around those of the model. The worst
+// that a ball of radius epsilon does to the target's score has a closed form (equation 6),
 //
 //	min over |d| <= epsilon of (w_y + d) h = w_y h - epsilon |h|,
 //
-// so training takes epsilon |h| off the target's score and leaves all others. Moving every
-// vector by at most epsilon/2 comes to the same (theorem 3.1).
-// The radius is epsilon = alpha |w_y| (a remark in algorithm 1), or alpha itself. It costs 2 N D
-// multiplications for N rows.
+// so training takes epsilon |h| off the target's score and leaves all others. Moving every vector by at most epsilon/2
+// comes to the same (theorem 3.1). The radius is epsilon = alpha |w_y| (a remark in algorithm 1), or alpha itself. It
+// costs 2 N D multiplications for N rows.
 //
 // Mode says of what the shift epsilon |h| is differentiated; its value is the same in all:
 //
@@ -50,9 +48,8 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 //	       and this takes it at its word
 //	Full   of h and w_y
 //
-// Departures from the authors' code: the perturbation belongs to a position (they
-// keep it in a table by word, where the last of repeated targets overwrites the
-// others), and norms have no constant under their root (a zero h or w_y shifts
+// Departures from the authors' code: the perturbation belongs to a position (they keep it in a table by word, where the
+// last of repeated targets overwrites the others), and norms have no constant under their root (a zero h or w_y shifts
 // nothing and gets no gradient). Gate is on in their code; the paper has none.
 //
 // Legend: N rows, D width.
@@ -85,8 +82,7 @@ func (a *Adversarial) Operations(w Work) torch.Operations {
 	return all
 }
 
-// Shift is epsilon |h|, for hidden states [...,D] and what makes the targets' rows
-// of W [...,D].
+// Shift is epsilon |h|, for hidden states [...,D] and what makes the targets' rows of W [...,D].
 func (a *Adversarial) Shift(hidden torch.Tensor, rows func() torch.Tensor) (shift torch.Tensor) {
 	switch a.Mode {
 	case AdversarialFull:
@@ -100,8 +96,7 @@ func (a *Adversarial) Shift(hidden torch.Tensor, rows func() torch.Tensor) (shif
 	return radius.Mul(hidden.Norm(-1, false))
 }
 
-// radius is epsilon, and 0 behind the gate: [...], or without dimensions where it
-// is the same everywhere.
+// radius is epsilon, and 0 behind the gate: [...], or without dimensions where it is the same everywhere.
 func (a *Adversarial) radius(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor {
 	if a.Fixed && !a.Gate {
 		return torch.Full(a.Alpha, hidden.DType(), hidden.Device())

@@ -34,10 +34,9 @@ type ContinuousLossOptions struct {
 	Evaluate         bool    // no gradients are computed
 }
 
-// ContinuousLoss is the loss of hidden states [N,M] against the rows of table [V,M] that
-// int64 targets [N] name: summed, times Scale, without dimensions; and the clean loss
-// of each row [N], 0 where ignored, without a gradient. Both are float64: the numbers
-// are hundreds of nats a row, and differ in their last digits. Rows of the table must be
+// ContinuousLoss is the loss of hidden states [N,M] against the rows of table [V,M] that int64 targets [N] name:
+// summed, times Scale, without dimensions; and the clean loss of each row [N], 0 where ignored, without a gradient.
+// Both are float64: the numbers are hundreds of nats a row, and differ in their last digits. Rows of the table must be
 // unit vectors; a zero row has cosine 0 with everything. Gradients flow to hidden alone.
 //
 // The clean loss is the negative log-density of the target for every von Mises-Fisher form and
@@ -58,12 +57,10 @@ func ContinuousLoss(hidden, table, targets Tensor, o ContinuousLossOptions) (los
 	return ownTwo(op, l, clean)
 }
 
-// InformativeNegatives picks for each row the vector that is nearest to the output and
-// farthest from the target (Lazaridou et al. 2015): the id j of the largest
-// (u - e) . table_j, without the target itself; -1 where there is none. bias [V] is added to
-// the scores: -1e30 keeps a word out. hidden is [N,M], table [V,M], targets int64 [N], the
-// result int64 [N], without a gradient. It costs one product of N V M multiplications,
-// in chunks of 512 rows.
+// InformativeNegatives picks for each row the vector that is nearest to the output and farthest from the target
+// (Lazaridou et al. 2015): the id j of the largest (u - e) . table_j, without the target itself; -1 where there is
+// none. bias [V] is added to the scores: -1e30 keeps a word out. hidden is [N,M], table [V,M], targets int64 [N], the
+// result int64 [N], without a gradient. It costs one product of N V M multiplications, in chunks of 512 rows.
 func InformativeNegatives(hidden, table, bias, targets Tensor, ignore int64) Tensor {
 	const op = "InformativeNegatives"
 	var out C.ap_tensor
@@ -71,8 +68,7 @@ func InformativeNegatives(hidden, table, bias, targets Tensor, ignore int64) Ten
 	return own(op, out)
 }
 
-// ContinuousLossReference is ContinuousLoss made of plain operators, for hidden states
-// that have a direction.
+// ContinuousLossReference is ContinuousLoss made of plain operators, for hidden states that have a direction.
 func ContinuousLossReference(hidden, table, targets Tensor, o ContinuousLossOptions) (loss, nll Tensor) {
 	ignored := targets.EqualScalar(float64(o.Ignore))
 	pick := func(ids Tensor) Tensor { return table.IndexSelect(0, ids).Detach().To(Float64, table.Device()) }

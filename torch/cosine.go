@@ -3,11 +3,10 @@ package torch
 // #include "api.h"
 import "C"
 
-// CosinePenalty is what the rows of w [V,D] pay for pointing the same way, a
-// tensor without dimensions: weight/V^2 times the sum of cos(w_i, w_j) over all
-// pairs i != j. A row of zeros (no longer than 1e-12) has no direction: it pays
-// nothing and gets no gradient. It takes one pass over w, and one more for the
-// gradient, with sums in double; the result does not depend on the threads.
+// CosinePenalty is what the rows of w [V,D] pay for pointing the same way, a tensor without dimensions: weight/V^2
+// times the sum of cos(w_i, w_j) over all pairs i != j. A row of zeros (no longer than 1e-12) has no direction: it pays
+// nothing and gets no gradient. It takes one pass over w, and one more for the gradient, with sums in double; the
+// result does not depend on the threads.
 func CosinePenalty(w Tensor, weight float64) Tensor {
 	const op = "CosinePenalty"
 	var out C.ap_tensor

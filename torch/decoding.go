@@ -10,22 +10,19 @@ import (
 	"unsafe"
 )
 
-// Packed is a weight [V,D] laid out for many products. It does not follow later
-// changes of the weight.
+// Packed is a weight [V,D] laid out for many products. It does not follow later changes of the weight.
 type Packed struct{ weight Tensor }
 
-// Pack lays out a float32 matrix on the CPU. The result belongs to the scope;
-// Keep and Free take Tensor().
+// Pack lays out a float32 matrix on the CPU. The result belongs to the scope; Keep and Free take Tensor().
 func Pack(weight Tensor) Packed {
 	var out C.ap_tensor
 	check("Pack", C.ap_pack_weight(weight.c("Pack"), &out), weight)
 	return Packed{own("Pack", out)}
 }
 
-// PackInt8 is Pack with eight bits for each weight, and a scale for each row; a product
-// with it gives each row of its input eight bits and a scale too (seven where the
-// processor has no VNNI), whatever rows stand beside it. Where Int8Engine has an error
-// it fails.
+// PackInt8 is Pack with eight bits for each weight, and a scale for each row; a product with it gives each row of its
+// input eight bits and a scale too (seven where the processor has no VNNI), whatever rows stand beside it. Where
+// Int8Engine has an error it fails.
 func PackInt8(weight Tensor) Packed {
 	var out C.ap_tensor
 	check("PackInt8", C.ap_pack_int8(weight.c("PackInt8"), &out), weight)
@@ -84,9 +81,8 @@ type DecoderStep struct {
 	Attention bool
 }
 
-// Run takes the words' vectors [R,D]. It returns hidden states [R,D], the keys
-// and values [L,R,2 D] that belong to History next, and attention [R,S] averaged
-// over heads, where it was asked for.
+// Run takes the words' vectors [R,D]. It returns hidden states [R,D], the keys and values [L,R,2 D] that belong to
+// History next, and attention [R,S] averaged over heads, where it was asked for.
 func (s DecoderStep) Run(words Tensor) (hidden, keysValues, attention Tensor) {
 	const op = "DecoderStep"
 	needScope(op)

@@ -266,8 +266,7 @@ func (x Tensor) LogSumExp(dim int, keep bool) Tensor {
 // Norm returns the Euclidean norm along dim.
 func (x Tensor) Norm(dim int, keep bool) Tensor { return x.reduce("Norm", opNorm, dim, keep) }
 
-// MatMul returns the matrix product of the last two dimensions, the others
-// broadcast, as numpy's matmul.
+// MatMul returns the matrix product of the last two dimensions, the others broadcast, as numpy's matmul.
 func (x Tensor) MatMul(y Tensor) Tensor {
 	var out C.ap_tensor
 	check("MatMul", C.ap_matmul(x.c("MatMul"), y.c("MatMul"), &out), x, y)
@@ -303,9 +302,8 @@ func Cat(xs []Tensor, dim int) Tensor {
 	return own("Cat", out)
 }
 
-// Split cuts dimension dim into parts of those sizes, which add up to its own. The
-// parts share x's memory and, unlike parts that Narrow makes one by one, one
-// gradient.
+// Split cuts dimension dim into parts of those sizes, which add up to its own. The parts share x's memory and, unlike
+// parts that Narrow makes one by one, one gradient.
 func (x Tensor) Split(dim int, sizes ...int64) []Tensor {
 	needScope("Split")
 	out := make([]C.ap_tensor, len(sizes))
@@ -367,9 +365,8 @@ func (x Tensor) SingularValues() Tensor {
 	return own("SingularValues", out)
 }
 
-// SVD returns the reduced singular value decomposition of a matrix [R,C] with
-// k = min(R, C): u [R,k], the values [k], falling, and vh [k,C]; x is
-// u diag(values) vh.
+// SVD returns the reduced singular value decomposition of a matrix [R,C] with k = min(R, C): u [R,k], the values [k],
+// falling, and vh [k,C]; x is u diag(values) vh.
 func (x Tensor) SVD() (u, values, vh Tensor) {
 	const op = "SVD"
 	var a, b, c C.ap_tensor
@@ -378,8 +375,7 @@ func (x Tensor) SVD() (u, values, vh Tensor) {
 	return u, values, own(op, c)
 }
 
-// Eigh returns the eigenvalues, rising, and eigenvectors (columns) of a
-// symmetric matrix.
+// Eigh returns the eigenvalues, rising, and eigenvectors (columns) of a symmetric matrix.
 func (x Tensor) Eigh() (values, vectors Tensor) {
 	var w, v C.ap_tensor
 	check("Eigh", C.ap_eigh(x.c("Eigh"), &w, &v), x)

@@ -3,9 +3,8 @@ package torch
 // #include "api.h"
 import "C"
 
-// ResidualNorm is the residual connection of a post-norm layer in one pass:
-// LayerNorm(residual + Dropout(x)). On float32 CPU tensors it is fused, where x may be
-// bfloat16; anything else takes ResidualNormReference.
+// ResidualNorm is the residual connection of a post-norm layer in one pass: LayerNorm(residual + Dropout(x)). On
+// float32 CPU tensors it is fused, where x may be bfloat16; anything else takes ResidualNormReference.
 func ResidualNorm(x, residual, gain, bias Tensor, eps, p float64, s *Stream) Tensor {
 	if s == nil {
 		p = 0

@@ -5,8 +5,7 @@ import "C"
 
 import "math"
 
-// Linear returns x W^T + b for x [..., in], weight [out, in] and bias [out]; the
-// zero Tensor stands for no bias.
+// Linear returns x W^T + b for x [..., in], weight [out, in] and bias [out]; the zero Tensor stands for no bias.
 func Linear(x, weight, bias Tensor) Tensor {
 	var out, b C.ap_tensor
 	operands := []Tensor{x, weight}
@@ -56,11 +55,9 @@ func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 	return own("LayerNorm", out)
 }
 
-// Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q
-// [B,H,T,d] and k, v [B,H,S,d]. The boolean mask, broadcast to [B,H,T,S], is
-// true where a key takes part; the zero Tensor stands for no mask. Causal lets
-// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask
-// may stand for it.
+// Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q [B,H,T,d] and k, v [B,H,S,d]. The boolean
+// mask, broadcast to [B,H,T,S], is true where a key takes part; the zero Tensor stands for no mask. Causal lets
+// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask may stand for it.
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	var out, m C.ap_tensor
 	operands := []Tensor{q, k, v}
@@ -72,8 +69,8 @@ func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	return own("Attention", out)
 }
 
-// AttentionMask is the mask, or on an accelerator what Attention would make of it at each call: 0 where it is true, of that
-// type, and minus infinity elsewhere.
+// AttentionMask is the mask, or on an accelerator what Attention would make of it at each call: 0 where it is true, of
+// that type, and minus infinity elsewhere.
 func AttentionMask(mask Tensor, dtype DType) Tensor {
 	if mask.Device() == CPU {
 		return mask

@@ -3,19 +3,16 @@ package torch
 // #include "api.h"
 import "C"
 
-// MixtureLoss is the cross-entropy of a mixture of softmaxes in one operator
-// (Yang et al. 2018): with latent states u [N,K,D], weight w [V,D] and bias b [V]
-// or the zero Tensor, and scores a [N,K] of the prior,
+// MixtureLoss is the cross-entropy of a mixture of softmaxes in one operator (Yang et al. 2018): with latent states u
+// [N,K,D], weight w [V,D] and bias b [V] or the zero Tensor, and scores a [N,K] of the prior,
 //
 //	P(j) = sum_k softmax(a)_k softmax(w u_k + b)_j
 //
-// For int64 targets [N] it returns the summed loss times Scale, without
-// dimensions, and the clean -log P(target) of each position [N], in nats, 0 where
-// ignored, without a gradient. Label smoothing takes -log P(j) of every word.
+// For int64 targets [N] it returns the summed loss times Scale, without dimensions, and the clean -log P(target) of
+// each position [N], in nats, 0 where ignored, without a gradient. Label smoothing takes -log P(j) of every word.
 //
-// shift [N,K], or the zero Tensor, is taken off the target's score under each
-// component in the loss; shifted [N] is then -log P(target) with it, and the zero
-// Tensor otherwise.
+// shift [N,K], or the zero Tensor, is taken off the target's score under each component in the loss; shifted [N] is
+// then -log P(target) with it, and the zero Tensor otherwise.
 //
 // Chunk counts rows of logits, K of which belong to one position. Logits exist
 // for one chunk at a time, and gradients are computed while they do.
@@ -36,9 +33,8 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 	return loss, nll, shifted
 }
 
-// MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without
-// gradients, of transformed scores where the transform is not nil. Logits exist
-// for a chunk of positions at a time.
+// MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without gradients, of transformed scores where
+// the transform is not nil. Logits exist for a chunk of positions at a time.
 func MixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) (logProbs Tensor) {
 	const op = "MixtureLogProbs"
 	if transform != nil {

@@ -16,9 +16,8 @@ type OrthogonalityOptions struct {
 //
 //	Frobenius |E|_F^2 + Spectral |E v|^2.
 //
-// v is the unit vector [K] that power iteration turns, in place, towards the
-// direction in which E is largest; |E v| tends to E's spectral norm from below,
-// and v counts as a constant in the gradient. The zero Tensor stands for no v:
+// v is the unit vector [K] that power iteration turns, in place, towards the direction in which E is largest; |E v|
+// tends to E's spectral norm from below, and v counts as a constant in the gradient. The zero Tensor stands for no v:
 // the spectral term is then left out.
 func Orthogonality(x, v Tensor, o OrthogonalityOptions) Tensor {
 	const op = "Orthogonality"
@@ -39,8 +38,7 @@ func (o OrthogonalityOptions) scale() float64 {
 	return o.Scale
 }
 
-// OrthogonalityReference is Orthogonality made of plain operators, with v as it
-// is given: it is not turned.
+// OrthogonalityReference is Orthogonality made of plain operators, with v as it is given: it is not turned.
 func OrthogonalityReference(x, v Tensor, o OrthogonalityOptions) Tensor {
 	k := x.Size(1)
 	index := Arange(k, x.Device())

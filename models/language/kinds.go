@@ -17,16 +17,18 @@ type kind struct {
 	start func(c *objectives.Config)
 	// check says what is wrong with the sizes, where more can be than the keys' ranges say; nil finds nothing.
 	check func(s models.Settings) error
-	// activations estimates the numbers that each token of a batch keeps for the backward pass, beside its word vectors.
+	// activations estimates the numbers that each token of a batch keeps for the backward pass, beside its word
+	// vectors.
 	activations func(s models.Settings) int64
-	// width is that of the layers whose products take most of training, and beside how wide they are where all else that training
-	// computes takes as long, on a CPU.
+	// width is that of the layers whose products take most of training, and beside how wide they are where all else
+	// that training computes takes as long, on a CPU.
 	width  func(s models.Settings) int
 	beside int
-	// reading is how many columns' products take as long as reading the recurrent weights, which each step of a text does anew where
-	// they are larger than a processor's own cache; 0 where no step reads them.
+	// reading is how many columns' products take as long as reading the recurrent weights, which each step of a text
+	// does anew where they are larger than a processor's own cache; 0 where no step reads them.
 	reading float64
-	// seesChunks: what the network sees depends on the chunks that a text is read in, so that texts are scored in those of training.
+	// seesChunks: what the network sees depends on the chunks that a text is read in, so that texts are scored in those
+	// of training.
 	seesChunks bool
 }
 
@@ -121,8 +123,8 @@ func (s Settings) Activations(tokens int) int64 {
 // ownCache is the size of the cache that a processor's core has to itself, 2 MiB on those of today.
 const ownCache = 2 << 20
 
-// Reaches is the share of the rate of a large product of matrices at which batches of the given number of columns are trained on, as measured on
-// a CPU: docs/scale.md.
+// Reaches is the share of the rate of a large product of matrices at which batches of the given number of columns are
+// trained on, as measured on a CPU: docs/scale.md.
 func (s Settings) Reaches(columns int) float64 {
 	k, _ := kindOf(s.Model.Kind)
 	width := k.width(s.Model)

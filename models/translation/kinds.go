@@ -29,7 +29,8 @@ type kind struct {
 	make func(s models.Settings, source, target models.Embedder, p *torch.Params, stream *torch.Stream, d torch.Device) (Network, error)
 	// check says what is wrong with the sizes, where more can be than the keys' ranges say.
 	check func(s models.Settings) error
-	// start says how wide the network's word vectors are beside its states, and how weights start; nil leaves both as they are.
+	// start says how wide the network's word vectors are beside its states, and how weights start; nil leaves both as
+	// they are.
 	start func(s models.Settings, c *objectives.Config)
 	// activations estimates the numbers that each token of a batch keeps for the backward pass.
 	activations func(s models.Settings) int64
@@ -49,8 +50,8 @@ var kinds = []kind{
 			}
 			return s.CheckHeads()
 		},
-		// About 16 vectors of the model's width and 2 of the inner width for each layer of an encoder, half as much again for
-		// one of a decoder.
+		// About 16 vectors of the model's width and 2 of the inner width for each layer of an encoder, half as much
+		// again for one of a decoder.
 		activations: func(s models.Settings) int64 {
 			return int64(16*s.Width+2*s.FFNWidth) * int64(2*s.EncoderLayers+3*s.DecoderLayers) / 2
 		},
@@ -64,8 +65,9 @@ var kinds = []kind{
 		start: func(s models.Settings, c *objectives.Config) {
 			c.Width, c.Hidden, c.Uniform = int64(s.WordVectors()), int64(s.Width), s.Range(s.Width)
 		},
-		// For each layer its input, four gates, the cell, its tanh, the output and a mask; the context beside the state, the
-		// attentional state and its mask, the encoder's outputs twice; and both sides' word vectors with their noise.
+		// For each layer its input, four gates, the cell, its tanh, the output and a mask; the context beside the
+		// state, the attentional state and its mask, the encoder's outputs twice; and both sides' word vectors with
+		// their noise.
 		activations: func(s models.Settings) int64 {
 			return int64(9*s.Width*(s.EncoderLayers+s.DecoderLayers) + 6*s.Width + 4*s.WordVectors())
 		},
@@ -99,7 +101,8 @@ func (s Settings) Activations(tokens int) int64 {
 	return int64(tokens) * k.activations(s.Model)
 }
 
-// Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU: docs/scale.md.
+// Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU:
+// docs/scale.md.
 func (s Settings) Reaches() float64 {
 	k, _ := kindOf(s.Model.Kind)
 	return float64(s.Model.Width) / float64(s.Model.Width+k.beside)

@@ -15,8 +15,9 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, Force and Close may be called from
-// any goroutine, several at once; the fields, and what else there is, are for training, on the torch thread.
+// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, Force and Close may be
+// called from any goroutine, several at once; the fields, and what else there is, are for training, on the torch
+// thread.
 type Translator struct {
 	Settings Settings
 	Text     *bitext.Pair
@@ -126,7 +127,8 @@ func (t *Translator) build(k kind) error {
 	return err
 }
 
-// buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors then.
+// buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors
+// then.
 func (t *Translator) buildOutput(c objectives.Config) (err error) {
 	c.Vocabulary, c.Embedding, c.Output = int64(t.Text.Target.Vocabulary.Len()), "decoder.embed_tokens", "decoder.output_projection"
 	if t.Settings.Model.Tying == "none" {
