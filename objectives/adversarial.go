@@ -13,19 +13,14 @@ var adversarial = Method{
 	Settings: []any{AdversarialSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		a := Of[AdversarialSettings](s)
-		return Pieces{Perturbation: &Adversarial{
-			Alpha: a.Alpha, Mode: adversarialModes[a.AdversarialMode], Fixed: a.AdversarialRadius == "fixed", Gate: a.AdversarialGate,
-		}}
+		return Pieces{Perturbation: &Adversarial{Alpha: a.Alpha, Mode: adversarialModes[a.AdversarialMode]}}
 	},
 }
 
 // AdversarialSettings are the keys of the adversarial softmax.
 type AdversarialSettings struct {
-	Alpha                float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
-	AdversarialMode      string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated: the hidden state alone, as in the paper's algorithm 1 and the authors' code; nothing, as a remark of its section 3.1 has it; or everything"`
-	AdversarialRadius    string  `toml:"adversarial_radius" default:"adaptive" choice:"adaptive fixed" help:"adversarial: whether alpha is relative to the target's norm, or the radius itself"`
-	AdversarialGate      bool    `toml:"adversarial_gate" default:"false" help:"adversarial: leave positions alone whose hidden state points away from the target"`
-	AdversarialSmoothing bool    `toml:"adversarial_smoothing" default:"false" help:"adversarial: let the mass that label smoothing shares out see the perturbation; else it sees clean scores"`
+	Alpha           float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
+	AdversarialMode string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated: the hidden state alone, as in the paper's algorithm 1 and the authors' code; nothing, as a remark of its section 3.1 has it; or everything"`
 }
 
 var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
@@ -56,8 +51,6 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 type Adversarial struct {
 	Alpha float64 // 0.005 in the paper
 	Mode  AdversarialMode
-	Fixed bool // the radius is Alpha, not Alpha |w_y|
-	Gate  bool // only where cos(h, w_y) > 0
 }
 
 // AdversarialMode says what of an adversarial shift is differentiated.
@@ -84,32 +77,14 @@ func (a *Adversarial) Operations(w Work) torch.Operations {
 
 // Shift is epsilon |h|, for hidden states [...,D] and what makes the targets' rows of W [...,D].
 func (a *Adversarial) Shift(hidden torch.Tensor, rows func() torch.Tensor) (shift torch.Tensor) {
+	radius := func() torch.Tensor { return rows().Norm(-1, false).MulScalar(a.Alpha) }
 	switch a.Mode {
 	case AdversarialFull:
-		return a.radius(hidden, rows).Mul(hidden.Norm(-1, false))
+		return radius().Mul(hidden.Norm(-1, false))
 	case AdversarialPaper:
-		torch.NoGrad(func() { shift = a.radius(hidden, rows).Mul(hidden.Norm(-1, false)) })
+		torch.NoGrad(func() { shift = radius().Mul(hidden.Norm(-1, false)) })
 		return shift
 	}
-	var radius torch.Tensor
-	torch.NoGrad(func() { radius = a.radius(hidden, rows) })
-	return radius.Mul(hidden.Norm(-1, false))
-}
-
-// radius is epsilon, and 0 behind the gate: [...], or without dimensions where it is the same everywhere.
-func (a *Adversarial) radius(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor {
-	if a.Fixed && !a.Gate {
-		return torch.Full(a.Alpha, hidden.DType(), hidden.Device())
-	}
-	w := rows()
-	radius := torch.Full(a.Alpha, hidden.DType(), hidden.Device())
-	if !a.Fixed {
-		radius = w.Norm(-1, false).MulScalar(a.Alpha)
-	}
-	if a.Gate {
-		torch.NoGrad(func() { w = hidden.Mul(w).SumDim(-1, false) })
-		zero := torch.Zeros(w.DType(), w.Device())
-		radius = radius.Mul(zero.Less(w).To(radius.DType(), radius.Device()))
-	}
-	return radius
+	torch.NoGrad(func() { shift = radius() })
+	return shift.Mul(hidden.Norm(-1, false))
 }

@@ -27,7 +27,7 @@ var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "
 // labelSmoothing is that of the settings.
 func labelSmoothing(s Settings) LabelSmoothing {
 	o := Of[SoftmaxSettings](s)
-	return LabelSmoothing{Kind: smoothings[o.Smoothing], Epsilon: o.LabelSmoothing, Shifted: Of[AdversarialSettings](s).AdversarialSmoothing}
+	return LabelSmoothing{Kind: smoothings[o.Smoothing], Epsilon: o.LabelSmoothing}
 }
 
 // LabelSmoothing takes Epsilon of the target's mass and shares it among the vocabulary.
@@ -37,12 +37,11 @@ func labelSmoothing(s Settings) LabelSmoothing {
 type LabelSmoothing struct {
 	Kind    torch.Smoothing // whose definition
 	Epsilon float64         // 0 for none
-	Shifted bool
 }
 
 // Apply sets the options of smoothing.
 func (t LabelSmoothing) Apply(o *torch.SoftmaxLossOptions) {
-	o.Smoothing, o.Epsilon, o.SmoothShifted = t.Kind, t.Epsilon, t.Shifted
+	o.Smoothing, o.Epsilon = t.Kind, t.Epsilon
 }
 
 // softmaxTraining is what the likelihoods of the softmax family share: what is done to their scores and their loss, and

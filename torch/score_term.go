@@ -75,20 +75,16 @@ func (o SoftmaxLossOptions) plain(x ScoreChunk) (loss_C Tensor, values_C []Tenso
 	clean := nll(smoothed)
 	own := clean
 	values_C = []Tensor{clean}
-	seen := o.SmoothShifted
 	if x.Shift.Defined() {
 		lowered := x.logProbs(o.Transform.rows(x.lowered()))
 		own = nll(lowered)
 		values_C = append(values_C, own)
-		if seen {
-			smoothed = lowered
-		}
 	}
 	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, float64(scores.Size(-1)))
 	loss_C = own.MulScalar(on)
 	if off != 0 {
 		loss_C = loss_C.Sub(smoothed.SumDim(1, false).MulScalar(off))
-		if x.Shift.Defined() && !seen {
+		if x.Shift.Defined() {
 			loss_C = loss_C.Add(own.Sub(clean).MulScalar(off))
 		}
 	}

@@ -15,13 +15,12 @@ const (
 
 // SoftmaxLossOptions are the settings of SoftmaxLoss, ShiftedSoftmaxLoss and MixtureLoss.
 type SoftmaxLossOptions struct {
-	Ignore        int64 // targets with this id count as nothing
-	Smoothing     Smoothing
-	Epsilon       float64 // label smoothing, 0 for none
-	SmoothShifted bool    // the smoothed mass sees shifted logits; else clean ones
-	Scale         float64 // factor of the summed loss, e.g. 1/tokens of the update
-	Chunk         int64   // rows of logits at a time; 0 chooses by shape and cache
-	Evaluate      bool    // no gradients are computed
+	Ignore    int64 // targets with this id count as nothing
+	Smoothing Smoothing
+	Epsilon   float64 // label smoothing, 0 for none
+	Scale     float64 // factor of the summed loss, e.g. 1/tokens of the update
+	Chunk     int64   // rows of logits at a time; 0 chooses by shape and cache
+	Evaluate  bool    // no gradients are computed
 
 	Terms     []ScoreTerm    // what rows that count pay beside; no part of a negative log-likelihood
 	Transform ScoreTransform // of the scores, before all else; nil for none
@@ -32,7 +31,7 @@ type SoftmaxLossOptions struct {
 func (o SoftmaxLossOptions) c() C.ap_loss_options {
 	c := C.ap_loss_options{
 		ignore: C.int64_t(o.Ignore), smoothing: C.int(o.Smoothing), epsilon: C.double(o.Epsilon),
-		smooth_shifted: C.bool(o.SmoothShifted), scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
+		scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
 	}
 	for _, t := range o.Terms {
 		t.Fused(&c)
@@ -52,7 +51,7 @@ func SoftmaxLoss(hidden, weight, bias, targets Tensor, o SoftmaxLossOptions) (lo
 
 // ShiftedSoftmaxLoss is SoftmaxLoss with the logit of each target lowered by shift [N], whose elements are at least 0
 // and which gets a gradient like any operand. The clean negative log-likelihood nll [N] does not know of the shift;
-// shifted [N] does. Label smoothing shares its mass over clean logits, unless SmoothShifted is set.
+// shifted [N] does. Label smoothing shares its mass over clean logits.
 func ShiftedSoftmaxLoss(hidden, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
 	return softmaxLoss("ShiftedSoftmaxLoss", hidden, weight, bias, targets, shift, o)
 }
