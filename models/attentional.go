@@ -54,12 +54,6 @@ func (s Settings) CheckAttentional() error {
 	return nil
 }
 
-// AttentionalConfig says what to build.
-type AttentionalConfig struct {
-	Settings
-	DType torch.DType
-}
-
 // Attentional is the translator that the von Mises-Fisher output layer was published on (Kumar and Tsvetkov 2019): a
 // bidirectional LSTM reads the source; the decoder is another LSTM, which begins with the encoder's last state and at
 // each step reads a word and the attentional state before (input feeding; Luong, Pham and Manning 2015, whose attention
@@ -77,7 +71,7 @@ type AttentionalConfig struct {
 // here; the decoder's first word is the end of sentence rather than a start; padding's vector is and stays 0; dropout
 // is locked.
 type Attentional struct {
-	AttentionalConfig
+	Config
 	source, target Embedder
 	encoder        [][2]torch.LSTMWeights // by layer: forwards and backwards, D/2 units each
 	decoder        []torch.LSTMWeights    // the first reads [E+D]: a word vector and the attentional state before
@@ -88,12 +82,12 @@ type Attentional struct {
 // NewAttentional adds the network's parameters to p, named as in a PyTorch program with nn.LSTM and nn.LSTMCell:
 // encoder.weight_ih_l0, encoder.weight_ih_l0_reverse, decoder.0.weight_ih, query.weight, mix.weight. The embeddings are
 // given: their vectors have the width of word vectors, and they may share the output layer's matrix.
-func NewAttentional(c AttentionalConfig, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Attentional, error) {
+func NewAttentional(c Config, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Attentional, error) {
 	if err := c.CheckAttentional(); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &Attentional{AttentionalConfig: c, source: source, target: target, device: device}
+	m := &Attentional{Config: c, source: source, target: target, device: device}
 	words, d, bound := int64(c.WordVectors()), int64(c.Width), c.Range(c.Width)
 	from := words
 	for i := range c.EncoderLayers {
@@ -112,9 +106,6 @@ func NewAttentional(c AttentionalConfig, source, target Embedder, p *torch.Param
 	m.query, m.mix = p.Add("query.weight", in.uniform(bound, d, d)), p.Add("mix.weight", in.uniform(bound, d, 2*d))
 	return m, nil
 }
-
-// SetInputNoise sets the standard deviation of the noise on word vectors, from the next batch on.
-func (m *Attentional) SetInputNoise(deviation float64) { m.InputNoise = deviation }
 
 // Free frees what the model holds beside its parameters, which is nothing.
 func (m *Attentional) Free() {}

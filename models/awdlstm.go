@@ -13,7 +13,7 @@ import (
 // a stack of LSTM layers with dropped recurrent weights and locked dropout between them. The published ones have three
 // layers of 1150, the last as wide as the embedding (400).
 type AWDLSTM struct {
-	RecurrentConfig
+	Config
 	embedding Embedder
 	layers    []torch.LSTMWeights
 	device    torch.Device
@@ -22,12 +22,12 @@ type AWDLSTM struct {
 // NewAWDLSTM adds the layers' parameters to p, named as in PyTorch with weight drop: rnns.0.module.weight_ih_l0, and
 // weight_hh_l0_raw for the undropped recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
 // layer.
-func NewAWDLSTM(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
-	if err := c.complete("an AWD-LSTM"); err != nil {
+func NewAWDLSTM(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
+	if err := c.completeRecurrent("an AWD-LSTM"); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &AWDLSTM{RecurrentConfig: c, embedding: embedding, device: device}
+	m := &AWDLSTM{Config: c, embedding: embedding, device: device}
 	from := int64(c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)

@@ -21,7 +21,7 @@ import (
 // with one product for its gradient ([torch.RepeatedLinear]), and a handful of plain operators, so a layer is slower
 // than the LSTM's single operator by what these cost: docs/results/gru.md. An accelerator runs libtorch's layer.
 type GRU struct {
-	RecurrentConfig
+	Config
 	embedding Embedder
 	layers    []gruWeights
 	device    torch.Device
@@ -37,12 +37,12 @@ type gruWeights struct {
 // NewGRU adds the layers' parameters to p, named as in PyTorch with weight drop: rnns.0.module.weight_ih_l0, and
 // weight_hh_l0_raw for the undropped recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
 // layer.
-func NewGRU(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*GRU, error) {
-	if err := c.complete("a GRU"); err != nil {
+func NewGRU(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*GRU, error) {
+	if err := c.completeRecurrent("a GRU"); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &GRU{RecurrentConfig: c, embedding: embedding, device: device}
+	m := &GRU{Config: c, embedding: embedding, device: device}
 	from := int64(c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)

@@ -45,7 +45,7 @@ func (m *Attentional) Operations(source, prev Tokens) torch.Operations {
 }
 
 // operations are those of a stack of layers with so many matrices [H,I] for a layer's input, and [H,H] for its state.
-func (c *RecurrentConfig) operations(x Chunk, e Embedder, input, state int64) torch.Operations {
+func (c *Config) operations(x Chunk, e Embedder, input, state int64) torch.Operations {
 	n, from := int64(x.Time*x.Columns), int64(c.Width)
 	all := e.LookupOperations(n)
 	for i := range c.Layers {

@@ -17,20 +17,14 @@ type XLContext struct {
 	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see exactly memory steps, itself included, instead of all kept ones"`
 }
 
-// TransformerXLConfig says what to build. The published base model has 16 layers of width 410 with 10 heads of 41 and
-// inner width 2100.
-type TransformerXLConfig struct {
-	Settings
-	DType torch.DType
-}
-
 // headWidth is K, the columns of one head.
-func (c *TransformerXLConfig) headWidth() int { return c.Width / c.Heads }
+func (m *TransformerXL) headWidth() int { return m.Width / m.Heads }
 
 // TransformerXL is the language model of "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context" (Dai
 // et al. 2019), post-norm: attention with relative positions over a chunk and the remembered hidden states before it.
+// The published base model has 16 layers of width 410 with 10 heads of 41 and inner width 2100.
 type TransformerXL struct {
-	TransformerXLConfig
+	Config
 	embedding     Embedder
 	layers        []xlLayer
 	contentBias   torch.Tensor // u [H,1,K], shared by all layers
@@ -50,12 +44,12 @@ type xlLayer struct {
 // NewTransformerXL adds the parameters to p, with the names of the paper's PyTorch
 // code: layers.0.dec_attn.qkv_net.weight. Weights start as N(0, 0.02), gains as
 // N(1, 0.02) and biases at 0. The embedding's rows are multiplied by sqrt(D).
-func NewTransformerXL(c TransformerXLConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
+func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
 	if c.Layers < 1 || c.Heads < 1 || c.FFNWidth < 1 || c.Width < 2 || c.Width%2 != 0 || c.Width%c.Heads != 0 {
 		return nil, fmt.Errorf("a Transformer-XL needs layers, and an even width that its heads divide, not model.layers %d, model.heads %d, model.ffn_width %d and model.width %d",
 			c.Layers, c.Heads, c.FFNWidth, c.Width)
 	}
-	m := &TransformerXL{TransformerXLConfig: c, embedding: embedding, device: device}
+	m := &TransformerXL{Config: c, embedding: embedding, device: device}
 	if err := m.SetContext(c.XLContext); err != nil {
 		return nil, err
 	}
@@ -63,10 +57,10 @@ func NewTransformerXL(c TransformerXLConfig, embedding Embedder, p *torch.Params
 		return p.Add(name, s.Normal(mean, 0.02, c.DType, device, shape...))
 	}
 	zeros := func(name string, n int64) torch.Tensor { return p.Add(name, torch.Zeros(c.DType, device, n)) }
-	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*c.headWidth())
+	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*m.headWidth())
 	newNorm := func(name string) norm { return norm{normal(name+".weight", 1, d), zeros(name+".bias", d)} }
-	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(c.headWidth()))
-	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(c.headWidth()))
+	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(m.headWidth()))
+	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(m.headWidth()))
 	for i := range c.Layers {
 		attention, ff := fmt.Sprintf("layers.%d.dec_attn.", i), fmt.Sprintf("layers.%d.pos_ff.", i)
 		m.layers = append(m.layers, xlLayer{

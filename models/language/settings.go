@@ -53,7 +53,7 @@ func ReadSettings(folder string) (Settings, error) {
 
 // Check reports the first thing in the settings that makes no model: the keys that contradict each other.
 func (s Settings) Check() error {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	switch {
 	case err != nil:
 		return err

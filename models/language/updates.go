@@ -61,7 +61,7 @@ func (u *Updates) Next() (models.Update, error) {
 	if p.First {
 		u.Close()
 	}
-	u.model.SetInputNoise(u.noise(p.Epoch))
+	u.model.Network.SetInputNoise(u.noise(p.Epoch))
 	next := models.Update{Tokens: p.Span.Rows * p.Columns.Count, Sentences: p.Columns.Count, Rate: 1, Position: p.Position}
 	if u.settings.Random {
 		next.Rate = float64(p.Span.Drawn) / float64(u.settings.BPTT)

@@ -43,7 +43,7 @@ func ReadSettings(folder string) (Settings, error) {
 
 // Check reports the first thing in the settings that makes no translator: the keys that contradict each other.
 func (s Settings) Check() error {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	d := s.Text
 	switch {
 	case err != nil:

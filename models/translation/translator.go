@@ -22,7 +22,7 @@ type Translator struct {
 	Settings Settings
 	Text     *bitext.Pair
 	Params   *torch.Params
-	Network  Network
+	Network  models.Translator
 	Output   *objectives.Output
 	Device   torch.Device
 	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
@@ -54,7 +54,7 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kindOf(s.Model.Kind); err != nil {
+	if _, err := s.kind(); err != nil {
 		return nil, fmt.Errorf("%s holds no translator: %w", folder, err)
 	}
 	pair, err := OpenText(s, filepath.Join(folder, bitext.TokenizerFolder))
@@ -77,7 +77,7 @@ func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
 func New(s Settings, pair *bitext.Pair, device torch.Device) (*Translator, error) {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (t *Translator) build(k kind) error {
 	if err != nil {
 		return err
 	}
-	t.Network, err = k.make(s.Model, source, target, t.Params, c.Stream, t.Device)
+	t.Network, err = k.make(models.Config{Settings: s.Model, DType: torch.Float32}, source, target, t.Params, c.Stream, t.Device)
 	return err
 }
 
