@@ -62,6 +62,5 @@ func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths [
 func lstmCell(gates_B4D, more_B4D, c_BD Tensor) (h_BD, next_BD Tensor) {
 	const op = "LSTM"
 	var h, c C.ap_tensor
-	check(op, C.ap_lstm_cell(gates_B4D.c(op), more_B4D.c(op), c_BD.c(op), &h, &c), gates_B4D, more_B4D, c_BD)
-	return ownTwo(op, h, c)
+	return madeTwo(op, C.ap_lstm_cell(gates_B4D.c(op), more_B4D.c(op), c_BD.c(op), &h, &c), &h, &c, gates_B4D, more_B4D, c_BD)
 }

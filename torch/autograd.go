@@ -63,8 +63,7 @@ func (x Tensor) withGradients(operands, gradients []Tensor) Tensor {
 	list, first := raw(op, operands)
 	_, given := raw(op, gradients)
 	var out C.ap_tensor
-	check(op, C.ap_with_gradients(x.c(op), first, given, C.int(len(list)), &out), operands...)
-	return own(op, out)
+	return made(op, C.ap_with_gradients(x.c(op), first, given, C.int(len(list)), &out), &out, operands...)
 }
 
 // ZeroGrad drops the gradients of the parameters.
@@ -76,8 +75,7 @@ func ZeroGrad(params []Tensor) {
 // Detach returns x's elements without its history.
 func (x Tensor) Detach() Tensor {
 	var out C.ap_tensor
-	check("Detach", C.ap_detach(x.c("Detach"), &out), x)
-	return own("Detach", out)
+	return made("Detach", C.ap_detach(x.c("Detach"), &out), &out, x)
 }
 
 // NoGrad runs f without recording gradients.

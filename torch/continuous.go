@@ -46,15 +46,10 @@ type ContinuousLossOptions struct {
 // cosines are 0 and it gets no gradient.
 func ContinuousLoss(hidden, table, targets Tensor, o ContinuousLossOptions) (loss, nll Tensor) {
 	const op = "ContinuousLoss"
-	var n, l, clean C.ap_tensor
-	operands := []Tensor{hidden, table, targets}
-	if o.Negatives.h != nil {
-		n = o.Negatives.c(op)
-		operands = append(operands, o.Negatives)
-	}
-	check(op, C.ap_continuous_loss(hidden.c(op), table.c(op), targets.c(op), n, C.int64_t(o.Ignore), C.int(o.Kind), C.double(o.Lambda1),
-		C.double(o.Lambda2), C.double(o.Scale), C.bool(!o.Evaluate), &l, &clean), operands...)
-	return ownTwo(op, l, clean)
+	var l, clean C.ap_tensor
+	return madeTwo(op, C.ap_continuous_loss(hidden.c(op), table.c(op), targets.c(op), o.Negatives.orNull(op),
+		C.int64_t(o.Ignore), C.int(o.Kind), C.double(o.Lambda1), C.double(o.Lambda2), C.double(o.Scale),
+		C.bool(!o.Evaluate), &l, &clean), &l, &clean, hidden, table, targets, o.Negatives)
 }
 
 // InformativeNegatives picks for each row the vector that is nearest to the output and farthest from the target
@@ -64,8 +59,7 @@ func ContinuousLoss(hidden, table, targets Tensor, o ContinuousLossOptions) (los
 func InformativeNegatives(hidden, table, bias, targets Tensor, ignore int64) Tensor {
 	const op = "InformativeNegatives"
 	var out C.ap_tensor
-	check(op, C.ap_informative_negatives(hidden.c(op), table.c(op), bias.c(op), targets.c(op), C.int64_t(ignore), 0, &out), hidden, table, bias, targets)
-	return own(op, out)
+	return made(op, C.ap_informative_negatives(hidden.c(op), table.c(op), bias.c(op), targets.c(op), C.int64_t(ignore), 0, &out), &out, hidden, table, bias, targets)
 }
 
 // ContinuousLossReference is ContinuousLoss made of plain operators, for hidden states that have a direction.

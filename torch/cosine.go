@@ -10,8 +10,7 @@ import "C"
 func CosinePenalty(w Tensor, weight float64) Tensor {
 	const op = "CosinePenalty"
 	var out C.ap_tensor
-	check(op, C.ap_cosine_penalty(w.c(op), nil, nil, C.double(weight), &out), w)
-	return own(op, out)
+	return made(op, C.ap_cosine_penalty(w.c(op), nil, nil, C.double(weight), &out), &out, w)
 }
 
 // CosinePenaltyFactored is the CosinePenalty of u diag(s) v^T for u [V,K], s [K]
@@ -19,8 +18,7 @@ func CosinePenalty(w Tensor, weight float64) Tensor {
 func CosinePenaltyFactored(u, s, v Tensor, weight float64) Tensor {
 	const op = "CosinePenaltyFactored"
 	var out C.ap_tensor
-	check(op, C.ap_cosine_penalty(u.c(op), s.c(op), v.c(op), C.double(weight), &out), u, s, v)
-	return own(op, out)
+	return made(op, C.ap_cosine_penalty(u.c(op), s.c(op), v.c(op), C.double(weight), &out), &out, u, s, v)
 }
 
 // CosinePenaltyReference is CosinePenalty made of plain operators.

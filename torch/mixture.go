@@ -25,7 +25,7 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 	}
 	var l, n, p C.ap_tensor
 	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &p),
-		x.defined()...)
+		x.tensors()...)
 	if p != nil {
 		shifted = own(op, p)
 	}
@@ -42,12 +42,8 @@ func MixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransfor
 		return logProbs
 	}
 	var out C.ap_tensor
-	operands := []Tensor{latent, prior, weight}
-	if bias.h != nil {
-		operands = append(operands, bias)
-	}
-	check(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), &out), operands...)
-	return own(op, out)
+	return made(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), &out), &out,
+		latent, prior, weight, bias)
 }
 
 func plainMixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) Tensor {

@@ -11,8 +11,7 @@ import "math"
 func ClipGrad(params []Tensor, limit float64) Tensor {
 	list, first := raw("ClipGrad", params)
 	var norm C.ap_tensor
-	check("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), params...)
-	return own("ClipGrad", norm)
+	return made("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), &norm, params...)
 }
 
 // ScaleGrad multiplies the gradients of params by factor.

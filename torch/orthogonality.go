@@ -21,14 +21,9 @@ type OrthogonalityOptions struct {
 // the spectral term is then left out.
 func Orthogonality(x, v Tensor, o OrthogonalityOptions) Tensor {
 	const op = "Orthogonality"
-	var out, vector C.ap_tensor
-	operands := []Tensor{x}
-	if v.h != nil {
-		vector = v.c(op)
-		operands = append(operands, v)
-	}
-	check(op, C.ap_orthogonality(x.c(op), vector, C.double(o.scale()), C.double(o.Frobenius), C.double(o.Spectral), C.int64_t(o.Iterations), &out), operands...)
-	return own(op, out)
+	var out C.ap_tensor
+	return made(op, C.ap_orthogonality(x.c(op), v.orNull(op), C.double(o.scale()), C.double(o.Frobenius),
+		C.double(o.Spectral), C.int64_t(o.Iterations), &out), &out, x, v)
 }
 
 func (o OrthogonalityOptions) scale() float64 {
@@ -57,6 +52,5 @@ func OrthogonalityReference(x, v Tensor, o OrthogonalityOptions) Tensor {
 func (x Tensor) Gram() Tensor {
 	const op = "Gram"
 	var out C.ap_tensor
-	check(op, C.ap_gram(x.c(op), &out), x)
-	return own(op, out)
+	return made(op, C.ap_gram(x.c(op), &out), &out, x)
 }

@@ -20,8 +20,7 @@ func QRNNScan(gates_TB3H, c_BH Tensor) (out_TBH, last_BH Tensor) {
 		return QRNNScanReference(gates_TB3H, c_BH)
 	}
 	var out, last C.ap_tensor
-	check(op, C.ap_qrnn_scan(gates_TB3H.c(op), c_BH.c(op), &out, &last), gates_TB3H, c_BH)
-	return ownTwo(op, out, last)
+	return madeTwo(op, C.ap_qrnn_scan(gates_TB3H.c(op), c_BH.c(op), &out, &last), &out, &last, gates_TB3H, c_BH)
 }
 
 // QRNNScanReference is QRNNScan step by step, made of plain operators.

@@ -56,8 +56,7 @@ func Dropout(x Tensor, p float64, s *Stream) Tensor {
 	}
 	seed, offset := s.next()
 	var out C.ap_tensor
-	check("Dropout", C.ap_dropout(x.c("Dropout"), C.double(p), seed, offset, &out), x)
-	return own("Dropout", out)
+	return made("Dropout", C.ap_dropout(x.c("Dropout"), C.double(p), seed, offset, &out), &out, x)
 }
 
 // DropoutMask is what Dropout makes of ones of that shape: a factor, for masks that more elements share than they have.
@@ -79,6 +78,5 @@ func Noise(x Tensor, deviation float64, s *Stream) Tensor {
 	}
 	seed, offset := s.next()
 	var out C.ap_tensor
-	check("Noise", C.ap_noise(x.c("Noise"), C.double(deviation), seed, offset, &out), x)
-	return own("Noise", out)
+	return made("Noise", C.ap_noise(x.c("Noise"), C.double(deviation), seed, offset, &out), &out, x)
 }

@@ -17,8 +17,7 @@ func LockedDropout(x_TBD Tensor, p float64, s *Stream) Tensor {
 	const op = "LockedDropout"
 	seed, offset := s.next()
 	var out C.ap_tensor
-	check(op, C.ap_locked_dropout(x_TBD.c(op), C.double(p), seed, offset, &out), x_TBD)
-	return own(op, out)
+	return made(op, C.ap_locked_dropout(x_TBD.c(op), C.double(p), seed, offset, &out), &out, x_TBD)
 }
 
 // LockedDropoutReference is LockedDropout made of plain operators.
@@ -38,8 +37,7 @@ func meanSquare(op string, x Tensor, change bool) Tensor {
 		return meanSquareReference(x, change)
 	}
 	var out C.ap_tensor
-	check(op, C.ap_mean_square(x.c(op), C.bool(change), &out), x)
-	return own(op, out)
+	return made(op, C.ap_mean_square(x.c(op), C.bool(change), &out), &out, x)
 }
 
 // meanSquareReference is either made of plain operators.

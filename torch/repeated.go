@@ -9,8 +9,7 @@ import "C"
 func Repeated(weight Tensor) Tensor {
 	const op = "Repeated"
 	var out C.ap_tensor
-	check(op, C.ap_repeated(weight.c(op), &out), weight)
-	return own(op, out)
+	return made(op, C.ap_repeated(weight.c(op), &out), &out, weight)
 }
 
 // RepeatedLinear is a step's product x W^T + addend for what Repeated made of W: with W [O,K], x [R,K] and addend
@@ -20,14 +19,8 @@ func Repeated(weight Tensor) Tensor {
 // products of few rows, made once for the way forward and once for the way back.
 func RepeatedLinear(x, matrix, addend Tensor) Tensor {
 	const op = "RepeatedLinear"
-	var a, out C.ap_tensor
-	operands := []Tensor{x, matrix}
-	if addend.h != nil {
-		a = addend.c(op)
-		operands = append(operands, addend)
-	}
-	check(op, C.ap_repeated_linear(x.c(op), matrix.c(op), a, &out), operands...)
-	return own(op, out)
+	var out C.ap_tensor
+	return made(op, C.ap_repeated_linear(x.c(op), matrix.c(op), addend.orNull(op), &out), &out, x, matrix, addend)
 }
 
 // RepeatedLinearReference is RepeatedLinear made of plain operators, for any matrix.

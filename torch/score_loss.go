@@ -118,7 +118,7 @@ func (p *scorePass) count(x LossOperands) (places Tensor) {
 	var at, kept C.ap_tensor
 	var dtype C.int
 	check(p.op, C.ap_counted(x.Hidden.c(p.op), x.Prior.orNull(p.op), x.Weight.c(p.op), x.Bias.orNull(p.op), x.Targets.c(p.op),
-		x.Shift.orNull(p.op), C.int64_t(p.options.Ignore), &at, &kept, &dtype), x.defined()...)
+		x.Shift.orNull(p.op), C.int64_t(p.options.Ignore), &at, &kept, &dtype), x.tensors()...)
 	if at != nil {
 		places = own(p.op, at)
 	}
@@ -277,12 +277,7 @@ func wider(dtype DType) DType {
 	return Float32
 }
 
-// defined are the operands that are there, for errors.
-func (x LossOperands) defined() (all []Tensor) {
-	for _, y := range []Tensor{x.Hidden, x.Prior, x.Weight, x.Bias, x.Targets, x.Shift} {
-		if y.h != nil {
-			all = append(all, y)
-		}
-	}
-	return all
+// tensors are the operands, for errors.
+func (x LossOperands) tensors() []Tensor {
+	return []Tensor{x.Hidden, x.Prior, x.Weight, x.Bias, x.Targets, x.Shift}
 }

@@ -63,7 +63,7 @@ func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o Softm
 	}
 	var l, n, m C.ap_tensor
 	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &m),
-		x.defined()...)
+		x.tensors()...)
 	if m != nil {
 		shifted = own(op, m)
 	}

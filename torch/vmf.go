@@ -19,8 +19,7 @@ import (
 func VMFNormaliser(kappa Tensor, m int64) (logC, a Tensor) {
 	const op = "VMFNormaliser"
 	var c, r C.ap_tensor
-	check(op, C.ap_vmf_normaliser(kappa.c(op), C.int64_t(m), &c, &r), kappa)
-	return ownTwo(op, c, r)
+	return madeTwo(op, C.ap_vmf_normaliser(kappa.c(op), C.int64_t(m), &c, &r), &c, &r, kappa)
 }
 
 // VMFNormaliserReference is VMFNormaliser for one number, by two methods that share
