@@ -8,12 +8,12 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Legend: B sentences, S and T words of the longest source and target, N real words of targets, E width of word vectors, D
-// width of states.
+// Legend: B sentences, S and T words of the longest source and target, N real words of targets, E width of word
+// vectors, D width of states.
 
-// AttentionalSettings are the keys of the recurrent translator alone. Its dropouts are those of AWD-LSTM (Merity, Keskar and
-// Socher 2018), under names of their own because those of the language models start otherwise: here all but model.dropout,
-// that of attentional states, are off unless they are asked for. All noise is off in evaluation.
+// AttentionalSettings are the keys of the recurrent translator alone. Its dropouts are those of AWD-LSTM (Merity,
+// Keskar and Socher 2018), under names of their own because those of the language models start otherwise: here all but
+// model.dropout, that of attentional states, are off unless they are asked for. All noise is off in evaluation.
 type AttentionalSettings struct {
 	WordWidth    int     `toml:"word_width" default:"0" range:"[0,65536]" help:"attentional: width of word vectors; 0 is width, which is that of states"`
 	InitialRange float64 `toml:"initial_range" default:"0.0" range:"[0,10]" help:"attentional: weights start uniform between minus this and this; 0 is 3.2 divided by the root of width, which is the 0.1 of the vMF authors' program at their width of 1024"`
@@ -32,9 +32,9 @@ func (s Settings) WordVectors() int {
 	return s.Width
 }
 
-// Range is how far from 0 the weights of a recurrent translator start at most. What a unit sums spreads with the root of its
-// inputs: the range of Kumar and Tsvetkov's program, 0.1 at width 1024, is so small for narrower networks that their first updates
-// learn the words' frequencies and nothing of the source.
+// Range is how far from 0 the weights of a recurrent translator start at most. What a unit sums spreads with the root
+// of its inputs: the range of Kumar and Tsvetkov's program, 0.1 at width 1024, is so small for narrower networks that
+// their first updates learn the words' frequencies and nothing of the source.
 func (s AttentionalSettings) Range(width int) float64 {
 	if s.InitialRange > 0 {
 		return s.InitialRange
@@ -54,29 +54,24 @@ func (s Settings) CheckAttentional() error {
 	return nil
 }
 
-// AttentionalConfig says what to build.
-type AttentionalConfig struct {
-	Settings
-	DType torch.DType
-}
-
 // Attentional is the translator that the von Mises-Fisher output layer was published on (Kumar and Tsvetkov 2019): a
-// bidirectional LSTM reads the source; the decoder is another LSTM, which begins with the encoder's last state and at each
-// step reads a word and the attentional state before (input feeding; Luong, Pham and Manning 2015, whose attention the paper
-// names; that it is this kind, and input feeding, is in its authors' program):
+// bidirectional LSTM reads the source; the decoder is another LSTM, which begins with the encoder's last state and at
+// each step reads a word and the attentional state before (input feeding; Luong, Pham and Manning 2015, whose attention
+// the paper names; that it is this kind, and input feeding, is in its authors' program):
 //
 //	a_t = softmax over the source of H W_a s_t,   o_t = tanh(W_c [a_t H; s_t])
 //
 // for the encoder's outputs H and the decoder's state s_t. o_t is what an output layer scores; o_0 is 0.
 //
-// There are two readings of which layers there are. The authors' program has as many in the encoder as in the decoder, and
-// the last state of each, both directions side by side, begins the decoder's. The paper has one in the encoder and two in the
-// decoder and does not say how these begin; here the encoder's single state then begins both.
+// There are two readings of which layers there are. The authors' program has as many in the encoder as in the decoder,
+// and the last state of each, both directions side by side, begins the decoder's. The paper has one in the encoder and
+// two in the decoder and does not say how these begin; here the encoder's single state then begins both.
 //
-// Departures from their program: attention does not see padding; a source ends with its end of sentence, as everywhere here;
-// the decoder's first word is the end of sentence rather than a start; padding's vector is and stays 0; dropout is locked.
+// Departures from their program: attention does not see padding; a source ends with its end of sentence, as everywhere
+// here; the decoder's first word is the end of sentence rather than a start; padding's vector is and stays 0; dropout
+// is locked.
 type Attentional struct {
-	AttentionalConfig
+	Config
 	source, target Embedder
 	encoder        [][2]torch.LSTMWeights // by layer: forwards and backwards, D/2 units each
 	decoder        []torch.LSTMWeights    // the first reads [E+D]: a word vector and the attentional state before
@@ -85,14 +80,14 @@ type Attentional struct {
 }
 
 // NewAttentional adds the network's parameters to p, named as in a PyTorch program with nn.LSTM and nn.LSTMCell:
-// encoder.weight_ih_l0, encoder.weight_ih_l0_reverse, decoder.0.weight_ih, query.weight, mix.weight. The embeddings are given:
-// their vectors have the width of word vectors, and they may share the output layer's matrix.
-func NewAttentional(c AttentionalConfig, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Attentional, error) {
+// encoder.weight_ih_l0, encoder.weight_ih_l0_reverse, decoder.0.weight_ih, query.weight, mix.weight. The embeddings are
+// given: their vectors have the width of word vectors, and they may share the output layer's matrix.
+func NewAttentional(c Config, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Attentional, error) {
 	if err := c.CheckAttentional(); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &Attentional{AttentionalConfig: c, source: source, target: target, device: device}
+	m := &Attentional{Config: c, source: source, target: target, device: device}
 	words, d, bound := int64(c.WordVectors()), int64(c.Width), c.Range(c.Width)
 	from := words
 	for i := range c.EncoderLayers {
@@ -112,14 +107,11 @@ func NewAttentional(c AttentionalConfig, source, target Embedder, p *torch.Param
 	return m, nil
 }
 
-// SetInputNoise sets the standard deviation of the noise on word vectors, from the next batch on.
-func (m *Attentional) SetInputNoise(deviation float64) { m.InputNoise = deviation }
-
 // Free frees what the model holds beside its parameters, which is nothing.
 func (m *Attentional) Free() {}
 
-// Forward returns the attentional states from which the tokens after prev are predicted, sentence by sentence. A nil stream
-// is evaluation.
+// Forward returns the attentional states from which the tokens after prev are predicted, sentence by sentence. A nil
+// stream is evaluation.
 func (m *Attentional) Forward(source, prev Tokens, s *torch.Stream) torch.States {
 	read := m.encode(source, s)
 	words, lengths := prev.columns()
@@ -184,8 +176,8 @@ func (m *Attentional) encode(source Tokens, s *torch.Stream) sourceStates {
 	return read
 }
 
-// columns is a batch by time, as recurrent networks read it: each sequence is a column [Time] that begins with its first
-// real token, wherever its padding stood, and has a length.
+// columns is a batch by time, as recurrent networks read it: each sequence is a column [Time] that begins with its
+// first real token, wherever its padding stood, and has a length.
 func (t Tokens) columns() (words Chunk, lengths []int64) {
 	lengths = make([]int64, t.Rows)
 	words.Columns, words.Time = t.Rows, 1

@@ -6,10 +6,11 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Legend: B sentences, S words of the longest source, M real words of all sources, G hypotheses of a sentence, R = B G, E width of
-// word vectors, D width of states.
+// Legend: B sentences, S words of the longest source, M real words of all sources, G hypotheses of a sentence, R = B G,
+// E width of word vectors, D width of states.
 
-// Decoder prepares for translation. On float32 CPU tensors a step is one fused operator; anything else takes UnfusedDecoder.
+// Decoder prepares for translation. On float32 CPU tensors a step is one fused operator; anything else takes
+// UnfusedDecoder.
 func (m *Attentional) Decoder() Decoder {
 	if m.DType != torch.Float32 || m.device != torch.CPU {
 		return m.UnfusedDecoder()

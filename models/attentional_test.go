@@ -40,7 +40,7 @@ func loadAttentional(t *testing.T, name string, dtype torch.DType, change func(*
 	target := pieces(p, "decoder.embed_tokens.weight", c.Target_vocab, c.Words, s, dtype)
 	source := pieces(p, "encoder.embed_tokens.weight", c.Source_vocab, c.Words, s, dtype)
 	pieces(p, "decoder.output_projection.weight", c.Target_vocab, c.Width, s, dtype)
-	config := models.AttentionalConfig{DType: dtype, Settings: models.Settings{
+	config := models.Config{DType: dtype, Settings: models.Settings{
 		Width:                  int(c.Width),
 		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: c.Encoder_layers, DecoderLayers: c.Decoder_layers, MaxPositions: 50},
 		AttentionalSettings:    models.AttentionalSettings{WordWidth: int(c.Words), InitialRange: 0.1},
@@ -269,7 +269,7 @@ func TestAttentionalStart(t *testing.T) {
 	torch.Test(t, func() {
 		p, s := &torch.Params{}, torch.NewStream(1, "init")
 		defer p.Free()
-		config := models.AttentionalConfig{DType: torch.Float32, Settings: models.Settings{
+		config := models.Config{DType: torch.Float32, Settings: models.Settings{
 			Width: 32, EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: 2, DecoderLayers: 2},
 			AttentionalSettings: models.AttentionalSettings{InitialRange: 0.3},
 		}}

@@ -9,27 +9,25 @@ import (
 
 // Legend: T time steps, B columns, D width of the embedding, H width of a layer.
 
-// AWDLSTM is the language model of "Regularizing and Optimizing LSTM Language
-// Models" (Merity, Keskar and Socher 2018): a stack of LSTM layers with dropped
-// recurrent weights and locked dropout between them. The published ones have three
+// AWDLSTM is the language model of "Regularizing and Optimizing LSTM Language Models" (Merity, Keskar and Socher 2018):
+// a stack of LSTM layers with dropped recurrent weights and locked dropout between them. The published ones have three
 // layers of 1150, the last as wide as the embedding (400).
 type AWDLSTM struct {
-	RecurrentConfig
+	Config
 	embedding Embedder
 	layers    []torch.LSTMWeights
 	device    torch.Device
 }
 
-// NewAWDLSTM adds the layers' parameters to p, named as in PyTorch with weight
-// drop: rnns.0.module.weight_ih_l0, and weight_hh_l0_raw for the undropped
-// recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
+// NewAWDLSTM adds the layers' parameters to p, named as in PyTorch with weight drop: rnns.0.module.weight_ih_l0, and
+// weight_hh_l0_raw for the undropped recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
 // layer.
-func NewAWDLSTM(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
-	if err := c.complete("an AWD-LSTM"); err != nil {
+func NewAWDLSTM(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*AWDLSTM, error) {
+	if err := c.completeRecurrent("an AWD-LSTM"); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &AWDLSTM{RecurrentConfig: c, embedding: embedding, device: device}
+	m := &AWDLSTM{Config: c, embedding: embedding, device: device}
 	from := int64(c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)
@@ -39,8 +37,8 @@ func NewAWDLSTM(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch
 	return m, nil
 }
 
-// lstm draws a layer from U(-bound, bound) with PyTorch's names: ending is that of its parameters, recurrent that of the
-// recurrent matrix.
+// lstm draws a layer from U(-bound, bound) with PyTorch's names: ending is that of its parameters, recurrent that of
+// the recurrent matrix.
 func (in initialiser) lstm(prefix, ending, recurrent string, from, h int64, bound float64) torch.LSTMWeights {
 	return torch.LSTMWeights{
 		Input:      in.params.Add(prefix+"weight_ih"+ending, in.uniform(bound, 4*h, from)),

@@ -13,7 +13,7 @@ type noise struct {
 	DropoutEmbedding, DropoutInput, DropoutHidden, Dropout, WeightDrop, InputNoise, AR, TAR float64
 }
 
-func (n noise) of(c *models.RecurrentConfig) {
+func (n noise) of(c *models.Config) {
 	c.DropoutEmbedding, c.DropoutInput, c.DropoutHidden, c.Dropout, c.WeightDrop = n.DropoutEmbedding, n.DropoutInput, n.DropoutHidden, n.Dropout, n.WeightDrop
 	c.InputNoise, c.AR, c.TAR = n.InputNoise, n.AR, n.TAR
 }
@@ -21,15 +21,15 @@ func (n noise) of(c *models.RecurrentConfig) {
 var allNoise = noise{DropoutEmbedding: 0.3, DropoutInput: 0.4, DropoutHidden: 0.25, Dropout: 0.4, WeightDrop: 0.5, InputNoise: 0.1, AR: 2, TAR: 1}
 
 // recurrent is a configuration without noise.
-func recurrent(width, hidden, last, layers int, vocabulary int64, dtype torch.DType) models.RecurrentConfig {
-	return models.RecurrentConfig{
+func recurrent(width, hidden, last, layers int, vocabulary int64, dtype torch.DType) models.Config {
+	return models.Config{
 		Settings:   models.Settings{Width: width, Layers: layers, RecurrentSettings: models.RecurrentSettings{Hidden: hidden, LastHidden: last}},
 		Vocabulary: vocabulary, DType: dtype,
 	}
 }
 
 // newRecurrent builds a small model whose sizes all differ.
-func newRecurrent[M any](t *testing.T, build func(models.RecurrentConfig, models.Embedder, *torch.Params, *torch.Stream, torch.Device) (M, error), n noise, dtype torch.DType) (M, *torch.Params) {
+func newRecurrent[M any](t *testing.T, build func(models.Config, models.Embedder, *torch.Params, *torch.Stream, torch.Device) (M, error), n noise, dtype torch.DType) (M, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	c := recurrent(5, 9, 0, 3, textWords, dtype)
@@ -98,7 +98,7 @@ func TestAWDLSTMWithoutNoise(t *testing.T) {
 		defer p.Free()
 		stream := torch.NewStream(1, "dropout")
 		train, _ := m.Forward(tinyText(), nil, stream)
-		allNoise.of(&m.RecurrentConfig)
+		allNoise.of(&m.Config)
 		eval, _ := m.Forward(tinyText(), nil, nil)
 		near(t, "states", train.Hidden, eval.Hidden, 0)
 		near(t, "raw states", eval.Raw, eval.Hidden, 0)

@@ -5,9 +5,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Cache carries incremental decoding from step to step: for each layer the keys
-// and values of the words so far, and those of the source. It holds R = B x beam
-// hypotheses, the beam's hypotheses of a sentence side by side.
+// Cache carries incremental decoding from step to step: for each layer the keys and values of the words so far, and
+// those of the source. It holds R = B x beam hypotheses, the beam's hypotheses of a sentence side by side.
 //
 // Legend: B sentences, G hypotheses of a sentence (the beam), R = B G.
 type Cache struct {
@@ -35,9 +34,8 @@ func (m *Transformer) Begin(e Encoded, beam int) *Cache {
 	return c
 }
 
-// Step appends one word to each hypothesis and returns the hidden states [R,D]
-// from which the next is predicted. With attention wanted, the last layer's
-// attention over the source comes too, [R,S].
+// Step appends one word to each hypothesis and returns the hidden states [R,D] from which the next is predicted. With
+// attention wanted, the last layer's attention over the source comes too, [R,S].
 func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden, attention torch.Tensor) {
 	r := int64(len(words))
 	place := make([]int64, len(words))
@@ -73,9 +71,8 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 	return x.Reshape(r, -1), attention
 }
 
-// Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the
-// sentences that still decode: sentence keep[b] becomes sentence b (nil keeps
-// all). order is by hypothesis of the new arrangement, in the old numbering, as
+// Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the sentences that still decode: sentence
+// keep[b] becomes sentence b (nil keeps all). order is by hypothesis of the new arrangement, in the old numbering, as
 // many for each sentence.
 func (c *Cache) Reorder(order []int64, keep []int64, d torch.Device) {
 	if len(c.crossK) > 0 {

@@ -20,9 +20,8 @@ type Decoder interface {
 // Decoding carries the hypotheses of a batch of sentences, those of a sentence
 // side by side, as many for each. It lives until Free.
 type Decoding interface {
-	// Step appends one word to each hypothesis and returns the hidden states
-	// [R,D] from which the next is predicted; with attention wanted, the last
-	// layer's attention over the source too, [R,S], averaged over heads.
+	// Step appends one word to each hypothesis and returns the hidden states [R,D] from which the next is predicted;
+	// with attention wanted, the last layer's attention over the source too, [R,S], averaged over heads.
 	Step(words []int64, wantAttention bool) (hidden, attention torch.Tensor)
 	// Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the
 	// sentences keep (nil keeps all), in their order.

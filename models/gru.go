@@ -14,33 +14,35 @@ import (
 //	r = s(W_r x + b_r + U_r h + c_r),  z = s(W_z x + b_z + U_z h + c_z)        s the logistic function
 //	n = tanh(W_n x + b_n + r * (U_n h + c_n)),  h' = n + z * (h - n)
 //
-// with the reset gate behind the product with U_n, as PyTorch and cuDNN have it. The noise of training is AWD-LSTM's: locked
-// dropout between layers, dropped words, and dropped elements of the recurrent matrix, one mask for all steps.
+// with the reset gate behind the product with U_n, as PyTorch and cuDNN have it. The noise of training is AWD-LSTM's:
+// locked dropout between layers, dropped words, and dropped elements of the recurrent matrix, one mask for all steps.
 //
-// On the CPU the products with W are one for all steps. A step is one product with U, packed once for all of them and with one product
-// for its gradient ([torch.RepeatedLinear]), and a handful of plain operators, so a layer is slower than the LSTM's single
-// operator by what these cost: docs/results/gru.md. An accelerator runs libtorch's layer.
+// On the CPU the products with W are one for all steps. A step is one product with U, packed once for all of them and
+// with one product for its gradient ([torch.RepeatedLinear]), and a handful of plain operators, so a layer is slower
+// than the LSTM's single operator by what these cost: docs/results/gru.md. An accelerator runs libtorch's layer.
 type GRU struct {
-	RecurrentConfig
+	Config
 	embedding Embedder
 	layers    []gruWeights
 	device    torch.Device
 }
 
-// gruWeights are one layer. The rows of each stand for the reset gate, the update gate and the candidate, in this order.
+// gruWeights are one layer. The rows of each stand for the reset gate, the update gate and the candidate, in this
+// order.
 type gruWeights struct {
 	input, hidden         torch.Tensor // [3H,I], [3H,H]
 	inputBias, hiddenBias torch.Tensor // [3H]
 }
 
 // NewGRU adds the layers' parameters to p, named as in PyTorch with weight drop: rnns.0.module.weight_ih_l0, and
-// weight_hh_l0_raw for the undropped recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their layer.
-func NewGRU(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*GRU, error) {
-	if err := c.complete("a GRU"); err != nil {
+// weight_hh_l0_raw for the undropped recurrent matrix. They are drawn from U(-1/sqrt(H), 1/sqrt(H)) with H of their
+// layer.
+func NewGRU(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*GRU, error) {
+	if err := c.completeRecurrent("a GRU"); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &GRU{RecurrentConfig: c, embedding: embedding, device: device}
+	m := &GRU{Config: c, embedding: embedding, device: device}
 	from := int64(c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)

@@ -82,7 +82,7 @@ func TestGRUNoise(t *testing.T) {
 		train, _ := m.Forward(x, nil, stream)
 		eval, _ := m.Forward(x, nil, nil)
 		near(t, "states without noise", train.Hidden, eval.Hidden, 0)
-		noise{WeightDrop: 0.5}.of(&m.RecurrentConfig)
+		noise{WeightDrop: 0.5}.of(&m.Config)
 		a, _ := m.Forward(x, nil, stream)
 		b, _ := m.Forward(x, nil, stream)
 		n := int64(x.Columns)

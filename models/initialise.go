@@ -37,8 +37,7 @@ func (in initialiser) add(name string, weight, bias torch.Tensor) linear {
 	return linear{in.params.Add(name+".weight", weight), in.params.Add(name+".bias", bias)}
 }
 
-// projection is one of attention's maps: Glorot with the given gain, and for
-// q, k and v the framework's default bias.
+// projection is one of attention's maps: Glorot with the given gain, and for q, k and v the framework's default bias.
 func (in initialiser) projection(name string, d int64, gain float64, zeroBias bool) linear {
 	if in.glorot {
 		gain, zeroBias = 1, true
@@ -66,8 +65,8 @@ func (in initialiser) norm(name string, d int64) norm {
 	}
 }
 
-// LastNorm is the gain and the bias [D] of the layer normalisation that the hidden states of a network leave in evaluation, zero
-// Tensors where they leave none.
+// LastNorm is the gain and the bias [D] of the layer normalisation that the hidden states of a network leave in
+// evaluation, zero Tensors where they leave none.
 func LastNorm(network any) (gain_D, bias_D torch.Tensor) {
 	if n, ok := network.(interface{ lastNorm() norm }); ok {
 		return n.lastNorm().gain, n.lastNorm().bias

@@ -2,8 +2,8 @@ package models
 
 import "github.com/aperture-ml/aperture/torch"
 
-// What each network multiplies in training, for batches of padded places: the counts are those of Forward's products, in the
-// order in which it makes them. What is looked up counts nothing, unless an embedder multiplies for it.
+// What each network multiplies in training, for batches of padded places: the counts are those of Forward's products,
+// in the order in which it makes them. What is looked up counts nothing, unless an embedder multiplies for it.
 //
 // Legend: B sentences or columns, S and T steps of source and target or of a chunk, D width, N = B T places.
 
@@ -23,7 +23,8 @@ func (m *Transformer) Operations(source, prev Tokens) torch.Operations {
 	return encoder.Plus(decoder, m.source.LookupOperations(n), m.target.LookupOperations(k))
 }
 
-// Operations are those of a batch, with both of attention's matrices folded into the memory (csrc/attention/attentional.cc).
+// Operations are those of a batch, with both of attention's matrices folded into the memory
+// (csrc/attention/attentional.cc).
 func (m *Attentional) Operations(source, prev Tokens) torch.Operations {
 	n, s := int64(source.Rows*source.Width), int64(source.Width)
 	k := int64(prev.Rows * prev.Width)
@@ -44,7 +45,7 @@ func (m *Attentional) Operations(source, prev Tokens) torch.Operations {
 }
 
 // operations are those of a stack of layers with so many matrices [H,I] for a layer's input, and [H,H] for its state.
-func (c *RecurrentConfig) operations(x Chunk, e Embedder, input, state int64) torch.Operations {
+func (c *Config) operations(x Chunk, e Embedder, input, state int64) torch.Operations {
 	n, from := int64(x.Time*x.Columns), int64(c.Width)
 	all := e.LookupOperations(n)
 	for i := range c.Layers {

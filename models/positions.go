@@ -8,10 +8,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Sinusoids returns the position vectors [n, d] as fairseq computes them: row p
-// is [sin(p w_0) ... sin(p w_{h-1}), cos(p w_0) ... cos(p w_{h-1})] with h = d/2
-// and w_i = 10000^(-i/(h-1)); an odd d ends in a zero, and the row of padding is
-// zero. The first token of a sentence has p = 2.
+// Sinusoids returns the position vectors [n, d] as fairseq computes them: row p is [sin(p w_0) ... sin(p w_{h-1}),
+// cos(p w_0) ... cos(p w_{h-1})] with h = d/2 and w_i = 10000^(-i/(h-1)); an odd d ends in a zero, and the row of
+// padding is zero. The first token of a sentence has p = 2.
 func Sinusoids(n, d int) []float64 {
 	half := d / 2
 	table := make([]float64, n*d)

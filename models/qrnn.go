@@ -9,14 +9,12 @@ import (
 
 // Legend: T time steps, B columns, I width of a layer's input, H of its output.
 
-// QRNN is AWD-LSTM with quasi-recurrent layers (Bradbury et al. 2017) in place of
-// the LSTM's: the gates of a step are a map of its input alone, so one product
-// serves all steps. The first layer sees the step before as well. Weight drop
-// applies to the whole matrix of a layer. The published models have four layers of
-// 1550 on Penn Treebank and WikiText-2, of 2500 on WikiText-103, the last as wide as
-// the embedding (400).
+// QRNN is AWD-LSTM with quasi-recurrent layers (Bradbury et al. 2017) in place of the LSTM's: the gates of a step are a
+// map of its input alone, so one product serves all steps. The first layer sees the step before as well. Weight drop
+// applies to the whole matrix of a layer. The published models have four layers of 1550 on Penn Treebank and
+// WikiText-2, of 2500 on WikiText-103, the last as wide as the embedding (400).
 type QRNN struct {
-	RecurrentConfig
+	Config
 	embedding Embedder
 	layers    []linear
 	device    torch.Device
@@ -25,12 +23,12 @@ type QRNN struct {
 // NewQRNN adds the layers' parameters to p, named as in PyTorch with weight drop:
 // rnns.0.linear.module.weight_raw [3H,I] and rnns.0.linear.module.bias. They are
 // drawn from U(-1/sqrt(I), 1/sqrt(I)) with I twice as large in the first layer.
-func NewQRNN(c RecurrentConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*QRNN, error) {
-	if err := c.complete("a QRNN"); err != nil {
+func NewQRNN(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*QRNN, error) {
+	if err := c.completeRecurrent("a QRNN"); err != nil {
 		return nil, err
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType}
-	m := &QRNN{RecurrentConfig: c, embedding: embedding, device: device}
+	m := &QRNN{Config: c, embedding: embedding, device: device}
 	from := int64(2 * c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)

@@ -110,7 +110,7 @@ func TestQRNNNoise(t *testing.T) {
 		defer p.Free()
 		stream := torch.NewStream(1, "dropout")
 		train, _ := m.Forward(tinyText(), nil, stream)
-		noise{WeightDrop: 0.5}.of(&m.RecurrentConfig)
+		noise{WeightDrop: 0.5}.of(&m.Config)
 		eval, _ := m.Forward(tinyText(), nil, nil)
 		near(t, "states", train.Hidden, eval.Hidden, 0)
 		// Unlike an LSTM's recurrent matrix, the dropped one matters at the first step.
@@ -119,7 +119,7 @@ func TestQRNNNoise(t *testing.T) {
 		if a.Hidden.Sub(b.Hidden).Abs().Sum().Item() == 0 {
 			t.Error("two masks give the same first step")
 		}
-		allNoise.of(&m.RecurrentConfig)
+		allNoise.of(&m.Config)
 		trains(t, m, p)
 	})
 }

@@ -20,26 +20,15 @@ type RecurrentSettings struct {
 	WeightDrop       float64 `toml:"weight_drop" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
 }
 
-// ActivationSettings are keys of the section train: terms that recurrent models add to the loss (Merity, McCann and Socher
-// 2017).
+// ActivationSettings are keys of the section train: terms that recurrent models add to the loss (Merity, McCann and
+// Socher 2017).
 type ActivationSettings struct {
 	AR  float64 `toml:"ar" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the last layer's dropped output, activation regularisation"`
 	TAR float64 `toml:"tar" default:"0.0" range:"[0,inf)" help:"weight of the mean square of the changes of its output over time, temporal activation regularisation"`
 }
 
-// RecurrentConfig says what recurrent language model to build. Its settings of noise may be changed between chunks.
-type RecurrentConfig struct {
-	Settings
-	ActivationSettings
-	Vocabulary int64 // V, words that the embedding knows
-	DType      torch.DType
-}
-
-// SetInputNoise sets the standard deviation of the noise on word vectors, from the next chunk on.
-func (c *RecurrentConfig) SetInputNoise(deviation float64) { c.InputNoise = deviation }
-
 // complete checks the sizes of what is to be built and fills in the last layer's.
-func (c *RecurrentConfig) complete(what string) error {
+func (c *Config) completeRecurrent(what string) error {
 	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastHidden < 0 {
 		return fmt.Errorf("%s needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", what, c.Layers, c.Width, c.Hidden)
 	}
@@ -50,7 +39,7 @@ func (c *RecurrentConfig) complete(what string) error {
 }
 
 // layerWidth is that of one layer.
-func (c *RecurrentConfig) layerWidth(layer int) int64 {
+func (c *Config) layerWidth(layer int) int64 {
 	if layer == c.Layers-1 {
 		return int64(c.LastHidden)
 	}
@@ -59,7 +48,7 @@ func (c *RecurrentConfig) layerWidth(layer int) int64 {
 
 // wordVectors looks up a chunk [T,B,D] with the noise of the input side. A word
 // that embedding dropout drops vanishes from the whole chunk.
-func (c *RecurrentConfig) wordVectors(e Embedder, x Chunk, device torch.Device, s *torch.Stream) torch.Tensor {
+func (c *Config) wordVectors(e Embedder, x Chunk, device torch.Device, s *torch.Stream) torch.Tensor {
 	ids_TB := x.tensor(device)
 	v_TBD := e.Lookup(ids_TB)
 	if s == nil {
@@ -75,7 +64,7 @@ func (c *RecurrentConfig) wordVectors(e Embedder, x Chunk, device torch.Device, 
 
 // outputs makes the states of a recurrent model from its last layer's output, with
 // activation regularisation and its temporal form (Merity, McCann and Socher 2017).
-func (c *RecurrentConfig) outputs(raw_TBD torch.Tensor, s *torch.Stream) torch.States {
+func (c *Config) outputs(raw_TBD torch.Tensor, s *torch.Stream) torch.States {
 	steps, columns, width := raw_TBD.Size(0), raw_TBD.Size(1), raw_TBD.Size(2)
 	dropped_TBD := torch.LockedDropout(raw_TBD, c.Dropout, s)
 	states := chunkStates(dropped_TBD.Reshape(steps*columns, width), raw_TBD.Reshape(steps*columns, width), columns)

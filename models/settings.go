@@ -1,9 +1,13 @@
 package models
 
-import "math"
+import (
+	"math"
 
-// Settings are the keys of the section model: those that several networks share, and each network's own, which stand in its
-// file. A network reads its own and leaves the rest alone.
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// Settings are the keys of the section model: those that several networks share, and each network's own, which stand in
+// its file. A network reads its own and leaves the rest alone.
 type Settings struct {
 	Kind    string  `toml:"kind" default:"transformer" help:"the network: transformer and attentional translate; awd-lstm, qrnn, gru and transformer-xl are language models"`
 	Width   int     `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`
@@ -37,3 +41,15 @@ func (s Settings) NoiseOfEpoch(epoch, epochs int) float64 {
 	}
 	return s.InputNoise + (s.InputNoiseEnd-s.InputNoise)*math.Min(1, float64(epoch)/float64(epochs-1))
 }
+
+// Config says what network to build. Settings of noise may be changed between batches.
+type Config struct {
+	Settings
+	ActivationSettings       // of recurrent language models
+	Vocabulary         int64 // words that the embedding of a recurrent language model knows
+	DType              torch.DType
+}
+
+// SetInputNoise sets the standard deviation of the noise on word vectors, from the next batch on. A Transformer-XL adds
+// none.
+func (c *Config) SetInputNoise(deviation float64) { c.InputNoise = deviation }

@@ -15,17 +15,6 @@ func (c Chunk) tensor(d torch.Device) torch.Tensor {
 	return torch.FromInt64s(c.IDs, d, int64(c.Time), int64(c.Columns))
 }
 
-// LanguageModel turns text into hidden states from which the next token of each
-// column is predicted.
-type LanguageModel interface {
-	// Forward reads a chunk. carried is what Forward gave for the chunk before, nil
-	// at the beginning; it is left as it is, so that another text can be read in
-	// between. A nil stream is evaluation.
-	Forward(x Chunk, carried Carried, s *torch.Stream) (torch.States, Carried)
-	// Operations are those of Forward in training, whatever words the chunk has.
-	Operations(x Chunk) torch.Operations
-}
-
 // chunkStates are the states of a chunk: row n stands at time n / B in column n % B.
 func chunkStates(hidden_ND, raw_ND torch.Tensor, columns int64) torch.States {
 	n := hidden_ND.Size(0)
@@ -36,9 +25,8 @@ func chunkStates(hidden_ND, raw_ND torch.Tensor, columns int64) torch.States {
 	return states
 }
 
-// Carried is what a model hands from one chunk to the next, without history: one
-// column in it for each column of text. Its tensors belong to the scope that made
-// them until Keep; a checkpoint holds them in their order.
+// Carried is what a model hands from one chunk to the next, without history: one column in it for each column of text.
+// Its tensors belong to the scope that made them until Keep; a checkpoint holds them in their order.
 type Carried []torch.Tensor
 
 // Keep takes the tensors out of their scopes: they live until Free.

@@ -45,8 +45,7 @@ func (t Tokens) real() []int64 {
 	return rows
 }
 
-// positions numbers the real tokens of each row from tokenize.Pad+1 on; padding, on
-// either side, gets tokenize.Pad.
+// positions numbers the real tokens of each row from tokenize.Pad+1 on; padding, on either side, gets tokenize.Pad.
 func (t Tokens) positions() []int64 {
 	out := make([]int64, len(t.IDs))
 	for r := 0; r < t.Rows; r++ {

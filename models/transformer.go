@@ -19,17 +19,10 @@ type TransformerSettings struct {
 	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
 }
 
-// TransformerConfig says what to build.
-type TransformerConfig struct {
-	Settings
-	DType torch.DType
-}
-
-// Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et
-// al. 2017) with the details of fairseq: separate q, k, v and output maps with
-// biases, concatenated sinusoids, ReLU, post-norm without a last normalisation.
+// Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et al. 2017) with the details of fairseq:
+// separate q, k, v and output maps with biases, concatenated sinusoids, ReLU, post-norm without a last normalisation.
 type Transformer struct {
-	TransformerConfig
+	Config
 	source, target           Embedder
 	encoder, decoder         []layer
 	encoderNorm, decoderNorm norm // of the pre-norm form
@@ -47,13 +40,13 @@ type layer struct {
 
 // NewTransformer adds the network's parameters, named as in fairseq, to p. The
 // embeddings are given: they may share the output layer's matrix.
-func NewTransformer(c TransformerConfig, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Transformer, error) {
+func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Transformer, error) {
 	if c.Heads < 1 || c.Width%c.Heads != 0 {
 		return nil, fmt.Errorf("model.width %d is not a multiple of model.heads %d", c.Width, c.Heads)
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot"}
 	d, f := int64(c.Width), int64(c.FFNWidth)
-	m := &Transformer{TransformerConfig: c, source: source, target: target, device: device}
+	m := &Transformer{Config: c, source: source, target: target, device: device}
 	build := func(name string, cross bool) layer {
 		var l layer
 		l.selfAttn = newAttention(in, name+".self_attn", d, c.Heads, c.AttentionDropout)
@@ -81,9 +74,6 @@ func NewTransformer(c TransformerConfig, source, target Embedder, p *torch.Param
 	}
 	return m, nil
 }
-
-// SetInputNoise sets the standard deviation of the noise on word vectors, from the next batch on.
-func (m *Transformer) SetInputNoise(deviation float64) { m.InputNoise = deviation }
 
 // Free frees what the model holds beside its parameters.
 func (m *Transformer) Free() {
@@ -124,8 +114,7 @@ func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
 	return Encoded{x_BSD, mask_B11S, seen_B11S}
 }
 
-// Forward returns the hidden states from which the tokens after prev are
-// predicted. A nil stream is evaluation.
+// Forward returns the hidden states from which the tokens after prev are predicted. A nil stream is evaluation.
 func (m *Transformer) Forward(source, prev Tokens, s *torch.Stream) torch.States {
 	return m.forward(source, prev, s, false)
 }
@@ -138,8 +127,7 @@ func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream)
 func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
 	memory := m.Encode(source, s)
 	x_BTD := m.embed(m.target, m.targetPlaces, prev, s)
-	// The decoder's causal mask is enough when rows are padded on the right: no
-	// real token then comes after padding.
+	// The decoder's causal mask is enough when rows are padded on the right: no real token then comes after padding.
 	mask_B1TT := causalMask(prev, m.device)
 	places := prev.real()
 	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)), Column: make([]int64, len(places))}
@@ -169,9 +157,8 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 	return states
 }
 
-// causalMask is the zero Tensor where plain causality is enough, else causality
-// and padding together, [B,1,T,T]. Padding sees itself, so that no row of a
-// softmax is empty.
+// causalMask is the zero Tensor where plain causality is enough, else causality and padding together, [B,1,T,T].
+// Padding sees itself, so that no row of a softmax is empty.
 func causalMask(t Tokens, d torch.Device) torch.Tensor {
 	leftPadded := false
 	for r := range t.Rows {

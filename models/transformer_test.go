@@ -24,8 +24,8 @@ type fixture struct {
 }
 
 // transformer is a configuration without noise.
-func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.TransformerConfig {
-	return models.TransformerConfig{DType: dtype, Settings: models.Settings{
+func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.Config {
+	return models.Config{DType: dtype, Settings: models.Settings{
 		Width:                  width,
 		AttentionSettings:      models.AttentionSettings{FFNWidth: ffn, Heads: heads},
 		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder, MaxPositions: positions},

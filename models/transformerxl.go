@@ -7,8 +7,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Legend: T steps, B columns, M remembered steps, S = M + T keys, D width, H heads,
-// K width of a head.
+// Legend: T steps, B columns, M remembered steps, S = M + T keys, D width, H heads, K width of a head.
 
 // XLContext says what a Transformer-XL sees of the past: its own keys. It may be changed between chunks: the published
 // model trains with a memory of 150 steps and is tested with 640, distances clamped at 400, and SameLength.
@@ -18,21 +17,14 @@ type XLContext struct {
 	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see exactly memory steps, itself included, instead of all kept ones"`
 }
 
-// TransformerXLConfig says what to build. The published base model has 16 layers of width 410 with 10 heads of 41 and inner
-// width 2100.
-type TransformerXLConfig struct {
-	Settings
-	DType torch.DType
-}
-
 // headWidth is K, the columns of one head.
-func (c *TransformerXLConfig) headWidth() int { return c.Width / c.Heads }
+func (m *TransformerXL) headWidth() int { return m.Width / m.Heads }
 
-// TransformerXL is the language model of "Transformer-XL: Attentive Language Models
-// Beyond a Fixed-Length Context" (Dai et al. 2019), post-norm: attention with
-// relative positions over a chunk and the remembered hidden states before it.
+// TransformerXL is the language model of "Transformer-XL: Attentive Language Models Beyond a Fixed-Length Context" (Dai
+// et al. 2019), post-norm: attention with relative positions over a chunk and the remembered hidden states before it.
+// The published base model has 16 layers of width 410 with 10 heads of 41 and inner width 2100.
 type TransformerXL struct {
-	TransformerXLConfig
+	Config
 	embedding     Embedder
 	layers        []xlLayer
 	contentBias   torch.Tensor // u [H,1,K], shared by all layers
@@ -52,12 +44,12 @@ type xlLayer struct {
 // NewTransformerXL adds the parameters to p, with the names of the paper's PyTorch
 // code: layers.0.dec_attn.qkv_net.weight. Weights start as N(0, 0.02), gains as
 // N(1, 0.02) and biases at 0. The embedding's rows are multiplied by sqrt(D).
-func NewTransformerXL(c TransformerXLConfig, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
+func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
 	if c.Layers < 1 || c.Heads < 1 || c.FFNWidth < 1 || c.Width < 2 || c.Width%2 != 0 || c.Width%c.Heads != 0 {
 		return nil, fmt.Errorf("a Transformer-XL needs layers, and an even width that its heads divide, not model.layers %d, model.heads %d, model.ffn_width %d and model.width %d",
 			c.Layers, c.Heads, c.FFNWidth, c.Width)
 	}
-	m := &TransformerXL{TransformerXLConfig: c, embedding: embedding, device: device}
+	m := &TransformerXL{Config: c, embedding: embedding, device: device}
 	if err := m.SetContext(c.XLContext); err != nil {
 		return nil, err
 	}
@@ -65,10 +57,10 @@ func NewTransformerXL(c TransformerXLConfig, embedding Embedder, p *torch.Params
 		return p.Add(name, s.Normal(mean, 0.02, c.DType, device, shape...))
 	}
 	zeros := func(name string, n int64) torch.Tensor { return p.Add(name, torch.Zeros(c.DType, device, n)) }
-	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*c.headWidth())
+	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*m.headWidth())
 	newNorm := func(name string) norm { return norm{normal(name+".weight", 1, d), zeros(name+".bias", d)} }
-	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(c.headWidth()))
-	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(c.headWidth()))
+	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(m.headWidth()))
+	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(m.headWidth()))
 	for i := range c.Layers {
 		attention, ff := fmt.Sprintf("layers.%d.dec_attn.", i), fmt.Sprintf("layers.%d.pos_ff.", i)
 		m.layers = append(m.layers, xlLayer{
@@ -153,8 +145,7 @@ func (m *TransformerXL) distances(keys int) torch.Tensor {
 	return m.table
 }
 
-// blocked is true where step i must not see key j, [T,S]: the future, and with
-// SameLength what is too long ago.
+// blocked is true where step i must not see key j, [T,S]: the future, and with SameLength what is too long ago.
 func (m *TransformerXL) blocked(steps, remembered int) torch.Tensor {
 	keys := remembered + steps
 	first := steps - max(keys-m.Memory, 0)
@@ -192,10 +183,9 @@ func (m *TransformerXL) attend(l xlLayer, h_TBD, seen_SBD, positions_SD, blocked
 	return torch.Linear(read_TBHK.Reshape(steps, columns, hk), l.out, torch.Tensor{})
 }
 
-// shiftDistances turns scores [B,H,T,S] by distance from the last step, S-1 down to 0,
-// into scores by key: row i moves T-1-i to the left. With a column of zeros on the
-// left and read in another shape, each row is one element further. What comes in
-// from the row below stands at keys in the future.
+// shiftDistances turns scores [B,H,T,S] by distance from the last step, S-1 down to 0, into scores by key: row i moves
+// T-1-i to the left. With a column of zeros on the left and read in another shape, each row is one element further.
+// What comes in from the row below stands at keys in the future.
 func shiftDistances(x torch.Tensor) torch.Tensor {
 	b, h, t, s := x.Size(0), x.Size(1), x.Size(2), x.Size(3)
 	padded := torch.Cat([]torch.Tensor{torch.Zeros(x.DType(), x.Device(), b, h, t, 1), x}, 3)

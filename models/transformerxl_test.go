@@ -9,8 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-func transformerXL(layers, width, heads, ffn int, context models.XLContext, dtype torch.DType) models.TransformerXLConfig {
-	return models.TransformerXLConfig{DType: dtype, Settings: models.Settings{
+func transformerXL(layers, width, heads, ffn int, context models.XLContext, dtype torch.DType) models.Config {
+	return models.Config{DType: dtype, Settings: models.Settings{
 		Layers: layers, Width: width, AttentionSettings: models.AttentionSettings{Heads: heads, FFNWidth: ffn}, XLContext: context,
 	}}
 }

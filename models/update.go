@@ -18,9 +18,9 @@ type Update struct {
 
 // Batch is a piece of an update that goes through the network at once.
 type Batch interface {
-	// Forward runs the network, once: states as the output layer reads them, with the terms that the network adds to the loss,
-	// and targets [N] int64. These lie on the host, where an output layer sees which of them count without waiting for the
-	// device.
+	// Forward runs the network, once: states as the output layer reads them, with the terms that the network adds to
+	// the loss, and targets [N] int64. These lie on the host, where an output layer sees which of them count without
+	// waiting for the device.
 	Forward(dropout *torch.Stream) (states torch.States, targets torch.Tensor)
 	// Size is the number of targets.
 	Size() int

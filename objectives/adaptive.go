@@ -31,36 +31,30 @@ type AdaptiveSettings struct {
 	AdaptiveDivisor float64 `toml:"adaptive_divisor" default:"1.0" range:"[1,1000]" help:"adaptive: each cluster is narrower than the one before by this factor; 1 shares the output matrix"`
 }
 
-// Adaptive is the adaptive softmax (Grave et al. 2017, "Efficient softmax
-// approximation for GPUs") with tied rows, as Transformer-XL has it: the
-// vocabulary, sorted by falling frequency, is cut into a shortlist [0, c_1) and
-// clusters [c_1, c_2), ..., [c_C, V). A head scores the shortlist and, by a row of
-// its own each, the clusters; a word of a cluster is scored among its cluster only.
+// Adaptive is the adaptive softmax (Grave et al. 2017, "Efficient softmax approximation for GPUs") with tied rows, as
+// Transformer-XL has it: the vocabulary, sorted by falling frequency, is cut into a shortlist [0, c_1) and clusters
+// [c_1, c_2), ..., [c_C, V). A head scores the shortlist and, by a row of its own each, the clusters; a word of a
+// cluster is scored among its cluster only.
 //
 //	P(j) = head(j)                      for j of the shortlist
 //	P(j) = head(cluster of j) tail(j)   for the others
 //
-// Both are softmaxes of h w_j + b_j over their rows of W, so with no cluster this
-// is the softmax over the vocabulary, and probabilities sum to one always. With a
-// divisor, cluster c scores with rows of its own, D / divisor^c wide, after a
-// projection of h to that width, and W's rows serve the head only.
+// Both are softmaxes of h w_j + b_j over their rows of W, so with no cluster this is the softmax over the vocabulary,
+// and probabilities sum to one always. With a divisor, cluster c scores with rows of its own, D / divisor^c wide, after
+// a projection of h to that width, and W's rows serve the head only.
 //
-// Ids must fall in frequency; nothing else is assumed of them, and any order
-// gives a likelihood, at another cost. For N targets with a share f_c in cluster
-// c, training costs 3 N D (c_1 + C + sum f_c size_c) multiplications. Every tail's
+// Ids must fall in frequency; nothing else is assumed of them, and any order gives a likelihood, at another cost. For N
+// targets with a share f_c in cluster c, training costs 3 N D (c_1 + C + sum f_c size_c) multiplications. Every tail's
 // gradient is V D numbers together, as a softmax has it.
 //
-// Label smoothing, which Transformer-XL does without, is applied within each
-// softmax that is evaluated: mass on all words would need every tail for every
-// target. A perturbation lowers the target's score in the softmax that its word is
-// in and leaves the clusters' rows alone.
+// Label smoothing, which Transformer-XL does without, is applied within each softmax that is evaluated: mass on all
+// words would need every tail for every target. A perturbation lowers the target's score in the softmax that its word
+// is in and leaves the clusters' rows alone.
 //
-// Departures from Transformer-XL: clusters stand in the head in their own order
-// (theirs is reversed), words have a bias only where Bias asks for it, and tails
-// narrowed by a divisor are not tied to the input.
+// Departures from Transformer-XL: clusters stand in the head in their own order (theirs is reversed), words have a bias
+// only where Bias asks for it, and tails narrowed by a divisor are not tied to the input.
 //
-// Legend: N rows, D width, V vocabulary, K columns that the embedding scores
-// with, C clusters.
+// Legend: N rows, D width, V vocabulary, K columns that the embedding scores with, C clusters.
 type Adaptive struct {
 	Cutoffs string  // c_1 to c_C, rising, separated by commas; "none"; or empty, to have them chosen
 	Divisor float64 // 1: all clusters share W's rows
@@ -76,8 +70,7 @@ type Adaptive struct {
 	words                  []torch.Tensor // [V] int64 for each layer: where it counts a word; kept
 }
 
-// tail is a cluster, words [low, high), and what it scores with where it does not
-// share W's rows.
+// tail is a cluster, words [low, high), and what it scores with where it does not share W's rows.
 type tail struct {
 	low, high        int64
 	projection, rows torch.Tensor // [D/divisor^c, D], [high-low, D/divisor^c], or zero Tensors
@@ -138,8 +131,7 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 	return nil
 }
 
-// softmaxLayer is one softmax: weight [R,K], bias [R] or the zero Tensor, and the hidden
-// states that it scores.
+// softmaxLayer is one softmax: weight [R,K], bias [R] or the zero Tensor, and the hidden states that it scores.
 type softmaxLayer struct{ weight, bias, hidden torch.Tensor }
 
 // layers are the head and the tails for hidden states [N,D].
@@ -281,8 +273,7 @@ func (l *Adaptive) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) 
 	return nll
 }
 
-// LogProbs are log-probabilities over the vocabulary. They cost what those of a
-// softmax cost: every tail is needed.
+// LogProbs are log-probabilities over the vocabulary. They cost what those of a softmax cost: every tail is needed.
 func (l *Adaptive) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
 	torch.NoGrad(func() {
 		logProbs = torch.Scoped(func() torch.Tensor {
@@ -325,11 +316,9 @@ func (l *Adaptive) Operations(w Work) torch.Operations {
 	return all
 }
 
-// cutoffs reads the key of that name for a vocabulary of v: ranks separated by
-// commas, "none" for a full softmax, or nothing for three clusters behind v/20,
-// v/5 and v/2. By Zipf's law they make the expected number of scores about a
-// seventh of 10,000 and a ninth of 270,000; Transformer-XL's 20,000, 40,000 and
-// 200,000 make it a sixth of the latter.
+// cutoffs reads the key of that name for a vocabulary of v: ranks separated by commas, "none" for a full softmax, or
+// nothing for three clusters behind v/20, v/5 and v/2. By Zipf's law they make the expected number of scores about a
+// seventh of 10,000 and a ninth of 270,000; Transformer-XL's 20,000, 40,000 and 200,000 make it a sixth of the latter.
 func cutoffs(key string, v int64) (ranks []int64, err error) {
 	switch key {
 	case "none":

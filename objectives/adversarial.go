@@ -13,34 +13,27 @@ var adversarial = Method{
 	Settings: []any{AdversarialSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		a := Of[AdversarialSettings](s)
-		return Pieces{Perturbation: &Adversarial{
-			Alpha: a.Alpha, Mode: adversarialModes[a.AdversarialMode], Fixed: a.AdversarialRadius == "fixed", Gate: a.AdversarialGate,
-		}}
+		return Pieces{Perturbation: &Adversarial{Alpha: a.Alpha, Mode: adversarialModes[a.AdversarialMode]}}
 	},
 }
 
 // AdversarialSettings are the keys of the adversarial softmax.
 type AdversarialSettings struct {
-	Alpha                float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
-	AdversarialMode      string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated: the hidden state alone, as in the paper's algorithm 1 and the authors' code; nothing, as a remark of its section 3.1 has it; or everything"`
-	AdversarialRadius    string  `toml:"adversarial_radius" default:"adaptive" choice:"adaptive fixed" help:"adversarial: whether alpha is relative to the target's norm, or the radius itself"`
-	AdversarialGate      bool    `toml:"adversarial_gate" default:"false" help:"adversarial: leave positions alone whose hidden state points away from the target"`
-	AdversarialSmoothing bool    `toml:"adversarial_smoothing" default:"false" help:"adversarial: let the mass that label smoothing shares out see the perturbation; else it sees clean scores"`
+	Alpha           float64 `toml:"alpha" default:"0.005" range:"[0,inf)" help:"adversarial: radius of the perturbation relative to the target's norm"`
+	AdversarialMode string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated: the hidden state alone, as in the paper's algorithm 1 and the authors' code; nothing, as a remark of its section 3.1 has it; or everything"`
 }
 
 var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
 
-// Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving
-// neural language modeling via adversarial training"): the likelihood of the
-// worst output vectors within a ball around those of the model. The worst that a
-// ball of radius epsilon does to the target's score has a closed form (equation 6),
+// Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving neural language modeling via
+// adversarial training"): the likelihood of the worst output vectors within a ball around those of the model. The worst
+// that a ball of radius epsilon does to the target's score has a closed form (equation 6),
 //
 //	min over |d| <= epsilon of (w_y + d) h = w_y h - epsilon |h|,
 //
-// so training takes epsilon |h| off the target's score and leaves all others. Moving every
-// vector by at most epsilon/2 comes to the same (theorem 3.1).
-// The radius is epsilon = alpha |w_y| (a remark in algorithm 1), or alpha itself. It costs 2 N D
-// multiplications for N rows.
+// so training takes epsilon |h| off the target's score and leaves all others. Moving every vector by at most epsilon/2
+// comes to the same (theorem 3.1). The radius is epsilon = alpha |w_y| (a remark in algorithm 1), or alpha itself. It
+// costs 2 N D multiplications for N rows.
 //
 // Mode says of what the shift epsilon |h| is differentiated; its value is the same in all:
 //
@@ -50,17 +43,14 @@ var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "pape
 //	       and this takes it at its word
 //	Full   of h and w_y
 //
-// Departures from the authors' code: the perturbation belongs to a position (they
-// keep it in a table by word, where the last of repeated targets overwrites the
-// others), and norms have no constant under their root (a zero h or w_y shifts
+// Departures from the authors' code: the perturbation belongs to a position (they keep it in a table by word, where the
+// last of repeated targets overwrites the others), and norms have no constant under their root (a zero h or w_y shifts
 // nothing and gets no gradient). Gate is on in their code; the paper has none.
 //
 // Legend: N rows, D width.
 type Adversarial struct {
 	Alpha float64 // 0.005 in the paper
 	Mode  AdversarialMode
-	Fixed bool // the radius is Alpha, not Alpha |w_y|
-	Gate  bool // only where cos(h, w_y) > 0
 }
 
 // AdversarialMode says what of an adversarial shift is differentiated.
@@ -85,36 +75,16 @@ func (a *Adversarial) Operations(w Work) torch.Operations {
 	return all
 }
 
-// Shift is epsilon |h|, for hidden states [...,D] and what makes the targets' rows
-// of W [...,D].
+// Shift is epsilon |h|, for hidden states [...,D] and what makes the targets' rows of W [...,D].
 func (a *Adversarial) Shift(hidden torch.Tensor, rows func() torch.Tensor) (shift torch.Tensor) {
+	radius := func() torch.Tensor { return rows().Norm(-1, false).MulScalar(a.Alpha) }
 	switch a.Mode {
 	case AdversarialFull:
-		return a.radius(hidden, rows).Mul(hidden.Norm(-1, false))
+		return radius().Mul(hidden.Norm(-1, false))
 	case AdversarialPaper:
-		torch.NoGrad(func() { shift = a.radius(hidden, rows).Mul(hidden.Norm(-1, false)) })
+		torch.NoGrad(func() { shift = radius().Mul(hidden.Norm(-1, false)) })
 		return shift
 	}
-	var radius torch.Tensor
-	torch.NoGrad(func() { radius = a.radius(hidden, rows) })
-	return radius.Mul(hidden.Norm(-1, false))
-}
-
-// radius is epsilon, and 0 behind the gate: [...], or without dimensions where it
-// is the same everywhere.
-func (a *Adversarial) radius(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor {
-	if a.Fixed && !a.Gate {
-		return torch.Full(a.Alpha, hidden.DType(), hidden.Device())
-	}
-	w := rows()
-	radius := torch.Full(a.Alpha, hidden.DType(), hidden.Device())
-	if !a.Fixed {
-		radius = w.Norm(-1, false).MulScalar(a.Alpha)
-	}
-	if a.Gate {
-		torch.NoGrad(func() { w = hidden.Mul(w).SumDim(-1, false) })
-		zero := torch.Zeros(w.DType(), w.Device())
-		radius = radius.Mul(zero.Less(w).To(radius.DType(), radius.Device()))
-	}
-	return radius
+	torch.NoGrad(func() { shift = radius() })
+	return shift.Mul(hidden.Norm(-1, false))
 }

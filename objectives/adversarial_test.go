@@ -43,13 +43,13 @@ func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.T
 
 // TestAdversarialEqualsPyTorch has losses and every gradient of the three modes,
 // on dense and factored matrices, with and without a bias, and with label
-// smoothing whose mass sees clean or shifted scores.
+// smoothing whose mass sees clean scores.
 func TestAdversarialEqualsPyTorch(t *testing.T) {
 	for _, form := range []string{"dense", "dense_bias", "factored", "factored_bias"} {
 		kinds := []string{"code", "paper", "full"}
 		if form == "dense_bias" {
 			for _, smoothing := range []string{"fairseq", "pytorch", "t2t"} {
-				kinds = append(kinds, "full_"+smoothing+"_clean", "full_"+smoothing+"_shifted")
+				kinds = append(kinds, "full_"+smoothing+"_clean")
 			}
 		}
 		for _, kind := range kinds {
@@ -75,7 +75,7 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						mode := strings.Split(kind, "_")
 						s.Set("alpha", constants.Alpha, "adversarial_mode", mode[0])
 						if len(mode) > 1 {
-							s.Set("label_smoothing", constants.Epsilon, "smoothing", mode[1], "adversarial_smoothing", mode[2] == "shifted")
+							s.Set("label_smoothing", constants.Epsilon, "smoothing", mode[1])
 						}
 						if s.Set("bias", len(form) > 8 && form != "factored"); Of[SoftmaxSettings](s).Bias {
 							params["bias"] = g["bias"]
@@ -143,22 +143,6 @@ func TestAdversarialWorkedExample(t *testing.T) {
 		}
 		loss, nll, _, _ := example(t, func(*Settings) {}, h, 1, torch.Float64)
 		near(t, "losses of the likely word", []float64{loss, nll}, []float64{0.048379, 0.041448}, 5e-7)
-
-		// The gate lets alone a word that the state points away from, and no other.
-		gated := func(s *Settings) { s.Set("adversarial_gate", true) }
-		loss, nll, gHidden, _ := example(t, gated, h, 0, torch.Float64)
-		_, _, plain, _ := example(t, func(s *Settings) { s.Set("alpha", 0) }, h, 0, torch.Float64)
-		near(t, "behind the gate", append(gHidden, loss), append(plain, nll), 1e-14)
-		loss, _, _, _ = example(t, gated, h, 1, torch.Float64)
-		near(t, "before the gate", []float64{loss}, []float64{0.048379}, 5e-7)
-
-		// A fixed radius knows nothing of |w|: |h| is 1.
-		loss, _, _, _ = example(t, func(s *Settings) { s.Set("adversarial_radius", "fixed") }, h, 0, torch.Float64)
-		scores := []float64{-1 - 0.05, 2.6, -1.6}
-		near(t, "fixed radius", []float64{loss}, []float64{math.Log(math.Exp(scores[0])+math.Exp(scores[1])+math.Exp(scores[2])) - scores[0]}, 1e-12)
-		_, _, _, full := example(t, func(s *Settings) { s.Set("adversarial_radius", "fixed", "adversarial_mode", "full") }, h, 0, torch.Float64)
-		_, _, _, code := example(t, func(s *Settings) { s.Set("adversarial_radius", "fixed") }, h, 0, torch.Float64)
-		near(t, "W's gradient of a fixed radius", full, code, 1e-14)
 	})
 }
 
@@ -167,30 +151,24 @@ func TestAdversarialWorkedExample(t *testing.T) {
 func TestAdversarialOfZeros(t *testing.T) {
 	torch.Test(t, func() {
 		for _, mode := range []string{"code", "paper", "full"} {
-			for _, radius := range []string{"adaptive", "fixed"} {
-				for _, gate := range []bool{false, true} {
-					set := func(s *Settings) {
-						s.Set("adversarial_mode", mode, "adversarial_radius", radius, "adversarial_gate", gate)
-					}
-					for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-						loss, nll, gHidden, gWeight := example(t, set, []float64{0, 0}, 0, dtype)
-						all := append(append(gHidden, gWeight...), loss)
-						if loss != nll || !torch.FromFloat64s(all, device, int64(len(all))).AllFinite() {
-							t.Errorf("%s, %s: a state of zeros has loss %v, nll %v, gradients %v", mode, radius, loss, nll, all)
-						}
-					}
-					s := unsmoothed()
-					set(&s)
-					o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, device, 5, 3)}, torch.Float64)
-					h := leaf(torch.NewStream(1, "h").Normal(0, 1, torch.Float64, device, 4, 3), torch.Float64)
-					loss, _ := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, device, 4), 1)
-					loss.Backward()
-					if !loss.AllFinite() || !h.Grad().AllFinite() || !p.Params.Get("decoder.embed_tokens.weight").Grad().AllFinite() {
-						t.Errorf("%s, %s, gate %v: rows of zeros give a loss of %v", mode, radius, gate, loss.Item())
-					}
-					release(o, p)
+			set := func(s *Settings) { s.Set("adversarial_mode", mode) }
+			for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+				loss, nll, gHidden, gWeight := example(t, set, []float64{0, 0}, 0, dtype)
+				all := append(append(gHidden, gWeight...), loss)
+				if loss != nll || !torch.FromFloat64s(all, device, int64(len(all))).AllFinite() {
+					t.Errorf("%s: a state of zeros has loss %v, nll %v, gradients %v", mode, loss, nll, all)
 				}
 			}
+			s := unsmoothed()
+			set(&s)
+			o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, device, 5, 3)}, torch.Float64)
+			h := leaf(torch.NewStream(1, "h").Normal(0, 1, torch.Float64, device, 4, 3), torch.Float64)
+			loss, _ := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, device, 4), 1)
+			loss.Backward()
+			if !loss.AllFinite() || !h.Grad().AllFinite() || !p.Params.Get("decoder.embed_tokens.weight").Grad().AllFinite() {
+				t.Errorf("%s: rows of zeros give a loss of %v", mode, loss.Item())
+			}
+			release(o, p)
 		}
 	})
 }
@@ -240,11 +218,6 @@ func TestAdversarialInvariants(t *testing.T) {
 				t.Errorf("row %d has a loss of %v, clean %v", i, adversarial[i], clean[i])
 			}
 		}
-		seen := s
-		seen.Set("adversarial_smoothing", true)
-		if other, same := at(seen, hidden, targets); other[0] == adversarial[0] || math.Abs(same-gain) > 1e-13 {
-			t.Errorf("adversarial_smoothing changes the loss of %v to %v, the gain of %v to %v", adversarial[0], other[0], gain, same)
-		}
 	})
 }
 
@@ -254,16 +227,15 @@ func TestAdversarialBroadcasts(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.NewStream(5, "data")
 		h, w := s.Normal(0, 1, torch.Float64, device, 5, 3, 4), s.Normal(0, 1, torch.Float64, device, 5, 4)
-		for _, a := range []Adversarial{{Alpha: 0.1}, {Alpha: 0.1, Gate: true}, {Alpha: 0.1, Fixed: true}, {Alpha: 0.1, Fixed: true, Gate: true}} {
-			for _, a.Mode = range []AdversarialMode{AdversarialCode, AdversarialPaper, AdversarialFull} {
-				together := a.Shift(h, func() torch.Tensor { return w.Reshape(5, 1, 4) })
-				if shape := together.Shape(); len(shape) != 2 || shape[0] != 5 || shape[1] != 3 {
-					t.Fatalf("%+v: the shift has shape %v", a, shape)
-				}
-				for k := range int64(3) {
-					one := a.Shift(h.Narrow(1, k, 1).Reshape(5, 4), func() torch.Tensor { return w })
-					near(t, fmt.Sprintf("%+v", a), together.Narrow(1, k, 1).Float64s(), one.Float64s(), 1e-15)
-				}
+		for _, mode := range []AdversarialMode{AdversarialCode, AdversarialPaper, AdversarialFull} {
+			a := Adversarial{Alpha: 0.1, Mode: mode}
+			together := a.Shift(h, func() torch.Tensor { return w.Reshape(5, 1, 4) })
+			if shape := together.Shape(); len(shape) != 2 || shape[0] != 5 || shape[1] != 3 {
+				t.Fatalf("%+v: the shift has shape %v", a, shape)
+			}
+			for k := range int64(3) {
+				one := a.Shift(h.Narrow(1, k, 1).Reshape(5, 4), func() torch.Tensor { return w })
+				near(t, fmt.Sprintf("%+v", a), together.Narrow(1, k, 1).Float64s(), one.Float64s(), 1e-15)
 			}
 		}
 	})

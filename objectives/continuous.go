@@ -93,10 +93,9 @@ var (
 	l2Forms  = map[string]torch.Continuous{"squared": torch.SquaredL2, "rooted": torch.RootedL2}
 )
 
-// Continuous scores a hidden state by a density or a distance to unit target vectors
-// instead of a softmax (Kumar and Tsvetkov 2019, "Von Mises-Fisher loss for training
-// sequence to sequence models with continuous outputs"). A trained map takes the hidden
-// state to the vectors' space,
+// Continuous scores a hidden state by a density or a distance to unit target vectors instead of a softmax (Kumar and
+// Tsvetkov 2019, "Von Mises-Fisher loss for training sequence to sequence models with continuous outputs"). A trained
+// map takes the hidden state to the vectors' space,
 //
 //	x = W h + b, or LayerNorm(W h + b)     kappa = |x|, u = x/kappa, c = u . e for the target's vector e
 //
@@ -105,9 +104,8 @@ var (
 // paper's. Its remark beside them (section 3) that -log C falls as kappa grows is a slip: it
 // rises, with slope A(kappa). The authors' program minimises another loss, torch.VMFLog1p.
 //
-// With LayerNorm (its gain starts at 1) kappa starts at sqrt(M), for M = 300 near where
-// the regularised losses put it; without, the map's start does the same. L2 and cosine
-// start with x about as long as its target.
+// With LayerNorm (its gain starts at 1) kappa starts at sqrt(M), for M = 300 near where the regularised losses put it;
+// without, the map's start does the same. L2 and cosine start with x about as long as its target.
 //
 // The clean loss of a row, and its score in decoding, belong together: minus the log-density
 // for the von Mises-Fisher losses, whichever of them trains, and the power spherical; for L2
@@ -135,8 +133,7 @@ type Continuous struct {
 // The epsilon of the map's LayerNorm.
 const mapNormEpsilon = 1e-5
 
-// Init makes the map: <prefix>.map.weight and .bias, and with Norm <prefix>.map_norm.weight
-// and .bias.
+// Init makes the map: <prefix>.map.weight and .bias, and with Norm <prefix>.map_norm.weight and .bias.
 func (l *Continuous) Init(e Embedding, p Config) error {
 	frozen, ok := e.(*Frozen)
 	if !ok {
@@ -213,10 +210,9 @@ func (l *Continuous) LogProbs(hidden torch.Tensor) (scores torch.Tensor) {
 	return scores
 }
 
-// Nearest gives the k nearest target vectors of hidden states [N,D], best first: their
-// scores, as LogProbs has them, and their ids, both [N,k]. Vectors have length 1, so every
-// likelihood agrees on who is nearest: the largest dot product. It is exact and costs one
-// matrix product. k is at most the vocabulary.
+// Nearest gives the k nearest target vectors of hidden states [N,D], best first: their scores, as LogProbs has them,
+// and their ids, both [N,k]. Vectors have length 1, so every likelihood agrees on who is nearest: the largest dot
+// product. It is exact and costs one matrix product. k is at most the vocabulary.
 func (l *Continuous) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) {
 	torch.NoGrad(func() {
 		x := l.outputs(hidden)
@@ -278,9 +274,8 @@ func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {
 	return dots.Add(column(l.logConstant(x)))
 }
 
-// logConstant is the log of the density's constant at the length of each output [N,1], in
-// float64. With a vector of zeros as its target an output has cosine 0, and the clean loss
-// is minus that.
+// logConstant is the log of the density's constant at the length of each output [N,1], in float64. With a vector of
+// zeros as its target an output has cosine 0, and the clean loss is minus that.
 func (l *Continuous) logConstant(x torch.Tensor) torch.Tensor {
 	zero_1M := torch.Zeros(x.DType(), x.Device(), 1, l.values)
 	first_N := torch.Zeros(torch.Int64, torch.CPU, x.Size(0))

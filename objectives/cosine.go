@@ -27,21 +27,18 @@ type CosineSettings struct {
 	Gamma float64 `toml:"gamma" default:"1.0" range:"[0,inf)" help:"cosreg: weight of the mean cosine"`
 }
 
-// Cosine is the penalty of MLE-CosReg (Gao, He, Tan, Qin, Wang and Liu 2019,
-// "Representation degeneration problem in training natural language generation
-// models"), the mean cosine between word vectors,
+// Cosine is the penalty of MLE-CosReg (Gao, He, Tan, Qin, Wang and Liu 2019, "Representation degeneration problem in
+// training natural language generation models"), the mean cosine between word vectors,
 //
 //	gamma / V^2 sum_{i != j} cos(w_i, w_j) = gamma / V^2 (|sum_i w_i/|w_i||^2 - R)
 //
-// (equation 6, and the identity of appendix B), where R counts the rows that are not zero.
-// The sum of directions stands for all pairs, so it takes one pass over W [V,D] for the
-// value and one for the gradient, which turns rows and leaves their lengths alone. For a factored W = U diag(s) V^T
-// the same comes from U and the metric of its coordinates, in three products of
-// V D^2 per update; W is not made.
+// (equation 6, and the identity of appendix B), where R counts the rows that are not zero. The sum of directions stands
+// for all pairs, so it takes one pass over W [V,D] for the value and one for the gradient, which turns rows and leaves
+// their lengths alone. For a factored W = U diag(s) V^T the same comes from U and the metric of its coordinates, in
+// three products of V D^2 per update; W is not made.
 //
-// The paper sums over the whole vocabulary and does not say whether special symbols are
-// part of it. Here all rows count. The padding's row is zero at the start and pays
-// nothing as long as it is.
+// The paper sums over the whole vocabulary and does not say whether special symbols are part of it. Here all rows
+// count. The padding's row is zero at the start and pays nothing as long as it is.
 type Cosine struct {
 	Gamma float64 // 1 in the paper
 

@@ -8,9 +8,8 @@ import (
 
 // Dense is W [V,D] as one parameter, <prefix>.weight.
 //
-// It starts as in fairseq: normal with mean 0 and standard deviation D^-1/2, the
-// padding's row at zero, or uniform where its configuration says so, as language models
-// do. The factor sqrt(D) of a lookup is the model's.
+// It starts as in fairseq: normal with mean 0 and standard deviation D^-1/2, the padding's row at zero, or uniform
+// where its configuration says so, as language models do. The factor sqrt(D) of a lookup is the model's.
 type Dense struct {
 	negligible // rows are copied, and hidden states are scored as they are
 	weight     torch.Tensor

@@ -8,9 +8,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Frozen is a table of target vectors [V,M] that training does not touch: what a
-// continuous likelihood aims at (Kumar and Tsvetkov 2019). Rows are scaled to length 1
-// when the layer is made.
+// Frozen is a table of target vectors [V,M] that training does not touch: what a continuous likelihood aims at (Kumar
+// and Tsvetkov 2019). Rows are scaled to length 1 when the layer is made.
 //
 // A row of zeros stands for a symbol that is never predicted: padding, the start of a
 // sentence, a word that no vector is known of. It never wins a search.
@@ -18,8 +17,7 @@ import (
 // As the input of a decoder, a row goes through a trained linear map from M to the model's
 // width, <prefix>.map.weight [D,M] and .bias [D]; a row of zeros is the bias.
 //
-// The table is no parameter and stands in no checkpoint: a run keeps it once, beside the
-// vocabulary whose order it has.
+// The table is no parameter and stands in no checkpoint: a run keeps it once, beside the vocabulary whose order it has.
 //
 // Legend: V vocabulary, M components of a vector, D width of the model.
 type Frozen struct {
@@ -92,8 +90,7 @@ func (e *Frozen) Lookup(ids torch.Tensor) torch.Tensor {
 	return torch.Linear(torch.Embedding(e.table, ids, -1), e.weight, e.shift)
 }
 
-// Head is the table itself; its Map takes hidden states that the likelihood has brought to
-// M components.
+// Head is the table itself; its Map takes hidden states that the likelihood has brought to M components.
 func (e *Frozen) Head() Head {
 	return Head{Weight: e.table, Map: func(h torch.Tensor) torch.Tensor { return h }}
 }

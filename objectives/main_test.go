@@ -77,7 +77,7 @@ func trained() map[string]Settings {
 		s.Set("method", name, "mixture_components", 3, "mixture_dropout", 0) // what is drawn differs from call to call
 		all[name] = s
 		s.Set("label_smoothing", 0.1, "bias", true, "lambda_u_spectral", 0.5, "lambda_v_spectral", 0.5, "spectrum_init", "svd")
-		s.Set("adversarial_mode", "full", "adversarial_gate", true, "adaptive_divisor", 2)
+		s.Set("adversarial_mode", "full", "adaptive_divisor", 2)
 		all[name+" with everything"] = s
 	}
 	return all

@@ -164,7 +164,6 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 		`objective.gamma = nan is out of range: it wants`:                                       func(s *Settings) { s.Set("gamma", math.NaN()) },
 		`objective.alpha = -0.1 is out of range: it wants`:                                      func(s *Settings) { s.Set("alpha", -0.1) },
 		`objective.adversarial_mode = "Code" is out of range: it wants`:                         func(s *Settings) { s.Set("adversarial_mode", "Code") },
-		`objective.adversarial_radius = "" is out of range: it wants`:                           func(s *Settings) { s.Set("adversarial_radius", "") },
 		`objective.prior = "flat" is out of range: it wants`:                                    func(s *Settings) { s.Set("prior", "flat") },
 		`objective.spectrum_init = "" is out of range: it wants`:                                func(s *Settings) { s.Set("spectrum_init", "") },
 	} {

@@ -25,30 +25,25 @@ type MixtureSettings struct {
 	MixtureDropout    float64 `toml:"mixture_dropout" default:"0.29" range:"[0,1)" help:"mos: dropout of latent states, one mask for each column of a batch and softmax"`
 }
 
-// Mixture is the mixture of softmaxes (Yang et al. 2018, "Breaking the softmax
-// bottleneck"), which lifts the limit that the width D sets on the rank of the
-// matrix of log-probabilities: every hidden state h makes K latent states, each
+// Mixture is the mixture of softmaxes (Yang et al. 2018, "Breaking the softmax bottleneck"), which lifts the limit that
+// the width D sets on the rank of the matrix of log-probabilities: every hidden state h makes K latent states, each
 // with a softmax of its own over the same W and bias, and a prior over the K.
 //
 //	pi = softmax(P h)               P [K,H], without a bias
 //	u_k = drop(tanh(L_k h + l_k))   L [K D,H], l [K D]
 //	P(j) = sum_k pi_k softmax(W u_k + b)_j
 //
-// The dropout of latent states is locked: one mask for each column of the batch
-// and component, for all time.
+// The dropout of latent states is locked: one mask for each column of the batch and component, for all time.
 //
-// Departures from the authors' code: it adds 1e-8 to P before the logarithm,
-// which bounds a loss at 18.4 nats and lets probabilities sum to 1 + 1e-8 V; here
-// log P is exact. Label smoothing, which they do not have, takes -log P(j) of
-// every word j. A perturbation lowers the target's score in each component by
-// what its own latent state says, as theirs does.
+// Departures from the authors' code: it adds 1e-8 to P before the logarithm, which bounds a loss at 18.4 nats and lets
+// probabilities sum to 1 + 1e-8 V; here log P is exact. Label smoothing, which they do not have, takes -log P(j) of
+// every word j. A perturbation lowers the target's score in each component by what its own latent state says, as theirs
+// does.
 //
-// Training costs 3 N K V D multiplications for N targets, K times those of a
-// softmax, and 3 N K H D for the latent states; scores exist for a chunk of rows
-// at a time.
+// Training costs 3 N K V D multiplications for N targets, K times those of a softmax, and 3 N K H D for the latent
+// states; scores exist for a chunk of rows at a time.
 //
-// Legend: N positions, K components, H width of hidden states, D columns of W, V
-// vocabulary.
+// Legend: N positions, K components, H width of hidden states, D columns of W, V vocabulary.
 type Mixture struct {
 	Components int     // K
 	Dropout    float64 // of latent states

@@ -25,7 +25,7 @@ func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings, shift 
 		off = shift(latent)
 	}
 	loss, _, _ := torch.MixtureLoss(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off, torch.SoftmaxLossOptions{
-		Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing], Epsilon: Of[SoftmaxSettings](s).LabelSmoothing, SmoothShifted: Of[AdversarialSettings](s).AdversarialSmoothing,
+		Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing], Epsilon: Of[SoftmaxSettings](s).LabelSmoothing,
 		Scale: 0.5, Plain: true,
 	})
 	return loss

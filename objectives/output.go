@@ -8,8 +8,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Output is an output layer: a method's pieces, made for one vocabulary and width.
-// A training step reads
+// Output is an output layer: a method's pieces, made for one vocabulary and width. A training step reads
 //
 //	loss, nll := output.Loss(states, targets, 1/tokensOfTheUpdate)
 //	loss.Backward()
@@ -78,9 +77,8 @@ func (o *Output) Embedding() Embedding { return o.method.Embedding }
 // [...] the result is [...,D]. The factor sqrt(D) is the model's.
 func (o *Output) Lookup(ids torch.Tensor) torch.Tensor { return o.method.Embedding.Lookup(ids) }
 
-// Loss is what a batch adds to the update's loss: summed over targets [N] that
-// are not padding and times scale, 1/(targets of the whole update), so that one
-// update has the same gradients however it is cut into batches. The second
+// Loss is what a batch adds to the update's loss: summed over targets [N] that are not padding and times scale,
+// 1/(targets of the whole update), so that one update has the same gradients however it is cut into batches. The second
 // result is the clean negative log-likelihood of each row [N], in nats.
 func (o *Output) Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
 	return o.method.Likelihood.Loss(s, targets, scale)
@@ -113,8 +111,7 @@ func (o *Output) Perplexity(loss float64) float64 {
 // it is a distance, it is no log-likelihood.
 func (o *Output) InNats() bool { return !o.search().Distance }
 
-// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
-// without gradients.
+// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding, without gradients.
 func (o *Output) LogProbs(hidden torch.Tensor) torch.Tensor {
 	return o.method.Likelihood.LogProbs(hidden)
 }
@@ -130,9 +127,8 @@ func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, 
 	return scores, ids, true
 }
 
-// Penalize adds the gradients of the penalties, with weight 1. It is called once
-// per update, after its last batch and before clipping. The values stay where
-// they were computed until Report asks for them.
+// Penalize adds the gradients of the penalties, with weight 1. It is called once per update, after its last batch and
+// before clipping. The values stay where they were computed until Report asks for them.
 func (o *Output) Penalize() {
 	for _, r := range o.method.Regularizers {
 		penalty, ok := r.(Penalty)
@@ -157,10 +153,9 @@ func (o *Output) Penalize() {
 	}
 }
 
-// ClipGrad scales the gradients of params down so that their joint norm is at most
-// limit, 0 or less only measures. Parameters that the method clips in groups count in
-// norms of their own. It returns the norms before, of each group and of all others;
-// JointNorm makes one of their values.
+// ClipGrad scales the gradients of params down so that their joint norm is at most limit, 0 or less only measures.
+// Parameters that the method clips in groups count in norms of their own. It returns the norms before, of each group
+// and of all others; JointNorm makes one of their values.
 func (o *Output) ClipGrad(params []torch.Tensor, limit float64) (norms []torch.Tensor) {
 	var apart []torch.Tensor
 	if o.method.ClipApart {
@@ -272,8 +267,7 @@ func (o *Output) Partial() []torch.Tensor {
 	return nil
 }
 
-// Constrain makes the weights obey the method's constraints, after the
-// optimizer's step of that learning rate.
+// Constrain makes the weights obey the method's constraints, after the optimizer's step of that learning rate.
 func (o *Output) Constrain(rate float64) {
 	for _, r := range o.method.Regularizers {
 		if constraint, ok := r.(Constraint); ok {
@@ -288,8 +282,7 @@ func (o *Output) Constrain(rate float64) {
 // most methods have none. A reader assigns to them.
 func (o *Output) Buffers() map[string]torch.Tensor { return o.kept.buffers }
 
-// Streams are what the layer draws from in training, by name. Their offsets
-// belong in a checkpoint.
+// Streams are what the layer draws from in training, by name. Their offsets belong in a checkpoint.
 func (o *Output) Streams() map[string]*torch.Stream { return o.kept.streams }
 
 // Free frees what the layer keeps beside its parameters.

@@ -20,9 +20,8 @@ type Embedding interface {
 	Matrix() torch.Tensor
 }
 
-// Head scores hidden states against a vocabulary: for h [...,D] the scores are
-// Map(h) Weight^T, [...,V]. Likelihoods that score some rows only take those
-// rows of Weight.
+// Head scores hidden states against a vocabulary: for h [...,D] the scores are Map(h) Weight^T, [...,V]. Likelihoods
+// that score some rows only take those rows of Weight.
 type Head struct {
 	Weight torch.Tensor                         // [V,K]
 	Map    func(h torch.Tensor) torch.Tensor    // [...,D] to [...,K]
@@ -31,20 +30,17 @@ type Head struct {
 
 // Likelihood scores hidden states against targets.
 type Likelihood interface {
-	// Init makes the likelihood's own parameters at p. It comes after e.Init and
-	// before every other method.
+	// Init makes the likelihood's own parameters at p. It comes after e.Init and before every other method.
 	Init(e Embedding, p Config) error
-	// Loss is the training loss, perturbed where asked for: summed over targets
-	// [N] that are not padding and times scale, without dimensions; and the clean
-	// negative log-likelihood of each row [N], in nats, 0 at padding, without a
-	// gradient. Targets may lie on the host whatever the device of the states, and
-	// should: nothing then waits for the device.
+	// Loss is the training loss, perturbed where asked for: summed over targets [N] that are not padding and times
+	// scale, without dimensions; and the clean negative log-likelihood of each row [N], in nats, 0 at padding, without
+	// a gradient. Targets may lie on the host whatever the device of the states, and should: nothing then waits for the
+	// device.
 	Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor)
 	// NLL is the clean negative log-likelihood [N] alone, as evaluation needs it:
 	// no gradients, smoothing, noise or perturbation.
 	NLL(s torch.States, targets torch.Tensor) torch.Tensor
-	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding,
-	// without gradients.
+	// LogProbs gives log-probabilities [N,V] of hidden states [N,D] for decoding, without gradients.
 	LogProbs(hidden torch.Tensor) torch.Tensor
 }
 
@@ -58,11 +54,9 @@ type SoftmaxLikelihood interface {
 type Perturbation interface {
 	// Name names it in metrics.
 	Name() string
-	// Shift gives what is taken off the targets' scores [...], at least 0, for
-	// hidden states [...,D]. rows makes the targets' rows of W [...,D], or of a
-	// shape that broadcasts to it; it is called at most once, and not where they
-	// are not needed. Gradients flow through what Shift returns, so it decides
-	// itself what is differentiated.
+	// Shift gives what is taken off the targets' scores [...], at least 0, for hidden states [...,D]. rows makes the
+	// targets' rows of W [...,D], or of a shape that broadcasts to it; it is called at most once, and not where they
+	// are not needed. Gradients flow through what Shift returns, so it decides itself what is differentiated.
 	Shift(hidden torch.Tensor, rows func() torch.Tensor) torch.Tensor
 }
 
@@ -74,8 +68,7 @@ type Regularizer interface {
 	Init(e Embedding, p Config) error
 }
 
-// Penalty is a term of the loss that depends on the weights alone, evaluated
-// once per update.
+// Penalty is a term of the loss that depends on the weights alone, evaluated once per update.
 type Penalty interface {
 	Regularizer
 	// Name names the term in metrics.

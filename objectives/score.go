@@ -2,23 +2,23 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
-// LossTerm is what a method does inside the operator that turns scores into a loss: a [ScoreTerm], a [ScoreTransform], or
-// [LabelSmoothing]. Every likelihood of the softmax family applies it.
+// LossTerm is what a method does inside the operator that turns scores into a loss: a [ScoreTerm], a [ScoreTransform],
+// or [LabelSmoothing]. Every likelihood of the softmax family applies it.
 type LossTerm interface {
 	// Apply sets the operator's options.
 	Apply(o *torch.SoftmaxLossOptions)
 }
 
-// ScoreTerm is what every target pays in training beside its cross-entropy, a plain function of scores. A mixture pays the
-// mean over its components, an adaptive softmax for the head, and for a tail where the target is in one.
+// ScoreTerm is what every target pays in training beside its cross-entropy, a plain function of scores. A mixture pays
+// the mean over its components, an adaptive softmax for the head, and for a tail where the target is in one.
 type ScoreTerm torch.ScoreTerm
 
 // Apply adds the term.
 func (t ScoreTerm) Apply(o *torch.SoftmaxLossOptions) { o.Terms = append(o.Terms, torch.ScoreTerm(t)) }
 
 // ScoreTransform makes other scores [N,V] of scores [N,V], row by row, before anything else sees them: in training,
-// evaluation and decoding. A perturbation lowers the target's score before it. In an adaptive softmax the rows are those of
-// the head or of a tail.
+// evaluation and decoding. A perturbation lowers the target's score before it. In an adaptive softmax the rows are
+// those of the head or of a tail.
 type ScoreTransform torch.ScoreTransform
 
 // Apply puts the transform behind those that are there.

@@ -36,7 +36,7 @@ func softmaxes(each func(what string, s Settings)) {
 	for _, embedding := range []string{"", "+spectrum"} {
 		for _, likelihood := range []string{"", "+mos", "+adaptive", "+adaptive narrowed"} {
 			for _, smoothing := range []string{"", "fairseq", "pytorch", "t2t"} {
-				for _, perturbation := range []string{"", "code", "full", "full seen"} {
+				for _, perturbation := range []string{"", "code", "full"} {
 					for _, term := range []string{"", "+zloss"} {
 						for _, bias := range []bool{false, true} {
 							s := unsmoothed()
@@ -50,8 +50,7 @@ func softmaxes(each func(what string, s Settings)) {
 							}
 							if perturbation != "" {
 								s.Method += "+adversarial"
-								s.Set("alpha", 0.1, "adversarial_mode", strings.TrimSuffix(perturbation, " seen"))
-								s.Set("adversarial_smoothing", strings.HasSuffix(perturbation, " seen"))
+								s.Set("alpha", 0.1, "adversarial_mode", perturbation)
 							}
 							if s.Method = strings.TrimPrefix(s.Method, "+"); s.Method == "" {
 								s.Method = "mle"

@@ -27,26 +27,25 @@ var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "
 // labelSmoothing is that of the settings.
 func labelSmoothing(s Settings) LabelSmoothing {
 	o := Of[SoftmaxSettings](s)
-	return LabelSmoothing{Kind: smoothings[o.Smoothing], Epsilon: o.LabelSmoothing, Shifted: Of[AdversarialSettings](s).AdversarialSmoothing}
+	return LabelSmoothing{Kind: smoothings[o.Smoothing], Epsilon: o.LabelSmoothing}
 }
 
 // LabelSmoothing takes Epsilon of the target's mass and shares it among the vocabulary.
 //
-// The mass that it shares out sees clean scores where a perturbation lowers the target's, so that the loss of a row never
-// falls by its perturbation; with Shifted it sees what the target sees.
+// The mass that it shares out sees clean scores where a perturbation lowers the target's, so that the loss of a row
+// never falls by its perturbation; with Shifted it sees what the target sees.
 type LabelSmoothing struct {
 	Kind    torch.Smoothing // whose definition
 	Epsilon float64         // 0 for none
-	Shifted bool
 }
 
 // Apply sets the options of smoothing.
 func (t LabelSmoothing) Apply(o *torch.SoftmaxLossOptions) {
-	o.Smoothing, o.Epsilon, o.SmoothShifted = t.Kind, t.Epsilon, t.Shifted
+	o.Smoothing, o.Epsilon = t.Kind, t.Epsilon
 }
 
-// softmaxTraining is what the likelihoods of the softmax family share: what is done to their scores and their loss, and what
-// the perturbation of their targets' scores adds to it.
+// softmaxTraining is what the likelihoods of the softmax family share: what is done to their scores and their loss, and
+// what the perturbation of their targets' scores adds to it.
 type softmaxTraining struct {
 	by    Perturbation // or nil
 	terms []LossTerm
@@ -107,8 +106,7 @@ func (l *softmaxTraining) record(shifted_N, clean_N torch.Tensor, scale float64)
 //
 //	scores = Map(h) Weight^T + b,  nll = -log softmax(scores)[target]
 //
-// Training costs 3 N V D multiplications for N targets; scores exist for a chunk
-// of rows at a time.
+// Training costs 3 N V D multiplications for N targets; scores exist for a chunk of rows at a time.
 //
 // A perturbation lowers the target's score in training. Legend: N rows, V vocabulary, D width.
 type Softmax struct {

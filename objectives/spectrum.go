@@ -72,8 +72,7 @@ func spectrumControl(s SpectrumSettings, kind string, sgd bool) Pieces {
 	return p
 }
 
-// hold says what keeps U and V orthonormal and s near its prior: penalties, unless
-// a constraint takes their place.
+// hold says what keeps U and V orthonormal and s near its prior: penalties, unless a constraint takes their place.
 type hold struct {
 	proximal   bool // s: a proximal step; under sgd U and V too
 	retract    bool // U and V: retractions

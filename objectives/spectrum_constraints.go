@@ -7,27 +7,25 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Constraints hold U, s and V of a factored embedding where penalties, which are summed into the loss, cannot. The penalties
-// of Wang et al. (2020) have the curvature 8 lambda for each direction of U and V and 2 lambda for each s_k. Plain SGD is stable
-// where a curvature is below 2 over the learning rate: at a rate of 30, for none of the weights that the paper tried. And where
-// gradients are clipped, theirs take up the norm that the loss needs.
+// Constraints hold U, s and V of a factored embedding where penalties, which are summed into the loss, cannot. The
+// penalties of Wang et al. (2020) have the curvature 8 lambda for each direction of U and V and 2 lambda for each s_k.
+// Plain SGD is stable where a curvature is below 2 over the learning rate: at a rate of 30, for none of the weights
+// that the paper tried. And where gradients are clipped, theirs take up the norm that the loss needs.
 //
-// Under Adam penalties serve as well as anything, and are the default. Under SGD proximal steps and retractions are stable at
-// every weight, and over longer runs the norm of the prior matters more than the way in which it is held: presets that train
-// with SGD take proximal steps and 4 times the norm of an untrained dense matrix (docs/results/spectrum.md).
+// Under Adam penalties serve as well as anything, and are the default. Under SGD proximal steps and retractions are
+// stable at every weight, and over longer runs the norm of the prior matters more than the way in which it is held:
+// presets that train with SGD take proximal steps and 4 times the norm of an untrained dense matrix
+// (docs/results/spectrum.md).
 
-// Retraction puts U and V back among the matrices with orthonormal columns, onto
-// the nearest, after every Every-th update, and keeps out of their gradients what
-// only leads away from these: Adam's moments would otherwise accumulate it.
-// Cost: two products of V D^2 multiplications per update, two more at each
-// retraction, and a decomposition of two D x D matrices.
+// Retraction puts U and V back among the matrices with orthonormal columns, onto the nearest, after every Every-th
+// update, and keeps out of their gradients what only leads away from these: Adam's moments would otherwise accumulate
+// it. Cost: two products of V D^2 multiplications per update, two more at each retraction, and a decomposition of two D
+// x D matrices.
 //
-// The moments of Adam are left as they are. The nearest matrix differs from what
-// Adam made by a symmetric factor near the identity, (U^T U)^(-1/2): to first
-// order only the part of the step is undone that no tangent direction has, columns
-// keep their places and signs, and what a moment says of an element stays true. A
-// QR decomposition would turn later columns, and second moments, being of
-// elements, could not be turned with them.
+// The moments of Adam are left as they are. The nearest matrix differs from what Adam made by a symmetric factor near
+// the identity, (U^T U)^(-1/2): to first order only the part of the step is undone that no tangent direction has,
+// columns keep their places and signs, and what a moment says of an element stays true. A QR decomposition would turn
+// later columns, and second moments, being of elements, could not be turned with them.
 type Retraction struct {
 	Every int
 
@@ -83,18 +81,16 @@ func (r *Retraction) Operations(Work) torch.Operations {
 	return torch.Operations{Forward: 2 * one / float64(r.Every), Backward: 2 * one}
 }
 
-// ProximalOrthogonality pulls U and V towards the nearest matrices with orthonormal
-// columns, after every Every-th update, as the penalties of [Orthogonality] would: near
-// these |X^T X - I|_F^2 is 4 |X - Q|_F^2 with Q the polar factor of X, and the proximal step of
-// that is
+// ProximalOrthogonality pulls U and V towards the nearest matrices with orthonormal columns, after every Every-th
+// update, as the penalties of [Orthogonality] would: near these |X^T X - I|_F^2 is 4 |X - Q|_F^2 with Q the polar
+// factor of X, and the proximal step of that is
 //
 //	X <- (X + w Q) / (1 + w),  w = 8 eta Weight,
 //
-// stable at every rate and weight, from none to a retraction. eta is the sum of the
-// rates since the last step, in the units of what [Preconditioner] leaves of U's and
-// V's gradients: these steps are for SGD. The spectral norm's weight
-// counts for the singular value that is farthest from 1. Cost: that of retractions,
-// without the products at other updates.
+// stable at every rate and weight, from none to a retraction. eta is the sum of the rates since the last step, in the
+// units of what [Preconditioner] leaves of U's and V's gradients: these steps are for SGD. The spectral norm's weight
+// counts for the singular value that is farthest from 1. Cost: that of retractions, without the products at other
+// updates.
 type ProximalOrthogonality struct {
 	OrthogonalityWeights
 	Every int

@@ -7,21 +7,18 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Factored is W = U diag(s) V^T (Wang et al. 2020, "Improving neural language
-// generation with spectrum control"): the singular values of W are parameters,
-// as far as regularizers keep the columns of U and V orthonormal.
+// Factored is W = U diag(s) V^T (Wang et al. 2020, "Improving neural language generation with spectrum control"): the
+// singular values of W are parameters, as far as regularizers keep the columns of U and V orthonormal.
 //
 //	scores of h [N,D]     ((h V) * s) U^T
 //	row i of W            V (s * u_i)
 //
-// so W is never made in a step. The parameter that is stored for U is U / c with
-// c = sqrt(D/V), whose elements are as large as those of a dense matrix. Adam moves
-// every element by about the learning rate, whatever its size, and would change the
-// elements of U itself, about 1/sqrt(V), by a share that is sqrt(V/D) times as large.
+// so W is never made in a step. The parameter that is stored for U is U / c with c = sqrt(D/V), whose elements are as
+// large as those of a dense matrix. Adam moves every element by about the learning rate, whatever its size, and would
+// change the elements of U itself, about 1/sqrt(V), by a share that is sqrt(V/D) times as large.
 //
-// There are K = min(V, D) singular values; the padding's row does not count among
-// the V. Cost beside a dense matrix: D K + K parameters, N D K multiplications for a
-// lookup or the scores of N rows.
+// There are K = min(V, D) singular values; the padding's row does not count among the V. Cost beside a dense matrix: D
+// K + K parameters, N D K multiplications for a lookup or the scores of N rows.
 //
 // Legend: V vocabulary, D width, K singular values, N hidden states, R rows.
 type Factored struct {
@@ -47,9 +44,8 @@ const (
 	StartFlat                       // orthonormal U and V, every value 1 (Jiang et al. 2019)
 )
 
-// Init makes the parameters <prefix>.u (U / c), .s and .v, and .gain where it is
-// trained: it starts where |W|_F is that of a dense matrix. The padding's row of U
-// is zero.
+// Init makes the parameters <prefix>.u (U / c), .s and .v, and .gain where it is trained: it starts where |W|_F is that
+// of a dense matrix. The padding's row of U is zero.
 func (e *Factored) Init(p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()

@@ -41,25 +41,21 @@ type NormalisationSettings struct {
 	SNGain         bool    `toml:"sn_gain" default:"true" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
 }
 
-// Spectral normalisation with or without D-optimal regularization (Jiang, Chen,
-// Chen, Liu, Wang and Zhao 2019, "On computation and generalization of generative
-// adversarial networks under spectrum control"), which Wang et al. (2020) compare
-// spectrum control with: W = U diag(s) V^T starts with orthonormal U and V and
-// every s_k = 1, the columns of U and V are held orthonormal, and
+// Spectral normalisation with or without D-optimal regularization (Jiang, Chen, Chen, Liu, Wang and Zhao 2019, "On
+// computation and generalization of generative adversarial networks under spectrum control"), which Wang et al. (2020)
+// compare spectrum control with: W = U diag(s) V^T starts with orthonormal U and V and every s_k = 1, the columns of U
+// and V are held orthonormal, and
 //
 //	before every use of W      s <- s / max_k |s_k|
 //	D-optimal, beside the loss rho (-mean_k log |s_k|)
 //
-// The normalisation is not differentiated. Stored values change at updates only,
-// so it comes after each of them. The second line is, but for its factor, the
-// logarithm of the determinant of W^T W; its least value under the first is at
-// all s_k = 1. Rows of W then have a length of about sqrt(D/V), much less than
-// those of a dense matrix; a trained gain, an option of [Factored], gives it back.
-// Without it a Transformer learns next to nothing (docs/results/defaults.md).
+// The normalisation is not differentiated. Stored values change at updates only, so it comes after each of them. The
+// second line is, but for its factor, the logarithm of the determinant of W^T W; its least value under the first is at
+// all s_k = 1. Rows of W then have a length of about sqrt(D/V), much less than those of a dense matrix; a trained gain,
+// an option of [Factored], gives it back. Without it a Transformer learns next to nothing (docs/results/defaults.md).
 //
-// Departure: the authors take log s_k, which does not exist where an update made
-// s_k negative. W has the singular value |s_k|, and values below dOptimalFloor
-// count as that floor, without a gradient.
+// Departure: the authors take log s_k, which does not exist where an update made s_k negative. W has the singular value
+// |s_k|, and values below dOptimalFloor count as that floor, without a gradient.
 
 // SpectralNormalisation keeps the largest |s_k| at 1.
 type SpectralNormalisation struct {
@@ -90,8 +86,7 @@ func normaliseLargest(s torch.Tensor) {
 	torch.NoGrad(func() { s.Assign(s.Div(s.Abs().MaxDim(0, true).ClampMin(dOptimalFloor))) })
 }
 
-// DOptimal pays for small singular values: Weight (-mean_k log |s_k|). Cost: D
-// logarithms per update.
+// DOptimal pays for small singular values: Weight (-mean_k log |s_k|). Cost: D logarithms per update.
 type DOptimal struct {
 	negligible
 	Weight float64 // rho

@@ -6,15 +6,12 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// The polar decomposition x = q p of a matrix [R,K]: q = x (x^T x)^(-1/2) has
-// orthonormal columns, and no other such matrix is nearer to x; p = (x^T x)^(1/2)
-// [K,K]. It comes from the eigenvectors of x^T x: two products of R K^2
-// multiplications, and K^3 for what does not depend on R. Unlike the Q of a QR
-// decomposition it treats columns alike: column k of q is still the one that
-// belongs to s_k, and the last columns do not pay for the first.
+// The polar decomposition x = q p of a matrix [R,K]: q = x (x^T x)^(-1/2) has orthonormal columns, and no other such
+// matrix is nearer to x; p = (x^T x)^(1/2) [K,K]. It comes from the eigenvectors of x^T x: two products of R K^2
+// multiplications, and K^3 for what does not depend on R. Unlike the Q of a QR decomposition it treats columns alike:
+// column k of q is still the one that belongs to s_k, and the last columns do not pay for the first.
 
-// roots gives p and its inverse for x^T x [K,K], in float64 on the CPU. The two stay
-// inverse to each other.
+// roots gives p and its inverse for x^T x [K,K], in float64 on the CPU. The two stay inverse to each other.
 func roots(gram torch.Tensor) (root, inverse torch.Tensor) {
 	values, vectors := rightSingular(gram)
 	back := vectors.Transpose(0, 1)
@@ -38,9 +35,8 @@ func rightSingular(gram torch.Tensor) (values, vectors torch.Tensor) {
 	return values.ClampMin(math.Max(largest*precision, 1e-30)).Pow(0.5), vectors
 }
 
-// orthonormal is the polar factor of x [R,K], in float64 on the CPU: for a
-// Gaussian x it is uniform among all matrices with orthonormal columns, and zero
-// rows stay zero. The second pass takes away the first one's rounding.
+// orthonormal is the polar factor of x [R,K], in float64 on the CPU: for a Gaussian x it is uniform among all matrices
+// with orthonormal columns, and zero rows stay zero. The second pass takes away the first one's rounding.
 func orthonormal(x torch.Tensor) torch.Tensor {
 	for range 2 {
 		_, inverse := roots(x.Gram())
@@ -57,10 +53,9 @@ func retract(x torch.Tensor, c float64) {
 	})
 }
 
-// proximalToPolar moves c x, for a parameter x [R,K], towards its polar factor q: where w and
-// spectral are the weights of |x - q|_F^2 / 2 and of the square of its largest
-// singular value / 2, this is their proximal step, which leaves the singular vectors and takes
-// each singular value a to (a + w) / (1 + w).
+// proximalToPolar moves c x, for a parameter x [R,K], towards its polar factor q: where w and spectral are the weights
+// of |x - q|_F^2 / 2 and of the square of its largest singular value / 2, this is their proximal step, which leaves the
+// singular vectors and takes each singular value a to (a + w) / (1 + w).
 func proximalToPolar(x torch.Tensor, c, w, spectral float64) {
 	torch.NoGrad(func() {
 		values, vectors := rightSingular(x.Gram())
@@ -98,12 +93,10 @@ func (e *Factored) Orthogonality() (u, v float64) {
 	return distance(e.u, e.c), distance(e.v, 1)
 }
 
-// FixAverage writes the W of averaged parameters, by name, as U diag(s) V^T with
-// orthonormal columns again. A mean of U, s and V is a matrix as good as any, but
-// the mean of orthonormal columns is shorter than 1, and s is then not its
-// spectrum. With the polar decompositions U = Q P and V = R T, the singular value
-// decomposition A diag(s') B^T of the small matrix P diag(s) T gives the same W as
-// (Q A) diag(s') (R B)^T, s' falling: what the model says does not change.
+// FixAverage writes the W of averaged parameters, by name, as U diag(s) V^T with orthonormal columns again. A mean of
+// U, s and V is a matrix as good as any, but the mean of orthonormal columns is shorter than 1, and s is then not its
+// spectrum. With the polar decompositions U = Q P and V = R T, the singular value decomposition A diag(s') B^T of the
+// small matrix P diag(s) T gives the same W as (Q A) diag(s') (R B)^T, s' falling: what the model says does not change.
 func (e *Factored) FixAverage(weights map[string]torch.Tensor) {
 	scope := torch.OpenScope()
 	defer scope.Close()

@@ -25,13 +25,12 @@ type Prior struct {
 	Ratio float64 // smallest over largest value, where neither Rate nor a polynomial's Power gives it
 }
 
-// exponentialPower is gamma of an exponential prior that gives none. Theorem 4.1 of the paper, a bound of the loss on new
-// text, holds for both kinds where gamma is above 1/2. That is a condition and no setting: the paper publishes none. Over 512
-// values a polynomial with a power of 1/2 falls to 1/23 of its first value, one with 0.75 to 1/108.
+// exponentialPower is gamma of an exponential prior that gives none. Theorem 4.1 of the paper, a bound of the loss on
+// new text, holds for both kinds where gamma is above 1/2. That is a condition and no setting: the paper publishes
+// none. Over 512 values a polynomial with a power of 1/2 falls to 1/23 of its first value, one with 0.75 to 1/108.
 const exponentialPower = 0.75
 
-// Values gives the k prior values. Energy is the sum of their squares where
-// Scale is 0 and Norm 1.
+// Values gives the k prior values. Energy is the sum of their squares where Scale is 0 and Norm 1.
 func (p Prior) Values(k int, energy float64) []float64 {
 	rate, power := p.Rate, p.Power
 	switch {
@@ -72,9 +71,8 @@ func (p Prior) Values(k int, energy float64) []float64 {
 	return values
 }
 
-// SpectrumPrior pulls the singular values towards a prior:
-// Weight sum_k (s_k - prior_k)^2, the paper's one-sided constraint made a
-// two-sided penalty, as there. Cost: nothing that could be measured.
+// SpectrumPrior pulls the singular values towards a prior: Weight sum_k (s_k - prior_k)^2, the paper's one-sided
+// constraint made a two-sided penalty, as there. Cost: nothing that could be measured.
 type SpectrumPrior struct {
 	negligible
 	Prior

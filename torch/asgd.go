@@ -1,13 +1,11 @@
 package torch
 
-// ASGD is averaged stochastic gradient descent (Polyak and Juditsky 1992) as
-// PyTorch's torch.optim.ASGD computes it with lambd = 0 and t0 = 0: a step of
-// gradient descent, and the mean of all weights after the first step.
+// ASGD is averaged stochastic gradient descent (Polyak and Juditsky 1992) as PyTorch's torch.optim.ASGD computes it
+// with lambd = 0 and t0 = 0: a step of gradient descent, and the mean of all weights after the first step.
 //
-// PyTorch's optimizer takes each step with the rate that was in force at the step
-// before, the first with its own. Where the rate follows the length of each chunk,
-// as in AWD-LSTM, a gradient is so scaled by the length of another chunk; Lag says
-// whether to do that too.
+// PyTorch's optimizer takes each step with the rate that was in force at the step before, the first with its own. Where
+// the rate follows the length of each chunk, as in AWD-LSTM, a gradient is so scaled by the length of another chunk;
+// Lag says whether to do that too.
 type ASGD struct {
 	WeightDecay float64
 	Lag         bool
@@ -43,8 +41,7 @@ func (a *ASGD) Average() {
 	Lerp(a.averages, a.params, 1/float64(max(1, a.Steps-1)))
 }
 
-// Averages are the averaged weights in the order of the parameters, nil before the
-// first step.
+// Averages are the averaged weights in the order of the parameters, nil before the first step.
 func (a *ASGD) Averages() []Tensor { return a.averages }
 
 // Restore sets the average.

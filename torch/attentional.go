@@ -25,22 +25,19 @@ type AttentionalDecoder struct {
 	Layers []LSTMWeights
 	Query  Tensor // W_a [D,D]
 	Mix    Tensor // W_c [D,2D], whose first D columns are for the context
-	// Between holds for each boundary between layers what a layer's states are
-	// multiplied by on their way to the next: a dropout mask, scaled, [T,B,D], or
-	// [1,B,D] for all steps. A zero Tensor is none, and so is a nil slice for all.
+	// Between holds for each boundary between layers what a layer's states are multiplied by on their way to the next:
+	// a dropout mask, scaled, [T,B,D], or [1,B,D] for all steps. A zero Tensor is none, and so is a nil slice for all.
 	Between []Tensor
 	// Output is the same for attentional states, before they are returned and fed back.
 	Output Tensor
 }
 
-// Run takes the words' vectors [T,B,E], the encoder's outputs [B,S,D], which are 0 at
-// padding, how many of them are real for each sentence (nil: all S; one without any has
-// the context 0), and the state before the first step by layer [B,D], zero Tensors for
-// zeros. It returns the attentional states of all steps, masked, [T,B,D].
+// Run takes the words' vectors [T,B,E], the encoder's outputs [B,S,D], which are 0 at padding, how many of them are
+// real for each sentence (nil: all S; one without any has the context 0), and the state before the first step by layer
+// [B,D], zero Tensors for zeros. It returns the attentional states of all steps, masked, [T,B,D].
 //
-// On float32 CPU tensors it is fused, and its results and gradients have the same bits
-// for any number of threads, as those of LSTM. An accelerator runs the same equations with few launches; elsewhere it is
-// RunReference.
+// On float32 CPU tensors it is fused, and its results and gradients have the same bits for any number of threads, as
+// those of LSTM. An accelerator runs the same equations with few launches; elsewhere it is RunReference.
 func (d AttentionalDecoder) Run(words, memory Tensor, lengths []int64, h, c []Tensor) Tensor {
 	const op = "AttentionalDecoder"
 	words, memory = ofType(words, d.Query), ofType(memory, d.Query)

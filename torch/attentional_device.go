@@ -7,9 +7,9 @@ import "slices"
 
 // Legend: T time steps, B sentences, S words of the longest source, E width of word vectors, D width of states.
 
-// runLaunching is Run on an accelerator, where an operator's launch costs more than its work: what does not wait for the step
-// before is one product for all steps, a layer's two products are one, and the gradients of all matrices, and of the memory, are
-// one product each ([RepeatedLinear]).
+// runLaunching is Run on an accelerator, where an operator's launch costs more than its work: what does not wait for
+// the step before is one product for all steps, a layer's two products are one, and the gradients of all matrices, and
+// of the memory, are one product each ([RepeatedLinear]).
 func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths []int64, h, c []Tensor) Tensor {
 	steps, rows, width := words_TBE.Size(0), words_TBE.Size(1), memory_BSD.Size(2)
 	positions, from := memory_BSD.Size(1), words_TBE.Size(2)
@@ -57,11 +57,10 @@ func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths [
 	return Stack(outs, 0)
 }
 
-// lstmCell makes a step of an LSTM from its gates [B,4D], the sum of two, and the cells before [B,D]: one operator of an
-// accelerator.
+// lstmCell makes a step of an LSTM from its gates [B,4D], the sum of two, and the cells before [B,D]: one operator of
+// an accelerator.
 func lstmCell(gates_B4D, more_B4D, c_BD Tensor) (h_BD, next_BD Tensor) {
 	const op = "LSTM"
 	var h, c C.ap_tensor
-	check(op, C.ap_lstm_cell(gates_B4D.c(op), more_B4D.c(op), c_BD.c(op), &h, &c), gates_B4D, more_B4D, c_BD)
-	return ownTwo(op, h, c)
+	return madeTwo(op, C.ap_lstm_cell(gates_B4D.c(op), more_B4D.c(op), c_BD.c(op), &h, &c), &h, &c, gates_B4D, more_B4D, c_BD)
 }

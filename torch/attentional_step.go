@@ -6,9 +6,8 @@ import "C"
 // Legend: R hypotheses, E width of word vectors, D width of states, L layers, M real
 // words of all sources, S words of the longest one.
 
-// PackedAttentional is an AttentionalDecoder whose weights are laid out for the many
-// steps of a search. It does not follow later changes of the weights, has no dropout,
-// and records no gradient.
+// PackedAttentional is an AttentionalDecoder whose weights are laid out for the many steps of a search. It does not
+// follow later changes of the weights, has no dropout, and records no gradient.
 type PackedAttentional struct {
 	layers, width int64
 	weights       []Tensor // for each layer a packed matrix and a bias, then the state's half of W_c, packed
@@ -44,9 +43,8 @@ func (p PackedAttentional) Source(memory Tensor) (keys, values Tensor) {
 	return p.query.Linear(memory, Tensor{}, false), p.context.Linear(memory, Tensor{}, false)
 }
 
-// Start is the state of R hypotheses before their first step, from the layers' h and c
-// [R,D]. A row of it [R,(2L+1)D] is all that a hypothesis carries, so that IndexSelect on
-// dimension 0 reorders hypotheses.
+// Start is the state of R hypotheses before their first step, from the layers' h and c [R,D]. A row of it [R,(2L+1)D]
+// is all that a hypothesis carries, so that IndexSelect on dimension 0 reorders hypotheses.
 func (p PackedAttentional) Start(h, c []Tensor) Tensor {
 	out := Zeros(Float32, CPU, h[0].Size(0), p.width)
 	return Cat(append(append([]Tensor{out}, h...), c...), 1)
@@ -62,9 +60,8 @@ type AttentionalStep struct {
 	Attention    bool    // whether attention is wanted
 }
 
-// Run takes the words' vectors [R,E] and the state. It returns the attentional states
-// [R,D], the state after them, and where it is wanted attention over the sources' words
-// [R,S], 0 beyond a source.
+// Run takes the words' vectors [R,E] and the state. It returns the attentional states [R,D], the state after them, and
+// where it is wanted attention over the sources' words [R,S], 0 beyond a source.
 func (s AttentionalStep) Run(words, state Tensor) (out, next, attention Tensor) {
 	const op = "AttentionalStep"
 	needScope(op)

@@ -3,9 +3,8 @@ package torch
 // #include "api.h"
 import "C"
 
-// Parameter makes x a leaf that collects gradients and keeps it beyond its scope.
-// An x that is not laid out in row-major order, such as a transposed one, is
-// copied into it; an x with a history is refused.
+// Parameter makes x a leaf that collects gradients and keeps it beyond its scope. An x that is not laid out in
+// row-major order, such as a transposed one, is copied into it; an x with a history is refused.
 func Parameter(x Tensor) Tensor {
 	check("Parameter", C.ap_parameter(x.c("Parameter")), x)
 	Keep(x)
@@ -20,8 +19,7 @@ func (x Tensor) SetRequiresGrad(value bool) {
 // RequiresGrad reports whether gradients flow to x.
 func (x Tensor) RequiresGrad() bool { return bool(C.ap_requires_grad(x.c("RequiresGrad"))) }
 
-// Backward adds the gradient of x, a tensor of one element, to every leaf it
-// depends on.
+// Backward adds the gradient of x, a tensor of one element, to every leaf it depends on.
 func (x Tensor) Backward() { check("Backward", C.ap_backward(x.c("Backward")), x) }
 
 // BackwardWith does the same for a tensor of any shape, whose gradient is given.
@@ -29,8 +27,7 @@ func (x Tensor) BackwardWith(gradient Tensor) {
 	check("BackwardWith", C.ap_backward_with(x.c("BackwardWith"), gradient.c("BackwardWith")), x, gradient)
 }
 
-// Grad returns the gradient that a leaf has collected; it is not Defined where
-// there is none.
+// Grad returns the gradient that a leaf has collected; it is not Defined where there is none.
 func (x Tensor) Grad() Tensor {
 	var out C.ap_tensor
 	check("Grad", C.ap_grad(x.c("Grad"), &out), x)
@@ -40,8 +37,8 @@ func (x Tensor) Grad() Tensor {
 	return own("Grad", out)
 }
 
-// gradients are those of x, a tensor without dimensions, by the operands, whose own are left alone; the zero Tensor where x
-// does not depend on one.
+// gradients are those of x, a tensor without dimensions, by the operands, whose own are left alone; the zero Tensor
+// where x does not depend on one.
 func (x Tensor) gradients(operands []Tensor) []Tensor {
 	const op = "gradients"
 	list, first := raw(op, operands)
@@ -59,15 +56,14 @@ func (x Tensor) gradients(operands []Tensor) []Tensor {
 	return out
 }
 
-// withGradients is the value as a function of the operands, with gradients that are known, each of its operand's shape. They
-// are used up.
+// withGradients is the value as a function of the operands, with gradients that are known, each of its operand's shape.
+// They are used up.
 func (x Tensor) withGradients(operands, gradients []Tensor) Tensor {
 	const op = "withGradients"
 	list, first := raw(op, operands)
 	_, given := raw(op, gradients)
 	var out C.ap_tensor
-	check(op, C.ap_with_gradients(x.c(op), first, given, C.int(len(list)), &out), operands...)
-	return own(op, out)
+	return made(op, C.ap_with_gradients(x.c(op), first, given, C.int(len(list)), &out), &out, operands...)
 }
 
 // ZeroGrad drops the gradients of the parameters.
@@ -79,8 +75,7 @@ func ZeroGrad(params []Tensor) {
 // Detach returns x's elements without its history.
 func (x Tensor) Detach() Tensor {
 	var out C.ap_tensor
-	check("Detach", C.ap_detach(x.c("Detach"), &out), x)
-	return own("Detach", out)
+	return made("Detach", C.ap_detach(x.c("Detach"), &out), &out, x)
 }
 
 // NoGrad runs f without recording gradients.
@@ -93,9 +88,8 @@ func recording(on bool, f func(before bool)) {
 	f(bool(before))
 }
 
-// Autocast runs f with matrix products in bfloat16 when enabled, and in the type
-// of their operands when not; calls may be nested. Backward belongs outside, and
-// so does whatever changes a weight.
+// Autocast runs f with matrix products in bfloat16 when enabled, and in the type of their operands when not; calls may
+// be nested. Backward belongs outside, and so does whatever changes a weight.
 func Autocast(enabled bool, d Device, f func()) {
 	set := func(on C.bool) (before C.bool) {
 		withDevice(d, func(device *C.char) { check("Autocast", C.ap_set_autocast(on, device, &before)) })

@@ -29,6 +29,18 @@ func check(op string, text C.ap_error, operands ...Tensor) {
 	fail(op, message[1:], message[0] == 'm', operands...)
 }
 
+// made checks the call of an operator and takes its result into the innermost scope.
+func made(op string, text C.ap_error, out *C.ap_tensor, operands ...Tensor) Tensor {
+	check(op, text, operands...)
+	return own(op, *out)
+}
+
+// madeTwo is made of an operator with two results.
+func madeTwo(op string, text C.ap_error, p, q *C.ap_tensor, operands ...Tensor) (Tensor, Tensor) {
+	check(op, text, operands...)
+	return ownTwo(op, *p, *q)
+}
+
 func cInts(xs []int64) *C.int64_t {
 	if len(xs) == 0 {
 		return nil

@@ -34,10 +34,9 @@ type ContinuousLossOptions struct {
 	Evaluate         bool    // no gradients are computed
 }
 
-// ContinuousLoss is the loss of hidden states [N,M] against the rows of table [V,M] that
-// int64 targets [N] name: summed, times Scale, without dimensions; and the clean loss
-// of each row [N], 0 where ignored, without a gradient. Both are float64: the numbers
-// are hundreds of nats a row, and differ in their last digits. Rows of the table must be
+// ContinuousLoss is the loss of hidden states [N,M] against the rows of table [V,M] that int64 targets [N] name:
+// summed, times Scale, without dimensions; and the clean loss of each row [N], 0 where ignored, without a gradient.
+// Both are float64: the numbers are hundreds of nats a row, and differ in their last digits. Rows of the table must be
 // unit vectors; a zero row has cosine 0 with everything. Gradients flow to hidden alone.
 //
 // The clean loss is the negative log-density of the target for every von Mises-Fisher form and
@@ -47,32 +46,23 @@ type ContinuousLossOptions struct {
 // cosines are 0 and it gets no gradient.
 func ContinuousLoss(hidden, table, targets Tensor, o ContinuousLossOptions) (loss, nll Tensor) {
 	const op = "ContinuousLoss"
-	var n, l, clean C.ap_tensor
-	operands := []Tensor{hidden, table, targets}
-	if o.Negatives.h != nil {
-		n = o.Negatives.c(op)
-		operands = append(operands, o.Negatives)
-	}
-	check(op, C.ap_continuous_loss(hidden.c(op), table.c(op), targets.c(op), n, C.int64_t(o.Ignore), C.int(o.Kind), C.double(o.Lambda1),
-		C.double(o.Lambda2), C.double(o.Scale), C.bool(!o.Evaluate), &l, &clean), operands...)
-	return ownTwo(op, l, clean)
+	var l, clean C.ap_tensor
+	return madeTwo(op, C.ap_continuous_loss(hidden.c(op), table.c(op), targets.c(op), o.Negatives.orNull(op),
+		C.int64_t(o.Ignore), C.int(o.Kind), C.double(o.Lambda1), C.double(o.Lambda2), C.double(o.Scale),
+		C.bool(!o.Evaluate), &l, &clean), &l, &clean, hidden, table, targets, o.Negatives)
 }
 
-// InformativeNegatives picks for each row the vector that is nearest to the output and
-// farthest from the target (Lazaridou et al. 2015): the id j of the largest
-// (u - e) . table_j, without the target itself; -1 where there is none. bias [V] is added to
-// the scores: -1e30 keeps a word out. hidden is [N,M], table [V,M], targets int64 [N], the
-// result int64 [N], without a gradient. It costs one product of N V M multiplications,
-// in chunks of 512 rows.
+// InformativeNegatives picks for each row the vector that is nearest to the output and farthest from the target
+// (Lazaridou et al. 2015): the id j of the largest (u - e) . table_j, without the target itself; -1 where there is
+// none. bias [V] is added to the scores: -1e30 keeps a word out. hidden is [N,M], table [V,M], targets int64 [N], the
+// result int64 [N], without a gradient. It costs one product of N V M multiplications, in chunks of 512 rows.
 func InformativeNegatives(hidden, table, bias, targets Tensor, ignore int64) Tensor {
 	const op = "InformativeNegatives"
 	var out C.ap_tensor
-	check(op, C.ap_informative_negatives(hidden.c(op), table.c(op), bias.c(op), targets.c(op), C.int64_t(ignore), 0, &out), hidden, table, bias, targets)
-	return own(op, out)
+	return made(op, C.ap_informative_negatives(hidden.c(op), table.c(op), bias.c(op), targets.c(op), C.int64_t(ignore), 0, &out), &out, hidden, table, bias, targets)
 }
 
-// ContinuousLossReference is ContinuousLoss made of plain operators, for hidden states
-// that have a direction.
+// ContinuousLossReference is ContinuousLoss made of plain operators, for hidden states that have a direction.
 func ContinuousLossReference(hidden, table, targets Tensor, o ContinuousLossOptions) (loss, nll Tensor) {
 	ignored := targets.EqualScalar(float64(o.Ignore))
 	pick := func(ids Tensor) Tensor { return table.IndexSelect(0, ids).Detach().To(Float64, table.Device()) }

@@ -10,22 +10,19 @@ import (
 	"unsafe"
 )
 
-// Packed is a weight [V,D] laid out for many products. It does not follow later
-// changes of the weight.
+// Packed is a weight [V,D] laid out for many products. It does not follow later changes of the weight.
 type Packed struct{ weight Tensor }
 
-// Pack lays out a float32 matrix on the CPU. The result belongs to the scope;
-// Keep and Free take Tensor().
+// Pack lays out a float32 matrix on the CPU. The result belongs to the scope; Keep and Free take Tensor().
 func Pack(weight Tensor) Packed {
 	var out C.ap_tensor
 	check("Pack", C.ap_pack_weight(weight.c("Pack"), &out), weight)
 	return Packed{own("Pack", out)}
 }
 
-// PackInt8 is Pack with eight bits for each weight, and a scale for each row; a product
-// with it gives each row of its input eight bits and a scale too (seven where the
-// processor has no VNNI), whatever rows stand beside it. Where Int8Engine has an error
-// it fails.
+// PackInt8 is Pack with eight bits for each weight, and a scale for each row; a product with it gives each row of its
+// input eight bits and a scale too (seven where the processor has no VNNI), whatever rows stand beside it. Where
+// Int8Engine has an error it fails.
 func PackInt8(weight Tensor) Packed {
 	var out C.ap_tensor
 	check("PackInt8", C.ap_pack_int8(weight.c("PackInt8"), &out), weight)
@@ -52,14 +49,10 @@ func (p Packed) Tensor() Tensor { return p.weight }
 // Linear returns x W^T + bias for x [...,D], then max(0, .) where relu is set; the
 // zero Tensor stands for no bias. It records no gradient.
 func (p Packed) Linear(x, bias Tensor, relu bool) Tensor {
-	var out, b C.ap_tensor
-	operands := []Tensor{x, p.weight}
-	if bias.h != nil {
-		b = bias.c("Linear")
-		operands = append(operands, bias)
-	}
-	check("Linear", C.ap_packed_linear(x.c("Linear"), p.weight.c("Linear"), b, C.bool(relu), &out), operands...)
-	return own("Linear", out)
+	const op = "Linear"
+	var out C.ap_tensor
+	return made(op, C.ap_packed_linear(x.c(op), p.weight.c(op), bias.orNull(op), C.bool(relu), &out), &out,
+		x, p.weight, bias)
 }
 
 // Defined reports whether p holds a weight.
@@ -84,9 +77,8 @@ type DecoderStep struct {
 	Attention bool
 }
 
-// Run takes the words' vectors [R,D]. It returns hidden states [R,D], the keys
-// and values [L,R,2 D] that belong to History next, and attention [R,S] averaged
-// over heads, where it was asked for.
+// Run takes the words' vectors [R,D]. It returns hidden states [R,D], the keys and values [L,R,2 D] that belong to
+// History next, and attention [R,S] averaged over heads, where it was asked for.
 func (s DecoderStep) Run(words Tensor) (hidden, keysValues, attention Tensor) {
 	const op = "DecoderStep"
 	needScope(op)
@@ -151,11 +143,7 @@ func (b BeamTopK) check(op string, r int) {
 // FromHidden selects by log softmax(hidden weight^T + bias) for hidden states
 // [R,D] and a packed weight [V,D]; the zero Tensor stands for no bias.
 func (b BeamTopK) FromHidden(hidden Tensor, weight Packed, bias Tensor) Candidates {
-	var c C.ap_tensor
-	if bias.h != nil {
-		c = bias.c("BeamTopK")
-	}
-	return b.run(hidden, weight.weight.c("BeamTopK"), c, hidden, weight.weight)
+	return b.run(hidden, weight.weight, bias)
 }
 
 // FromLogProbs selects by log-probabilities [R,V]. On float32 CPU tensors it is
@@ -164,14 +152,13 @@ func (b BeamTopK) FromLogProbs(logProbs Tensor) Candidates {
 	if !CanPack(logProbs) {
 		return b.FromLogProbsReference(logProbs)
 	}
-	return b.run(logProbs, nil, nil, logProbs)
+	return b.run(logProbs, Tensor{}, Tensor{})
 }
 
-func (b BeamTopK) run(x Tensor, weight, bias C.ap_tensor, operands ...Tensor) Candidates {
+func (b BeamTopK) run(x, weight, bias Tensor) Candidates {
 	const op = "BeamTopK"
 	b.check(op, int(x.Size(0)))
-	n := len(b.Rules) * b.Count
-	out := Candidates{make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n)}
+	out := b.room()
 	var banned []int32
 	var starts []int64
 	if b.Banned != nil {
@@ -181,10 +168,17 @@ func (b BeamTopK) run(x Tensor, weight, bias C.ap_tensor, operands ...Tensor) Ca
 		}
 		starts = append(starts, int64(len(banned)))
 	}
-	check(op, C.ap_beam_topk(x.c(op), weight, bias, cDoubles(b.Scores), C.int64_t(len(b.Rules)), C.int64_t(b.Count), C.int64_t(b.Pad), C.int64_t(b.End),
-		(*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b.Rules))), cInt32s(banned), cInts(starts), cDoubles(out.Scores), cDoubles(out.LogProbs),
-		(*C.int32_t)(unsafe.Pointer(&out.Rows[0])), (*C.int32_t)(unsafe.Pointer(&out.IDs[0]))), operands...)
+	check(op, C.ap_beam_topk(x.c(op), weight.orNull(op), bias.orNull(op), cDoubles(b.Scores), C.int64_t(len(b.Rules)),
+		C.int64_t(b.Count), C.int64_t(b.Pad), C.int64_t(b.End), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b.Rules))),
+		cInt32s(banned), cInts(starts), cDoubles(out.Scores), cDoubles(out.LogProbs),
+		(*C.int32_t)(unsafe.Pointer(&out.Rows[0])), (*C.int32_t)(unsafe.Pointer(&out.IDs[0]))), x, weight, bias)
 	return out
+}
+
+// room is space for the candidates.
+func (b BeamTopK) room() Candidates {
+	n := len(b.Rules) * b.Count
+	return Candidates{make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n)}
 }
 
 func cDoubles(xs []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe.SliceData(xs))) }
@@ -220,8 +214,7 @@ func (b BeamTopK) FromLogProbsReference(logProbs Tensor) Candidates {
 	k := min(int64(b.Count), group*v)
 	values, indices := sum.Reshape(sentences, -1).TopK(int(k), 1)
 	words := each.Reshape(sentences, -1).Gather(1, indices)
-	n := int(sentences) * b.Count
-	out := Candidates{make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n)}
+	out := b.room()
 	best, last, flat := values.Float64s(), words.Float64s(), indices.Int64s()
 	for s := range sentences {
 		for i := range int64(b.Count) {

@@ -30,10 +30,9 @@ func (d Device) name() string {
 // IsCUDA reports whether d is a CUDA device.
 func (d Device) IsCUDA() bool { return strings.HasPrefix(string(d), "cuda") }
 
-// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is
-// one). It must come before the first tensor: libtorch asks for CUDA once. The
-// name of an accelerator that a loaded library has registered with libtorch, as
-// "NAME:N", is known too.
+// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is one). It must come before the first
+// tensor: libtorch asks for CUDA once. The name of an accelerator that a loaded library has registered with libtorch,
+// as "NAME:N", is known too.
 func FindDevice(name string) (Device, error) {
 	if name == "" || name == string(CPU) {
 		return CPU, nil
@@ -99,8 +98,7 @@ func AllowTF32(d Device, value bool) {
 	}
 }
 
-// cudaDevices loads libtorch's CUDA side where it is found, counts the devices
-// and says what it went by.
+// cudaDevices loads libtorch's CUDA side where it is found, counts the devices and says what it went by.
 func cudaDevices() (count int, reason string) {
 	reason = loadCUDA(cudaFolders())
 	return int(C.ap_cuda_devices()), reason
@@ -125,8 +123,7 @@ func loadCUDA(folders []string) (reason string) {
 	return reason
 }
 
-// cudaFolders are where libtorch_cuda.so may lie; nothing is looked for in the
-// working directory.
+// cudaFolders are where libtorch_cuda.so may lie; nothing is looked for in the working directory.
 func cudaFolders() []string {
 	var folders []string
 	if libtorch := os.Getenv("LIBTORCH"); libtorch != "" {
@@ -179,8 +176,7 @@ func Synchronize(d Device) {
 	withDevice(d, func(device *C.char) { check("Synchronize", C.ap_synchronize(device)) })
 }
 
-// PeakDeviceBytes is the most memory that tensors have held on an accelerator, 0
-// for what is none.
+// PeakDeviceBytes is the most memory that tensors have held on an accelerator, 0 for what is none.
 func PeakDeviceBytes(d Device) (n int64) {
 	withDevice(d, func(device *C.char) { n = int64(C.ap_device_peak_bytes(device)) })
 	return n

@@ -3,15 +3,13 @@ package torch
 // #include "api.h"
 import "C"
 
-// Dynamic moves weights along with the text that they are evaluated on ("Dynamic
-// evaluation of neural sequence models", Krause et al. 2018): by the gradient, each
-// element divided by the root mean square of its gradient on the training text, and
-// back towards where they started, elements of large gradients faster.
+// Dynamic moves weights along with the text that they are evaluated on ("Dynamic evaluation of neural sequence models",
+// Krause et al. 2018): by the gradient, each element divided by the root mean square of its gradient on the training
+// text, and back towards where they started, elements of large gradients faster.
 //
 //	theta += min(Decay rms / mean, 1) (start - theta) - Rate g / (rms + Epsilon)
 //
-// mean is the mean over tensors of each one's mean rms: a tensor counts as much as
-// any other, whatever its size.
+// mean is the mean over tensors of each one's mean rms: a tensor counts as much as any other, whatever its size.
 type Dynamic struct {
 	Rate, Decay, Epsilon float64
 
@@ -41,8 +39,7 @@ func (d *Dynamic) Collect() {
 	d.chunks++
 }
 
-// Finish makes the statistics ready, once, after at least one Collect and before
-// the first Step.
+// Finish makes the statistics ready, once, after at least one Collect and before the first Step.
 func (d *Dynamic) Finish() {
 	scope := OpenScope()
 	defer scope.Close()

@@ -76,40 +76,38 @@ func (x Tensor) reduce(name string, op C.int, dim int, keep bool) Tensor {
 	return own(name, out)
 }
 
+func (x Tensor) via(op string, f func(gotorch.Tensor) gotorch.Tensor) Tensor {
+	return viaGotorch(op, func() gotorch.Tensor { return f(x.g(op)) }, x)
+}
+
+func (x Tensor) viaWith(op string, f func(a, b gotorch.Tensor) gotorch.Tensor, y Tensor) Tensor {
+	return viaGotorch(op, func() gotorch.Tensor { return f(x.g(op), y.g(op)) }, x, y)
+}
+
 // Add returns x + y, broadcast.
 func (x Tensor) Add(y Tensor) Tensor {
-	return viaGotorch("Add", func() gotorch.Tensor { return gotorch.Add(x.g("Add"), y.g("Add"), 1) }, x, y)
+	return x.viaWith("Add", func(a, b gotorch.Tensor) gotorch.Tensor { return gotorch.Add(a, b, 1) }, y)
 }
 
 // Sub returns x - y, broadcast.
 func (x Tensor) Sub(y Tensor) Tensor {
-	return viaGotorch("Sub", func() gotorch.Tensor { return gotorch.Sub(x.g("Sub"), y.g("Sub"), 1) }, x, y)
+	return x.viaWith("Sub", func(a, b gotorch.Tensor) gotorch.Tensor { return gotorch.Sub(a, b, 1) }, y)
 }
 
 // Mul returns the elementwise product, broadcast.
-func (x Tensor) Mul(y Tensor) Tensor {
-	return viaGotorch("Mul", func() gotorch.Tensor { return gotorch.Mul(x.g("Mul"), y.g("Mul")) }, x, y)
-}
+func (x Tensor) Mul(y Tensor) Tensor { return x.viaWith("Mul", gotorch.Mul, y) }
 
 // Div returns the elementwise quotient, broadcast.
-func (x Tensor) Div(y Tensor) Tensor {
-	return viaGotorch("Div", func() gotorch.Tensor { return gotorch.Div(x.g("Div"), y.g("Div")) }, x, y)
-}
+func (x Tensor) Div(y Tensor) Tensor { return x.viaWith("Div", gotorch.Div, y) }
 
 // Tanh returns the hyperbolic tangent.
-func (x Tensor) Tanh() Tensor {
-	return viaGotorch("Tanh", func() gotorch.Tensor { return gotorch.Tanh(x.g("Tanh")) }, x)
-}
+func (x Tensor) Tanh() Tensor { return x.via("Tanh", gotorch.Tanh) }
 
 // Sigmoid returns 1 / (1 + exp(-x)).
-func (x Tensor) Sigmoid() Tensor {
-	return viaGotorch("Sigmoid", func() gotorch.Tensor { return gotorch.Sigmoid(x.g("Sigmoid")) }, x)
-}
+func (x Tensor) Sigmoid() Tensor { return x.via("Sigmoid", gotorch.Sigmoid) }
 
 // Relu returns max(x, 0).
-func (x Tensor) Relu() Tensor {
-	return viaGotorch("Relu", func() gotorch.Tensor { return gotorch.Relu(x.g("Relu")) }, x)
-}
+func (x Tensor) Relu() Tensor { return x.via("Relu", gotorch.Relu) }
 
 // Sum returns the sum of all elements, a tensor without dimensions.
 func (x Tensor) Sum() Tensor {
@@ -117,9 +115,7 @@ func (x Tensor) Sum() Tensor {
 }
 
 // Mean returns the mean of all elements, a tensor without dimensions.
-func (x Tensor) Mean() Tensor {
-	return viaGotorch("Mean", func() gotorch.Tensor { return gotorch.Mean(x.g("Mean")) }, x)
-}
+func (x Tensor) Mean() Tensor { return x.via("Mean", gotorch.Mean) }
 
 // LogSoftmax returns log softmax along dim.
 func (x Tensor) LogSoftmax(dim int) Tensor {
@@ -266,46 +262,39 @@ func (x Tensor) LogSumExp(dim int, keep bool) Tensor {
 // Norm returns the Euclidean norm along dim.
 func (x Tensor) Norm(dim int, keep bool) Tensor { return x.reduce("Norm", opNorm, dim, keep) }
 
-// MatMul returns the matrix product of the last two dimensions, the others
-// broadcast, as numpy's matmul.
+// MatMul returns the matrix product of the last two dimensions, the others broadcast, as numpy's matmul.
 func (x Tensor) MatMul(y Tensor) Tensor {
 	var out C.ap_tensor
-	check("MatMul", C.ap_matmul(x.c("MatMul"), y.c("MatMul"), &out), x, y)
-	return own("MatMul", out)
+	return made("MatMul", C.ap_matmul(x.c("MatMul"), y.c("MatMul"), &out), &out, x, y)
 }
 
 // Reshape returns x in another shape; one size may be -1.
 func (x Tensor) Reshape(shape ...int64) Tensor {
 	var out C.ap_tensor
-	check("Reshape", C.ap_reshape(x.c("Reshape"), cInts(shape), C.int(len(shape)), &out), x)
-	return own("Reshape", out)
+	return made("Reshape", C.ap_reshape(x.c("Reshape"), cInts(shape), C.int(len(shape)), &out), &out, x)
 }
 
 // Expand repeats dimensions of size 1 without copying.
 func (x Tensor) Expand(shape ...int64) Tensor {
 	var out C.ap_tensor
-	check("Expand", C.ap_expand(x.c("Expand"), cInts(shape), C.int(len(shape)), &out), x)
-	return own("Expand", out)
+	return made("Expand", C.ap_expand(x.c("Expand"), cInts(shape), C.int(len(shape)), &out), &out, x)
 }
 
 // Narrow returns length slices along dim from start on; it shares x's elements.
 func (x Tensor) Narrow(dim int, start, length int64) Tensor {
 	var out C.ap_tensor
-	check("Narrow", C.ap_narrow(x.c("Narrow"), C.int64_t(dim), C.int64_t(start), C.int64_t(length), &out), x)
-	return own("Narrow", out)
+	return made("Narrow", C.ap_narrow(x.c("Narrow"), C.int64_t(dim), C.int64_t(start), C.int64_t(length), &out), &out, x)
 }
 
 // Cat joins tensors along a dimension they have.
 func Cat(xs []Tensor, dim int) Tensor {
 	list, first := raw("Cat", xs)
 	var out C.ap_tensor
-	check("Cat", C.ap_cat(first, C.int(len(list)), C.int64_t(dim), &out), xs...)
-	return own("Cat", out)
+	return made("Cat", C.ap_cat(first, C.int(len(list)), C.int64_t(dim), &out), &out, xs...)
 }
 
-// Split cuts dimension dim into parts of those sizes, which add up to its own. The
-// parts share x's memory and, unlike parts that Narrow makes one by one, one
-// gradient.
+// Split cuts dimension dim into parts of those sizes, which add up to its own. The parts share x's memory and, unlike
+// parts that Narrow makes one by one, one gradient.
 func (x Tensor) Split(dim int, sizes ...int64) []Tensor {
 	needScope("Split")
 	out := make([]C.ap_tensor, len(sizes))
@@ -320,37 +309,32 @@ func (x Tensor) Split(dim int, sizes ...int64) []Tensor {
 // Gather picks elements along dim by an int64 index of x's rank.
 func (x Tensor) Gather(dim int, index Tensor) Tensor {
 	var out C.ap_tensor
-	check("Gather", C.ap_gather(x.c("Gather"), C.int64_t(dim), index.c("Gather"), &out), x, index)
-	return own("Gather", out)
+	return made("Gather", C.ap_gather(x.c("Gather"), C.int64_t(dim), index.c("Gather"), &out), &out, x, index)
 }
 
 // MaskedFill puts value where the boolean mask, broadcast to x, is true.
 func (x Tensor) MaskedFill(mask Tensor, value float64) Tensor {
 	var out C.ap_tensor
-	check("MaskedFill", C.ap_masked_fill(x.c("MaskedFill"), mask.c("MaskedFill"), C.double(value), &out), x, mask)
-	return own("MaskedFill", out)
+	return made("MaskedFill", C.ap_masked_fill(x.c("MaskedFill"), mask.c("MaskedFill"), C.double(value), &out), &out, x, mask)
 }
 
 // ScatterRows returns [total, ...] zeros with x's row k at index rows[k]: the
 // inverse of IndexSelect(0, rows) for distinct rows.
 func (x Tensor) ScatterRows(rows Tensor, total int64) Tensor {
 	var out C.ap_tensor
-	check("ScatterRows", C.ap_index_put_rows(x.c("ScatterRows"), rows.c("ScatterRows"), C.int64_t(total), &out), x, rows)
-	return own("ScatterRows", out)
+	return made("ScatterRows", C.ap_index_put_rows(x.c("ScatterRows"), rows.c("ScatterRows"), C.int64_t(total), &out), &out, x, rows)
 }
 
 // Softmax returns softmax along dim.
 func (x Tensor) Softmax(dim int) Tensor {
 	var out C.ap_tensor
-	check("Softmax", C.ap_softmax(x.c("Softmax"), C.int64_t(dim), &out), x)
-	return own("Softmax", out)
+	return made("Softmax", C.ap_softmax(x.c("Softmax"), C.int64_t(dim), &out), &out, x)
 }
 
 // CumSum returns running sums along dim.
 func (x Tensor) CumSum(dim int) Tensor {
 	var out C.ap_tensor
-	check("CumSum", C.ap_cumsum(x.c("CumSum"), C.int64_t(dim), &out), x)
-	return own("CumSum", out)
+	return made("CumSum", C.ap_cumsum(x.c("CumSum"), C.int64_t(dim), &out), &out, x)
 }
 
 // To converts x to an element type and moves it to a device.
@@ -363,13 +347,11 @@ func (x Tensor) To(dtype DType, d Device) Tensor {
 // SingularValues returns the singular values of a matrix, falling.
 func (x Tensor) SingularValues() Tensor {
 	var out C.ap_tensor
-	check("SingularValues", C.ap_svd_values(x.c("SingularValues"), &out), x)
-	return own("SingularValues", out)
+	return made("SingularValues", C.ap_svd_values(x.c("SingularValues"), &out), &out, x)
 }
 
-// SVD returns the reduced singular value decomposition of a matrix [R,C] with
-// k = min(R, C): u [R,k], the values [k], falling, and vh [k,C]; x is
-// u diag(values) vh.
+// SVD returns the reduced singular value decomposition of a matrix [R,C] with k = min(R, C): u [R,k], the values [k],
+// falling, and vh [k,C]; x is u diag(values) vh.
 func (x Tensor) SVD() (u, values, vh Tensor) {
 	const op = "SVD"
 	var a, b, c C.ap_tensor
@@ -378,17 +360,14 @@ func (x Tensor) SVD() (u, values, vh Tensor) {
 	return u, values, own(op, c)
 }
 
-// Eigh returns the eigenvalues, rising, and eigenvectors (columns) of a
-// symmetric matrix.
+// Eigh returns the eigenvalues, rising, and eigenvectors (columns) of a symmetric matrix.
 func (x Tensor) Eigh() (values, vectors Tensor) {
 	var w, v C.ap_tensor
-	check("Eigh", C.ap_eigh(x.c("Eigh"), &w, &v), x)
-	return ownTwo("Eigh", w, v)
+	return madeTwo("Eigh", C.ap_eigh(x.c("Eigh"), &w, &v), &w, &v, x)
 }
 
 // QR returns the reduced QR decomposition of a matrix.
 func (x Tensor) QR() (q, r Tensor) {
 	var a, b C.ap_tensor
-	check("QR", C.ap_qr(x.c("QR"), &a, &b), x)
-	return ownTwo("QR", a, b)
+	return madeTwo("QR", C.ap_qr(x.c("QR"), &a, &b), &a, &b, x)
 }

@@ -45,11 +45,13 @@ func (e *Error) Is(target error) bool { return target == ErrOutOfMemory && e.Out
 func fail(op, message string, outOfMemory bool, operands ...Tensor) {
 	e := &Error{Op: op, Message: message, OutOfMemory: outOfMemory}
 	for _, x := range operands {
-		if x.h == nil || x.h.ptr == nil {
+		switch {
+		case x.h == nil: // an operand that may be left out
+		case x.h.ptr == nil:
 			e.Shapes = append(e.Shapes, nil)
-			continue
+		default:
+			e.Shapes = append(e.Shapes, x.Shape())
 		}
-		e.Shapes = append(e.Shapes, x.Shape())
 	}
 	panic(e)
 }

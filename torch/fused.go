@@ -3,9 +3,8 @@ package torch
 // #include "api.h"
 import "C"
 
-// ResidualNorm is the residual connection of a post-norm layer in one pass:
-// LayerNorm(residual + Dropout(x)). On float32 CPU tensors it is fused, where x may be
-// bfloat16; anything else takes ResidualNormReference.
+// ResidualNorm is the residual connection of a post-norm layer in one pass: LayerNorm(residual + Dropout(x)). On
+// float32 CPU tensors it is fused, where x may be bfloat16; anything else takes ResidualNormReference.
 func ResidualNorm(x, residual, gain, bias Tensor, eps, p float64, s *Stream) Tensor {
 	if s == nil {
 		p = 0
@@ -21,9 +20,8 @@ func ResidualNorm(x, residual, gain, bias Tensor, eps, p float64, s *Stream) Ten
 		seed, offset = s.next()
 	}
 	var out C.ap_tensor
-	check("ResidualNorm", C.ap_residual_norm(x.c("ResidualNorm"), residual.c("ResidualNorm"), gain.c("ResidualNorm"), bias.c("ResidualNorm"),
-		C.double(eps), C.double(p), seed, offset, &out), x, residual, gain, bias)
-	return own("ResidualNorm", out)
+	return made("ResidualNorm", C.ap_residual_norm(x.c("ResidualNorm"), residual.c("ResidualNorm"), gain.c("ResidualNorm"), bias.c("ResidualNorm"),
+		C.double(eps), C.double(p), seed, offset, &out), &out, x, residual, gain, bias)
 }
 
 // ResidualNormReference is ResidualNorm made of plain operators.

@@ -28,8 +28,7 @@ func (e *BadISA) Variable() string { return "APERTURE_ISA" }
 // refused says why nothing can be computed here; nil where all is well.
 var refused = refusal(os.Getenv("APERTURE_ISA"), bool(C.ap_has_avx2()), bool(C.ap_has_avx512()))
 
-// refusal says what is wrong with asking for a set, or for none in particular, on
-// a processor that has these.
+// refusal says what is wrong with asking for a set, or for none in particular, on a processor that has these.
 func refusal(wanted string, avx2, avx512 bool) error {
 	switch {
 	case wanted != "" && wanted != "avx2" && wanted != "avx512":
@@ -42,14 +41,12 @@ func refusal(wanted string, avx2, avx512 bool) error {
 	return nil
 }
 
-// ISA is the instruction set that this process computes with, "avx2" or "avx512":
-// the better one that the processor has, or the one that APERTURE_ISA names. It
-// holds for our own kernels, and where APERTURE_ISA is set for those of libtorch,
-// MKL and oneDNN too.
+// ISA is the instruction set that this process computes with, "avx2" or "avx512": the better one that the processor
+// has, or the one that APERTURE_ISA names. It holds for our own kernels, and where APERTURE_ISA is set for those of
+// libtorch, MKL and oneDNN too.
 func ISA() string { return C.GoString(C.ap_isa()) }
 
-// HasBFloat16 reports whether the CPU has instructions for bfloat16 products, in
-// the set that is used.
+// HasBFloat16 reports whether the CPU has instructions for bfloat16 products, in the set that is used.
 func HasBFloat16() bool { return bool(C.ap_has_bfloat16()) }
 
 // KernelPaths tells which instruction set each of our kernels has run with, by the
@@ -75,10 +72,9 @@ func LibtorchISA() string { return C.GoString(C.ap_libtorch_isa()) }
 // libraryVariables are what libtorch, MKL, oneDNN and fbgemm are told by.
 var libraryVariables = []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "FBGEMM_ENABLE_INSTRUCTIONS"}
 
-// UseISA has this process compute with a set, or for "" with the best that there is:
-// unless it does already, the program starts anew, under the same process id, with
-// APERTURE_ISA in its environment, since the libraries look there before any of Go
-// runs. Main refuses a set that is not there.
+// UseISA has this process compute with a set, or for "" with the best that there is: unless it does already, the
+// program starts anew, under the same process id, with APERTURE_ISA in its environment, since the libraries look there
+// before any of Go runs. Main refuses a set that is not there.
 func UseISA(name string) error {
 	if os.Getenv("APERTURE_ISA") == name {
 		return nil

@@ -5,17 +5,11 @@ import "C"
 
 import "math"
 
-// Linear returns x W^T + b for x [..., in], weight [out, in] and bias [out]; the
-// zero Tensor stands for no bias.
+// Linear returns x W^T + b for x [..., in], weight [out, in] and bias [out]; the zero Tensor stands for no bias.
 func Linear(x, weight, bias Tensor) Tensor {
-	var out, b C.ap_tensor
-	operands := []Tensor{x, weight}
-	if bias.h != nil {
-		b = bias.c("Linear")
-		operands = append(operands, bias)
-	}
-	check("Linear", C.ap_linear(x.c("Linear"), weight.c("Linear"), b, &out), operands...)
-	return own("Linear", out)
+	const op = "Linear"
+	var out C.ap_tensor
+	return made(op, C.ap_linear(x.c(op), weight.c(op), bias.orNull(op), &out), &out, x, weight, bias)
 }
 
 // Linears are Linear of one x by several weights and biases. An accelerator computes them by one product, forwards and
@@ -44,36 +38,27 @@ func linearsReference(x Tensor, weights, biases []Tensor) []Tensor {
 // [..., D]. The row of padding gets no gradient; -1 means that every row does.
 func Embedding(weight, ids Tensor, padding int64) Tensor {
 	var out C.ap_tensor
-	check("Embedding", C.ap_embedding(weight.c("Embedding"), ids.c("Embedding"), C.int64_t(padding), &out), weight, ids)
-	return own("Embedding", out)
+	return made("Embedding", C.ap_embedding(weight.c("Embedding"), ids.c("Embedding"), C.int64_t(padding), &out), &out, weight, ids)
 }
 
 // LayerNorm normalises the last dimension of x to mean 0 and variance 1, then
 // applies gain [D] and bias [D] (Ba, Kiros and Hinton 2016).
 func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 	var out C.ap_tensor
-	check("LayerNorm", C.ap_layer_norm(x.c("LayerNorm"), gain.c("LayerNorm"), bias.c("LayerNorm"), C.double(eps), &out), x, gain, bias)
-	return own("LayerNorm", out)
+	return made("LayerNorm", C.ap_layer_norm(x.c("LayerNorm"), gain.c("LayerNorm"), bias.c("LayerNorm"), C.double(eps), &out), &out, x, gain, bias)
 }
 
-// Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q
-// [B,H,T,d] and k, v [B,H,S,d]. The boolean mask, broadcast to [B,H,T,S], is
-// true where a key takes part; the zero Tensor stands for no mask. Causal lets
-// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask
-// may stand for it.
+// Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q [B,H,T,d] and k, v [B,H,S,d]. The boolean
+// mask, broadcast to [B,H,T,S], is true where a key takes part; the zero Tensor stands for no mask. Causal lets
+// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask may stand for it.
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
-	var out, m C.ap_tensor
-	operands := []Tensor{q, k, v}
-	if mask.h != nil {
-		m = mask.c("Attention")
-		operands = append(operands, mask)
-	}
-	check("Attention", C.ap_attention(q.c("Attention"), k.c("Attention"), v.c("Attention"), m, C.bool(causal), &out), operands...)
-	return own("Attention", out)
+	const op = "Attention"
+	var out C.ap_tensor
+	return made(op, C.ap_attention(q.c(op), k.c(op), v.c(op), mask.orNull(op), C.bool(causal), &out), &out, q, k, v, mask)
 }
 
-// AttentionMask is the mask, or on an accelerator what Attention would make of it at each call: 0 where it is true, of that
-// type, and minus infinity elsewhere.
+// AttentionMask is the mask, or on an accelerator what Attention would make of it at each call: 0 where it is true, of
+// that type, and minus infinity elsewhere.
 func AttentionMask(mask Tensor, dtype DType) Tensor {
 	if mask.Device() == CPU {
 		return mask

@@ -18,9 +18,8 @@ type LSTMWeights struct {
 
 // LSTMOptions are the settings of LSTM.
 type LSTMOptions struct {
-	// WeightDrop zeroes elements of Weights.Hidden with this probability and
-	// scales the others by 1/(1-p): one mask for all steps and columns (Merity,
-	// Keskar and Socher 2018). A nil stream keeps the matrix as it is.
+	// WeightDrop zeroes elements of Weights.Hidden with this probability and scales the others by 1/(1-p): one mask for
+	// all steps and columns (Merity, Keskar and Socher 2018). A nil stream keeps the matrix as it is.
 	WeightDrop float64
 	Stream     *Stream
 	// Lengths holds the steps that each column has, [B], nil where all have T.
@@ -30,17 +29,14 @@ type LSTMOptions struct {
 	Reverse bool
 }
 
-// LSTM runs a layer (Hochreiter and Schmidhuber 1997, with the forget gate of Gers
-// et al. 2000) over all steps of x [T,B,I] from the state h, c [B,H]; zero Tensors
-// are a state of zeros. It returns the output of each step [T,B,H] and the state
-// after the last one.
+// LSTM runs a layer (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000) over all steps of x
+// [T,B,I] from the state h, c [B,H]; zero Tensors are a state of zeros. It returns the output of each step [T,B,H] and
+// the state after the last one.
 //
-// On float32 CPU tensors it is fused, and results and gradients have the same bits
-// for any number of threads, with either instruction set. Under Autocast it stays in
-// the type of its weights. The products for all
-// steps at once are MKL's, which keep that promise as long as neither MKL_CBWR nor
-// APERTURE_MKL_BY_MAKER tells MKL otherwise. Elsewhere the layer is libtorch's, and
-// where that does not serve, without steps or on the CPU with Lengths, LSTMReference.
+// On float32 CPU tensors it is fused, and results and gradients have the same bits for any number of threads, with
+// either instruction set. Under Autocast it stays in the type of its weights. The products for all steps at once are
+// MKL's, which keep that promise as long as neither MKL_CBWR nor APERTURE_MKL_BY_MAKER tells MKL otherwise. Elsewhere
+// the layer is libtorch's, and where that does not serve, without steps or on the CPU with Lengths, LSTMReference.
 func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Tensor) {
 	const op = "LSTM"
 	width := w.Hidden.Size(-1)
@@ -73,9 +69,8 @@ func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Ten
 	return out_TBH, h_BH, own(op, cn)
 }
 
-// LSTMPath names how the steps of LSTM multiply by the recurrent matrix in float32 on the
-// CPU: with "panels" of it that are packed once, with it as it lies ("thin"), or by the
-// matrix "library".
+// LSTMPath names how the steps of LSTM multiply by the recurrent matrix in float32 on the CPU: with "panels" of it that
+// are packed once, with it as it lies ("thin"), or by the matrix "library".
 func LSTMPath(steps, columns int64) string {
 	return C.GoString(C.ap_lstm_path(C.int64_t(steps), C.int64_t(columns)))
 }
@@ -110,8 +105,8 @@ func LSTMReference(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH,
 	return Stack(out, 0), h, c
 }
 
-// ofType is x in the type of the weights that it meets, which autocasting may have taken from it: the steps of a recurrence
-// are computed in that type.
+// ofType is x in the type of the weights that it meets, which autocasting may have taken from it: the steps of a
+// recurrence are computed in that type.
 func ofType(x, weights Tensor) Tensor {
 	if x.DType() == weights.DType() {
 		return x

@@ -3,19 +3,16 @@ package torch
 // #include "api.h"
 import "C"
 
-// MixtureLoss is the cross-entropy of a mixture of softmaxes in one operator
-// (Yang et al. 2018): with latent states u [N,K,D], weight w [V,D] and bias b [V]
-// or the zero Tensor, and scores a [N,K] of the prior,
+// MixtureLoss is the cross-entropy of a mixture of softmaxes in one operator (Yang et al. 2018): with latent states u
+// [N,K,D], weight w [V,D] and bias b [V] or the zero Tensor, and scores a [N,K] of the prior,
 //
 //	P(j) = sum_k softmax(a)_k softmax(w u_k + b)_j
 //
-// For int64 targets [N] it returns the summed loss times Scale, without
-// dimensions, and the clean -log P(target) of each position [N], in nats, 0 where
-// ignored, without a gradient. Label smoothing takes -log P(j) of every word.
+// For int64 targets [N] it returns the summed loss times Scale, without dimensions, and the clean -log P(target) of
+// each position [N], in nats, 0 where ignored, without a gradient. Label smoothing takes -log P(j) of every word.
 //
-// shift [N,K], or the zero Tensor, is taken off the target's score under each
-// component in the loss; shifted [N] is then -log P(target) with it, and the zero
-// Tensor otherwise.
+// shift [N,K], or the zero Tensor, is taken off the target's score under each component in the loss; shifted [N] is
+// then -log P(target) with it, and the zero Tensor otherwise.
 //
 // Chunk counts rows of logits, K of which belong to one position. Logits exist
 // for one chunk at a time, and gradients are computed while they do.
@@ -28,7 +25,7 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 	}
 	var l, n, p C.ap_tensor
 	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &p),
-		x.defined()...)
+		x.tensors()...)
 	if p != nil {
 		shifted = own(op, p)
 	}
@@ -36,9 +33,8 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 	return loss, nll, shifted
 }
 
-// MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without
-// gradients, of transformed scores where the transform is not nil. Logits exist
-// for a chunk of positions at a time.
+// MixtureLogProbs gives log P [N,V] of the same mixture for decoding, without gradients, of transformed scores where
+// the transform is not nil. Logits exist for a chunk of positions at a time.
 func MixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) (logProbs Tensor) {
 	const op = "MixtureLogProbs"
 	if transform != nil {
@@ -46,12 +42,8 @@ func MixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransfor
 		return logProbs
 	}
 	var out C.ap_tensor
-	operands := []Tensor{latent, prior, weight}
-	if bias.h != nil {
-		operands = append(operands, bias)
-	}
-	check(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), &out), operands...)
-	return own(op, out)
+	return made(op, C.ap_mixture_log_probs(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), &out), &out,
+		latent, prior, weight, bias)
 }
 
 func plainMixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTransform) Tensor {

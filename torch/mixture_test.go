@@ -27,7 +27,6 @@ func newMixtureCase(r *rand.Rand, n, k, d, v int64, withBias, withShift bool) mi
 	}
 	if withShift {
 		c.shift = draw.Uniform(-1, 4, torch.Float64, device, n, k).ClampMin(0)
-		c.options.SmoothShifted = r.IntN(2) == 0
 	}
 	return c
 }
@@ -64,13 +63,12 @@ func (c mixtureCase) run(f mixtureFunction, dtype torch.DType) map[string]torch.
 // shifts, with ignored targets, in value and every gradient, fused and plain.
 func TestMixtureLossEqualsPyTorch(t *testing.T) {
 	kinds := map[string]torch.SoftmaxLossOptions{
-		"none":                 {},
-		"fairseq":              {Smoothing: torch.SmoothingFairseq, Epsilon: 0.1},
-		"pytorch":              {Smoothing: torch.SmoothingPyTorch, Epsilon: 0.1},
-		"t2t":                  {Smoothing: torch.SmoothingT2T, Epsilon: 0.1},
-		"shifted":              {},
-		"shifted_fairseq":      {Smoothing: torch.SmoothingFairseq, Epsilon: 0.1},
-		"shifted_fairseq_seen": {Smoothing: torch.SmoothingFairseq, Epsilon: 0.1, SmoothShifted: true},
+		"none":            {},
+		"fairseq":         {Smoothing: torch.SmoothingFairseq, Epsilon: 0.1},
+		"pytorch":         {Smoothing: torch.SmoothingPyTorch, Epsilon: 0.1},
+		"t2t":             {Smoothing: torch.SmoothingT2T, Epsilon: 0.1},
+		"shifted":         {},
+		"shifted_fairseq": {Smoothing: torch.SmoothingFairseq, Epsilon: 0.1},
 	}
 	torch.Test(t, func() {
 		g, meta := golden(t, "mixture.safetensors")
@@ -116,15 +114,13 @@ func TestMixtureLossGoldenMixture(t *testing.T) {
 func TestMixtureLossGradientsByDifferences(t *testing.T) {
 	torch.Test(t, func() {
 		for kind := range torch.Smoothing(3) {
-			for _, seen := range []bool{false, true} {
-				c := newMixtureCase(rand.New(rand.NewPCG(3, uint64(kind))), 5, 2, 3, 6, true, true)
-				c.options.Smoothing, c.options.Epsilon, c.options.Chunk, c.options.SmoothShifted = kind, 0.1, 3, seen
-				operands := []torch.Tensor{c.latent, c.prior, c.weight, c.bias, c.shift}
-				checkGradients(t, fmt.Sprint("smoothing ", kind, seen), operands, func(in []torch.Tensor) torch.Tensor {
-					loss, _, _ := torch.MixtureLoss(in[0], in[1], in[2], in[3], c.targets, in[4], c.options)
-					return loss.MulScalar(1.5)
-				})
-			}
+			c := newMixtureCase(rand.New(rand.NewPCG(3, uint64(kind))), 5, 2, 3, 6, true, true)
+			c.options.Smoothing, c.options.Epsilon, c.options.Chunk = kind, 0.1, 3
+			operands := []torch.Tensor{c.latent, c.prior, c.weight, c.bias, c.shift}
+			checkGradients(t, fmt.Sprint("smoothing ", kind), operands, func(in []torch.Tensor) torch.Tensor {
+				loss, _, _ := torch.MixtureLoss(in[0], in[1], in[2], in[3], c.targets, in[4], c.options)
+				return loss.MulScalar(1.5)
+			})
 		}
 	})
 }
@@ -176,16 +172,14 @@ func TestMixtureOfOneIsSoftmax(t *testing.T) {
 // TestMixtureShiftOfNothing: a shift of 0 changes nothing.
 func TestMixtureShiftOfNothing(t *testing.T) {
 	torch.Test(t, func() {
-		for _, seen := range []bool{false, true} {
-			c := newMixtureCase(rand.New(rand.NewPCG(5, 6)), 20, 3, 31, 47, true, false)
-			c.options.Epsilon, c.options.SmoothShifted = 0.1, seen
-			want := c.run(torch.MixtureLoss, torch.Float64)
-			c.shift = torch.Zeros(torch.Float64, device, 20, 3)
-			got := c.run(torch.MixtureLoss, torch.Float64)
-			near(t, "shifted", got["shifted"], want["nll"])
-			for name, x := range want {
-				near(t, name, got[name], x)
-			}
+		c := newMixtureCase(rand.New(rand.NewPCG(5, 6)), 20, 3, 31, 47, true, false)
+		c.options.Epsilon = 0.1
+		want := c.run(torch.MixtureLoss, torch.Float64)
+		c.shift = torch.Zeros(torch.Float64, device, 20, 3)
+		got := c.run(torch.MixtureLoss, torch.Float64)
+		near(t, "shifted", got["shifted"], want["nll"])
+		for name, x := range want {
+			near(t, name, got[name], x)
 		}
 	})
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Operations are floating point operations of matrix products, a multiplication and an addition each: those of a forward pass,
-// and those of the backward pass behind it. Of all that training computes they are nearly everything.
+// Operations are floating point operations of matrix products, a multiplication and an addition each: those of a
+// forward pass, and those of the backward pass behind it. Of all that training computes they are nearly everything.
 type Operations struct{ Forward, Backward float64 }
 
-// ProductOperations are those of a product of matrices [N,K] and [K,M] that both get gradients: the backward pass makes a product
-// of the same size for each of the two.
+// ProductOperations are those of a product of matrices [N,K] and [K,M] that both get gradients: the backward pass makes
+// a product of the same size for each of the two.
 func ProductOperations(n, k, m int64) Operations {
 	one := 2 * float64(n) * float64(k) * float64(m)
 	return Operations{one, 2 * one}
@@ -36,8 +36,8 @@ func (o Operations) AtOnce() Operations { return Operations{Forward: o.All()} }
 // All counts both passes.
 func (o Operations) All() float64 { return o.Forward + o.Backward }
 
-// PeakRate is the most operations a second that any of several products of two square matrices of this size reaches, with the
-// present threads.
+// PeakRate is the most operations a second that any of several products of two square matrices of this size reaches,
+// with the present threads.
 func PeakRate(d Device, dtype DType, size int64, tries int) float64 {
 	scope := OpenScope()
 	defer scope.Close()
@@ -45,8 +45,8 @@ func PeakRate(d Device, dtype DType, size int64, tries int) float64 {
 	return ProductOperations(size, size, size).Forward / shortest(tries, func() Tensor { return x.MatMul(x) })
 }
 
-// CopyRate is the most bytes a second, read and written, that any of several copies of the given number of bytes reaches, with the present
-// threads.
+// CopyRate is the most bytes a second, read and written, that any of several copies of the given number of bytes
+// reaches, with the present threads.
 func CopyRate(d Device, bytes int64, tries int) float64 {
 	scope := OpenScope()
 	defer scope.Close()

@@ -5,15 +5,13 @@ import "C"
 
 import "math"
 
-// ClipGrad scales the gradients of params down so that their joint Euclidean
-// norm is at most limit (0 or less only measures) and returns the norm before, in
-// float64 and without dimensions: on a device nothing waits for it. A norm that is
-// not finite scales nothing.
+// ClipGrad scales the gradients of params down so that their joint Euclidean norm is at most limit (0 or less only
+// measures) and returns the norm before, in float64 and without dimensions: on a device nothing waits for it. A norm
+// that is not finite scales nothing.
 func ClipGrad(params []Tensor, limit float64) Tensor {
 	list, first := raw("ClipGrad", params)
 	var norm C.ap_tensor
-	check("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), params...)
-	return own("ClipGrad", norm)
+	return made("ClipGrad", C.ap_clip(first, C.int(len(list)), C.double(limit), &norm), &norm, params...)
 }
 
 // ScaleGrad multiplies the gradients of params by factor.
@@ -44,13 +42,14 @@ type AdamOptions struct {
 	WeightDecay           float64
 	Decoupled             bool // weight decay of AdamW (Loshchilov and Hutter 2019) instead of an L2 gradient
 	FairseqEpsilon        bool // epsilon is added to sqrt(v) before the bias correction, as fairseq does
-	// Rectified makes it RAdam (Liu et al. 2020): the step is scaled by how well the second moment is known so far, and while
-	// hardly anything is known of it, the first five steps or so, the first moment alone counts.
+	// Rectified makes it RAdam (Liu et al. 2020): the step is scaled by how well the second moment is known so far, and
+	// while hardly anything is known of it, the first five steps or so, the first moment alone counts.
 	Rectified bool
 }
 
-// rectify gives the factor on the rate and the epsilon at a step that is counted from 1 (Liu et al. 2020, algorithm 2; like
-// PyTorch's, and unlike its authors' program, the second moment counts above five degrees of freedom, not from five on).
+// rectify gives the factor on the rate and the epsilon at a step that is counted from 1 (Liu et al. 2020, algorithm 2;
+// like PyTorch's, and unlike its authors' program, the second moment counts above five degrees of freedom, not from
+// five on).
 func (o AdamOptions) rectify(step int64, epsilon float64) (factor, eps float64) {
 	decay := math.Pow(o.Beta2, float64(step))
 	most := 2/(1-o.Beta2) - 1
@@ -105,8 +104,7 @@ func (a *Adam) Step(rate float64) {
 		C.double(decay), C.bool(a.Decoupled), C.int64_t(a.Steps)), a.params...)
 }
 
-// Moments returns the running mean of the gradient and of its square of
-// parameter i.
+// Moments returns the running mean of the gradient and of its square of parameter i.
 func (a *Adam) Moments(i int) (mean, variance Tensor) { return a.means[i], a.variance[i] }
 
 // Free frees the moments.

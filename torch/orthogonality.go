@@ -16,20 +16,14 @@ type OrthogonalityOptions struct {
 //
 //	Frobenius |E|_F^2 + Spectral |E v|^2.
 //
-// v is the unit vector [K] that power iteration turns, in place, towards the
-// direction in which E is largest; |E v| tends to E's spectral norm from below,
-// and v counts as a constant in the gradient. The zero Tensor stands for no v:
+// v is the unit vector [K] that power iteration turns, in place, towards the direction in which E is largest; |E v|
+// tends to E's spectral norm from below, and v counts as a constant in the gradient. The zero Tensor stands for no v:
 // the spectral term is then left out.
 func Orthogonality(x, v Tensor, o OrthogonalityOptions) Tensor {
 	const op = "Orthogonality"
-	var out, vector C.ap_tensor
-	operands := []Tensor{x}
-	if v.h != nil {
-		vector = v.c(op)
-		operands = append(operands, v)
-	}
-	check(op, C.ap_orthogonality(x.c(op), vector, C.double(o.scale()), C.double(o.Frobenius), C.double(o.Spectral), C.int64_t(o.Iterations), &out), operands...)
-	return own(op, out)
+	var out C.ap_tensor
+	return made(op, C.ap_orthogonality(x.c(op), v.orNull(op), C.double(o.scale()), C.double(o.Frobenius),
+		C.double(o.Spectral), C.int64_t(o.Iterations), &out), &out, x, v)
 }
 
 func (o OrthogonalityOptions) scale() float64 {
@@ -39,8 +33,7 @@ func (o OrthogonalityOptions) scale() float64 {
 	return o.Scale
 }
 
-// OrthogonalityReference is Orthogonality made of plain operators, with v as it
-// is given: it is not turned.
+// OrthogonalityReference is Orthogonality made of plain operators, with v as it is given: it is not turned.
 func OrthogonalityReference(x, v Tensor, o OrthogonalityOptions) Tensor {
 	k := x.Size(1)
 	index := Arange(k, x.Device())
@@ -59,6 +52,5 @@ func OrthogonalityReference(x, v Tensor, o OrthogonalityOptions) Tensor {
 func (x Tensor) Gram() Tensor {
 	const op = "Gram"
 	var out C.ap_tensor
-	check(op, C.ap_gram(x.c(op), &out), x)
-	return own(op, out)
+	return made(op, C.ap_gram(x.c(op), &out), &out, x)
 }

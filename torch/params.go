@@ -2,9 +2,8 @@ package torch
 
 import "fmt"
 
-// Params is an ordered list of named parameters: what an optimizer steps and a
-// checkpoint holds. Names are those that PyTorch users expect, such as
-// "decoder.embed_tokens.weight"; a tied matrix stands once.
+// Params is an ordered list of named parameters: what an optimizer steps and a checkpoint holds. Names are those that
+// PyTorch users expect, such as "decoder.embed_tokens.weight"; a tied matrix stands once.
 type Params struct {
 	names  []string
 	byName map[string]Tensor
@@ -56,8 +55,7 @@ func (p *Params) Count() int64 {
 	return n
 }
 
-// Load copies values by name into the parameters. Every parameter must be there
-// in its shape, and nothing else.
+// Load copies values by name into the parameters. Every parameter must be there in its shape, and nothing else.
 func (p *Params) Load(values map[string]Tensor) error {
 	for _, name := range p.names {
 		v, found := values[name]

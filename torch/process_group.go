@@ -20,16 +20,16 @@ import (
 	"unsafe"
 )
 
-// A Store is a table of texts that processes meet in: c10d's TCPStore. One process serves it, all are clients. It may be used
-// from any goroutine, but a call may have to wait for another one that waits for the server.
+// A Store is a table of texts that processes meet in: c10d's TCPStore. One process serves it, all are clients. It may
+// be used from any goroutine, but a call may have to wait for another one that waits for the server.
 type Store struct {
 	c    C.ap_store
 	Port int // that the server listens on
 }
 
-// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free one), at the
-// address of host and no other. Keys get a prefix. Calls that the server does not answer give up after the timeout. Whoever can
-// connect to the server can read and change everything in the store.
+// OpenStore connects to the store at host and port, and serves it there first where server is set (port 0: any free
+// one), at the address of host and no other. Keys get a prefix. Calls that the server does not answer give up after the
+// timeout. Whoever can connect to the server can read and change everything in the store.
 func OpenStore(host string, port int, server bool, prefix string, timeout time.Duration) (*Store, error) {
 	s, listener := &Store{Port: port}, -1
 	if server {
@@ -100,16 +100,16 @@ func (s *Store) Close() {
 	s.c = nil
 }
 
-// A Group are processes that work on one update: c10d's process group on Gloo, whose sums are the same bits in all of them, and
-// in every run with as many. All processes call the same methods in the same order. Tensors on a device are copied to the CPU and
-// back, unless UseDevice has found something better.
+// A Group are processes that work on one update: c10d's process group on Gloo, whose sums are the same bits in all of
+// them, and in every run with as many. All processes call the same methods in the same order. Tensors on a device are
+// copied to the CPU and back, unless UseDevice has found something better.
 type Group struct {
 	c          C.ap_group
 	Rank, Size int
 }
 
-// JoinGroup makes one of size processes, which have met in a store, a member, reachable by the others at an address of this
-// machine. A collective that another process does not take part in fails after the timeout.
+// JoinGroup makes one of size processes, which have met in a store, a member, reachable by the others at an address of
+// this machine. A collective that another process does not take part in fails after the timeout.
 func JoinGroup(s *Store, rank, size int, address string, timeout time.Duration) (*Group, error) {
 	g := &Group{Rank: rank, Size: size}
 	err := withTexts(func(t []*C.char) C.ap_error {
@@ -194,11 +194,12 @@ func (g *Group) NewBuckets(params []Tensor) *Buckets {
 // Arm says that the next backward pass is this process's last one of the update.
 func (b *Buckets) Arm() { C.ap_buckets_arm(b.c) }
 
-// Finish waits until the gradients are those of all processes. A parameter that no process has a gradient of keeps none.
+// Finish waits until the gradients are those of all processes. A parameter that no process has a gradient of keeps
+// none.
 func (b *Buckets) Finish() error { return outcome(C.ap_buckets_finish(b.c)) }
 
-// Report tells of all sums so far: their bytes, the time for which any was under way, and how much of that Finish waited; the
-// rest was hidden behind the backward pass.
+// Report tells of all sums so far: their bytes, the time for which any was under way, and how much of that Finish
+// waited; the rest was hidden behind the backward pass.
 func (b *Buckets) Report() (bytes int64, busy, waited time.Duration) {
 	var n, took, idle C.int64_t
 	C.ap_buckets_report(b.c, &n, &took, &idle)

@@ -3,15 +3,13 @@ package torch
 // #include "api.h"
 import "C"
 
-// QRNNScan is the recurrence of a quasi-recurrent layer with an output gate
-// (Bradbury et al. 2017): for gates [T,B,3H], candidates, forget gates and output
-// gates before their functions, and the state c [B,H],
+// QRNNScan is the recurrence of a quasi-recurrent layer with an output gate (Bradbury et al. 2017): for gates [T,B,3H],
+// candidates, forget gates and output gates before their functions, and the state c [B,H],
 //
 //	c_t = f * tanh(z) + (1 - f) * c_{t-1},  out_t = sigmoid(o) * c_t,  f = sigmoid(f')
 //
-// so f weights the new candidate. It returns out [T,B,H] and the last c. On float32
-// CPU tensors it is fused; on an accelerator all steps are joined in log2(T) rounds;
-// anything else takes QRNNScanReference.
+// so f weights the new candidate. It returns out [T,B,H] and the last c. On float32 CPU tensors it is fused; on an
+// accelerator all steps are joined in log2(T) rounds; anything else takes QRNNScanReference.
 func QRNNScan(gates_TB3H, c_BH Tensor) (out_TBH, last_BH Tensor) {
 	const op = "QRNNScan"
 	gates_TB3H = ofType(gates_TB3H, c_BH)
@@ -22,8 +20,7 @@ func QRNNScan(gates_TB3H, c_BH Tensor) (out_TBH, last_BH Tensor) {
 		return QRNNScanReference(gates_TB3H, c_BH)
 	}
 	var out, last C.ap_tensor
-	check(op, C.ap_qrnn_scan(gates_TB3H.c(op), c_BH.c(op), &out, &last), gates_TB3H, c_BH)
-	return ownTwo(op, out, last)
+	return madeTwo(op, C.ap_qrnn_scan(gates_TB3H.c(op), c_BH.c(op), &out, &last), &out, &last, gates_TB3H, c_BH)
 }
 
 // QRNNScanReference is QRNNScan step by step, made of plain operators.
@@ -44,8 +41,8 @@ func QRNNScanReference(gates_TB3H, c_BH Tensor) (out_TBH, last_BH Tensor) {
 	return Stack(out, 0), c_BH
 }
 
-// qrnnDoubling is QRNNScan where an operator's launch costs more than its work. A step takes c to k c + b; after round n, k
-// and b of step t stand for it and the 2^n - 1 steps before it. Products of k only shrink, so nothing overflows.
+// qrnnDoubling is QRNNScan where an operator's launch costs more than its work. A step takes c to k c + b; after round
+// n, k and b of step t stand for it and the 2^n - 1 steps before it. Products of k only shrink, so nothing overflows.
 func qrnnDoubling(gates_TB3H, c_BH Tensor) (out_TBH, last_BH Tensor) {
 	steps, columns, width := gates_TB3H.Size(0), c_BH.Size(0), c_BH.Size(1)
 	if steps == 0 {

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// Queue runs body on the torch thread and returns its error, as [Try] does. Where ctx is cancelled before body's turn has
-// come, Queue returns ctx's cause at once and body never runs; once it runs, body watches ctx itself. Called on the torch
-// thread it just runs body. It may be called from any goroutine.
+// Queue runs body on the torch thread and returns its error, as [Try] does. Where ctx is cancelled before body's turn
+// has come, Queue returns ctx's cause at once and body never runs; once it runs, body watches ctx itself. Called on the
+// torch thread it just runs body. It may be called from any goroutine.
 func Queue(ctx context.Context, body func() error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -5,9 +5,8 @@ import "C"
 
 import "hash/fnv"
 
-// A Stream is a named sequence of random draws. Draw n of a stream is a function
-// of the seed, the name and n alone, so one more draw in one stream moves no
-// other stream, and a stream is restored by its Offset.
+// A Stream is a named sequence of random draws. Draw n of a stream is a function of the seed, the name and n alone, so
+// one more draw in one stream moves no other stream, and a stream is restored by its Offset.
 type Stream struct {
 	seed   uint64
 	Offset uint64 // draws made so far; it belongs into a checkpoint
@@ -57,8 +56,7 @@ func Dropout(x Tensor, p float64, s *Stream) Tensor {
 	}
 	seed, offset := s.next()
 	var out C.ap_tensor
-	check("Dropout", C.ap_dropout(x.c("Dropout"), C.double(p), seed, offset, &out), x)
-	return own("Dropout", out)
+	return made("Dropout", C.ap_dropout(x.c("Dropout"), C.double(p), seed, offset, &out), &out, x)
 }
 
 // DropoutMask is what Dropout makes of ones of that shape: a factor, for masks that more elements share than they have.
@@ -71,16 +69,14 @@ func DropoutMask(p float64, s *Stream, dtype DType, d Device, shape ...int64) Te
 	return own("DropoutMask", out)
 }
 
-// Noise adds independent draws from the normal distribution with mean 0 and that
-// standard deviation to the elements of x [...], whose gradient passes unchanged.
-// A nil stream (evaluation) or a deviation of 0 returns x itself. Draws are at most
-// 5.9 deviations in size.
+// Noise adds independent draws from the normal distribution with mean 0 and that standard deviation to the elements of
+// x [...], whose gradient passes unchanged. A nil stream (evaluation) or a deviation of 0 returns x itself. Draws are
+// at most 5.9 deviations in size.
 func Noise(x Tensor, deviation float64, s *Stream) Tensor {
 	if s == nil || deviation == 0 {
 		return x
 	}
 	seed, offset := s.next()
 	var out C.ap_tensor
-	check("Noise", C.ap_noise(x.c("Noise"), C.double(deviation), seed, offset, &out), x)
-	return own("Noise", out)
+	return made("Noise", C.ap_noise(x.c("Noise"), C.double(deviation), seed, offset, &out), &out, x)
 }

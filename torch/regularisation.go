@@ -5,8 +5,8 @@ import "C"
 
 // Legend: T time steps, B columns, D width.
 
-// LockedDropout drops elements of x [T,B,D] by one mask for all time steps, drawn for each column: variational dropout (Gal
-// and Ghahramani 2016). A nil stream (evaluation) or p = 0 returns x itself.
+// LockedDropout drops elements of x [T,B,D] by one mask for all time steps, drawn for each column: variational dropout
+// (Gal and Ghahramani 2016). A nil stream (evaluation) or p = 0 returns x itself.
 func LockedDropout(x_TBD Tensor, p float64, s *Stream) Tensor {
 	if s == nil || p == 0 {
 		return x_TBD
@@ -17,8 +17,7 @@ func LockedDropout(x_TBD Tensor, p float64, s *Stream) Tensor {
 	const op = "LockedDropout"
 	seed, offset := s.next()
 	var out C.ap_tensor
-	check(op, C.ap_locked_dropout(x_TBD.c(op), C.double(p), seed, offset, &out), x_TBD)
-	return own(op, out)
+	return made(op, C.ap_locked_dropout(x_TBD.c(op), C.double(p), seed, offset, &out), &out, x_TBD)
 }
 
 // LockedDropoutReference is LockedDropout made of plain operators.
@@ -29,7 +28,8 @@ func LockedDropoutReference(x_TBD Tensor, p float64, s *Stream) Tensor {
 // MeanSquare is the mean of the squares of x's elements.
 func MeanSquare(x Tensor) Tensor { return meanSquare("MeanSquare", x, false) }
 
-// MeanSquareChange is that of the differences between neighbours along the first dimension, of which there are two at least.
+// MeanSquareChange is that of the differences between neighbours along the first dimension, of which there are two at
+// least.
 func MeanSquareChange(x Tensor) Tensor { return meanSquare("MeanSquareChange", x, true) }
 
 func meanSquare(op string, x Tensor, change bool) Tensor {
@@ -37,8 +37,7 @@ func meanSquare(op string, x Tensor, change bool) Tensor {
 		return meanSquareReference(x, change)
 	}
 	var out C.ap_tensor
-	check(op, C.ap_mean_square(x.c(op), C.bool(change), &out), x)
-	return own(op, out)
+	return made(op, C.ap_mean_square(x.c(op), C.bool(change), &out), &out, x)
 }
 
 // meanSquareReference is either made of plain operators.

@@ -16,9 +16,8 @@ import (
 	"unsafe"
 )
 
-// The safetensors format: eight bytes with the length of a JSON header, the
-// header, then the elements of all tensors, little-endian and row-major. The
-// header maps a name to {"dtype", "shape", "data_offsets"}; "__metadata__" maps
+// The safetensors format: eight bytes with the length of a JSON header, the header, then the elements of all tensors,
+// little-endian and row-major. The header maps a name to {"dtype", "shape", "data_offsets"}; "__metadata__" maps
 // strings to strings.
 
 type safetensorsEntry struct {
@@ -33,9 +32,8 @@ type safetensorsType struct {
 	size  int64 // bytes of an element
 }
 
-// The types that are read and written, in the order in which the reference
-// implementation lays tensors out: the largest elements come first, so that every
-// tensor starts at a multiple of its element's size, which readers rely on.
+// The types that are read and written, in the order in which the reference implementation lays tensors out: the largest
+// elements come first, so that every tensor starts at a multiple of its element's size, which readers rely on.
 var safetensorsTypes = []safetensorsType{
 	{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Float16, "F16", 2}, {Bool, "BOOL", 1},
 }

@@ -5,8 +5,7 @@ import "C"
 
 import "unsafe"
 
-// A Scope owns every tensor made while it is the innermost open one, and frees
-// them all in one call when it is closed.
+// A Scope owns every tensor made while it is the innermost open one, and frees them all in one call when it is closed.
 type Scope struct {
 	parent  *Scope
 	handles []*handle
@@ -18,8 +17,7 @@ var current *Scope
 
 const outsideThread = "called outside torch.Main and torch.Do; tensors belong to one thread"
 
-// OpenScope opens a scope inside the current one. It must be called on the torch
-// thread: inside Main, Do or Test.
+// OpenScope opens a scope inside the current one. It must be called on the torch thread: inside Main, Do or Test.
 func OpenScope() *Scope {
 	if !onTorchThread() {
 		fail("OpenScope", outsideThread, false)
@@ -120,8 +118,7 @@ func Free(xs ...Tensor) {
 	}
 }
 
-// handle is one owned C++ tensor. Its ptr field is the cell that gotorch's
-// Tensor points at.
+// handle is one owned C++ tensor. Its ptr field is the cell that gotorch's Tensor points at.
 type handle struct {
 	ptr   unsafe.Pointer
 	scope *Scope

@@ -18,7 +18,8 @@ type LossOperands struct {
 	Whole   []Tensor // what else the loss depends on, of any shape
 }
 
-// ScoreChunk is what belongs to C positions, in float32 or float64: the scores Hidden Weight^T + Bias and the operands' rows.
+// ScoreChunk is what belongs to C positions, in float32 or float64: the scores Hidden Weight^T + Bias and the operands'
+// rows.
 type ScoreChunk struct {
 	Scores  Tensor // [C,V], or [C,K,V]
 	Prior   Tensor // [C,K], or the zero Tensor
@@ -27,16 +28,16 @@ type ScoreChunk struct {
 	Rows    []Tensor
 }
 
-// ScoreLoss is a linear layer to the scores of a vocabulary and any loss of them. f is a plain function of tensors: it gives
-// the losses [C] of a chunk of positions, through which gradients flow, and values [C] to report.
+// ScoreLoss is a linear layer to the scores of a vocabulary and any loss of them. f is a plain function of tensors: it
+// gives the losses [C] of a chunk of positions, through which gradients flow, and values [C] to report.
 //
-// The results are the sum of all losses times o.Scale, without dimensions, and the values [N], 0 where a target is o.Ignore,
-// without gradients. f sees no such position, and no position at all where none counts. Only o.Ignore, Scale, Chunk and
-// Evaluate are read.
+// The results are the sum of all losses times o.Scale, without dimensions, and the values [N], 0 where a target is
+// o.Ignore, without gradients. f sees no such position, and no position at all where none counts. Only o.Ignore, Scale,
+// Chunk and Evaluate are read.
 //
-// Scores, and all that f makes of them, exist for one chunk at a time: gradients are taken while they do, and the backward
-// pass multiplies them by the one that comes in. f uses the operands of x.Whole as they are; they must be among the
-// operands to get gradients.
+// Scores, and all that f makes of them, exist for one chunk at a time: gradients are taken while they do, and the
+// backward pass multiplies them by the one that comes in. f uses the operands of x.Whole as they are; they must be
+// among the operands to get gradients.
 func ScoreLoss(x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (loss_C Tensor, values_C []Tensor)) (Tensor, []Tensor) {
 	return scoreLoss("ScoreLoss", x, o, f)
 }
@@ -77,8 +78,8 @@ func scoreLoss(op string, x LossOperands, o SoftmaxLossOptions, f func(ScoreChun
 	return loss, values_N
 }
 
-// operand is one operand of a loss: as it was given, with the history that its gradient flows into; as the pass uses it; and
-// its gradient so far, where one is wanted.
+// operand is one operand of a loss: as it was given, with the history that its gradient flows into; as the pass uses
+// it; and its gradient so far, where one is wanted.
 type operand struct{ of, used, gradient Tensor }
 
 // scorePass is one computation of a loss over scores.
@@ -111,12 +112,13 @@ func (p *scorePass) all() []*operand {
 	return all
 }
 
-// count leaves out positions that count as nothing, and gives the places of the others; the zero Tensor where all count.
+// count leaves out positions that count as nothing, and gives the places of the others; the zero Tensor where all
+// count.
 func (p *scorePass) count(x LossOperands) (places Tensor) {
 	var at, kept C.ap_tensor
 	var dtype C.int
 	check(p.op, C.ap_counted(x.Hidden.c(p.op), x.Prior.orNull(p.op), x.Weight.c(p.op), x.Bias.orNull(p.op), x.Targets.c(p.op),
-		x.Shift.orNull(p.op), C.int64_t(p.options.Ignore), &at, &kept, &dtype), x.defined()...)
+		x.Shift.orNull(p.op), C.int64_t(p.options.Ignore), &at, &kept, &dtype), x.tensors()...)
 	if at != nil {
 		places = own(p.op, at)
 	}
@@ -236,8 +238,8 @@ func (p *scorePass) chunk(start, c int64) {
 	}
 }
 
-// products adds what a chunk's gradient in the scores gives those of the hidden states [C,D] or [C,K,D], the weight and the
-// bias.
+// products adds what a chunk's gradient in the scores gives those of the hidden states [C,D] or [C,K,D], the weight and
+// the bias.
 func (p *scorePass) products(start int64, hidden, gradient Tensor) {
 	v := gradient.Size(-1)
 	g_RV := gradient.Reshape(gradient.Count()/v, v)
@@ -254,7 +256,8 @@ func (p *scorePass) products(start int64, hidden, gradient Tensor) {
 	}
 }
 
-// chunkPositions are the positions of a chunk with k rows of scores each: as chunk rows make them, or by shape where that is 0.
+// chunkPositions are the positions of a chunk with k rows of scores each: as chunk rows make them, or by shape where
+// that is 0.
 func chunkPositions(n, k, v int64, dtype DType, d Device, chunk int64) int64 {
 	if chunk == 0 {
 		bytes := 4 * v
@@ -274,12 +277,7 @@ func wider(dtype DType) DType {
 	return Float32
 }
 
-// defined are the operands that are there, for errors.
-func (x LossOperands) defined() (all []Tensor) {
-	for _, y := range []Tensor{x.Hidden, x.Prior, x.Weight, x.Bias, x.Targets, x.Shift} {
-		if y.h != nil {
-			all = append(all, y)
-		}
-	}
-	return all
+// tensors are the operands, for errors.
+func (x LossOperands) tensors() []Tensor {
+	return []Tensor{x.Hidden, x.Prior, x.Weight, x.Bias, x.Targets, x.Shift}
 }

@@ -3,9 +3,9 @@ package torch
 // #include "api.h"
 import "C"
 
-// ScoreTerm is a term of the loss that depends on scores: what every target pays beside its cross-entropy. It sees clean
-// scores, transformed where there is a transform, whatever a shift does to the target's. In a mixture every component has
-// scores of its own, and a target pays the mean over them.
+// ScoreTerm is a term of the loss that depends on scores: what every target pays beside its cross-entropy. It sees
+// clean scores, transformed where there is a transform, whatever a shift does to the target's. In a mixture every
+// component has scores of its own, and a target pays the mean over them.
 type ScoreTerm struct {
 	// Loss gives the term [N] of each target, from scores [N,V] and targets [N]. Gradients flow through it.
 	Loss func(scores_NV, targets_N Tensor) (loss_N Tensor)
@@ -23,8 +23,8 @@ func FusedZLoss(zeta float64) FusedScoreTerm {
 	return func(o *C.ap_loss_options) { o.z_loss += C.double(zeta) }
 }
 
-// ScoreTransform makes other scores of scores, [N,V] of [N,V], row by row. All that depends on scores sees the result alone,
-// in training, evaluation and decoding. A shift of the target's score comes before it.
+// ScoreTransform makes other scores of scores, [N,V] of [N,V], row by row. All that depends on scores sees the result
+// alone, in training, evaluation and decoding. A shift of the target's score comes before it.
 type ScoreTransform func(scores_NV Tensor) Tensor
 
 // rows applies the transform to scores [...,V].
@@ -58,15 +58,15 @@ func plainLoss(op string, x LossOperands, o SoftmaxLossOptions) (loss, nll, shif
 	return loss, values[0], shifted
 }
 
-// plain is the loss of a softmax, or of a mixture of them, of a chunk's positions: the definition that the fused kernels are
-// compared with, and what computes a transform, or a term without a kernel. The values are the negative log-likelihood, and
-// under a shift the one with it.
+// plain is the loss of a softmax, or of a mixture of them, of a chunk's positions: the definition that the fused
+// kernels are compared with, and what computes a transform, or a term without a kernel. The values are the negative
+// log-likelihood, and under a shift the one with it.
 //
 //	loss = on nll' + off sum_j -log p_j + terms - entropy
 //
-// where nll' is that with the target's score lowered by the shift. on, off and entropy are label smoothing's. The sum sees
-// clean scores, for which off times nll' - nll is added, so that the target's own part of it is lowered too; or the shifted
-// ones.
+// where nll' is that with the target's score lowered by the shift. on, off and entropy are label smoothing's. The sum
+// sees clean scores, for which off times nll' - nll is added, so that the target's own part of it is lowered too; or
+// the shifted ones.
 func (o SoftmaxLossOptions) plain(x ScoreChunk) (loss_C Tensor, values_C []Tensor) {
 	index := x.Targets.Reshape(-1, 1)
 	nll := func(logP_CV Tensor) Tensor { return logP_CV.Gather(1, index).Reshape(-1).Neg() }
@@ -75,20 +75,16 @@ func (o SoftmaxLossOptions) plain(x ScoreChunk) (loss_C Tensor, values_C []Tenso
 	clean := nll(smoothed)
 	own := clean
 	values_C = []Tensor{clean}
-	seen := o.SmoothShifted
 	if x.Shift.Defined() {
 		lowered := x.logProbs(o.Transform.rows(x.lowered()))
 		own = nll(lowered)
 		values_C = append(values_C, own)
-		if seen {
-			smoothed = lowered
-		}
 	}
 	on, off, entropy := smoothingWeights(o.Smoothing, o.Epsilon, float64(scores.Size(-1)))
 	loss_C = own.MulScalar(on)
 	if off != 0 {
 		loss_C = loss_C.Sub(smoothed.SumDim(1, false).MulScalar(off))
-		if x.Shift.Defined() && !seen {
+		if x.Shift.Defined() {
 			loss_C = loss_C.Add(own.Sub(clean).MulScalar(off))
 		}
 	}

@@ -14,11 +14,12 @@ import (
 	"unsafe"
 )
 
-// SafetensorsIndex is the file that says which shard of a large checkpoint holds which tensor, as the library transformers writes it.
+// SafetensorsIndex is the file that says which shard of a large checkpoint holds which tensor, as the library
+// transformers writes it.
 const SafetensorsIndex = "model.safetensors.index.json"
 
-// Weights are the tensors of a checkpoint that any program wrote as safetensors, in one file or in shards. Their headers are read at
-// once, a tensor when it is asked for: of a model of many gigabytes one matrix can be had.
+// Weights are the tensors of a checkpoint that any program wrote as safetensors, in one file or in shards. Their
+// headers are read at once, a tensor when it is asked for: of a model of many gigabytes one matrix can be had.
 type Weights struct {
 	path    string
 	tensors map[string]stored
@@ -32,8 +33,8 @@ type stored struct {
 	entry safetensorsEntry
 }
 
-// OpenWeights reads the headers of a .safetensors file, of the shards that an index file (.json) names, or of what a folder holds of
-// these. A shard that is not there is an error when a tensor of it is read.
+// OpenWeights reads the headers of a .safetensors file, of the shards that an index file (.json) names, or of what a
+// folder holds of these. A shard that is not there is an error when a tensor of it is read.
 func OpenWeights(path string) (*Weights, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -149,13 +150,15 @@ func (w *Weights) Matrices() (names []string) {
 	return names
 }
 
-// Shape is the shape of a tensor, and its type as the format writes it, "BF16"; known is false for one that is not there.
+// Shape is the shape of a tensor, and its type as the format writes it, "BF16"; known is false for one that is not
+// there.
 func (w *Weights) Shape(name string) (shape []int64, dtype string, known bool) {
 	s, known := w.tensors[name]
 	return s.entry.Shape, s.entry.DType, known
 }
 
-// Missing is the shard that a tensor should be in and that is not there; empty for other tensors. Without a name it is any such shard.
+// Missing is the shard that a tensor should be in and that is not there; empty for other tensors. Without a name it is
+// any such shard.
 func (w *Weights) Missing(name string) string {
 	if name == "" {
 		for _, tensor := range slices.Sorted(maps.Keys(w.missing)) {
@@ -174,8 +177,8 @@ func floatType(name string) (found safetensorsType, known bool) {
 	return safetensorsTypes[i], true
 }
 
-// ReadFloats reads a tensor of floating-point numbers: a float64 tensor as that, all others as float32, which holds float16 and bfloat16
-// exactly. It is in the innermost scope.
+// ReadFloats reads a tensor of floating-point numbers: a float64 tensor as that, all others as float32, which holds
+// float16 and bfloat16 exactly. It is in the innermost scope.
 func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
 	s, known := w.tensors[name]
 	kind, floats := floatType(s.entry.DType)

@@ -19,7 +19,6 @@ type shiftedCase struct {
 
 func newShiftedCase(r *rand.Rand, n, d, v int64, withBias bool) shiftedCase {
 	c := shiftedCase{lossCase: newLossCase(r, n, d, v, withBias)}
-	c.options.SmoothShifted = r.IntN(2) == 0
 	shifts := make([]float64, n)
 	for i := range shifts {
 		shifts[i] = math.Max(0, 5*r.Float64()-1)
@@ -42,14 +41,12 @@ func (c shiftedCase) run(f shiftedFunction, dtype torch.DType) []torch.Tensor {
 func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {
 	torch.Test(t, func() {
 		for kind := range torch.Smoothing(3) {
-			for _, seen := range []bool{false, true} {
-				c := newShiftedCase(rand.New(rand.NewPCG(3, uint64(kind))), 7, 3, 5, true)
-				c.options.Smoothing, c.options.Epsilon, c.options.Chunk, c.options.SmoothShifted = kind, 0.1, 3, seen
-				checkGradients(t, fmt.Sprint("smoothing ", kind, seen), []torch.Tensor{c.hidden, c.weight, c.bias, c.shift}, func(in []torch.Tensor) torch.Tensor {
-					loss, _, _ := torch.ShiftedSoftmaxLoss(in[0], in[1], in[2], c.targets, in[3], c.options)
-					return loss.MulScalar(1.5)
-				})
-			}
+			c := newShiftedCase(rand.New(rand.NewPCG(3, uint64(kind))), 7, 3, 5, true)
+			c.options.Smoothing, c.options.Epsilon, c.options.Chunk = kind, 0.1, 3
+			checkGradients(t, fmt.Sprint("smoothing ", kind), []torch.Tensor{c.hidden, c.weight, c.bias, c.shift}, func(in []torch.Tensor) torch.Tensor {
+				loss, _, _ := torch.ShiftedSoftmaxLoss(in[0], in[1], in[2], c.targets, in[3], c.options)
+				return loss.MulScalar(1.5)
+			})
 		}
 	})
 }
@@ -58,17 +55,15 @@ func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {
 func TestShiftOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			for _, seen := range []bool{false, true} {
-				c := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 100, 31, 47, true)
-				c.options.Epsilon, c.options.SmoothShifted = 0.1, seen
-				c.shift = torch.Zeros(torch.Float64, device, 100)
-				want, got := c.lossCase.run(torch.SoftmaxLoss, dtype), c.run(torch.ShiftedSoftmaxLoss, dtype)
-				for i, j := range map[int]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 3, 6: 4} {
-					if device != torch.CPU {
-						near(t, fmt.Sprintf("%v: the %s", dtype, shiftedResults[i]), got[i], want[j])
-					} else if !slices.Equal(got[i].Float64s(), want[j].Float64s()) {
-						t.Errorf("%v: the %s differs", dtype, shiftedResults[i])
-					}
+			c := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 100, 31, 47, true)
+			c.options.Epsilon = 0.1
+			c.shift = torch.Zeros(torch.Float64, device, 100)
+			want, got := c.lossCase.run(torch.SoftmaxLoss, dtype), c.run(torch.ShiftedSoftmaxLoss, dtype)
+			for i, j := range map[int]int{0: 0, 1: 1, 2: 1, 3: 2, 4: 3, 6: 4} {
+				if device != torch.CPU {
+					near(t, fmt.Sprintf("%v: the %s", dtype, shiftedResults[i]), got[i], want[j])
+				} else if !slices.Equal(got[i].Float64s(), want[j].Float64s()) {
+					t.Errorf("%v: the %s differs", dtype, shiftedResults[i])
 				}
 			}
 		}
@@ -104,22 +99,19 @@ func TestShiftedNLL(t *testing.T) {
 	})
 }
 
-// TestWhatTheSmoothedMassSees: where it sees clean scores, a shift never lowers a
-// row's loss; where it sees shifted ones, it does for a target likelier than its mass.
+// TestWhatTheSmoothedMassSees: it sees clean scores, so that a shift never lowers a row's loss.
 func TestWhatTheSmoothedMassSees(t *testing.T) {
 	torch.Test(t, func() {
 		hidden, weight := torch.Full(1, torch.Float64, device, 1, 1), torch.FromFloat64s([]float64{9, 0, 0, 0, 0}, device, 5, 1)
 		target := torch.FromInt64s([]int64{0}, device, 1)
 		for kind := range torch.Smoothing(3) {
-			for _, seen := range []bool{false, true} {
-				o := torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: 0.1, SmoothShifted: seen, Scale: 1}
-				at := func(shift float64) float64 {
-					loss, _, _ := torch.ShiftedSoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.Full(shift, torch.Float64, device, 1), o)
-					return loss.Item()
-				}
-				if rises := at(0.5) > at(0); rises == seen {
-					t.Errorf("smoothing %d, seen %v: the loss goes from %v to %v", kind, seen, at(0), at(0.5))
-				}
+			o := torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: 0.1, Scale: 1}
+			at := func(shift float64) float64 {
+				loss, _, _ := torch.ShiftedSoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.Full(shift, torch.Float64, device, 1), o)
+				return loss.Item()
+			}
+			if at(0.5) <= at(0) {
+				t.Errorf("smoothing %d: the loss goes from %v to %v", kind, at(0), at(0.5))
 			}
 		}
 	})

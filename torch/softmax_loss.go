@@ -3,8 +3,7 @@ package torch
 // #include "api.h"
 import "C"
 
-// Smoothing says how label smoothing spreads epsilon of the target's mass over a
-// vocabulary of V.
+// Smoothing says how label smoothing spreads epsilon of the target's mass over a vocabulary of V.
 type Smoothing int
 
 // The three definitions in use. With epsilon = 0 they agree.
@@ -14,16 +13,14 @@ const (
 	SmoothingT2T                      // as fairseq, less the entropy of the soft target
 )
 
-// SoftmaxLossOptions are the settings of SoftmaxLoss, ShiftedSoftmaxLoss and
-// MixtureLoss.
+// SoftmaxLossOptions are the settings of SoftmaxLoss, ShiftedSoftmaxLoss and MixtureLoss.
 type SoftmaxLossOptions struct {
-	Ignore        int64 // targets with this id count as nothing
-	Smoothing     Smoothing
-	Epsilon       float64 // label smoothing, 0 for none
-	SmoothShifted bool    // the smoothed mass sees shifted logits; else clean ones
-	Scale         float64 // factor of the summed loss, e.g. 1/tokens of the update
-	Chunk         int64   // rows of logits at a time; 0 chooses by shape and cache
-	Evaluate      bool    // no gradients are computed
+	Ignore    int64 // targets with this id count as nothing
+	Smoothing Smoothing
+	Epsilon   float64 // label smoothing, 0 for none
+	Scale     float64 // factor of the summed loss, e.g. 1/tokens of the update
+	Chunk     int64   // rows of logits at a time; 0 chooses by shape and cache
+	Evaluate  bool    // no gradients are computed
 
 	Terms     []ScoreTerm    // what rows that count pay beside; no part of a negative log-likelihood
 	Transform ScoreTransform // of the scores, before all else; nil for none
@@ -34,7 +31,7 @@ type SoftmaxLossOptions struct {
 func (o SoftmaxLossOptions) c() C.ap_loss_options {
 	c := C.ap_loss_options{
 		ignore: C.int64_t(o.Ignore), smoothing: C.int(o.Smoothing), epsilon: C.double(o.Epsilon),
-		smooth_shifted: C.bool(o.SmoothShifted), scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
+		scale: C.double(o.Scale), chunk: C.int64_t(o.Chunk), gradients: C.bool(!o.Evaluate),
 	}
 	for _, t := range o.Terms {
 		t.Fused(&c)
@@ -42,23 +39,19 @@ func (o SoftmaxLossOptions) c() C.ap_loss_options {
 	return c
 }
 
-// SoftmaxLoss is a linear layer and softmax cross-entropy in one operator: for
-// hidden [N,D], weight [V,D], bias [V] or the zero Tensor, and int64 targets [N]
-// it returns the summed loss times Scale, without dimensions, and the clean
-// negative log-likelihood of each row [N], in nats, 0 where ignored, without a
-// gradient. Logits exist for one chunk of rows at a time, and gradients are
-// computed while they do. With a transform, or a term without a kernel, plain
+// SoftmaxLoss is a linear layer and softmax cross-entropy in one operator: for hidden [N,D], weight [V,D], bias [V] or
+// the zero Tensor, and int64 targets [N] it returns the summed loss times Scale, without dimensions, and the clean
+// negative log-likelihood of each row [N], in nats, 0 where ignored, without a gradient. Logits exist for one chunk of
+// rows at a time, and gradients are computed while they do. With a transform, or a term without a kernel, plain
 // operators compute a chunk ([ScoreLoss]); else one fused kernel does.
 func SoftmaxLoss(hidden, weight, bias, targets Tensor, o SoftmaxLossOptions) (loss, nll Tensor) {
 	loss, nll, _ = softmaxLoss("SoftmaxLoss", hidden, weight, bias, targets, Tensor{}, o)
 	return loss, nll
 }
 
-// ShiftedSoftmaxLoss is SoftmaxLoss with the logit of each target lowered by
-// shift [N], whose elements are at least 0 and which gets a gradient like any
-// operand. The clean negative log-likelihood nll [N] does not know of the shift;
-// shifted [N] does. Label smoothing shares its mass over clean logits, unless
-// SmoothShifted is set.
+// ShiftedSoftmaxLoss is SoftmaxLoss with the logit of each target lowered by shift [N], whose elements are at least 0
+// and which gets a gradient like any operand. The clean negative log-likelihood nll [N] does not know of the shift;
+// shifted [N] does. Label smoothing shares its mass over clean logits.
 func ShiftedSoftmaxLoss(hidden, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
 	return softmaxLoss("ShiftedSoftmaxLoss", hidden, weight, bias, targets, shift, o)
 }
@@ -70,7 +63,7 @@ func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o Softm
 	}
 	var l, n, m C.ap_tensor
 	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &m),
-		x.defined()...)
+		x.tensors()...)
 	if m != nil {
 		shifted = own(op, m)
 	}

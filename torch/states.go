@@ -1,8 +1,8 @@
 package torch
 
-// States are hidden states by row, padding removed: what a network hands to an output layer. Each row knows the place that
-// it came from, since what shares one mask over time draws it by column. Legend: N rows, D width, B columns or sentences,
-// T target length, S source length.
+// States are hidden states by row, padding removed: what a network hands to an output layer. Each row knows the place
+// that it came from, since what shares one mask over time draws it by column. Legend: N rows, D width, B columns or
+// sentences, T target length, S source length.
 type States struct {
 	Hidden  Tensor  // [N,D] as the output layer reads them, dropped out in training
 	Time    []int64 // [N] position in its sequence, or nil where the network does not say

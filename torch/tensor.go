@@ -257,8 +257,7 @@ func Numbers(xs ...Tensor) []float64 {
 	return out
 }
 
-// Assign copies value into x, in place and without a gradient; shapes must be
-// broadcastable to x's.
+// Assign copies value into x, in place and without a gradient; shapes must be broadcastable to x's.
 func (x Tensor) Assign(value Tensor) {
 	check("Assign", C.ap_assign(x.c("Assign"), value.c("Assign")), x, value)
 }

@@ -73,11 +73,9 @@ type Crossed struct {
 
 func (c *Crossed) Error() string { return fmt.Sprintf("%v\n\n%s", c.Value, c.Stack) }
 
-// Do runs body on the torch thread and waits for it. Called on that thread it
-// just runs body. A panic of body is raised again in the caller: an *Error as it
-// is, anything else as *Crossed. Scopes that body opened and did not close by then
-// are closed. Where the processor, or APERTURE_ISA, lets nothing be computed it
-// panics with an *Error that says so.
+// Do runs body on the torch thread and waits for it. Called on that thread it just runs body. A panic of body is raised
+// again in the caller: an *Error as it is, anything else as *Crossed. Scopes that body opened and did not close by then
+// are closed. Where the processor, or APERTURE_ISA, lets nothing be computed it panics with an *Error that says so.
 func Do(body func()) {
 	if onTorchThread() {
 		body()
@@ -101,9 +99,8 @@ func Do(body func()) {
 	}
 }
 
-// Main runs a program's body on the torch thread and returns its error; an
-// *Error that the body panics with is returned too, and so is what is wrong with
-// the processor, or with APERTURE_ISA (a *BadISA).
+// Main runs a program's body on the torch thread and returns its error; an *Error that the body panics with is returned
+// too, and so is what is wrong with the processor, or with APERTURE_ISA (a *BadISA).
 func Main(body func() error) (err error) {
 	if refused != nil {
 		return refused

@@ -8,9 +8,8 @@ import (
 	"math"
 )
 
-// VMFNormaliser gives log C_m(kappa) and A_m(kappa) = -d log C_m / d kappa, element
-// by element and in float64: the normaliser of the von Mises-Fisher density of unit
-// vectors e with m components,
+// VMFNormaliser gives log C_m(kappa) and A_m(kappa) = -d log C_m / d kappa, element by element and in float64: the
+// normaliser of the von Mises-Fisher density of unit vectors e with m components,
 //
 //	p(e) = C_m(kappa) exp(kappa u . e),   C_m(kappa) = kappa^v / ((2 pi)^(m/2) I_v(kappa)),   v = m/2 - 1,
 //
@@ -20,8 +19,7 @@ import (
 func VMFNormaliser(kappa Tensor, m int64) (logC, a Tensor) {
 	const op = "VMFNormaliser"
 	var c, r C.ap_tensor
-	check(op, C.ap_vmf_normaliser(kappa.c(op), C.int64_t(m), &c, &r), kappa)
-	return ownTwo(op, c, r)
+	return madeTwo(op, C.ap_vmf_normaliser(kappa.c(op), C.int64_t(m), &c, &r), &c, &r, kappa)
 }
 
 // VMFNormaliserReference is VMFNormaliser for one number, by two methods that share
@@ -35,8 +33,7 @@ func VMFNormaliserReference(kappa float64, m int64) (logC, a float64) {
 	return -float64(m)/2*math.Log(2*math.Pi) - logBesselSeries(v, kappa), besselQuotient(v, kappa)
 }
 
-// logBesselSeries is log(kappa^-v I_v(kappa)): the log of the sum over k of
-// (kappa^2/4)^k 2^-v / (k! Gamma(v+k+1)).
+// logBesselSeries is log(kappa^-v I_v(kappa)): the log of the sum over k of (kappa^2/4)^k 2^-v / (k! Gamma(v+k+1)).
 func logBesselSeries(v, kappa float64) float64 {
 	x := kappa * kappa / 4
 	peak := math.Floor((math.Sqrt(v*v+kappa*kappa) - v) / 2) // the ratio of terms k+1 and k, x/((k+1)(v+k+1)), passes 1 here

@@ -78,7 +78,7 @@ func train(text, method string, updates int, out io.Writer) error {
 	}
 	defer output.Free()
 	defer params.Free()
-	sizes := models.RecurrentConfig{Settings: settings.Model, Vocabulary: int64(words.Len()), DType: torch.Float32}
+	sizes := models.Config{Settings: settings.Model, Vocabulary: int64(words.Len()), DType: torch.Float32}
 	sizes.Layers, sizes.Width, sizes.Hidden = 1, width, width
 	network, err := models.NewAWDLSTM(sizes, output, params, torch.NewStream(1, "init"), torch.CPU)
 	if err != nil {

@@ -156,8 +156,7 @@ func (b *beams) ids(last int32, count int) []int32 {
 	return ids
 }
 
-// align notes, for the words that come next, what each hypothesis attends to
-// now; attention is [rows, width].
+// align notes, for the words that come next, what each hypothesis attends to now; attention is [rows, width].
 func (b *beams) align(attention []float32, width int) {
 	group := len(b.rows) / len(b.sentences)
 	for i := range b.rows {
@@ -188,10 +187,9 @@ func unchanged(order, keep []int64, rows int) bool {
 	return true
 }
 
-// advance takes a step's candidates: it finishes hypotheses and sentences and
-// makes the others the open ones. order names, for each hypothesis that is open
-// now, the one of the last step that it continues; keep names the sentences that
-// are left, nil when that is all of them. An empty order ends the batch.
+// advance takes a step's candidates: it finishes hypotheses and sentences and makes the others the open ones. order
+// names, for each hypothesis that is open now, the one of the last step that it continues; keep names the sentences
+// that are left, nil when that is all of them. An empty order ends the batch.
 func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis)) (order, keep []int64, err error) {
 	o, count := b.options, 2*b.options.Beam
 	group := len(b.rows) / len(b.sentences)
@@ -241,8 +239,7 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 	return order, keep, nil
 }
 
-// finishes reports whether the end of sentence at rank j of the candidates
-// finishes a hypothesis.
+// finishes reports whether the end of sentence at rank j of the candidates finishes a hypothesis.
 func (o Options) finishes(j int, s *sentence) bool {
 	return o.LengthPenalty == "gnmt" || j < o.Beam && len(s.finished) < o.Beam
 }
@@ -257,8 +254,7 @@ func (s *sentence) finish(e ending, beam int) {
 	s.finished = s.finished[:min(len(s.finished), beam)]
 }
 
-// complete reports whether a sentence needs no more steps, given the best of its
-// open hypotheses.
+// complete reports whether a sentence needs no more steps, given the best of its open hypotheses.
 func (b *beams) complete(s *sentence, open float64) bool {
 	o := b.options
 	if b.step >= s.longest || o.LengthPenalty == "fairseq" && len(s.finished) == o.Beam {

@@ -23,8 +23,8 @@ type fixture struct {
 }
 
 // transformer is a configuration without noise.
-func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.TransformerConfig {
-	return models.TransformerConfig{DType: dtype, Settings: models.Settings{
+func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.Config {
+	return models.Config{DType: dtype, Settings: models.Settings{
 		Width:                  width,
 		AttentionSettings:      models.AttentionSettings{FFNWidth: ffn, Heads: heads},
 		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder, MaxPositions: positions},
@@ -71,7 +71,7 @@ func load(t testing.TB, name string, dtype torch.DType, sharpen float64) *fixtur
 }
 
 // build makes a model with fresh weights; tie is "all", "decoder" or "none".
-func build(t testing.TB, c models.TransformerConfig, sourceWords, targetWords int64, tie string) *fixture {
+func build(t testing.TB, c models.Config, sourceWords, targetWords int64, tie string) *fixture {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	table := func(name string, words int64) *objectives.Dense {

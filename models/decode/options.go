@@ -11,8 +11,8 @@ import (
 )
 
 // Options are the settings of a search: the keys of the section decode, and what only a caller sets. Lengths of
-// translations count their end of sentence where a score is divided, and do not count it in MinLength and in the largest
-// length.
+// translations count their end of sentence where a score is divided, and do not count it in MinLength and in the
+// largest length.
 type Options struct {
 	Beam           int     `toml:"beam" default:"5" range:"[1,1000]" help:"beam width for the test texts; 1 is greedy"`
 	LengthPenalty  string  `toml:"length_penalty" default:"fairseq" choice:"fairseq gnmt" help:"divide scores by length^lenpen, or by ((5+length)/6)^lenpen"`
@@ -72,8 +72,7 @@ func (o Options) Rewriting() string {
 	return o.Postprocess
 }
 
-// penalty is what the log-probability of a sentence of that length, its end
-// included, is divided by.
+// penalty is what the log-probability of a sentence of that length, its end included, is divided by.
 func (o Options) penalty(length int) float64 {
 	if o.LengthPenalty == "gnmt" {
 		return math.Pow((5+float64(length))/6, o.Lenpen)
@@ -81,8 +80,7 @@ func (o Options) penalty(length int) float64 {
 	return math.Pow(float64(length), o.Lenpen)
 }
 
-// longest is the largest length of a translation of n words, for a model with
-// that many positions.
+// longest is the largest length of a translation of n words, for a model with that many positions.
 func (o Options) longest(n, positions int) int {
 	limit := math.Floor(o.MaxLengthA*float64(n+1) + float64(o.MaxLengthB))
 	return int(min(limit, float64(positions-1)))
@@ -142,8 +140,7 @@ type Hypothesis struct {
 	Score         float64   // LogProb under the length penalty
 	LogProb       float64   // natural logarithm, the end of sentence included
 	TokenLogProbs []float64 // of each word and of the end of sentence; LogProb is their sum
-	// Alignment is, where asked for, the source word that each word attended to
-	// most, averaged over heads of the last layer; Second is the one after it, -1
-	// where the source has one word.
+	// Alignment is, where asked for, the source word that each word attended to most, averaged over heads of the last
+	// layer; Second is the one after it, -1 where the source has one word.
 	Alignment, Second []int
 }

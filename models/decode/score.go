@@ -20,9 +20,8 @@ type Scored struct {
 	TokenLogProbs []float64 // of each word and of the end of sentence
 }
 
-// Score gives the log-probability of each target after its source, both without
-// end of sentence. nll gives negative log-likelihoods [N] of targets [N] after
-// hidden states [N,D]; positions is the largest length of a sentence with its
+// Score gives the log-probability of each target after its source, both without end of sentence. nll gives negative
+// log-likelihoods [N] of targets [N] after hidden states [N,D]; positions is the largest length of a sentence with its
 // end, and longer ones are an error. Of the options it takes the sizes of batches.
 func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32, positions int, o Options) ([]Scored, error) {
 	if len(sources) != len(targets) {
@@ -55,8 +54,7 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 	return results, err
 }
 
-// pairBatches sorts pairs by length, the longest first, and cuts them so that
-// neither side holds too many tokens.
+// pairBatches sorts pairs by length, the longest first, and cuts them so that neither side holds too many tokens.
 func pairBatches(sources, targets [][]int32, o Options) [][]int {
 	order := make([]int, len(sources))
 	for i := range order {

@@ -81,10 +81,9 @@ func Search(ctx context.Context, model Model, scorer Scorer, sources [][]int32, 
 	return s.Search(ctx, sources)
 }
 
-// Search returns the NBest translations of each source, best first, in the order
-// of the sources; they may be fewer where the model finishes fewer. It is an error
-// where a source is longer than the model's positions, and ctx's where that is
-// cancelled, which is noticed between two words.
+// Search returns the NBest translations of each source, best first, in the order of the sources; they may be fewer
+// where the model finishes fewer. It is an error where a source is longer than the model's positions, and ctx's where
+// that is cancelled, which is noticed between two words.
 func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesis, error) {
 	results := make([][]Hypothesis, len(sources))
 	done := func(i int, best []Hypothesis) { results[i] = best }
@@ -117,8 +116,7 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 	return results, err
 }
 
-// batches sorts sources that are not empty by length, the longest first, and
-// cuts them.
+// batches sorts sources that are not empty by length, the longest first, and cuts them.
 func batches(sources [][]int32, o Options) [][]int {
 	var order []int
 	for i, source := range sources {

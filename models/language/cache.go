@@ -8,16 +8,14 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Cache is the continuous cache pointer ("Improving neural language models with a
-// continuous cache", Grave, Joulin and Usunier 2017): words that followed states
-// like the present one, among the last Window positions, are more probable.
+// Cache is the continuous cache pointer ("Improving neural language models with a continuous cache", Grave, Joulin and
+// Usunier 2017): words that followed states like the present one, among the last Window positions, are more probable.
 //
 //	a_i      = softmax over i of Theta <h_i, h_t>
 //	p(w)     = (1-Lambda) p_vocabulary(w) + Lambda sum of the a_i with y_i = w
 //
-// where h are the last layer's states as they are and y_i is the word that came
-// after h_i. The cache is silent until Window positions have been seen, as in the
-// program of AWD-LSTM, which begins one position later still.
+// where h are the last layer's states as they are and y_i is the word that came after h_i. The cache is silent until
+// Window positions have been seen, as in the program of AWD-LSTM, which begins one position later still.
 type Cache struct {
 	Theta, Lambda float64
 	Window        int
@@ -93,8 +91,7 @@ func pointer(scores []float32, words []int32, word int32, theta float64) float64
 	return found / sum
 }
 
-// NLL is the mean of -log p over a text's words with the theta of that index and a
-// lambda, in nats.
+// NLL is the mean of -log p over a text's words with the theta of that index and a lambda, in nats.
 func (c CacheScores) NLL(theta int, lambda float64) float64 {
 	sum := 0.0
 	for t, logP := range c.LogVocabulary {
@@ -106,9 +103,8 @@ func (c CacheScores) NLL(theta int, lambda float64) float64 {
 	return sum / float64(len(c.LogVocabulary))
 }
 
-// The values that a search tries. Those of the published models are 1 and .1 for
-// Penn Treebank, .66 and .13 for WikiText-2; states of smaller models want larger
-// thetas.
+// The values that a search tries. Those of the published models are 1 and .1 for Penn Treebank, .66 and .13 for
+// WikiText-2; states of smaller models want larger thetas.
 var searchThetas = []float64{0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.66, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.5, 3, 4}
 
 // SearchCache finds the theta and the lambda of the least loss on a text. Values

@@ -20,9 +20,9 @@ var Published = Dynamic{Rate: 5e-5, Decay: 2e-3, Epsilon: 2e-5, Chunk: 5}
 // Columns of the training text in the pass that collects statistics.
 const statisticsColumns = 100
 
-// DynamicModel is a copy of a model that predicts the same ([objectives.Settings.Simplified]), with the statistics of its
-// gradients. Its word vectors follow a text as one matrix, whatever factors they were trained as, so that one rate suits
-// every method: if the factors of spectrum control followed instead, they would diverge at that rate
+// DynamicModel is a copy of a model that predicts the same ([objectives.Settings.Simplified]), with the statistics of
+// its gradients. Its word vectors follow a text as one matrix, whatever factors they were trained as, so that one rate
+// suits every method: if the factors of spectrum control followed instead, they would diverge at that rate
 // (docs/results/dynamic-evaluation.md).
 type DynamicModel struct {
 	model   *Model
@@ -53,9 +53,8 @@ func (m *Model) Dynamic(training []int32, chunk, limit int) (*DynamicModel, erro
 	return f, nil
 }
 
-// NLL is the mean clean loss of a text's words in nats while the weights follow it.
-// Each chunk is scored before the weights follow. Afterwards they are as before. It is
-// infinite where the rate is one at which the weights diverge.
+// NLL is the mean clean loss of a text's words in nats while the weights follow it. Each chunk is scored before the
+// weights follow. Afterwards they are as before. It is infinite where the rate is one at which the weights diverge.
 func (f *DynamicModel) NLL(ids []int32, d Dynamic) (float64, error) {
 	text, err := corpus.NewColumns(ids, 1, "the text", "-chunk")
 	if err != nil {
@@ -78,9 +77,8 @@ func (f *DynamicModel) NLL(ids []int32, d Dynamic) (float64, error) {
 	return sum / float64(text.Rows-1), nil
 }
 
-// read takes a text through the network in evaluation, with gradients, and hands
-// the mean loss and the summed clean one of each chunk to visit, which says whether
-// to go on.
+// read takes a text through the network in evaluation, with gradients, and hands the mean loss and the summed clean one
+// of each chunk to visit, which says whether to go on.
 func (f *DynamicModel) read(text corpus.Columns, rows int, visit func(loss torch.Tensor, nll float64) bool) {
 	f.model.read(text, 0, text.Count, rows, func(states torch.States, targets torch.Tensor) bool {
 		loss, nll := f.model.Output.Loss(states, targets, 1/float64(targets.Size(0)))
@@ -94,9 +92,8 @@ func (f *DynamicModel) Free() {
 	f.model.Free()
 }
 
-// Search finds the rate and the decay of the least loss on a text, walking from
-// start in steps of factors as long as that helps, first with the rate; where the
-// weights diverge it goes on to lower rates.
+// Search finds the rate and the decay of the least loss on a text, walking from start in steps of factors as long as
+// that helps, first with the rate; where the weights diverge it goes on to lower rates.
 func (f *DynamicModel) Search(ids []int32, start Dynamic, tried func(Dynamic, float64)) (Dynamic, error) {
 	score := func(d Dynamic) (float64, error) {
 		nll, err := f.NLL(ids, d)

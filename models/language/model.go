@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Model is a language model with its vocabulary. Score, Sample and Close may be called from any goroutine, several at once;
-// the fields, and what else there is, are for training and evaluation, on the torch thread.
+// Model is a language model with its vocabulary. Score, Sample and Close may be called from any goroutine, several at
+// once; the fields, and what else there is, are for training and evaluation, on the torch thread.
 type Model struct {
 	Settings Settings
 	Words    *corpus.Words
@@ -39,7 +39,7 @@ func Load(folder string, device torch.Device) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kindOf(s.Model.Kind); err != nil {
+	if _, err := s.kind(); err != nil {
 		return nil, fmt.Errorf("%s holds no language model: %w", folder, err)
 	}
 	words, err := ReadWords(folder)
@@ -62,7 +62,7 @@ func (m *Model) Close() error { return m.CloseWith(m.Free) }
 
 // New builds a model with fresh weights, drawn from the stream of that name.
 func New(s Settings, words *corpus.Words, device torch.Device) (*Model, error) {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
@@ -98,18 +98,15 @@ func (m *Model) build() error {
 	if input == nil {
 		input = m.Output
 	}
-	m.Network, err = m.kind.make(s, c.Vocabulary, input, m.Params, c.Stream, m.Device)
+	m.Network, err = m.kind.make(models.Config{
+		Settings: s.Model, ActivationSettings: s.Train.ActivationSettings, Vocabulary: c.Vocabulary, DType: torch.Float32,
+	}, input, m.Params, c.Stream, m.Device)
 	return err
 }
 
 // ContextNetwork is a network whose view of the past may be changed between chunks.
 type ContextNetwork interface {
 	SetContext(c models.XLContext) error
-}
-
-// NoisyNetwork is a network that can add noise to word vectors in training.
-type NoisyNetwork interface {
-	SetInputNoise(deviation float64)
 }
 
 // SetContext changes what a Transformer-XL sees of the past, and the length of the
@@ -124,13 +121,6 @@ func (m *Model) SetContext(c models.XLContext, rows int) error {
 	}
 	m.Settings.Model.XLContext, m.Settings.Train.BPTT = c, rows
 	return nil
-}
-
-// SetInputNoise sets the standard deviation of the noise on word vectors, where the network can add any.
-func (m *Model) SetInputNoise(deviation float64) {
-	if network, ok := m.Network.(NoisyNetwork); ok {
-		network.SetInputNoise(deviation)
-	}
 }
 
 // Free frees the weights.

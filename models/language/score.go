@@ -72,9 +72,8 @@ func (m *Model) SharedNLL(p *parallel.Peers, text corpus.Columns) (sum float64, 
 	return sum, tokens, nil
 }
 
-// Read takes a text through the network in chunks of the given number of rows, in evaluation
-// and without gradients, and hands the states and targets [N] of each to visit,
-// whose tensors live until it returns.
+// Read takes a text through the network in chunks of the given number of rows, in evaluation and without gradients, and
+// hands the states and targets [N] of each to visit, whose tensors live until it returns.
 func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.States, targets torch.Tensor)) {
 	torch.NoGrad(func() {
 		m.read(text, 0, text.Count, rows, func(states torch.States, targets torch.Tensor) bool {
@@ -126,8 +125,9 @@ type Score struct {
 	Tokens int     // that were predicted: words and the ends of lines
 }
 
-// Score gives the clean negative log-likelihood of a text, words separated by spaces and lines by line feeds, as continued
-// from the end of a line. A word that the model does not know counts as the unknown word, and is an error where it has none.
+// Score gives the clean negative log-likelihood of a text, words separated by spaces and lines by line feeds, as
+// continued from the end of a line. A word that the model does not know counts as the unknown word, and is an error
+// where it has none.
 func (m *Model) Score(ctx context.Context, text string) (score Score, err error) {
 	ids, err := m.encode(text, true)
 	if err != nil {

@@ -41,8 +41,8 @@ func Defaults() Settings { return schema.Defaults() }
 // TokenizerFolder is the folder of a run that holds its vocabulary.
 const TokenizerFolder = "tokenizer"
 
-// ReadSettings reads those of a run folder, which must be what its checkpoints were trained with. Keys that are newer than the
-// folder have their defaults.
+// ReadSettings reads those of a run folder, which must be what its checkpoints were trained with. Keys that are newer
+// than the folder have their defaults.
 func ReadSettings(folder string) (Settings, error) {
 	s, err := schema.ReadFolder(folder)
 	if err == nil {
@@ -53,7 +53,7 @@ func ReadSettings(folder string) (Settings, error) {
 
 // Check reports the first thing in the settings that makes no model: the keys that contradict each other.
 func (s Settings) Check() error {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	switch {
 	case err != nil:
 		return err

@@ -34,8 +34,8 @@ type TextNames struct {
 // Reader reads a text whose words enter words; flag names the one that chose it, as in -train.
 type Reader func(name, flag string, words *corpus.Words) (corpus.Running, error)
 
-// ReadFiles is ReadTexts of the files NAME.txt of a folder, or what stands for them (see [corpus.RunningFile]), by way of a cache: another run with the same files finds their ids there, and
-// does not read them.
+// ReadFiles is ReadTexts of the files NAME.txt of a folder, or what stands for them (see [corpus.RunningFile]), by way
+// of a cache: another run with the same files finds their ids there, and does not read them.
 func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string, cache *corpus.Cache) (*Texts, error) {
 	path := func(name string) string { return corpus.RunningFile(dir, name) }
 	key, sums, err := keyOf(s, folder, names, path, cache)
@@ -69,7 +69,8 @@ func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string,
 	return t, nil
 }
 
-// keyOf names the ids of texts by what they depend on: the files, the order of words, and the words of a run that has some.
+// keyOf names the ids of texts by what they depend on: the files, the order of words, and the words of a run that has
+// some.
 func keyOf(s VocabularySettings, folder string, names TextNames, path func(string) string, cache *corpus.Cache) (corpus.Key, map[string]string, error) {
 	parts, sums := []string{"running text", s.VocabularyOrder}, map[string]string{}
 	words, err := ReadWords(folder)
@@ -110,8 +111,8 @@ func kept(key corpus.Key, folder string, names TextNames, cache *corpus.Cache) *
 	return t
 }
 
-// ReadTexts reads texts. Their words are those of the run in folder; where that has none yet, or folder is empty, the words are
-// those of all texts, in order of first appearance or of frequency as the settings say.
+// ReadTexts reads texts. Their words are those of the run in folder; where that has none yet, or folder is empty, the
+// words are those of all texts, in order of first appearance or of frequency as the settings say.
 func ReadTexts(s VocabularySettings, folder string, names TextNames, read Reader) (*Texts, error) {
 	words, err := ReadWords(folder)
 	fresh := errors.Is(err, fs.ErrNotExist)

@@ -8,7 +8,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Updates hands out chunks of running text, an optimizer step's at a time, cut into groups of columns that are accumulated.
+// Updates hands out chunks of running text, an optimizer step's at a time, cut into groups of columns that are
+// accumulated.
 type Updates struct {
 	model    *Model
 	settings corpus.ColumnSettings
@@ -18,8 +19,8 @@ type Updates struct {
 	states   []models.Carried // behind the last batch of each group that falls to this process
 }
 
-// Updates begins at a position, for one of several processes, with what Carried gave there. noise gives the standard deviation of the noise on word vectors in
-// an epoch, counted from 0.
+// Updates begins at a position, for one of several processes, with what Carried gave there. noise gives the standard
+// deviation of the noise on word vectors in an epoch, counted from 0.
 func (m *Model) Updates(text corpus.Columns, s corpus.ColumnSettings, groups int, share corpus.Share, seed uint64, from corpus.Position, carried map[string]torch.Tensor, noise func(epoch int) float64) (*Updates, error) {
 	reader, err := corpus.NewReader(text, s, seed, from)
 	if err != nil {
@@ -60,7 +61,7 @@ func (u *Updates) Next() (models.Update, error) {
 	if p.First {
 		u.Close()
 	}
-	u.model.SetInputNoise(u.noise(p.Epoch))
+	u.model.Network.SetInputNoise(u.noise(p.Epoch))
 	next := models.Update{Tokens: p.Span.Rows * p.Columns.Count, Sentences: p.Columns.Count, Rate: 1, Position: p.Position}
 	if u.settings.Random {
 		next.Rate = float64(p.Span.Drawn) / float64(u.settings.BPTT)

@@ -2,9 +2,10 @@ package parallel
 
 import "github.com/aperture-ml/aperture/torch"
 
-// Draws keep the random streams of several processes where those of a single one would be. Each draw has a number, and every
-// batch makes as many draws as any other, whatever its size; so the batch at place k of an update draws from where the update
-// begins on, k times that many draws later, and processes that share out an update draw what one would.
+// Draws keep the random streams of several processes where those of a single one would be. Each draw has a number, and
+// every batch makes as many draws as any other, whatever its size; so the batch at place k of an update draws from
+// where the update begins on, k times that many draws later, and processes that share out an update draw what one
+// would.
 type Draws struct {
 	Streams map[string]*torch.Stream
 	begin   map[string]uint64 // of the update
@@ -30,7 +31,8 @@ func (d *Draws) Begin() {
 	}
 }
 
-// Batch takes the streams to the batch at a place of the update, or, with the number of all batches, to the update's end.
+// Batch takes the streams to the batch at a place of the update, or, with the number of all batches, to the update's
+// end.
 func (d *Draws) Batch(place int) {
 	for name, s := range d.Streams {
 		s.Offset = d.begin[name] + uint64(place)*d.each[name]

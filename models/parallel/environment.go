@@ -33,8 +33,9 @@ type Environment struct {
 // launched is what Launch tells the processes that it starts.
 const launched = "APERTURE_LAUNCHED"
 
-// FromEnvironment reads the variables RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun
-// and PyTorchJob set them, or those of a step of Slurm, and APERTURE_GROUP_TOKEN. The zero Environment, of size 0, is a process by itself.
+// FromEnvironment reads the variables RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as
+// torchrun and PyTorchJob set them, or those of a step of Slurm, and APERTURE_GROUP_TOKEN. The zero Environment, of
+// size 0, is a process by itself.
 func FromEnvironment() (Environment, error) {
 	e := Environment{LocalSize: 1, Prefix: "aperture/", Address: os.Getenv("MASTER_ADDR"), Launched: os.Getenv(launched) != "", Token: os.Getenv(tokenVariable)}
 	var r variables
@@ -94,8 +95,8 @@ func (e Environment) Exposed() string {
 	return fmt.Sprintf("whoever reaches %s can end this run: set %s to the same secret on all hosts, as from openssl rand -hex 32 (docs/scale.md)", at, tokenVariable)
 }
 
-// Place is FromEnvironment for a command that was asked to train by the given number of processes: launch is how many it has to start, 0
-// where it is one of them, or the only one.
+// Place is FromEnvironment for a command that was asked to train by the given number of processes: launch is how many
+// it has to start, 0 where it is one of them, or the only one.
 func Place(processes int) (e Environment, launch int, err error) {
 	e, err = FromEnvironment()
 	switch {
@@ -126,7 +127,8 @@ func (r *variables) number(name string) int {
 	return n
 }
 
-// slurmHost is the host of rank 0: the first of the step's or the job's nodes, as in "node[07-09,12],login1", or where srun runs.
+// slurmHost is the host of rank 0: the first of the step's or the job's nodes, as in "node[07-09,12],login1", or where
+// srun runs.
 func slurmHost() string {
 	if os.Getenv("SLURM_STEP_NUM_NODES") == "1" {
 		return loopback

@@ -57,7 +57,8 @@ func plain(text string) string {
 	}, text)
 }
 
-// Keys of the store: what the first to fail said; that a collective has failed; how many know; how many have come to the end.
+// Keys of the store: what the first to fail said; that a collective has failed; how many know; how many have come to
+// the end.
 const (
 	failedKey = "failed"
 	alarmKey  = "alarm"
@@ -71,8 +72,8 @@ const (
 	grace = 5 * time.Second        // that a process has to end by itself when another has failed
 )
 
-// watcher gives signs of life of this process, and watches those of the next one. Silence is counted in its own beats, not by
-// the clock: where all processes were halted together, nobody was silent.
+// watcher gives signs of life of this process, and watches those of the next one. Silence is counted in its own beats,
+// not by the clock: where all processes were halted together, nobody was silent.
 type watcher struct {
 	rank    int
 	next    string // name of the process that is watched
@@ -155,8 +156,9 @@ func (p *Peers) explain(err error) error {
 	return fmt.Errorf("%s has lost the others: %w", p.names[p.Rank], err)
 }
 
-// Leave ends the membership, after an error or without one, and returns what is to be told of it: this process's error, with its
-// name, or the failure of another one that came first. Signals to stop are no failure: alike is set where all end so.
+// Leave ends the membership, after an error or without one, and returns what is to be told of it: this process's error,
+// with its name, or the failure of another one that came first. Signals to stop are no failure: alike is set where all
+// end so.
 func (p *Peers) Leave(err error, alike bool) error {
 	if p == nil {
 		return err

@@ -25,8 +25,9 @@ const shortestToken = 16
 
 const loopback = "127.0.0.1"
 
-// A gate stands before a store that listens on the loopback alone, and lets in from other hosts who knows the token. Both sides
-// of a connection prove it by TLS with one key, which follows from the token, so that strangers can neither read nor write.
+// A gate stands before a store that listens on the loopback alone, and lets in from other hosts who knows the token.
+// Both sides of a connection prove it by TLS with one key, which follows from the token, so that strangers can neither
+// read nor write.
 type gate struct{ config *tls.Config }
 
 var errStranger = errors.New("the other side has another token")
@@ -55,7 +56,8 @@ func newGate(token string) (gate, error) {
 	}}, nil
 }
 
-// open lets in, at an address of this machine, who knows the token, and connects them to the store at a port of the loopback.
+// open lets in, at an address of this machine, who knows the token, and connects them to the store at a port of the
+// loopback.
 func (g gate) open(address string, store int) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -85,8 +87,8 @@ func (g gate) open(address string, store int) error {
 	return nil
 }
 
-// reach gives the port of the loopback at which one connection reaches the store behind the gate at an address. The gate may
-// open later, but for no longer than patience.
+// reach gives the port of the loopback at which one connection reaches the store behind the gate at an address. The
+// gate may open later, but for no longer than patience.
 func (g gate) reach(address string, patience time.Duration) (port int, err error) {
 	var outer net.Conn
 	for deadline := time.Now().Add(patience); ; time.Sleep(beat) {

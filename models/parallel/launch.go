@@ -16,9 +16,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Launch starts n processes of this program with these arguments on this machine, and waits for them. Rank 0 has this one's
-// standard output and error, the others are silent. Signals to stop go to all of them. Where one ends badly the others do too, and
-// none outlives this process. Where the exit code that stands for all is not 0 it returns an *Ended.
+// Launch starts n processes of this program with these arguments on this machine, and waits for them. Rank 0 has this
+// one's standard output and error, the others are silent. Signals to stop go to all of them. Where one ends badly the
+// others do too, and none outlives this process. Where the exit code that stands for all is not 0 it returns an *Ended.
 func Launch(n int, args []string, grace time.Duration) error {
 	// The system ends the processes with the thread that started them.
 	runtime.LockOSThread()
@@ -101,8 +101,8 @@ func (l *launch) signal(s os.Signal) {
 	}
 }
 
-// wait waits until all have ended. Once one has ended badly, the others have a while to do so too. It returns the exit code that
-// stands for all, and what is to be said where rank 0 could not.
+// wait waits until all have ended. Once one has ended badly, the others have a while to do so too. It returns the exit
+// code that stands for all, and what is to be said where rank 0 could not.
 func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, said string) {
 	codes := make([]int, len(l.commands))
 	var late <-chan time.Time

@@ -15,8 +15,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// patience is how long a process waits for the others to come to a collective while all of them live: as long as c10d does. A
-// process may validate, or write a large checkpoint, before it comes.
+// patience is how long a process waits for the others to come to a collective while all of them live: as long as c10d
+// does. A process may validate, or write a large checkpoint, before it comes.
 const patience = 30 * time.Minute
 
 // Peers are the processes that train a model together, as one of them sees them.
@@ -30,9 +30,10 @@ type Peers struct {
 	watcher
 }
 
-// Join makes this process one of the ones that train together, and gives nil to one that is by itself. It waits until all have come:
-// five minutes after the last one came, or as long as silence allows where that is more, it is an error that names who is missing.
-// Where another process fails later and this one does not learn of it by a collective, end gets the error and has to end the process.
+// Join makes this process one of the ones that train together, and gives nil to one that is by itself. It waits until
+// all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
+// that names who is missing. Where another process fails later and this one does not learn of it by a collective, end
+// gets the error and has to end the process.
 func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error) {
 	if e.Size == 0 {
 		return nil, nil
@@ -57,8 +58,9 @@ func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error)
 	return p, nil
 }
 
-// open connects to the store, and once more for the watcher. Where the store is not the launcher's, rank 0 serves it, maybe later
-// than others come: at the address by which they reach this machine or, where there is a token, behind a gate there.
+// open connects to the store, and once more for the watcher. Where the store is not the launcher's, rank 0 serves it,
+// maybe later than others come: at the address by which they reach this machine or, where there is a token, behind a
+// gate there.
 func (p *Peers) open(e Environment) (err error) {
 	patience := max(p.silence, 10*time.Second)
 	connect := func(to **torch.Store, host string, port int, server bool) {
@@ -130,8 +132,8 @@ func (p *Peers) meet(name string) error {
 	return nil
 }
 
-// localAddress is the address of this machine at which the others reach it: the one from which it reaches the store, and the
-// loopback where there is no other machine.
+// localAddress is the address of this machine at which the others reach it: the one from which it reaches the store,
+// and the loopback where there is no other machine.
 func localAddress(e Environment) string {
 	if e.LocalSize == e.Size {
 		return loopback
@@ -265,7 +267,8 @@ func OnFirst[T any](p *Peers, f func() (T, error)) (value T, err error) {
 	return value, decode(parts[0], &value)
 }
 
-// Agree is an error where a process has another text than rank 0, line by line: it names the first that has, and the line.
+// Agree is an error where a process has another text than rank 0, line by line: it names the first that has, and the
+// line.
 func (p *Peers) Agree(what, text string) error {
 	parts, err := p.Gather([]byte(text))
 	if err != nil {
@@ -286,7 +289,8 @@ func (p *Peers) Agree(what, text string) error {
 	return nil
 }
 
-// Shared does pieces of work of these costs, above 0, each on one process, and gives everyone all results, in the order of the pieces.
+// Shared does pieces of work of these costs, above 0, each on one process, and gives everyone all results, in the order
+// of the pieces.
 func Shared[T any](p *Peers, costs []int, work func(piece int) (T, error)) ([]T, error) {
 	all := make([]T, len(costs))
 	hands := p.Of().Deal(costs)

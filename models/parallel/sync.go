@@ -18,8 +18,8 @@ type Sync struct {
 	rehearsed bool // in this epoch: noise may end with an epoch, and draws with it
 }
 
-// NewSync is for parameters with weights, those of rank 0 from now on, and for the streams that a batch draws from; rehearse takes
-// a batch of the coming update's kind through the network and the output layer.
+// NewSync is for parameters with weights, those of rank 0 from now on, and for the streams that a batch draws from;
+// rehearse takes a batch of the coming update's kind through the network and the output layer.
 func NewSync(p *Peers, params []torch.Tensor, streams map[string]*torch.Stream, rehearse func()) (*Sync, error) {
 	if p == nil {
 		return nil, nil
@@ -60,8 +60,9 @@ type NotFinite struct{ Process string }
 
 func (e *NotFinite) Error() string { return e.Process + " has a number that is not finite" }
 
-// Finish sums the gradients of an update whose batches are done everywhere, and gives the sums of numbers of all processes, and
-// the first mark that is not 0. Where the first number of a process is not finite the error is a *NotFinite.
+// Finish sums the gradients of an update whose batches are done everywhere, and gives the sums of numbers of all
+// processes, and the first mark that is not 0. Where the first number of a process is not finite the error is a
+// *NotFinite.
 func (s *Sync) Finish(u models.Update, mark int, numbers ...float64) (sums []float64, marked int, err error) {
 	if s == nil {
 		return numbers, mark, nil
@@ -90,8 +91,9 @@ func (s *Sync) Finish(u models.Update, mark int, numbers ...float64) (sums []flo
 	return sums, marked, err
 }
 
-// Report is what the sums of gradients have cost this process so far, by name: bytes that were summed, seconds for which sums were
-// under way, and seconds of the ones that it had to wait for. There is nothing to report of a process by itself.
+// Report is what the sums of gradients have cost this process so far, by name: bytes that were summed, seconds for
+// which sums were under way, and seconds of the ones that it had to wait for. There is nothing to report of a process
+// by itself.
 func (s *Sync) Report() map[string]float64 {
 	if s == nil {
 		return nil
@@ -107,8 +109,8 @@ func (s *Sync) Free() {
 	}
 }
 
-// SameWeights is an error where the weights of a process have come apart from those of rank 0, as they would on machines that round
-// otherwise: it names the first that has others.
+// SameWeights is an error where the weights of a process have come apart from those of rank 0, as they would on
+// machines that round otherwise: it names the first that has others.
 func (p *Peers) SameWeights(weights []torch.Tensor) error {
 	if p == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Forward runs the network on a batch of sentence pairs, and gives the hidden states of its real target tokens and their ids
-// [N] in the same order. A nil stream is evaluation.
+// Forward runs the network on a batch of sentence pairs, and gives the hidden states of its real target tokens and
+// their ids [N] in the same order. A nil stream is evaluation.
 func (t *Translator) Forward(b *corpus.Batch, s *torch.Stream) (states torch.States, targets torch.Tensor) {
 	source, prev := tokens(b)
 	return t.Network.Forward(source, prev, s), Targets(b)
@@ -45,8 +45,8 @@ func (t *Translator) Operations(b *corpus.Batch) torch.Operations {
 	return t.Network.Operations(tokens(b)).Plus(t.Output.Operations(targets(b)))
 }
 
-// NLL is the clean loss of sentence pairs in batches of the given number of tokens, a mean over target tokens: in nats where the output
-// layer has a probability or a density.
+// NLL is the clean loss of sentence pairs in batches of the given number of tokens, a mean over target tokens: in nats
+// where the output layer has a probability or a density.
 func (t *Translator) NLL(pairs corpus.Pairs, batchTokens int) float64 {
 	nll, _ := t.SharedNLL(nil, pairs, batchTokens) // by itself no process can fail
 	return nll
@@ -78,7 +78,8 @@ func (t *Translator) SharedNLL(p *parallel.Peers, pairs corpus.Pairs, batchToken
 	return sum / float64(max(1, tokens)), err
 }
 
-// SharedTranslate is Translate by several processes, with all translations on each. A line that cannot be translated is an error.
+// SharedTranslate is Translate by several processes, with all translations on each. A line that cannot be translated is
+// an error.
 func (t *Translator) SharedTranslate(ctx context.Context, p *parallel.Peers, lines []string, o decode.Options) ([]Translation, error) {
 	costs := make([]int, len(lines))
 	for i, line := range lines {

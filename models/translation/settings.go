@@ -31,8 +31,8 @@ var schema = keys.New[Settings]("")
 // Defaults are the settings that every key's default makes.
 func Defaults() Settings { return schema.Defaults() }
 
-// ReadSettings reads those of a run folder, which must be what its checkpoints were trained with. Keys that are newer than the
-// folder have their defaults.
+// ReadSettings reads those of a run folder, which must be what its checkpoints were trained with. Keys that are newer
+// than the folder have their defaults.
 func ReadSettings(folder string) (Settings, error) {
 	s, err := schema.ReadFolder(folder)
 	if err == nil {
@@ -43,7 +43,7 @@ func ReadSettings(folder string) (Settings, error) {
 
 // Check reports the first thing in the settings that makes no translator: the keys that contradict each other.
 func (s Settings) Check() error {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	d := s.Text
 	switch {
 	case err != nil:

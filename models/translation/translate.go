@@ -35,11 +35,11 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 // Unwrap is the reason.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// Translate returns the best translation of each raw line, in order. The zero Options are the run's own settings; others
-// count as they are, so start from Settings.Decode to change one. An empty line gives an empty translation. A line that is
-// no valid UTF-8, longer than data.max_line or the model's positions, or holds the padding's name as a symbol has an error of its own and
-// leaves the others whole; Translate itself fails where the options make no sense, where ctx is cancelled, with its cause,
-// and where there is not enough memory.
+// Translate returns the best translation of each raw line, in order. The zero Options are the run's own settings;
+// others count as they are, so start from Settings.Decode to change one. An empty line gives an empty translation. A
+// line that is no valid UTF-8, longer than data.max_line or the model's positions, or holds the padding's name as a
+// symbol has an error of its own and leaves the others whole; Translate itself fails where the options make no sense,
+// where ctx is cancelled, with its cause, and where there is not enough memory.
 //
 // No translation depends on what other lines there are.
 func (t *Translator) Translate(ctx context.Context, lines []string, o decode.Options) ([]Translation, error) {
@@ -109,8 +109,8 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 	return out, nil
 }
 
-// encode gives a raw line as ids and as symbols, or says why it cannot be translated. A line that is too long is refused as soon
-// as that is sure: by its bytes, then by its words, each of which is a symbol or more.
+// encode gives a raw line as ids and as symbols, or says why it cannot be translated. A line that is too long is
+// refused as soon as that is sure: by its bytes, then by its words, each of which is a symbol or more.
 func (t *Translator) encode(line string) (ids []int32, symbols []string, err error) {
 	side, positions := t.Text.Source, t.Settings.Model.MaxPositions
 	tooLong := func(n int, what string) error {
@@ -185,8 +185,8 @@ func (n nearest) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) 
 	return scores, ids
 }
 
-// Force gives the log-probability of each translation that is given, raw, after its raw source. The zero Options are the
-// run's own settings.
+// Force gives the log-probability of each translation that is given, raw, after its raw source. The zero Options are
+// the run's own settings.
 func (t *Translator) Force(ctx context.Context, sources, targets []string, o decode.Options) (scores []decode.Scored, err error) {
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode

@@ -15,13 +15,14 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, Force and Close may be called from
-// any goroutine, several at once; the fields, and what else there is, are for training, on the torch thread.
+// Translator is a trained network with what it reads and writes. Translate, TranslateNBest, Force and Close may be
+// called from any goroutine, several at once; the fields, and what else there is, are for training, on the torch
+// thread.
 type Translator struct {
 	Settings Settings
 	Text     *bitext.Pair
 	Params   *torch.Params
-	Network  Network
+	Network  models.Translator
 	Output   *objectives.Output
 	Device   torch.Device
 	Warnings []checkpoint.Warning // what Open found damaged, and took another checkpoint for
@@ -53,7 +54,7 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := kindOf(s.Model.Kind); err != nil {
+	if _, err := s.kind(); err != nil {
 		return nil, fmt.Errorf("%s holds no translator: %w", folder, err)
 	}
 	pair, err := OpenText(s, filepath.Join(folder, bitext.TokenizerFolder))
@@ -76,7 +77,7 @@ func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
 func New(s Settings, pair *bitext.Pair, device torch.Device) (*Translator, error) {
-	k, err := kindOf(s.Model.Kind)
+	k, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
@@ -122,11 +123,12 @@ func (t *Translator) build(k kind) error {
 	if err != nil {
 		return err
 	}
-	t.Network, err = k.make(s.Model, source, target, t.Params, c.Stream, t.Device)
+	t.Network, err = k.make(models.Config{Settings: s.Model, DType: torch.Float32}, source, target, t.Params, c.Stream, t.Device)
 	return err
 }
 
-// buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors then.
+// buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors
+// then.
 func (t *Translator) buildOutput(c objectives.Config) (err error) {
 	c.Vocabulary, c.Embedding, c.Output = int64(t.Text.Target.Vocabulary.Len()), "decoder.embed_tokens", "decoder.output_projection"
 	if t.Settings.Model.Tying == "none" {

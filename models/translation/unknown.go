@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// words is a hypothesis as a tokenised line, given the symbols of its source: with unknown words replaced, and changed after, as
-// the options say.
+// words is a hypothesis as a tokenised line, given the symbols of its source: with unknown words replaced, and changed
+// after, as the options say.
 func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Options) string {
 	symbols := t.Text.Target.Vocabulary.Decode(h.IDs)
 	paper := o.Rewriting() == "paper"
@@ -34,11 +34,12 @@ func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Option
 	return tokenised
 }
 
-// known is what stands for the unknown word at a place of the output: the lexicon's translation of the source word that it attended
-// to most, or that word itself where the lexicon does not have it.
+// known is what stands for the unknown word at a place of the output: the lexicon's translation of the source word that
+// it attended to most, or that word itself where the lexicon does not have it.
 //
-// With a lexicon the second word of the attention takes the place of the first where that is a comma or a full stop, or further
-// than half a sentence away, as in the program of Kumar and Tsvetkov (2019). Without one the first is copied in any case.
+// With a lexicon the second word of the attention takes the place of the first where that is a comma or a full stop, or
+// further than half a sentence away, as in the program of Kumar and Tsvetkov (2019). Without one the first is copied in
+// any case.
 func known(p *bitext.Pair, source []string, place, best, second int) string {
 	if p.Lexicon == nil {
 		return sourceWord(p, source, best)
@@ -71,9 +72,10 @@ var (
 	swapped = strings.NewReplacer(".", ",", ",", ".")
 )
 
-// rewriteNumber is what the program of Kumar and Tsvetkov (2019) makes of a number or a percent sign; its paper does not tell of it.
-// A number with a point or comma becomes the source word that it attended to, point and comma changed for each other, or a point
-// for a colon before a.m. and p.m.; a percent sign that attended to the German word becomes the English one.
+// rewriteNumber is what the program of Kumar and Tsvetkov (2019) makes of a number or a percent sign; its paper does
+// not tell of it. A number with a point or comma becomes the source word that it attended to, point and comma changed
+// for each other, or a point for a colon before a.m. and p.m.; a percent sign that attended to the German word becomes
+// the English one.
 func rewriteNumber(symbol, next, source string) string {
 	switch {
 	case symbol == "%" && source == "Prozent":

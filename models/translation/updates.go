@@ -15,7 +15,8 @@ type Updates struct {
 	epoch      int // of the next update
 }
 
-// Updates begins at a position. noise gives the standard deviation of the noise on word vectors in an epoch, counted from 0.
+// Updates begins at a position. noise gives the standard deviation of the noise on word vectors in an epoch, counted
+// from 0.
 func (t *Translator) Updates(pairs corpus.Pairs, o corpus.Options, from corpus.Position, noise func(epoch int) float64) (*Updates, error) {
 	loader, err := corpus.NewLoader(pairs, o, from)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 
 // Letters of shapes: C rows of a chunk, D columns, K components.
 
-// Components are the principal components of the rows of a matrix: the directions along which the rows, less their mean, vary most.
+// Components are the principal components of the rows of a matrix: the directions along which the rows, less their
+// mean, vary most.
 type Components struct {
 	Variances []float64 // along each, falling; divisor V
 	Mean      float64   // length of the mean row over the root mean square of the rows' lengths: 1 where all rows are equal
@@ -17,7 +18,8 @@ type Components struct {
 	axes_DD torch.Tensor // columns, in the order of Variances
 }
 
-// PrincipalComponents finds those of w [V,D] in float64, some thousand rows at a time. They live as long as the innermost scope.
+// PrincipalComponents finds those of w [V,D] in float64, some thousand rows at a time. They live as long as the
+// innermost scope.
 func PrincipalComponents(w torch.Tensor) (c Components) {
 	torch.NoGrad(func() {
 		v, d := w.Size(0), w.Size(1)
@@ -29,7 +31,8 @@ func PrincipalComponents(w torch.Tensor) (c Components) {
 			c.mean_D.Assign(c.mean_D.Add(x_CD.SumDim(0, false).MulScalar(1 / rows)))
 			squares += x_CD.Square().Sum().Item() / rows
 		})
-		// A second pass: the mean of a narrow cone is far longer than what varies around it, and its square would drown that.
+		// A second pass: the mean of a narrow cone is far longer than what varies around it, and its square would drown
+		// that.
 		eachChunk(w, func(x_CD torch.Tensor) {
 			centred := x_CD.Sub(c.mean_D)
 			covariance_DD.Assign(covariance_DD.Add(centred.Transpose(0, 1).MatMul(centred).MulScalar(1 / rows)))
@@ -70,8 +73,8 @@ func (c Components) Needed(share float64) int {
 	return 0
 }
 
-// Scores are the coordinates of the rows of w, whose components these are, along the first k: by component, then by row. The
-// direction of a component is arbitrary; here most of the squares lie on its positive side.
+// Scores are the coordinates of the rows of w, whose components these are, along the first k: by component, then by
+// row. The direction of a component is arbitrary; here most of the squares lie on its positive side.
 func (c Components) Scores(w torch.Tensor, k int) [][]float64 {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -99,16 +102,18 @@ func (c Components) Scores(w torch.Tensor, k int) [][]float64 {
 	return all
 }
 
-// IsoScore says how evenly rows use the dimensions of their space (Rudman, Gillman, Rayne and Eickhoff 2022): 1 where the
-// variance is the same in all directions, 0 where all of it lies along one. In the paper's steps, with n the dimensions and l the
-// variances along the principal components, which are the diagonal of the covariance of the rotated rows:
+// IsoScore says how evenly rows use the dimensions of their space (Rudman, Gillman, Rayne and Eickhoff 2022): 1 where
+// the variance is the same in all directions, 0 where all of it lies along one. In the paper's steps, with n the
+// dimensions and l the variances along the principal components, which are the diagonal of the covariance of the
+// rotated rows:
 //
 //	a = sqrt(n) l / |l|,   defect = |a - 1| / sqrt(2 (n - sqrt n))
 //	k = (n - defect^2 (n - sqrt n))^2 / n,   IsoScore = (k - 1) / (n - 1)
 //
-// As |a|^2 = n, k is (sum l)^2 / sum l^2, the number of dimensions that are used; where k of n dimensions are used evenly the
-// score is (k-1)/(n-1). Programs that are in circulation take rows for the eigenvectors that stand in columns: their "rotated" rows
-// have a covariance that is no diagonal one, and too high a score. IsoScore is NaN where nothing varies, or n is 1.
+// As |a|^2 = n, k is (sum l)^2 / sum l^2, the number of dimensions that are used; where k of n dimensions are used
+// evenly the score is (k-1)/(n-1). Programs that are in circulation take rows for the eigenvectors that stand in
+// columns: their "rotated" rows have a covariance that is no diagonal one, and too high a score. IsoScore is NaN where
+// nothing varies, or n is 1.
 func (c Components) IsoScore() float64 {
 	n, squares := float64(len(c.Variances)), 0.0
 	for _, v := range c.Variances {
@@ -122,9 +127,10 @@ func (c Components) IsoScore() float64 {
 	return (used - 1) / (n - 1)
 }
 
-// PositiveCosines is the share of pairs of rows of w [V,D] whose cosine is above 0: a half where rows point everywhere, 1 where
-// all share a narrow cone. Gao et al. (2019, section 3.2) find almost all cosines of a trained Transformer positive. At most limit
-// rows at equal distances stand for all; rows of zeros are left out. It is NaN with fewer than two rows.
+// PositiveCosines is the share of pairs of rows of w [V,D] whose cosine is above 0: a half where rows point everywhere,
+// 1 where all share a narrow cone. Gao et al. (2019, section 3.2) find almost all cosines of a trained Transformer
+// positive. At most limit rows at equal distances stand for all; rows of zeros are left out. It is NaN with fewer than
+// two rows.
 func PositiveCosines(w torch.Tensor, limit int) float64 {
 	scope := torch.OpenScope()
 	defer scope.Close()

@@ -23,7 +23,8 @@ type Contexts struct {
 	gain, bias []float64 // [D] of the layer normalisation that the states leave; nil where they leave none
 }
 
-// NewContexts begins a list of states that leave a layer normalisation of that gain and bias [D], zero Tensors where they leave none.
+// NewContexts begins a list of states that leave a layer normalisation of that gain and bias [D], zero Tensors where
+// they leave none.
 func NewContexts(gain_D, bias_D torch.Tensor) *Contexts {
 	c := &Contexts{}
 	if gain_D.Defined() {
@@ -46,38 +47,40 @@ func toGo(x torch.Tensor) []float64 {
 	return x.Detach().To(torch.Float64, torch.CPU).Float64s()
 }
 
-// ContextMeasures say of hidden states what two theories of word vectors rest on. Lengths are over the root mean square of the
-// states' lengths. What is not defined is NaN.
+// ContextMeasures say of hidden states what two theories of word vectors rest on. Lengths are over the root mean square
+// of the states' lengths. What is not defined is NaN.
 type ContextMeasures struct {
 	States int
 	Hull   Hull // of the states; see Hull for what it tells
 
-	// What a layer normalisation leaves, h = g (x - mean x) / deviation + b, has sum_j (h_j - b_j) / g_j = 0: it lies in a plane. Where
-	// BiasOverGain, sum_j b_j / g_j, is not 0, that plane misses the origin, and so does the hull of any states that there can be (Gao et
-	// al. 2019, appendix C). PlaneDistance is the origin's from it, |sum_j b_j / g_j| / |1/g|.
+	// What a layer normalisation leaves, h = g (x - mean x) / deviation + b, has sum_j (h_j - b_j) / g_j = 0: it lies
+	// in a plane. Where BiasOverGain, sum_j b_j / g_j, is not 0, that plane misses the origin, and so does the hull of
+	// any states that there can be (Gao et al. 2019, appendix C). PlaneDistance is the origin's from it, |sum_j b_j /
+	// g_j| / |1/g|.
 	BiasOverGain, PlaneDistance float64
 
-	// Mean cosines of the rarest and of the most frequent fifth of the words' rows with a direction that is negative for all
-	// states, -Hull.Nearest. Gao et al. reason (section 4.2) that rare words go nearly where words that never occur go, along such
-	// directions. NaN where the origin is in the hull.
+	// Mean cosines of the rarest and of the most frequent fifth of the words' rows with a direction that is negative
+	// for all states, -Hull.Nearest. Gao et al. reason (section 4.2) that rare words go nearly where words that never
+	// occur go, along such directions. NaN where the origin is in the hull.
 	RarePull, FrequentPull float64
 
-	// A target that keeps a probability of a half with its score lowered by e |h| outweighs all other words together, and so each of
-	// them: it is e-recognisable (D. Wang, Gong and Liu 2019, definition 3.2; see Margin). A half is sufficient for that, not
-	// necessary. Recognised is the share of states whose target keeps it for e = RecognisedAt |w_y|, and MedianMargin the median of the
-	// largest e / |w_y| for which it does, below 0 where it has less than a half as it is. Of a softmax over words only.
+	// A target that keeps a probability of a half with its score lowered by e |h| outweighs all other words together,
+	// and so each of them: it is e-recognisable (D. Wang, Gong and Liu 2019, definition 3.2; see Margin). A half is
+	// sufficient for that, not necessary. Recognised is the share of states whose target keeps it for e = RecognisedAt
+	// |w_y|, and MedianMargin the median of the largest e / |w_y| for which it does, below 0 where it has less than a
+	// half as it is. Of a softmax over words only.
 	//
 	// Their theorem 3.4 bounds that lowered probability by how far w_y is from the other words:
 	// AdvSoft <= sigmoid(-log sum_{j != y} exp(-|h| (|w_y - w_j| - e))).
 	Recognised, MedianMargin float64
 }
 
-// RecognisedAt is the radius of the adversarial method as published, relative to the norm of the target's row; the same for all
-// models, so that they compare.
+// RecognisedAt is the radius of the adversarial method as published, relative to the norm of the target's row; the same
+// for all models, so that they compare.
 const RecognisedAt = 0.005
 
-// Measure measures the states of a model whose output matrix is w [V,D], whose words occur counts [V] times in training, NaN
-// or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows.
+// Measure measures the states of a model whose output matrix is w [V,D], whose words occur counts [V] times in
+// training, NaN or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows.
 func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m ContextMeasures) {
 	nan := math.NaN()
 	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan, Recognised: nan, MedianMargin: nan}

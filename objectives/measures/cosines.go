@@ -13,9 +13,8 @@ const (
 	cosineRows = 2000
 )
 
-// CosineHistogram counts the cosines between pairs of rows of w [V,D] in 100
-// bins of equal width over [-1, 1]. Of a large vocabulary, 2,000 rows at equal
-// distances stand for all; rows of zeros, as padding's, are left out.
+// CosineHistogram counts the cosines between pairs of rows of w [V,D] in 100 bins of equal width over [-1, 1]. Of a
+// large vocabulary, 2,000 rows at equal distances stand for all; rows of zeros, as padding's, are left out.
 func CosineHistogram(w torch.Tensor) []float64 {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -45,8 +44,9 @@ func CosineHistogram(w torch.Tensor) []float64 {
 	return counts
 }
 
-// RowCosines are the mean cosines of each row of w [V,D] with all other rows, in float64: how far into the cone that the rows
-// share a row lies. A row of zeros has the cosine 0, with itself left out as with others. With fewer than two rows they are NaN.
+// RowCosines are the mean cosines of each row of w [V,D] with all other rows, in float64: how far into the cone that
+// the rows share a row lies. A row of zeros has the cosine 0, with itself left out as with others. With fewer than two
+// rows they are NaN.
 func RowCosines(w torch.Tensor) (cosines []float64) {
 	scope := torch.OpenScope()
 	defer scope.Close()

@@ -6,9 +6,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Hubness says how unevenly rows occur among the nearest neighbours of others
-// (Radovanovic, Nanopoulos and Ivanovic 2010): N_k(i) counts the rows that have
-// row i among their k nearest by cosine. Vectors that decoding by nearest
+// Hubness says how unevenly rows occur among the nearest neighbours of others (Radovanovic, Nanopoulos and Ivanovic
+// 2010): N_k(i) counts the rows that have row i among their k nearest by cosine. Vectors that decoding by nearest
 // neighbours chooses too often are hubs.
 type Hubness struct {
 	Skewness float64 // third standardised moment of N_k; 0 is even, hubs make it large; NaN where all N_k are equal
@@ -21,9 +20,8 @@ type Hubness struct {
 // NearestRows is k of the usual N_k: 10 neighbours.
 const NearestRows = 10
 
-// MeasureHubness compares at most limit rows of w [V,D], spread evenly over the
-// vocabulary, each with each, by k neighbours, or by all others where there are
-// fewer. It keeps some hundred rows of cosines at a time.
+// MeasureHubness compares at most limit rows of w [V,D], spread evenly over the vocabulary, each with each, by k
+// neighbours, or by all others where there are fewer. It keeps some hundred rows of cosines at a time.
 func MeasureHubness(w torch.Tensor, k, limit int) Hubness {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -66,8 +64,7 @@ func unitRows(w torch.Tensor, limit int) (unit torch.Tensor, rows []int64) {
 	return x.Div(x.Norm(1, true).ClampMin(math.SmallestNonzeroFloat32)), rows
 }
 
-// occurrences counts, for each row of unit [N,D], the rows that have it among
-// their k nearest.
+// occurrences counts, for each row of unit [N,D], the rows that have it among their k nearest.
 func occurrences(unit torch.Tensor, k int) []float64 {
 	const queries = 256 // 10 MB of cosines with 10,000 rows
 	n := unit.Size(0)

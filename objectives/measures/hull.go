@@ -8,10 +8,10 @@ import (
 
 // Hull is where the convex hull of points comes nearest to the origin.
 //
-// Gao et al. (2019) show that the vector of a word that training never sees as a target, all else being fixed, runs away from all
-// hidden states without end if there is a direction in which all of them have a negative component (theorem 1, a sufficient
-// condition), and that there is one if, and only if, the origin is not in their convex hull (theorem 2). -Nearest is then the direction that is most
-// negative for the state where it is least so.
+// Gao et al. (2019) show that the vector of a word that training never sees as a target, all else being fixed, runs
+// away from all hidden states without end if there is a direction in which all of them have a negative component
+// (theorem 1, a sufficient condition), and that there is one if, and only if, the origin is not in their convex hull
+// (theorem 2). -Nearest is then the direction that is most negative for the state where it is least so.
 type Hull struct {
 	Distance float64   // of the origin from the hull, from above: that of Nearest, which is in the hull
 	AtLeast  float64   // the same from below: a plane at that distance parts the origin from all points; 0 where none was found
@@ -19,12 +19,13 @@ type Hull struct {
 	Points   int       // that Nearest is a mixture of
 }
 
-// NearestInHull finds the point nearest to the origin of the convex hull of points [n*width], row by row. It is the algorithm of
-// Wolfe (1976), which keeps a few independent points, goes to the nearest point of their plane, drops those on whose far side
-// that lies, and takes in the point that is farthest back. Its two bounds hold whatever rounding did.
+// NearestInHull finds the point nearest to the origin of the convex hull of points [n*width], row by row. It is the
+// algorithm of Wolfe (1976), which keeps a few independent points, goes to the nearest point of their plane, drops
+// those on whose far side that lies, and takes in the point that is farthest back. Its two bounds hold whatever
+// rounding did.
 //
-// A linear program decides the same question, but gonum's factorises its whole basis at each step: 512 points of 128 numbers took it
-// 6 s, where this takes 0.6 s for 1,024 points of 256. It is the reference of the tests.
+// A linear program decides the same question, but gonum's factorises its whole basis at each step: 512 points of 128
+// numbers took it 6 s, where this takes 0.6 s for 1,024 points of 256. It is the reference of the tests.
 func NearestInHull(points []float64, width int) Hull {
 	n := len(points) / max(width, 1)
 	if n == 0 {
@@ -67,8 +68,9 @@ func NearestInHull(points []float64, width int) Hull {
 // Contains reports whether the origin lies in the hull, as far as numbers of that scale can tell.
 func (h Hull) Contains(scale float64) bool { return h.Distance <= 1e-6*scale }
 
-// mixture is a point of the hull as a mixture of few points. The triangle is the upper one R, by columns, of R^T R = Q^T Q, where
-// the columns of Q are those points with one more component, the root of constant, which is the same in all of them.
+// mixture is a point of the hull as a mixture of few points. The triangle is the upper one R, by columns, of R^T R =
+// Q^T Q, where the columns of Q are those points with one more component, the root of constant, which is the same in
+// all of them.
 type mixture struct {
 	points   []float64
 	width    int
@@ -93,7 +95,8 @@ func (m *mixture) farthestBack() (back float64, at int) {
 	return back, at
 }
 
-// add takes in a point with the weight 0. It is false for one that is there, or that lies in the plane of the ones that are.
+// add takes in a point with the weight 0. It is false for one that is there, or that lies in the plane of the ones that
+// are.
 func (m *mixture) add(i int) bool {
 	p := m.point(i)
 	column := make([]float64, len(m.rows), len(m.rows)+1)
@@ -112,8 +115,8 @@ func (m *mixture) add(i int) bool {
 	return true
 }
 
-// settle moves the weights to the nearest point of the plane of the points, or, where that is outside of their hull, as far as
-// they go, drops the points that it has left, and tries again.
+// settle moves the weights to the nearest point of the plane of the points, or, where that is outside of their hull, as
+// far as they go, drops the points that it has left, and tries again.
 func (m *mixture) settle() {
 	const none = 1e-12
 	for {

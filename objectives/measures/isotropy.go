@@ -16,11 +16,10 @@ type Isotropy struct {
 	I2BothSigns float64
 }
 
-// SampledIsotropy is the mean of the isotropies of samples matrices, each of rows
-// rows drawn from w [V,D] without repetition by s, with the eigenvectors of the
-// sample. Wang et al. (2020) sample WikiText-103 so, 40,000 rows in 10 runs; whether their
-// eigenvectors are the sample's or the whole matrix's they do not say. With
-// rows >= V it is the isotropy of w.
+// SampledIsotropy is the mean of the isotropies of samples matrices, each of rows rows drawn from w [V,D] without
+// repetition by s, with the eigenvectors of the sample. Wang et al. (2020) sample WikiText-103 so, 40,000 rows in 10
+// runs; whether their eigenvectors are the sample's or the whole matrix's they do not say. With rows >= V it is the
+// isotropy of w.
 func SampledIsotropy(w torch.Tensor, rows int64, samples int, s *torch.Stream) Isotropy {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -111,11 +110,10 @@ func spread(logs []float64) (ratio, deviation float64) {
 	return math.Exp(low - high), math.Sqrt(variance) / mean
 }
 
-// PartitionSpread is the population standard deviation of Z(a) = sum_i exp(w_i . a)
-// over its mean, for as many directions a as are asked for, drawn by s uniformly
-// from the unit sphere: how far the partition function is from a constant for a
-// state of length one that may point anywhere (Arora et al. 2016), where I2 looks
-// along the eigenvectors only. It is 0 for one word whose vector is zero.
+// PartitionSpread is the population standard deviation of Z(a) = sum_i exp(w_i . a) over its mean, for as many
+// directions a as are asked for, drawn by s uniformly from the unit sphere: how far the partition function is from a
+// constant for a state of length one that may point anywhere (Arora et al. 2016), where I2 looks along the eigenvectors
+// only. It is 0 for one word whose vector is zero.
 func PartitionSpread(w torch.Tensor, directions int64, s *torch.Stream) (deviation float64) {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -137,9 +135,8 @@ func RowNorms(w torch.Tensor) (norms []float64) {
 	return norms
 }
 
-// RankCorrelation is Spearman's: the correlation of the ranks of xs and ys, equal
-// values sharing their mean rank. Pairs with a NaN are left out. It is NaN where
-// one side does not vary.
+// RankCorrelation is Spearman's: the correlation of the ranks of xs and ys, equal values sharing their mean rank. Pairs
+// with a NaN are left out. It is NaN where one side does not vary.
 func RankCorrelation(xs, ys []float64) float64 {
 	var a, b []float64
 	for i := range min(len(xs), len(ys)) {
@@ -158,8 +155,7 @@ func RankCorrelation(xs, ys []float64) float64 {
 	return product / math.Sqrt(left*right)
 }
 
-// Ranks gives each value its place among the sorted ones, from 0, and equal values
-// the mean of theirs.
+// Ranks gives each value its place among the sorted ones, from 0, and equal values the mean of theirs.
 func Ranks(xs []float64) []float64 {
 	order := make([]int, len(xs))
 	for i := range order {

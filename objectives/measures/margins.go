@@ -11,13 +11,14 @@ import (
 // Letters of shapes: N rows that are compared, Q of them that are asked about, D columns.
 
 // Margin says how clearly a word stands out from all others. D. Wang, Gong and Liu (2019, definition 3.2) call a word i
-// e-recognisable where some vector h, which need not be the state of any text, scores it above each other word by more than e |h|:
+// e-recognisable where some vector h, which need not be the state of any text, scores it above each other word by more
+// than e |h|:
 //
 //	w_i . h - e |h| > w_j . h   for all j != i
 //
-// The radius is the least upper bound of such e, which is the distance of w_i from the convex hull of the other rows; the h that
-// goes with it points from the hull's nearest point to w_i. Theorem 3.3 has each such e less than the distance of w_i from its
-// nearest row, so the radius is no larger than that.
+// The radius is the least upper bound of such e, which is the distance of w_i from the convex hull of the other rows;
+// the h that goes with it points from the hull's nearest point to w_i. Theorem 3.3 has each such e less than the
+// distance of w_i from its nearest row, so the radius is no larger than that.
 type Margin struct {
 	Row     int64
 	Radius  float64 // see above; 0 where no h scores the word above all others
@@ -25,8 +26,9 @@ type Margin struct {
 	Length  float64 // of w_i
 }
 
-// Margins are those of words words of w [V,D], among at most limit rows, both at equal distances over the vocabulary. Rows of zeros, as
-// padding's, are none of them. With fewer than limit rows that are not zero, radii are exact, else they are upper bounds: other rows may stand nearer.
+// Margins are those of words words of w [V,D], among at most limit rows, both at equal distances over the vocabulary.
+// Rows of zeros, as padding's, are none of them. With fewer than limit rows that are not zero, radii are exact, else
+// they are upper bounds: other rows may stand nearer.
 func Margins(w torch.Tensor, words, limit int) (all []Margin) {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -49,8 +51,8 @@ func Margins(w torch.Tensor, words, limit int) (all []Margin) {
 	return all
 }
 
-// marginOf finds the radius of one row among the others. Few of them bound the hull on its side: it begins with the nearest,
-// and takes in those that turn out to lie in front of the plane that was found, until none does.
+// marginOf finds the radius of one row among the others. Few of them bound the hull on its side: it begins with the
+// nearest, and takes in those that turn out to lie in front of the plane that was found, until none does.
 func marginOf(x_ND torch.Tensor, place int64) Margin {
 	n, d := int(x_ND.Size(0)), x_ND.Size(1)
 	w_D := x_ND.Narrow(0, place, 1)

@@ -6,13 +6,11 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Measures say how a matrix of word vectors W [V,D] fills its space, all in
-// float64. With Z(a) = sum_i exp(w_i . a) over the unit eigenvectors a of W^T W
-// (Mu and Viswanath 2018; Wang et al. 2020), vectors that point everywhere
-// have I1 = 1 and I2 = 0. A measure that a matrix does not have is NaN.
+// Measures say how a matrix of word vectors W [V,D] fills its space, all in float64. With Z(a) = sum_i exp(w_i . a)
+// over the unit eigenvectors a of W^T W (Mu and Viswanath 2018; Wang et al. 2020), vectors that point everywhere have
+// I1 = 1 and I2 = 0. A measure that a matrix does not have is NaN.
 //
-// I1 and I2 depend on the scale of W, and shrinking W drives I1 to 1: read them
-// beside Frobenius and SigmaRatio.
+// I1 and I2 depend on the scale of W, and shrinking W drives I1 to 1: read them beside Frobenius and SigmaRatio.
 type Measures struct {
 	Isotropy
 	MeanCosine     float64   // over pairs i != j, divisor V(V-1); zero rows have cosine 0
@@ -59,8 +57,7 @@ func measure(w torch.Tensor) Measures {
 // that a large vocabulary needs no second copy of its matrix.
 const chunkRows = 8192
 
-// eachChunk gives the rows of w [V,D] to f in float64 on the CPU, some at a time,
-// each in a scope of its own.
+// eachChunk gives the rows of w [V,D] to f in float64 on the CPU, some at a time, each in a scope of its own.
 func eachChunk(w torch.Tensor, f func(x_CD torch.Tensor)) {
 	for start := int64(0); start < w.Size(0); start += chunkRows {
 		scope := torch.OpenScope()
@@ -69,8 +66,7 @@ func eachChunk(w torch.Tensor, f func(x_CD torch.Tensor)) {
 	}
 }
 
-// sums gives W^T W [D,D], the sum of W's rows scaled to length one [D], and the
-// number of rows that are not zero.
+// sums gives W^T W [D,D], the sum of W's rows scaled to length one [D], and the number of rows that are not zero.
 func sums(w torch.Tensor) (gram, unit torch.Tensor, rows float64) {
 	d := w.Size(1)
 	gram, unit = torch.Zeros(torch.Float64, torch.CPU, d, d), torch.Zeros(torch.Float64, torch.CPU, d)

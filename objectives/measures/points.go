@@ -9,9 +9,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Points are measures of the rows of a matrix [V,D] as a cloud of points, which papers on degenerate word vectors draw and
-// reason about; Measures has the others. Lengths are over the root mean square of the rows' lengths, so that matrices of
-// different scale compare. What a matrix does not have is NaN, or an empty list.
+// Points are measures of the rows of a matrix [V,D] as a cloud of points, which papers on degenerate word vectors draw
+// and reason about; Measures has the others. Lengths are over the root mean square of the rows' lengths, so that
+// matrices of different scale compare. What a matrix does not have is NaN, or an empty list.
 type Points struct {
 	PositiveCosines float64 // see PositiveCosines
 	Components      Components

@@ -8,12 +8,11 @@ import (
 	"github.com/aperture-ml/aperture/objectives"
 )
 
-// FitPrior is the prior of a kind that is nearest to falling singular values, by least
-// squares of their logarithms, so that a trained baseline can say what the spectrum of
-// its like should be; spread is the root mean square of what is left. Values that are not
-// positive are left out. Two tell a polynomial prior, which has two constants, and four an exponential
-// one, which has three; from fewer none comes, and spread is NaN. The power of an exponential prior is at least 0.1: below that the
-// prior is a power law in all but name, and its scale, the value at rank 0, grows without
+// FitPrior is the prior of a kind that is nearest to falling singular values, by least squares of their logarithms, so
+// that a trained baseline can say what the spectrum of its like should be; spread is the root mean square of what is
+// left. Values that are not positive are left out. Two tell a polynomial prior, which has two constants, and four an
+// exponential one, which has three; from fewer none comes, and spread is NaN. The power of an exponential prior is at
+// least 0.1: below that the prior is a power law in all but name, and its scale, the value at rank 0, grows without
 // limit.
 func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior, spread float64) {
 	var ranks, logs []float64

@@ -2,17 +2,15 @@ package measures
 
 import "github.com/aperture-ml/aperture/torch"
 
-// Projection is where the rows of a matrix lie in the plane of its two leading
-// right singular vectors.
+// Projection is where the rows of a matrix lie in the plane of its two leading right singular vectors.
 type Projection struct {
 	X, Y   []float64  // by row
 	Shares [2]float64 // of the sum of squares, that lie along each axis
 }
 
-// Project projects w [V,D], whose measures m are, without centring it, so that the
-// origin is the zero vector and rows in a cone lie to one side of it (Gao et al. 2019
-// draw word vectors so; Wang et al. 2020 draw principal components). The first axis
-// points to where most rows are. A matrix of one column has Y = 0.
+// Project projects w [V,D], whose measures m are, without centring it, so that the origin is the zero vector and rows
+// in a cone lie to one side of it (Gao et al. 2019 draw word vectors so; Wang et al. 2020 draw principal components).
+// The first axis points to where most rows are. A matrix of one column has Y = 0.
 func (m Measures) Project(w torch.Tensor) (p Projection) {
 	scope := torch.OpenScope()
 	defer scope.Close()

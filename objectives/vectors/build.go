@@ -25,15 +25,13 @@ const contextPower = 0.75
 // rare words stand near anything.
 const valuePower = 0.5
 
-// Build makes vectors from text: the positive pointwise mutual information of words that
-// stand near each other,
+// Build makes vectors from text: the positive pointwise mutual information of words that stand near each other,
 //
 //	max(0, log(n(w,c) n(*) / (n(w) n(c)))),  n(c) smoothed
 //
-// with neighbours at distance d weighted by window+1-d, factored by a truncated singular
-// value decomposition. sentences are ids of v without the end of sentence, which Build
-// adds to each as a context. seed is that of the random projection. Equal text, options, seed and vocabulary give equal vectors on any
-// number of processors.
+// with neighbours at distance d weighted by window+1-d, factored by a truncated singular value decomposition. sentences
+// are ids of v without the end of sentence, which Build adds to each as a context. seed is that of the random
+// projection. Equal text, options, seed and vocabulary give equal vectors on any number of processors.
 //
 // It takes about 5 s on two processors for 30,000 sentences with 19,000 words, and is an error where no two words meet.
 func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options, seed uint64) (*Table, error) {

@@ -6,12 +6,13 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Centre subtracts the mean of the words' vectors from each, and scales them to length 1 again. Vectors that were learnt
-// without it often share a direction, which says nothing of a word and brings all cosines near to each other (Mu and
-// Viswanath 2018). A table is centred when it is covered, so that the mean is that of the words which stay, each once.
+// Centre subtracts the mean of the words' vectors from each, and scales them to length 1 again. Vectors that were
+// learnt without it often share a direction, which says nothing of a word and brings all cosines near to each other (Mu
+// and Viswanath 2018). A table is centred when it is covered, so that the mean is that of the words which stay, each
+// once.
 //
-// <unk> and a </s> of the file lie among the words and move with them; the constant that </s> has otherwise stays. It is an
-// error where a word is left without a vector, being the mean itself.
+// <unk> and a </s> of the file lie among the words and move with them; the constant that </s> has otherwise stays. It
+// is an error where a word is left without a vector, being the mean itself.
 func (t *Table) Centre(v *tokenize.Vocabulary) error {
 	mean, words := make([]float64, t.Width), 0
 	for id := int32(tokenize.Unk + 1); id < t.len(); id++ {

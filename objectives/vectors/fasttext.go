@@ -15,9 +15,9 @@ import (
 //	bool quantised; int64 rows, columns; float32 rows of the input matrix: the words', then the buckets' of n-grams
 //	bool quantised; int64 rows, columns; float32 rows of the output matrix, which are not read
 //
-// all little-endian. A word's vector is the mean of its own row and those of its n-grams, and that of a word which the model lacks
-// is the mean of its n-grams' rows alone (Bojanowski et al. 2017). A row is read once, where it stands, and added to the
-// vectors of all words that it is part of; the matrix is never in memory.
+// all little-endian. A word's vector is the mean of its own row and those of its n-grams, and that of a word which the
+// model lacks is the mean of its n-grams' rows alone (Bojanowski et al. 2017). A row is read once, where it stands, and
+// added to the vectors of all words that it is part of; the matrix is never in memory.
 func readFastText(raw *bufio.Reader, size int64, name string, to sink) error {
 	m := &model{in: newCounter(raw, size), name: name}
 	if err := m.readHead(); err != nil {
@@ -216,8 +216,9 @@ func (m *model) add(word string, rows []int32) {
 // none is the row of a word that the model lacks.
 const none = -1
 
-// rows appends the rows that a word's vector is the mean of: its own, and those of the n-grams of "<word>", of which a bracket
-// alone is none. Characters begin at each byte that continues no other, as fastText has it, whether they are UTF-8 or not.
+// rows appends the rows that a word's vector is the mean of: its own, and those of the n-grams of "<word>", of which a
+// bracket alone is none. Characters begin at each byte that continues no other, as fastText has it, whether they are
+// UTF-8 or not.
 func (m *model) rows(rows []int32, word []byte, own int32) []int32 {
 	if own != none {
 		rows = append(rows, own)
@@ -246,7 +247,8 @@ func (m *model) rows(rows []int32, word []byte, own int32) []int32 {
 
 func continues(b byte) bool { return b&0xC0 == 0x80 }
 
-// hashOf is FNV-1a of 32 bits as fastText has it, over bytes that have a sign: those from 128 on set the upper 24 bits too.
+// hashOf is FNV-1a of 32 bits as fastText has it, over bytes that have a sign: those from 128 on set the upper 24 bits
+// too.
 func hashOf(bytes []byte) uint32 {
 	h := uint32(hashStart)
 	for _, b := range bytes {

@@ -14,9 +14,9 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Open reads the vectors of a vocabulary from a file: text (.vec), the binary format of word2vec, or a model of fastText, each
-// as it is or packed with gzip or Zstandard. What it is the content tells, not the name. Its memory is that of the vocabulary's vectors, and
-// for a model of fastText 8 bytes more for each row of the model.
+// Open reads the vectors of a vocabulary from a file: text (.vec), the binary format of word2vec, or a model of
+// fastText, each as it is or packed with gzip or Zstandard. What it is the content tells, not the name. Its memory is
+// that of the vocabulary's vectors, and for a model of fastText 8 bytes more for each row of the model.
 //
 // A file that cannot be right for this vocabulary is an error too: none of its words, or words that make up less than a
 // half of the running text. Errors are one sentence with the file, the line or the byte, and what to do.
@@ -45,11 +45,12 @@ const (
 // sink takes the vectors of a file. Calls come from one goroutine, in the file's order, except those of fate.
 type sink interface {
 	begin(width int)
-	// fate says what becomes of a word, and for how many words an averaged one stands. at is the byte it begins at, and 0 in
-	// formats where reading a word costs little. Several goroutines call it at once.
+	// fate says what becomes of a word, and for how many words an averaged one stands. at is the byte it begins at, and
+	// 0 in formats where reading a word costs little. Several goroutines call it at once.
 	fate(word []byte, at int64) (fate, int)
 	keep(word string, vector []float32) // vector is good until the next call
-	// outside says that so many words stand for no symbol, and what their vectors add up to: nil where they were passed.
+	// outside says that so many words stand for no symbol, and what their vectors add up to: nil where they were
+	// passed.
 	outside(words int, sum []float64)
 	// wanted are the words that compose takes where a format can make vectors of words that it lacks.
 	wanted() []string
@@ -120,8 +121,9 @@ const (
 // The first bytes of a fastText model: 793712314.
 var fastTextMagic = []byte{0xba, 0x16, 0x4f, 0x2f}
 
-// recognize tells a format by the first bytes of a file. Text and word2vec's binary format may begin with the same line; what
-// follows the first word there are digits in the one, and float32 in the other, which always have bytes that no text has.
+// recognize tells a format by the first bytes of a file. Text and word2vec's binary format may begin with the same
+// line; what follows the first word there are digits in the one, and float32 in the other, which always have bytes that
+// no text has.
 func recognize(start []byte) format {
 	if bytes.HasPrefix(start, fastTextMagic) {
 		return fastTextFormat

@@ -88,7 +88,8 @@ func (t *textFile) readPieces(in io.Reader, first []byte) error {
 	return err
 }
 
-// fill reads whole lines behind the rest of the last piece, which is the buffer of another one that is not changed meanwhile.
+// fill reads whole lines behind the rest of the last piece, which is the buffer of another one that is not changed
+// meanwhile.
 func (p *piece) fill(in io.Reader, rest []byte, offset int64) {
 	p.buffer = append(p.buffer[:0], rest...)
 	p.offset, p.end = offset, nil

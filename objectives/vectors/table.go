@@ -27,8 +27,8 @@ type Table struct {
 	Width int       // M, components of a vector
 	Rows  []float32 // [V*M], rows of length 1 in the order of ids; zero where there is no vector
 
-	// Of a file: Known of the Words of the training text stand in it, which make up a Share of the running text; to Composed
-	// others a model of fastText gave the mean of their n-grams.
+	// Of a file: Known of the Words of the training text stand in it, which make up a Share of the running text; to
+	// Composed others a model of fastText gave the mean of their n-grams.
 	Words, Known, Composed int
 	Share                  float64
 
@@ -54,8 +54,7 @@ func (t *Table) Has(id int32) bool {
 	return slices.ContainsFunc(t.Row(id), func(x float32) bool { return x != 0 })
 }
 
-// finish scales rows to length 1, gives </s> its constant where it has no vector, and counts
-// the symbols without one.
+// finish scales rows to length 1, gives </s> its constant where it has no vector, and counts the symbols without one.
 func (t *Table) finish() {
 	clear(t.Row(tokenize.BOS))
 	clear(t.Row(tokenize.Pad))
@@ -83,8 +82,7 @@ func (t *Table) constantEnd() {
 	}
 }
 
-// normalize scales a row to length 1; a row too short for that becomes zero, and false is
-// returned.
+// normalize scales a row to length 1; a row too short for that becomes zero, and false is returned.
 func normalize(row []float32) bool {
 	squares := 0.0
 	for _, x := range row {
@@ -101,9 +99,10 @@ func normalize(row []float32) bool {
 	return true
 }
 
-// Cover leaves out of a vocabulary the words that have no vector, and of the ones that have one all but the size most frequent;
-// size 0 keeps them all. It gives the table of the ones that stay. The four symbols that every vocabulary begins with stay in any
-// case. Where <unk> has no vector and words were left out for the size, it gets the mean of theirs.
+// Cover leaves out of a vocabulary the words that have no vector, and of the ones that have one all but the size most
+// frequent; size 0 keeps them all. It gives the table of the ones that stay. The four symbols that every vocabulary
+// begins with stay in any case. Where <unk> has no vector and words were left out for the size, it gets the mean of
+// theirs.
 func (t *Table) Cover(v *tokenize.Vocabulary, size int) (*tokenize.Vocabulary, *Table) {
 	counts := map[string]int{}
 	for id := range int32(v.Len()) {

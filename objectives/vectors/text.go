@@ -11,11 +11,12 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// readText reads text vectors: a word a line with its numbers behind it, with or without a header "count width". Fields are
-// separated by spaces or tabs and nothing else: a word may hold any other character, and, where the width is known, spaces too.
+// readText reads text vectors: a word a line with its numbers behind it, with or without a header "count width". Fields
+// are separated by spaces or tabs and nothing else: a word may hold any other character, and, where the width is known,
+// spaces too.
 //
-// Of a line whose word is passed only the separators are counted, so that a line with a number too few is found, but not one
-// with "x" for a number.
+// Of a line whose word is passed only the separators are counted, so that a line with a number too few is found, but
+// not one with "x" for a number.
 func readText(in *bufio.Reader, name string, to sink) error {
 	t := textFile{name: name, to: to, announced: -1}
 	first, err := t.begin(in)

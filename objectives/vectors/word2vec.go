@@ -49,8 +49,8 @@ func (c *counter) rest() (int64, error) {
 
 func isCut(err error) bool { return err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// readWord2vec reads the binary format of word2vec: "count width", then each word, a space and its numbers as little-endian
-// float32. Numbers of words that are passed are not looked at.
+// readWord2vec reads the binary format of word2vec: "count width", then each word, a space and its numbers as
+// little-endian float32. Numbers of words that are passed are not looked at.
 func readWord2vec(raw *bufio.Reader, size int64, name string, to sink) error {
 	in := newCounter(raw, size)
 	line, err := in.ReadSlice('\n') // recognize saw it

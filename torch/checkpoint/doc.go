@@ -1,6 +1,5 @@
-// Package checkpoint keeps the states of a run on disk so that any moment may be
-// the last: a killed process, a full disk or a damaged file costs at most the
-// updates since the save before.
+// Package checkpoint keeps the states of a run on disk so that any moment may be the last: a killed process, a full
+// disk or a damaged file costs at most the updates since the save before.
 //
 // # Basics
 //
@@ -11,26 +10,22 @@
 //	store := checkpoint.Store{Dir: filepath.Join(out, "checkpoints"), Keep: 3}
 //	err := store.Save(1200, []checkpoint.File{{Name: "state.json", Write: writeState}}, keys)
 //
-// Latest and Best give a checkpoint whose every byte has been compared with its
-// manifest. Where the wanted one is damaged or missing they give the newest valid
-// one, with warnings that name each file and what is wrong with it.
+// Latest and Best give a checkpoint whose every byte has been compared with its manifest. Where the wanted one is
+// damaged or missing they give the newest valid one, with warnings that name each file and what is wrong with it.
 //
-// The order of a save: every file is written to step-N.tmp and synced, then the
-// manifest, then the folder; step-N.tmp becomes step-N by a rename; the parent
-// folder is synced; LATEST is replaced by a rename; only then are old checkpoints
-// pruned, never the one that BEST names. So a folder step-N is whole whenever it
-// exists, except for what happens to disks later, and for that there are digests.
+// The order of a save: every file is written to step-N.tmp and synced, then the manifest, then the folder; step-N.tmp
+// becomes step-N by a rename; the parent folder is synced; LATEST is replaced by a rename; only then are old
+// checkpoints pruned, never the one that BEST names. So a folder step-N is whole whenever it exists, except for what
+// happens to disks later, and for that there are digests.
 //
 // # Caveats
 //
-// One process may write to a Store at a time: the one that holds the lock of the
-// run folder, which package experiment takes. It calls Recover before it reads or
-// saves, which clears what a killed process left. Readers need no lock.
+// One process may write to a Store at a time: the one that holds the lock of the run folder, which package experiment
+// takes. It calls Recover before it reads or saves, which clears what a killed process left. Readers need no lock.
 //
-// The newest valid checkpoint is the one with the largest step. LATEST is for
-// people and scripts; where it names an older one, which happens when a process
-// dies between two renames, Latest says so and takes the newer. To go back to an
-// older state, remove the newer folders.
+// The newest valid checkpoint is the one with the largest step. LATEST is for people and scripts; where it names an
+// older one, which happens when a process dies between two renames, Latest says so and takes the newer. To go back to
+// an older state, remove the newer folders.
 //
 // The environment variable APERTURE_FAILPOINT=name, or name:k for the k-th time,
 // kills the process at a point of the save sequence, for tests of recovery.

@@ -107,9 +107,8 @@ func (s Store) Keys() (map[string]string, error) {
 	return nil, err
 }
 
-// Best returns the checkpoint that BEST names. Where there is no BEST, or the one
-// it names is missing or damaged, it returns the newest valid checkpoint, with
-// warnings that say so. Without any the error is ErrNone.
+// Best returns the checkpoint that BEST names. Where there is no BEST, or the one it names is missing or damaged, it
+// returns the newest valid checkpoint, with warnings that say so. Without any the error is ErrNone.
 func (s Store) Best() (Checkpoint, []Warning, error) {
 	var bad []Warning
 	if step, err := s.pointed(bestName); err == nil {

@@ -19,10 +19,9 @@ type File struct {
 	Write func(w io.Writer) error // writes the content to w, which is buffered
 }
 
-// Save writes the checkpoint of step and makes it the latest; package
-// documentation gives the order. keys are what the manifest keeps of the run's
-// configuration (see Keys). A checkpoint of the same step is replaced. An error is one sentence, with syscall.ENOSPC and the
-// like underneath; the checkpoints saved before stay as they were.
+// Save writes the checkpoint of step and makes it the latest; package documentation gives the order. keys are what the
+// manifest keeps of the run's configuration (see Keys). A checkpoint of the same step is replaced. An error is one
+// sentence, with syscall.ENOSPC and the like underneath; the checkpoints saved before stay as they were.
 func (s Store) Save(step int, files []File, keys map[string]string) error {
 	if s.ReadOnly {
 		return nil
@@ -155,9 +154,8 @@ func (m *meter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// replace gives the complete folder temp its final name and makes that lasting.
-// A folder cannot be renamed over another one, so a checkpoint of the same step
-// is set aside first; Recover puts it back if the process dies in between.
+// replace gives the complete folder temp its final name and makes that lasting. A folder cannot be renamed over another
+// one, so a checkpoint of the same step is set aside first; Recover puts it back if the process dies in between.
 func (s Store) replace(temp, final string) error {
 	aside := final + asideSuffix
 	if _, err := os.Lstat(final); err == nil {

@@ -14,8 +14,7 @@ import (
 // Folder is the folder of a run that holds its checkpoints.
 const Folder = "checkpoints"
 
-// The files of a checkpoint that hold weights: the raw ones, and their average
-// where there is one.
+// The files of a checkpoint that hold weights: the raw ones, and their average where there is one.
 const (
 	ModelFile   = "model.safetensors"
 	AverageFile = "average.safetensors"
@@ -73,9 +72,8 @@ func (s Store) Steps() ([]int, error) {
 	return steps, nil
 }
 
-// Recover prepares the store for saving: it makes the folder, puts back a
-// checkpoint that was about to be replaced, and removes what an interrupted save
-// left. Only the process that holds the run folder's lock may call it.
+// Recover prepares the store for saving: it makes the folder, puts back a checkpoint that was about to be replaced, and
+// removes what an interrupted save left. Only the process that holds the run folder's lock may call it.
 func (s Store) Recover() error {
 	if s.ReadOnly {
 		return nil
@@ -169,9 +167,8 @@ func (s Store) pointed(pointer string) (int, error) {
 	return step, nil
 }
 
-// prune removes all but the Keep newest checkpoints up to the one just saved, and
-// the best; passing ones are removed. Later steps, which only damage or a hand can
-// have left, are not touched.
+// prune removes all but the Keep newest checkpoints up to the one just saved, and the best; passing ones are removed.
+// Later steps, which only damage or a hand can have left, are not touched.
 func (s Store) prune(saved int) error {
 	if s.Keep <= 0 {
 		return nil

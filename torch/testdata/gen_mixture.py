@@ -13,9 +13,9 @@ ignored target are zero; every loss is a sum over positions, in float64.
 
 HEAD: plain, bias. KIND: none; fairseq, pytorch, t2t: three definitions of label
 smoothing with epsilon 0.1, taken of the mixture's log-probabilities; shifted,
-shifted_fairseq, shifted_fairseq_seen: the target's logit of each component is
-lowered by shift, and the smoothed mass sees clean log-probabilities or, seen,
-the lowered ones. nll is the clean negative log-likelihood.
+shifted_fairseq: the target's logit of each component is lowered by shift, and
+the smoothed mass sees clean log-probabilities. nll is the clean negative
+log-likelihood.
 """
 
 import sys
@@ -29,7 +29,7 @@ from gen_softmax_loss import smoothed
 
 SEED, N, K, D, V = 20260118, 13, 3, 5, 31
 IGNORED, EPSILON = 1, 0.1
-KINDS = ("none", "fairseq", "pytorch", "t2t", "shifted", "shifted_fairseq", "shifted_fairseq_seen")
+KINDS = ("none", "fairseq", "pytorch", "t2t", "shifted", "shifted_fairseq")
 
 
 def mixture(logits_NKV, prior_NK):
@@ -52,8 +52,6 @@ def losses(leaves, targets_N, kind):
     shifted_N = -moved_NV.gather(1, targets_N[:, None]).squeeze(1)
     if kind == "shifted":
         return nll_N, shifted_N, shifted_N
-    if kind == "shifted_fairseq_seen":
-        return nll_N, smoothed(moved_NV, targets_N, "fairseq", EPSILON), shifted_N
     others_N = -clean_NV.sum(1) - nll_N
     return nll_N, (1 - EPSILON) * shifted_N + EPSILON / (V - 1) * others_N, shifted_N
 

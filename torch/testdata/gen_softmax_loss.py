@@ -15,9 +15,8 @@ KIND: none; fairseq, pytorch (Marian's too), t2t: three definitions of label
 smoothing with epsilon 0.1; code, paper, full: the adversarial softmax with alpha
 0.05, differentiated in its three modes. nll is the clean negative
 log-likelihood and is the same for every KIND; adversarial kinds add
-KIND/adversarial_nll [N]. For dense_bias there is MODE_SMOOTHING_WHAT too, where
-MODE is full and WHAT says which scores the smoothed mass sees: clean ones, or the
-shifted ones that the target sees.
+KIND/adversarial_nll [N]. For dense_bias there is full_SMOOTHING_clean too, whose
+smoothed mass sees clean scores.
 """
 
 import math
@@ -67,13 +66,13 @@ def adversarial(logits_NV, hidden_ND, target_rows_ND, targets_N, mode, alpha):
     return logits_NV.scatter_add(1, targets_N[:, None], change_N[:, None])
 
 
-def adversarial_smoothed(logits_NV, moved_NV, targets_N, kind, epsilon, what):
-    """Loss by row: the target always sees moved scores, every other symbol what says."""
+def adversarial_smoothed(logits_NV, moved_NV, targets_N, kind, epsilon):
+    """Loss by row: the target sees moved scores, every other symbol clean ones."""
     vocabulary = logits_NV.shape[1]
     other = epsilon / (vocabulary if kind == "pytorch" else vocabulary - 1)
     share_NV = torch.full_like(logits_NV, other).scatter(1, targets_N[:, None], 1 - other * (vocabulary - 1))
     target_NV = torch.nn.functional.one_hot(targets_N, vocabulary).bool()
-    cost_NV = torch.where(target_NV | (what == "shifted"), -moved_NV.log_softmax(1), -logits_NV.log_softmax(1))
+    cost_NV = torch.where(target_NV, -moved_NV.log_softmax(1), -logits_NV.log_softmax(1))
     loss_N = (share_NV * cost_NV).sum(1)
     if kind == "t2t":
         loss_N = loss_N + (share_NV * share_NV.log()).sum(1)
@@ -119,7 +118,7 @@ def differentiate(head, bias_V, hidden_ND, targets_N, kind):
         loss_N = smoothed(moved_NV, targets_N, "none", 0)
         result["adversarial_nll"] = loss_N * kept_N
         if smoothing:
-            loss_N = adversarial_smoothed(logits_NV, moved_NV, targets_N, smoothing[0], EPSILON, smoothing[1])
+            loss_N = adversarial_smoothed(logits_NV, moved_NV, targets_N, smoothing[0], EPSILON)
     else:
         loss_N = smoothed(logits_NV, targets_N, kind, EPSILON)
     loss = (loss_N * kept_N).sum()
@@ -180,10 +179,9 @@ def main():
                     tensors[f"{name}{suffix}/{kind}/{key}"] = value
 
     for smoothing in SMOOTHINGS[1:]:
-        for what in ("clean", "shifted"):
-            kind = f"full_{smoothing}_{what}"
-            for key, value in differentiate(heads["dense"], bias_V, hidden_ND, targets_N, kind).items():
-                tensors[f"dense_bias/{kind}/{key}"] = value
+        kind = f"full_{smoothing}_clean"
+        for key, value in differentiate(heads["dense"], bias_V, hidden_ND, targets_N, kind).items():
+            tensors[f"dense_bias/{kind}/{key}"] = value
 
     # A factored head is the dense head of its product: same losses, same hidden gradient.
     product = differentiate(Dense(u_VD @ torch.diag(s_D) @ v_DD.T), bias_V, hidden_ND, targets_N, "full")

@@ -49,8 +49,7 @@ def softmax_losses(leaves, targets_N, kind):
     shifted_N = smoothed(moved_NV, targets_N, "none", 0)
     loss_N = shifted_N
     if kind != "shifted":
-        what = "shifted" if kind.endswith("_seen") else "clean"
-        loss_N = adversarial_smoothed(logits_NV, moved_NV, targets_N, "fairseq", EPSILON, what)
+        loss_N = adversarial_smoothed(logits_NV, moved_NV, targets_N, "fairseq", EPSILON)
     return nll_N, loss_N + z_loss(logits_NV), shifted_N
 
 

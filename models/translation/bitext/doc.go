@@ -1,5 +1,5 @@
-// Package bitext is the text of a translator: what its raw lines become on each side, as a run's section data says or its
-// tokenizer folder holds it.
+// Package bitext is the text of a translator: what its raw lines become on each side, as a run's section data says or
+// its tokenizer folder holds it.
 //
 // # Basics
 //
@@ -7,8 +7,8 @@
 //	ids := pair.Source.Encode("Two young men.")
 //	fmt.Println(pair.Target.Raw(pair.Target.Tokens(ids)))
 //
-// [Learn] makes codes and vocabularies from raw text, and [Texts] are a whole corpus, whose training text may stay in its
-// files. The package is pure Go: nothing here is computed on tensors.
+// [Learn] makes codes and vocabularies from raw text, and [Texts] are a whole corpus, whose training text may stay in
+// its files. The package is pure Go: nothing here is computed on tensors.
 //
 // # Caveats
 //

@@ -33,8 +33,8 @@ func InMemory(source, target []string) corpus.Parallel {
 	return corpus.Parallel{Source: corpus.Text{Lines: source}, Target: corpus.Text{Lines: target}}
 }
 
-// LearnFrom is Learn for text that may stay in its files. It reads it once to count words, and once before that to learn their case:
-// a tokenised copy would take as much memory as the text. What it keeps is the counts.
+// LearnFrom is Learn for text that may stay in its files. It reads it once to count words, and once before that to
+// learn their case: a tokenised copy would take as much memory as the text. What it keeps is the counts.
 func LearnFrom(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	p, err := newPair(d)
 	if err != nil {
@@ -135,7 +135,8 @@ func (s *Side) count(text corpus.Text) (*tokenize.WordCounts, error) {
 	})
 }
 
-// counting counts what the lines of a text hold, a block of them at a time on each processor. worker makes what one goroutine counts with.
+// counting counts what the lines of a text hold, a block of them at a time on each processor. worker makes what one
+// goroutine counts with.
 func counting(text corpus.Text, worker func() (func(counts *tokenize.WordCounts, line string), error)) (*tokenize.WordCounts, error) {
 	all := &tokenize.WordCounts{}
 	err := corpus.Blocks([]corpus.Text{text}, func() (func([][]string) (*tokenize.WordCounts, error), error) {

@@ -14,8 +14,9 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Learn is LearnFrom of a text by way of the cache: what another run has learnt from the same text with the same settings,
-// whatever its method and seed, is taken from there. Target vectors are not kept there: each run makes or reads its own.
+// Learn is LearnFrom of a text by way of the cache: what another run has learnt from the same text with the same
+// settings, whatever its method and seed, is taken from there. Target vectors are not kept there: each run makes or
+// reads its own.
 func (t *Texts) Learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	if text.Source.SHA256 == "" {
 		return LearnFrom(d, text)
@@ -88,7 +89,8 @@ func pack(contents map[string][]byte) ([]byte, error) {
 //go:embed encode.go learn.go lexicon.go side.go
 var sources embed.FS
 
-// keyOf names what is made from text by a program like this one: a change of the program's text processing makes another key.
+// keyOf names what is made from text by a program like this one: a change of the program's text processing makes
+// another key.
 func keyOf(what string, text corpus.Parallel, d TextSettings, contents map[string][]byte) corpus.Key {
 	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d), tokenize.Edition(sources, align.Sources)}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {

@@ -7,12 +7,12 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// longestAligned bounds the words of a sentence that the lexicon is learnt from: the possible links of a pair are the product of its
-// lengths, and those of a page that stands on one line would take longer than the rest of the text.
+// longestAligned bounds the words of a sentence that the lexicon is learnt from: the possible links of a pair are the
+// product of its lengths, and those of a page that stands on one line would take longer than the rest of the text.
 const longestAligned = 250
 
-// learnLexicon aligns the tokenised words of raw training text in both directions, and keeps the most frequent translation of each
-// source word.
+// learnLexicon aligns the tokenised words of raw training text in both directions, and keeps the most frequent
+// translation of each source word.
 func (p *Pair) learnLexicon(text corpus.Parallel) error {
 	c := &align.Corpus{}
 	worker := func() (func([][]string) ([][2][]string, error), error) {

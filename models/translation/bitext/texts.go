@@ -87,7 +87,8 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 	return train, valid, tests, said, nil
 }
 
-// ReadFiles reads the texts DIR/NAME.LANGUAGE, or what stands for them (see [corpus.PairName]). That for training stays in its files.
+// ReadFiles reads the texts DIR/NAME.LANGUAGE, or what stands for them (see [corpus.PairName]). That for training stays
+// in its files.
 func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, error) {
 	train, valid, tests, said, err := names.split(d, cache)
 	t := &Texts{Sums: map[string]string{}, Cache: cache, heldOut: said}
@@ -142,9 +143,9 @@ func (t *Texts) About() []string {
 	return said
 }
 
-// Encode turns the texts for training and validation into ids. Training pairs outside the limits, and those longer than the
-// network's positions, are left out; a line of another text that is longer is an error, since what is translated for a score is
-// not left out of it.
+// Encode turns the texts for training and validation into ids. Training pairs outside the limits, and those longer than
+// the network's positions, are left out; a line of another text that is longer is an error, since what is translated
+// for a score is not left out of it.
 func (t *Texts) Encode(p *Pair, limits corpus.Limits, positions int) error {
 	for _, lines := range append([]Lines{t.Valid}, t.Tests...) {
 		for _, pair := range p.encode(lines) {

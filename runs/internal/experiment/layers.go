@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -24,8 +25,14 @@ func newLayers() *layers {
 	return &layers{config: Default(), origin: map[string]string{}, byHand: map[string]bool{}}
 }
 
+// retired are keys of the section objective that earlier versions wrote, with the value that is what all do now.
+var retired = map[string]any{"adversarial_radius": "adaptive", "adversarial_gate": false, "adversarial_smoothing": false}
+
 // tree lays parsed TOML over the configuration. from names it in errors; byHand says that a user wrote it.
 func (l *layers) tree(tree keys.Tree, from string, byHand bool) error {
+	if objective, ok := tree["objective"].(map[string]any); ok {
+		maps.DeleteFunc(objective, func(name string, value any) bool { return value == retired[name] })
+	}
 	given, err := schema.Lay(&l.config, tree, from, false)
 	for _, name := range given {
 		l.origin[name], l.byHand[name] = from, byHand

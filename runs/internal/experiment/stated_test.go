@@ -20,7 +20,7 @@ var stated = []struct{ rows, settings string }{
 
 	// Wang, Gong and Liu (2019), section 5.1: alpha, and noise that falls to 0. Their program, and its README, have the rest.
 	{"ptb/awd-noise:adversarial ptb/mos-noise:mos+adversarial ptb/mos-shuffle-noise:mos+adversarial wikitext2/awd-noise:adversarial wikitext2/mos-noise:mos+adversarial wikitext2/mos-shuffle-noise:mos+adversarial wikitext103/qrnn-noise:adaptive+adversarial wmt14/papers-noise:adversarial wmt14/papers-big-noise:adversarial iwslt14/base-noise:adversarial iwslt14/small-noise:adversarial",
-		`objective.alpha=0.005 objective.adversarial_radius=adaptive objective.adversarial_mode=code model.input_noise_end=0`},
+		`objective.alpha=0.005 objective.adversarial_mode=code model.input_noise_end=0`},
 	{"ptb/awd-noise:adversarial", `model.dropout_input=0.3 model.dropout_hidden=0.25 model.input_noise=0.2 train.columns=20 train.epochs=4000 train.asgd=epoch train.asgd_epoch=200`},
 	{"wikitext2/awd-noise:adversarial", `model.dropout_input=0.5 model.dropout_hidden=0.2 model.input_noise=0.175 train.columns=80 train.epochs=4000 train.asgd=epoch train.asgd_epoch=200`},
 	{"ptb/mos-noise:mos+adversarial wikitext2/mos-noise:mos+adversarial", `model.input_noise=0.15 train.asgd=epoch train.asgd_epoch=200 train.partial_shuffle=false`},

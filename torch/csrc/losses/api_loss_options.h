@@ -8,7 +8,6 @@ typedef struct {
   int64_t ignore;
   int smoothing;
   double epsilon;
-  bool smooth_shifted;
   double z_loss;
   double scale;
   int64_t chunk;

@@ -104,7 +104,7 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
       s.pull_target[k] = 2 * terms.z_loss / K * lse * std::exp(-s.clean[k]);
     }
     if (off != 0) {
-      const double lse = s.own[k] + shifted_logit, seen = terms.smooth_shifted ? lse : s.clean[k] + logit;
+      const double lse = s.own[k] + shifted_logit, seen = s.clean[k] + logit;
       s.components[k] = {row, static_cast<T>(s.log_pi[k] - seen), static_cast<T>(lse), 0, std::exp(lse - seen), 0};
     }
   }
@@ -130,14 +130,11 @@ double mixture_position(const Position<T> &p, int64_t K, int64_t V, int64_t targ
       c.factor = static_cast<T>(terms.scale * (r + others * c.shrunk + s.pull[k]));
       differentiate(c, 0, target, static_cast<T>(terms.scale * off), s.mix.data());
       differentiate(c, target + 1, V, static_cast<T>(terms.scale * off), s.mix.data());
-      const double p_seen = terms.smooth_shifted ? p_target : std::exp(-s.clean[k]);
+      const double p_seen = std::exp(-s.clean[k]);
       row[target] = static_cast<T>(terms.scale * (r * std::expm1(-s.own[k]) + others * p_seen + s.pull_target[k]));
     }
     if (p.g_prior_K) p.g_prior_K[k] = static_cast<T>(terms.scale * (std::exp(s.log_pi[k]) * (terms.on + off * V) - r - others));
-    if (p.g_shift_K) {
-      const double seen = terms.smooth_shifted ? others * p_target : 0;
-      p.g_shift_K[k] = static_cast<T>(-terms.scale * (r * std::expm1(-s.own[k]) + seen));
-    }
+    if (p.g_shift_K) p.g_shift_K[k] = static_cast<T>(-terms.scale * (r * std::expm1(-s.own[k])));
   }
   return loss;
 }
@@ -195,7 +192,7 @@ at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &ta
     clean_CK = without_shift(own_CK, positions.shift);
     positions.nll_N.copy_(at::logsumexp(log_pi_CK - clean_CK, 1).neg());
     positions.shifted_N.copy_(own_C);
-    if (!terms.smooth_shifted) rise_CK = clean_CK - own_CK + positions.shift;
+    rise_CK = clean_CK - own_CK + positions.shift;
   }
   at::Tensor loss = weighted_sum(weight, own_C);
   const at::Tensor r_CK = (log_pi_CK - own_CK + own_C.unsqueeze(1)).exp_().mul_(weight);
@@ -214,11 +211,10 @@ at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &ta
     pull_CK = lse_CK * (2 * terms.z_loss / K);
     mass_CK = mass_CK + (shift ? pull_CK * (own_CK - clean_CK - positions.shift).exp() : pull_CK);
   }
-  const at::Tensor p_target_CK = (-own_CK).exp();
   if (terms.gradients) {
     at::Tensor grad = log_p_CKV.exp_().mul_(mass_CK.unsqueeze(2));
     if (off != 0) grad.sub_(q_CKV);
-    const at::Tensor p_seen_CK = terms.smooth_shifted ? p_target_CK : (-clean_CK).exp();
+    const at::Tensor p_seen_CK = (-clean_CK).exp();
     at::Tensor at_target_CK = r_CK * (-own_CK).expm1() + others_CK * p_seen_CK;
     if (pull_CK.defined()) at_target_CK = at_target_CK + pull_CK * (-clean_CK).exp();
     grad.scatter_(2, index_CK1, at_target_CK.unsqueeze(2));
@@ -227,9 +223,7 @@ at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &ta
   if (positions.g_prior_NK.defined())
     positions.g_prior_NK.copy_((log_pi_CK.exp() * (terms.on + off * V) - r_CK - others_CK) * terms.scale);
   if (positions.g_shift.defined()) {
-    at::Tensor g_CK = r_CK * (-own_CK).expm1();
-    if (terms.smooth_shifted) g_CK = g_CK + others_CK * p_target_CK;
-    positions.g_shift.copy_(g_CK * -terms.scale);
+    positions.g_shift.copy_(r_CK * (-own_CK).expm1() * -terms.scale);
   }
   return loss;
 }

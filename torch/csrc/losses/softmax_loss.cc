@@ -11,7 +11,7 @@
 //
 //   nll_n   = log(1 + exp(-shift_n) (exp(nll'_n) - 1))
 //
-// The smoothed mass sees the shifted logits, loss'_n as above, or the clean ones:
+// The smoothed mass sees the clean logits:
 //
 //   loss'_n = (on + off) nll'_n + off * sum_{j != y} (lse_n - logits_n,j)
 //           = on * nll'_n + off * sum_j (lse'_n - logits'_n,j) + off (V - 1) (lse_n - lse'_n)
@@ -52,7 +52,7 @@ double softmax_row(T *row, int64_t V, int64_t target, const Terms &terms, const 
     clean = without_shift(own, lowered);
     *shifted = static_cast<T>(own);
     double gradient = mass * std::exp(-own) - off - on;  // of the shifted logit
-    if (off != 0 && !terms.smooth_shifted) {
+    if (off != 0) {
       const double others = off * (V - 1), rise = clean - own + lowered;  // lse - lse'
       loss += others * rise;
       mass += others * std::expm1(-rise);
@@ -114,7 +114,7 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     rise_C = clean_C - own_C + positions.shift;
     positions.shifted_N.copy_(own_C);
     at::Tensor gradient_C = (-own_C).exp() * (on + off * V) - (on + off);
-    if (off != 0 && !terms.smooth_shifted) {
+    if (off != 0) {
       const double others = off * (V - 1);
       loss.add_(weighted_sum(others, rise_C));
       mass_C = mass_C + (-rise_C).expm1() * others;
