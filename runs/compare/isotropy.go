@@ -7,12 +7,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
 // relation is how a measure of isotropy and the validation loss go together over runs.
@@ -146,16 +147,16 @@ func interval(byRow map[int][]point) (low, high float64) {
 
 // isotropy prints the relations as a table in Markdown.
 func (c *comparison) isotropy(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("| measure | among runs of one | runs | settings | rank correlation with the validation loss | 95 % interval |\n|---|---|---|---|---|---|\n")
+	t := report.Table{Head: []string{
+		"measure", "among runs of one", "runs", "settings", "rank correlation with the validation loss", "95 % interval"}}
 	for _, r := range c.relations() {
 		between := "–"
 		if !math.IsNaN(r.low) {
 			between = signed(r.low, 2) + " to " + signed(r.high, 2)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s |\n", r.measure.title, r.given, r.runs, r.settings, signed(r.rho, 2), between)
+		t.Rows = append(t.Rows, []string{r.measure.title, r.given, strconv.Itoa(r.runs), strconv.Itoa(r.settings), signed(r.rho, 2), between})
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, t.Markdown())
 	return err
 }
 

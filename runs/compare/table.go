@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
@@ -286,67 +287,35 @@ func pText(p float64) string {
 	return fixed(p, 3) + mark
 }
 
-func (c *comparison) markdown(w io.Writer) error {
-	var b strings.Builder
-	all := c.columns()
-	for _, col := range all {
-		b.WriteString("| " + col.title + " ")
-	}
-	b.WriteString("|\n" + strings.Repeat("|---", len(all)) + "|\n")
-	for k := range c.rows {
-		for _, col := range all {
-			cell := strings.ReplaceAll(col.cells[k], "|", `\|`)
-			if k == col.best {
-				cell = "**" + cell + "**"
-			}
-			b.WriteString("| " + cell + " ")
+// table is the short table.
+func (c *comparison) table() report.Table {
+	t := report.Table{Rows: make([][]string, len(c.rows))}
+	for _, col := range c.columns() {
+		t.Head, t.Best = append(t.Head, col.title), append(t.Best, col.best)
+		for k, text := range col.cells {
+			t.Rows[k] = append(t.Rows[k], text)
 		}
-		b.WriteString("|\n")
 	}
-	b.WriteString("\n" + c.footnote() + "\n")
+	return t
+}
+
+func (c *comparison) markdown(w io.Writer) error {
+	text := c.table().Markdown() + "\n" + c.footnote() + "\n"
 	for _, r := range c.rows {
 		for _, note := range r.notes {
-			fmt.Fprintf(&b, "\n- Not alike: %s: %s.", r.name, note)
+			text += fmt.Sprintf("\n- Not alike: %s: %s.", r.name, note)
 		}
 	}
 	if changes := c.uncommitted(); changes != "" {
-		b.WriteString("\n- " + changes)
+		text += "\n- " + changes
 	}
-	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	_, err := io.WriteString(w, strings.TrimRight(text, "\n")+"\n")
 	return err
 }
 
-// latexSigns are what LaTeX reads otherwise.
-var latexSigns = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
-	"±", `$\pm$`, "−", "$-$", "×", `$\times$`, "Δ", `$\Delta$`, "–", "--", "<", "$<$", ">", "$>$", "“", "``", "”", "''", "*", "$^{*}$")
-
 func (c *comparison) latex(w io.Writer) error {
-	all := c.columns()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("r", len(all)-1))
-	line := func(row int, cell func(col column) string) {
-		for i, col := range all {
-			if i > 0 {
-				b.WriteString(" & ")
-			}
-			text := latexSigns.Replace(cell(col))
-			if row == col.best && row >= 0 {
-				text = `\textbf{` + text + "}"
-			}
-			b.WriteString(text)
-		}
-		b.WriteString(" \\\\\n")
-	}
-	line(-1, func(col column) string { return col.title })
-	b.WriteString("\\midrule\n")
-	for k := range c.rows {
-		line(k, func(col column) string { return col.cells[k] })
-	}
-	b.WriteString("\\bottomrule\n\\end{tabular}\n")
-	for _, text := range strings.Split(c.footnote(), ". ") {
-		b.WriteString("% " + text + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
+	notes := strings.ReplaceAll(c.footnote(), ". ", "\n% ")
+	_, err := fmt.Fprintf(w, "%% needs \\usepackage{booktabs}\n%s%% %s\n", c.table().LaTeX(), notes)
 	return err
 }
 

@@ -30,19 +30,14 @@ type Page struct {
 // Field is a name and a value, as the page shows them.
 type Field struct{ Name, Value string }
 
-// Table is a table with a head; the first column names the rows.
-type Table struct {
-	Head []string
-	Rows [][]string
-}
-
 // Sample is one line of text with what the model made of it.
 type Sample struct{ Source, Reference, Output string }
 
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"inline": inline, "settings": settings}).Parse(pageText))
+var pageTemplate = template.Must(template.Must(Shared.Clone()).New("page").
+	Funcs(template.FuncMap{"inline": inline, "settings": settings}).Parse(pageText))
 
 // Pictures are the training curves, or all others.
 func (p *Page) Pictures(curves bool) []chart.Plot {
