@@ -47,7 +47,7 @@ type analysis struct {
 	For50              int             `json:"components_for_50"`
 	For90              int             `json:"components_for_90"`
 	For99              int             `json:"components_for_99"`
-	ComponentFrequency []record.Number `json:"component_frequency_correlation"` // of the first components' scores, by rank
+	ComponentFrequency []record.Number `json:"component_frequency_correlation"`
 	MedianNearest      record.Number   `json:"nearest_distance"`
 	DensityStep        record.Number   `json:"nearest_density_step"`
 	Density            []record.Number `json:"nearest_density"`
@@ -93,11 +93,13 @@ func analyse(s *subject, f *flags) *analysis {
 	num, m, p := record.Num[float64], measures.Measure(s.w), measures.MeasurePoints(s.w)
 	a := &analysis{
 		Name: s.name, Vocabulary: s.w.Size(0), Width: s.w.Size(1), Scale: s.scale, Samples: 1, IsotropyRows: s.w.Size(0),
-		MeanCosine: num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues), SigmaRatio: num(m.SigmaRatio),
-		EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues), PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore),
-		MeanRow: num(p.Components.Mean), For50: p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
-		MedianNearest: num(p.MedianNearest), DensityStep: num(p.Nearest.Step), Density: record.Nums(p.Nearest.Values), Radius: num(p.MedianRadius),
-		Recognisable: num(p.Recognisable), norms: measures.RowNorms(s.w), measures: m, points: p, ordered: s.ordered,
+		MeanCosine: num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
+		SigmaRatio: num(m.SigmaRatio), EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues),
+		PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore), MeanRow: num(p.Components.Mean),
+		For50: p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
+		MedianNearest: num(p.MedianNearest), DensityStep: num(p.Nearest.Step), Density: record.Nums(p.Nearest.Values),
+		Radius: num(p.MedianRadius), Recognisable: num(p.Recognisable),
+		norms: measures.RowNorms(s.w), measures: m, points: p, ordered: s.ordered,
 	}
 	i := m.Isotropy
 	if n := int64(f.rows); n > 0 && n < a.Vocabulary {
@@ -121,18 +123,20 @@ func analyse(s *subject, f *flags) *analysis {
 		a.Margins = append(a.Margins, margin{s.word(int(m.Row)), num(m.Radius), num(m.Nearest), num(m.Length)})
 	}
 	if c := s.contexts; c != nil {
-		a.States = &states{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast), num(c.BiasOverGain), num(c.PlaneDistance),
-			num(c.RarePull), num(c.FrequentPull), num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin)}
+		a.States = &states{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast),
+			num(c.BiasOverGain), num(c.PlaneDistance), num(c.RarePull), num(c.FrequentPull),
+			num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin)}
 	}
 	return a
 }
 
-// planes are the words in the plane of the two leading directions, and of the first two principal components: at most so many of each class
-// of frequency.
+// planes are the words in the plane of the two leading directions, and of the first two principal components: at most
+// that number of each class of frequency.
 func (s *subject) planes(a *analysis, most int) (plain, centred report.Plane) {
 	found, order := a.measures.Project(s.w), s.order()
 	plain = report.NewPlane(found.X, found.Y, found.Shares, order, most)
-	if scores, shares := a.points.Components.Scores(s.w, 2), a.points.Components.Shares(); len(scores) > 1 && len(shares) > 1 {
+	scores, shares := a.points.Components.Scores(s.w, 2), a.points.Components.Shares()
+	if len(scores) > 1 && len(shares) > 1 {
 		centred = report.NewPlane(scores[0], scores[1], [2]float64(shares), order, most)
 	}
 	return plain, centred
@@ -141,7 +145,8 @@ func (s *subject) planes(a *analysis, most int) (plain, centred report.Plane) {
 // picture is what the pictures show of a matrix.
 func (s *subject) picture(a *analysis) picture {
 	p := picture{
-		name: s.name, singularValues: a.measures.SingularValues, cosines: measures.CosineHistogram(s.w), norms: a.norms, order: s.order(),
+		name: s.name, singularValues: a.measures.SingularValues, cosines: measures.CosineHistogram(s.w), norms: a.norms,
+		order:   s.order(),
 		nearest: a.points.Nearest.Values, variances: a.points.Components.Shares(),
 	}
 	if s.scale != 1 {

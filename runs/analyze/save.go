@@ -53,8 +53,8 @@ func scoreText(m *language.Model, texts *language.Texts, counts []float64) (*rec
 	return kept, nil
 }
 
-// scoreTranslations scores each test text a block of lines at a time, unless by a density or a distance, which does not compare with a
-// probability.
+// scoreTranslations scores each test text a block of lines at a time, unless by a density or a distance, which does not
+// compare with a probability.
 func scoreTranslations(t *translation.Translator, c *experiment.Config, folder string) (*record.Model, error) {
 	results, err := record.Read(folder)
 	if err != nil {
@@ -89,19 +89,21 @@ func scoreTranslations(t *translation.Translator, c *experiment.Config, folder s
 // save keeps what was measured of a run in its folder.
 func (s *subject) save(a *analysis, folder string) error {
 	kept, p := s.kept, a.points
-	kept.Curves = record.Curves{Nearest: slices.Clone(p.Nearest.Values), Step: p.Nearest.Step, Variances: slices.Clone(p.Components.Shares())}
+	kept.Curves = record.Curves{Nearest: slices.Clone(p.Nearest.Values), Step: p.Nearest.Step,
+		Variances: slices.Clone(p.Components.Shares())}
 	kept.Numbers = map[string]record.Number{
 		"matrix.iso_score": a.IsoScore, "matrix.positive_cosines": a.PositiveCosines, "matrix.mean_row": a.MeanRow,
-		"matrix.components_for_90": record.Num(a.For90), "matrix.nearest_distance": a.MedianNearest, "matrix.radius": a.Radius,
-		"matrix.recognisable": a.Recognisable,
+		"matrix.components_for_90": record.Num(a.For90), "matrix.nearest_distance": a.MedianNearest,
+		"matrix.radius": a.Radius, "matrix.recognisable": a.Recognisable,
 	}
 	if len(a.Variance) > 0 {
 		kept.Numbers["matrix.first_component"] = a.Variance[0]
 	}
 	if c := a.States; c != nil {
 		maps.Copy(kept.Numbers, map[string]record.Number{
-			"states.hull_distance": c.HullDistance, "states.bias_over_gain": c.BiasOverGain, "states.plane_distance": c.PlaneDistance,
-			"states.rare_pull": c.RarePull, "states.frequent_pull": c.FrequentPull, "states.recognised": c.Recognised, "states.margin": c.MedianMargin,
+			"states.hull_distance": c.HullDistance, "states.bias_over_gain": c.BiasOverGain,
+			"states.plane_distance": c.PlaneDistance, "states.rare_pull": c.RarePull,
+			"states.frequent_pull": c.FrequentPull, "states.recognised": c.Recognised, "states.margin": c.MedianMargin,
 		})
 		if c.OriginInHull {
 			kept.Numbers["states.hull_distance"] = record.Num(0)
@@ -113,7 +115,8 @@ func (s *subject) save(a *analysis, folder string) error {
 	return kept.Save(folder)
 }
 
-// group takes means over words of like frequency rank: eight groups in a factor of ten, of a handful at least once there are enough.
+// group takes means over words of like frequency rank: eight groups in a factor of ten, of a handful at least once
+// there are enough.
 func group(p *record.Picture, order []int, norms, cosines []float64) {
 	for start := 0; start < len(order); {
 		end := max(start+1, int(math.Ceil(float64(start+1)*math.Pow(10, 1.0/8)))-1)

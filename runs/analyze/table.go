@@ -34,7 +34,7 @@ var rows = []struct {
 	{"smallest / largest", func(a *analysis) string { return number(a.SigmaRatio) }},
 	{"effective rank", func(a *analysis) string { return number(a.EffectiveRank) }},
 	{fmt.Sprintf("hubness, skew of N_%d", measures.NearestRows), func(a *analysis) string { return number(a.Hubness) }},
-	{"largest hub", func(a *analysis) string { return fmt.Sprintf("%d: %s", a.LargestHub, shorten(string(a.Hub), 20)) }},
+	{"largest hub", func(a *analysis) string { return fmt.Sprint(a.LargestHub, ": ", shorten(string(a.Hub), 20)) }},
 	{"norm with frequency (Spearman)", func(a *analysis) string { return number(a.NormFrequency) }},
 	{"IsoScore (isotropic: 1)", func(a *analysis) string { return number(a.IsoScore) }},
 	{"pairs with a positive cosine", func(a *analysis) string { return number(a.PositiveCosines) }},
@@ -76,7 +76,7 @@ func at(xs []record.Number, i int) string {
 	return number(xs[i])
 }
 
-// printTable prints a column for each matrix, in as many blocks as the width of a screen wants, and what the numbers rest on.
+// printTable prints a column for each matrix, in blocks as wide as a screen, and what the numbers rest on.
 func printTable(out io.Writer, all []*analysis) {
 	titles := []string{""}
 	for _, r := range rows {
@@ -132,11 +132,13 @@ func printTable(out io.Writer, all []*analysis) {
 	}
 }
 
-// notes give the priors that fit, and say what the numbers of a matrix rest on, where that is not the matrix whole and as it is.
+// notes give the priors that fit, and say what the numbers of a matrix rest on, where that is not the matrix whole and
+// as it is.
 func (a *analysis) notes() []string {
 	var notes []string
 	for _, p := range a.Priors {
-		notes = append(notes, fmt.Sprintf("the %s prior of such a spectrum, within %.2g%%: %s", p.Kind, 100*p.Spread.Value(), p.flags()))
+		notes = append(notes, fmt.Sprintf("the %s prior of such a spectrum, within %.2g%%: %s", p.Kind,
+			100*p.Spread.Value(), p.flags()))
 	}
 	if a.Scale != 1 {
 		notes = append(notes, fmt.Sprintf("scaled by %.4g to the Frobenius norm of the first matrix", a.Scale))
@@ -145,13 +147,15 @@ func (a *analysis) notes() []string {
 		notes = append(notes, fmt.Sprintf("I1 and I2 are means of %d samples of %d rows", a.Samples, a.IsotropyRows))
 	}
 	if a.HubnessRows == hubRows && a.Vocabulary > hubRows {
-		notes = append(notes, fmt.Sprintf("hubness is that of %d rows at equal distances, not of all %d", hubRows, a.Vocabulary))
+		notes = append(notes, fmt.Sprintf("hubness is that of %d rows at equal distances, not of all %d", hubRows,
+			a.Vocabulary))
 	}
 	if n := len(a.Margins); n > 0 && a.Vocabulary > int64(n) {
 		notes = append(notes, fmt.Sprintf("radii are those of %d words; see docs/analysis.md", n))
 	}
 	if a.States != nil && !math.IsNaN(a.States.Recognised.Value()) {
-		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability with its score lowered by %g |w| |h|", measures.RecognisedAt))
+		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability "+
+			"with its score lowered by %g |w| |h|", measures.RecognisedAt))
 	}
 	if a.ordered {
 		notes = append(notes, "frequencies are not known: rows are taken to stand in the order of falling frequency")

@@ -24,7 +24,8 @@ func main() {
 func parse(args []string, out io.Writer) error {
 	flags := command.Flags("check")
 	about := command.Help{
-		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one product of matrices that they fit together.",
+		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one " +
+			"product of matrices that they fit together.",
 	}
 	if err := about.Parse(flags, args, out); err != nil {
 		return err
@@ -57,7 +58,8 @@ func check() error {
 	x_NN := torch.Full(2, torch.Float32, device, 3, 3)
 	for _, value := range x_NN.MatMul(x_NN).Float64s() {
 		if value != 12 {
-			return fmt.Errorf("a product of matrices on %s gives %g where 12 is right: run ./build.sh clean && ./build.sh", device, value)
+			return fmt.Errorf("a product of matrices on %s gives %g where 12 is right: run ./build.sh clean && "+
+				"./build.sh", device, value)
 		}
 	}
 	fmt.Fprintln(command.Stdout, "all is well")

@@ -20,7 +20,8 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.Must(report.Shared.Clone()).New("page").Funcs(template.FuncMap{
-	"inline": func(c *chart.Chart) template.HTML { return template.HTML(c.SVG()) }, // the chart escapes its texts itself
+	// The chart escapes its texts itself.
+	"inline": func(c *chart.Chart) template.HTML { return template.HTML(c.SVG()) },
 }).Parse(pageText))
 
 // pageData is what page.html shows.
@@ -52,14 +53,17 @@ type section struct {
 func (c *comparison) page(w io.Writer) error {
 	d := pageData{
 		Title:   fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)),
-		Changes: c.uncommitted(), Short: c.table(), Tests: c.testTable(), Full: c.fullTable(), Footnote: c.footnote(), Sections: c.sections(),
+		Changes: c.uncommitted(), Short: c.table(), Tests: c.testTable(), Full: c.fullTable(), Footnote: c.footnote(),
+		Sections: c.sections(),
 	}
 	for k, r := range c.rows {
-		row := pageRow{Name: r.name, Colour: chart.CSS(chart.Hue(k)), Control: k == 0, Settings: r.settings(c.control()), Notes: r.notes}
+		row := pageRow{Name: r.name, Colour: chart.CSS(chart.Hue(k)), Control: k == 0,
+			Settings: r.settings(c.control()), Notes: r.notes}
 		row.Runs.Head = []string{"seed", "folder", "commit", "updates"}
 		for _, t := range r.runs {
 			commit := fmt.Sprintf("%.12s", or(string(t.results.Code.Commit), "unknown"))
-			row.Runs.Rows = append(row.Runs.Rows, []string{fmt.Sprint(t.results.Seed), t.folder, commit, fmt.Sprint(t.results.Updates)})
+			row.Runs.Rows = append(row.Runs.Rows,
+				[]string{fmt.Sprint(t.results.Seed), t.folder, commit, fmt.Sprint(t.results.Updates)})
 		}
 		d.Rows = append(d.Rows, row)
 	}
@@ -73,7 +77,8 @@ func within(x, low, high float64, digits int) string {
 
 // fullTable has a line for each measure of each row.
 func (c *comparison) fullTable() report.Table {
-	t := report.Table{Head: []string{"measure", "method", "mean", "deviation", "range", "difference", "p", "p, Holm", "detectable"}}
+	t := report.Table{Head: []string{"measure", "method", "mean", "deviation", "range", "difference", "p", "p, Holm",
+		"detectable"}}
 	for i, m := range c.measures {
 		for k, s := range c.scores[i] {
 			title, difference := m.title, ""
@@ -83,9 +88,9 @@ func (c *comparison) fullTable() report.Table {
 			if s.difference.N > 1 {
 				difference = within(s.difference.Mean, s.difference.Low, s.difference.High, m.digits)
 			}
+			spread := fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits)
 			t.Rows = append(t.Rows, []string{title, c.rows[k].name, fixed(s.mean, m.digits), fixed(s.deviation, m.digits),
-				fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), difference, c.pText(m.name, k, s.difference.P),
-				c.pText(m.name, k, s.holm), fixed(s.detectable, m.digits)})
+				spread, difference, c.pText(m.name, k, s.difference.P), c.pText(m.name, k, s.holm), fixed(s.detectable, m.digits)})
 		}
 	}
 	return t
@@ -93,14 +98,16 @@ func (c *comparison) fullTable() report.Table {
 
 // testTable has a line for each paired test on a test text.
 func (c *comparison) testTable() report.Table {
-	all := report.Table{Head: []string{"text", "method", "of", "control", "method", "difference (95 %)", "p", "p, randomisation"}}
+	all := report.Table{Head: []string{"text", "method", "of", "control", "method", "difference (95 %)", "p",
+		"p, randomisation"}}
 	for k, r := range c.rows {
 		for _, t := range c.texts[k] {
 			pair := func(what string, p significance.Paired, ar float64) {
 				name := "test." + t.Text + ".bleu"
 				a, b := p.Baseline.Score, p.System.Score
-				all.Rows = append(all.Rows, []string{t.Text, r.name, what, fixed(a, 2), fixed(b, 2), within(b-a, p.Low, p.High, 2),
-					c.pText(name, k, p.P), c.pText(name, k, ar)})
+				all.Rows = append(all.Rows,
+					[]string{t.Text, r.name, what, fixed(a, 2), fixed(b, 2), within(b-a, p.Low, p.High, 2),
+						c.pText(name, k, p.P), c.pText(name, k, ar)})
 			}
 			for _, e := range t.Each {
 				pair(fmt.Sprintf("BLEU, seed %d", e.Seed), e.Pair, e.PAR)
@@ -109,8 +116,9 @@ func (c *comparison) testTable() report.Table {
 				pair("BLEU, seeds pooled", t.BLEU, t.PAR)
 			}
 			if l := t.Loss; l.N > 0 {
-				all.Rows = append(all.Rows, []string{t.Text, r.name, fmt.Sprintf("nats a token, %d blocks, paired t", l.N), "", "",
-					within(l.Mean, l.Low, l.High, 4), pText(l.P), ""})
+				all.Rows = append(all.Rows,
+					[]string{t.Text, r.name, fmt.Sprintf("nats a token, %d blocks, paired t", l.N), "", "",
+						within(l.Mean, l.Low, l.High, 4), pText(l.P), ""})
 			}
 		}
 	}
@@ -119,18 +127,17 @@ func (c *comparison) testTable() report.Table {
 
 func (c *comparison) sections() (all []section) {
 	for _, s := range []section{
-		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone; all updates are taken to last alike.",
-			c.courses()},
-		{"Output matrix", "At the end of training: singular values of the best checkpoint, cosines of the last validation. " +
-			"All matrices are scaled to one norm.", c.spectra()},
-		{"Words as points", "Means over seeds. Distances go from up to 2,000 rows to the nearest other row; principal components are " +
-			"of the rows less their mean. The table of all measures has more, also of hidden states.", c.pointsOf()},
-		{"Isotropy and validation loss", "A dot is a run. Correlations are Spearman's, of ranks among the runs of one text; " +
-			"-isotropy prints them with intervals, and also among the runs of one method.", c.scatters()},
+		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone; " +
+			"all updates are taken to last alike.", c.courses()},
+		{"Output matrix", "At the end of training: singular values of the best checkpoint, cosines of the last " +
+			"validation. All matrices are scaled to one norm.", c.spectra()},
+		{"Words as points", "Means over seeds. Distances go from up to 2,000 rows to the nearest other row; " +
+			"principal components are of the rows less their mean. The table of all measures has more.", c.pointsOf()},
+		{"Isotropy and validation loss", "A dot is a run. Correlations are Spearman's, of ranks among the runs of " +
+			"one text; -isotropy prints them with intervals, and also among the runs of one method.", c.scatters()},
 		{"By frequency of words", "Norms and cosines are of the first seed's matrix.", c.byFrequencyOfWords()},
-		{"Words in the plane of the two leading directions",
-			"First seed. Dark dots are frequent words: black the ten most frequent, then up to rank 100, 1,000, 10,000, and more. " +
-				"The blue dot is the zero vector. Centred: less the mean row, with directions of its own.", c.projections()},
+		{"Words in the plane of the two leading directions", "First seed. Dark dots are frequent words. Centred: " +
+			"less the mean row, with directions of its own.", c.projections()},
 	} {
 		if len(s.Charts) > 0 {
 			all = append(all, s)
@@ -139,7 +146,8 @@ func (c *comparison) sections() (all []section) {
 	return all
 }
 
-// pictures writes all charts into a folder, each as a file with the name of its title, without the figure that follows a colon.
+// pictures writes all charts into a folder, each as a file with the name of its title, without the figure that follows
+// a colon.
 func (c *comparison) pictures(folder string) (count int, err error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return 0, files.DiskFull(err)
@@ -148,7 +156,8 @@ func (c *comparison) pictures(folder string) (count int, err error) {
 	for _, s := range c.sections() {
 		for _, drawn := range s.Charts {
 			title, _, _ := strings.Cut(strings.ToLower(drawn.Title), ": ")
-			name := strings.Join(strings.FieldsFunc(title, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
+			name := strings.Join(strings.FieldsFunc(title,
+				func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
 			if taken[name]++; taken[name] > 1 {
 				name = fmt.Sprintf("%s-%d", name, taken[name])
 			}

@@ -21,8 +21,8 @@ type column struct {
 	best  int      // the row that is best and not by chance; -1 where there is none
 }
 
-// columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what they cost.
-// Signs are Unicode's; LaTeX replaces them.
+// columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what
+// they cost. Signs are Unicode's; LaTeX replaces them.
 func (c *comparison) columns() []column {
 	names, seeds := column{title: "method", best: -1}, column{title: "seeds", best: -1}
 	for _, r := range c.rows {
@@ -70,11 +70,13 @@ func (c *comparison) columns() []column {
 		}
 	}
 	relative("seconds_per_update", "cost", func(float64) string { return "" })
-	relative("peak_device_bytes", "device memory", func(bytes float64) string { return fixed(bytes/(1<<20), 0) + " MiB, " })
+	relative("peak_device_bytes", "device memory",
+		func(bytes float64) string { return fixed(bytes/(1<<20), 0) + " MiB, " })
 	return all
 }
 
-// differences are the columns beside a test score: the mean difference to the control and the corrected p values that there are.
+// differences are the columns beside a test score: the mean difference to the control and the corrected p values that
+// there are.
 func (c *comparison) differences(name string, text int) []column {
 	overSeeds := c.overSeeds(name)
 	tests := []struct {
@@ -115,8 +117,8 @@ func (c *comparison) overSeeds(name string) []column {
 	return []column{delta, p}
 }
 
-// nearZero says that a measure counts words of translations which, of a row as of the control, have next to nothing in common
-// with the references. A test may tell such scores apart, but neither system can translate.
+// nearZero says that a measure counts words of translations which, of a row as of the control, have next to nothing in
+// common with the references. A test may tell such scores apart, but neither system can translate.
 func (c *comparison) nearZero(name string, k int) bool {
 	parts := strings.Split(name, ".")
 	if last := parts[len(parts)-1]; parts[0] != "test" || !slices.Contains([]string{"bleu", "bleu_tok", "chrf"}, last) {
@@ -126,7 +128,8 @@ func (c *comparison) nearZero(name string, k int) bool {
 	return i >= 0 && c.scores[i][0].mean < score.NearZero && c.scores[i][k].mean < score.NearZero
 }
 
-// pText is a p value of the difference between a row and the control in a measure, marked where it is small and the scores are not.
+// pText is a p value of the difference between a row and the control in a measure, marked where it is small and the
+// scores are not.
 func (c *comparison) pText(name string, k int, p float64) string {
 	if c.nearZero(name, k) {
 		return strings.TrimSuffix(pText(p), "*")
@@ -153,8 +156,9 @@ func (c *comparison) index(name string) int {
 	return -1
 }
 
-// bestOf is the row with the best mean of a score, where a test says that it is not the best by chance: a method differs from the
-// control, or the control from every other row. -1 is none, also where more or less of the score is no better.
+// bestOf is the row with the best mean of a score, where a test says that it is not the best by chance: a method
+// differs from the control, or the control from every other row. -1 is none, also where more or less of the score is no
+// better.
 func (c *comparison) bestOf(i int) int {
 	scores, m := c.scores[i], c.measures[i]
 	if m.better == 0 || !strings.Contains(m.name, ".") || strings.HasPrefix(m.name, "best.") {
@@ -171,7 +175,7 @@ func (c *comparison) bestOf(i int) int {
 		if k != best && best != 0 || math.IsNaN(scores[k].mean) {
 			continue
 		}
-		gain := float64(m.better) * scores[k].difference.Mean // over common seeds, which may be fewer than the means are of
+		gain := float64(m.better) * scores[k].difference.Mean // over common seeds
 		if others++; !(c.supported(i, k) < 0.05) || (gain > 0) != (best == k) {
 			return -1
 		}
@@ -182,7 +186,8 @@ func (c *comparison) bestOf(i int) int {
 	return best
 }
 
-// supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the test text.
+// supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the
+// test text.
 func (c *comparison) supported(measure, k int) float64 {
 	if c.nearZero(c.measures[measure].name, k) {
 		return math.NaN()
@@ -205,12 +210,17 @@ func (c *comparison) supported(measure, k int) float64 {
 func (c *comparison) footnote() string {
 	memory := ""
 	if c.index("peak_device_bytes") >= 0 {
-		memory = fmt.Sprintf(" Device memory is the most that a run held on its GPU, beside its ratio to that of %s.", c.control().name)
+		memory = fmt.Sprintf(" Device memory is the most that a run held on its GPU, beside its ratio to that of %s.",
+			c.control().name)
 	}
-	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
-		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
+	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that "+
+		"both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
+		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test "+
+		"text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of "+
+		"%[2]d tokens. "+
 		"Bold: the best mean, if it differs significantly from %[1]s (for %[1]s itself: from all others). "+
-		"Cost is the time of an update over that of %[1]s.", c.control().name, record.BlockTokens) + memory + c.untrained() + c.seen()
+		"Cost is the time of an update over that of %[1]s.", c.control().name, record.BlockTokens) + memory +
+		c.untrained() + c.seen()
 }
 
 // untrained says why nothing is marked where the BLEU of a row and of the control are near zero.
@@ -218,7 +228,8 @@ func (c *comparison) untrained() string {
 	for _, m := range c.measures {
 		for k := 1; k < len(c.rows); k++ {
 			if c.nearZero(m.name, k) {
-				return fmt.Sprintf(" Where both BLEU are below %d nothing is bold or marked: neither translates yet, so that the difference tells nothing; train longer.", score.NearZero)
+				return fmt.Sprintf(" Where both BLEU are below %d nothing is bold or marked: neither translates "+
+					"yet, so that the difference tells nothing; train longer.", score.NearZero)
 			}
 		}
 	}
@@ -246,7 +257,9 @@ func (c *comparison) seen() string {
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf(" With these seeds, and the spread of differences that all rows have together, the test over seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.", strings.Join(parts, ", "), 100*power)
+	return fmt.Sprintf(" With these seeds, and the spread of differences that all rows have together, the test over "+
+		"seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.",
+		strings.Join(parts, ", "), 100*power)
 }
 
 // spread is a mean with its standard deviation where there are several seeds.
@@ -328,7 +341,8 @@ func (c *comparison) csv(w io.Writer) error {
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference", "difference_low", "difference_high", "p", "p_holm", "detectable", "values"}}
+	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference",
+		"difference_low", "difference_high", "p", "p_holm", "detectable", "values"}}
 	for i, m := range c.measures {
 		for k, r := range c.rows {
 			s := c.scores[i][k]
@@ -336,8 +350,10 @@ func (c *comparison) csv(w io.Writer) error {
 			for _, x := range s.values {
 				values = append(values, number(x))
 			}
-			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean), number(s.deviation), number(s.low), number(s.top),
-				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P), number(s.holm), number(s.detectable), strings.Join(values, " ")})
+			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean),
+				number(s.deviation), number(s.low), number(s.top),
+				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P),
+				number(s.holm), number(s.detectable), strings.Join(values, " ")})
 		}
 	}
 	return out.WriteAll(lines)

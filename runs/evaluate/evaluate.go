@@ -71,7 +71,8 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 }
 
 // each scores the validation text and the test texts, with settings of which some were searched for.
-func (e *evaluation) each(settings map[string]any, searched []string, score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
+func (e *evaluation) each(settings map[string]any, searched []string,
+	score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
 	run, err := filepath.Abs(e.folder)
 	if err != nil {
 		return nil, err
@@ -80,9 +81,11 @@ func (e *evaluation) each(settings map[string]any, searched []string, score func
 		if settings == nil {
 			settings = map[string]any{}
 		}
-		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory, e.context.Clamp, e.context.SameLength, e.rows
+		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
+			e.context.Clamp, e.context.SameLength, e.rows
 	}
-	out := &record.Evaluation{Run: run, With: e.with, Settings: settings, Searched: searched, Test: map[string]record.TextScores{}}
+	out := &record.Evaluation{Run: run, With: e.with, Settings: settings, Searched: searched,
+		Test: map[string]record.TextScores{}}
 	if out.Valid, err = score(e.texts.Valid, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.texts.Valid.Name, err)
 	}
@@ -94,8 +97,7 @@ func (e *evaluation) each(settings map[string]any, searched []string, score func
 	return out, nil
 }
 
-// static scores texts in the columns that training used, so that the numbers are
-// those of results.json.
+// static scores texts in the columns that training used, so that the numbers are those of results.json.
 func (e *evaluation) static() (*record.Evaluation, error) {
 	c := e.model.Settings.Train
 	return e.each(nil, nil, func(t language.Text, validation bool) (record.TextScores, error) {
@@ -168,7 +170,8 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return nil, err
 		}
 	}
-	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon, "chunk": chosen.Chunk}
+	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon,
+		"chunk": chosen.Chunk}
 	if e.statistics > 0 {
 		settings["statistics"] = e.statistics
 	}
@@ -178,7 +181,8 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return record.TextScores{}, err
 		}
 		if math.IsInf(nll, 1) {
-			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
+			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or "+
+				"none to have it searched for", chosen.Rate)
 		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {

@@ -47,7 +47,8 @@ type flags struct {
 }
 
 var about = command.Help{
-	Name: "translate", Summary: "translate translates raw lines with a trained run, one line of output for each line of input.",
+	Name: "translate", Summary: "translate translates raw lines with a trained run, one line of output for each " +
+		"line of input.",
 	Usage: "-run FOLDER [flags] < raw lines > translations", About: "The input may be packed with gzip or Zstandard.",
 }
 
@@ -79,9 +80,11 @@ func parse(args []string) (*flags, error) {
 	case !slices.Contains([]string{"", "none", "paper"}, f.postprocess):
 		return nil, usage(fmt.Errorf("-postprocess is %q; it must be none or paper", f.postprocess))
 	case f.int8 && f.device != "auto" && f.device != "cpu":
-		return nil, usage(fmt.Errorf("-int8 computes on the CPU, and -device is %s: leave one of the two out", f.device))
+		return nil, usage(fmt.Errorf("-int8 computes on the CPU, and -device is %s: leave one of the two out",
+			f.device))
 	case f.int8 && f.force != "":
-		return nil, usage(errors.New("-int8 is for searching, and -force scores with all bits: leave one of the two out"))
+		return nil, usage(errors.New("-int8 is for searching, and -force scores with all bits: leave one of the two " +
+			"out"))
 	case f.given.Changed("nbest") && f.nbest < 1:
 		return nil, usage(fmt.Errorf("-nbest is %d; it must be at least 1", f.nbest))
 	}
@@ -98,7 +101,8 @@ func (f *flags) options(o decode.Options) (decode.Options, error) {
 	}
 	if f.nbest > 0 {
 		if o.NBest = f.nbest; o.Beam < o.NBest {
-			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: raise -beam", o.NBest, o.Beam)}
+			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: "+
+				"raise -beam", o.NBest, o.Beam)}
 		}
 	}
 	if f.given.Changed("replace-unk") {
@@ -143,9 +147,11 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 				var bad *translation.LineError
 				switch {
 				case errors.As(x.Err, &bad) && !f.skipBad:
-					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place", first+bad.Line, bad.Err)
+					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place",
+						first+bad.Line, bad.Err)
 				case bad != nil:
-					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n", first+bad.Line, bad.Err)
+					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n",
+						first+bad.Line, bad.Err)
 				}
 				w.line(first+i, x.Score, x.Text)
 			}
@@ -155,7 +161,8 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 }
 
 // force prints the score of each translation of a file.
-func force(ctx context.Context, t *translation.Translator, path string, in io.Reader, w *printer, o decode.Options) error {
+func force(ctx context.Context, t *translation.Translator, path string, in io.Reader, w *printer,
+	o decode.Options) error {
 	given, err := t.Settings.Lines.ReadLines(path, "-force")
 	if err != nil {
 		return err
@@ -165,7 +172,8 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 	err = eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
 		count = first + len(lines)
 		if count > len(given.Lines) {
-			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path, len(given.Lines))
+			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path,
+				len(given.Lines))
 		}
 		targets := given.Lines[first:count]
 		scores, err := t.Force(ctx, lines, targets, o)
@@ -182,7 +190,8 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 		return nil
 	})
 	if err == nil && count < len(given.Lines) {
-		err = fmt.Errorf("%s has %d lines, and standard input has %d: give one translation for each line", path, len(given.Lines), count)
+		err = fmt.Errorf("%s has %d lines, and standard input has %d: give one translation for each line", path,
+			len(given.Lines), count)
 	}
 	return err
 }

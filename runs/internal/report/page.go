@@ -12,8 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
-// Page is report.html: one file that shows a run and needs no other. It opens with what a reader wants to know, the scores, the
-// curves and the state of the output matrix; the details follow.
+// Page is report.html: one file that shows a run and needs no other. It opens with what a reader wants to know, the
+// scores, the curves and the state of the output matrix; the details follow.
 type Page struct {
 	Title   string  // as in "multi30k: spectrum"
 	Doubt   string  // why the results are none yet, and what to do; empty for a run without reproach
@@ -41,7 +41,8 @@ var pageTemplate = template.Must(template.Must(Shared.Clone()).New("page").
 
 // Pictures are the training curves, or all others.
 func (p *Page) Pictures(curves bool) []chart.Plot {
-	return slices.DeleteFunc(slices.Clone(p.Plots), func(plot chart.Plot) bool { return curves != (plot.Name == CurvesFile) })
+	return slices.DeleteFunc(slices.Clone(p.Plots),
+		func(plot chart.Plot) bool { return curves != (plot.Name == CurvesFile) })
 }
 
 // Write writes the page.

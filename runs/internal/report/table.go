@@ -48,7 +48,8 @@ func (t Table) Markdown() string {
 
 // latexSigns are what LaTeX reads otherwise.
 var latexSigns = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`,
-	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", "$-$", "×", `$\times$`,
+	"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "±", `$\pm$`, "−", "$-$",
+	"×", `$\times$`,
 	"Δ", `$\Delta$`, "–", "--", "<", "$<$", ">", "$>$", "“", "``", "”", "''", "*", "$^{*}$")
 
 // LaTeX is the table in LaTeX, with the rules of the package booktabs.
