@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/runs/internal/record"
@@ -17,26 +15,51 @@ const (
 	directions = 256   // random ones for the spread of the partition function
 )
 
-// analysis is what was measured of a matrix.
+// analysis is what was measured of a matrix, as -json prints it; undefined numbers are null there.
 type analysis struct {
-	name          string
-	rows, width   int64
-	scale         float64
-	measures      measures.Measures
-	isotropyRows  int64 // rows of a sample for I1 and I2
-	samples       int   // of the given number of rows, 1 where they are all
-	spread        float64
-	hubness       measures.Hubness
-	hub           string // the word that is most often a neighbour
-	normFrequency float64
-	priors        []prior
-	norms         []float64
-	ordered       bool // the order of rows stands for frequency
+	Name           string          `json:"name"`
+	Vocabulary     int64           `json:"vocabulary"`
+	Width          int64           `json:"width"`
+	Scale          float64         `json:"scaled_by"`
+	IsotropyRows   int64           `json:"isotropy_rows"`    // of a sample for I1 and I2
+	Samples        int             `json:"isotropy_samples"` // of these, 1 where they are all rows
+	I1             record.Number   `json:"i1"`
+	I2             record.Number   `json:"i2"`
+	I1BothSigns    record.Number   `json:"i1_both_signs"`
+	I2BothSigns    record.Number   `json:"i2_both_signs"`
+	MeanCosine     record.Number   `json:"mean_cosine"`
+	Frobenius      record.Number   `json:"frobenius"`
+	SingularValues []record.Number `json:"singular_values"`
+	SigmaRatio     record.Number   `json:"sigma_ratio"`
+	Priors         []prior         `json:"priors"`
+	EffectiveRank  record.Number   `json:"effective_rank"`
+	Spread         record.Number   `json:"partition_spread"`
+	Hubness        record.Number   `json:"hubness"`
+	HubnessRows    int             `json:"hubness_rows"`
+	LargestHub     int             `json:"largest_hub"`
+	Hub            record.Text     `json:"hub"` // the word that is most often a neighbour
+	NormFrequency  record.Number   `json:"norm_frequency_correlation"`
 
-	points             measures.Points
-	margins            []margin
-	componentFrequency []float64 // rank correlation of the first components' scores with frequency
-	contexts           *measures.ContextMeasures
+	PositiveCosines    record.Number   `json:"positive_cosines"`
+	IsoScore           record.Number   `json:"iso_score"`
+	MeanRow            record.Number   `json:"mean_row"`
+	Variance           []record.Number `json:"explained_variance"` // by the first components
+	For50              int             `json:"components_for_50"`
+	For90              int             `json:"components_for_90"`
+	For99              int             `json:"components_for_99"`
+	ComponentFrequency []record.Number `json:"component_frequency_correlation"`
+	MedianNearest      record.Number   `json:"nearest_distance"`
+	DensityStep        record.Number   `json:"nearest_density_step"`
+	Density            []record.Number `json:"nearest_density"`
+	Radius             record.Number   `json:"radius"`
+	Recognisable       record.Number   `json:"recognisable"`
+	Margins            []margin        `json:"margins"`
+	States             *states         `json:"states"`
+
+	norms    []float64
+	measures measures.Measures
+	points   measures.Points
+	ordered  bool // the order of rows stands for frequency
 }
 
 // margin is how clearly a word stands out, in the matrix's own scale.
@@ -47,116 +70,9 @@ type margin struct {
 	Length  record.Number `json:"norm"`
 }
 
-// components are so many principal ones whose share and correlation are told.
-const components = 10
-
-// analyse measures a matrix.
-func analyse(s *subject, f *flags) *analysis {
-	a := &analysis{name: s.name, rows: s.w.Size(0), width: s.w.Size(1), scale: s.scale, samples: 1, ordered: s.ordered}
-	a.measures = measures.Measure(s.w)
-	a.isotropyRows = a.rows
-	if n := int64(f.rows); n > 0 && n < a.rows {
-		a.isotropyRows, a.samples = n, f.samples
-		a.measures.Isotropy = measures.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
-	}
-	a.priors = priors(a.measures.SingularValues)
-	a.spread = measures.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions"))
-	a.hubness = measures.MeasureHubness(s.w, measures.NearestRows, hubRows)
-	if a.hubness.Hub >= 0 {
-		a.hub = s.word(int(a.hubness.Hub))
-	}
-	a.norms = measures.RowNorms(s.w)
-	a.normFrequency = measures.RankCorrelation(a.norms, s.counts)
-	a.points = measures.MeasurePoints(s.w)
-	for _, scores := range a.points.Components.Scores(s.w, components) {
-		a.componentFrequency = append(a.componentFrequency, measures.RankCorrelation(scores, s.counts))
-	}
-	for _, m := range a.points.Margins {
-		a.margins = append(a.margins, margin{s.word(int(m.Row)), record.Num(m.Radius), record.Num(m.Nearest), record.Num(m.Length)})
-	}
-	a.contexts = s.contexts
-	return a
-}
-
-// planes are the words in the plane of the two leading directions, and of the first two principal components: at most so many of each class
-// of frequency.
-func (s *subject) planes(a *analysis, most int) (plain, centred report.Plane) {
-	found, order := a.measures.Project(s.w), s.order()
-	plain = report.NewPlane(found.X, found.Y, found.Shares, order, most)
-	if scores, shares := a.points.Components.Scores(s.w, 2), a.points.Components.Shares(); len(scores) > 1 && len(shares) > 1 {
-		centred = report.NewPlane(scores[0], scores[1], [2]float64(shares), order, most)
-	}
-	return plain, centred
-}
-
-// picture is what the pictures show of a matrix.
-func (s *subject) picture(a *analysis) picture {
-	p := picture{
-		name: s.name, singularValues: a.measures.SingularValues, cosines: measures.CosineHistogram(s.w), norms: a.norms, order: s.order(),
-		nearest: a.points.Nearest.Values, variances: a.points.Components.Shares(),
-	}
-	if s.scale != 1 {
-		p.name = fmt.Sprintf("%s, times %.3g", s.name, s.scale)
-	}
-	p.plain, p.centred = s.planes(a, 2000)
-	return p
-}
-
-// MarshalJSON writes the measures by their names; undefined ones are null.
-func (a *analysis) MarshalJSON() ([]byte, error) {
-	m, p, num := a.measures, a.points, record.Num[float64]
-	return json.Marshal(struct {
-		Name           string          `json:"name"`
-		Vocabulary     int64           `json:"vocabulary"`
-		Width          int64           `json:"width"`
-		Scale          float64         `json:"scaled_by"`
-		IsotropyRows   int64           `json:"isotropy_rows"`
-		Samples        int             `json:"isotropy_samples"`
-		I1             record.Number   `json:"i1"`
-		I2             record.Number   `json:"i2"`
-		I1BothSigns    record.Number   `json:"i1_both_signs"`
-		I2BothSigns    record.Number   `json:"i2_both_signs"`
-		MeanCosine     record.Number   `json:"mean_cosine"`
-		Frobenius      record.Number   `json:"frobenius"`
-		SingularValues []record.Number `json:"singular_values"`
-		SigmaRatio     record.Number   `json:"sigma_ratio"`
-		Priors         []prior         `json:"priors"`
-		EffectiveRank  record.Number   `json:"effective_rank"`
-		Spread         record.Number   `json:"partition_spread"`
-		Hubness        record.Number   `json:"hubness"`
-		HubnessRows    int             `json:"hubness_rows"`
-		LargestHub     int             `json:"largest_hub"`
-		Hub            record.Text     `json:"hub"`
-		NormFrequency  record.Number   `json:"norm_frequency_correlation"`
-
-		PositiveCosines    record.Number   `json:"positive_cosines"`
-		IsoScore           record.Number   `json:"iso_score"`
-		MeanRow            record.Number   `json:"mean_row"`
-		Variance           []record.Number `json:"explained_variance"`
-		For50              int             `json:"components_for_50"`
-		For90              int             `json:"components_for_90"`
-		For99              int             `json:"components_for_99"`
-		ComponentFrequency []record.Number `json:"component_frequency_correlation"`
-		MedianNearest      record.Number   `json:"nearest_distance"`
-		DensityStep        record.Number   `json:"nearest_density_step"`
-		Density            []record.Number `json:"nearest_density"`
-		Radius             record.Number   `json:"radius"`
-		Recognisable       record.Number   `json:"recognisable"`
-		Margins            []margin        `json:"margins"`
-		States             *jsonStates     `json:"states"`
-	}{
-		a.name, a.rows, a.width, a.scale, a.isotropyRows, a.samples, num(m.I1), num(m.I2), num(m.I1BothSigns), num(m.I2BothSigns),
-		num(m.MeanCosine), num(m.Frobenius), record.Nums(m.SingularValues), num(m.SigmaRatio), a.priors, num(m.EffectiveRank), num(a.spread),
-		num(a.hubness.Skewness), a.hubness.Rows, a.hubness.Largest, record.Text(a.hub), num(a.normFrequency),
-		num(p.PositiveCosines), num(p.IsoScore), num(p.Components.Mean), record.Nums(first(p.Components.Shares())),
-		p.Components.Needed(0.5), p.Components.Needed(0.9), p.Components.Needed(0.99), record.Nums(a.componentFrequency),
-		num(p.MedianNearest), num(p.Nearest.Step), record.Nums(p.Nearest.Values), num(p.MedianRadius), num(p.Recognisable), a.margins, a.states(),
-	})
-}
-
-// jsonStates are the measures of hidden states.
-type jsonStates struct {
-	States        int           `json:"states"`
+// states are the measures of hidden states.
+type states struct {
+	Count         int           `json:"states"`
 	OriginInHull  bool          `json:"origin_in_hull"`
 	HullDistance  record.Number `json:"hull_distance"`
 	AtLeast       record.Number `json:"hull_distance_at_least"`
@@ -169,22 +85,73 @@ type jsonStates struct {
 	MedianMargin  record.Number `json:"margin"`
 }
 
-func (a *analysis) states() *jsonStates {
-	c, num := a.contexts, record.Num[float64]
-	if c == nil {
-		return nil
+// components is how many principal ones have their share and correlation in the result.
+const components = 10
+
+// analyse measures a matrix.
+func analyse(s *subject, f *flags) *analysis {
+	num, m, p := record.Num[float64], measures.Measure(s.w), measures.MeasurePoints(s.w)
+	a := &analysis{
+		Name: s.name, Vocabulary: s.w.Size(0), Width: s.w.Size(1), Scale: s.scale, Samples: 1, IsotropyRows: s.w.Size(0),
+		MeanCosine: num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
+		SigmaRatio: num(m.SigmaRatio), EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues),
+		PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore), MeanRow: num(p.Components.Mean),
+		For50: p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
+		MedianNearest: num(p.MedianNearest), DensityStep: num(p.Nearest.Step), Density: record.Nums(p.Nearest.Values),
+		Radius: num(p.MedianRadius), Recognisable: num(p.Recognisable),
+		norms: measures.RowNorms(s.w), measures: m, points: p, ordered: s.ordered,
 	}
-	return &jsonStates{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast), num(c.BiasOverGain), num(c.PlaneDistance),
-		num(c.RarePull), num(c.FrequentPull), num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin)}
+	i := m.Isotropy
+	if n := int64(f.rows); n > 0 && n < a.Vocabulary {
+		a.IsotropyRows, a.Samples = n, f.samples
+		i = measures.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
+	}
+	a.I1, a.I2, a.I1BothSigns, a.I2BothSigns = num(i.I1), num(i.I2), num(i.I1BothSigns), num(i.I2BothSigns)
+	a.Spread = num(measures.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions")))
+	h := measures.MeasureHubness(s.w, measures.NearestRows, hubRows)
+	a.Hubness, a.HubnessRows, a.LargestHub = num(h.Skewness), h.Rows, h.Largest
+	if h.Hub >= 0 {
+		a.Hub = record.Text(s.word(int(h.Hub)))
+	}
+	a.NormFrequency = num(measures.RankCorrelation(a.norms, s.counts))
+	shares := p.Components.Shares()
+	a.Variance = record.Nums(shares[:min(components, len(shares))])
+	for _, scores := range p.Components.Scores(s.w, components) {
+		a.ComponentFrequency = append(a.ComponentFrequency, num(measures.RankCorrelation(scores, s.counts)))
+	}
+	for _, m := range p.Margins {
+		a.Margins = append(a.Margins, margin{s.word(int(m.Row)), num(m.Radius), num(m.Nearest), num(m.Length)})
+	}
+	if c := s.contexts; c != nil {
+		a.States = &states{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast),
+			num(c.BiasOverGain), num(c.PlaneDistance), num(c.RarePull), num(c.FrequentPull),
+			num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin)}
+	}
+	return a
 }
 
-// first are the shares of the first components.
-func first(shares []float64) []float64 { return shares[:min(components, len(shares))] }
-
-// median is the middle one of falling values.
-func median(falling []float64) float64 {
-	if len(falling) == 0 {
-		return math.NaN()
+// planes are the words in the plane of the two leading directions, and of the first two principal components: at most
+// that number of each class of frequency.
+func (s *subject) planes(a *analysis, most int) (plain, centred report.Plane) {
+	found, order := a.measures.Project(s.w), s.order()
+	plain = report.NewPlane(found.X, found.Y, found.Shares, order, most)
+	scores, shares := a.points.Components.Scores(s.w, 2), a.points.Components.Shares()
+	if len(scores) > 1 && len(shares) > 1 {
+		centred = report.NewPlane(scores[0], scores[1], [2]float64(shares), order, most)
 	}
-	return falling[len(falling)/2]
+	return plain, centred
+}
+
+// picture is what the pictures show of a matrix.
+func (s *subject) picture(a *analysis) picture {
+	p := picture{
+		name: s.name, singularValues: a.measures.SingularValues, cosines: measures.CosineHistogram(s.w), norms: a.norms,
+		order:   s.order(),
+		nearest: a.points.Nearest.Values, variances: a.points.Components.Shares(),
+	}
+	if s.scale != 1 {
+		p.name = fmt.Sprintf("%s, times %.3g", s.name, s.scale)
+	}
+	p.plain, p.centred = s.planes(a, 2000)
+	return p
 }

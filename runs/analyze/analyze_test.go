@@ -69,12 +69,14 @@ func file(t *testing.T, tensors map[string]torch.Tensor) string {
 // TestPublishedExample reads the numbers of the isotropy example under the names that are promised.
 func TestPublishedExample(t *testing.T) {
 	torch.Test(t, func() {
-		path := file(t, map[string]torch.Tensor{"w": torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3, 2)})
+		path := file(t, map[string]torch.Tensor{"w": torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3,
+			2)})
 		for _, got := range []map[string]any{measured(t, "-vectors", path), measured(t, "-vectors="+path+":w")} {
 			for name, want := range map[string]float64{
 				"i1": 0.419344, "i2": 0.409102, "i1_both_signs": 0.098029, "i2_both_signs": 0.714325,
 				"mean_cosine": -0.2383475 * 3 / 2, // the published penalty has the divisor V^2
-				"frobenius":   math.Sqrt(19.25), "sigma_ratio": math.Sqrt(4.81453 / 14.43547), "vocabulary": 3, "width": 2,
+				"frobenius":   math.Sqrt(19.25), "sigma_ratio": math.Sqrt(4.81453 / 14.43547), "vocabulary": 3,
+				"width": 2,
 			} {
 				if x, ok := got[name].(float64); !ok || math.Abs(x-want) > 1e-6 {
 					t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -82,7 +84,8 @@ func TestPublishedExample(t *testing.T) {
 			}
 			values := got["singular_values"].([]any)
 			share := values[0].(float64) / (values[0].(float64) + values[1].(float64))
-			if rank, want := got["effective_rank"].(float64), math.Exp(-share*math.Log(share)-(1-share)*math.Log(1-share)); math.Abs(rank-want) > 1e-12 {
+			if rank, want := got["effective_rank"].(float64),
+				math.Exp(-share*math.Log(share)-(1-share)*math.Log(1-share)); math.Abs(rank-want) > 1e-12 {
 				t.Errorf("effective_rank is %v, want %v", rank, want)
 			}
 			// Two values fix the polynomial prior, and are too few for an exponential one.
@@ -92,7 +95,8 @@ func TestPublishedExample(t *testing.T) {
 			}
 			polynomial := priors[0].(map[string]any)
 			power := math.Log2(math.Sqrt(14.43547 / 4.81453))
-			if x := polynomial["prior_scale"].(float64); math.Abs(x-math.Sqrt(14.43547)) > 1e-5 || math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
+			if x := polynomial["prior_scale"].(float64); math.Abs(x-math.Sqrt(14.43547)) > 1e-5 ||
+				math.Abs(polynomial["prior_power"].(float64)-power) > 1e-5 {
 				t.Errorf("the priors are %v, want the scale %v and the power %v", priors, math.Sqrt(14.43547), power)
 			}
 			if x := polynomial["prior_ratio"].(float64); math.Abs(x-got["sigma_ratio"].(float64)) > 1e-5 {
@@ -154,7 +158,8 @@ func TestUndefinedMeasuresAreNull(t *testing.T) {
 	torch.Test(t, func() {
 		path := file(t, map[string]torch.Tensor{"w": torch.Zeros(torch.Float32, torch.CPU, 4, 3)})
 		got := measured(t, "-vectors", path)
-		for _, name := range []string{"mean_cosine", "sigma_ratio", "effective_rank", "hubness", "norm_frequency_correlation", "hub"} {
+		for _, name := range []string{"mean_cosine", "sigma_ratio", "effective_rank", "hubness",
+			"norm_frequency_correlation", "hub"} {
 			if x, there := got[name]; !there || x != nil {
 				t.Errorf("%s is %v", name, x)
 			}
@@ -169,7 +174,8 @@ func TestUndefinedMeasuresAreNull(t *testing.T) {
 	})
 }
 
-// TestNormalise: the second matrix gets the first one's norm, so that one that is only smaller does not seem more isotropic.
+// TestNormalise: the second matrix gets the first one's norm, so that one that is only smaller does not seem more
+// isotropic.
 func TestNormalise(t *testing.T) {
 	torch.Test(t, func() {
 		w := torch.NewStream(1, "matrix").Normal(0.5, 1, torch.Float32, torch.CPU, 50, 4)
@@ -191,14 +197,17 @@ func TestNormalise(t *testing.T) {
 		if x := i1("-normalise"); math.Abs(x[1]-x[0]) > 1e-6 || math.Abs(x[2]-1) > 1e-6 || math.Abs(x[3]-4) > 1e-5 {
 			t.Errorf("scaled: %v", x)
 		}
-		out, _, err := analyzed(t, "-normalise", "-vectors", path+":large", "-vectors", path+":small", "-rows", "20", "-samples", "3")
-		if err != nil || !strings.Contains(out, "scaled by 4 to the Frobenius norm of the first matrix") || !strings.Contains(out, "means of 3 samples of 20 rows") {
+		out, _, err := analyzed(t, "-normalise", "-vectors", path+":large", "-vectors", path+":small", "-rows", "20",
+			"-samples", "3")
+		if err != nil || !strings.Contains(out, "scaled by 4 to the Frobenius norm of the first matrix") ||
+			!strings.Contains(out, "means of 3 samples of 20 rows") {
 			t.Errorf("the table does not say what was done (%v):\n%s", err, out)
 		}
 	})
 }
 
-// TestRunFolders reads the best weights of translation runs, dense and factored, and puts the pictures where they belong.
+// TestRunFolders reads the best weights of translation runs, dense and factored, and puts the pictures where they
+// belong.
 func TestRunFolders(t *testing.T) {
 	torch.Test(t, func() {
 		place := t.TempDir()
@@ -237,14 +246,16 @@ func TestRunFolders(t *testing.T) {
 func TestLanguageModels(t *testing.T) {
 	torch.Test(t, func() {
 		folder, data := t.TempDir(), t.TempDir()
-		for name, text := range map[string]string{"train.txt": "a b b c c c\n", "valid.txt": "a d\n", "test.txt": "b\n"} {
+		for name, text := range map[string]string{"train.txt": "a b b c c c\n", "valid.txt": "a d\n",
+			"test.txt": "b\n"} {
 			if err := os.WriteFile(filepath.Join(data, name), []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c := experiment.Default()
 		c.Model.Kind, c.Model.Width, c.Model.Hidden, c.Model.LastHidden, c.Model.Layers = "awd-lstm", 4, 6, 4, 1
-		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test, c.Data.Store = data, "train", "valid", []string{"test"}, "none"
+		c.Data.Dir, c.Data.Train, c.Data.Valid, c.Data.Test, c.Data.Store = data, "train", "valid", []string{"test"},
+			"none"
 		texts, err := experiment.ReadText(c.Data, "")
 		if err != nil {
 			t.Fatal(err)
@@ -269,7 +280,8 @@ func TestLanguageModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := with.contexts; c == nil || c.States < 2 || math.IsNaN(c.Hull.Distance) || !math.IsNaN(c.BiasOverGain) || math.IsNaN(c.MedianMargin) {
+		if c := with.contexts; c == nil || c.States < 2 || math.IsNaN(c.Hull.Distance) || !math.IsNaN(c.BiasOverGain) ||
+			math.IsNaN(c.MedianMargin) {
 			t.Errorf("the hidden states are %+v", with.contexts)
 		}
 		s, got := open(), map[string]float64{}
@@ -293,7 +305,8 @@ func runFolderOf(t *testing.T, folder, method string) torch.Tensor {
 	t.Helper()
 	c := experiment.Default()
 	c.Objective.Method, c.Data.Merges = method, 50
-	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.Width, c.Model.FFNWidth, c.Model.Heads, c.Model.MaxPositions = 1, 1, 8, 16, 2, 32
+	c.Model.EncoderLayers, c.Model.DecoderLayers, c.Model.Width, c.Model.FFNWidth, c.Model.Heads,
+		c.Model.MaxPositions = 1, 1, 8, 16, 2, 32
 	lines, _, _ := sample.Translation(1, 60, 1, 1)
 	pair, err := bitext.Learn(c.Data.TextSettings, lines.Source, lines.Target)
 	if err != nil {
@@ -318,7 +331,8 @@ func saveRun(t *testing.T, folder string, c experiment.Config, params *torch.Par
 		t.Fatal(err)
 	}
 	store := checkpoint.Store{Dir: filepath.Join(folder, experiment.CheckpointsDir)}
-	all := checkpoint.File{Name: checkpoint.ModelFile, Write: func(w io.Writer) error { return torch.WriteSafetensors(w, params.Map(), nil) }}
+	all := checkpoint.File{Name: checkpoint.ModelFile,
+		Write: func(w io.Writer) error { return torch.WriteSafetensors(w, params.Map(), nil) }}
 	if err := store.Save(1, []checkpoint.File{all}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +344,8 @@ func TestRefusals(t *testing.T) {
 		folder := t.TempDir()
 		w := torch.Full(1, torch.Float32, torch.CPU, 3, 2)
 		bad := torch.FromFloat32s([]float32{1, 2, 3, float32(math.NaN()), 5, 6}, torch.CPU, 3, 2)
-		path := file(t, map[string]torch.Tensor{"a": w, "b": w, "bad": bad, "bias": torch.Full(1, torch.Float32, torch.CPU, 3)})
+		path := file(t, map[string]torch.Tensor{"a": w, "b": w, "bad": bad,
+			"bias": torch.Full(1, torch.Float32, torch.CPU, 3)})
 		broken := filepath.Join(folder, "broken.safetensors")
 		if err := os.WriteFile(broken, []byte("none"), 0o644); err != nil {
 			t.Fatal(err)
@@ -360,7 +375,8 @@ func TestRefusals(t *testing.T) {
 			{[]string{"-run", folder}, false, []string{folder, "holds no run"}},
 			{[]string{"-run", unfinished}, false, []string{unfinished, "no valid checkpoint"}},
 			{[]string{"-run", filepath.Join(folder, "nowhere")}, false, []string{"there is no folder", "nowhere"}},
-			{[]string{"-vectors", filepath.Join(folder, "nothing.safetensors")}, false, []string{"nothing.safetensors", "no such file"}},
+			{[]string{"-vectors", filepath.Join(folder, "nothing.safetensors")}, false,
+				[]string{"nothing.safetensors", "no such file"}},
 			{[]string{"-vectors", broken}, false, []string{"broken.safetensors", "no valid safetensors file"}},
 			{[]string{"-vectors", path}, false, []string{"a [3 2]", "b [3 2]", "bad [3 2]", path + ":a"}},
 			{[]string{"-vectors", path + ":c"}, false, []string{"no tensor c", "a [3 2]", "b [3 2]"}},
@@ -406,10 +422,10 @@ func TestShortNames(t *testing.T) {
 // TestTableIsAsWideAsAScreen: many matrices take several blocks.
 func TestTableIsAsWideAsAScreen(t *testing.T) {
 	var all []*analysis
-	for _, name := range []string{"mle-sample-seed1", "spectrum+adversarial-sample-seed1", strings.Repeat("long", 40), "d", "e", "f", "g"} {
-		a := &analysis{name: name, rows: 267735, width: 1024, samples: 1, isotropyRows: 267735, scale: 1}
-		a.measures.SingularValues = []float64{2, 1}
-		all = append(all, a)
+	for _, name := range []string{"mle-sample-seed1", "spectrum+adversarial-sample-seed1", strings.Repeat("long", 40),
+		"d", "e", "f", "g"} {
+		all = append(all, &analysis{Name: name, Vocabulary: 267735, Width: 1024, Samples: 1, IsotropyRows: 267735,
+			Scale: 1})
 	}
 	var out bytes.Buffer
 	printTable(&out, all)

@@ -15,9 +15,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// projectorConfig is the file that TensorBoard looks for in a log folder. Beside it lie, of each matrix, tensors.tsv and
-// metadata.tsv, with a number before their names where there are several. The tensors are text although the projector reads bytes
-// too: it takes a file for bytes only where that happens to be no UTF-8.
+// projectorConfig is the file that TensorBoard looks for in a log folder. Beside it lie, of each matrix, tensors.tsv
+// and metadata.tsv, with a number before their names where there are several. The tensors are text although the
+// projector reads bytes too: it takes a file for bytes only where that happens to be no UTF-8.
 const projectorConfig = "projector_config.pbtxt"
 
 // plain writes what ends a field or a line in another way.
@@ -32,7 +32,8 @@ func (s *subject) list() *vectors.List {
 	return l
 }
 
-// project writes a matrix for the projector, the number-th of count (from 0), and returns its entry in the configuration.
+// project writes a matrix for the projector, the number-th of count (from 0), and returns its entry in the
+// configuration.
 func (s *subject) project(folder string, number, count int, norms []float64) (entry string, err error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return "", err
@@ -67,7 +68,8 @@ func (s *subject) project(folder string, number, count int, norms []float64) (en
 			fmt.Fprintf(w, "%s\t%s\t%s\t%.5g\n", word, whole(s.counts[i], s.ordered), whole(ranks[i], false), norms[i])
 		}
 	})
-	return fmt.Sprintf("embeddings {\n  tensor_name: %s\n  tensor_path: %q\n  tensor_shape: %d\n  tensor_shape: %d\n  metadata_path: %q\n}\n",
+	return fmt.Sprintf("embeddings {\n  tensor_name: %s\n  tensor_path: %q\n  tensor_shape: %d\n"+
+		"  tensor_shape: %d\n  metadata_path: %q\n}\n",
 		quoted(s.name), tensors, len(l.Words), l.Width, metadata), err
 }
 

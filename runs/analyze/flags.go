@@ -131,7 +131,7 @@ func (f *flags) sources() []source {
 	return all
 }
 
-// shortNames are the last parts of paths, as many as tell them apart.
+// shortNames are the shortest last parts of paths that tell them apart.
 func shortNames(paths []string) []string {
 	for depth := 1; ; depth++ {
 		names, taken, longer := make([]string, len(paths)), map[string]bool{}, false

@@ -1,5 +1,5 @@
-// Command analyze measures matrices of word vectors, of trained runs or from files, and draws them: how evenly they fill
-// their space, singular values, cosines, hubs, and norm against frequency.
+// Command analyze measures matrices of word vectors, of trained runs or from files, and draws them: how evenly they
+// fill their space, singular values, cosines, hubs, and norm against frequency.
 //
 //	go run ./runs/analyze -run experiments/wmt14/mle-sample-seed1 experiments/wmt14/spectrum-sample-seed1
 //	go run ./runs/analyze -vectors model.safetensors:decoder.embed_tokens.weight -json
@@ -77,7 +77,8 @@ func run(f *flags, out, log io.Writer) error {
 		if err := files.Write(filepath.Join(f.projector, projectorConfig), []byte(projected.String())); err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n", filepath.Join(f.projector, projectorConfig), f.projector)
+		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n",
+			filepath.Join(f.projector, projectorConfig), f.projector)
 	}
 	if f.json {
 		if err := printJSON(out, results); err != nil {

@@ -16,20 +16,21 @@ type picture struct {
 	name           string
 	singularValues []float64 // falling
 	cosines        []float64 // counts of the cosines between rows, in bins of equal width over [-1, 1]
-	nearest        []float64 // density of the distance to the nearest row, over the root mean square of norms, in bins over [0, 2]
+	nearest        []float64 // density of the distance to the nearest row over the norms' rms, in bins over [0, 2]
 	variances      []float64 // shares of the variance along the principal components, falling
 	plain, centred report.Plane
 	norms          []float64 // of the rows
 	order          []int     // of the rows that stand for words, by falling frequency
 }
 
-// draw draws the pictures that compare matrices: singular values, cosines, nearest rows, projections, and norm against frequency.
+// draw draws the pictures that compare matrices: singular values, cosines, nearest rows, projections, and norm against
+// frequency.
 func draw(all []picture) []chart.Plot {
 	return slices.Concat(spectra(all), densities(all), projections(all), normsByRank(all))
 }
 
-// spectra are the singular values by rank, as they are and relative to the largest, and what the first principal components hold
-// of the variance.
+// spectra are the singular values by rank, as they are and relative to the largest, and what the first principal
+// components hold of the variance.
 func spectra(all []picture) []chart.Plot {
 	values := chart.New("Singular values", "rank k", "singular value")
 	decay := chart.New("Singular values relative to the largest", "rank k", "share of the largest")
@@ -41,15 +42,16 @@ func spectra(all []picture) []chart.Plot {
 		}
 		relative := slices.Clone(m.singularValues)
 		floats.Scale(1/relative[0], relative)
-		for c, ys := range map[*chart.Chart][]float64{values: m.singularValues, decay: relative, variances: floats.CumSum(make([]float64, len(m.variances)), m.variances)} {
+		for c, ys := range map[*chart.Chart][]float64{values: m.singularValues, decay: relative,
+			variances: floats.CumSum(make([]float64, len(m.variances)), m.variances)} {
 			c.Add(chart.Series{Name: m.name, X: chart.Steps(len(ys), 1, 1), Y: ys}.Numbered(i))
 		}
 	}
 	return chart.Draw("analysis_singular_values.png", "Singular values", 1, values, decay, variances)
 }
 
-// densities are the distributions of the cosine between two rows, and of the distance to the nearest row (D. Wang, Gong and Liu 2019,
-// figure 1a).
+// densities are the distributions of the cosine between two rows, and of the distance to the nearest row (D. Wang, Gong
+// and Liu 2019, figure 1a).
 func densities(all []picture) []chart.Plot {
 	cosines := chart.New("Cosine between two rows", "cosine", "density")
 	nearest := chart.New("Distance to the nearest row", "distance / root mean square of the norms", "density")
@@ -58,18 +60,20 @@ func densities(all []picture) []chart.Plot {
 		cosines.Add(report.CosineDensity(m.name, m.cosines).Numbered(i))
 		nearest.Add(chart.Density(m.name, m.nearest, 0, 2).Numbered(i))
 	}
-	return append(chart.Draw("analysis_cosines.png", cosines.Title, 1, cosines), chart.Draw("analysis_nearest.png", nearest.Title, 1, nearest)...)
+	return append(chart.Draw("analysis_cosines.png", cosines.Title, 1, cosines),
+		chart.Draw("analysis_nearest.png", nearest.Title, 1, nearest)...)
 }
 
-// projections are the words of each matrix in the plane of its two leading directions, and of its first two principal components, all on
-// axes of one scale.
+// projections are the words of each matrix in the plane of its two leading directions, and of its first two principal
+// components, all on axes of one scale.
 func projections(all []picture) (plots []chart.Plot) {
 	for _, kind := range []struct {
 		file, title, more string
 		of                func(m picture) report.Plane
 	}{
 		{"analysis_projection.png", "Projection", "", func(m picture) report.Plane { return m.plain }},
-		{"analysis_components.png", "Principal components", ", less the mean row", func(m picture) report.Plane { return m.centred }},
+		{"analysis_components.png", "Principal components", ", less the mean row",
+			func(m picture) report.Plane { return m.centred }},
 	} {
 		var charts []*chart.Chart
 		var xs, ys []float64
@@ -98,8 +102,9 @@ func normsByRank(all []picture) []chart.Plot {
 	return chart.Draw("analysis_norms.png", "Norm against frequency", 1, c)
 }
 
-// normBands gives, for groups of rows of like frequency, the geometric mean of their ranks and the tenth, fifth and ninth tenth of their
-// norms. A group spans a twentieth of a decade of ranks, and at least ten rows. order lists the rows by falling frequency.
+// normBands gives, for groups of rows of like frequency, the geometric mean of their ranks and the tenth, fifth and
+// ninth tenth of their norms. A group spans a twentieth of a decade of ranks, and at least ten rows. order lists the
+// rows by falling frequency.
 func normBands(order []int, norms []float64) (at []float64, bands [3][]float64) {
 	for start := 0; start < len(order); {
 		end := start

@@ -36,7 +36,8 @@ func TestDraw(t *testing.T) {
 		all = append(all, cloud(string(rune('a'+i)), 300, float64(i)))
 	}
 	plots := draw(all)
-	want := []string{"analysis_singular_values.png", "analysis_cosines.png", "analysis_nearest.png", "analysis_projection.png", "analysis_components.png", "analysis_norms.png"}
+	want := []string{"analysis_singular_values.png", "analysis_cosines.png", "analysis_nearest.png",
+		"analysis_projection.png", "analysis_components.png", "analysis_norms.png"}
 	if len(plots) != len(want) {
 		t.Fatalf("%d pictures", len(plots))
 	}
@@ -49,9 +50,11 @@ func TestDraw(t *testing.T) {
 
 // Matrices of zeros, of one word or of none are drawn as far as there is anything to see.
 func TestDrawOddMatrices(t *testing.T) {
-	zeros := picture{name: "zeros", singularValues: []float64{0, 0}, cosines: make([]float64, 100), norms: []float64{0, 0}, order: []int{0, 1}}
+	zeros := picture{name: "zeros", singularValues: []float64{0, 0}, cosines: make([]float64, 100),
+		norms: []float64{0, 0}, order: []int{0, 1}}
 	zeros.plain = report.NewPlane([]float64{0, 0}, []float64{0, 0}, [2]float64{}, zeros.order, 1)
-	one := picture{name: "one", singularValues: []float64{2}, cosines: make([]float64, 100), norms: []float64{2}, order: []int{0}}
+	one := picture{name: "one", singularValues: []float64{2}, cosines: make([]float64, 100), norms: []float64{2},
+		order: []int{0}}
 	one.plain = report.NewPlane([]float64{2}, []float64{0}, [2]float64{1, 0}, one.order, 1)
 	unknown := cloud("unknown", 30, 0)
 	unknown.order, unknown.plain, unknown.centred = nil, report.Plane{}, report.Plane{}

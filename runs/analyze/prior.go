@@ -31,14 +31,16 @@ func priors(falling []float64) []prior {
 			continue
 		}
 		num := record.Num[float64]
-		all = append(all, prior{Kind: k.name, Scale: num(fit.Scale), Power: num(fit.Power), Ratio: num(fit.Ratio), Spread: num(spread)})
+		all = append(all, prior{Kind: k.name, Scale: num(fit.Scale), Power: num(fit.Power), Ratio: num(fit.Ratio),
+			Spread: num(spread)})
 	}
 	return all
 }
 
 // flags are what a training command takes to hold a spectrum to the prior. The ratio gives a polynomial's power.
 func (p prior) flags() string {
-	s := fmt.Sprintf("-set=objective.prior_scale=%.4g -set=objective.prior_ratio=%.4g", p.Scale.Value(), p.Ratio.Value())
+	s := fmt.Sprintf("-set=objective.prior_scale=%.4g -set=objective.prior_ratio=%.4g", p.Scale.Value(),
+		p.Ratio.Value())
 	if p.Kind == "exponential" {
 		s += fmt.Sprintf(" -set=objective.prior_power=%.4g", p.Power.Value())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -52,8 +53,8 @@ func scoreText(m *language.Model, texts *language.Texts, counts []float64) (*rec
 	return kept, nil
 }
 
-// scoreTranslations scores each test text a block of lines at a time, unless by a density or a distance, which does not compare with a
-// probability.
+// scoreTranslations scores each test text a block of lines at a time, unless by a density or a distance, which does not
+// compare with a probability.
 func scoreTranslations(t *translation.Translator, c *experiment.Config, folder string) (*record.Model, error) {
 	results, err := record.Read(folder)
 	if err != nil {
@@ -87,24 +88,25 @@ func scoreTranslations(t *translation.Translator, c *experiment.Config, folder s
 
 // save keeps what was measured of a run in its folder.
 func (s *subject) save(a *analysis, folder string) error {
-	kept, num, p := s.kept, record.Num[float64], a.points
-	shares := p.Components.Shares()
-	kept.Curves = record.Curves{Nearest: slices.Clone(p.Nearest.Values), Step: p.Nearest.Step, Variances: slices.Clone(shares)}
+	kept, p := s.kept, a.points
+	kept.Curves = record.Curves{Nearest: slices.Clone(p.Nearest.Values), Step: p.Nearest.Step,
+		Variances: slices.Clone(p.Components.Shares())}
 	kept.Numbers = map[string]record.Number{
-		"matrix.iso_score": num(p.IsoScore), "matrix.positive_cosines": num(p.PositiveCosines), "matrix.mean_row": num(p.Components.Mean),
-		"matrix.components_for_90": record.Num(p.Components.Needed(0.9)), "matrix.nearest_distance": num(p.MedianNearest),
-		"matrix.radius": num(p.MedianRadius), "matrix.recognisable": num(p.Recognisable),
+		"matrix.iso_score": a.IsoScore, "matrix.positive_cosines": a.PositiveCosines, "matrix.mean_row": a.MeanRow,
+		"matrix.components_for_90": record.Num(a.For90), "matrix.nearest_distance": a.MedianNearest,
+		"matrix.radius": a.Radius, "matrix.recognisable": a.Recognisable,
 	}
-	if shares != nil {
-		kept.Numbers["matrix.first_component"] = num(shares[0])
+	if len(a.Variance) > 0 {
+		kept.Numbers["matrix.first_component"] = a.Variance[0]
 	}
-	if c := a.contexts; c != nil {
-		for name, x := range map[string]float64{"hull_distance": c.Hull.Distance, "bias_over_gain": c.BiasOverGain, "plane_distance": c.PlaneDistance,
-			"rare_pull": c.RarePull, "frequent_pull": c.FrequentPull, "recognised": c.Recognised, "margin": c.MedianMargin} {
-			kept.Numbers["states."+name] = num(x)
-		}
-		if c.Hull.Contains(1) {
-			kept.Numbers["states.hull_distance"] = num(0)
+	if c := a.States; c != nil {
+		maps.Copy(kept.Numbers, map[string]record.Number{
+			"states.hull_distance": c.HullDistance, "states.bias_over_gain": c.BiasOverGain,
+			"states.plane_distance": c.PlaneDistance, "states.rare_pull": c.RarePull,
+			"states.frequent_pull": c.FrequentPull, "states.recognised": c.Recognised, "states.margin": c.MedianMargin,
+		})
+		if c.OriginInHull {
+			kept.Numbers["states.hull_distance"] = record.Num(0)
 		}
 	}
 	plain, centred := s.planes(a, 250)
@@ -113,7 +115,8 @@ func (s *subject) save(a *analysis, folder string) error {
 	return kept.Save(folder)
 }
 
-// group takes means over words of like frequency rank: eight groups in a factor of ten, of a handful at least once there are enough.
+// group takes means over words of like frequency rank: eight groups in a factor of ten, of a handful at least once
+// there are enough.
 func group(p *record.Picture, order []int, norms, cosines []float64) {
 	for start := 0; start < len(order); {
 		end := max(start+1, int(math.Ceil(float64(start+1)*math.Pow(10, 1.0/8)))-1)

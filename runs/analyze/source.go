@@ -74,7 +74,8 @@ func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, e
 	defer t.Free()
 	warn(log, t.Warnings)
 	v := t.Text.Target.Vocabulary
-	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(), word: func(row int) string { return v.Token(int32(row)) }}
+	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(),
+		word: func(row int) string { return v.Token(int32(row)) }}
 	if r.save {
 		if s.kept, err = scoreTranslations(t, c, r.folder); err != nil {
 			return nil, err
@@ -103,7 +104,8 @@ func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, erro
 	}
 	defer m.Free()
 	warn(log, m.Warnings)
-	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1, word: func(row int) string { return m.Words.Word(int32(row)) }}
+	s := &subject{name: r.name, w: m.Output.Embedding().Matrix(), scale: 1,
+		word: func(row int) string { return m.Words.Word(int32(row)) }}
 	texts, err := experiment.ReadText(c.Data, r.folder)
 	if err != nil {
 		s.orderRows()
@@ -134,7 +136,8 @@ func warn(log io.Writer, warnings []checkpoint.Warning) {
 }
 
 // look measures hidden states, where the text that they come from is still there.
-func (s *subject) look(states int, output *objectives.Output, log io.Writer, contexts func() (*measures.Contexts, error)) {
+func (s *subject) look(states int, output *objectives.Output, log io.Writer,
+	contexts func() (*measures.Contexts, error)) {
 	if states == 0 {
 		return
 	}
@@ -165,14 +168,17 @@ func splitName(path string) (file, tensor string) {
 	return path, ""
 }
 
-// holdsWeights reports whether a path names a checkpoint in safetensors: a file, an index of shards, or a folder of these.
+// holdsWeights reports whether a path names a checkpoint in safetensors: a file, an index of shards, or a folder of
+// these.
 func holdsWeights(path string) bool {
 	info, err := os.Stat(path)
-	return strings.HasSuffix(path, safetensors) || strings.HasSuffix(path, safetensors+".index.json") || err == nil && info.IsDir()
+	return strings.HasSuffix(path, safetensors) || strings.HasSuffix(path, safetensors+".index.json") ||
+		err == nil && info.IsDir()
 }
 
 func isVectorFile(path string) bool {
-	return holdsWeights(path) || slices.ContainsFunc([]string{".vec", ".txt", ".bin", ".gz", ".zst"}, func(ending string) bool { return strings.HasSuffix(path, ending) })
+	return holdsWeights(path) || slices.ContainsFunc([]string{".vec", ".txt", ".bin", ".gz", ".zst"},
+		func(ending string) bool { return strings.HasSuffix(path, ending) })
 }
 
 func (f vectorFile) open(io.Writer) (*subject, error) {
@@ -243,11 +249,13 @@ func (f vectorFile) choose(all *torch.Weights) (string, error) {
 	case f.tensor != "" && slices.Contains(matrices, f.tensor) || all.Missing(f.tensor) != "" && f.tensor != "":
 		return f.tensor, nil // where its shard is missing, reading it says so
 	case known:
-		return "", fmt.Errorf("%s of %s is no matrix of numbers but %s of shape %v: %s", f.tensor, f.path, dtype, shape, there())
+		return "", fmt.Errorf("%s of %s is no matrix of numbers but %s of shape %v: %s", f.tensor, f.path, dtype, shape,
+			there())
 	case f.tensor != "":
 		return "", fmt.Errorf("%s has no tensor %s: %s", f.path, f.tensor, there())
 	case all.Missing("") != "":
-		return "", fmt.Errorf("%s names the shard %s, which is not there: get it, or name a tensor of another one with -tensor; %s", all.Path(), all.Missing(""), there())
+		return "", fmt.Errorf("%s names the shard %s, which is not there: get it, or name a tensor of another one "+
+			"with -tensor; %s", all.Path(), all.Missing(""), there())
 	case len(matrices) == 1:
 		return matrices[0], nil
 	case len(matrices) == 0:
@@ -271,7 +279,8 @@ func (s *subject) check(where string) error {
 	finite := s.w.To(torch.Float64, torch.CPU).Float64s()
 	bad := slices.IndexFunc(finite, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 	row := bad / int(s.w.Size(1))
-	return fmt.Errorf("%s holds a number that is not finite, %v in row %d (%s): measures of it mean nothing", where, finite[bad], row, s.word(row))
+	return fmt.Errorf("%s holds a number that is not finite, %v in row %d (%s): measures of it mean nothing", where,
+		finite[bad], row, s.word(row))
 }
 
 // scaleTo multiplies the matrix so that its Frobenius norm becomes that one; zeros stay.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/objectives/measures"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // widest is how many letters a line of the table may have.
@@ -19,79 +20,69 @@ var rows = []struct {
 	title string
 	value func(a *analysis) string
 }{
-	{"rows x columns", func(a *analysis) string { return fmt.Sprintf("%d x %d", a.rows, a.width) }},
-	{"I1 (isotropic: 1)", func(a *analysis) string { return number(a.measures.I1) }},
-	{"I2 (isotropic: 0)", func(a *analysis) string { return number(a.measures.I2) }},
-	{"I1, both signs", func(a *analysis) string { return number(a.measures.I1BothSigns) }},
-	{"I2, both signs", func(a *analysis) string { return number(a.measures.I2BothSigns) }},
-	{"spread of Z, random directions", func(a *analysis) string { return number(a.spread) }},
-	{"mean cosine", func(a *analysis) string { return number(a.measures.MeanCosine) }},
-	{"Frobenius norm", func(a *analysis) string { return number(a.measures.Frobenius) }},
-	{"largest singular value", func(a *analysis) string { return number(a.measures.SingularValues[0]) }},
-	{"median singular value", func(a *analysis) string { return number(median(a.measures.SingularValues)) }},
-	{"smallest singular value", func(a *analysis) string {
-		return number(a.measures.SingularValues[len(a.measures.SingularValues)-1])
-	}},
-	{"smallest / largest", func(a *analysis) string { return number(a.measures.SigmaRatio) }},
-	{"effective rank", func(a *analysis) string { return number(a.measures.EffectiveRank) }},
-	{fmt.Sprintf("hubness, skew of N_%d", measures.NearestRows), func(a *analysis) string { return number(a.hubness.Skewness) }},
-	{"largest hub", func(a *analysis) string { return fmt.Sprintf("%d: %s", a.hubness.Largest, shorten(a.hub, 20)) }},
-	{"norm with frequency (Spearman)", func(a *analysis) string { return number(a.normFrequency) }},
-	{"IsoScore (isotropic: 1)", func(a *analysis) string { return number(a.points.IsoScore) }},
-	{"pairs with a positive cosine", func(a *analysis) string { return number(a.points.PositiveCosines) }},
-	{"mean row / rms of the rows", func(a *analysis) string { return number(a.points.Components.Mean) }},
-	{"variance along component 1", func(a *analysis) string { return number(share(a, 0)) }},
-	{"variance along component 2", func(a *analysis) string { return number(share(a, 1)) }},
-	{"components for 50 and 90 % of it", func(a *analysis) string {
-		return fmt.Sprintf("%d, %d", a.points.Components.Needed(0.5), a.points.Components.Needed(0.9))
-	}},
-	{"component 1 with frequency", func(a *analysis) string { return number(correlation(a)) }},
-	{"nearest row / rms, median", func(a *analysis) string { return number(a.points.MedianNearest) }},
-	{"radius of a word / rms, median", func(a *analysis) string { return number(a.points.MedianRadius) }},
-	{"words with a radius above 0", func(a *analysis) string { return number(a.points.Recognisable) }},
+	{"rows x columns", func(a *analysis) string { return fmt.Sprintf("%d x %d", a.Vocabulary, a.Width) }},
+	{"I1 (isotropic: 1)", func(a *analysis) string { return number(a.I1) }},
+	{"I2 (isotropic: 0)", func(a *analysis) string { return number(a.I2) }},
+	{"I1, both signs", func(a *analysis) string { return number(a.I1BothSigns) }},
+	{"I2, both signs", func(a *analysis) string { return number(a.I2BothSigns) }},
+	{"spread of Z, random directions", func(a *analysis) string { return number(a.Spread) }},
+	{"mean cosine", func(a *analysis) string { return number(a.MeanCosine) }},
+	{"Frobenius norm", func(a *analysis) string { return number(a.Frobenius) }},
+	{"largest singular value", func(a *analysis) string { return at(a.SingularValues, 0) }},
+	{"median singular value", func(a *analysis) string { return at(a.SingularValues, len(a.SingularValues)/2) }},
+	{"smallest singular value", func(a *analysis) string { return at(a.SingularValues, len(a.SingularValues)-1) }},
+	{"smallest / largest", func(a *analysis) string { return number(a.SigmaRatio) }},
+	{"effective rank", func(a *analysis) string { return number(a.EffectiveRank) }},
+	{fmt.Sprintf("hubness, skew of N_%d", measures.NearestRows), func(a *analysis) string { return number(a.Hubness) }},
+	{"largest hub", func(a *analysis) string { return fmt.Sprint(a.LargestHub, ": ", shorten(string(a.Hub), 20)) }},
+	{"norm with frequency (Spearman)", func(a *analysis) string { return number(a.NormFrequency) }},
+	{"IsoScore (isotropic: 1)", func(a *analysis) string { return number(a.IsoScore) }},
+	{"pairs with a positive cosine", func(a *analysis) string { return number(a.PositiveCosines) }},
+	{"mean row / rms of the rows", func(a *analysis) string { return number(a.MeanRow) }},
+	{"variance along component 1", func(a *analysis) string { return at(a.Variance, 0) }},
+	{"variance along component 2", func(a *analysis) string { return at(a.Variance, 1) }},
+	{"components for 50 and 90 % of it", func(a *analysis) string { return fmt.Sprintf("%d, %d", a.For50, a.For90) }},
+	{"component 1 with frequency", func(a *analysis) string { return at(a.ComponentFrequency, 0) }},
+	{"nearest row / rms, median", func(a *analysis) string { return number(a.MedianNearest) }},
+	{"radius of a word / rms, median", func(a *analysis) string { return number(a.Radius) }},
+	{"words with a radius above 0", func(a *analysis) string { return number(a.Recognisable) }},
 }
 
 // stateRows are the lines of hidden states.
 var stateRows = []struct {
 	title string
-	value func(c *measures.ContextMeasures) string
+	value func(s *states) string
 }{
-	{"hidden states", func(c *measures.ContextMeasures) string { return fmt.Sprint(c.States) }},
-	{"their hull to the origin / rms", func(c *measures.ContextMeasures) string {
-		if c.Hull.Contains(1) {
+	{"hidden states", func(s *states) string { return fmt.Sprint(s.Count) }},
+	{"their hull to the origin / rms", func(s *states) string {
+		if s.OriginInHull {
 			return "0 (inside)"
 		}
-		return number(c.Hull.Distance)
+		return number(s.HullDistance)
 	}},
-	{"sum of b/g of their layer norm", func(c *measures.ContextMeasures) string { return number(c.BiasOverGain) }},
-	{"its plane to the origin / rms", func(c *measures.ContextMeasures) string { return number(c.PlaneDistance) }},
-	{"pull on the rarest fifth", func(c *measures.ContextMeasures) string { return number(c.RarePull) }},
-	{"pull on the most frequent fifth", func(c *measures.ContextMeasures) string { return number(c.FrequentPull) }},
-	{"states that recognise their word", func(c *measures.ContextMeasures) string { return number(c.Recognised) }},
-	{"margin / norm, median", func(c *measures.ContextMeasures) string { return number(c.MedianMargin) }},
+	{"sum of b/g of their layer norm", func(s *states) string { return number(s.BiasOverGain) }},
+	{"its plane to the origin / rms", func(s *states) string { return number(s.PlaneDistance) }},
+	{"pull on the rarest fifth", func(s *states) string { return number(s.RarePull) }},
+	{"pull on the most frequent fifth", func(s *states) string { return number(s.FrequentPull) }},
+	{"states that recognise their word", func(s *states) string { return number(s.Recognised) }},
+	{"margin / norm, median", func(s *states) string { return number(s.MedianMargin) }},
 }
 
-func share(a *analysis, i int) float64 {
-	if shares := a.points.Components.Shares(); i < len(shares) {
-		return shares[i]
+// at is one of some numbers, a dash where there are fewer.
+func at(xs []record.Number, i int) string {
+	if i < 0 || i >= len(xs) {
+		return "-"
 	}
-	return math.NaN()
+	return number(xs[i])
 }
 
-func correlation(a *analysis) float64 {
-	if len(a.componentFrequency) == 0 {
-		return math.NaN()
-	}
-	return a.componentFrequency[0]
-}
-
-// printTable prints a column for each matrix, in as many blocks as the width of a screen wants, and what the numbers rest on.
+// printTable prints a column for each matrix, in blocks as wide as a screen, and what the numbers rest on.
 func printTable(out io.Writer, all []*analysis) {
 	titles := []string{""}
 	for _, r := range rows {
 		titles = append(titles, r.title)
 	}
-	if slices.ContainsFunc(all, func(a *analysis) bool { return a.contexts != nil }) {
+	if slices.ContainsFunc(all, func(a *analysis) bool { return a.States != nil }) {
 		for _, r := range stateRows {
 			titles = append(titles, r.title)
 		}
@@ -114,17 +105,17 @@ func printTable(out io.Writer, all []*analysis) {
 		block, used = block[:1], width(titles)
 	}
 	for _, a := range all {
-		column := []string{shorten(a.name, widest-used-4)}
+		column := []string{shorten(a.Name, widest-used-4)}
 		if len(block) > 1 {
-			column[0] = shorten(a.name, 60)
+			column[0] = shorten(a.Name, 60)
 		}
 		for _, r := range rows {
 			column = append(column, r.value(a))
 		}
 		for range len(titles) - len(column) {
 			value := "-"
-			if a.contexts != nil {
-				value = stateRows[len(column)-len(rows)-1].value(a.contexts)
+			if a.States != nil {
+				value = stateRows[len(column)-len(rows)-1].value(a.States)
 			}
 			column = append(column, value)
 		}
@@ -136,31 +127,35 @@ func printTable(out io.Writer, all []*analysis) {
 	flush()
 	for _, a := range all {
 		for _, note := range a.notes() {
-			fmt.Fprintf(out, "%s: %s\n", a.name, note)
+			fmt.Fprintf(out, "%s: %s\n", a.Name, note)
 		}
 	}
 }
 
-// notes give the priors that fit, and say what the numbers of a matrix rest on, where that is not the matrix whole and as it is.
+// notes give the priors that fit, and say what the numbers of a matrix rest on, where that is not the matrix whole and
+// as it is.
 func (a *analysis) notes() []string {
 	var notes []string
-	for _, p := range a.priors {
-		notes = append(notes, fmt.Sprintf("the %s prior of such a spectrum, within %.2g%%: %s", p.Kind, 100*p.Spread.Value(), p.flags()))
+	for _, p := range a.Priors {
+		notes = append(notes, fmt.Sprintf("the %s prior of such a spectrum, within %.2g%%: %s", p.Kind,
+			100*p.Spread.Value(), p.flags()))
 	}
-	if a.scale != 1 {
-		notes = append(notes, fmt.Sprintf("scaled by %.4g to the Frobenius norm of the first matrix", a.scale))
+	if a.Scale != 1 {
+		notes = append(notes, fmt.Sprintf("scaled by %.4g to the Frobenius norm of the first matrix", a.Scale))
 	}
-	if a.samples > 1 || a.isotropyRows < a.rows {
-		notes = append(notes, fmt.Sprintf("I1 and I2 are means of %d samples of %d rows", a.samples, a.isotropyRows))
+	if a.Samples > 1 || a.IsotropyRows < a.Vocabulary {
+		notes = append(notes, fmt.Sprintf("I1 and I2 are means of %d samples of %d rows", a.Samples, a.IsotropyRows))
 	}
-	if a.hubness.Rows == hubRows && a.rows > hubRows {
-		notes = append(notes, fmt.Sprintf("hubness is that of %d rows at equal distances, not of all %d", hubRows, a.rows))
+	if a.HubnessRows == hubRows && a.Vocabulary > hubRows {
+		notes = append(notes, fmt.Sprintf("hubness is that of %d rows at equal distances, not of all %d", hubRows,
+			a.Vocabulary))
 	}
-	if n := len(a.margins); n > 0 && a.rows > int64(n) {
+	if n := len(a.Margins); n > 0 && a.Vocabulary > int64(n) {
 		notes = append(notes, fmt.Sprintf("radii are those of %d words; see docs/analysis.md", n))
 	}
-	if a.contexts != nil && !math.IsNaN(a.contexts.Recognised) {
-		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability with its score lowered by %g |w| |h|", measures.RecognisedAt))
+	if a.States != nil && !math.IsNaN(a.States.Recognised.Value()) {
+		notes = append(notes, fmt.Sprintf("a state recognises its word where that keeps half of the probability "+
+			"with its score lowered by %g |w| |h|", measures.RecognisedAt))
 	}
 	if a.ordered {
 		notes = append(notes, "frequencies are not known: rows are taken to stand in the order of falling frequency")
@@ -169,11 +164,11 @@ func (a *analysis) notes() []string {
 }
 
 // number shows four digits, and a dash for what is not defined.
-func number(x float64) string {
-	if math.IsNaN(x) {
-		return "-"
+func number(n record.Number) string {
+	if x := n.Value(); !math.IsNaN(x) {
+		return fmt.Sprintf("%.4g", x)
 	}
-	return fmt.Sprintf("%.4g", x)
+	return "-"
 }
 
 func width(column []string) int {

@@ -13,7 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// nameRows takes what rows stand for from a vocabulary file; where names the matrix. With only, rows that have no word are left out.
+// nameRows takes what rows stand for from a vocabulary file; where names the matrix. With only, rows that have no word
+// are left out.
 func (s *subject) nameRows(path, where string, only bool) error {
 	words, err := readVocabulary(path)
 	if err != nil {
@@ -21,7 +22,8 @@ func (s *subject) nameRows(path, where string, only bool) error {
 	}
 	rows := int(s.w.Size(0))
 	if len(words) > rows {
-		return fmt.Errorf("%s names row %d (%q), and %s has %d rows: it is the vocabulary of another matrix, or that has its words in columns", path, len(words)-1, words[len(words)-1], where, rows)
+		return fmt.Errorf("%s names row %d (%q), and %s has %d rows: it is the vocabulary of another matrix, or "+
+			"that has its words in columns", path, len(words)-1, words[len(words)-1], where, rows)
 	}
 	var named []int64
 	for i, word := range words {
@@ -37,15 +39,16 @@ func (s *subject) nameRows(path, where string, only bool) error {
 		return nil
 	}
 	if !only {
-		return fmt.Errorf("%s names %d of the %d rows of %s: where the others only fill the matrix up, leave them out with -named-only", path, len(named), rows, where)
+		return fmt.Errorf("%s names %d of the %d rows of %s: where the others only fill the matrix up, leave them "+
+			"out with -named-only", path, len(named), rows, where)
 	}
 	s.w = s.w.IndexSelect(0, torch.FromInt64s(named, torch.CPU, int64(len(named))))
 	s.word = func(row int) string { return words[named[row]] }
 	return nil
 }
 
-// readVocabulary reads the words of rows: a line each, or of a .json file an object that maps each word to its row. Rows without
-// a word have the empty one.
+// readVocabulary reads the words of rows: a line each, or of a .json file an object that maps each word to its row.
+// Rows without a word have the empty one.
 func readVocabulary(path string) ([]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -63,17 +66,20 @@ func readVocabulary(path string) ([]string, error) {
 	for i, line := range lines {
 		lines[i] = strings.TrimSuffix(line, "\r")
 		if first, twice := seen[lines[i]]; twice {
-			return nil, fmt.Errorf("%s:%d: %q stands on line %d already: a vocabulary has each word once, a line a word", path, i+1, lines[i], first)
+			return nil, fmt.Errorf("%s:%d: %q stands on line %d already: a vocabulary has each word once, a line a "+
+				"word", path, i+1, lines[i], first)
 		}
 		if lines[i] == "" {
-			return nil, fmt.Errorf("%s:%d: the line is empty: a vocabulary has a word on each line, in the order of the rows", path, i+1)
+			return nil, fmt.Errorf("%s:%d: the line is empty: a vocabulary has a word on each line, in the order of "+
+				"the rows", path, i+1)
 		}
 		seen[lines[i]] = i + 1
 	}
 	return lines, nil
 }
 
-// wordsOfJSON reads {"word": row, ...}. It goes through the text itself, for a map would take the last of two equal words.
+// wordsOfJSON reads {"word": row, ...}. It goes through the text itself, for a map would take the last of two equal
+// words.
 func wordsOfJSON(text []byte) (words []string, err error) {
 	const wanted = `a vocabulary is an object of rows by word, as in {"the": 0, "of": 1}`
 	in := json.NewDecoder(bytes.NewReader(text))

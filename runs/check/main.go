@@ -52,7 +52,8 @@ func check() error {
 	x_NN := torch.Full(2, torch.Float32, device, 3, 3)
 	for _, value := range x_NN.MatMul(x_NN).Float64s() {
 		if value != 12 {
-			return fmt.Errorf("a product of matrices on %s gives %g where 12 is right: run ./build.sh clean && ./build.sh", device, value)
+			return fmt.Errorf("a product of matrices on %s gives %g where 12 is right: run ./build.sh clean && "+
+				"./build.sh", device, value)
 		}
 	}
 	fmt.Fprintln(command.Stdout, "all is well")

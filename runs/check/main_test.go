@@ -13,7 +13,8 @@ import (
 func TestParse(t *testing.T) {
 	for _, flag := range []string{"-h", "-help", "--help"} {
 		var out bytes.Buffer
-		if err := parse([]string{flag}, &out); !errors.Is(err, command.ErrHelp) || !strings.Contains(out.String(), "Usage: go run ./runs/check\n") {
+		if err := parse([]string{flag}, &out); !errors.Is(err, command.ErrHelp) ||
+			!strings.Contains(out.String(), "Usage: go run ./runs/check\n") {
 			t.Errorf("%s: %v, %q", flag, err, &out)
 		}
 	}

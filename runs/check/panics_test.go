@@ -34,7 +34,8 @@ func TestPanicsAreErrors(t *testing.T) {
 			continue
 		}
 		var internal *command.InternalError
-		if panicked := errors.As(err, &internal); panicked != (what != "nothing") || panicked && !strings.Contains(string(internal.Stack), "panics_test.go") {
+		if panicked := errors.As(err, &internal); panicked != (what != "nothing") || panicked &&
+			!strings.Contains(string(internal.Stack), "panics_test.go") {
 			t.Errorf("%s is told as %#v", what, err)
 		}
 		if errors.Is(err, torch.ErrOutOfMemory) != (what == "memory") {

@@ -31,7 +31,8 @@ func asJSON(t *testing.T, args ...string) (c jsonComparison, log string) {
 	return c, log
 }
 
-// TestRows: runs that differ in the seed alone are one row, with mean, deviation, range and a paired test against the control.
+// TestRows: runs that differ in the seed alone are one row, with mean, deviation, range and a paired test against the
+// control.
 func TestRows(t *testing.T) {
 	folder := fewRuns(t)
 	c, _ := asJSON(t, folder, "-quick")
@@ -45,8 +46,10 @@ func TestRows(t *testing.T) {
 	s := spectrum.Scores["valid.ppl"]
 	values := []float64{9 + 1.0/9, 9 + 2.0/9, 9 + 3.0/9}
 	want := significance.PairedT([]float64{values[0] - 10.1, values[1] - 10.2, values[2] - 10.3})
-	for name, x := range map[string][2]float64{"mean": {s.Mean.Value(), values[1]}, "deviation": {s.Deviation.Value(), 1.0 / 9}, "smallest": {s.Low.Value(), values[0]},
-		"largest": {s.High.Value(), values[2]}, "difference": {s.T.Mean.Value(), want.Mean}, "p": {s.T.P.Value(), want.P}, "its interval": {s.T.Low.Value(), want.Low},
+	for name, x := range map[string][2]float64{"mean": {s.Mean.Value(), values[1]},
+		"deviation": {s.Deviation.Value(), 1.0 / 9}, "smallest": {s.Low.Value(), values[0]},
+		"largest": {s.High.Value(), values[2]}, "difference": {s.T.Mean.Value(), want.Mean},
+		"p": {s.T.P.Value(), want.P}, "its interval": {s.T.Low.Value(), want.Low},
 		"corrected p": {s.T.Holm.Value(), want.P}} { // that of cosreg is smaller
 		if math.Abs(x[0]-x[1]) > 1e-9 {
 			t.Errorf("%s is %v, want %v", name, x[0], x[1])
@@ -56,13 +59,16 @@ func TestRows(t *testing.T) {
 	other := c.Rows[1].Scores["valid.ppl"]
 	both := significance.PairedT([]float64{other.Values[0].Value() - 10.1, other.Values[1].Value() - 10.2})
 	deviation := math.Sqrt((2*want.Deviation*want.Deviation + both.Deviation*both.Deviation) / 3)
-	if x, wanted := s.T.Detectable.Value(), significance.Detectable(deviation, 3, 0.025, 0.8); math.Abs(x-wanted) > 1e-9 || !(other.T.Detectable.Value() > 2*x) {
+	if x, wanted := s.T.Detectable.Value(),
+		significance.Detectable(deviation, 3, 0.025, 0.8); math.Abs(x-wanted) > 1e-9 ||
+		!(other.T.Detectable.Value() > 2*x) {
 		t.Errorf("three seeds detect %v, want %v; two detect %v", x, wanted, other.T.Detectable.Value())
 	}
 	if x := spectrum.Scores["best.seconds"].Mean.Value(); x != 41.5 {
 		t.Errorf("seconds to best: %v", x)
 	}
-	if other, _ := asJSON(t, folder, "-quick", "-control=spectrum"); other.Rows[0].Name != "spectrum" || other.Rows[2].Scores["valid.ppl"].T.Mean.Value() != -want.Mean {
+	if other, _ := asJSON(t, folder, "-quick", "-control=spectrum"); other.Rows[0].Name != "spectrum" ||
+		other.Rows[2].Scores["valid.ppl"].T.Mean.Value() != -want.Mean {
 		t.Errorf("with another control: %s, %s", other.Rows[0].Name, other.Rows[2].Name)
 	}
 }
@@ -92,7 +98,8 @@ func TestUnfair(t *testing.T) {
 	c, _ := asJSON(t, fewRuns(t), "-quick")
 	cosreg := c.Rows[1]
 	notes := strings.Join(cosreg.Notes, "; ")
-	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text", "stopped after 90 updates, and mle after 100",
+	for _, want := range []string{"train.learning_rate is 0.01 here and 0.0005 in mle", "its test.de is another text",
+		"stopped after 90 updates, and mle after 100",
 		"it has the seeds 1, 2, and mle the seeds 1, 2, 3", "commit fedcba987654 trained it",
 		"it ran on true, AVX2, cpu, and mle on false, AVX2, cpu: their times do not compare"} {
 		if !strings.Contains(notes, want) {
@@ -124,14 +131,16 @@ func TestTranslations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		counted, err := score.Count(score.BLEUOptions{}, strings.Split(strings.TrimSpace(string(text)), "\n"), [][]string{references()})
+		counted, err := score.Count(score.BLEUOptions{}, strings.Split(strings.TrimSpace(string(text)), "\n"),
+			[][]string{references()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return counted
 	}
 	want := significance.Bootstrap(outputs("mle"), outputs("spectrum"), 0, 0)
-	if e := test.Each[0]; e.P.Value() != want.P || e.Low.Value() != want.Low || e.Control.Value() != want.Baseline.Score || e.Randomisation.Value() > 0.01 {
+	if e := test.Each[0]; e.P.Value() != want.P || e.Low.Value() != want.Low ||
+		e.Control.Value() != want.Baseline.Score || e.Randomisation.Value() > 0.01 {
 		t.Errorf("seed 1: %+v, want %+v", e, want)
 	}
 	if p := test.BLEU.Holm.Value(); p != 2*test.BLEU.P.Value() {
@@ -149,13 +158,14 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
-// TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are told unless the validation text chose
-// them, and what was measured before results.json changed is left out.
+// TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are told unless the
+// validation text chose them, and what was measured before results.json changed is left out.
 func TestEvaluations(t *testing.T) {
 	folder := fewRuns(t)
 	keep := func(name, with string, ppl, rate float64, searched ...string) {
 		e := record.Evaluation{With: with, Settings: map[string]any{"rate": rate}, Searched: searched,
-			Valid: record.TextScores{PPL: record.Num(ppl)}, Test: map[string]record.TextScores{"test": {NLL: record.Num(math.Log(ppl)), PPL: record.Num(ppl)}}}
+			Valid: record.TextScores{PPL: record.Num(ppl)},
+			Test:  map[string]record.TextScores{"test": {NLL: record.Num(math.Log(ppl)), PPL: record.Num(ppl)}}}
 		if _, err := e.Save(filepath.Join(folder, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -172,16 +182,19 @@ func TestEvaluations(t *testing.T) {
 		keep(name, "dynamic", 6, map[string]float64{"mle": 0.1, "spectrum": 0.2, "cosreg": 0.1}[method])
 	}
 	out, _, err := compared(t, folder, "-quick")
-	if err != nil || !strings.Contains(out, "| test ppl, cache | Δ | p, seeds |") || !strings.Contains(out, "| **7.20 ± 0.10** | −1.00 | <0.001* |") {
+	if err != nil || !strings.Contains(out, "| test ppl, cache | Δ | p, seeds |") ||
+		!strings.Contains(out, "| **7.20 ± 0.10** | −1.00 | <0.001* |") {
 		t.Errorf("%v:\n%s", err, out)
 	}
-	if !strings.Contains(out, "Not alike: spectrum: seed 1 was evaluated -with=dynamic with rate 0.2, and mle with rate 0.1.") || strings.Contains(out, "-with=cache") {
+	if !strings.Contains(out, "Not alike: spectrum: seed 1 was evaluated -with=dynamic with rate 0.2, and mle with "+
+		"rate 0.1.") || strings.Contains(out, "-with=cache") {
 		t.Errorf("which settings are not alike:\n%s", out)
 	}
 	c, _ := asJSON(t, folder, "-quick")
 	for _, r := range c.Rows {
 		if r.Method == "spectrum" {
-			if s := r.Scores["valid.cache.ppl"]; math.Abs(s.Mean.Value()-7.2) > 1e-9 || s.T == nil || math.Abs(s.T.Mean.Value()+1) > 1e-9 {
+			if s := r.Scores["valid.cache.ppl"]; math.Abs(s.Mean.Value()-7.2) > 1e-9 || s.T == nil ||
+				math.Abs(s.T.Mean.Value()+1) > 1e-9 {
 				t.Errorf("valid.cache.ppl: %+v", s)
 			}
 		}
@@ -195,7 +208,8 @@ func TestEvaluations(t *testing.T) {
 	write(t, results, string(text)+"\n")
 	write(t, filepath.Join(names[1], "evaluation-cache.json"), "{")
 	_, log, err := compared(t, folder, "-quick")
-	if err != nil || strings.Count(log, "was measured before results.json changed: make it anew") != 2 || !strings.Contains(log, filepath.Join(names[1], "evaluation-cache.json")+": unexpected end") {
+	if err != nil || strings.Count(log, "was measured before results.json changed: make it anew") != 2 ||
+		!strings.Contains(log, filepath.Join(names[1], "evaluation-cache.json")+": unexpected end") {
 		t.Errorf("stale and broken evaluations: %v\n%s", err, log)
 	}
 }
@@ -207,19 +221,26 @@ func TestFormats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | p, seeds | mean cosine | updates to best | seconds to best | seconds an update | cost | device memory |",
-		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 0.8000 | 1.00× | 300 MiB, 1.00× |", "| 1.3000 | 1.62× | 800 MiB, 2.67× |", " in test BLEU in 80 of 100 experiments", "Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
+	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | " +
+		"p, seeds | mean cosine | updates to best | seconds to best | seconds an update | cost | device memory |",
+		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 0.8000 | 1.00× | 300 MiB, 1.00× |",
+		"| 1.3000 | 1.62× | 800 MiB, 2.67× |", " in test BLEU in 80 of 100 experiments",
+		"Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
 		}
 	}
 	latex, _, err := compared(t, folder, "-quick", "-latex")
-	if err != nil || !strings.Contains(latex, `mle & 3 & 10.20 $\pm$ 0.10 &`) || !strings.Contains(latex, `spectrum & 3 & \textbf{9.22 $\pm$ 0.11} &`) || !strings.Contains(latex, `$<$0.001$^{*}$`) || strings.ContainsAny(strings.Split(latex, `\end{tabular}`)[0], "±×Δ−–") {
+	if err != nil || !strings.Contains(latex, `mle & 3 & 10.20 $\pm$ 0.10 &`) ||
+		!strings.Contains(latex, `spectrum & 3 & \textbf{9.22 $\pm$ 0.11} &`) ||
+		!strings.Contains(latex, `$<$0.001$^{*}$`) ||
+		strings.ContainsAny(strings.Split(latex, `\end{tabular}`)[0], "±×Δ−–") {
 		t.Errorf("LaTeX: %v\n%s", err, latex)
 	}
 	if program, err := exec.LookPath("pdflatex"); err == nil {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "table.tex"), "\\documentclass[landscape]{article}\\usepackage{booktabs}\\begin{document}\n"+latex+"\\end{document}\n")
+		write(t, filepath.Join(dir, "table.tex"),
+			"\\documentclass[landscape]{article}\\usepackage{booktabs}\\begin{document}\n"+latex+"\\end{document}\n")
 		c := exec.Command(program, "-interaction=nonstopmode", "-halt-on-error", "table.tex")
 		c.Dir = dir
 		if said, err := c.CombinedOutput(); err != nil {
@@ -255,7 +276,9 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for _, want := range []string{"Validation perplexity by time", "Validation BLEU by update", "Singular values at equal Frobenius norm", "Cosine between two rows", "F1 of words by training frequency", "BLEU, seeds pooled", "train.learning_rate is 0.01 here"} {
+	for _, want := range []string{"Validation perplexity by time", "Validation BLEU by update",
+		"Singular values at equal Frobenius norm", "Cosine between two rows", "F1 of words by training frequency",
+		"BLEU, seeds pooled", "train.learning_rate is 0.01 here"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -273,9 +296,11 @@ func TestPage(t *testing.T) {
 		t.Skip("no chromium: the page is not opened in a browser")
 	}
 	// The script counts what the browser made of the page.
-	opened := strings.Replace(text, "</body>", `<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
+	opened := strings.Replace(text, "</body>",
+		`<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
 	write(t, page, opened)
-	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "file://"+page).Output()
+	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+		"file://"+page).Output()
 	if err != nil || !strings.Contains(string(out), "<title>charts 15 paths true</title>") {
 		title, _, _ := strings.Cut(string(out), "</title>")
 		t.Errorf("the browser: %v, %s", err, title)
@@ -285,7 +310,8 @@ func TestPage(t *testing.T) {
 // TestPictures: the charts of the page as files, which name their rows.
 func TestPictures(t *testing.T) {
 	folder, pictures := fewRuns(t), filepath.Join(t.TempDir(), "new", "pictures")
-	if _, log, err := compared(t, folder, "-quick", "-pictures", pictures); err != nil || !strings.Contains(log, "wrote 15 charts into "+pictures) {
+	if _, log, err := compared(t, folder, "-quick", "-pictures", pictures); err != nil ||
+		!strings.Contains(log, "wrote 15 charts into "+pictures) {
 		t.Fatalf("%v, %s", err, log)
 	}
 	found, err := filepath.Glob(filepath.Join(pictures, "*.svg"))
@@ -310,7 +336,8 @@ func TestPictures(t *testing.T) {
 			t.Errorf("the legend lacks %s:\n%s", row, data)
 		}
 	}
-	if _, _, err := compared(t, folder, "-quick", "-pictures", filepath.Join(pictures, filepath.Base(found[0]))); err == nil || !strings.Contains(err.Error(), ".svg") {
+	if _, _, err := compared(t, folder, "-quick", "-pictures",
+		filepath.Join(pictures, filepath.Base(found[0]))); err == nil || !strings.Contains(err.Error(), ".svg") {
 		t.Errorf("a file in place of the folder: %v", err)
 	}
 }
@@ -349,7 +376,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	// A folder without its checkpoint takes part by its scores, and says so.
-	if out, log, err := compared(t, folder); err != nil || !strings.Contains(log, "takes part by its scores only") || !strings.Contains(out, "| spectrum | 3 |") {
+	if out, log, err := compared(t, folder); err != nil || !strings.Contains(log, "takes part by its scores only") ||
+		!strings.Contains(out, "| spectrum | 3 |") {
 		t.Errorf("without models: %v, %s", err, log)
 	}
 }
@@ -358,7 +386,8 @@ func TestRefusals(t *testing.T) {
 func TestNames(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	for _, gamma := range []float64{1, 2} {
-		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma, change: func(c *experiment.Config, _ map[string]any) { c.Objective.Set("gamma", gamma) }})
+		makeRun(t, folder, corpus, made{method: "cosreg", seed: 1, ppl: 3 + gamma,
+			change: func(c *experiment.Config, _ map[string]any) { c.Objective.Set("gamma", gamma) }})
 	}
 	c, _ := asJSON(t, folder, "-quick", "-control=cosreg gamma=2")
 	if c.Rows[0].Name != "cosreg gamma=2" || c.Rows[1].Name != "cosreg gamma=1" {
@@ -393,7 +422,8 @@ func TestProgramNames(t *testing.T) {
 	if got := names(); got != "mle on multi30k, mle on ptb" {
 		t.Errorf("rows of two programs are called %q", got)
 	}
-	makeRun(t, folder, texts, made{method: "mle", seed: 3, ppl: 10, wrong: 20, change: func(c *experiment.Config, r map[string]any) { c.Train.LearningRate = 0.5 }})
+	makeRun(t, folder, texts, made{method: "mle", seed: 3, ppl: 10, wrong: 20,
+		change: func(c *experiment.Config, r map[string]any) { c.Train.LearningRate = 0.5 }})
 	if got := names(); got != "mle on multi30k learning_rate=0.0005, mle on ptb, mle on multi30k learning_rate=0.5" {
 		t.Errorf("rows of two settings and two programs are called %q", got)
 	}
@@ -403,11 +433,12 @@ func TestProgramNames(t *testing.T) {
 func TestDensities(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 3, wrong: 8})
-	makeRun(t, folder, corpus, made{method: "vmf", seed: 1, ppl: 4, wrong: 20, change: func(_ *experiment.Config, r map[string]any) {
-		r["valid"] = map[string]any{"nll": -400.0, "ppl": nil}
-		test := r["test"].(map[string]any)["test"].(map[string]any)
-		test["nll"], test["ppl"] = -390.0, nil
-	}})
+	makeRun(t, folder, corpus, made{method: "vmf", seed: 1, ppl: 4, wrong: 20,
+		change: func(_ *experiment.Config, r map[string]any) {
+			r["valid"] = map[string]any{"nll": -400.0, "ppl": nil}
+			test := r["test"].(map[string]any)["test"].(map[string]any)
+			test["nll"], test["ppl"] = -390.0, nil
+		}})
 	c, _ := asJSON(t, folder, "-quick")
 	vmf := c.Rows[1].Scores
 	if vmf["valid.nll"].T != nil || vmf["test.test.nll"].T != nil || vmf["test.test.bleu"].T == nil {
@@ -441,12 +472,16 @@ func TestBold(t *testing.T) {
 		runs []made
 		bold []string
 	}{
-		"better by chance":              {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.9, 10.3, 9.8)), nil},
-		"better on every seed":          {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.5, 9.59, 9.71)), []string{"**9.60 ± 0.11**"}},
-		"the control is better":         {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 10.5, 10.61, 10.7)), []string{"**10.10 ± 0.10**"}},
-		"better than one other only":    {append(both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 10.5, 10.61, 10.7)), seeds("cosreg", 10.1, 10.0, 10.3)...), nil},
+		"better by chance": {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.9, 10.3, 9.8)), nil},
+		"better on every seed": {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.5, 9.59, 9.71)),
+			[]string{"**9.60 ± 0.11**"}},
+		"the control is better": {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 10.5, 10.61, 10.7)),
+			[]string{"**10.10 ± 0.10**"}},
+		"better than one other only": {append(both(seeds("mle", 10, 10.1, 10.2),
+			seeds("spectrum", 10.5, 10.61, 10.7)), seeds("cosreg", 10.1, 10.0, 10.3)...), nil},
 		"one seed, of the same outputs": {both(seeds("mle", 10), seeds("spectrum", 9)), nil},
-		"one seed, of other outputs":    {[]made{{method: "mle", seed: 1, ppl: 10, wrong: 20}, {method: "spectrum", seed: 1, ppl: 11, wrong: 2}}, []string{"**98."}},
+		"one seed, of other outputs": {[]made{{method: "mle", seed: 1, ppl: 10, wrong: 20},
+			{method: "spectrum", seed: 1, ppl: 11, wrong: 2}}, []string{"**98."}},
 	} {
 		table := markdown(c.runs...)
 		if strings.Count(table, "**") != 2*len(c.bold) {
@@ -486,8 +521,8 @@ func TestNothingNearZero(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, rest, _ := strings.Cut(string(html), ">test BLEU</td>")
-		row, _, _ := strings.Cut(rest, `<tr class="first">`)
+		_, rest, _ := strings.Cut(string(html), "<tr><th>test BLEU</th>")
+		row, _, _ := strings.Cut(rest, "<th>test tokenised BLEU</th>")
 		// The validation perplexity is bold in either case: four stars.
 		if bleu < 1 && (strings.Count(table, "*") != 4 || strings.Contains(row, "*") || !says) {
 			t.Errorf("BLEU near zero is marked:\n%s\n%s\n%s", table, notes, row)

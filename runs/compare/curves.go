@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -12,49 +13,46 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
-// curve is a number of a split over the updates: the mean over a row's seeds, and their range. A point is where all of them have it.
-func (r *row) curve(split, name string) (steps, mean, low, high []float64) {
+// curve is a number of a split over the updates, where all runs of a row have it.
+func (r *row) curve(split, name string) (drawn chart.Series) {
 	at := map[float64][]float64{}
 	for _, t := range r.runs {
-		for i := range t.records {
-			if x := t.records[i].Value(name); t.records[i].Split == split && !math.IsNaN(x) {
-				step := float64(t.records[i].Step)
-				at[step] = append(at[step], x)
+		for _, line := range t.records {
+			if x := line.Value(name); line.Split == split && !math.IsNaN(x) {
+				at[float64(line.Step)] = append(at[float64(line.Step)], x)
 			}
 		}
 	}
-	for step, values := range at {
-		if len(values) >= len(r.runs) {
-			steps = append(steps, step)
+	var columns [][]float64
+	for _, step := range slices.Sorted(maps.Keys(at)) {
+		if len(at[step]) >= len(r.runs) {
+			drawn.X, columns = append(drawn.X, step), append(columns, at[step])
 		}
 	}
-	slices.Sort(steps)
-	for _, step := range steps {
-		mean = append(mean, stat.Mean(at[step], nil))
-		low, high = append(low, floats.Min(at[step])), append(high, floats.Max(at[step]))
-	}
-	return steps, mean, low, high
+	return r.spread(drawn, columns)
 }
 
-// secondsAt are the mean seconds of training after so many updates.
+// spread completes a line by the means of columns, and a band of their range where there are several seeds.
+func (r *row) spread(s chart.Series, columns [][]float64) chart.Series {
+	s.Name = r.name
+	for _, column := range columns {
+		s.Y = append(s.Y, stat.Mean(column, nil))
+		if len(r.runs) > 1 {
+			s.Low, s.High = append(s.Low, floats.Min(column)), append(s.High, floats.Max(column))
+		}
+	}
+	return s
+}
+
+// secondsAt are the mean seconds of training after numbers of updates.
 func (r *row) secondsAt(steps []float64) []float64 {
 	each := 0.0
 	for _, t := range r.runs {
 		each += t.seconds(1) / float64(len(r.runs))
 	}
-	all := make([]float64, len(steps))
-	for i, s := range steps {
-		all[i] = s * each
-	}
+	all := slices.Clone(steps)
+	floats.Scale(each, all)
 	return all
-}
-
-// band leaves a band out where there is but one seed.
-func (r *row) band(low, high []float64) (l, h []float64) {
-	if len(r.runs) < 2 {
-		return nil, nil
-	}
-	return low, high
 }
 
 // courses are loss, perplexity and BLEU by update and by time.
@@ -76,107 +74,105 @@ func (c *comparison) courses() (all []*chart.Chart) {
 		byTime := chart.New(kind.title+" by time", "seconds of training", kind.unit)
 		byTime.X.Reach, byTime.Y = byUpdate.X.Reach, byUpdate.Y
 		for k, r := range c.rows {
-			if kind.name == report.Loss && probabilistic(c.control().runs[0].results) != probabilistic(r.runs[0].results) {
+			if kind.name == report.Loss && c.control().runs[0].probabilistic() != r.runs[0].probabilistic() {
 				continue // a density's loss is on another scale
 			}
-			steps, mean, low, high := r.curve(kind.split, kind.name)
-			low, high = r.band(low, high)
-			byUpdate.Add(chart.Series{Name: r.name, X: steps, Y: mean, Low: low, High: high}.Numbered(k))
-			byTime.Add(chart.Series{Name: r.name, X: r.secondsAt(steps), Y: mean, Low: low, High: high}.Numbered(k))
+			curve := r.curve(kind.split, kind.name).Numbered(k)
+			byUpdate.Add(curve)
+			curve.X = r.secondsAt(curve.X)
+			byTime.Add(curve)
 		}
 		all = append(all, chart.Drawn(byUpdate, byTime)...)
 	}
 	return all
 }
 
-// spectra are the singular values of the output matrices, all of them scaled to one Frobenius norm, and the cosines of their rows.
-func (c *comparison) spectra() (all []*chart.Chart) {
+// spectra are the singular values of the output matrices, all of them scaled to one Frobenius norm, and the cosines of
+// their rows at a run's last measure.
+func (c *comparison) spectra() []*chart.Chart {
 	values := chart.New("Singular values at equal Frobenius norm", "rank", "share of the norm")
 	cosines := chart.New("Cosine between two rows", "cosine", "density")
 	values.Y.Log, cosines.Y.Reach = true, []float64{0}
-	for k, r := range c.rows {
-		var spectra, densities [][]float64
-		for _, t := range r.runs {
-			var falling []float64
-			for _, s := range t.results.SingularValues {
-				falling = append(falling, s.Value())
-			}
-			if norm := floats.Norm(falling, 2); norm > 0 {
-				floats.Scale(1/norm, falling)
-				spectra = append(spectra, falling)
-			}
-			if d := lastCosines(t.records); d != nil {
-				densities = append(densities, d)
+	c.lines(values, 1, func(t *trained) (falling []float64) {
+		for _, s := range t.results.SingularValues {
+			falling = append(falling, s.Value())
+		}
+		return scaled(falling, floats.Norm(falling, 2))
+	})
+	c.densities(cosines, -1, 1, func(t *trained) []float64 {
+		for _, r := range slices.Backward(t.records) {
+			if shares := scaled(r.Lists[report.CosineHistogram], floats.Sum(r.Lists[report.CosineHistogram])); shares != nil {
+				return shares
 			}
 		}
-		if mean, low, high := across(spectra); mean != nil {
-			low, high = r.band(low, high)
-			values.Add(chart.Series{Name: r.name, X: chart.Steps(len(mean), 1, 1), Y: mean, Low: low, High: high}.Numbered(k))
-		}
-		if mean, _, _ := across(densities); mean != nil {
-			cosines.Add(chart.Density(r.name, mean, -1, 1).Numbered(k))
-		}
-	}
+		return nil
+	})
 	return chart.Drawn(values, cosines)
 }
 
-// pointsOf are what a row's matrix is as a cloud of points: distances to the nearest row, and the variance along principal components.
-func (c *comparison) pointsOf() (all []*chart.Chart) {
+// scaled are values over their size; nil where that is not above 0.
+func scaled(values []float64, size float64) []float64 {
+	if !(size > 0) {
+		return nil
+	}
+	return floats.ScaleTo(make([]float64, len(values)), 1/size, values)
+}
+
+// pointsOf are what a row's matrix is as a cloud of points: distances to the nearest row, and the variance along
+// principal components.
+func (c *comparison) pointsOf() []*chart.Chart {
 	nearest := chart.New("Distance to the nearest row", "distance / root mean square of the norms", "density")
 	variance := chart.New("Variance along the first principal components", "components", "share")
 	nearest.Y.Reach, variance.Y.Reach = []float64{0}, []float64{0}
-	for k, r := range c.rows {
-		var step float64
-		var densities, shares [][]float64
-		for _, t := range r.runs {
-			if t.model != nil && t.model.Curves.Nearest != nil {
-				o := t.model
-				step = o.Curves.Step
-				densities = append(densities, o.Curves.Nearest)
-				shares = append(shares, floats.CumSum(make([]float64, len(o.Curves.Variances)), o.Curves.Variances))
-			}
+	c.densities(nearest, 0, 2, func(t *trained) []float64 {
+		if t.model == nil {
+			return nil
 		}
-		if mean, _, _ := across(densities); mean != nil {
-			nearest.Add(chart.Density(r.name, mean, 0, step*float64(len(mean))).Numbered(k))
+		return t.model.Curves.Nearest
+	})
+	c.lines(variance, 1, func(t *trained) []float64 {
+		if t.model == nil || t.model.Curves.Nearest == nil {
+			return nil
 		}
-		if mean, low, high := across(shares); mean != nil {
-			low, high = r.band(low, high)
-			variance.Add(chart.Series{Name: r.name, X: chart.Steps(len(mean), 1, 1), Y: mean, Low: low, High: high}.Numbered(k))
-		}
-	}
+		return floats.CumSum(make([]float64, len(t.model.Curves.Variances)), t.model.Curves.Variances)
+	})
 	return chart.Drawn(nearest, variance)
 }
 
-// lastCosines are the shares of cosines, in bins over [-1, 1], at a run's last measure of its matrix.
-func lastCosines(records []report.Record) []float64 {
-	for _, r := range slices.Backward(records) {
-		if counts := r.Lists[report.CosineHistogram]; floats.Sum(counts) > 0 {
-			shares := slices.Clone(counts)
-			floats.Scale(1/floats.Sum(counts), shares)
-			return shares
+// columns are what values gives for the runs of a row, place by place; runs that it gives none for are left out, and where
+// lists have several lengths, there are no columns.
+func (r *row) columns(values func(t *trained) []float64) (columns [][]float64) {
+	for _, t := range r.runs {
+		list := values(t)
+		if list == nil {
+			continue
+		}
+		if columns == nil {
+			columns = make([][]float64, len(list))
+		}
+		if len(list) != len(columns) {
+			return nil
+		}
+		for i, x := range list {
+			columns[i] = append(columns[i], x)
 		}
 	}
-	return nil
+	return columns
 }
 
-// across are mean, smallest and largest of lists of one length, place by place; nil where there are none, or of several lengths.
-func across(lists [][]float64) (mean, low, high []float64) {
-	for i := range lists {
-		if len(lists[i]) != len(lists[0]) {
-			return nil, nil, nil
-		}
+// lines draws a line for each row, from first on.
+func (c *comparison) lines(drawn *chart.Chart, first float64, values func(t *trained) []float64) {
+	for k, r := range c.rows {
+		columns := r.columns(values)
+		drawn.Add(r.spread(chart.Series{X: chart.Steps(len(columns), first, 1)}, columns).Numbered(k))
 	}
-	if len(lists) == 0 {
-		return nil, nil, nil
+}
+
+// densities draws the mean of a density in bins from low to high for each row.
+func (c *comparison) densities(drawn *chart.Chart, low, high float64, values func(t *trained) []float64) {
+	for k, r := range c.rows {
+		drawn.Add(chart.Density(r.name, r.spread(chart.Series{}, r.columns(values)).Y, low, high).Numbered(k))
 	}
-	for place := range lists[0] {
-		var column []float64
-		for _, l := range lists {
-			column = append(column, l[place])
-		}
-		mean, low, high = append(mean, stat.Mean(column, nil)), append(low, floats.Min(column)), append(high, floats.Max(column))
-	}
-	return mean, low, high
 }
 
 // byFrequencyOfWords are F1 and loss by training frequency, and norm and mean cosine of rows by frequency rank.
@@ -188,7 +184,7 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 	for _, text := range tests(c.control().runs) {
 		drawn := chart.New("F1 of words by training frequency, "+text, "times in the training text", "F1")
 		drawn.X.Places, drawn.Y.Reach = buckets, []float64{0}
-		c.lines(drawn, func(t *trained) (values []float64) {
+		c.lines(drawn, 0, func(t *trained) (values []float64) {
 			f1 := t.results.Test[text].F1
 			for _, b := range buckets {
 				if len(f1) > 0 {
@@ -215,10 +211,11 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 // worthDrawing is how many words a mean loss is drawn of at least: chance moves that of fewer further than methods do.
 const worthDrawing = 100
 
-// lossByFrequency is how far the loss of a language model lies above that of the control with the same seed, for words of a test text by
-// how often training has them.
+// lossByFrequency is how far the loss of a language model lies above that of the control with the same seed, for words
+// of a test text by how often training has them.
 func (c *comparison) lossByFrequency(text string) *chart.Chart {
-	drawn := chart.New("Loss less that of "+c.control().name+" by training frequency, "+text, "times in the training text", "nats a token")
+	drawn := chart.New("Loss less that of "+c.control().name+" by training frequency, "+text,
+		"times in the training text", "nats a token")
 	first := c.control().runs[0]
 	if first.lossByFrequency(text) == nil {
 		return drawn
@@ -229,7 +226,7 @@ func (c *comparison) lossByFrequency(text string) *chart.Chart {
 			there, drawn.X.Places = append(there, i), append(drawn.X.Places, b.Name())
 		}
 	}
-	c.lines(drawn, func(t *trained) (values []float64) {
+	c.lines(drawn, 0, func(t *trained) (values []float64) {
 		losses, other := t.lossByFrequency(text), []float64(nil)
 		if same := c.control().seed(t.results.Seed); same != nil {
 			other = same.lossByFrequency(text)
@@ -242,22 +239,6 @@ func (c *comparison) lossByFrequency(text string) *chart.Chart {
 		return values
 	})
 	return drawn
-}
-
-// lines draws for each row the mean over its runs of what values gives, place by place, and the range; runs that it gives none for are left
-// out.
-func (c *comparison) lines(drawn *chart.Chart, values func(t *trained) []float64) {
-	for k, r := range c.rows {
-		var lists [][]float64
-		for _, t := range r.runs {
-			if list := values(t); list != nil {
-				lists = append(lists, list)
-			}
-		}
-		mean, low, high := across(lists)
-		low, high = r.band(low, high)
-		drawn.Add(chart.Series{Name: r.name, X: chart.Steps(len(mean), 0, 1), Y: mean, Low: low, High: high}.Numbered(k))
-	}
 }
 
 // projections are the words of each row's matrix in the plane of its two leading directions, as they are and centred.

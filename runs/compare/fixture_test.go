@@ -35,7 +35,8 @@ func corpusFolder(t *testing.T) string {
 
 func references() (lines []string) {
 	for i := range 40 {
-		lines = append(lines, fmt.Sprintf("the dog number %d bit the man %s twice today .", i, strings.Repeat("very ", i%4)))
+		lines = append(lines, fmt.Sprintf("the dog number %d bit the man %s twice today .", i,
+			strings.Repeat("very ", i%4)))
 	}
 	return lines
 }
@@ -55,7 +56,8 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 	t.Helper()
 	folder := filepath.Join(runs, fmt.Sprintf("%s-%d-%g", m.method, m.seed, m.ppl))
 	c := experiment.Default()
-	c.Run, c.Preset, c.Data.Name, c.Data.Dir, c.Data.Source, c.Data.Target = "multi30k", "tiny", "made", corpus, "en", "de"
+	c.Run, c.Preset, c.Data.Name, c.Data.Dir, c.Data.Source, c.Data.Target = "multi30k", "tiny", "made", corpus, "en",
+		"de"
 	c.Objective.Method, c.Train.Seed = m.method, m.seed
 	refs := references()
 	hyps := references()
@@ -68,12 +70,18 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 	}
 	nll := math.Log(m.ppl)
 	results := map[string]any{
-		"run": "multi30k", "method": m.method, "preset": "tiny", "seed": m.seed, "params": 1000, "updates": 100, "epochs": 2.0, "train_seconds": 50 + 10*len(m.method),
-		"tokens_per_s": 1000.0, "peak_device_bytes": 100 << 20 * len(m.method), "valid": map[string]any{"nll": nll, "ppl": m.ppl}, "best": map[string]any{"step": 80, "seconds": 41.5},
-		"test": map[string]any{"test": map[string]any{"nll": math.Log(m.ppl + 1), "ppl": m.ppl + 1, "bleu": bleu.Score, "bleu_tok": bleu.Score, "chrf": 50.0,
-			"f1": map[string]any{"0": nil, "1": 0.1, "2": 0.2, "3": 0.3, "4": 0.4, "5-9": 0.5, "10-99": 0.6, "100-999": 0.7, "1000+": 0.8}}},
-		"isotropy":        map[string]any{"i1": 0.5, "i2": 0.1, "frobenius": 3.0, "mean_cosine": 0.2, "sigma_ratio": 0.1},
-		"singular_values": []float64{3, 2, 1}, "checkpoint": "step-80", "code": map[string]any{"commit": "0123456789abcdef", "dirty": false},
+		"run": "multi30k", "method": m.method, "preset": "tiny", "seed": m.seed, "params": 1000, "updates": 100,
+		"epochs": 2.0, "train_seconds": 50 + 10*len(m.method),
+		"tokens_per_s": 1000.0, "peak_device_bytes": 100 << 20 * len(m.method),
+		"valid": map[string]any{"nll": nll, "ppl": m.ppl}, "best": map[string]any{"step": 80, "seconds": 41.5},
+		"test": map[string]any{"test": map[string]any{"nll": math.Log(m.ppl + 1), "ppl": m.ppl + 1, "bleu": bleu.Score,
+			"bleu_tok": bleu.Score, "chrf": 50.0,
+			"f1": map[string]any{"0": nil, "1": 0.1, "2": 0.2, "3": 0.3, "4": 0.4, "5-9": 0.5, "10-99": 0.6,
+				"100-999": 0.7, "1000+": 0.8}}},
+		"isotropy": map[string]any{"i1": 0.5, "i2": 0.1, "frobenius": 3.0, "mean_cosine": 0.2,
+			"sigma_ratio": 0.1},
+		"singular_values": []float64{3, 2, 1}, "checkpoint": "step-80",
+		"code": map[string]any{"commit": "0123456789abcdef", "dirty": false},
 		"data": map[string]any{"name": "made", "sha256": map[string]string{"test.de": "aa"}},
 	}
 	if m.change != nil {
@@ -84,13 +92,16 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(folder, "results.json"), string(text))
-	write(t, filepath.Join(folder, "env.json"), fmt.Sprintf(`{"cpu": "%v", "isa": "AVX2", "device": "cpu", "changed_files": ["a.go"]}`, m.method == "cosreg"))
+	write(t, filepath.Join(folder, "env.json"),
+		fmt.Sprintf(`{"cpu": "%v", "isa": "AVX2", "device": "cpu", "changed_files": ["a.go"]}`, m.method == "cosreg"))
 	write(t, filepath.Join(folder, "config.toml"), c.TOML())
 	write(t, filepath.Join(folder, "samples", "test.de"), strings.Join(hyps, "\n")+"\n")
 	var lines strings.Builder
 	for step := 20; step <= 100; step += 20 {
-		fmt.Fprintf(&lines, `{"step":%d,"epoch":1,"split":"train","loss":%g,"ppl":null}`+"\n", step, 5+nll-float64(step)/50)
-		fmt.Fprintf(&lines, `{"step":%d,"epoch":1,"split":"valid","loss":%g,"ppl":%g,"bleu":%g}`+"\n", step, nll+20/float64(step), m.ppl+20/float64(step), float64(step)/10)
+		fmt.Fprintf(&lines, `{"step":%d,"epoch":1,"split":"train","loss":%g,"ppl":null}`+"\n", step,
+			5+nll-float64(step)/50)
+		fmt.Fprintf(&lines, `{"step":%d,"epoch":1,"split":"valid","loss":%g,"ppl":%g,"bleu":%g}`+"\n", step,
+			nll+20/float64(step), m.ppl+20/float64(step), float64(step)/10)
 		fmt.Fprintf(&lines, `{"step":%d,"epoch":1,"split":"output","cosine_histogram":[0,1,%d,5,0]}`+"\n", step, m.seed)
 	}
 	write(t, filepath.Join(folder, "metrics.jsonl"), lines.String())
@@ -106,13 +117,14 @@ func fewRuns(t *testing.T) (folder string) {
 		makeRun(t, folder, corpus, made{method: "mle", seed: seed, ppl: 10 + float64(seed)/10, wrong: 20})
 		makeRun(t, folder, corpus, made{method: "spectrum", seed: seed, ppl: 9 + float64(seed)/9, wrong: 4})
 		if seed < 3 {
-			makeRun(t, folder, corpus, made{method: "cosreg", seed: seed, ppl: 10.1 + float64(seed)/10, wrong: 20, change: func(c *experiment.Config, r map[string]any) {
-				c.Train.LearningRate = 0.01
-				c.Objective.Set("gamma", 3)
-				r["code"] = map[string]any{"commit": "fedcba9876543210", "dirty": true}
-				r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
-				r["updates"] = 90
-			}})
+			makeRun(t, folder, corpus, made{method: "cosreg", seed: seed, ppl: 10.1 + float64(seed)/10, wrong: 20,
+				change: func(c *experiment.Config, r map[string]any) {
+					c.Train.LearningRate = 0.01
+					c.Objective.Set("gamma", 3)
+					r["code"] = map[string]any{"commit": "fedcba9876543210", "dirty": true}
+					r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
+					r["updates"] = 90
+				}})
 		}
 	}
 	return folder

@@ -31,13 +31,14 @@ type trained struct {
 	records []report.Record
 	// evaluations are those that runs/evaluate kept: record.Evaluations.
 	evaluations map[string]*record.Evaluation
-	model       *record.Model // nil where it was not opened
-	machine     string        // that it ran on, in words; empty where env.json is gone
-	changed     []string      // files of the code that trained it with changes that are in no commit, as env.json names them
+	numbers     map[string]float64 // by the names of measures
+	model       *record.Model      // nil where it was not opened
+	machine     string             // that it ran on, in words; empty where env.json is gone
+	changed     []string           // files of its code with changes that are in no commit
 }
 
-// find gives the run folders that are named, or that lie within those that are named, one below the other at most two deep.
-// Each comes once, also where links name it again.
+// find gives the run folders that are named, or that lie within those that are named, one below the other at most two
+// deep. Each comes once, also where links name it again.
 func find(paths []string) (folders []string, err error) {
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -57,7 +58,8 @@ func find(paths []string) (folders []string, err error) {
 				}
 			}
 			if len(found) == 0 {
-				return nil, fmt.Errorf("%s holds no run: name folders that training runs wrote, or a folder of such", path)
+				return nil, fmt.Errorf("%s holds no run: name folders that training runs wrote, or a folder of such",
+					path)
 			}
 		}
 		for _, f := range found {
@@ -74,7 +76,7 @@ func find(paths []string) (folders []string, err error) {
 	return folders, nil
 }
 
-// load reads the runs of folders; log hears of the ones that have not finished.
+// load reads the runs of folders; log gets a line for each that has not finished.
 func load(folders []string, log io.Writer) ([]*trained, error) {
 	var all []*trained
 	for _, folder := range folders {
@@ -109,7 +111,8 @@ var schema = keys.New[struct {
 }]("")
 
 func read(folder string) (*trained, error) {
-	r := &trained{folder: folder, evaluations: map[string]*record.Evaluation{}, keys: map[string]string{}, stated: map[string]string{}}
+	r := &trained{folder: folder, evaluations: map[string]*record.Evaluation{}, keys: map[string]string{},
+		stated: map[string]string{}}
 	var err error
 	if r.results, err = record.Read(folder); err != nil {
 		return nil, err
@@ -131,20 +134,22 @@ func read(folder string) (*trained, error) {
 	if err != nil {
 		return nil, err
 	}
-	flatten(tree, "", r.keys)
-	flatten(keys.Stated(string(text)), "", r.stated)
+	flatten(tree, "", func(name string, value any) { r.keys[name] = asText(value) })
+	flatten(keys.Stated(string(text)), "", func(name string, value any) { r.stated[name] = asText(value) })
 	if r.records, err = report.ReadRecords(filepath.Join(folder, record.MetricsFile)); err != nil {
 		return nil, err
 	}
 	var env record.Env
-	if text, err := os.ReadFile(filepath.Join(folder, record.EnvFile)); err == nil && json.Unmarshal(text, &env) == nil {
+	if text, err := os.ReadFile(filepath.Join(folder, record.EnvFile)); err == nil &&
+		json.Unmarshal(text, &env) == nil {
 		r.changed = env.Changed
 		r.machine = strings.Join([]string{env.CPU, env.ISA, env.Device}, ", ")
 	}
 	return r, nil
 }
 
-// fill gives each run the keys that are newer than its program: they had their defaults then, as the newer files state them.
+// fill gives each run the keys that are newer than its program: they had their defaults then, as the newer files state
+// them.
 func fill(runs []*trained) {
 	for _, r := range runs {
 		for _, other := range runs {
@@ -160,7 +165,8 @@ func fill(runs []*trained) {
 // translates says whether the run trained a translator, and no language model.
 func (t *trained) translates() bool { return t.keys["data.source"] != "" }
 
-// bestStep is the update after which the checkpoint that was tested was saved. Its name tells it where results.json is older than best.
+// bestStep is the update after which the checkpoint that was tested was saved. Its name tells it where results.json is
+// older than best.
 func (t *trained) bestStep() float64 {
 	if step := t.results.Best.Step; step != 0 {
 		return float64(step)
@@ -173,19 +179,24 @@ func (t *trained) bestStep() float64 {
 	return step
 }
 
-// flatten writes a tree's values by their dotted names.
-func flatten(tree map[string]any, prefix string, into map[string]string) {
+// flatten gives a tree's values with their dotted names.
+func flatten(tree map[string]any, prefix string, give func(name string, value any)) {
 	for name, value := range tree {
 		if table, ok := value.(map[string]any); ok {
-			flatten(table, prefix+name+".", into)
-			continue
+			flatten(table, prefix+name+".", give)
+		} else {
+			give(prefix+name, value)
 		}
-		text, err := json.Marshal(value) // numbers, texts and lists look as in TOML
-		if err != nil {
-			text = fmt.Append(nil, value)
-		}
-		into[prefix+name] = string(text)
 	}
+}
+
+// asText is a key's value as JSON, in which numbers, texts and lists look as in TOML.
+func asText(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(text)
 }
 
 // seconds are those of training for the given number of updates, which are taken to have lasted alike.

@@ -7,22 +7,27 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-// relation is how a measure of isotropy and the validation loss go together over runs.
+// relation is how a measure of isotropy and the validation loss go together over runs, as -json prints it.
 type relation struct {
-	measure   measure
-	given     string // ranks are taken among runs of one text, or besides of one method: "text" or "text and method"
-	runs      int
-	settings  int     // rows that these runs are of
-	rho       float64 // Spearman's; below 0 where runs with a larger measure have a lower loss
-	low, high float64 // 95 % interval: rows drawn with replacement, since runs that differ in the seed alone are no new evidence
+	of       measure
+	Measure  string        `json:"measure"`
+	Given    string        `json:"among_runs_of_one"` // ranks are taken among these: "text" or "text and method"
+	Runs     int           `json:"runs"`
+	Settings int           `json:"settings"`                        // rows that these runs are of
+	Rho      record.Number `json:"rank_correlation_with_valid_nll"` // below 0 where a larger measure has a lower loss
+	// Low to High is a 95 % interval, of rows drawn with replacement: runs that differ in the seed alone are no new
+	// evidence.
+	Low  record.Number `json:"low"`
+	High record.Number `json:"high"`
 }
 
 // isotropyMeasures are what is set against the loss, as numbersOf names them.
@@ -42,7 +47,8 @@ func (c *comparison) points(m measure, given string) (all []point) {
 	loss := c.measures[c.index("valid.nll")]
 	for k, r := range c.rows {
 		for _, t := range r.runs {
-			p := point{k, t.identity("data."), m.of(t), loss.of(t)} // losses on other texts, or other pieces of them, are on another scale
+			// Losses on other texts, or other pieces of them, are on another scale.
+			p := point{k, t.identity("data."), m.of(t), loss.of(t)}
 			if given != "text" {
 				p.stratum += r.method()
 			}
@@ -59,9 +65,10 @@ func (c *comparison) points(m measure, given string) (all []point) {
 }
 
 // relations are those of all measures of isotropy that these runs have.
-func (c *comparison) relations() (all []relation) {
+func (c *comparison) relations() []relation {
+	all := []relation{}
 	if c.index("valid.nll") < 0 {
-		return nil
+		return all
 	}
 	for _, name := range isotropyMeasures {
 		i := c.index(name)
@@ -73,21 +80,21 @@ func (c *comparison) relations() (all []relation) {
 			if len(points) == 0 {
 				continue
 			}
-			r := relation{measure: c.measures[i], given: given, runs: len(points), rho: withinStrata(points)}
 			byRow := map[int][]point{}
 			for _, p := range points {
 				byRow[p.row] = append(byRow[p.row], p)
 			}
-			r.settings = len(byRow)
-			r.low, r.high = interval(byRow)
-			all = append(all, r)
+			low, high := interval(byRow)
+			all = append(all, relation{c.measures[i], name, given, len(points), len(byRow), number(withinStrata(points)),
+				number(low), number(high)})
 		}
 	}
 	return all
 }
 
-// withinStrata is Spearman's correlation of ranks that are taken within each stratum and set around 0, so that what differs between
-// strata counts for nothing. Of a stratum of n runs, ranks are divided by n + 1. It is NaN where nothing varies.
+// withinStrata is Spearman's correlation of ranks that are taken within each stratum and set around 0, so that what
+// differs between strata counts for nothing. Of a stratum of n runs, ranks are divided by n + 1. It is NaN where
+// nothing varies.
 func withinStrata(points []point) float64 {
 	strata := map[string][]point{}
 	for _, p := range points {
@@ -119,8 +126,8 @@ func centredRanks(points []point, of func(p point) float64) []float64 {
 	return ranks
 }
 
-// interval is where 95 % of the correlations lie of rows drawn with replacement; NaN with fewer than four rows, of which
-// nothing could be learnt.
+// interval is where 95 % of the correlations lie of rows drawn with replacement; NaN with fewer than four rows, of
+// which nothing could be learnt.
 func interval(byRow map[int][]point) (low, high float64) {
 	rows := slices.Sorted(maps.Keys(byRow))
 	if len(rows) < 4 {
@@ -146,16 +153,18 @@ func interval(byRow map[int][]point) (low, high float64) {
 
 // isotropy prints the relations as a table in Markdown.
 func (c *comparison) isotropy(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("| measure | among runs of one | runs | settings | rank correlation with the validation loss | 95 % interval |\n|---|---|---|---|---|---|\n")
+	t := report.Table{Head: []string{
+		"measure", "among runs of one", "runs", "settings", "rank correlation with the validation loss",
+		"95 % interval"}}
 	for _, r := range c.relations() {
 		between := "–"
-		if !math.IsNaN(r.low) {
-			between = signed(r.low, 2) + " to " + signed(r.high, 2)
+		if !math.IsNaN(r.Low.Value()) {
+			between = signed(r.Low.Value(), 2) + " to " + signed(r.High.Value(), 2)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %s |\n", r.measure.title, r.given, r.runs, r.settings, signed(r.rho, 2), between)
+		t.Rows = append(t.Rows, []string{r.of.title, r.Given, strconv.Itoa(r.Runs), strconv.Itoa(r.Settings),
+			signed(r.Rho.Value(), 2), between})
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, t.Markdown())
 	return err
 }
 
@@ -166,41 +175,24 @@ func (c *comparison) scatters() (all []*chart.Chart) {
 		first[r.method()] = k
 	}
 	for _, r := range c.relations() {
-		if r.given != "text" {
+		if r.Given != "text" {
 			continue
 		}
-		points := c.points(r.measure, r.given)
+		points := c.points(r.of, r.Given)
 		losses := map[string][]float64{}
 		for _, p := range points {
 			losses[p.stratum] = append(losses[p.stratum], p.y)
 		}
-		drawn := chart.New(fmt.Sprintf("%s: rank correlation %s", r.measure.title, signed(r.rho, 2)), r.measure.title, "validation loss less the text's mean")
+		drawn := chart.New(fmt.Sprintf("%s: rank correlation %s", r.of.title, signed(r.Rho.Value(), 2)), r.of.title,
+			"validation loss less the text's mean")
 		for _, p := range points {
 			method := c.rows[p.row].method()
-			drawn.Add(chart.Series{Name: method, Kind: chart.Dots, Size: 3, X: []float64{p.x}, Y: []float64{p.y - stat.Mean(losses[p.stratum], nil)}}.Numbered(first[method]))
+			drawn.Add(chart.Series{Name: method, Kind: chart.Dots, Size: 3, X: []float64{p.x},
+				Y: []float64{p.y - stat.Mean(losses[p.stratum], nil)}}.Numbered(first[method]))
 		}
-		if r.settings > 1 && !drawn.Empty() {
+		if r.Settings > 1 && !drawn.Empty() {
 			all = append(all, drawn)
 		}
-	}
-	return all
-}
-
-// jsonRelation is a relation in -json.
-type jsonRelation struct {
-	Measure  string        `json:"measure"`
-	Given    string        `json:"among_runs_of_one"`
-	Runs     int           `json:"runs"`
-	Settings int           `json:"settings"`
-	Rho      record.Number `json:"rank_correlation_with_valid_nll"`
-	Low      record.Number `json:"low"`
-	High     record.Number `json:"high"`
-}
-
-func (c *comparison) jsonRelations() []jsonRelation {
-	all := []jsonRelation{}
-	for _, r := range c.relations() {
-		all = append(all, jsonRelation{r.measure.name, r.given, r.runs, r.settings, number(r.rho), number(r.low), number(r.high)})
 	}
 	return all
 }

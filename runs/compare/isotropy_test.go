@@ -39,8 +39,8 @@ func TestWithinStrata(t *testing.T) {
 	}
 }
 
-// TestInterval: it covers the correlation that the runs were drawn with, is wider with fewer rows, and seeds of the same settings
-// make it no narrower.
+// TestInterval: it covers the correlation that the runs were drawn with, is wider with fewer rows, and seeds of the
+// same settings make it no narrower.
 func TestInterval(t *testing.T) {
 	width := func(rows, seeds int) (low, high float64) {
 		random := rand.New(rand.NewPCG(3, uint64(rows)))
@@ -74,18 +74,21 @@ func TestIsotropyTable(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	for i := range 8 {
 		method := []string{"mle", "spectrum"}[i%2]
-		makeRun(t, folder, corpus, made{method: method, seed: 1, ppl: 10 + float64(i), wrong: 3, change: func(c *experiment.Config, r map[string]any) {
-			c.Train.LearningRate = 0.001 * float64(i+1)
-			if i >= 4 {
-				r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
-			}
-			// A larger I1 goes with a lower loss on each text, and a larger I2 with a higher one.
-			r["isotropy"] = map[string]any{"i1": 0.9 - 0.1*float64(i%4), "i2": 0.1 * float64(i), "mean_cosine": nil, "sigma_ratio": 0.5}
-		}})
+		makeRun(t, folder, corpus, made{method: method, seed: 1, ppl: 10 + float64(i), wrong: 3,
+			change: func(c *experiment.Config, r map[string]any) {
+				c.Train.LearningRate = 0.001 * float64(i+1)
+				if i >= 4 {
+					r["data"] = map[string]any{"sha256": map[string]string{"test.de": "bb"}}
+				}
+				// A larger I1 goes with a lower loss on each text, and a larger I2 with a higher one.
+				r["isotropy"] = map[string]any{"i1": 0.9 - 0.1*float64(i%4), "i2": 0.1 * float64(i), "mean_cosine": nil,
+					"sigma_ratio": 0.5}
+			}})
 	}
-	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 30, change: func(c *experiment.Config, r map[string]any) {
-		r["data"] = map[string]any{"sha256": map[string]string{"test.de": "cc"}} // alone on its text: there is nothing to rank it with
-	}})
+	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 30,
+		change: func(c *experiment.Config, r map[string]any) {
+			r["data"] = map[string]any{"sha256": map[string]string{"test.de": "cc"}} // alone on its text: there is nothing to rank it with
+		}})
 	page := filepath.Join(t.TempDir(), "page.html")
 	out, _, err := compared(t, folder, "-quick", "-isotropy", "-out", page)
 	if err != nil {
@@ -105,12 +108,14 @@ func TestIsotropyTable(t *testing.T) {
 		t.Errorf("no run has a mean cosine:\n%s", out)
 	}
 	text, err := os.ReadFile(page)
-	if err != nil || !strings.Contains(string(text), "Isotropy and validation loss") || !strings.Contains(string(text), "I1: rank correlation −1.00") {
+	if err != nil || !strings.Contains(string(text), "Isotropy and validation loss") ||
+		!strings.Contains(string(text), "I1: rank correlation −1.00") {
 		t.Errorf("the page lacks the section: %v", err)
 	}
 	out, _, err = compared(t, folder, "-quick", "-json")
-	var found struct{ Isotropy []jsonRelation }
-	if err != nil || json.Unmarshal([]byte(out), &found) != nil || len(found.Isotropy) != 6 || found.Isotropy[0].Measure != "isotropy.i1" || found.Isotropy[0].Rho.Value() != -1 {
+	var found struct{ Isotropy []relation }
+	if err != nil || json.Unmarshal([]byte(out), &found) != nil || len(found.Isotropy) != 6 ||
+		found.Isotropy[0].Measure != "isotropy.i1" || found.Isotropy[0].Rho.Value() != -1 {
 		t.Errorf("-json: %v, %+v", err, found.Isotropy)
 	}
 }

@@ -11,9 +11,9 @@ import (
 // The objects of -json. Numbers that are not defined are null.
 type (
 	jsonComparison struct {
-		Control  string         `json:"control"`
-		Rows     []jsonRow      `json:"rows"`
-		Isotropy []jsonRelation `json:"isotropy"`
+		Control  string     `json:"control"`
+		Rows     []jsonRow  `json:"rows"`
+		Isotropy []relation `json:"isotropy"`
 
 		Uncommitted string `json:"uncommitted,omitempty"`
 	}
@@ -36,7 +36,8 @@ type (
 		Values    []record.Number `json:"values"` // by seed
 		T         *jsonT          `json:"difference"`
 	}
-	// jsonT is a mean difference with its 95 % interval and p, how many differences it is of, and, over seeds, what they can see.
+	// jsonT is a mean difference with its 95 % interval and p, how many differences it is of, and, over seeds, what
+	// they can see.
 	jsonT struct {
 		Mean record.Number `json:"mean"`
 		Low  record.Number `json:"low"`
@@ -74,18 +75,21 @@ func jsonOf(t significance.T, holm float64) *jsonT {
 	if t.N == 0 {
 		return nil
 	}
-	return &jsonT{Mean: number(t.Mean), Low: number(t.Low), High: number(t.High), P: number(t.P), Holm: number(holm), N: t.N}
+	return &jsonT{Mean: number(t.Mean), Low: number(t.Low), High: number(t.High), P: number(t.P), Holm: number(holm),
+		N: t.N}
 }
 
 func pairOf(p significance.Paired, ar float64) jsonPair {
-	return jsonPair{Signature: p.System.Signature(), Control: number(p.Baseline.Score), Row: number(p.System.Score), Low: number(p.Low), High: number(p.High),
+	return jsonPair{Signature: p.System.Signature(), Control: number(p.Baseline.Score), Row: number(p.System.Score),
+		Low: number(p.Low), High: number(p.High),
 		P: number(p.P), Randomisation: number(ar)}
 }
 
 func (c *comparison) json(w io.Writer) error {
-	out := jsonComparison{Control: c.control().name, Isotropy: c.jsonRelations(), Uncommitted: c.uncommitted()}
+	out := jsonComparison{Control: c.control().name, Isotropy: c.relations(), Uncommitted: c.uncommitted()}
 	for k, r := range c.rows {
-		row := jsonRow{Name: r.name, Method: r.method(), Settings: r.settings(c.control()), Seeds: r.seeds(), Notes: append([]string{}, r.notes...),
+		row := jsonRow{Name: r.name, Method: r.method(), Settings: r.settings(c.control()), Seeds: r.seeds(),
+			Notes:  append([]string{}, r.notes...),
 			Scores: map[string]jsonScore{}, Tests: map[string]jsonTest{}}
 		for _, t := range r.runs {
 			row.Folders = append(row.Folders, t.folder)
@@ -100,7 +104,8 @@ func (c *comparison) json(w io.Writer) error {
 				seen := number(s.detectable)
 				difference.Detectable = &seen
 			}
-			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top), record.Nums(s.values), difference}
+			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top),
+				record.Nums(s.values), difference}
 		}
 		for _, t := range c.texts[k] {
 			test := jsonTest{Seeds: t.Seeds, Loss: jsonOf(t.Loss, t.HolmLoss)}

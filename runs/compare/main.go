@@ -1,5 +1,5 @@
-// Command compare sets training runs side by side: runs that differ in the seed alone become one row, and every row is tested
-// against the control.
+// Command compare sets training runs side by side: runs that differ in the seed alone become one row, and every row is
+// tested against the control.
 //
 //	go run ./runs/compare experiments/multi30k -out compare.html
 package main
@@ -63,7 +63,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
 	case formats > 1:
-		return nil, command.Usagef("-markdown, -latex, -csv, -json and -isotropy exclude each other: standard output takes one of them")
+		return nil, command.Usagef("-markdown, -latex, -csv, -json and -isotropy exclude each other: standard " +
+			"output takes one of them")
 	case f.threads < 0:
 		return nil, command.Usagef("-threads is %d: it cannot be negative", f.threads)
 	}
@@ -141,6 +142,9 @@ func compare(f *flags, log io.Writer) (*comparison, error) {
 		if err := openModels(runs, f.threads, log); err != nil {
 			return nil, err
 		}
+	}
+	if err := count(runs); err != nil {
+		return nil, err
 	}
 	c.measures = numbersOf(runs)
 	c.scores = summaries(c.rows, c.measures)

@@ -11,8 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
-// openModels reads what runs/analyze kept of the models of runs, and has it measure the others. A run whose model cannot be measured still
-// has its scores.
+// openModels reads what runs/analyze kept of the models of runs, and has it measure the others. A run whose model
+// cannot be measured still has its scores.
 func openModels(runs []*trained, threads int, log io.Writer) error {
 	folder, err := os.MkdirTemp("", "aperture-compare-")
 	if err != nil {
@@ -35,7 +35,8 @@ func openModels(runs []*trained, threads int, log io.Writer) error {
 			}
 		}
 		if err != nil {
-			fmt.Fprintf(log, "%s: the model cannot be opened, and takes part by its scores only: %v\n", filepath.Clean(r.folder), err)
+			fmt.Fprintf(log, "%s: the model cannot be opened, and takes part by its scores only: %v\n",
+				filepath.Clean(r.folder), err)
 		}
 	}
 	return nil
@@ -43,25 +44,25 @@ func openModels(runs []*trained, threads int, log io.Writer) error {
 
 // modelMeasures are the numbers that opening a model gives, with their titles and digits.
 var modelMeasures = []measure{
-	{name: "matrix.iso_score", title: "IsoScore", digits: 4},
-	{name: "matrix.positive_cosines", title: "pairs with a positive cosine", digits: 4},
-	{name: "matrix.mean_row", title: "mean row / rms of rows", digits: 4},
-	{name: "matrix.first_component", title: "variance along component 1", digits: 4},
-	{name: "matrix.components_for_90", title: "components for 90 % of the variance", digits: 0},
-	{name: "matrix.nearest_distance", title: "nearest row / rms, median", digits: 4},
-	{name: "matrix.radius", title: "radius of a word / rms, median", digits: 4},
-	{name: "matrix.recognisable", title: "words with a radius above 0", digits: 3},
-	{name: "states.hull_distance", title: "hull of the states to the origin / rms", digits: 4},
-	{name: "states.bias_over_gain", title: "sum of b/g of their layer norm", digits: 3},
-	{name: "states.plane_distance", title: "plane of their layer norm to the origin / rms", digits: 4},
-	{name: "states.rare_pull", title: "pull on the rarest fifth", digits: 4},
-	{name: "states.frequent_pull", title: "pull on the most frequent fifth", digits: 4},
-	{name: "states.recognised", title: "states that recognise their word", digits: 4},
-	{name: "states.margin", title: "margin / norm, median", digits: 4},
+	{"matrix.iso_score", "IsoScore", 4, 0},
+	{"matrix.positive_cosines", "pairs with a positive cosine", 4, 0},
+	{"matrix.mean_row", "mean row / rms of rows", 4, 0},
+	{"matrix.first_component", "variance along component 1", 4, 0},
+	{"matrix.components_for_90", "components for 90 % of the variance", 0, 0},
+	{"matrix.nearest_distance", "nearest row / rms, median", 4, 0},
+	{"matrix.radius", "radius of a word / rms, median", 4, 0},
+	{"matrix.recognisable", "words with a radius above 0", 3, 0},
+	{"states.hull_distance", "hull of the states to the origin / rms", 4, 0},
+	{"states.bias_over_gain", "sum of b/g of their layer norm", 3, 0},
+	{"states.plane_distance", "plane of their layer norm to the origin / rms", 4, 0},
+	{"states.rare_pull", "pull on the rarest fifth", 4, 0},
+	{"states.frequent_pull", "pull on the most frequent fifth", 4, 0},
+	{"states.recognised", "states that recognise their word", 4, 0},
+	{"states.margin", "margin / norm, median", 4, 0},
 }
 
-// lossByFrequency is the mean loss in nats of a test text's tokens in each of score.FrequencyBuckets, NaN where there are none; nil where
-// none was taken.
+// lossByFrequency is the mean loss in nats of a test text's tokens in each of score.FrequencyBuckets, NaN where there
+// are none; nil where none was taken.
 func (t *trained) lossByFrequency(text string) []float64 {
 	if t.model == nil || t.model.Buckets[text] == nil {
 		return nil

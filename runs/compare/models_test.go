@@ -25,14 +25,19 @@ func trainedRuns(t *testing.T) (folder string) {
 	if said, err := exec.Command("go", "build", "-o", folder, "../wmt14", "../ptb").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	common := []string{"-steps=20", "-threads=1", "-set=train.validate_every=10", "-set=train.average_last=0", "-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0", "-set=data.sample_size=200"}
+	common := []string{"-steps=20", "-threads=1", "-set=train.validate_every=10", "-set=train.average_last=0",
+		"-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0",
+		"-set=data.sample_size=200"}
 	for program, settings := range map[string][]string{
-		"wmt14": {"-set=data.merges=100", "-set=model.width=16", "-set=model.ffn_width=16", "-set=model.heads=2", "-set=model.encoder_layers=1", "-set=model.decoder_layers=1",
+		"wmt14": {"-set=data.merges=100", "-set=model.width=16", "-set=model.ffn_width=16", "-set=model.heads=2",
+			"-set=model.encoder_layers=1", "-set=model.decoder_layers=1",
 			"-set=decode.beam=1", "-set=decode.max_length_a=0.3", "-set=decode.validation_beam=0"},
-		"ptb": {"-set=model.width=16", "-set=model.hidden=16", "-set=model.layers=1", "-set=train.test_columns=3", "-set=train.bptt=20"},
+		"ptb": {"-set=model.width=16", "-set=model.hidden=16", "-set=model.layers=1", "-set=train.test_columns=3",
+			"-set=train.bptt=20"},
 	} {
 		for _, method := range []string{"mle", "spectrum"} {
-			args := append(append([]string{"-method=" + method, "-out=" + filepath.Join(folder, "runs", program, method)}, common...), settings...)
+			args := append(append([]string{"-method=" + method,
+				"-out=" + filepath.Join(folder, "runs", program, method)}, common...), settings...)
 			if said, err := exec.Command(filepath.Join(folder, program), args...).CombinedOutput(); err != nil {
 				t.Fatalf("%s %v: %v\n%s", program, args, err, said)
 			}
@@ -41,8 +46,8 @@ func trainedRuns(t *testing.T) (folder string) {
 	return filepath.Join(folder, "runs")
 }
 
-// TestModels: the blocks of a test text add up to the loss in results.json, rows are tested block by block, and a page has the
-// charts of the matrices; what a model told is kept.
+// TestModels: the blocks of a test text add up to the loss in results.json, rows are tested block by block, and a page
+// has the charts of the matrices; what a model told is kept.
 func TestModels(t *testing.T) {
 	folder := trainedRuns(t)
 	for _, program := range []string{"wmt14", "ptb"} {
@@ -52,7 +57,8 @@ func TestModels(t *testing.T) {
 		if err != nil || strings.Count(log, "opening ") != 2 {
 			t.Fatalf("%s: %v\n%s", program, err, log)
 		}
-		if drawn, err := os.ReadFile(page); err != nil || strings.Contains(string(drawn), "Loss less that of mle by training frequency, test") != (program == "ptb") {
+		if drawn, err := os.ReadFile(page); err != nil ||
+			strings.Contains(string(drawn), "Loss less that of mle by training frequency, test") != (program == "ptb") {
 			t.Errorf("%s: the page draws no loss by training frequency, or that of a translator: %v", program, err)
 		}
 		if program == "ptb" && !strings.Contains(out, "| p, blocks |") {
@@ -63,7 +69,8 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: what was measured is measured again: %s", program, log)
 		}
 		for _, r := range c.Rows {
-			if x := r.Scores["matrix.iso_score"].Mean.Value(); !(x > 0 && x < 1) || len(r.Curves) != 1 || len(r.Curves[0].Variances) != 16 {
+			if x := r.Scores["matrix.iso_score"].Mean.Value(); !(x > 0 && x < 1) || len(r.Curves) != 1 ||
+				len(r.Curves[0].Variances) != 16 {
 				t.Errorf("%s: %s has the IsoScore %v and the curves %v", program, r.Name, x, r.Curves)
 			}
 		}
@@ -89,7 +96,8 @@ func TestModels(t *testing.T) {
 				tokens += b.Tokens
 			}
 			if want := r.results.Test["test"].NLL.Value(); math.Abs(sum/float64(tokens)-want) > 1e-5*want {
-				t.Errorf("%s, %s: %v nats a token in blocks, and %v in results.json", program, method, sum/float64(tokens), want)
+				t.Errorf("%s, %s: %v nats a token in blocks, and %v in results.json", program, method,
+					sum/float64(tokens), want)
 			}
 			if program == "ptb" {
 				checkByFrequency(t, r, o, sum, tokens, c.Rows[k].Scores)
@@ -98,11 +106,14 @@ func TestModels(t *testing.T) {
 			if p == nil || len(p.Plain.X) < 50 || len(p.Ranks) < 10 {
 				t.Errorf("%s, %s: the picture is %+v", program, method, p)
 			}
-			if c := o.Curves; math.Abs(floats.Sum(c.Nearest)*c.Step-1) > 1e-3 || math.Abs(floats.Sum(c.Variances)-1) > 1e-3 {
+			if c := o.Curves; math.Abs(floats.Sum(c.Nearest)*c.Step-1) > 1e-3 ||
+				math.Abs(floats.Sum(c.Variances)-1) > 1e-3 {
 				t.Errorf("%s, %s: the curves are %+v", program, method, c)
 			}
-			if hull, plane := o.Numbers["states.hull_distance"].Value(), o.Numbers["states.plane_distance"].Value(); hull < plane-1e-9 {
-				t.Errorf("%s, %s: the hull of the states comes within %v, and their plane within %v", program, method, hull, plane)
+			if hull, plane := o.Numbers["states.hull_distance"].Value(),
+				o.Numbers["states.plane_distance"].Value(); hull < plane-1e-9 {
+				t.Errorf("%s, %s: the hull of the states comes within %v, and their plane within %v", program, method,
+					hull, plane)
 			}
 			for _, m := range modelMeasures {
 				norm := strings.HasSuffix(m.name, "gain") || strings.HasSuffix(m.name, "plane_distance")
@@ -116,7 +127,9 @@ func TestModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"spectrum, centred", "mle, as it is", "Distance to the nearest row", "Variance along the first principal components", "IsoScore", "hull of the states", "Norm of rows by frequency", "Mean cosine with all other rows"} {
+		for _, want := range []string{"spectrum, centred", "mle, as it is", "Distance to the nearest row",
+			"Variance along the first principal components", "IsoScore", "hull of the states",
+			"Norm of rows by frequency", "Mean cosine with all other rows"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s: the page lacks %q", program, want)
 			}
@@ -124,8 +137,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// checkByFrequency: the losses by training frequency add up to those of the text, over as many words of each frequency as the text has, and
-// their means are among the scores.
+// checkByFrequency: the losses by training frequency add up to those of the text, over as many words of each frequency
+// as the text has, and their means are among the scores.
 func checkByFrequency(t *testing.T, r *trained, o *record.Model, sum float64, tokens int, scores map[string]jsonScore) {
 	t.Helper()
 	c, err := experiment.ReadConfig(r.folder)
@@ -155,7 +168,8 @@ func checkByFrequency(t *testing.T, r *trained, o *record.Model, sum float64, to
 		all.Tokens += b.Tokens
 		// The first token of each of three columns is not predicted, nor are the last ones, which fill no row.
 		if b.Tokens > want[i] || b.Tokens < want[i]-5 {
-			t.Errorf("%d words that training saw %s times were scored, and the text has %d", b.Tokens, buckets[i].Name(), want[i])
+			t.Errorf("%d words that training saw %s times were scored, and the text has %d", b.Tokens,
+				buckets[i].Name(), want[i])
 		}
 		x := scores["test.test.nll.seen."+buckets[i].Name()].Mean.Value()
 		if math.IsNaN(x) != (b.Tokens == 0) || math.Abs(x-b.NLL/float64(b.Tokens)) > 1e-9 {

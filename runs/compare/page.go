@@ -11,63 +11,37 @@ import (
 	"unicode"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/chart"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"inline": func(c *chart.Chart) template.HTML { return template.HTML(c.SVG()) }, // the chart escapes its texts itself
+var pageTemplate = template.Must(template.Must(report.Shared.Clone()).New("page").Funcs(template.FuncMap{
+	// The chart escapes its texts itself.
+	"inline": func(c *chart.Chart) template.HTML { return template.HTML(c.SVG()) },
 }).Parse(pageText))
 
 // pageData is what page.html shows.
 type pageData struct {
-	Title    string
-	Changes  string // that are in no commit
-	Rows     []pageRow
-	Columns  []string // of the short table
-	Short    [][]cell
-	Footnote string
-	Full     []fullRow
-	Tests    []testRow
-	Sections []section
+	Title              string
+	Changes            string // that are in no commit
+	Rows               []pageRow
+	Short, Tests, Full report.Table
+	Footnote           string
+	Sections           []section
 }
 
 // pageRow is a row in the legend and in the list of runs.
 type pageRow struct {
-	Number   int
-	Name     string
-	Colour   string
-	Control  bool
-	Settings string
-	Notes    []string
-	Runs     []pageRun
+	Name, Colour string
+	Control      bool
+	Settings     string
+	Notes        []string
+	Runs         report.Table
 }
-
-type pageRun struct {
-	Seed    int64
-	Folder  string
-	Commit  string
-	Updates int64
-}
-
-// cell is one of the short table.
-type cell struct {
-	Text string
-	Best bool
-}
-
-// fullRow is one measure of one row.
-type fullRow struct {
-	Measure, Row                                             string
-	First                                                    bool // of its measure
-	Count                                                    int  // rows of the measure
-	Mean, Deviation, Range, Difference, P, PHolm, Detectable string
-}
-
-// testRow is one paired test on a test text.
-type testRow struct{ Text, Row, What, Control, Other, Difference, Bootstrap, Randomisation string }
 
 // section are charts of one kind.
 type section struct {
@@ -77,59 +51,74 @@ type section struct {
 
 // page writes a page of HTML that needs no other file.
 func (c *comparison) page(w io.Writer) error {
-	d := pageData{Title: fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)), Footnote: c.footnote(), Changes: c.uncommitted()}
+	d := pageData{
+		Title:   fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)),
+		Changes: c.uncommitted(), Short: c.table(), Tests: c.testTable(), Full: c.fullTable(), Footnote: c.footnote(),
+		Sections: c.sections(),
+	}
 	for k, r := range c.rows {
-		row := pageRow{Number: k, Name: r.name, Colour: chart.CSS(chart.Hue(k)), Control: k == 0, Settings: r.settings(c.control()), Notes: r.notes}
+		row := pageRow{Name: r.name, Colour: chart.CSS(chart.Hue(k)), Control: k == 0,
+			Settings: r.settings(c.control()), Notes: r.notes}
+		row.Runs.Head = []string{"seed", "folder", "commit", "updates"}
 		for _, t := range r.runs {
-			code := t.results.Code
-			row.Runs = append(row.Runs, pageRun{t.results.Seed, t.folder, fmt.Sprintf("%.12s", or(string(code.Commit), "unknown")), t.results.Updates})
+			commit := fmt.Sprintf("%.12s", or(string(t.results.Code.Commit), "unknown"))
+			row.Runs.Rows = append(row.Runs.Rows,
+				[]string{fmt.Sprint(t.results.Seed), t.folder, commit, fmt.Sprint(t.results.Updates)})
 		}
 		d.Rows = append(d.Rows, row)
 	}
-	for _, col := range c.columns() {
-		d.Columns = append(d.Columns, col.title)
-		for k, text := range col.cells {
-			if len(d.Short) <= k {
-				d.Short = append(d.Short, nil)
-			}
-			d.Short[k] = append(d.Short[k], cell{text, k == col.best})
-		}
-	}
-	for i, m := range c.measures {
-		for k, s := range c.scores[i] {
-			row := fullRow{Measure: m.title, Row: c.rows[k].name, First: k == 0, Count: len(c.rows), Mean: fixed(s.mean, m.digits), Deviation: fixed(s.deviation, m.digits),
-				Range: fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits), P: c.pText(m.name, k, s.difference.P), PHolm: c.pText(m.name, k, s.holm), Detectable: fixed(s.detectable, m.digits)}
-			if k > 0 {
-				row.Difference = signed(s.difference.Mean, m.digits)
-				if s.difference.N > 1 {
-					row.Difference += fmt.Sprintf(" (%s to %s)", signed(s.difference.Low, m.digits), signed(s.difference.High, m.digits))
-				}
-			}
-			d.Full = append(d.Full, row)
-		}
-	}
-	d.Tests = c.testRows()
-	d.Sections = c.sections()
 	return pageTemplate.Execute(w, d)
 }
 
-func (c *comparison) testRows() (all []testRow) {
+// within is a difference with its interval.
+func within(x, low, high float64, digits int) string {
+	return fmt.Sprintf("%s (%s to %s)", signed(x, digits), signed(low, digits), signed(high, digits))
+}
+
+// fullTable has a line for each measure of each row.
+func (c *comparison) fullTable() report.Table {
+	t := report.Table{Head: []string{"measure", "method", "mean", "deviation", "range", "difference", "p", "p, Holm",
+		"detectable"}}
+	for i, m := range c.measures {
+		for k, s := range c.scores[i] {
+			title, difference := m.title, ""
+			if k > 0 {
+				title, difference = "", signed(s.difference.Mean, m.digits)
+			}
+			if s.difference.N > 1 {
+				difference = within(s.difference.Mean, s.difference.Low, s.difference.High, m.digits)
+			}
+			spread := fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits)
+			t.Rows = append(t.Rows, []string{title, c.rows[k].name, fixed(s.mean, m.digits), fixed(s.deviation, m.digits),
+				spread, difference, c.pText(m.name, k, s.difference.P), c.pText(m.name, k, s.holm), fixed(s.detectable, m.digits)})
+		}
+	}
+	return t
+}
+
+// testTable has a line for each paired test on a test text.
+func (c *comparison) testTable() report.Table {
+	all := report.Table{Head: []string{"text", "method", "of", "control", "method", "difference (95 %)", "p",
+		"p, randomisation"}}
 	for k, r := range c.rows {
 		for _, t := range c.texts[k] {
-			mark := func(p float64) string { return c.pText("test."+t.Text+".bleu", k, p) }
-			pair := func(what string, p seedTest) {
-				all = append(all, testRow{t.Text, r.name, what, fixed(p.Pair.Baseline.Score, 2), fixed(p.Pair.System.Score, 2),
-					fmt.Sprintf("%s (%s to %s)", signed(p.Pair.System.Score-p.Pair.Baseline.Score, 2), signed(p.Pair.Low, 2), signed(p.Pair.High, 2)), mark(p.Pair.P), mark(p.PAR)})
+			pair := func(what string, p significance.Paired, ar float64) {
+				name := "test." + t.Text + ".bleu"
+				a, b := p.Baseline.Score, p.System.Score
+				all.Rows = append(all.Rows,
+					[]string{t.Text, r.name, what, fixed(a, 2), fixed(b, 2), within(b-a, p.Low, p.High, 2),
+						c.pText(name, k, p.P), c.pText(name, k, ar)})
 			}
 			for _, e := range t.Each {
-				pair(fmt.Sprintf("BLEU, seed %d", e.Seed), e)
+				pair(fmt.Sprintf("BLEU, seed %d", e.Seed), e.Pair, e.PAR)
 			}
 			if len(t.Each) > 1 {
-				pair("BLEU, seeds pooled", seedTest{Pair: t.BLEU, PAR: t.PAR})
+				pair("BLEU, seeds pooled", t.BLEU, t.PAR)
 			}
-			if t.Loss.N > 0 {
-				all = append(all, testRow{t.Text, r.name, fmt.Sprintf("nats a token, %d blocks, paired t", t.Loss.N), "", "",
-					fmt.Sprintf("%s (%s to %s)", signed(t.Loss.Mean, 4), signed(t.Loss.Low, 4), signed(t.Loss.High, 4)), pText(t.Loss.P), ""})
+			if l := t.Loss; l.N > 0 {
+				all.Rows = append(all.Rows,
+					[]string{t.Text, r.name, fmt.Sprintf("nats a token, %d blocks, paired t", l.N), "", "",
+						within(l.Mean, l.Low, l.High, 4), pText(l.P), ""})
 			}
 		}
 	}
@@ -138,13 +127,17 @@ func (c *comparison) testRows() (all []testRow) {
 
 func (c *comparison) sections() (all []section) {
 	for _, s := range []section{
-		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone, each update taken for as long as the mean.", c.courses()},
-		{"Output matrix", "Measured when training ended, of the best checkpoint (singular values) or of the last validation (cosines); all matrices scaled to one norm.", c.spectra()},
-		{"Words as points", "Means over seeds. Distances are those of up to 2,000 rows to the nearest of all others; principal components are of the rows less their mean. What else is measured of them, and of hidden states, is in the table of all measures.", c.pointsOf()},
-		{"Isotropy and validation loss", "A dot is a run. Correlations are Spearman's, of ranks among the runs of one text; -isotropy prints them with intervals, and also among those of one method.", c.scatters()},
+		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone; " +
+			"all updates are taken to last alike.", c.courses()},
+		{"Output matrix", "At the end of training: singular values of the best checkpoint, cosines of the last " +
+			"validation. All matrices are scaled to one norm.", c.spectra()},
+		{"Words as points", "Means over seeds. Distances go from up to 2,000 rows to the nearest other row; " +
+			"principal components are of the rows less their mean. The table of all measures has more.", c.pointsOf()},
+		{"Isotropy and validation loss", "A dot is a run. Correlations are Spearman's, of ranks among the runs of " +
+			"one text; -isotropy prints them with intervals, and also among the runs of one method.", c.scatters()},
 		{"By frequency of words", "Norms and cosines are of the first seed's matrix.", c.byFrequencyOfWords()},
-		{"Words in the plane of the two leading directions",
-			"First seed. Dark dots are frequent words: black the ten most frequent, then up to rank 100, 1,000, 10,000, and more. The blue dot is the zero vector. Centred: less the mean row, with directions of its own.", c.projections()},
+		{"Words in the plane of the two leading directions", "First seed. Dark dots are frequent words. Centred: " +
+			"less the mean row, with directions of its own.", c.projections()},
 	} {
 		if len(s.Charts) > 0 {
 			all = append(all, s)
@@ -153,7 +146,8 @@ func (c *comparison) sections() (all []section) {
 	return all
 }
 
-// pictures writes all charts into a folder, each as a file with the name of its title, without the figure that follows a colon.
+// pictures writes all charts into a folder, each as a file with the name of its title, without the figure that follows
+// a colon.
 func (c *comparison) pictures(folder string) (count int, err error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return 0, files.DiskFull(err)
@@ -162,7 +156,8 @@ func (c *comparison) pictures(folder string) (count int, err error) {
 	for _, s := range c.sections() {
 		for _, drawn := range s.Charts {
 			title, _, _ := strings.Cut(strings.ToLower(drawn.Title), ": ")
-			name := strings.Join(strings.FieldsFunc(title, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
+			name := strings.Join(strings.FieldsFunc(title,
+				func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-")
 			if taken[name]++; taken[name] > 1 {
 				name = fmt.Sprintf("%s-%d", name, taken[name])
 			}

@@ -36,17 +36,21 @@ func (r *row) seeds() (seeds []int64) {
 	return seeds
 }
 
-// neutral are keys that change neither what is learnt nor how it is scored; a name that ends in a point stands for its section.
+// neutral are keys that change neither what is learnt nor how it is scored; a name that ends in a point stands for its
+// section.
 var neutral = []string{"train.seed", "preset", "checkpoint.", "report.", "data.dir", "data.name", "train.log_every"}
 
 // own are keys of the method itself, and those that a method sets for itself.
 func own(key string) bool { return strings.HasPrefix(key, "objective.") }
 
 func isNeutral(key string) bool {
-	return slices.ContainsFunc(neutral, func(n string) bool { return n == key || strings.HasSuffix(n, ".") && strings.HasPrefix(key, n) })
+	return slices.ContainsFunc(neutral, func(n string) bool {
+		return n == key || strings.HasSuffix(n, ".") && strings.HasPrefix(key, n)
+	})
 }
 
-// identity is what tells one run's learning from another's, but for the seed: its keys that begin so, unless they are neutral, and its texts.
+// identity is what tells one run's learning from another's, but for the seed: its keys that begin so, unless they are
+// neutral, and its texts.
 func (t *trained) identity(prefix string) string {
 	var id strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
@@ -73,7 +77,8 @@ func group(runs []*trained) ([]*row, error) {
 			rows = append(rows, found)
 		}
 		if other := found.seed(r.results.Seed); other != nil {
-			return nil, fmt.Errorf("%s and %s are the same run twice, with one seed and one configuration: name one of them", other.folder, r.folder)
+			return nil, fmt.Errorf("%s and %s are the same run twice, with one seed and one configuration: name one "+
+				"of them", other.folder, r.folder)
 		}
 		found.runs = append(found.runs, r)
 	}
@@ -84,8 +89,8 @@ func group(runs []*trained) ([]*row, error) {
 	return rows, nil
 }
 
-// nameRows calls a row by its method, and by its program where there are several, and adds the keys by which rows of one method and
-// program differ.
+// nameRows calls a row by its method, and by its program where there are several, and adds the keys by which rows of
+// one method and program differ.
 func nameRows(rows []*row) {
 	program := func(r *row) string { return r.runs[0].results.Run }
 	several := slices.ContainsFunc(rows, func(r *row) bool { return program(r) != program(rows[0]) })
@@ -96,10 +101,12 @@ func nameRows(rows []*row) {
 		}
 		for _, key := range slices.Sorted(maps.Keys(r.runs[0].keys)) {
 			differs := slices.ContainsFunc(rows, func(o *row) bool {
-				return o.method() == r.method() && program(o) == program(r) && o.runs[0].keys[key] != r.runs[0].keys[key]
+				return o.method() == r.method() && program(o) == program(r) &&
+					o.runs[0].keys[key] != r.runs[0].keys[key]
 			})
 			if differs && !isNeutral(key) {
-				parts = append(parts, fmt.Sprintf("%s=%s", key[strings.LastIndexByte(key, '.')+1:], strings.Trim(r.runs[0].keys[key], `"`)))
+				parts = append(parts, fmt.Sprintf("%s=%s", key[strings.LastIndexByte(key, '.')+1:],
+					strings.Trim(r.runs[0].keys[key], `"`)))
 			}
 		}
 		r.name = strings.TrimSpace(r.method() + " " + strings.Join(parts, " "))
@@ -116,7 +123,9 @@ func nameRows(rows []*row) {
 func choose(rows []*row, name string) ([]*row, error) {
 	at := slices.IndexFunc(rows, func(r *row) bool { return r.name == name })
 	if at < 0 {
-		at = slices.IndexFunc(rows, func(r *row) bool { return r.method() == name || name == "" && r.method() == "mle" })
+		at = slices.IndexFunc(rows, func(r *row) bool {
+			return r.method() == name || name == "" && r.method() == "mle"
+		})
 	}
 	if at < 0 && name != "" {
 		var names []string
@@ -133,7 +142,8 @@ func choose(rows []*row, name string) ([]*row, error) {
 	return rows, nil
 }
 
-// fairness says key by key what else than its method tells a row from the control, and what else makes a comparison doubtful.
+// fairness says key by key what else than its method tells a row from the control, and what else makes a comparison
+// doubtful.
 func (r *row) fairness(control *row) (notes []string) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	a, b := control.runs[0], r.runs[0]
@@ -156,7 +166,8 @@ func (r *row) fairness(control *row) (notes []string) {
 				note("its %s is another text", file)
 			}
 		}
-		if x, y := a.results.Updates, b.results.Updates; x != y && a.keys["train.steps"] == b.keys["train.steps"] && a.keys["train.epochs"] == b.keys["train.epochs"] {
+		if x, y := a.results.Updates, b.results.Updates; x != y && a.keys["train.steps"] == b.keys["train.steps"] &&
+			a.keys["train.epochs"] == b.keys["train.epochs"] {
 			note("it stopped after %d updates, and %s after %d", y, control.name, x)
 		}
 		if x, y := control.seeds(), r.seeds(); !slices.Equal(x, y) {
@@ -180,12 +191,14 @@ func (r *row) fairness(control *row) (notes []string) {
 		}
 	}
 	for _, commit := range slices.Sorted(maps.Keys(elsewhere)) {
-		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", or(commit, "unknown"), list(elsewhere[commit]), or(string(a.results.Code.Commit), "unknown"), control.name)
+		note("commit %.12s trained it (seed %s), and %.12s the first seed of %s", or(commit, "unknown"),
+			list(elsewhere[commit]), or(string(a.results.Code.Commit), "unknown"), control.name)
 	}
 	return notes
 }
 
-// uncommitted says which runs were trained by code that no commit holds, and which of its files were changed; empty for none.
+// uncommitted says which runs were trained by code that no commit holds, and which of its files were changed; empty for
+// none.
 func (c *comparison) uncommitted() string {
 	var rows, changed []string
 	for _, r := range c.rows {
@@ -211,7 +224,8 @@ func (c *comparison) uncommitted() string {
 	return fmt.Sprintf("Code with uncommitted changes%s trained %s.", in, strings.Join(rows, ", "))
 }
 
-// evaluated says with what settings a run was evaluated, but for those that the validation text chose; empty where it was not.
+// evaluated says with what settings a run was evaluated, but for those that the validation text chose; empty where it
+// was not.
 func (t *trained) evaluated(with string) string {
 	e := t.evaluations[with]
 	if e == nil {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -18,24 +20,18 @@ type measure struct {
 	title  string // as tables have it
 	digits int
 	better int // 1: larger is better, -1: smaller is, 0: neither
-	of     func(t *trained) float64
+}
+
+// of is NaN where the run has no such number.
+func (m measure) of(t *trained) float64 {
+	if x, known := t.numbers[m.name]; known {
+		return x
+	}
+	return math.NaN()
 }
 
 // numbersOf are the numbers that any of the runs has.
-func numbersOf(runs []*trained) (all []measure) {
-	add := func(m measure) {
-		for _, t := range runs {
-			if !math.IsNaN(m.of(t)) {
-				all = append(all, m)
-				return
-			}
-		}
-	}
-	number := func(name, title string, digits, better int, of func(r *record.Results) record.Number) {
-		add(measure{name, title, digits, better, func(t *trained) float64 { return of(t.results).Value() }})
-	}
-	number("valid.nll", "valid nll", 4, -1, func(r *record.Results) record.Number { return sameScale(runs, r, r.Valid.NLL) })
-	number("valid.ppl", "valid ppl", 2, -1, func(r *record.Results) record.Number { return r.Valid.PPL })
+func numbersOf(runs []*trained) []measure {
 	texts := tests(runs)
 	short := func(text string) string {
 		if len(texts) == 1 {
@@ -43,88 +39,109 @@ func numbersOf(runs []*trained) (all []measure) {
 		}
 		return text
 	}
+	all := []measure{{"valid.nll", "valid nll", 4, -1}, {"valid.ppl", "valid ppl", 2, -1}}
+	add := func(name, title string, digits, better int) { all = append(all, measure{name, title, digits, better}) }
 	for _, text := range texts {
-		for _, s := range []struct {
-			name           string
-			digits, better int
-			of             func(s record.TestScores) record.Number
-		}{
-			{"nll", 4, -1, func(s record.TestScores) record.Number { return s.NLL }},
-			{"ppl", 2, -1, func(s record.TestScores) record.Number { return s.PPL }},
-			{"bleu", 2, 1, func(s record.TestScores) record.Number { return s.BLEU }},
-			{"bleu_tok", 2, 1, func(s record.TestScores) record.Number { return s.BLEUTok }},
-			{"chrf", 2, 1, func(s record.TestScores) record.Number { return s.ChrF }},
-		} {
-			title := map[string]string{"nll": "nll", "ppl": "ppl", "bleu": "BLEU", "bleu_tok": "tokenised BLEU", "chrf": "chrF"}[s.name]
-			number("test."+text+"."+s.name, short(text)+" "+title, s.digits, s.better, func(r *record.Results) record.Number {
-				if s.name == "nll" {
-					return sameScale(runs, r, r.Test[text].NLL)
-				}
-				return s.of(r.Test[text])
-			})
-		}
+		add("test."+text+".nll", short(text)+" nll", 4, -1)
+		add("test."+text+".ppl", short(text)+" ppl", 2, -1)
+		add("test."+text+".bleu", short(text)+" BLEU", 2, 1)
+		add("test."+text+".bleu_tok", short(text)+" tokenised BLEU", 2, 1)
+		add("test."+text+".chrf", short(text)+" chrF", 2, 1)
 	}
 	for _, with := range record.Evaluations {
-		evaluated := func(name, title string, digits int, of func(e *record.Evaluation) record.Number) {
-			add(measure{name, title, digits, -1, func(t *trained) float64 {
-				if e := t.evaluations[with]; e != nil {
-					return of(e).Value()
-				}
-				return math.NaN()
-			}})
-		}
-		evaluated("valid."+with+".ppl", "valid ppl, "+with, 2, func(e *record.Evaluation) record.Number { return e.Valid.PPL })
+		add("valid."+with+".ppl", "valid ppl, "+with, 2, -1)
 		for _, text := range texts {
-			evaluated("test."+text+"."+with+".nll", short(text)+" nll, "+with, 4, func(e *record.Evaluation) record.Number { return e.Test[text].NLL })
-			evaluated("test."+text+"."+with+".ppl", short(text)+" ppl, "+with, 2, func(e *record.Evaluation) record.Number { return e.Test[text].PPL })
+			add("test."+text+"."+with+".nll", short(text)+" nll, "+with, 4, -1)
+			add("test."+text+"."+with+".ppl", short(text)+" ppl, "+with, 2, -1)
 		}
 	}
-	number("isotropy.i1", "I1", 3, 0, func(r *record.Results) record.Number { return r.Isotropy.I1 })
-	number("isotropy.i2", "I2", 4, 0, func(r *record.Results) record.Number { return r.Isotropy.I2 })
-	number("isotropy.mean_cosine", "mean cosine", 4, 0, func(r *record.Results) record.Number { return r.Isotropy.MeanCosine })
-	number("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0, func(r *record.Results) record.Number { return r.Isotropy.SigmaRatio })
-	number("isotropy.frobenius", "Frobenius norm", 1, 0, func(r *record.Results) record.Number { return r.Isotropy.Frobenius })
-	for _, m := range modelMeasures {
-		m.of = func(t *trained) float64 {
-			if t.model != nil {
-				return t.model.Numbers[m.name].Value()
-			}
-			return math.NaN()
-		}
-		add(m)
-	}
+	add("isotropy.i1", "I1", 3, 0)
+	add("isotropy.i2", "I2", 4, 0)
+	add("isotropy.mean_cosine", "mean cosine", 4, 0)
+	add("isotropy.sigma_ratio", "smallest / largest singular value", 4, 0)
+	add("isotropy.frobenius", "Frobenius norm", 1, 0)
+	all = append(all, modelMeasures...)
 	for _, text := range texts {
-		for i, bucket := range score.FrequencyBuckets() {
-			add(measure{"test." + text + ".nll.seen." + bucket.Name(), short(text) + " nll, words seen " + bucket.Name() + " times", 4, -1, func(t *trained) float64 {
-				if losses := t.lossByFrequency(text); losses != nil {
-					return losses[i]
-				}
-				return math.NaN()
-			}})
+		for _, bucket := range score.FrequencyBuckets() {
+			add(seen(text, bucket), short(text)+" nll, words seen "+bucket.Name()+" times", 4, -1)
 		}
 	}
-	number("params", "parameters", 0, 0, func(r *record.Results) record.Number { return record.Num(r.Params) })
-	number("updates", "updates", 0, 0, func(r *record.Results) record.Number { return record.Num(r.Updates) })
-	add(measure{"best.step", "updates to best", 0, -1, (*trained).bestStep})
-	number("best.seconds", "seconds to best", 0, -1, func(r *record.Results) record.Number { return r.Best.Seconds })
-	number("train_seconds", "seconds of training", 0, -1, func(r *record.Results) record.Number { return r.TrainSeconds })
-	add(measure{"seconds_per_update", "seconds an update", 4, -1, func(t *trained) float64 { return t.seconds(1) }})
-	number("tokens_per_s", "tokens a second", 0, 1, func(r *record.Results) record.Number { return r.TokensPerS })
-	number("peak_rss_bytes", "peak memory in bytes", 0, -1, func(r *record.Results) record.Number { return r.PeakRSSBytes })
-	number("peak_device_bytes", "peak memory of the device in bytes", 0, -1, func(r *record.Results) record.Number { return r.PeakDeviceBytes })
-	return all
+	add("params", "parameters", 0, 0)
+	add("updates", "updates", 0, 0)
+	add("best.step", "updates to best", 0, -1)
+	add("best.seconds", "seconds to best", 0, -1)
+	add("train_seconds", "seconds of training", 0, -1)
+	add("seconds_per_update", "seconds an update", 4, -1)
+	add("tokens_per_s", "tokens a second", 0, 1)
+	add("peak_rss_bytes", "peak memory in bytes", 0, -1)
+	add("peak_device_bytes", "peak memory of the device in bytes", 0, -1)
+	return slices.DeleteFunc(all, func(m measure) bool {
+		return !slices.ContainsFunc(runs, func(t *trained) bool { return !math.IsNaN(m.of(t)) })
+	})
+}
+
+// seen is the measure of words that training has seen a number of times.
+func seen(text string, b score.FrequencyBucket) string {
+	return "test." + text + ".nll.seen." + b.Name()
+}
+
+// count gathers the numbers of runs by the names of measures: those of results.json, of the kept evaluations and of the
+// models, and what follows from them.
+func count(runs []*trained) error {
+	anyProbabilistic := slices.ContainsFunc(runs, (*trained).probabilistic)
+	for _, t := range runs {
+		t.numbers = map[string]float64{}
+		found := map[string]any{"": t.results}
+		for with, e := range t.evaluations {
+			found[with+"."] = e
+		}
+		for with, value := range found {
+			if err := t.flattenNumbers(value, with); err != nil {
+				return err
+			}
+		}
+		t.numbers["best.step"], t.numbers["seconds_per_update"] = t.bestStep(), t.seconds(1)
+		if t.model != nil {
+			for name, x := range t.model.Numbers {
+				t.numbers[name] = x.Value()
+			}
+			for text := range t.model.Buckets {
+				for i, x := range t.lossByFrequency(text) {
+					t.numbers[seen(text, score.FrequencyBuckets()[i])] = x
+				}
+			}
+		}
+		if anyProbabilistic && !t.probabilistic() { // nats of a density are no nats of a probability
+			delete(t.numbers, "valid.nll")
+			for text := range t.results.Test {
+				delete(t.numbers, "test."+text+".nll")
+			}
+		}
+	}
+	return nil
+}
+
+// flattenNumbers adds the numbers of a value's JSON by their dotted names, with a text before the last part.
+func (t *trained) flattenNumbers(value any, with string) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return err
+	}
+	flatten(tree, "", func(name string, value any) {
+		if x, ok := value.(float64); ok {
+			last := strings.LastIndexByte(name, '.') + 1
+			t.numbers[name[:last]+with+name[last:]] = x
+		}
+	})
+	return nil
 }
 
 // probabilistic says whether a run gives words probabilities, so that its loss has a perplexity.
-func probabilistic(r *record.Results) bool { return !math.IsNaN(r.Valid.PPL.Value()) }
-
-// sameScale is a loss, but for that of a density among those of probabilities: nats of the one are no nats of the other.
-func sameScale(runs []*trained, r *record.Results, loss record.Number) record.Number {
-	if !probabilistic(r) && slices.ContainsFunc(runs, func(t *trained) bool { return probabilistic(t.results) }) {
-		return record.Number{}
-	}
-	return loss
-}
+func (t *trained) probabilistic() bool { return !math.IsNaN(t.results.Valid.PPL.Value()) }
 
 // summary is a measure over the seeds of a row.
 type summary struct {
@@ -133,12 +150,13 @@ type summary struct {
 	mean, deviation, low, top float64   // deviation: of the sample, NaN with one seed
 	difference                significance.T
 	holm                      float64 // the difference's p, corrected for the number of rows
-	detectable                float64 // the difference that would have been found, as detectable says; NaN with one seed
+	detectable                float64 // difference; see detectable; NaN with one seed
 }
 
 // summary sums a row up, and sets it against the control seed by seed.
 func (m measure) summary(r, control *row) summary {
-	s := summary{measure: m, mean: math.NaN(), deviation: math.NaN(), low: math.NaN(), top: math.NaN(), holm: math.NaN()}
+	s := summary{measure: m, mean: math.NaN(), deviation: math.NaN(), low: math.NaN(), top: math.NaN(),
+		holm: math.NaN()}
 	var known, differences []float64
 	for _, t := range r.runs {
 		x := m.of(t)
@@ -182,8 +200,8 @@ func summaries(rows []*row, all []measure) [][]summary {
 // power is the share of experiments that are to find a difference of the size that is called detectable.
 const power = 0.8
 
-// detectable sets what difference to the control so many seeds can see: the one that a paired t test over them finds in the share
-// power of all experiments, at 0.05 for all rows together. A few differences tell their spread badly, so that of all rows is pooled.
+// detectable sets the difference to the control that a paired t test over the seeds finds in the share power of all
+// experiments, at 0.05 for all rows together. A few differences tell their spread badly: that of all rows is pooled.
 func detectable(scores []summary) {
 	squares, freedom, tests := 0.0, 0, 0
 	for _, s := range scores {
@@ -194,6 +212,7 @@ func detectable(scores []summary) {
 		}
 	}
 	for k := range scores {
-		scores[k].detectable = significance.Detectable(math.Sqrt(squares/float64(freedom)), scores[k].difference.N, 0.05/float64(tests), power)
+		scores[k].detectable = significance.Detectable(math.Sqrt(squares/float64(freedom)), scores[k].difference.N,
+			0.05/float64(tests), power)
 	}
 }

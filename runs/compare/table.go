@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
@@ -20,8 +21,8 @@ type column struct {
 	best  int      // the row that is best and not by chance; -1 where there is none
 }
 
-// columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what they cost.
-// Signs are Unicode's; LaTeX replaces them.
+// columns are what a reader asks first: the scores, how far from the control they are and whether by chance, and what
+// they cost. Signs are Unicode's; LaTeX replaces them.
 func (c *comparison) columns() []column {
 	names, seeds := column{title: "method", best: -1}, column{title: "seeds", best: -1}
 	for _, r := range c.rows {
@@ -69,11 +70,13 @@ func (c *comparison) columns() []column {
 		}
 	}
 	relative("seconds_per_update", "cost", func(float64) string { return "" })
-	relative("peak_device_bytes", "device memory", func(bytes float64) string { return fixed(bytes/(1<<20), 0) + " MiB, " })
+	relative("peak_device_bytes", "device memory",
+		func(bytes float64) string { return fixed(bytes/(1<<20), 0) + " MiB, " })
 	return all
 }
 
-// differences are the columns beside a test score: the mean difference to the control and the corrected p values that there are.
+// differences are the columns beside a test score: the mean difference to the control and the corrected p values that
+// there are.
 func (c *comparison) differences(name string, text int) []column {
 	overSeeds := c.overSeeds(name)
 	tests := []struct {
@@ -114,8 +117,8 @@ func (c *comparison) overSeeds(name string) []column {
 	return []column{delta, p}
 }
 
-// nearZero says that a measure counts words of translations which, of a row as of the control, have next to nothing in common
-// with the references. A test may tell such scores apart, but neither system can translate.
+// nearZero says that a measure counts words of translations which, of a row as of the control, have next to nothing in
+// common with the references. A test may tell such scores apart, but neither system can translate.
 func (c *comparison) nearZero(name string, k int) bool {
 	parts := strings.Split(name, ".")
 	if last := parts[len(parts)-1]; parts[0] != "test" || !slices.Contains([]string{"bleu", "bleu_tok", "chrf"}, last) {
@@ -125,7 +128,8 @@ func (c *comparison) nearZero(name string, k int) bool {
 	return i >= 0 && c.scores[i][0].mean < score.NearZero && c.scores[i][k].mean < score.NearZero
 }
 
-// pText is a p value of the difference between a row and the control in a measure, marked where it is small and the scores are not.
+// pText is a p value of the difference between a row and the control in a measure, marked where it is small and the
+// scores are not.
 func (c *comparison) pText(name string, k int, p float64) string {
 	if c.nearZero(name, k) {
 		return strings.TrimSuffix(pText(p), "*")
@@ -152,8 +156,9 @@ func (c *comparison) index(name string) int {
 	return -1
 }
 
-// bestOf is the row with the best mean of a score, where a test says that it is not the best by chance: a method differs from the
-// control, or the control from every other row. -1 is none, also where more or less of the score is no better.
+// bestOf is the row with the best mean of a score, where a test says that it is not the best by chance: a method
+// differs from the control, or the control from every other row. -1 is none, also where more or less of the score is no
+// better.
 func (c *comparison) bestOf(i int) int {
 	scores, m := c.scores[i], c.measures[i]
 	if m.better == 0 || !strings.Contains(m.name, ".") || strings.HasPrefix(m.name, "best.") {
@@ -170,7 +175,7 @@ func (c *comparison) bestOf(i int) int {
 		if k != best && best != 0 || math.IsNaN(scores[k].mean) {
 			continue
 		}
-		gain := float64(m.better) * scores[k].difference.Mean // over common seeds, which may be fewer than the means are of
+		gain := float64(m.better) * scores[k].difference.Mean // over common seeds
 		if others++; !(c.supported(i, k) < 0.05) || (gain > 0) != (best == k) {
 			return -1
 		}
@@ -181,7 +186,8 @@ func (c *comparison) bestOf(i int) int {
 	return best
 }
 
-// supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the test text.
+// supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the
+// test text.
 func (c *comparison) supported(measure, k int) float64 {
 	if c.nearZero(c.measures[measure].name, k) {
 		return math.NaN()
@@ -204,12 +210,17 @@ func (c *comparison) supported(measure, k int) float64 {
 func (c *comparison) footnote() string {
 	memory := ""
 	if c.index("peak_device_bytes") >= 0 {
-		memory = fmt.Sprintf(" Device memory is the most that a run held on its GPU, beside its ratio to that of %s.", c.control().name)
+		memory = fmt.Sprintf(" Device memory is the most that a run held on its GPU, beside its ratio to that of %s.",
+			c.control().name)
 	}
-	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
-		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
+	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that "+
+		"both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
+		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test "+
+		"text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of "+
+		"%[2]d tokens. "+
 		"Bold: the best mean, if it differs significantly from %[1]s (for %[1]s itself: from all others). "+
-		"Cost is the time of an update over that of %[1]s.", c.control().name, record.BlockTokens) + memory + c.untrained() + c.seen()
+		"Cost is the time of an update over that of %[1]s.", c.control().name, record.BlockTokens) + memory +
+		c.untrained() + c.seen()
 }
 
 // untrained says why nothing is marked where the BLEU of a row and of the control are near zero.
@@ -217,7 +228,8 @@ func (c *comparison) untrained() string {
 	for _, m := range c.measures {
 		for k := 1; k < len(c.rows); k++ {
 			if c.nearZero(m.name, k) {
-				return fmt.Sprintf(" Where both BLEU are below %d nothing is bold or marked: neither translates yet, so that the difference tells nothing; train longer.", score.NearZero)
+				return fmt.Sprintf(" Where both BLEU are below %d nothing is bold or marked: neither translates "+
+					"yet, so that the difference tells nothing; train longer.", score.NearZero)
 			}
 		}
 	}
@@ -245,7 +257,9 @@ func (c *comparison) seen() string {
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf(" With these seeds, and the spread of differences that all rows have together, the test over seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.", strings.Join(parts, ", "), 100*power)
+	return fmt.Sprintf(" With these seeds, and the spread of differences that all rows have together, the test over "+
+		"seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.",
+		strings.Join(parts, ", "), 100*power)
 }
 
 // spread is a mean with its standard deviation where there are several seeds.
@@ -286,67 +300,35 @@ func pText(p float64) string {
 	return fixed(p, 3) + mark
 }
 
-func (c *comparison) markdown(w io.Writer) error {
-	var b strings.Builder
-	all := c.columns()
-	for _, col := range all {
-		b.WriteString("| " + col.title + " ")
-	}
-	b.WriteString("|\n" + strings.Repeat("|---", len(all)) + "|\n")
-	for k := range c.rows {
-		for _, col := range all {
-			cell := strings.ReplaceAll(col.cells[k], "|", `\|`)
-			if k == col.best {
-				cell = "**" + cell + "**"
-			}
-			b.WriteString("| " + cell + " ")
+// table is the short table.
+func (c *comparison) table() report.Table {
+	t := report.Table{Rows: make([][]string, len(c.rows))}
+	for _, col := range c.columns() {
+		t.Head, t.Best = append(t.Head, col.title), append(t.Best, col.best)
+		for k, text := range col.cells {
+			t.Rows[k] = append(t.Rows[k], text)
 		}
-		b.WriteString("|\n")
 	}
-	b.WriteString("\n" + c.footnote() + "\n")
+	return t
+}
+
+func (c *comparison) markdown(w io.Writer) error {
+	text := c.table().Markdown() + "\n" + c.footnote() + "\n"
 	for _, r := range c.rows {
 		for _, note := range r.notes {
-			fmt.Fprintf(&b, "\n- Not alike: %s: %s.", r.name, note)
+			text += fmt.Sprintf("\n- Not alike: %s: %s.", r.name, note)
 		}
 	}
 	if changes := c.uncommitted(); changes != "" {
-		b.WriteString("\n- " + changes)
+		text += "\n- " + changes
 	}
-	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
+	_, err := io.WriteString(w, strings.TrimRight(text, "\n")+"\n")
 	return err
 }
 
-// latexSigns are what LaTeX reads otherwise.
-var latexSigns = strings.NewReplacer(`\`, `\textbackslash{}`, "_", `\_`, "%", `\%`, "&", `\&`, "#", `\#`, "$", `\$`, "{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`,
-	"±", `$\pm$`, "−", "$-$", "×", `$\times$`, "Δ", `$\Delta$`, "–", "--", "<", "$<$", ">", "$>$", "“", "``", "”", "''", "*", "$^{*}$")
-
 func (c *comparison) latex(w io.Writer) error {
-	all := c.columns()
-	var b strings.Builder
-	fmt.Fprintf(&b, "%% needs \\usepackage{booktabs}\n\\begin{tabular}{l%s}\n\\toprule\n", strings.Repeat("r", len(all)-1))
-	line := func(row int, cell func(col column) string) {
-		for i, col := range all {
-			if i > 0 {
-				b.WriteString(" & ")
-			}
-			text := latexSigns.Replace(cell(col))
-			if row == col.best && row >= 0 {
-				text = `\textbf{` + text + "}"
-			}
-			b.WriteString(text)
-		}
-		b.WriteString(" \\\\\n")
-	}
-	line(-1, func(col column) string { return col.title })
-	b.WriteString("\\midrule\n")
-	for k := range c.rows {
-		line(k, func(col column) string { return col.cells[k] })
-	}
-	b.WriteString("\\bottomrule\n\\end{tabular}\n")
-	for _, text := range strings.Split(c.footnote(), ". ") {
-		b.WriteString("% " + text + "\n")
-	}
-	_, err := io.WriteString(w, b.String())
+	notes := strings.ReplaceAll(c.footnote(), ". ", "\n% ")
+	_, err := fmt.Fprintf(w, "%% needs \\usepackage{booktabs}\n%s%% %s\n", c.table().LaTeX(), notes)
 	return err
 }
 
@@ -359,7 +341,8 @@ func (c *comparison) csv(w io.Writer) error {
 		}
 		return strconv.FormatFloat(x, 'g', -1, 64)
 	}
-	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference", "difference_low", "difference_high", "p", "p_holm", "detectable", "values"}}
+	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference",
+		"difference_low", "difference_high", "p", "p_holm", "detectable", "values"}}
 	for i, m := range c.measures {
 		for k, r := range c.rows {
 			s := c.scores[i][k]
@@ -367,8 +350,10 @@ func (c *comparison) csv(w io.Writer) error {
 			for _, x := range s.values {
 				values = append(values, number(x))
 			}
-			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean), number(s.deviation), number(s.low), number(s.top),
-				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P), number(s.holm), number(s.detectable), strings.Join(values, " ")})
+			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean),
+				number(s.deviation), number(s.low), number(s.top),
+				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P),
+				number(s.holm), number(s.detectable), strings.Join(values, " ")})
 		}
 	}
 	return out.WriteAll(lines)

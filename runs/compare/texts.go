@@ -87,12 +87,14 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 			continue
 		}
 		if len(a.Counts) != len(b.Counts) {
-			fmt.Fprintf(log, "%s and %s translated %s of different length: they are not tested against each other\n", other.folder, run.folder, t.Text)
+			fmt.Fprintf(log, "%s and %s translated %s of different length: they are not tested against each other\n",
+				other.folder, run.folder, t.Text)
 			continue
 		}
 		base, system = append(base, *a), append(system, *b)
 		t.Seeds = append(t.Seeds, run.results.Seed)
-		t.Each = append(t.Each, seedTest{run.results.Seed, significance.Bootstrap(*a, *b, 0, 0), significance.Randomisation(*a, *b, 0, 0)})
+		t.Each = append(t.Each, seedTest{run.results.Seed, significance.Bootstrap(*a, *b, 0, 0),
+			significance.Randomisation(*a, *b, 0, 0)})
 	}
 	if len(base) == 0 {
 		return nil
@@ -107,7 +109,8 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 	return nil
 }
 
-// outputs counts what a run's translation of a test text is made of, nil where it is not there or not that of results.json.
+// outputs counts what a run's translation of a test text is made of, nil where it is not there or not that of
+// results.json.
 func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
 	path := filepath.Join(t.folder, record.SamplesDir, filepath.Base(text)+"."+t.data.Target)
 	hyps, err := os.ReadFile(path)
@@ -120,12 +123,14 @@ func outputs(t *trained, text string, log io.Writer) (*score.Counted, error) {
 		fmt.Fprintf(log, "%s is not tested on %s: its references are gone: %v\n", t.folder, text, err)
 		return nil, nil
 	}
-	counted, err := score.Count(score.BLEUOptions{Lowercase: t.data.Lowercase}, strings.Split(strings.TrimSuffix(string(hyps), "\n"), "\n"), [][]string{lines.Target})
+	counted, err := score.Count(score.BLEUOptions{Lowercase: t.data.Lowercase},
+		strings.Split(strings.TrimSuffix(string(hyps), "\n"), "\n"), [][]string{lines.Target})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if was, is := t.results.Test[text].BLEU.Value(), counted.Score(nil).Score; math.Abs(was-is) > 1e-6 {
-		fmt.Fprintf(log, "%s is not tested on %s: its BLEU is %.2f now and was %.2f in results.json, so that the outputs or the references have changed\n", t.folder, text, is, was)
+		fmt.Fprintf(log, "%s is not tested on %s: its BLEU is %.2f now and was %.2f in results.json, so that the "+
+			"outputs or the references have changed\n", t.folder, text, is, was)
 		return nil, nil
 	}
 	return &counted, nil

@@ -94,8 +94,7 @@ func (e *evaluation) each(settings map[string]any, searched []string, score func
 	return out, nil
 }
 
-// static scores texts in the columns that training used, so that the numbers are
-// those of results.json.
+// static scores texts in the columns that training used, so that the numbers are those of results.json.
 func (e *evaluation) static() (*record.Evaluation, error) {
 	c := e.model.Settings.Train
 	return e.each(nil, nil, func(t language.Text, validation bool) (record.TextScores, error) {
@@ -178,7 +177,8 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return record.TextScores{}, err
 		}
 		if math.IsInf(nll, 1) {
-			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or none to have it searched for", chosen.Rate)
+			return record.TextScores{}, fmt.Errorf("the weights diverge at the rate %.3g: give a lower -rate, or "+
+				"none to have it searched for", chosen.Rate)
 		}
 		text, err := corpus.NewColumns(t.IDs, 1, "the text", "-test")
 		if err != nil {

@@ -34,8 +34,11 @@ func trained(t *testing.T) string {
 	}
 	spec := experiment.SpecOf("ptb")
 	spec.DefaultPreset = "small"
-	settings, err := experiment.Parse(spec, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=2", "-threads=1", "-method=adversarial", "-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
-		"-set=train.valid_columns=2", "-set=train.learning_rate=2", "-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.samples=0"})
+	settings, err := experiment.Parse(spec,
+		[]string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=2", "-threads=1", "-method=adversarial",
+			"-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
+			"-set=train.valid_columns=2", "-set=train.learning_rate=2", "-set=report.plots=false",
+			"-set=report.tensorboard=false", "-set=report.samples=0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,8 @@ func TestEvaluate(t *testing.T) {
 	}
 	found := map[string]record.Evaluation{}
 	for with, arguments := range map[string][]string{
-		"static": nil, "cache": {"-window=30"}, "dynamic": {"-search=100", "-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
+		"static": nil, "cache": {"-window=30"},
+		"dynamic": {"-search=100", "-statistics=10", "-rate=0.0005", "-epsilon=0.001"},
 	} {
 		out, err := evaluate(t, append(arguments, "-run", folder, "-with", with, "-json", "-threads=1")...)
 		if err != nil {
@@ -76,14 +80,16 @@ func TestEvaluate(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
-		if r.With != with || r.Run != folder || len(r.Test) != 1 || math.IsNaN(r.Valid.PPL.Value()) || (r.Settings == nil) != (with == "static") {
+		if r.With != with || r.Run != folder || len(r.Test) != 1 || math.IsNaN(r.Valid.PPL.Value()) ||
+			(r.Settings == nil) != (with == "static") {
 			t.Errorf("%s: %s", with, out)
 		}
 		found[with] = r
 	}
 	static := found["static"]
 	for what, pair := range map[string][2]float64{
-		"valid": {static.Valid.NLL.Value(), results.Valid.NLL.Value()}, "test": {static.Test["ptb.test"].NLL.Value(), results.Test["ptb.test"].NLL.Value()},
+		"valid": {static.Valid.NLL.Value(), results.Valid.NLL.Value()},
+		"test":  {static.Test["ptb.test"].NLL.Value(), results.Test["ptb.test"].NLL.Value()},
 	} {
 		if math.Abs(pair[0]-pair[1]) > 1e-6 {
 			t.Errorf("%s: the loss is %v, in results.json %v", what, pair[0], pair[1])
@@ -100,17 +106,22 @@ func TestEvaluate(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "evaluation-cache.json")); err == nil {
 		t.Error("an evaluation is kept without -save")
 	}
-	plain, err := evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-threads=1", "-save")
-	if err != nil || !strings.Contains(plain, `cache with {"lambda":0.1,"theta":1,"window":20}`) || strings.Count(plain, "ppl ") != 2 {
+	plain, err := evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-window=20", "-threads=1",
+		"-save")
+	if err != nil || !strings.Contains(plain, `cache with {"lambda":0.1,"theta":1,"window":20}`) ||
+		strings.Count(plain, "ppl ") != 2 {
 		t.Errorf("%v: %s", err, plain)
 	}
 
 	kept, err := record.ReadEvaluation(folder, "cache")
-	if err != nil || kept == nil || kept.Settings["lambda"] != 0.1 || kept.Searched != nil || !strings.Contains(plain, fmt.Sprintf("ppl %.2f", kept.Test["ptb.test"].PPL.Value())) {
+	if err != nil || kept == nil || kept.Settings["lambda"] != 0.1 || kept.Searched != nil ||
+		!strings.Contains(plain, fmt.Sprintf("ppl %.2f", kept.Test["ptb.test"].PPL.Value())) {
 		t.Errorf("%v: %+v is kept of %s", err, kept, plain)
 	}
-	if searched := found["cache"].Searched; !slices.Equal(searched, []string{"theta", "lambda"}) || found["dynamic"].Searched != nil {
-		t.Errorf("the cache's settings %v were searched for, and those of dynamic evaluation %v", searched, found["dynamic"].Searched)
+	if searched := found["cache"].Searched; !slices.Equal(searched, []string{"theta", "lambda"}) ||
+		found["dynamic"].Searched != nil {
+		t.Errorf("the cache's settings %v were searched for, and those of dynamic evaluation %v", searched,
+			found["dynamic"].Searched)
 	}
 
 	_, err = evaluate(t, "-run", folder, "-with=dynamic", "-statistics=10", "-rate=1e36", "-threads=1")
@@ -141,7 +152,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	var help bytes.Buffer
-	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) || !strings.Contains(help.String(), "-with static|cache|dynamic") {
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) ||
+		!strings.Contains(help.String(), "-with static|cache|dynamic") {
 		t.Errorf("%v: %s", err, &help)
 	}
 }

@@ -32,14 +32,18 @@ func TestGenerate(t *testing.T) {
 	folder := t.TempDir()
 	out := filepath.Join(folder, "run")
 	for _, name := range []string{"ptb.train", "ptb.valid", "ptb.test"} {
-		if err := os.WriteFile(filepath.Join(folder, name+".txt"), []byte(strings.Repeat("a b c d e\n", 150)), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+".txt"), []byte(strings.Repeat("a b c d e\n", 150)),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	spec := experiment.SpecOf("ptb")
 	spec.DefaultPreset = "small"
-	settings, err := experiment.Parse(spec, []string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=10", "-threads=1", "-set=model.width=12", "-set=model.hidden=12", "-set=model.layers=1", "-set=train.columns=4",
-		"-set=train.valid_columns=2", "-set=train.bptt=10", "-set=train.optimizer=adam", "-set=train.learning_rate=0.02", "-set=report.plots=false", "-set=report.tensorboard=false"})
+	settings, err := experiment.Parse(spec,
+		[]string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=10", "-threads=1",
+			"-set=model.width=12", "-set=model.hidden=12", "-set=model.layers=1", "-set=train.columns=4",
+			"-set=train.valid_columns=2", "-set=train.bptt=10", "-set=train.optimizer=adam",
+			"-set=train.learning_rate=0.02", "-set=report.plots=false", "-set=report.tensorboard=false"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +64,8 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", c.arguments, got, err, c.want)
 		}
 	}
-	if _, _, err := generate(t, "-run", out, "-prompt=a strange word"); err == nil || !strings.Contains(err.Error(), `does not know "strange"`) {
+	if _, _, err := generate(t, "-run", out, "-prompt=a strange word"); err == nil ||
+		!strings.Contains(err.Error(), `does not know "strange"`) {
 		t.Errorf("an unknown word: %v", err)
 	}
 	if _, _, err := generate(t, "-run", folder); err == nil || !strings.Contains(err.Error(), "holds no run") {
@@ -70,7 +75,8 @@ func TestGenerate(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ argument, part string }{
-		{"-prompt=a", "-run is missing"}, {"-run=x -temperature=-1", "-temperature"}, {"-run=x -top-p=0", "-top-p"}, {"-run=x -top-k=-2", "-top-k"}, {"-run=x -words=0", "-words"}, {"-run=x a b", `"a"`},
+		{"-prompt=a", "-run is missing"}, {"-run=x -temperature=-1", "-temperature"}, {"-run=x -top-p=0", "-top-p"},
+		{"-run=x -top-k=-2", "-top-k"}, {"-run=x -words=0", "-words"}, {"-run=x a b", `"a"`},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *command.UsageError

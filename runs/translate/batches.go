@@ -8,15 +8,13 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// batchLines is how many lines are searched at a time, so that those of similar
-// length share a batch.
+// batchLines is how many lines are searched at a time, so that those of similar length share a batch.
 const batchLines = 1000
 
 // batchBytes of text end a batch of fewer lines: those that are far too long to translate are not gathered.
 const batchBytes = 4 << 20
 
-// pausing is a reader that says when a read has to wait: before every read that
-// asks its source for more.
+// pausing is a reader that says when a read has to wait: before every read that asks its source for more.
 type pausing struct {
 	io.Reader
 	before func() error
@@ -29,10 +27,9 @@ func (p pausing) Read(b []byte) (int, error) {
 	return p.Reader.Read(b)
 }
 
-// eachBatch gives the lines of in to f, in order: as many at a time as have
-// arrived when the input pauses, so that a line typed into a pipe is answered at
-// once, and many lines share batches. first counts lines from 0. Lines need not be UTF-8, and of one with more
-// bytes than the longest may have f gets the first longest+1.
+// eachBatch gives the lines of in to f, in order: all that have arrived when the input pauses, so that a line typed into a
+// pipe is answered at once and many lines share batches. first counts lines from 0. Lines need not be UTF-8; of one with
+// more bytes than the longest, f gets the first longest+1.
 func eachBatch(in io.Reader, out *printer, longest int, f func(first int, lines []string) error) error {
 	var waiting []string
 	first, size := 0, 0

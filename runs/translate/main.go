@@ -125,7 +125,8 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 				case errors.As(x.Err, &bad) && !f.SkipBad:
 					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place", first+bad.Line, bad.Err)
 				case bad != nil:
-					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n", first+bad.Line, bad.Err)
+					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n",
+						first+bad.Line, bad.Err)
 				}
 				w.line(first+i, x.Score, x.Text)
 			}
@@ -135,7 +136,8 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 }
 
 // force prints the score of each translation of a file.
-func force(ctx context.Context, t *translation.Translator, path string, in io.Reader, w *printer, o decode.Options) error {
+func force(ctx context.Context, t *translation.Translator, path string, in io.Reader, w *printer,
+	o decode.Options) error {
 	given, err := t.Settings.Lines.ReadLines(path, "-force")
 	if err != nil {
 		return err
@@ -145,7 +147,8 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 	err = eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
 		count = first + len(lines)
 		if count > len(given.Lines) {
-			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path, len(given.Lines))
+			return fmt.Errorf("%s has %d lines, and standard input has more: give one translation for each line", path,
+				len(given.Lines))
 		}
 		targets := given.Lines[first:count]
 		scores, err := t.Force(ctx, lines, targets, o)
@@ -162,7 +165,8 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 		return nil
 	})
 	if err == nil && count < len(given.Lines) {
-		err = fmt.Errorf("%s has %d lines, and standard input has %d: give one translation for each line", path, len(given.Lines), count)
+		err = fmt.Errorf("%s has %d lines, and standard input has %d: give one translation for each line", path,
+			len(given.Lines), count)
 	}
 	return err
 }

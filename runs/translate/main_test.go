@@ -62,7 +62,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLinesThatAreNoUTF8: they reach the translator, whose error for one line -skip-bad passes over; the lines after them follow.
+// TestLinesThatAreNoUTF8: they reach the translator, whose error for one line -skip-bad passes over; the lines after
+// them follow.
 func TestLinesThatAreNoUTF8(t *testing.T) {
 	var got []string
 	out := &printer{Writer: bufio.NewWriter(io.Discard)}
@@ -75,34 +76,38 @@ func TestLinesThatAreNoUTF8(t *testing.T) {
 	}
 }
 
-// TestLongLines: of a line beyond the limit comes what shows that it is, the lines after it follow, and long lines make small batches.
+// TestLongLines: of a line beyond the limit comes what shows that it is, the lines after it follow, and long lines make
+// small batches.
 func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	var got []int
 	calls := 0
 	out := &printer{Writer: bufio.NewWriter(io.Discard)}
-	err := eachBatch(strings.NewReader("one\n"+strings.Repeat(long+"\n", 50)+"two\n"), out, 1000, func(first int, lines []string) error {
-		for _, line := range lines {
-			got = append(got, len(line))
-		}
-		return nil
-	})
+	err := eachBatch(strings.NewReader("one\n"+strings.Repeat(long+"\n", 50)+"two\n"), out, 1000,
+		func(first int, lines []string) error {
+			for _, line := range lines {
+				got = append(got, len(line))
+			}
+			return nil
+		})
 	want := append(append([]int{3}, slices.Repeat([]int{1001}, 50)...), 3)
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
-	err = eachBatch(strings.NewReader(strings.Repeat(long+"\n", 50)), out, 1<<20, func(first int, lines []string) error {
-		if calls++; len(lines) > 8 {
-			t.Errorf("a batch of %d lines of 1 MB", len(lines))
-		}
-		return nil
-	})
+	err = eachBatch(strings.NewReader(strings.Repeat(long+"\n", 50)), out, 1<<20,
+		func(first int, lines []string) error {
+			if calls++; len(lines) > 8 {
+				t.Errorf("a batch of %d lines of 1 MB", len(lines))
+			}
+			return nil
+		})
 	if err != nil || calls < 6 {
 		t.Errorf("%d batches, %v", calls, err)
 	}
 }
 
-// TestPackedInput: lines of a packed stream are those of the file, and each line typed into a pipe is answered before the next.
+// TestPackedInput: lines of a packed stream are those of the file, and each line typed into a pipe is answered before
+// the next.
 func TestPackedInput(t *testing.T) {
 	var text strings.Builder
 	for i := range 2500 {

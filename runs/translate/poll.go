@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// moreIsReady reports whether a read would return at once. For what is not a
-// file it is taken to wait.
+// moreIsReady reports whether a read would return at once. For what is not a file it is taken to wait.
 func moreIsReady(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {

@@ -11,13 +11,13 @@
 //	fit := significance.Linear(scores, control, 0.05)    // scores [rows][seeds]; fit.Contrasts[row].P
 //	c := significance.SeedsAndSentences(controls, systems, 0, 0, 0.05)
 //
-// Pool adds the counts of several seeds up, segment by segment: the tests then draw segments, each with what all seeds made of it,
-// because the translations of one sentence by several seeds are not independent.
+// Pool adds the counts of several seeds up, segment by segment: the tests then draw segments, each with what all seeds
+// made of it, because the translations of one sentence by several seeds are not independent.
 //
 // # Caveats
 //
-// A test on one text says whether another text of its kind would show the same for these trained models. Only a test over seeds
-// says it of the method.
+// A test on one text says whether another text of its kind would show the same for these trained models. Only a test
+// over seeds says it of the method.
 //
 // sacreBLEU's p of the bootstrap is one-tailed, although its documents do not say so: between systems that are alike it is below 0.05 in
 // about 10 of 100 cases (TestFalseAlarms). Paired.OneTailed is that p, for comparison with other papers.

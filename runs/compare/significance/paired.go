@@ -98,9 +98,9 @@ func equal(a, b score.Counted) bool {
 // DefaultTrials is sacreBLEU's number of trials of approximate randomisation.
 const DefaultTrials = 10000
 
-// Randomisation compares two systems by approximate randomisation (Riezler and Maxwell, 2005), as sacreBLEU 2.6.0 does: in each
-// trial it exchanges the two systems' segments by the toss of a coin each, and P = (1 + the number of trials whose absolute
-// difference exceeds that of the systems) / (1 + trials). trials 0 means 10000, and seed 0 means 12345.
+// Randomisation compares two systems by approximate randomisation (Riezler and Maxwell, 2005), as sacreBLEU 2.6.0 does:
+// in each trial it exchanges the two systems' segments by the toss of a coin each, and P = (1 + the number of trials
+// whose absolute difference exceeds that of the systems) / (1 + trials). trials 0 means 10000, and seed 0 means 12345.
 func Randomisation(baseline, system score.Counted, trials int, seed uint64) (p float64) {
 	if trials == 0 {
 		trials = DefaultTrials
@@ -160,8 +160,8 @@ func (c *coins) heads() bool {
 	return heads
 }
 
-// Pool adds up the counts of runs that differ in their seed, segment by segment. There is at least one, and all have as many
-// segments.
+// Pool adds up the counts of runs that differ in their seed, segment by segment. There is at least one, and all have as
+// many segments.
 func Pool(seeds []score.Counted) score.Counted {
 	pooled := seeds[0]
 	pooled.Counts = make([][]float64, len(seeds[0].Counts))
@@ -204,7 +204,8 @@ func pairwiseSum(xs []float64, round func(float64) float64) float64 {
 			lane[j] = round(lane[j] + xs[i+j])
 		}
 	}
-	sum := round(round(round(lane[0]+lane[1])+round(lane[2]+lane[3])) + round(round(lane[4]+lane[5])+round(lane[6]+lane[7])))
+	sum := round(round(round(lane[0]+lane[1])+round(lane[2]+lane[3])) +
+		round(round(lane[4]+lane[5])+round(lane[6]+lane[7])))
 	for _, x := range xs[i:] {
 		sum = round(sum + x)
 	}

@@ -42,8 +42,8 @@ func counted(t *testing.T, m score.Metric, hyps, refs []string) score.Counted {
 	return c
 }
 
-// TestEqualsSacreBLEU: p values and intervals of both paired tests are sacreBLEU's, to the last digit, on what two trained runs
-// made of the built-in sample. See testdata/gen_significance.py.
+// TestEqualsSacreBLEU: p values and intervals of both paired tests are sacreBLEU's, to the last digit, on what two
+// trained runs made of the built-in sample. See testdata/gen_significance.py.
 func TestEqualsSacreBLEU(t *testing.T) {
 	var golden []struct {
 		Metric             string
@@ -54,25 +54,29 @@ func TestEqualsSacreBLEU(t *testing.T) {
 		Scores, Means, CIs [2]float64
 	}
 	readJSON(t, "testdata/significance.json", &golden)
-	refs, base, system := lines(t, "testdata/reference.de"), lines(t, "testdata/mle.de"), lines(t, "testdata/spectrum.de")
+	refs, base, system := lines(t, "testdata/reference.de"), lines(t, "testdata/mle.de"),
+		lines(t, "testdata/spectrum.de")
 	for _, want := range golden {
 		var m score.Metric = score.BLEUOptions{}
 		if want.Metric == "chrF2" {
 			m = score.CHRFOptions{}
 		}
-		a, b := counted(t, m, base[:want.Count], refs[:want.Count]), counted(t, m, system[:want.Count], refs[:want.Count])
+		a, b := counted(t, m, base[:want.Count], refs[:want.Count]),
+			counted(t, m, system[:want.Count], refs[:want.Count])
 		got := Bootstrap(a, b, 0, want.Seed)
 		if got.OneTailed != want.PBS {
 			t.Errorf("%s of %d lines, seed %d: the bootstrap's p is %v, want %v", want.Metric, want.Count, want.Seed, got.OneTailed, want.PBS)
 		}
 		for i, r := range []score.Result{got.Baseline, got.System} {
 			if !near(r.Score, want.Scores[i]) || !near(r.Mean, want.Means[i]) || !near(r.HalfWidth, want.CIs[i]) {
-				t.Errorf("%s of %d lines, seed %d: system %d has %v, %v ± %v, want %v, %v ± %v", want.Metric, want.Count, want.Seed, i,
+				t.Errorf("%s of %d lines, seed %d: system %d has %v, %v ± %v, want %v, %v ± %v", want.Metric,
+					want.Count, want.Seed, i,
 					r.Score, r.Mean, r.HalfWidth, want.Scores[i], want.Means[i], want.CIs[i])
 			}
 		}
 		if p := Randomisation(a, b, 0, want.Seed); p != want.PAR {
-			t.Errorf("%s of %d lines, seed %d: the randomisation's p is %v, want %v", want.Metric, want.Count, want.Seed, p, want.PAR)
+			t.Errorf("%s of %d lines, seed %d: the randomisation's p is %v, want %v", want.Metric, want.Count,
+				want.Seed, p, want.PAR)
 		}
 	}
 }
@@ -130,11 +134,14 @@ func TestPool(t *testing.T) {
 	refs := strings.Split("a b c d e|f g h i j|k l m n o", "|")
 	one := counted(t, score.BLEUOptions{}, strings.Split("a b c d x|f g h i j|k l m", "|"), refs)
 	two := counted(t, score.BLEUOptions{}, strings.Split("a b c d e|f g x i j|k l m n y", "|"), refs)
-	both := counted(t, score.BLEUOptions{}, strings.Split("a b c d x|f g h i j|k l m|a b c d e|f g x i j|k l m n y", "|"), append(refs[:3:3], refs...))
-	if Pool([]score.Counted{one}).Score(nil).Score != one.Score(nil).Score || Pool([]score.Counted{one, two}).Score(nil).Score != both.Score(nil).Score {
+	both := counted(t, score.BLEUOptions{},
+		strings.Split("a b c d x|f g h i j|k l m|a b c d e|f g x i j|k l m n y", "|"), append(refs[:3:3], refs...))
+	if Pool([]score.Counted{one}).Score(nil).Score != one.Score(nil).Score ||
+		Pool([]score.Counted{one, two}).Score(nil).Score != both.Score(nil).Score {
 		t.Error("the pool has another score")
 	}
-	if p, q := Bootstrap(one, two, 0, 0), Bootstrap(Pool([]score.Counted{one}), Pool([]score.Counted{two}), 0, 0); p.P != q.P {
+	if p, q := Bootstrap(one, two, 0, 0),
+		Bootstrap(Pool([]score.Counted{one}), Pool([]score.Counted{two}), 0, 0); p.P != q.P {
 		t.Errorf("p of one seed is %g, and pooled %g", p.P, q.P)
 	}
 }
@@ -142,7 +149,8 @@ func TestPool(t *testing.T) {
 // TestPairedT holds the test to the incomplete beta function in 30 digits (mpmath).
 func TestPairedT(t *testing.T) {
 	got := PairedT([]float64{0.5, 0.1, 0.4, -0.2, 0.3})
-	for name, x := range map[string][2]float64{"mean": {got.Mean, 0.22}, "low": {got.Low, -0.12454777651513}, "high": {got.High, 0.56454777651513}, "p": {got.P, 0.15094405366902}} {
+	for name, x := range map[string][2]float64{"mean": {got.Mean, 0.22}, "low": {got.Low, -0.12454777651513},
+		"high": {got.High, 0.56454777651513}, "p": {got.P, 0.15094405366902}} {
 		if math.Abs(x[0]-x[1]) > 1e-9 {
 			t.Errorf("%s is %.12g, want %.12g", name, x[0], x[1])
 		}
@@ -155,15 +163,17 @@ func TestPairedT(t *testing.T) {
 	}
 }
 
-// TestDetectable holds the power of the test to the integral of the noncentral t distribution over the density of the sample's
-// deviation (SciPy 1.17.1's quad and brentq).
+// TestDetectable holds the power of the test to the integral of the noncentral t distribution over the density of the
+// sample's deviation (SciPy 1.17.1's quad and brentq).
 func TestDetectable(t *testing.T) {
 	for _, c := range []struct {
 		n                  int
 		level, power, want float64
-	}{{2, 0.05, 0.8, 11.549888}, {3, 0.05, 0.8, 3.264044}, {3, 0.05 / 3, 0.8, 5.667476}, {5, 0.05, 0.8, 1.681997}, {5, 0.01, 0.9, 3.027074}, {10, 0.05, 0.5, 0.694247}} {
+	}{{2, 0.05, 0.8, 11.549888}, {3, 0.05, 0.8, 3.264044}, {3, 0.05 / 3, 0.8, 5.667476}, {5, 0.05, 0.8, 1.681997},
+		{5, 0.01, 0.9, 3.027074}, {10, 0.05, 0.5, 0.694247}} {
 		if got := Detectable(0.5, c.n, c.level, c.power); math.Abs(got/(0.5*c.want)-1) > 1e-3 {
-			t.Errorf("%d differences at %.3g with power %g: %.6g deviations, want %.6g", c.n, c.level, c.power, got/0.5, c.want)
+			t.Errorf("%d differences at %.3g with power %g: %.6g deviations, want %.6g", c.n, c.level, c.power, got/0.5,
+				c.want)
 		}
 	}
 	if got := Detectable(0.5, 1, 0.05, 0.8); !math.IsNaN(got) {

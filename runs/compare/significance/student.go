@@ -14,15 +14,16 @@ import (
 type T struct {
 	N         int     // differences
 	Mean      float64 // of the differences; NaN without any
-	Deviation float64 // likewise, of the sample; NaN with fewer than two
+	Deviation float64 // of the sample of differences; NaN with fewer than two
 	Low, High float64 // 95 % interval of the mean; NaN with fewer than two
 	P         float64 // two-sided; NaN with fewer than two
 }
 
-// PairedT tests differences that are independent of each other, one for each seed or for each block of a text. Where all are the
-// same, p is 0, or 1 if they are 0.
+// PairedT tests differences that are independent of each other, one for each seed or for each block of a text. Where
+// all are the same, p is 0, or 1 if they are 0.
 func PairedT(differences []float64) T {
-	t := T{N: len(differences), Mean: math.NaN(), Deviation: math.NaN(), Low: math.NaN(), High: math.NaN(), P: math.NaN()}
+	t := T{N: len(differences), Mean: math.NaN(), Deviation: math.NaN(), Low: math.NaN(), High: math.NaN(),
+		P: math.NaN()}
 	if t.N == 0 {
 		return t
 	}
@@ -100,8 +101,8 @@ func found(freedom, level, power float64) float64 {
 	return high
 }
 
-// Holm corrects p values for there being several (Holm, 1979): each is the smallest level of the whole family at which its
-// difference is significant. NaN stays, and does not count.
+// Holm corrects p values for there being several (Holm, 1979): each is the smallest level of the whole family at which
+// its difference is significant. NaN stays, and does not count.
 func Holm(ps []float64) []float64 {
 	var order []int
 	corrected := make([]float64, len(ps))

@@ -8,8 +8,8 @@
 //
 // # Caveats
 //
-// Points that cannot be drawn (NaN, above Largest, or not positive on a logarithmic axis) are left out, and a line goes on
-// after them. Empty tells of a chart without any point.
+// Points that cannot be drawn (NaN, above Largest, or not positive on a logarithmic axis) are left out, and a line goes
+// on after them. Empty tells of a chart without any point.
 package chart
 
 import (
@@ -97,12 +97,13 @@ func Drawn(charts ...*Chart) (drawn []*Chart) {
 
 // hues are Okabe and Ito's colours, which stay apart for colour-blind readers.
 var hues = []color.RGBA{
-	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255}, {86, 180, 233, 255},
+	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255},
+	{86, 180, 233, 255},
 	{40, 40, 40, 255},
 }
 
-// Hue is the colour with a number. Those after the last hue look like it again, but no two are equal: a page finds what is
-// drawn for a row by its colour.
+// Hue is the colour with a number. Those after the last hue look like it again, but no two are equal: a page finds what
+// is drawn for a row by its colour.
 func Hue(i int) color.RGBA {
 	c := hues[i%len(hues)]
 	c.G += uint8(i / len(hues))
@@ -118,8 +119,8 @@ func (s Series) Numbered(i int) Series {
 	return s
 }
 
-// Density is a staircase of area one over bins of equal width from low to high, without the ends that nobody would see. It has no points
-// where nothing was counted.
+// Density is a staircase of area one over bins of equal width from low to high, without the ends that nobody would see.
+// It has no points where nothing was counted.
 func Density(name string, counts []float64, low, high float64) Series {
 	s := Series{Name: name, Kind: Stair}
 	total := floats.Sum(counts)
@@ -191,7 +192,8 @@ func (c *Chart) plotters(s Series) (band plot.Plotter, drawn []plot.Thumbnailer)
 	if size == 0 {
 		size = 2
 	}
-	dots := &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: s.Colour, Radius: vg.Points(size), Shape: draw.CircleGlyph{}}}
+	dots := &plotter.Scatter{XYs: points,
+		GlyphStyle: draw.GlyphStyle{Color: s.Colour, Radius: vg.Points(size), Shape: draw.CircleGlyph{}}}
 	if s.Low != nil {
 		var above, below plotter.XYs
 		for i, x := range s.X {
@@ -211,7 +213,8 @@ func (c *Chart) plotters(s Series) (band plot.Plotter, drawn []plot.Thumbnailer)
 	return band, []plot.Thumbnailer{line}
 }
 
-// pale is a colour that covers a sixth of what lies below. It is rounded up because SVG would name another colour otherwise.
+// pale is a colour that covers a sixth of what lies below. It is rounded up because SVG would name another colour
+// otherwise.
 type pale color.RGBA
 
 // RGBA implements [color.Color].

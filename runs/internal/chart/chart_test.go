@@ -39,7 +39,8 @@ func TestChart(t *testing.T) {
 	if !c.Empty() || Drawn(c) != nil || Draw("", "", 1, c) != nil {
 		t.Error("nothing is not empty")
 	}
-	c.Add(Series{Name: "<b>", X: []float64{1, 2, 3, 4}, Y: []float64{1, math.NaN(), 0, 10}, Low: []float64{0.5, 0, 0, 9}, High: []float64{2, 1, 1, 11}}.Numbered(0))
+	c.Add(Series{Name: "<b>", X: []float64{1, 2, 3, 4}, Y: []float64{1, math.NaN(), 0, 10},
+		Low: []float64{0.5, 0, 0, 9}, High: []float64{2, 1, 1, 11}}.Numbered(0))
 	c.Add(Series{Name: "dots", Kind: Dots, X: []float64{1}, Y: []float64{3}}.Numbered(8))
 	c.Add(Series{Name: "stairs", Kind: Stair, X: []float64{0, 1, 2}, Y: []float64{1, 2}}.Numbered(1))
 	svg := c.File()
@@ -78,7 +79,8 @@ func TestMany(t *testing.T) {
 
 // TestOddRanges: any two numbers, neighbours, zeros and the largest too, make a picture whose axes end.
 func TestOddRanges(t *testing.T) {
-	for _, ends := range [][2]float64{{7, 7}, {0, 0}, {0.9999999999999996, 1}, {5e-324, 5e-324}, {5e-324, 1e300}, {-1e300, 1e300}, {1.7e308, 1.7e308}, {1e-300, 2e-300}, {-3, -3}} {
+	for _, ends := range [][2]float64{{7, 7}, {0, 0}, {0.9999999999999996, 1}, {5e-324, 5e-324}, {5e-324, 1e300},
+		{-1e300, 1e300}, {1.7e308, 1.7e308}, {1e-300, 2e-300}, {-3, -3}} {
 		for _, axis := range []Axis{{}, {Log: true}, {Reach: []float64{0}}, {Reach: []float64{0, 1}}} {
 			c := Chart{X: axis, Y: axis, Width: 480, Height: 300}
 			c.Add(Series{X: ends[:], Y: ends[:]})

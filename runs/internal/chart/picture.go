@@ -50,7 +50,8 @@ const gap = 8 // around charts, in points
 func (s *sheet) draw(on draw.Canvas) {
 	on.SetColor(color.White)
 	on.Fill(on.Rectangle.Path())
-	tiles := draw.Tiles{Rows: len(s.plots), Cols: s.columns, PadX: 14, PadY: 14, PadTop: gap, PadBottom: gap, PadLeft: gap, PadRight: s.beside + gap}
+	tiles := draw.Tiles{Rows: len(s.plots), Cols: s.columns, PadX: 14, PadY: 14, PadTop: gap, PadBottom: gap,
+		PadLeft: gap, PadRight: s.beside + gap}
 	for i, row := range plot.Align(s.plots, tiles, on) {
 		for j, cell := range row {
 			p := s.plots[i][j]
@@ -108,7 +109,8 @@ type Plot struct {
 	PNG   []byte
 }
 
-// Draw draws charts, of one size, as one picture with so many to a row. Empty ones are left out; of none but these there is no picture.
+// Draw draws charts of one size as one picture with a number of columns. Empty charts are left out; without others there
+// is no picture.
 func Draw(name, title string, columns int, charts ...*Chart) []Plot {
 	if charts = Drawn(charts...); charts == nil {
 		return nil

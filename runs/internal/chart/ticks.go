@@ -7,12 +7,12 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Flat is the least range of an axis, as a share of its largest number. Below it the numbers that could stand at the ticks
-// differ in nothing that a reader tells apart, and near 1e-16 they cannot be counted in steps at all.
+// Flat is the least range of an axis, as a share of its largest number. Below it the numbers that could stand at the
+// ticks differ in nothing that a reader tells apart, and near 1e-16 they cannot be counted in steps at all.
 const Flat = 1e-9
 
-// Room returns the range of an axis for values from low to high: this range itself, or, where it is flat, one that has the
-// values in its middle, and for zeros alone 0 to 1, since what is measured of a run is seldom negative.
+// Room returns the range of an axis for values from low to high: this range itself, or, where it is flat, one that has
+// the values in its middle, and for zeros alone 0 to 1, since what is measured of a run is seldom negative.
 func Room(low, high float64) (from, to float64) {
 	largest := max(math.Abs(low), math.Abs(high))
 	switch {
@@ -26,8 +26,9 @@ func Room(low, high float64) (from, to float64) {
 	return max(low-largest/10, -math.MaxFloat64), min(high+largest/10, math.MaxFloat64)
 }
 
-// LinearTicks stand at round numbers between two numbers, about four to nine of them, with plain labels: 20000, not 2e+04.
-// A range that has no room for them (see Flat) gets one tick, at low; one with an end that is NaN or infinite gets none.
+// LinearTicks stand at round numbers between two numbers, about four to nine of them, with plain labels: 20000, not
+// 2e+04. A range that has no room for them (see Flat) gets one tick, at low; one with an end that is NaN or infinite
+// gets none.
 func LinearTicks(low, high float64) []plot.Tick {
 	if !finite(low) || !finite(high) {
 		return nil
@@ -63,8 +64,8 @@ func LinearTicks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// LogTicks stand at powers of ten between two logarithms to the base ten, or closer where the axis is short: at 1, 2 and 5
-// times these, or more. An end that is NaN or infinite gives none.
+// LogTicks stand at powers of ten between two logarithms to the base ten, or closer where the axis is short: at 1, 2
+// and 5 times these, or more. An end that is NaN or infinite gives none.
 func LogTicks(low, high float64) []plot.Tick {
 	if !finite(low) || !finite(high) {
 		return nil

@@ -40,32 +40,36 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// oddNumbers are what an axis may have to end at: random bits, which hold all magnitudes, infinities and NaN, and small numbers.
+// oddNumbers are what an axis may have to end at: random bits, which hold all magnitudes, infinities and NaN, and small
+// numbers.
 func oddNumbers(n int) []float64 {
 	random := rand.New(rand.NewPCG(1, 2))
-	all := []float64{0, math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), 1, 0.9999999999999996, 1 << 53}
+	all := []float64{0, math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64,
+		math.Inf(1), math.Inf(-1), math.NaN(), 1, 0.9999999999999996, 1 << 53}
 	for len(all) < n {
 		all = append(all, math.Float64frombits(random.Uint64()), random.NormFloat64(), 1e-320*random.Float64())
 	}
 	return all
 }
 
-// Ticks are few, rise and lie within the range whatever that is, between neighbouring numbers too, where counting in steps
-// does not get from one to the next.
+// Ticks are few, rise and lie within the range whatever that is, between neighbouring numbers too, where counting in
+// steps does not get from one to the next.
 func TestTicksOfAnyRange(t *testing.T) {
 	numbers := oddNumbers(3000)
 	type axis struct{ low, high float64 }
 	var axes []axis
 	for i, x := range numbers {
 		y := numbers[(7*i+3)%len(numbers)]
-		axes = append(axes, axis{x, x}, axis{min(x, y), max(x, y)}, axis{x, math.Nextafter(x, math.Inf(1))}, axis{x, math.Nextafter(math.Nextafter(x, 9), 9)},
+		axes = append(axes, axis{x, x}, axis{min(x, y), max(x, y)}, axis{x, math.Nextafter(x, math.Inf(1))},
+			axis{x, math.Nextafter(math.Nextafter(x, 9), 9)},
 			axis{x, x + 1e-8*math.Abs(x)}, axis{x, x + 1e-10*math.Abs(x)}, axis{x, -x}, axis{x, x + 1})
 	}
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
 		for _, a := range axes {
-			for name, ticks := range map[string][]plot.Tick{"linear": LinearTicks(a.low, a.high), "logarithmic": LogTicks(a.low, a.high)} {
+			for name, ticks := range map[string][]plot.Tick{"linear": LinearTicks(a.low, a.high),
+				"logarithmic": LogTicks(a.low, a.high)} {
 				most := 12
 				if name == "logarithmic" {
 					most = 100
@@ -75,7 +79,8 @@ func TestTicksOfAnyRange(t *testing.T) {
 					return
 				}
 				for i, tick := range ticks {
-					if a.low <= a.high && !(tick.Value >= a.low && tick.Value <= a.high) || i > 0 && !(tick.Value > ticks[i-1].Value) || len(tick.Label) > 40 {
+					if a.low <= a.high && !(tick.Value >= a.low && tick.Value <= a.high) || i > 0 &&
+						!(tick.Value > ticks[i-1].Value) || len(tick.Label) > 40 {
 						t.Errorf("%s from %v to %v: tick %d of %v", name, a.low, a.high, i, ticks)
 						return
 					}
@@ -97,7 +102,8 @@ func TestTicksOfAnyRange(t *testing.T) {
 // A range has room for its values, however near they are to each other, and zeros do not reach below zero.
 func TestRoom(t *testing.T) {
 	for _, test := range []struct{ low, high, from, to float64 }{
-		{1, 2, 1, 2}, {0, 0, 0, 1}, {5, 5, 4.5, 5.5}, {0.9999999999999996, 1, 0.8999999999999996, 1.1}, {-2, -2, -2.2, -1.8}, {0.02, 0.02, 0.018, 0.022},
+		{1, 2, 1, 2}, {0, 0, 0, 1}, {5, 5, 4.5, 5.5}, {0.9999999999999996, 1, 0.8999999999999996, 1.1},
+		{-2, -2, -2.2, -1.8}, {0.02, 0.02, 0.018, 0.022},
 	} {
 		if from, to := Room(test.low, test.high); math.Abs(from-test.from) > 1e-12 || math.Abs(to-test.to) > 1e-12 {
 			t.Errorf("%v to %v gets %v to %v, want %v to %v", test.low, test.high, from, to, test.from, test.to)

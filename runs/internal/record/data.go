@@ -35,7 +35,8 @@ const samplePairs = 500
 
 // Names are those of a translator's texts.
 func (d Data) Names() bitext.TextNames {
-	return bitext.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings, LineSettings: d.LineSettings}
+	return bitext.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings,
+		LineSettings: d.LineSettings}
 }
 
 // ReadPairs reads the texts of a translator that the configuration names, or generates the sample.
@@ -50,7 +51,8 @@ func (d Data) ReadPairs() (*bitext.Texts, error) {
 		return bitext.Lines{Name: name, Source: t.Source, Target: t.Target}
 	}
 	some, err := made("train", train).Parallel().Some(d.TrainPairs, "data.train_pairs")
-	return &bitext.Texts{Train: some, Valid: made("valid", valid), Tests: []bitext.Lines{made("test", test)}, Sums: sums}, err
+	return &bitext.Texts{Train: some, Valid: made("valid", valid), Tests: []bitext.Lines{made("test", test)},
+		Sums: sums}, err
 }
 
 // digest is the SHA-256 of the file that lines would make.

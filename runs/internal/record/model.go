@@ -18,7 +18,7 @@ type Model struct {
 	Of      string             `json:"of"` // SHA-256 of results.json
 	Edition int                `json:"edition"`
 	Blocks  map[string][]Block `json:"blocks"`       // of each test text, in its order
-	Buckets map[string][]Block `json:"by_frequency"` // of a language model's: by how often training has the word, as score.FrequencyBuckets
+	Buckets map[string][]Block `json:"by_frequency"` // of a language model: by score.FrequencyBuckets
 	Numbers map[string]Number  `json:"numbers"`
 	Curves  Curves             `json:"curves"`
 	Picture *Picture           `json:"picture"`
@@ -27,13 +27,13 @@ type Model struct {
 // modelEdition is that of what is kept; what another one kept is measured again.
 const modelEdition = 3
 
-// BlockTokens is the size of a block of a language model's text: long enough to be nearly independent of its neighbours, short enough that
-// there are many.
+// BlockTokens is the size of a block of a language model's text: long enough to be nearly independent of its
+// neighbours, short enough that there are many.
 const BlockTokens = 500
 
 // Curves are what a matrix has a list of.
 type Curves struct {
-	Nearest   []float64 `json:"nearest"`   // density of the distance to the nearest other row, over the root mean square of the rows' norms
+	Nearest   []float64 `json:"nearest"`   // density of the distance to the nearest row, over the norms' rms
 	Step      float64   `json:"step"`      // width of its bins, which begin at 0
 	Variances []float64 `json:"variances"` // share of the variance along each principal component
 }
@@ -69,7 +69,8 @@ func PerToken(blocks []Block) []float64 {
 	return all
 }
 
-// ReadModel reads what is kept of a run's model; nil where nothing is, or what was measured before results.json changed.
+// ReadModel reads what is kept of a run's model; nil where nothing is, or what was measured before results.json
+// changed.
 func ReadModel(folder string) (*Model, error) {
 	sum, err := Sum(folder)
 	if err != nil {
@@ -90,7 +91,8 @@ func (m *Model) Save(folder string) (err error) {
 	}
 	m.Edition = modelEdition
 	p := m.Picture
-	for _, list := range [][]float64{m.Curves.Nearest, m.Curves.Variances, p.Plain.X, p.Plain.Y, p.Centred.X, p.Centred.Y, p.Ranks, p.Norms, p.Cosines} {
+	for _, list := range [][]float64{m.Curves.Nearest, m.Curves.Variances, p.Plain.X, p.Plain.Y, p.Centred.X,
+		p.Centred.Y, p.Ranks, p.Norms, p.Cosines} {
 		for i, x := range list {
 			list[i] = short(x)
 		}

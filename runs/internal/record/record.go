@@ -1,5 +1,5 @@
-// Package record holds what a training run leaves in its folder, for programs that read it: scores and measures, the machine, and
-// where its texts lie. It needs no libtorch.
+// Package record holds what a training run leaves in its folder, for programs that read it: scores and measures, the
+// machine, and where its texts lie. It needs no libtorch.
 package record
 
 import (
@@ -46,7 +46,7 @@ type Results struct {
 	Isotropy       Isotropy              `json:"isotropy"`
 	SingularValues []Number              `json:"singular_values"`
 	Vectors        *Vectors              `json:"vectors"`               // of a method that aims at vectors, else null
-	Postprocess    Text                  `json:"postprocess,omitempty"` // decode.postprocess where it changed the translations
+	Postprocess    Text                  `json:"postprocess,omitempty"` // decode.postprocess, if it changed anything
 	Checkpoint     Text                  `json:"checkpoint"`
 	Code           Code                  `json:"code"`
 }
@@ -63,7 +63,7 @@ type Vectors struct {
 	Source string `json:"source"` // "the training text", or the name of a file
 	SHA256 Text   `json:"sha256"` // of the file
 	Width  int    `json:"width"`
-	Words  int    `json:"words"`  // of the vocabulary, each with a vector but for padding and <s>, and <unk> where none is known
+	Words  int    `json:"words"`  // of the vocabulary; all but padding, <s> and an unknown <unk> have one
 	Unused int    `json:"unused"` // vectors of the file that stand for no word of the training text
 	End    string `json:"end"`    // where the vector of </s> is from
 }
@@ -79,7 +79,7 @@ type Best struct {
 	Step    int64  `json:"step"`
 	Epoch   Number `json:"epoch"`
 	Seconds Number `json:"seconds"` // of training until then, counted as train_seconds
-	Loss    Number `json:"loss"`    // clean, of the validation text: valid.nll, or a mean distance where there is no likelihood
+	Loss    Number `json:"loss"`    // clean, of the validation text: valid.nll, or a mean distance
 }
 
 // TestScores are the scores of one test text.
@@ -90,7 +90,7 @@ type TestScores struct {
 	BLEUSignature Text              `json:"bleu_signature"`
 	BLEUTok       Number            `json:"bleu_tok"` // multi-bleu on the tokenised text
 	ChrF          Number            `json:"chrf"`
-	F1            map[string]Number `json:"f1"` // of words by how often training has them, as "5-9", on the tokenised text
+	F1            map[string]Number `json:"f1"` // of words by training frequency, as "5-9"
 }
 
 // Isotropy are measures of the output matrix.
@@ -122,10 +122,11 @@ type Env struct {
 	Code       Code              `json:"code"`
 	Changed    []string          `json:"changed_files,omitempty"` // tracked by git, with changes that are in no commit
 	DataSHA256 map[string]string `json:"data_sha256"`             // of the texts, once they have been read
-	Files      map[string]string `json:"files,omitempty"`         // SHA-256 of the files that the method's settings name, by key
+	Files      map[string]string `json:"files,omitempty"`         // SHA-256 of files of the method, by key
 }
 
-// Number is a number that may be undefined; the zero Number is. JSON has no infinities: an undefined Number is null there.
+// Number is a number that may be undefined; the zero Number is. JSON has no infinities: an undefined Number is null
+// there.
 type Number struct {
 	value   float64
 	defined bool

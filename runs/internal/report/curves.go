@@ -14,8 +14,8 @@ import (
 // CurvesFile is the picture of the training curves.
 const CurvesFile = "training.png"
 
-// Draw draws every picture that records have data for: loss, perplexity and BLEU over the updates, and the singular values and
-// cosines of the output matrix at several updates.
+// Draw draws every picture that records have data for: loss, perplexity and BLEU over the updates, and the singular
+// values and cosines of the output matrix at several updates.
 func Draw(records []Record) []chart.Plot {
 	return slices.Concat(trainingCurves(records), singularValues(records), cosines(records))
 }
@@ -60,7 +60,8 @@ func singularValues(records []Record) []chart.Plot {
 	chosen := spread(records, SingularValues, 6)
 	for i, r := range chosen {
 		values := r.Lists[SingularValues]
-		c.Add(chart.Series{Name: fmt.Sprintf("update %d", r.Step), Colour: shade(i, len(chosen)), X: chart.Steps(len(values), 1, 1), Y: values})
+		c.Add(chart.Series{Name: fmt.Sprintf("update %d", r.Step), Colour: shade(i, len(chosen)),
+			X: chart.Steps(len(values), 1, 1), Y: values})
 	}
 	return chart.Draw("singular_values.png", c.Title, 1, c)
 }
@@ -78,7 +79,8 @@ func cosines(records []Record) []chart.Plot {
 	return chart.Draw("cosine_histogram.png", "Cosine between rows of the output matrix", 1, c)
 }
 
-// CosineDensity is the distribution of cosines that were counted in bins of equal width over [-1, 1]; its name tells the mean.
+// CosineDensity is the distribution of cosines that were counted in bins of equal width over [-1, 1]; its name tells
+// the mean.
 func CosineDensity(name string, counts []float64) chart.Series {
 	width := 2 / float64(len(counts))
 	mean := floats.Dot(counts, chart.Steps(len(counts), -1+width/2, width)) / floats.Sum(counts)

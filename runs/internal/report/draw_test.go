@@ -18,11 +18,14 @@ func examples() []Record {
 	var records []Record
 	for step := int64(50); step <= 2000; step += 50 {
 		progress := math.Exp(-float64(step) / 600)
-		records = append(records, Record{Step: step, Split: SplitTrain, Values: map[string]float64{Loss: 3 + 6*progress, Perplexity: math.Exp(3 + 6*progress)}})
+		records = append(records, Record{Step: step, Split: SplitTrain,
+			Values: map[string]float64{Loss: 3 + 6*progress, Perplexity: math.Exp(3 + 6*progress)}})
 		if step%500 != 0 {
 			continue
 		}
-		records = append(records, Record{Step: step, Split: SplitValid, Values: map[string]float64{Loss: 2 + 5*progress, Perplexity: math.Exp(2 + 5*progress), BLEU: 35 * (1 - progress)}})
+		records = append(records, Record{Step: step, Split: SplitValid,
+			Values: map[string]float64{Loss: 2 + 5*progress, Perplexity: math.Exp(2 + 5*progress),
+				BLEU: 35 * (1 - progress)}})
 		values, counts := make([]float64, 64), make([]float64, 100)
 		for k := range values {
 			values[k] = 10 * math.Pow(float64(k+1), -float64(step)/2000)
@@ -30,7 +33,8 @@ func examples() []Record {
 		for bin := range counts {
 			counts[bin] = math.Round(1000 * math.Exp(-math.Pow((float64(bin)-55)/8, 2)))
 		}
-		records = append(records, Record{Step: step, Split: SplitOutput, Lists: map[string][]float64{SingularValues: values, CosineHistogram: counts}})
+		records = append(records, Record{Step: step, Split: SplitOutput,
+			Lists: map[string][]float64{SingularValues: values, CosineHistogram: counts}})
 	}
 	return records
 }
@@ -78,12 +82,17 @@ func TestDrawOddRecords(t *testing.T) {
 	}{
 		"none":      {nil, ""},
 		"undefined": {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: nan, Perplexity: 0}}}, ""},
-		"no curve":  {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{SingularValues: {0, 0}, CosineHistogram: {0, 0}}}}, ""},
+		"no curve": {[]Record{{Step: 1, Split: SplitOutput,
+			Lists: map[string][]float64{SingularValues: {0, 0}, CosineHistogram: {0, 0}}}}, ""},
 		"one point": {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: 3}}}, "training.png"},
-		"constant":  {[]Record{{Step: 1, Split: SplitValid, Values: map[string]float64{Perplexity: 5}}, {Step: 2, Split: SplitValid, Values: map[string]float64{Perplexity: 5}}}, "training.png"},
-		"negative":  {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: -3}}, {Step: 2, Split: SplitTrain, Values: map[string]float64{Loss: -4e9}}}, "training.png"},
-		"gaps":      {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{SingularValues: {2, nan, 0}}}}, "singular_values.png"},
-		"one bin":   {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{CosineHistogram: {7}}}}, "cosine_histogram.png"},
+		"constant": {[]Record{{Step: 1, Split: SplitValid, Values: map[string]float64{Perplexity: 5}},
+			{Step: 2, Split: SplitValid, Values: map[string]float64{Perplexity: 5}}}, "training.png"},
+		"negative": {[]Record{{Step: 1, Split: SplitTrain, Values: map[string]float64{Loss: -3}},
+			{Step: 2, Split: SplitTrain, Values: map[string]float64{Loss: -4e9}}}, "training.png"},
+		"gaps": {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{SingularValues: {2, nan, 0}}}},
+			"singular_values.png"},
+		"one bin": {[]Record{{Step: 1, Split: SplitOutput, Lists: map[string][]float64{CosineHistogram: {7}}}},
+			"cosine_histogram.png"},
 	} {
 		var names []string
 		for _, p := range Draw(test.records) {
@@ -99,7 +108,8 @@ func TestDrawOddRecords(t *testing.T) {
 func TestDrawNeighbours(t *testing.T) {
 	var records []Record
 	for i, loss := range []float64{0.9999999999999996, 1} {
-		records = append(records, Record{Step: int64(i + 1), Split: SplitValid, Values: map[string]float64{Loss: loss, Perplexity: math.Exp(loss), BLEU: 0}})
+		records = append(records, Record{Step: int64(i + 1), Split: SplitValid,
+			Values: map[string]float64{Loss: loss, Perplexity: math.Exp(loss), BLEU: 0}})
 	}
 	if plots := Draw(records); len(plots) != 1 {
 		t.Errorf("%d plots", len(plots))

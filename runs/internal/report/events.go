@@ -73,7 +73,8 @@ func (e *Events) Histogram(tag string, step int64, h Histogram) error {
 	for i := range limits {
 		limits[i] = h.Edge(i + 1)
 	}
-	histogram := message{}.double(1, h.Min).double(2, h.Max).double(3, h.Num).double(4, h.Sum).double(5, h.SumSquares).doubles(6, limits).doubles(7, h.Counts)
+	histogram := message{}.double(1, h.Min).double(2, h.Max).double(3, h.Num).double(4, h.Sum).
+		double(5, h.SumSquares).doubles(6, limits).doubles(7, h.Counts)
 	return e.summary(step, message{}.text(1, tag).message(5, histogram))
 }
 
@@ -112,14 +113,16 @@ func (e *Events) event(step int64, what message) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedChecksum is CRC-32C, rotated and shifted by a constant, since a checksum over data that holds checksums is weak.
+// maskedChecksum is CRC-32C, rotated and shifted by a constant, since a checksum over data that holds checksums is
+// weak.
 func maskedChecksum(data []byte) uint32 {
 	sum := crc32.Checksum(data, castagnoli)
 	return (sum>>15 | sum<<17) + 0xa282ead8
 }
 
-// message is a protocol buffer message under construction; each method appends one field. Zeros are left out where a missing
-// field means zero, which is everywhere but in a scalar's value: there its presence tells what kind of value it is.
+// message is a protocol buffer message under construction; each method appends one field. Zeros are left out where a
+// missing field means zero, which is everywhere but in a scalar's value: there its presence tells what kind of value it
+// is.
 type message []byte
 
 const (

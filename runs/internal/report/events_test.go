@@ -53,7 +53,8 @@ func TestEventsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Record{Step: 3, Split: SplitOutput, Values: map[string]float64{"i1": 0.5, "i2": math.NaN()}, Lists: map[string][]float64{CosineHistogram: {1, 2}}}
+		r := Record{Step: 3, Split: SplitOutput, Values: map[string]float64{"i1": 0.5, "i2": math.NaN()},
+			Lists: map[string][]float64{CosineHistogram: {1, 2}}}
 		if err := e.Record(r); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,8 @@ func TestEventsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for part, want := range map[string]bool{"brain.Event:2": true, "i1/output": true, "cosine/output": true, "i2/output": false} {
+	for part, want := range map[string]bool{"brain.Event:2": true, "i1/output": true, "cosine/output": true,
+		"i2/output": false} {
 		if strings.Contains(string(data), part) != want {
 			t.Errorf("the file holds %q: %v", part, !want)
 		}
@@ -78,7 +80,8 @@ func TestEventsFile(t *testing.T) {
 
 func TestHistogram(t *testing.T) {
 	h := NewHistogram([]float64{-2, -1, -0.01, 0, 0.5, 1, 3, math.NaN(), math.Inf(1)}, -1, 1, 4)
-	want := Histogram{Low: -1, High: 1, Counts: []float64{2, 1, 1, 3}, Min: -2, Max: 3, Sum: 1.49, SumSquares: 15.2501, Num: 7}
+	want := Histogram{Low: -1, High: 1, Counts: []float64{2, 1, 1, 3}, Min: -2, Max: 3, Sum: 1.49, SumSquares: 15.2501,
+		Num: 7}
 	round := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
 	if diff := cmp.Diff(want, h, round); diff != "" {
 		t.Error(diff)
@@ -93,8 +96,8 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-// NewHistogram counts finite values in bins from low to high; those outside fall into the nearest bin, so that none is lost.
-// It panics on less than one bin or an empty range, which no data can cause.
+// NewHistogram counts finite values in bins from low to high; those outside fall into the nearest bin, so that none is
+// lost. It panics on less than one bin or an empty range, which no data can cause.
 func NewHistogram(values []float64, low, high float64, bins int) Histogram {
 	if bins < 1 || !(low < high) {
 		panic("report: a histogram needs bins over a range")

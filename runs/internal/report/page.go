@@ -12,8 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 )
 
-// Page is report.html: one file that shows a run and needs no other. It opens with what a reader wants to know, the scores, the
-// curves and the state of the output matrix; the details follow.
+// Page is report.html: one file that shows a run and needs no other. It opens with what a reader wants to know, the
+// scores, the curves and the state of the output matrix; the details follow.
 type Page struct {
 	Title   string  // as in "multi30k: spectrum"
 	Doubt   string  // why the results are none yet, and what to do; empty for a run without reproach
@@ -30,23 +30,19 @@ type Page struct {
 // Field is a name and a value, as the page shows them.
 type Field struct{ Name, Value string }
 
-// Table is a table with a head; the first column names the rows.
-type Table struct {
-	Head []string
-	Rows [][]string
-}
-
 // Sample is one line of text with what the model made of it.
 type Sample struct{ Source, Reference, Output string }
 
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"inline": inline, "settings": settings}).Parse(pageText))
+var pageTemplate = template.Must(template.Must(Shared.Clone()).New("page").
+	Funcs(template.FuncMap{"inline": inline, "settings": settings}).Parse(pageText))
 
 // Pictures are the training curves, or all others.
 func (p *Page) Pictures(curves bool) []chart.Plot {
-	return slices.DeleteFunc(slices.Clone(p.Plots), func(plot chart.Plot) bool { return curves != (plot.Name == CurvesFile) })
+	return slices.DeleteFunc(slices.Clone(p.Plots),
+		func(plot chart.Plot) bool { return curves != (plot.Name == CurvesFile) })
 }
 
 // Write writes the page.

@@ -14,7 +14,7 @@ func TestPage(t *testing.T) {
 	p := Page{
 		Title:   "toy: spectrum",
 		Run:     []Field{{"commit", "0123abc"}},
-		Scores:  Table{[]string{"", "BLEU"}, [][]string{{"test", "41.0"}}},
+		Scores:  Table{Head: []string{"", "BLEU"}, Rows: [][]string{{"test", "41.0"}}},
 		Plots:   []chart.Plot{{Name: "training.png", Title: "Training", PNG: []byte("picture")}},
 		Matrix:  []Field{{"mean cosine", "0.01"}},
 		Course:  []Field{{"updates", "200"}},
@@ -28,7 +28,8 @@ func TestPage(t *testing.T) {
 	}
 	page := text.String()
 	for _, want := range []string{
-		"<title>toy: spectrum</title>", "<th>commit</th><td>0123abc</td>", "<th></th><th>BLEU</th>", "<th>test</th><td>41.0</td>", "<th>mean cosine</th><td>0.01</td>", "<pre>{&#34;updates&#34;: 200}</pre>",
+		"<title>toy: spectrum</title>", "<th>commit</th><td>0123abc</td>", "<th></th><th>BLEU</th>",
+		"<th>test</th><td>41.0</td>", "<th>mean cosine</th><td>0.01</td>", "<pre>{&#34;updates&#34;: 200}</pre>",
 		`src="data:image/png;base64,` + base64.StdEncoding.EncodeToString([]byte("picture")) + `" alt="Training"`,
 		"a &lt;script&gt;", "ein &amp; zwei", "<pre>[train]\nseed = 1</pre>",
 	} {
@@ -53,5 +54,28 @@ func TestPage(t *testing.T) {
 	text.Reset()
 	if err := (&Page{Title: "empty"}).Write(&text); err != nil || strings.Contains(text.String(), "<h2>") {
 		t.Errorf("an empty page: %v\n%s", err, text.String())
+	}
+}
+
+// TestTable: what stands out does in every form, and no cell ends its column.
+func TestTable(t *testing.T) {
+	table := Table{[]string{"a|b", "c"}, [][]string{{"x_1", "1 ± 2"}, {"<y>", "3"}}, []int{-1, 0}}
+	if got, want := table.Markdown(), "| a\\|b | c |\n|---|---|\n| x_1 | **1 ± 2** |\n| <y> | 3 |\n"; got != want {
+		t.Errorf("Markdown: %q, want %q", got, want)
+	}
+	want := "\\begin{tabular}{lr}\n\\toprule\na|b & c \\\\\n\\midrule\nx\\_1 & \\textbf{1 $\\pm$ 2} \\\\\n$<$y$>$ & " +
+		"3 \\\\\n\\bottomrule\n\\end{tabular}\n"
+	if got := table.LaTeX(); got != want {
+		t.Errorf("LaTeX: %q, want %q", got, want)
+	}
+	var page bytes.Buffer
+	if err := Shared.ExecuteTemplate(&page, "table", table); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<th>a|b</th><th>c</th>", "<th>x_1</th><td><strong>1 ± 2</strong></td>",
+		"<th>&lt;y&gt;</th><td>3</td>"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page lacks %q: %s", want, page.String())
+		}
 	}
 }

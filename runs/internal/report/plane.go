@@ -16,12 +16,13 @@ type Plane struct {
 }
 
 // classColours go from dark, frequent words to light, rare ones.
-var classColours = []color.RGBA{{0, 0, 0, 255}, {90, 15, 110, 255}, {188, 55, 84, 255}, {249, 142, 9, 255}, {150, 205, 190, 255}}
+var classColours = []color.RGBA{{0, 0, 0, 255}, {90, 15, 110, 255}, {188, 55, 84, 255}, {249, 142, 9, 255},
+	{150, 205, 190, 255}}
 
 var zeroColour = color.RGBA{0, 160, 255, 255}
 
-// NewPlane is the plane of coordinates x and y of all rows. It holds rows of order, which lists them by falling frequency: at most so many
-// of each class, at equal distances, because more would hide each other.
+// NewPlane holds rows of order, which lists them by falling frequency, with coordinates x and y of all rows. Of each class
+// it takes at most a number of them, at equal distances: more would hide each other.
 func NewPlane(x, y []float64, shares [2]float64, order []int, most int) (p Plane) {
 	p.Shares = shares
 	for first, class, last := 0, 0, 10; first < len(order); class, last = class+1, 10*last {
@@ -38,14 +39,16 @@ func NewPlane(x, y []float64, shares [2]float64, order []int, most int) (p Plane
 
 // Chart draws the words, frequent ones over rare ones, and the zero vector.
 func (p Plane) Chart(title string) *chart.Chart {
-	c := chart.New(title, fmt.Sprintf("first direction, %.1f %% of the squares", 100*p.Shares[0]), fmt.Sprintf("second, %.1f %%", 100*p.Shares[1]))
+	c := chart.New(title, fmt.Sprintf("first direction, %.1f %% of the squares", 100*p.Shares[0]),
+		fmt.Sprintf("second, %.1f %%", 100*p.Shares[1]))
 	c.Width, c.Square = 360, true
 	for class := len(classColours) - 1; class >= 0; class-- {
 		name := fmt.Sprintf("ranks up to %.0f", math.Pow10(class+1))
 		if class == len(classColours)-1 {
 			name = "rarer words"
 		}
-		dots := chart.Series{Name: name, Kind: chart.Dots, Colour: classColours[class], Size: 1.2 + 0.35*float64(len(classColours)-1-class)}
+		dots := chart.Series{Name: name, Kind: chart.Dots, Colour: classColours[class],
+			Size: 1.2 + 0.35*float64(len(classColours)-1-class)}
 		for i, member := range p.Class {
 			if min(member, len(classColours)-1) == class {
 				dots.X, dots.Y = append(dots.X, p.X[i]), append(dots.Y, p.Y[i])
@@ -53,6 +56,7 @@ func (p Plane) Chart(title string) *chart.Chart {
 		}
 		c.Add(dots)
 	}
-	c.Add(chart.Series{Name: "zero vector", Kind: chart.Dots, Colour: zeroColour, Size: 4, X: []float64{0}, Y: []float64{0}})
+	c.Add(chart.Series{Name: "zero vector", Kind: chart.Dots, Colour: zeroColour, Size: 4, X: []float64{0},
+		Y: []float64{0}})
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Names that records share with the plots.
@@ -53,67 +54,41 @@ func (r *Record) Value(name string) float64 {
 
 // MarshalJSON writes the record as one flat object: step, epoch, split, the usual numbers, then all others by name.
 func (r Record) MarshalJSON() ([]byte, error) {
-	var line bytes.Buffer
 	split, err := json.Marshal(r.Split)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(&line, `{"step":%d,"epoch":`, r.Step)
-	line.Write(number(r.Epoch))
-	line.WriteString(`,"split":`)
-	line.Write(split)
-	field := func(name string) error {
-		quoted, err := json.Marshal(name)
-		if err != nil {
-			return err
+	line := fmt.Appendf(nil, `{"step":%d,"epoch":%s,"split":%s`, r.Step, number(r.Epoch), split)
+	taken := []string{"step", "epoch", "split"}
+	field := func(name, value string) {
+		quoted, wrong := json.Marshal(name)
+		if slices.Contains(taken, name) {
+			wrong = fmt.Errorf("report: a record has the field %q twice", name)
 		}
-		line.WriteByte(',')
-		line.Write(quoted)
-		line.WriteByte(':')
-		return nil
+		err = errors.Join(err, wrong)
+		taken, line = append(taken, name), fmt.Appendf(line, ",%s:%s", quoted, value)
 	}
-	names := slices.Clone(usual)
+	for _, name := range usual {
+		field(name, number(r.Value(name)))
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Values)) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+		if !slices.Contains(usual, name) {
+			field(name, number(r.Values[name]))
 		}
-	}
-	taken := append([]string{"step", "epoch", "split"}, names...)
-	for _, name := range names {
-		if slices.Contains(taken[:3], name) {
-			return nil, fmt.Errorf("report: %q cannot name a number: it is a field of its own", name)
-		}
-		if err := field(name); err != nil {
-			return nil, err
-		}
-		line.Write(number(r.Value(name)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Lists)) {
-		if slices.Contains(taken, name) {
-			return nil, fmt.Errorf("report: %q names a number and a list", name)
-		}
-		if err := field(name); err != nil {
-			return nil, err
-		}
-		line.WriteByte('[')
+		list := make([]string, len(r.Lists[name]))
 		for i, x := range r.Lists[name] {
-			if i > 0 {
-				line.WriteByte(',')
-			}
-			line.Write(number(x))
+			list[i] = number(x)
 		}
-		line.WriteByte(']')
+		field(name, "["+strings.Join(list, ",")+"]")
 	}
-	line.WriteByte('}')
-	return line.Bytes(), nil
+	return append(line, '}'), err
 }
 
-// number returns x as JSON, with null for what JSON cannot hold.
-func number(x float64) []byte {
+// number is x as JSON, with null for what JSON cannot hold.
+func number(x float64) string {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return []byte("null")
+		return "null"
 	}
-	return strconv.AppendFloat(nil, x, 'g', -1, 64)
+	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes. Fields that are neither numbers nor lists of numbers are passed over.
@@ -130,7 +105,8 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	if known.Step == nil {
 		return errors.New("no step")
 	}
-	*r = Record{Step: *known.Step, Epoch: math.NaN(), Split: known.Split, Values: map[string]float64{}, Lists: map[string][]float64{}}
+	*r = Record{Step: *known.Step, Epoch: math.NaN(), Split: known.Split, Values: map[string]float64{},
+		Lists: map[string][]float64{}}
 	if known.Epoch != nil {
 		r.Epoch = *known.Epoch
 	}
@@ -185,8 +161,8 @@ func (m *Metrics) Write(r Record) error {
 // Close closes the file.
 func (m *Metrics) Close() error { return m.file.Close() }
 
-// ReadRecords reads a metrics.jsonl. It has no records where there is no file; a last line that was never finished is passed
-// over, and any other line that is no record is an error that names it.
+// ReadRecords reads a metrics.jsonl. It has no records where there is no file; a last line that was never finished is
+// passed over, and any other line that is no record is an error that names it.
 func ReadRecords(path string) ([]Record, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,11 +18,13 @@ func TestRecordJSON(t *testing.T) {
 		want   string
 	}{
 		{
-			Record{Step: 7, Epoch: 1.5, Split: SplitTrain, Values: map[string]float64{Loss: 2.5, LearningRate: 0, "z": 1, "a": math.Inf(1)}},
+			Record{Step: 7, Epoch: 1.5, Split: SplitTrain,
+				Values: map[string]float64{Loss: 2.5, LearningRate: 0, "z": 1, "a": math.Inf(1)}},
 			`{"step":7,"epoch":1.5,"split":"train","loss":2.5,"ppl":null,"lr":0,"tokens_per_s":null,"grad_norm":null,"a":null,"z":1}`,
 		},
 		{
-			Record{Step: 1, Epoch: math.NaN(), Split: "a\"b", Lists: map[string][]float64{SingularValues: {2, math.NaN(), 1e-30}}},
+			Record{Step: 1, Epoch: math.NaN(), Split: "a\"b",
+				Lists: map[string][]float64{SingularValues: {2, math.NaN(), 1e-30}}},
 			`{"step":1,"epoch":null,"split":"a\"b","loss":null,"ppl":null,"lr":null,"tokens_per_s":null,"grad_norm":null,"singular_values":[2,null,1e-30]}`,
 		},
 	} {
@@ -51,8 +53,10 @@ func TestMetricsRoundTrip(t *testing.T) {
 		t.Errorf("no file: %v, %v", records, err)
 	}
 	want := []Record{
-		{Step: 1, Epoch: 0.5, Split: SplitTrain, Values: map[string]float64{Loss: 1.0 / 3, GradientNorm: 1e-9}, Lists: map[string][]float64{}},
-		{Step: 2, Epoch: math.NaN(), Split: SplitOutput, Values: map[string]float64{}, Lists: map[string][]float64{SingularValues: {3, math.NaN()}}},
+		{Step: 1, Epoch: 0.5, Split: SplitTrain, Values: map[string]float64{Loss: 1.0 / 3, GradientNorm: 1e-9},
+			Lists: map[string][]float64{}},
+		{Step: 2, Epoch: math.NaN(), Split: SplitOutput, Values: map[string]float64{},
+			Lists: map[string][]float64{SingularValues: {3, math.NaN()}}},
 	}
 	for _, r := range want { // opened anew for each, as by resumed processes
 		m, err := OpenMetrics(path)
