@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	numbers "github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -103,19 +104,10 @@ func tokens(x torch.Tensor) models.Tokens {
 // near fails unless got equals want within limit, relative to want's largest element above 1.
 func near(t *testing.T, what string, got, want torch.Tensor, limit float64) {
 	t.Helper()
-	a, b := got.Float64s(), want.Float64s()
 	if fmt.Sprint(got.Shape()) != fmt.Sprint(want.Shape()) {
 		t.Fatalf("%s has shape %v, want %v", what, got.Shape(), want.Shape())
 	}
-	scale := 1.0
-	for _, v := range b {
-		scale = math.Max(scale, math.Abs(v))
-	}
-	for i := range a {
-		if d := math.Abs(a[i] - b[i]); !(d <= limit*scale) {
-			t.Fatalf("%s: element %d is %v, want %v", what, i, a[i], b[i])
-		}
-	}
+	numbers.Near(t, what, got.Float64s(), want.Float64s(), limit)
 }
 
 // eachFixture runs a test on every small model, in both precisions, fused where float32.

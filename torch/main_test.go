@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/checked"
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -75,21 +76,7 @@ func nearWithin(t *testing.T, what string, got, want torch.Tensor, limit float64
 		t.Errorf("%s: there is no value", what)
 		return
 	}
-	a, b := got.Float64s(), want.Float64s()
-	if len(a) != len(b) {
-		t.Errorf("%s has shape %v, want %v", what, got.Shape(), want.Shape())
-		return
-	}
-	scale := 1.0
-	for _, v := range b {
-		scale = math.Max(scale, math.Abs(v))
-	}
-	for i := range a {
-		if d := math.Abs(a[i] - b[i]); !(d <= limit*scale) {
-			t.Errorf("%s: element %d is %v, want %v (difference %.3g, allowed %.3g)", what, i, a[i], b[i], d, limit*scale)
-			return
-		}
-	}
+	fixtures.Near(t, what, got.Float64s(), want.Float64s(), limit)
 }
 
 // checkGradients compares the gradients of a scalar function of float64 tensors

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // The artificial corpus of suite load. Words are made of syllables. Nine of ten are drawn by Zipf's law from the most
@@ -57,64 +57,44 @@ func writeLoadText(folder string, pairs int) error {
 		defer f.Close()
 		out[i] = bufio.NewWriterSize(f, 1<<20)
 	}
-	w := writer{random: rand.New(rand.NewPCG(5, 6))}
-	for i := range w.frequent {
-		for rank := range 1 << 16 {
-			w.frequent[i] = append(w.frequent[i], word(i, rank))
-		}
-	}
+	random := rand.New(rand.NewPCG(5, 6))
+	var ranks []int
+	var line []byte
 	for range pairs {
-		ranks := w.ranks()
+		ranks = loadRanks(random, ranks[:0])
 		for i := range out {
-			out[i].Write(w.sentence(i, ranks))
+			line = appendSentence(line[:0], i, ranks)
+			out[i].Write(line)
 			if i == 0 && len(ranks) > 3 {
-				k := w.random.IntN(len(ranks) - 1)
+				k := random.IntN(len(ranks) - 1)
 				ranks[k], ranks[k+1] = ranks[k+1], ranks[k]
 			}
 		}
 	}
-	for i := range out {
-		if err := out[i].Flush(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(out[0].Flush(), out[1].Flush())
 }
 
-// writer writes sentences in two languages, 0 and 1.
-type writer struct {
-	random   *rand.Rand
-	frequent [2][]string
-	line     []byte
-	numbers  []int
-}
-
-// ranks are the words of a sentence, by their frequency.
-func (w *writer) ranks() []int {
-	n := min(1+int(-math.Log(1-w.random.Float64())*(loadMean-1)+0.5), loadLimit)
-	w.numbers = w.numbers[:0]
+// loadRanks appends the words of a sentence, by their frequency.
+func loadRanks(random *rand.Rand, ranks []int) []int {
+	n := min(1+int(-math.Log(1-random.Float64())*(loadMean-1)+0.5), loadLimit)
 	for range n {
 		first, last := 1.0, float64(loadCommon)
-		if w.random.IntN(10) == 0 {
+		if random.IntN(10) == 0 {
 			first, last = loadCommon, loadTypes
 		}
-		w.numbers = append(w.numbers, int(first*math.Pow(last/first, w.random.Float64()))-1)
+		ranks = append(ranks, int(first*math.Pow(last/first, random.Float64()))-1)
 	}
-	return w.numbers
+	return ranks
 }
 
-func (w *writer) sentence(language int, ranks []int) []byte {
-	line := w.line[:0]
+// appendSentence appends a line in language 0 or 1.
+func appendSentence(line []byte, language int, ranks []int) []byte {
 	for i, rank := range ranks {
 		if i > 0 {
 			line = append(line, ' ')
 		}
 		at := len(line)
-		if rank < len(w.frequent[language]) {
-			line = append(line, w.frequent[language][rank]...)
-		} else {
-			line = append(line, word(language, rank)...)
-		}
+		line = appendWord(line, language, rank)
 		if i == 0 || language == 1 && rank%3 == 0 { // nouns of the second language
 			line[at] -= 'a' - 'A'
 		}
@@ -127,27 +107,21 @@ func (w *writer) sentence(language int, ranks []int) []byte {
 			line = append(line, ',')
 		}
 	}
-	line = append(line, ".?!..."[ranks[0]%6], '\n')
-	w.line = line
-	return line
+	return append(line, ".?!..."[ranks[0]%6], '\n')
 }
 
 var syllables = [2][2]string{{"tsnrlmkpdbwfhvg", "eaiou"}, {"nrstlkgbmzdfwph", "euaioy"}}
 
-// word makes the word of a rank: frequent ones are short.
-func word(language, rank int) string {
+// appendWord appends the word of a rank: frequent ones are short.
+func appendWord(line []byte, language, rank int) []byte {
 	consonants, vowels := syllables[language][0], syllables[language][1]
-	var b strings.Builder
-	for n := rank; ; n = n/(len(consonants)*len(vowels)) - 1 {
-		k := n % (len(consonants) * len(vowels))
-		b.WriteByte(consonants[k%len(consonants)])
-		b.WriteByte(vowels[k/len(consonants)])
-		if n < len(consonants)*len(vowels) {
-			break
-		}
+	count := len(consonants) * len(vowels)
+	for n := rank; n >= 0; n = n/count - 1 {
+		k := n % count
+		line = append(line, consonants[k%len(consonants)], vowels[k/len(consonants)])
 	}
 	if rank%2 == 1 {
-		b.WriteByte(consonants[rank%len(consonants)])
+		line = append(line, consonants[rank%len(consonants)])
 	}
-	return b.String()
+	return line
 }

@@ -138,18 +138,15 @@ func TestMissingCorpus(t *testing.T) {
 	}
 }
 
-// slow is a peer of text that takes 100 seconds, as it says.
-const slow = `read config; echo '{"ready": true}'; while read step; do echo '{"seconds": 100}'; done`
-
-// TestTextRaces drives our side of each row of text against a peer that answers at
-// once, on the first lines of Multi30k.
-func TestTextRaces(t *testing.T) {
+// smallMulti30k is a folder with the first lines of Multi30k.
+func smallMulti30k(t *testing.T) string {
+	t.Helper()
 	full := filepath.Dir(fixtures.Path(t, "multi30k/train.en"))
 	small := t.TempDir()
 	if err := os.Mkdir(filepath.Join(small, "multi30k"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"train.en", "train.de"} {
+	for _, name := range []string{"train.en", "train.de", "test_2016_flickr.en"} {
 		data, err := os.ReadFile(filepath.Join(full, name))
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +157,16 @@ func TestTextRaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("APERTURE_DATA", small)
+	return small
+}
+
+// slow is a peer of text that takes 100 seconds, as it says.
+const slow = `read config; echo '{"ready": true}'; while read step; do echo '{"seconds": 100}'; done`
+
+// TestTextRaces drives our side of each row of text against a peer that answers at
+// once, on the first lines of Multi30k.
+func TestTextRaces(t *testing.T) {
+	t.Setenv("APERTURE_DATA", smallMulti30k(t))
 	b := fake(t, context.Background(), "")
 	for _, program := range []string{"bpe_subword_nmt.py", "bpe_tokenizers.py", "moses_tokenizer.py"} {
 		b.replace(t, program, slow)

@@ -1,6 +1,6 @@
 //go:build peers
 
-// Tests that need PyTorch, which no other test does:
+// Tests that need the peers' packages, which no other test does:
 //
 //	APERTURE_PYTHON=PROGRAM go test -tags peers ./runs/bench
 package main
@@ -12,18 +12,35 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestLanguageModelPeers drives each kind of row against its peer.
-func TestLanguageModelPeers(t *testing.T) {
+// TestPeers drives a row of each kind, of small sizes, against its peer.
+func TestPeers(t *testing.T) {
+	t.Setenv("APERTURE_DATA", smallMulti30k(t))
+	network, attentional := tinyNetwork, tinyAttentional
+	network.vocabulary, attentional.vocabulary = 4000, 4000 // as the text of the searches needs it
+	rows := []row{
+		{"softmax", "s", softmaxLayer(200, 8, 60).race},
+		{"mixture", "s", mixtureLayer(200, 8, 60, 3).race},
+		{"vectors", "s", vectorLayer(200, 8, 60, 5).race},
+		{"loop", "s", attentionalLoop{rows: 3, positions: 4, steps: 5, words: 2, width: 6, layers: 2}.race},
+		{"attentional", "s", tinyAttentional.race(tiedVMF, tokensOf)},
+		{"beam", "s", network.translating("", 1)},
+		{"ctranslate2", "s", network.translating("float32", 2)},
+		{"attentional beam", "s", attentional.translating},
+		{"transformer", "s", func(b *bench, r *race) error { return tinyNetwork.race(b, r, false) }},
+	}
 	for i, n := range tiny() {
-		b := fake(t, context.Background(), "")
-		b.python, b.pairs = interpreter(), 1
-		torch.Test(t, func() {
-			got, err := b.measure(row{n.name, "tokens_per_s",
-				func(b *bench, r *race) error { return n.race(b, r, i == 0) }})
-			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.OutsideProducts == nil ||
-				*got.OutsideProducts <= 0 || *got.OutsideProducts >= 1 {
-				t.Errorf("%s: the race gives %+v, %v", n.name, got, err)
-			}
+		rows = append(rows, row{n.name, "s", func(b *bench, r *race) error { return n.race(b, r, i == 0) }})
+	}
+	rows = append(append(rows, textRows...), loadRows()[:2]...)
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			b := fake(t, context.Background(), "")
+			b.python, b.pairs = interpreter(), 1
+			torch.Test(t, func() {
+				if got, err := b.measure(r); err != nil || got.TimeRatio == nil {
+					t.Errorf("the race gives %+v, %v", got, err)
+				}
+			})
 		})
 	}
 }
