@@ -92,8 +92,9 @@ const components = 10
 func analyse(s *subject, f *flags) *analysis {
 	num, m, p := record.Num[float64], measures.Measure(s.w), measures.MeasurePoints(s.w)
 	a := &analysis{
-		Name: s.name, Vocabulary: s.w.Size(0), Width: s.w.Size(1), Scale: s.scale, Samples: 1, IsotropyRows: s.w.Size(0),
-		MeanCosine: num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
+		Name: s.name, Vocabulary: s.w.Size(0), Width: s.w.Size(1), Scale: s.scale, Samples: 1,
+		IsotropyRows: s.w.Size(0),
+		MeanCosine:   num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
 		SigmaRatio: num(m.SigmaRatio), EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues),
 		PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore), MeanRow: num(p.Components.Mean),
 		For50: p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
