@@ -55,12 +55,12 @@ func analyse(s *subject, f *flags) *analysis {
 	a := &analysis{name: s.name, rows: s.w.Size(0), width: s.w.Size(1), scale: s.scale, samples: 1, ordered: s.ordered}
 	a.measures = measures.Measure(s.w)
 	a.isotropyRows = a.rows
-	if n := int64(f.rows); n > 0 && n < a.rows {
-		a.isotropyRows, a.samples = n, f.samples
-		a.measures.Isotropy = measures.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
+	if n := int64(f.Rows); n > 0 && n < a.rows {
+		a.isotropyRows, a.samples = n, f.Samples
+		a.measures.Isotropy = measures.SampledIsotropy(s.w, n, f.Samples, torch.NewStream(f.Seed, "rows"))
 	}
 	a.priors = priors(a.measures.SingularValues)
-	a.spread = measures.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions"))
+	a.spread = measures.PartitionSpread(s.w, directions, torch.NewStream(f.Seed, "directions"))
 	a.hubness = measures.MeasureHubness(s.w, measures.NearestRows, hubRows)
 	if a.hubness.Hub >= 0 {
 		a.hub = s.word(int(a.hubness.Hub))
