@@ -21,7 +21,7 @@ type Encoder struct {
 	raw   []byte
 }
 
-// NewEncoder makes one that remembers words in about so many bytes. A nil BPE leaves words whole.
+// NewEncoder makes one whose cache of words takes about remember bytes. A nil BPE leaves words whole.
 func NewEncoder(b *BPE, v *Vocabulary, remember int) *Encoder {
 	e := &Encoder{bpe: b, vocabulary: v, cache: newUnitCache()}
 	e.cache.limit = remember / 3 // the words need twice as much as their text

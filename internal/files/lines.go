@@ -45,7 +45,7 @@ type LineReader struct {
 	open  bool // the line of the last call goes on
 }
 
-// NewLineReader reads lines of at most so many bytes, their "\n" not counted.
+// NewLineReader reads lines of at most limit bytes without their "\n".
 func NewLineReader(in io.Reader, limit int) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(in, 1<<16), limit: limit}
 }

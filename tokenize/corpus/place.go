@@ -22,7 +22,7 @@ type place struct {
 
 func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
 
-// missing is the error of a text that is not there: it says what names it, and what is there instead.
+// missing is the error of an absent text: it says what names it, and what its folder holds.
 func (p place) missing(flag string) error {
 	folder := filepath.Dir(p.path)
 	if err := files.NoFolder(folder); err != nil {

@@ -112,7 +112,7 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{open}})
 }
 
-// join brings the sides together and sees that they have equally many lines.
+// join brings the sides together and checks that they have the same number of lines.
 func (f *flow) join(sides []chan *chunk, give func(*chunk) bool) error {
 	part, lines := 0, 0
 	for {
@@ -152,7 +152,7 @@ func (f *flow) ragged(part, side, before int, first, other *chunk) error {
 	if m < n || m == n && other.ends {
 		short, long, n = long, short, m
 	}
-	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so "+
+	return fmt.Errorf("%s ends after %d lines of text and %s goes on: both sides need the same number, so "+
 		"download both again", short, before+n, long)
 }
 

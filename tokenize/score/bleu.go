@@ -195,9 +195,9 @@ func (o BLEUOptions) signature() []parameter {
 		smooth += "[" + strconv.FormatFloat(o.SmoothValue, 'f', 2, 64) + "]"
 	}
 	return []parameter{
-		{"case", "c", caseName(o.Lowercase)},
-		{"eff", "e", yesNo(o.EffectiveOrder)},
-		{"tok", "tok", string(o.Tokenizer)},
-		{"smooth", "s", smooth},
+		{"case", caseName(o.Lowercase)},
+		{"eff", yesNo(o.EffectiveOrder)},
+		{"tok", string(o.Tokenizer)},
+		{"smooth", smooth},
 	}
 }

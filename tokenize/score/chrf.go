@@ -186,10 +186,10 @@ func (o CHRFOptions) singleScores() bool { return true }
 
 func (o CHRFOptions) signature() []parameter {
 	return []parameter{
-		{"case", "c", caseName(o.Lowercase)},
-		{"eff", "e", yesNo(!o.EpsSmooth)},
-		{"nc", "nc", fmt.Sprint(o.CharOrder)},
-		{"nw", "nw", fmt.Sprint(o.WordOrder)},
-		{"space", "s", yesNo(o.Whitespace)},
+		{"case", caseName(o.Lowercase)},
+		{"eff", yesNo(!o.EpsSmooth)},
+		{"nc", fmt.Sprint(o.CharOrder)},
+		{"nw", fmt.Sprint(o.WordOrder)},
+		{"space", yesNo(o.Whitespace)},
 	}
 }

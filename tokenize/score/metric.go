@@ -17,7 +17,7 @@ type Metric interface {
 
 	// resolve fills in defaults, or names a bad option. The methods below belong to what it returns.
 	resolve() (Metric, error)
-	// segment counts one hypothesis against its references, of which there is at least one.
+	// segment counts one hypothesis against its references, at least one.
 	segment(hyp string, refs []string) []float64
 	// fromCounts computes the score from added-up counts, with round on each result: exact for the score, single for
 	// resamples, which the reference implementation holds in single precision.

@@ -32,7 +32,7 @@ type Result struct {
 }
 
 // parameter is one item of a signature.
-type parameter struct{ key, short, value string }
+type parameter struct{ key, value string }
 
 func caseName(lowercase bool) string {
 	if lowercase {
@@ -53,14 +53,12 @@ func (r Result) parameters() []parameter {
 	if r.references == variable {
 		references = "var"
 	}
-	out := []parameter{{"nrefs", "#", references}}
+	out := []parameter{{"nrefs", references}}
 	if r.Samples > 0 {
-		out = append(out,
-			parameter{"bs", "bs", strconv.Itoa(r.Samples)},
-			parameter{"seed", "rs", strconv.FormatUint(r.Seed, 10)})
+		out = append(out, parameter{"bs", strconv.Itoa(r.Samples)}, parameter{"seed", strconv.FormatUint(r.Seed, 10)})
 	}
 	out = append(out, r.options...)
-	return append(out, parameter{"version", "v", Version})
+	return append(out, parameter{"version", Version})
 }
 
 // Signature is sacreBLEU's long form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".

@@ -1,5 +1,5 @@
-// Package command is what all commands have in common: how flags are written, which exit code an error has, and how a panic
-// is reported in one sentence.
+// Package command is what all commands have in common: how flags are written, which exit code an error has, and how a
+// panic is reported in one sentence.
 //
 // # Basics
 //

@@ -9,8 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Exit gives it
-// exit code 2.
+// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Exit gives
+// it exit code 2.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -49,7 +49,8 @@ var resumes bool
 // Resumes says that this program can go on where it was with -resume: what is said of a full disk then names that.
 func Resumes() { resumes = true }
 
-// Explain returns err with a text for its reader where the system caused it: a full disk, or a file or folder that is not there.
+// Explain returns err with a text for its reader where the system caused it: a full disk, or a file or folder that is
+// not there.
 func Explain(err error) error {
 	if resumes {
 		err = files.DiskFullSay(err, "run again with -resume")
@@ -57,7 +58,8 @@ func Explain(err error) error {
 	return files.Missing(files.DiskFull(err))
 }
 
-// Message returns the sentence that stands for err on screen, explained, and for a panic with the file that holds its stack.
+// Message returns the sentence that stands for err on screen, explained, and for a panic with the file that holds its
+// stack.
 func Message(err error) string {
 	text := "aperture: " + OneLine(Explain(err).Error())
 	var internal *InternalError
@@ -68,8 +70,8 @@ func Message(err error) string {
 }
 
 // Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
-// anything to say. The stack of an *InternalError goes to a file, which the sentence names. Results that could not be written to
-// Stdout are an error too.
+// anything to say. The stack of an *InternalError goes to a file, which the sentence names. Results that could not be
+// written to Stdout are an error too.
 func Exit(err error) {
 	err = stdout.finish(err)
 	keepStack(err)

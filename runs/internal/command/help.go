@@ -31,8 +31,8 @@ func Flags(name string) *pflag.FlagSet {
 	return fs
 }
 
-// Parse reads a command line without the program's name into flags. After -h it prints help to out and returns ErrHelp. What the
-// flags do not take is a *UsageError, which names the nearest flag where there is none of that name.
+// Parse reads a command line without the program's name into flags. After -h it prints help to out and returns ErrHelp.
+// What the flags do not take is a *UsageError, which names the nearest flag where there is none of that name.
 func (h Help) Parse(fs *pflag.FlagSet, args []string, out io.Writer) error {
 	help := fs.BoolP("help", "h", false, "print this")
 	if err := fs.Parse(NormalizeArgs(args, fs)); err != nil {
@@ -69,8 +69,8 @@ const (
 	flagWidth = 22  // columns before a flag's description
 )
 
-// ListFlags writes a line, or as many as it takes, for each of the named flags: the name with one dash, what it takes, what it
-// does, and its default.
+// ListFlags writes a line, or as many as it takes, for each of the named flags: the name with one dash, what it takes,
+// what it does, and its default.
 func ListFlags(w io.Writer, fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		flag := fs.Lookup(name)
