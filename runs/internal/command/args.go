@@ -44,7 +44,8 @@ func normalizeFlag(arg string, fs *pflag.FlagSet) (normalized string, takesNext 
 	if name == "" {
 		return arg, false
 	}
-	if flag := fs.Lookup(name); flag != nil && (len(name) > 1 || strings.HasPrefix(arg, "--") || fs.ShorthandLookup(name) == nil) {
+	long := len(name) > 1 || strings.HasPrefix(arg, "--") || fs.ShorthandLookup(name) == nil
+	if flag := fs.Lookup(name); flag != nil && long {
 		return "--" + body, !hasValue && flag.NoOptDefVal == ""
 	}
 	if strings.HasPrefix(arg, "--") {

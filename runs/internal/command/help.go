@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -85,8 +86,9 @@ func ListFlags(w io.Writer, fs *pflag.FlagSet, names ...string) {
 		case "string", "strings", "stringArray":
 			value = "TEXT"
 		}
-		if d := flag.DefValue; d != "" && d != "0" && d != "false" && d != "[]" && !strings.Contains(usage, "(default") {
-			usage += " (default " + strings.Trim(d, "[]") + ")"
+		unset := slices.Contains([]string{"", "0", "false", "[]"}, flag.DefValue)
+		if !unset && !strings.Contains(usage, "(default") {
+			usage += " (default " + strings.Trim(flag.DefValue, "[]") + ")"
 		}
 		ListEntry(w, strings.TrimSpace(left+" "+value), usage)
 	}
@@ -120,11 +122,13 @@ func FlagError(err error, flags *pflag.FlagSet, program string) error {
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return Usagef("unknown flag -%s: did you mean -%s? (%s -h lists the flags)", name, keys.Nearest(name, names), program)
+		return Usagef("unknown flag -%s: did you mean -%s? (%s -h lists the flags)", name, keys.Nearest(name, names),
+			program)
 	case errors.As(err, &missing):
 		return Usagef("-%s wants a value", missing.GetSpecifiedName())
 	case errors.As(err, &invalid):
-		return Usagef("-%s=%s: it wants %s", invalid.GetFlag().Name, invalid.GetValue(), wanted(invalid.GetFlag().Value.Type()))
+		flag := invalid.GetFlag()
+		return Usagef("-%s=%s: it wants %s", flag.Name, invalid.GetValue(), wanted(flag.Value.Type()))
 	}
 	return &UsageError{Err: err}
 }
