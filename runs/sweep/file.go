@@ -95,7 +95,8 @@ func parseSearch(text, path string) (*search, error) {
 	own, _ := sections["method"].(map[string]any)
 	for _, method := range slices.Sorted(maps.Keys(own)) {
 		if !slices.Contains(s.Methods, method) {
-			return nil, fmt.Errorf("%s: [method.%s] searches for a method that is not in methods = %q: add it there, or remove the section", path, method, s.Methods)
+			return nil, fmt.Errorf("%s: [method.%s] searches for a method that is not in methods = %q: add it there, "+
+				"or remove the section", path, method, s.Methods)
 		}
 		if s.own[method], err = dimensions(own[method], "[method."+method+"]"); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
@@ -121,7 +122,8 @@ func (s *search) check() error {
 		}
 	}
 	if !slices.Contains(s.Methods, s.Control) {
-		return fmt.Errorf("control = %q is not in methods = %q: without its trials there is nothing to compare with", s.Control, s.Methods)
+		return fmt.Errorf("control = %q is not in methods = %q: without its trials there is nothing to compare with",
+			s.Control, s.Methods)
 	}
 	for i, arg := range s.Args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -149,7 +151,8 @@ func (s *search) checkSpaces() error {
 		space := append(slices.Clip(s.shared), s.own[method]...)
 		for i, d := range space {
 			if s.Search == "grid" && d.values == nil {
-				return fmt.Errorf("%s: %s is a range, and a grid wants a list of values: write one, or search = \"random\"", s.file, d.key)
+				return fmt.Errorf("%s: %s is a range, and a grid wants a list of values: write one, or search = \"random\"",
+					s.file, d.key)
 			}
 			for _, other := range space[:i] {
 				if other.key == d.key {

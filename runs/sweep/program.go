@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// findProgram gives the program that trains. One that is named as a folder under runs/ is kept in the sweep's folder, so that all
-// runs are of the same code whatever becomes of the source meanwhile.
+// findProgram gives the program that trains. One of a folder under runs/ is kept in the sweep's folder, so that all runs
+// are of the same code whatever becomes of the source meanwhile.
 func findProgram(name, folder string, log io.Writer) (string, error) {
 	if strings.Contains(name, "/") {
 		path, err := filepath.Abs(name)
@@ -30,7 +31,7 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 		return path, nil
 	}
 	kept := filepath.Join(folder, "bin", name)
-	if _, err := os.Stat(kept); err == nil {
+	if files.Exists(kept) {
 		return filepath.Abs(kept)
 	}
 	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {
@@ -41,7 +42,8 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 	build := exec.Command("go", "build", "-o", kept, "github.com/aperture-ml/aperture/runs/"+name)
 	build.Stderr = &said
 	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("command = %q cannot be built (go build, in Aperture's folder): %s", name, command.OneLine(said.String()+" "+err.Error()))
+		return "", fmt.Errorf("command = %q cannot be built (go build, in Aperture's folder): %s",
+			name, command.OneLine(said.String()+" "+err.Error()))
 	}
 	return filepath.Abs(kept)
 }
@@ -52,10 +54,7 @@ func resolved(program string, args []string) (keys.Tree, error) {
 	c := exec.Command(program, append(args, "-print-config")...)
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
-		words := strings.TrimPrefix(command.OneLine(said.String()), "aperture: ")
-		if words == "" {
-			words = err.Error()
-		}
+		words := cmp.Or(strings.TrimPrefix(command.OneLine(said.String()), "aperture: "), err.Error())
 		return nil, command.Usagef("%s refuses %s: %s", filepath.Base(program), strings.Join(args, " "), words)
 	}
 	return keys.Parse(out.String(), "the configuration of "+filepath.Base(program))
@@ -77,11 +76,10 @@ func stated(args []string) keys.Tree {
 		if c[section] == nil {
 			c[section] = map[string]any{}
 		}
-		var of any = value
+		c[section].(map[string]any)[name] = value
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-			of = n
+			c[section].(map[string]any)[name] = n
 		}
-		c[section].(map[string]any)[name] = of
 	}
 	return c
 }

@@ -31,33 +31,30 @@ func (w *sweep) progress(j job, o outcome, seconds float64) string {
 	return line
 }
 
-// table says in Markdown how far each method is: its trials, its best by the validation text, and the chosen's scores over seeds.
+// table says in Markdown how far each method is: its trials, its best in validation, and the chosen's scores over seeds.
 func (w *sweep) table() string {
 	going, err := w.finalists()
 	if err != nil {
 		return err.Error() + "\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n|---|---|---|---|---|---|---|---|\n", w.Score)
+	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n", w.Score)
+	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	if going == nil {
+		going = w.list // the best so far, of stages of different length
+	}
 	for _, m := range w.Methods {
 		ended, failed := 0, 0
-		for _, t := range w.list {
-			if t.method != m {
-				continue
-			}
-			if o, err := lookAt(w.trialFolder(t)); err == nil && (o.finished || o.failed != "") {
+		for _, t := range of(w.list, m) {
+			switch o, err := lookAt(w.trialFolder(t)); {
+			case err == nil && o.failed != "":
+				ended, failed = ended+1, failed+1
+			case err == nil && o.finished:
 				ended++
-				if o.failed != "" {
-					failed++
-				}
 			}
 		}
-		row := []string{m, fmt.Sprintf("%d of %d", ended, len(w.list)/len(w.Methods)), fmt.Sprint(failed), "–", "", "", "", ""}
-		from := going
-		if from == nil {
-			from = w.list // the best so far, of stages of different length
-		}
-		if ranked, err := w.ranked(from, m); err == nil && len(ranked) > 0 {
+		row := []string{m, fmt.Sprintf("%d of %d", ended, w.left(0)), fmt.Sprint(failed), "–", "", "", "", ""}
+		if ranked, err := w.ranked(going, m); err == nil && len(ranked) > 0 {
 			best := ranked[0]
 			if o, err := lookAt(w.trialFolder(best)); err == nil {
 				row[3] = fmt.Sprintf("%.4f", math.Abs(o.score(w.Score)))
@@ -67,7 +64,8 @@ func (w *sweep) table() string {
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
-	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, with their standard deviation.\n", w.Search, w.Score, w.Control)
+	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, "+
+		"with their standard deviation.\n", w.Search, w.Score, w.Control)
 	fmt.Fprintf(&b, "go run ./runs/compare %s compares what was chosen.\n", filepath.Join(w.folder, chosenDir))
 	return b.String()
 }
