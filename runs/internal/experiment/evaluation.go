@@ -47,8 +47,8 @@ func (e *Evaluation) Save(folder string) (path string, err error) {
 	return path, writeJSON(path, e)
 }
 
-// ReadEvaluation reads an evaluation that was saved in a run's folder. It is nil where there is none; one that was made before the run's
-// results.json is an error.
+// ReadEvaluation reads an evaluation that was saved in a run's folder. It is nil where there is none; one that was made
+// before the run's results.json is an error.
 func ReadEvaluation(folder, with string) (*Evaluation, error) {
 	path := evaluationFile(folder, with)
 	data, err := os.ReadFile(path)
@@ -67,7 +67,8 @@ func ReadEvaluation(folder, with string) (*Evaluation, error) {
 		return nil, err
 	}
 	if e.Of != of {
-		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save", path, ResultsFile, folder, with)
+		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save",
+			path, ResultsFile, folder, with)
 	}
 	return e, nil
 }

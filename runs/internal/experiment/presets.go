@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -11,14 +12,14 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 )
 
-// Preset is one published, or small, experiment of a run: a file NAME.toml in the run's folder that says what it is and holds the
-// keys that differ from its base and from the defaults. Its header are the keys above the first section:
+// Preset is a published, or small, experiment of a run: a file NAME.toml in the run's folder that holds the keys that differ
+// from its base and from the defaults. Its header, above the first section, says what it is:
 type Preset struct {
 	Name string `toml:"-"` // as -preset takes it
 
 	Title     string   `toml:"title" help:"what it is: model, data and paper"`
 	Size      string   `toml:"size" help:"parameters, as in \"39 M parameters\"; the base's where it is missing"`
-	Duration  string   `toml:"duration" help:"time to train, and on what, as in \"20 min on two CPU cores\"; the base's where it is missing"`
+	Duration  string   `toml:"duration" help:"time to train, and on what, as in \"20 min on two CPU cores\"; else the base's"`
 	Published []string `toml:"published" help:"published rows, each as \"METHOD: figures (source)\""`
 	Base      string   `toml:"base" help:"another preset of the same folder, whose keys are taken first"`
 
@@ -45,11 +46,13 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	if err != nil && name == samplePreset {
 		text, err = []byte(sample.Preset(s.task() == LanguageModel)), nil
 	}
+	known := strings.Join(s.presetNames(), ", ")
 	if len(names) > 0 && err != nil {
-		return nil, fmt.Errorf("preset %s is based on %q, and there is no such preset: runs/%s has %s", names[len(names)-1], name, s.Name, strings.Join(s.presetNames(), ", "))
+		return nil, fmt.Errorf("preset %s is based on %q, and there is no such preset: runs/%s has %s",
+			names[len(names)-1], name, s.Name, known)
 	}
 	if err != nil {
-		return nil, command.Usagef("unknown preset %q: runs/%s has %s", name, s.Name, strings.Join(s.presetNames(), ", "))
+		return nil, command.Usagef("unknown preset %q: runs/%s has %s", name, s.Name, known)
 	}
 	from := "preset " + name
 	tree, err := keys.Parse(string(text), from)
@@ -68,33 +71,22 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.parts = base.parts
-		if p.Size == "" {
-			p.Size = base.Size
-		}
-		if p.Duration == "" {
-			p.Duration = base.Duration
-		}
+		p.parts, p.Size, p.Duration = base.parts, cmp.Or(p.Size, base.Size), cmp.Or(p.Duration, base.Duration)
 	}
 	p.parts = append(slices.Clip(p.parts), part{from, tree})
 	return p, nil
 }
 
-// presetNames lists the presets: the one that is the default without data first, then the one with data, then the others by name.
+// presetNames lists the presets: the default without data, the default with data, and the others by name.
 func (s *Spec) presetNames() []string {
-	files, err := fs.Glob(s.FS, "*.toml")
-	if err != nil {
-		return nil
-	}
-	first := []string{samplePreset, s.DefaultPreset}
-	var names []string
+	names := slices.Compact([]string{samplePreset, s.DefaultPreset})
+	files, _ := fs.Glob(s.FS, "*.toml")
 	for _, file := range files {
-		if name := strings.TrimSuffix(file, ".toml"); slices.Contains(first, name) {
-			continue
+		if name := strings.TrimSuffix(file, ".toml"); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
-		names = append(names, strings.TrimSuffix(file, ".toml"))
 	}
-	return append(slices.Compact(first), names...)
+	return names
 }
 
 // preset lays a preset's keys over the configuration.

@@ -52,7 +52,7 @@ type Vectors struct {
 	Source string `json:"source"` // "the training text", or the name of a file
 	SHA256 Text   `json:"sha256"` // of the file
 	Width  int    `json:"width"`
-	Words  int    `json:"words"`  // of the vocabulary, each with a vector but for padding and <s>, and <unk> where none is known
+	Words  int    `json:"words"`  // of the vocabulary; all have a vector but padding, <s>, and <unk> where none is known
 	Unused int    `json:"unused"` // vectors of the file that stand for no word of the training text
 	End    string `json:"end"`    // where the vector of </s> is from
 }

@@ -49,26 +49,27 @@ func (t *trainer) logTraining() error {
 // trainRecord has the numbers of the updates since the last record.
 func (t *trainer) trainRecord() report.Record {
 	w := &t.state.Window
-	r := t.record(report.SplitTrain)
+	r, updates := t.record(report.SplitTrain), float64(max(1, w.Updates))
 	setLoss(r, t.Output, w.mean())
-	r.Values["objective"] = w.Loss / float64(max(1, w.Updates))
+	r.Values["objective"] = w.Loss / updates
 	r.Values[report.LearningRate] = t.rate()
 	r.Values[report.TokensPerSecond] = w.speed()
-	r.Values[report.GradientNorm] = w.Norm / float64(max(1, w.Updates))
+	r.Values[report.GradientNorm] = w.Norm / updates
 	return r
 }
 
 // logProgress writes a line of how training goes.
 func (t *trainer) logProgress(r report.Record) {
+	v := r.Values
 	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
-		lossWords(t.Output, r.Values[report.Loss]), r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
+		lossWords(t.Output, v[report.Loss]), v[report.LearningRate], v[report.GradientNorm], v[report.TokensPerSecond])
 	if left := t.left(); left != "" {
 		line += ", " + left
 	}
 	t.run.Log.Progressf("%s", line)
 }
 
-// left says how long training will go on, validation included, at the pace of this process so far; empty where that is not known.
+// left says how long training will go on, validation included, at this process's pace; empty where that is not known.
 func (t *trainer) left() string {
 	made, remaining := t.state.Step-t.beganStep, t.total()-t.state.Step
 	if made <= 0 || remaining <= 0 {
@@ -103,8 +104,8 @@ func (v validation) words(o *objectives.Output) string {
 	return fmt.Sprintf("%s, BLEU %.2f", lossWords(o, v.nll), *v.bleu)
 }
 
-// lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a
-// vector is no log-likelihood, and a density has no perplexity.
+// lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a vector is no
+// log-likelihood, and a density has no perplexity.
 func lossNumbers(o *objectives.Output, loss float64) (nll, ppl experiment.Number) {
 	if o.InNats() {
 		nll = experiment.Num(loss)

@@ -20,7 +20,6 @@ import (
 // trainer holds what a run trains, and where it stands.
 type trainer struct {
 	network
-	texts   texts
 	task    task
 	updates updates
 	config  experiment.Config
@@ -48,8 +47,7 @@ type trainer struct {
 // firstLine is how many updates of a process pass at most before the log says how training goes.
 const firstLine = 10
 
-// loop trains until the configured length, until validation has stalled for too
-// long, or until ctx is cancelled.
+// loop trains until the configured length, until validation has stalled for too long, or until ctx is cancelled.
 func (t *trainer) loop(ctx context.Context) error {
 	for !t.done() {
 		update, err := t.updates.Next()
@@ -95,7 +93,7 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// join makes the gradients, and the numbers, those of all batches of the update, of whose tokens so many are this process's. stop
+// join makes the gradients, and the numbers, those of all batches of the update, of which this process had some tokens. stop
 // is the signal that a process got. A process by itself leaves its sums on the device, for update to read.
 func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop int, err error) {
 	w := &t.state.Window
@@ -182,9 +180,8 @@ func (t *trainer) rate() float64 {
 	return t.state.Factor * models.Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.length(), t.state.Step)
 }
 
-// diverged says what has become infinite or no number, and which checkpoint is the
-// last good one; nothing is saved over it. Weights are good when an update has been
-// made from them: those of the present step are not.
+// diverged says what has become infinite or no number, and which checkpoint is the last good one: weights are good when an
+// update has been made from them, so that those of the present step are not. Nothing is saved over it.
 func (t *trainer) diverged(what string) error {
 	last := "there is no good checkpoint before it"
 	if steps, err := t.store.Steps(); err == nil {
@@ -195,7 +192,8 @@ func (t *trainer) diverged(what string) error {
 			}
 		}
 	}
-	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", what, last))
+	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, "+
+		"and start again in another -out", what, last))
 }
 
 // after does what is due once an update is made: log, validate, save, stop.
@@ -219,11 +217,11 @@ func (t *trainer) after(stop int) error {
 	}
 	better := false
 	if validate {
-		var err error
 		if !t.validates(step) {
 			before := t.state.Progress
 			t.state.Before = &before
 		}
+		var err error
 		if better, err = t.validate(); err != nil {
 			return err
 		}
@@ -245,8 +243,7 @@ func (t *trainer) after(stop int) error {
 	return nil
 }
 
-// validates reports whether validation is due after an update. The ends of epochs
-// are known by the step.
+// validates reports whether validation is due after an update. The step tells the ends of epochs.
 func (t *trainer) validates(step int) bool {
 	if n := t.config.Train.ValidateEvery; n > 0 {
 		return step%n == 0
@@ -258,9 +255,8 @@ func (t *trainer) validates(step int) bool {
 	}
 }
 
-// scheduled reports whether a checkpoint is due after an update whatever happens
-// then. Others, of a signal, of the end of training or of a better score, pass:
-// they neither enter the average of the last checkpoints nor take the place of one
+// scheduled reports whether a checkpoint is due after an update whatever happens then. Others, of a signal, of the end of
+// training or of a better score, pass: they neither enter the average of the last checkpoints nor take the place of one
 // that does, or a run that was stopped would not give the results of an undisturbed one.
 func (t *trainer) scheduled(step int) bool {
 	if n := t.config.Checkpoint.Every; n > 0 {
@@ -275,8 +271,7 @@ func (t *trainer) done() bool {
 	return t.state.Stopped != "" || c.Steps > 0 && t.state.Step >= c.Steps || c.Epochs > 0 && t.state.Position.Epoch >= c.Epochs
 }
 
-// total is the number of updates that the run will make if nothing stops it, or
-// 0 when that is open.
+// total is the number of updates that the run will make if nothing stops it, or 0 when that is open.
 func (t *trainer) total() int {
 	length := t.length()
 	if steps := t.config.Train.Steps; steps > 0 && steps < length {
@@ -285,8 +280,7 @@ func (t *trainer) total() int {
 	return length
 }
 
-// length is the number of updates that schedules span: where epochs are given fewer steps
-// only cut the run short, and one that goes on after them is the undisturbed one.
+// length is the number of updates that schedules span: where epochs are given fewer steps only cut the run short.
 func (t *trainer) length() int {
 	if c := t.config.Train; c.Epochs == 0 {
 		return c.Steps

@@ -33,7 +33,7 @@ type State struct {
 	Streams map[string]uint64 `json:"streams"` // draws made, by stream
 
 	Progress
-	Before *Progress `json:"before,omitempty"` // a validation that only the end of training asked for: a longer run goes on from here
+	Before *Progress `json:"before,omitempty"` // a validation that only the end asked for: a longer run goes on from here
 
 	Seconds float64 `json:"seconds"` // spent on updates
 	Tokens  int64   `json:"tokens"`  // target tokens trained on
@@ -98,10 +98,18 @@ func (t *trainer) save() error {
 		}}
 	}
 	files := []checkpoint.File{tensors(modelFile, t.Params.Map())}
-	if average := t.shown(); average != nil {
+	average := t.mean // for tools
+	if average == nil {
+		average = t.normalised(t.average())
+	}
+	if average != nil {
 		files = append(files, tensors(averageFile, t.named(average)))
 	}
-	files = append(files, tensors(optimizerFile, t.optimizerState(carried)))
+	optimizer := t.ownState()
+	for name, x := range carried {
+		optimizer[carriedPrefix+name] = x
+	}
+	files = append(files, tensors(optimizerFile, optimizer))
 	files = append(files, checkpoint.File{Name: stateFile, Write: func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
@@ -110,14 +118,6 @@ func (t *trainer) save() error {
 		return err
 	}
 	return t.peers.Barrier() // who reads it finds it
-}
-
-// shown is the average that tools are to use, or nil.
-func (t *trainer) shown() []torch.Tensor {
-	if t.mean != nil {
-		return t.mean
-	}
-	return t.normalised(t.average())
 }
 
 // normalised is the moving average as weights of the method's kind, a copy where these differ: the average itself goes on.
@@ -133,7 +133,7 @@ func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	return copies
 }
 
-// checkFinite keeps weights that have become infinite from being saved; a loss of the next update would find them too late.
+// checkFinite keeps weights that have become infinite from being saved; the next update's loss would find them too late.
 func (t *trainer) checkFinite() error {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -145,15 +145,7 @@ func (t *trainer) checkFinite() error {
 	return nil
 }
 
-// optimizerState is what a checkpoint holds beside the weights: ownState and what the task carries from batch to batch.
-func (t *trainer) optimizerState(carried map[string]torch.Tensor) map[string]torch.Tensor {
-	state := t.ownState()
-	for name, x := range carried {
-		state[carriedPrefix+name] = x
-	}
-	return state
-}
-
+// carriedPrefix names what the task carries from batch to batch, in the optimizer's file.
 const carriedPrefix = "carried."
 
 // ownState are the moments, the output layer's buffers, and the moving average where another one stands in its file.
@@ -243,8 +235,7 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 // restoreAverage takes up the average of the weights, and the optimizer that makes it where it has begun to.
 func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch.Tensor) error {
 	if t.state.Optimizer == "asgd" {
-		where := t.state.Averaging
-		factor := t.state.Factor
+		where, factor := t.state.Averaging, t.state.Factor
 		t.beginAveraging()
 		t.state.Averaging, t.state.Factor = where, factor
 		t.asgd.Steps, t.asgd.Rate = where.Steps, where.Rate
@@ -256,8 +247,8 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	if err != nil {
 		return err
 	}
-	list := make([]torch.Tensor, len(t.Params.Names()))
-	for i, name := range t.Params.Names() {
+	var list []torch.Tensor
+	for _, name := range t.Params.Names() {
 		v, found := state["average."+name]
 		if !found {
 			v, found = averages[name]
@@ -265,7 +256,7 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 		if !found {
 			return fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
 		}
-		list[i] = v
+		list = append(list, v)
 	}
 	if t.asgd != nil {
 		t.asgd.Restore(list)
@@ -277,9 +268,9 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	return nil
 }
 
-// restoreBest makes BEST name what the state holds for the best: a process may have died between saving a checkpoint and marking
-// it, or after marking a newer one that was damaged since. A run that is made longer forgets the validation that only its former
-// end asked for, and one that is given more patience goes on.
+// restoreBest makes BEST name what the state holds for the best: a process may have died between saving a checkpoint and
+// marking it, or after marking a newer one that was damaged since. A run that is made longer forgets the validation that
+// only its former end asked for, and one that is given more patience goes on.
 func (t *trainer) restoreBest() error {
 	exists := func(step int) bool {
 		_, err := t.store.At(step)
@@ -311,7 +302,8 @@ func (t *trainer) restoreBest() error {
 func (t *trainer) checkVocabulary(c checkpoint.Checkpoint) error {
 	for name, is := range t.task.vocabularies() {
 		if was := t.state.Vocabulary[name]; was != is {
-			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): restore the run's tokenizer folder", c.Path, name, was, is)
+			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): "+
+				"restore the run's tokenizer folder", c.Path, name, was, is)
 		}
 	}
 	return nil
