@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -42,7 +43,10 @@ func New[C any](prefix string) *Schema[C] {
 }
 
 // valueTypes are the types of fields that can be keys.
-var valueTypes = []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[[]string]()}
+var valueTypes = []reflect.Type{
+	reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[bool](), reflect.TypeFor[string](),
+	reflect.TypeFor[[]string](),
+}
 
 // partedType is that of fields which are [Parts].
 var partedType = reflect.TypeFor[parted]()
@@ -51,16 +55,15 @@ var partedType = reflect.TypeFor[parted]()
 func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited Key) {
 	for i := range t.NumField() {
 		field := t.Field(i)
-		name, at := field.Tag.Get("toml"), append(slices.Clone(index), i)
-		k := Key{Name: prefix + name, Task: field.Tag.Get("task"), Resume: field.Tag.Get("resume"), index: at, kind: field.Type.Kind()}
+		tag := field.Tag.Get
+		name, at := tag("toml"), append(slices.Clone(index), i)
+		k := Key{
+			Name: prefix + name, Task: cmp.Or(tag("task"), inherited.Task), Resume: cmp.Or(tag("resume"), inherited.Resume),
+			Help: tag("help"), Default: tag("default"), Choices: strings.Fields(tag("choice")), Path: tag("path"),
+			index: at, kind: field.Type.Kind(),
+		}
 		if inherited.part > 0 {
 			k.index, k.part, k.inner, k.Part = inherited.index, inherited.part, at, inherited.Part
-		}
-		if k.Task == "" {
-			k.Task = inherited.Task
-		}
-		if k.Resume == "" {
-			k.Resume = inherited.Resume
 		}
 		switch {
 		case name == "" && field.Type.Implements(partedType):
@@ -81,8 +84,6 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 		if !slices.Contains(valueTypes, field.Type) {
 			panic(fmt.Sprintf("keys: %s is of type %s, which no key can have", k.Name, field.Type))
 		}
-		k.Help, k.Default, k.Choices = field.Tag.Get("help"), field.Tag.Get("default"), strings.Fields(field.Tag.Get("choice"))
-		k.Path = field.Tag.Get("path")
 		if k.Path != "" && k.kind != reflect.String {
 			panic(fmt.Sprintf("keys: %s is no text, and names a %s", k.Name, k.Path))
 		}
@@ -142,12 +143,7 @@ func (s *Schema[C]) Put(c *C, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	given, field := reflect.ValueOf(value), k.changed(reflect.ValueOf(c).Elem())
-	if given.Kind() != field.Kind() && !(given.Kind() == reflect.Int && field.Kind() == reflect.Float64) {
-		return fmt.Errorf("%s wants %s, not %v", name, k.Wants(), value)
-	}
-	field.Set(given.Convert(field.Type()))
-	return nil
+	return k.put(reflect.ValueOf(c).Elem(), value)
 }
 
 // Text is the value of a key that is a text.
@@ -169,9 +165,9 @@ func Parse(text, from string) (Tree, error) {
 	return tree, nil
 }
 
-// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is
-// always the same one, and returns the names of the keys that it gave. A name that is no key is an error that names the
-// nearest one, unless others is set: the tree then holds keys of other readers too.
+// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first error is always the
+// same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest
+// one, unless others is set: the tree then holds keys of other readers too.
 func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []string, err error) {
 	for _, k := range s.keys {
 		table, name := tree, k.Name

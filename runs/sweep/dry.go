@@ -11,9 +11,9 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// dry checks a search without running it: it asks a program under runs/ for the configuration of every trial, and prints
-// the commands of the first stage, what follows, and how long all takes, without what has run. A program of the user's own
-// is not run: who looks at what a file would do has not agreed to do it.
+// dry checks a search without running it: it asks a program under runs/ for the configuration of every trial, and
+// prints the commands of the first stage, what follows, and how long all takes, without what has run. A program of the
+// user's own is not run: who looks at what a file would do has not agreed to do it.
 func dry(s *search, folder string, out, log io.Writer) error {
 	place, err := os.MkdirTemp("", "sweep-")
 	if err != nil {

@@ -164,7 +164,6 @@ func (s *search) checkSpaces() error {
 	return nil
 }
 
-// space is what a method searches.
 func (s *search) space(method string) []dimension {
 	if s.follows(method) {
 		return s.own[method]

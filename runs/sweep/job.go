@@ -33,8 +33,8 @@ type errFailed struct{ words string }
 
 func (e errFailed) Error() string { return e.words }
 
-// run trains what the job says, in its folder, on some processors (nil: on any), and returns when it has finished. It takes
-// up what a folder holds. When ctx ends, the run saves and stops.
+// run trains in the job's folder, on some processors (nil: on any), until the run has finished. It takes up what the folder
+// holds. When ctx ends, the run saves and stops.
 func (j job) run(ctx context.Context, program string, cpus []int) error {
 	if err := os.MkdirAll(j.folder, 0o777); err != nil {
 		return files.DiskFull(err)
@@ -101,7 +101,7 @@ func onThread(cpus []int, f func() error) error {
 	return <-result
 }
 
-// waitUntilFree waits for the lock of a run folder: the run of a sweep that was killed may still be saving.
+// waitUntilFree waits for a run folder's lock: the run of a sweep that was killed may still be saving.
 func waitUntilFree(ctx context.Context, folder string) error {
 	for range 600 {
 		lock, err := files.Lock(folder)

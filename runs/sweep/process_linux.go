@@ -12,7 +12,6 @@ func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
-// setAffinity gives this thread some processors only. Where that is not allowed it shares them, which costs time only.
 func setAffinity(cpus []int) {
 	var set unix.CPUSet
 	for _, c := range cpus {

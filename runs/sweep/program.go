@@ -17,8 +17,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// findProgram gives the program that trains. One of a folder under runs/ is kept in the sweep's folder, so that all runs
-// are of the same code whatever becomes of the source meanwhile.
+// findProgram gives the program that trains. One of a folder under runs/ is kept in the sweep's folder, so that all
+// runs are of the same code whatever becomes of the source meanwhile.
 func findProgram(name, folder string, log io.Writer) (string, error) {
 	if strings.Contains(name, "/") {
 		path, err := filepath.Abs(name)

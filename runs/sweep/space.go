@@ -115,17 +115,12 @@ func interval(key string, table map[string]any) (dimension, error) {
 	return d, nil
 }
 
-// text writes a TOML value as -set takes it.
 func text(value any) (string, error) {
 	switch x := value.(type) {
-	case string:
-		return x, nil
-	case int64:
-		return strconv.FormatInt(x, 10), nil
+	case string, int64, bool:
+		return fmt.Sprint(x), nil
 	case float64:
 		return strconv.FormatFloat(x, 'g', -1, 64), nil
-	case bool:
-		return strconv.FormatBool(x), nil
 	case []any: // a list as one value
 		parts := make([]string, len(x))
 		for i, v := range x {
@@ -140,9 +135,9 @@ func text(value any) (string, error) {
 	return "", fmt.Errorf("%v is no value of a key", value)
 }
 
-// draw is the value of the number-th of count trials. The range is cut into count equal parts, and each is drawn from once,
-// in an order of the key's own (Latin hypercube sampling; McKay, Beckman and Conover 1979): a few independent draws often
-// lie close together. Methods that share a key try the same values of it.
+// draw is the value of the number-th of count trials. The range is cut into count equal parts, and each is drawn from
+// once, in an order of the key's own (Latin hypercube sampling; McKay, Beckman and Conover 1979): a few independent
+// draws often lie close together. Methods that share a key try the same values of it.
 func (d dimension) draw(seed, number, count int) string {
 	generator := func(of ...any) *rand.Rand {
 		hash := fnv.New64a()
@@ -215,9 +210,9 @@ type trial struct {
 
 func (t trial) name() string { return fmt.Sprintf("%s-%03d", t.method, t.number) }
 
-// trials are those of all methods, in turns, the same number of each; those that follow the control come after it. A point
-// that comes again, as in a grid that is smaller than the largest, comes with the next seed: no method has fewer chances
-// than another, and no run is made twice.
+// trials are those of all methods, in turns, the same number of each; those that follow the control come after it. A
+// point that comes again, as in a grid that is smaller than the largest, comes with the next seed: no method has fewer
+// chances than another, and no run is made twice.
 func (s *search) trials() []trial {
 	count, points := 0, map[string][]point{}
 	for _, m := range s.Methods {

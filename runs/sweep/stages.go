@@ -88,7 +88,6 @@ func (w *sweep) untrained(method string, stage int) int {
 	return len(w.searching(going, stage))
 }
 
-// of are the trials of a method.
 func of(list []trial, method string) []trial {
 	return slices.DeleteFunc(slices.Clone(list), func(t trial) bool { return t.method != method })
 }
@@ -124,7 +123,6 @@ func (w *sweep) rungFile(stage int) string {
 	return filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))
 }
 
-// wentOn reads a rungFile; without one, nothing has been decided.
 func (w *sweep) wentOn(stage int) (map[string][]string, error) {
 	names := map[string][]string{}
 	text, err := os.ReadFile(w.rungFile(stage))
@@ -169,7 +167,6 @@ func (w *sweep) goOn(going []trial, stage int, methods ...string) ([]trial, erro
 	return named(going, names), err
 }
 
-// named are the trials of a rungFile.
 func named(from []trial, names map[string][]string) []trial {
 	return slices.DeleteFunc(slices.Clone(from), func(t trial) bool { return !slices.Contains(names[t.method], t.name()) })
 }

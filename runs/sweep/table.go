@@ -31,7 +31,8 @@ func (w *sweep) progress(j job, o outcome, seconds float64) string {
 	return line
 }
 
-// table says in Markdown how far each method is: its trials, its best in validation, and the chosen's scores over seeds.
+// table says in Markdown how far each method is: its trials, its best in validation, and the chosen's scores over
+// seeds.
 func (w *sweep) table() string {
 	going, err := w.finalists()
 	if err != nil {
@@ -81,8 +82,12 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 		}
 		losses = append(losses, o.loss)
 		for name, s := range o.test {
-			kind, x := testScore(s)
-			scores[name+" "+kind] = append(scores[name+" "+kind], x)
+			switch {
+			case s.BLEU != nil:
+				scores[name+" BLEU"] = append(scores[name+" BLEU"], *s.BLEU)
+			case s.PPL != nil:
+				scores[name+" ppl"] = append(scores[name+" ppl"], *s.PPL)
+			}
 		}
 	}
 	if len(losses) == 0 {
@@ -93,17 +98,6 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 		parts = append(parts, name+" "+spread(scores[name], 2))
 	}
 	return fmt.Sprint(len(losses)), spread(losses, 4), strings.Join(parts, ", ")
-}
-
-// testScore is the score of a test text that tables show.
-func testScore(s testScores) (kind string, x float64) {
-	switch {
-	case s.BLEU != nil:
-		return "BLEU", *s.BLEU
-	case s.PPL != nil:
-		return "ppl", *s.PPL
-	}
-	return "ppl", math.NaN()
 }
 
 // spread is a mean with its standard deviation.

@@ -104,7 +104,8 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 }
 
 // same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: jobs,
-// minutes, more seeds, and more methods, unless it is a grid, where the largest decides how many trials each method has.
+// minutes, more seeds, and more methods, unless it is a grid, where the largest decides how many trials each method
+// has.
 func same(text, path string, s *search) error {
 	before, err := parseSearch(text, path)
 	if err != nil {
@@ -127,7 +128,8 @@ func same(text, path string, s *search) error {
 	return nil
 }
 
-// prepare finds the program, and asks it what it makes of each method's first trial: a mistake shows before hours are spent.
+// prepare finds the program, and asks it what it makes of each method's first trial: a mistake shows before hours are
+// spent.
 func (w *sweep) prepare() (err error) {
 	if w.program, err = findProgram(w.Command, w.folder, w.log); err != nil {
 		return err
@@ -239,7 +241,8 @@ func (w *sweep) work(ctx context.Context) error {
 	return w.do(ctx, jobs)
 }
 
-// testing are the jobs that train the best of those going with all seeds and test them, as far as that has not been done.
+// testing are the jobs that train the best of those going with all seeds and test them, as far as that has not been
+// done.
 func (w *sweep) testing(going []trial) (jobs []job, err error) {
 	for _, m := range w.Methods {
 		ranked, err := w.ranked(going, m)
@@ -276,8 +279,8 @@ func (w *sweep) chosen(method string, seed int) string {
 	return filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", method, seed))
 }
 
-// chosenFolder is where the chosen trial runs with a seed: where the search ran it, with a link to there, or a folder of
-// its own; and how much of a training that takes.
+// chosenFolder is where the chosen trial runs with a seed: where the search ran it, with a link to there, or a folder
+// of its own; and how much of a training that takes.
 func (w *sweep) chosenFolder(best trial, seed int) (folder string, weight float64, err error) {
 	name := w.chosen(best.method, seed)
 	for _, t := range w.list {

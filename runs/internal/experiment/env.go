@@ -29,8 +29,7 @@ type Env struct {
 	Files      map[string]string `json:"files,omitempty"`         // SHA-256 of the files that the method's settings name, by key
 }
 
-// NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
-// in words.
+// NewEnv describes this process, with versions of libraries and the device in use.
 func NewEnv(versions map[string]string, device string, threads int) Env {
 	all := map[string]string{"go": runtime.Version(), "aperture": "(devel)"}
 	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" {
@@ -58,8 +57,8 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 // commas. The Go tool's own stamp counts files that git does not track as changes too, and names none.
 var built string
 
-// codeVersion returns the commit this program was built from, and the files that it has otherwise: as build.sh or the Go
-// tool stamped it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
+// codeVersion returns the commit this program was built from, and the files that differ: as build.sh or the Go tool stamped
+// it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
 func codeVersion() (code Code, changed []string) {
 	if commit, files, found := strings.Cut(built, ":"); found {
 		return codeOf(commit, files, ",")
@@ -96,7 +95,7 @@ func stampedCode(settings []debug.BuildSetting) (code Code) {
 	return code
 }
 
-// gitCode asks git for the commit that is checked out around folder, and for the tracked files that differ from it.
+// gitCode asks git about the source tree around folder.
 func gitCode(folder string) (code Code, changed []string) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()

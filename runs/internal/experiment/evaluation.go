@@ -38,7 +38,7 @@ func evaluationFile(folder, with string) string {
 	return filepath.Join(folder, "evaluation-"+with+".json")
 }
 
-// Save keeps an evaluation in a run's folder, in place of an earlier one of the same kind, and returns the file's path.
+// Save keeps an evaluation in a run's folder, in place of an earlier one of its kind, and returns the file's path.
 func (e *Evaluation) Save(folder string) (path string, err error) {
 	if e.Of, err = ResultsSum(folder); err != nil {
 		return "", err
@@ -47,8 +47,7 @@ func (e *Evaluation) Save(folder string) (path string, err error) {
 	return path, writeJSON(path, e)
 }
 
-// ReadEvaluation reads an evaluation that was saved in a run's folder. It is nil where there is none; one that was made
-// before the run's results.json is an error.
+// ReadEvaluation reads a saved evaluation: nil where there is none, an error where the run's results.json is newer.
 func ReadEvaluation(folder, with string) (*Evaluation, error) {
 	path := evaluationFile(folder, with)
 	data, err := os.ReadFile(path)
@@ -73,7 +72,7 @@ func ReadEvaluation(folder, with string) (*Evaluation, error) {
 	return e, nil
 }
 
-// ResultsSum is the SHA-256 of a run's results.json, by which what was measured later is known to belong to it.
+// ResultsSum is the SHA-256 of a run's results.json, which tells what was measured of it.
 func ResultsSum(folder string) (string, error) {
 	data, err := os.ReadFile(filepath.Join(folder, ResultsFile))
 	if err != nil {

@@ -36,7 +36,6 @@ func (l *layers) tree(tree keys.Tree, from string, byHand bool) error {
 	return nil
 }
 
-// file lays a TOML file that the user named over the configuration.
 func (l *layers) file(path string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +67,6 @@ func (l *layers) assign(assignment, from string) error {
 	return l.give(strings.TrimSpace(name), strings.TrimSpace(value), from)
 }
 
-// give lays one value, as text, over the configuration.
 func (l *layers) give(name, value, from string) error {
 	if err := schema.Set(&l.config, name, value); err != nil {
 		return command.Usagef("%s: %w", from, err)

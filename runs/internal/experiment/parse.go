@@ -45,8 +45,8 @@ func (s *Settings) note(format string, args ...any) {
 }
 
 // Parse reads a command line, without the program's name, into settings. Layers lie in the order preset, -config, -set,
-// flags; with -resume the run folder's configuration takes the preset's place. Help is printed to Spec.Stdout and returned
-// as ErrHelp; a *command.UsageError says what in args means nothing.
+// flags; with -resume the run folder's configuration takes the preset's place. Help is printed to Spec.Stdout and
+// returned as ErrHelp; a *command.UsageError says what in args means nothing.
 func Parse(spec *Spec, args []string) (*Settings, error) {
 	var o options
 	flags, groups := spec.flags(&o)
@@ -60,7 +60,8 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 		}
 		return nil, command.ErrHelp
 	case flags.NArg() > 0:
-		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)", flags.Arg(0), spec.Name)
+		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)",
+			flags.Arg(0), spec.Name)
 	case flags.Lookup("method").Value.String() == "help":
 		fmt.Fprint(spec.stdout(), objectives.Help())
 		return nil, command.ErrHelp
@@ -68,7 +69,8 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
 		return nil, command.Usagef("-device-flops and -bandwidth go with -plan, and are rates above 0")
 	}
-	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
+	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed}
+	s.Args = append([]string{os.Args[0]}, args...)
 	if err := s.build(spec, &o, flags); err != nil {
 		return nil, err
 	}
@@ -79,7 +81,6 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	return s, nil
 }
 
-// build fills in s from the parsed flags.
 func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	var err error
 	if s.Place, s.Launch, err = parallel.Place(o.processes); err != nil {
@@ -130,8 +131,8 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return &command.UsageError{Err: err}
 	}
 	if method.WordTargets && spec.task() == LanguageModel {
-		return command.Usagef("%s aims at vectors and gives words no probability: a language model wants a method with a softmax",
-			s.Config.Objective.Method)
+		return command.Usagef("%s aims at vectors and gives words no probability: "+
+			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
 	if err := s.useUnits(method.Needs); err != nil {
 		return err
@@ -173,7 +174,6 @@ func (s *Settings) checkTask(spec *Spec) error {
 	return nil
 }
 
-// keysByHand are those that the user gave.
 func (s *Settings) keysByHand() []keys.Key {
 	return slices.DeleteFunc(slices.Clone(schema.Keys()), func(k keys.Key) bool { return !s.byHand(k.Name) })
 }
@@ -185,7 +185,8 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 		return nil, err
 	}
 	if run := hand.config.Run; run != "" && run != s.Name {
-		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run", o.config, run)
+		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run",
+			o.config, run)
 	}
 	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
 	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && previous == nil {
@@ -251,7 +252,8 @@ func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's length.
+// finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's
+// length.
 func (s *Settings) finish() error {
 	c, origin := &s.Config, s.layers.origin
 	switch {
@@ -260,7 +262,8 @@ func (s *Settings) finish() error {
 			return command.Usagef("data.sample = false needs a corpus: give -data")
 		}
 		c.Data.Sample = true
-		s.note("no -data: training on the built-in sample, an artificial corpus generated from seed %d", c.Data.SampleSeed)
+		s.note("no -data: training on the built-in sample, an artificial corpus generated from seed %d",
+			c.Data.SampleSeed)
 	case c.Data.Sample && s.byHand("data.sample") &&
 		(origin["data.sample"] == "-set" || origin["data.sample"] == origin["data.dir"]):
 		return command.Usagef("data.sample = true and a corpus in %s exclude each other: leave out one", c.Data.Dir)
@@ -322,8 +325,9 @@ func noData(dir, origin string) error {
 	return nil
 }
 
-// useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole words,
-// which the languages do not share; another wants frequent words first. What the user set otherwise by hand is refused.
+// useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole
+// words, which the languages do not share; another wants frequent words first. What the user set otherwise by hand is
+// refused.
 func (s *Settings) useUnits(method objectives.Needs) error {
 	c, wordTargets := &s.Config, method.WordTargets
 	if c.Task() == LanguageModel { // whole words, and one text
@@ -383,7 +387,8 @@ func (s *Settings) compare() error {
 				"start a new one with another -out, or leave the key as it was", d)
 		}
 		if d.ByName && !s.byHand(d.Key) {
-			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, strings.Trim(d.New, `"`))
+			value := strings.Trim(d.New, `"`)
+			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, value)
 		}
 		s.note("resuming changes %s", d)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 )
 
-// Preset is a published, or small, experiment of a run: a file NAME.toml in the run's folder that holds the keys that differ
-// from its base and from the defaults. Its header, above the first section, says what it is:
+// Preset is a published, or small, experiment of a run: a file NAME.toml in the run's folder that holds the keys that
+// differ from its base and from the defaults. Its header, above the first section, says what it is:
 type Preset struct {
 	Name string `toml:"-"` // as -preset takes it
 
@@ -34,10 +34,9 @@ type part struct {
 
 var presetSchema = keys.New[Preset]("")
 
-// preset reads a preset with its bases.
 func (s *Spec) preset(name string) (*Preset, error) { return s.presetAfter(name, nil) }
 
-// presetAfter reads a preset that those of names are based on.
+// presetAfter reads a preset that the presets called names are based on.
 func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	if slices.Contains(names, name) {
 		return nil, fmt.Errorf("preset %s is its own base: %s", name, strings.Join(append(names, name), " is based on "))
@@ -89,7 +88,6 @@ func (s *Spec) presetNames() []string {
 	return names
 }
 
-// preset lays a preset's keys over the configuration.
 func (l *layers) preset(p *Preset) error {
 	for _, part := range p.parts {
 		if err := l.tree(part.tree, part.from, false); err != nil {

@@ -97,7 +97,8 @@ type Code struct {
 	Dirty  *bool `json:"dirty"`
 }
 
-// Number is a number that may be undefined; the zero Number is. JSON has no infinities: an undefined Number is null there.
+// Number is a number that may be undefined; the zero Number is. JSON has no infinities: an undefined Number is null
+// there.
 type Number struct {
 	value   float64
 	defined bool

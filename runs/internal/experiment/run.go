@@ -58,8 +58,8 @@ type Run struct {
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
 // writes config.toml, env.json and command.txt and opens train.log. A folder that holds a run is not touched without
-// -resume, and one that is finished is not taken up unless what ended it was raised; both errors say what to do. Of several
-// processes rank 0 does so; the others get a run that writes nothing.
+// -resume, and a finished one only where what ended it was raised. Of several processes the first does so; the others get a
+// run that writes nothing.
 func Open(s *Settings, env Env) (r *Run, err error) {
 	r = &Run{Dir: s.Out, Config: s.Config, Env: env, ReadOnly: s.Place.Rank > 0}
 	if r.ReadOnly {
@@ -179,8 +179,8 @@ func killedAtStart(folder string) bool {
 	return errors.Is(err, fs.ErrNotExist) && files.Exists(filepath.Join(folder, CommandFile))
 }
 
-// ReadConfig reads the configuration of a run folder, which must be what its checkpoints were trained with. Keys that are
-// newer than the folder have their defaults. A folder without one is an os.ErrNotExist.
+// ReadConfig reads the configuration of a run folder, which must be what its checkpoints were trained with. Keys that
+// are newer than the folder have their defaults. A folder without one is an os.ErrNotExist.
 func ReadConfig(folder string) (Config, error) {
 	tree, err := keys.ReadFolder(folder)
 	if err != nil {
@@ -198,9 +198,8 @@ func (r *Run) Path(parts ...string) string {
 	return filepath.Join(append([]string{r.Dir}, parts...)...)
 }
 
-// TruncateMetrics cuts metrics.jsonl back to the lines of step and before: what a killed process wrote after its last
-// checkpoint is about to be written again. It drops all from a line on that has no end or is no JSON, which a killed
-// process left.
+// TruncateMetrics cuts metrics.jsonl back to the lines of step and before, which are about to be written again. From a line
+// without an end, or that is no JSON, it drops all: a killed process left it.
 func (r *Run) TruncateMetrics(step int64) error {
 	data, err := os.ReadFile(r.Path(MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -225,8 +224,8 @@ func (r *Run) TruncateMetrics(step int64) error {
 	return files.Write(r.Path(MetricsFile), kept)
 }
 
-// CheckData records the SHA-256 of the texts that the run reads (see HashFiles) in env.json. In a resumed run a text that is
-// no longer what it was is an error that names it.
+// CheckData records the SHA-256 of the texts that the run reads in env.json. A text that has changed since a resumed run
+// began is an error that names it.
 func (r *Run) CheckData(sums map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if before, known := r.Env.DataSHA256[name]; known && before != sums[name] {
@@ -241,8 +240,8 @@ func (r *Run) CheckData(sums map[string]string) error {
 	return writeJSON(r.Path(EnvFile), r.Env)
 }
 
-// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. Those that a resumed run
-// has recorded stay: it kept what it made of the files, which may be gone.
+// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. A resumed run kept what it
+// made of its files, which may be gone: what it has recorded of them stays.
 func (r *Run) HashFiles(paths map[string]string) {
 	if r.ReadOnly {
 		return
@@ -296,8 +295,8 @@ func (r *Run) WriteResults(results *Results) error {
 	return writeJSON(r.Path(ResultsFile), results)
 }
 
-// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one; a resumed
-// run is again what it was. What tells of the failure stays: the log, the command and the environment.
+// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one, but for
+// the log, the command and the environment; a resumed run is again what it was.
 func (r *Run) Abandon() {
 	if r.ReadOnly {
 		return

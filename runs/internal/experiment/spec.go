@@ -12,7 +12,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// samplePreset is used without -data. All runs of a task share it; the sample holds its file.
+// samplePreset is the preset without -data, which all runs of a task share.
 const samplePreset = "sample"
 
 // Spec describes a run: all that Parse needs to know about one folder under runs/.

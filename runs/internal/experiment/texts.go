@@ -17,8 +17,8 @@ const (
 	sampleLines = 1000 // of a language model
 )
 
-// ReadText reads the texts of a language model that the configuration names, or generates the sample. Their words
-// are those of the run in folder (see [language.ReadTexts]).
+// ReadText reads the texts of a language model that the configuration names, or generates the sample, with the words of the
+// run in folder (see [language.ReadTexts]).
 func ReadText(d Data, folder string) (*language.Texts, error) {
 	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test, LineSettings: d.LineSettings}
 	if !d.Sample {
@@ -26,14 +26,18 @@ func ReadText(d Data, folder string) (*language.Texts, error) {
 	}
 	train, valid, test := sample.Text(uint64(d.SampleSeed), d.SampleSize, sampleLines, sampleLines)
 	lines := map[string][]string{"-train": train, "-valid": valid, "-test": test} // whatever they are called
-	return language.ReadTexts(d.VocabularySettings, folder, names, func(name, flag string, words *corpus.Words) (corpus.Running, error) {
+	read := func(name, flag string, words *corpus.Words) (corpus.Running, error) {
 		return corpus.RunningLines(lines[flag], name, words)
-	})
+	}
+	return language.ReadTexts(d.VocabularySettings, folder, names, read)
 }
 
 // Names are those of a translator's texts.
 func (d Data) Names() bitext.TextNames {
-	return bitext.TextNames{Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test, SplitSettings: d.SplitSettings, LineSettings: d.LineSettings}
+	return bitext.TextNames{
+		Dir: d.Dir, Train: d.Train, Valid: d.Valid, Tests: d.Test,
+		SplitSettings: d.SplitSettings, LineSettings: d.LineSettings,
+	}
 }
 
 // ReadPairs reads the texts of a translator that the configuration names, or generates the sample.
@@ -51,7 +55,6 @@ func ReadPairs(d Data) (*bitext.Texts, error) {
 	return &bitext.Texts{Train: some, Valid: made("valid", valid), Tests: []bitext.Lines{made("test", test)}, Sums: sums}, err
 }
 
-// digest is the SHA-256 of the file that lines would make.
 func digest(lines []string) string {
 	hash := sha256.New()
 	for _, line := range lines {
@@ -60,7 +63,7 @@ func digest(lines []string) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// ReadLines reads a text of a translator that is not for training, or what the sample has in its place.
+// ReadLines reads a text of a translator that is not for training, or the sample's.
 func ReadLines(d Data, name string) (bitext.Lines, error) {
 	if d.Sample {
 		texts, err := ReadPairs(d)

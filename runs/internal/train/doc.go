@@ -4,9 +4,9 @@
 //
 // Main is the body of a training command: func main() { train.Main("wmt14") }.
 //
-// The loop is in loop.go; everything else serves it. One update may span several accumulated batches; its loss is the sum
-// over target tokens divided by the tokens of the whole update, and penalties are added once. The files of each of the two
-// tasks, translation and language models, begin with its name.
+// The loop is in loop.go; everything else serves it. One update may span several accumulated batches; its loss is the
+// sum over target tokens divided by the tokens of the whole update, and penalties are added once. The files of each of
+// the two tasks, translation and language models, begin with its name.
 //
 // # Caveats
 //

@@ -120,8 +120,9 @@ func (t *trainer) next() string {
 	return fmt.Sprintf("%s; to use the model: go run ./runs/%s", said, use)
 }
 
-// averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no worse
-// on the validation text. U, s and V are averaged each by itself, as any parameter, and then made orthonormal again.
+// averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no
+// worse on the validation text. U, s and V are averaged each by itself, as any parameter, and then made orthonormal
+// again.
 func (t *trainer) averageLast() error {
 	steps, err := t.store.Steps()
 	if err != nil {
@@ -200,7 +201,6 @@ func (t *trainer) doubt(r *experiment.Results, bleu *float64) string {
 		strings.Join(signs, ", and "), r.Updates, r.Epochs.Value(), t.run.Longer(r), t.run.Dir)
 }
 
-// takeMean puts the mean of checkpoints into the parameters.
 func (t *trainer) takeMean(used []checkpoint.Checkpoint) error {
 	for k, c := range used {
 		step := torch.OpenScope()
@@ -220,7 +220,6 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) error {
 	return nil
 }
 
-// draw makes the plots and the report page.
 func (t *trainer) draw(results *experiment.Results, records []report.Record, bleu *float64, doubt string) error {
 	if !t.config.Report.Plots {
 		return nil

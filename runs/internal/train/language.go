@@ -66,7 +66,6 @@ func (t *languageTask) vocabularies() map[string]string {
 	return map[string]string{"word": t.texts.Words.Hash()}
 }
 
-// warmStart takes the weights of another run, whose vocabulary must be the same.
 func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 	other, err := language.Load(folder, t.Device)
 	if err != nil {
@@ -115,7 +114,6 @@ func (t *languageTask) activations() int64 {
 	return t.Settings.Activations(t.config.Train.BPTT * t.columns())
 }
 
-// columns are those of a batch.
 func (t *languageTask) columns() int { return t.config.Train.Columns / t.config.Train.Batches() }
 
 func (t *languageTask) reaches() float64 { return t.Settings.Reaches(t.columns()) }

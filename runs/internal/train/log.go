@@ -23,7 +23,6 @@ func (t *trainer) record(split string) report.Record {
 	return report.Record{Step: int64(t.state.Step), Epoch: t.epoch(t.state), Split: split, Values: map[string]float64{}}
 }
 
-// write appends a record to metrics.jsonl and to the event file.
 func (t *trainer) write(r report.Record) error {
 	if !t.peers.First() {
 		return nil
@@ -37,7 +36,6 @@ func (t *trainer) write(r report.Record) error {
 	return t.events.Record(r)
 }
 
-// logTraining sums up the updates since the last line.
 func (t *trainer) logTraining() error {
 	r := t.trainRecord()
 	t.logProgress(r)
@@ -46,7 +44,6 @@ func (t *trainer) logTraining() error {
 	return t.write(r)
 }
 
-// trainRecord has the numbers of the updates since the last record.
 func (t *trainer) trainRecord() report.Record {
 	w := &t.state.Window
 	r, updates := t.record(report.SplitTrain), float64(max(1, w.Updates))
@@ -58,7 +55,6 @@ func (t *trainer) trainRecord() report.Record {
 	return r
 }
 
-// logProgress writes a line of how training goes.
 func (t *trainer) logProgress(r report.Record) {
 	v := r.Values
 	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
@@ -79,7 +75,6 @@ func (t *trainer) left() string {
 	return parallel.Duration(pace*float64(remaining)).String() + " left"
 }
 
-// setLoss puts a mean clean loss into a record, with the perplexity where that has one.
 func setLoss(r report.Record, o *objectives.Output, loss float64) {
 	r.Values[report.Loss] = loss
 	if ppl := o.Perplexity(loss); !math.IsNaN(ppl) {

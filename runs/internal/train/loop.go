@@ -93,8 +93,8 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// join makes the gradients, and the numbers, those of all batches of the update, of which this process had some tokens. stop
-// is the signal that a process got. A process by itself leaves its sums on the device, for update to read.
+// join makes the gradients, and the numbers, those of all processes' batches. stop is the signal that a process got. A
+// process by itself leaves its sums on the device, for update to read.
 func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop int, err error) {
 	w := &t.state.Window
 	if t.peers == nil {
@@ -122,7 +122,6 @@ func (t *trainer) freeSums() {
 	t.sums = t.sums[:0]
 }
 
-// rehearse takes the smallest batch through the network and the output layer.
 func (t *trainer) rehearse() {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -138,7 +137,6 @@ func (t *trainer) scale(u models.Update) float64 {
 	return 1 / float64(u.Tokens)
 }
 
-// update turns the collected gradients into a step of the weights.
 func (t *trainer) update(u models.Update) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -150,7 +148,7 @@ func (t *trainer) update(u models.Update) error {
 	norm := objectives.JointNorm(values[:len(norms)])
 	t.state.Window.add(values[len(norms):])
 	t.freeSums()
-	if math.IsNaN(norm) || math.IsInf(norm, 0) || math.IsNaN(t.state.Window.Loss) || math.IsInf(t.state.Window.Loss, 0) {
+	if !finite(norm) || !finite(t.state.Window.Loss) {
 		return t.diverged(fmt.Sprintf("the loss or its gradient is not finite at update %d", t.state.Step+1))
 	}
 	t.state.Window.Norm += norm
@@ -180,8 +178,8 @@ func (t *trainer) rate() float64 {
 	return t.state.Factor * models.Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.length(), t.state.Step)
 }
 
-// diverged says what has become infinite or no number, and which checkpoint is the last good one: weights are good when an
-// update has been made from them, so that those of the present step are not. Nothing is saved over it.
+// diverged says what has become infinite or no number, and which checkpoint is the last good one: weights are good when
+// an update has been made from them, so that those of the present step are not. Nothing is saved over it.
 func (t *trainer) diverged(what string) error {
 	last := "there is no good checkpoint before it"
 	if steps, err := t.store.Steps(); err == nil {
@@ -255,9 +253,9 @@ func (t *trainer) validates(step int) bool {
 	}
 }
 
-// scheduled reports whether a checkpoint is due after an update whatever happens then. Others, of a signal, of the end of
-// training or of a better score, pass: they neither enter the average of the last checkpoints nor take the place of one
-// that does, or a run that was stopped would not give the results of an undisturbed one.
+// scheduled reports whether a checkpoint is due after an update whatever happens then. Others, of a signal, of the end
+// of training or of a better score, pass: they neither enter the average of the last checkpoints nor take the place of
+// one that does, or a run that was stopped would not give the results of an undisturbed one.
 func (t *trainer) scheduled(step int) bool {
 	if n := t.config.Checkpoint.Every; n > 0 {
 		return step%n == 0
@@ -265,11 +263,13 @@ func (t *trainer) scheduled(step int) bool {
 	return t.validates(step)
 }
 
-// done reports whether training has reached its end.
 func (t *trainer) done() bool {
 	c := t.config.Train
-	return t.state.Stopped != "" || c.Steps > 0 && t.state.Step >= c.Steps || c.Epochs > 0 && t.state.Position.Epoch >= c.Epochs
+	ended := c.Steps > 0 && t.state.Step >= c.Steps || c.Epochs > 0 && t.state.Position.Epoch >= c.Epochs
+	return ended || t.state.Stopped != ""
 }
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // total is the number of updates that the run will make if nothing stops it, or 0 when that is open.
 func (t *trainer) total() int {

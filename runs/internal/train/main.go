@@ -131,7 +131,6 @@ func agree(s *experiment.Settings, env experiment.Env, peers *parallel.Peers) er
 		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume, c.TOML()))
 }
 
-// readTexts reads the texts of what the configuration's network learns.
 func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 	if s.Config.Task() == experiment.Translation {
 		return readTranslation(s.Config, peers)
@@ -272,7 +271,6 @@ func (t *trainer) prepare(device torch.Device) error {
 
 func (t *trainer) warn(w checkpoint.Warning) { t.run.Log.Warnf("%s", w) }
 
-// start sets the state before the first update.
 func (t *trainer) start() {
 	c := t.config.Train
 	params := t.Params.Tensors()
@@ -281,7 +279,8 @@ func (t *trainer) start() {
 	if c.Optimizer != "sgd" {
 		t.adam = torch.NewAdam(params, torch.AdamOptions{
 			Beta1: c.Beta1, Beta2: c.Beta2, Epsilon: c.Epsilon, WeightDecay: c.WeightDecay,
-			Decoupled: c.Optimizer != "adam", Rectified: c.Optimizer == "radam", FairseqEpsilon: c.EpsilonPlacement == "fairseq",
+			Decoupled: c.Optimizer != "adam", Rectified: c.Optimizer == "radam",
+			FairseqEpsilon: c.EpsilonPlacement == "fairseq",
 		})
 	}
 	if c.EMADecay > 0 {
@@ -298,7 +297,6 @@ func (t *trainer) start() {
 	t.state.Vocabulary = t.task.vocabularies()
 }
 
-// warmStart takes the weights of another run.
 func (t *trainer) warmStart(folder string) error {
 	warnings, err := t.task.warmStart(folder)
 	for _, w := range warnings {
@@ -311,7 +309,6 @@ func (t *trainer) warmStart(folder string) error {
 	return nil
 }
 
-// introduce says what is about to be trained.
 func (t *trainer) introduce() {
 	log := t.run.Log
 	for _, line := range t.task.introduce() {
@@ -333,7 +330,6 @@ func (t *trainer) introduce() {
 		epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
 }
 
-// free gives back what the run held.
 func (t *trainer) free() {
 	if t.metrics != nil {
 		t.metrics.Close()

@@ -12,7 +12,6 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
-// page is the report of a finished run.
 func (t *trainer) page(r *experiment.Results, plots []report.Plot, bleu *float64, doubt string) (*report.Page, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -57,7 +56,6 @@ func (t *trainer) page(r *experiment.Results, plots []report.Plot, bleu *float64
 	return p, nil
 }
 
-// fields are names and values in turns.
 func fields(of ...string) (all []report.Field) {
 	for i := 0; i < len(of); i += 2 {
 		all = append(all, report.Field{Name: of[i], Value: of[i+1]})
@@ -104,7 +102,6 @@ func show(n experiment.Number, digits int) string {
 	return fmt.Sprintf("%.*f", digits, n.Value())
 }
 
-// commit is what the program was built from, in words.
 func commit(c experiment.Code, changed []string) string {
 	switch {
 	case c.Commit == "":

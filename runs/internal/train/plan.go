@@ -52,7 +52,8 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 	if t.Vectors != nil {
 		rows, width := t.Output.Embedding().Size()
 		vectors = rows * width * 4
-		fmt.Fprintf(out, "target vectors    %d MiB (%d of %d numbers, which training does not touch)\n", vectors/mib, rows, width)
+		fmt.Fprintf(out, "target vectors    %d MiB (%d of %d numbers, which training does not touch)\n",
+			vectors/mib, rows, width)
 	}
 	fmt.Fprintf(out, "activations       about %d MiB\n", activations/mib)
 	fmt.Fprintf(out, "in all            about %d MiB in each process, beside the program and the texts\n",
@@ -81,7 +82,8 @@ func (t *trainer) predict(s *experiment.Settings, state int64) error {
 	c, processes, out := s.Config.Train, max(1, s.Launch, s.Place.Size), command.Stdout
 	speed := s.Speed
 	if unknown := t.Output.Uncounted(); len(unknown) > 0 {
-		fmt.Fprintf(out, "time              not known: %s does not say what it multiplies\n", strings.Join(unknown, ", "))
+		names := strings.Join(unknown, ", ")
+		fmt.Fprintf(out, "time              not known: %s does not say what it multiplies\n", names)
 		return nil
 	}
 	local := max(1, s.Launch, s.Place.LocalSize)

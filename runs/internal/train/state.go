@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
@@ -63,7 +62,6 @@ type window struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// save writes the checkpoint of the state's step.
 func (t *trainer) save() error {
 	if err := t.checkFinite(); err != nil {
 		return err
@@ -120,7 +118,8 @@ func (t *trainer) save() error {
 	return t.peers.Barrier() // who reads it finds it
 }
 
-// normalised is the moving average as weights of the method's kind, a copy where these differ: the average itself goes on.
+// normalised is the moving average as weights of the method's kind, a copy where these differ: the average itself goes
+// on.
 func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	if average == nil || !t.Output.FixesAverage() {
 		return average
@@ -133,12 +132,13 @@ func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	return copies
 }
 
-// checkFinite keeps weights that have become infinite from being saved; the next update's loss would find them too late.
+// checkFinite keeps weights that have become infinite from being saved; the next update's loss would find them too
+// late.
 func (t *trainer) checkFinite() error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	for i, p := range t.Params.Tensors() {
-		if sum := p.Detach().Sum().Item(); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		if !finite(p.Detach().Sum().Item()) {
 			return t.diverged(fmt.Sprintf("%s is not finite after update %d", t.Params.Names()[i], t.state.Step))
 		}
 	}
@@ -175,7 +175,6 @@ func (t *trainer) named(list []torch.Tensor) map[string]torch.Tensor {
 	return out
 }
 
-// read takes up the state of a checkpoint.
 func (s *State) read(c checkpoint.Checkpoint) error {
 	f, err := c.Open(stateFile)
 	if err != nil {
@@ -268,15 +267,16 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	return nil
 }
 
-// restoreBest makes BEST name what the state holds for the best: a process may have died between saving a checkpoint and
-// marking it, or after marking a newer one that was damaged since. A run that is made longer forgets the validation that
-// only its former end asked for, and one that is given more patience goes on.
+// restoreBest makes BEST name the state's best: a process may have died between saving a checkpoint and marking it, or after
+// marking a newer one that was damaged since. A run that is made longer forgets the validation that only its former end
+// asked for, and one that is given more patience goes on.
 func (t *trainer) restoreBest() error {
 	exists := func(step int) bool {
 		_, err := t.store.At(step)
 		return err == nil
 	}
-	if patience := t.config.Train.Patience; t.config.Train.ASGD != "finetune" && (patience == 0 || t.state.Stalled < patience) {
+	c := t.config.Train
+	if c.ASGD != "finetune" && (c.Patience == 0 || t.state.Stalled < c.Patience) {
 		t.state.Stopped = ""
 	}
 	if before := t.state.Before; before != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// task is what a run learns to do: texts, a model, updates from a position on, and scores. All else is the trainer's: run
-// folder, checkpoints, schedule, penalties, clipping, optimizer, averages, stopping, measures, log and report.
+// task is what a run learns to do: texts, a model, updates and scores. All else is the trainer's: run folder, checkpoints,
+// schedule, penalties, clipping, optimizer, averages, stopping, measures, log and report.
 type task interface {
 	// sums are the SHA-256 of the texts by file.
 	sums() map[string]string
-	// build makes the model, with fresh weights. A fresh run learns its vocabulary and writes it to the run folder, where
-	// one that goes on finds it. Without a run, for a plan, nothing is written.
+	// build makes the model, with fresh weights. A fresh run learns its vocabulary and writes it to the run folder,
+	// where one that goes on finds it. Without a run, for a plan, nothing is written.
 	build(run *experiment.Run, fresh bool, d torch.Device) (network, error)
 	free()
 
@@ -25,8 +25,8 @@ type task interface {
 	vocabularies() map[string]string
 	// tokens counts the target tokens that an epoch trains on.
 	tokens() int
-	// corpus describes the texts in a few words, size for a plan with what a run of some steps trains, and introduce with
-	// what is worth knowing before training.
+	// corpus describes the texts in a few words, size for a plan with what a run of some steps trains, and introduce
+	// with what is worth knowing before training.
 	corpus() string
 	size(steps int) string
 	introduce() []string

@@ -76,7 +76,6 @@ func (t *translationTask) vocabularies() map[string]string {
 	return hashes
 }
 
-// warmStart takes the weights of another run, whose vocabularies must be the same.
 func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 	other, err := translation.Load(folder, t.Device)
 	if err != nil {

@@ -42,7 +42,8 @@ func (t *translationTask) validate() (validation, error) {
 		v.score = -bleu.Score
 	}
 	for i, o := range outputs[:min(c.Report.Samples, len(outputs))] {
-		v.samples += fmt.Sprintf("source\t%s\nreference\t%s\noutput\t%s\n\n", t.data.Valid.Source[i], t.data.Valid.Target[i], o.Text)
+		source, reference := t.data.Valid.Source[i], t.data.Valid.Target[i]
+		v.samples += fmt.Sprintf("source\t%s\nreference\t%s\noutput\t%s\n\n", source, reference, o.Text)
 	}
 	return v, nil
 }
@@ -79,7 +80,6 @@ func mostlyOne(name string, lines, references []string) string {
 	return fmt.Sprintf("%d of %d translations of %s are %q", most, len(lines), name, line)
 }
 
-// commonest is the line that occurs most often, and how often.
 func commonest(lines []string) (line string, times int) {
 	counts := map[string]int{}
 	for _, l := range lines {
@@ -90,7 +90,6 @@ func commonest(lines []string) (line string, times int) {
 	return line, times
 }
 
-// test decodes with the configured beam.
 func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	s := t.data.Tests[i]
 	pairs, err := t.Text.TestPairs(s)
@@ -141,7 +140,8 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	out.BLEUTok, out.ChrF = experiment.Num(multi.Score), experiment.Num(chrf.Score)
 	d := t.config.Decode
 	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; beam %d, %s length penalty %g",
-		s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll), d.Beam, d.LengthPenalty, d.Lenpen)
+		s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll),
+		d.Beam, d.LengthPenalty, d.Lenpen)
 	t.same = cmp.Or(t.same, mostlyOne(s.Name, raw, s.Target))
 	if t.shown == nil {
 		for i, output := range raw[:min(t.config.Report.Samples, len(raw))] {

@@ -12,7 +12,6 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// average is that of the weights, or nil.
 func (t *trainer) average() []torch.Tensor {
 	if t.asgd != nil {
 		return t.asgd.Averages()
@@ -42,7 +41,6 @@ func (t *trainer) copies() (all []torch.Tensor) {
 	return all
 }
 
-// assign gives the parameters other values.
 func (t *trainer) assign(values []torch.Tensor) {
 	for i, p := range t.Params.Tensors() {
 		p.Assign(values[i])
@@ -71,7 +69,7 @@ func (t *trainer) validate() (better bool, err error) {
 			return false, err
 		}
 	}
-	if math.IsNaN(found.nll) || math.IsInf(found.nll, 0) {
+	if !finite(found.nll) {
 		return false, t.diverged(fmt.Sprintf("the validation loss is not finite after update %d", t.state.Step))
 	}
 	s := &t.state
@@ -111,8 +109,9 @@ func (t *trainer) measure() error {
 	m, cosines := t.measures()
 	record := t.record(report.SplitOutput)
 	record.Values = map[string]float64{
-		"i1": m.I1, "i2": m.I2, "i1_both_signs": m.I1BothSigns, "i2_both_signs": m.I2BothSigns, "mean_cosine": m.MeanCosine,
-		"sigma_max": m.SingularValues[0], "sigma_min": m.SingularValues[len(m.SingularValues)-1],
+		"i1": m.I1, "i2": m.I2, "i1_both_signs": m.I1BothSigns, "i2_both_signs": m.I2BothSigns,
+		"mean_cosine": m.MeanCosine,
+		"sigma_max":   m.SingularValues[0], "sigma_min": m.SingularValues[len(m.SingularValues)-1],
 		"sigma_ratio": m.SigmaRatio, "frobenius": m.Frobenius, "effective_rank": m.EffectiveRank,
 	}
 	maps.Copy(record.Values, t.Output.Report())
@@ -121,7 +120,6 @@ func (t *trainer) measure() error {
 	return t.write(record)
 }
 
-// coneWords says what the mean cosine between the vectors of two words means.
 func coneWords(cosine float64) string {
 	switch {
 	case math.IsNaN(cosine):
