@@ -49,13 +49,13 @@ func (s *Settings) note(format string, args ...any) {
 // returned as ErrHelp; a *command.UsageError says what in args means nothing.
 func Parse(spec *Spec, args []string) (*Settings, error) {
 	var o options
-	flags, groups := spec.flags(&o)
+	flags := spec.flags(&o)
 	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
 		return nil, command.FlagError(err, flags, spec.Name)
 	}
 	switch {
 	case o.help:
-		if err := spec.printHelp(flags, groups); err != nil {
+		if err := spec.printHelp(flags); err != nil {
 			return nil, err
 		}
 		return nil, command.ErrHelp
@@ -63,7 +63,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)",
 			flags.Arg(0), spec.Name)
 	case flags.Lookup("method").Value.String() == "help":
-		fmt.Fprint(spec.stdout(), objectives.Help())
+		fmt.Fprint(spec.Stdout, objectives.Help())
 		return nil, command.ErrHelp
 	}
 	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
@@ -75,7 +75,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 		return nil, err
 	}
 	if o.printConfig {
-		fmt.Fprint(spec.stdout(), s.Config.TOML())
+		fmt.Fprint(spec.Stdout, s.Config.TOML())
 		return nil, command.ErrHelp
 	}
 	return s, nil
@@ -130,7 +130,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	if method.WordTargets && spec.task() == LanguageModel {
+	if method.WordTargets && spec.Task == LanguageModel {
 		return command.Usagef("%s aims at vectors and gives words no probability: "+
 			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
@@ -156,7 +156,7 @@ func (s *Settings) checkTask(spec *Spec) error {
 	if task == "" {
 		return command.Usagef("model.kind = %q is no network: it wants one of %s", kind, kinds())
 	}
-	if want := spec.task(); task != want {
+	if want := spec.Task; task != want {
 		return command.Usagef("runs/%s trains a %s, and model.kind = %q is a %s",
 			spec.Name, want.network(), kind, task.network())
 	}
@@ -242,14 +242,13 @@ func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	for _, f := range flagKeys {
-		if flag := flags.Lookup(f.flag); flag != nil && flag.Changed {
-			if err := l.give(f.key, flag.Value.String(), "-"+f.flag); err != nil {
-				return err
-			}
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if key := f.Annotations[keyOf]; key != nil && err == nil {
+			err = l.give(key[0], f.Value.String(), "-"+f.Name)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
 // finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's

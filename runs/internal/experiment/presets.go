@@ -43,7 +43,7 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	}
 	text, err := fs.ReadFile(s.FS, name+".toml")
 	if err != nil && name == samplePreset {
-		text, err = []byte(sample.Preset(s.task() == LanguageModel)), nil
+		text, err = []byte(sample.Preset(s.Task == LanguageModel)), nil
 	}
 	known := strings.Join(s.presetNames(), ", ")
 	if len(names) > 0 && err != nil {

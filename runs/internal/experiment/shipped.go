@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/runs"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // shipped are the runs with presets, each a folder under runs/.
@@ -30,6 +31,7 @@ func trains(name string, task Task, what, preset string) Spec {
 // SpecOf describes the run of a folder under runs/; it panics where the list above lacks it.
 func SpecOf(name string) *Spec {
 	s := shipped[slices.IndexFunc(shipped, func(s Spec) bool { return s.Name == name })]
+	s.Stdout = command.Stdout
 	var err error
 	if s.FS, err = fs.Sub(runs.Presets, name); err != nil {
 		panic(err)
