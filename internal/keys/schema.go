@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,20 +15,20 @@ import (
 // Schema are the keys of a type of configuration, in the order of its fields.
 type Schema[C any] struct {
 	keys     []Key
-	sections []string // "" first
+	sections []string
 	defaults C
 }
 
 // New reads the tags of C's fields. Names begin with the prefix, unless that is empty: the section that C stands in.
 func New[C any](prefix string) *Schema[C] {
-	s := &Schema[C]{sections: []string{""}}
+	s := &Schema[C]{}
 	if prefix != "" {
 		prefix += "."
 	}
 	s.walk(reflect.TypeFor[C](), prefix, nil, Key{})
 	for _, k := range s.keys {
-		if !slices.Contains(s.sections, k.Section()) {
-			s.sections = append(s.sections, k.Section())
+		if section := k.Section(); section != "" && !slices.Contains(s.sections, section) {
+			s.sections = append(s.sections, section)
 		}
 		in, err := reflect.ValueOf(&s.defaults).Elem(), error(nil)
 		if k.Default == "" {
@@ -169,60 +170,45 @@ func Parse(text, from string) (Tree, error) {
 // same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest
 // one, unless others is set: the tree then holds keys of other readers too.
 func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []string, err error) {
-	for _, k := range s.keys {
-		table, name := tree, k.Name
-		if section := k.Section(); section != "" {
-			value, there := tree[section]
-			if !there {
-				continue
-			}
-			inner, ok := value.(map[string]any)
-			if !ok {
-				return given, fmt.Errorf("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
-			}
-			table, name = inner, k.Base()
-		}
-		value, there := table[name]
-		if !there {
+	values := map[string]any{}
+	for name, value := range tree {
+		table, isTable := value.(map[string]any)
+		if !isTable || slices.ContainsFunc(s.keys, func(k Key) bool { return k.Name == name }) {
+			values[name] = value
 			continue
 		}
-		if err := k.set(reflect.ValueOf(c).Elem(), value); err != nil {
-			return given, fmt.Errorf("%s: %w", from, err)
+		for inner, x := range table {
+			values[name+"."+inner] = x
 		}
-		given = append(given, k.Name)
+	}
+	for _, section := range s.sections {
+		if value, there := values[section]; there {
+			return nil, fmt.Errorf("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
+		}
+	}
+	for _, k := range s.keys {
+		if value, there := values[k.Name]; there {
+			if err := k.set(reflect.ValueOf(c).Elem(), value); err != nil {
+				return given, fmt.Errorf("%s: %w", from, err)
+			}
+			given = append(given, k.Name)
+		}
 	}
 	if others {
 		return given, nil
 	}
-	if err := s.checkNames(tree); err != nil {
-		return given, fmt.Errorf("%s: %w", from, err)
+	// TOML itself would pass over a name that is no key in silence.
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		if _, isTable := tree[name].(map[string]any); isTable && !slices.Contains(s.sections, name) {
+			return given, fmt.Errorf("%s: unknown section [%s]: did you mean [%s]?", from, name, Nearest(name, s.sections))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, err := s.Lookup(name); err != nil {
+			return given, fmt.Errorf("%s: %w", from, err)
+		}
 	}
 	return given, nil
-}
-
-// checkNames reports the first name in a tree that is no key: TOML itself would pass over it in silence.
-func (s *Schema[C]) checkNames(tree Tree) error {
-	var names []string
-	for name, value := range tree {
-		table, isTable := value.(map[string]any)
-		if !isTable {
-			names = append(names, name)
-			continue
-		}
-		if !slices.Contains(s.sections, name) {
-			return fmt.Errorf("unknown section [%s]: did you mean [%s]?", name, Nearest(name, s.sections[1:]))
-		}
-		for inner := range table {
-			names = append(names, name+"."+inner)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if _, err := s.Lookup(name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -173,8 +172,3 @@ func (s *search) space(method string) []dimension {
 
 // follows says whether a method takes the control's best values of [keys] instead of searching them itself.
 func (s *search) follows(method string) bool { return s.Shared == "control" && method != s.Control }
-
-// defaultFolder is where the sweep of a file goes.
-func defaultFolder(file string) string {
-	return filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(file), ".toml"))
-}

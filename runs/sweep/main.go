@@ -11,6 +11,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -77,7 +79,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		s.Jobs = f.jobs
 	}
 	if f.out == "" {
-		f.out = defaultFolder(f.file)
+		f.out = filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(f.file), ".toml"))
 	}
 	if f.dry {
 		return dry(s, f.out, out, log)

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
@@ -45,14 +44,6 @@ func lookAt(folder string) (o outcome, err error) {
 		o.failed = strings.TrimSpace(string(words))
 		return o, nil
 	}
-	path := filepath.Join(folder, "results.json")
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return o, nil
-	}
-	if err != nil {
-		return o, err
-	}
 	var results struct {
 		Updates int64   `json:"updates"`
 		Epochs  float64 `json:"epochs"`
@@ -62,8 +53,12 @@ func lookAt(folder string) (o outcome, err error) {
 		} `json:"valid"`
 		Test map[string]testScores `json:"test"`
 	}
-	if err := json.Unmarshal(text, &results); err != nil {
-		return o, fmt.Errorf("%s: %w", path, err)
+	err = files.ReadJSON(filepath.Join(folder, "results.json"), &results)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o, nil
+	}
+	if err != nil {
+		return o, err
 	}
 	records, err := report.ReadRecords(filepath.Join(folder, "metrics.jsonl"))
 	if err != nil {

@@ -125,17 +125,11 @@ func (w *sweep) rungFile(stage int) string {
 
 func (w *sweep) wentOn(stage int) (map[string][]string, error) {
 	names := map[string][]string{}
-	text, err := os.ReadFile(w.rungFile(stage))
+	err := files.ReadJSON(w.rungFile(stage), &names)
 	if errors.Is(err, os.ErrNotExist) {
-		return names, nil
+		err = nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &names)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.rungFile(stage), err)
-	}
-	return names, nil
+	return names, err
 }
 
 // goOn gives the trials that a stage lets go on, the best of each of the methods, and records them.

@@ -3,12 +3,13 @@ package experiment
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Evaluation is what a trained language model scored in another way than results.json has it.
@@ -44,22 +45,18 @@ func (e *Evaluation) Save(folder string) (path string, err error) {
 		return "", err
 	}
 	path = evaluationFile(folder, e.With)
-	return path, writeJSON(path, e)
+	return path, files.WriteJSON(path, e)
 }
 
 // ReadEvaluation reads a saved evaluation: nil where there is none, an error where the run's results.json is newer.
 func ReadEvaluation(folder, with string) (*Evaluation, error) {
-	path := evaluationFile(folder, with)
-	data, err := os.ReadFile(path)
+	path, e := evaluationFile(folder, with), &Evaluation{}
+	err := files.ReadJSON(path, e)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	e := &Evaluation{}
-	if err := json.Unmarshal(data, e); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	of, err := ResultsSum(folder)
 	if err != nil {

@@ -52,9 +52,7 @@ func (l *layers) file(path string) error {
 		return command.Usagef("%s: base = %q belongs to a preset's file: remove that line and choose it with -preset %v",
 			path, base, base)
 	}
-	for _, k := range presetSchema.Keys() { // the rest of a preset's header says nothing about the run
-		delete(tree, k.Name)
-	}
+	dropHeader(tree)
 	return l.tree(tree, path, true)
 }
 

@@ -62,9 +62,7 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	if _, err := presetSchema.Lay(p, tree, from, true); err != nil {
 		return nil, err
 	}
-	for _, k := range presetSchema.Keys() {
-		delete(tree, k.Name)
-	}
+	dropHeader(tree)
 	if p.Base != "" {
 		base, err := s.presetAfter(p.Base, append(names, name))
 		if err != nil {
@@ -74,6 +72,13 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	}
 	p.parts = append(slices.Clip(p.parts), part{from, tree})
 	return p, nil
+}
+
+// dropHeader removes a preset's header, which says nothing about the run.
+func dropHeader(tree keys.Tree) {
+	for _, k := range presetSchema.Keys() {
+		delete(tree, k.Name)
+	}
 }
 
 // presetNames lists the presets: the default without data, the default with data, and the others by name.

@@ -1,11 +1,8 @@
 package experiment
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -166,26 +163,6 @@ func (t Text) MarshalJSON() ([]byte, error) {
 
 // ReadResults reads the results.json of a run folder.
 func ReadResults(folder string) (*Results, error) {
-	path := filepath.Join(folder, ResultsFile)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var results Results
-	if err := json.Unmarshal(data, &results); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &results, nil
-}
-
-// writeJSON writes a value, indented, whole or not at all.
-func writeJSON(path string, value any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return files.Write(path, text.Bytes())
+	results := &Results{}
+	return results, files.ReadJSON(filepath.Join(folder, ResultsFile), results)
 }

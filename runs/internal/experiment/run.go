@@ -108,7 +108,7 @@ func (r *Run) resume(s *Settings) (err error) {
 		return err
 	}
 	var before Env // what an earlier process recorded, as far as it did
-	if text, err := os.ReadFile(r.Path(EnvFile)); err == nil && json.Unmarshal(text, &before) == nil {
+	if files.ReadJSON(r.Path(EnvFile), &before) == nil {
 		r.Env.DataSHA256, r.Env.Files = before.DataSHA256, before.Files
 	}
 	results, err := ReadResults(r.Dir)
@@ -158,7 +158,7 @@ func (r *Run) write(s *Settings) error {
 	if err = cmp.Or(err, line.Close()); err != nil {
 		return err
 	}
-	if err := writeJSON(r.Path(EnvFile), r.Env); err != nil {
+	if err := files.WriteJSON(r.Path(EnvFile), r.Env); err != nil {
 		return err
 	}
 	file, err := os.OpenFile(r.Path(LogFile), appending, 0o666)
@@ -237,7 +237,7 @@ func (r *Run) CheckData(sums map[string]string) error {
 		return nil
 	}
 	r.Env.DataSHA256 = maps.Clone(sums)
-	return writeJSON(r.Path(EnvFile), r.Env)
+	return files.WriteJSON(r.Path(EnvFile), r.Env)
 }
 
 // HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. A resumed run kept what it
@@ -271,7 +271,7 @@ func (r *Run) Files() (map[string]string, error) {
 		r.Env.Files[key] = text
 	}
 	r.sums = nil
-	return r.Env.Files, writeJSON(r.Path(EnvFile), r.Env)
+	return r.Env.Files, files.WriteJSON(r.Path(EnvFile), r.Env)
 }
 
 // Longer says in words what to raise for a run that has found these results to train on.
@@ -292,7 +292,7 @@ func (r *Run) WriteResults(results *Results) error {
 	if results.Data.SHA256 == nil {
 		results.Data.SHA256 = map[string]string{}
 	}
-	return writeJSON(r.Path(ResultsFile), results)
+	return files.WriteJSON(r.Path(ResultsFile), results)
 }
 
 // Abandon is for a process that failed before its first update. A new run leaves its folder free for another one, but for

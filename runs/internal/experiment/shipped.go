@@ -39,14 +39,6 @@ func SpecOf(name string) *Spec {
 	return &s
 }
 
-// Runs lists the runs with presets.
-func Runs() (names []string) {
-	for _, s := range shipped {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
 // ownPreset is the preset that suits a user's corpus best. The bounds lie between the sizes in the presets' names.
 func ownPreset(pairs int) string {
 	switch {
