@@ -43,10 +43,11 @@ func (t *trainer) considerAveraging(loss float64) {
 // beginFinetuning scores and saves the weights that finetuning starts from, so that they stay the best where it finds
 // none better.
 func (t *trainer) beginFinetuning() error {
-	if _, err := t.validate(); err != nil {
-		return err
+	_, err := t.validate()
+	if err == nil {
+		err = t.save()
 	}
-	if err := t.save(); err != nil {
+	if err != nil {
 		return err
 	}
 	return t.store.MarkBest(t.state.Step)

@@ -36,33 +36,27 @@ func (t *trainer) write(r report.Record) error {
 	return t.events.Record(r)
 }
 
-func (t *trainer) logTraining() error {
-	r := t.trainRecord()
-	t.logProgress(r)
-	maps.Copy(r.Values, t.sync.Report())
-	t.state.Window = window{}
-	return t.write(r)
-}
-
-func (t *trainer) trainRecord() report.Record {
+// logTraining says how the updates since the last line went; keep makes that a line of metrics.jsonl too, from which
+// the next one goes on.
+func (t *trainer) logTraining(keep bool) error {
 	w := &t.state.Window
 	r, updates := t.record(report.SplitTrain), float64(max(1, w.Updates))
-	setLoss(r, t.Output, w.mean())
-	r.Values["objective"] = w.Loss / updates
-	r.Values[report.LearningRate] = t.rate()
-	r.Values[report.TokensPerSecond] = w.speed()
-	r.Values[report.GradientNorm] = w.Norm / updates
-	return r
-}
-
-func (t *trainer) logProgress(r report.Record) {
-	v := r.Values
-	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
-		lossWords(t.Output, v[report.Loss]), v[report.LearningRate], v[report.GradientNorm], v[report.TokensPerSecond])
+	loss, rate, norm, speed := w.mean(), t.rate(), w.Norm/updates, w.speed()
+	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s",
+		r.Step, r.Epoch, lossWords(t.Output, loss), rate, norm, speed)
 	if left := t.left(); left != "" {
 		line += ", " + left
 	}
 	t.run.Log.Progressf("%s", line)
+	if !keep {
+		return nil
+	}
+	setLoss(r, t.Output, loss)
+	r.Values["objective"] = w.Loss / updates
+	r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond] = rate, norm, speed
+	maps.Copy(r.Values, t.sync.Report())
+	t.state.Window = window{}
+	return t.write(r)
 }
 
 // left says how long training will go on, validation included, at this process's pace; empty where that is not known.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/aperture-ml/aperture/models"
@@ -182,13 +183,9 @@ func (t *trainer) rate() float64 {
 // an update has been made from them, so that those of the present step are not. Nothing is saved over it.
 func (t *trainer) diverged(what string) error {
 	last := "there is no good checkpoint before it"
-	if steps, err := t.store.Steps(); err == nil {
-		for _, step := range steps {
-			if step < t.state.Step {
-				last = fmt.Sprintf("the last good checkpoint is step-%d", step)
-				break
-			}
-		}
+	steps, _ := t.store.Steps()
+	if i := slices.IndexFunc(steps, func(step int) bool { return step < t.state.Step }); i >= 0 {
+		last = fmt.Sprintf("the last good checkpoint is step-%d", steps[i])
 	}
 	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, "+
 		"and start again in another -out", what, last))
@@ -201,12 +198,11 @@ func (t *trainer) after(stop int) error {
 	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed(), t.left())
 	validate := t.validates(step) || t.done()
 	measure := validate && c.Report.Every == 0 || c.Report.Every > 0 && step%c.Report.Every == 0
-	if step%c.Train.LogEvery == 0 || t.done() {
-		if err := t.logTraining(); err != nil {
+	due := step%c.Train.LogEvery == 0 || t.done()
+	if due || step == t.beganStep+firstLine && c.Train.LogEvery > firstLine {
+		if err := t.logTraining(due); err != nil {
 			return err
 		}
-	} else if step == t.beganStep+firstLine && c.Train.LogEvery > firstLine {
-		t.logProgress(t.trainRecord())
 	}
 	if measure {
 		if err := t.measure(); err != nil {
@@ -225,13 +221,12 @@ func (t *trainer) after(stop int) error {
 		}
 	}
 	if t.scheduled(step) || better || stop != 0 || t.done() {
-		if err := t.save(); err != nil {
-			return err
+		err := t.save()
+		if err == nil && better {
+			err = t.store.MarkBest(step)
 		}
-		if better {
-			if err := t.store.MarkBest(step); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	if stop != 0 {
@@ -282,10 +277,11 @@ func (t *trainer) total() int {
 
 // length is the number of updates that schedules span: where epochs are given fewer steps only cut the run short.
 func (t *trainer) length() int {
-	if c := t.config.Train; c.Epochs == 0 {
+	c := t.config.Train
+	if c.Epochs == 0 {
 		return c.Steps
 	}
-	return t.updates.Count(t.config.Train.Epochs)
+	return t.updates.Count(c.Epochs)
 }
 
 // add counts the batches of an update by the sums of their losses, two numbers for each.

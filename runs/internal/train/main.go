@@ -80,10 +80,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	if err != nil {
 		run.Log.Fail(err)
 	}
-	if closed := run.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, run.Close())
 }
 
 // work is Run as one of several processes, or as the only one. It returns the run, where one was opened.
@@ -111,11 +108,9 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
-	err = command.Guard(func() error { return t.prepare(device) })
-	if err != nil {
+	if err = command.Guard(func() error { return t.prepare(device) }); err != nil {
 		run.Abandon()
-	}
-	if err == nil {
+	} else {
 		err = command.Guard(func() error { return t.train(ctx) })
 	}
 	held = t.held(device)
