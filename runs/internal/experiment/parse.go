@@ -86,7 +86,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if s.Place, s.Launch, err = parallel.Place(o.processes); err != nil {
 		return &command.UsageError{Err: err}
 	}
-	l, err := spec.layers(o, flags, nil)
+	l, err := spec.layers(o, flags)
 	if err != nil {
 		return err
 	}
@@ -111,10 +111,11 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		if err != nil {
 			return err
 		}
-		if l, err = spec.layers(o, flags, &previous); err != nil {
+		l = newLayers() // the folder's configuration takes the preset's place
+		l.config, s.previous = previous, &previous
+		if err := spec.handLayers(l, o, flags); err != nil {
 			return err
 		}
-		s.previous = &previous
 	}
 	s.Config, s.layers = l.config, l
 	if l.chosen != "" {
@@ -178,8 +179,8 @@ func (s *Settings) keysByHand() []keys.Key {
 	return slices.DeleteFunc(slices.Clone(schema.Keys()), func(k keys.Key) bool { return !s.byHand(k.Name) })
 }
 
-// layers lays preset, file, assignments and flags over one another. With previous, that takes the preset's place.
-func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*layers, error) {
+// layers lays preset, file, assignments and flags over one another.
+func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 	hand := newLayers() // what the user wrote, to learn which preset it is meant for
 	if err := s.handLayers(hand, o, flags); err != nil {
 		return nil, err
@@ -189,7 +190,7 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 			o.config, run)
 	}
 	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
-	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && previous == nil {
+	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil {
 		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
 			return nil, err
 		}
@@ -209,25 +210,15 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 	}
 	l := newLayers()
 	l.chosen = chosen
-	if previous != nil {
-		l.config = *previous
-	} else {
-		p, err := s.preset(preset)
-		if err != nil {
-			return nil, err
-		}
-		if err := l.preset(p); err != nil {
-			return nil, err
-		}
-		l.config.Run, l.config.Preset = s.Name, preset
-	}
-	if err := s.handLayers(l, o, flags); err != nil {
+	p, err := s.preset(preset)
+	if err != nil {
 		return nil, err
 	}
-	if o.preset != "" {
-		l.config.Preset = o.preset
+	if err := l.preset(p); err != nil {
+		return nil, err
 	}
-	return l, nil
+	l.config.Run, l.config.Preset = s.Name, preset
+	return l, s.handLayers(l, o, flags)
 }
 
 // handLayers lays what the user wrote over l: -config, -set, flags.
@@ -248,6 +239,7 @@ func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
 			err = l.give(key[0], f.Value.String(), "-"+f.Name)
 		}
 	})
+	l.config.Preset = cmp.Or(o.preset, l.config.Preset)
 	return err
 }
 
