@@ -8,7 +8,7 @@ import (
 // Parts are settings structs of a section, as if its struct embedded them. L lists them, so that an output layer with
 // keys of its own adds them to the section in one place. A copy that is changed through a [Schema] leaves the original
 // alone. The zero value holds zeros.
-type Parts[L List] struct{ structs []any } // pointers to structs in the order of L; a change replaces one in a new slice
+type Parts[L List] struct{ structs []any } // pointers in the order of L; a change replaces one in a new slice
 
 // List gives the structs of [Parts], each of another type, in the order of their keys. Their values do not count.
 type List interface{ Structs() []any }

@@ -59,7 +59,8 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 		tag := field.Tag.Get
 		name, at := tag("toml"), append(slices.Clone(index), i)
 		k := Key{
-			Name: prefix + name, Task: cmp.Or(tag("task"), inherited.Task), Resume: cmp.Or(tag("resume"), inherited.Resume),
+			Name: prefix + name,
+			Task: cmp.Or(tag("task"), inherited.Task), Resume: cmp.Or(tag("resume"), inherited.Resume),
 			Help: tag("help"), Default: tag("default"), Choices: strings.Fields(tag("choice")), Path: tag("path"),
 			index: at, kind: field.Type.Kind(),
 		}
@@ -200,7 +201,8 @@ func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []stri
 	// TOML itself would pass over a name that is no key in silence.
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if _, isTable := tree[name].(map[string]any); isTable && !slices.Contains(s.sections, name) {
-			return given, fmt.Errorf("%s: unknown section [%s]: did you mean [%s]?", from, name, Nearest(name, s.sections))
+			return given, fmt.Errorf("%s: unknown section [%s]: did you mean [%s]?",
+				from, name, Nearest(name, s.sections))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -49,7 +49,8 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		}
 	}
 	later, count := w.remaining(1)
-	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", w.left(0), len(w.Methods), trials)
+	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", w.left(0), len(w.Methods),
+		trials)
 	for stage := 1; stage < w.stages(); stage++ {
 		fmt.Fprintf(out, "; then the best %d of each go on to %d %s", w.left(stage), w.rung(stage), w.unit)
 	}

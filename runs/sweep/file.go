@@ -109,7 +109,7 @@ func (s *search) fill(shared, methods any) (err error) {
 }
 
 // reserved are the flags that the sweep itself gives.
-var reserved = []string{"method", "seed", "out", "resume", "threads", "steps", "epochs", "plan", "print-config", "h", "help"}
+var reserved = strings.Fields("method seed out resume threads steps epochs plan print-config h help")
 
 // check says what in the header means nothing.
 func (s *search) check() error {

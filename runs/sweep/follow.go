@@ -53,7 +53,8 @@ func (w *sweep) follow() error {
 	}
 	i := slices.IndexFunc(w.list, func(t trial) bool { return t.name() == strings.TrimSpace(string(name)) })
 	if i < 0 {
-		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew", path, name)
+		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew",
+			path, name)
 	}
 	values := slices.DeleteFunc(slices.Clone(w.list[i].point), func(s setting) bool {
 		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })

@@ -33,8 +33,8 @@ type errFailed struct{ words string }
 
 func (e errFailed) Error() string { return e.words }
 
-// run trains in the job's folder, on some processors (nil: on any), until the run has finished. It takes up what the folder
-// holds. When ctx ends, the run saves and stops.
+// run trains in the job's folder, on some processors (nil: on any), until the run has finished. It takes up what the
+// folder holds. When ctx ends, the run saves and stops.
 func (j job) run(ctx context.Context, program string, cpus []int) error {
 	if err := os.MkdirAll(j.folder, 0o777); err != nil {
 		return files.DiskFull(err)

@@ -97,7 +97,8 @@ func (w *sweep) searching(going []trial, stage int) (jobs []job) {
 	for _, t := range going {
 		if folder := w.trialFolder(t); !w.reached(folder, w.rung(stage)) {
 			args := append(w.args(t, t.seed, w.rung(stage)), "-set=report.test=false")
-			jobs = append(jobs, job{folder, args, strings.TrimSpace(t.name() + " " + t.point.String()), w.weight(stage)})
+			words := strings.TrimSpace(t.name() + " " + t.point.String())
+			jobs = append(jobs, job{folder, args, words, w.weight(stage)})
 		}
 	}
 	return jobs
@@ -162,7 +163,8 @@ func (w *sweep) goOn(going []trial, stage int, methods ...string) ([]trial, erro
 }
 
 func named(from []trial, names map[string][]string) []trial {
-	return slices.DeleteFunc(slices.Clone(from), func(t trial) bool { return !slices.Contains(names[t.method], t.name()) })
+	left := func(t trial) bool { return !slices.Contains(names[t.method], t.name()) }
+	return slices.DeleteFunc(slices.Clone(from), left)
 }
 
 // ranked are a method's trials that have a validation score, the best first.

@@ -73,7 +73,8 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	before, err := os.ReadFile(path)
 	switch held := err == nil; {
 	case held && !f.resume:
-		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out", f.out)
+		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out",
+			f.out)
 	case !held && f.resume:
 		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder with -out",
 			f.out)
@@ -119,7 +120,8 @@ func same(text, path string, s *search) error {
 		before.Methods = s.Methods
 	}
 	for _, d := range schema.Differences(&before.Header, &s.Header) {
-		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out", s.file, d)
+		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out",
+			s.file, d)
 	}
 	if !reflect.DeepEqual(before.shared, s.shared) || !reflect.DeepEqual(before.own, own) {
 		return command.Usagef("%s searches other keys or values than the sweep in its folder began with (%s): "+
@@ -199,7 +201,8 @@ func (w *sweep) readLength(config keys.Tree, p point) error {
 
 // args are the arguments of a trial with a seed, of a length (0: its own).
 func (w *sweep) args(t trial, seed, length int) []string {
-	args := append(slices.Clone(w.Args), "-method="+t.method, fmt.Sprint("-seed=", seed), fmt.Sprint("-threads=", w.Threads))
+	args := append(slices.Clone(w.Args), "-method="+t.method,
+		fmt.Sprint("-seed=", seed), fmt.Sprint("-threads=", w.Threads))
 	for _, s := range slices.Concat(w.fixed, t.point) {
 		args = append(args, "-set="+s.key+"="+s.value)
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Its exit code is 2.
+// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Its exit
+// code is 2.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -23,8 +24,8 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
 
-// ExitCode returns the exit code of err: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that names a variable
-// of the environment, 128+n for a *SignalError, 1 for anything else.
+// ExitCode returns the exit code of err: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that names a
+// variable of the environment, 128+n for a *SignalError, 1 for anything else.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var stopped *SignalError

@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 )
 
-// InternalError is a panic. Its user reads the text of the error that the program panicked with, or, for anything else and
-// for errors of the Go runtime, that this is a defect of the program.
+// InternalError is a panic. Its user reads the text of the error that the program panicked with, or, for anything else
+// and for errors of the Go runtime, that this is a defect of the program.
 type InternalError struct {
 	Value any    // what the program panicked with
 	Stack []byte // the place

@@ -34,10 +34,11 @@ func StoppedBy(number int) error {
 	return &SignalError{syscall.Signal(number)}
 }
 
-// Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run finishes
-// its update, saves and returns context.Cause. A second SIGINT or SIGTERM ends the process at once; a terminal that closes
-// may send SIGHUP twice, and beside another signal. Under nohup SIGHUP stays ignored. A write to a closed pipe is an error
-// from then on and no longer ends the process (see Screen). stop gives the signals back their usual effect.
+// Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run
+// finishes its update, saves and returns context.Cause. A second SIGINT or SIGTERM ends the process at once; a terminal
+// that closes may send SIGHUP twice, and beside another signal. Under nohup SIGHUP stays ignored. A write to a closed
+// pipe is an error from then on and no longer ends the process (see Screen). stop gives the signals back their usual
+// effect.
 func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrived := make(chan os.Signal, 8)
@@ -74,8 +75,8 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// Screen writes to w, the log of a program with an Interruptible context. Once a pipe there has lost its reader the process
-// gets SIGHUP, as from a closed terminal; under nohup it goes on without a screen.
+// Screen writes to w, the log of a program with an Interruptible context. Once a pipe there has lost its reader the
+// process gets SIGHUP, as from a closed terminal; under nohup it goes on without a screen.
 func Screen(w io.Writer) io.Writer { return &screen{Writer: w} }
 
 type screen struct {

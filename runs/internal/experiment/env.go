@@ -57,8 +57,8 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 // commas. The Go tool's own stamp counts files that git does not track as changes too, and names none.
 var built string
 
-// codeVersion returns the commit this program was built from, and the files that differ: as build.sh or the Go tool stamped
-// it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
+// codeVersion returns the commit this program was built from, and the files that differ: as build.sh or the Go tool
+// stamped it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
 func codeVersion() (code Code, changed []string) {
 	if commit, files, found := strings.Cut(built, ":"); found {
 		return codeOf(commit, files, ",")

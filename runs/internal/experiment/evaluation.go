@@ -1,12 +1,9 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -71,10 +68,5 @@ func ReadEvaluation(folder, with string) (*Evaluation, error) {
 
 // ResultsSum is the SHA-256 of a run's results.json, which tells what was measured of it.
 func ResultsSum(folder string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(folder, ResultsFile))
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return files.Sum(filepath.Join(folder, ResultsFile))()
 }

@@ -30,8 +30,8 @@ type Logger struct {
 	err      error // of the first write to the file that failed
 }
 
-// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only on a terminal; a pipe without
-// a reader ends the run as a closed terminal does (command.Screen).
+// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only on a terminal; a pipe
+// without a reader ends the run as a closed terminal does (command.Screen).
 func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
 	device, ok := screen.(*os.File)
 	l := &Logger{file: file, screen: screen, terminal: ok && term.IsTerminal(int(device.Fd()))}

@@ -39,7 +39,8 @@ func (s *Spec) preset(name string) (*Preset, error) { return s.presetAfter(name,
 // presetAfter reads a preset that the presets called names are based on.
 func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	if slices.Contains(names, name) {
-		return nil, fmt.Errorf("preset %s is its own base: %s", name, strings.Join(append(names, name), " is based on "))
+		return nil, fmt.Errorf("preset %s is its own base: %s", name, strings.Join(append(names, name),
+			" is based on "))
 	}
 	text, err := fs.ReadFile(s.FS, name+".toml")
 	if err != nil && name == samplePreset {

@@ -58,8 +58,8 @@ type Run struct {
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
 // writes config.toml, env.json and command.txt and opens train.log. A folder that holds a run is not touched without
-// -resume, and a finished one only where what ended it was raised. Of several processes the first does so; the others get a
-// run that writes nothing.
+// -resume, and a finished one only where what ended it was raised. Of several processes the first does so; the others
+// get a run that writes nothing.
 func Open(s *Settings, env Env) (r *Run, err error) {
 	r = &Run{Dir: s.Out, Config: s.Config, Env: env, ReadOnly: s.Place.Rank > 0}
 	if r.ReadOnly {
@@ -96,7 +96,8 @@ func Open(s *Settings, env Env) (r *Run, err error) {
 func (r *Run) create(*Settings) error {
 	for _, name := range []string{ConfigFile, ResultsFile, CheckpointsDir} {
 		if _, err := os.Lstat(r.Path(name)); err == nil {
-			return fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out", r.Dir)
+			return fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out",
+				r.Dir)
 		}
 	}
 	return nil
@@ -198,8 +199,8 @@ func (r *Run) Path(parts ...string) string {
 	return filepath.Join(append([]string{r.Dir}, parts...)...)
 }
 
-// TruncateMetrics cuts metrics.jsonl back to the lines of step and before, which are about to be written again. From a line
-// without an end, or that is no JSON, it drops all: a killed process left it.
+// TruncateMetrics cuts metrics.jsonl back to the lines of step and before, which are about to be written again. From a
+// line without an end, or that is no JSON, it drops all: a killed process left it.
 func (r *Run) TruncateMetrics(step int64) error {
 	data, err := os.ReadFile(r.Path(MetricsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -224,8 +225,8 @@ func (r *Run) TruncateMetrics(step int64) error {
 	return files.Write(r.Path(MetricsFile), kept)
 }
 
-// CheckData records the SHA-256 of the texts that the run reads in env.json. A text that has changed since a resumed run
-// began is an error that names it.
+// CheckData records the SHA-256 of the texts that the run reads in env.json. A text that has changed since a resumed
+// run began is an error that names it.
 func (r *Run) CheckData(sums map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if before, known := r.Env.DataSHA256[name]; known && before != sums[name] {
@@ -240,8 +241,8 @@ func (r *Run) CheckData(sums map[string]string) error {
 	return files.WriteJSON(r.Path(EnvFile), r.Env)
 }
 
-// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. A resumed run kept what it
-// made of its files, which may be gone: what it has recorded of them stays.
+// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. A resumed run kept
+// what it made of its files, which may be gone: what it has recorded of them stays.
 func (r *Run) HashFiles(paths map[string]string) {
 	if r.ReadOnly {
 		return
@@ -295,8 +296,8 @@ func (r *Run) WriteResults(results *Results) error {
 	return files.WriteJSON(r.Path(ResultsFile), results)
 }
 
-// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one, but for
-// the log, the command and the environment; a resumed run is again what it was.
+// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one, but
+// for the log, the command and the environment; a resumed run is again what it was.
 func (r *Run) Abandon() {
 	if r.ReadOnly {
 		return

@@ -60,12 +60,13 @@ func (s *Spec) flags(o *options) *pflag.FlagSet {
 		fs.String(name, "", usage) // its key knows what it may be
 		fs.SetAnnotation(name, keyOf, []string{key})
 	}
-	key("method", "objective.method", "`METHOD` of the output layer, or several joined by a plus; -method=help describes them")
+	key("method", "objective.method",
+		"`METHOD` of the output layer, or several joined by a plus; -method=help describes them")
 	fs.StringVar(&o.preset, "preset", "", "preset `NAME` to start from, of those listed below")
 	fs.StringVar(&o.config, "config", "", "TOML `FILE` of keys that replace those of the preset")
 	fs.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` replaces one key, as in train.max_tokens=2000; may repeat")
-	key("vectors", "objective.vectors", "`FILE` of target vectors, .vec or .bin, also packed, for methods that predict vectors; "+
-		"without it they are made from the training text")
+	key("vectors", "objective.vectors", "`FILE` of target vectors, .vec or .bin, also packed, "+
+		"for methods that predict vectors; without it they are made from the training text")
 	key("init", "train.init", "start from the weights of the run in `FOLDER`")
 	group("What to train")
 
@@ -92,12 +93,14 @@ func (s *Spec) flags(o *options) *pflag.FlagSet {
 	fs.BoolVar(&o.resume, "resume", false, "continue the run in that folder")
 	group("Run folder")
 
-	fs.BoolVar(&o.plan, "plan", false, "print parameters, memory, settings, updates and how long they should take, and stop")
-	fs.Float64Var(&o.speed.Operations, "device-flops", 0, "with -plan: floating point operations a second that training "+
-		"reaches in each process, `F`, as in 4e14; without it what is measured here")
-	fs.Float64Var(&o.speed.Bytes, "bandwidth", 0, "with -plan: bytes a second, `B`, that each process sends to others, "+
-		"as in 5e10; without it what processes of one machine were found to")
-	fs.BoolVar(&o.printConfig, "print-config", false, "print the resolved configuration, every key with its comment, and stop")
+	fs.BoolVar(&o.plan, "plan", false,
+		"print parameters, memory, settings, updates and how long they should take, and stop")
+	fs.Float64Var(&o.speed.Operations, "device-flops", 0, "with -plan: floating point operations a second that "+
+		"training reaches in each process, `F`, as in 4e14; without it what is measured here")
+	fs.Float64Var(&o.speed.Bytes, "bandwidth", 0, "with -plan: bytes a second, `B`, that each process sends to "+
+		"others, as in 5e10; without it what processes of one machine were found to")
+	fs.BoolVar(&o.printConfig, "print-config", false,
+		"print the resolved configuration, every key with its comment, and stop")
 	fs.BoolVar(&o.quiet, "quiet", false, "show no bar, and warnings and errors alone; train.log has all the rest")
 	fs.BoolVarP(&o.help, "help", "h", false, "print this")
 	group("Other")

@@ -2,8 +2,8 @@ package experiment
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
-	"io"
+	"fmt"
+	"strings"
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
@@ -17,8 +17,8 @@ const (
 	sampleLines = 1000 // of a language model
 )
 
-// ReadText reads the texts of a language model that the configuration names, or generates the sample, with the words of the
-// run in folder (see [language.ReadTexts]).
+// ReadText reads the texts of a language model that the configuration names, or generates the sample, with the words of
+// the run in folder (see [language.ReadTexts]).
 func ReadText(d Data, folder string) (*language.Texts, error) {
 	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test, LineSettings: d.LineSettings}
 	if !d.Sample {
@@ -52,15 +52,12 @@ func ReadPairs(d Data) (*bitext.Texts, error) {
 		return bitext.Lines{Name: name, Source: t.Source, Target: t.Target}
 	}
 	some, err := made("train", train).Parallel().Some(d.TrainPairs, "data.train_pairs")
-	return &bitext.Texts{Train: some, Valid: made("valid", valid), Tests: []bitext.Lines{made("test", test)}, Sums: sums}, err
+	tests := []bitext.Lines{made("test", test)}
+	return &bitext.Texts{Train: some, Valid: made("valid", valid), Tests: tests, Sums: sums}, err
 }
 
 func digest(lines []string) string {
-	hash := sha256.New()
-	for _, line := range lines {
-		io.WriteString(hash, line+"\n")
-	}
-	return hex.EncodeToString(hash.Sum(nil))
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n")+"\n")))
 }
 
 // ReadLines reads a text of a translator that is not for training, or the sample's.

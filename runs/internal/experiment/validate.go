@@ -27,7 +27,8 @@ func (c *Config) Validate() error {
 			err = fmt.Errorf(format, args...)
 		}
 	}
-	refuse(!device.MatchString(t.Device), "train.device = %q is no device: it wants auto, cpu, cuda or cuda:N", t.Device)
+	refuse(!device.MatchString(t.Device), "train.device = %q is no device: it wants auto, cpu, cuda or cuda:N",
+		t.Device)
 	refuse(!d.Sample && (d.Train == "" || d.Valid == ""), "data.train and data.valid must name texts")
 	endless := t.Steps == 0 && t.Epochs == 0
 	refuse(endless && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience")

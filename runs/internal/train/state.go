@@ -267,9 +267,9 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	return nil
 }
 
-// restoreBest makes BEST name the state's best: a process may have died between saving a checkpoint and marking it, or after
-// marking a newer one that was damaged since. A run that is made longer forgets the validation that only its former end
-// asked for, and one that is given more patience goes on.
+// restoreBest makes BEST name the state's best: a process may have died between saving a checkpoint and marking it, or
+// after marking a newer one that was damaged since. A run that is made longer forgets the validation that only its
+// former end asked for, and one that is given more patience goes on.
 func (t *trainer) restoreBest() error {
 	exists := func(step int) bool {
 		_, err := t.store.At(step)

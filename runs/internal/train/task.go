@@ -11,8 +11,8 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// task is what a run learns to do: texts, a model, updates and scores. All else is the trainer's: run folder, checkpoints,
-// schedule, penalties, clipping, optimizer, averages, stopping, measures, log and report.
+// task is what a run learns to do: texts, a model, updates and scores. All else is the trainer's: run folder,
+// checkpoints, schedule, penalties, clipping, optimizer, averages, stopping, measures, log and report.
 type task interface {
 	// sums are the SHA-256 of the texts by file.
 	sums() map[string]string

@@ -111,8 +111,8 @@ func (t *translationTask) size(steps int) string {
 	d, m, c := t.config.Data, t.config.Model, t.config.Train
 	return fmt.Sprintf("training pairs    %d (%d target tokens)\nsettings          "+
 		"preset %s: %d merges, %d and %d layers of width %d, dropout %g, %d steps of %d tokens",
-		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width, m.Dropout,
-		steps, c.MaxTokens*c.Accumulate)
+		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width,
+		m.Dropout, steps, c.MaxTokens*c.Accumulate)
 }
 
 func (t *translationTask) corpus() string {

@@ -49,12 +49,11 @@ func (t *translationTask) validate() (validation, error) {
 }
 
 // tokenised are outputs and their references as the text that the model was trained on.
-func (t *translationTask) tokenised(outputs []translation.Translation, s bitext.Lines) (hypotheses, references []string) {
+func (t *translationTask) tokenised(outputs []translation.Translation, s bitext.Lines) (ours, references []string) {
 	for i, o := range outputs {
-		hypotheses = append(hypotheses, o.Tokenised)
-		references = append(references, t.Text.Target.Tokenize(s.Target[i]))
+		ours, references = append(ours, o.Tokenised), append(references, t.Text.Target.Tokenize(s.Target[i]))
 	}
-	return hypotheses, references
+	return ours, references
 }
 
 func (t *translationTask) tests() (names []string) {
@@ -149,5 +148,6 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 		}
 	}
 	text := strings.Join(raw, "\n") + "\n"
-	return out, files.Write(t.run.Path(experiment.SamplesDir, filepath.Base(s.Name)+"."+t.config.Data.Target), []byte(text))
+	name := filepath.Base(s.Name) + "." + t.config.Data.Target
+	return out, files.Write(t.run.Path(experiment.SamplesDir, name), []byte(text))
 }

@@ -116,7 +116,8 @@ func (t *trainer) measure() error {
 	}
 	maps.Copy(record.Values, t.Output.Report())
 	record.Lists = map[string][]float64{report.SingularValues: m.SingularValues, report.CosineHistogram: cosines}
-	t.run.Log.Printf("output matrix: mean cosine %.2f: %s (report.html has more)", m.MeanCosine, coneWords(m.MeanCosine))
+	t.run.Log.Printf("output matrix: mean cosine %.2f: %s (report.html has more)",
+		m.MeanCosine, coneWords(m.MeanCosine))
 	return t.write(record)
 }
 
