@@ -28,9 +28,13 @@ func trains(name string, task Task, what, preset string) Spec {
 		Summary: fmt.Sprintf("%s trains %s, or on the built-in sample.", name, what)}
 }
 
-// SpecOf describes the run of a folder under runs/; it panics where the list above lacks it.
+// SpecOf describes the run of a folder under runs/; nil where the list above lacks it.
 func SpecOf(name string) *Spec {
-	s := shipped[slices.IndexFunc(shipped, func(s Spec) bool { return s.Name == name })]
+	i := slices.IndexFunc(shipped, func(s Spec) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	s := shipped[i]
 	s.Stdout = command.Stdout
 	var err error
 	if s.FS, err = fs.Sub(runs.Presets, name); err != nil {
