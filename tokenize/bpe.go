@@ -1,33 +1,31 @@
 package tokenize
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // DefaultSeparator ends every unit that is not the last of its word.
 const DefaultSeparator = "@@"
 
-// BPEOptions change how words are segmented. The zero value segments as the
-// codes say.
+// BPEOptions change how words are segmented. The zero value segments as the codes say.
 type BPEOptions struct {
 	// Separator ends every unit but the last of a word; "" means DefaultSeparator.
 	Separator string
-	// Vocabulary, when it holds anything, undoes merges whose result is not in it
-	// until the parts are. Units that do not end a word carry the separator in it.
+	// Vocabulary, unless empty, undoes merges whose result it lacks. In it, units inside a word carry the separator.
 	Vocabulary map[string]bool
-	// Glossaries are regular expressions in Python's syntax. What one of them
-	// matches stays whole, and cuts the rest of its word apart.
+	// Glossaries are regular expressions in Python's syntax. Their matches stay whole, and cut the rest of the word
+	// apart.
 	Glossaries []string
-	// Dropout is the probability with which a merge is passed over (BPE-dropout,
-	// Provilkov et al., 2020). 1 leaves characters. For training data only.
+	// Dropout is the probability of passing over a merge (BPE-dropout, Provilkov et al., 2020), for training data only.
 	Dropout float64
 	// Seed starts the random numbers of Dropout: those of Python's random.seed.
 	Seed int64
 }
 
-// BPE segments words with byte-pair codes. It is not safe for concurrent use:
-// it remembers the words that it has seen, and dropout draws random numbers.
+// BPE segments words with byte-pair codes. It is not safe for concurrent use: it has a cache and draws random numbers.
 type BPE struct {
 	table      *mergeTable
 	separator  string
@@ -44,9 +42,7 @@ type BPE struct {
 
 // NewBPE prepares codes for use.
 func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
-	if opts.Separator == "" {
-		opts.Separator = DefaultSeparator
-	}
+	opts.Separator = cmp.Or(opts.Separator, DefaultSeparator)
 	if strings.ContainsAny(opts.Separator, lineBlanks) {
 		return nil, fmt.Errorf("the separator %q should not hold spaces or line ends", opts.Separator)
 	}
@@ -54,7 +50,8 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 		return nil, fmt.Errorf("dropout should be between 0 and 1, and is %v", opts.Dropout)
 	}
 	if len(codes.Merges) > maxMerges {
-		return nil, fmt.Errorf("%d merges are more than the %d that can be applied; keep the first ones only", len(codes.Merges), maxMerges)
+		return nil, fmt.Errorf("%d merges are more than the %d that can be applied; keep the first ones only",
+			len(codes.Merges), maxMerges)
 	}
 	b := &BPE{
 		table:     newMergeTable(codes),
@@ -78,20 +75,13 @@ func NewBPE(codes *Codes, opts BPEOptions) (*BPE, error) {
 	return b, nil
 }
 
-// Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of
-// spaces between words become one.
+// Line segments the words of a line. Spaces (and a "\r") at its ends stay, runs of spaces between words become one.
 func (b *BPE) Line(line string) string {
-	begin, end := 0, len(line)
-	for begin < end && isLineBlank(line[begin]) {
-		begin++
-	}
-	for end > begin && isLineBlank(line[end-1]) {
-		end--
-	}
-	out := append(b.out[:0], line[:begin]...)
+	end := len(strings.TrimRight(line, lineBlanks))
+	words := strings.TrimLeft(line[:end], lineBlanks)
+	out := append(b.out[:0], line[:end-len(words)]...)
 	first := len(out)
-	b.scan.reset(line[begin:end])
-	for {
+	for b.scan.reset(words); ; {
 		from, to, hash, ok := b.scan.next()
 		if !ok {
 			break
@@ -110,8 +100,7 @@ func (b *BPE) Line(line string) string {
 func (b *BPE) Words(words []string) []string {
 	units := make([]string, 0, len(words)+len(words)/4)
 	for _, word := range words {
-		b.scan.reset(word)
-		for {
+		for b.scan.reset(word); ; {
 			from, to, hash, ok := b.scan.next()
 			if !ok {
 				break
@@ -123,8 +112,7 @@ func (b *BPE) Words(words []string) []string {
 	return units
 }
 
-// appendWord appends the units of a word, each but the last with the separator,
-// and spaces between them.
+// appendWord appends the units of a word, each but the last with the separator, and spaces between them.
 func (b *BPE) appendWord(out, word []byte, hash uint32) []byte {
 	if b.dropout > 0 {
 		return b.appendPieces(out, string(word))
@@ -148,7 +136,7 @@ func (b *BPE) appendPieces(out []byte, word string) []byte {
 		if i > 0 {
 			out = b.appendBreak(out)
 		}
-		if matchesWhole(b.glossaries, piece) {
+		if slices.ContainsFunc(b.glossaries, func(g glossary) bool { return g.whole.MatchString(piece) }) {
 			out = append(out, piece...)
 		} else {
 			out = b.appendPiece(out, piece)
@@ -186,7 +174,7 @@ func (b *BPE) appendPiece(out []byte, piece string) []byte {
 			out = append(out, unit...)
 			continue
 		}
-		for j, part := range b.vocabulary.split(unit, i == len(units)-1) {
+		for j, part := range b.vocabulary.split(nil, unit, i == len(units)-1) {
 			if j > 0 {
 				out = b.appendBreak(out)
 			}

@@ -6,8 +6,7 @@ import (
 	"math/bits"
 )
 
-// wordScanner finds the words of a line, and their hashes on the way: both
-// eight bytes at a time.
+// wordScanner finds the words of a line, and their hashes on the way: both eight bytes at a time.
 type wordScanner struct {
 	text []byte // the line, and eight spaces so that a read never runs over
 	at   int
@@ -45,8 +44,7 @@ func (s *wordScanner) next() (begin, end int, hash uint32, ok bool) {
 	}
 }
 
-// zeroBytes has the high bit set in the lowest byte of x that is zero, and
-// nothing below it.
+// zeroBytes has the high bit set in the lowest byte of x that is zero, and nothing below it.
 func zeroBytes(x uint64) uint64 {
 	return (x - 0x0101010101010101) &^ x & 0x8080808080808080
 }
@@ -56,9 +54,8 @@ func mixHash(state, chunk uint64) uint64 {
 	return high ^ low
 }
 
-// unitCache remembers the units of words. Words and units lie one behind the
-// other in one block of text, so that millions of them cost the garbage
-// collector nothing and a hit touches little memory.
+// unitCache remembers the units of words. Words and units lie in one block of text: millions cost the garbage collector
+// nothing, and a hit touches little memory.
 type unitCache struct {
 	slots []cacheSlot // open addressing, a power of two, at most half full
 	used  int
@@ -72,16 +69,14 @@ type cacheSlot struct {
 	word, units uint16 // lengths; a word is never empty, so 0 marks a free slot
 }
 
-// cacheLimit bounds the text that a BPE remembers. When it is full all is
-// forgotten: what is frequent comes back soon.
+// cacheLimit bounds the text that a BPE remembers. A full cache is emptied: what is frequent comes back soon.
 const cacheLimit = 1 << 28
 
 func newUnitCache() unitCache {
 	return unitCache{slots: make([]cacheSlot, 1<<14), limit: cacheLimit}
 }
 
-// get returns the units of a word. Where it does not know the word it returns the
-// slot that put should fill.
+// get returns the units of a word, or else the slot that put should fill.
 func (c *unitCache) get(word []byte, hash uint32) (units []byte, free int, ok bool) {
 	mask := len(c.slots) - 1
 	slot := int(hash) & mask

@@ -1,9 +1,9 @@
 package tokenize
 
 import (
-	"bufio"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -13,11 +13,10 @@ const endOfWord = "</w>"
 // Merge is one rule of byte-pair encoding: Left followed by Right becomes one symbol.
 type Merge struct{ Left, Right string }
 
-// Codes are the merges of a byte-pair encoding, the most important first, as
-// subword-nmt keeps them in its codes files.
+// Codes are the merges of a byte-pair encoding, the most important first, as in subword-nmt's codes files.
 type Codes struct {
-	// Version of the file: "0.2" glues the end-of-word mark to the last character
-	// of a word, "0.1" (a file without a version line) has it as a symbol of its own.
+	// Version of the file: "0.2" glues the end-of-word mark to a word's last character; in "0.1", a file without a
+	// version line, it is a symbol.
 	Version string
 	Merges  []Merge
 }
@@ -72,14 +71,7 @@ func codesVersion(row string) (string, error) {
 	}
 	version := ""
 	if len(fields) > 0 {
-		version = fields[len(fields)-1]
-	}
-	for {
-		head, zeros, ok := cutLast(version, ".")
-		if !ok || zeros == "" || strings.Trim(zeros, "0") != "" {
-			break
-		}
-		version = head
+		version = zeroParts.ReplaceAllString(fields[len(fields)-1], "")
 	}
 	if version != "0.1" && version != "0.2" {
 		return "", fmt.Errorf("codes of version %q are not known; 0.1 and 0.2 are", version)
@@ -87,28 +79,21 @@ func codesVersion(row string) (string, error) {
 	return version, nil
 }
 
-func cutLast(s, sep string) (before, after string, ok bool) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
-		return s, "", false
-	}
-	return s[:at], s[at+len(sep):], true
-}
+// zeroParts end a version without changing it.
+var zeroParts = regexp.MustCompile(`(\.0+)+$`)
 
-// Write writes the codes as subword-nmt does: the version, then one merge a line.
-// Version 0.1 has no version line.
+// Write writes the codes as subword-nmt does: the version, unless 0.1, then one merge a line.
 func (c *Codes) Write(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	if c.Version != "0.1" {
-		fmt.Fprintf(out, "#version: %s\n", c.Version)
-	}
-	for _, m := range c.Merges {
-		out.WriteString(m.Left)
-		out.WriteByte(' ')
-		out.WriteString(m.Right)
-		out.WriteByte('\n')
-	}
-	return out.Flush()
+	return writeRows(w, func(yield func(string, string) bool) {
+		if c.Version != "0.1" && !yield("#version:", c.Version) {
+			return
+		}
+		for _, m := range c.Merges {
+			if !yield(m.Left, m.Right) {
+				return
+			}
+		}
+	})
 }
 
 // First returns the codes cut to their first n merges; fewer are left as they are.

@@ -1,18 +1,16 @@
 package tokenize
 
 import (
-	"bufio"
 	"cmp"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// WordCounts counts the words of any number of texts. Words are what stands
-// between single spaces: a tab or a no-break space belongs to its word. The zero
-// value is ready for use.
+// WordCounts counts the words of any number of texts. Only spaces separate words. The zero value is ready for use.
 type WordCounts struct {
 	index  map[string]int
 	words  []string // in the order they were first seen
@@ -58,27 +56,11 @@ func (c *WordCounts) ReadText(r io.Reader, name string) error {
 
 // ReadDict adds a dictionary, "word count" on each line; name stands for it in errors.
 func (c *WordCounts) ReadDict(r io.Reader, name string) error {
-	return readCounts(r, name, c.Add)
-}
-
-// readCounts reads lines of "word count".
-func readCounts(r io.Reader, name string, add func(word string, n int)) error {
 	rows := newTableRows(r, name)
-	for {
-		row, ok := rows.next()
-		if !ok {
-			return rows.Err()
-		}
-		word, number, ok := twoFields(row)
-		if !ok {
-			return rows.Errorf("expected a word, one space and its count, not %q", row)
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			return rows.Errorf("the count of %q should be a whole number that is not negative, not %q", word, number)
-		}
-		add(word, n)
+	for word, n := range rows.counts() {
+		c.Add(word, n)
 	}
+	return rows.Err()
 }
 
 // Len is the number of different words.
@@ -107,28 +89,20 @@ func (c *WordCounts) All() iter.Seq2[string, int] {
 }
 
 // Map returns the counts by word, as NewVocabulary takes them.
-func (c *WordCounts) Map() map[string]int {
-	m := make(map[string]int, len(c.words))
-	for i, word := range c.words {
-		m[word] = c.counts[i]
-	}
-	return m
-}
+func (c *WordCounts) Map() map[string]int { return maps.Collect(c.All()) }
 
-// Write writes "word count" lines by falling count, words of equal count in the
-// order they were first seen: the vocabulary file of subword-nmt.
+// Write writes subword-nmt's vocabulary file: "word count" lines by falling count, equals as first seen.
 func (c *WordCounts) Write(w io.Writer) error {
 	order := make([]int, len(c.words))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(c.counts[b], c.counts[a]) })
-	out := bufio.NewWriter(w)
-	for _, i := range order {
-		out.WriteString(c.words[i])
-		out.WriteByte(' ')
-		out.WriteString(strconv.Itoa(c.counts[i]))
-		out.WriteByte('\n')
-	}
-	return out.Flush()
+	return writeRows(w, func(yield func(string, string) bool) {
+		for _, i := range order {
+			if !yield(c.words[i], strconv.Itoa(c.counts[i])) {
+				return
+			}
+		}
+	})
 }

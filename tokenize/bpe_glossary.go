@@ -11,41 +11,24 @@ import (
 type glossary struct {
 	anywhere *regexp.Regexp
 	whole    *regexp.Regexp
-	// leave matches at the start of words that are not cut. Like subword-nmt it
-	// anchors the pattern without grouping it, so that "a|b" leaves every word
-	// that begins with a.
+	// leave matches at the start of words that are not cut. Like subword-nmt it anchors the pattern without grouping
+	// it: "a|b" leaves every word that begins with a.
 	leave *regexp.Regexp
 }
 
 func newGlossary(pattern string) (glossary, error) {
-	translated, err := goPattern(pattern)
+	translated, err := goPattern(pattern, true, pythonEscape)
 	if err != nil {
 		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
 	}
-	anywhere, err := regexp.Compile(translated)
-	if err != nil {
-		return glossary{}, fmt.Errorf("glossary %q is not a regular expression that can be used here "+
-			"(look-around and back-references are not supported): %w", pattern, err)
-	}
-	whole, err := regexp.Compile(`\A(?:` + translated + `)\z`)
-	if err != nil {
-		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
-	}
-	leave, err := regexp.Compile(`\A(?:^` + translated + `$)`)
-	if err != nil {
-		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
-	}
-	return glossary{anywhere, whole, leave}, nil
-}
-
-// matchesWhole tells whether one of the glossaries is all of a piece.
-func matchesWhole(glossaries []glossary, piece string) bool {
-	for _, g := range glossaries {
-		if g.whole.MatchString(piece) {
-			return true
+	var compiled [3]*regexp.Regexp
+	for i, anchored := range []string{translated, `\A(?:` + translated + `)\z`, `\A(?:^` + translated + `$)`} {
+		if compiled[i], err = regexp.Compile(anchored); err != nil {
+			return glossary{}, fmt.Errorf("glossary %q is not a regular expression that can be used here "+
+				"(look-around and back-references are not supported): %w", pattern, err)
 		}
 	}
-	return false
+	return glossary{compiled[0], compiled[1], compiled[2]}, nil
 }
 
 // isolate cuts a word around every match of each glossary in turn.
@@ -89,57 +72,8 @@ const (
 		`\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}`
 )
 
-// upTo is a repetition that leaves out its lower bound, which Go has to see.
-var upTo = regexp.MustCompile(`^\{,[0-9]*\}`)
-
-// goPattern rewrites a regular expression of Python for Go's engine, where \d, \w
-// and \s know ASCII only. What cannot be said there is an error.
-func goPattern(pattern string) (string, error) {
-	var out strings.Builder
-	inClass := false
-	for i := 0; i < len(pattern); i++ {
-		c := pattern[i]
-		switch {
-		case c == '\\':
-			if i+1 == len(pattern) {
-				return "", fmt.Errorf("it ends in a lone backslash")
-			}
-			i++
-			translated, used, err := goEscape(pattern[i:], inClass)
-			if err != nil {
-				return "", err
-			}
-			out.WriteString(translated)
-			i += used - 1
-		case inClass && c == '[':
-			out.WriteString(`\[`) // Go would look for a named class
-		case inClass && c == ']':
-			inClass = false
-			out.WriteByte(c)
-		case !inClass && c == '[':
-			inClass = true
-			out.WriteByte(c)
-			if strings.HasPrefix(pattern[i+1:], "^") {
-				out.WriteByte('^')
-				i++
-			}
-			if strings.HasPrefix(pattern[i+1:], "]") {
-				out.WriteString(`\]`)
-				i++
-			}
-		case !inClass && upTo.MatchString(pattern[i:]):
-			out.WriteString("{0,")
-			i++
-		default:
-			out.WriteByte(c)
-		}
-	}
-	return out.String(), nil
-}
-
-// goEscape translates the escape whose backslash stands before rest, and tells
-// how many bytes of rest it took.
-func goEscape(rest string, inClass bool) (translated string, used int, err error) {
+// pythonEscape translates the escape behind a backslash, and tells how many bytes it took.
+func pythonEscape(rest string, inClass bool) (translated string, used int, err error) {
 	class := func(ranges string) string {
 		if inClass {
 			return ranges
@@ -168,7 +102,8 @@ func goEscape(rest string, inClass bool) (translated string, used int, err error
 		if inClass && c == 'b' {
 			return `\x08`, 1, nil
 		}
-		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for its ends`, c)
+		return "", 0, fmt.Errorf(`\%c is not supported; a glossary sees one word at a time, so ^ and $ can stand for `+
+			`its ends`, c)
 	case 'u', 'U':
 		digits := 4
 		if c == 'U' {

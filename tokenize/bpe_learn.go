@@ -19,16 +19,16 @@ type LearnReport struct {
 	Stopped            bool // no pair was frequent enough for another merge
 }
 
-// Learn learns byte-pair encoding (Sennrich et al., 2016): again and again the
-// most frequent pair of neighbouring symbols becomes one symbol. Of equally
-// frequent pairs the greatest wins, by the code points of its first symbol, then
-// of its second. Counts are exact at every step.
+// Learn learns byte-pair encoding (Sennrich et al., 2016): again and again the most frequent pair of neighbouring
+// symbols becomes one symbol; of equally frequent pairs the greatest by code points, first symbol first. Counts are
+// exact.
 func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 	if opts.MinFrequency == 0 {
 		opts.MinFrequency = 2
 	}
 	if opts.MinFrequency < 0 {
-		return nil, LearnReport{}, fmt.Errorf("the least frequency of a merge should be 1 or more, not %d", opts.MinFrequency)
+		return nil, LearnReport{}, fmt.Errorf("the least frequency of a merge should be 1 or more, not %d",
+			opts.MinFrequency)
 	}
 	if opts.Merges < 0 {
 		return nil, LearnReport{}, fmt.Errorf("the number of merges should not be negative, and is %d", opts.Merges)
@@ -54,8 +54,7 @@ func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 	return codes, report, nil
 }
 
-// learner holds the words as symbols, and every pair with the words it occurs in.
-// Symbols are equal when their texts are, however they were merged.
+// learner holds words as symbols, and every pair with its words. Symbols of equal text are equal, however merged.
 type learner struct {
 	symbols []string
 	ids     map[string]int32
@@ -163,8 +162,7 @@ func (l *learner) raise(left, right, w int32) {
 	}
 }
 
-// lower takes one occurrence away. The queue learns of it only when the pair
-// comes up: until then its entry is an upper bound.
+// lower takes one occurrence away. The queue's entry stays as an upper bound until the pair comes up.
 func (l *learner) lower(left, right, w int32) {
 	l.pairs[l.pair(left, right)].count -= l.freqs[w]
 }
@@ -187,8 +185,7 @@ func (l *learner) enqueue(id int32) {
 	l.queue.push(queuedPair{count: p.count, pair: id})
 }
 
-// mostFrequent takes the best pair off the queue; false when none is left that
-// reaches the minimum.
+// mostFrequent takes the best pair off the queue; false when none is left that reaches the minimum.
 func (l *learner) mostFrequent() (int32, bool) {
 	for len(l.queue.items) > 0 {
 		top := l.queue.pop()
@@ -204,8 +201,7 @@ func (l *learner) mostFrequent() (int32, bool) {
 	return 0, false
 }
 
-// merge joins all occurrences of a pair, left to right and without overlap, and
-// keeps the counts of the pairs around them.
+// merge joins all occurrences of a pair, left to right without overlap, and updates the counts around them.
 func (l *learner) merge(id int32) {
 	left, right, seen := l.pairs[id].left, l.pairs[id].right, l.pairs[id].words
 	joined := l.symbol(l.symbols[left] + l.symbols[right])
@@ -218,8 +214,7 @@ func (l *learner) merge(id int32) {
 		if at+1 >= len(word) {
 			continue
 		}
-		// The word is rewritten in place; previous is the symbol before i in the
-		// old word, which may be overwritten by then.
+		// The word is rewritten in place; previous is the symbol before i in the old word, which may be overwritten.
 		out := word[:at]
 		var previous int32
 		if at > 0 {
@@ -258,8 +253,7 @@ type queuedPair struct {
 	pair  int32
 }
 
-// before orders the queue: the more frequent pair first, then the greater one.
-// Comparing UTF-8 bytes is comparing code points.
+// before orders the queue: the more frequent pair first, then the greater one. UTF-8 bytes sort as code points do.
 func (l *learner) before(a, b queuedPair) bool {
 	if a.count != b.count {
 		return a.count > b.count

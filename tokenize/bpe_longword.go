@@ -2,9 +2,8 @@ package tokenize
 
 import "slices"
 
-// longWord merges words of very many symbols (text without spaces, encoded
-// data) in n log n steps, where scanning for each merge would take n^2. Its
-// symbols form a linked list, and a heap gives the pairs by rank, then position.
+// longWord merges words of very many symbols (encoded data) in n log n steps, where a scan for each merge takes n^2.
+// Symbols form a linked list; a heap gives the pairs by rank, then position.
 type longWord struct {
 	next, previous []int32 // neighbours of a symbol, -1 at the ends
 	gone           []bool
@@ -32,8 +31,7 @@ func (l *longWord) merge(t *mergeTable, w *wordMerger) {
 		l.find(t, w, i)
 	}
 	for len(l.pairs.items) > 0 {
-		// All occurrences of the best pair are joined before any pair that this
-		// makes is looked at, even one of lower rank.
+		// All occurrences of the best pair are joined before any pair that this makes, even one of lower rank.
 		rank := l.pairs.items[0].rank
 		l.pending = l.pending[:0]
 		for len(l.pairs.items) > 0 && l.pairs.items[0].rank == rank {
@@ -66,8 +64,7 @@ func (l *longWord) merge(t *mergeTable, w *wordMerger) {
 	w.symbols = w.symbols[:out]
 }
 
-// find queues the pair that starts at a position, if a merge joins it. A pair
-// found twice does no harm: the second is stale when it comes up.
+// find queues the pair that starts at a position, if a merge joins it. Of a pair found twice the second comes up stale.
 func (l *longWord) find(t *mergeTable, w *wordMerger, left int32) {
 	right := l.next[left]
 	if right < 0 {

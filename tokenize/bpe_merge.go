@@ -6,15 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// noRank is the rank of a pair that no merge joins; noSymbol stands for text
-// that no merge mentions.
+// noRank is the rank of a pair that no merge joins; noSymbol stands for text that no merge mentions.
 const (
 	noRank   = math.MaxInt32
 	noSymbol = -1
 )
 
-// mergeTable finds the merge of two symbols. Symbols are small numbers; equal
-// texts have equal numbers, however they were merged.
+// mergeTable finds the merge of two symbols, which are small numbers, equal for equal texts.
 type mergeTable struct {
 	oldStyle bool // version 0.1: the end of a word is a symbol of its own
 	end      int32
@@ -27,8 +25,7 @@ type mergeTable struct {
 	joined []int32 // by rank
 }
 
-// A slot packs a pair and its rank, to keep the table small: 21 bits for each
-// symbol, 22 for the rank plus one, so that 0 marks a free slot.
+// A slot packs a pair and its rank: 21 bits for each symbol, 22 for the rank plus one, so that 0 is a free slot.
 const (
 	rankBits  = 22
 	maxMerges = 1 << 19 // a merge brings three symbols at most
@@ -132,8 +129,7 @@ func (t *mergeTable) rank(left, right int32) int32 {
 	}
 }
 
-// mergeSymbol is a symbol of a word: the text up to end from where the symbol
-// before it ends.
+// mergeSymbol is a symbol of a word: the text up to end from where the symbol before it ends.
 type mergeSymbol struct {
 	id   int32
 	end  int32
@@ -146,8 +142,7 @@ type wordMerger struct {
 	long    longWord
 }
 
-// start takes a word apart into characters; false for a word of one, which stays
-// what it is.
+// start takes a word apart into characters; false for a word of one, which stays what it is.
 func (w *wordMerger) start(t *mergeTable, word string) bool {
 	symbols := w.symbols[:0]
 	last := 0
@@ -172,8 +167,7 @@ func (w *wordMerger) start(t *mergeTable, word string) bool {
 	return true
 }
 
-// units are the symbols that are left, without an end of word that no merge took
-// up.
+// units are the symbols that are left, without an end of word that no merge took up.
 func (w *wordMerger) units(t *mergeTable) []mergeSymbol {
 	n := len(w.symbols)
 	if t.oldStyle && n > 1 && w.symbols[n-1].end == w.symbols[n-2].end {
@@ -185,8 +179,7 @@ func (w *wordMerger) units(t *mergeTable) []mergeSymbol {
 // shortWord is up to how many symbols a scan for the best pair beats a heap.
 const shortWord = 96
 
-// merge joins, as long as there is one, all occurrences of the pair of lowest
-// rank, left to right and without overlap.
+// merge joins, while there is one, all occurrences of the pair of lowest rank, left to right without overlap.
 func (w *wordMerger) merge(t *mergeTable) {
 	if len(w.symbols) > shortWord {
 		w.long.merge(t, w)
@@ -205,8 +198,7 @@ func (w *wordMerger) merge(t *mergeTable) {
 			return
 		}
 		if w.mergeAt(t, best, int(uint32(first))) < best {
-			// The pairs around would come first now, but it is still the turn of
-			// the other occurrences of the best pair.
+			// The pairs around would come first now, but the other occurrences of the best pair still have their turn.
 			for i := 0; i < len(w.symbols); i++ {
 				if w.symbols[i].rank == best {
 					w.mergeAt(t, best, i)
@@ -216,8 +208,7 @@ func (w *wordMerger) merge(t *mergeTable) {
 	}
 }
 
-// mergeAt joins the pair at a position, and returns the lower of the ranks that
-// this gives the pairs around it.
+// mergeAt joins the pair at a position, and returns the lower rank of the new pairs around it.
 func (w *wordMerger) mergeAt(t *mergeTable, rank int32, at int) int32 {
 	symbols := w.symbols
 	joined := mergeSymbol{t.joined[rank], symbols[at+1].end, noRank}
@@ -235,9 +226,8 @@ func (w *wordMerger) mergeAt(t *mergeTable, rank int32, at int) int32 {
 	return min(before, joined.rank)
 }
 
-// mergeWithDropout draws a number for every pair of neighbours, whether or not a
-// merge joins it, and passes the pair over in this round unless the number
-// exceeds p: draw for draw what subword-nmt does.
+// mergeWithDropout draws a number for every pair of neighbours, also without a merge, and passes over the pair in this
+// round unless the number exceeds p: draw for draw as subword-nmt.
 func (w *wordMerger) mergeWithDropout(t *mergeTable, p float64, random *mersenneTwister) {
 	for len(w.symbols) > 1 {
 		symbols, last := w.symbols, len(w.symbols)-1

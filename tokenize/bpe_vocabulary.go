@@ -5,20 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// ReadBPEVocabulary reads the vocabulary that BPEOptions takes from a file that
-// WordCounts.Write wrote over segmented text, and keeps the units that were seen
-// at least threshold times. name stands for the file in errors.
+// ReadBPEVocabulary reads the vocabulary of BPEOptions from a file of WordCounts.Write over segmented text: the units
+// seen at least threshold times. name stands for the file in errors.
 func ReadBPEVocabulary(r io.Reader, name string, threshold int) (map[string]bool, error) {
 	units := make(map[string]bool)
-	err := readCounts(r, name, func(unit string, n int) {
+	rows := newTableRows(r, name)
+	for unit, n := range rows.counts() {
 		if n >= threshold {
 			units[unit] = true
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	return units, nil
+	return units, rows.Err()
 }
 
 // unitSplitter undoes merges that made units which the vocabulary does not have.
@@ -34,8 +31,7 @@ func newUnitSplitter(codes *Codes, vocabulary map[string]bool, separator string)
 		vocabulary: vocabulary,
 		separator:  separator,
 	}
-	// Of two merges that make the same unit the earlier is undone; of one that is
-	// listed twice, the last listing decides which is earlier.
+	// Of two merges that make the same unit the earlier is undone; the last listing of a merge counts.
 	listed := make(map[Merge]bool, len(codes.Merges))
 	for i := len(codes.Merges) - 1; i >= 0; i-- {
 		if m := codes.Merges[i]; !listed[m] {
@@ -46,12 +42,8 @@ func newUnitSplitter(codes *Codes, vocabulary map[string]bool, separator string)
 	return s
 }
 
-// split returns the parts of a unit; final says that it ends a word.
-func (s *unitSplitter) split(unit string, final bool) []string {
-	return s.appendSplit(nil, unit, final)
-}
-
-func (s *unitSplitter) appendSplit(parts []string, unit string, final bool) []string {
+// split appends the parts of a unit; final says that it ends a word.
+func (s *unitSplitter) split(parts []string, unit string, final bool) []string {
 	key, known := unit, unit
 	if final {
 		key += endOfWord
@@ -69,12 +61,11 @@ func (s *unitSplitter) appendSplit(parts []string, unit string, final bool) []st
 	if final {
 		right = withoutLast(right, len(endOfWord))
 	}
-	parts = s.appendSplit(parts, m.Left, false)
-	return s.appendSplit(parts, right, final)
+	parts = s.split(parts, m.Left, false)
+	return s.split(parts, right, final)
 }
 
-// withoutLast cuts the last n characters. Those of the right part of a final
-// merge are not always the end of word mark: a text may spell the mark out.
+// withoutLast cuts the last n characters: a text may spell out the end-of-word mark.
 func withoutLast(s string, n int) string {
 	for ; n > 0 && s != ""; n-- {
 		_, size := utf8.DecodeLastRuneInString(s)

@@ -27,8 +27,8 @@ const (
 	LongWord             // a word is longer than MaxWordLength
 )
 
-// Cleaner drops sentence pairs that alignment and training stumble over. It is
-// for one corpus, read in order from the first pair, by one goroutine.
+// Cleaner drops sentence pairs that alignment and training stumble over. It reads one corpus in order, in one
+// goroutine.
 type Cleaner struct {
 	options  CleanOptions
 	classes  *classTable
@@ -40,11 +40,13 @@ type Cleaner struct {
 func NewCleaner(options CleanOptions) (*Cleaner, error) {
 	switch {
 	case options.Min < 0 || options.Max < options.Min:
-		return nil, fmt.Errorf("cleaning keeps lengths from min to max: %d to %d is not a range", options.Min, options.Max)
+		return nil, fmt.Errorf("cleaning keeps lengths from min to max: %d to %d is not a range", options.Min,
+			options.Max)
 	case !(options.Ratio >= 0):
 		return nil, fmt.Errorf("the length ratio must be positive, or 0 for no limit: it is %v", options.Ratio)
 	case options.MaxWordLength < 0:
-		return nil, fmt.Errorf("the longest word must be positive, or 0 for 1000 characters: it is %d", options.MaxWordLength)
+		return nil, fmt.Errorf("the longest word must be positive, or 0 for 1000 characters: it is %d",
+			options.MaxWordLength)
 	}
 	if options.MaxWordLength == 0 {
 		options.MaxWordLength = 1000
@@ -52,9 +54,8 @@ func NewCleaner(options CleanOptions) (*Cleaner, error) {
 	return &Cleaner{options: options, classes: classes()}, nil
 }
 
-// Clean returns a sentence pair with runs of whitespace as one space, and
-// whether it is kept. Unless the first pair of the corpus holds a |, which marks
-// factors, every | is deleted. A factor that is empty is an error.
+// Clean returns a sentence pair with runs of whitespace as one space, and whether it is kept. Every | is deleted unless
+// the corpus's first pair holds one, which marks factors; an empty factor is an error.
 func (c *Cleaner) Clean(source, target string) (cleanSource, cleanTarget string, reason CleanReason, err error) {
 	if !c.started {
 		c.started = true

@@ -2,15 +2,16 @@ package tokenize
 
 import "strings"
 
-// compoundMark stands for a hyphen within a word, as in the files that the first neural translators of English to German were trained on.
+// compoundMark stands for a hyphen within a word in the files of the first neural translators of English to German.
 const compoundMark = " ##AT##-##AT## "
 
-// SplitCompounds makes words of the parts of compounds with hyphens, "rich-text" becomes "rich ##AT##-##AT## text", as published BLEU of
+// SplitCompounds splits compounds at hyphens, "rich-text" becomes "rich ##AT##-##AT## text", as published BLEU of
 // English to German has them: tensor2tensor's get_ende_bleu.sh and fairseq's compound_split_bleu.sh both run
 //
 //	perl -ple 's{(\S)-(\S)}{$1 ##AT##-##AT## $2}g'
 //
-// Perl's matches do not overlap, and it reads bytes: "a-b-c" is split once, "ä-ö-ü" twice, since the second match begins within the ö.
+// Perl's matches do not overlap, and it reads bytes: "a-b-c" is split once, "ä-ö-ü" twice, since the second match
+// begins within the ö.
 func SplitCompounds(line string) string {
 	var out strings.Builder
 	done := 0

@@ -6,18 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// Detokenizer joins the tokens of the Moses tokenizer to running text as
-// Moses's detokenizer does. It is immutable and safe for use from several
-// goroutines.
+// Detokenizer joins tokens to running text as Moses's detokenizer does. It is immutable and safe for concurrent use.
 type Detokenizer struct {
 	language string
 	classes  *classTable
 	scratch  sync.Pool // of *[]byte
 }
 
-// NewDetokenizer prepares a detokenizer. English, French and Italian have rules
-// for contractions, French for its punctuation, Korean for its spaces; any
-// other language has the common rules alone, German among them.
+// NewDetokenizer prepares a detokenizer. English, French and Italian have rules for contractions, French for
+// punctuation, Korean for spaces; other languages have the common rules alone.
 func NewDetokenizer(language string) *Detokenizer {
 	d := &Detokenizer{language: language, classes: classes()}
 	d.scratch.New = func() any { return new([]byte) }
@@ -33,22 +30,24 @@ func (d *Detokenizer) OwnRules() bool {
 	return false
 }
 
-// Detokenize returns the text of a tokenized line, its escapes undone. A line
-// that is blank, or starts with < and ends with >, is returned as it is.
+// Detokenize returns the text of a tokenized line, unescaped. A line that is blank, or starts with < and ends with >,
+// stays as it is.
 func (d *Detokenizer) Detokenize(line string) string {
 	if d.classes.blank(line) || len(line) > 2 && line[0] == '<' && line[len(line)-1] == '>' {
 		return line
 	}
+	padded := strings.ReplaceAll(" "+line+" ", " @-@ ", "-")
+	if strings.IndexByte(line, '&') >= 0 {
+		padded = unescapeMoses.Replace(padded)
+	}
 	buffer := d.scratch.Get().(*[]byte)
-	*buffer = d.join((*buffer)[:0], unescapeMoses(strings.ReplaceAll(" "+line+" ", " @-@ ", "-")))
+	*buffer = d.join((*buffer)[:0], padded)
 	text := string(*buffer)
 	d.scratch.Put(buffer)
 	return text
 }
 
-// join appends the text of the words of padded, which are split at single
-// spaces, so that two spaces hold an empty word between them: it counts as a
-// word without properties.
+// join appends the text of padded, split at single spaces: two spaces hold an empty word, without properties.
 func (d *Detokenizer) join(out []byte, padded string) []byte {
 	rest := strings.TrimRight(padded, " ")
 	var previous string
@@ -60,8 +59,8 @@ func (d *Detokenizer) join(out []byte, padded string) []byte {
 
 		attachLeft, attachRight := false, false
 		switch {
-		case d.cjk(d.firstRune(word)):
-			attachLeft = d.language != "ko" && d.cjk(d.lastRune(previous))
+		case cjk(utf8.DecodeRuneInString(word)):
+			attachLeft = d.language != "ko" && cjk(utf8.DecodeLastRuneInString(previous))
 		case word != "" && d.opens(word):
 			attachRight = true
 		case word != "" && strings.Trim(word, `,.?!:;\%}])`) == "":
@@ -123,8 +122,7 @@ func (d *Detokenizer) opens(word string) bool {
 	return true
 }
 
-// quoteCounts counts the quote tokens of a line by their exact string; the
-// typographic ones share the count of the straight double quote.
+// quoteCounts counts the quote tokens of a line by their string; typographic ones count as the straight double quote.
 type quoteCounts struct {
 	single, double int
 	rare           map[string]*int
@@ -146,26 +144,8 @@ func (q *quoteCounts) of(word string) *int {
 	return q.rare[word]
 }
 
-// firstRune and lastRune return 0 for an empty word.
-func (d *Detokenizer) firstRune(word string) rune {
-	if word == "" {
-		return 0
-	}
-	r, _ := utf8.DecodeRuneInString(word)
-	return r
-}
-
-func (d *Detokenizer) lastRune(word string) rune {
-	if word == "" {
-		return 0
-	}
-	r, _ := utf8.DecodeLastRuneInString(word)
-	return r
-}
-
-// cjk reports whether r is written without spaces between words, as Moses sees
-// it: Hangul, ideographs, kana and their punctuation.
-func (d *Detokenizer) cjk(r rune) bool {
+// cjk reports whether Moses sets r without spaces between words: Hangul, ideographs, kana and their punctuation.
+func cjk(r rune, _ int) bool {
 	switch {
 	case r < 0x1100:
 		return false
@@ -176,36 +156,7 @@ func (d *Detokenizer) cjk(r rune) bool {
 	return false
 }
 
-// mosesEntities undoes the escapes of Moses, those of older versions too. An
-// entity never arises from undoing another one, because Moses leaves &amp; for
-// the end; one pass that looks at each & once does the same.
-var mosesEntities = []struct{ entity, character string }{
-	{"&apos;", "'"}, {"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
-	{"&#124;", "|"}, {"&#91;", "["}, {"&#93;", "]"}, {"&bar;", "|"}, {"&bra;", "["}, {"&ket;", "]"},
-}
-
-// unescapeMoses returns text with the escapes of the tokenizer undone.
-func unescapeMoses(text string) string {
-	at := strings.IndexByte(text, '&')
-	if at < 0 {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for at >= 0 {
-		b.WriteString(text[:at])
-		text = text[at:]
-		size, character := 1, "&"
-		for _, e := range mosesEntities {
-			if strings.HasPrefix(text, e.entity) {
-				size, character = len(e.entity), e.character
-				break
-			}
-		}
-		b.WriteString(character)
-		text = text[size:]
-		at = strings.IndexByte(text, '&')
-	}
-	b.WriteString(text)
-	return b.String()
-}
+// unescapeMoses undoes the tokenizer's escapes, also of older versions, in one pass, as Moses does by leaving &amp; for
+// the end.
+var unescapeMoses = strings.NewReplacer("&apos;", "'", "&quot;", `"`, "&amp;", "&", "&lt;", "<", "&gt;", ">",
+	"&#124;", "|", "&#91;", "[", "&#93;", "]", "&bar;", "|", "&bra;", "[", "&ket;", "]")

@@ -13,8 +13,8 @@ import (
 //go:embed *.go
 var sources embed.FS
 
-// Edition is a hash of the source text of this package and of others that are given, and of Go's version, whose Unicode tables are used.
-// What a program of another edition made of a text may differ from what this one makes: who keeps such things keeps the edition with them.
+// Edition hashes the source of this package and others, and Go's version, for its Unicode tables. Another edition may
+// make something else of a text: whoever keeps results keeps the edition with them.
 func Edition(others ...fs.FS) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version())

@@ -6,14 +6,14 @@ import (
 	"unsafe"
 )
 
-// Encoder turns tokenised lines into ids at once: what BPE.Words and Vocabulary.Encode do one after the other. It is not safe for
-// concurrent use: it remembers the words that it has seen.
+// Encoder turns tokenised lines into ids: BPE.Words and Vocabulary.Encode in one. It has a cache: not safe for
+// concurrent use.
 type Encoder struct {
 	bpe        *BPE // nil where words are not split
 	vocabulary *Vocabulary
 
-	// inner and last are the vocabulary's ids, plus one, of units by their symbols, within a word and at its end; 0 where an id was not looked
-	// up yet. They are nil where a unit is not always one symbol: with glossaries, dropout, a vocabulary of units, and old codes.
+	// inner and last are ids, plus one, of units by symbol, within a word and at its end; 0 is not looked up yet. They
+	// are nil if a unit is not always one symbol: with glossaries, dropout, a vocabulary of units, and old codes.
 	inner, last []int32
 
 	cache unitCache // the ids of words, four bytes each
@@ -21,7 +21,7 @@ type Encoder struct {
 	raw   []byte
 }
 
-// NewEncoder makes one that remembers words in about so many bytes. A nil BPE leaves words whole.
+// NewEncoder makes one whose cache of words takes about remember bytes. A nil BPE leaves words whole.
 func NewEncoder(b *BPE, v *Vocabulary, remember int) *Encoder {
 	e := &Encoder{bpe: b, vocabulary: v, cache: newUnitCache()}
 	e.cache.limit = remember / 3 // the words need twice as much as their text
@@ -73,7 +73,7 @@ func (e *Encoder) encode(word []byte) []byte {
 	return e.raw
 }
 
-// encodeSymbols is encode without the text of units, which costs more than the merges; false for a word of one character.
+// encodeSymbols is encode without the text of units, which costs more than merging; false for a word of one character.
 func (e *Encoder) encodeSymbols(word string) bool {
 	w := &e.bpe.word
 	if !w.start(e.bpe.table, word) {

@@ -1,19 +1,20 @@
 package tokenize
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// Lines reads UTF-8 text line by line. A line ends at "\n" and nowhere else: not
-// at "\r", a form feed or U+2028, so that parallel texts stay parallel. A line of
-// more than 1 MB, or what AtMost allows, is an error, and never in memory.
+// Lines reads UTF-8 text line by line. Only "\n" ends a line, not "\r", a form feed or U+2028, so that parallel texts
+// stay parallel. A line of more than 1 MB, or AtMost's limit, is an error, and never in memory.
 //
 //	lines := tokenize.NewLines(r, "train.de")
 //	for lines.Next() {
@@ -37,8 +38,7 @@ func NewLines(r io.Reader, name string) *Lines {
 	return (&Lines{from: r, name: name, advice: "break it up, a sentence a line"}).AtMost(files.MaxLine)
 }
 
-// Table, called before the first line is read, allows rows of 16 MB: a table holds
-// words, which may be as long as the lines that they are from.
+// Table, called before the first line is read, allows rows of 16 MB, whose words may each be as long as a line.
 func (l *Lines) Table() *Lines {
 	l.advice = "no table of words has such a row, so give another file"
 	return l.AtMost(files.MaxRow)
@@ -50,15 +50,14 @@ func (l *Lines) AtMost(limit int) *Lines {
 	return l
 }
 
-// Unchecked lets lines pass that are not UTF-8, and cuts a line that is too long one byte behind its limit,
-// for a caller that answers each line by itself.
+// Unchecked lets lines pass that are not UTF-8, and cuts a long line one byte behind its limit, for a caller that
+// answers each line by itself.
 func (l *Lines) Unchecked() *Lines {
 	l.unchecked = true
 	return l
 }
 
-// Next moves to the next line. It is false at the end of the text and at the
-// first error, a line that is not UTF-8 included unless they are Unchecked.
+// Next moves to the next line; false at the end and at the first error, such as a line that is not UTF-8.
 func (l *Lines) Next() bool {
 	if l.err != nil {
 		return false
@@ -77,26 +76,15 @@ func (l *Lines) Next() bool {
 	}
 	l.number++
 	line, l.terminated = bytes.CutSuffix(line, []byte("\n"))
-	if !l.unchecked && !utf8.Valid(line) {
-		at := firstInvalid(line)
-		l.err = fmt.Errorf("%s:%d: byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for example with iconv",
-			l.name, l.number, at+1, line[at])
-		return false
+	if !l.unchecked {
+		if at := files.InvalidByte(line); at >= 0 {
+			l.err = l.Errorf("byte %d of the line (0x%02X) is not valid UTF-8; convert the text to UTF-8 first, for "+
+				"example with iconv", at+1, line[at])
+			return false
+		}
 	}
 	l.text = string(line)
 	return true
-}
-
-func firstInvalid(line []byte) int {
-	at := 0
-	for at < len(line) {
-		r, size := utf8.DecodeRune(line[at:])
-		if r == utf8.RuneError && size == 1 {
-			break
-		}
-		at += size
-	}
-	return at
 }
 
 // Text is the current line without its "\n".
@@ -119,12 +107,8 @@ func (l *Lines) Errorf(format string, args ...any) error {
 // lineBlanks are what subword-nmt strips from both ends of a line.
 const lineBlanks = "\r\n "
 
-func isLineBlank(c byte) bool { return c == ' ' || c == '\r' || c == '\n' }
-
-// tableRows reads a file of rows that are exactly two fields apart by one space:
-// merges, or units with counts. A byte order mark and "\r\n" ends are tolerated,
-// the latter only where the first line has one, because a symbol may itself end
-// in "\r". Blank lines at the end of the file are ignored.
+// tableRows reads rows of two fields apart by one space. It tolerates a byte order mark, "\r\n" ends if the first line
+// has one (a symbol may end in "\r"), and blank lines at the end.
 type tableRows struct {
 	*Lines
 	crlf bool
@@ -147,6 +131,42 @@ func (t *tableRows) next() (row string, ok bool) {
 		row = strings.TrimSuffix(row, "\r")
 	}
 	return strings.Trim(row, " "), true
+}
+
+// counts are the rows of words and their numbers, up to the first that is none.
+func (t *tableRows) counts() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for {
+			row, ok := t.next()
+			if !ok {
+				return
+			}
+			word, number, ok := twoFields(row)
+			n, err := strconv.Atoi(number)
+			switch {
+			case !ok:
+				t.err = t.Errorf("expected a word, one space and its count, not %q", row)
+			case err != nil || n < 0:
+				t.err = t.Errorf("the count of %q should be a whole number that is not negative, not %q", word, number)
+			case !yield(word, n):
+			default:
+				continue
+			}
+			return
+		}
+	}
+}
+
+// writeRows writes rows of two fields apart by a space.
+func writeRows(w io.Writer, rows iter.Seq2[string, string]) error {
+	out := bufio.NewWriter(w)
+	for first, second := range rows {
+		out.WriteString(first)
+		out.WriteByte(' ')
+		out.WriteString(second)
+		out.WriteByte('\n')
+	}
+	return out.Flush()
 }
 
 // twoFields splits a row at its only space.

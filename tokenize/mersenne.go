@@ -1,8 +1,6 @@
 package tokenize
 
-// mersenneTwister is MT19937 (Matsumoto and Nishimura, 1998), seeded as Python's
-// random.seed seeds it, so that BPE-dropout can draw the numbers that
-// subword-nmt draws for the same seed.
+// mersenneTwister is MT19937 (Matsumoto and Nishimura, 1998), seeded as Python's random.seed, for subword-nmt's draws.
 type mersenneTwister struct {
 	state [mtSize]uint32
 	next  int

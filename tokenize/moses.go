@@ -1,37 +1,25 @@
 package tokenize
 
 import (
-	"fmt"
+	"cmp"
+	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
-// MosesVersion selects between the behaviours of the Moses scripts.
-type MosesVersion int
+// MosesVersion is the state of the Moses scripts to reproduce.
+type MosesVersion string
 
 const (
-	// MosesCurrent splits the full stop off the last word of every line, and
-	// its normaliser turns ‘ and ‚ into '.
-	MosesCurrent MosesVersion = iota
-	// Moses2017 is the state of December 2017, with which Multi30k was made:
-	// the last word obeys the prefix rules, and ‘ and ‚ become ".
-	Moses2017
+	// MosesCurrent, also when empty, splits the full stop off the last word of every line, and normalises ‘ and ‚ to '.
+	MosesCurrent MosesVersion = "current"
+	// Moses2017 is of December 2017, with which Multi30k was made: the last word obeys the prefix rules, and ‘ and ‚
+	// become ".
+	Moses2017 MosesVersion = "2017"
 )
 
-// ParseMosesVersion reads "current" or "2017".
-func ParseMosesVersion(s string) (MosesVersion, error) {
-	switch s {
-	case "current":
-		return MosesCurrent, nil
-	case "2017":
-		return Moses2017, nil
-	}
-	return 0, fmt.Errorf("unknown Moses version %q: use 2017 or current", s)
-}
-
-// MosesOptions are the choices of the Moses tokenizer. The zero value is
-// English, current, with escaping.
+// MosesOptions are the choices of the Moses tokenizer. The zero value is English, current, with escaping.
 type MosesOptions struct {
 	Language   string       // "en", "de", "fr", or another one with the generic rules; "" is "en"
 	Aggressive bool         // split hyphens between letters: "well-known" becomes "well @-@ known"
@@ -40,8 +28,7 @@ type MosesOptions struct {
 	Version    MosesVersion // which state of the Moses scripts to reproduce
 }
 
-// Moses splits lines into tokens as the Moses tokenizer does. It is immutable
-// and safe for use from several goroutines.
+// Moses splits lines into tokens as the Moses tokenizer does. It is immutable and safe for concurrent use.
 type Moses struct {
 	aggressive  bool
 	escape      bool
@@ -49,7 +36,7 @@ type Moses struct {
 	apostrophes apostropheRules
 	prefixes    map[string]prefixKind
 	ownPrefixes bool
-	patterns    []protectedPattern
+	patterns    []*regexp.Regexp
 	classes     *classTable
 	scratch     sync.Pool // of *mosesScratch
 }
@@ -61,17 +48,13 @@ type mosesScratch struct {
 	marks []apostrophe
 }
 
-// NewMoses prepares a tokenizer. It fails when a protected pattern is not a
-// regular expression that it can match.
+// NewMoses prepares a tokenizer. A protected pattern that it cannot match is an error.
 func NewMoses(options MosesOptions) (*Moses, error) {
-	language := options.Language
-	if language == "" {
-		language = "en"
-	}
+	language := cmp.Or(options.Language, "en")
 	m := &Moses{
 		aggressive:  options.Aggressive,
 		escape:      !options.NoEscape,
-		splitLast:   options.Version == MosesCurrent,
+		splitLast:   options.Version != Moses2017,
 		apostrophes: rulesForApostrophes(language),
 		classes:     classes(),
 	}
@@ -87,13 +70,11 @@ func NewMoses(options MosesOptions) (*Moses, error) {
 	return m, nil
 }
 
-// OwnPrefixes reports whether the language has a list of abbreviations of its
-// own; without one the English list is used.
+// OwnPrefixes reports whether the language has its own list of abbreviations; otherwise English's is used.
 func (m *Moses) OwnPrefixes() bool { return m.ownPrefixes }
 
-// Tokenize returns the tokens of a line, joined by single spaces. A blank line
-// is returned as it is. A line that ends in .' gets a space at its end, as from
-// Moses. Bytes that are not UTF-8 become U+FFFD.
+// Tokenize returns the tokens of a line, joined by single spaces. A blank line stays as it is. As from Moses, a line
+// that ends in .' gets a space at its end. Bytes that are not UTF-8 become U+FFFD.
 func (m *Moses) Tokenize(line string) string {
 	if m.classes.blank(line) {
 		return line
@@ -111,8 +92,7 @@ func (m *Moses) Tokenize(line string) string {
 	return tokens
 }
 
-// squeeze returns line without control characters, with every run of
-// whitespace as one space and none at either end. Most lines are so already.
+// squeeze returns line without control characters, with runs of whitespace as one space, and none at either end.
 func (m *Moses) squeeze(line string, s *mosesScratch) string {
 	for i := 0; i < len(line); i++ {
 		b := line[i]
@@ -139,8 +119,7 @@ func (m *Moses) squeeze(line string, s *mosesScratch) string {
 	return line
 }
 
-// appendSqueezed appends text to dst, which starts a line, without control
-// characters and with runs of whitespace as one space, none of them first.
+// appendSqueezed appends squeezed text to dst, which starts a line.
 func (m *Moses) appendSqueezed(dst []byte, text string) []byte {
 	for _, r := range text { // ranging turns invalid bytes into U+FFFD
 		switch {
@@ -155,9 +134,8 @@ func (m *Moses) appendSqueezed(dst []byte, text string) []byte {
 	return dst
 }
 
-// split appends the tokens of a squeezed line to s.out. Moses rewrites the line
-// in some twenty passes; every one of its decisions depends on the neighbouring
-// characters only (for apostrophes see planApostrophes), so that one pass does.
+// split appends the tokens of a squeezed line to s.out. Moses rewrites the line in twenty passes, whose decisions
+// depend on neighbouring characters only (for apostrophes see planApostrophes), so that one pass does.
 //
 // A token is always a slice of text: word is where the current one begins.
 func (m *Moses) split(s *mosesScratch, text string, pieces []string) {
@@ -191,7 +169,7 @@ func (m *Moses) split(s *mosesScratch, text string, pieces []string) {
 			}
 			i = end
 		case hyphenByte:
-			if m.aggressive && m.classes.last(text[:i])&alphanumeric != 0 && m.classes.first(text[i+1:])&alphanumeric != 0 {
+			if m.aggressive && m.classes.last(text[:i])&m.classes.first(text[i+1:])&alphanumeric != 0 {
 				m.endWord(s, text, word, i)
 				m.token(s, "@-@")
 				word = i + 1
@@ -240,13 +218,10 @@ func (m *Moses) split(s *mosesScratch, text string, pieces []string) {
 	m.endWord(s, text, word, len(text))
 }
 
-// commas handles the run of commas at text[i:], and returns where to go on and
-// where the word that goes on there began. Moses looks at commas in three
-// passes, of which each match uses up its neighbour. What is left of that: a
-// single comma stays where a number precedes and follows it (or the line begins
-// and a number follows). In a longer run each comma is a token, but the last
-// one stays with a number that follows when the first pass did not pair it,
-// which depends on the run's length and on what precedes it.
+// commas handles the run of commas at text[i:], and returns where to go on and where the word there began. Moses looks
+// at commas in three passes, whose matches use up their neighbours. In effect a single comma stays between numbers (or
+// between the line's start and a number). In a longer run each comma is a token, but the last stays with a number that
+// follows if the first pass did not pair it: that depends on the run's length and on what precedes it.
 func (m *Moses) commas(s *mosesScratch, text string, word, i int) (next, newWord int) {
 	end := i + 1
 	for end < len(text) && text[end] == ',' {
@@ -272,15 +247,13 @@ func (m *Moses) commas(s *mosesScratch, text string, word, i int) (next, newWord
 	return end, last
 }
 
-// adjacentNumber reports whether a character of class c is a number that still
-// stands beside its neighbour: superscripts and fractions are numbers too, but
-// not alphanumeric, and so have been set apart as symbols.
+// adjacentNumber reports whether class c is a number that still stands beside its neighbour: superscripts and fractions
+// are numbers but not alphanumeric, and have been set apart as symbols.
 func (m *Moses) adjacentNumber(c charClass) bool {
 	return c&number != 0 && c&alphanumeric != 0
 }
 
-// endWord appends the word text[from:to], if any, and decides whether a full
-// stop at its end is a token of its own.
+// endWord appends the word text[from:to], if any, and decides whether its final full stop is a token.
 func (m *Moses) endWord(s *mosesScratch, text string, from, to int) {
 	if from == to {
 		return
@@ -294,8 +267,7 @@ func (m *Moses) endWord(s *mosesScratch, text string, from, to int) {
 	m.word(s, w)
 }
 
-// keepsStop reports whether the full stop after a word belongs to it, given the
-// rest of the line.
+// keepsStop reports whether the full stop after a word belongs to it, given the rest of the line.
 func (m *Moses) keepsStop(word, rest string) bool {
 	if rest == "" && m.splitLast {
 		return false
@@ -310,36 +282,23 @@ func (m *Moses) keepsStop(word, rest string) bool {
 	if strings.IndexByte(word, '.') < 0 {
 		return false
 	}
-	for _, r := range word {
-		if m.classes.of(r)&alphabetic != 0 {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(word, func(r rune) bool { return m.classes.of(r)&alphabetic != 0 })
 }
 
-// closingQuote appends the last word of a line where it ends in .' and Moses
-// sets the quote apart, with the space that it leaves at the line's end.
+// closingQuote appends a line's last word that ends in .' with the quote apart and Moses's space at the end.
 func (m *Moses) closingQuote(s *mosesScratch, word string) {
-	if len(s.out) > 0 {
-		s.out = append(s.out, ' ')
-	}
-	s.out = m.appendEscaped(s.out, strings.TrimSuffix(word, ".'"))
+	m.token(s, strings.TrimSuffix(word, ".'"))
 	s.out = m.appendEscaped(s.out, " . ' ")
 }
 
 // word appends a token that may hold apostrophes but no other special character.
 func (m *Moses) word(s *mosesScratch, w string) {
+	if m.escape && (w == "'" || m.apostrophes != alwaysSplit && strings.IndexByte(w, '\'') >= 0) {
+		m.token(s, w)
+		return
+	}
 	if len(s.out) > 0 {
 		s.out = append(s.out, ' ')
-	}
-	if m.escape && m.apostrophes != alwaysSplit && strings.IndexByte(w, '\'') >= 0 {
-		s.out = m.appendEscaped(s.out, w)
-		return
-	}
-	if m.escape && w == "'" {
-		s.out = append(s.out, "&apos;"...)
-		return
 	}
 	s.out = append(s.out, w...)
 }
@@ -352,8 +311,7 @@ func (m *Moses) token(s *mosesScratch, t string) {
 	s.out = m.appendEscaped(s.out, t)
 }
 
-// appendEscaped appends text with the eight characters escaped that mean
-// something in Moses's or XML's formats.
+// appendEscaped appends text with the eight special characters of Moses's formats and XML escaped.
 func (m *Moses) appendEscaped(dst []byte, text string) []byte {
 	if !m.escape {
 		return append(dst, text...)

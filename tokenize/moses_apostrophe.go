@@ -33,8 +33,7 @@ const (
 	splitBoth = splitBefore | splitAfter
 )
 
-// apostrophe is one ' of a line: the classes of its neighbours, none at the
-// ends of the line, and what is to be done with it.
+// apostrophe is one ' of a line: the classes of its neighbours, none at the line's ends, and what to do with it.
 type apostrophe struct {
 	left, right charClass
 	hasLeft     bool
@@ -44,16 +43,12 @@ type apostrophe struct {
 	where       split
 }
 
-// planApostrophes decides for each apostrophe of a squeezed line, in order, on
-// which sides it is split off.
+// planApostrophes decides for each apostrophe of a squeezed line on which sides it is split off.
 //
-// Moses does this in four or five passes of the form "L'R, everywhere". A match
-// uses up both neighbours, so that of two apostrophes with one character between
-// them a pass treats only the first: x'y'z comes out otherwise than x'yy'z. The
-// passes are therefore run as they are, on the apostrophes alone. For that each
-// one has a position, of which only differences below three matter: 1 for
-// neighbours, 2 where both touch the same character, 3 for all others. Spaces
-// that a pass inserts move the positions for the next one.
+// Moses has four or five passes of the form "L'R, everywhere". A match uses up both neighbours, so that of two
+// apostrophes around one character a pass treats only the first: x'y'z and x'yy'z differ. The passes are therefore run
+// on the apostrophes alone. Each has a position, of which only differences below three matter: 1 for neighbours, 2
+// around one character, 3 for all others. Spaces that a pass inserts move the positions for the next one.
 func (m *Moses) planApostrophes(s *mosesScratch, text string) []apostrophe {
 	s.marks = s.marks[:0]
 	if m.apostrophes == alwaysSplit {
@@ -101,8 +96,7 @@ func (m *Moses) planApostrophes(s *mosesScratch, text string) []apostrophe {
 	return s.marks
 }
 
-// neighbour returns the classes of a character as an apostrophe beside it sees
-// it: symbols have been set apart by then, so that a space stands in their place.
+// neighbour returns the classes of a character as an apostrophe beside it sees it: a space stands in for a symbol.
 func (m *Moses) neighbour(c charClass) charClass {
 	if c&alphanumeric == 0 {
 		return 0
@@ -110,8 +104,7 @@ func (m *Moses) neighbour(c charClass) charClass {
 	return c
 }
 
-// distance returns how far an apostrophe lies behind the previous one, given
-// the text between the two: 1, 2, or 3 for anything longer.
+// distance returns how far an apostrophe lies behind the previous one: 1, 2, or 3 for anything longer.
 func (m *Moses) distance(between string) int {
 	if between == "" {
 		return 1
@@ -126,9 +119,8 @@ func (m *Moses) distance(between string) int {
 	return 3 // a symbol or a comma: spaces stand on both of its sides
 }
 
-// sweepApostrophes marks the apostrophes that one pass matches, left to right,
-// each match starting behind the last one. An apostrophe that is already split
-// off stands between spaces and cannot match again.
+// sweepApostrophes marks what one pass matches, left to right. An apostrophe already split off stands between spaces
+// and cannot match again.
 func sweepApostrophes(marks []apostrophe, where split, match func(a *apostrophe) bool) {
 	free := 0 // the first position that no match of this pass has used up
 	shift := 0

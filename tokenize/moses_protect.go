@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// pieceMark is the byte that stands for a protected piece in squeezed text. No
-// UTF-8 sequence holds it. Three bytes with the piece's number follow.
+// pieceMark stands for a protected piece in squeezed text, before three bytes of its number. No UTF-8 sequence holds
+// it.
 const pieceMark = 0xFF
 
 // pieceSize is the length of a piece's stand-in.
@@ -24,102 +24,66 @@ func pieceIndex(text string) (index, size int) {
 	return int(text[1]&0x3F)<<12 | int(text[2]&0x3F)<<6 | int(text[3]&0x3F), pieceSize
 }
 
-// maxPieces is how many pieces of a line can be told apart; later ones are
-// tokenized like other text.
+// maxPieces is how many pieces of a line can be told apart; later ones are tokenized like other text.
 const maxPieces = 1 << 18
 
-// protectedPattern finds text that must stay whole.
-type protectedPattern struct{ expression *regexp.Regexp }
-
-// compileProtected reads a pattern as Moses writes it: \w, \d and \s mean the
-// Unicode classes, as in Perl. Look-around, backreferences and \b are refused.
-func compileProtected(pattern string) (protectedPattern, error) {
-	translated, err := unicodeClasses(pattern)
+// compileProtected reads a pattern as Moses writes it: \w, \d and \s are Perl's Unicode classes. Look-around,
+// backreferences and \b are refused.
+func compileProtected(pattern string) (*regexp.Regexp, error) {
+	translated, err := goPattern(pattern, false, perlEscape)
+	var expression *regexp.Regexp
 	if err == nil {
-		var expression *regexp.Regexp
-		if expression, err = regexp.Compile(translated); err == nil {
-			if expression.MatchString("") {
-				return protectedPattern{}, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one character", pattern)
-			}
-			return protectedPattern{expression}, nil
-		}
+		expression, err = regexp.Compile(translated)
 	}
-	return protectedPattern{}, fmt.Errorf("the protected pattern %q cannot be used (look-around, backreferences and \\b are not supported): %w", pattern, err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the protected pattern %q cannot be used (look-around, backreferences and \\b are not "+
+			"supported): %w", pattern, err)
+	case expression.MatchString(""):
+		return nil, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one "+
+			"character", pattern)
+	}
+	return expression, nil
 }
 
 // unicodeClass gives the inside of a bracket expression for Perl's classes.
 var unicodeClass = map[byte]string{
-	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
+	'w': `\p{L}\p{Nl}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}` +
+		`\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
 	'd': `\p{Nd}`,
 	's': `\p{Z}\t\n\v\f\r\x{85}`,
 }
 
-// unicodeClasses replaces \w, \d, \s and their complements, which are ASCII
-// classes in Go, by the Unicode classes that they are in Perl.
-func unicodeClasses(pattern string) (string, error) {
-	var b strings.Builder
-	inBrackets := false
-	for i := 0; i < len(pattern); i++ {
-		c := pattern[i]
-		if c == '\\' && i+1 < len(pattern) {
-			i++
-			name := pattern[i]
-			inside, positive := unicodeClass[name]
-			complement, negative := unicodeClass[name|0x20]
-			switch {
-			case positive && inBrackets:
-				b.WriteString(inside)
-			case positive:
-				b.WriteString("[" + inside + "]")
-			case (name == 'b' || name == 'B') && !inBrackets:
-				return "", fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match instead`, name)
-			case !negative:
-				b.WriteString(pattern[i-1 : i+1])
-			case !inBrackets:
-				b.WriteString("[^" + complement + "]")
-			case name == 'D':
-				b.WriteString(`\P{Nd}`)
-			default:
-				return "", fmt.Errorf(`\%c inside brackets: write out the characters instead`, name)
-			}
-			continue
-		}
-		switch {
-		case inBrackets && strings.HasPrefix(pattern[i:], "[:"): // a named class
-			if size := strings.Index(pattern[i:], ":]"); size > 0 {
-				b.WriteString(pattern[i : i+size+2])
-				i += size + 1
-				continue
-			}
-		case c == '[' && !inBrackets:
-			inBrackets = true
-			b.WriteByte(c)
-			if strings.HasPrefix(pattern[i+1:], "^") {
-				i++
-				b.WriteByte('^')
-			}
-			if strings.HasPrefix(pattern[i+1:], "]") { // a bracket that comes first is itself
-				i++
-				b.WriteString(`\]`)
-			}
-			continue
-		case c == ']':
-			inBrackets = false
-		}
-		b.WriteByte(c)
+// perlEscape gives \w, \d, \s and their complements the Unicode classes that they are in Perl.
+func perlEscape(rest string, inClass bool) (translated string, used int, err error) {
+	name := rest[0]
+	inside, positive := unicodeClass[name]
+	complement, negative := unicodeClass[name|0x20]
+	switch {
+	case positive && inClass:
+		return inside, 1, nil
+	case positive:
+		return "[" + inside + "]", 1, nil
+	case (name == 'b' || name == 'B') && !inClass:
+		return "", 0, fmt.Errorf(`\%c would see ASCII words only: write out the characters beside the match`, name)
+	case !negative:
+		return `\` + rest[:1], 1, nil
+	case !inClass:
+		return "[^" + complement + "]", 1, nil
+	case name == 'D':
+		return `\P{Nd}`, 1, nil
 	}
-	return b.String(), nil
+	return "", 0, fmt.Errorf(`\%c inside brackets: write out the characters instead`, name)
 }
 
-// protect returns the line squeezed, with stand-ins for the pieces that the
-// patterns match, and those pieces. Patterns see the line with a space at each
-// end. Every occurrence of a piece is protected, wherever its pattern matched.
+// protect returns the line squeezed, with stand-ins for the pieces that patterns match, and those pieces. Patterns see
+// the line with a space at each end. Every occurrence of a piece is protected, wherever its pattern matched.
 func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	padded := m.padded(line)
 	var pieces []string
 	for _, pattern := range m.patterns {
 		for rest := padded; ; {
-			at := pattern.expression.FindStringIndex(rest)
+			at := pattern.FindStringIndex(rest)
 			if at == nil || at[0] == at[1] {
 				break
 			}
@@ -131,8 +95,7 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 		pieces = pieces[:maxPieces]
 	}
 
-	// Plain text, where piece is negative, and pieces. Each piece gets spaces
-	// around it, which the pieces after it may match.
+	// Plain text (piece is negative) and pieces. Each piece gets spaces around it, which later pieces may match.
 	type run struct {
 		text  string
 		piece int
@@ -174,8 +137,8 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	return string(s.clean), pieces
 }
 
-// padded returns the line as Moses shows it to the patterns: whitespace runs as
-// single spaces, one at each end, and then no control characters.
+// padded returns the line as Moses shows it to the patterns: runs of whitespace as one space, one at each end, no
+// control characters.
 func (m *Moses) padded(line string) string {
 	b := []byte{' '}
 	inSpace := true

@@ -6,10 +6,8 @@ import (
 	"sync"
 )
 
-// Normalizer makes punctuation uniform as Moses's normalize-punctuation does:
-// typographic quotes and dashes become ASCII, spaces around punctuation and the
-// place of quotes beside stops follow the language. It is immutable and safe
-// for use from several goroutines.
+// Normalizer makes punctuation uniform as Moses's normalize-punctuation does: ASCII quotes and dashes; spaces around
+// punctuation, and quotes beside stops, by language. It is immutable and safe for concurrent use.
 type Normalizer struct {
 	quoteOrder   quoteOrder
 	decimalPoint string // between digits in place of a no-break space
@@ -29,9 +27,8 @@ const (
 // nbsp is U+00A0, which French and German put between numbers and punctuation.
 const nbsp = "\u00A0"
 
-// NewNormalizer prepares a normaliser. Czech, German, Spanish and French write
-// numbers with a decimal comma; languages other than English and Czech put
-// quotes before stops.
+// NewNormalizer prepares a normaliser. Czech, German, Spanish and French have a decimal comma; all languages but
+// English and Czech put quotes before stops.
 func NewNormalizer(language string, version MosesVersion) *Normalizer {
 	n := &Normalizer{quoteOrder: quoteBeforeStops, decimalPoint: ".", single: "'"}
 	switch language {
@@ -50,8 +47,7 @@ func NewNormalizer(language string, version MosesVersion) *Normalizer {
 	return n
 }
 
-// Normalize returns line, given without its line feed, normalised. Moses works
-// on bytes here: digits, letters and spaces are the ASCII ones.
+// Normalize returns line, which has no line feed, normalised. Moses works on bytes here: classes are ASCII's.
 func (n *Normalizer) Normalize(line string) string {
 	if isNormal(line) {
 		return line
@@ -64,8 +60,7 @@ func (n *Normalizer) Normalize(line string) string {
 	return normal
 }
 
-// isNormal reports whether no rule can apply, which holds for most lines of
-// plain text.
+// isNormal reports whether no rule can apply, which holds for most lines of plain text.
 func isNormal(line string) bool {
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
@@ -92,20 +87,12 @@ func (n *Normalizer) rewrite(r *rewriter) {
 		r.replace("(", " (")
 		r.replace(")", ") ")
 		r.squeeze()
-		for _, stop := range []string{") .", ") !", ") :", ") ?", ") ;", ") ,"} {
-			r.replace(stop, ")"+stop[2:])
-		}
-		r.replace("( ", "(")
-		r.replace(" )", ")")
+		r.replaceAll(") .", ").", ") !", ")!", ") :", "):", ") ?", ")?", ") ;", ");", ") ,", "),", "( ", "(", " )", ")")
 	} else {
 		r.squeeze()
 	}
 	r.betweenASCII(isDigit, " %", "%", nil)
-	r.replace(" :", ":")
-	r.replace(" ;", ";")
-
-	r.replace("`", "'")
-	r.replace("''", ` " `)
+	r.replaceAll(" :", ":", " ;", ";", "`", "'", "''", ` " `)
 	if r.has("\xE2\x80") || r.has("\xC2") {
 		n.rewriteTypographic(r)
 	} else {
@@ -124,38 +111,16 @@ func (n *Normalizer) rewrite(r *rewriter) {
 
 // rewriteTypographic applies the rules for quotes, dashes and no-break spaces.
 func (n *Normalizer) rewriteTypographic(r *rewriter) {
-	r.replace("„", `"`)
-	r.replace("“", `"`)
-	r.replace("”", `"`)
-	r.replace("–", "-")
-	r.replace("—", " - ")
+	r.replaceAll("„", `"`, "“", `"`, "”", `"`, "–", "-", "—", " - ")
 	r.squeeze()
 	r.replace("´", "'")
 	r.betweenASCII(isLetter, "‘", "'", isLetter)
 	r.betweenASCII(isLetter, "’", "'", isLetter)
-	r.replace("‘", n.single)
-	r.replace("‚", n.single)
-	r.replace("’", `"`)
-	r.replace("''", `"`)
-	r.replace("…", "...")
-
-	r.replace(nbsp+"«"+nbsp, ` "`)
-	r.replace("«"+nbsp, `"`)
-	r.replace("«", `"`)
-	r.replace(nbsp+"»"+nbsp, `" `)
-	r.replace(nbsp+"»", `"`)
-	r.replace("»", `"`)
-
+	r.replaceAll("‘", n.single, "‚", n.single, "’", `"`, "''", `"`, "…", "...",
+		nbsp+"«"+nbsp, ` "`, "«"+nbsp, `"`, "«", `"`, nbsp+"»"+nbsp, `" `, nbsp+"»", `"`, "»", `"`)
 	if r.has(nbsp) {
-		r.replace(nbsp+"%", "%")
-		r.replace("nº"+nbsp, "nº ")
-		r.replace(nbsp+":", ":")
-		r.replace(nbsp+"ºC", " ºC")
-		r.replace(nbsp+"cm", " cm")
-		r.replace(nbsp+"?", "?")
-		r.replace(nbsp+"!", "!")
-		r.replace(nbsp+";", ";")
-		r.replace(","+nbsp, ", ")
+		r.replaceAll(nbsp+"%", "%", "nº"+nbsp, "nº ", nbsp+":", ":", nbsp+"ºC", " ºC", nbsp+"cm", " cm", nbsp+"?", "?",
+			nbsp+"!", "!", nbsp+";", ";", ","+nbsp, ", ")
 	}
 	r.squeeze()
 }
@@ -185,6 +150,13 @@ func (r *rewriter) replace(old, replacement string) {
 	r.swap()
 }
 
+// replaceAll replaces the first of each two texts by the second, one pair after the other.
+func (r *rewriter) replaceAll(pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		r.replace(pairs[i], pairs[i+1])
+	}
+}
+
 // squeeze turns runs of spaces into one.
 func (r *rewriter) squeeze() {
 	for r.has("  ") {
@@ -192,9 +164,8 @@ func (r *rewriter) squeeze() {
 	}
 }
 
-// betweenASCII replaces old where before holds for the byte in front of it and
-// after, unless nil, for the byte behind it. A match uses up both bytes: the
-// next one cannot share them.
+// betweenASCII replaces old between bytes for which before and after hold; after may be nil. A match uses up both
+// bytes.
 func (r *rewriter) betweenASCII(before func(byte) bool, old, replacement string, after func(byte) bool) {
 	if !r.has(old) {
 		return
@@ -238,9 +209,8 @@ func (r *rewriter) stopsBeforeQuote() {
 	r.swap()
 }
 
-// quoteBeforeStops moves a quote before the run of full stops in front of it,
-// unless < follows. Spaces and a character behind the quote are used up: the
-// next match starts after them. The line feed at the line's end counts as one.
+// quoteBeforeStops moves a quote before the run of full stops in front of it, unless < follows. Spaces and a character
+// behind the quote are used up; the line feed at the line's end counts as one.
 func (r *rewriter) quoteBeforeStops() {
 	if !r.has(`."`) {
 		return

@@ -30,7 +30,7 @@ func TestNormalize(t *testing.T) {
 		{"en", MosesCurrent, "", ""},
 	} {
 		if got := NewNormalizer(test.language, test.version).Normalize(test.input); got != test.want {
-			t.Errorf("%s %d %q\n got %q\nwant %q", test.language, test.version, test.input, got, test.want)
+			t.Errorf("%s %s %q\n got %q\nwant %q", test.language, test.version, test.input, got, test.want)
 		}
 	}
 }

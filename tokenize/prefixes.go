@@ -14,8 +14,8 @@ const (
 	numericPrefix            // "No." keeps it before a digit only
 )
 
-// The non-breaking prefixes of Moses: words whose final full stop does not end
-// a sentence. Single letters, ordinals and Roman numerals are added in code.
+// The non-breaking prefixes of Moses: words whose full stop ends no sentence. Code adds letters, ordinals and Roman
+// numerals.
 const (
 	honorifics = "Adj Adm Adv Asst Bart Bldg Brig Bros Capt Cmdr Col Comdr Con Corp Cpl DR Dr Ens Gen Gov Hon " +
 		"Hosp Insp Lt MM MR MRS MS Maj Messrs Mlle Mme Mr Mrs Ms Msgr Op Ord Pfc Ph Prof Pvt Rep Reps Res Rev Rt " +
@@ -38,8 +38,7 @@ const (
 		"sup suppl tél T.S.V.P vb vol vs X.O Z.I"
 )
 
-// nonBreakingPrefixes returns the prefixes of a language, and whether there is
-// a list of its own: any other language gets the English one.
+// nonBreakingPrefixes returns a language's prefixes, English's if it has none of its own.
 func nonBreakingPrefixes(language string, version MosesVersion) (prefixes map[string]prefixKind, own bool) {
 	prefixes = make(map[string]prefixKind)
 	add := func(kind prefixKind, words string) {
@@ -68,7 +67,7 @@ func nonBreakingPrefixes(language string, version MosesVersion) (prefixes map[st
 	default:
 		add(alwaysPrefix, englishPrefixes)
 		add(numericPrefix, englishNumeric)
-		if version == MosesCurrent {
+		if version != Moses2017 {
 			add(alwaysPrefix, "Rs") // rupees
 		}
 	}

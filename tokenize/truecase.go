@@ -12,13 +12,7 @@ import (
 )
 
 // endsSentence reports whether the word after w starts a sentence.
-func endsSentence(w string) bool {
-	switch w {
-	case ".", ":", "?", "!":
-		return true
-	}
-	return false
-}
+func endsSentence(w string) bool { return w == "." || w == ":" || w == "?" || w == "!" }
 
 // opensSentence reports whether w may stand before a sentence's first word.
 func opensSentence(w string) bool {
@@ -29,8 +23,7 @@ func opensSentence(w string) bool {
 	return false
 }
 
-// TruecaserCounts collects how often each word is written in which case, as
-// Moses's train-truecaser does. Its methods are not safe for concurrent use.
+// TruecaserCounts counts words by their case, as Moses's train-truecaser does. It is not safe for concurrent use.
 type TruecaserCounts struct {
 	classes *classTable
 	surface map[string]float64 // occurrences by exact form
@@ -41,38 +34,26 @@ func NewTruecaserCounts() *TruecaserCounts {
 	return &TruecaserCounts{classes: classes(), surface: make(map[string]float64)}
 }
 
-// Add counts the words of a tokenized line, other than those at the start of a
-// sentence, whose case says nothing, and those without letters that have case.
+// Add counts the words of a tokenized line but those at the start of a sentence and those without case.
 func (c *TruecaserCounts) Add(line string) {
 	words, _ := splitMarkup(c.classes, line, false)
 	start := 0
 	for start < len(words) && opensSentence(words[start]) {
 		start++
 	}
-	sentenceStart := true
-	for i := start; i < len(words); i++ {
-		if !sentenceStart && endsSentence(words[i-1]) {
-			sentenceStart = true
-		}
-		if !sentenceStart && c.hasCase(words[i]) {
-			word := words[i]
+	for i := start + 1; i < len(words); i++ {
+		if word := words[i]; !endsSentence(words[i-1]) && c.hasCase(word) {
 			if _, seen := c.surface[word]; !seen {
 				word = strings.Clone(word) // a word must not keep its whole line alive
 			}
 			c.surface[word]++
 		}
-		sentenceStart = false
 	}
 }
 
 // hasCase reports whether a letter of word is upper, lower or title case.
 func (c *TruecaserCounts) hasCase(word string) bool {
-	for _, r := range word {
-		if c.classes.of(r)&cased != 0 {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsFunc(word, func(r rune) bool { return c.classes.of(r)&cased != 0 })
 }
 
 // Truecaser returns the model of the counts.
@@ -90,10 +71,8 @@ func (c *TruecaserCounts) Truecaser() *Truecaser {
 	return newTruecaser(forms)
 }
 
-// TrainTruecaser reads a tokenized corpus, a sentence per line, and returns its
-// model; name stands for r in errors. Between forms that are equally frequent
-// the one that comes last in code point order is the best: lower case before
-// capitalised before capitals (Moses leaves this to chance).
+// TrainTruecaser makes the model of a tokenized corpus, a sentence a line; name stands for r in errors. Of equally
+// frequent forms the last in code point order is the best: lower case before capitals (Moses leaves this to chance).
 func TrainTruecaser(r io.Reader, name string) (*Truecaser, error) {
 	counts := NewTruecaserCounts()
 	lines := NewLines(r, name)
@@ -112,8 +91,7 @@ type form struct {
 	count float64 // whole, but for models of Moses that weigh some words by a tenth
 }
 
-// Truecaser gives words the case in which they are usually written. It is
-// immutable and safe for use from several goroutines.
+// Truecaser gives words their usual case. It is immutable and safe for concurrent use.
 type Truecaser struct {
 	forms   map[string][]form // by lower-cased word, the best first
 	best    map[string]string
@@ -132,9 +110,8 @@ func newTruecaser(forms map[string][]form) *Truecaser {
 	return t
 }
 
-// WriteTo writes the model in Moses's format, a line per word: the best form
-// with (count/total), then the others with (count). Lines are in code point order of
-// the lower-cased word (Moses's order is random).
+// WriteTo writes Moses's format, a line a word: the best form with (count/total), then the others with (count), in code
+// point order of the lower-cased words (Moses's order is random).
 func (t *Truecaser) WriteTo(w io.Writer) (int64, error) {
 	buffered := bufio.NewWriter(w)
 	var written int64
@@ -160,8 +137,7 @@ func (t *Truecaser) WriteTo(w io.Writer) (int64, error) {
 	return written, buffered.Flush()
 }
 
-// ReadTruecaser reads a model in Moses's format; name stands for r in errors,
-// which say the line.
+// ReadTruecaser reads a model in Moses's format; name stands for r in errors, which say the line.
 func ReadTruecaser(r io.Reader, name string) (*Truecaser, error) {
 	forms := make(map[string][]form)
 	table := classes()
@@ -169,13 +145,15 @@ func ReadTruecaser(r io.Reader, name string) (*Truecaser, error) {
 	for lines.Next() {
 		fields := table.fields(lines.Text())
 		if len(fields) == 0 || len(fields)%2 != 0 {
-			return nil, lines.Errorf("a line of a truecase model is \"word (count/total) other (count)\"; train the model again")
+			return nil, lines.Errorf("a line of a truecase model is \"word (count/total) other (count)\"; train the " +
+				"model again")
 		}
 		var f []form
 		for i := 0; i < len(fields); i += 2 {
 			count, ok := parseCount(fields[i+1])
 			if !ok {
-				return nil, lines.Errorf("%q is not a count in parentheses; train the truecase model again", fields[i+1])
+				return nil, lines.Errorf("%q is not a count in parentheses; train the truecase model again",
+					fields[i+1])
 			}
 			f = append(f, form{fields[i], count})
 		}
@@ -196,9 +174,8 @@ func parseCount(s string) (count float64, ok bool) {
 	return count, opened && closed && err == nil
 }
 
-// Truecase returns a tokenized line with the case of each sentence's first word
-// replaced by its usual one, and that of words in an unseen form too. Words may
-// carry factors behind a |; markup in < > is kept as Moses prints it.
+// Truecase gives the first word of each sentence of a tokenized line its usual case, and words in an unseen form too.
+// Words may carry factors behind a |; markup in < > is kept as Moses prints it.
 func (t *Truecaser) Truecase(line string) string {
 	words, markup := splitMarkup(t.classes, line, true)
 	var b strings.Builder
@@ -222,18 +199,13 @@ func (t *Truecaser) Truecase(line string) string {
 		}
 		b.WriteString(written)
 		b.WriteString(factors)
-		if endsSentence(word) {
-			sentenceStart = true
-		} else if !opensSentence(word) {
-			sentenceStart = false
-		}
+		sentenceStart = endsSentence(word) || sentenceStart && opensSentence(word)
 	}
 	b.WriteString(markup[len(words)])
 	return b.String()
 }
 
-// Detruecase returns a line with the first character of each sentence
-// upper-cased, and its words joined by single spaces.
+// Detruecase upper-cases the first character of each sentence, and joins words by single spaces.
 func Detruecase(line string) string {
 	words := classes().fields(line)
 	sentenceStart := true
@@ -242,19 +214,13 @@ func Detruecase(line string) string {
 			word = uppercaseFirst(word)
 			words[i] = word
 		}
-		if endsSentence(word) {
-			sentenceStart = true
-		} else if !opensSentence(word) {
-			sentenceStart = false
-		}
+		sentenceStart = endsSentence(word) || sentenceStart && opensSentence(word)
 	}
 	return strings.Join(words, " ")
 }
 
-// splitMarkup splits a line into words and the markup in < > around them:
-// markup[i] stands before words[i], the last one after all words. Every piece
-// of markup ends in a space but for the very end. With factors, a tag that
-// follows a | without a space is a factor of that word.
+// splitMarkup splits a line into words and the markup in < > around them: markup[i] stands before words[i], the last
+// after all. Every markup but the last ends in a space. With factors, a tag right behind a | is a factor of that word.
 func splitMarkup(table *classTable, line string, factors bool) (words, markup []string) {
 	if strings.IndexByte(line, '<') < 0 && strings.IndexByte(line, '>') < 0 {
 		words = table.fields(line)
@@ -296,9 +262,8 @@ func splitMarkup(table *classTable, line string, factors bool) (words, markup []
 	return words, markup
 }
 
-// tagEnd returns the length of the tag that s starts with, 0 without one: a <,
-// a character that is not a space, and all up to the next >. The character may
-// itself be a >, as in Moses.
+// tagEnd returns the length of the tag that s starts with, or 0: a <, a character but a space (even a >, as in Moses),
+// and all up to the next >.
 func tagEnd(table *classTable, s string) int {
 	if len(s) < 3 || s[0] != '<' || table.first(s[1:])&whitespace != 0 {
 		return 0

@@ -10,10 +10,8 @@ import (
 	"golang.org/x/text/language"
 )
 
-// charClass is a set of the character properties that Moses asks for. They are
-// those of Perl's \p{...}, which differ from the functions of package unicode:
-// "alphabetic" takes in letter numbers and Other_Alphabetic, "number" takes in
-// superscripts and fractions.
+// charClass is a set of character properties, those of Perl's \p{...}, unlike package unicode's: "alphabetic" includes
+// letter numbers and Other_Alphabetic, "number" superscripts and fractions.
 type charClass uint8
 
 const (
@@ -27,8 +25,7 @@ const (
 	nonPrinting                        // category C, unassigned code points included
 )
 
-// tabulated is the number of code points whose classes are kept in a table:
-// the first two planes. Rarer ones are looked up range by range.
+// tabulated is the number of code points in the table: two planes. Rarer ones are looked up range by range.
 const tabulated = 0x20000
 
 // classTable holds the classes of the code points below tabulated.
@@ -152,9 +149,7 @@ func (t *classTable) blank(s string) bool {
 	return true
 }
 
-// Lowercase returns line with every character lower-cased by Unicode's full
-// mapping, as Perl's lc does it: İ becomes two characters, and Σ becomes σ at
-// the end of a word too.
+// Lowercase lower-cases by Unicode's full mapping, as Perl's lc: İ becomes two characters, a final Σ becomes σ.
 func Lowercase(line string) string {
 	if !strings.ContainsRune(line, 'İ') {
 		return strings.ToLower(line)
@@ -162,24 +157,19 @@ func Lowercase(line string) string {
 	return strings.ToLower(strings.ReplaceAll(line, "İ", "i\u0307"))
 }
 
-// uppercaseFirst returns s with its first character upper-cased by Unicode's
-// full mapping: ß becomes SS.
+// uppercaseFirst returns s with its first character upper-cased by Unicode's full mapping: ß becomes SS.
 func uppercaseFirst(s string) string {
 	if s == "" {
 		return s
 	}
-	if c := s[0]; c < utf8.RuneSelf {
-		if 'a' <= c && c <= 'z' {
-			return string(c-'a'+'A') + s[1:]
-		}
-		return s
+	if s[0] < utf8.RuneSelf {
+		return strings.ToUpper(s[:1]) + s[1:]
 	}
 	_, size := utf8.DecodeRuneInString(s)
 	return cases.Upper(language.Und).String(s[:size]) + s[size:]
 }
 
-// RemoveNonPrinting returns line with every character of Unicode's category C
-// (control, format, surrogate, private use, unassigned) replaced by one space.
+// RemoveNonPrinting replaces every character of Unicode's category C (control, format, unassigned, ...) by a space.
 func RemoveNonPrinting(line string) string {
 	table := classes()
 	return strings.Map(func(r rune) rune {

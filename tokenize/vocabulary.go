@@ -1,7 +1,6 @@
 package tokenize
 
 import (
-	"bufio"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,8 +11,7 @@ import (
 	"strings"
 )
 
-// Ids of the four tokens that every vocabulary begins with: start of sentence,
-// padding, end of sentence, and whatever is not in the vocabulary.
+// Ids of the four tokens of every vocabulary: start of sentence, padding, end of sentence, unknown.
 const (
 	BOS = iota
 	Pad
@@ -28,24 +26,21 @@ var specialTokens = [specialCount]string{"<s>", "<pad>", "</s>", "<unk>"}
 type VocabularyOptions struct {
 	// MinCount leaves out rarer tokens.
 	MinCount int
-	// MaxTypes keeps the most frequent types only, so many of them, special and padding tokens apart; 0 keeps all.
+	// MaxTypes keeps the most frequent types only, special and padding tokens apart; 0 keeps all.
 	MaxTypes int
-	// PaddingFactor makes the size a multiple of it with tokens that never occur
-	// (madeupword0000 and on); 0 means 8, 1 none.
+	// PaddingFactor makes the size a multiple of it by tokens that never occur (madeupword0000 and on); 0 is 8, 1 none.
 	PaddingFactor int
 }
 
-// Vocabulary numbers tokens as fairseq does: the four special tokens, then types
-// by falling count, those of equal count in code-point order. It does not change
-// once made, so that many goroutines may share it.
+// Vocabulary numbers tokens as fairseq does: the four special tokens, then types by falling count, equals in code-point
+// order. It does not change, so that goroutines may share it.
 type Vocabulary struct {
 	ids    map[string]int32
 	tokens []string
 	counts []int
 }
 
-// NewVocabulary makes a vocabulary of counted tokens. Occurrences of a special
-// token count for that token.
+// NewVocabulary makes a vocabulary of counted tokens; occurrences of a special token count for it.
 func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	v := emptyVocabulary(len(counts))
 	type counted struct {
@@ -69,10 +64,7 @@ func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	for _, t := range types {
 		v.add(t.token, t.n)
 	}
-	factor := opts.PaddingFactor
-	if factor <= 0 {
-		factor = 8
-	}
+	factor := cmp.Or(max(opts.PaddingFactor, 0), 8)
 	for i := 0; len(v.tokens)%factor != 0; i++ {
 		token := fmt.Sprintf("madeupword%04d", i)
 		if _, taken := v.ids[token]; !taken {
@@ -96,29 +88,13 @@ func (v *Vocabulary) add(token string, n int) {
 	v.counts = append(v.counts, n)
 }
 
-// ReadVocabulary reads a dictionary file of fairseq, or one of your own: "token
-// count" on each line, in the order of ids from 4 on; the special tokens are not in
-// it. name stands for the file in errors, which also name the line.
+// ReadVocabulary reads a dictionary file of fairseq, or your own: "token count" lines in the order of ids from 4 on,
+// without the special tokens. name stands for the file in errors.
 func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 	v := emptyVocabulary(0)
 	lineOf := make(map[string]int)
 	rows := newTableRows(r, name)
-	for {
-		row, ok := rows.next()
-		if !ok {
-			break
-		}
-		if strings.HasSuffix(row, " #fairseq:overwrite") {
-			return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token stands nowhere else")
-		}
-		token, number, ok := twoFields(row)
-		if !ok {
-			return nil, rows.Errorf("expected a token, one space and its count, not %q", row)
-		}
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 0 {
-			return nil, rows.Errorf("the count of %q should be a whole number that is not negative, not %q", token, number)
-		}
+	for token, n := range rows.counts() {
 		if id, taken := v.ids[token]; taken {
 			if id < specialCount {
 				return nil, rows.Errorf("%q is in every vocabulary already; delete the line", token)
@@ -127,6 +103,10 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 		}
 		lineOf[token] = rows.Number()
 		v.add(token, n)
+	}
+	if strings.HasSuffix(strings.TrimRight(rows.Text(), " \r"), " #fairseq:overwrite") {
+		return nil, rows.Errorf("#fairseq:overwrite is not supported; delete the line, or its mark if the token " +
+			"stands nowhere else")
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -139,18 +119,16 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 
 // Write writes the vocabulary as ReadVocabulary and fairseq read it.
 func (v *Vocabulary) Write(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	for i := int(specialCount); i < len(v.tokens); i++ {
-		out.WriteString(v.tokens[i])
-		out.WriteByte(' ')
-		out.WriteString(strconv.Itoa(v.counts[i]))
-		out.WriteByte('\n')
-	}
-	return out.Flush()
+	return writeRows(w, func(yield func(string, string) bool) {
+		for i, token := range v.tokens[specialCount:] {
+			if !yield(token, strconv.Itoa(v.counts[specialCount+i])) {
+				return
+			}
+		}
+	})
 }
 
-// Hash is the SHA-256, in hexadecimal, of what Write writes: vocabularies of
-// equal hash give every token the same id.
+// Hash is the SHA-256, in hexadecimal, of what Write writes: equal hashes mean equal ids.
 func (v *Vocabulary) Hash() string {
 	sum := sha256.New()
 	v.Write(sum) // a hash never fails to write
@@ -176,8 +154,7 @@ func (v *Vocabulary) Token(id int32) string {
 	return v.tokens[id]
 }
 
-// Count is how often a token was counted, 0 for a number that is no id. After
-// ReadVocabulary the special tokens have count 0: the file does not hold theirs.
+// Count is how often a token was counted, 0 if there is no such id; for special tokens 0 after ReadVocabulary.
 func (v *Vocabulary) Count(id int32) int {
 	if !v.has(id) {
 		return 0

@@ -96,9 +96,9 @@ func TestReadVocabularyKeepsOrder(t *testing.T) {
 func TestReadVocabularyRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "dict: the vocabulary is empty",
-		"a 1\nb\n":                 `dict:2: expected a token, one space and its count, not "b"`,
-		"a 1\n\nb 1\n":             `dict:2: expected a token, one space and its count, not ""`,
-		"a b 1\n":                  `dict:1: expected a token, one space and its count, not "a b 1"`,
+		"a 1\nb\n":                 `dict:2: expected a word, one space and its count, not "b"`,
+		"a 1\n\nb 1\n":             `dict:2: expected a word, one space and its count, not ""`,
+		"a b 1\n":                  `dict:1: expected a word, one space and its count, not "a b 1"`,
 		"a x\n":                    `dict:1: the count of "a" should be a whole number that is not negative, not "x"`,
 		"a 1\nb 2\na 3\n":          `dict:3: "a" stands on line 1 already; delete one of the two`,
 		"a 1\n<unk> 3\n":           `dict:2: "<unk>" is in every vocabulary already; delete the line`,

@@ -1,5 +1,5 @@
-// Package files writes files completely or not at all, reads packed ones, locks folders, hashes what is
-// read, and says so in plain words when a disk is full.
+// Package files writes files completely or not at all, reads packed ones, locks folders, hashes what is read, and says
+// so in plain words when a disk is full.
 //
 // # Basics
 //

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// DiskFull returns err, or, where a full disk or an exhausted quota caused it, an error that says so, names the file and
-// says what to do. It still wraps err.
+// DiskFull returns err, or, if a full disk or quota caused it, an error that names the file and what to do, and wraps
+// err.
 func DiskFull(err error) error {
 	if already := new(diskFullError); errors.As(err, &already) {
 		return err
@@ -16,7 +16,7 @@ func DiskFull(err error) error {
 	return DiskFullSay(err, "run the same command again")
 }
 
-// DiskFullSay is DiskFull with what to do, once there is space, in the words of a program that can do better than begin again.
+// DiskFullSay is DiskFull with other advice.
 func DiskFullSay(err error, then string) error {
 	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
 		return err

@@ -6,25 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
-// MaxLine is how many bytes a line of text may have where no key sets another limit: far more than a sentence or a paragraph
-// has, and few enough that a file of one endless line, which may be small while it is packed, does not fill the memory.
+// MaxLine is the limit of a line's bytes unless a key sets another: a small packed file may unpack to one endless line.
 const MaxLine = 1_000_000
 
-// MaxRow is the limit for a row of a table, such as a vocabulary: it holds a few words, each of which may be as long as a line.
+// MaxRow is the limit for a row of a table, such as a vocabulary: its words may each be as long as a line.
 const MaxRow = 16 * MaxLine
 
 // ErrLongLine is what a LineReader gives for a line beyond its limit.
 var ErrLongLine = errors.New("the line is too long")
 
-// LongLine is the error for a user: which line of which file has more bytes than the limit, and what to do.
+// LongLine is the error of a line beyond the limit.
 func LongLine(name string, number, limit int, advice string) error {
 	return fmt.Errorf("%s:%d: this line has more than %d bytes: %s", name, number, limit, advice)
 }
 
-// LineReader reads text line by line, and holds no more of it than the longest line that is allowed. A line ends at "\n" and
-// nowhere else.
+// InvalidByte is the offset of the first byte that is not UTF-8, or -1.
+func InvalidByte(line []byte) int {
+	if utf8.Valid(line) {
+		return -1
+	}
+	for at := 0; ; {
+		r, size := utf8.DecodeRune(line[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+}
+
+// LineReader reads text line by line, in memory for one line of the limit. Only "\n" ends a line.
 type LineReader struct {
 	in    *bufio.Reader
 	limit int
@@ -32,7 +45,7 @@ type LineReader struct {
 	open  bool // the line of the last call goes on
 }
 
-// NewLineReader reads lines of at most so many bytes, their "\n" not counted.
+// NewLineReader reads lines of at most limit bytes without their "\n".
 func NewLineReader(in io.Reader, limit int) *LineReader {
 	return &LineReader{in: bufio.NewReaderSize(in, 1<<16), limit: limit}
 }
@@ -40,8 +53,8 @@ func NewLineReader(in io.Reader, limit int) *LineReader {
 // Limit is how many bytes a line may have.
 func (r *LineReader) Limit() int { return r.limit }
 
-// Next gives the next line with its "\n", which the last one may lack, until the next call; it is empty at the end of the text.
-// Of a line beyond the limit it gives the first limit+1 bytes and ErrLongLine, and the next call goes on behind that line.
+// Next gives the next line with its "\n", which the last one may lack; it is empty at the end, and valid until the next
+// call. Of a line beyond the limit it gives the first limit+1 bytes and ErrLongLine; the next call skips the rest.
 func (r *LineReader) Next() (line []byte, err error) {
 	for r.open { // the rest of a line that was too long
 		_, err = r.in.ReadSlice('\n')

@@ -11,8 +11,7 @@ import (
 // openToLock opens what stands for a folder's lock: the folder.
 func openToLock(folder string) (*os.File, error) { return os.Open(folder) }
 
-// LockFile takes the lock of an open file (flock), until it is closed. Where another process holds it, LockFile waits for
-// it, or fails at once.
+// LockFile locks an open file (flock) until it is closed. If another process holds the lock, it waits or fails at once.
 func LockFile(file *os.File, wait bool) error {
 	how := syscall.LOCK_EX
 	if !wait {

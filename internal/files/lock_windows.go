@@ -15,8 +15,8 @@ func openToLock(folder string) (*os.File, error) {
 
 var lockFileEx = syscall.NewLazyDLL("kernel32.dll").NewProc("LockFileEx")
 
-// LockFile takes the lock of an open file, until it is closed. Where another process holds it, LockFile waits for it, or
-// fails at once. It locks a byte far behind the content, since Windows lets nobody else read what is locked.
+// LockFile locks an open file until it is closed. If another process holds the lock, it waits or fails at once. The
+// locked byte lies far behind the content, which others could not read otherwise.
 func LockFile(file *os.File, wait bool) error {
 	const failImmediately, exclusive, lockViolation = 1, 2, syscall.Errno(33)
 	how := uintptr(exclusive)

@@ -21,8 +21,8 @@ func NoFolder(path string) error {
 	return err
 }
 
-// Missing returns err, or, where a file or folder that is not there caused it, an error whose text says so in place of the system's
-// words: a folder on the way to it that is missing, or else the file. It still wraps err.
+// Missing returns err, or, if a missing file caused it, an error that names the file or the first missing folder above
+// it, and wraps err.
 func Missing(err error) error {
 	var path *fs.PathError
 	if !errors.As(err, &path) || !errors.Is(path, fs.ErrNotExist) {

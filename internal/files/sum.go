@@ -8,9 +8,8 @@ import (
 	"os"
 )
 
-// Sum computes the SHA-256 of a file in the background, and gives what waits for it: in hexadecimal, and empty for what
-// is no regular file and can be read but once. It takes longer than reading text does: begin it early, and wait for it
-// late.
+// Sum computes a file's SHA-256 in the background, and returns what waits for it: hexadecimal, or empty for no regular
+// file, which could not be read twice. It is slower than reading text: begin it early.
 func Sum(path string) func() (string, error) {
 	done := make(chan struct{})
 	var text string

@@ -23,7 +23,7 @@ type Input struct {
 	File *os.File // its name tells which file was found
 }
 
-// Open opens a file, or, where there is none, the file of that name with .gz or .zst, and reads it unpacked.
+// Open opens a file, or else the file of that name with .gz or .zst, and reads it unpacked.
 func Open(path string) (*Input, error) {
 	file, err := openAny(path)
 	if err != nil {
@@ -91,8 +91,8 @@ var magics = []struct{ start, packing string }{
 	{"PK\x03\x04", "zip"}, {"BZh91AY&SY", "bzip2"}, {"\xfd7zXZ\x00", "xz"},
 }
 
-// Unpack reads a stream, unpacked where it is packed with gzip or Zstandard, which its first bytes tell. Of a stream that is not packed
-// it waits for no more bytes than it takes to know that. Another packing is an error.
+// Unpack reads a stream, unpacked if its first bytes say gzip or Zstandard; it waits for no more of a plain stream than
+// that takes. Another packing is an error.
 func Unpack(stream io.Reader) (*Unpacked, error) {
 	from := &remembering{stream, nil}
 	in := bufio.NewReaderSize(from, 1<<16)
@@ -112,7 +112,8 @@ func Unpack(stream io.Reader) (*Unpacked, error) {
 		}
 		u.reader, u.close = unpacked, unpacked.Close
 	default:
-		return nil, fmt.Errorf("it is packed with %s, and only gzip and Zstandard are unpacked here: unpack it, and give the file that was in it", u.Packing)
+		return nil, fmt.Errorf("it is packed with %s, and only gzip and Zstandard are unpacked here: unpack it, and "+
+			"give the file that was in it", u.Packing)
 	}
 	return u, nil
 }

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Write writes a file whole or not at all: to a temporary name beside it, synced, then renamed. A full disk is reported as
-// such.
+// Write writes a file whole or not at all: under a temporary name beside it, synced, then renamed.
 func Write(path string, data []byte) error {
 	w, err := Create(path)
 	if err != nil {
@@ -25,8 +24,7 @@ func Write(path string, data []byte) error {
 	return w.Commit()
 }
 
-// Writer writes a file of any size whole or not at all: what it is given goes to a temporary name beside the file, which
-// Commit makes the file's. It is for one goroutine.
+// Writer writes a file of any size whole or not at all: under a temporary name until Commit. It is for one goroutine.
 type Writer struct {
 	temp *os.File
 	path string
@@ -42,8 +40,7 @@ func Create(path string) (*Writer, error) {
 	return &Writer{temp: temp, path: path}, nil
 }
 
-// CreateTemp is os.CreateTemp for a file that is renamed once it is whole: its mode is that of any new file, as the umask has
-// it, and not for the owner alone.
+// CreateTemp is os.CreateTemp with the mode of any new file, as the umask has it.
 func CreateTemp(folder, pattern string) (*os.File, error) {
 	prefix, suffix, _ := strings.Cut(pattern, "*")
 	for {
@@ -55,8 +52,7 @@ func CreateTemp(folder, pattern string) (*os.File, error) {
 	}
 }
 
-// TempPattern is the pattern of the names, within a file's folder, that the file has while it is written. After a kill
-// such a name can be left.
+// TempPattern is the pattern of a file's temporary names in its folder, which a kill can leave behind.
 func TempPattern(path string) string { return "." + filepath.Base(path) + ".*" }
 
 // Write adds to the file.
@@ -74,7 +70,7 @@ func (w *Writer) named(err error) error {
 	return err
 }
 
-// Commit syncs what was written and gives it the file's name. A file that it replaces leaves it its mode.
+// Commit syncs what was written and renames it to the file, whose mode it keeps.
 func (w *Writer) Commit() error {
 	var err error
 	if before, missing := os.Stat(w.path); missing == nil {
@@ -108,7 +104,7 @@ func (w *Writer) Discard() {
 	}
 }
 
-// SyncFolder makes the names in a folder survive a power cut. Windows keeps names itself, and syncs no folder.
+// SyncFolder makes the names in a folder survive a power cut. Windows does so itself.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

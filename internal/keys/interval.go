@@ -25,6 +25,12 @@ func parseInterval(text string) *interval {
 	return in
 }
 
+// Within reports whether x lies in a range such as "[0,1)", and says in words which numbers do: "of at least 0 ...".
+func Within(limits string, x float64) (words string, yes bool) {
+	in := parseInterval(limits)
+	return in.String(), in.contains(x)
+}
+
 func (in *interval) contains(x float64) bool {
 	return (x > in.low || x == in.low && !in.openLow) && (x < in.high || x == in.high && !in.openHigh)
 }

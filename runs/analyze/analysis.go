@@ -103,12 +103,12 @@ func analyse(s *subject, f *flags) *analysis {
 		norms: measures.RowNorms(s.w), measures: m, points: p, ordered: s.ordered,
 	}
 	i := m.Isotropy
-	if n := int64(f.rows); n > 0 && n < a.Vocabulary {
-		a.IsotropyRows, a.Samples = n, f.samples
-		i = measures.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
+	if n := int64(f.Rows); n > 0 && n < a.Vocabulary {
+		a.IsotropyRows, a.Samples = n, f.Samples
+		i = measures.SampledIsotropy(s.w, n, f.Samples, torch.NewStream(f.Seed, "rows"))
 	}
 	a.I1, a.I2, a.I1BothSigns, a.I2BothSigns = num(i.I1), num(i.I2), num(i.I1BothSigns), num(i.I2BothSigns)
-	a.Spread = num(measures.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions")))
+	a.Spread = num(measures.PartitionSpread(s.w, directions, torch.NewStream(f.Seed, "directions")))
 	h := measures.MeasureHubness(s.w, measures.NearestRows, hubRows)
 	a.Hubness, a.HubnessRows, a.LargestHub = num(h.Skewness), h.Rows, h.Largest
 	if h.Hub >= 0 {

@@ -53,7 +53,7 @@ func TestMemoryOfPeers(t *testing.T) {
 	if err := fits("x", available, available, ""); err != nil {
 		t.Error(err)
 	}
-	b := &bench{options: options{positions: 1 << 40}}
+	b := &bench{options: options{Positions: 1 << 40}}
 	if _, err := mixtureRace(b); err == nil || !strings.HasSuffix(err.Error(), "name fewer positions with -positions") {
 		t.Errorf("more positions than fit into memory give %v", err)
 	}

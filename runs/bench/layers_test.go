@@ -96,7 +96,7 @@ func TestLayersSuite(t *testing.T) {
 	var out strings.Builder
 	var err error
 	torch.Test(t, func() {
-		err = run(context.Background(), options{pairs: 1, threads: torch.Threads(), json: path, only: mustMatch(""), suite: suite{name: "layers", rows: rows}}, &out, io.Discard)
+		err = run(context.Background(), options{Pairs: 1, Threads: torch.Threads(), JSON: path, only: mustMatch(""), suite: suite{name: "layers", rows: rows}}, &out, io.Discard)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func loading(which func(*loads) figure) func(b *bench) (*race, error) {
 				b.loads = l
 			}
 			f := which(b.loads)
-			return result{Ours: f.value, Config: fmt.Sprintf("%d pairs%s", b.loadPairs, f.remark)}, nil
+			return result{Ours: f.value, Config: fmt.Sprintf("%d pairs%s", b.LoadPairs, f.remark)}, nil
 		}}, nil
 	}
 }
@@ -101,8 +101,8 @@ func begin(folder, store string) (*bitext.Texts, error) {
 const positions = 1024
 
 func (b *bench) measureLoads() (*loads, error) {
-	fmt.Fprintf(b.log, "making or finding the text of %d pairs\n", b.loadPairs)
-	folder, err := loadText(b.loadPairs)
+	fmt.Fprintf(b.log, "making or finding the text of %d pairs\n", b.LoadPairs)
+	folder, err := loadText(b.LoadPairs)
 	if err != nil {
 		return nil, err
 	}

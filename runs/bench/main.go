@@ -17,8 +17,8 @@ import (
 
 func main() {
 	o, err := parse(os.Args[1:], command.Stdout)
-	if err == nil && o.isa != "" {
-		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
+	if err == nil && o.ISA != "" {
+		err = torch.UseISA(strings.TrimPrefix(o.ISA, "default"))
 	}
 	if err == nil {
 		err = command.On(torch.Main, func() error { return run(interruptible(), o, command.Stdout, os.Stderr) })
@@ -47,9 +47,9 @@ func run(ctx context.Context, o options, out, log io.Writer) error {
 		return err
 	}
 	defer b.close()
-	torch.SetThreads(o.threads)
+	torch.SetThreads(o.Threads)
 	results, failed := b.measureAll()
-	return errors.Join(printTable(out, results), writeJSON(o.json, results), failed)
+	return errors.Join(printTable(out, results), writeJSON(o.JSON, results), failed)
 }
 
 // interruptible is a context that ends with the first SIGINT, SIGTERM or SIGHUP, so that

@@ -150,7 +150,7 @@ func TestTextRaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.pairs = 2
+	b.Pairs = 2
 	for _, row := range textRows {
 		got, err := b.measure(row)
 		if err != nil {

@@ -54,9 +54,9 @@ func mixtureRace(b *bench) (*race, error) {
 	if err != nil {
 		return nil, err
 	}
-	needed := int64(plainCopies * 4 * components * vocabulary * float64(b.positions))
+	needed := int64(plainCopies * 4 * components * vocabulary * float64(b.Positions))
 	if err := fits("method/mos", needed, available, "name fewer positions with -positions"); err != nil {
 		return nil, err
 	}
-	return mixtureLayer(b.positions, width, vocabulary, components).race(b)
+	return mixtureLayer(b.Positions, width, vocabulary, components).race(b)
 }

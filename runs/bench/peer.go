@@ -46,8 +46,8 @@ type process struct {
 // start runs a peer's program with its arguments. It ends with the race, with
 // b.ctx, or with us: then its input ends.
 func (b *bench) start(r *race, name, program string, args ...string) (*process, error) {
-	p := &process{name: name, python: b.python}
-	p.cmd = exec.CommandContext(b.ctx, b.python, append([]string{filepath.Join(b.folder, "peer", program)}, args...)...)
+	p := &process{name: name, python: b.Python}
+	p.cmd = exec.CommandContext(b.ctx, b.Python, append([]string{filepath.Join(b.folder, "peer", program)}, args...)...)
 	p.cmd.Stderr = &p.stderr
 	// torch.compile keeps what it made without saying for which instruction set, and with another one that fails; what is compiled
 	// anew also takes the time that a row tells.
@@ -165,7 +165,7 @@ type answer struct {
 }
 
 func (b *bench) startJSONPeer(r *race, name, program string, config map[string]any) (*jsonPeer, error) {
-	config["threads"] = b.threads
+	config["threads"] = b.Threads
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err

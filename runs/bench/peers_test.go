@@ -16,7 +16,7 @@ import (
 func TestLanguageModelPeers(t *testing.T) {
 	for i, n := range tiny() {
 		b := fake(t, context.Background(), "")
-		b.python, b.pairs = interpreter(), 1
+		b.Python, b.Pairs = interpreter(), 1
 		torch.Test(t, func() {
 			got, err := b.measure(row{n.name, "tokens_per_s", func(b *bench) (*race, error) { return b.textTraining(n, i == 0) }})
 			if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.OutsideProducts == nil || *got.OutsideProducts <= 0 || *got.OutsideProducts >= 1 {

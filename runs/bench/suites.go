@@ -126,7 +126,7 @@ func (b *bench) measure(r row) (out result, err error) {
 				return err
 			}
 			defer race.close()
-			out, err = race.run(b.ctx, b.pairs)
+			out, err = race.run(b.ctx, b.Pairs)
 			return err
 		})
 	})

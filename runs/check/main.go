@@ -22,18 +22,12 @@ func main() {
 
 // parse reads a command line, which holds nothing but -h. Help goes to out.
 func parse(args []string, out io.Writer) error {
-	flags := command.Flags("check")
-	about := command.Help{
-		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one " +
-			"product of matrices that they fit together.",
-	}
-	if err := about.Parse(flags, args, out); err != nil {
-		return err
-	}
-	if flags.NArg() > 0 {
-		return command.Usagef("unexpected argument %q: check takes none (check -h says what it does)", flags.Arg(0))
-	}
-	return nil
+	_, err := command.Help{
+		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one product of " +
+			"matrices that they fit together.",
+		NoArgs: "check takes none (check -h says what it does)",
+	}.Read(&struct{}{}, args, out)
+	return err
 }
 
 func check() error {

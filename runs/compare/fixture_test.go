@@ -64,7 +64,7 @@ func makeRun(t *testing.T, runs, corpus string, m made) string {
 	for i := range m.wrong {
 		hyps[i*len(hyps)/m.wrong] = strings.Replace(hyps[i*len(hyps)/m.wrong], "man", "cat", 1)
 	}
-	bleu, err := score.BLEU(hyps, [][]string{refs}, score.BLEUOptions{})
+	bleu, err := score.BLEUOptions{}.Corpus(hyps, [][]string{refs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func compared(t *testing.T, args ...string) (out, log string, err error) {
 	var stdout, stderr bytes.Buffer
 	f, err := parse(args, &stdout)
 	if err == nil {
-		f.threads = 1
+		f.Threads = 1
 		err = run(f, &stdout, &stderr)
 	}
 	return stdout.String(), stderr.String(), err

@@ -32,12 +32,12 @@ type evaluation struct {
 }
 
 func open(f *flags, progress io.Writer) (*evaluation, error) {
-	device, err := torch.FindDevice(f.device)
+	device, err := torch.FindDevice(f.Device)
 	if err != nil {
 		return nil, &command.UsageError{Err: err}
 	}
-	torch.SetThreads(f.threads)
-	model, err := language.Load(f.folder, device)
+	torch.SetThreads(f.Threads)
+	model, err := language.Load(f.Run, device)
 	if err != nil {
 		return nil, err
 	}
@@ -45,24 +45,24 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 		fmt.Fprintln(progress, w)
 	}
 	if f.given.Changed("memory") {
-		if err := model.SetContext(f.context, f.rows); err != nil {
+		if err := model.SetContext(f.context, f.Rows); err != nil {
 			model.Free()
 			return nil, &command.UsageError{Err: err}
 		}
 	}
-	c, err := experiment.ReadConfig(f.folder)
+	c, err := experiment.ReadConfig(f.Run)
 	if err != nil {
 		model.Free()
 		return nil, err
 	}
 	d := c.Data
-	if f.data != "" {
-		d.Dir, d.Sample = f.data, false
+	if f.Data != "" {
+		d.Dir, d.Sample = f.Data, false
 	}
-	if f.test != nil {
-		d.Test = f.test
+	if f.Test != nil {
+		d.Test = f.Test
 	}
-	texts, err := experiment.ReadText(d, f.folder)
+	texts, err := experiment.ReadText(d, f.Run)
 	if err != nil {
 		model.Free()
 		return nil, err
@@ -71,9 +71,8 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 }
 
 // each scores the validation text and the test texts, with settings of which some were searched for.
-func (e *evaluation) each(settings map[string]any, searched []string,
-	score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
-	run, err := filepath.Abs(e.folder)
+func (e *evaluation) each(settings map[string]any, searched []string, score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
+	run, err := filepath.Abs(e.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +80,9 @@ func (e *evaluation) each(settings map[string]any, searched []string,
 		if settings == nil {
 			settings = map[string]any{}
 		}
-		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
-			e.context.Clamp, e.context.SameLength, e.rows
+		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory, e.context.Clamp, e.context.SameLength, e.Rows
 	}
-	out := &record.Evaluation{Run: run, With: e.with, Settings: settings, Searched: searched,
-		Test: map[string]record.TextScores{}}
+	out := &record.Evaluation{Run: run, With: e.With, Settings: settings, Searched: searched, Test: map[string]record.TextScores{}}
 	if out.Valid, err = score(e.texts.Valid, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.texts.Valid.Name, err)
 	}
@@ -119,8 +116,8 @@ func (e *evaluation) static() (*record.Evaluation, error) {
 // beginning is the part of the validation text that a search reads.
 func (e *evaluation) beginning() []int32 {
 	ids := e.texts.Valid.IDs
-	if e.search > 0 && e.search < len(ids) {
-		ids = ids[:e.search]
+	if e.Search > 0 && e.Search < len(ids) {
+		ids = ids[:e.Search]
 	}
 	return ids
 }
@@ -154,7 +151,7 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 
 func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	fmt.Fprintln(e.progress, "collecting the statistics of gradients on the training text")
-	moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, e.statistics)
+	moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, e.Statistics)
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +167,9 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return nil, err
 		}
 	}
-	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon,
-		"chunk": chosen.Chunk}
-	if e.statistics > 0 {
-		settings["statistics"] = e.statistics
+	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon, "chunk": chosen.Chunk}
+	if e.Statistics > 0 {
+		settings["statistics"] = e.Statistics
 	}
 	return e.each(settings, searched, func(t language.Text, _ bool) (record.TextScores, error) {
 		nll, err := moving.NLL(t.IDs, chosen)

@@ -33,7 +33,7 @@ func run(f *flags, out, progress io.Writer) error {
 	}
 	defer e.model.Free()
 	var found *record.Evaluation
-	switch f.with {
+	switch f.With {
 	case "static":
 		found, err = e.static()
 	case "cache":
@@ -44,14 +44,14 @@ func run(f *flags, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.save {
-		path, err := found.Save(f.folder)
+	if f.Save {
+		path, err := found.Save(f.Run)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(progress, "kept as %s, where runs/compare reads it\n", path)
 	}
-	if f.json {
+	if f.JSON {
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(found)

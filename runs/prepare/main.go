@@ -1,5 +1,5 @@
-// Prepare makes of a published corpus, as its page offers it, the files that a run reads with -data, and tells what they
-// hold beside the published figures.
+// Prepare turns a published corpus into the files that a run reads with -data, and prints counts beside the published
+// figures.
 //
 //	go run ./runs/prepare iwslt14 -from downloads -to data/iwslt14
 package main
@@ -35,7 +35,8 @@ func main() {
 // parse reads the command line. Help goes to out.
 func parse(args []string, out io.Writer) (o prepare.Options, err error) {
 	fs := command.Flags("prepare")
-	fs.StringVar(&o.From, "from", "", "`FOLDER` that holds the archives as they were downloaded, or what was in them (required)")
+	fs.StringVar(&o.From, "from", "",
+		"`FOLDER` that holds the archives as they were downloaded, or what was in them (required)")
 	fs.StringVar(&o.To, "to", "", "`FOLDER` to write the texts to (required)")
 	for _, c := range prepare.Corpora() {
 		for _, s := range c.Settings {
@@ -76,7 +77,8 @@ func parse(args []string, out io.Writer) (o prepare.Options, err error) {
 		return o, command.Usagef("%v", err)
 	}
 	if o.From == "" || o.To == "" {
-		return o, command.Usagef("prepare %s needs -from, the folder with the archives, and -to, the folder to write to", o.Corpus)
+		return o, command.Usagef("prepare %s needs -from, the folder with the archives, and -to, the folder to write "+
+			"to", o.Corpus)
 	}
 	return o, nil
 }
@@ -103,7 +105,8 @@ func run(ctx context.Context, o prepare.Options, out io.Writer, screen *os.File)
 type stop struct{ *command.SignalError }
 
 func (s *stop) Error() string {
-	return fmt.Sprintf("stopped by signal %d (%v): the texts that were whole stay; run the same command again for the others", int(s.Signal), s.Signal)
+	return fmt.Sprintf("stopped by signal %d (%v): the texts that were whole stay; run the same command again for "+
+		"the others", int(s.Signal), s.Signal)
 }
 
 // Unwrap gives the exit code.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -40,7 +41,7 @@ func (b *bar) move(phase string, done, total int64) {
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionThrottle(200*time.Millisecond),
 			progressbar.OptionClearOnFinish(),
-			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+			progressbar.OptionSetTheme(progressbar.ThemeASCII),
 		)
 	}
 	b.shown.Set64(min(done, total))
@@ -69,8 +70,9 @@ func print(out io.Writer, counts *prepare.Counts, o prepare.Options) error {
 			if p == nil {
 				p = &prepare.Published{}
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", file.Name, number(file.Lines, false), number(p.Lines, p.About), number(file.Tokens, false),
-				number(p.Tokens, p.About), number(file.Types, false), number(p.Types, p.About), file.SHA256[:16], verdict(file))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", file.Name, number(file.Lines, false),
+				number(p.Lines, p.About), number(file.Tokens, false), number(p.Tokens, p.About),
+				number(file.Types, false), number(p.Types, p.About), file.SHA256[:16], verdict(file))
 			if len(file.Differs) > 0 {
 				differ = append(differ, file.Name)
 			}
@@ -81,7 +83,7 @@ func print(out io.Writer, counts *prepare.Counts, o prepare.Options) error {
 	}
 	fmt.Fprintf(out, "tokens are %s\n", counts.Tokens)
 	for _, text := range counts.Texts {
-		for _, reason := range sortedKeys(text.Dropped) {
+		for _, reason := range slices.Sorted(maps.Keys(text.Dropped)) {
 			fmt.Fprintf(out, "%s: %s pairs dropped, %s\n", text.Name, number(text.Dropped[reason], false), reason)
 		}
 	}
@@ -92,17 +94,9 @@ func print(out io.Writer, counts *prepare.Counts, o prepare.Options) error {
 	if again == len(counts.Texts) {
 		state = "there already, whole and unchanged, in"
 	}
-	_, err := fmt.Fprintf(out, "%s is %s %s; %s there has these figures\n", counts.Corpus, state, o.To, prepare.CountsFile)
+	_, err := fmt.Fprintf(out, "%s is %s %s; %s there has these figures\n", counts.Corpus, state, o.To,
+		prepare.CountsFile)
 	return err
-}
-
-func sortedKeys(m map[string]int) []string {
-	var keys []string
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // verdict says how a file compares with what was published of it.

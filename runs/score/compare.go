@@ -23,18 +23,18 @@ type comparison struct {
 	PAR      float64 `json:"p_randomisation"`
 }
 
-// compareWith tests whether hypotheses differ from a baseline's by more than chance, by paired bootstrap
-// resampling and by approximate randomisation.
+// compareWith tests hypotheses against a baseline's by paired bootstrap resampling and approximate randomisation.
 func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer) error {
 	if len(r.metrics) == 0 {
 		return errors.New("-compare resamples the metrics of -metric, and -multi-bleu is none of them: leave it out")
 	}
-	baseline, err := r.readFile(r.baseline, "baseline")
+	baseline, err := r.readFile(r.Baseline, "baseline")
 	if err != nil {
 		return err
 	}
 	if len(baseline) != len(hyps) {
-		return fmt.Errorf("%s has %d lines and standard input %d: a paired test needs both systems' translations of the same lines", r.baseline, len(baseline), len(hyps))
+		return fmt.Errorf("%s has %d lines and standard input %d: a paired test needs both systems' translations of "+
+			"the same lines", r.Baseline, len(baseline), len(hyps))
 	}
 	var all []comparison
 	for _, metric := range r.metrics {
@@ -47,17 +47,24 @@ func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer
 			return err
 		}
 		found := significance.Bootstrap(base, system, 0, 0)
-		if _, bleu := metric.(score.BLEUOptions); bleu && max(found.Baseline.Score, found.System.Score) < score.NearZero {
-			fmt.Fprintf(errw, "score: both BLEU are below %d: neither system translates, and p does not make one the better\n", score.NearZero)
+		before, after := found.Baseline.Score, found.System.Score
+		if _, bleu := metric.(score.BLEUOptions); bleu && max(before, after) < score.NearZero {
+			fmt.Fprintf(errw, "score: both BLEU are below %d: neither system translates, and p does not make one the "+
+				"better\n", score.NearZero)
 		}
-		all = append(all, comparison{found.System.Name + "|" + found.System.Signature(), found.Baseline.Score, found.System.Score, found.P, found.Low, found.High, significance.Randomisation(base, system, 0, 0)})
+		all = append(all, comparison{
+			found.System.Name + "|" + found.System.Signature(), before, after, found.P, found.Low, found.High,
+			significance.Randomisation(base, system, 0, 0),
+		})
 	}
-	if r.json {
+	if r.JSON {
 		return printJSON(out, all)
 	}
 	for _, c := range all {
-		if _, err := fmt.Fprintf(out, "%s: baseline %.2f, hypotheses %.2f, difference %+.2f (95 %% within %+.2f to %+.2f), p = %.4f (paired bootstrap, %d resamples), p = %.4f (approximate randomisation, %d trials)\n",
-			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.Low, c.High, c.P, score.DefaultSamples, c.PAR, significance.DefaultTrials); err != nil {
+		if _, err := fmt.Fprintf(out, "%s: baseline %.2f, hypotheses %.2f, difference %+.2f (95 %% within %+.2f to "+
+			"%+.2f), p = %.4f (paired bootstrap, %d resamples), p = %.4f (approximate randomisation, %d trials)\n",
+			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.Low, c.High, c.P, score.DefaultSamples, c.PAR,
+			significance.DefaultTrials); err != nil {
 			return err
 		}
 	}
@@ -82,7 +89,7 @@ func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) erro
 	if len(refs) != 1 {
 		return fmt.Errorf("-f1-train compares with one file of references, and -ref names %d", len(refs))
 	}
-	training, err := r.readFile(r.trainingText, "training text")
+	training, err := r.readFile(r.Training, "training text")
 	if err != nil {
 		return err
 	}
@@ -92,7 +99,8 @@ func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) erro
 	}
 	var rows []frequencyRow
 	var table strings.Builder
-	fmt.Fprintf(&table, "%-10s %10s %10s %10s %10s %10s\n", "frequency", "reference", "output", "precision", "recall", "F1")
+	fmt.Fprintf(&table, "%-10s %10s %10s %10s %10s %10s\n", "frequency", "reference", "output", "precision", "recall",
+		"F1")
 	for _, b := range buckets {
 		row := frequencyRow{Name: b.Name(), Low: b.Low, Reference: b.Reference, Output: b.Output, Matches: b.Matches}
 		if b.High >= 0 {
@@ -112,7 +120,7 @@ func (r request) byFrequency(hyps []string, refs [][]string, out io.Writer) erro
 		table.WriteByte('\n')
 		rows = append(rows, row)
 	}
-	if r.json {
+	if r.JSON {
 		return printJSON(out, rows)
 	}
 	_, err = io.WriteString(out, table.String())

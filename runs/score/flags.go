@@ -14,112 +14,76 @@ import (
 
 // request is what the command line asks for.
 type request struct {
-	references []string // files
-	metrics    []score.Metric
-	multiBLEU  bool            // ahead of metrics
-	compounds  bool            // split compounds first
-	moses      *tokenize.Moses // tokenises all texts before that; nil: they are as they are to be
-	lowercase  bool
-	json       bool
-	baseline   string // file of hypotheses to compare with; empty: none
-	// trainingText is the file whose words sort those of the references by frequency; empty: scores are asked for.
-	trainingText string
-	// detokenised says that a metric expects detokenised text.
-	detokenised bool
+	References []string `flag:"ref" needed:"name a file of references" help:"<FILE> of references, one a line; repeat it for several references"`
+	Metrics    []string `flag:"metric" list:"," default:"bleu" choice:"bleu chrf chrf++" needed:"use any of bleu, chrf, chrf++" help:"<METRICS>, any of bleu,chrf,chrf++"`
+	Tokenizer  string   `flag:"tok" default:"13a" choice:"13a intl none char" help:"BLEU's <TOKENIZER>: 13a, intl, none, char"`
+	Smoothing  string   `flag:"smooth" default:"exp" choice:"exp floor add-k none" help:"BLEU's <SMOOTHING>: exp, floor, add-k, none"`
+	Lowercase  bool     `flag:"lc" help:"lower-case both sides first"`
+	MultiBLEU  bool     `flag:"multi-bleu" help:"BLEU as multi-bleu.perl prints it, for tokenised text"`
+	Compounds  bool     `flag:"compound-split" help:"-multi-bleu of compounds split at hyphens, as most published figures of WMT14 English to German have it"`
+	Moses      string   `flag:"moses" help:"-multi-bleu of raw text: tokenise both sides first as the Moses tokenizer does for <LANGUAGE>"`
+	Interval   bool     `flag:"ci" help:"add 95% confidence intervals from 1000 resamples"`
+	Baseline   string   `flag:"compare" help:"test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in <FILE>"`
+	Training   string   `flag:"f1-train" help:"print the F1 of words by how often the training text <FILE> has them; all texts tokenised"`
+	JSON       bool     `flag:"json" help:"print JSON"`
+
+	metrics []score.Metric  // in sacreBLEU's order
+	moses   *tokenize.Moses // tokenises all texts; nil leaves them as they are
 }
 
-// metricNames lists what -metric takes. Results come in this order, which is
-// sacreBLEU's.
-var metricNames = []string{"bleu", "chrf", "chrf++"}
+var about = command.Help{
+	Name: "score", Usage: "-ref FILE [flags] < hypotheses",
+	Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, " +
+		"chrF and chrF++.",
+	About:  "All files, and the input, may be packed with gzip or Zstandard.",
+	NoArgs: "hypotheses come on standard input and references by -ref",
+}
 
 // parse reads the command line. After -h, which prints to out, it gives command.ErrHelp.
-func parse(args []string, out io.Writer) (request, error) {
-	var r request
-	fs := command.Flags("score")
-	fs.StringArrayVar(&r.references, "ref", nil, "`FILE` of references, one a line; repeat it for several references")
-	names := fs.StringSlice("metric", []string{"bleu"}, "`METRICS`, any of "+strings.Join(metricNames, ","))
-	tokenizer := fs.String("tok", string(score.Tok13a), "BLEU's `TOKENIZER`: "+join(score.Tokenizers))
-	smooth := fs.String("smooth", string(score.SmoothExp), "BLEU's `SMOOTHING`: "+join(score.Smoothings))
-	fs.BoolVar(&r.lowercase, "lc", false, "lower-case both sides first")
-	fs.BoolVar(&r.multiBLEU, "multi-bleu", false, "BLEU as multi-bleu.perl prints it, for tokenised text")
-	fs.BoolVar(&r.compounds, "compound-split", false, "-multi-bleu of compounds split at hyphens, as most published figures of WMT14 English to German have it")
-	language := fs.String("moses", "", "-multi-bleu of raw text: tokenise both sides first as the Moses tokenizer does for `LANGUAGE`")
-	interval := fs.Bool("ci", false, fmt.Sprintf("add 95%% confidence intervals from %d resamples", score.DefaultSamples))
-	fs.StringVar(&r.baseline, "compare", "", "test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in `FILE`")
-	fs.StringVar(&r.trainingText, "f1-train", "", "print the F1 of words by how often the training text `FILE` has them; all texts tokenised")
-	fs.BoolVar(&r.json, "json", false, "print JSON")
-	about := command.Help{
-		Name: "score", Usage: "-ref FILE [flags] < hypotheses", About: "All files, and the input, may be packed with gzip or Zstandard.",
-		Summary: "score compares translations with references: BLEU as sacreBLEU and multi-bleu.perl compute it, chrF and chrF++.",
-	}
-	err := about.Parse(fs, args, out)
+func parse(args []string, out io.Writer) (r request, err error) {
+	given, err := about.Read(&r, args, out)
 	if err != nil {
 		return r, err
 	}
-	if fs.NArg() > 0 {
-		return r, fmt.Errorf("unexpected argument %q: hypotheses come on standard input and references by -ref", fs.Arg(0))
-	}
-	if len(r.references) == 0 {
-		return r, errors.New("name a file of references with -ref")
-	}
-	if len(*names) == 0 {
-		return r, fmt.Errorf("-metric names no metric: use any of %s", strings.Join(metricNames, ", "))
-	}
-	for _, name := range *names {
-		if !slices.Contains(metricNames, name) {
-			return r, fmt.Errorf("unknown metric %q: use any of %s", name, strings.Join(metricNames, ", "))
-		}
-	}
-	if !slices.Contains(score.Tokenizers, score.Tokenizer(*tokenizer)) {
-		return r, fmt.Errorf("unknown tokenizer %q for -tok: use one of %s", *tokenizer, join(score.Tokenizers))
-	}
-	if !slices.Contains(score.Smoothings, score.Smoothing(*smooth)) {
-		return r, fmt.Errorf("unknown smoothing %q for -smooth: use one of %s", *smooth, join(score.Smoothings))
-	}
-	if *language != "" {
-		if r.moses, err = tokenize.NewMoses(tokenize.MosesOptions{Language: *language}); err != nil {
+	if r.Moses != "" {
+		if r.moses, err = tokenize.NewMoses(tokenize.MosesOptions{Language: r.Moses}); err != nil {
 			return r, err
 		}
 	}
-	if given := r.compounds || *language != ""; given {
-		if r.multiBLEU = true; fs.Changed("metric") || r.baseline != "" || r.trainingText != "" {
-			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other scores without them")
+	if r.Compounds || r.Moses != "" {
+		if r.MultiBLEU = true; given.Changed("metric") || r.Baseline != "" || r.Training != "" {
+			return r, errors.New("-compound-split and -moses prepare text for -multi-bleu alone: ask for other " +
+				"scores without them")
 		}
 	}
-	if r.multiBLEU {
+	if r.MultiBLEU {
 		for _, name := range []string{"tok", "smooth", "ci"} {
-			if fs.Changed(name) {
-				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither smooths nor resamples", name)
+			if given.Changed(name) {
+				return r, fmt.Errorf("-%s does not go with -multi-bleu, which takes text as it is and neither "+
+					"smooths nor resamples", name)
 			}
 		}
 	}
-	if r.baseline != "" && r.trainingText != "" {
+	if r.Baseline != "" && r.Training != "" {
 		return r, errors.New("-compare and -f1-train answer different questions: ask one at a time")
 	}
 	samples := 0
-	if *interval {
+	if r.Interval {
 		samples = score.DefaultSamples
 	}
-	metrics := map[string]score.Metric{
-		"bleu": score.BLEUOptions{
-			Tokenizer: score.Tokenizer(*tokenizer), Smooth: score.Smoothing(*smooth), Lowercase: r.lowercase, Bootstrap: samples,
-		},
-		"chrf":   score.CHRFOptions{Lowercase: r.lowercase, Bootstrap: samples},
-		"chrf++": score.CHRFOptions{WordOrder: 2, Lowercase: r.lowercase, Bootstrap: samples},
+	if r.wantsBLEU() {
+		r.metrics = append(r.metrics, score.BLEUOptions{
+			Tokenizer: score.Tokenizer(r.Tokenizer), Smooth: score.Smoothing(r.Smoothing), Lowercase: r.Lowercase,
+			Bootstrap: samples,
+		})
 	}
-	for _, name := range metricNames {
-		if slices.Contains(*names, name) && !(r.multiBLEU && name == "bleu") {
-			r.metrics = append(r.metrics, metrics[name])
+	for _, n := range []int{0, 2} {
+		if slices.Contains(r.Metrics, "chrf"+strings.Repeat("+", n)) {
+			r.metrics = append(r.metrics, score.CHRFOptions{WordOrder: n, Lowercase: r.Lowercase, Bootstrap: samples})
 		}
 	}
-	r.detokenised = !r.multiBLEU && slices.Contains(*names, "bleu") && *tokenizer != string(score.TokNone)
 	return r, nil
 }
 
-func join[S ~string](names []S) string {
-	parts := make([]string, len(names))
-	for i, name := range names {
-		parts[i] = string(name)
-	}
-	return strings.Join(parts, ", ")
-}
+// wantsBLEU says whether sacreBLEU's BLEU is asked for.
+func (r request) wantsBLEU() bool { return !r.MultiBLEU && slices.Contains(r.Metrics, "bleu") }

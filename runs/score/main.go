@@ -1,5 +1,5 @@
-// Score compares translations on standard input with references: BLEU as
-// sacreBLEU and as multi-bleu.perl compute it, chrF and chrF++.
+// Score compares translations on standard input with references: BLEU as sacreBLEU and as multi-bleu.perl compute it,
+// chrF and chrF++.
 //
 //	go run ./runs/score -ref test.de < hypotheses.de
 package main

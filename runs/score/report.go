@@ -19,19 +19,20 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if r.detokenised && looksTokenised(hyps) {
-		fmt.Fprintln(errw, `score: 100 lines or more end in " .": BLEU expects detokenised text; use -multi-bleu or -tok none for tokenised text`)
+	if r.wantsBLEU() && r.Tokenizer != string(score.TokNone) && looksTokenised(hyps) {
+		fmt.Fprintln(errw, `score: 100 lines or more end in " .": BLEU expects detokenised text; `+
+			`use -multi-bleu or -tok none for tokenised text`)
 	}
-	if r.trainingText != "" {
+	if r.Training != "" {
 		return r.byFrequency(hyps, refs, out)
 	}
-	if r.baseline != "" {
+	if r.Baseline != "" {
 		return r.compareWith(hyps, refs, out, errw)
 	}
 	var objects, lines []string
 	var failure error
-	if r.multiBLEU {
-		result, err := score.MultiBLEU(hyps, refs, r.lowercase)
+	if r.MultiBLEU {
+		result, err := score.MultiBLEU(hyps, refs, r.Lowercase)
 		if err != nil {
 			return err
 		}
@@ -52,7 +53,7 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 	}
 	lines = append(lines, align(scored)...)
 	switch {
-	case !r.json:
+	case !r.JSON:
 		_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
 	case len(objects) == 1:
 		_, err = fmt.Fprintln(out, objects[0])
@@ -64,10 +65,10 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 
 const standardInput = "standard input"
 
-// read returns the hypotheses and the streams of references, as many lines
-// each. It looks at the references first, so that a wrong name shows at once.
+// read returns hypotheses and streams of references, of equal length. A wrong name of a reference shows before input is
+// read.
 func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) {
-	for _, name := range r.references {
+	for _, name := range r.References {
 		ref, err := r.readFile(name, "references")
 		if err != nil {
 			return nil, nil, err
@@ -84,8 +85,8 @@ func (r request) read(in io.Reader) (hyps []string, refs [][]string, err error) 
 	}
 	for k, ref := range refs {
 		if len(ref) != len(hyps) {
-			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: each hypothesis needs its reference on the same line",
-				standardInput, len(hyps), r.references[k], len(ref))
+			return nil, nil, fmt.Errorf("%s has %d lines of hypotheses but %s has %d lines of references: each "+
+				"hypothesis needs its reference on the same line", standardInput, len(hyps), r.References[k], len(ref))
 		}
 	}
 	if len(hyps) == 0 {
@@ -104,8 +105,8 @@ func (r request) readFile(name, what string) ([]string, error) {
 	return r.lines(file, name)
 }
 
-// lines reads lines, and prepares them as the flags say. multi-bleu reads bytes, so that text in another
-// encoding than UTF-8 is refused only where another metric is to read it.
+// lines reads lines, and prepares them as the flags say. Only multi-bleu, which reads bytes, takes text that is not
+// UTF-8.
 func (r request) lines(in io.Reader, name string) (lines []string, err error) {
 	for from := files.NewLineReader(in, files.MaxLine); ; {
 		raw, err := from.Next()
@@ -124,7 +125,7 @@ func (r request) lines(in io.Reader, name string) (lines []string, err error) {
 		if r.moses != nil {
 			line = r.moses.Tokenize(line)
 		}
-		if r.compounds {
+		if r.Compounds {
 			line = tokenize.SplitCompounds(line)
 		}
 		lines = append(lines, line)

@@ -1,6 +1,7 @@
-// Command sweep searches settings of methods fairly: every method, the control among them, gets as many trials over the same
-// ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen, with several
-// seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it was.
+// Command sweep searches settings of methods fairly: every method, the control among them, gets as many trials over the
+// same ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen,
+// with several seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it
+// was.
 //
 //	go run ./runs/sweep sweep.toml -dry-run
 //	go run ./runs/sweep sweep.toml -jobs 2
@@ -10,6 +11,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -25,38 +28,30 @@ func main() {
 
 // flags are the command line.
 type flags struct {
-	file, out            string
-	jobs                 int
-	resume, table, retry bool
-	dry                  bool
+	Out    string `flag:"out" help:"<FOLDER> of the sweep (default: experiments/sweeps/ and the file's name without .toml)"`
+	Jobs   int    `flag:"jobs" range:"[1,inf)" help:"train <N> runs at a time, in place of the file's jobs"`
+	Resume bool   `flag:"resume" help:"continue the sweep in that folder"`
+	Retry  bool   `flag:"retry" with:"resume" help:"with -resume: try trials that failed once more"`
+	Table  bool   `flag:"table" help:"print the table of what has run so far, and stop; the sweep may be running"`
+	Dry    bool   `flag:"dry-run" help:"check every trial, print the commands and about how long they take, and stop; trains nothing, and runs only programs under runs/"`
+	file   string
 }
 
 func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := command.Flags("sweep")
-	fs.StringVar(&f.out, "out", "", "`FOLDER` of the sweep (default: experiments/sweeps/ and the file's name without .toml)")
-	fs.IntVar(&f.jobs, "jobs", 0, "train `N` runs at a time, in place of the file's jobs")
-	fs.BoolVar(&f.resume, "resume", false, "continue the sweep in that folder")
-	fs.BoolVar(&f.retry, "retry", false, "with -resume: try trials that failed once more")
-	fs.BoolVar(&f.table, "table", false, "print the table of what has run so far, and stop; the sweep may be running")
-	fs.BoolVar(&f.dry, "dry-run", false, "check every trial, print the commands and about how long they take, and stop; trains nothing, and runs only programs under runs/")
-	about := command.Help{
+	fs, err := command.Help{
 		Name: "sweep", Usage: "FILE.toml [flags]",
-		Summary: "sweep searches the settings of methods, as hard for the control as for the others, and scores what was chosen with several seeds.",
-		Below:   "Keys of FILE.toml:\n\n" + schema.Print(&defaults, "") + spaceHelp,
-	}
-	if err := about.Parse(fs, args, help); err != nil {
-		return nil, err
-	}
+		Summary: "sweep searches the settings of methods, as hard for the control as for the others, and scores what was " +
+			"chosen with several seeds.",
+		Below: "Keys of FILE.toml:\n\n" + schema.Print(&defaults, "") + spaceHelp,
+	}.Read(f, args, help)
 	switch {
+	case err != nil:
+		return nil, err
 	case fs.NArg() != 1:
 		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its keys)")
-	case f.jobs < 0:
-		return nil, command.Usagef("-jobs is %d: at least 1 is needed", f.jobs)
-	case f.dry && (f.resume || f.table):
+	case f.Dry && (f.Resume || f.Table):
 		return nil, command.Usagef("-dry-run trains nothing: leave out -resume and -table")
-	case f.retry && !f.resume:
-		return nil, command.Usagef("-retry goes with -resume")
 	}
 	f.file = fs.Arg(0)
 	return f, nil
@@ -72,17 +67,17 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.jobs > 0 {
-		s.Jobs = f.jobs
+	if f.Jobs > 0 {
+		s.Jobs = f.Jobs
 	}
-	if f.out == "" {
-		f.out = defaultFolder(f.file)
+	if f.Out == "" {
+		f.Out = filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(f.file), ".toml"))
 	}
-	if f.dry {
-		return dry(s, f.out, out, log)
+	if f.Dry {
+		return dry(s, f.Out, out, log)
 	}
-	if f.table {
-		w, err := look(s, f.out)
+	if f.Table {
+		w, err := look(s, f.Out)
 		if err != nil {
 			return err
 		}

@@ -12,48 +12,51 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/align"
 )
 
-// alignCommands are the tools of word alignment.
-func alignCommands() []tool {
+// alignTools align words.
+func alignTools() []tool {
 	return []tool{
-		{"align", "align the words of sentence pairs as fast_align does", alignWords},
-		{"symmetrize", "join the alignments of both directions by grow-diag-final-and", symmetrize},
-		{"lexicon", "make a word lexicon of sentence pairs and their alignment", lexicon},
+		{name: "align", summary: "align the words of sentence pairs as fast_align does",
+			usage: "-d -o -v [-r] < pairs > alignment\n\n" +
+				"A line of pairs is SOURCE ||| TARGET, words separated by spaces; one of the alignment, " +
+				"such as 0-0 1-2,\nholds places of source and target words, counted from 0.",
+			options: &alignWords{}},
+		{name: "symmetrize", summary: "join the alignments of both directions by grow-diag-final-and",
+			usage: "FORWARD REVERSE > alignment\n\n" +
+				"FORWARD is what align -d -o -v wrote, REVERSE what align -d -o -v -r did.",
+			options: &symmetrize{}, files: true},
+		{name: "lexicon", summary: "make a word lexicon of sentence pairs and their alignment",
+			usage: "-a ALIGNMENT < pairs > lexicon\n\n" +
+				"A line of the lexicon is a source word, a tab, and the target word that it is linked to most often.",
+			options: &lexicon{}},
 	}
 }
 
-func alignWords(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := command.Flags("align")
-	o := align.Options{}
-	fs.BoolVarP(&o.Diagonal, "favor-diagonal", "d", false, "favour links near the diagonal (recommended)")
-	fs.BoolVarP(&o.Tension, "optimize-tension", "o", false, "learn how near, with -d (recommended)")
-	fs.BoolVarP(&o.Bayes, "variational-bayes", "v", false, "variational Bayes with a Dirichlet prior on translations (recommended)")
-	fs.BoolVarP(&o.Reverse, "reverse", "r", false, "explain the source by the target; links are still source-target")
-	fs.IntVarP(&o.Iterations, "iterations", "i", 5, "iterations of expectation maximisation, the last of which only aligns")
-	if err := parseFilter(fs, "-d -o -v [-r] < pairs > alignment\n\nA line of pairs is SOURCE ||| TARGET, words separated by spaces; one of the alignment, such as 0-0 1-2,\nholds places of source and target words, counted from 0.", args, out); err != nil {
-		return err
-	}
-	if o.Iterations < 1 || o.Iterations > 1000 {
-		return usagef("-iterations should be from 1 to 1000, and is %d", o.Iterations)
-	}
-	corpus, err := readPairs(in)
+type alignWords struct {
+	Diagonal   bool `flag:"favor-diagonal,d" help:"favour links near the diagonal (recommended)"`
+	Tension    bool `flag:"optimize-tension,o" help:"learn how near, with -d (recommended)"`
+	Bayes      bool `flag:"variational-bayes,v" help:"variational Bayes with a Dirichlet prior on translations (recommended)"`
+	Reverse    bool `flag:"reverse,r" help:"explain the source by the target; links are still source-target"`
+	Iterations int  `flag:"iterations,i" default:"5" range:"[1,1000]" help:"iterations of expectation maximisation, the last of which only aligns"`
+}
+
+func (f *alignWords) run(s streams) error {
+	corpus, err := readPairs(s.in)
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriter(out)
-	for _, links := range align.Align(corpus, o) {
+	w := bufio.NewWriter(s.out)
+	for _, links := range align.Align(corpus, align.Options(*f)) {
 		fmt.Fprintln(w, align.Format(links))
 	}
 	return w.Flush()
 }
 
-func symmetrize(args []string, _ io.Reader, out, _ io.Writer) error {
-	fs := command.Flags("symmetrize")
-	files, err := parseFlags(fs, "FORWARD REVERSE > alignment\n\nFORWARD is what align -d -o -v wrote, REVERSE what align -d -o -v -r did.", args, out)
-	if err != nil {
-		return err
-	}
+type symmetrize struct{}
+
+func (*symmetrize) run(s streams) (err error) {
+	files := s.args
 	if len(files) != 2 {
-		return usagef("two files are needed, FORWARD and REVERSE, and %d are given", len(files))
+		return command.Usagef("two files are needed, FORWARD and REVERSE, and %d are given", len(files))
 	}
 	var sides [2][][]align.Link
 	for i, file := range files {
@@ -64,35 +67,31 @@ func symmetrize(args []string, _ io.Reader, out, _ io.Writer) error {
 	if a, b := len(sides[0]), len(sides[1]); a != b {
 		return fmt.Errorf("%s has %d lines and %s has %d: both are of the same pairs", files[0], a, files[1], b)
 	}
-	w := bufio.NewWriter(out)
+	w := bufio.NewWriter(s.out)
 	for i, forward := range sides[0] {
 		fmt.Fprintln(w, align.Format(align.GrowDiagFinalAnd(forward, sides[1][i])))
 	}
 	return w.Flush()
 }
 
-func lexicon(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := command.Flags("lexicon")
-	file := fs.StringP("alignment", "a", "", "file that symmetrize or align wrote for these pairs (required)")
-	if err := parseFilter(fs, "-a ALIGNMENT < pairs > lexicon\n\nA line of the lexicon is a source word, a tab, and the target word that it is linked to most often.", args, out); err != nil {
-		return err
-	}
-	if *file == "" {
-		return usagef("-a ALIGNMENT is missing: the file that symmetrize or align wrote for these pairs")
-	}
-	links, err := readWith(*file, readLinks)
+type lexicon struct {
+	Alignment string `flag:"alignment,a" needed:"give the file that symmetrize or align wrote for these pairs" help:"file that symmetrize or align wrote for these pairs (required)"`
+}
+
+func (f *lexicon) run(s streams) error {
+	links, err := readWith(f.Alignment, readLinks)
 	if err != nil {
 		return err
 	}
-	corpus, err := readPairs(in)
+	corpus, err := readPairs(s.in)
 	if err != nil {
 		return err
 	}
 	learnt, err := align.LearnLexicon(corpus, links)
 	if err != nil {
-		return fmt.Errorf("%s: %w", *file, err)
+		return fmt.Errorf("%s: %w", f.Alignment, err)
 	}
-	return learnt.Write(out)
+	return learnt.Write(s.out)
 }
 
 // readPairs reads lines SOURCE ||| TARGET. A side may be empty.
@@ -100,7 +99,8 @@ func readPairs(in io.Reader) (*align.Corpus, error) {
 	corpus := &align.Corpus{}
 	lines := tokenize.NewLines(in, "standard input")
 	for lines.Next() {
-		words := strings.FieldsFunc(strings.TrimSuffix(lines.Text(), "\r"), func(r rune) bool { return r == ' ' || r == '\t' })
+		blank := func(r rune) bool { return r == ' ' || r == '\t' }
+		words := strings.FieldsFunc(strings.TrimSuffix(lines.Text(), "\r"), blank)
 		at := slices.Index(words, "|||")
 		if at < 0 || slices.Contains(words[at+1:], "|||") {
 			return nil, lines.Errorf("a line is SOURCE ||| TARGET, with ||| as a word of its own, once")

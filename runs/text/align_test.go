@@ -57,14 +57,14 @@ func TestAlignCommandsRefuse(t *testing.T) {
 		{"a ||| b ||| c\n", []string{"align"}, 1, "standard input:1: a line is SOURCE ||| TARGET"},
 		{"a|||b\n", []string{"align"}, 1, "standard input:1: a line is SOURCE ||| TARGET"},
 		{"a ||| \xff\n", []string{"align"}, 1, "standard input:1: byte 7"},
-		{"", []string{"align", "-i", "0"}, 2, "-iterations should be from 1 to 1000, and is 0"},
+		{"", []string{"align", "-i", "0"}, 2, "-iterations=0: it wants a whole number from 1 to 1000"},
 		{"", []string{"align", "-x"}, 2, "-x"},
 		{"", []string{"align", "pairs"}, 2, `unexpected argument "pairs"`},
 		{"", []string{"symmetrize", one}, 2, "two files are needed"},
 		{"", []string{"symmetrize", one, two}, 1, "one has 1 lines and " + two + " has 2"},
 		{"", []string{"symmetrize", two, bad}, 1, bad + `:2: "1:1" is no link`},
 		{"", []string{"symmetrize", one, one + ".missing"}, 1, "one.missing"},
-		{"a ||| b\n", []string{"lexicon"}, 2, "-a ALIGNMENT is missing"},
+		{"a ||| b\n", []string{"lexicon"}, 2, "-alignment is missing: give the file"},
 		{"a ||| b\n", []string{"lexicon", "-a", two}, 1, "1 pairs and 2 lines of links do not belong together"},
 		{"a ||| b\n", []string{"lexicon", "-a", far}, 1, far + ": line 1: link 3-0 points beyond 1 source and 1 target words"},
 		{"a b\n", []string{"lexicon", "-a", one}, 1, "standard input:1: "},
@@ -73,15 +73,6 @@ func TestAlignCommandsRefuse(t *testing.T) {
 		code, out, errs := runText(t, c.in, c.args...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: exit %d, output %q, message %q, want exit %d and %q", c.args, code, out, errs, c.code, c.want)
-		}
-	}
-}
-
-func TestAlignCommandsHelp(t *testing.T) {
-	for _, c := range alignCommands() {
-		code, out, errs := runText(t, "", c.name, "-h")
-		if code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || errs != "" {
-			t.Errorf("%s: exit %d, %q, %q", c.name, code, out, errs)
 		}
 	}
 }

@@ -3,177 +3,109 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
-	"github.com/spf13/pflag"
-
-	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// bpeCommands are the tools of byte-pair encoding.
-func bpeCommands() []tool {
+func bpeTools() []tool {
 	return []tool{
-		{"bpe-learn", "learn byte-pair codes from text, or jointly from several files", bpeLearn},
-		{"bpe-apply", "segment words into units by codes", bpeApply},
-		{"bpe-undo", "join units into words again", bpeUndo},
-		{"vocab", "count words or units, the most frequent first", vocab},
+		{name: "bpe-learn", summary: "learn byte-pair codes from text, or jointly from several files",
+			usage: "[FILE...] [< text] > codes", options: &bpeLearn{}, files: true},
+		{name: "bpe-apply", summary: "segment words into units by codes", usage: "-c CODES < text > units",
+			options: &bpeApply{}},
+		{name: "bpe-undo", summary: "join units into words again", usage: "< units > text", options: &bpeUndo{}},
+		{name: "vocab", summary: "count words or units, the most frequent first",
+			usage: "[FILE...] [< text] > vocabulary", options: &vocab{}, files: true},
 	}
 }
 
-func bpeLearn(args []string, in io.Reader, out, errw io.Writer) error {
-	fs := command.Flags("bpe-learn")
-	symbols := fs.IntP("symbols", "s", 10000, "merges to learn")
-	minimum := fs.Int("min-frequency", 2, "stop when no pair of symbols is this frequent")
-	total := fs.BoolP("total-symbols", "t", false, "subtract the number of characters from -s, so that -s bounds the whole vocabulary")
-	dict := fs.Bool("dict-input", false, "the input is a dictionary, \"word count\" on each line")
-	names, err := parseFlags(fs, "[FILE...] [< text] > codes", args, out)
-	switch {
-	case err != nil:
-		return err
-	case *symbols < 0:
-		return usagef("-s should not be negative, and is %d", *symbols)
-	case *minimum < 1:
-		return usagef("-min-frequency should be 1 or more, and is %d", *minimum)
-	}
+type bpeLearn struct {
+	Symbols      int  `flag:"symbols,s" default:"10000" range:"[0,inf)" help:"merges to learn"`
+	MinFrequency int  `flag:"min-frequency" default:"2" range:"[1,inf)" help:"stop when no pair of symbols is this frequent"`
+	Total        bool `flag:"total-symbols,t" help:"subtract the number of characters from -s, so that -s bounds the whole vocabulary"`
+	Dict         bool `flag:"dict-input" help:"the input is a dictionary, \"word count\" on each line"`
+}
+
+func (f *bpeLearn) run(s streams) error {
 	var words tokenize.WordCounts
 	read := words.ReadText
-	if *dict {
+	if f.Dict {
 		read = words.ReadDict
 	}
-	if err := eachInput(names, in, read); err != nil {
+	if err := s.eachInput(read); err != nil {
 		return err
 	}
 	codes, report, err := tokenize.Learn(&words, tokenize.LearnOptions{
-		Merges: *symbols, MinFrequency: *minimum, TotalSymbols: *total,
+		Merges: f.Symbols, MinFrequency: f.MinFrequency, TotalSymbols: f.Total,
 	})
 	if err != nil {
 		return err
 	}
-	if *total {
-		fmt.Fprintf(errw, "%d characters inside words and %d at their ends leave %d merges\n", report.InternalCharacters,
-			report.FinalCharacters, max(0, *symbols-report.InternalCharacters-report.FinalCharacters))
+	if f.Total {
+		inside, ends := report.InternalCharacters, report.FinalCharacters
+		fmt.Fprintf(s.errw, "%d characters inside words and %d at their ends leave %d merges\n", inside, ends,
+			max(0, f.Symbols-inside-ends))
 	}
 	if report.Stopped {
-		fmt.Fprintf(errw, "stopped after %d merges: no pair has frequency >= %d\n", len(codes.Merges), *minimum)
+		fmt.Fprintf(s.errw, "stopped after %d merges: no pair has frequency >= %d\n", len(codes.Merges), f.MinFrequency)
 	}
-	return codes.Write(out)
+	return codes.Write(s.out)
 }
 
-func bpeApply(args []string, in io.Reader, out, errw io.Writer) error {
-	fs := command.Flags("bpe-apply")
-	codesFile := fs.StringP("codes", "c", "", "codes file that bpe-learn wrote (required)")
-	merges := fs.IntP("merges", "m", -1, "number of merges to use, the first ones; -1 uses all")
-	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
-	vocabulary := fs.String("vocabulary", "", "undo merges whose unit is not in this file, which vocab wrote")
-	threshold := fs.Int("vocabulary-threshold", 0, "ignore units of -vocabulary that are rarer than this")
-	dropout := fs.Float64("dropout", 0, "probability of skipping a merge, for training data")
-	seed := fs.Int64("seed", 1, "seed of -dropout")
-	glossaries := fs.StringArray("glossary", nil, "regular expression of text that stays whole (repeatable)")
-	names, err := parseFlags(fs, "-c CODES < text > units", args, out)
-	switch {
-	case err != nil:
-		return err
-	case len(names) > 0:
-		return usagef("unexpected argument %q: the text comes from standard input", names[0])
-	case *codesFile == "":
-		return usagef("-c CODES is missing: the codes file that bpe-learn wrote")
-	case *merges < -1:
-		return usagef("-merges should be -1 or more, and is %d", *merges)
-	case *separator == "":
-		return usagef("-separator should not be empty")
-	case !(*dropout >= 0 && *dropout <= 1):
-		return usagef("-dropout should be between 0 and 1, and is %v", *dropout)
-	case fs.Changed("vocabulary-threshold") && *vocabulary == "":
-		return usagef("-vocabulary-threshold needs -vocabulary FILE")
-	}
-	codes, err := readWith(*codesFile, tokenize.ReadCodes)
+// unitMark is the flag -separator.
+type unitMark struct {
+	Separator string `flag:"separator" default:"@@" needed:"give the mark of a unit" help:"mark of a unit that does not end its word"`
+}
+
+type bpeApply struct {
+	Codes  string `flag:"codes,c" needed:"give the codes file that bpe-learn wrote" help:"codes file that bpe-learn wrote (required)"`
+	Merges int    `flag:"merges,m" default:"-1" range:"[-1,inf)" help:"number of merges to use, the first ones; -1 uses all"`
+	unitMark
+	Vocabulary string   `flag:"vocabulary" help:"undo merges whose unit is not in this file, which vocab wrote"`
+	Threshold  int      `flag:"vocabulary-threshold" with:"vocabulary" help:"ignore units of -vocabulary that are rarer than this"`
+	Dropout    float64  `flag:"dropout" range:"[0,1]" help:"probability of skipping a merge, for training data"`
+	Seed       int64    `flag:"seed" default:"1" help:"seed of -dropout"`
+	Glossaries []string `flag:"glossary" help:"regular expression of text that stays whole (repeatable)"`
+}
+
+func (f *bpeApply) run(s streams) error {
+	codes, err := readWith(f.Codes, tokenize.ReadCodes)
 	if err != nil {
 		return err
 	}
-	opts := tokenize.BPEOptions{Separator: *separator, Glossaries: *glossaries, Dropout: *dropout, Seed: *seed}
-	if *vocabulary != "" {
-		opts.Vocabulary, err = readWith(*vocabulary, func(r io.Reader, name string) (map[string]bool, error) {
-			return tokenize.ReadBPEVocabulary(r, name, *threshold)
+	opts := tokenize.BPEOptions{Separator: f.Separator, Glossaries: f.Glossaries, Dropout: f.Dropout, Seed: f.Seed}
+	if f.Vocabulary != "" {
+		opts.Vocabulary, err = readWith(f.Vocabulary, func(r io.Reader, name string) (map[string]bool, error) {
+			return tokenize.ReadBPEVocabulary(r, name, f.Threshold)
 		})
 		if err != nil {
 			return err
 		}
 		if len(opts.Vocabulary) == 0 {
-			fmt.Fprintf(errw, "no unit of %s is as frequent as -vocabulary-threshold %d: nothing is undone\n", *vocabulary, *threshold)
+			fmt.Fprintf(s.errw, "no unit of %s is as frequent as -vocabulary-threshold %d: nothing is undone\n",
+				f.Vocabulary, f.Threshold)
 		}
 	}
-	bpe, err := tokenize.NewBPE(codes.First(*merges), opts)
+	bpe, err := tokenize.NewBPE(codes.First(f.Merges), opts)
 	if err != nil {
-		return usagef("%v", err) // the codes are read: what is left to refuse came from the flags
+		return command.Usagef("%v", err) // the codes are read: what is left to refuse came from the flags
 	}
-	return eachLineExact(in, out, func(line string) (string, error) { return bpe.Line(line), nil })
+	return s.eachLine(true, sure(bpe.Line))
 }
 
-func bpeUndo(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := command.Flags("bpe-undo")
-	separator := fs.String("separator", tokenize.DefaultSeparator, "mark of a unit that does not end its word")
-	names, err := parseFlags(fs, "< units > text", args, out)
-	switch {
-	case err != nil:
-		return err
-	case len(names) > 0:
-		return usagef("unexpected argument %q: the text comes from standard input", names[0])
-	case *separator == "":
-		return usagef("-separator should not be empty")
-	}
-	return eachLineExact(in, out, func(line string) (string, error) { return tokenize.UndoBPE(line, *separator), nil })
+type bpeUndo struct{ unitMark }
+
+func (f *bpeUndo) run(s streams) error {
+	return s.eachLine(true, sure(func(line string) string { return tokenize.UndoBPE(line, f.Separator) }))
 }
 
-func vocab(args []string, in io.Reader, out, _ io.Writer) error {
-	fs := command.Flags("vocab")
-	names, err := parseFlags(fs, "[FILE...] [< text] > vocabulary", args, out)
-	if err != nil {
-		return err
-	}
+type vocab struct{}
+
+func (*vocab) run(s streams) error {
 	var words tokenize.WordCounts
-	if err := eachInput(names, in, words.ReadText); err != nil {
+	if err := s.eachInput(words.ReadText); err != nil {
 		return err
 	}
-	return words.Write(out)
-}
-
-// parseFlags parses flags and returns what is left of the arguments. Help goes to out; what follows an empty line in usage stands
-// below it.
-func parseFlags(fs *pflag.FlagSet, usage string, args []string, out io.Writer) (rest []string, err error) {
-	usage, about, _ := strings.Cut(usage, "\n\n")
-	h := command.Help{Name: "text " + fs.Name(), Usage: usage, About: about}
-	for _, c := range commands() {
-		if c.name == fs.Name() {
-			h.Summary = h.Name + ": " + c.summary + "."
-		}
-	}
-	err = h.Parse(fs, args, out)
-	return fs.Args(), err
-}
-
-// eachInput reads the files one after the other, or in where there are none.
-func eachInput(names []string, in io.Reader, read func(r io.Reader, name string) error) error {
-	if len(names) == 0 {
-		return read(in, "standard input")
-	}
-	for _, file := range names {
-		_, err := readWith(file, func(r io.Reader, name string) (struct{}, error) { return struct{}{}, read(r, name) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readWith opens a file, which may be packed, and reads it.
-func readWith[T any](file string, read func(r io.Reader, name string) (T, error)) (T, error) {
-	f, err := files.Open(file)
-	if err != nil {
-		var none T
-		return none, err
-	}
-	defer f.Close()
-	return read(f, file)
+	return words.Write(s.out)
 }

@@ -110,37 +110,28 @@ func TestBPECommandsRefuse(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", []string{"bpe-learn", "-s", "-3"}, 2, "-s should not be negative"},
+		{"", []string{"bpe-learn", "-s", "-3"}, 2, "-symbols=-3: it wants a whole number of at least 0"},
 		{"", []string{"bpe-learn", "-s", "many"}, 2, "many"},
-		{"", []string{"bpe-learn", "-min-frequency", "0"}, 2, "-min-frequency should be 1 or more"},
+		{"", []string{"bpe-learn", "-min-frequency", "0"}, 2, "-min-frequency=0: it wants a whole number of at least 1"},
 		{"", []string{"bpe-learn", "-no-such-flag"}, 2, "no-such-flag"},
 		{"low\n", []string{"bpe-learn", "-dict-input"}, 1, `standard input:1: expected a word, one space and its count, not "low"`},
 		{"a\n\xfcb\n", []string{"bpe-learn"}, 1, "standard input:2: byte 1 of the line (0xFC) is not valid UTF-8"},
 		{"", []string{"bpe-learn", codes + ".missing"}, 1, "codes.missing"},
-		{"a\n", []string{"bpe-apply"}, 2, "-c CODES is missing"},
+		{"a\n", []string{"bpe-apply"}, 2, "-codes is missing: give the codes file"},
 		{"a\n", []string{"bpe-apply", "-c", codes + ".missing"}, 1, "codes.missing"},
 		{"a\n", []string{"bpe-apply", "-c", codes}, 1, codes + `:2: a merge is two symbols`},
 		{"a\n\xfc\n", []string{"bpe-apply", "-c", good}, 1, "standard input:2: byte 1 of the line (0xFC) is not valid UTF-8"},
-		{"a\n", []string{"bpe-apply", "-c", good, "-dropout", "2"}, 2, "-dropout should be between 0 and 1"},
+		{"a\n", []string{"bpe-apply", "-c", good, "-dropout", "2"}, 2, "-dropout=2: it wants a number from 0 to 1"},
 		{"a\n", []string{"bpe-apply", "-c", good, "-glossary", "(?=a)"}, 2, "look-around and back-references are not supported"},
-		{"a\n", []string{"bpe-apply", "-c", good, "-vocabulary-threshold", "3"}, 2, "needs -vocabulary"},
+		{"a\n", []string{"bpe-apply", "-c", good, "-vocabulary-threshold", "3"}, 2, "-vocabulary-threshold goes with -vocabulary"},
 		{"a\n", []string{"bpe-apply", "-c", good, "-vocabulary", codes}, 1, codes + ":1: the count of"},
 		{"a\n", []string{"bpe-apply", "-c", good, "text.de"}, 2, `unexpected argument "text.de"`},
-		{"a\n", []string{"bpe-undo", "-separator", ""}, 2, "-separator should not be empty"},
+		{"a\n", []string{"bpe-undo", "-separator", ""}, 2, "-separator is missing: give the mark"},
 		{"\xff\n", []string{"vocab"}, 1, "standard input:1"},
 	} {
 		code, _, errs := runText(t, c.in, c.args...)
 		if code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: exit %d, message %q, want exit %d and %q", c.args, code, errs, c.code, c.want)
-		}
-	}
-}
-
-func TestBPECommandsHelp(t *testing.T) {
-	for _, c := range bpeCommands() {
-		code, out, errs := runText(t, "", c.name, "-h")
-		if code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || errs != "" {
-			t.Errorf("%s: exit %d, %q, %q", c.name, code, out, errs)
 		}
 	}
 }

@@ -97,8 +97,8 @@ func TestEncodeAndDecodeRefuse(t *testing.T) {
 		code     int
 		want     string
 	}{
-		{"", "encode -l de", 2, "-run FOLDER and -l LANGUAGE are needed"},
-		{"", "decode -run " + folder, 2, "-run FOLDER and -l LANGUAGE are needed"},
+		{"", "encode -l de", 2, "-run is missing: give the folder"},
+		{"", "decode -run " + folder, 2, "-language is missing: give one"},
 		{"", "encode -l fr -run " + folder, 2, "-l fr: the run translates from en to de"},
 		{"", "encode -l de -run /no/such", 1, "/no/such"},
 		{"4 five\n", "decode -l de -run " + folder, 1, `standard input:1: "five" is no id`},

@@ -63,8 +63,8 @@ func TestMosesCommandErrors(t *testing.T) {
 		part     string
 	}{
 		{"tokenise", "", 2, `no command "tokenise"`},
-		{"tokenize -moses 2018", "", 2, "use 2017 or current"},
-		{"normalize -moses 2018", "", 2, "use 2017 or current"},
+		{"tokenize -moses 2018", "", 2, "it wants one of 2017, current"},
+		{"normalize -moses 2018", "", 2, "it wants one of 2017, current"},
 		{"tokenize -penn", "", 2, "unknown flag -penn"},
 		{"tokenize file.de", "", 2, "standard input"},
 		{"lower -x", "", 2, "lower -h"},
@@ -72,8 +72,8 @@ func TestMosesCommandErrors(t *testing.T) {
 		{"tokenize -protected " + bad, "", 1, "look-around"},
 		{"tokenize", "a\nb\xFF\n", 1, "standard input:2:"},
 		{"normalize", "b\xFF\n", 1, "standard input:1:"},
-		{"truecase", "", 2, "-model FILE is missing"},
-		{"truecase-train", "", 2, "-model FILE is missing"},
+		{"truecase", "", 2, "-model is missing: give the"},
+		{"truecase-train", "", 2, "-model is missing: give the"},
 		{"truecase -model /nowhere/model", "", 1, "/nowhere/model"},
 		{"truecase -model " + model, "", 1, "model:1:"},
 		{"clean a b", "", 2, "PREFIX L1 L2 OUT"},
@@ -87,8 +87,8 @@ func TestMosesCommandErrors(t *testing.T) {
 	}
 }
 
-func TestMosesHelp(t *testing.T) {
-	for _, c := range mosesCommands() {
+func TestToolsHelp(t *testing.T) {
+	for _, c := range tools() {
 		if code, out, errs := runText(t, "", c.name, "-h"); code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || !strings.Contains(out, "\nUsage: go run ./runs/text "+c.name) || errs != "" {
 			t.Errorf("%s -h: exit %d, output %q, messages %q", c.name, code, out, errs)
 		}

@@ -2,29 +2,19 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"io"
+	"os"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// eachLine writes f of every line of in to out, one line for each line, and
-// flushes whenever it has to wait for more input, so that a program at the other
-// end of a pipe gets its answer. Lines end at "\n" only; f sees a line without
-// it. A line that is not UTF-8, or that f refuses, ends the work with an error
-// that names the line.
-func eachLine(in io.Reader, out io.Writer, f func(line string) (string, error)) error {
-	return mapLines(in, out, false, f)
-}
-
-// eachLineExact is eachLine for tools that leave the end of the text as it is: a
-// last line without "\n" gets none.
-func eachLineExact(in io.Reader, out io.Writer, f func(line string) (string, error)) error {
-	return mapLines(in, out, true, f)
-}
-
-func mapLines(in io.Reader, out io.Writer, exact bool, f func(line string) (string, error)) error {
-	w := bufio.NewWriterSize(out, 1<<16)
-	lines := tokenize.NewLines(flushBeforeRead{in, w}, "standard input")
+// eachLine writes f of every line of the input. It flushes before it waits for more input, so that a program at the
+// other end of a pipe gets its answer. A last line without "\n" gets one unless exact is set. Errors name the line.
+func (s streams) eachLine(exact bool, f func(line string) (string, error)) error {
+	w := bufio.NewWriterSize(s.out, 1<<16)
+	lines := tokenize.NewLines(flushBeforeRead{s.in, w}, "standard input")
 	for lines.Next() {
 		line, err := f(lines.Text())
 		if err != nil {
@@ -36,14 +26,23 @@ func mapLines(in io.Reader, out io.Writer, exact bool, f func(line string) (stri
 			w.WriteByte('\n')
 		}
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return lines.Err()
+	return cmp.Or(w.Flush(), lines.Err())
 }
 
-// flushBeforeRead is a reader that first sends off what was written so far: a
-// read is where a program may wait for a long time.
+// sure makes an argument of eachLine of a function that refuses no line.
+func sure(f func(string) string) func(string) (string, error) {
+	return func(line string) (string, error) { return f(line), nil }
+}
+
+// filter is a tool without flags that eachLine does.
+type filter struct {
+	exact bool
+	line  func(string) string
+}
+
+func (f filter) run(s streams) error { return s.eachLine(f.exact, sure(f.line)) }
+
+// flushBeforeRead sends off what was written so far before it reads, which may take long.
 type flushBeforeRead struct {
 	in  io.Reader
 	out *bufio.Writer
@@ -54,4 +53,44 @@ func (r flushBeforeRead) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return r.in.Read(p)
+}
+
+// eachInput reads the files that the arguments name one after the other, or else standard input.
+func (s streams) eachInput(read func(r io.Reader, name string) error) error {
+	if len(s.args) == 0 {
+		return read(s.in, "standard input")
+	}
+	for _, file := range s.args {
+		_, err := readWith(file, func(r io.Reader, name string) (struct{}, error) { return struct{}{}, read(r, name) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readWith opens a file, which may be packed, and reads it.
+func readWith[T any](file string, read func(r io.Reader, name string) (T, error)) (T, error) {
+	f, err := files.Open(file)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	return read(f, file)
+}
+
+// writeFiles creates files and has them written.
+func writeFiles(names []string, write func(w []*bufio.Writer) error) (err error) {
+	var writers []*bufio.Writer
+	for _, name := range names {
+		f, failed := os.Create(name)
+		if failed != nil {
+			return failed
+		}
+		w := bufio.NewWriterSize(f, 1<<16)
+		writers = append(writers, w)
+		defer func() { err = cmp.Or(err, w.Flush(), f.Close()) }()
+	}
+	return write(writers)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/testdata"
 )
 
+func over(in io.Reader, out io.Writer) streams { return streams{in: in, out: out} }
+
 func shout(line string) (string, error) { return strings.ToUpper(line), nil }
 
 func TestEachLine(t *testing.T) {
@@ -22,10 +24,10 @@ func TestEachLine(t *testing.T) {
 		{"a\u2028b\rc\n", "A\u2028B\rC\n", "A\u2028B\rC\n"},
 	} {
 		var each, exact bytes.Buffer
-		if err := eachLine(strings.NewReader(c.in), &each, shout); err != nil || each.String() != c.each {
+		if err := over(strings.NewReader(c.in), &each).eachLine(false, shout); err != nil || each.String() != c.each {
 			t.Errorf("%q: %q, %v", c.in, each.String(), err)
 		}
-		if err := eachLineExact(strings.NewReader(c.in), &exact, shout); err != nil || exact.String() != c.exact {
+		if err := over(strings.NewReader(c.in), &exact).eachLine(true, shout); err != nil || exact.String() != c.exact {
 			t.Errorf("%q: %q, %v", c.in, exact.String(), err)
 		}
 	}
@@ -37,7 +39,7 @@ func TestEachLineFlushesWhenTheInputPauses(t *testing.T) {
 	in, send := io.Pipe()
 	receive, out := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- eachLine(in, out, shout) }()
+	go func() { done <- over(in, out).eachLine(false, shout) }()
 	answers := make(chan string)
 	go func() {
 		lines := bufio.NewScanner(receive)
@@ -70,14 +72,14 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestEachLineErrors(t *testing.T) {
 	var out bytes.Buffer
-	err := eachLine(strings.NewReader("a\nb\xe4\nc\n"), &out, shout)
+	err := over(strings.NewReader("a\nb\xe4\nc\n"), &out).eachLine(false, shout)
 	if err == nil || !strings.HasPrefix(err.Error(), "standard input:2: byte 2 of the line (0xE4) is not valid UTF-8; convert") {
 		t.Errorf("bad UTF-8: %v", err)
 	}
 	if out.String() != "A\n" {
 		t.Errorf("before the bad line: %q", out.String())
 	}
-	err = eachLine(strings.NewReader("a\nb\n"), io.Discard, func(line string) (string, error) {
+	err = over(strings.NewReader("a\nb\n"), io.Discard).eachLine(false, func(line string) (string, error) {
 		if line == "b" {
 			return "", errors.New("no b please")
 		}
@@ -86,7 +88,7 @@ func TestEachLineErrors(t *testing.T) {
 	if err == nil || err.Error() != "standard input:2: no b please" {
 		t.Errorf("refused line: %v", err)
 	}
-	if err := eachLine(strings.NewReader("a\n"), fullDisk{}, shout); err == nil || !strings.Contains(err.Error(), "disk full") {
+	if err := over(strings.NewReader("a\n"), fullDisk{}).eachLine(false, shout); err == nil || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("full disk: %v", err)
 	}
 }

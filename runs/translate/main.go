@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -31,62 +30,40 @@ func main() {
 	command.Exit(err)
 }
 
-// widestBeam is the upper end of decode.beam too.
-const widestBeam = 1000
-
 // flags are the command line.
 type flags struct {
-	folder, device, force string
-	beam, nbest, threads  int
-	lenpen                float64
-	scores, replaceUnk    bool
-	int8                  bool
-	postprocess           string
-	skipBad               bool
-	given                 *pflag.FlagSet
+	Run         string  `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
+	Beam        int     `flag:"beam" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
+	Lenpen      float64 `flag:"lenpen" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
+	NBest       int     `flag:"nbest" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
+	Scores      bool    `flag:"scores" help:"print id TAB score TAB text; the score is the natural log-probability under the length penalty"`
+	Force       string  `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching"`
+	ReplaceUnk  bool    `flag:"replace-unk" help:"replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)"`
+	Postprocess string  `flag:"postprocess" choice:"none paper" help:"<NAME>: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)"`
+	SkipBad     bool    `flag:"skip-bad" help:"for a line that cannot be translated, write an empty line and a warning instead of stopping"`
+	Int8        bool    `flag:"int8" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
+	command.Machine
+
+	given *pflag.FlagSet
 }
 
 var about = command.Help{
-	Name: "translate", Summary: "translate translates raw lines with a trained run, one line of output for each " +
-		"line of input.",
-	Usage: "-run FOLDER [flags] < raw lines > translations", About: "The input may be packed with gzip or Zstandard.",
+	Name: "translate", Usage: "-run FOLDER [flags] < raw lines > translations",
+	Summary: "translate translates raw lines with a trained run, one line of output for each line of input.",
+	About:   "The input may be packed with gzip or Zstandard.",
+	NoArgs:  "lines to translate come on standard input",
 }
 
-func parse(args []string) (*flags, error) {
-	f := &flags{given: command.Flags("translate")}
-	f.given.StringVar(&f.folder, "run", "", "`FOLDER` of a training run")
-	f.given.IntVar(&f.beam, "beam", 0, "beam width `N`, 1 for greedy search (default: the run's decode.beam)")
-	f.given.Float64Var(&f.lenpen, "lenpen", 0, "exponent `X` of the length penalty (default: the run's decode.lenpen)")
-	f.given.IntVar(&f.nbest, "nbest", 0, "print `N` translations of a line, as id TAB score TAB text")
-	f.given.BoolVar(&f.scores, "scores", false, "print id TAB score TAB text; the score is the natural log-probability under the length penalty")
-	f.given.StringVar(&f.force, "force", "", "score the translations of `FILE`, a line each, instead of searching")
-	f.given.BoolVar(&f.replaceUnk, "replace-unk", false, "replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)")
-	f.given.StringVar(&f.postprocess, "postprocess", "", "`NAME`: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)")
-	f.given.BoolVar(&f.skipBad, "skip-bad", false, "for a line that cannot be translated, write an empty line and a warning instead of stopping")
-	f.given.BoolVar(&f.int8, "int8", false, "compute with weights of eight bits, on the CPU: faster, and nearly as good")
-	f.given.StringVar(&f.device, "device", "auto", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	f.given.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
-	usage := func(err error) error { return &command.UsageError{Err: err} }
-	if err := about.Parse(f.given, args, command.Stdout); err != nil {
+func parse(args []string) (f *flags, err error) {
+	f = &flags{}
+	if f.given, err = about.Read(f, args, command.Stdout); err != nil {
 		return nil, err
 	}
 	switch {
-	case f.given.NArg() > 0:
-		return nil, usage(fmt.Errorf("what is %q? Lines to translate come on standard input", f.given.Arg(0)))
-	case f.folder == "":
-		return nil, usage(errors.New("-run is missing: give the folder of a training run"))
-	case f.given.Changed("beam") && (f.beam < 1 || f.beam > widestBeam):
-		return nil, usage(fmt.Errorf("-beam is %d; it must be from 1 to %d", f.beam, widestBeam))
-	case !slices.Contains([]string{"", "none", "paper"}, f.postprocess):
-		return nil, usage(fmt.Errorf("-postprocess is %q; it must be none or paper", f.postprocess))
-	case f.int8 && f.device != "auto" && f.device != "cpu":
-		return nil, usage(fmt.Errorf("-int8 computes on the CPU, and -device is %s: leave one of the two out",
-			f.device))
-	case f.int8 && f.force != "":
-		return nil, usage(errors.New("-int8 is for searching, and -force scores with all bits: leave one of the two " +
-			"out"))
-	case f.given.Changed("nbest") && f.nbest < 1:
-		return nil, usage(fmt.Errorf("-nbest is %d; it must be at least 1", f.nbest))
+	case f.Int8 && f.Device != "auto" && f.Device != "cpu":
+		return nil, command.Usagef("-int8 computes on the CPU, and -device is %s: leave one of the two out", f.Device)
+	case f.Int8 && f.Force != "":
+		return nil, command.Usagef("-int8 is for searching, and -force scores with all bits: leave one of the two out")
 	}
 	return f, nil
 }
@@ -94,34 +71,33 @@ func parse(args []string) (*flags, error) {
 // options are those of a run, changed as the flags say.
 func (f *flags) options(o decode.Options) (decode.Options, error) {
 	if f.given.Changed("beam") {
-		o.Beam = f.beam
+		o.Beam = f.Beam
 	}
 	if f.given.Changed("lenpen") {
-		o.Lenpen = f.lenpen
+		o.Lenpen = f.Lenpen
 	}
-	if f.nbest > 0 {
-		if o.NBest = f.nbest; o.Beam < o.NBest {
-			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: "+
-				"raise -beam", o.NBest, o.Beam)}
+	if f.NBest > 0 {
+		if o.NBest = f.NBest; o.Beam < o.NBest {
+			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: raise -beam", o.NBest, o.Beam)}
 		}
 	}
 	if f.given.Changed("replace-unk") {
-		o.Alignment = f.replaceUnk
+		o.Alignment = f.ReplaceUnk
 	}
-	o.Int8 = f.int8
-	o.Postprocess = cmp.Or(f.postprocess, o.Postprocess)
+	o.Int8 = f.Int8
+	o.Postprocess = cmp.Or(f.Postprocess, o.Postprocess)
 	return o, nil
 }
 
 func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
-	if f.int8 && f.device == "auto" {
-		f.device = "cpu"
+	if f.Int8 && f.Device == "auto" {
+		f.Device = "cpu"
 	}
-	device, err := torch.FindDevice(f.device)
+	device, err := torch.FindDevice(f.Device)
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	t, err := translation.Open(f.folder, translation.Options{Device: string(device), Threads: f.threads})
+	t, err := translation.Open(f.Run, translation.Options{Device: string(device), Threads: f.Threads})
 	if err != nil {
 		return err
 	}
@@ -133,9 +109,9 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w := &printer{Writer: bufio.NewWriter(out), scored: f.scores || f.nbest > 0}
-	if f.force != "" {
-		return force(ctx, t, f.force, in, w, o)
+	w := &printer{Writer: bufio.NewWriter(out), scored: f.Scores || f.NBest > 0}
+	if f.Force != "" {
+		return force(ctx, t, f.Force, in, w, o)
 	}
 	return eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
 		found, err := t.TranslateNBest(ctx, lines, o)
@@ -146,9 +122,8 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 			for _, x := range list {
 				var bad *translation.LineError
 				switch {
-				case errors.As(x.Err, &bad) && !f.skipBad:
-					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place",
-						first+bad.Line, bad.Err)
+				case errors.As(x.Err, &bad) && !f.SkipBad:
+					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place", first+bad.Line, bad.Err)
 				case bad != nil:
 					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n",
 						first+bad.Line, bad.Err)

@@ -19,15 +19,15 @@ import (
 // TestBadUsage: a command line that means nothing is refused in one sentence, before anything is read.
 func TestBadUsage(t *testing.T) {
 	for says, args := range map[string][]string{
-		"-run is missing":                     nil,
-		"what is \"hund\"":                    {"-run", "x", "hund"},
-		"-beam is 0; it must be from 1":       {"-run", "x", "-beam", "0"},
-		"-beam is 2000000000; it must be":     {"-run", "x", "-beam=2000000000"},
-		"-nbest is -1; it must be at least":   {"-run", "x", "-nbest", "-1"},
-		"-postprocess is \"all\"; it must be": {"-run", "x", "-postprocess=all"},
-		"-int8 computes on the CPU":           {"-run", "x", "-int8", "-device", "cuda"},
-		"-int8 is for searching":              {"-run", "x", "-int8", "-force", "y"},
-		"unknown flag":                        {"-run", "x", "-beams", "3"},
+		"-run is missing":                         nil,
+		"unexpected argument \"hund\"":            {"-run", "x", "hund"},
+		"-beam=0: it wants a whole number from 1": {"-run", "x", "-beam", "0"},
+		"-beam=2000000000: it wants":              {"-run", "x", "-beam=2000000000"},
+		"-nbest=-1: it wants":                     {"-run", "x", "-nbest", "-1"},
+		"-postprocess=all: it wants":              {"-run", "x", "-postprocess=all"},
+		"-int8 computes on the CPU":               {"-run", "x", "-int8", "-device", "cuda"},
+		"-int8 is for searching":                  {"-run", "x", "-int8", "-force", "y"},
+		"unknown flag":                            {"-run", "x", "-beams", "3"},
 	} {
 		_, err := parse(args)
 		var usage *command.UsageError
@@ -35,7 +35,7 @@ func TestBadUsage(t *testing.T) {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
-	if f, err := parse([]string{"-run", "x", "-beam", "1000"}); err != nil || f.beam != 1000 {
+	if f, err := parse([]string{"-run", "x", "-beam", "1000"}); err != nil || f.Beam != 1000 {
 		t.Errorf("a wide beam: %v", err)
 	}
 }

@@ -2,18 +2,18 @@ package align
 
 import "math"
 
-// Legend, as in Dyer et al.: m target words, n source words; i a place in the target, j one in the source, both from 1.
+// Legend (Dyer et al.): m target words, n source words; i a place in the target, j one in the source, both from 1.
 
 // feature is minus the distance of a link from the diagonal, relative to the lengths.
 func feature(i, j, m, n int) float64 {
 	return -math.Abs(float64(j)/float64(n) - float64(i)/float64(m))
 }
 
-// halves are the sums of two geometric series: source places above the diagonal, and those up to it. first is the place next to
-// the diagonal on each side, and count how many there are.
+// halves gives, for the source places above the diagonal and for those up to it, the place next to the diagonal and
+// their number: the first and length of two geometric series.
 //
-// The counts wrap around at 2^32 where i is beyond m, as fast_align's do. That happens in slope alone, which asks for the
-// normaliser with m and n the wrong way round; the series is then summed to infinity.
+// The counts wrap around at 2^32 if i exceeds m, as fast_align's do; only slope, which swaps m and n, asks for that,
+// and the series is then summed to infinity.
 func halves(i, m, n int) (above, below int, countAbove, countBelow float64) {
 	split := uint32(float64(i) * float64(n) / float64(m))
 	return int(split) + 1, int(split), float64(uint32(n) - split), float64(split)
@@ -33,8 +33,8 @@ func normaliser(i, m, n int, tension float64) float64 {
 	return sum
 }
 
-// slope is the derivative of the logarithm of the normaliser, which is the model's mean feature (section 3.2). As in fast_align its
-// divisor is the normaliser with m and n swapped.
+// slope is the derivative of the normaliser's logarithm, the model's mean feature (section 3.2). As in fast_align, m
+// and n are swapped in its divisor.
 func slope(i, m, n int, tension float64) float64 {
 	above, below, countAbove, countBelow := halves(i, m, n)
 	ratio := math.Exp(-tension / float64(n))

@@ -2,7 +2,8 @@ package align
 
 import "embed"
 
-// Sources are this package's, for keys of what is kept of its results (tokenize.Edition): another program may align otherwise.
+// Sources are this package's, for keys of what is kept of its results (tokenize.Edition): another program may align
+// otherwise.
 //
 //go:embed *.go
 var Sources embed.FS

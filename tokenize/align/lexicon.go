@@ -25,8 +25,8 @@ func (l *Lexicon) Word(source string) (target string, known bool) {
 // Len counts source words.
 func (l *Lexicon) Len() int { return len(l.words) }
 
-// LearnLexicon takes for each source word the target word that it is linked to most often; of several the one that was first. links has
-// a list for each pair. It is an error where a link points beyond its sentence.
+// LearnLexicon takes for each source word the target word that it is linked to most often, on a tie the first. links
+// has a list for each pair. A link beyond its sentence is an error.
 func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 	if len(links) != c.Len() {
 		return nil, fmt.Errorf("%d pairs and %d lines of links do not belong together", c.Len(), len(links))
@@ -38,7 +38,8 @@ func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 		source, target := c.source.sentence(k), c.target.sentence(k)
 		for _, l := range list {
 			if int(l.Source) >= len(source) || int(l.Target) >= len(target) {
-				return nil, fmt.Errorf("line %d: link %s points beyond %d source and %d target words: the links are those of another text", k+1, Format([]Link{l}), len(source), len(target))
+				return nil, fmt.Errorf("line %d: link %s points beyond %d source and %d target words: the links are "+
+					"those of another text", k+1, Format([]Link{l}), len(source), len(target))
 			}
 			p := pair{source[l.Source], target[l.Target]}
 			f, known := counts[p]
@@ -67,7 +68,7 @@ func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 	return lexicon, nil
 }
 
-// Write writes a line for each source word, in the order of their bytes: the word, a tab and its translation.
+// Write writes a line for each source word, in byte order: the word, a tab and its translation.
 func (l *Lexicon) Write(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	for _, source := range slices.Sorted(maps.Keys(l.words)) {

@@ -32,7 +32,7 @@ const (
 	iterations     = 5
 )
 
-// model is one direction: it explains each word of the target by one of the source, or by the empty word.
+// model is one direction: it explains each target word by a source word, or by the empty word.
 type model struct {
 	Options
 	source, target *side
@@ -47,7 +47,7 @@ type lengths struct {
 	target, source, pairs int
 }
 
-// Align gives the links of each pair, with at most one for each word that is explained, in the order of these words.
+// Align gives the links of each pair, at most one for each explained word, in the order of these words.
 func Align(c *Corpus, o Options) [][]Link {
 	if o.Iterations == 0 {
 		o.Iterations = iterations
@@ -112,9 +112,9 @@ func (m *model) expect() float64 {
 // blockCells bounds the memory of a block, to 16 bytes each.
 const blockCells = 1 << 19
 
-// blocks calls one for the pairs, in any order, with the places in the table of their possible links and the joint probabilities; and
-// after, for some pairs at a time in their order, with what each left there. Links of a pair are in the order of target words, for
-// each first the empty word's and then those of the source words.
+// blocks calls one for each pair, in any order, with the table places of its possible links and their joint
+// probabilities, and after, in the order of the text, with what is left there. The links of a pair are in the order of
+// target words; for each, the empty word's comes first, then those of the source words.
 func (m *model) blocks(one func(k int, at []int, joint []float64), after func(at []int, joint []float64)) {
 	var at []int
 	var joint []float64
@@ -164,8 +164,8 @@ func (m *model) joint(k int, at []int, joint []float64) {
 	}
 }
 
-// normalise turns joint probabilities into those of links given the target word, and returns the sum of their features. As in fast_align
-// the feature takes the place in the target from 0, one less than the model does.
+// normalise turns joint probabilities into those of links given the target word, and returns the sum of their features.
+// As in fast_align the feature counts target places from 0, unlike the model.
 func (m *model) normalise(k int, joint []float64) (sum float64) {
 	n := len(m.source.sentence(k))
 	words := len(joint) / (n + 1)
@@ -188,7 +188,8 @@ func (m *model) normalise(k int, joint []float64) (sum float64) {
 	return sum
 }
 
-// add adds expected counts to the table. Each goroutine has places of its own, and so each sum is in the order of the text.
+// add adds expected counts to the table. Each goroutine has its own places, so that every sum is in the order of the
+// text.
 func (m *model) add(at []int, posterior []float64) {
 	shares := 1 << (bits.Len(uint(runtime.GOMAXPROCS(0))) - 1)
 	each(shares, 1, none, func(share int, _ struct{}) {
@@ -221,7 +222,7 @@ func (m *model) tighten(mean float64) {
 	}
 }
 
-// best are the most probable links of a pair. Where several are as probable, the empty word goes first, and then the earliest.
+// best are the most probable links of a pair. On a tie the empty word wins, then the earliest.
 func (m *model) best(k int, joint []float64) []Link {
 	n := len(m.source.sentence(k))
 	links := make([]Link, 0, len(joint)/(n+1))

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// GrowDiagFinalAnd joins the links of a pair in both directions (Koehn, Och and Marcu 2003; Koehn et al. 2005): it begins with those
-// that both have, takes neighbours of links, diagonal ones too, from either as long as they align a word that has no link yet,
-// and last the links of forward and then of backward whose words both have none. The result is in the order of source words, and
-// for each of target words. It is that of atools -c grow-diag-final-and, which visits candidates in the same order, pass by pass.
+// GrowDiagFinalAnd joins the links of both directions (Koehn, Och and Marcu 2003; Koehn et al. 2005): it begins with
+// those in both, adds neighbours of links, diagonal ones too, that align a word without a link, and last the links of
+// forward, then backward, between two words without one. The result, sorted by source, then target word, is that of
+// atools -c grow-diag-final-and, which visits candidates in the same order.
 func GrowDiagFinalAnd(forward, backward []Link) []Link {
 	forward, backward = sorted(forward), sorted(backward)
 	g := growth{linked: map[Link]bool{}, source: map[int32]bool{}, target: map[int32]bool{}}

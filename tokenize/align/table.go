@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// table holds t(target word | source word) for the words that occur together, and their expected counts. A row is a source word, its
-// entries a hash table of target words with open addressing; rows lie one behind the other. Row 0 is the empty word's, and has
+// table holds t(target word | source word), and expected counts, for words that occur together. A row is a source
+// word's hash table of target words, with open addressing; rows lie one behind the other. Row 0, the empty word's, has
 // every target word at the place of its id; source word e has row e+1.
 type table struct {
 	start []int     // of each row, and the end of the last
@@ -93,7 +93,7 @@ func places(s *side) (pairs []int32, first []int) {
 	return pairs, first
 }
 
-// find is the place of a target word in a row that is not the empty word's, or the free place where it would go.
+// find is the place of a target word in a row but the empty word's, or the free place where it would go.
 func (t *table) find(row int, id int32) int {
 	keys := t.keys[t.start[row]:t.start[row+1]]
 	high, _ := bits.Mul32(uint32(id+1)*0x9E3779B1, uint32(len(keys)))
@@ -106,8 +106,8 @@ func (t *table) find(row int, id int32) int {
 	return t.start[row] + at
 }
 
-// update turns counts into probabilities, and counts anew. With bayes it is the mean-field estimate under a symmetric Dirichlet
-// prior of that concentration (section 2.1), and else the maximum of likelihood.
+// update turns counts into probabilities and clears them: with bayes the mean-field estimate under a symmetric
+// Dirichlet prior of that concentration (section 2.1), else maximum likelihood.
 func (t *table) update(bayes bool, alpha float64) {
 	if !bayes {
 		alpha = 0
@@ -135,7 +135,7 @@ func (t *table) update(bayes bool, alpha float64) {
 
 func none() struct{} { return struct{}{} }
 
-// each calls f for 0 to n-1 from several goroutines, which take so many at a time; each of them has a value of its own.
+// each calls f for 0 to n-1 from several goroutines, in chunks; each goroutine has a value of its own.
 func each[T any](n, chunk int, own func() T, f func(i int, own T)) {
 	workers := min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk)
 	if workers <= 1 {

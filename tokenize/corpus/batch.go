@@ -7,8 +7,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Batch is a group of pairs of similar length. Rows are sorted by falling source
-// length; matrices are row by row, padded on the right.
+// Batch is a group of pairs of similar length. Rows are sorted by falling source length; matrices are row by row,
+// padded on the right.
 type Batch struct {
 	Source []int64 // [Rows, S], each row ends in the end of sentence
 	Prev   []int64 // [Rows, T], the decoder's input: the end of sentence, then the target
@@ -28,23 +28,15 @@ func newBatch(pairs Pairs, members []int32) *Batch {
 		rows[row] = pairs.At(int(i))
 	}
 	slices.SortStableFunc(rows, func(a, b Pair) int { return cmp.Compare(len(b.Source), len(a.Source)) })
-	b := &Batch{
-		Rows:          len(rows),
-		SourceLengths: make([]int, len(rows)),
-		TargetLengths: make([]int, len(rows)),
-		Lines:         make([]int, len(rows)),
-	}
+	n := len(rows)
+	b := &Batch{Rows: n, SourceLengths: make([]int, n), TargetLengths: make([]int, n), Lines: make([]int, n)}
 	for row, p := range rows {
-		b.SourceLengths[row] = len(p.Source) + 1
-		b.TargetLengths[row] = len(p.Target) + 1
-		b.Lines[row] = p.Line
-		b.S = max(b.S, b.SourceLengths[row])
-		b.T = max(b.T, b.TargetLengths[row])
-		b.Tokens += b.TargetLengths[row]
+		s, t := len(p.Source)+1, len(p.Target)+1
+		b.SourceLengths[row], b.TargetLengths[row], b.Lines[row] = s, t, p.Line
+		b.S, b.T = max(b.S, s), max(b.T, t)
+		b.Tokens += t
 	}
-	b.Source = padding(b.Rows * b.S)
-	b.Prev = padding(b.Rows * b.T)
-	b.Target = padding(b.Rows * b.T)
+	b.Source, b.Prev, b.Target = padding(n*b.S), padding(n*b.T), padding(n*b.T)
 	for row, p := range rows {
 		source, prev, target := b.Source[row*b.S:], b.Prev[row*b.T:], b.Target[row*b.T:]
 		for t, id := range p.Source {
@@ -60,16 +52,9 @@ func newBatch(pairs Pairs, members []int32) *Batch {
 	return b
 }
 
-func padding(n int) []int64 {
-	ids := make([]int64, n)
-	for i := range ids {
-		ids[i] = tokenize.Pad
-	}
-	return ids
-}
+func padding(n int) []int64 { return slices.Repeat([]int64{tokenize.Pad}, n) }
 
-// Padding returns how many of the batch's source and target positions are
-// padding, and how many there are.
+// Padding returns how many of the batch's source and target positions are padding, and how many there are.
 func (b *Batch) Padding() (pads, positions int) {
 	positions = b.Rows * (b.S + b.T)
 	pads = positions

@@ -4,23 +4,28 @@ import (
 	"cmp"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 )
 
-// blockLines are the lines that a worker gets at a time: enough that handing them over costs nothing beside the work.
+// blockLines is how many lines a worker gets at a time.
 const blockLines = 2048
 
 // blockBytes end a block before that: lines may be long, and two blocks for each worker are in memory.
 const blockBytes = 4 << 20
 
-// Blocks hands the lines of texts of equal length to as many workers as there are processors, a block of lines at a time, one
-// slice for each text, and what they make of it to take, in the order of the text. worker makes what one of them runs, so that each can
-// have memory of its own; take runs in the caller's goroutine.
+// Blocks hands the lines of texts of equal length to [Ordered]'s workers in blocks, one slice for each text.
 func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error), error), take func(R) error) error {
+	return Ordered(func(give func([][]string) bool) error { return cutBlocks(texts, give) }, worker, take)
+}
+
+// Ordered hands what produce gives to one worker a processor, and the results to take, in produce's order and the
+// caller's goroutine. worker makes what one of them runs, with memory of its own. The first error ends the work: give
+// is then false.
+func Ordered[T, R any](
+	produce func(give func(T) bool) error, worker func() (func(T) (R, error), error), take func(R) error,
+) error {
 	workers := runtime.GOMAXPROCS(0)
-	order := make(chan *job[R], 2*workers) // in the order of the text
-	todo := make(chan *job[R], 2*workers)
+	order, todo := make(chan *job[T, R], 2*workers), make(chan *job[T, R], 2*workers)
 	quit := make(chan struct{})
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -32,38 +37,39 @@ func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error
 			close(todo)
 			return err
 		}
-		running.Add(1)
-		go func() {
-			defer running.Done()
+		running.Go(func() {
 			for j := range todo {
 				j.run(work)
 			}
-		}()
+		})
 	}
-	running.Add(1)
-	go func() {
-		defer running.Done()
+	running.Go(func() {
 		defer close(order)
 		defer close(todo)
-		err := cutBlocks(texts, func(lines [][]string) bool {
-			j := &job[R]{lines: lines, done: make(chan struct{})}
+		give := func(j *job[T, R]) bool {
 			select {
 			case order <- j:
-				todo <- j // has as much room as order
 				return true
 			case <-quit:
 				return false
 			}
+		}
+		err := Guard(func() error {
+			return produce(func(item T) bool {
+				j := &job[T, R]{item: item, done: make(chan struct{})}
+				if !give(j) {
+					return false
+				}
+				todo <- j // has as much room as order
+				return true
+			})
 		})
 		if err != nil {
-			failed := &job[R]{err: err, done: make(chan struct{})}
+			failed := &job[T, R]{err: err, done: make(chan struct{})}
 			close(failed.done)
-			select {
-			case order <- failed:
-			case <-quit:
-			}
+			give(failed)
 		}
-	}()
+	})
 	for j := range order {
 		<-j.done
 		if j.err != nil {
@@ -76,23 +82,20 @@ func Blocks[R any](texts []Text, worker func() (func(lines [][]string) (R, error
 	return nil
 }
 
-// job is a block on its way through a worker.
-type job[R any] struct {
-	lines  [][]string
+// job is an item on its way through a worker.
+type job[T, R any] struct {
+	item   T
 	result R
 	err    error
 	done   chan struct{}
 }
 
-// run makes the result. A panic becomes an error, which a command can tell.
-func (j *job[R]) run(work func([][]string) (R, error)) {
+func (j *job[T, R]) run(work func(T) (R, error)) {
 	defer close(j.done)
-	defer func() {
-		if value := recover(); value != nil {
-			j.err = &Panic{value, debug.Stack()}
-		}
-	}()
-	j.result, j.err = work(j.lines)
+	j.err = Guard(func() (err error) {
+		j.result, err = work(j.item)
+		return err
+	})
 }
 
 // cutBlocks reads texts side by side, until give is false.

@@ -19,9 +19,9 @@ type StoreSettings struct {
 	Store string `toml:"store" resume:"free" help:"folder that keeps encoded training text for other runs; empty is aperture/corpora in the user's cache, and none keeps it in memory"`
 }
 
-// Cache is a folder that keeps what was made of texts: their ids, codes and vocabularies, and the sums of files. Everything
-// in it is named by a hash of what it was made from, so that nothing in it is ever out of date, and it may be deleted at any time. Where it cannot be used
-// all is made anew, in memory.
+// Cache is a folder that keeps what was made of texts: ids, codes, vocabularies, sums of files. Names are hashes of
+// what went in, so that nothing is ever out of date; anything may be deleted. If it cannot be used, all is made anew in
+// memory.
 type Cache struct {
 	folder  string
 	prepare sync.Once
@@ -64,7 +64,7 @@ var sources embed.FS
 
 var edition = sync.OnceValue(func() string { return tokenize.Edition(sources) })
 
-// NewKey hashes parts, none of which runs over into the next, with the edition of the program that reads text and splits it.
+// NewKey hashes parts, each with its length, and the edition of the program that reads and splits text.
 func NewKey(parts ...string) Key {
 	sum := sha256.New()
 	for _, part := range append([]string{edition()}, parts...) {

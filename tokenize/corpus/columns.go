@@ -5,9 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// Columns are running text cut into columns of equal length, each a piece of the
-// text, so that a model reads them side by side. What does not fill a row is left
-// out, and so is the first token of each column as a target.
+// Columns are running text cut into columns of equal length, which a model reads side by side. What does not fill a row
+// is left out, and so is the first token of each column as a target.
 type Columns struct {
 	Rows, Count int
 
@@ -15,11 +14,12 @@ type Columns struct {
 	starts []int // row of each column's text that its row 0 holds; nil: 0
 }
 
-// NewColumns cuts a text into count columns, of at least two rows. name is that of
-// the text for errors, key the one that sets count.
+// NewColumns cuts a text into count columns of at least two rows. name is the text's for errors, key the one that sets
+// count.
 func NewColumns(ids []int32, count int, name, key string) (Columns, error) {
 	if len(ids) < 2*count {
-		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: lower %s or give more text", name, len(ids), count, key)
+		return Columns{}, fmt.Errorf("%s has %d tokens with the ends of lines, too few for %d columns of two: lower "+
+			"%s or give more text", name, len(ids), count, key)
 	}
 	return Columns{Rows: len(ids) / count, Count: count, ids: ids}, nil
 }
@@ -34,14 +34,12 @@ func (c Columns) At(row, column int) int32 {
 	return c.ids[column*c.Rows+row]
 }
 
-// Legacy is a mean loss as AWD-LSTM's program reports it: it divides by the rows of
-// a column, the first of which is not predicted.
+// Legacy is a mean loss as AWD-LSTM's program reports it: divided by the rows of a column, though the first is not
+// predicted.
 func (c Columns) Legacy(loss float64) float64 { return loss * float64(c.Rows-1) / float64(c.Rows) }
 
-// Shuffled begins each column at another of its rows and goes on with what stood
-// before that at the end, always from the text as it is: partial shuffle (Press
-// 2019, "Partially shuffling the training data to improve language models"). The
-// rows depend on the seed and the epoch alone.
+// Shuffled begins each column at another of its rows and wraps around, always from the original text: partial shuffle
+// (Press 2019, "Partially shuffling the training data to improve language models"). It depends on seed and epoch alone.
 func (c Columns) Shuffled(seed uint64, epoch int) Columns {
 	random := shuffleStream(seed, "columns", epoch)
 	c.starts = make([]int, c.Count)
@@ -51,8 +49,7 @@ func (c Columns) Shuffled(seed uint64, epoch int) Columns {
 	return c
 }
 
-// Chunk gives the tokens of some rows and of columns from first to last
-// (exclusive), time-major, and their targets, each the token of the next row.
+// Chunk gives the tokens of some rows and of columns [first, last), time-major, and as targets those one row later.
 func (c Columns) Chunk(row, rows, first, last int) (inputs, targets []int64) {
 	width := last - first
 	inputs, targets = make([]int64, rows*width), make([]int64, rows*width)
@@ -89,10 +86,9 @@ type Span struct {
 	Drawn     int // length that was drawn: the text may end before it
 }
 
-// Epoch lists the chunks of an epoch over so many rows. A drawn length is
-// max(5, trunc(Normal(base, 5))) where base is BPTT, or in one case of twenty half
-// of it (Merity, Keskar and Socher 2018). Chunks depend on the arguments alone.
-// With drawn lengths a single last target is left out, as in the authors' program.
+// Epoch lists the chunks of an epoch. A drawn length is max(5, trunc(Normal(base, 5))); base is BPTT, or half of it in
+// one case of twenty (Merity, Keskar and Socher 2018). Chunks depend on the arguments alone. With drawn lengths a
+// single last target is left out, as in the authors' program.
 func (l Lengths) Epoch(rows int, seed uint64, epoch int) []Span {
 	var random *rand.Rand
 	end := rows - 1

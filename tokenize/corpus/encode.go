@@ -29,8 +29,8 @@ type Encoding struct {
 	Encoders func() (source, target Encoder, err error)
 }
 
-// Encode opens the store of the encoding's key, or encodes the text on all processors and keeps it for the next time. said is a sentence
-// for the user about where the ids are. Where they cannot be kept they are in memory, and said has the reason.
+// Encode opens the store of the encoding's key, or encodes the text on all processors and keeps it. said tells the user
+// where the ids are: if they cannot be kept, in memory, and why.
 func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
 	what := e.contents()
 	path := c.path(e.Key, ".pairs")
@@ -50,7 +50,8 @@ func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
 			return nil, "", err
 		}
 		if err == nil {
-			return s, fmt.Sprintf("encoded text: %s, made in %.1f s and kept for other runs in %s", s.describe(), time.Since(begin).Seconds(), path), nil
+			return s, fmt.Sprintf("encoded text: %s, made in %.1f s and kept for other runs in %s", s.describe(),
+				time.Since(begin).Seconds(), path), nil
 		}
 		problem = files.DiskFull(err)
 	}
@@ -60,7 +61,8 @@ func (c *Cache) Encode(e Encoding) (s *Store, said string, err error) {
 	if problem == ErrSwitchedOff {
 		return s, fmt.Sprintf("encoded text: %s, in memory", s.describe()), nil
 	}
-	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; data.store names another folder", s.describe(), problem), nil
+	return s, fmt.Sprintf("encoded text: %s, in memory, and made anew by each start, since it cannot be kept: %v; "+
+		"data.store names another folder", s.describe(), problem), nil
 }
 
 // PutTexts keeps the ids of texts under a key, as pairs without targets.
@@ -80,7 +82,7 @@ func (c *Cache) PutTexts(key Key, texts [][]int32) error {
 	return c.write(c.path(key, ".pairs"), contents{wanted{key, int64(len(texts)), 4, math.MaxInt32}, each})
 }
 
-// GetTexts reads the n texts that PutTexts kept under a key, false where there is nothing whole or an id exceeds the largest.
+// GetTexts reads the n texts that PutTexts kept under a key; false if none are whole or an id exceeds the largest.
 func (c *Cache) GetTexts(key Key, n int, largest int32) (texts [][]int32, found bool) {
 	if c.problem != nil {
 		return nil, false
@@ -103,7 +105,7 @@ type contents struct {
 	each func(take func(encodedBlock) error) (ids uint64, err error)
 }
 
-// write makes the file of a store: under a temporary name until it is whole and on the disk. A kill leaves none or a whole one.
+// write makes the file of a store, under a temporary name until it is whole and synced.
 func (c *Cache) write(path string, e contents) (err error) {
 	removeAbandoned(c.folder)
 	file, err := files.CreateTemp(c.folder, "*"+unfinished)
@@ -173,7 +175,10 @@ func (e contents) write(file *os.File) error {
 	if _, err := file.WriteAt(sums, headerBytes+body); err != nil {
 		return err
 	}
-	h := header{Magic: magic, Key: e.key, Width: uint64(e.width), Pairs: uint64(e.pairs), IDs: total, Sums: crc32.Checksum(sums, castagnoli)}
+	h := header{
+		Magic: magic, Key: e.key, Width: uint64(e.width), Pairs: uint64(e.pairs), IDs: total,
+		Sums: crc32.Checksum(sums, castagnoli),
+	}
 	text, err := binary.Append(nil, binary.NativeEndian, h)
 	if err != nil {
 		return err

@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
 )
@@ -19,8 +18,8 @@ import (
 type Text struct {
 	Path  string   // of the file that was read
 	Lines []string // nil where they stay in the file
-	// SHA256, in hexadecimal, is that of the file unpacked. Of text that is only part of its file it is that of a file of its
-	// lines alone. It is empty for text that no file holds.
+	// SHA256, in hexadecimal, is the unpacked file's; of a text that is part of its file, that of a file of its lines.
+	// It is empty for text of no file.
 	SHA256 string
 
 	place place
@@ -36,7 +35,7 @@ func (t Text) Len() int {
 	return t.count
 }
 
-// Number is the number in its file, counted from 1, of the line that is number i of the text, counted from 1 too.
+// Number is the number in its file of the text's line i; both count from 1.
 func (t Text) Number(i int) int { return t.place.portion.number(i) }
 
 var byteOrderMark = []byte("\ufeff")
@@ -49,9 +48,8 @@ type LineSettings struct {
 // Limit is the key's value, and where that is 0, as in the zero LineSettings, its default.
 func (s LineSettings) Limit() int { return cmp.Or(s.MaxLine, files.MaxLine) }
 
-// ReadLines reads a text file that must be UTF-8 and hold at least one line. The
-// flag, such as "-train", is named in the errors that it can mend. A last line
-// without a line feed counts. Where there is no such file, one of that name with .gz or .zst is read.
+// ReadLines reads a text file, which must be UTF-8 and hold a line, or that name with .gz or .zst. The flag, such as
+// "-train", is named in the errors that it can mend. A last line without a line feed counts.
 func (s LineSettings) ReadLines(path, flag string) (Text, error) {
 	return readPlace(place{path: path, LineSettings: s}, flag)
 }
@@ -66,8 +64,7 @@ func readPlace(at place, flag string) (Text, error) {
 	for in.next() {
 		out.Lines = append(out.Lines, string(in.line))
 	}
-	out.SHA256, err = in.end()
-	if err != nil {
+	if out.SHA256, err = in.end(); err != nil {
 		return Text{}, err
 	}
 	return out, nil
@@ -139,7 +136,8 @@ func (r *lineReader) read() bool {
 	line, err := r.in.Next()
 	switch {
 	case errors.Is(err, files.ErrLongLine):
-		r.failed = files.LongLine(r.path, r.number+1, r.in.Limit(), "break it up, a sentence a line, or raise data.max_line")
+		r.failed = files.LongLine(r.path, r.number+1, r.in.Limit(), "break it up, a sentence a line, or raise "+
+			"data.max_line")
 		return false
 	case err != nil:
 		r.failed = fmt.Errorf("%s:%d: reading stopped here: %w", r.path, r.number+1, err)
@@ -170,7 +168,8 @@ func (r *lineReader) end() (string, error) {
 	case r.number == 0:
 		return "", fmt.Errorf("%s: the file is empty; set %s to a file with one sentence a line", r.path, r.flag)
 	case r.count == 0:
-		return "", fmt.Errorf("%s: its %d lines are too few for data.held_out to leave any for %s: give files of validation and test text", r.path, r.number, r.flag)
+		return "", fmt.Errorf("%s: its %d lines are too few for data.held_out to leave any for %s: give files of "+
+			"validation and test text", r.path, r.number, r.flag)
 	}
 	return hex.EncodeToString(r.hash.Sum(nil)), nil
 }
@@ -178,41 +177,33 @@ func (r *lineReader) end() (string, error) {
 // badByte reports what no text holds: bytes that are not UTF-8, and zeros, as files in UTF-16 have them.
 func badByte(line []byte) error {
 	if at := bytes.IndexByte(line, 0); at >= 0 {
-		return fmt.Errorf("byte %d of this line is zero, which no text holds; where the file is UTF-16, convert it with iconv -f UTF-16 -t UTF-8, else remove such bytes with tr -d '\\000'", at+1)
+		return fmt.Errorf("byte %d of this line is zero, which no text holds; where the file is UTF-16, convert it "+
+			"with iconv -f UTF-16 -t UTF-8, else remove such bytes with tr -d '\\000'", at+1)
 	}
-	if at := invalidByte(line); at >= 0 {
-		return fmt.Errorf("byte %d (0x%02x) of this line is not valid UTF-8; convert the file, for instance with iconv -t UTF-8", at+1, line[at])
+	if at := files.InvalidByte(line); at >= 0 {
+		return fmt.Errorf("byte %d (0x%02x) of this line is not valid UTF-8; convert the file, for instance with "+
+			"iconv -t UTF-8", at+1, line[at])
 	}
 	return nil
 }
 
-// invalidByte returns the offset of the first byte that is not UTF-8, or -1.
-func invalidByte(line []byte) int {
-	if utf8.Valid(line) {
-		return -1
-	}
-	for at := 0; at < len(line); {
-		r, size := utf8.DecodeRune(line[at:])
-		if r == utf8.RuneError && size == 1 {
-			return at
-		}
-		at += size
-	}
-	return -1
-}
-
-// Some are n pairs at equal distances, in memory and of no file; all of them where n is 0. It is an error to ask for more than there are.
+// Some are n pairs at equal distances, in memory; all if n is 0. More than there are is an error.
 func (p Parallel) Some(n int, key string) (Parallel, error) {
 	all := p.Source.Len()
 	switch {
 	case n == 0:
 		return p, nil
 	case n > all:
-		return Parallel{}, fmt.Errorf("%s = %d, and %s has %d lines: lower it, or set it to 0 for all", key, n, cmp.Or(p.Source.Path, "the training text"), all)
+		return Parallel{}, fmt.Errorf("%s = %d, and %s has %d lines: lower it, or set it to 0 for all", key, n,
+			cmp.Or(p.Source.Path, "the training text"), all)
 	}
-	some := Parallel{Source: Text{Path: p.Source.Path, Lines: make([]string, n)}, Target: Text{Path: p.Target.Path, Lines: make([]string, n)}}
-	for i := range n {
-		some.Source.Lines[i], some.Target.Lines[i] = p.Source.Lines[i*all/n], p.Target.Lines[i*all/n]
+	return Parallel{p.Source.some(n), p.Target.some(n)}, nil
+}
+
+func (t Text) some(n int) Text {
+	some := Text{Path: t.Path, Lines: make([]string, n)}
+	for i := range some.Lines {
+		some.Lines[i] = t.Lines[i*len(t.Lines)/n]
 	}
-	return some, nil
+	return some
 }

@@ -24,15 +24,13 @@ type Options struct {
 	Share      Share // of an update's batches: Loader makes only those that fall to it
 }
 
-// Position is a place between two batches: Batch batches of the epoch are done.
-// Epochs count from 0, so that the zero Position is the start of training.
+// Position is a place between batches: Batch batches of the epoch are done. The zero Position is the start of training.
 type Position struct {
 	Epoch int `json:"epoch"`
 	Batch int `json:"batch"`
 }
 
-// Update is what one optimizer step works on. An update never crosses the end
-// of an epoch, so the last one may have fewer batches.
+// Update is what one optimizer step works on. The last one of an epoch may have fewer batches.
 type Update struct {
 	Batches     []*Batch // those that fall to this process
 	Places      []int    // where they stand among all batches
@@ -43,9 +41,8 @@ type Update struct {
 	LastOfEpoch bool
 }
 
-// Loader gives the updates of one epoch after the other, without end. It prepares
-// them in a goroutine of its own, in Go slices. Next and Close may be called from
-// different goroutines.
+// Loader gives updates, epoch after epoch. It prepares them in a goroutine of its own. Next and Close may be called
+// from different goroutines.
 type Loader struct {
 	pairs   Pairs
 	options Options
@@ -58,27 +55,26 @@ type Loader struct {
 	done    sync.WaitGroup
 }
 
-// NewLoader starts a loader at a position. It is an error when a pair alone costs
-// more than MaxTokens, or when the position lies behind the epoch's end, as
-// happens with another corpus or other limits than those it was saved with.
+// NewLoader starts a loader at a position. It is an error if a pair alone costs more than MaxTokens, or if the position
+// lies behind the epoch's end, as with another corpus or other limits.
 func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 	if pairs.Len() == 0 {
-		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length filter")
+		return nil, errors.New("there are no sentence pairs to train on: check the training files and the length " +
+			"filter")
 	}
-	if options.MaxTokens < 1 || options.MaxSentences < 0 || options.Multiple < 0 || options.Accumulate < 0 || options.Ahead < 0 {
-		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, %d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
+	if options.MaxTokens < 1 || min(options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead) < 0 {
+		return nil, fmt.Errorf("batches cannot be made with at most %d tokens and %d sentences, in multiples of %d, "+
+			"%d to an update, %d ahead: train.max_tokens must be at least 1 and the rest not negative",
 			options.MaxTokens, options.MaxSentences, options.Multiple, options.Accumulate, options.Ahead)
 	}
-	options.Multiple = max(options.Multiple, 1)
-	options.Accumulate = max(options.Accumulate, 1)
-	if options.Ahead == 0 {
-		options.Ahead = 4
-	}
+	options.Multiple, options.Accumulate = max(options.Multiple, 1), max(options.Accumulate, 1)
+	options.Ahead = cmp.Or(options.Ahead, 4)
 	l := &Loader{pairs: pairs, options: options, updates: make(chan Update, options.Ahead), quit: make(chan struct{})}
 	err := reading(pairs, func() error {
 		for i := range pairs.Len() {
 			if n := max(pairs.Lengths(i)) + 1; n > options.MaxTokens {
-				return fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
+				return fmt.Errorf("the sentence pair on line %d takes %d tokens, more than a batch may hold: raise "+
+					"train.max_tokens (%d) or lower data.max_length", pairs.At(i).Line, n, options.MaxTokens)
 			}
 		}
 		l.epochs = newEpochs(pairs, budget{options.MaxTokens, options.MaxSentences, options.Multiple}, options.Seed)
@@ -88,7 +84,9 @@ func NewLoader(pairs Pairs, options Options, from Position) (*Loader, error) {
 		return nil, err
 	}
 	if from.Epoch < 0 || from.Batch < 0 || from.Batch > l.BatchesPerEpoch() {
-		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch, l.BatchesPerEpoch())
+		return nil, fmt.Errorf("training cannot go on after batch %d of epoch %d, since an epoch has %d batches: use "+
+			"the corpus and the train.max_tokens that the checkpoint was made with", from.Batch, from.Epoch,
+			l.BatchesPerEpoch())
 	}
 	if from.Batch == l.BatchesPerEpoch() {
 		from = Position{Epoch: from.Epoch + 1}
@@ -114,10 +112,10 @@ func (l *Loader) Next() (Update, error) {
 	}
 	select {
 	case update, more := <-l.updates:
-		if !more {
-			return Update{}, cmp.Or(l.failed, errClosed)
+		if more {
+			return update, nil
 		}
-		return update, nil
+		return Update{}, cmp.Or(l.failed, errClosed)
 	case <-l.quit:
 		return Update{}, errClosed
 	}
@@ -125,14 +123,13 @@ func (l *Loader) Next() (Update, error) {
 
 var errClosed = errors.New("no batch can be loaded, because the loader has been closed")
 
-// Close ends the preparation and waits until its goroutine is gone. Further calls
-// do nothing.
+// Close ends the preparation and waits until its goroutine is gone. Further calls do nothing.
 func (l *Loader) Close() {
 	l.once.Do(func() { close(l.quit) })
 	l.done.Wait()
 }
 
-// Panic is a panic of the goroutine that prepares updates, with its stack.
+// Panic is a panic of another goroutine, with its stack.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -149,20 +146,22 @@ func (p *Panic) Unwrap() error {
 // PanicStack is the stack of the place that panicked.
 func (p *Panic) PanicStack() []byte { return p.Stack }
 
-// start prepares updates in a goroutine of its own. A panic there is handed over by
-// Next, where a command can tell it as an error.
+// start prepares updates in a goroutine of its own; Next hands over a panic there.
 func (l *Loader) start(at Position) {
-	l.done.Add(1)
-	go func() {
-		defer l.done.Done()
+	l.done.Go(func() {
 		defer close(l.updates)
-		defer func() {
-			if value := recover(); value != nil {
-				l.failed = &Panic{value, debug.Stack()}
-			}
-		}()
-		l.failed = l.prepare(at)
+		l.failed = Guard(func() error { return l.prepare(at) })
+	})
+}
+
+// Guard makes an error of a panic in work, for goroutines where nobody else would catch it.
+func Guard(work func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &Panic{value, debug.Stack()}
+		}
 	}()
+	return work()
 }
 
 // prepare makes one update after the other until the loader is closed, or the pairs cannot be read.

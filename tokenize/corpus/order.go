@@ -15,9 +15,8 @@ type budget struct {
 	multiple  int // rows are a multiple of it, or fewer
 }
 
-// byLength sorts the indices of all pairs by source length, then target length,
-// keeping a given order of equals. Pairs of equal lengths are a group; which group a pair is in is found out once, so that a
-// sort is one pass, linear and stable. It takes 4 bytes a pair.
+// byLength sorts the indices of all pairs by source length, then target length, stably. Pairs of equal lengths are a
+// group, found once, so that a sort is one pass. It takes 4 bytes a pair.
 type byLength struct {
 	groups []int32 // of each pair, numbered in the order of lengths
 	starts []int32 // of each group in the sorted order, and the end of the last
@@ -71,7 +70,7 @@ func (s *byLength) sort(order []int32) []int32 {
 	return sorted
 }
 
-// cut divides all pairs into batches and returns where each ends in any sorted order: pairs of equal lengths cost the same.
+// cut returns where each batch ends in any sorted order: pairs of equal lengths cost the same.
 func (s *byLength) cut(b budget) []int {
 	group := 0
 	return b.cut(len(s.groups), func(k int) int {
@@ -91,11 +90,9 @@ func all(n int) []int32 {
 	return order
 }
 
-// cut divides a sequence of n sizes into batches and returns where each ends. It
-// keeps a complete part, whose rows are a multiple or fewer than one, and a tail
-// that waits to become complete. When the next item breaks a limit, the complete
-// part is a batch and the tail begins the next one, or, where even the tail has
-// no room for the item, is a batch too.
+// cut divides n sizes into batches and returns where each ends. It keeps a complete part, whose rows are a multiple or
+// fewer than one, and a tail that waits to become complete. When an item breaks a limit, the complete part is a batch
+// and the tail begins the next one, or is a batch too if it has no room for the item.
 func (b budget) cut(n int, sizeOf func(int) int) []int {
 	var ends []int
 	begin, complete := 0, 0 // the open batch starts at begin and is complete up to complete
@@ -165,16 +162,13 @@ func (e epochs) batches(epoch int) [][]int32 {
 	return batches
 }
 
-// shuffleStream gives the random stream of one purpose in one epoch, independent
-// of every other.
+// shuffleStream gives the random stream of one purpose in one epoch, independent of every other.
 func shuffleStream(seed uint64, purpose string, epoch int) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256(fmt.Appendf(nil, "aperture shuffle %d %s %d", seed, purpose, epoch))))
 }
 
-// EvaluationBatches cuts all pairs into batches of similar length, longest
-// first, so that a shortage of memory shows at once. Lines restores the order.
-// A pair that costs more than maxTokens gets a batch of its own. maxSentences 0
-// means no limit.
+// EvaluationBatches cuts all pairs into batches of similar length, longest first, so that a shortage of memory shows at
+// once. Lines restores the order. A pair beyond maxTokens gets a batch of its own; maxSentences 0 is no limit.
 func EvaluationBatches(pairs Pairs, maxTokens, maxSentences int) []*Batch {
 	lengths := newByLength(pairs)
 	cuts := split(lengths.sort(all(pairs.Len())), lengths.cut(budget{maxTokens, maxSentences, 1}))

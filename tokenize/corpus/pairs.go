@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Pair is a sentence and its translation as vocabulary ids, without the end of
-// sentence, which batches add.
+// Pair is a sentence and its translation as ids, without the end of sentence, which batches add.
 type Pair struct {
 	Source, Target []int32
 	Line           int // in the files it was read from, counted from 1
@@ -39,8 +38,7 @@ func Tokens(pairs Pairs) (n int) {
 	return n
 }
 
-// Encode turns parallel lines into pairs. Where there is no target, as when
-// translating, targets and encodeTarget are nil.
+// Encode turns parallel lines into pairs. Without targets, targets and encodeTarget are nil.
 func Encode(sources, targets []string, encodeSource, encodeTarget func(line string) []int32) List {
 	pairs := make(List, len(sources))
 	for i, line := range sources {
@@ -52,8 +50,8 @@ func Encode(sources, targets []string, encodeSource, encodeTarget func(line stri
 	return pairs
 }
 
-// Limits says which pairs are good for training: keys of the section data. Lengths are in tokens, without
-// the end of sentence. Zero means no limit; empty sides are never good.
+// Limits are keys of the section data that say which pairs are good for training, by tokens without the end of
+// sentence. Zero is no limit; empty sides are never good.
 type Limits struct {
 	MaxLength int     `toml:"max_length" default:"0" range:"[0,inf)" help:"training pairs with more symbols than this on either side are dropped; 0 is no limit"`
 	MaxRatio  float64 `toml:"max_ratio" default:"0.0" range:"[0,inf)" help:"training pairs whose longer side exceeds the shorter by this factor are dropped; 0 is no limit"`
@@ -67,8 +65,7 @@ func (l Limits) Check() error {
 	return nil
 }
 
-// FilterReport counts what Filter did. A pair is counted under the first reason
-// that applies: empty, too long, ratio.
+// FilterReport counts what Filter did, each pair under the first reason: empty, too long, ratio.
 type FilterReport struct {
 	Read, Kept            int
 	Tokens                int // of the target, of what was kept, ends of sentences included
@@ -96,8 +93,7 @@ func (s selection) Len() int                           { return len(s.kept) }
 func (s selection) Lengths(i int) (source, target int) { return s.Pairs.Lengths(int(s.kept[i])) }
 func (s selection) At(i int) Pair                      { return s.Pairs.At(int(s.kept[i])) }
 
-// Filter returns the pairs within the limits, in their order, and what became of
-// the rest. It is an error when none is left.
+// Filter returns the pairs within the limits, in their order, and a report. It is an error if none is left.
 func Filter(pairs Pairs, limits Limits) (left Pairs, report FilterReport, err error) {
 	err = reading(pairs, func() (err error) {
 		left, report, err = filter(pairs, limits)
@@ -135,8 +131,9 @@ func filter(pairs Pairs, limits Limits) (Pairs, FilterReport, error) {
 	case report.Read == 0:
 		return nil, report, errors.New("the corpus has no sentence pairs: give files with one sentence a line")
 	case len(kept) == 0:
-		return nil, report, fmt.Errorf("none of the %d sentence pairs passes the length filter (%d empty, %d too long, %d with too different lengths): raise data.max_length or data.max_ratio, or check that the files belong together",
-			report.Read, report.Empty, report.TooLong, report.Ratio)
+		return nil, report, fmt.Errorf("none of the %d sentence pairs passes the length filter (%d empty, %d too "+
+			"long, %d with too different lengths): raise data.max_length or data.max_ratio, or check that the files "+
+			"belong together", report.Read, report.Empty, report.TooLong, report.Ratio)
 	case report.Kept == report.Read:
 		return pairs, report, nil
 	}
@@ -170,8 +167,7 @@ func (l Limits) judge(source, target int) string {
 	return ""
 }
 
-// String gives the counts in one line, and a line for each of the longest
-// dropped pairs.
+// String gives the counts in one line, and a line for each of the longest dropped pairs.
 func (r FilterReport) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kept %d of %d sentence pairs", r.Kept, r.Read)

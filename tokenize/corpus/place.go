@@ -22,7 +22,7 @@ type place struct {
 
 func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
 
-// missing is the error of a text that is not there: it says what names it, and what is there instead.
+// missing is the error of an absent text: it says what names it, and what its folder holds.
 func (p place) missing(flag string) error {
 	folder := filepath.Dir(p.path)
 	if err := files.NoFolder(folder); err != nil {
@@ -32,7 +32,8 @@ func (p place) missing(flag string) error {
 	if p.pair != "" {
 		named += fmt.Sprintf(", and -src and -tgt its languages (%s)", p.pair)
 	}
-	return fmt.Errorf("%s: there is no such file; %s; the folder given by -data %s%s", p.path, named, held(folder), p.others)
+	return fmt.Errorf("%s: there is no such file; %s; the folder given by -data %s%s", p.path, named, held(folder),
+		p.others)
 }
 
 // held says which files are in a folder.
@@ -69,7 +70,8 @@ func (p place) cut(line []byte) ([]byte, error) {
 	}
 	first, second, found := bytes.Cut(line, []byte{'\t'})
 	if !found || bytes.IndexByte(second, '\t') >= 0 {
-		return nil, fmt.Errorf("this line has %d columns; wanted are two, a sentence and its translation with one tab between them", bytes.Count(line, []byte{'\t'})+1)
+		return nil, fmt.Errorf("this line has %d columns; wanted are two, a sentence and its translation with one "+
+			"tab between them", bytes.Count(line, []byte{'\t'})+1)
 	}
 	if p.column == 1 {
 		return first, nil
@@ -77,8 +79,8 @@ func (p place) cut(line []byte) ([]byte, error) {
 	return second, nil
 }
 
-// RunningFile is where running text of a name is in a folder: NAME.txt, wiki.NAME.tokens as WikiText has it, or a file NAME. Each may be
-// packed, which its path does not tell.
+// RunningFile is where running text lies in a folder: NAME.txt, wiki.NAME.tokens (WikiText) or NAME, each perhaps
+// packed.
 func RunningFile(folder, name string) string {
 	usual := filepath.Join(folder, name+".txt")
 	for _, path := range []string{usual, filepath.Join(folder, "wiki."+name+".tokens"), filepath.Join(folder, name)} {
@@ -95,20 +97,21 @@ func FileName(path string) string { return files.PlainName(filepath.Base(path)) 
 // Parallel is text and its translation, line by line.
 type Parallel struct{ Source, Target Text }
 
-// PairName says where parallel text is: in two files, FOLDER/NAME.SOURCE and FOLDER/NAME.TARGET, or in one with a tab between a
-// sentence and its translation, FOLDER/NAME.tsv with the source first, or FOLDER/NAME.SOURCE-TARGET.tsv with the columns in the
-// order of its name, which serves both directions. Each may be packed as .gz or .zst; two files go before one.
+// PairName says where parallel text is: in two files, FOLDER/NAME.SOURCE and FOLDER/NAME.TARGET, or in one of
+// sentences, tabs and translations: FOLDER/NAME.tsv, source first, or FOLDER/NAME.SOURCE-TARGET.tsv, which serves both
+// directions. Each may be packed as .gz or .zst; two files go before one.
 type PairName struct {
 	Folder, Name, Source, Target string
 	Portion                      Portion // of its lines
 	LineSettings                         // of its files
 }
 
-// places are where both sides are. Where there are none they are the two files, which will be told to be missing.
+// places are where both sides are; if nowhere, the two files, whose reader reports them as missing.
 func (n PairName) places() (source, target place) {
 	path := func(ending string) string { return filepath.Join(n.Folder, n.Name+"."+ending) }
 	at := func(language string) place {
-		return place{path: path(language), portion: n.Portion, pair: n.Source + " and " + n.Target, LineSettings: n.LineSettings}
+		languages := n.Source + " and " + n.Target
+		return place{path: path(language), portion: n.Portion, pair: languages, LineSettings: n.LineSettings}
 	}
 	source, target = at(n.Source), at(n.Target)
 	if files.Exists(source.path) || files.Exists(target.path) {
@@ -124,7 +127,8 @@ func (n PairName) places() (source, target place) {
 			return source, target
 		}
 	}
-	source.others = fmt.Sprintf("; %s.%s and %s.%s do, or %s.%s, or %s.tsv, each also with .gz or .zst", n.Name, n.Source, n.Name, n.Target, n.Name, both, n.Name)
+	source.others = fmt.Sprintf("; %[1]s.%[2]s and %[1]s.%[3]s do, or %[1]s.%[4]s, or %[1]s.tsv, each also with .gz "+
+		"or .zst", n.Name, n.Source, n.Target, both)
 	return source, target
 }
 
@@ -140,7 +144,9 @@ func ReadParallel(n PairName, flag string) (Parallel, error) {
 	return parallel(source, target, flag, readPlace)
 }
 
-func parallel(source, target place, flag string, read func(at place, flag string) (Text, error)) (p Parallel, err error) {
+func parallel(
+	source, target place, flag string, read func(at place, flag string) (Text, error),
+) (p Parallel, err error) {
 	if p.Source, err = read(source, flag); err != nil {
 		return Parallel{}, err
 	}
@@ -148,7 +154,9 @@ func parallel(source, target place, flag string, read func(at place, flag string
 		return Parallel{}, err
 	}
 	if a, b := p.Source.Len(), p.Target.Len(); a != b {
-		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line N of the other, so restore the missing lines or set %s to files that match", p.Source.Path, a, p.Target.Path, b, flag)
+		return Parallel{}, fmt.Errorf("%s has %d lines and %s has %d: line N of one must be the translation of line "+
+			"N of the other, so restore the missing lines or set %s to files that match", p.Source.Path, a,
+			p.Target.Path, b, flag)
 	}
 	return p, nil
 }

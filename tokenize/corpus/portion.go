@@ -15,8 +15,8 @@ const (
 	forTests
 )
 
-// HoldOut holds lines of a training text out of training where there is no other text for validation or for tests: about wanted lines
-// for each, spread evenly over the text, which may be sorted, and at most a twentieth of it.
+// HoldOut takes lines out of training text that lacks validation or test text: about wanted lines for each, spread
+// evenly, and at most a twentieth.
 func HoldOut(lines, wanted int, validation, tests bool) (training, valid, test Portion) {
 	every := max(20, (lines+wanted-1)/wanted)
 	training = Portion{every, forTraining | forValidation | forTests}

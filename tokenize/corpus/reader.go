@@ -2,7 +2,7 @@ package corpus
 
 import "fmt"
 
-// Reader gives the chunks of running text of one epoch after the other, without end: the updates of a language model.
+// Reader gives the chunks of running text, epoch after epoch: the updates of a language model.
 type Reader struct {
 	original Columns
 	settings ColumnSettings
@@ -23,13 +23,13 @@ type Passage struct {
 	Position Position // after it
 }
 
-// NewReader starts at a position. It is an error where that lies behind the epoch's end, as happens with another text or other
-// settings than those it was saved with.
+// NewReader starts at a position. It is an error if that lies behind the epoch's end, as with another text or settings.
 func NewReader(text Columns, s ColumnSettings, seed uint64, from Position) (*Reader, error) {
 	r := &Reader{original: text, settings: s, seed: seed, at: from, ends: []int{0}}
 	r.enter(from.Epoch)
 	if from.Batch > len(r.spans) {
-		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that the checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
+		return nil, fmt.Errorf("training cannot go on after update %d of epoch %d, which has %d: use the text that "+
+			"the checkpoint was made with", from.Batch, from.Epoch, len(r.spans))
 	}
 	return r, nil
 }

@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// unusable is what a Store panics with where its file was changed behind it; reading returns the error within.
+// unusable is what a Store panics with if its file changed; reading returns the error within.
 type unusable struct{ error }
 
-// reading runs f, which reads pairs, and returns its error. Where the pairs are those of a mapped file that was cut short meanwhile, that
-// is the error: a read behind the last page faults, which would end the process. Between the end of the file and that of its last
-// page a read gives zeros, so that the size is looked at again when f is done.
+// reading runs f, which reads pairs, and returns its error, or that a mapped file was cut short meanwhile: a read
+// behind the last page faults, which would end the process. Within the file's last page such a read gives zeros, so
+// that the size is checked again after f.
 func reading(pairs Pairs, f func() error) (err error) {
 	s := storeOf(pairs)
 	if s == nil || s.mapped == nil {
@@ -50,5 +50,6 @@ func storeOf(pairs Pairs) *Store {
 }
 
 func (s *Store) changed() *unusable {
-	return &unusable{fmt.Errorf("%s was cut short or changed while it was in use: let nothing write to it, and start again; what is damaged is then made anew", s.file.Name())}
+	return &unusable{fmt.Errorf("%s was cut short or changed while it was in use: let nothing write to it, and start "+
+		"again; what is damaged is then made anew", s.file.Name())}
 }

@@ -1,17 +1,15 @@
 package corpus
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
-	"unicode"
-	"unicode/utf8"
 )
 
-// Running is running text as a language model reads it: the ids of its words, line
-// after line, each line ended by EndOfLine.
+// Running is text as a language model reads it: ids of words, line after line, each ended by EndOfLine.
 type Running struct {
 	IDs    []int32
 	File   string // the file's name
@@ -20,12 +18,12 @@ type Running struct {
 
 // running is the place of running text.
 func (s LineSettings) running(path string) place {
-	return place{path: path, others: "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst", LineSettings: s}
+	others := "; NAME.txt and wiki.NAME.tokens are read as NAME, each also with .gz or .zst"
+	return place{path: path, others: others, LineSettings: s}
 }
 
-// ReadRunning reads a text file, in UTF-8 and perhaps packed, into ids of w, which grows unless it is
-// closed. Words are separated by white space, in Unicode's sense; a blank line is a
-// lone EndOfLine, and a last line without a line feed counts. The flag, such as
+// ReadRunning reads a UTF-8 file, perhaps packed, into ids of w, which grows unless closed. Unicode's white space
+// separates words; a blank line is a lone EndOfLine, and a last line without a line feed counts. The flag, such as
 // "-train", is named in the errors that it can mend. It takes 4 bytes a token beside the vocabulary.
 func (s LineSettings) ReadRunning(path, flag string, w *Words) (Running, error) {
 	in, err := openLines(s.running(path), flag)
@@ -49,8 +47,7 @@ func (s LineSettings) ReadRunning(path, flag string, w *Words) (Running, error) 
 	return Running{r.ids, FileName(path), sum}, err
 }
 
-// RunningLines is ReadRunning for text that is there in lines; its sum is that of
-// the file which they would make.
+// RunningLines is ReadRunning for lines in memory; the sum is that of the file which they would make.
 func RunningLines(lines []string, name string, w *Words) (Running, error) {
 	r, err := newRunning(name, w)
 	if err != nil {
@@ -87,48 +84,23 @@ func newRunning(name string, w *Words) (*running, error) {
 func (r *running) add(line []byte) error {
 	r.done += int64(len(line)) + 1
 	r.reserve(len(line)/2 + 2)
-	begin := -1 // of the word that is open
-	word := func(to int) error {
-		if begin < 0 {
-			return nil
-		}
-		id, known := r.words.id(line[begin:to])
+	for word := range bytes.FieldsSeq(line) {
+		id, known := r.words.id(word)
 		if !known {
-			return unknownWord(line[begin:to])
+			return unknownWord(word)
 		}
 		r.ids = append(r.ids, id)
-		begin = -1
-		return nil
-	}
-	for i := 0; i < len(line); {
-		size, space := 1, line[i] == ' ' || line[i] >= '\t' && line[i] <= '\r'
-		if line[i] >= utf8.RuneSelf {
-			var letter rune
-			letter, size = utf8.DecodeRune(line[i:])
-			space = unicode.IsSpace(letter)
-		}
-		if space {
-			if err := word(i); err != nil {
-				return err
-			}
-		} else if begin < 0 {
-			begin = i
-		}
-		i += size
-	}
-	if err := word(len(line)); err != nil {
-		return err
 	}
 	r.ids = append(r.ids, r.end)
 	return nil
 }
 
 func unknownWord[T string | []byte](word T) error {
-	return fmt.Errorf("the word %q is not in the vocabulary, which has no %s to stand for it: remove it, or train with this text among the others", word, UnknownWord)
+	return fmt.Errorf("the word %q is not in the vocabulary, which has no %s to stand for it: remove it, or train "+
+		"with this text among the others", word, UnknownWord)
 }
 
-// reserve makes room for n more ids. What has been read says how many there will
-// be: doubling again and again would hold a large text three times.
+// reserve makes room for n more ids, and for the rest as estimated: doubling would hold a large text three times.
 func (r *running) reserve(n int) {
 	if len(r.ids)+n <= cap(r.ids) {
 		return

@@ -10,9 +10,8 @@ type Share struct {
 	Rank, Size int
 }
 
-// Deal divides pieces of work of these costs among the processes, and gives the places of each one's, in order. The most
-// expensive piece comes first and goes to whom has the least to do, so that no process has more than the cost of a piece to do
-// beyond another. All processes find the same division.
+// Deal divides pieces of work of these costs among the processes, and gives the places of each one's, in order. The
+// most expensive goes first, to the process with the least work. All processes find the same division.
 func (s Share) Deal(costs []int) [][]int {
 	hands := make([][]int, max(1, s.Size))
 	order, load := make([]int, len(costs)), make([]int, len(hands))

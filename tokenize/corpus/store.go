@@ -16,11 +16,11 @@ import (
 	"unsafe"
 )
 
-// Store is encoded parallel text: pairs of ids in 16 or 32 bits, mapped into memory from a file that a Cache keeps, or on the heap. It is
-// read by any number of goroutines.
+// Store is encoded parallel text: pairs of ids of 16 or 32 bits, mapped from a file of a Cache, or on the heap. Any
+// number of goroutines may read it.
 //
-// The file, in the machine's byte order: header; an entry for each pair; the ids, the source of a pair before its target; a sum
-// (CRC-32C) of each segment of entries and ids. The header is written last, and says what must be there.
+// The file, in the machine's byte order: header; an entry for each pair; the ids, a pair's source before its target; a
+// CRC-32C of each segment of entries and ids. The header is written last.
 type Store struct {
 	entries []entry
 	narrow  []uint16 // ids, where all fit into 16 bits
@@ -85,12 +85,13 @@ func (s *Store) At(i int) Pair {
 		}
 	}
 	if largest > uint32(s.largest) {
-		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then made anew", s.file.Name(), i+1, int32(largest), s.largest)})
+		panic(&unusable{fmt.Errorf("%s: pair %d has the id %d, and ids end at %d: delete this file, which is then "+
+			"made anew", s.file.Name(), i+1, int32(largest), s.largest)})
 	}
 	return Pair{Source: ids[:e.Source:e.Source], Target: ids[e.Source:], Line: i + 1}
 }
 
-// Each visits the pairs in their order, until visit fails. It is an error where the file is cut short or changed meanwhile.
+// Each visits the pairs in order, until visit fails. A file cut short or changed meanwhile is an error.
 func (s *Store) Each(visit func(Pair) error) error {
 	return reading(s, func() error {
 		for i := range s.entries {
@@ -116,7 +117,8 @@ func (s *Store) Close() {
 func OpenStore(path string) (*Store, error) {
 	s, err := openStore(path, nil)
 	if err == errDamaged {
-		return nil, fmt.Errorf("%s: this is no file of encoded text, or it is damaged: give another one, or delete it to have it made anew", path)
+		return nil, fmt.Errorf("%s: this is no file of encoded text, or it is damaged: give another one, or delete "+
+			"it to have it made anew", path)
 	}
 	return s, err
 }
@@ -151,7 +153,7 @@ func openStore(path string, w *wanted) (*Store, error) {
 
 var errDamaged = errors.New("the stored ids are damaged")
 
-// open checks the file, maps it, and checks what is mapped: every size against that of the file before anything is made of it.
+// open checks the file, maps it, and checks what is mapped: every size against the file's before it is used.
 func (s *Store) open(size int64, w *wanted) (err error) {
 	var h header
 	text := make([]byte, headerBytes)
@@ -164,10 +166,8 @@ func (s *Store) open(size int64, w *wanted) (err error) {
 	if _, err := binary.Decode(text, binary.NativeEndian, &h); err != nil {
 		return err
 	}
-	if h.Magic != magic || h.Header != crc32.Checksum(text[:headerBytes-4], castagnoli) {
-		return errDamaged
-	}
-	if w != nil && (h.Key != w.key || h.Pairs != uint64(w.pairs) || h.Width != uint64(w.width)) {
+	if h.Magic != magic || h.Header != crc32.Checksum(text[:headerBytes-4], castagnoli) ||
+		w != nil && (h.Key != w.key || h.Pairs != uint64(w.pairs) || h.Width != uint64(w.width)) {
 		return errDamaged
 	}
 	room := uint64(size - headerBytes)
@@ -201,7 +201,7 @@ func (s *Store) open(size int64, w *wanted) (err error) {
 	return reading(s, func() error { return s.checkEntries(h.IDs) })
 }
 
-// checkEntries holds that each pair begins where the one before it ends, and the last one ends with the ids.
+// checkEntries checks that each pair begins where the one before it ends, and the last one ends with the ids.
 func (s *Store) checkEntries(ids uint64) error {
 	next := uint64(0)
 	for _, e := range s.entries {
@@ -239,20 +239,19 @@ func segmentSums(file *os.File, body int64) ([]byte, error) {
 	failures := make([]error, each)
 	var workers sync.WaitGroup
 	for first := range each {
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
+		workers.Go(func() {
 			part := make([]byte, 256<<10) // stays in the processor's cache
 			for k := first; k < n && failures[first] == nil; k += each {
 				var sum uint32
-				for at, end := k*segmentBytes, min((k+1)*segmentBytes, body); at < end && failures[first] == nil; at += int64(len(part)) {
+				at, end := k*segmentBytes, min((k+1)*segmentBytes, body)
+				for ; at < end && failures[first] == nil; at += int64(len(part)) {
 					piece := part[:min(int64(len(part)), end-at)]
 					failures[first] = readAt(file, piece, headerBytes+at)
 					sum = crc32.Update(sum, castagnoli, piece)
 				}
 				binary.NativeEndian.PutUint32(sums[4*k:], sum)
 			}
-		}()
+		})
 	}
 	workers.Wait()
 	return sums, errors.Join(failures...)

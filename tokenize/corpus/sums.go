@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// identity tells whether a file is still what it was: a change moves the time of its last change, which no program sets.
+// identity tells whether a file is still the same: a change moves its status time, which no program can set.
 type identity struct {
 	Device, Inode    uint64
 	Size             int64
-	Modified, Status int64 // times of the last change of content, and of content or name, in ns; Status is 0 where none is known
+	Modified, Status int64 // times in ns of the last change of content, and of content or name (0: unknown)
 }
 
 func identify(f *os.File) (identity, error) {
@@ -25,20 +25,19 @@ func identify(f *os.File) (identity, error) {
 	return now, nil
 }
 
-// counted is what a cache remembers of a text file: as long as its identity stays, it need not be read again for this. The key is its
-// path's and the program's edition's, so that another layout of these fields is never met.
+// counted is what a cache remembers of a text file while its identity stays, under a key of its path and the edition.
 type counted struct {
 	File   identity
 	SHA256 string
 	Lines  int
 }
 
-// settled is how old the last change of a file must be for its identity to be trusted: a second change within the tick of the
-// file system's clock would leave the times as they are.
+// settled is the age of a last change from which an identity is trusted: a second change within a tick of the clock
+// shows nowhere.
 const settled = 2 * time.Second
 
-// OpenParallel is ReadParallel for text that stays in its files: it reads them once, to count and check their lines, and not even
-// that where the cache knows them.
+// OpenParallel is ReadParallel for text that stays in its files: it reads them once, to count and check lines, or not
+// at all if the cache knows them.
 func (c *Cache) OpenParallel(n PairName, flag string) (Parallel, error) {
 	source, target := n.places()
 	return parallel(source, target, flag, c.openText)
@@ -63,14 +62,17 @@ func (c *Cache) openText(at place, flag string) (Text, error) {
 	return Text{Path: in.path, SHA256: known.SHA256, place: at, count: known.Lines, file: known.File}, err
 }
 
-// SumRunning is the SHA-256 of running text, unpacked and in hexadecimal. A file that the cache knows is not read; the flag is ReadRunning's.
+// SumRunning is the SHA-256, in hexadecimal, of running text, unpacked. A file that the cache knows is not read; the
+// flag is ReadRunning's.
 func (c *Cache) SumRunning(s LineSettings, path, flag string) (string, error) {
 	text, err := c.openText(s.running(path), flag)
 	return text.SHA256, err
 }
 
 // counted gives what the cache remembers of an open file for a purpose, or counts and remembers it.
-func (c *Cache) counted(purpose string, file *os.File, count func() (sum string, lines int, err error)) (counted, error) {
+func (c *Cache) counted(
+	purpose string, file *os.File, count func() (sum string, lines int, err error),
+) (counted, error) {
 	now, err := identify(file)
 	if err != nil {
 		return counted{}, err
@@ -81,7 +83,8 @@ func (c *Cache) counted(purpose string, file *os.File, count func() (sum string,
 	}
 	key := NewKey(purpose, full)
 	var known counted
-	if note, found := c.get(key, ".sum"); found && now.Status != 0 && json.Unmarshal(note, &known) == nil && known.File == now {
+	note, found := c.get(key, ".sum")
+	if found && now.Status != 0 && json.Unmarshal(note, &known) == nil && known.File == now {
 		return known, nil
 	}
 	begin := time.Now()

@@ -3,6 +3,7 @@ package corpus
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -17,12 +18,10 @@ import (
 // EndOfLine is the word that ends each line of running text.
 const EndOfLine = "<eos>"
 
-// UnknownWord stands for words outside a vocabulary that no longer grows. It is an
-// ordinary word, which the texts hold themselves.
+// UnknownWord stands for words outside a closed vocabulary: an ordinary word, which the texts hold themselves.
 const UnknownWord = "<unk>"
 
-// Words is the vocabulary of running text: its words, numbered in the order in
-// which they first appeared.
+// Words is the vocabulary of running text, numbered in the order of first appearance.
 type Words struct {
 	list   []string
 	ids    map[string]int32
@@ -56,8 +55,7 @@ func (w *Words) Text(ids []int32) string {
 	return strings.Join(words, " ")
 }
 
-// ID is a word's id. In a vocabulary that no longer grows a new word has the id of
-// UnknownWord; known is false where there is none.
+// ID is a word's id; in a closed vocabulary a new word has that of UnknownWord, and known is false without one.
 func (w *Words) ID(word string) (id int32, known bool) { return w.id([]byte(word)) }
 
 func (w *Words) id(word []byte) (id int32, known bool) {
@@ -78,18 +76,11 @@ func (w *Words) id(word []byte) (id int32, known bool) {
 // Close makes every further word an unknown one.
 func (w *Words) Close() { w.closed = true }
 
-// SortByFrequency numbers the words anew, those that are more frequent in the
-// training text first and equals in their order, and changes all texts to match.
+// SortByFrequency renumbers the words by falling count in the training text, equals in their order, and changes all
+// texts to match.
 func (w *Words) SortByFrequency(training []int32, texts ...[]int32) {
-	counts := make([]int, len(w.list))
-	for _, id := range training {
-		counts[id]++
-	}
-	order := make([]int32, len(w.list)) // new id -> old id
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int { return counts[b] - counts[a] })
+	counts, order := w.Counts(training), all(len(w.list)) // order: new id -> old id
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(counts[b], counts[a]) })
 	renamed, list := make([]int32, len(order)), make([]string, len(order))
 	for id, old := range order {
 		renamed[old], list[id] = int32(id), w.list[old]
@@ -106,9 +97,7 @@ func (w *Words) SortByFrequency(training []int32, texts ...[]int32) {
 // Hash is a SHA-256, in hexadecimal, over the words in their order.
 func (w *Words) Hash() string {
 	sum := sha256.New()
-	for _, word := range w.list {
-		io.WriteString(sum, word+"\n")
-	}
+	w.Write(sum) // a hash never fails to write
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
@@ -123,20 +112,17 @@ func (w *Words) Write(out io.Writer) error {
 
 // ReadWords reads what Write wrote, as a vocabulary that no longer grows.
 func ReadWords(path string) (*Words, error) {
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("vocabulary: %w", err)
 	}
-	defer file.Close()
-	return readWords(file, path)
+	return WordsOf(text, path)
 }
 
-// WordsOf makes the vocabulary of what Write wrote; name stands for it in errors.
-func WordsOf(text []byte, name string) (*Words, error) { return readWords(bytes.NewReader(text), name) }
-
-func readWords(from io.Reader, path string) (*Words, error) {
+// WordsOf is ReadWords for text in memory; name stands for it in errors.
+func WordsOf(text []byte, name string) (*Words, error) {
 	w := NewWords()
-	lines := tokenize.NewLines(from, path).Table()
+	lines := tokenize.NewLines(bytes.NewReader(text), name).Table()
 	for lines.Next() {
 		word := lines.Text()
 		if _, found := w.ids[word]; found || word == "" || len(strings.Fields(word)) != 1 {
@@ -148,7 +134,7 @@ func readWords(from io.Reader, path string) (*Words, error) {
 		return nil, err
 	}
 	if len(w.list) == 0 {
-		return nil, fmt.Errorf("%s: the file holds no words; restore it as the run wrote it", path)
+		return nil, fmt.Errorf("%s: the file holds no words; restore it as the run wrote it", name)
 	}
 	w.Close()
 	return w, nil

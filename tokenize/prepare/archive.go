@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// archive is what was found in a tar, packed or not, or a zip file. A tar file has no list of its contents: it is read
-// once from end to end, which also shows whether it is whole, and its small members that are wanted stay in memory.
+// archive is what a tar, packed or not, or a zip file holds. A tar file has no list: it is read once to the end, which
+// also shows whether it is whole; small wanted members stay in memory.
 type archive struct {
 	paths []string          // its files
 	small map[string][]byte // contents by path
@@ -26,7 +26,7 @@ type archive struct {
 	zip   *zip.ReadCloser   // nil for tar
 }
 
-// Sizes of members that are kept in memory, one and all of an archive: test sets, of which there are many in one tar file.
+// Sizes of members kept in memory, of one and of an archive: a tar file has many small test sets.
 const (
 	smallMember  = 4 << 20
 	smallMembers = 64 << 20
@@ -35,7 +35,7 @@ const (
 // within separates the path of an archive in another one from the path in it.
 const within = "!/"
 
-// look reads what is in an archive; wanted tells the members whose contents are of use, offers the archives among them.
+// look reads what is in an archive; wanted tells the useful members, offers the archives among them.
 func (f *folder) look(ctx context.Context, s source, wanted, offers func(path string) bool, m *meter) (*archive, error) {
 	a := &archive{small: map[string][]byte{}}
 	if isZip(s.Path) {
@@ -99,7 +99,7 @@ func (a *archive) list(name string, in io.Reader, prefix string, wanted, offers 
 	return nil
 }
 
-// matching returns the paths of the files of an archive with a base name, packed or not, that are not useless.
+// matching returns the paths of files with a base name, packed or not, that are not useless.
 func (a *archive) matching(name string, useless func(string) bool) (paths []string) {
 	for _, p := range a.paths {
 		if base := path.Base(p); (base == name || base == name+".gz") && (useless == nil || !useless(p)) {
@@ -118,7 +118,8 @@ func untar(name string, file io.Reader) (io.Reader, error) {
 	}
 	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		if head, _ := in.Peek(262); len(head) < 262 || string(head[257:]) != "ustar" {
-			return nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether it is a page that tells why it could not be had", name)
+			return nil, fmt.Errorf("%s is no tar file, nor one packed with gzip: download it again, and look whether "+
+				"it is a page that tells why it could not be had", name)
 		}
 		return in, nil
 	}
@@ -202,7 +203,7 @@ func (at found) zipped() *zip.File {
 	return files[slices.IndexFunc(files, func(f *zip.File) bool { return f.Name == at.path })]
 }
 
-// open opens a member, and unpacks it where its name ends in .gz. Its errors name it, and say so where it is damaged.
+// open opens a member, unpacked if its name ends in .gz. Its errors name it, and say if it is damaged.
 func (at found) open(ctx context.Context, m *meter) (io.ReadCloser, error) {
 	in, closer, err := at.openPacked(ctx, m)
 	if err != nil {
@@ -268,10 +269,12 @@ func (u *unpacked) Read(p []byte) (int, error) {
 
 func (u *unpacked) Close() error { return u.closer.Close() }
 
-// damaged says of the errors that a file cut short or changed gives what they mean; others are returned with its name.
+// damaged says what the errors of a file cut short or changed mean; others get its name.
 func damaged(name string, err error) error {
 	var corrupt flate.CorruptInputError
-	for _, known := range []error{io.EOF, io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrFormat, zip.ErrChecksum, tar.ErrHeader} {
+	for _, known := range []error{
+		io.EOF, io.ErrUnexpectedEOF, gzip.ErrHeader, gzip.ErrChecksum, zip.ErrFormat, zip.ErrChecksum, tar.ErrHeader,
+	} {
 		if errors.Is(err, known) || errors.As(err, &corrupt) {
 			return fmt.Errorf("%s is damaged or cut short (%w): download it again", name, err)
 		}

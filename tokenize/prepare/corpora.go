@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // Setting is a choice that a corpus leaves: a flag of runs/prepare.
@@ -66,16 +64,6 @@ func choose(name string, given map[string]string) (*Corpus, map[string]string, e
 	return nil, nil, fmt.Errorf("there is no corpus %q here: choose %s", name, strings.Join(names, ", "))
 }
 
-// counting is the judge of text that stays whole: it counts what stands between white space.
-func counting(c *counter) (judge, error) {
-	return func(lines []string, tokens []int) (tokenize.CleanReason, error) {
-		for side, line := range lines {
-			tokens[side] = c.words(side, line)
-		}
-		return tokenize.Kept, nil
-	}, nil
-}
-
 // each makes a member of each language of a file whose name has %s for it.
 func each(languages []string, from []download, names ...string) (sides []member) {
 	for _, language := range languages {
@@ -86,12 +74,4 @@ func each(languages []string, from []download, names ...string) (sides []member)
 		sides = append(sides, m)
 	}
 	return sides
-}
-
-// endings are the ends of the files' names, one a language.
-func endingsOf(languages []string) (out []string) {
-	for _, language := range languages {
-		out = append(out, "."+language)
-	}
-	return out
 }

@@ -1,12 +1,9 @@
 package prepare
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -93,8 +90,7 @@ func (f *File) compare(p *Published) {
 	}
 }
 
-// readCounts reads the counts of a folder, whose corpus must be that of now. Where there are none, or none that can be
-// understood, their format is 0.
+// readCounts reads a folder's counts, whose corpus must be that of now. Missing or unreadable ones have format 0.
 func readCounts(folder string, now *Counts) (*Counts, error) {
 	data, err := os.ReadFile(filepath.Join(folder, CountsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,22 +146,9 @@ func (t *Text) whole(folder string) bool {
 		if err != nil || info.Size() != f.Bytes {
 			return false
 		}
-		if sum, err := sum(path); err != nil || sum != f.SHA256 {
+		if sum, err := files.Sum(path)(); err != nil || sum != f.SHA256 {
 			return false
 		}
 	}
 	return true
-}
-
-func sum(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }

@@ -51,7 +51,7 @@ func TestDamage(t *testing.T) {
 		{"an empty .gz", "multi30k", "data/task1/raw/train.en.gz", func(string) string { return "" }, "train.en.gz is damaged or cut short (EOF)"},
 		{"no .gz", "multi30k", "data/task1/raw/train.en.gz", func(string) string { return "<html>not here</html>" }, "train.en.gz is damaged or cut short (gzip: invalid header)"},
 		{"a changed .gz", "multi30k", "data/task1/raw/train.en.gz", func(s string) string { return s[:len(s)-6] + "x" + s[len(s)-5:] }, "train.en.gz is damaged or cut short (gzip: invalid checksum)"},
-		{"a .gz of no text", "multi30k", "data/task1/raw/train.en.gz", func(string) string { return testdata.Gzip(t, "") }, ": the sides of a corpus need equally many"},
+		{"a .gz of no text", "multi30k", "data/task1/raw/train.en.gz", func(string) string { return testdata.Gzip(t, "") }, ": both sides need the same number"},
 		{"a .gz with bad UTF-8", "multi30k", "data/task1/raw/train.en.gz", func(string) string { return testdata.Gzip(t, "good\nb\xe4d\n") }, "train.en.gz:2: byte 2 of the line (0xE4) is not valid UTF-8"},
 		{"an endless line", "multi30k", "data/task1/raw/train.en.gz", func(string) string { return testdata.Gzip(t, "a\n"+strings.Repeat("x", 1<<26)) }, "train.en.gz:2: this line has more than 1000000 bytes: break it up"},
 		{"a side with a line less", "multi30k", "data/task1/raw/val.de.gz", func(string) string { return testdata.Gzip(t, "one\ntwo\n") }, "val.de.gz ends after 2 lines of text and "},
@@ -67,7 +67,7 @@ func TestDamage(t *testing.T) {
 			at := strings.Index(s, "wiki.train.tokens") + 40
 			return s[:at] + string(s[at]^8) + s[at+1:]
 		}, "wiki.train.tokens is damaged or cut short ("},
-		{"no folder", "ptb", "", nil, ": -from names the one that holds the archives"},
+		{"no folder", "ptb", "", nil, ": -from names the folder that holds the archives"},
 	} {
 		from := t.TempDir()
 		testdata.Published(t, from, c.corpus, 60, 5)

@@ -21,7 +21,7 @@ type source struct {
 	Modified time.Time `json:"modified"`
 }
 
-// folder is the folder that a corpus is taken from: archives as they were downloaded, or what was in them.
+// folder is what a corpus is taken from: archives as downloaded, or what was in them.
 type folder struct {
 	root     string
 	files    []source // those nearest to the root first
@@ -106,7 +106,12 @@ func stem(p string) (name string, isArchive bool) {
 // offers reports whether an archive may be the download.
 func (d download) offers(p string) bool {
 	name, isArchive := stem(p)
-	return isArchive && slices.ContainsFunc(d.globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
+	return isArchive && slices.ContainsFunc(d.globs, func(glob string) bool { return fits(glob, name) })
+}
+
+func fits(glob, name string) bool {
+	ok, _ := path.Match(glob, name)
+	return ok
 }
 
 // candidates are the files of the folder that may be of use to the members, archives and others.
@@ -114,12 +119,17 @@ func (f *folder) candidates(members []member) []source {
 	var out []source
 	for _, s := range f.files {
 		if slices.ContainsFunc(members, func(m member) bool {
-			return m.named(s.Path) || slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(s.Path) })
+			return m.named(s.Path) || m.offered(s.Path)
 		}) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// offered reports whether an archive may hold the member.
+func (m member) offered(p string) bool {
+	return slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(p) })
 }
 
 // named reports whether a file is called as the member is.
@@ -177,7 +187,7 @@ func (f *folder) find(m member) (found, error) {
 	return found{}, &missing{member: m, looked: looked}
 }
 
-// choose returns the one file of those with a name; of several, the one that lies beside what its download holds.
+// choose returns the one file with a name; of several, the one beside what its download holds.
 func (f *folder) choose(all []found, d download, name string) (at found, ok bool, err error) {
 	if len(all) > 1 && d.holds != "" {
 		beside := slices.DeleteFunc(slices.Clone(all), func(at found) bool { return !f.beside(at, d.holds) })
@@ -191,17 +201,17 @@ func (f *folder) choose(all []found, d download, name string) (at found, ok bool
 	case 1:
 		return all[0], true, nil
 	}
-	return at, false, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away", name, all[0], all[1], f.root)
+	return at, false, fmt.Errorf("%s is in %s and in %s: leave the one that is meant in %s, and move the other away",
+		name, all[0], all[1], f.root)
 }
 
 // beside reports whether a file that fits glob lies in the same archive or folder.
 func (f *folder) beside(at found, glob string) bool {
 	if at.archive != nil {
-		return slices.ContainsFunc(at.archive.paths, func(p string) bool { ok, _ := path.Match(glob, path.Base(p)); return ok })
+		return slices.ContainsFunc(at.archive.paths, func(p string) bool { return fits(glob, path.Base(p)) })
 	}
 	return slices.ContainsFunc(f.files, func(s source) bool {
-		ok, _ := path.Match(glob, path.Base(s.Path))
-		return ok && path.Dir(s.Path) == path.Dir(at.source.Path)
+		return fits(glob, path.Base(s.Path)) && path.Dir(s.Path) == path.Dir(at.source.Path)
 	})
 }
 

@@ -11,30 +11,34 @@ import (
 // multi30kLanguages are the languages of task 1.
 var multi30kLanguages = []string{"en", "de", "fr", "cs"}
 
-// multi30k is task 1 of Multi30k (Elliott et al. 2016): the raw files, as they are. Their tokens are counted as the
-// corpus' own tokenised files have them: in lower case, with normalised punctuation, by the tokenizer of December 2017.
+// multi30k is task 1 of Multi30k (Elliott et al. 2016): the raw files. Tokens are counted as in the corpus' tokenised
+// files: lower case, normalised punctuation, the tokenizer of December 2017.
 func multi30k() Corpus {
 	return Corpus{
 		Name: "multi30k", Title: "Multi30k, task 1",
-		Settings: []Setting{{Name: "languages", Default: "en,de", Help: "two or more of " + strings.Join(multi30kLanguages, ",")}},
-		tokens:   "Moses tokens of 2017, in lower case and with normalised punctuation",
+		Settings: []Setting{{
+			Name: "languages", Default: "en,de", Help: "two or more of " + strings.Join(multi30kLanguages, ","),
+		}},
+		tokens: "Moses tokens of 2017, in lower case and with normalised punctuation",
 		jobs: func(settings map[string]string) (jobs []*job) {
 			languages := strings.Split(settings["languages"], ",")
-			for _, set := range []string{"train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"} {
-				j := &job{
-					name: set, sides: endingsOf(languages), sets: []string{set}, read: verbatim, exact: true, whole: -1, types: true,
-					judge:    func(c *counter) (judge, error) { return multi30kJudge(c, languages) },
-					optional: strings.HasPrefix(set, "test") && set != "test_2016_flickr", published: multi30kPublished,
-				}
+			for _, set := range []string{
+				"train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr",
+			} {
 				var part []member
 				for _, language := range languages {
 					name := set + "." + language
 					part = append(part, member{[]string{name}, []download{{
-						name: name + ".gz", page: "data/task1/raw of github.com/multi30k/dataset", globs: []string{"dataset*", "multi30k*"},
-						useless: func(path string) bool { return strings.Contains(path, "tok/") || strings.Contains(path, "task2/") },
+						name: name + ".gz", page: "data/task1/raw of github.com/multi30k/dataset",
+						globs: []string{"dataset*", "multi30k*"},
+						useless: func(path string) bool {
+							return strings.Contains(path, "tok/") || strings.Contains(path, "task2/")
+						},
 					}}})
 				}
-				j.parts = [][]member{part}
+				j := parallel(set, languages, verbatim, part)
+				j.exact, j.types, j.split, j.published = true, true, multi30kTokens, multi30kPublished
+				j.optional = strings.HasPrefix(set, "test") && set != "test_2016_flickr"
 				jobs = append(jobs, j)
 			}
 			return jobs
@@ -50,38 +54,29 @@ func checkLanguages(settings map[string]string) error {
 	}
 	languages := strings.Split(given, ",")
 	for i, language := range languages {
-		if !slices.Contains(multi30kLanguages, language) || slices.Contains(languages[:i], language) {
-			return fmt.Errorf("-languages=%s: give two or more of %s, each once, with commas between them", given, strings.Join(multi30kLanguages, ","))
+		known := slices.Contains(multi30kLanguages, language)
+		if len(languages) < 2 || !known || slices.Contains(languages[:i], language) {
+			return fmt.Errorf("-languages=%s: give two or more of %s, each once, with commas between them", given,
+				strings.Join(multi30kLanguages, ","))
 		}
-	}
-	if len(languages) < 2 {
-		return fmt.Errorf("-languages=%s: give two or more of %s", given, strings.Join(multi30kLanguages, ","))
 	}
 	return nil
 }
 
-// multi30kJudge counts the tokens of the corpus' tokenised files. All lines stay.
-func multi30kJudge(c *counter, languages []string) (judge, error) {
-	var normalizers []*tokenize.Normalizer
-	var tokenizers []*tokenize.Moses
-	for _, language := range languages {
-		moses, err := tokenize.NewMoses(tokenize.MosesOptions{Language: language, Version: tokenize.Moses2017})
-		if err != nil {
-			return nil, err
-		}
-		tokenizers = append(tokenizers, moses)
-		normalizers = append(normalizers, tokenize.NewNormalizer(language, tokenize.Moses2017))
+// multi30kTokens splits as the corpus' tokenised files are.
+func multi30kTokens(language string) (func(string) string, error) {
+	moses, err := tokenize.NewMoses(tokenize.MosesOptions{Language: language, Version: tokenize.Moses2017})
+	if err != nil {
+		return nil, err
 	}
-	return func(lines []string, tokens []int) (tokenize.CleanReason, error) {
-		for side, line := range lines {
-			tokens[side] = c.words(side, tokenizers[side].Tokenize(normalizers[side].Normalize(tokenize.Lowercase(line))))
-		}
-		return tokenize.Kept, nil
+	normalizer := tokenize.NewNormalizer(language, tokenize.Moses2017)
+	return func(line string) string {
+		return moses.Tokenize(normalizer.Normalize(tokenize.Lowercase(line)))
 	}, nil
 }
 
-// multi30kPublished are lines and sums of the raw files, and tokens and types of the tokenised ones. Those of Czech, whose
-// abbreviations Aperture does not have, and of 2018, which were tokenised otherwise, are left out.
+// multi30kPublished are lines and sums of the raw files, tokens and types of the tokenised ones. Czech, whose
+// abbreviations Aperture lacks, and 2018, tokenised otherwise, are left out.
 var multi30kPublished = map[string]*Published{
 	"train.en": {29000, 377534, 10210, "460a15fbd157e34a", false},
 	"train.de": {29000, 360706, 18722, "2c2b73fd2b548fbc", false},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -22,101 +21,53 @@ type chunk struct {
 	reasons []tokenize.CleanReason
 	ends    bool   // nothing of this part follows
 	open    []bool // by side: the last line had no "\n"
-	judged  chan struct{}
 }
 
-// A judge counts the tokens of the lines that translate each other, and says whether they stay. It is for one goroutine.
-type judge func(lines []string, tokens []int) (tokenize.CleanReason, error)
-
-// flow reads the sides of a corpus at once, judges their lines on several processors, and hands them on in their order.
-// Memory holds some chunks of each side, whatever the length of the texts.
+// flow reads the sides of a corpus at once and judges their lines on all processors, with some chunks of each in
+// memory.
 type flow struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	group  sync.WaitGroup
-	meter  *meter
-	types  bool // count different words
-	read   shape
-	edit   func(line string) string
-	parts  [][]found // each has a file a side
+	*job
+	ctx   context.Context
+	meter *meter
+	parts [][]found // each has a file a side
 }
 
-// start runs f in a goroutine; its error, or panic, stops the flow.
-func (f *flow) start(work func() error) {
-	f.group.Add(1)
-	go func() {
-		defer f.group.Done()
-		if err := guarded(work); err != nil {
-			f.cancel(err)
-		}
-	}()
-}
-
-// guarded makes an error of a panic, for goroutines of which nobody else would catch it.
-func guarded(work func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &corpus.Panic{Value: value, Stack: debug.Stack()}
-		}
-	}()
-	return work()
-}
-
-// run hands every chunk to write, on the goroutine that calls run, and returns what was counted.
-func (f *flow) run(ctx context.Context, workers int, newJudge func(*counter) (judge, error), write func(*chunk) error) (*counter, error) {
-	f.ctx, f.cancel = context.WithCancelCause(ctx)
-	defer f.cancel(nil)
-	sides := make([]chan *chunk, len(f.parts[0]))
+// run hands every chunk to write, in order and on its own goroutine, and returns the different tokens of each side.
+func (f *flow) run(ctx context.Context, write func(*chunk) error) ([]map[string]struct{}, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	f.ctx = ctx
+	defer cancel(nil)
+	var readers sync.WaitGroup
+	sides := make([]chan *chunk, len(f.sides))
 	for side := range sides {
 		sides[side] = make(chan *chunk, 4)
-		f.start(func() error { return f.readSide(side, sides[side]) })
+		readers.Go(func() {
+			if err := corpus.Guard(func() error { return f.readSide(side, sides[side]) }); err != nil {
+				cancel(err)
+			}
+		})
 	}
-	work, queue := make(chan *chunk, workers), make(chan *chunk, 2*workers)
-	f.start(func() error { return f.join(sides, work, queue) })
-	counters := make([]*counter, workers)
-	for i := range counters {
-		counters[i] = newCounter(len(sides), f.types)
-		judge, err := newJudge(counters[i])
-		if err != nil {
-			f.cancel(err)
-			break
-		}
-		f.start(func() error { return f.judge(judge, work) })
+	var counters []*counter
+	counting := func() (func(*chunk) (*chunk, error), error) {
+		c, err := newCounter(f.job)
+		counters = append(counters, c)
+		return c.count, err
 	}
-	err := f.drain(queue, write)
+	err := corpus.Ordered(func(give func(*chunk) bool) error { return f.join(sides, give) }, counting, write)
 	if err != nil {
-		f.cancel(err)
+		cancel(err)
 	}
-	f.group.Wait()
-	if f.ctx.Err() != nil {
-		return nil, context.Cause(f.ctx)
+	readers.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
+	types := counters[0].types
 	for _, other := range counters[1:] {
-		counters[0].merge(other)
-	}
-	return counters[0], nil
-}
-
-// drain writes the chunks in their order, each when it is judged.
-func (f *flow) drain(queue chan *chunk, write func(*chunk) error) error {
-	for {
-		select {
-		case c, more := <-queue:
-			if !more {
-				return nil
-			}
-			select {
-			case <-c.judged:
-			case <-f.ctx.Done():
-				return nil
-			}
-			if err := write(c); err != nil {
-				return err
-			}
-		case <-f.ctx.Done():
-			return nil
+		for side := range types {
+			maps.Copy(types[side], other.types[side])
 		}
 	}
+	return types, nil
 }
 
 // readSide reads one side of all parts.
@@ -157,20 +108,24 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	if err := f.read(lines, emit); err != nil {
 		return err
 	}
-	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{lines.Number() > 0 && !lines.Terminated()}})
+	open := lines.Number() > 0 && !lines.Terminated()
+	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{open}})
 }
 
-// join brings the sides together and sees that they have equally many lines.
-func (f *flow) join(sides []chan *chunk, work, queue chan<- *chunk) error {
-	defer close(queue)
-	defer close(work)
+// join brings the sides together and checks that they have the same number of lines.
+func (f *flow) join(sides []chan *chunk, give func(*chunk) bool) error {
 	part, lines := 0, 0
 	for {
-		whole := &chunk{judged: make(chan struct{})}
+		whole := &chunk{}
 		for side, in := range sides {
-			c, err := receive(f.ctx, in)
-			if c == nil {
-				return err
+			var c *chunk
+			select {
+			case c = <-in:
+			case <-f.ctx.Done():
+				return context.Cause(f.ctx)
+			}
+			if c == nil { // the end
+				return nil
 			}
 			if side > 0 && (len(c.lines[0]) != len(whole.lines[0]) || c.ends != whole.ends) {
 				return f.ragged(part, side, lines, whole, c)
@@ -185,11 +140,8 @@ func (f *flow) join(sides []chan *chunk, work, queue chan<- *chunk) error {
 			}
 			part, lines = part+1, 0
 		}
-		if err := send(f.ctx, work, whole); err != nil {
-			return err
-		}
-		if err := send(f.ctx, queue, whole); err != nil {
-			return err
+		if !give(whole) {
+			return nil
 		}
 	}
 }
@@ -200,22 +152,49 @@ func (f *flow) ragged(part, side, before int, first, other *chunk) error {
 	if m < n || m == n && other.ends {
 		short, long, n = long, short, m
 	}
-	return fmt.Errorf("%s ends after %d lines of text and %s goes on: the sides of a corpus need equally many, so download both again", short, before+n, long)
+	return fmt.Errorf("%s ends after %d lines of text and %s goes on: both sides need the same number, so "+
+		"download both again", short, before+n, long)
 }
 
-// counter counts the words of a text, and which there are.
+// counter counts the tokens of parallel lines, and says whether they stay. It is for one goroutine.
 type counter struct {
-	types []map[string]struct{} // by side; nil where they are not asked for
+	split   []func(line string) string // by side; nil takes the line
+	cleaner *tokenize.Cleaner          // nil keeps all lines
+	types   []map[string]struct{}      // different tokens by side; nil if they are not asked for
 }
 
-func newCounter(sides int, types bool) *counter {
-	c := &counter{types: make([]map[string]struct{}, sides)}
-	for side := range c.types {
-		if types {
+func newCounter(j *job) (c *counter, err error) {
+	n := len(j.sides)
+	c = &counter{split: make([]func(string) string, n), types: make([]map[string]struct{}, n)}
+	for side, ending := range j.sides {
+		if j.types {
 			c.types[side] = map[string]struct{}{}
 		}
+		if j.split != nil {
+			if c.split[side], err = j.split(ending[1:]); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return c
+	if j.clean != nil {
+		// Escaped tokens hold no |, so that a cleaner for each goroutine takes no text for one with factors.
+		c.cleaner, err = tokenize.NewCleaner(*j.clean)
+	}
+	return c, err
+}
+
+// row counts one row of lines.
+func (c *counter) row(lines []string, tokens []int) (reason tokenize.CleanReason, err error) {
+	for side, split := range c.split {
+		if split != nil {
+			lines[side] = split(lines[side])
+		}
+		tokens[side] = c.words(side, lines[side])
+	}
+	if c.cleaner != nil {
+		_, _, reason, err = c.cleaner.Clean(lines[0], lines[1])
+	}
+	return reason, err
 }
 
 // words counts what stands between white space in a line of a side.
@@ -233,57 +212,36 @@ func (c *counter) words(side int, line string) (n int) {
 	return n
 }
 
-// merge takes over what another counter saw.
-func (c *counter) merge(other *counter) {
-	for side, types := range other.types {
-		maps.Copy(c.types[side], types)
+// count counts and judges the rows of a chunk.
+func (with *counter) count(c *chunk) (*chunk, error) {
+	sides, n := len(c.lines), len(c.lines[0])
+	row, tokens := make([]string, sides), make([]int, sides)
+	c.reasons = make([]tokenize.CleanReason, n)
+	c.tokens = make([][]int, sides)
+	for side := range c.tokens {
+		c.tokens[side] = make([]int, n)
 	}
+	for i := range n {
+		for side := range row {
+			row[side] = c.lines[side][i]
+		}
+		var err error
+		if c.reasons[i], err = with.row(row, tokens); err != nil {
+			return nil, fmt.Errorf("%q: %w", strings.Join(row, " | "), err)
+		}
+		for side, count := range tokens {
+			c.tokens[side][i] = count
+		}
+	}
+	return c, nil
 }
 
-func (f *flow) judge(judge judge, work <-chan *chunk) error {
-	for {
-		c, err := receive(f.ctx, work)
-		if c == nil {
-			return err
-		}
-		n := len(c.lines[0])
-		c.reasons = make([]tokenize.CleanReason, n)
-		c.tokens = make([][]int, len(c.lines))
-		for side := range c.lines {
-			c.tokens[side] = make([]int, n)
-		}
-		row, tokens := make([]string, len(c.lines)), make([]int, len(c.lines))
-		for i := range n {
-			for side := range row {
-				row[side] = c.lines[side][i]
-			}
-			if c.reasons[i], err = judge(row, tokens); err != nil {
-				return fmt.Errorf("%q: %w", strings.Join(row, " | "), err)
-			}
-			for side, count := range tokens {
-				c.tokens[side][i] = count
-			}
-		}
-		close(c.judged)
-	}
-}
-
-// send hands a chunk on unless the flow is stopped, which is told by nobody twice.
+// send hands a chunk on unless the flow is stopped.
 func send(ctx context.Context, to chan<- *chunk, c *chunk) error {
 	select {
 	case to <- c:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// receive is nil at the end and when the flow is stopped.
-func receive(ctx context.Context, from <-chan *chunk) (*chunk, error) {
-	select {
-	case c := <-from:
-		return c, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -20,27 +19,46 @@ type Options struct {
 	From, To string            // folders
 	Settings map[string]string // of the corpus: Corpora tells which it has
 
-	// Progress, where it is not nil, is told how many bytes of how many a phase has read. It is called from several
-	// goroutines.
+	// Progress, unless nil, gets the bytes that a phase has read, from several goroutines.
 	Progress func(phase string, done, total int64)
 }
 
-// job is a text to be made: its parts are joined, line by line judged, and split into sets.
+// job is a text to be made: its parts are joined, judged line by line, and split into sets.
 type job struct {
 	name      string
 	sides     []string // endings of the files, a side each: ".de", ".en"
 	sets      []string // names of the files before their endings
 	parts     [][]member
 	read      shape
-	edit      func(line string) string      // nil leaves lines as they are
-	judge     func(*counter) (judge, error) // for one goroutine
-	exact     bool                          // the published bytes, a last line without "\n" included
-	split     func(n int) int               // the set of the nth pair that stays, from 1; nil where there is one set
-	whole     int                           // set without pairs of which a side is empty, -1 for none
-	types     bool                          // count different tokens
-	perLine   int                           // tokens that a line has beside its own: the <eos> of a language model
-	optional  bool                          // left out where its files are missing
-	published map[string]*Published         // by file
+	edit      func(line string) string                           // nil leaves lines as they are
+	split     func(language string) (func(string) string, error) // puts spaces between tokens; nil: they are there
+	clean     *tokenize.CleanOptions                             // limits on tokens; nil keeps all lines
+	exact     bool                                               // the published bytes, a missing last "\n" included
+	every     int                                                // each nth pair that stays goes to the second set
+	nonEmpty  string                                             // set without pairs of which a side is empty
+	types     bool                                               // count different tokens
+	perLine   int                                                // tokens beside those of the line: <eos>
+	optional  bool                                               // left out if its files are missing
+	published map[string]*Published                              // by file
+}
+
+// parallel is a job of one set in several languages.
+func parallel(name string, languages []string, read shape, parts ...[]member) *job {
+	j := &job{name: name, sets: []string{name}, parts: parts, read: read, published: map[string]*Published{}}
+	for _, language := range languages {
+		j.sides = append(j.sides, "."+language)
+	}
+	return j
+}
+
+// expect notes the published number of lines of the first sets.
+func (j *job) expect(about bool, lines ...int) *job {
+	for set, n := range lines {
+		for _, side := range j.sides {
+			j.published[j.sets[set]+side] = &Published{Lines: n, About: about}
+		}
+	}
+	return j
 }
 
 // names are the files that a job makes, set by set.
@@ -67,8 +85,8 @@ func (m *meter) add(n int64) {
 	}
 }
 
-// Run makes the texts of a corpus, those that are there already and whole excepted, and returns what all of them hold. A
-// text is either made whole or not at all, and CountsFile tells after each of them how far the work is.
+// Run makes the texts of a corpus, but for those there and whole, and returns the counts of all. A text is made whole
+// or not at all; CountsFile is written after each.
 func Run(ctx context.Context, o Options) (*Counts, error) {
 	counts, err := run(ctx, o)
 	if ctx.Err() != nil {
@@ -82,10 +100,8 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(o.From); err != nil {
-		return nil, fmt.Errorf("there is no folder %s: -from names the one that holds the archives", o.From)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file: -from names the folder that holds the archives", o.From)
+	if err := files.NoFolder(o.From); err != nil {
+		return nil, fmt.Errorf("%w: -from names the folder that holds the archives", err)
 	}
 	if info, err := os.Stat(o.To); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%s is a file: -to names the folder to write to", o.To)
@@ -98,12 +114,16 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 		return nil, err
 	}
 	jobs := recipe.jobs(settings)
-	counts := &Counts{Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens, Sources: from.candidates(membersOf(jobs))}
+	counts := &Counts{
+		Format: format, Corpus: o.Corpus, Settings: settings, Tokens: recipe.tokens,
+		Sources: from.candidates(membersOf(jobs)),
+	}
 	before, err := readCounts(o.To, counts)
 	if err != nil {
 		return nil, err
 	}
-	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, func(t Text) bool { return !t.whole(o.To) }) {
+	broken := func(t Text) bool { return !t.whole(o.To) }
+	if before.Complete && slices.Equal(before.Sources, counts.Sources) && !slices.ContainsFunc(before.Texts, broken) {
 		for i := range before.Texts {
 			before.Texts[i].Again = true
 		}
@@ -122,7 +142,8 @@ func run(ctx context.Context, o Options) (*Counts, error) {
 	}
 	lock, err := files.Lock(o.To)
 	if busy := new(files.InUse); errors.As(err, &busy) {
-		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to", o.To)
+		return nil, fmt.Errorf("%s is in use by another process: wait for it to end, or name another folder with -to",
+			o.To)
 	} else if err != nil {
 		return nil, err
 	}
@@ -157,7 +178,8 @@ func makeAll(ctx context.Context, tasks []task, counts *Counts, o Options) error
 	if before.Format == 0 { // nothing tells that they are ours
 		for _, name := range names {
 			if _, err := os.Lstat(filepath.Join(o.To, name)); err == nil {
-				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name another folder with -to", filepath.Join(o.To, name), CountsFile)
+				return fmt.Errorf("%s is there already, and no %s tells that it was made here: move it away, or name "+
+					"another folder with -to", filepath.Join(o.To, name), CountsFile)
 			}
 		}
 	}
@@ -203,10 +225,11 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 		for i, reason := range c.reasons {
 			set := 0
 			if reason == tokenize.Kept {
-				if kept++; j.split != nil {
-					set = j.split(kept)
+				if kept++; j.every > 0 && kept%j.every == 0 {
+					set = 1
 				}
-				if set == j.whole && slices.ContainsFunc(c.tokens, func(tokens []int) bool { return tokens[i] == 0 }) {
+				empty := func(tokens []int) bool { return tokens[i] == 0 }
+				if j.sets[set] == j.nonEmpty && slices.ContainsFunc(c.tokens, empty) {
 					reason = tokenize.Empty
 				}
 			}
@@ -223,8 +246,8 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 		}
 		return nil
 	}
-	f := &flow{meter: m, types: j.types, read: j.read, edit: j.edit, parts: parts}
-	counter, err := f.run(ctx, runtime.GOMAXPROCS(0), j.judge, write)
+	f := &flow{job: j, meter: m, parts: parts}
+	types, err := f.run(ctx, write)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +260,7 @@ func (j *job) make(ctx context.Context, parts [][]found, to string, m *meter) (*
 			return nil, err
 		}
 		if j.types { // of one set
-			out.count.Types = len(counter.types[i]) + j.perLine
+			out.count.Types = len(types[i]) + j.perLine
 		}
 		out.count.compare(j.published[out.count.Name])
 		text.Files = append(text.Files, out.count)

@@ -82,7 +82,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	try(Options{Corpus: "multi30k", From: from, To: from}, "would be read and written at once: name another folder with -to")
-	try(Options{Corpus: "multi30k", From: filepath.Join(from, "data/task1/raw/train.en.gz"), To: to}, "is a file: -from names the folder that holds the archives")
+	try(Options{Corpus: "multi30k", From: filepath.Join(from, "data/task1/raw/train.en.gz"), To: to}, "is a file, and a folder is wanted: -from names the folder that holds the archives")
 	try(Options{Corpus: "multi30k", From: from, To: filepath.Join(from, "data/task1/raw/train.en.gz")}, "is a file: -to names the folder to write to")
 	testdata.Put(t, to, "val.en", "mine\n")
 	try(Options{Corpus: "multi30k", From: from, To: to}, "val.en is there already, and no counts.json tells that it was made here: move it away, or name another folder with -to")
@@ -162,7 +162,7 @@ func TestStop(t *testing.T) {
 
 func sumIs(t *testing.T, folder string, f File) bool {
 	t.Helper()
-	sum, err := sum(filepath.Join(folder, f.Name))
+	sum, err := files.Sum(filepath.Join(folder, f.Name))()
 	return err == nil && sum == f.SHA256
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
 // task is a job with the files that it reads.
@@ -26,7 +28,7 @@ func (t task) inputs() (inputs []Input) {
 }
 
 // resolve finds the files of all jobs. What is missing is reported in one sentence.
-func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
+func (f *folder) resolve(name string, jobs []*job) (tasks []task, err error) {
 	var lacking []*missing
 	for _, j := range jobs {
 		t := task{job: j}
@@ -52,7 +54,7 @@ func (f *folder) resolve(corpus string, jobs []*job) (tasks []task, err error) {
 		}
 	}
 	if len(lacking) > 0 {
-		return nil, fmt.Errorf("%s lacks files of %s: %s", f.root, corpus, tell(lacking, membersOf(jobs)))
+		return nil, fmt.Errorf("%s lacks files of %s: %s", f.root, name, tell(lacking, membersOf(jobs)))
 	}
 	return tasks, nil
 }
@@ -74,7 +76,7 @@ func (m member) beside(other member) bool {
 	return d.page == e.page && (d.name == e.name || m.alone() && other.alone())
 }
 
-// tell says what is missing: a download that is not there by its name, what else one should have held by the names of these files.
+// tell says what is missing: an absent download by its name, files that one lacks by theirs.
 func tell(lacking []*missing, all []member) string {
 	var phrases []string
 	for len(lacking) > 0 {
@@ -91,7 +93,8 @@ func tell(lacking []*missing, all []member) string {
 		phrase := ""
 		switch {
 		case len(first.looked) > 0:
-			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page, strings.Join(first.looked, ", "))
+			phrase = fmt.Sprintf("%s (%s: not held by %s)", strings.Join(names, ", "), d.page,
+				strings.Join(first.looked, ", "))
 		case first.member.alone():
 			phrase = fmt.Sprintf("%s (%s)", strings.Join(downloads, ", "), d.page)
 		case len(names) == len(all):
@@ -120,9 +123,7 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 		return slices.ContainsFunc(members, func(m member) bool { return m.named(path) })
 	}
 	offers := func(path string) bool {
-		return slices.ContainsFunc(members, func(m member) bool {
-			return slices.ContainsFunc(m.downloads, func(d download) bool { return d.offers(path) })
-		})
+		return slices.ContainsFunc(members, func(m member) bool { return m.offered(path) })
 	}
 	m := &meter{phase: "looking into archives", report: report}
 	var archives []source
@@ -140,7 +141,7 @@ func (f *folder) lookIntoAll(ctx context.Context, jobs []*job, report func(strin
 	for range min(runtime.GOMAXPROCS(0), len(archives)) {
 		group.Go(func() {
 			for s := range next {
-				err := guarded(func() error {
+				err := corpus.Guard(func() error {
 					a, err := f.look(ctx, s, wanted, offers, m)
 					mu.Lock()
 					defer mu.Unlock()

@@ -2,73 +2,67 @@ package prepare
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// A shape reads the lines of text out of a file: emit gets one after the other, and an error that it returns ends the
-// reading. Lines end at "\n" and nowhere else, as everywhere in Aperture.
+// A shape reads the lines of text out of a file; an error of emit ends the reading. Only "\n" ends a line.
 type shape func(in *tokenize.Lines, emit func(line string) error) error
 
-// verbatim takes lines as they are, for files that are to be the published bytes.
-func verbatim(in *tokenize.Lines, emit func(string) error) error {
-	for in.Next() {
-		if err := emit(in.Text()); err != nil {
-			return err
-		}
-	}
-	return in.Err()
-}
-
-// plain takes lines without a byte order mark at the start and a carriage return at the end.
-func plain(in *tokenize.Lines, emit func(string) error) error {
-	for in.Next() {
-		line := in.Text()
-		if in.Number() == 1 {
-			line = strings.TrimPrefix(line, "\ufeff")
-		}
-		if err := emit(strings.TrimSuffix(line, "\r")); err != nil {
-			return err
-		}
-	}
-	return in.Err()
-}
-
-// untag removes the tags around text that is kept.
-var untag = strings.NewReplacer("<title>", "", "</title>", "", "<description>", "", "</description>", "")
-
-// tagged takes the text of the training files of IWSLT, in which lines about the talks stand between the sentences: those
-// that contain one of the marks are left out, titles and descriptions lose their tags.
-func tagged(marks ...string) shape {
+// eachLine takes each line as change gives it, unless that drops it.
+func eachLine(change func(number int, line string) (changed string, keep bool)) shape {
 	return func(in *tokenize.Lines, emit func(string) error) error {
-	lines:
 		for in.Next() {
-			line := in.Text()
-			if strings.Contains(line, "<") {
-				for _, mark := range marks {
-					if strings.Contains(line, mark) {
-						continue lines
-					}
+			if line, keep := change(in.Number(), in.Text()); keep {
+				if err := emit(line); err != nil {
+					return err
 				}
-				line = untag.Replace(line)
-			}
-			if in.Number() == 1 {
-				line = strings.TrimPrefix(line, "\ufeff")
-			}
-			if err := emit(strings.TrimSpace(line)); err != nil {
-				return err
 			}
 		}
 		return in.Err()
 	}
 }
 
+// verbatim takes lines as they are, for files that are to be the published bytes.
+var verbatim = eachLine(func(_ int, line string) (string, bool) { return line, true })
+
+// plain takes lines without a byte order mark at the start and a carriage return at the end.
+var plain = eachLine(func(number int, line string) (string, bool) {
+	return strings.TrimSuffix(unmarked(number, line), "\r"), true
+})
+
+// unmarked removes the byte order mark of a first line.
+func unmarked(number int, line string) string {
+	if number == 1 {
+		return strings.TrimPrefix(line, "\ufeff")
+	}
+	return line
+}
+
+// untag removes the tags around text that is kept.
+var untag = strings.NewReplacer("<title>", "", "</title>", "", "<description>", "", "</description>", "")
+
+// tagged takes the text of IWSLT's training files: lines about the talks, with one of the marks, are left out; titles
+// and descriptions lose their tags.
+func tagged(marks ...string) shape {
+	return eachLine(func(number int, line string) (string, bool) {
+		if strings.Contains(line, "<") {
+			if slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(line, mark) }) {
+				return "", false
+			}
+			line = untag.Replace(line)
+		}
+		return strings.TrimSpace(unmarked(number, line)), true
+	})
+}
+
 // marked are the tags that matter of a test set in SGML or XML, and the start of one that does not end on its line.
 var marked = regexp.MustCompile(`(?i)<(/?)(seg|doc)\b[^>]*(>?)`)
 
-// segments takes the text between <seg> and </seg> of a test set in the SGML of WMT or the XML of IWSLT. As in the
-// published scripts, entities such as &amp; stay as they are. What is damaged is an error that names the line.
+// segments takes the text between <seg> and </seg> of WMT's SGML or IWSLT's XML. Entities such as &amp; stay, as in the
+// published scripts. Damage is an error that names the line.
 func segments(in *tokenize.Lines, emit func(string) error) error {
 	document := 0 // line of the open <doc>
 	for in.Next() {
@@ -107,7 +101,7 @@ func segments(in *tokenize.Lines, emit func(string) error) error {
 	return in.Err()
 }
 
-// straightened replaces the typographic apostrophe, as the scripts of fairseq do in test sets and nowhere else.
+// straightened replaces the typographic apostrophe, as fairseq's scripts do, in test sets only.
 func straightened(line string) string { return strings.ReplaceAll(line, "’", "'") }
 
 // printable removes carriage returns and replaces control and other invisible characters by spaces.

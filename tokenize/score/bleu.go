@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,29 +9,23 @@ import (
 	"strings"
 )
 
-// Smoothing names what BLEU does about an order of n-grams without a match.
-// The methods are numbered as in Chen and Cherry, "A Systematic Comparison of
-// Smoothing Techniques for Sentence-Level BLEU" (2014).
+// Smoothing is what BLEU does about an order of n-grams without a match, numbered as by Chen and Cherry, "A Systematic
+// Comparison of Smoothing Techniques for Sentence-Level BLEU" (2014).
 type Smoothing string
 
 const (
-	// SmoothExp (method 3) gives the i-th order without a match the precision
-	// 1/(2^i total). It is mteval-v13a's.
+	// SmoothExp (method 3, mteval-v13a's) gives the i-th order without a match the precision 1/(2^i total).
 	SmoothExp Smoothing = "exp"
 	// SmoothFloor (method 1) counts SmoothValue matches where there are none.
 	SmoothFloor Smoothing = "floor"
-	// SmoothAddK (method 2) adds SmoothValue to matches and totals of all orders
-	// but the first.
+	// SmoothAddK (method 2) adds SmoothValue to matches and totals of all orders but the first.
 	SmoothAddK Smoothing = "add-k"
 	// SmoothNone leaves a precision of 0, and so a score of 0.
 	SmoothNone Smoothing = "none"
 )
 
-// NearZero is a BLEU that no translator has which knows its languages: what is below it comes from function words and points.
+// NearZero is a BLEU below that of any translator that knows its languages: function words and points alone give it.
 const NearZero = 1
-
-// Smoothings lists the methods.
-var Smoothings = []Smoothing{SmoothExp, SmoothFloor, SmoothAddK, SmoothNone}
 
 // BLEUOptions says how BLEU is computed. The zero value is sacreBLEU's default.
 type BLEUOptions struct {
@@ -44,43 +39,26 @@ type BLEUOptions struct {
 	Seed           uint64    // of the resamples; 0 means DefaultSeed
 }
 
-// BLEU is the corpus score of Papineni et al. (2002), equal to sacreBLEU 2.6.0:
-// brevity penalty times the geometric mean of the clipped n-gram precisions.
-// The reference length of a segment is the one closest to the hypothesis, the
-// shorter one in a tie; n-gram counts are clipped by their maximum over the
-// references. See Metric for shapes and errors.
-func BLEU(hyps []string, refs [][]string, opts BLEUOptions) (Result, error) {
-	return opts.Corpus(hyps, refs)
-}
-
-// Corpus implements Metric.
+// Corpus is the BLEU of Papineni et al. (2002), equal to sacreBLEU 2.6.0: brevity penalty times the geometric mean of
+// the n-gram precisions, clipped by the maximum over references. The reference length is the closest to the hypothesis,
+// on a tie the shorter. See Metric for shapes and errors.
 func (o BLEUOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)
 }
 
 func (o BLEUOptions) resolve() (Metric, error) {
-	if o.Tokenizer == "" {
-		o.Tokenizer = Tok13a
-	}
-	if o.Smooth == "" {
-		o.Smooth = SmoothExp
-	}
-	if o.SmoothValue == 0 {
-		switch o.Smooth {
-		case SmoothFloor:
-			o.SmoothValue = 0.1
-		case SmoothAddK:
-			o.SmoothValue = 1
-		}
-	}
-	if o.MaxOrder == 0 {
-		o.MaxOrder = 4
+	o.Tokenizer, o.Smooth, o.MaxOrder = cmp.Or(o.Tokenizer, Tok13a), cmp.Or(o.Smooth, SmoothExp), cmp.Or(o.MaxOrder, 4)
+	switch o.Smooth {
+	case SmoothFloor:
+		o.SmoothValue = cmp.Or(o.SmoothValue, 0.1)
+	case SmoothAddK:
+		o.SmoothValue = cmp.Or(o.SmoothValue, 1)
 	}
 	if _, err := o.Tokenizer.Tokenize(""); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(Smoothings, o.Smooth) {
-		return nil, fmt.Errorf("unknown smoothing %q: use one of %s", string(o.Smooth), list(Smoothings))
+	if !slices.Contains([]Smoothing{SmoothExp, SmoothFloor, SmoothAddK, SmoothNone}, o.Smooth) {
+		return nil, fmt.Errorf("unknown smoothing %q: use one of exp, floor, add-k, none", string(o.Smooth))
 	}
 	if o.MaxOrder < 1 {
 		return nil, fmt.Errorf("the longest n-gram of BLEU is %d words: it must be at least 1", o.MaxOrder)
@@ -91,24 +69,32 @@ func (o BLEUOptions) resolve() (Metric, error) {
 	return o, nil
 }
 
-// segment returns hypothesis length, reference length, then for each order the
-// matches, then for each order the n-grams of the hypothesis.
+// segment returns hypothesis and reference length, then for each order the matches, then the hypothesis's n-grams.
 func (o BLEUOptions) segment(hyp string, refs []string) []float64 {
-	tokens := o.tokens(hyp)
+	return matchNgrams(hyp, refs, o.MaxOrder, math.MaxInt, o.tokens)
+}
+
+// matchNgrams is segment up to an order; a reference length that is not nearer than far counts as far.
+func matchNgrams(hyp string, refs []string, order, far int, split func(string) []string) []float64 {
+	tokens := split(hyp)
 	limits := make(map[string]int)
-	lengths := make([]int, len(refs))
-	for k, ref := range refs {
-		refTokens := o.tokens(ref)
-		lengths[k] = len(refTokens)
-		mergeMax(limits, wordNgrams(refTokens, 1, o.MaxOrder))
+	difference, length := far, far
+	for _, ref := range refs {
+		refTokens := split(ref)
+		l := len(refTokens)
+		if d := max(len(tokens)-l, l-len(tokens)); d < difference || d == difference && l < length {
+			difference, length = d, l
+		}
+		for gram, c := range wordNgrams(refTokens, 1, order) {
+			limits[gram] = max(limits[gram], c)
+		}
 	}
-	counts := make([]float64, 2+2*o.MaxOrder)
-	counts[0] = float64(len(tokens))
-	counts[1] = float64(closest(len(tokens), lengths, math.MaxInt, math.MaxInt))
-	for n := 1; n <= o.MaxOrder; n++ {
+	counts := make([]float64, 2+2*order)
+	counts[0], counts[1] = float64(len(tokens)), float64(length)
+	for n := 1; n <= order; n++ {
 		for gram, c := range wordNgrams(tokens, n, n) {
 			counts[1+n] += float64(min(c, limits[gram]))
-			counts[1+o.MaxOrder+n] += float64(c)
+			counts[1+order+n] += float64(c)
 		}
 	}
 	return counts
@@ -123,8 +109,7 @@ func (o BLEUOptions) tokens(line string) []string {
 	return tokens
 }
 
-// wordNgrams counts the n-grams of all orders from first to last. Tokens hold
-// no spaces, so that joining them with one keeps n-grams apart.
+// wordNgrams counts the n-grams of orders first to last. Tokens hold no spaces, which join them.
 func wordNgrams(tokens []string, first, last int) map[string]int {
 	grams := make(map[string]int)
 	for n := first; n <= last; n++ {
@@ -133,24 +118,6 @@ func wordNgrams(tokens []string, first, last int) map[string]int {
 		}
 	}
 	return grams
-}
-
-func mergeMax(into, from map[string]int) {
-	for gram, c := range from {
-		into[gram] = max(into[gram], c)
-	}
-}
-
-// closest returns the length nearest to n, the shorter one in a tie. It starts
-// from a difference and a length, which hold where no length is nearer.
-func closest(n int, lengths []int, difference, length int) int {
-	for _, l := range lengths {
-		d := max(n-l, l-n)
-		if d < difference || d == difference && l < length {
-			difference, length = d, l
-		}
-	}
-	return length
 }
 
 func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) Result {
@@ -166,11 +133,7 @@ func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) R
 		options:    o.signature(),
 	}
 
-	anyMatch := false
-	for _, m := range matches {
-		anyMatch = anyMatch || m > 0
-	}
-	if !anyMatch {
+	if slices.Max(matches) == 0 {
 		return result
 	}
 	factor, order := 1.0, o.MaxOrder
@@ -204,8 +167,7 @@ func (o BLEUOptions) fromCounts(counts []float64, round func(float64) float64) R
 	return result
 }
 
-// brevityPenalty is 1 for a hypothesis at least as long as its reference,
-// else exp(1 - reference/hypothesis), and 0 for an empty hypothesis.
+// brevityPenalty is min(1, exp(1 - reference/hypothesis)), and 0 for an empty hypothesis.
 func brevityPenalty(hypLen, refLen float64) float64 {
 	switch {
 	case hypLen >= refLen:
@@ -233,9 +195,9 @@ func (o BLEUOptions) signature() []parameter {
 		smooth += "[" + strconv.FormatFloat(o.SmoothValue, 'f', 2, 64) + "]"
 	}
 	return []parameter{
-		{"case", "c", caseName(o.Lowercase)},
-		{"eff", "e", yesNo(o.EffectiveOrder)},
-		{"tok", "tok", string(o.Tokenizer)},
-		{"smooth", "s", smooth},
+		{"case", caseName(o.Lowercase)},
+		{"eff", yesNo(o.EffectiveOrder)},
+		{"tok", string(o.Tokenizer)},
+		{"smooth", smooth},
 	}
 }

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"math/big"
 	"slices"
 )
@@ -11,8 +12,7 @@ const (
 	DefaultSamples = 1000
 )
 
-// resample draws samples corpora of as many segments as there are, with
-// replacement, and scores each (Koehn, 2004).
+// resample draws samples corpora of equal size, with replacement, and scores each (Koehn, 2004).
 func resample(m Metric, counts [][]float64, samples int, seed uint64) []float64 {
 	generator := NewPCG64(seed)
 	scores := make([]float64, samples)
@@ -33,24 +33,16 @@ func resample(m Metric, counts [][]float64, samples int, seed uint64) []float64 
 	return scores
 }
 
-// addInterval sets the 95 % interval: its mean is that of all resamples, its
-// half width half the distance between the 2.5 % and 97.5 % order statistics.
+// addInterval sets the 95 % interval: the mean of all resamples, and half the distance between their 2.5 % and 97.5 %
+// order statistics.
 func (r *Result) addInterval(m Metric, counts [][]float64, samples int, seed uint64) {
-	if seed == 0 {
-		seed = DefaultSeed
-	}
+	seed = cmp.Or(seed, DefaultSeed)
 	r.Samples, r.Seed = samples, seed
 	scores := resample(m, counts, samples, seed)
 	slices.Sort(scores)
-	r.Mean = rounding(m)(exactMean(scores))
-	r.HalfWidth = halfWidth(m, scores)
-}
-
-// halfWidth is half the distance between the order statistics of sorted scores
-// that leave out one score in forty at each end.
-func halfWidth(m Metric, sorted []float64) float64 {
-	tail := len(sorted) / 40
-	return 0.5 * rounding(m)(sorted[len(sorted)-tail-1]-sorted[tail])
+	round, tail := rounding(m), len(scores)/40
+	r.Mean = round(exactMean(scores))
+	r.HalfWidth = 0.5 * round(scores[len(scores)-tail-1]-scores[tail])
 }
 
 // exactMean adds without rounding error, which makes it independent of order.
@@ -72,7 +64,7 @@ func rounding(m Metric) func(float64) float64 {
 	return exact
 }
 
-// Counted is what a metric counted in each segment of a text, from which the scores of other texts of such segments follow.
+// Counted is what a metric counted in each segment, for scores of other texts of such segments.
 type Counted struct {
 	Counts [][]float64 // by segment; they add up
 
@@ -90,7 +82,11 @@ func Count(m Metric, hyps []string, refs [][]string) (Counted, error) {
 	if err != nil {
 		return Counted{}, err
 	}
-	return Counted{count(m, hyps, segments), m, references}, nil
+	counts := make([][]float64, len(hyps))
+	for i, hyp := range hyps {
+		counts[i] = m.segment(hyp, segments[i])
+	}
+	return Counted{counts, m, references}, nil
 }
 
 // Score is the score of a text whose counts add up to sum; nil stands for the whole text.
@@ -103,7 +99,7 @@ func (c Counted) Score(sum []float64) Result {
 	return r
 }
 
-// Resample draws texts of as many segments, with replacement, as [Result]'s interval does, and gives the score of each and the
+// Resample draws texts of equal size, with replacement, as [Result]'s interval does, and gives their scores and the
 // precision that they are held in.
 func (c Counted) Resample(samples int, seed uint64) (scores []float64, round func(float64) float64) {
 	return resample(c.metric, c.Counts, samples, seed), rounding(c.metric)

@@ -1,13 +1,13 @@
 package score
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
-// CHRFOptions says how chrF is computed. The zero value is sacreBLEU's
-// default, chrF2; WordOrder 2 makes it chrF2++.
+// CHRFOptions says how chrF is computed. The zero value is sacreBLEU's default, chrF2; WordOrder 2 makes it chrF2++.
 type CHRFOptions struct {
 	CharOrder  int    // longest character n-gram; default 6
 	WordOrder  int    // longest word n-gram; default 0
@@ -19,35 +19,23 @@ type CHRFOptions struct {
 	Seed       uint64 // of the resamples; 0 means DefaultSeed
 }
 
-// CHRF is the corpus score of Popović (2015; with words 2017), equal to
-// sacreBLEU 2.6.0: precision and recall averaged over the orders that both
-// sides have n-grams of, joined to one F-score in percent. Among several
-// references of a segment the one with the best F-score counts. See Metric for
-// shapes and errors.
-func CHRF(hyps []string, refs [][]string, opts CHRFOptions) (Result, error) {
-	return opts.Corpus(hyps, refs)
-}
-
-// Corpus implements Metric.
+// Corpus is the chrF of Popović (2015; with words 2017), equal to sacreBLEU 2.6.0: the F-score, in percent, of
+// precision and recall averaged over the orders that both sides have. Of several references the best counts. See Metric
+// for shapes and errors.
 func (o CHRFOptions) Corpus(hyps []string, refs [][]string) (Result, error) {
 	return corpus(o, hyps, refs, o.Bootstrap, o.Seed)
 }
 
 func (o CHRFOptions) resolve() (Metric, error) {
-	if o.CharOrder == 0 {
-		o.CharOrder = 6
-	}
-	if o.Beta == 0 {
-		o.Beta = 2
-	}
+	o.CharOrder, o.Beta = cmp.Or(o.CharOrder, 6), cmp.Or(o.Beta, 2)
 	if o.CharOrder < 0 || o.WordOrder < 0 || o.Beta < 0 {
-		return nil, fmt.Errorf("chrF has character order %d, word order %d and beta %d: none may be negative", o.CharOrder, o.WordOrder, o.Beta)
+		return nil, fmt.Errorf("chrF has character order %d, word order %d and beta %d: none may be negative",
+			o.CharOrder, o.WordOrder, o.Beta)
 	}
 	return o, nil
 }
 
-// segment returns for each order, characters first, three counts: n-grams of
-// the hypothesis, n-grams of the reference, matches.
+// segment returns for each order, characters first: n-grams of the hypothesis, n-grams of the reference, matches.
 func (o CHRFOptions) segment(hyp string, refs []string) []float64 {
 	hypGrams := o.ngrams(hyp)
 	var best []float64
@@ -109,8 +97,8 @@ func runeLen(s string) int {
 	return size
 }
 
-// splitPunctuation splits a line into words and one ASCII punctuation mark from
-// each: the last character, or else the first. So "(hi)" becomes "(hi" and ")".
+// splitPunctuation splits words, and one ASCII mark from each: the last character or else the first ("(hi)": "(hi",
+// ")").
 func splitPunctuation(line string) []string {
 	var out []string
 	for _, word := range fields(line) {
@@ -133,8 +121,8 @@ func asciiPunctuation(c byte) bool {
 	return '!' <= c && c <= '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'
 }
 
-// overlap counts hypothesis n-grams, reference n-grams and clipped matches. A
-// hypothesis counts for nothing where the reference is too short for the order.
+// overlap counts hypothesis n-grams, reference n-grams and clipped matches; an order that the reference is too short
+// for counts for nothing.
 func overlap(hyp, ref map[string]int) []float64 {
 	var hyps, refs, matches int
 	for gram, c := range hyp {
@@ -198,10 +186,10 @@ func (o CHRFOptions) singleScores() bool { return true }
 
 func (o CHRFOptions) signature() []parameter {
 	return []parameter{
-		{"case", "c", caseName(o.Lowercase)},
-		{"eff", "e", yesNo(!o.EpsSmooth)},
-		{"nc", "nc", fmt.Sprint(o.CharOrder)},
-		{"nw", "nw", fmt.Sprint(o.WordOrder)},
-		{"space", "s", yesNo(o.Whitespace)},
+		{"case", caseName(o.Lowercase)},
+		{"eff", yesNo(!o.EpsSmooth)},
+		{"nc", fmt.Sprint(o.CharOrder)},
+		{"nw", fmt.Sprint(o.WordOrder)},
+		{"space", yesNo(o.Whitespace)},
 	}
 }

@@ -6,27 +6,20 @@ import (
 	"math"
 )
 
-// NoReference stands in a reference stream where a segment has fewer
-// references than others. An empty string is a reference: an empty one.
+// NoReference stands in a reference stream for a missing reference. An empty string is an empty one.
 const NoReference = "\x00no reference\x00"
 
-// Metric is a corpus measure made of counts that add up over segments:
-// BLEUOptions and CHRFOptions.
+// Metric is a corpus measure made of counts that add up over segments: BLEUOptions and CHRFOptions.
 type Metric interface {
-	// Corpus scores hyps against the streams refs, where refs[k][i] is the k-th
-	// reference of hyps[i] or NoReference. It gives an error for an option that
-	// does not exist, for streams of another length than hyps, for no segments
-	// and for a segment without a reference.
+	// Corpus scores hyps against the streams refs: refs[k][i] is the k-th reference of hyps[i] or NoReference. Unknown
+	// options, unequal lengths, no segments and a segment without a reference are errors.
 	Corpus(hyps []string, refs [][]string) (Result, error)
 
-	// resolve fills in defaults, or names the first option that makes no sense.
-	// The methods below belong to what it returns.
+	// resolve fills in defaults, or names a bad option. The methods below belong to what it returns.
 	resolve() (Metric, error)
-	// segment counts one hypothesis against its references, of which there is
-	// at least one.
+	// segment counts one hypothesis against its references, at least one.
 	segment(hyp string, refs []string) []float64
-	// fromCounts computes the score from added-up counts, rounding the result
-	// of each operation with round: exact for the score itself, single for
+	// fromCounts computes the score from added-up counts, with round on each result: exact for the score, single for
 	// resamples, which the reference implementation holds in single precision.
 	fromCounts(counts []float64, round func(float64) float64) Result
 	// singleScores says whether resampled scores come out in single precision.
@@ -39,15 +32,6 @@ func single(x float64) float64 { return float64(float32(x)) }
 // variable is the number of references where segments differ in it.
 const variable = -1
 
-// count returns the counts of every segment under a resolved metric.
-func count(m Metric, hyps []string, segments [][]string) [][]float64 {
-	counts := make([][]float64, len(hyps))
-	for i, hyp := range hyps {
-		counts[i] = m.segment(hyp, segments[i])
-	}
-	return counts
-}
-
 // transpose turns streams of references into the references of each segment.
 func transpose(hyps []string, refs [][]string) (segments [][]string, references int, err error) {
 	if len(hyps) == 0 {
@@ -58,7 +42,8 @@ func transpose(hyps []string, refs [][]string) (segments [][]string, references 
 	}
 	for k, stream := range refs {
 		if len(stream) != len(hyps) {
-			return nil, 0, fmt.Errorf("reference %d has %d lines and the hypotheses have %d: they must agree line by line", k+1, len(stream), len(hyps))
+			return nil, 0, fmt.Errorf("reference %d has %d lines and the hypotheses have %d: they must agree line by "+
+				"line", k+1, len(stream), len(hyps))
 		}
 	}
 	segments = make([][]string, len(hyps))
@@ -91,8 +76,7 @@ func total(counts [][]float64) []float64 {
 	return sum
 }
 
-// logOrFloor is the logarithm with the value that both reference programs give
-// to log 0: far enough down to make a geometric mean 0.
+// logOrFloor is the logarithm; both reference programs give log 0 this value, which makes a geometric mean 0.
 func logOrFloor(x float64) float64 {
 	if x == 0 {
 		return -9999999999
@@ -102,19 +86,13 @@ func logOrFloor(x float64) float64 {
 
 // corpus scores a corpus with m and adds an interval where samples > 1.
 func corpus(m Metric, hyps []string, refs [][]string, samples int, seed uint64) (Result, error) {
-	m, err := m.resolve()
+	counted, err := Count(m, hyps, refs)
 	if err != nil {
 		return Result{}, err
 	}
-	segments, references, err := transpose(hyps, refs)
-	if err != nil {
-		return Result{}, err
-	}
-	counts := count(m, hyps, segments)
-	result := m.fromCounts(total(counts), exact)
-	result.references = references
+	result := counted.Score(nil)
 	if samples > 1 {
-		result.addInterval(m, counts, samples, seed)
+		result.addInterval(counted.metric, counted.Counts, samples, seed)
 	}
 	return result, nil
 }

@@ -14,44 +14,29 @@ type MultiBLEUResult struct {
 	HypLen, RefLen int        // tokens
 }
 
-// MultiBLEU scores tokenised text as Moses' multi-bleu.perl does: split at ASCII whitespace, no smoothing. lowercase
-// lower-cases ASCII letters only, as the script does, because it reads bytes. Shapes and errors are those of Metric; a
-// reference without any token gives the zero result.
+// MultiBLEU scores tokenised text as Moses' multi-bleu.perl: split at ASCII whitespace, no smoothing; lowercase is for
+// ASCII letters. Shapes and errors are Metric's; references without tokens give the zero result.
 func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult, error) {
 	segments, _, err := transpose(hyps, refs)
 	if err != nil {
 		return MultiBLEUResult{}, err
 	}
-	var r MultiBLEUResult
-	var matches, totals [4]int
+	split := func(line string) []string { return perlFields(line, lowercase) }
+	counts := make([][]float64, len(hyps))
 	for i, hyp := range hyps {
-		tokens := perlFields(hyp, lowercase)
-		limits := make(map[string]int)
-		lengths := make([]int, len(segments[i]))
-		for k, ref := range segments[i] {
-			refTokens := perlFields(ref, lowercase)
-			lengths[k] = len(refTokens)
-			mergeMax(limits, wordNgrams(refTokens, 1, 4))
-		}
-		r.HypLen += len(tokens)
-		// The script looks for a length from 9999 away, and gives 9999 to a segment whose references are all further off.
-		r.RefLen += closest(len(tokens), lengths, 9999, 9999)
-		for n := range 4 {
-			for gram, c := range wordNgrams(tokens, n+1, n+1) {
-				matches[n] += min(c, limits[gram])
-				totals[n] += c
-			}
-		}
+		// The script looks for a length from 9999 away, and gives 9999 to a segment without a nearer one.
+		counts[i] = matchNgrams(hyp, segments[i], 4, 9999, split)
 	}
+	sum := total(counts)
+	r := MultiBLEUResult{HypLen: int(sum[0]), RefLen: int(sum[1]), BP: brevityPenalty(sum[0], sum[1])}
 	if r.RefLen == 0 {
 		return MultiBLEUResult{}, nil
 	}
-	r.BP = brevityPenalty(float64(r.HypLen), float64(r.RefLen))
 	logs := 0.0
 	for n := range 4 {
 		p := 0.0
-		if totals[n] > 0 {
-			p = float64(matches[n]) / float64(totals[n])
+		if matches, all := sum[2+n], sum[6+n]; all > 0 {
+			p = matches / all
 		}
 		r.Precisions[n] = 100 * p
 		logs += logOrFloor(p)
@@ -60,8 +45,7 @@ func MultiBLEU(hyps []string, refs [][]string, lowercase bool) (MultiBLEUResult,
 	return r, nil
 }
 
-// Format is the script's line. Without a token in the reference the script
-// prints zeros of another shape, and so does Format.
+// Format is the script's line, also in the other shape of its zeros for references without tokens.
 func (r MultiBLEUResult) Format() string {
 	if r.RefLen == 0 {
 		return "BLEU = 0, 0/0/0/0 (BP=0, ratio=0, hyp_len=0, ref_len=0)"
@@ -86,21 +70,18 @@ func (r MultiBLEUResult) details() string {
 // perlFields splits a line of bytes where Perl's split does.
 func perlFields(line string, lowercase bool) []string {
 	space := func(r rune) bool { return r == ' ' || '\t' <= r && r <= '\r' }
-	tokens := strings.FieldsFunc(line, space)
 	if lowercase {
-		for i, token := range tokens {
-			tokens[i] = lowerASCII(token)
-		}
+		line = string(lowerASCII([]byte(line)))
 	}
-	return tokens
+	return strings.FieldsFunc(line, space)
 }
 
-func lowerASCII(s string) string {
-	b := []byte(s)
+// lowerASCII lower-cases in place.
+func lowerASCII(b []byte) []byte {
 	for i, c := range b {
 		if 'A' <= c && c <= 'Z' {
 			b[i] = c + 'a' - 'A'
 		}
 	}
-	return string(b)
+	return b
 }

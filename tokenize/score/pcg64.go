@@ -2,8 +2,7 @@ package score
 
 import "math/bits"
 
-// PCG64 is O'Neill's generator PCG XSL RR 128/64 (2014), seeded and read in the
-// way of NumPy's default_rng, so that a seed gives NumPy's draws.
+// PCG64 is O'Neill's generator PCG XSL RR 128/64 (2014), seeded and read as NumPy's default_rng.
 type PCG64 struct {
 	stateHi, stateLo uint64
 	incHi, incLo     uint64
@@ -52,8 +51,7 @@ func (g *PCG64) Uint32() uint32 {
 	return uint32(x)
 }
 
-// below draws an integer in [0, n), for 1 <= n < 2^32, with Lemire's method of
-// multiplication (2019); n = 1 draws nothing.
+// below draws an integer in [0, n), 1 <= n < 2^32, by Lemire's multiplication (2019); n = 1 draws nothing.
 func (g *PCG64) below(n uint32) int {
 	if n == 1 {
 		return 0
@@ -68,9 +66,8 @@ func (g *PCG64) below(n uint32) int {
 	return int(product >> 32)
 }
 
-// seedSequence spreads a seed over four 64-bit words as NumPy's SeedSequence
-// does: a pool of four 32-bit words is filled and mixed by multiplicative
-// hashes, and read out through another one.
+// seedSequence spreads a seed over four 64-bit words as NumPy's SeedSequence: a pool of four 32-bit words is mixed by
+// multiplicative hashes and read out through another.
 func seedSequence(seed uint64) [4]uint64 {
 	entropy := [4]uint32{uint32(seed), uint32(seed >> 32)}
 

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// isSpace reports whether Python's str.split and str.rstrip treat r as
-// whitespace: Unicode's White_Space and the four information separators.
+// isSpace reports whether r is whitespace to Python's str.split: Unicode's White_Space and the four information
+// separators.
 func isSpace(r rune) bool {
 	return unicode.IsSpace(r) || 0x1C <= r && r <= 0x1F
 }
@@ -17,10 +17,8 @@ func fields(s string) []string { return strings.FieldsFunc(s, isSpace) }
 // stripRight removes trailing whitespace, as Python's str.rstrip() does.
 func stripRight(s string) string { return strings.TrimRightFunc(s, isSpace) }
 
-// lower lower-cases s with Unicode's full mapping, as Python's str.lower() does.
-// It departs from the mapping of single code points in two places: U+0130 (I
-// with dot above) becomes two code points, and a capital sigma at the end of a
-// word becomes a final sigma.
+// lower lower-cases s with Unicode's full mapping, as Python's str.lower(): U+0130 (I with dot above) becomes two code
+// points, and a capital sigma at the end of a word becomes a final sigma.
 func lower(s string) string {
 	if !strings.ContainsAny(s, "\u0130\u03a3") {
 		return strings.ToLower(s)
@@ -41,8 +39,7 @@ func lower(s string) string {
 	return b.String()
 }
 
-// finalSigma reports whether runes[i] ends a word: a cased letter stands before
-// it and none after it, looking through whatever has no influence on case.
+// finalSigma reports whether runes[i] ends a word: with a cased letter before it and none after, ignorable ones aside.
 func finalSigma(runes []rune, i int) bool {
 	before := i - 1
 	for before >= 0 && caseIgnorable(runes[before]) {
@@ -63,8 +60,7 @@ func cased(r rune) bool {
 	return unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Uppercase, unicode.Other_Lowercase)
 }
 
-// caseIgnorable is Unicode's derived property Case_Ignorable: marks, format
-// characters, modifiers, and the punctuation that may stand within a word.
+// caseIgnorable is Unicode's Case_Ignorable: marks, format characters, modifiers, punctuation within words.
 func caseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) ||
 		strings.ContainsRune("':.\u00b7\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a", r)

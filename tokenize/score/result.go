@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Version is the release of sacreBLEU whose results BLEU and CHRF equal; their
-// signatures name it.
+// Version is the release of sacreBLEU whose results BLEU and CHRF equal; their signatures name it.
 const Version = "2.6.0"
 
 // Result is the score of a corpus or of a sentence.
@@ -17,15 +16,13 @@ type Result struct {
 	Name  string  // BLEU, chrF2, chrF2++
 	Score float64 // percent
 
-	// Of BLEU only. Index n-1 belongs to n-grams; smoothing shows in the
-	// precisions (percent), not in matches.
+	// Of BLEU only; index n-1 is for n-grams. Smoothing shows in the precisions (percent), not in matches.
 	Precisions     []float64
 	Matches        []int
 	BP             float64 // brevity penalty
 	HypLen, RefLen int     // tokens
 
-	// The 95 % confidence interval is Mean ± HalfWidth, in percent; Samples is
-	// 0 where none was asked for.
+	// The 95 % confidence interval is Mean ± HalfWidth, in percent; Samples is 0 where none was asked for.
 	Mean, HalfWidth float64
 	Samples         int
 	Seed            uint64
@@ -35,7 +32,7 @@ type Result struct {
 }
 
 // parameter is one item of a signature.
-type parameter struct{ key, short, value string }
+type parameter struct{ key, value string }
 
 func caseName(lowercase bool) string {
 	if lowercase {
@@ -56,18 +53,15 @@ func (r Result) parameters() []parameter {
 	if r.references == variable {
 		references = "var"
 	}
-	out := []parameter{{"nrefs", "#", references}}
+	out := []parameter{{"nrefs", references}}
 	if r.Samples > 0 {
-		out = append(out,
-			parameter{"bs", "bs", strconv.Itoa(r.Samples)},
-			parameter{"seed", "rs", strconv.FormatUint(r.Seed, 10)})
+		out = append(out, parameter{"bs", strconv.Itoa(r.Samples)}, parameter{"seed", strconv.FormatUint(r.Seed, 10)})
 	}
 	out = append(out, r.options...)
-	return append(out, parameter{"version", "v", Version})
+	return append(out, parameter{"version", Version})
 }
 
-// Signature states what was computed, in sacreBLEU's long form:
-// "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
+// Signature is sacreBLEU's long form: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0".
 func (r Result) Signature() string {
 	var parts []string
 	for _, p := range r.parameters() {
@@ -76,8 +70,7 @@ func (r Result) Signature() string {
 	return strings.Join(parts, "|")
 }
 
-// Format is sacreBLEU's line of text, with width digits after the point of the
-// score (its command prints 1, its library 2).
+// Format is sacreBLEU's line, with width digits after the point (its command prints 1, its library 2).
 func (r Result) Format(width int) string {
 	line := r.Name + "|" + r.Signature() + " = " + fixed(r.Score, width)
 	if r.hasInterval() {
@@ -143,8 +136,7 @@ func slashed(precisions []float64) string {
 
 func fixed(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 
-// pythonFloat rounds x to digits after the point and writes it as Python's json
-// does: the shortest form, with ".0" after a whole number.
+// pythonFloat rounds x to digits after the point and writes it as Python's json: shortest, ".0" after a whole number.
 func pythonFloat(x float64, digits int) string {
 	text := fixed(x, digits)
 	// What FormatFloat wrote, ParseFloat reads.

@@ -118,7 +118,7 @@ func TestPublishedCHRFOfSentences(t *testing.T) {
 }
 
 func TestSignatureNamesTheSeed(t *testing.T) {
-	r, err := BLEU([]string{"a b"}, one("a b"), BLEUOptions{Bootstrap: 20, Seed: 7})
+	r, err := BLEUOptions{Bootstrap: 20, Seed: 7}.Corpus([]string{"a b"}, one("a b"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 type Tokenizer string
 
 const (
-	// Tok13a is WMT's standard, mteval-v13a: it splits ASCII punctuation, and
-	// periods, commas and hyphens depending on the digits beside them.
+	// Tok13a is WMT's mteval-v13a: it splits ASCII punctuation, and periods, commas and hyphens by the digits beside
+	// them.
 	Tok13a Tokenizer = "13a"
 	// TokIntl splits Unicode punctuation and symbols, as mteval-v14 does.
 	TokIntl Tokenizer = "intl"
@@ -21,11 +21,7 @@ const (
 	TokChar Tokenizer = "char"
 )
 
-// Tokenizers lists the names that Tokenize knows.
-var Tokenizers = []Tokenizer{Tok13a, TokIntl, TokNone, TokChar}
-
-// Tokenize splits a line into tokens; the empty name means Tok13a. Any other
-// name that is not in Tokenizers is an error.
+// Tokenize splits a line into tokens; the empty name means Tok13a. An unknown name is an error.
 func (t Tokenizer) Tokenize(line string) ([]string, error) {
 	switch t {
 	case Tok13a, "":
@@ -43,19 +39,10 @@ func (t Tokenizer) Tokenize(line string) ([]string, error) {
 		}
 		return tokens, nil
 	}
-	return nil, fmt.Errorf("unknown tokenizer %q: use one of %s", string(t), list(Tokenizers))
+	return nil, fmt.Errorf("unknown tokenizer %q: use one of 13a, intl, none, char", string(t))
 }
 
-func list[S ~string](names []S) string {
-	parts := make([]string, len(names))
-	for i, name := range names {
-		parts[i] = string(name)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// mteval-v13a first undoes the mark-up of NIST's files. The order matters:
-// "&amp;lt;" ends as "<".
+// mteval-v13a first undoes the mark-up of NIST's files. The order matters: "&amp;lt;" ends as "<".
 var unescape13a = []struct{ old, new string }{
 	{"<skipped>", ""}, {"-\n", ""}, {"\n", " "},
 	{"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
@@ -67,22 +54,22 @@ func tokenize13a(line string) string {
 	}
 	runes := []rune(" " + line + " ")
 	runes = padEach(runes, splits13a)
-	runes = padSecond(runes, notDigit, periodOrComma)
-	runes = padFirst(runes, periodOrComma, notDigit)
-	runes = padSecond(runes, digit, func(r rune) bool { return r == '-' })
+	runes = padPair(runes, notDigit, periodOrComma, 1)
+	runes = padPair(runes, periodOrComma, notDigit, 0)
+	runes = padPair(runes, digit, func(r rune) bool { return r == '-' }, 1)
 	return string(runes)
 }
 
 func tokenizeIntl(line string) string {
 	runes := []rune(line)
-	runes = padSecond(runes, notNumber, unicode.IsPunct)
-	runes = padFirst(runes, unicode.IsPunct, notNumber)
+	runes = padPair(runes, notNumber, unicode.IsPunct, 1)
+	runes = padPair(runes, unicode.IsPunct, notNumber, 0)
 	runes = padEach(runes, unicode.IsSymbol)
 	return string(runes)
 }
 
-// splits13a holds the ASCII punctuation that always stands alone: all but the
-// apostrophe, the comma, the hyphen and the period. The space is one of it.
+// splits13a holds the ASCII punctuation that always stands alone, and the space: all but the apostrophe, comma, hyphen
+// and period.
 func splits13a(r rune) bool {
 	switch {
 	case r > '~', r == '\'', r == ',', r == '-', r == '.':
@@ -111,32 +98,22 @@ func padEach(in []rune, class func(rune) bool) []rune {
 	return out
 }
 
-// padSecond finds pairs of neighbours in (first, second) and puts spaces round
-// the second. Like the regular expressions it stands for, it goes from left to
-// right and uses each rune in one pair at most, so that in "a.," the comma,
-// whose left neighbour is taken, stays where it is.
-func padSecond(in []rune, first, second func(rune) bool) []rune {
+// padPair puts spaces round one of each pair of neighbours in (first, second): 0 the first, 1 the second. Like the
+// regular expressions it stands for, it uses each rune once, left to right: in "a.," the comma, whose neighbour is
+// taken, stays.
+func padPair(in []rune, first, second func(rune) bool, padded int) []rune {
 	out := make([]rune, 0, 2*len(in))
 	for i := 0; i < len(in); i++ {
-		out = append(out, in[i])
-		if i+1 < len(in) && first(in[i]) && second(in[i+1]) {
-			out = append(out, ' ', in[i+1], ' ')
-			i++
-		}
-	}
-	return out
-}
-
-// padFirst is padSecond with the spaces round the first of the pair.
-func padFirst(in []rune, first, second func(rune) bool) []rune {
-	out := make([]rune, 0, 2*len(in))
-	for i := 0; i < len(in); i++ {
-		if i+1 < len(in) && first(in[i]) && second(in[i+1]) {
-			out = append(out, ' ', in[i], ' ', in[i+1])
-			i++
-		} else {
+		switch {
+		case i+1 == len(in) || !first(in[i]) || !second(in[i+1]):
 			out = append(out, in[i])
+			continue
+		case padded == 0:
+			out = append(out, ' ', in[i], ' ', in[i+1])
+		default:
+			out = append(out, in[i], ' ', in[i+1], ' ')
 		}
+		i++
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func (b FrequencyBucket) Precision() float64 { return float64(b.Matches) / float
 // Recall is Matches/Reference, or NaN without references.
 func (b FrequencyBucket) Recall() float64 { return float64(b.Matches) / float64(b.Reference) }
 
-// F1 is the harmonic mean of precision and recall: 0 without a match, NaN where neither side has a word of the range.
+// F1 is the harmonic mean of precision and recall: 0 without a match, NaN if neither side has a word of the range.
 func (b FrequencyBucket) F1() float64 { return float64(2*b.Matches) / float64(b.Output+b.Reference) }
 
 // WordCounts counts the words of tokenised training text, which WordF1 sorts words by.
@@ -46,9 +46,9 @@ func WordCounts(lines []string) map[string]int {
 // lows are where the ranges of training frequencies begin.
 var lows = []int{0, 1, 2, 3, 4, 5, 10, 100, 1000}
 
-// FrequencyBuckets are the ranges of training frequencies that words are told apart by, without any word: 0, 1, 2, 3, 4, 5-9,
-// 10-99, 100-999 and 1000 or more (Kumar and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with
-// Continuous Outputs", 2019, table 5, which has no 0).
+// FrequencyBuckets are the empty ranges of training frequency: 0, 1, 2, 3, 4, 5-9, 10-99, 100-999, 1000 or more (Kumar
+// and Tsvetkov, "Von Mises-Fisher Loss for Training Sequence to Sequence Models with Continuous Outputs", 2019, table
+// 5, but for the 0).
 func FrequencyBuckets() []FrequencyBucket {
 	buckets := make([]FrequencyBucket, len(lows))
 	for i, low := range lows {
@@ -66,9 +66,8 @@ func BucketOf(count int) int {
 	return above - 1
 }
 
-// WordF1 compares tokenised translations with references word by word, apart for words of each of FrequencyBuckets. counts
-// maps a word of the target language to its number in training: see WordCounts. Word order plays no part. Unequal lengths are
-// an error.
+// WordF1 compares tokenised translations with references, in any word order, by FrequencyBuckets. counts are a target
+// word's occurrences in training: see WordCounts. Unequal lengths are an error.
 func WordF1(hyps, refs []string, counts map[string]int) ([]FrequencyBucket, error) {
 	if _, _, err := transpose(hyps, [][]string{refs}); err != nil {
 		return nil, err

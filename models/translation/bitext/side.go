@@ -26,10 +26,7 @@ type Side struct {
 
 func newSide(d TextSettings, language string) (*Side, error) {
 	s := &Side{Language: language, lowercase: d.Lowercase}
-	version := tokenize.MosesCurrent
-	if d.Tokenize == "2017" {
-		version = tokenize.Moses2017
-	}
+	version := tokenize.MosesVersion(d.Tokenize)
 	if d.Normalize {
 		s.normalizer = tokenize.NewNormalizer(language, version)
 	}

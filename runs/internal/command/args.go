@@ -10,9 +10,10 @@ import (
 // "-method x" become "--method=x" and "--method x". The result is a new slice; args is not changed.
 //
 // Left alone are "-", "--" and all that follows it, negative numbers ("-1", "-.5"), the value of a flag that takes one
-// ("-lenpen -1", "-prompt -x"), and letters that fs knows as shorthands, alone, joined ("-ab") or with a value ("-l=de",
-// "-lde"). A long name that fs defines wins over joined shorthands, and a single letter is a long name only where fs
-// defines it as one. An unknown name of several letters gets its second dash too, so that pflag's error names it whole.
+// ("-lenpen -1", "-prompt -x"), and letters that fs knows as shorthands, alone, joined ("-ab") or with a value
+// ("-l=de", "-lde"). A long name that fs defines wins over joined shorthands, and a single letter is a long name only
+// where fs defines it as one. An unknown name of several letters gets its second dash too, so that pflag's error names
+// it whole.
 func NormalizeArgs(args []string, fs *pflag.FlagSet) []string {
 	out := make([]string, 0, len(args))
 	for i := 0; i < len(args); i++ {
@@ -35,15 +36,16 @@ func NormalizeArgs(args []string, fs *pflag.FlagSet) []string {
 	return out
 }
 
-// normalizeFlag returns arg, which starts with a dash, as pflag wants it, and whether pflag will read the argument after
-// it as its value.
+// normalizeFlag returns arg, which starts with a dash, as pflag wants it, and whether pflag will read the argument
+// after it as its value.
 func normalizeFlag(arg string, fs *pflag.FlagSet) (normalized string, takesNext bool) {
 	body := strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-")
 	name, _, hasValue := strings.Cut(body, "=")
 	if name == "" {
 		return arg, false
 	}
-	if flag := fs.Lookup(name); flag != nil && (len(name) > 1 || strings.HasPrefix(arg, "--") || fs.ShorthandLookup(name) == nil) {
+	long := len(name) > 1 || strings.HasPrefix(arg, "--") || fs.ShorthandLookup(name) == nil
+	if flag := fs.Lookup(name); flag != nil && long {
 		return "--" + body, !hasValue && flag.NoOptDefVal == ""
 	}
 	if strings.HasPrefix(arg, "--") {
@@ -58,8 +60,8 @@ func normalizeFlag(arg string, fs *pflag.FlagSet) (normalized string, takesNext 
 	return "--" + body, false
 }
 
-// shorthandsTakeNext follows pflag's reading of joined shorthands: the first one that needs a value takes the rest of the
-// word, or the next argument where nothing is left.
+// shorthandsTakeNext follows pflag's reading of joined shorthands: the first one that needs a value takes the rest of
+// the word, or the next argument where nothing is left.
 func shorthandsTakeNext(letters string, fs *pflag.FlagSet) bool {
 	for i := range len(letters) {
 		flag := fs.ShorthandLookup(letters[i : i+1])

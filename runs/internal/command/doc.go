@@ -1,9 +1,12 @@
-// Package command is what all commands have in common: how flags are written, which exit code an error has, and how a panic
-// is reported in one sentence.
+// Package command is what all commands have in common: how flags are written, which exit code an error has, and how a
+// panic is reported in one sentence.
 //
 // # Basics
 //
-//	f, err := parse(command.NormalizeArgs(os.Args[1:], flags))
+//	var f struct {
+//		Jobs int `flag:"jobs" default:"1" range:"[1,64]" help:"train <N> runs at a time"`
+//	}
+//	_, err := command.Help{Name: "sweep", Summary: "..."}.Read(&f, os.Args[1:], command.Stdout)
 //	if err == nil {
 //		err = command.Guard(func() error { return run(f) })
 //	}

@@ -9,8 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Exit gives it
-// exit code 2.
+// UsageError is a command line or configuration that means nothing: an unknown flag, method, key or value. Exit gives
+// it exit code 2.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -24,8 +24,8 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
 
-// ExitCode returns the exit code that err stands for: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that
-// names a variable of the environment, 128+n for a *SignalError, 1 for anything else.
+// ExitCode returns the exit code of err: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that names a
+// variable of the environment, 128+n for a *SignalError, 1 for anything else.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var stopped *SignalError
@@ -46,10 +46,11 @@ func ExitCode(err error) int {
 
 var resumes bool
 
-// Resumes says that this program can go on where it was with -resume: what is said of a full disk then names that.
+// Resumes says that this program can go on with -resume: what it says of a full disk then names that.
 func Resumes() { resumes = true }
 
-// Explain returns err with a text for its reader where the system caused it: a full disk, or a file or folder that is not there.
+// Explain returns err with a text for its reader where the system caused it: a full disk, or a file or folder that is
+// not there.
 func Explain(err error) error {
 	if resumes {
 		err = files.DiskFullSay(err, "run again with -resume")
@@ -57,7 +58,8 @@ func Explain(err error) error {
 	return files.Missing(files.DiskFull(err))
 }
 
-// Message returns the sentence that stands for err on screen, explained, and for a panic with the file that holds its stack.
+// Message returns the sentence that stands for err on screen, explained, and for a panic with the file that holds its
+// stack.
 func Message(err error) string {
 	text := "aperture: " + OneLine(Explain(err).Error())
 	var internal *InternalError
@@ -68,8 +70,8 @@ func Message(err error) string {
 }
 
 // Exit ends the process with ExitCode(err), after it has printed err as one sentence on standard error where there is
-// anything to say. The stack of an *InternalError goes to a file, which the sentence names. Results that could not be written to
-// Stdout are an error too.
+// anything to say. The stack of an *InternalError goes to a file, which the sentence names. Results that could not be
+// written to Stdout are an error too.
 func Exit(err error) {
 	err = stdout.finish(err)
 	keepStack(err)
@@ -79,7 +81,6 @@ func Exit(err error) {
 	os.Exit(ExitCode(err))
 }
 
-// OneLine joins the lines of a message, since errors are one sentence on one line.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }

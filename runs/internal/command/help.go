@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -19,6 +20,7 @@ type Help struct {
 	Usage   string // what follows the name, as in "-ref FILE [flags] < hypotheses"
 	About   string // paragraphs between usage and flags; empty for none
 	Below   string // paragraphs below the flags; empty for none
+	NoArgs  string // what Read tells a user who gives an argument that is no flag; empty: the program takes arguments
 }
 
 // Flags are a program's flags, which Parse reads and lists in the order of their definition.
@@ -30,8 +32,8 @@ func Flags(name string) *pflag.FlagSet {
 	return fs
 }
 
-// Parse reads a command line without the program's name into flags. After -h it prints help to out and returns ErrHelp. What the
-// flags do not take is a *UsageError, which names the nearest flag where there is none of that name.
+// Parse reads a command line without the program's name into flags. After -h it prints help to out and returns ErrHelp.
+// What the flags do not take is a *UsageError, which names the nearest flag where there is none of that name.
 func (h Help) Parse(fs *pflag.FlagSet, args []string, out io.Writer) error {
 	help := fs.BoolP("help", "h", false, "print this")
 	if err := fs.Parse(NormalizeArgs(args, fs)); err != nil {
@@ -68,8 +70,8 @@ const (
 	flagWidth = 22  // columns before a flag's description
 )
 
-// ListFlags writes a line, or as many as it takes, for each of the named flags: the name with one dash, what it takes, what it
-// does, and its default.
+// ListFlags writes a line, or as many as it takes, for each of the named flags: the name with one dash, what it takes,
+// what it does, and its default.
 func ListFlags(w io.Writer, fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		flag := fs.Lookup(name)
@@ -84,8 +86,9 @@ func ListFlags(w io.Writer, fs *pflag.FlagSet, names ...string) {
 		case "string", "strings", "stringArray":
 			value = "TEXT"
 		}
-		if d := flag.DefValue; d != "" && d != "0" && d != "false" && d != "[]" && !strings.Contains(usage, "(default") {
-			usage += " (default " + strings.Trim(d, "[]") + ")"
+		unset := slices.Contains([]string{"", "0", "false", "[]"}, flag.DefValue)
+		if !unset && !strings.Contains(usage, "(default") {
+			usage += " (default " + strings.Trim(flag.DefValue, "[]") + ")"
 		}
 		ListEntry(w, strings.TrimSpace(left+" "+value), usage)
 	}
@@ -119,11 +122,13 @@ func FlagError(err error, flags *pflag.FlagSet, program string) error {
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		return Usagef("unknown flag -%s: did you mean -%s? (%s -h lists the flags)", name, keys.Nearest(name, names), program)
+		return Usagef("unknown flag -%s: did you mean -%s? (%s -h lists the flags)", name, keys.Nearest(name, names),
+			program)
 	case errors.As(err, &missing):
 		return Usagef("-%s wants a value", missing.GetSpecifiedName())
 	case errors.As(err, &invalid):
-		return Usagef("-%s=%s: it wants %s", invalid.GetFlag().Name, invalid.GetValue(), wanted(invalid.GetFlag().Value.Type()))
+		flag := invalid.GetFlag()
+		return Usagef("-%s=%s: it wants %s", flag.Name, invalid.GetValue(), wanted(flag.Value.Type()))
 	}
 	return &UsageError{Err: err}
 }

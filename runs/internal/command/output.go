@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Stdout is standard output, where programs write results and help. Exit tells a write that failed, so that nobody takes a
-// part for the whole; who writes there need not look.
+// Stdout is standard output, where programs write results and help. Exit tells a write that failed, so that nobody
+// takes a part for the whole; who writes there need not look.
 var Stdout io.Writer = stdout
 
 var stdout = &output{to: os.Stdout}
@@ -33,8 +33,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish closes the output and gives what became of the program: err, or that what was written is not whole. A disk may tell
-// that it is full when a file is closed.
+// finish closes the output and gives what became of the program: err, or that what was written is not whole. A disk may
+// tell that it is full when a file is closed.
 func (o *output) finish(err error) error {
 	closed := o.to.Close()
 	o.mu.Lock()

@@ -18,7 +18,8 @@ func (e *SignalError) Error() string {
 	return fmt.Sprintf("stopped by signal %d (%v): run again with -resume to continue", int(e.Signal), e.Signal)
 }
 
-// Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell others.
+// Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell
+// others.
 func Stopped(ctx context.Context) int {
 	if stopped := new(SignalError); errors.As(context.Cause(ctx), &stopped) {
 		return int(stopped.Signal)
@@ -34,11 +35,11 @@ func StoppedBy(number int) error {
 	return &SignalError{syscall.Signal(number)}
 }
 
-// Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run finishes its
-// update, saves and returns context.Cause. A second SIGINT or SIGTERM ends the process at once, with nothing saved; a terminal
-// that closes may send SIGHUP twice, and beside another signal. Under nohup SIGHUP stays ignored. A write to a closed pipe is
-// an error from then on and no longer ends the process, so that a log without a reader costs no update (see Screen). stop gives
-// the signals back their usual effect.
+// Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run
+// finishes its update, saves and returns context.Cause. A second SIGINT or SIGTERM ends the process at once, with
+// nothing saved; a terminal that closes may send SIGHUP twice, and beside another signal. Under nohup SIGHUP stays
+// ignored. A write to a closed pipe is an error from then on and no longer ends the process, so that a log without a
+// reader costs no update (see Screen). stop gives the signals back their usual effect.
 func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrived := make(chan os.Signal, 8)
@@ -46,7 +47,8 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(arrived, syscall.SIGHUP)
 	}
-	// Until the process ends: its last sentence goes to that pipe too. Ignoring the signal would make children ignore it.
+	// Until the process ends: its last sentence goes to that pipe too. Ignoring the signal would make children ignore
+	// it.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	done := make(chan struct{})
 	go func() {
@@ -74,8 +76,8 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// Screen writes to w, where a program of an Interruptible context shows its log. Once a pipe there has lost its reader the
-// process gets SIGHUP, which is what a closed terminal sends; under nohup it goes on without a screen.
+// Screen writes to w, where a program of an Interruptible context shows its log. Once a pipe there has lost its reader
+// the process gets SIGHUP, which is what a closed terminal sends; under nohup it goes on without a screen.
 func Screen(w io.Writer) io.Writer { return &screen{Writer: w} }
 
 type screen struct {

@@ -20,7 +20,7 @@ const trainPairs, heldOutPairs = 10000, 500
 // bleu forgives differences of case, which makes the baselines look their best.
 func bleu(t *testing.T, hypotheses, references []string) float64 {
 	t.Helper()
-	result, err := score.BLEU(hypotheses, [][]string{references}, score.BLEUOptions{Lowercase: true})
+	result, err := score.BLEUOptions{Lowercase: true}.Corpus(hypotheses, [][]string{references})
 	if err != nil {
 		t.Fatal(err)
 	}
