@@ -1,5 +1,5 @@
-// Package keys turns the tags of a struct's fields into configuration keys: defaults, checks, strict decoding of TOML, and
-// a commented print.
+// Package keys turns the tags of a struct's fields into configuration keys: defaults, checks, strict decoding of TOML,
+// and a commented print.
 //
 // # Basics
 //
@@ -11,13 +11,13 @@
 //	s := schema.Defaults()
 //	err := schema.Check(&s)                      // objective.alpha = -1 is out of range: it wants a number of at least 0
 //
-// A field's tags are all there is to know about its key, and they stand in the package that uses the field:
+// A field's tags say all about its key, in the package that uses the field:
 //
-//	toml     the key's name; a struct field with a name is a section, an embedded struct without one is part of what it stands in
+//	toml     the key's name; a struct field with a name is a section, one embedded without a name is part of its struct
 //	default  its value where nothing else gives one
 //	range    numbers: [0,1) holds 0 but not 1
 //	choice   texts: the values it may have, separated by spaces
-//	path     texts that name a file or a folder: which of the two, so that a command can find it and say where it is
+//	path     texts that name a file or a folder: which of the two
 //	task     the only task that reads it; on an embedded struct it holds for all of its keys
 //	resume   whether a resumed run may change it (package experiment says what the values mean); inherited as well
 //	help     its meaning and unit, in one sentence without the full stop
@@ -26,6 +26,6 @@
 //
 // # Caveats
 //
-// A field without a toml tag, or with "-", is no key. Kinds of values are int, float64, bool, string and []string.
-// A malformed tag, or a field of another type, panics when a schema is made, so that any test that uses the schema finds it.
+// A field without a toml tag, or with "-", is no key. Kinds of values are int, float64, bool, string and []string. A
+// malformed tag, or a field of another type, panics when a schema is made.
 package keys

@@ -28,7 +28,7 @@ func ReadFolder(folder string) (Tree, error) {
 	return Parse(string(text), path)
 }
 
-// ReadFolder reads those of a run folder's keys that are the schema's. Keys that are newer than the folder have their defaults.
+// ReadFolder reads the schema's keys from a run folder. Keys that are newer than the folder have their defaults.
 func (s *Schema[C]) ReadFolder(folder string) (C, error) {
 	c := s.Defaults()
 	tree, err := ReadFolder(folder)

@@ -20,7 +20,7 @@ type Key struct {
 	Default string   // as text; empty is the zero value
 	Choices []string // of a text, where it has some
 	Path    string   // of a text that names a file or a folder: which of the two
-	Part    any      // of the ones that stand in [Parts]: the struct, as the list has it
+	Part    any      // of a key of [Parts]: the struct, as the list has it
 
 	index  []int // of the field, or of the Parts that hold it
 	part   int   // which of the parts, from 1; 0 for a field of the struct itself
@@ -61,56 +61,37 @@ func (k Key) changed(in reflect.Value) reflect.Value {
 	return field.Addr().Interface().(changing).own(k.part - 1).FieldByIndex(k.inner)
 }
 
-// set stores a value as TOML gives it, and says what the key wants when it is of another type or out of range.
+// set stores a value as TOML or Go gives it, and says what the key wants when it is of another type or out of range.
 func (k Key) set(in reflect.Value, value any) error {
-	field := k.changed(in)
-	wrongType := fmt.Errorf("%s wants %s, not %s", k.Name, k.Wants(), describe(value))
-	switch k.kind {
-	case reflect.Int:
-		n, ok := value.(int64)
-		if !ok {
-			return wrongType
-		}
-		field.SetInt(n)
-	case reflect.Float64:
-		switch x := value.(type) {
-		case int64:
-			field.SetFloat(float64(x))
-		case float64:
-			field.SetFloat(x)
-		default:
-			return wrongType
-		}
-	case reflect.Bool:
-		b, ok := value.(bool)
-		if !ok {
-			return wrongType
-		}
-		field.SetBool(b)
-	case reflect.String:
-		s, ok := value.(string)
-		if !ok {
-			return wrongType
-		}
-		field.SetString(s)
-	case reflect.Slice:
-		items, ok := value.([]any)
-		if !ok {
-			return wrongType
-		}
-		list := make([]string, len(items))
-		for i, item := range items {
-			if list[i], ok = item.(string); !ok {
-				return wrongType
-			}
-		}
-		field.Set(reflect.ValueOf(list))
+	if err := k.put(in, value); err != nil {
+		return err
 	}
 	return k.check(in)
 }
 
-// parse reads a value as a command line gives it: text needs no quotes, and a list may be separated by commas. What
-// cannot be a value of the key's kind is returned as it is, for set to refuse.
+// put stores a value of the key's type, whatever its range. A whole number is a number too.
+func (k Key) put(in reflect.Value, value any) error {
+	given, field := reflect.ValueOf(value), k.changed(in)
+	if items, ok := value.([]any); ok {
+		list := make([]string, len(items))
+		for i, item := range items {
+			text, isText := item.(string)
+			list[i], ok = text, ok && isText
+		}
+		if ok {
+			given = reflect.ValueOf(list)
+		}
+	}
+	number := given.CanInt() && (k.kind == reflect.Int || k.kind == reflect.Float64)
+	if !number && (!given.IsValid() || given.Type() != field.Type()) {
+		return fmt.Errorf("%s wants %s, not %s", k.Name, k.Wants(), describe(value))
+	}
+	field.Set(given.Convert(field.Type()))
+	return nil
+}
+
+// parse reads a value as a command line gives it: text needs no quotes, and commas may separate a list. It returns what
+// cannot be a value of the key's kind as it is, for set to refuse.
 func (k Key) parse(text string) any {
 	switch k.kind {
 	case reflect.String:

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Nearest returns the candidate that name was most likely to be: the one with the fewest edits, unless name shortens another, as
-// lr does learning_rate, or has its words. A key in the wrong section is nearer than its spelling alone would say: last parts are
-// compared as well, and of two that are as near the one in the section of name goes first.
+// Nearest returns the candidate that name was most likely to be: the one with the fewest edits, unless name shortens
+// another, as lr does learning_rate, or has its words. A key in the wrong section is nearer than its spelling alone
+// would say: last parts are compared as well, and of two equally near ones that in the section of name goes first.
 func Nearest(name string, candidates []string) string {
 	section, last := part(name)
 	best, bestDistance := "", math.MaxInt
@@ -40,8 +40,8 @@ func part(name string) (section, last string) {
 	return name[:max(dot, 0)], name[dot+1:]
 }
 
-// shortens says whether short is made of the beginnings of all words of long, in their order: lr of learning_rate, max_tok of
-// max_tokens. Of a single word it takes three letters.
+// shortens says whether short is made of the beginnings of all words of long, in their order: lr of learning_rate,
+// max_tok of max_tokens. Of a single word it takes three letters.
 func shortens(short, long string) bool {
 	words := strings.Split(long, "_")
 	short = strings.ReplaceAll(short, "_", "")
@@ -73,8 +73,8 @@ func within(short, long string) bool {
 	return short == ""
 }
 
-// wordsWithin says whether all words of one name are words of the other, and how many more that has; where these stand first,
-// which is where the name's meaning is, they count as more.
+// wordsWithin says whether all words of one name are words of the other, and how many more that has; another first
+// word, which has the name's meaning, counts as more.
 func wordsWithin(a, b string) (more int, yes bool) {
 	few, many := strings.Split(a, "_"), strings.Split(b, "_")
 	if len(few) > len(many) {
@@ -99,14 +99,13 @@ func editDistance(a, b string) int {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		replaced := row[0] // the distance if b[j] replaces a[i]
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+			if a[i] != b[j] {
+				replaced++
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+			replaced, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, replaced)
 		}
 	}
 	return row[len(b)]

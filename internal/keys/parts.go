@@ -5,13 +5,10 @@ import (
 	"reflect"
 )
 
-// Parts are settings structs that stand in a section together, as if the struct of the section embedded them. Which
-// they are is a list that L gives, so that whoever adds an item to it, such as an output layer with keys of its own,
-// adds its keys to the section in one place.
-//
-// Parts are a value: a copy that is changed through a [Schema] leaves the original alone. The zero value holds zeros;
-// those that a schema's Defaults gives hold the defaults.
-type Parts[L List] struct{ structs []any } // pointers to structs in the order of L; a change replaces one in a new slice
+// Parts are settings structs of a section, as if its struct embedded them. L lists them, so that an output layer with
+// keys of its own adds them to the section in one place. A copy that is changed through a [Schema] leaves the original
+// alone. The zero value holds zeros.
+type Parts[L List] struct{ structs []any } // pointers in the order of L; a change replaces one in a new slice
 
 // List gives the structs of [Parts], each of another type, in the order of their keys. Their values do not count.
 type List interface{ Structs() []any }
@@ -57,15 +54,12 @@ func (p Parts[L]) at(i int) reflect.Value {
 
 func (p *Parts[L]) own(i int) reflect.Value {
 	list := p.list()
-	structs := make([]any, len(list))
+	structs := append(make([]any, 0, len(list)), p.structs...)[:len(list)]
 	for j := range list {
-		switch {
-		case p.structs == nil || j == i:
+		if p.structs == nil || j == i {
 			copied := reflect.New(reflect.TypeOf(list[j]))
 			copied.Elem().Set(p.at(j))
 			structs[j] = copied.Interface()
-		default:
-			structs[j] = p.structs[j]
 		}
 	}
 	p.structs = structs

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Print writes a configuration as TOML, every key that the task reads with a comment that says what it means, what it may be and
-// its default.
+// Print writes a configuration as TOML, every key that the task reads with a comment of its meaning, values and
+// default.
 func (s *Schema[C]) Print(c *C, task string) string {
 	var b strings.Builder
 	section := ""

@@ -2,23 +2,28 @@ package keys
 
 import "fmt"
 
-// Kept are the keys that decide what a run of the task finds, by name, with their values as TOML: those that a resumed run
-// may not change, and those of files that it may only find elsewhere. Checkpoints keep them.
+// decides reports whether a key decides what a run of the task finds: a resumed run may not change it, or may only find
+// its files elsewhere.
+func (k Key) decides(task string) bool {
+	return k.Of(task) && (k.Resume == "" || k.Resume == "location")
+}
+
+// Kept are the keys that decide what a run of the task finds, by name, with their values as TOML, for its checkpoints.
 func (s *Schema[C]) Kept(c *C, task string) map[string]string {
 	kept := map[string]string{}
 	for _, k := range s.keys {
-		if k.Of(task) && (k.Resume == "" || k.Resume == "location") {
+		if k.decides(task) {
 			kept[k.Name] = s.Value(c, k)
 		}
 	}
 	return kept
 }
 
-// Changed is the first key of the task whose value a run that kept these could not have taken. A key that is newer than what
-// was kept had its default then. Where kept is nil, from an earlier version, nothing is known.
+// Changed is the first key of the task whose value a run that kept these could not have taken. A key that is newer than
+// what was kept had its default then. Where kept is nil, from an earlier version, nothing is known.
 func (s *Schema[C]) Changed(c *C, task string, kept map[string]string) (d Difference, changed bool) {
 	for _, k := range s.keys {
-		if kept == nil || !k.Of(task) || k.Resume != "" && k.Resume != "location" {
+		if kept == nil || !k.decides(task) {
 			continue
 		}
 		was, known := kept[k.Name]
@@ -42,8 +47,7 @@ type Difference struct {
 
 func (d Difference) String() string { return fmt.Sprintf("%s from %s to %s", d.Key, d.Old, d.New) }
 
-// Differences lists the keys whose values differ, in the order of the fields, and says which of them a run started with old
-// and resumed with next may change.
+// Differences lists the keys whose values differ, in the order of the fields.
 func (s *Schema[C]) Differences(old, next *C) []Difference {
 	var all []Difference
 	for _, k := range s.keys {

@@ -1,8 +1,10 @@
 package keys
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,20 +15,20 @@ import (
 // Schema are the keys of a type of configuration, in the order of its fields.
 type Schema[C any] struct {
 	keys     []Key
-	sections []string // "" first
+	sections []string
 	defaults C
 }
 
 // New reads the tags of C's fields. Names begin with the prefix, unless that is empty: the section that C stands in.
 func New[C any](prefix string) *Schema[C] {
-	s := &Schema[C]{sections: []string{""}}
+	s := &Schema[C]{}
 	if prefix != "" {
 		prefix += "."
 	}
 	s.walk(reflect.TypeFor[C](), prefix, nil, Key{})
 	for _, k := range s.keys {
-		if !slices.Contains(s.sections, k.Section()) {
-			s.sections = append(s.sections, k.Section())
+		if section := k.Section(); section != "" && !slices.Contains(s.sections, section) {
+			s.sections = append(s.sections, section)
 		}
 		in, err := reflect.ValueOf(&s.defaults).Elem(), error(nil)
 		if k.Default == "" {
@@ -42,7 +44,10 @@ func New[C any](prefix string) *Schema[C] {
 }
 
 // valueTypes are the types of fields that can be keys.
-var valueTypes = []reflect.Type{reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[bool](), reflect.TypeFor[string](), reflect.TypeFor[[]string]()}
+var valueTypes = []reflect.Type{
+	reflect.TypeFor[int](), reflect.TypeFor[float64](), reflect.TypeFor[bool](), reflect.TypeFor[string](),
+	reflect.TypeFor[[]string](),
+}
 
 // partedType is that of fields which are [Parts].
 var partedType = reflect.TypeFor[parted]()
@@ -51,16 +56,16 @@ var partedType = reflect.TypeFor[parted]()
 func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited Key) {
 	for i := range t.NumField() {
 		field := t.Field(i)
-		name, at := field.Tag.Get("toml"), append(slices.Clone(index), i)
-		k := Key{Name: prefix + name, Task: field.Tag.Get("task"), Resume: field.Tag.Get("resume"), index: at, kind: field.Type.Kind()}
+		tag := field.Tag.Get
+		name, at := tag("toml"), append(slices.Clone(index), i)
+		k := Key{
+			Name: prefix + name,
+			Task: cmp.Or(tag("task"), inherited.Task), Resume: cmp.Or(tag("resume"), inherited.Resume),
+			Help: tag("help"), Default: tag("default"), Choices: strings.Fields(tag("choice")), Path: tag("path"),
+			index: at, kind: field.Type.Kind(),
+		}
 		if inherited.part > 0 {
 			k.index, k.part, k.inner, k.Part = inherited.index, inherited.part, at, inherited.Part
-		}
-		if k.Task == "" {
-			k.Task = inherited.Task
-		}
-		if k.Resume == "" {
-			k.Resume = inherited.Resume
 		}
 		switch {
 		case name == "" && field.Type.Implements(partedType):
@@ -81,8 +86,6 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 		if !slices.Contains(valueTypes, field.Type) {
 			panic(fmt.Sprintf("keys: %s is of type %s, which no key can have", k.Name, field.Type))
 		}
-		k.Help, k.Default, k.Choices = field.Tag.Get("help"), field.Tag.Get("default"), strings.Fields(field.Tag.Get("choice"))
-		k.Path = field.Tag.Get("path")
 		if k.Path != "" && k.kind != reflect.String {
 			panic(fmt.Sprintf("keys: %s is no text, and names a %s", k.Name, k.Path))
 		}
@@ -142,12 +145,7 @@ func (s *Schema[C]) Put(c *C, name string, value any) error {
 	if err != nil {
 		return err
 	}
-	given, field := reflect.ValueOf(value), k.changed(reflect.ValueOf(c).Elem())
-	if given.Kind() != field.Kind() && !(given.Kind() == reflect.Int && field.Kind() == reflect.Float64) {
-		return fmt.Errorf("%s wants %s, not %v", name, k.Wants(), value)
-	}
-	field.Set(given.Convert(field.Type()))
-	return nil
+	return k.put(reflect.ValueOf(c).Elem(), value)
 }
 
 // Text is the value of a key that is a text.
@@ -169,64 +167,50 @@ func Parse(text, from string) (Tree, error) {
 	return tree, nil
 }
 
-// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first of several errors is
-// always the same one, and returns the names of the keys that it gave. A name that is no key is an error that names the
-// nearest one, unless others is set: the tree then holds keys of other readers too.
+// Lay lays the values of a tree over a configuration, in the order of the keys, so that the first error is always the
+// same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest
+// one, unless others is set: the tree then holds keys of other readers too.
 func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []string, err error) {
-	for _, k := range s.keys {
-		table, name := tree, k.Name
-		if section := k.Section(); section != "" {
-			value, there := tree[section]
-			if !there {
-				continue
-			}
-			inner, ok := value.(map[string]any)
-			if !ok {
-				return given, fmt.Errorf("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
-			}
-			table, name = inner, k.Base()
-		}
-		value, there := table[name]
-		if !there {
+	values := map[string]any{}
+	for name, value := range tree {
+		table, isTable := value.(map[string]any)
+		if !isTable || slices.ContainsFunc(s.keys, func(k Key) bool { return k.Name == name }) {
+			values[name] = value
 			continue
 		}
-		if err := k.set(reflect.ValueOf(c).Elem(), value); err != nil {
-			return given, fmt.Errorf("%s: %w", from, err)
+		for inner, x := range table {
+			values[name+"."+inner] = x
 		}
-		given = append(given, k.Name)
+	}
+	for _, section := range s.sections {
+		if value, there := values[section]; there {
+			return nil, fmt.Errorf("%s: %s wants a section [%s], not %s", from, section, section, describe(value))
+		}
+	}
+	for _, k := range s.keys {
+		if value, there := values[k.Name]; there {
+			if err := k.set(reflect.ValueOf(c).Elem(), value); err != nil {
+				return given, fmt.Errorf("%s: %w", from, err)
+			}
+			given = append(given, k.Name)
+		}
 	}
 	if others {
 		return given, nil
 	}
-	if err := s.checkNames(tree); err != nil {
-		return given, fmt.Errorf("%s: %w", from, err)
+	// TOML itself would pass over a name that is no key in silence.
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		if _, isTable := tree[name].(map[string]any); isTable && !slices.Contains(s.sections, name) {
+			return given, fmt.Errorf("%s: unknown section [%s]: did you mean [%s]?",
+				from, name, Nearest(name, s.sections))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, err := s.Lookup(name); err != nil {
+			return given, fmt.Errorf("%s: %w", from, err)
+		}
 	}
 	return given, nil
-}
-
-// checkNames reports the first name in a tree that is no key: TOML itself would pass over it in silence.
-func (s *Schema[C]) checkNames(tree Tree) error {
-	var names []string
-	for name, value := range tree {
-		table, isTable := value.(map[string]any)
-		if !isTable {
-			names = append(names, name)
-			continue
-		}
-		if !slices.Contains(s.sections, name) {
-			return fmt.Errorf("unknown section [%s]: did you mean [%s]?", name, Nearest(name, s.sections[1:]))
-		}
-		for inner := range table {
-			names = append(names, name+"."+inner)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if _, err := s.Lookup(name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -92,8 +92,9 @@ const components = 10
 func analyse(s *subject, f *flags) *analysis {
 	num, m, p := record.Num[float64], measures.Measure(s.w), measures.MeasurePoints(s.w)
 	a := &analysis{
-		Name: s.name, Vocabulary: s.w.Size(0), Width: s.w.Size(1), Scale: s.scale, Samples: 1, IsotropyRows: s.w.Size(0),
-		MeanCosine: num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
+		Name: s.name, Vocabulary: s.w.Size(0), Width: s.w.Size(1), Scale: s.scale, Samples: 1,
+		IsotropyRows: s.w.Size(0),
+		MeanCosine:   num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
 		SigmaRatio: num(m.SigmaRatio), EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues),
 		PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore), MeanRow: num(p.Components.Mean),
 		For50: p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
@@ -102,12 +103,12 @@ func analyse(s *subject, f *flags) *analysis {
 		norms: measures.RowNorms(s.w), measures: m, points: p, ordered: s.ordered,
 	}
 	i := m.Isotropy
-	if n := int64(f.rows); n > 0 && n < a.Vocabulary {
-		a.IsotropyRows, a.Samples = n, f.samples
-		i = measures.SampledIsotropy(s.w, n, f.samples, torch.NewStream(f.seed, "rows"))
+	if n := int64(f.Rows); n > 0 && n < a.Vocabulary {
+		a.IsotropyRows, a.Samples = n, f.Samples
+		i = measures.SampledIsotropy(s.w, n, f.Samples, torch.NewStream(f.Seed, "rows"))
 	}
 	a.I1, a.I2, a.I1BothSigns, a.I2BothSigns = num(i.I1), num(i.I2), num(i.I1BothSigns), num(i.I2BothSigns)
-	a.Spread = num(measures.PartitionSpread(s.w, directions, torch.NewStream(f.seed, "directions")))
+	a.Spread = num(measures.PartitionSpread(s.w, directions, torch.NewStream(f.Seed, "directions")))
 	h := measures.MeasureHubness(s.w, measures.NearestRows, hubRows)
 	a.Hubness, a.HubnessRows, a.LargestHub = num(h.Skewness), h.Rows, h.Largest
 	if h.Hub >= 0 {

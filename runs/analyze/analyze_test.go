@@ -31,7 +31,7 @@ func analyzed(t *testing.T, args ...string) (out, log string, err error) {
 	var stdout, stderr bytes.Buffer
 	f, err := parse(args, &stdout)
 	if err == nil {
-		f.threads = 1
+		f.Threads = 1
 		torch.Do(func() { err = run(f, &stdout, &stderr) })
 	}
 	return stdout.String(), stderr.String(), err

@@ -15,18 +15,22 @@ import (
 
 // flags are the command line.
 type flags struct {
-	runs, vectors   []string
-	json, normalise bool
-	out             string
-	rows, threads   int
-	samples         int
-	seed            uint64
-
-	tensor, vocabulary string
-	namedOnly          bool
-	states             int
-	projector, vec     string
-	save               bool
+	Runs       []string `flag:"run" help:"<FOLDER> of a training run; more folders may follow, or the flag may repeat"`
+	Vectors    []string `flag:"vectors" help:"<FILE> of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; or a folder with a checkpoint in safetensors, in shards or not; may repeat"`
+	Tensor     string   `flag:"tensor" help:"<NAME> of the matrix in checkpoints in safetensors"`
+	Vocabulary string   `flag:"vocab" help:"<FILE> that names the rows of matrices from files: a word a line, or .json with an object that maps words to rows"`
+	NamedOnly  bool     `flag:"named-only" with:"vocab" help:"leave out rows that -vocab does not name, which fill a matrix up"`
+	States     int      `flag:"states" default:"2000" range:"[0,inf)" help:"look at about <N> hidden states of each run, of its validation text; 0 at none"`
+	JSON       bool     `flag:"json" help:"print JSON: an object, or a list of them for several matrices; pictures only with -out"`
+	Out        string   `flag:"out" help:"<DIR> for the pictures (default: plots in the run's folder; for several runs, plots in the folder that holds them all)"`
+	Normalise  bool     `flag:"normalise" help:"scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1"`
+	Projector  string   `flag:"projector" help:"write the matrices to <DIR> as TensorBoard's projector reads them"`
+	Vec        string   `flag:"vec" help:"write the matrix to <FILE> as .vec text: a word a line, with its numbers"`
+	Save       bool     `flag:"save" help:"keep what is measured of runs in their folders, with the losses of parts of their test texts, for runs/compare"`
+	Rows       int      `flag:"rows" range:"[0,inf)" help:"measure I1 and I2 on samples of <N> rows, as published for WikiText-103 with 40000; 0 is all rows"`
+	Samples    int      `flag:"samples" default:"10" range:"[1,inf)" help:"take the mean of <N> such samples"`
+	Seed       uint64   `flag:"seed" default:"1" help:"seed <N> of samples and of random directions"`
+	command.CPU
 }
 
 var about = command.Help{
@@ -37,59 +41,37 @@ var about = command.Help{
 
 func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := command.Flags("analyze")
-	fs.StringArrayVar(&f.runs, "run", nil, "`FOLDER` of a training run; more folders may follow, or the flag may repeat")
-	fs.StringArrayVar(&f.vectors, "vectors", nil, "`FILE` of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; or a folder with a checkpoint in safetensors, in shards or not; may repeat")
-	fs.StringVar(&f.tensor, "tensor", "", "`NAME` of the matrix in checkpoints in safetensors")
-	fs.StringVar(&f.vocabulary, "vocab", "", "`FILE` that names the rows of matrices from files: a word a line, or .json with an object that maps words to rows")
-	fs.BoolVar(&f.namedOnly, "named-only", false, "leave out rows that -vocab does not name, which fill a matrix up")
-	fs.IntVar(&f.states, "states", 2000, "look at about `N` hidden states of each run, of its validation text; 0 at none")
-	fs.BoolVar(&f.json, "json", false, "print JSON: an object, or a list of them for several matrices; pictures only with -out")
-	fs.StringVar(&f.out, "out", "", "`DIR` for the pictures (default: plots in the run's folder; for several runs, plots in the folder that holds them all)")
-	fs.BoolVar(&f.normalise, "normalise", false, "scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1")
-	fs.StringVar(&f.projector, "projector", "", "write the matrices to `DIR` as TensorBoard's projector reads them")
-	fs.StringVar(&f.vec, "vec", "", "write the matrix to `FILE` as .vec text: a word a line, with its numbers")
-	fs.BoolVar(&f.save, "save", false, "keep what is measured of runs in their folders, with the losses of parts of their test texts, for runs/compare")
-	fs.IntVar(&f.rows, "rows", 0, "measure I1 and I2 on samples of `N` rows, as published for WikiText-103 with 40000; 0 is all rows")
-	fs.IntVar(&f.samples, "samples", 10, "take the mean of `N` such samples")
-	fs.Uint64Var(&f.seed, "seed", 1, "seed `N` of samples and of random directions")
-	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
-	usage := func(format string, args ...any) error {
-		return &command.UsageError{Err: fmt.Errorf(format, args...)}
-	}
-	if err := about.Parse(fs, args, help); err != nil {
+	fs, err := about.Read(f, args, help)
+	if err != nil {
 		return nil, err
 	}
 	if err := f.name(fs.Args()); err != nil {
 		return nil, &command.UsageError{Err: err}
 	}
 	switch {
-	case len(f.runs)+len(f.vectors) == 0:
-		return nil, usage("nothing to analyze: give the folder of a training run with -run, or a file with -vectors")
-	case f.rows < 0 || f.rows == 1:
-		return nil, usage("-rows is %d: a sample needs at least 2 rows, and 0 stands for all", f.rows)
-	case f.samples < 1:
-		return nil, usage("-samples is %d: at least 1 is needed", f.samples)
-	case f.threads < 0:
-		return nil, usage("-threads is %d: it cannot be negative", f.threads)
-	case f.states < 0:
-		return nil, usage("-states is %d: it cannot be negative", f.states)
-	case f.vec != "" && len(f.runs)+len(f.vectors) > 1:
-		return nil, usage("-vec writes one matrix, and %d are named: leave out all but one", len(f.runs)+len(f.vectors))
-	case f.save && (len(f.vectors) > 0 || f.normalise):
-		return nil, usage("-save keeps measures of runs as they are: name no files of vectors with it, and leave -normalise out")
-	case f.vocabulary == "" && f.namedOnly:
-		return nil, usage("-named-only goes by the words of -vocab: give that too")
-	case len(f.runs) > 0 && (f.vocabulary != "" || f.tensor != ""):
-		return nil, usage("-tensor and -vocab are for matrices from files, and %s is a run, whose output matrix has its own words", f.runs[0])
+	case len(f.Runs)+len(f.Vectors) == 0:
+		return nil, command.Usagef("nothing to analyze: give the folder of a training run with -run, or a file with " +
+			"-vectors")
+	case f.Rows == 1:
+		return nil, command.Usagef("-rows is 1: a sample needs at least 2 rows, and 0 stands for all")
+	case f.Save && (len(f.Vectors) > 0 || f.Normalise):
+		return nil, command.Usagef("-save keeps measures of runs as they are: name no files of vectors with it, and " +
+			"leave -normalise out")
+	case f.Vec != "" && len(f.Runs)+len(f.Vectors) > 1:
+		return nil, command.Usagef("-vec writes one matrix, and %d are named: leave out all but one",
+			len(f.Runs)+len(f.Vectors))
+	case len(f.Runs) > 0 && (f.Vocabulary != "" || f.Tensor != ""):
+		return nil, command.Usagef("-tensor and -vocab are for matrices from files, and %s is a run, whose output "+
+			"matrix has its own words", f.Runs[0])
 	}
-	for _, path := range f.vectors {
+	for _, path := range f.Vectors {
 		file, tensor := splitName(path)
 		switch {
 		case !isVectorFile(file):
-			return nil, usage("-vectors %s: the name should end in .safetensors (with or without :NAME), .vec, .txt, .bin or .gz, or be a folder with a checkpoint in safetensors", path)
-		case f.tensor != "" && (tensor != "" || !holdsWeights(file)):
-			return nil, usage("-tensor %s: %s names its matrix itself: leave one of them out", f.tensor, path)
+			return nil, command.Usagef("-vectors %s: the name should end in .safetensors (with or without :NAME), "+
+				".vec, .txt, .bin or .gz, or be a folder with a checkpoint in safetensors", path)
+		case f.Tensor != "" && (tensor != "" || !holdsWeights(file)):
+			return nil, command.Usagef("-tensor %s: %s names its matrix itself: leave one of them out", f.Tensor, path)
 		}
 	}
 	return f, nil
@@ -102,12 +84,13 @@ func (f *flags) name(args []string) error {
 		_, missing := os.Stat(file)
 		_, noRun := os.Stat(filepath.Join(file, experiment.ConfigFile))
 		switch {
-		case len(f.runs) > 0 && len(f.vectors) == 0 || missing == nil && noRun == nil:
-			f.runs = append(f.runs, arg)
+		case len(f.Runs) > 0 && len(f.Vectors) == 0 || missing == nil && noRun == nil:
+			f.Runs = append(f.Runs, arg)
 		case missing != nil:
-			return fmt.Errorf("there is no file or folder %q: name run folders with -run, files of vectors with -vectors", arg)
+			return fmt.Errorf("there is no file or folder %q: name run folders with -run, files of vectors with "+
+				"-vectors", arg)
 		default:
-			f.vectors = append(f.vectors, arg)
+			f.Vectors = append(f.Vectors, arg)
 		}
 	}
 	return nil
@@ -116,17 +99,17 @@ func (f *flags) name(args []string) error {
 // sources are what to analyze, in the order of the table.
 func (f *flags) sources() []source {
 	var all []source
-	names := shortNames(f.runs)
-	for i, folder := range f.runs {
-		all = append(all, runFolder{folder, names[i], f.states, f.save})
+	names := shortNames(f.Runs)
+	for i, folder := range f.Runs {
+		all = append(all, runFolder{folder, names[i], f.States, f.Save})
 	}
-	for _, path := range f.vectors {
+	for _, path := range f.Vectors {
 		file, tensor := splitName(path)
 		name := filepath.Base(filepath.Clean(file))
-		if tensor = cmp.Or(tensor, f.tensor); tensor != "" {
+		if tensor = cmp.Or(tensor, f.Tensor); tensor != "" {
 			name += ":" + tensor
 		}
-		all = append(all, vectorFile{file, tensor, name, f.vocabulary, f.namedOnly})
+		all = append(all, vectorFile{file, tensor, name, f.Vocabulary, f.NamedOnly})
 	}
 	return all
 }
@@ -148,18 +131,18 @@ func shortNames(paths []string) []string {
 }
 
 // draws reports whether there will be pictures.
-func (f *flags) draws() bool { return f.out != "" || !f.json && len(f.runs) > 0 }
+func (f *flags) draws() bool { return f.Out != "" || !f.JSON && len(f.Runs) > 0 }
 
 // folder is where the pictures go: -out, the plots of the one run, or plots in the folder that all runs lie in.
 func (f *flags) folder() (string, error) {
 	switch {
-	case f.out != "":
-		return f.out, nil
-	case len(f.runs) == 1:
-		return filepath.Join(f.runs[0], record.PlotsDir), nil
+	case f.Out != "":
+		return f.Out, nil
+	case len(f.Runs) == 1:
+		return filepath.Join(f.Runs[0], experiment.PlotsDir), nil
 	}
 	common := ""
-	for i, folder := range f.runs {
+	for i, folder := range f.Runs {
 		path, err := filepath.Abs(folder)
 		if err != nil {
 			return "", err

@@ -101,10 +101,9 @@ func TestForeignCheckpoint(t *testing.T) {
 			"a number that is not finite, NaN in row 0 (the)": {bad, "-vocab", txt},
 			"is a run, whose output matrix":                   {"-run", folder, "-vocab", txt},
 			"-vec writes one matrix":                          {folder, folder, "-tensor=embed", "-vec", vec},
-			"goes by the words of -vocab":                     {folder, "-named-only"},
-			"names its matrix itself": {filepath.Join(folder, "two.safetensors") + ":embed",
-				"-tensor=embed"},
-			"-states is -1": {folder, "-states=-1"},
+			"-named-only goes with -vocab":                    {folder, "-named-only"},
+			"names its matrix itself":                         {filepath.Join(folder, "two.safetensors") + ":embed", "-tensor=embed"},
+			"-states=-1: it wants":                            {folder, "-states=-1"},
 		} {
 			if _, _, err := analyzed(t, args...); err == nil || !strings.Contains(err.Error(), says) ||
 				strings.Contains(err.Error(), "\n") {

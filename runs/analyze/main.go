@@ -34,7 +34,7 @@ func main() {
 
 // run measures what the flags name, on the torch thread. Results go to out, all else to log.
 func run(f *flags, out, log io.Writer) error {
-	torch.SetThreads(f.threads)
+	torch.SetThreads(f.Threads)
 	scope := torch.OpenScope()
 	defer scope.Close()
 	var results []*analysis
@@ -46,41 +46,40 @@ func run(f *flags, out, log io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if f.normalise && len(results) > 0 {
+		if f.Normalise && len(results) > 0 {
 			subject.scaleTo(results[0].measures.Frobenius)
 		}
 		results = append(results, analyse(subject, f))
-		if f.save {
-			if err := subject.save(results[i], f.runs[i]); err != nil {
+		if f.Save {
+			if err := subject.save(results[i], f.Runs[i]); err != nil {
 				return err
 			}
 		}
 		if f.draws() {
 			pictures = append(pictures, subject.picture(results[len(results)-1]))
 		}
-		if f.projector != "" {
-			entry, err := subject.project(f.projector, i, len(sources), results[i].norms)
+		if f.Projector != "" {
+			entry, err := subject.project(f.Projector, i, len(sources), results[i].norms)
 			if err != nil {
 				return err
 			}
 			projected.WriteString(entry)
 		}
-		if f.vec != "" {
-			if err := subject.writeVec(f.vec); err != nil {
+		if f.Vec != "" {
+			if err := subject.writeVec(f.Vec); err != nil {
 				return err
 			}
-			fmt.Fprintf(log, "wrote %s\n", f.vec)
+			fmt.Fprintf(log, "wrote %s\n", f.Vec)
 		}
 		torch.Free(subject.w)
 	}
-	if f.projector != "" {
-		if err := files.Write(filepath.Join(f.projector, projectorConfig), []byte(projected.String())); err != nil {
+	if f.Projector != "" {
+		if err := files.Write(filepath.Join(f.Projector, projectorConfig), []byte(projected.String())); err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n",
-			filepath.Join(f.projector, projectorConfig), f.projector)
+		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n", filepath.Join(f.Projector, projectorConfig), f.Projector)
 	}
-	if f.json {
+	if f.JSON {
 		if err := printJSON(out, results); err != nil {
 			return err
 		}

@@ -367,7 +367,7 @@ func TestRefusals(t *testing.T) {
 		"another control":  {[]string{folder, "-quick", "-control=mos"}, "the rows are", 2},
 		"the same run":     {[]string{twice, "-quick"}, "the same run twice", 1},
 		"broken results":   {[]string{broken, "-quick"}, "results.json", 1},
-		"negative threads": {[]string{folder, "-threads=-1"}, "cannot be negative", 2},
+		"negative threads": {[]string{folder, "-threads=-1"}, "-threads=-1: it wants a whole number of at least 0", 2},
 		"an unknown flag":  {[]string{folder, "-fast"}, "unknown flag", 2},
 	} {
 		_, _, err := compared(t, c.args...)

@@ -101,7 +101,8 @@ func (c *comparison) spectra() []*chart.Chart {
 	})
 	c.densities(cosines, -1, 1, func(t *trained) []float64 {
 		for _, r := range slices.Backward(t.records) {
-			if shares := scaled(r.Lists[report.CosineHistogram], floats.Sum(r.Lists[report.CosineHistogram])); shares != nil {
+			counts := r.Lists[report.CosineHistogram]
+			if shares := scaled(counts, floats.Sum(counts)); shares != nil {
 				return shares
 			}
 		}
@@ -139,8 +140,8 @@ func (c *comparison) pointsOf() []*chart.Chart {
 	return chart.Drawn(nearest, variance)
 }
 
-// columns are what values gives for the runs of a row, place by place; runs that it gives none for are left out, and where
-// lists have several lengths, there are no columns.
+// columns are what values gives for the runs of a row, place by place; runs that it gives none for are left out, and
+// where lists have several lengths, there are no columns.
 func (r *row) columns(values func(t *trained) []float64) (columns [][]float64) {
 	for _, t := range r.runs {
 		list := values(t)

@@ -136,7 +136,7 @@ func compared(t *testing.T, args ...string) (out, log string, err error) {
 	var stdout, stderr bytes.Buffer
 	f, err := parse(args, &stdout)
 	if err == nil {
-		f.threads = 1
+		f.Threads = 1
 		err = run(f, &stdout, &stderr)
 	}
 	return stdout.String(), stderr.String(), err

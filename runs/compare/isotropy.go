@@ -85,8 +85,8 @@ func (c *comparison) relations() []relation {
 				byRow[p.row] = append(byRow[p.row], p)
 			}
 			low, high := interval(byRow)
-			all = append(all, relation{c.measures[i], name, given, len(points), len(byRow), number(withinStrata(points)),
-				number(low), number(high)})
+			all = append(all, relation{c.measures[i], name, given, len(points), len(byRow),
+				number(withinStrata(points)), number(low), number(high)})
 		}
 	}
 	return all

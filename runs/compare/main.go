@@ -24,11 +24,17 @@ func main() {
 
 // flags are the command line.
 type flags struct {
-	folders                    []string
-	control, out, pictures     string
-	json, csv, latex, markdown bool
-	isotropy, quick            bool
-	threads                    int
+	Control  string `flag:"control" help:"<NAME> of the row, or of its method, that the others are tested against (default mle, or else the first)"`
+	Out      string `flag:"out" help:"write a page with tables and charts to <FILE.html>; it needs no other file"`
+	Pictures string `flag:"pictures" help:"write every chart of that page into <FOLDER>, as an SVG file with a legend"`
+	Markdown bool   `flag:"markdown" help:"print the table as Markdown; so it does without any of these flags"`
+	LaTeX    bool   `flag:"latex" help:"print the table as LaTeX, for the package booktabs"`
+	CSV      bool   `flag:"csv" help:"print all numbers as CSV, a line for each row and measure"`
+	JSON     bool   `flag:"json" help:"print all numbers and tests as JSON"`
+	Isotropy bool   `flag:"isotropy" help:"print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss"`
+	Quick    bool   `flag:"quick" help:"leave the models unopened: no test over blocks of tokens, and no charts that need the matrices"`
+	command.CPU
+	folders []string
 }
 
 var about = command.Help{
@@ -39,22 +45,12 @@ var about = command.Help{
 
 func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
-	fs := command.Flags("compare")
-	fs.StringVar(&f.control, "control", "", "`NAME` of the row, or of its method, that the others are tested against (default mle, or else the first)")
-	fs.StringVar(&f.out, "out", "", "write a page with tables and charts to `FILE.html`; it needs no other file")
-	fs.StringVar(&f.pictures, "pictures", "", "write every chart of that page into `FOLDER`, as an SVG file with a legend")
-	fs.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown; so it does without any of these flags")
-	fs.BoolVar(&f.latex, "latex", false, "print the table as LaTeX, for the package booktabs")
-	fs.BoolVar(&f.csv, "csv", false, "print all numbers as CSV, a line for each row and measure")
-	fs.BoolVar(&f.json, "json", false, "print all numbers and tests as JSON")
-	fs.BoolVar(&f.isotropy, "isotropy", false, "print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss")
-	fs.BoolVar(&f.quick, "quick", false, "leave the models unopened: no test over blocks of tokens, and no charts that need the matrices")
-	fs.IntVar(&f.threads, "threads", 0, "`N` CPU threads; 0 uses all that this process may use")
-	if err := about.Parse(fs, args, help); err != nil {
+	fs, err := about.Read(f, args, help)
+	if err != nil {
 		return nil, err
 	}
 	formats := 0
-	for _, asked := range []bool{f.markdown, f.latex, f.csv, f.json, f.isotropy} {
+	for _, asked := range []bool{f.Markdown, f.LaTeX, f.CSV, f.JSON, f.Isotropy} {
 		if asked {
 			formats++
 		}
@@ -63,10 +59,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
 	case formats > 1:
-		return nil, command.Usagef("-markdown, -latex, -csv, -json and -isotropy exclude each other: standard " +
-			"output takes one of them")
-	case f.threads < 0:
-		return nil, command.Usagef("-threads is %d: it cannot be negative", f.threads)
+		return nil, command.Usagef("-markdown, -latex, -csv, -json and -isotropy exclude each other: standard output takes " +
+			"one of them")
 	}
 	return f, nil
 }
@@ -89,36 +83,36 @@ func run(f *flags, out, log io.Writer) error {
 	}
 	write := c.markdown
 	switch {
-	case f.json:
+	case f.JSON:
 		write = c.json
-	case f.csv:
+	case f.CSV:
 		write = c.csv
-	case f.latex:
+	case f.LaTeX:
 		write = c.latex
-	case f.isotropy:
+	case f.Isotropy:
 		write = c.isotropy
 	}
 	if err := write(out); err != nil {
 		return err
 	}
-	if f.pictures != "" {
-		count, err := c.pictures(f.pictures)
+	if f.Pictures != "" {
+		count, err := c.pictures(f.Pictures)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "wrote %d charts into %s\n", count, f.pictures)
+		fmt.Fprintf(log, "wrote %d charts into %s\n", count, f.Pictures)
 	}
-	if f.out == "" {
+	if f.Out == "" {
 		return nil
 	}
 	var page bytes.Buffer
 	if err := c.page(&page); err != nil {
 		return err
 	}
-	if err := files.Write(f.out, page.Bytes()); err != nil {
+	if err := files.Write(f.Out, page.Bytes()); err != nil {
 		return err
 	}
-	fmt.Fprintf(log, "wrote %s\n", f.out)
+	fmt.Fprintf(log, "wrote %s\n", f.Out)
 	return nil
 }
 
@@ -135,11 +129,11 @@ func compare(f *flags, log io.Writer) (*comparison, error) {
 	if c.rows, err = group(runs); err != nil {
 		return nil, err
 	}
-	if c.rows, err = choose(c.rows, f.control); err != nil {
+	if c.rows, err = choose(c.rows, f.Control); err != nil {
 		return nil, err
 	}
-	if !f.quick {
-		if err := openModels(runs, f.threads, log); err != nil {
+	if !f.Quick {
+		if err := openModels(runs, f.Threads, log); err != nil {
 			return nil, err
 		}
 	}

@@ -89,8 +89,9 @@ func (c *comparison) fullTable() report.Table {
 				difference = within(s.difference.Mean, s.difference.Low, s.difference.High, m.digits)
 			}
 			spread := fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits)
-			t.Rows = append(t.Rows, []string{title, c.rows[k].name, fixed(s.mean, m.digits), fixed(s.deviation, m.digits),
-				spread, difference, c.pText(m.name, k, s.difference.P), c.pText(m.name, k, s.holm), fixed(s.detectable, m.digits)})
+			t.Rows = append(t.Rows, []string{title, c.rows[k].name, fixed(s.mean, m.digits),
+				fixed(s.deviation, m.digits), spread, difference, c.pText(m.name, k, s.difference.P),
+				c.pText(m.name, k, s.holm), fixed(s.detectable, m.digits)})
 		}
 	}
 	return t

@@ -5,14 +5,15 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// dry checks a search without running any of it: it asks a program under runs/ for the configuration of every trial, and prints the
-// commands of the first stage, what follows, and about how long all takes. Where the sweep has begun, what has run is left out. A
-// program of the user's own is not run: who looks at what a file would do has not agreed to do it.
+// dry checks a search without running it: it asks a program under runs/ for the configuration of every trial, and
+// prints the commands of the first stage, what follows, and how long all takes, without what has run. A program of the
+// user's own is not run: who looks at what a file would do has not agreed to do it.
 func dry(s *search, folder string, out, log io.Writer) error {
 	place, err := os.MkdirTemp("", "sweep-")
 	if err != nil {
@@ -33,47 +34,38 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		}
 	}
 	program := s.Command
-	if !strings.Contains(program, "/") {
+	if !w.unasked {
 		program = "go run ./" + filepath.Join("runs", program)
 	}
-	work, trials := 0.0, 0
-	show := func(jobs []job) {
-		for _, j := range jobs {
-			work += j.weight
-			trials++
-			args := append(j.args, "-out="+j.folder)
-			for i, a := range args {
-				if strings.ContainsAny(a, " \t\"'`$&|;<>()*?[]#~\\") {
-					args[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-				}
-			}
-			fmt.Fprintln(out, program, strings.Join(args, " "))
+	work, trials, told := 0.0, 0, w.settled
+	for _, t := range w.list { // the followers are last
+		if w.follows(t.method) && !told {
+			told = true
+			fmt.Fprintf(out, "\nThese take the best values of [keys] that %s finds besides:\n\n", w.Control)
+		}
+		for _, j := range w.searching([]trial{t}, 0) {
+			work, trials = work+j.weight, trials+1
+			fmt.Fprintln(out, program, command.ShellLine(append(j.args, "-out="+j.folder)))
 		}
 	}
-	followers := slices.IndexFunc(w.list, func(t trial) bool { return w.follows(t.method) })
-	if followers < 0 || w.settled {
-		followers = len(w.list)
-	}
-	show(w.searching(w.list[:followers], 0))
-	if followers < len(w.list) {
-		fmt.Fprintf(out, "\nThese take the best values of [keys] that %s finds besides:\n\n", w.Control)
-		show(w.searching(w.list[followers:], 0))
-	}
-	later, count := w.remaining(0)
-	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", len(w.list)/len(w.Methods), len(w.Methods), trials)
+	later, count := w.remaining(1)
+	fmt.Fprintf(out, "\n%d trials of each of %d methods, of which %d are to be trained", w.left(0), len(w.Methods),
+		trials)
 	for stage := 1; stage < w.stages(); stage++ {
 		fmt.Fprintf(out, "; then the best %d of each go on to %d %s", w.left(stage), w.rung(stage), w.unit)
 	}
-	fmt.Fprintf(out, ".\nThen the best of each method by the validation %s is trained with the seeds 1 to %d and tested: %d more runs.\n", w.Score, w.Seeds, count)
-	fmt.Fprintln(out, w.estimate(work, later))
+	fmt.Fprintf(out, ".\nThen the best of each method by the validation %s is trained with the seeds 1 to %d and tested: %d more runs.\n",
+		w.Score, w.Seeds, count)
+	fmt.Fprintln(out, w.estimate(work+later))
 	if w.unasked {
-		fmt.Fprintf(out, "%s was not run: whether it takes these flags, keys and values, and what it sets beside them, shows when the sweep begins.\n", s.Command)
+		fmt.Fprintf(out, "%s was not run: whether it takes these flags, keys and values, and what it sets beside them, "+
+			"shows when the sweep begins.\n", s.Command)
 	}
 	return nil
 }
 
 // estimate says how long work takes, in full trainings: by what has run, else by the file's minutes.
-func (w *sweep) estimate(work, later float64) string {
+func (w *sweep) estimate(work float64) string {
 	minutes, from := w.Minutes, "minutes"
 	seconds, whole := 0.0, 0
 	for _, t := range w.list {
@@ -84,10 +76,10 @@ func (w *sweep) estimate(work, later float64) string {
 	if whole > 0 {
 		minutes, from = seconds/float64(whole)/60, "the trials that have run"
 	}
-	sum := fmt.Sprintf("Together %.1f full trainings of %d threads, %d at a time", work+later, w.Threads, w.Jobs)
+	sum := fmt.Sprintf("Together %.1f full trainings of %d threads, %d at a time", work, w.Threads, w.Jobs)
 	if minutes == 0 {
 		return sum + fmt.Sprintf(": how long one takes is not known (minutes in %s would say it).", w.file)
 	}
-	left := time.Duration((work + later) * minutes / float64(w.Jobs) * float64(time.Minute)).Round(time.Minute)
+	left := time.Duration(work * minutes / float64(w.Jobs) * float64(time.Minute)).Round(time.Minute)
 	return sum + fmt.Sprintf(": about %s, at %.3g minutes each by %s.", left, minutes, from)
 }

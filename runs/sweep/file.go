@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,36 +75,41 @@ func parseSearch(text, path string) (*search, error) {
 		return nil, err
 	}
 	s := &search{Header: defaults, file: path, own: map[string][]dimension{}}
-	sections := keys.Tree{}
-	for _, name := range []string{"keys", "method"} {
-		if section, there := tree[name]; there {
-			sections[name] = section
-			delete(tree, name)
-		}
-	}
+	shared, methods := tree["keys"], tree["method"]
+	delete(tree, "keys")
+	delete(tree, "method")
 	if _, err := schema.Lay(&s.Header, tree, path, false); err != nil {
 		return nil, err
 	}
+	if err := s.fill(shared, methods); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// fill reads what is searched by every method, and by single ones.
+func (s *search) fill(shared, methods any) (err error) {
 	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return err
 	}
-	if s.shared, err = dimensions(sections["keys"], "[keys]"); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if s.shared, err = dimensions(shared, "[keys]"); err != nil {
+		return err
 	}
-	own, _ := sections["method"].(map[string]any)
+	own, _ := methods.(map[string]any)
 	for _, method := range slices.Sorted(maps.Keys(own)) {
 		if !slices.Contains(s.Methods, method) {
-			return nil, fmt.Errorf("%s: [method.%s] searches for a method that is not in methods = %q: add it there, or remove the section", path, method, s.Methods)
+			return fmt.Errorf("[method.%s] searches for a method that is not in methods = %q: add it there, "+
+				"or remove the section", method, s.Methods)
 		}
 		if s.own[method], err = dimensions(own[method], "[method."+method+"]"); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return err
 		}
 	}
-	return s, s.checkSpaces()
+	return s.checkSpaces()
 }
 
 // reserved are the flags that the sweep itself gives.
-var reserved = []string{"method", "seed", "out", "resume", "threads", "steps", "epochs", "plan", "print-config", "h", "help"}
+var reserved = strings.Fields("method seed out resume threads steps epochs plan print-config h help")
 
 // check says what in the header means nothing.
 func (s *search) check() error {
@@ -121,7 +125,8 @@ func (s *search) check() error {
 		}
 	}
 	if !slices.Contains(s.Methods, s.Control) {
-		return fmt.Errorf("control = %q is not in methods = %q: without its trials there is nothing to compare with", s.Control, s.Methods)
+		return fmt.Errorf("control = %q is not in methods = %q: without its trials there is nothing to compare with",
+			s.Control, s.Methods)
 	}
 	for i, arg := range s.Args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -146,14 +151,15 @@ func (s *search) check() error {
 // checkSpaces refuses a range where only lists make sense, and a key of a method that every method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
-		space := append(slices.Clip(s.shared), s.own[method]...)
+		space := slices.Concat(s.shared, s.own[method])
 		for i, d := range space {
 			if s.Search == "grid" && d.values == nil {
-				return fmt.Errorf("%s: %s is a range, and a grid wants a list of values: write one, or search = \"random\"", s.file, d.key)
+				return fmt.Errorf("%s is a range, and a grid wants a list of values: write one, or search = \"random\"",
+					d.key)
 			}
 			for _, other := range space[:i] {
 				if other.key == d.key {
-					return fmt.Errorf("%s: %s stands in [keys] and in [method.%s]: remove one of them", s.file, d.key, method)
+					return fmt.Errorf("%s stands in [keys] and in [method.%s]: remove one of them", d.key, method)
 				}
 			}
 		}
@@ -161,18 +167,12 @@ func (s *search) checkSpaces() error {
 	return nil
 }
 
-// space is what a method searches.
 func (s *search) space(method string) []dimension {
 	if s.follows(method) {
 		return s.own[method]
 	}
-	return append(slices.Clip(s.shared), s.own[method]...)
+	return slices.Concat(s.shared, s.own[method])
 }
 
 // follows says whether a method takes the control's best values of [keys] instead of searching them itself.
 func (s *search) follows(method string) bool { return s.Shared == "control" && method != s.Control }
-
-// defaultFolder is where the sweep of a file goes.
-func defaultFolder(file string) string {
-	return filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(file), ".toml"))
-}

@@ -13,37 +13,27 @@ import (
 )
 
 // lead trains the control until its best trial is known, where others follow it.
-func (w *sweep) lead(ctx context.Context) error {
+func (w *sweep) lead(ctx context.Context) (err error) {
 	if w.Shared != "control" || w.settled {
 		return nil
 	}
-	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != w.Control })
+	going := of(w.list, w.Control)
 	for stage := 0; stage < w.stages() && len(going) > 1; stage++ {
-		weight, count := w.remaining(stage)
-		for earlier := range stage + 1 { // what the followers have yet to do
-			for _, m := range w.Methods {
-				if m != w.Control {
-					open := w.open(m, earlier)
-					weight, count = weight+float64(open)*w.weight(earlier), count+open
-				}
-			}
+		if err := w.do(ctx, w.searching(going, stage)); err != nil {
+			return err
 		}
-		err := w.do(ctx, w.searching(going, stage), weight, count)
-		if err == nil {
-			going, err = w.goOn(going, stage, w.Control)
-		}
-		if err != nil {
+		if going, err = w.goOn(going, stage, w.Control); err != nil {
 			return err
 		}
 	}
 	if len(going) > 1 { // a single one leads whatever its score
-		var err error
 		if going, err = w.ranked(going, w.Control); err != nil {
 			return err
 		}
 	}
 	if len(going) == 0 {
-		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] to take: the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
+		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] to take: "+
+			"the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
 	}
 	if err := files.Write(filepath.Join(w.folder, leaderFile), []byte(going[0].name()+"\n")); err != nil {
 		return err
@@ -53,7 +43,8 @@ func (w *sweep) lead(ctx context.Context) error {
 
 // follow gives the trials of the other methods the control's best values of [keys], as soon as these are known.
 func (w *sweep) follow() error {
-	name, err := os.ReadFile(filepath.Join(w.folder, leaderFile))
+	path := filepath.Join(w.folder, leaderFile)
+	name, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) || w.settled {
 		return nil
 	}
@@ -62,7 +53,8 @@ func (w *sweep) follow() error {
 	}
 	i := slices.IndexFunc(w.list, func(t trial) bool { return t.name() == strings.TrimSpace(string(name)) })
 	if i < 0 {
-		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew", filepath.Join(w.folder, leaderFile), name)
+		return fmt.Errorf("%s names %q, which is no trial of this sweep: remove the file, and -resume chooses anew",
+			path, name)
 	}
 	values := slices.DeleteFunc(slices.Clone(w.list[i].point), func(s setting) bool {
 		return !slices.ContainsFunc(w.shared, func(d dimension) bool { return d.key == s.key })

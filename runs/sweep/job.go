@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,8 +33,8 @@ type errFailed struct{ words string }
 
 func (e errFailed) Error() string { return e.words }
 
-// run trains what the job says, in its folder, on some processors (nil: on any), and returns when it has finished. A folder that
-// holds a beginning is taken up. When ctx ends, the run saves and stops.
+// run trains in the job's folder, on some processors (nil: on any), until the run has finished. It takes up what the
+// folder holds. When ctx ends, the run saves and stops.
 func (j job) run(ctx context.Context, program string, cpus []int) error {
 	if err := os.MkdirAll(j.folder, 0o777); err != nil {
 		return files.DiskFull(err)
@@ -63,9 +64,8 @@ func (j job) run(ctx context.Context, program string, cpus []int) error {
 
 // once runs the program and returns its last words on standard error.
 func (j job) once(ctx context.Context, program string, cpus []int) (words string, err error) {
-	args := append([]string{}, j.args...)
-	args = append(args, "-out="+j.folder)
-	if begun(j.folder) {
+	args := append(slices.Clone(j.args), "-out="+j.folder)
+	if files.Exists(filepath.Join(j.folder, keys.File)) || files.Exists(filepath.Join(j.folder, "command.txt")) {
 		args = append(args, "-resume")
 	}
 	log, err := os.OpenFile(j.folder+".log", os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o666)
@@ -87,8 +87,8 @@ func (j job) once(ctx context.Context, program string, cpus []int) (words string
 	return strings.TrimPrefix(lines[len(lines)-1], "aperture: "), err
 }
 
-// onThread calls f on a system thread that may use some processors only, which a process that f starts inherits. The thread stays
-// as long as f: the signal of a parent's death comes with that of its thread.
+// onThread calls f on a system thread that may use some processors only, which a process that f starts inherits. The
+// thread stays as long as f: the signal of a parent's death comes with that of its thread.
 func onThread(cpus []int, f func() error) error {
 	result := make(chan error)
 	go func() {
@@ -101,17 +101,7 @@ func onThread(cpus []int, f func() error) error {
 	return <-result
 }
 
-// begun says whether a run was begun in a folder.
-func begun(folder string) bool {
-	for _, name := range []string{keys.File, "command.txt"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
-// waitUntilFree waits for the lock of a run folder: the run of a sweep that was killed may still be saving.
+// waitUntilFree waits for a run folder's lock: the run of a sweep that was killed may still be saving.
 func waitUntilFree(ctx context.Context, folder string) error {
 	for range 600 {
 		lock, err := files.Lock(folder)
@@ -124,5 +114,6 @@ func waitUntilFree(ctx context.Context, folder string) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("%s is held by another process, which did not end within a minute: stop it, then run the sweep again with -resume", folder)
+	return fmt.Errorf("%s is held by another process, which did not end within a minute: "+
+		"stop it, then run the sweep again with -resume", folder)
 }

@@ -1,6 +1,7 @@
-// Command sweep searches settings of methods fairly: every method, the control among them, gets as many trials over the same
-// ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen, with several
-// seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it was.
+// Command sweep searches settings of methods fairly: every method, the control among them, gets as many trials over the
+// same ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen,
+// with several seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it
+// was.
 //
 //	go run ./runs/sweep sweep.toml -dry-run
 //	go run ./runs/sweep sweep.toml -jobs 2
@@ -10,6 +11,8 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -68,7 +71,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		s.Jobs = f.Jobs
 	}
 	if f.Out == "" {
-		f.Out = defaultFolder(f.file)
+		f.Out = filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(f.file), ".toml"))
 	}
 	if f.Dry {
 		return dry(s, f.Out, out, log)

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
@@ -20,7 +19,7 @@ type outcome struct {
 	tested   bool    // it was asked to score the test texts, and has
 	failed   string  // why it will not finish, or empty
 	loss     float64 // of the validation text; NaN where there is none
-	bleu     float64 // likewise; NaN where it was not measured
+	bleu     float64 // the same; NaN where it was not measured
 	steps    int     // that it was asked to train for; 0 is no limit
 	passes   int     // the same in epochs
 	updates  int64
@@ -29,47 +28,32 @@ type outcome struct {
 	test     map[string]testScores
 }
 
-// results are what a sweep reads of a run's results.json, where null is a score that does not exist.
-type results struct {
-	Updates int64   `json:"updates"`
-	Epochs  float64 `json:"epochs"`
-	Seconds float64 `json:"train_seconds"`
-	Valid   struct {
-		NLL *float64 `json:"nll"`
-	} `json:"valid"`
-	Test map[string]testScores `json:"test"`
-}
-
-// testScores are those of one test text.
+// testScores are those of one test text in results.json, where null is a score that does not exist.
 type testScores struct {
 	PPL  *float64 `json:"ppl"`
 	BLEU *float64 `json:"bleu"`
 }
 
-func readResults(folder string) (*results, error) {
-	path := filepath.Join(folder, "results.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	r := &results{}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
-}
-
 // failedFile stands in the folder of a run that failed, and holds its last words.
 const failedFile = "failed.txt"
 
-// lookAt reads a run folder. The folder is all that tells what has run, so that nothing is lost whenever a sweep ends.
+// lookAt reads a run folder. Folders alone tell what has run, so that nothing is lost whenever a sweep ends.
 func lookAt(folder string) (o outcome, err error) {
 	o.loss, o.bleu = math.NaN(), math.NaN()
 	if words, err := os.ReadFile(filepath.Join(folder, failedFile)); err == nil {
 		o.failed = strings.TrimSpace(string(words))
 		return o, nil
 	}
-	results, err := readResults(folder)
+	var results struct {
+		Updates int64   `json:"updates"`
+		Epochs  float64 `json:"epochs"`
+		Seconds float64 `json:"train_seconds"`
+		Valid   struct {
+			NLL *float64 `json:"nll"`
+		} `json:"valid"`
+		Test map[string]testScores `json:"test"`
+	}
+	err = files.ReadJSON(filepath.Join(folder, "results.json"), &results)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}
@@ -84,19 +68,19 @@ func lookAt(folder string) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	told, _ := config["report"].(map[string]any)
-	o.finished, o.tested = true, told["test"] != false
+	asked, _ := config["report"].(map[string]any)
+	o.finished, o.tested = true, asked["test"] != false
 	o.steps, o.passes = number(config, "train", "steps"), number(config, "train", "epochs")
 	o.updates, o.epochs, o.seconds, o.test = results.Updates, results.Epochs, results.Seconds, results.Test
-	if o.loss = math.NaN(); results.Valid.NLL != nil {
+	nats := results.Valid.NLL != nil
+	if nats {
 		o.loss = *results.Valid.NLL
 	}
-	nats := !math.IsNaN(o.loss)
 	for _, r := range records {
 		if r.Split != report.SplitValid {
 			continue
 		}
-		// A distance to a vector is no likelihood, so that results.json has none; the smallest that validation saw stands for it.
+		// A distance to a vector is no likelihood, which results.json lacks: the smallest in validation stands for it.
 		if x := r.Value(report.Loss); !nats && !math.IsNaN(x) && !(o.loss <= x) {
 			o.loss = x
 		}

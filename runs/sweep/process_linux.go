@@ -2,35 +2,32 @@ package main
 
 import (
 	"syscall"
-	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// apart is how a run is started: a group of its own keeps Ctrl-C for the sweep, which passes it on once, and the run must not
+// apart starts a run in a group of its own, which keeps Ctrl-C for the sweep, which passes it on once. The run does not
 // outlive a sweep that is killed.
 func apart() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
-// affinity is a set of processors as the kernel has it, up to 1024 of them.
-type affinity [16]uint64
-
 func setAffinity(cpus []int) {
-	var mask affinity
+	var set unix.CPUSet
 	for _, c := range cpus {
-		mask[c/64] |= 1 << (c % 64)
+		set.Set(c)
 	}
-	// Where that is not allowed the run shares processors with others, which costs time only.
-	syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask)))
+	unix.SchedSetaffinity(0, &set)
 }
 
 // processors are those that this process may use.
 func processors() (cpus []int) {
-	var mask affinity
-	if _, _, failure := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0, unsafe.Sizeof(mask), uintptr(unsafe.Pointer(&mask))); failure != 0 {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(0, &set) != nil {
 		return nil
 	}
-	for c := range len(mask) * 64 {
-		if mask[c/64]&(1<<(c%64)) != 0 {
+	for c := 0; len(cpus) < set.Count(); c++ {
+		if set.IsSet(c) {
 			cpus = append(cpus, c)
 		}
 	}

@@ -2,9 +2,15 @@
 
 package main
 
-import "runtime"
+import (
+	"runtime"
+	"syscall"
+)
 
-// setAffinity does nothing: only Linux is asked to give a run processors of its own.
+// Training needs Linux: elsewhere a sweep is looked at, and its runs are started as any process.
+
+func apart() *syscall.SysProcAttr { return nil }
+
 func setAffinity([]int) {}
 
 // processors are those of the machine.

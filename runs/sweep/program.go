@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// findProgram gives the program that trains. One that is named as a folder under runs/ is kept in the sweep's folder, so that all
+// findProgram gives the program that trains. One of a folder under runs/ is kept in the sweep's folder, so that all
 // runs are of the same code whatever becomes of the source meanwhile.
 func findProgram(name, folder string, log io.Writer) (string, error) {
 	if strings.Contains(name, "/") {
@@ -30,7 +31,7 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 		return path, nil
 	}
 	kept := filepath.Join(folder, "bin", name)
-	if _, err := os.Stat(kept); err == nil {
+	if files.Exists(kept) {
 		return filepath.Abs(kept)
 	}
 	if err := os.MkdirAll(filepath.Dir(kept), 0o777); err != nil {
@@ -50,10 +51,7 @@ func resolved(program string, args []string) (keys.Tree, error) {
 	c := exec.Command(program, append(args, "-print-config")...)
 	c.Stdout, c.Stderr = &out, &said
 	if err := c.Run(); err != nil {
-		words := strings.TrimPrefix(command.OneLine(said.String()), "aperture: ")
-		if words == "" {
-			words = err.Error()
-		}
+		words := cmp.Or(strings.TrimPrefix(command.OneLine(said.String()), "aperture: "), err.Error())
 		return nil, command.Usagef("%s refuses %s: %s", filepath.Base(program), strings.Join(args, " "), words)
 	}
 	return keys.Parse(out.String(), "the configuration of "+filepath.Base(program))
@@ -75,11 +73,10 @@ func stated(args []string) keys.Tree {
 		if c[section] == nil {
 			c[section] = map[string]any{}
 		}
-		var of any = value
+		c[section].(map[string]any)[name] = value
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
-			of = n
+			c[section].(map[string]any)[name] = n
 		}
-		c[section].(map[string]any)[name] = of
 	}
 	return c
 }

@@ -29,11 +29,19 @@ func dimensions(section any, where string) ([]dimension, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is no section of keys", where)
 	}
-	var all []dimension
+	all, err := dimensionsIn("", table)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return all, nil
+}
+
+// dimensionsIn reads the keys of a table whose names begin with a prefix.
+func dimensionsIn(prefix string, table map[string]any) (all []dimension, err error) {
 	for _, name := range slices.Sorted(maps.Keys(table)) {
-		found, err := dimensionsOf(name, table[name])
+		found, err := dimensionsOf(prefix+name, table[name])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
+			return nil, err
 		}
 		all = append(all, found...)
 	}
@@ -49,20 +57,12 @@ func dimensionsOf(key string, value any) ([]dimension, error) {
 		return nil, fmt.Errorf("%s is no key of a run: write its section too, as in train.%s", key, key)
 	case strings.Count(key, ".") > 1:
 		where := key[:strings.LastIndexByte(key, '.')]
-		return nil, fmt.Errorf("%s wants a list of values, {uniform = [LOW, HIGH]} or {log = [LOW, HIGH]}: what is %s?", where, strings.TrimPrefix(key, where+"."))
+		return nil, fmt.Errorf("%s "+wanted+": what is %s?", where, strings.TrimPrefix(key, where+"."))
 	case uniform || log:
 		d, err := interval(key, table)
 		return []dimension{d}, err
 	case isTable:
-		var all []dimension
-		for _, name := range slices.Sorted(maps.Keys(table)) {
-			found, err := dimensionsOf(key+"."+name, table[name])
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-		return all, nil
+		return dimensionsIn(key+".", table)
 	}
 	list, isList := value.([]any)
 	if !isList {
@@ -82,31 +82,29 @@ func dimensionsOf(key string, value any) ([]dimension, error) {
 	return []dimension{d}, nil
 }
 
+const wanted = "wants a list of values, {uniform = [LOW, HIGH]} or {log = [LOW, HIGH]}"
+
 // interval reads {log = [low, high]} or {uniform = [low, high]}.
 func interval(key string, table map[string]any) (dimension, error) {
 	d := dimension{key: key, whole: true}
-	wrong := fmt.Errorf("%s wants a list of values, {uniform = [LOW, HIGH]} or {log = [LOW, HIGH]}", key)
-	if len(table) != 1 {
+	value := table["uniform"]
+	if _, d.log = table["log"]; d.log {
+		value = table["log"]
+	}
+	wrong := fmt.Errorf("%s "+wanted, key)
+	ends, ok := value.([]any)
+	if !ok || len(ends) != 2 || len(table) != 1 {
 		return d, wrong
 	}
-	for kind, value := range table {
-		d.log = kind == "log"
-		ends, ok := value.([]any)
-		if !ok || len(ends) != 2 {
+	for i, to := range []*float64{&d.low, &d.high} {
+		switch x := ends[i].(type) {
+		case int64:
+			*to = float64(x)
+		case float64:
+			*to, d.whole = x, false
+		default:
 			return d, wrong
 		}
-		var numbers [2]float64
-		for i, end := range ends {
-			switch x := end.(type) {
-			case int64:
-				numbers[i] = float64(x)
-			case float64:
-				numbers[i], d.whole = x, false
-			default:
-				return d, wrong
-			}
-		}
-		d.low, d.high = numbers[0], numbers[1]
 	}
 	if !(d.low < d.high) {
 		return d, fmt.Errorf("%s: the range from %g to %g is empty", key, d.low, d.high)
@@ -117,17 +115,12 @@ func interval(key string, table map[string]any) (dimension, error) {
 	return d, nil
 }
 
-// text writes a TOML value as -set takes it.
 func text(value any) (string, error) {
 	switch x := value.(type) {
-	case string:
-		return x, nil
-	case int64:
-		return strconv.FormatInt(x, 10), nil
+	case string, int64, bool:
+		return fmt.Sprint(x), nil
 	case float64:
 		return strconv.FormatFloat(x, 'g', -1, 64), nil
-	case bool:
-		return strconv.FormatBool(x), nil
 	case []any: // a list as one value
 		parts := make([]string, len(x))
 		for i, v := range x {
@@ -142,10 +135,9 @@ func text(value any) (string, error) {
 	return "", fmt.Errorf("%v is no value of a key", value)
 }
 
-// draw is the value of the number-th of so many trials. The range is cut into as many equal parts as there are trials, and each part
-// is drawn from once, in an order of the key's own (Latin hypercube sampling; McKay, Beckman and Conover 1979): a few draws that are
-// independent often lie close together. The value depends on seed, key, number and count alone, so that all methods try the same
-// values of the keys that they share.
+// draw is the value of the number-th of count trials. The range is cut into count equal parts, and each is drawn from
+// once, in an order of the key's own (Latin hypercube sampling; McKay, Beckman and Conover 1979): a few independent
+// draws often lie close together. Methods that share a key try the same values of it.
 func (d dimension) draw(seed, number, count int) string {
 	generator := func(of ...any) *rand.Rand {
 		hash := fnv.New64a()
@@ -174,11 +166,9 @@ func (d dimension) draw(seed, number, count int) string {
 		}
 		return strconv.FormatFloat(min(math.Floor(x), d.high), 'f', 0, 64)
 	}
-	short := strconv.FormatFloat(x, 'g', 3, 64) // three digits are easy to copy, and finer than what a search can tell apart
-	if x, err := strconv.ParseFloat(short, 64); err == nil {
-		return strconv.FormatFloat(min(max(x, d.low), d.high), 'g', -1, 64)
-	}
-	return short
+	// Three digits are easy to copy, and finer than what a search can tell apart.
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
+	return strconv.FormatFloat(min(max(x, d.low), d.high), 'g', -1, 64)
 }
 
 // setting is a key with its value.
@@ -220,38 +210,37 @@ type trial struct {
 
 func (t trial) name() string { return fmt.Sprintf("%s-%03d", t.method, t.number) }
 
-// trials are those of all methods, in turns, as many of each. A point that comes again, as those of a grid that is smaller than
-// the largest do, comes with the next seed: no method has fewer chances than another, and no run is made twice.
+// trials are those of all methods, in turns, the same number of each; those that follow the control come after it. A
+// point that comes again, as in a grid that is smaller than the largest, comes with the next seed: no method has fewer
+// chances than another, and no run is made twice.
 func (s *search) trials() []trial {
-	count, points := s.Trials, map[string][]point{}
-	if s.Search == "grid" {
-		count = 0
-		for _, m := range s.Methods {
+	count, points := 0, map[string][]point{}
+	for _, m := range s.Methods {
+		if s.Search == "grid" {
 			points[m] = grid(s.space(m))
-			count = max(count, len(points[m]))
-		}
-	} else {
-		for _, m := range s.Methods {
-			for n := range count {
-				p := point{}
+		} else {
+			points[m] = make([]point, s.Trials)
+			for n := range points[m] {
 				for _, d := range s.space(m) {
-					p = append(p, setting{d.key, d.draw(s.Seed, n, count)})
+					points[m][n] = append(points[m][n], setting{d.key, d.draw(s.Seed, n, s.Trials)})
 				}
-				points[m] = append(points[m], p)
 			}
 		}
+		count = max(count, len(points[m]))
 	}
-	var all []trial
+	var leading, following []trial
 	times := map[string]int{}
 	for n := range count {
 		for _, m := range s.Methods {
 			p := points[m][n%len(points[m])]
 			times[m+" "+p.String()]++
-			all = append(all, trial{m, n + 1, p, times[m+" "+p.String()]})
+			t := trial{m, n + 1, p, times[m+" "+p.String()]}
+			if s.follows(m) {
+				following = append(following, t)
+			} else {
+				leading = append(leading, t)
+			}
 		}
 	}
-	// Those that follow the control come after it.
-	following := func(t trial) bool { return s.follows(t.method) }
-	leading := func(t trial) bool { return !s.follows(t.method) }
-	return append(slices.DeleteFunc(slices.Clone(all), following), slices.DeleteFunc(all, leading)...)
+	return append(leading, following...)
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 )
 
-// rung is the length of a stage.
+// rung is how long a stage of halving trains, and 0, which stands for a training's own length, where nothing is halved.
 func (w *sweep) rung(stage int) int {
+	if w.Search != "halving" {
+		return 0
+	}
 	n := w.length
 	for range w.Rungs - 1 - stage {
 		n /= w.Keep
@@ -44,34 +47,27 @@ func (w *sweep) weight(stage int) float64 {
 	if w.Search != "halving" {
 		return 1
 	}
-	whole := float64(w.rung(stage))
+	whole := w.rung(stage)
 	if stage > 0 {
-		whole -= float64(w.rung(stage - 1))
+		whole -= w.rung(stage - 1)
 	}
-	return whole / float64(w.length)
+	return float64(whole) / float64(w.length)
 }
 
-// all counts the jobs of the whole sweep.
-func (w *sweep) all() (count int) {
-	for stage := range w.stages() {
-		count += w.left(stage)
-	}
-	return len(w.Methods) * (count + w.Seeds)
-}
-
-// remaining is the work that follows a stage, and its jobs, but for what has run before an interruption, or before methods joined.
-func (w *sweep) remaining(stage int) (weight float64, count int) {
+// remaining is the work from a stage on that has yet to be done, testing included, in full trainings and in jobs.
+func (w *sweep) remaining(from int) (weight float64, count int) {
 	for _, m := range w.Methods {
-		for later := stage + 1; later < w.stages(); later++ {
-			open := w.open(m, later)
-			weight, count = weight+float64(open)*w.weight(later), count+open
+		for stage := from; stage < w.stages(); stage++ {
+			n := w.untrained(m, stage)
+			weight, count = weight+float64(n)*w.weight(stage), count+n
 		}
 		for seed := 1; seed <= w.Seeds; seed++ {
-			if o, err := lookAt(w.chosen(m, seed)); err == nil && o.tested {
+			o, err := lookAt(w.chosen(m, seed))
+			if err == nil && (o.tested || o.failed != "") {
 				continue
 			}
 			count++
-			if seed > 1 { // the search has trained the first
+			if seed > 1 && !o.finished { // the search has trained the first
 				weight++
 			}
 		}
@@ -79,9 +75,9 @@ func (w *sweep) remaining(stage int) (weight float64, count int) {
 	return weight, count
 }
 
-// open counts the trials of a method that a stage has yet to train: all of the ones that it will train, while that is not decided.
-func (w *sweep) open(method string, stage int) int {
-	going := slices.DeleteFunc(slices.Clone(w.list), func(t trial) bool { return t.method != method })
+// untrained counts the trials of a method that a stage has yet to train: all that it will, while that is not decided.
+func (w *sweep) untrained(method string, stage int) int {
+	going := of(w.list, method)
 	if stage > 0 {
 		names, err := w.wentOn(stage - 1)
 		if _, decided := names[method]; err != nil || !decided {
@@ -89,32 +85,26 @@ func (w *sweep) open(method string, stage int) int {
 		}
 		going = named(going, names)
 	}
-	return len(slices.DeleteFunc(going, func(t trial) bool { return w.reached(w.trialFolder(t), w.stageLength(stage)) }))
+	return len(w.searching(going, stage))
 }
 
-// stageLength is how long a stage trains, in the unit of halving; 0 stands for a training's own length.
-func (w *sweep) stageLength(stage int) int {
-	if w.Search != "halving" {
-		return 0
-	}
-	return w.rung(stage)
+func of(list []trial, method string) []trial {
+	return slices.DeleteFunc(slices.Clone(list), func(t trial) bool { return t.method != method })
 }
 
 // searching are the jobs of a stage that have not been done.
 func (w *sweep) searching(going []trial, stage int) (jobs []job) {
-	length := w.stageLength(stage)
 	for _, t := range going {
-		folder := w.trialFolder(t)
-		if w.reached(folder, length) {
-			continue
+		if folder := w.trialFolder(t); !w.reached(folder, w.rung(stage)) {
+			args := append(w.args(t, t.seed, w.rung(stage)), "-set=report.test=false")
+			words := strings.TrimSpace(t.name() + " " + t.point.String())
+			jobs = append(jobs, job{folder, args, words, w.weight(stage)})
 		}
-		args := append(w.args(t, t.seed, length), "-set=report.test=false")
-		jobs = append(jobs, job{folder, args, strings.TrimSpace(t.name() + " " + t.point.String()), w.weight(stage)})
 	}
 	return jobs
 }
 
-// reached says whether a run has ended as long as that (0: at all), or before by its own rule; a failed one has.
+// reached says whether a run has ended that long (0: at all), or before by its own rule; a failed one has.
 func (w *sweep) reached(folder string, length int) bool {
 	o, err := lookAt(folder)
 	switch {
@@ -128,26 +118,19 @@ func (w *sweep) reached(folder string, length int) bool {
 	return o.passes >= length || o.epochs < float64(o.passes)
 }
 
-// rungFile names the trials that a stage of halving let go on, by method: their folders do not tell it any more once they have
-// trained on. A method that is not there has not been decided on.
+// rungFile names the trials that a stage of halving let go on, by method, which their folders no longer tell once they
+// have trained on. A method that is not there has not been decided on.
 func (w *sweep) rungFile(stage int) string {
 	return filepath.Join(w.folder, fmt.Sprintf("rung-%d.json", stage+1))
 }
 
-// wentOn reads a rungFile; without one, nothing has been decided.
 func (w *sweep) wentOn(stage int) (map[string][]string, error) {
 	names := map[string][]string{}
-	text, err := os.ReadFile(w.rungFile(stage))
+	err := files.ReadJSON(w.rungFile(stage), &names)
 	if errors.Is(err, os.ErrNotExist) {
-		return names, nil
+		err = nil
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &names)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", w.rungFile(stage), err)
-	}
-	return names, nil
+	return names, err
 }
 
 // goOn gives the trials that a stage lets go on, the best of each of the methods, and records them.
@@ -179,19 +162,16 @@ func (w *sweep) goOn(going []trial, stage int, methods ...string) ([]trial, erro
 	return named(going, names), err
 }
 
-// named are the trials of a rungFile.
 func named(from []trial, names map[string][]string) []trial {
-	return slices.DeleteFunc(slices.Clone(from), func(t trial) bool { return !slices.Contains(names[t.method], t.name()) })
+	left := func(t trial) bool { return !slices.Contains(names[t.method], t.name()) }
+	return slices.DeleteFunc(slices.Clone(from), left)
 }
 
 // ranked are a method's trials that have a validation score, the best first.
 func (w *sweep) ranked(from []trial, method string) ([]trial, error) {
 	scores := map[string]float64{}
 	var list []trial
-	for _, t := range from {
-		if t.method != method {
-			continue
-		}
+	for _, t := range of(from, method) {
 		o, err := lookAt(w.trialFolder(t))
 		if err != nil {
 			return nil, err
@@ -209,7 +189,7 @@ func (w *sweep) finalists() ([]trial, error) {
 	going := w.list
 	for stage := range w.stages() - 1 {
 		names, err := w.wentOn(stage)
-		if err != nil || slices.ContainsFunc(w.Methods, func(m string) bool { _, decided := names[m]; return !decided }) {
+		if err != nil || slices.ContainsFunc(w.Methods, func(m string) bool { return names[m] == nil }) {
 			return nil, err
 		}
 		going = named(going, names)

@@ -31,33 +31,31 @@ func (w *sweep) progress(j job, o outcome, seconds float64) string {
 	return line
 }
 
-// table says in Markdown how far each method is: its trials, its best by the validation text, and the chosen's scores over seeds.
+// table says in Markdown how far each method is: its trials, its best in validation, and the chosen's scores over
+// seeds.
 func (w *sweep) table() string {
 	going, err := w.finalists()
 	if err != nil {
 		return err.Error() + "\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n|---|---|---|---|---|---|---|---|\n", w.Score)
+	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n", w.Score)
+	b.WriteString("|---|---|---|---|---|---|---|---|\n")
+	if going == nil {
+		going = w.list // the best so far, of stages of different length
+	}
 	for _, m := range w.Methods {
 		ended, failed := 0, 0
-		for _, t := range w.list {
-			if t.method != m {
-				continue
-			}
-			if o, err := lookAt(w.trialFolder(t)); err == nil && (o.finished || o.failed != "") {
+		for _, t := range of(w.list, m) {
+			switch o, err := lookAt(w.trialFolder(t)); {
+			case err == nil && o.failed != "":
+				ended, failed = ended+1, failed+1
+			case err == nil && o.finished:
 				ended++
-				if o.failed != "" {
-					failed++
-				}
 			}
 		}
-		row := []string{m, fmt.Sprintf("%d of %d", ended, len(w.list)/len(w.Methods)), fmt.Sprint(failed), "–", "", "", "", ""}
-		from := going
-		if from == nil {
-			from = w.list // the best so far, of stages of different length
-		}
-		if ranked, err := w.ranked(from, m); err == nil && len(ranked) > 0 {
+		row := []string{m, fmt.Sprintf("%d of %d", ended, w.left(0)), fmt.Sprint(failed), "–", "", "", "", ""}
+		if ranked, err := w.ranked(going, m); err == nil && len(ranked) > 0 {
 			best := ranked[0]
 			if o, err := lookAt(w.trialFolder(best)); err == nil {
 				row[3] = fmt.Sprintf("%.4f", math.Abs(o.score(w.Score)))
@@ -67,7 +65,8 @@ func (w *sweep) table() string {
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
-	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, with their standard deviation.\n", w.Search, w.Score, w.Control)
+	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, "+
+		"with their standard deviation.\n", w.Search, w.Score, w.Control)
 	fmt.Fprintf(&b, "go run ./runs/compare %s compares what was chosen.\n", filepath.Join(w.folder, chosenDir))
 	return b.String()
 }
@@ -83,8 +82,12 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 		}
 		losses = append(losses, o.loss)
 		for name, s := range o.test {
-			kind, x := testScore(s)
-			scores[name+" "+kind] = append(scores[name+" "+kind], x)
+			switch {
+			case s.BLEU != nil:
+				scores[name+" BLEU"] = append(scores[name+" BLEU"], *s.BLEU)
+			case s.PPL != nil:
+				scores[name+" ppl"] = append(scores[name+" ppl"], *s.PPL)
+			}
 		}
 	}
 	if len(losses) == 0 {
@@ -95,17 +98,6 @@ func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 		parts = append(parts, name+" "+spread(scores[name], 2))
 	}
 	return fmt.Sprint(len(losses)), spread(losses, 4), strings.Join(parts, ", ")
-}
-
-// testScore is the score of a test text that tables show.
-func testScore(s testScores) (kind string, x float64) {
-	switch {
-	case s.BLEU != nil:
-		return "BLEU", *s.BLEU
-	case s.PPL != nil:
-		return "ppl", *s.PPL
-	}
-	return "ppl", math.NaN()
 }
 
 // spread is a mean with its standard deviation.

@@ -20,9 +20,9 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// Names in the folder of a sweep. trials/METHOD-NUMBER are the run folders of the search, chosen/METHOD-seedN those of what it
-// chose, some of them links to trials. leader.txt names the control's trial whose values of [keys] the other methods take, where they
-// do not search them themselves.
+// Names in the folder of a sweep. trials/METHOD-NUMBER are the run folders of the search, chosen/METHOD-seedN those of
+// what it chose, some of them links to trials. leader.txt names the control's trial whose values of [keys] the other
+// methods take, where they do not search them themselves.
 const (
 	searchFile = "sweep.toml"
 	tableFile  = "table.md"
@@ -43,18 +43,17 @@ type sweep struct {
 	lock    *os.File
 	cpus    [][]int // of each job; nil: any
 
-	length  int       // of a full training, in steps or epochs; 0 where stages need not know it
-	unit    string    // "steps" or "epochs"
-	fixed   []setting // what every run is told besides
-	mu      sync.Mutex
-	done    int
-	total   int
-	spent   float64 // seconds of runs that ended in this process
-	made    float64 // their weight
-	pending float64 // weight of all that is left
+	length int       // of a full training, in steps or epochs; 0 where stages need not know it
+	unit   string    // "steps" or "epochs"
+	fixed  []setting // of every run
+
+	mu          sync.Mutex
+	done, total int     // jobs
+	spent, made float64 // seconds and weight of runs that ended in this process
+	pending     float64 // weight of all that is left
 }
 
-// look gives a sweep to be read, which may be at work elsewhere.
+// look opens a sweep for reading, which may be at work elsewhere.
 func look(s *search, folder string) (*sweep, error) {
 	if _, err := os.Stat(filepath.Join(folder, searchFile)); err != nil {
 		return nil, fmt.Errorf("%s holds no sweep: name its folder with -out", folder)
@@ -66,17 +65,18 @@ func look(s *search, folder string) (*sweep, error) {
 // open makes the folder of a sweep, or takes it up with -resume.
 func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	w := &sweep{search: s, folder: f.Out, list: s.trials(), log: log}
+	path := filepath.Join(f.Out, searchFile)
 	text, err := os.ReadFile(s.file)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(f.Out, searchFile)
 	before, err := os.ReadFile(path)
 	switch held := err == nil; {
 	case held && !f.Resume:
 		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out", f.Out)
 	case !held && f.Resume:
-		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder with -out", f.Out)
+		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder with -out",
+			f.Out)
 	case held:
 		if err := same(string(before), path, s); err != nil {
 			return nil, err
@@ -103,8 +103,9 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	return w, err
 }
 
-// same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: how many runs at a
-// time, how long they are said to take, more seeds, and more methods unless it is a grid, where the largest decides how many trials each method has.
+// same refuses to go on with another search than the folder's. What leaves all that has run as it is may change: jobs,
+// minutes, more seeds, and more methods, unless it is a grid, where the largest decides how many trials each method
+// has.
 func same(text, path string, s *search) error {
 	before, err := parseSearch(text, path)
 	if err != nil {
@@ -112,20 +113,24 @@ func same(text, path string, s *search) error {
 	}
 	before.Jobs, before.Minutes, before.Seeds = s.Jobs, s.Minutes, max(s.Seeds, before.Seeds)
 	own := maps.Clone(s.own)
-	if s.Search != "grid" && !slices.ContainsFunc(before.Methods, func(m string) bool { return !slices.Contains(s.Methods, m) }) {
+	gone := func(m string) bool { return !slices.Contains(s.Methods, m) }
+	if s.Search != "grid" && !slices.ContainsFunc(before.Methods, gone) {
 		maps.DeleteFunc(own, func(m string, _ []dimension) bool { return !slices.Contains(before.Methods, m) })
 		before.Methods = s.Methods
 	}
 	for _, d := range schema.Differences(&before.Header, &s.Header) {
-		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out", s.file, d)
+		return command.Usagef("%s changes %s since the sweep began: change it back, or start another sweep with -out",
+			s.file, d)
 	}
 	if !reflect.DeepEqual(before.shared, s.shared) || !reflect.DeepEqual(before.own, own) {
-		return command.Usagef("%s searches other keys or values than the sweep in its folder began with (%s): change them back, or start another sweep with -out", s.file, path)
+		return command.Usagef("%s searches other keys or values than the sweep in its folder began with (%s): "+
+			"change them back, or start another sweep with -out", s.file, path)
 	}
 	return nil
 }
 
-// prepare finds the program, and asks it what it makes of each method's first trial: a mistake shows before hours are spent.
+// prepare finds the program, and asks it what it makes of each method's first trial: a mistake shows before hours are
+// spent.
 func (w *sweep) prepare() (err error) {
 	if w.program, err = findProgram(w.Command, w.folder, w.log); err != nil {
 		return err
@@ -135,24 +140,21 @@ func (w *sweep) prepare() (err error) {
 			continue
 		}
 		config, err := w.ask(t)
-		if err != nil {
-			return err
+		if err == nil {
+			err = w.readLength(config, t.point)
 		}
-		if err := w.readLength(config, t.point); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	available := processors()
 	if w.Jobs*w.Threads > len(available) {
-		fmt.Fprintf(w.log, "%d jobs of %d threads want more than the %d processors there are: they share them, and times mean little\n", w.Jobs, w.Threads, len(available))
+		fmt.Fprintf(w.log, "%d jobs of %d threads want more than the %d processors there are: they share them, "+
+			"and times mean little\n", w.Jobs, w.Threads, len(available))
 		w.cpus = make([][]int, w.Jobs)
 		return nil
 	}
-	for part := range slices.Chunk(available, w.Threads) {
-		if len(w.cpus) < w.Jobs {
-			w.cpus = append(w.cpus, part)
-		}
-	}
+	w.cpus = slices.Collect(slices.Chunk(available, w.Threads))
 	return nil
 }
 
@@ -175,18 +177,22 @@ func (w *sweep) readLength(config keys.Tree, p point) error {
 		w.unit, w.length = "epochs", number(config, "train", "epochs")
 	}
 	if w.length == 0 {
-		return command.Usagef("%s: halving shortens trainings, and these have no length: set train.steps or train.epochs in args", w.file)
+		return command.Usagef("%s: halving shortens trainings, and these have no length: "+
+			"set train.steps or train.epochs in args", w.file)
 	}
 	if first := w.rung(0); first < 1 {
-		return command.Usagef("%s: %d stages of one in %d leave nothing of %d %s: lower rungs or keep", w.file, w.Rungs, w.Keep, w.length, w.unit)
+		return command.Usagef("%s: %d stages of one in %d leave nothing of %d %s: lower rungs or keep",
+			w.file, w.Rungs, w.Keep, w.length, w.unit)
 	}
 	schedule, _ := config["schedule"].(map[string]any)
 	kind, period := schedule["kind"], number(config, "schedule", "period")
-	if kind != "cosine" && kind != "linear" || slices.ContainsFunc(p, func(s setting) bool { return s.key == "schedule.period" }) {
+	searched := slices.ContainsFunc(p, func(s setting) bool { return s.key == "schedule.period" })
+	if kind != "cosine" && kind != "linear" || searched {
 		return nil
 	}
 	if period == 0 && (w.unit == "epochs" || kind == "linear") {
-		return command.Usagef("%s: a %s schedule goes by the length of training, which halving changes: set schedule.period in args, in updates", w.file, kind)
+		return command.Usagef("%s: a %s schedule goes by the length of training, which halving changes: "+
+			"set schedule.period in args, in updates", w.file, kind)
 	}
 	w.fixed = []setting{{"schedule.period", fmt.Sprint(period)}}
 	return nil
@@ -194,8 +200,9 @@ func (w *sweep) readLength(config keys.Tree, p point) error {
 
 // args are the arguments of a trial with a seed, of a length (0: its own).
 func (w *sweep) args(t trial, seed, length int) []string {
-	args := append(slices.Clone(w.Args), "-method="+t.method, fmt.Sprintf("-seed=%d", seed), fmt.Sprintf("-threads=%d", w.Threads))
-	for _, s := range append(slices.Clone(w.fixed), t.point...) {
+	args := append(slices.Clone(w.Args), "-method="+t.method,
+		fmt.Sprint("-seed=", seed), fmt.Sprint("-threads=", w.Threads))
+	for _, s := range slices.Concat(w.fixed, t.point) {
 		args = append(args, "-set="+s.key+"="+s.value)
 	}
 	if length > 0 {
@@ -208,37 +215,37 @@ func (w *sweep) trialFolder(t trial) string { return filepath.Join(w.folder, tri
 
 // work does what is left: the stages of the search, then the chosen with all seeds and the test texts.
 func (w *sweep) work(ctx context.Context) error {
-	each := len(w.list) / len(w.Methods)
-	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, and sweep %s -table prints it\n",
-		each, len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
-	w.total = w.all()
+	fmt.Fprintf(w.log, "%d trials of each of %d methods, and %d chosen runs to test; %s has the table, "+
+		"and sweep %s -table prints it\n",
+		w.left(0), len(w.Methods), w.Seeds*len(w.Methods), filepath.Join(w.folder, tableFile), w.file)
+	w.total = w.Seeds
+	for stage := range w.stages() {
+		w.total += w.left(stage)
+	}
+	w.total *= len(w.Methods)
 	if err := w.lead(ctx); err != nil {
 		return err
 	}
 	going := w.list
 	for stage := range w.stages() {
-		weight, count := w.remaining(stage)
-		if err := w.do(ctx, w.searching(going, stage), weight, count); err != nil {
-			return err
+		err := w.do(ctx, w.searching(going, stage))
+		if err == nil {
+			going, err = w.goOn(going, stage, w.Methods...)
 		}
-		var err error
-		if going, err = w.goOn(going, stage, w.Methods...); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	jobs, err := w.testing()
+	jobs, err := w.testing(going)
 	if err != nil {
 		return err
 	}
-	return w.do(ctx, jobs, 0, 0)
+	return w.do(ctx, jobs)
 }
 
-// testing are the jobs that train the chosen with all seeds and score the test texts, as far as that has not been done.
-func (w *sweep) testing() (jobs []job, err error) {
-	going, err := w.finalists()
-	if err != nil {
-		return nil, err
-	}
+// testing are the jobs that train the best of those going with all seeds and test them, as far as that has not been
+// done.
+func (w *sweep) testing(going []trial) (jobs []job, err error) {
 	for _, m := range w.Methods {
 		ranked, err := w.ranked(going, m)
 		if err != nil {
@@ -262,22 +269,25 @@ func (w *sweep) testing() (jobs []job, err error) {
 				continue
 			}
 			args := append(w.args(best, seed, w.length), "-set=report.test=true")
-			jobs = append(jobs, job{folder, args, strings.TrimSpace(fmt.Sprintf("%s chosen, seed %d: %s", m, seed, best.point)), weight})
+			words := strings.TrimSpace(fmt.Sprintf("%s chosen, seed %d: %s", m, seed, best.point))
+			jobs = append(jobs, job{folder, args, words, weight})
 		}
 	}
 	return jobs, nil
 }
 
-// chosen is what a method's chosen run with a seed is called, a folder or a link to one.
+// chosen is the path of a method's chosen run with a seed, a folder or a link to one.
 func (w *sweep) chosen(method string, seed int) string {
 	return filepath.Join(w.folder, chosenDir, fmt.Sprintf("%s-seed%d", method, seed))
 }
 
-// chosenFolder is where the chosen runs with a seed: where the search ran it, which a link names, or a folder of its own.
+// chosenFolder is where the chosen trial runs with a seed: where the search ran it, with a link to there, or a folder
+// of its own; and how much of a training that takes.
 func (w *sweep) chosenFolder(best trial, seed int) (folder string, weight float64, err error) {
 	name := w.chosen(best.method, seed)
 	for _, t := range w.list {
-		if t.method == best.method && t.seed == seed && slices.Equal(t.point, best.point) && w.reached(w.trialFolder(t), w.length) {
+		same := t.method == best.method && t.seed == seed && slices.Equal(t.point, best.point)
+		if same && w.reached(w.trialFolder(t), w.length) {
 			err := os.Symlink(filepath.Join("..", trialsDir, t.name()), name)
 			if errors.Is(err, os.ErrExist) {
 				err = nil
@@ -302,13 +312,13 @@ func (w *sweep) forgetFailures() error {
 	return nil
 }
 
-// do runs jobs, so many at a time, and returns when all have ended. later is the work that will follow, of count jobs.
-func (w *sweep) do(ctx context.Context, jobs []job, later float64, count int) error {
-	w.done, w.pending = w.total-count-len(jobs), later
+// do runs jobs, Jobs at a time, and returns when all have ended.
+func (w *sweep) do(ctx context.Context, jobs []job) error {
+	weight, count := w.remaining(0)
+	w.done, w.pending = w.total-count, weight
 	queue := make(chan job, len(jobs))
 	for _, j := range jobs {
 		queue <- j
-		w.pending += j.weight
 	}
 	close(queue)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -356,9 +366,7 @@ func (w *sweep) ended(j job, seconds float64, err error) error {
 		return fmt.Errorf("%s ended without results in %s: see %s.log", filepath.Base(w.program), j.folder, j.folder)
 	}
 	w.done++
-	w.pending -= j.weight
-	w.spent += seconds
-	w.made += j.weight
+	w.pending, w.spent, w.made = w.pending-j.weight, w.spent+seconds, w.made+j.weight
 	fmt.Fprintln(w.log, w.progress(j, o, seconds))
 	return files.Write(filepath.Join(w.folder, tableFile), []byte(w.table()))
 }

@@ -27,9 +27,9 @@ func (p pausing) Read(b []byte) (int, error) {
 	return p.Reader.Read(b)
 }
 
-// eachBatch gives the lines of in to f, in order: all that have arrived when the input pauses, so that a line typed into a
-// pipe is answered at once and many lines share batches. first counts lines from 0. Lines need not be UTF-8; of one with
-// more bytes than the longest, f gets the first longest+1.
+// eachBatch gives the lines of in to f, in order: all that have arrived when the input pauses, so that a line typed
+// into a pipe is answered at once and many lines share batches. first counts lines from 0. Lines need not be UTF-8; of
+// one with more bytes than the longest, f gets the first longest+1.
 func eachBatch(in io.Reader, out *printer, longest int, f func(first int, lines []string) error) error {
 	var waiting []string
 	first, size := 0, 0

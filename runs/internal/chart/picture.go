@@ -98,7 +98,8 @@ func (s *sheet) svg(title string) string {
 	_, drawn, _ := strings.Cut(b.String(), `xlink">`)
 	// A reader without this font has another one of its widths.
 	drawn = strings.ReplaceAll(drawn, "font-family:Liberation Sans;", "font-family:Liberation Sans,Arial,sans-serif;")
-	return fmt.Sprintf(`<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]g" width="%[1]g" height="%[2]g" role="img" aria-label="%[3]s">%[4]s`,
+	return fmt.Sprintf(`<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]g" `+
+		`width="%[1]g" height="%[2]g" role="img" aria-label="%[3]s">%[4]s`,
 		s.width+s.beside, s.height, html.EscapeString(title), drawn)
 }
 
@@ -109,8 +110,8 @@ type Plot struct {
 	PNG   []byte
 }
 
-// Draw draws charts of one size as one picture with a number of columns. Empty charts are left out; without others there
-// is no picture.
+// Draw draws charts of one size as one picture with a number of columns. Empty charts are left out; without others
+// there is no picture.
 func Draw(name, title string, columns int, charts ...*Chart) []Plot {
 	if charts = Drawn(charts...); charts == nil {
 		return nil

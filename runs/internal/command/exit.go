@@ -24,8 +24,8 @@ func Usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(fo
 // ErrHelp says that help was asked for and has been printed. Exit gives it exit code 0.
 var ErrHelp = errors.New("help was printed")
 
-// ExitCode returns the exit code that err stands for: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that
-// names a variable of the environment, 128+n for a *SignalError, 1 for anything else.
+// ExitCode returns the exit code of err: 0 for nil and ErrHelp, 2 for a *UsageError and for an error that names a
+// variable of the environment, 128+n for a *SignalError, 1 for anything else.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var stopped *SignalError
@@ -46,7 +46,7 @@ func ExitCode(err error) int {
 
 var resumes bool
 
-// Resumes says that this program can go on where it was with -resume: what is said of a full disk then names that.
+// Resumes says that this program can go on with -resume: what it says of a full disk then names that.
 func Resumes() { resumes = true }
 
 // Explain returns err with a text for its reader where the system caused it: a full disk, or a file or folder that is
@@ -81,7 +81,6 @@ func Exit(err error) {
 	os.Exit(ExitCode(err))
 }
 
-// OneLine joins the lines of a message, since errors are one sentence on one line.
 func OneLine(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }

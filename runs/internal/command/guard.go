@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 )
 
-// InternalError is a panic. Its user reads one sentence: the text of the error that the program panicked with, or, for
-// anything else and for errors of the Go runtime, that this is a defect of the program.
+// InternalError is a panic. Its user reads the text of the error that the program panicked with, or, for anything else
+// and for errors of the Go runtime, that this is a defect of the program.
 type InternalError struct {
 	Value any    // what the program panicked with
 	Stack []byte // the place
@@ -30,8 +30,8 @@ func (e *InternalError) Unwrap() error {
 	return err
 }
 
-// Guard runs f and returns its error. A panic of f becomes an *InternalError with the stack of the goroutine that calls
-// Guard, and so does an error that hands on the panic of another goroutine with the stack of its own (as corpus.Panic).
+// Guard runs f and returns its error. A panic of f becomes an *InternalError with its stack, and so does an error that
+// hands on the panic of another goroutine (as corpus.Panic).
 func Guard(f func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -46,8 +46,7 @@ func Guard(f func() error) (err error) {
 	return err
 }
 
-// On runs body where main runs it, as torch.Main does on the torch thread, and returns its error. A panic of body is an
-// *InternalError with the stack of that place, so that no program shows its user a stack.
+// On runs body guarded where main runs it, as torch.Main does on the torch thread.
 func On(main func(body func() error) error, body func() error) error {
 	return main(func() error { return Guard(body) })
 }

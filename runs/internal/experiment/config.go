@@ -16,13 +16,13 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Config is a whole experiment: with the same data, code and machine it gives the same results. Run and Preset say where
-// it came from; every other key stands in a section.
+// Config is a whole experiment: with the same data, code and machine it gives the same results. Run and Preset say
+// where it came from; every other key stands in a section.
 //
-// A key belongs to the struct that uses it, in the package of that struct; its tags are all there is to know about it
-// (package keys), and Config embeds the struct. Here stand the keys that only experiments have. The tag resume says whether
-// a resumed run may change a key: "free": yes; "named": only by hand, not by another machine's default; "location": yes, from
-// one path to another; otherwise no. What one key demands of another is in validate.go.
+// A key is a field with tags (package keys) of the struct that uses it, which Config embeds; here stand those that only
+// experiments have. The tag resume says whether a resumed run may change a key: "free": yes; "named": only by hand, not
+// by another machine's default; "location": yes, from one path to another; otherwise no. validate.go says what one key
+// demands of another.
 type Config struct {
 	Run    string `toml:"run" help:"the command under runs/ that this is a configuration of"`
 	Preset string `toml:"preset" help:"the preset it started from"`
@@ -118,13 +118,13 @@ func Default() Config { return schema.Defaults() }
 // Task is what a run's model does with text.
 type Task string
 
-// The tasks. Translation reads pairs of files, DIR/NAME.SOURCE and DIR/NAME.TARGET; a language model reads DIR/NAME.txt.
+// The tasks. Translation reads pairs of files, DIR/NAME.SOURCE and DIR/NAME.TARGET; a language model reads
+// DIR/NAME.txt.
 const (
 	Translation   Task = "translation"
 	LanguageModel Task = "language model"
 )
 
-// network names what a task trains.
 func (t Task) network() string {
 	if t == Translation {
 		return "translator"
@@ -143,14 +143,13 @@ func (c *Config) Task() Task {
 	return ""
 }
 
-// kinds lists the values of model.kind in words.
 func kinds() string { return strings.Join(append(translation.Kinds(), language.Kinds()...), ", ") }
 
 // Translation are the settings of a translator.
 func (c *Config) Translation() translation.Settings {
 	return translation.Settings{
-		Text: c.Data.TextSettings, Lines: c.Data.LineSettings, Model: c.Model, Objective: c.Objective, Decode: c.Decode.Options,
-		Seed: uint64(c.Train.Seed), SGD: c.Train.Optimizer == "sgd",
+		Text: c.Data.TextSettings, Lines: c.Data.LineSettings, Model: c.Model, Objective: c.Objective,
+		Decode: c.Decode.Options, Seed: uint64(c.Train.Seed), SGD: c.Train.Optimizer == "sgd",
 	}
 }
 
@@ -162,10 +161,11 @@ func (c *Config) Language() language.Settings {
 	}
 }
 
-// TOML is the configuration as text, every key that its task reads with a comment that says what it means, what it may be and
-// its default: a file that -config takes and that gives the same run.
+// TOML is the configuration as text, with a comment for every key that its task reads: -config takes it, and it gives
+// the same run.
 func (c Config) TOML() string {
-	return fmt.Sprintf("# The resolved configuration of this run: go run ./runs/%s -config FILE -out FOLDER repeats it.\n%s", c.Run, schema.Print(&c, string(c.Task())))
+	const head = "# The resolved configuration of this run: go run ./runs/%s -config FILE -out FOLDER repeats it.\n"
+	return fmt.Sprintf(head, c.Run) + schema.Print(&c, string(c.Task()))
 }
 
 // Kept are the keys that decide what the run finds, with their values, as its checkpoints keep them.

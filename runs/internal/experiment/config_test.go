@@ -100,7 +100,7 @@ func TestTextErrors(t *testing.T) {
 		{"[data]\ntest = [1]", `f.toml: data.test wants a list of texts such as ["a", "b"], not a list`},
 		{"[data]\ndir = \n", "f.toml: line 2: expected value but found '\\n' instead"},
 	} {
-		err := newLayers().text(test.toml, "f.toml", true)
+		err := layText(newLayers(), test.toml, "f.toml", true)
 		var usage *command.UsageError
 		if !errors.As(err, &usage) {
 			t.Errorf("%q gave %v, want a usage error", test.toml, err)
@@ -155,7 +155,7 @@ func TestTOMLRoundTrip(t *testing.T) {
 		c.Train.Epsilon, c.Train.LearningRate, c.Schedule.Minimum = 1e-9, 30, 1.0/3
 		text := c.TOML()
 		l := newLayers()
-		if err := l.text(text, "written", false); err != nil {
+		if err := layText(l, text, "written", false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c, l.config, inner); diff != "" {
@@ -334,4 +334,13 @@ func TestStatedDefaults(t *testing.T) {
 			}
 		}
 	}
+}
+
+// layText lays a TOML text over the configuration.
+func layText(l *layers, text, from string, byHand bool) error {
+	tree, err := keys.Parse(text, from)
+	if err != nil {
+		return &command.UsageError{Err: err}
+	}
+	return l.tree(tree, from, byHand)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/aperture-ml/aperture/internal/keys"
 )
 
@@ -99,9 +101,11 @@ func docTwenty() string {
 // docFlags names the flags that stand for a key, with their keys, in lines of a list's item.
 func docFlags() string {
 	var all []string
-	for _, f := range flagKeys {
-		all = append(all, fmt.Sprintf(`"-%s" (%s)`, f.flag, f.key))
-	}
+	SpecOf("wmt14").flags(&options{}).VisitAll(func(f *pflag.Flag) {
+		if key := f.Annotations[keyOf]; key != nil {
+			all = append(all, fmt.Sprintf(`"-%s" (%s)`, f.Name, key[0]))
+		}
+	})
 	return "the flags that stand for one key each:\n   " + strings.Join(all, ",\n   ")
 }
 

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"encoding/json"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,8 +12,7 @@ import (
 	"time"
 )
 
-// NewEnv describes this process. versions adds what only the caller knows, such as libtorch's; device is the one in use,
-// in words.
+// NewEnv describes this process, with versions of libraries and the device in use.
 func NewEnv(versions map[string]string, device string, threads int) Env {
 	all := map[string]string{"go": runtime.Version(), "aperture": "(devel)"}
 	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" {
@@ -22,10 +20,11 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 	}
 	maps.Copy(all, versions)
 	host, _ := os.Hostname()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	code, changed := codeVersion()
 	return Env{
 		Versions: all,
-		OS:       strings.TrimSpace(runtime.GOOS + " " + runtime.GOARCH + " " + firstLine("/proc/sys/kernel/osrelease")),
+		OS:       strings.TrimSpace(runtime.GOOS + " " + runtime.GOARCH + " " + string(kernel)),
 		Host:     host,
 		CPU:      CPUModel(),
 		CPUs:     runtime.GOMAXPROCS(0),
@@ -37,17 +36,15 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 	}
 }
 
-// built is set by build.sh: the commit, a colon, and the tracked files with changes that are in no commit, joined by commas. The
-// Go tool's own stamp counts files that git does not track as changes too, and names none.
+// built is set by build.sh: the commit, a colon, and the tracked files with changes that are in no commit, joined by
+// commas. The Go tool's own stamp counts files that git does not track as changes too, and names none.
 var built string
 
-// codeVersion returns the commit this program was built from, and the files that it has otherwise: as build.sh or the Go tool
+// codeVersion returns the commit this program was built from, and the files that differ: as build.sh or the Go tool
 // stamped it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
 func codeVersion() (code Code, changed []string) {
 	if commit, files, found := strings.Cut(built, ":"); found {
-		changed = strings.FieldsFunc(files, func(r rune) bool { return r == ',' })
-		dirty := len(changed) > 0
-		return Code{Commit: Text(commit), Dirty: &dirty}, changed
+		return codeOf(commit, files, ",")
 	}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		if code := stampedCode(build.Settings); code.Commit != "" {
@@ -61,8 +58,14 @@ func codeVersion() (code Code, changed []string) {
 	return gitCode(filepath.Dir(source))
 }
 
-func stampedCode(settings []debug.BuildSetting) Code {
-	var code Code
+// codeOf is a commit with the files that differ from it.
+func codeOf(commit, files, separator string) (Code, []string) {
+	changed := strings.FieldsFunc(files, func(r rune) bool { return string(r) == separator })
+	dirty := len(changed) > 0
+	return Code{Commit: Text(commit), Dirty: &dirty}, changed
+}
+
+func stampedCode(settings []debug.BuildSetting) (code Code) {
 	for _, setting := range settings {
 		switch setting.Key {
 		case "vcs.revision":
@@ -75,7 +78,7 @@ func stampedCode(settings []debug.BuildSetting) Code {
 	return code
 }
 
-// gitCode asks git for the commit that is checked out around folder, and for the tracked files that differ from it.
+// gitCode asks git about the source tree around folder.
 func gitCode(folder string) (code Code, changed []string) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()
@@ -85,13 +88,11 @@ func gitCode(folder string) (code Code, changed []string) {
 	if err != nil {
 		return Code{}, nil
 	}
-	code.Commit = Text(commit)
-	if names, err := git("diff", "--name-only", "HEAD"); err == nil {
-		changed = strings.FieldsFunc(names, func(r rune) bool { return r == '\n' })
-		dirty := len(changed) > 0
-		code.Dirty = &dirty
+	names, err := git("diff", "--name-only", "HEAD")
+	if err != nil {
+		return Code{Commit: Text(commit)}, nil
 	}
-	return code, changed
+	return codeOf(commit, names, "\n")
 }
 
 // PeakRSS returns the most memory that this process has held at once, in bytes.
@@ -112,19 +113,4 @@ func CPUModel() string {
 		}
 	}
 	return runtime.GOARCH
-}
-
-func firstLine(path string) string {
-	data, _ := os.ReadFile(path)
-	line, _, _ := strings.Cut(string(data), "\n")
-	return line
-}
-
-// readSums returns what an earlier process recorded of the texts and of other files; nil where it recorded nothing.
-func readSums(path string) (texts, files map[string]string) {
-	var env Env
-	if data, err := os.ReadFile(path); err != nil || json.Unmarshal(data, &env) != nil {
-		return nil, nil
-	}
-	return env.DataSHA256, env.Files
 }

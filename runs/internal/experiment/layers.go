@@ -43,16 +43,6 @@ func (l *layers) tree(tree keys.Tree, from string, byHand bool) error {
 	return nil
 }
 
-// text lays a TOML text over the configuration.
-func (l *layers) text(text, from string, byHand bool) error {
-	tree, err := keys.Parse(text, from)
-	if err != nil {
-		return &command.UsageError{Err: err}
-	}
-	return l.tree(tree, from, byHand)
-}
-
-// file lays a TOML file that the user named over the configuration.
 func (l *layers) file(path string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,11 +56,10 @@ func (l *layers) file(path string) error {
 		return &command.UsageError{Err: err}
 	}
 	if base, given := tree["base"]; given {
-		return command.Usagef("%s: base = %q belongs to a preset's file: remove that line and choose it with -preset %v", path, base, base)
+		return command.Usagef("%s: base = %q belongs to a preset's file: remove that line and choose it with -preset %v",
+			path, base, base)
 	}
-	for _, k := range presetSchema.Keys() { // the rest of a preset's header says nothing about the run
-		delete(tree, k.Name)
-	}
+	dropHeader(tree)
 	return l.tree(tree, path, true)
 }
 
@@ -83,7 +72,6 @@ func (l *layers) assign(assignment, from string) error {
 	return l.give(strings.TrimSpace(name), strings.TrimSpace(value), from)
 }
 
-// give lays one value, as text, over the configuration.
 func (l *layers) give(name, value, from string) error {
 	if err := schema.Set(&l.config, name, value); err != nil {
 		return command.Usagef("%s: %w", from, err)

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// Logger writes lines to train.log and to the screen, and keeps a progress bar below them where the screen is a terminal.
-// It may be used from several goroutines.
+// Logger writes lines to train.log and to the screen, and keeps a progress bar below them where the screen is a
+// terminal. It may be used from several goroutines.
 type Logger struct {
 	mu       sync.Mutex
 	file     io.WriteCloser
@@ -29,8 +30,8 @@ type Logger struct {
 	err      error // of the first write to the file that failed
 }
 
-// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only where screen is a terminal; one
-// that is a pipe without a reader ends the run as a closed terminal does (command.Screen).
+// NewLogger returns a logger to a file, which Close closes, and a screen. A bar is shown only on a terminal; a pipe
+// without a reader ends the run as a closed terminal does (command.Screen).
 func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
 	device, ok := screen.(*os.File)
 	l := &Logger{file: file, screen: screen, terminal: ok && term.IsTerminal(int(device.Fd()))}
@@ -40,10 +41,10 @@ func NewLogger(file io.WriteCloser, screen io.Writer) *Logger {
 	return l
 }
 
-// Quiet keeps the bar, and all lines that are no warnings, from the screen. The log gets them as before.
+// Quiet keeps the bar, and all lines but warnings, from the screen.
 func (l *Logger) Quiet() { l.quiet, l.terminal = true, false }
 
-// Printf writes one line, with the time, to the log, and without it to the screen.
+// Printf writes a line to the log, with the time, and to the screen.
 func (l *Logger) Printf(format string, args ...any) {
 	l.line(!l.quiet, fmt.Sprintf(format, args...))
 }
@@ -53,13 +54,12 @@ func (l *Logger) Warnf(format string, args ...any) {
 	l.line(true, "warning: "+fmt.Sprintf(format, args...))
 }
 
-// Progressf is Printf for lines that the bar makes needless: they reach the screen only where there is no bar.
+// Progressf is Printf for lines that the bar makes needless on the screen.
 func (l *Logger) Progressf(format string, args ...any) {
 	l.line(!l.terminal && !l.quiet, fmt.Sprintf(format, args...))
 }
 
-// Fail keeps what the error that ends a run says, for whoever reads the log later; the screen gets it from Exit. A stack
-// goes with it.
+// Fail logs the error that ends a run, with its stack; the screen gets it from Exit.
 func (l *Logger) Fail(err error) {
 	l.line(false, command.Message(err))
 	var internal *command.InternalError
@@ -75,9 +75,8 @@ func (l *Logger) line(toScreen bool, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	text = strings.TrimRight(text, "\n")
-	if _, err := fmt.Fprintf(l.file, "%s %s\n", time.Now().Format("2006-01-02 15:04:05"), text); err != nil && l.err == nil {
-		l.err = files.DiskFull(err)
-	}
+	_, err := fmt.Fprintf(l.file, "%s %s\n", time.Now().Format(time.DateTime), text)
+	l.err = cmp.Or(l.err, files.DiskFull(err))
 	if !toScreen {
 		return
 	}
@@ -87,8 +86,7 @@ func (l *Logger) line(toScreen bool, text string) {
 	fmt.Fprintln(l.screen, text)
 }
 
-// StartBar shows a bar over total updates (0: not known), of which done are behind. The bar counts
-// from there. Without a terminal it does nothing.
+// StartBar shows a bar over total updates (0: not known) on a terminal, of which done are behind.
 func (l *Logger) StartBar(total, done int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,11 +108,13 @@ func (l *Logger) StartBar(total, done int64) {
 		progressbar.OptionSetElapsedTime(true),
 		progressbar.OptionThrottle(200*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]"}),
+		progressbar.OptionSetTheme(progressbar.Theme{
+			Saucer: "=", SaucerHead: ">", SaucerPadding: " ", BarStart: "[", BarEnd: "]",
+		}),
 	)
 }
 
-// Bar moves the bar to step, with the loss, the speed (target tokens a second) and the time left, in words, before it.
+// Bar moves the bar to step, with the loss, the speed (target tokens a second) and the time left, in words.
 func (l *Logger) Bar(step int64, loss, tokensPerSecond float64, left string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +125,6 @@ func (l *Logger) Bar(step int64, loss, tokensPerSecond float64, left string) {
 	l.bar.Set64(step - l.barStart)
 }
 
-// StopBar takes the bar from the screen.
 func (l *Logger) StopBar() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +134,7 @@ func (l *Logger) StopBar() {
 	}
 }
 
-// Err returns the error of the first line that could not be written to the log.
+// Err is the first error of writing the log.
 func (l *Logger) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -27,92 +29,99 @@ type Settings struct {
 	Quiet  bool                 // show warnings and errors alone, and no bar
 	Speed  parallel.Speed       // that the plan goes by; what is 0 is not known
 	Place  parallel.Environment // among processes that train together
-	Launch int                  // start so many processes of this program instead; 0 does not
-	Notes  []string             // sentences to tell the user before anything else, such as the use of the built-in sample
+	Launch int                  // start this many processes of this program instead; 0 does not
+	Notes  []string             // sentences for the user before anything else
 	Args   []string             // the command line, program first
 
 	layers   *layers
 	previous *Config // on resume, the configuration that Out holds
 }
 
-// ByHand says whether the user gave a key, as in "data.target_units", by flag, -set or -config; a preset's or a resumed
-// run's value is not by hand.
-func (s *Settings) ByHand(key string) bool { return s.layers.byHand[key] }
+// byHand says whether the user gave a key, by flag, -set or -config.
+func (s *Settings) byHand(key string) bool { return s.layers.byHand[key] }
+
+func (s *Settings) note(format string, args ...any) {
+	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
+}
 
 // Parse reads a command line, without the program's name, into settings. Layers lie in the order preset, -config, -set,
-// flags; with -resume the run folder's configuration takes the preset's place. Help, asked for with -h or -method=help,
-// is printed to Spec.Stdout and returned as ErrHelp; a *command.UsageError says what in args means nothing.
+// flags; with -resume the run folder's configuration takes the preset's place. Help is printed to Spec.Stdout and
+// returned as ErrHelp; a *command.UsageError says what in args means nothing.
 func Parse(spec *Spec, args []string) (*Settings, error) {
 	var o options
-	flags, groups := spec.flags(&o)
+	flags := spec.flags(&o)
 	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
 		return nil, command.FlagError(err, flags, spec.Name)
 	}
 	switch {
 	case o.help:
-		if err := spec.printHelp(flags, groups); err != nil {
+		if err := spec.printHelp(flags); err != nil {
 			return nil, err
 		}
 		return nil, command.ErrHelp
 	case flags.NArg() > 0:
-		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)", flags.Arg(0), spec.Name)
+		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)",
+			flags.Arg(0), spec.Name)
 	case flags.Lookup("method").Value.String() == "help":
-		fmt.Fprint(spec.stdout(), objectives.Help())
+		fmt.Fprint(spec.Stdout, objectives.Help())
 		return nil, command.ErrHelp
 	}
 	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
 		return nil, command.Usagef("-device-flops and -bandwidth go with -plan, and are rates above 0")
 	}
-	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed, Args: append([]string{os.Args[0]}, args...)}
+	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed}
+	s.Args = append([]string{os.Args[0]}, args...)
 	if err := s.build(spec, &o, flags); err != nil {
 		return nil, err
 	}
 	if o.printConfig {
-		fmt.Fprint(spec.stdout(), s.Config.TOML())
+		fmt.Fprint(spec.Stdout, s.Config.TOML())
 		return nil, command.ErrHelp
 	}
 	return s, nil
 }
 
-// build fills in s from the parsed flags.
 func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	var err error
 	if s.Place, s.Launch, err = parallel.Place(o.processes); err != nil {
 		return &command.UsageError{Err: err}
 	}
-	l, err := spec.layers(o, flags, nil)
+	l, err := spec.layers(o, flags)
 	if err != nil {
 		return err
 	}
 	if s.Out = o.out; s.Out == "" {
 		c := l.config
-		s.Out = filepath.Join("experiments", spec.Name, fmt.Sprintf("%s-%s-seed%d", c.Objective.Method, c.Preset, c.Train.Seed))
+		name := fmt.Sprintf("%s-%s-seed%d", c.Objective.Method, c.Preset, c.Train.Seed)
+		s.Out = filepath.Join("experiments", spec.Name, name)
 	}
 	if s.Resume && killedAtStart(s.Out) {
 		s.Resume = false
-		s.Notes = append(s.Notes, "the run in "+s.Out+" ended before it began: starting it from the beginning")
+		s.note("the run in %s ended before it began: starting it from the beginning", s.Out)
 	}
 	if s.Resume {
 		previous, err := ReadConfig(s.Out)
+		const advice = "leave out -resume to start one there, or name its folder with -out"
 		if missing := files.NoFolder(s.Out); missing != nil {
-			return fmt.Errorf("%w to resume the run of: leave out -resume to start one there, or name its folder with -out", missing)
+			return fmt.Errorf("%w to resume the run of: "+advice, missing)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s holds no run to resume: leave out -resume to start one there, or name its folder with -out", s.Out)
+			return fmt.Errorf("%s holds no run to resume: "+advice, s.Out)
 		}
 		if err != nil {
 			return err
 		}
-		if l, err = spec.layers(o, flags, &previous); err != nil {
+		l = newLayers() // the folder's configuration takes the preset's place
+		l.config, s.previous = previous, &previous
+		if err := spec.handLayers(l, o, flags); err != nil {
 			return err
 		}
-		s.previous = &previous
 	}
 	s.Config, s.layers = l.config, l
 	if l.chosen != "" {
-		s.Notes = append(s.Notes, l.chosen)
+		s.note("%s", l.chosen)
 	}
-	if n := max(s.Launch, s.Place.Size); n > 1 && !s.Resume && !s.ByHand("train.processes") {
+	if n := max(s.Launch, s.Place.Size); n > 1 && !s.Resume && !s.byHand("train.processes") {
 		s.Config.Train.Processes = n
 	}
 	if err := s.checkTask(spec); err != nil {
@@ -122,10 +131,10 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if err != nil {
 		return &command.UsageError{Err: err}
 	}
-	if method.WordTargets && spec.task() == LanguageModel {
-		return command.Usagef("%s aims at vectors and gives words no probability: a language model wants a method with a softmax", s.Config.Objective.Method)
+	if method.WordTargets && spec.Task == LanguageModel {
+		return command.Usagef("%s aims at vectors and gives words no probability: "+
+			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
-	s.noteUnusedFiles()
 	if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
@@ -141,45 +150,47 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// checkTask refuses a network that learns another task than the command's, and says which keys nothing will read.
+// checkTask refuses a network that learns another task than the command's, and says which keys and files of the user's
+// nothing will read.
 func (s *Settings) checkTask(spec *Spec) error {
-	task := s.Config.Task()
+	task, kind := s.Config.Task(), s.Config.Model.Kind
 	if task == "" {
-		return command.Usagef("model.kind = %q is no network: it wants one of %s", s.Config.Model.Kind, kinds())
+		return command.Usagef("model.kind = %q is no network: it wants one of %s", kind, kinds())
 	}
-	if want := spec.task(); task != want {
-		return command.Usagef("runs/%s trains a %s, and model.kind = %q is a %s", spec.Name, want.network(), s.Config.Model.Kind, task.network())
+	if want := spec.Task; task != want {
+		return command.Usagef("runs/%s trains a %s, and model.kind = %q is a %s",
+			spec.Name, want.network(), kind, task.network())
 	}
-	for _, k := range schema.Keys() {
-		if s.ByHand(k.Name) && !k.Of(string(task)) {
-			s.Notes = append(s.Notes, fmt.Sprintf("a %s has no use for %s", task.network(), k.Name))
+	for _, k := range s.keysByHand() {
+		if !k.Of(string(task)) {
+			s.note("a %s has no use for %s", task.network(), k.Name)
+		}
+	}
+	read := s.Config.Objective.Files()
+	for _, k := range s.keysByHand() {
+		if k.Part != nil && k.Path == "file" && schema.Text(&s.Config, k) != "" && read[k.Name] == "" {
+			s.note("%s has no use for %s", s.Config.Objective.Method, k.Name)
 		}
 	}
 	return nil
 }
 
-// noteUnusedFiles says which files the user gave to methods that are others.
-func (s *Settings) noteUnusedFiles() {
-	read := s.Config.Objective.Files()
-	for _, k := range schema.Keys() {
-		if k.Part == nil || k.Path != "file" || !s.ByHand(k.Name) || schema.Text(&s.Config, k) == "" || read[k.Name] != "" {
-			continue
-		}
-		s.Notes = append(s.Notes, fmt.Sprintf("%s has no use for %s", s.Config.Objective.Method, k.Name))
-	}
+func (s *Settings) keysByHand() []keys.Key {
+	return slices.DeleteFunc(slices.Clone(schema.Keys()), func(k keys.Key) bool { return !s.byHand(k.Name) })
 }
 
-// layers lays preset, file, assignments and flags over one another. With previous, that takes the preset's place.
-func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*layers, error) {
+// layers lays preset, file, assignments and flags over one another.
+func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 	hand := newLayers() // what the user wrote, to learn which preset it is meant for
 	if err := s.handLayers(hand, o, flags); err != nil {
 		return nil, err
 	}
 	if run := hand.config.Run; run != "" && run != s.Name {
-		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run", o.config, run)
+		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run",
+			o.config, run)
 	}
 	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
-	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil && previous == nil {
+	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil {
 		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
 			return nil, err
 		}
@@ -188,7 +199,8 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 			return nil, err
 		}
 		preset = s.BySize(pairs)
-		chosen = fmt.Sprintf("%d pairs in %s: preset %s, which suits a corpus of that size; -plan shows it, and -preset chooses another", pairs, d.Train, preset)
+		chosen = fmt.Sprintf("%d pairs in %s: preset %s, which suits a corpus of that size; "+
+			"-plan shows it, and -preset chooses another", pairs, d.Train, preset)
 	}
 	if preset == "" {
 		preset = samplePreset
@@ -198,28 +210,15 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet, previous *Config) (*laye
 	}
 	l := newLayers()
 	l.chosen = chosen
-	if previous != nil {
-		l.config = *previous
-		if o.preset != "" {
-			l.config.Preset = o.preset
-		}
-	} else {
-		p, err := s.preset(preset)
-		if err != nil {
-			return nil, err
-		}
-		if err := l.preset(p); err != nil {
-			return nil, err
-		}
-		l.config.Run, l.config.Preset = s.Name, preset
-	}
-	if err := s.handLayers(l, o, flags); err != nil {
+	p, err := s.preset(preset)
+	if err != nil {
 		return nil, err
 	}
-	if o.preset != "" {
-		l.config.Preset = o.preset
+	if err := l.preset(p); err != nil {
+		return nil, err
 	}
-	return l, nil
+	l.config.Run, l.config.Preset = s.Name, preset
+	return l, s.handLayers(l, o, flags)
 }
 
 // handLayers lays what the user wrote over l: -config, -set, flags.
@@ -234,17 +233,18 @@ func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	for _, f := range flagKeys {
-		if flag := flags.Lookup(f.flag); flag != nil && flag.Changed {
-			if err := l.give(f.key, flag.Value.String(), "-"+f.flag); err != nil {
-				return err
-			}
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if key := f.Annotations[keyOf]; key != nil && err == nil {
+			err = l.give(key[0], f.Value.String(), "-"+f.Name)
 		}
-	}
-	return nil
+	})
+	l.config.Preset = cmp.Or(o.preset, l.config.Preset)
+	return err
 }
 
-// finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's length.
+// finish settles what the layers leave open: sample or files, absolute paths, the number of threads, the cosine's
+// length.
 func (s *Settings) finish() error {
 	c, origin := &s.Config, s.layers.origin
 	switch {
@@ -253,8 +253,10 @@ func (s *Settings) finish() error {
 			return command.Usagef("data.sample = false needs a corpus: give -data")
 		}
 		c.Data.Sample = true
-		s.Notes = append(s.Notes, fmt.Sprintf("no -data: training on the built-in sample, an artificial corpus generated from seed %d", c.Data.SampleSeed))
-	case c.Data.Sample && s.ByHand("data.sample") && (origin["data.sample"] == "-set" || origin["data.sample"] == origin["data.dir"]):
+		s.note("no -data: training on the built-in sample, an artificial corpus generated from seed %d",
+			c.Data.SampleSeed)
+	case c.Data.Sample && s.byHand("data.sample") &&
+		(origin["data.sample"] == "-set" || origin["data.sample"] == origin["data.dir"]):
 		return command.Usagef("data.sample = true and a corpus in %s exclude each other: leave out one", c.Data.Dir)
 	default:
 		c.Data.Sample = false
@@ -267,7 +269,7 @@ func (s *Settings) finish() error {
 		if path == "" {
 			continue
 		}
-		if s.ByHand(k.Name) {
+		if s.byHand(k.Name) {
 			if err := given(k.Name, path, origin[k.Name]); err != nil {
 				return err
 			}
@@ -314,71 +316,72 @@ func noData(dir, origin string) error {
 	return nil
 }
 
-// useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole words, and
-// then nothing is shared between the languages; another wants frequent words first. What the user set otherwise by hand is
+// useUnits makes a preset follow the method, and notes each change: one that aims at vectors of words wants whole
+// words, which the languages do not share; another wants frequent words first. What the user set otherwise by hand is
 // refused.
 func (s *Settings) useUnits(method objectives.Needs) error {
 	c, wordTargets := &s.Config, method.WordTargets
 	if c.Task() == LanguageModel { // whole words, and one text
-		if method.FrequentFirst && c.Data.VocabularyOrder != "frequency" && !s.ByHand("data.vocabulary_order") {
+		if method.FrequentFirst && c.Data.VocabularyOrder != "frequency" && !s.byHand("data.vocabulary_order") {
 			c.Data.VocabularyOrder = "frequency"
-			s.Notes = append(s.Notes, c.Objective.Method+" wants frequent words first: data.vocabulary_order = \"frequency\"")
+			s.note("%s wants frequent words first: data.vocabulary_order = \"frequency\"", c.Objective.Method)
 		}
 		return nil
 	}
 	if wordTargets && c.Data.TargetUnits != "word" {
-		if s.ByHand("data.target_units") {
+		if s.byHand("data.target_units") {
 			return command.Usagef("%s predicts whole words: it wants data.target_units = \"word\"", c.Objective.Method)
 		}
 		c.Data.TargetUnits = "word"
-		s.Notes = append(s.Notes, c.Objective.Method+" predicts whole words: data.target_units = \"word\"")
+		s.note("%s predicts whole words: data.target_units = \"word\"", c.Objective.Method)
 	}
-	if wordTargets {
+	if wordTargets && s.previous == nil {
 		s.useNearestWords()
 	}
-	if c.Data.HasWords() && c.Data.Joint && !s.ByHand("data.joint") {
+	if c.Data.HasWords() && c.Data.Joint && !s.byHand("data.joint") {
 		c.Data.Joint = false
-		s.Notes = append(s.Notes, "whole words share no pieces: data.joint = false")
+		s.note("whole words share no pieces: data.joint = false")
 	}
-	if c.Data.HasWords() && c.Data.JointCodes && !c.Data.Joint && !s.ByHand("data.joint_codes") {
+	if c.Data.HasWords() && c.Data.JointCodes && !c.Data.Joint && !s.byHand("data.joint_codes") {
 		c.Data.JointCodes = false
 	}
-	if !c.Data.Joint && c.Model.Tying == "all" && !s.ByHand("model.tying") {
+	if !c.Data.Joint && c.Model.Tying == "all" && !s.byHand("model.tying") {
 		c.Model.Tying = "decoder"
-		s.Notes = append(s.Notes, "the languages have no vocabulary in common: model.tying = \"decoder\"")
+		s.note("the languages have no vocabulary in common: model.tying = \"decoder\"")
 	}
 	return nil
 }
 
 // useNearestWords makes the search of a method that aims at vectors the published one.
 func (s *Settings) useNearestWords() {
-	d := &s.Config.Decode
-	if d.Beam > 1 && !s.ByHand("decode.beam") && s.previous == nil {
+	d, t := &s.Config.Decode, &s.Config.Train
+	if d.Beam > 1 && !s.byHand("decode.beam") {
 		d.Beam = 1
-		s.Notes = append(s.Notes, s.Config.Objective.Method+" takes the nearest word at each step: decode.beam = 1")
+		s.note("%s takes the nearest word at each step: decode.beam = 1", s.Config.Objective.Method)
 	}
-	if t := &s.Config.Train; t.PatienceOn != "bleu" && d.ValidationBeam > 0 && !s.ByHand("train.patience_on") && s.previous == nil {
+	if t.PatienceOn != "bleu" && d.ValidationBeam > 0 && !s.byHand("train.patience_on") {
 		// Regularised forms make outputs shorter than the density's best, so that it falls while words get better.
 		t.PatienceOn = "bleu"
-		s.Notes = append(s.Notes, "the nearest words, not their density, choose the best checkpoint: train.patience_on = \"bleu\"")
+		s.note("the nearest words, not their density, choose the best checkpoint: train.patience_on = \"bleu\"")
 	}
-	if !d.Alignment && !s.ByHand("decode.replace_unk") && s.previous == nil {
+	if !d.Alignment && !s.byHand("decode.replace_unk") {
 		d.Alignment = true
-		s.Notes = append(s.Notes, "unknown words are copied from the source: decode.replace_unk = true")
+		s.note("unknown words are copied from the source: decode.replace_unk = true")
 	}
 }
 
-// compare refuses a resumed run's changes that would make it another experiment, and notes the ones it takes.
+// compare refuses a resumed run's changes that would make it another experiment, and notes the others.
 func (s *Settings) compare() error {
 	for _, d := range schema.Differences(s.previous, &s.Config) {
-		switch {
-		case !d.Allowed:
-			return command.Usagef("a resumed run cannot change %s: start a new one with another -out, or leave the key as it was", d)
-		case d.ByName && !s.ByHand(d.Key):
-			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, strings.Trim(d.New, `"`))
-		default:
-			s.Notes = append(s.Notes, "resuming changes "+d.String())
+		if !d.Allowed {
+			return command.Usagef("a resumed run cannot change %s: "+
+				"start a new one with another -out, or leave the key as it was", d)
 		}
+		if d.ByName && !s.byHand(d.Key) {
+			value := strings.Trim(d.New, `"`)
+			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, value)
+		}
+		s.note("resuming changes %s", d)
 	}
 	return nil
 }

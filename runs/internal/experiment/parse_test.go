@@ -93,7 +93,7 @@ func TestParseLayers(t *testing.T) {
 	if want := "big 11 2 0.6 spectrum true false [a b] de en tr va 7 5 2 3 cpu x true"; strings.Join(strings.Fields(got), " ") != want {
 		t.Errorf("layers gave\n%s, want\n%s", got, want)
 	}
-	if !s.ByHand("train.beta1") || !s.ByHand("train.max_tokens") || !s.ByHand("train.steps") || s.ByHand("train.beta2") {
+	if !s.byHand("train.beta1") || !s.byHand("train.max_tokens") || !s.byHand("train.steps") || s.byHand("train.beta2") {
 		t.Error("what came by hand was forgotten")
 	}
 	if len(s.Notes) != 0 {

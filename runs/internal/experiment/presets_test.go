@@ -167,7 +167,7 @@ func TestHelpListsPresets(t *testing.T) {
 // A preset takes the keys of its base and of the base's base, and what it does not say of itself is theirs; title and
 // published rows are its own.
 func TestBases(t *testing.T) {
-	s := &Spec{Name: "toy", DefaultPreset: "top", FS: fstest.MapFS{
+	s := &Spec{Name: "toy", Task: Translation, DefaultPreset: "top", FS: fstest.MapFS{
 		"root.toml":   {Data: []byte("title = \"R\"\nsize = \"1 M\"\nduration = \"an hour\"\npublished = [\"mle: 1\"]\n[train]\nsteps = 1\nseed = 1\n[model]\nwidth = 8\n")},
 		"middle.toml": {Data: []byte("title = \"M\"\nsize = \"2 M\"\nbase = \"root\"\n[train]\nsteps = 2\nseed = 2\n")},
 		"top.toml":    {Data: []byte("base = \"middle\"\n[train]\nsteps = 3\n")},
@@ -192,7 +192,7 @@ func TestBases(t *testing.T) {
 
 // What is wrong with a preset is reported in one sentence that names it.
 func TestPresetErrors(t *testing.T) {
-	s := &Spec{Name: "toy", DefaultPreset: "good", FS: fstest.MapFS{
+	s := &Spec{Name: "toy", Task: Translation, DefaultPreset: "good", FS: fstest.MapFS{
 		"good.toml":     {Data: []byte("title = \"G\"\n[train]\nsteps = 1\n")},
 		"orphan.toml":   {Data: []byte("base = \"god\"\n")},
 		"self.toml":     {Data: []byte("base = \"self\"\n")},

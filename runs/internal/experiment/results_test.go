@@ -19,7 +19,7 @@ import (
 // The fields of results.json are a contract with whoever reads it.
 func TestResultsFields(t *testing.T) {
 	r := mustStart(t, t.TempDir())
-	r.env.Code = Code{}
+	r.Env.Code = Code{}
 	if err := r.WriteResults(&Results{}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestResultsFields(t *testing.T) {
 func TestResultsRoundTrip(t *testing.T) {
 	r := mustStart(t, t.TempDir())
 	dirty := true
-	r.env.Code = Code{Commit: "abc", Dirty: &dirty}
+	r.Env.Code = Code{Commit: "abc", Dirty: &dirty}
 	want := &Results{
 		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: Num(1.5), PeakRSSBytes: Num(PeakRSS()), Valid: ValidScores{NLL: Num(-2.5), PPL: Num(math.NaN())},
 		Data: ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]TestScores{"flickr": {BLEU: Num(1.25), F1: map[string]Number{"5-9": Num(0.5), "1000+": {}}}},

@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +17,12 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// Names of the files and folders in a run folder.
+// Names in a run folder.
 const (
 	ConfigFile  = keys.File
 	EnvFile     = record.EnvFile
@@ -45,8 +49,8 @@ type Run struct {
 	Log    *Logger
 
 	ReadOnly bool // another process writes
+	Env      Env  // of the process when it started: the source tree may be another by now
 
-	env      Env
 	sums     map[string]func() (string, error) // of files that are being hashed, by key
 	lock     *os.File
 	replaced []byte // on resume, the config.toml that was there
@@ -55,64 +59,74 @@ type Run struct {
 
 // Open makes the run folder that the settings name, or, with -resume, takes up the one that is there, and locks it. It
 // writes config.toml, env.json and command.txt and opens train.log. A folder that holds a run is not touched without
-// -resume, and one that is finished is not taken up unless what ended it was raised; both errors say what to do. Of several
-// processes rank 0 does so; the others get a run that writes nothing.
-func Open(s *Settings, env Env) (*Run, error) {
-	if s.Place.Rank > 0 {
+// -resume, and a finished one only where what ended it was raised. Of several processes the first does so; the others
+// get a run that writes nothing.
+func Open(s *Settings, env Env) (r *Run, err error) {
+	r = &Run{Dir: s.Out, Config: s.Config, Env: env, ReadOnly: s.Place.Rank > 0}
+	if r.ReadOnly {
 		nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-		return &Run{Dir: s.Out, Config: s.Config, Log: NewLogger(nowhere, io.Discard), env: env, ReadOnly: true}, err
+		r.Log = NewLogger(nowhere, io.Discard)
+		return r, err
 	}
-	if s.Resume {
-		return resume(s, env)
-	}
-	if err := os.MkdirAll(s.Out, 0o777); err != nil {
-		return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
-	}
-	lock, err := files.Lock(s.Out)
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{Dir: s.Out, Config: s.Config, env: env, lock: lock}
-	for _, name := range []string{ConfigFile, ResultsFile, CheckpointsDir} {
-		if _, err := os.Lstat(r.Path(name)); err == nil {
-			r.Close()
-			return nil, fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out", s.Out)
+	if !s.Resume {
+		if err := os.MkdirAll(s.Out, 0o777); err != nil {
+			return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
 		}
 	}
-	return r.begin(s)
+	if r.lock, err = files.Lock(s.Out); err != nil {
+		return nil, err
+	}
+	begin := r.create
+	if s.Resume {
+		begin = r.resume
+	}
+	if err = begin(s); err == nil {
+		err = files.DiskFull(r.write(s))
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	for _, note := range s.Notes {
+		r.Log.Printf("%s", note)
+	}
+	return r, nil
 }
 
-// resume takes up the run in a folder.
-func resume(s *Settings, env Env) (*Run, error) {
-	lock, err := files.Lock(s.Out)
-	if err != nil {
-		return nil, err
+// create refuses a folder that holds a run.
+func (r *Run) create(*Settings) error {
+	for _, name := range []string{ConfigFile, ResultsFile, CheckpointsDir} {
+		if _, err := os.Lstat(r.Path(name)); err == nil {
+			return fmt.Errorf("%s already holds a run: continue it with -resume, or name another folder with -out",
+				r.Dir)
+		}
 	}
-	r := &Run{Dir: s.Out, Config: s.Config, env: env, lock: lock}
+	return nil
+}
+
+// resume takes up the run in the folder.
+func (r *Run) resume(s *Settings) (err error) {
 	if r.replaced, err = os.ReadFile(r.Path(ConfigFile)); err != nil {
-		r.Close()
-		return nil, err
+		return err
 	}
-	r.env.DataSHA256, r.env.Files = readSums(r.Path(EnvFile))
-	results, err := record.Read(s.Out)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r.begin(s)
-	case err != nil:
-		r.Close()
-		return nil, err
+	var before Env // what an earlier process recorded, as far as it did
+	if files.ReadJSON(r.Path(EnvFile), &before) == nil {
+		r.Env.DataSHA256, r.Env.Files = before.DataSHA256, before.Files
+	}
+	results, err := record.Read(r.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	untested := !s.previous.Report.Test && s.Config.Report.Test // testing is all that is asked for
 	if raise := toRaise(s.previous, &s.Config, results); len(raise) > 0 && !untested {
-		r.Close()
-		return nil, fmt.Errorf("%s is finished (%d updates, %.4g epochs): to train on, raise %s", s.Out, results.Updates, results.Epochs.Value(), strings.Join(raise, " and "))
-	}
-	if err := os.Rename(r.Path(ResultsFile), r.Path(previousResults)); err != nil {
-		r.Close()
-		return nil, files.DiskFull(err)
+		return fmt.Errorf("%s is finished (%d updates, %.4g epochs): to train on, raise %s",
+			r.Dir, results.Updates, results.Epochs.Value(), strings.Join(raise, " and "))
 	}
 	r.finished = true
-	return r.begin(s)
+	return files.DiskFull(os.Rename(r.Path(ResultsFile), r.Path(previousResults)))
 }
 
 // toRaise lists the keys that still hold a finished run at its end.
@@ -135,35 +149,21 @@ func toRaise(previous, next *Config, results *Results) []string {
 	return raise
 }
 
-// begin writes what identifies the run. The configuration comes last: a folder holds a run from then on.
-func (r *Run) begin(s *Settings) (*Run, error) {
-	err := r.write(s)
-	if err != nil {
-		r.Close()
-		return nil, files.DiskFull(err)
-	}
-	for _, note := range s.Notes {
-		r.Log.Printf("%s", note)
-	}
-	return r, nil
-}
-
+// write writes what identifies the run. The configuration comes last: a folder holds a run from then on.
 func (r *Run) write(s *Settings) error {
-	command, err := os.OpenFile(r.Path(CommandFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	const appending = os.O_APPEND | os.O_CREATE | os.O_WRONLY
+	line, err := os.OpenFile(r.Path(CommandFile), appending, 0o666)
 	if err != nil {
 		return err
 	}
-	_, err = command.WriteString(shellLine(s.Args) + "\n")
-	if closed := command.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	_, err = line.WriteString(command.ShellLine(s.Args) + "\n")
+	if err = cmp.Or(err, line.Close()); err != nil {
 		return err
 	}
-	if err := record.WriteJSON(r.Path(EnvFile), r.env); err != nil {
+	if err := files.WriteJSON(r.Path(EnvFile), r.Env); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(r.Path(LogFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	file, err := os.OpenFile(r.Path(LogFile), appending, 0o666)
 	if err != nil {
 		return err
 	}
@@ -171,26 +171,18 @@ func (r *Run) write(s *Settings) error {
 	if s.Quiet {
 		r.Log.Quiet()
 	}
-	return r.WriteConfig()
+	return files.Write(r.Path(ConfigFile), []byte(r.Config.TOML()))
 }
 
 // killedAtStart tells a folder that a process began to fill, without coming as far as its configuration, from one that
 // never held a run.
 func killedAtStart(folder string) bool {
-	if _, err := os.Stat(filepath.Join(folder, ConfigFile)); !errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	_, err := os.Stat(filepath.Join(folder, CommandFile))
-	return err == nil
+	_, err := os.Stat(filepath.Join(folder, ConfigFile))
+	return errors.Is(err, fs.ErrNotExist) && files.Exists(filepath.Join(folder, CommandFile))
 }
 
-// WriteConfig writes config.toml anew, after Config was completed by what only the data can tell.
-func (r *Run) WriteConfig() error {
-	return files.Write(r.Path(ConfigFile), []byte(r.Config.TOML()))
-}
-
-// ReadConfig reads the configuration of a run folder, which must be what its checkpoints were trained with. Keys that are newer than the folder have their defaults. A folder
-// without one is an os.ErrNotExist.
+// ReadConfig reads the configuration of a run folder, which must be what its checkpoints were trained with. Keys that
+// are newer than the folder have their defaults. A folder without one is an os.ErrNotExist.
 func ReadConfig(folder string) (Config, error) {
 	tree, err := keys.ReadFolder(folder)
 	if err != nil {
@@ -208,36 +200,57 @@ func (r *Run) Path(parts ...string) string {
 	return filepath.Join(append([]string{r.Dir}, parts...)...)
 }
 
-// TruncateMetrics cuts metrics.jsonl back to the lines of step and before: what a killed process wrote after its last
-// checkpoint is about to be written again.
+// TruncateMetrics cuts metrics.jsonl back to the lines of step and before, which are about to be written again. From a
+// line without an end, or that is no JSON, it drops all: a killed process left it.
 func (r *Run) TruncateMetrics(step int64) error {
-	return truncateMetrics(r.Path(MetricsFile), step)
+	data, err := os.ReadFile(r.Path(MetricsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var kept []byte
+	for line := range bytes.Lines(data) {
+		var record struct{ Step *int64 }
+		if line[len(line)-1] != '\n' || json.Unmarshal(line, &record) != nil || record.Step == nil {
+			break
+		}
+		if *record.Step <= step {
+			kept = append(kept, line...)
+		}
+	}
+	if len(kept) == len(data) {
+		return nil
+	}
+	return files.Write(r.Path(MetricsFile), kept)
 }
 
-// CheckData records the SHA-256 of the texts that the run reads (see HashFiles) in env.json. In a resumed run a text that is
-// no longer what it was is an error that names it.
+// CheckData records the SHA-256 of the texts that the run reads in env.json. A text that has changed since a resumed
+// run began is an error that names it.
 func (r *Run) CheckData(sums map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
-		if before, known := r.env.DataSHA256[name]; known && before != sums[name] {
-			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out", name, r.Dir)
+		if before, known := r.Env.DataSHA256[name]; known && before != sums[name] {
+			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out",
+				name, r.Dir)
 		}
 	}
 	if r.ReadOnly {
 		return nil
 	}
-	r.env.DataSHA256 = maps.Clone(sums)
-	return record.WriteJSON(r.Path(EnvFile), r.env)
+	r.Env.DataSHA256 = maps.Clone(sums)
+	return files.WriteJSON(r.Path(EnvFile), r.Env)
 }
 
-// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. Those that a resumed run has
-// recorded stay: it kept what it made of the files, which may be gone.
+// HashFiles begins to compute the SHA-256 of the files that settings of the method name, by key. A resumed run kept
+// what it made of its files, which may be gone: what it has recorded of them stays.
 func (r *Run) HashFiles(paths map[string]string) {
 	if r.ReadOnly {
 		return
 	}
 	r.sums = map[string]func() (string, error){}
 	for key, path := range paths {
-		if _, known := r.env.Files[key]; known || r.replaced != nil && !files.Exists(path) {
+		if _, known := r.Env.Files[key]; known || r.replaced != nil && !files.Exists(path) {
 			continue
 		}
 		r.sums[key] = files.Sum(path)
@@ -246,28 +259,22 @@ func (r *Run) HashFiles(paths map[string]string) {
 
 // Files waits for the SHA-256 of the method's files, records them in env.json, and returns them by key.
 func (r *Run) Files() (map[string]string, error) {
+	if len(r.sums) == 0 {
+		return r.Env.Files, nil
+	}
+	if r.Env.Files == nil {
+		r.Env.Files = map[string]string{}
+	}
 	for key, sum := range r.sums {
 		text, err := sum()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		if r.env.Files == nil {
-			r.env.Files = map[string]string{}
-		}
-		r.env.Files[key] = text
-	}
-	if len(r.sums) == 0 {
-		return r.env.Files, nil
+		r.Env.Files[key] = text
 	}
 	r.sums = nil
-	return r.env.Files, record.WriteJSON(r.Path(EnvFile), r.env)
+	return r.Env.Files, files.WriteJSON(r.Path(EnvFile), r.Env)
 }
-
-// Code is that which the process started with: the source tree may be another by now.
-func (r *Run) Code() Code { return r.env.Code }
-
-// Changed names the files of the source tree with changes that no commit holds.
-func (r *Run) Changed() []string { return r.env.Changed }
 
 // Longer says in words what to raise for a run that has found these results to train on.
 func (r *Run) Longer(results *Results) string {
@@ -280,18 +287,18 @@ func (r *Run) Longer(results *Results) string {
 
 // WriteResults writes results.json, which marks the run as finished.
 func (r *Run) WriteResults(results *Results) error {
-	results.Code = r.Code()
+	results.Code = r.Env.Code
 	if results.Test == nil {
 		results.Test = map[string]TestScores{}
 	}
 	if results.Data.SHA256 == nil {
 		results.Data.SHA256 = map[string]string{}
 	}
-	return record.WriteJSON(r.Path(ResultsFile), results)
+	return files.WriteJSON(r.Path(ResultsFile), results)
 }
 
-// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one; a resumed
-// run is again what it was. What tells of the failure stays: the log, the command and the environment.
+// Abandon is for a process that failed before its first update. A new run leaves its folder free for another one, but
+// for the log, the command and the environment; a resumed run is again what it was.
 func (r *Run) Abandon() {
 	if r.ReadOnly {
 		return
@@ -318,15 +325,4 @@ func (r *Run) Close() error {
 		r.lock = nil
 	}
 	return err
-}
-
-// shellLine joins arguments as a shell would read them again.
-func shellLine(args []string) string {
-	quoted := make([]string, len(args))
-	for i, arg := range args {
-		if quoted[i] = arg; arg == "" || strings.ContainsAny(arg, " \t\n\"'\\$`&|;<>()*?[]#~!{}") {
-			quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(quoted, " ")
 }

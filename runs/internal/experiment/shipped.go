@@ -1,49 +1,49 @@
 package experiment
 
 import (
+	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/aperture-ml/aperture/runs"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // shipped are the runs with presets, each a folder under runs/.
 var shipped = []Spec{
-	{Name: "iwslt14", Summary: "iwslt14 trains German-English translation on IWSLT14, or on the built-in sample.", Task: Translation, DefaultPreset: "small-ff"},
-	{Name: "iwslt16", Summary: "iwslt16 trains German-English translation on IWSLT16, or on the built-in sample.", Task: Translation, DefaultPreset: "continuous"},
-	{Name: "multi30k", Summary: "multi30k trains English-German translation on Multi30k, or on the built-in sample.", Task: Translation, DefaultPreset: "tiny"},
-	{Name: "ptb", Summary: "ptb trains a language model on Penn Treebank, or on the built-in sample.", Task: LanguageModel, DefaultPreset: "awd-lstm"},
-	{Name: "wikitext103", Summary: "wikitext103 trains a language model on WikiText-103, or on the built-in sample.", Task: LanguageModel, DefaultPreset: "xl-4"},
-	{Name: "wikitext2", Summary: "wikitext2 trains a language model on WikiText-2, or on the built-in sample.", Task: LanguageModel, DefaultPreset: "awd-lstm"},
-	{Name: "wmt14", Summary: "wmt14 trains English-German translation on WMT14, or on the built-in sample.", Task: Translation, DefaultPreset: "base"},
-	{Name: "wmt16", Summary: "wmt16 trains German-English translation on WMT16, or on the built-in sample.", Task: Translation, DefaultPreset: "continuous"},
-	{Name: "own", Summary: "own trains a translator on parallel text of your own; the preset follows the number of its pairs.", Task: Translation, DefaultPreset: "10k", BySize: ownPreset},
+	trains("iwslt14", Translation, "German-English translation on IWSLT14", "small-ff"),
+	trains("iwslt16", Translation, "German-English translation on IWSLT16", "continuous"),
+	trains("multi30k", Translation, "English-German translation on Multi30k", "tiny"),
+	trains("ptb", LanguageModel, "a language model on Penn Treebank", "awd-lstm"),
+	trains("wikitext103", LanguageModel, "a language model on WikiText-103", "xl-4"),
+	trains("wikitext2", LanguageModel, "a language model on WikiText-2", "awd-lstm"),
+	trains("wmt14", Translation, "English-German translation on WMT14", "base"),
+	trains("wmt16", Translation, "German-English translation on WMT16", "continuous"),
+	{Name: "own", Task: Translation, DefaultPreset: "10k", BySize: ownPreset,
+		Summary: "own trains a translator on parallel text of your own; the preset follows the number of its pairs."},
 }
 
-// SpecOf describes the run of a folder under runs/; it panics where the list above lacks it.
+func trains(name string, task Task, what, preset string) Spec {
+	return Spec{Name: name, Task: task, DefaultPreset: preset,
+		Summary: fmt.Sprintf("%s trains %s, or on the built-in sample.", name, what)}
+}
+
+// SpecOf describes the run of a folder under runs/; nil where the list above lacks it.
 func SpecOf(name string) *Spec {
-	for _, s := range shipped {
-		if s.Name == name {
-			presets, err := fs.Sub(runs.Presets, name)
-			if err != nil {
-				panic(err)
-			}
-			s.FS = presets
-			return &s
-		}
+	i := slices.IndexFunc(shipped, func(s Spec) bool { return s.Name == name })
+	if i < 0 {
+		return nil
 	}
-	panic("runs/internal/experiment/shipped.go does not list the run " + name)
+	s := shipped[i]
+	s.Stdout = command.Stdout
+	var err error
+	if s.FS, err = fs.Sub(runs.Presets, name); err != nil {
+		panic(err)
+	}
+	return &s
 }
 
-// Runs lists the runs with presets.
-func Runs() []string {
-	names := make([]string, len(shipped))
-	for i, s := range shipped {
-		names[i] = s.Name
-	}
-	return names
-}
-
-// ownPreset is the preset whose settings suit a user's corpus best. The bounds lie between the sizes that the presets are named after.
+// ownPreset is the preset that suits a user's corpus best. The bounds lie between the sizes in the presets' names.
 func ownPreset(pairs int) string {
 	switch {
 	case pairs <= 60_000:

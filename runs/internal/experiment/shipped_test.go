@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,15 +16,16 @@ import (
 func describe(t *testing.T) map[string]*Spec {
 	t.Helper()
 	specs := map[string]*Spec{}
-	for _, name := range Runs() {
-		specs[name] = SpecOf(name)
-		specs[name].Stdout = &bytes.Buffer{}
+	for _, s := range shipped {
+		specs[s.Name] = SpecOf(s.Name)
+		specs[s.Name].Stdout = &bytes.Buffer{}
 	}
 	return specs
 }
 
 // Every folder with presets is a run in the list, and its program names it.
 func TestRunsAreListed(t *testing.T) {
+	specs := describe(t)
 	files, err := fs.Glob(runs.Presets, "*/*.toml")
 	if err != nil || len(files) < 30 {
 		t.Fatalf("found %d presets, %v", len(files), err)
@@ -33,16 +33,15 @@ func TestRunsAreListed(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Dir(file)
 		program, err := os.ReadFile(filepath.Join("..", "..", name, "main.go"))
-		if err != nil || !slices.Contains(Runs(), name) || !strings.Contains(string(program), `train.Main("`+name+`")`) {
-			t.Errorf("%s: runs/%s is not a run of the list %v: %v", file, name, Runs(), err)
+		if err != nil || specs[name] == nil || !strings.Contains(string(program), `train.Main("`+name+`")`) {
+			t.Errorf("%s: runs/%s is not a run of the list: %v", file, name, err)
 		}
 	}
 }
 
 // A run without a preset called sample has that of its task, and one with it has its own.
 func TestSamplePreset(t *testing.T) {
-	for _, name := range Runs() {
-		s := SpecOf(name)
+	for name, s := range describe(t) {
 		if _, err := fs.Stat(s.FS, "sample.toml"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("runs/%s has a sample.toml of its own: %v", name, err)
 		}

@@ -9,8 +9,8 @@ import (
 // sampleLines are those of the sample's validation and test texts, each.
 const sampleLines = 1000
 
-// ReadText reads the texts of a language model that the configuration names, or generates the sample. Their words
-// are those of the run in folder (see [language.ReadTexts]).
+// ReadText reads the texts of a language model that the configuration names, or generates the sample, with the words of
+// the run in folder (see [language.ReadTexts]).
 func ReadText(d Data, folder string) (*language.Texts, error) {
 	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test, LineSettings: d.LineSettings}
 	if !d.Sample {
@@ -18,7 +18,8 @@ func ReadText(d Data, folder string) (*language.Texts, error) {
 	}
 	train, valid, test := sample.Text(uint64(d.SampleSeed), d.SampleSize, sampleLines, sampleLines)
 	lines := map[string][]string{"-train": train, "-valid": valid, "-test": test} // whatever they are called
-	return language.ReadTexts(d.VocabularySettings, folder, names, func(name, flag string, words *corpus.Words) (corpus.Running, error) {
+	read := func(name, flag string, words *corpus.Words) (corpus.Running, error) {
 		return corpus.RunningLines(lines[flag], name, words)
-	})
+	}
+	return language.ReadTexts(d.VocabularySettings, folder, names, read)
 }

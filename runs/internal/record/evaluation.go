@@ -1,14 +1,12 @@
 package record
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Evaluation is what a trained language model scored in another way than results.json has it.
@@ -38,47 +36,37 @@ func evaluationFile(folder, with string) string {
 	return filepath.Join(folder, "evaluation-"+with+".json")
 }
 
-// Save keeps an evaluation in a run's folder, in place of an earlier one of the same kind, and returns the file's path.
+// Save keeps an evaluation in a run's folder, in place of an earlier one of its kind, and returns the file's path.
 func (e *Evaluation) Save(folder string) (path string, err error) {
 	if e.Of, err = Sum(folder); err != nil {
 		return "", err
 	}
 	path = evaluationFile(folder, e.With)
-	return path, WriteJSON(path, e)
+	return path, files.WriteJSON(path, e)
 }
 
-// ReadEvaluation reads an evaluation that was saved in a run's folder. It is nil where there is none; one that was made
-// before the run's results.json is an error.
+// ReadEvaluation reads a saved evaluation: nil where there is none, an error where the run's results.json is newer.
 func ReadEvaluation(folder, with string) (*Evaluation, error) {
-	path := evaluationFile(folder, with)
-	data, err := os.ReadFile(path)
+	path, e := evaluationFile(folder, with), &Evaluation{}
+	err := files.ReadJSON(path, e)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	e := &Evaluation{}
-	if err := json.Unmarshal(data, e); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	of, err := Sum(folder)
 	if err != nil {
 		return nil, err
 	}
 	if e.Of != of {
-		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s "+
-			"-save", path, File, folder, with)
+		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save",
+			path, File, folder, with)
 	}
 	return e, nil
 }
 
-// Sum is the SHA-256 of a run's results.json, by which what was measured later is known to belong to it.
+// Sum is the SHA-256 of a run's results.json, which tells what was measured of it.
 func Sum(folder string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(folder, File))
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:]), nil
+	return files.Sum(filepath.Join(folder, File))()
 }

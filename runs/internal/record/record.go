@@ -3,11 +3,8 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -194,26 +191,6 @@ func (t Text) MarshalJSON() ([]byte, error) {
 
 // Read reads the results.json of a run folder.
 func Read(folder string) (*Results, error) {
-	path := filepath.Join(folder, File)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var results Results
-	if err := json.Unmarshal(data, &results); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &results, nil
-}
-
-// WriteJSON writes a value, indented, whole or not at all.
-func WriteJSON(path string, value any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return files.Write(path, text.Bytes())
+	results := &Results{}
+	return results, files.ReadJSON(filepath.Join(folder, File), results)
 }

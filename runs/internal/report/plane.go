@@ -21,8 +21,8 @@ var classColours = []color.RGBA{{0, 0, 0, 255}, {90, 15, 110, 255}, {188, 55, 84
 
 var zeroColour = color.RGBA{0, 160, 255, 255}
 
-// NewPlane holds rows of order, which lists them by falling frequency, with coordinates x and y of all rows. Of each class
-// it takes at most a number of them, at equal distances: more would hide each other.
+// NewPlane holds rows of order, which lists them by falling frequency, with coordinates x and y of all rows. Of each
+// class it takes at most a number of them, at equal distances: more would hide each other.
 func NewPlane(x, y []float64, shares [2]float64, order []int, most int) (p Plane) {
 	p.Shares = shares
 	for first, class, last := 0, 0, 10; first < len(order); class, last = class+1, 10*last {

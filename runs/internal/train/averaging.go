@@ -13,15 +13,13 @@ type averaging struct {
 	Rate  float64 `json:"rate"` // of the last step, which scales the next one where train.asgd_lag is set
 }
 
-// stalls is the rule by which AWD-LSTM turns to averaging (Merity, Keskar and
-// Socher 2018): a validation loss is worse than the best of those before the last
-// n.
+// stalls is the rule by which AWD-LSTM turns to averaging (Merity, Keskar and Socher 2018): a validation loss is worse
+// than the best of those before the last n.
 func stalls(history []float64, loss float64, n int) bool {
 	return len(history) > n && loss > slices.Min(history[:len(history)-n])
 }
 
-// considerAveraging begins averaging, or ends a finetuning, after the validation of
-// an epoch.
+// considerAveraging begins averaging, or ends a finetuning, after the validation of an epoch.
 func (t *trainer) considerAveraging(loss float64) {
 	c := t.config.Train
 	if c.ASGD == "none" || c.ASGD == "trigger" && t.asgd != nil {
@@ -42,13 +40,14 @@ func (t *trainer) considerAveraging(loss float64) {
 	}
 }
 
-// beginFinetuning scores and saves the weights that finetuning starts from, so that
-// they stay the best where it finds none better.
+// beginFinetuning scores and saves the weights that finetuning starts from, so that they stay the best where it finds
+// none better.
 func (t *trainer) beginFinetuning() error {
-	if _, err := t.validate(); err != nil {
-		return err
+	_, err := t.validate()
+	if err == nil {
+		err = t.save()
 	}
-	if err := t.save(); err != nil {
+	if err != nil {
 		return err
 	}
 	return t.store.MarkBest(t.state.Step)

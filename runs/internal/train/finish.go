@@ -43,27 +43,31 @@ func (t *trainer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c := t.config
 	results := &experiment.Results{
-		Run: t.config.Run, Method: t.config.Objective.Method, Preset: t.config.Preset, Seed: int64(t.config.Train.Seed),
-		Data:    experiment.ResultsData{Name: t.config.Data.Name, Synthetic: t.config.Data.Sample, SHA256: t.texts.sums()},
-		Params:  t.Params.Count(),
-		Updates: int64(t.state.Step), Epochs: experiment.Num(t.epoch(t.state)),
+		Run: c.Run, Method: c.Objective.Method, Preset: c.Preset, Seed: int64(c.Train.Seed),
+		Data:         experiment.ResultsData{Name: c.Data.Name, Synthetic: c.Data.Sample, SHA256: t.task.sums()},
+		Params:       t.Params.Count(),
+		Updates:      int64(t.state.Step),
+		Epochs:       experiment.Num(t.epoch(t.state)),
 		TrainSeconds: experiment.Num(t.state.Seconds),
 		TokensPerS:   experiment.Num(float64(t.state.Tokens) / t.state.Seconds),
 		Test:         map[string]experiment.TestScores{},
 		Vectors:      t.Vectors,
-		Postprocess:  experiment.Text(t.config.Decode.Rewriting()),
+		Postprocess:  experiment.Text(c.Decode.Rewriting()),
 		Checkpoint:   experiment.Text(best.Name()),
-		Best:         experiment.Best{Step: int64(then.Step), Epoch: experiment.Num(t.epoch(then)), Seconds: experiment.Num(then.Seconds), Loss: experiment.Num(nll)},
+		Best: experiment.Best{Step: int64(then.Step), Epoch: experiment.Num(t.epoch(then)),
+			Seconds: experiment.Num(then.Seconds), Loss: experiment.Num(nll)},
 	}
 	if results.Files, err = t.run.Files(); err != nil {
 		return err
 	}
 	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
-	for i, name := range t.task.tests() {
-		if !t.config.Report.Test {
-			break
-		}
+	tests := t.task.tests()
+	if !c.Report.Test {
+		tests = nil
+	}
+	for i, name := range tests {
 		if stop, err := t.peers.Any(command.Stopped(ctx)); stop != 0 || err != nil {
 			t.run.Log.Printf("stopped by a signal after training: -resume does the testing")
 			return cmp.Or(err, command.StoppedBy(stop))
@@ -76,20 +80,23 @@ func (t *trainer) finish(ctx context.Context) error {
 		return nil
 	}
 	m, _ := t.measures()
-	results.Isotropy = experiment.Isotropy{I1: experiment.Num(m.I1), I2: experiment.Num(m.I2), Frobenius: experiment.Num(m.Frobenius),
-		MeanCosine: experiment.Num(m.MeanCosine), SigmaRatio: experiment.Num(m.SigmaRatio)}
+	results.Isotropy = experiment.Isotropy{
+		I1: experiment.Num(m.I1), I2: experiment.Num(m.I2), Frobenius: experiment.Num(m.Frobenius),
+		MeanCosine: experiment.Num(m.MeanCosine), SigmaRatio: experiment.Num(m.SigmaRatio),
+	}
 	results.SingularValues = experiment.Nums(m.SingularValues)
-	results.Code = t.run.Code()
+	results.Code = t.run.Env.Code
 	results.PeakRSSBytes = experiment.Num(experiment.PeakRSS())
 	if t.Device.IsCUDA() {
 		results.PeakDeviceBytes = experiment.Num(torch.PeakDeviceBytes(t.Device))
 	}
-	bleu, err := t.validationBLEU(then.Step)
+	records, err := report.ReadRecords(t.run.Path(experiment.MetricsFile))
 	if err != nil {
 		return err
 	}
+	bleu := t.validationBLEU(records, then.Step)
 	doubt := t.doubt(results, bleu)
-	if err := t.draw(results, bleu, doubt); err != nil {
+	if err := t.draw(results, records, bleu, doubt); err != nil {
 		return err
 	}
 	if err := t.run.WriteResults(results); err != nil {
@@ -114,8 +121,9 @@ func (t *trainer) next() string {
 	return fmt.Sprintf("%s; to use the model: go run ./runs/%s", said, use)
 }
 
-// averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no worse on
-// the validation text. A mean of U, s and V is taken of each by itself, as of any parameter, and then made orthonormal again.
+// averageLast makes the mean of the last checkpoints' weights the average of the newest, and the best where it is no
+// worse on the validation text. U, s and V are averaged each by itself, as any parameter, and then made orthonormal
+// again.
 func (t *trainer) averageLast() error {
 	steps, err := t.store.Steps()
 	if err != nil {
@@ -139,11 +147,12 @@ func (t *trainer) averageLast() error {
 	if len(used) < 2 {
 		return nil
 	}
-	raw, err := t.takeMean(used)
-	if err != nil {
+	scope := torch.OpenScope()
+	defer scope.Close()
+	raw := t.copies()
+	if err := t.takeMean(used); err != nil {
 		return err
 	}
-	defer torch.Free(raw...)
 	found, err := t.task.validate()
 	if err != nil {
 		return err
@@ -153,15 +162,9 @@ func (t *trainer) averageLast() error {
 		return nil
 	}
 	// The parameters hold the mean now; the checkpoint keeps both.
-	params := t.Params.Tensors()
-	scope := torch.OpenScope()
-	defer scope.Close()
-	t.mean = make([]torch.Tensor, len(params))
+	t.mean = t.copies()
 	defer func() { t.mean = nil }()
-	for i, p := range params {
-		t.mean[i] = p.Detach().Clone()
-		p.Assign(raw[i])
-	}
+	t.assign(raw)
 	if err := t.save(); err != nil {
 		return err
 	}
@@ -170,20 +173,16 @@ func (t *trainer) averageLast() error {
 }
 
 // validationBLEU is that of the weights that are tested, which were made at a step; nil where it was not measured.
-func (t *trainer) validationBLEU(step int) (*float64, error) {
+func (t *trainer) validationBLEU(records []report.Record, step int) *float64 {
 	if t.meanBLEU != nil {
-		return t.meanBLEU, nil
-	}
-	records, err := report.ReadRecords(t.run.Path(experiment.MetricsFile))
-	if err != nil {
-		return nil, err
+		return t.meanBLEU
 	}
 	for _, r := range records {
 		if bleu := r.Value(report.BLEU); r.Split == report.SplitValid && r.Step == int64(step) && !math.IsNaN(bleu) {
-			return &bleu, nil
+			return &bleu
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // doubt says, of a translator that cannot translate yet, how that shows and what to do; empty for others.
@@ -198,40 +197,31 @@ func (t *trainer) doubt(r *experiment.Results, bleu *float64) string {
 	if signs == nil {
 		return ""
 	}
-	return fmt.Sprintf("this model does not translate yet (%s): it needs more training than %d updates (%.3g epochs), so raise %s and run again with -resume -out %s; more pairs help too",
+	return fmt.Sprintf("this model does not translate yet (%s): it needs more training than %d updates (%.3g epochs), "+
+		"so raise %s and run again with -resume -out %s; more pairs help too",
 		strings.Join(signs, ", and "), r.Updates, r.Epochs.Value(), t.run.Longer(r), t.run.Dir)
 }
 
-// takeMean puts the mean of checkpoints into the parameters, and returns the parameters as they were.
-func (t *trainer) takeMean(used []checkpoint.Checkpoint) (before []torch.Tensor, err error) {
-	params := t.Params.Tensors()
-	scope := torch.OpenScope()
-	defer scope.Close()
-	for _, p := range params {
-		x := p.Detach().Clone()
-		torch.Keep(x)
-		before = append(before, x)
-	}
+func (t *trainer) takeMean(used []checkpoint.Checkpoint) error {
 	for k, c := range used {
 		step := torch.OpenScope()
-		values, err := models.ReadTensors(c, checkpoint.ModelFile, t.Device)
+		values, err := models.ReadTensors(c, modelFile, t.Device)
 		if err != nil {
 			step.Close()
-			return before, err
+			return err
 		}
-		list := make([]torch.Tensor, len(params))
-		for i, name := range t.Params.Names() {
-			list[i] = values[name]
+		var list []torch.Tensor
+		for _, name := range t.Params.Names() {
+			list = append(list, values[name])
 		}
-		torch.Lerp(params, list, 1/float64(k+1)) // a running mean; the first takes all
+		torch.Lerp(t.Params.Tensors(), list, 1/float64(k+1)) // a running mean; the first takes all
 		step.Close()
 	}
 	t.Output.FixAverage(t.Params.Map())
-	return before, nil
+	return nil
 }
 
-// draw makes the plots and the report page.
-func (t *trainer) draw(results *experiment.Results, bleu *float64, doubt string) error {
+func (t *trainer) draw(results *experiment.Results, records []report.Record, bleu *float64, doubt string) error {
 	if !t.config.Report.Plots {
 		return nil
 	}

@@ -6,32 +6,33 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// languageTexts are the texts of a language model's run.
-type languageTexts struct {
-	config   experiment.Config
+// languageTask is the task of predicting the next word of running text.
+type languageTask struct {
+	*language.Model // nil until it is built
+	shared
 	texts    *language.Texts
 	original corpus.Columns // the training text as it is
 	valid    corpus.Columns
-	peers    *parallel.Peers
 }
 
 // readLanguage reads texts whose words are those of the run in folder, where that has any.
-func readLanguage(c experiment.Config, folder string, peers *parallel.Peers) (texts, error) {
+func readLanguage(c experiment.Config, folder string, peers *parallel.Peers) (task, error) {
 	read, err := experiment.ReadText(c.Data, folder)
 	if err != nil {
 		return nil, err
 	}
-	t := &languageTexts{config: c, texts: read, peers: peers}
-	if t.original, err = corpus.NewColumns(read.Train.IDs, c.Train.Columns, "the training text", "train.columns"); err != nil {
+	t := &languageTask{shared: shared{config: c, peers: peers}, texts: read}
+	t.original, err = corpus.NewColumns(read.Train.IDs, c.Train.Columns, "the training text", "train.columns")
+	if err != nil {
 		return nil, err
 	}
-	if t.valid, err = corpus.NewColumns(read.Valid.IDs, c.Train.ValidColumns, "the validation text", "train.valid_columns"); err != nil {
+	t.valid, err = corpus.NewColumns(read.Valid.IDs, c.Train.ValidColumns, "the validation text", "train.valid_columns")
+	if err != nil {
 		return nil, err
 	}
 	for _, test := range read.Tests {
@@ -42,42 +43,29 @@ func readLanguage(c experiment.Config, folder string, peers *parallel.Peers) (te
 	return t, nil
 }
 
-func (t *languageTexts) testColumns(test language.Text) (corpus.Columns, error) {
+func (t *languageTask) testColumns(test language.Text) (corpus.Columns, error) {
 	return corpus.NewColumns(test.IDs, t.config.Train.TestColumns, "test text "+test.Name, "train.test_columns")
 }
 
-func (t *languageTexts) sums() map[string]string { return t.texts.Sums }
+func (t *languageTask) sums() map[string]string { return t.texts.Sums }
 
-func (t *languageTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
+func (t *languageTask) build(run *experiment.Run, fresh bool, d torch.Device) (n network, err error) {
+	t.run = run
 	if run != nil && fresh && !run.ReadOnly {
 		if err := language.SaveWords(t.texts.Words, run.Dir); err != nil {
-			return nil, err
+			return n, err
 		}
 	}
-	model, err := language.New(t.config.Language(), t.texts.Words, d)
-	if err != nil {
-		return nil, err
+	if t.Model, err = language.New(t.config.Language(), t.texts.Words, d); err != nil {
+		return n, err
 	}
-	return &languageTask{Model: model, languageTexts: t, run: run}, nil
-}
-
-// languageTask is the task of predicting the next word of running text.
-type languageTask struct {
-	*language.Model
-	*languageTexts
-	run   *experiment.Run // nil for a plan
-	shown []report.Sample // of the best weights
-}
-
-func (t *languageTask) parts() network {
-	return network{Params: t.Params, Output: t.Output, Device: t.Device}
+	return network{Params: t.Params, Output: t.Output, Device: t.Device}, nil
 }
 
 func (t *languageTask) vocabularies() map[string]string {
 	return map[string]string{"word": t.texts.Words.Hash()}
 }
 
-// warmStart takes the weights of another run, whose vocabulary must be the same.
 func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 	other, err := language.Load(folder, t.Device)
 	if err != nil {
@@ -85,16 +73,17 @@ func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 	}
 	defer other.Free()
 	if other.Words.Hash() != t.Words.Hash() {
-		return other.Warnings, fmt.Errorf("its vocabulary differs from this run's: name the same texts with -train, -valid and -test")
+		return other.Warnings, fmt.Errorf("its vocabulary differs from this run's: " +
+			"name the same texts with -train, -valid and -test")
 	}
 	return other.Warnings, t.Params.Load(other.Params.Map())
 }
 
 func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	u, err := t.Updates(t.original, c.ColumnSettings, c.Batches(), t.peers.Of(), uint64(c.Seed), from, carried, func(epoch int) float64 {
-		return t.config.Model.NoiseOfEpoch(epoch, c.Epochs)
-	})
+	noise := func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, c.Epochs) }
+	seed := uint64(c.Seed)
+	u, err := t.Updates(t.original, c.ColumnSettings, c.Batches(), t.peers.Of(), seed, from, carried, noise)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +91,8 @@ func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Te
 }
 
 func (t *languageTask) size(int) string {
-	return fmt.Sprintf("training text     %d tokens, in %d columns of %d", len(t.texts.Train.IDs), t.original.Count, t.original.Rows)
+	return fmt.Sprintf("training text     %d tokens, in %d columns of %d",
+		len(t.texts.Train.IDs), t.original.Count, t.original.Rows)
 }
 
 func (t *languageTask) corpus() string {
@@ -112,9 +102,10 @@ func (t *languageTask) corpus() string {
 func (t *languageTask) tokens() int { return (t.original.Rows - 1) * t.original.Count }
 
 func (t *languageTask) introduce() []string {
-	lines := []string{fmt.Sprintf("%s: %d tokens to train on, %d to validate; vocabulary: %d words", t.config.Data.Name, len(t.texts.Train.IDs), len(t.texts.Valid.IDs), t.texts.Words.Len())}
+	lines := []string{fmt.Sprintf("%s: %s; vocabulary: %d words", t.config.Data.Name, t.corpus(), t.texts.Words.Len())}
 	if err := t.texts.Unkept; err != nil {
-		lines = append(lines, fmt.Sprintf("each start reads the texts anew, since their ids cannot be kept: %v; data.store names another folder", err))
+		lines = append(lines, fmt.Sprintf("each start reads the texts anew, since their ids cannot be kept: %v; "+
+			"data.store names another folder", err))
 	}
 	return lines
 }
@@ -123,9 +114,12 @@ func (t *languageTask) activations() int64 {
 	return t.Settings.Activations(t.config.Train.BPTT * t.columns())
 }
 
-// columns are those of a batch.
 func (t *languageTask) columns() int { return t.config.Train.Columns / t.config.Train.Batches() }
 
-func (t *languageTask) free() { t.Free() }
-
 func (t *languageTask) reaches() float64 { return t.Settings.Reaches(t.columns()) }
+
+func (t *languageTask) free() {
+	if t.Model != nil {
+		t.Free()
+	}
+}

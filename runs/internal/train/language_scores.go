@@ -32,24 +32,22 @@ func (t *languageTask) validate() (validation, error) {
 }
 
 // Words of the validation text that a sample shows, and words that follow.
-const (
-	samplePrompt = 12
-	sampleWords  = 25
-)
+const samplePrompt, sampleWords = 12, 25
 
-// continuations are drawn for pieces of the validation text, with the same luck
-// each time, so that what changes is the model.
-func (t *languageTask) continuations() []report.Sample {
-	var all []report.Sample
-	ids := t.texts.Valid.IDs
-	for i := range t.config.Report.Samples {
-		begin := i * (len(ids) / max(1, t.config.Report.Samples))
-		if begin+samplePrompt+sampleWords > len(ids) {
+// continuations are drawn for pieces of the validation text, from the same streams each time: only the model changes.
+func (t *languageTask) continuations() (all []report.Sample) {
+	ids, count := t.texts.Valid.IDs, t.config.Report.Samples
+	for i := range count {
+		from := ids[i*(len(ids)/count):]
+		if len(from) < samplePrompt+sampleWords {
 			break
 		}
-		prompt, rest := ids[begin:begin+samplePrompt], ids[begin+samplePrompt:begin+samplePrompt+sampleWords]
-		output := t.Continue(context.Background(), prompt, language.SampleOptions{Words: sampleWords, Temperature: 1, Seed: uint64(t.config.Train.Seed), Stream: uint64(i)})
-		all = append(all, report.Sample{Source: t.Words.Text(prompt), Reference: t.Words.Text(rest), Output: t.Words.Text(output)})
+		prompt, rest := from[:samplePrompt], from[samplePrompt:samplePrompt+sampleWords]
+		output := t.Continue(context.Background(), prompt, language.SampleOptions{
+			Words: sampleWords, Temperature: 1, Seed: uint64(t.config.Train.Seed), Stream: uint64(i),
+		})
+		text := t.Words.Text
+		all = append(all, report.Sample{Source: text(prompt), Reference: text(rest), Output: text(output)})
 	}
 	return all
 }
@@ -63,25 +61,25 @@ func (t *languageTask) samples() []report.Sample {
 
 func (t *languageTask) alike() string { return "" }
 
-func (t *languageTask) tests() []string {
-	names := make([]string, len(t.texts.Tests))
-	for i, s := range t.texts.Tests {
-		names[i] = s.Name
+func (t *languageTask) tests() (names []string) {
+	for _, s := range t.texts.Tests {
+		names = append(names, s.Name)
 	}
 	return names
 }
 
-func (t *languageTask) test(i int) (experiment.TestScores, error) {
+func (t *languageTask) test(i int) (out experiment.TestScores, err error) {
 	t.shown = nil // they were of other weights, maybe
 	columns, err := t.testColumns(t.texts.Tests[i])
 	if err != nil {
-		return experiment.TestScores{}, err
+		return out, err
 	}
 	sum, tokens, err := t.SharedNLL(t.peers, columns)
 	if err != nil {
-		return experiment.TestScores{}, err
+		return out, err
 	}
 	nll := sum / float64(tokens)
-	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)", t.texts.Tests[i].Name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
+	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)",
+		t.texts.Tests[i].Name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
 	return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil
 }

@@ -23,7 +23,6 @@ func (t *trainer) record(split string) report.Record {
 	return report.Record{Step: int64(t.state.Step), Epoch: t.epoch(t.state), Split: split, Values: map[string]float64{}}
 }
 
-// write appends a record to metrics.jsonl and to the event file.
 func (t *trainer) write(r report.Record) error {
 	if !t.peers.First() {
 		return nil
@@ -37,38 +36,30 @@ func (t *trainer) write(r report.Record) error {
 	return t.events.Record(r)
 }
 
-// logTraining sums up the updates since the last line.
-func (t *trainer) logTraining() error {
-	r := t.trainRecord()
-	t.logProgress(r)
+// logTraining says how the updates since the last line went; keep makes that a line of metrics.jsonl too, from which
+// the next one goes on.
+func (t *trainer) logTraining(keep bool) error {
+	w := &t.state.Window
+	r, updates := t.record(report.SplitTrain), float64(max(1, w.Updates))
+	loss, rate, norm, speed := w.mean(), t.rate(), w.Norm/updates, w.speed()
+	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s",
+		r.Step, r.Epoch, lossWords(t.Output, loss), rate, norm, speed)
+	if left := t.left(); left != "" {
+		line += ", " + left
+	}
+	t.run.Log.Progressf("%s", line)
+	if !keep {
+		return nil
+	}
+	setLoss(r, t.Output, loss)
+	r.Values["objective"] = w.Loss / updates
+	r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond] = rate, norm, speed
 	maps.Copy(r.Values, t.sync.Report())
 	t.state.Window = window{}
 	return t.write(r)
 }
 
-// trainRecord has the numbers of the updates since the last record.
-func (t *trainer) trainRecord() report.Record {
-	w := &t.state.Window
-	r := t.record(report.SplitTrain)
-	setLoss(r, t.Output, w.mean())
-	r.Values["objective"] = w.Loss / float64(max(1, w.Updates))
-	r.Values[report.LearningRate] = t.rate()
-	r.Values[report.TokensPerSecond] = w.speed()
-	r.Values[report.GradientNorm] = w.Norm / float64(max(1, w.Updates))
-	return r
-}
-
-// logProgress writes a line of how training goes.
-func (t *trainer) logProgress(r report.Record) {
-	line := fmt.Sprintf("update %d, epoch %.2f, %s, lr %.3g, grad norm %.3g, %.0f tokens/s", r.Step, r.Epoch,
-		lossWords(t.Output, r.Values[report.Loss]), r.Values[report.LearningRate], r.Values[report.GradientNorm], r.Values[report.TokensPerSecond])
-	if left := t.left(); left != "" {
-		line += ", " + left
-	}
-	t.run.Log.Progressf("%s", line)
-}
-
-// left says how long training will go on, validation included, at the pace of this process so far; empty where that is not known.
+// left says how long training will go on, validation included, at this process's pace; empty where that is not known.
 func (t *trainer) left() string {
 	made, remaining := t.state.Step-t.beganStep, t.total()-t.state.Step
 	if made <= 0 || remaining <= 0 {
@@ -78,7 +69,6 @@ func (t *trainer) left() string {
 	return parallel.Duration(pace*float64(remaining)).String() + " left"
 }
 
-// setLoss puts a mean clean loss into a record, with the perplexity where that has one.
 func setLoss(r report.Record, o *objectives.Output, loss float64) {
 	r.Values[report.Loss] = loss
 	if ppl := o.Perplexity(loss); !math.IsNaN(ppl) {
@@ -103,8 +93,8 @@ func (v validation) words(o *objectives.Output) string {
 	return fmt.Sprintf("%s, BLEU %.2f", lossWords(o, v.nll), *v.bleu)
 }
 
-// lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a
-// vector is no log-likelihood, and a density has no perplexity.
+// lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a vector is no
+// log-likelihood, and a density has no perplexity.
 func lossNumbers(o *objectives.Output, loss float64) (nll, ppl experiment.Number) {
 	if o.InNats() {
 		nll = experiment.Num(loss)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/aperture-ml/aperture/models"
@@ -20,7 +21,6 @@ import (
 // trainer holds what a run trains, and where it stands.
 type trainer struct {
 	network
-	texts   texts
 	task    task
 	updates updates
 	config  experiment.Config
@@ -48,8 +48,7 @@ type trainer struct {
 // firstLine is how many updates of a process pass at most before the log says how training goes.
 const firstLine = 10
 
-// loop trains until the configured length, until validation has stalled for too
-// long, or until ctx is cancelled.
+// loop trains until the configured length, until validation has stalled for too long, or until ctx is cancelled.
 func (t *trainer) loop(ctx context.Context) error {
 	for !t.done() {
 		update, err := t.updates.Next()
@@ -95,8 +94,8 @@ func (t *trainer) loop(ctx context.Context) error {
 	return nil
 }
 
-// join makes the gradients, and the numbers, those of all batches of the update, of whose tokens so many are this process's. stop
-// is the signal that a process got. A process by itself leaves its sums on the device, for update to read.
+// join makes the gradients, and the numbers, those of all processes' batches. stop is the signal that a process got. A
+// process by itself leaves its sums on the device, for update to read.
 func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop int, err error) {
 	w := &t.state.Window
 	if t.peers == nil {
@@ -124,7 +123,6 @@ func (t *trainer) freeSums() {
 	t.sums = t.sums[:0]
 }
 
-// rehearse takes the smallest batch through the network and the output layer.
 func (t *trainer) rehearse() {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -140,7 +138,6 @@ func (t *trainer) scale(u models.Update) float64 {
 	return 1 / float64(u.Tokens)
 }
 
-// update turns the collected gradients into a step of the weights.
 func (t *trainer) update(u models.Update) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -152,7 +149,7 @@ func (t *trainer) update(u models.Update) error {
 	norm := objectives.JointNorm(values[:len(norms)])
 	t.state.Window.add(values[len(norms):])
 	t.freeSums()
-	if math.IsNaN(norm) || math.IsInf(norm, 0) || math.IsNaN(t.state.Window.Loss) || math.IsInf(t.state.Window.Loss, 0) {
+	if !finite(norm) || !finite(t.state.Window.Loss) {
 		return t.diverged(fmt.Sprintf("the loss or its gradient is not finite at update %d", t.state.Step+1))
 	}
 	t.state.Window.Norm += norm
@@ -182,20 +179,16 @@ func (t *trainer) rate() float64 {
 	return t.state.Factor * models.Rate(c.Schedule, c.Train.LearningRate, c.Model.Width, t.length(), t.state.Step)
 }
 
-// diverged says what has become infinite or no number, and which checkpoint is the
-// last good one; nothing is saved over it. Weights are good when an update has been
-// made from them: those of the present step are not.
+// diverged says what has become infinite or no number, and which checkpoint is the last good one: weights are good when
+// an update has been made from them, so that those of the present step are not. Nothing is saved over it.
 func (t *trainer) diverged(what string) error {
 	last := "there is no good checkpoint before it"
-	if steps, err := t.store.Steps(); err == nil {
-		for _, step := range steps {
-			if step < t.state.Step {
-				last = fmt.Sprintf("the last good checkpoint is step-%d", step)
-				break
-			}
-		}
+	steps, _ := t.store.Steps()
+	if i := slices.IndexFunc(steps, func(step int) bool { return step < t.state.Step }); i >= 0 {
+		last = fmt.Sprintf("the last good checkpoint is step-%d", steps[i])
 	}
-	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, and start again in another -out", what, last))
+	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, "+
+		"and start again in another -out", what, last))
 }
 
 // after does what is due once an update is made: log, validate, save, stop.
@@ -205,12 +198,11 @@ func (t *trainer) after(stop int) error {
 	t.run.Log.Bar(int64(step), t.state.Window.mean(), t.state.Window.speed(), t.left())
 	validate := t.validates(step) || t.done()
 	measure := validate && c.Report.Every == 0 || c.Report.Every > 0 && step%c.Report.Every == 0
-	if step%c.Train.LogEvery == 0 || t.done() {
-		if err := t.logTraining(); err != nil {
+	due := step%c.Train.LogEvery == 0 || t.done()
+	if due || step == t.beganStep+firstLine && c.Train.LogEvery > firstLine {
+		if err := t.logTraining(due); err != nil {
 			return err
 		}
-	} else if step == t.beganStep+firstLine && c.Train.LogEvery > firstLine {
-		t.logProgress(t.trainRecord())
 	}
 	if measure {
 		if err := t.measure(); err != nil {
@@ -219,23 +211,22 @@ func (t *trainer) after(stop int) error {
 	}
 	better := false
 	if validate {
-		var err error
 		if !t.validates(step) {
 			before := t.state.Progress
 			t.state.Before = &before
 		}
+		var err error
 		if better, err = t.validate(); err != nil {
 			return err
 		}
 	}
 	if t.scheduled(step) || better || stop != 0 || t.done() {
-		if err := t.save(); err != nil {
-			return err
+		err := t.save()
+		if err == nil && better {
+			err = t.store.MarkBest(step)
 		}
-		if better {
-			if err := t.store.MarkBest(step); err != nil {
-				return err
-			}
+		if err != nil {
+			return err
 		}
 	}
 	if stop != 0 {
@@ -245,8 +236,7 @@ func (t *trainer) after(stop int) error {
 	return nil
 }
 
-// validates reports whether validation is due after an update. The ends of epochs
-// are known by the step.
+// validates reports whether validation is due after an update. The step tells the ends of epochs.
 func (t *trainer) validates(step int) bool {
 	if n := t.config.Train.ValidateEvery; n > 0 {
 		return step%n == 0
@@ -258,10 +248,9 @@ func (t *trainer) validates(step int) bool {
 	}
 }
 
-// scheduled reports whether a checkpoint is due after an update whatever happens
-// then. Others, of a signal, of the end of training or of a better score, pass:
-// they neither enter the average of the last checkpoints nor take the place of one
-// that does, or a run that was stopped would not give the results of an undisturbed one.
+// scheduled reports whether a checkpoint is due after an update whatever happens then. Others, of a signal, of the end
+// of training or of a better score, pass: they neither enter the average of the last checkpoints nor take the place of
+// one that does, or a run that was stopped would not give the results of an undisturbed one.
 func (t *trainer) scheduled(step int) bool {
 	if n := t.config.Checkpoint.Every; n > 0 {
 		return step%n == 0
@@ -269,14 +258,15 @@ func (t *trainer) scheduled(step int) bool {
 	return t.validates(step)
 }
 
-// done reports whether training has reached its end.
 func (t *trainer) done() bool {
 	c := t.config.Train
-	return t.state.Stopped != "" || c.Steps > 0 && t.state.Step >= c.Steps || c.Epochs > 0 && t.state.Position.Epoch >= c.Epochs
+	ended := c.Steps > 0 && t.state.Step >= c.Steps || c.Epochs > 0 && t.state.Position.Epoch >= c.Epochs
+	return ended || t.state.Stopped != ""
 }
 
-// total is the number of updates that the run will make if nothing stops it, or
-// 0 when that is open.
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// total is the number of updates that the run will make if nothing stops it, or 0 when that is open.
 func (t *trainer) total() int {
 	length := t.length()
 	if steps := t.config.Train.Steps; steps > 0 && steps < length {
@@ -285,13 +275,13 @@ func (t *trainer) total() int {
 	return length
 }
 
-// length is the number of updates that schedules span: where epochs are given fewer steps
-// only cut the run short, and one that goes on after them is the undisturbed one.
+// length is the number of updates that schedules span: where epochs are given fewer steps only cut the run short.
 func (t *trainer) length() int {
-	if c := t.config.Train; c.Epochs == 0 {
+	c := t.config.Train
+	if c.Epochs == 0 {
 		return c.Steps
 	}
-	return t.updates.Count(t.config.Train.Epochs)
+	return t.updates.Count(c.Epochs)
 }
 
 // add counts the batches of an update by the sums of their losses, two numbers for each.

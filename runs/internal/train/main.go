@@ -80,14 +80,12 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	if err != nil {
 		run.Log.Fail(err)
 	}
-	if closed := run.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, run.Close())
 }
 
 // work is Run as one of several processes, or as the only one. It returns the run, where one was opened.
-func work(ctx context.Context, s *experiment.Settings, device torch.Device, peers *parallel.Peers, log *atomic.Pointer[experiment.Logger]) (run *experiment.Run, err error) {
+func work(ctx context.Context, s *experiment.Settings, device torch.Device, peers *parallel.Peers,
+	log *atomic.Pointer[experiment.Logger]) (run *experiment.Run, err error) {
 	held := ""
 	defer func() { err = advise(err, held) }()
 	env := experiment.NewEnv(map[string]string{"libtorch": torch.Version()}, string(device), torch.Threads())
@@ -103,19 +101,16 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	if warning := s.Place.Exposed(); warning != "" {
 		run.Log.Warnf("%s", warning)
 	}
-	var read texts
-	if err := peers.InTurn(func() error { read, err = readTexts(s, peers); return err }); err != nil {
+	t := &trainer{run: run, config: run.Config, peers: peers}
+	if err := peers.InTurn(func() error { t.task, err = readTexts(s, peers); return err }); err != nil {
 		run.Abandon()
 		return run, err
 	}
 	scope := torch.OpenScope() // closes what a panic leaves open
 	defer scope.Close()
-	t := &trainer{run: run, texts: read, config: run.Config, peers: peers}
-	err = command.Guard(func() error { return t.prepare(device) })
-	if err != nil {
+	if err = command.Guard(func() error { return t.prepare(device) }); err != nil {
 		run.Abandon()
-	}
-	if err == nil {
+	} else {
 		err = command.Guard(func() error { return t.train(ctx) })
 	}
 	held = t.held(device)
@@ -123,16 +118,15 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 	return run, err
 }
 
-// agree refuses processes of other programs and settings than rank 0's. Where a machine keeps its files is its own business.
+// agree refuses processes of other programs and settings than rank 0's; each machine keeps its files where it likes.
 func agree(s *experiment.Settings, env experiment.Env, peers *parallel.Peers) error {
 	c := s.Config
 	c.Data.Dir, c.Data.Store, c.Train.Device, c.Train.Threads = "", "", "", 0
-	version := fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s", env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA)
-	return peers.Agree("version or setting", fmt.Sprintf("%s\n-resume=%v\n%s", version, s.Resume, c.TOML()))
+	return peers.Agree("version or setting", fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s\n-resume=%v\n%s",
+		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume, c.TOML()))
 }
 
-// readTexts reads the texts of what the configuration's network learns.
-func readTexts(s *experiment.Settings, peers *parallel.Peers) (texts, error) {
+func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 	if s.Config.Task() == experiment.Translation {
 		return readTranslation(s.Config, peers)
 	}
@@ -146,7 +140,8 @@ func readTexts(s *experiment.Settings, peers *parallel.Peers) (texts, error) {
 // advise says what to do where there was not enough memory, and what held it.
 func advise(err error, held string) error {
 	if errors.Is(err, torch.ErrOutOfMemory) {
-		return fmt.Errorf("%w%s: lower train.max_tokens and raise train.accumulate by as much, or make the model smaller", torch.ErrOutOfMemory, held)
+		return fmt.Errorf("%w%s: lower train.max_tokens and raise train.accumulate by the same factor, "+
+			"or make the model smaller", torch.ErrOutOfMemory, held)
 	}
 	return err
 }
@@ -161,15 +156,14 @@ func (t *trainer) held(device torch.Device) string {
 		most = torch.PeakBytes()
 	}
 	kept := map[string]int64{"weights": weights, "their gradients": weights}
+	rest := most - 2*weights
 	if t.adam != nil {
 		kept["the optimizer's moments"] = 2 * weights
+		rest -= 2 * weights
 	}
 	if t.ema != nil || t.asgd != nil {
 		kept["averages"] = weights
-	}
-	rest := most
-	for _, n := range kept {
-		rest -= n
+		rest -= weights
 	}
 	kept["a batch"] = max(0, rest)
 	parts := slices.SortedFunc(maps.Keys(kept), func(a, b string) int { return cmp.Compare(kept[b], kept[a]) })
@@ -181,7 +175,6 @@ func (t *trainer) held(device torch.Device) string {
 
 func (t *trainer) train(ctx context.Context) error {
 	if t.config.Train.ASGD == "finetune" && t.state.Step == 0 {
-		// The weights that it starts from are the best so far.
 		if err := t.beginFinetuning(); err != nil {
 			return err
 		}
@@ -199,10 +192,10 @@ func (t *trainer) train(ctx context.Context) error {
 // prepare builds all that the loop needs, fresh or from the newest checkpoint.
 func (t *trainer) prepare(device torch.Device) error {
 	c := t.config
-	if err := t.run.CheckData(t.texts.sums()); err != nil {
+	if err := t.run.CheckData(t.task.sums()); err != nil {
 		return err
 	}
-	if err := t.peers.Agree("text", fmt.Sprint(t.texts.sums())); err != nil {
+	if err := t.peers.Agree("text", fmt.Sprint(t.task.sums())); err != nil {
 		return err
 	}
 	t.store = checkpoint.Store{
@@ -214,13 +207,13 @@ func (t *trainer) prepare(device torch.Device) error {
 	if err != nil {
 		return err
 	}
-	if err := t.peers.InTurn(func() error { t.task, err = t.texts.task(t.run, fresh, device); return err }); err != nil {
+	build := func() error { t.network, err = t.task.build(t.run, fresh, device); return err }
+	if err := t.peers.InTurn(build); err != nil {
 		return err
 	}
 	if _, err := t.run.Files(); err != nil {
 		return err
 	}
-	t.network = t.task.parts()
 	t.start()
 	if c.Train.Init != "" && fresh {
 		if err := t.warmStart(c.Train.Init); err != nil {
@@ -273,7 +266,6 @@ func (t *trainer) prepare(device torch.Device) error {
 
 func (t *trainer) warn(w checkpoint.Warning) { t.run.Log.Warnf("%s", w) }
 
-// start sets the state before the first update.
 func (t *trainer) start() {
 	c := t.config.Train
 	params := t.Params.Tensors()
@@ -282,15 +274,13 @@ func (t *trainer) start() {
 	if c.Optimizer != "sgd" {
 		t.adam = torch.NewAdam(params, torch.AdamOptions{
 			Beta1: c.Beta1, Beta2: c.Beta2, Epsilon: c.Epsilon, WeightDecay: c.WeightDecay,
-			Decoupled: c.Optimizer != "adam", Rectified: c.Optimizer == "radam", FairseqEpsilon: c.EpsilonPlacement == "fairseq",
+			Decoupled: c.Optimizer != "adam", Rectified: c.Optimizer == "radam",
+			FairseqEpsilon: c.EpsilonPlacement == "fairseq",
 		})
 	}
 	if c.EMADecay > 0 {
-		for _, p := range params {
-			x := p.Detach().Clone()
-			torch.Keep(x)
-			t.ema = append(t.ema, x)
-		}
+		t.ema = t.copies()
+		torch.Keep(t.ema...)
 	}
 	t.dropout = torch.NewStream(uint64(c.Seed), "dropout")
 	t.streams = map[string]*torch.Stream{"dropout": t.dropout}
@@ -302,7 +292,6 @@ func (t *trainer) start() {
 	t.state.Vocabulary = t.task.vocabularies()
 }
 
-// warmStart takes the weights of another run.
 func (t *trainer) warmStart(folder string) error {
 	warnings, err := t.task.warmStart(folder)
 	for _, w := range warnings {
@@ -315,7 +304,6 @@ func (t *trainer) warmStart(folder string) error {
 	return nil
 }
 
-// introduce says what is about to be trained.
 func (t *trainer) introduce() {
 	log := t.run.Log
 	for _, line := range t.task.introduce() {
@@ -324,15 +312,19 @@ func (t *trainer) introduce() {
 	if advice := torch.UnusedGPU(); advice != "" && t.config.Train.Device == "auto" {
 		log.Warnf("%s", advice)
 	}
-	epoch := t.updates.Count(1)
 	log.Printf("%d parameters; method %s", t.Params.Count(), t.config.Objective.Method)
 	if n, before := t.peers.Count(), max(1, t.state.Processes); n > 1 || before > 1 {
-		log.Printf("%d processes share the %d batches of an update%s", n, t.config.Train.Batches(), map[bool]string{true: fmt.Sprintf(", as %d did before", before)}[t.state.Step > 0 && n != before])
+		line := fmt.Sprintf("%d processes share the %d batches of an update", n, t.config.Train.Batches())
+		if t.state.Step > 0 && n != before {
+			line += fmt.Sprintf(", as %d did before", before)
+		}
+		log.Printf("%s", line)
 	}
-	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads", epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
+	epoch := t.updates.Count(1)
+	log.Printf("%d updates an epoch, %d in all, about %d target tokens each; device %s, %d threads",
+		epoch, t.total(), t.task.tokens()/epoch, t.Device, torch.Threads())
 }
 
-// free gives back what the run held.
 func (t *trainer) free() {
 	if t.metrics != nil {
 		t.metrics.Close()
@@ -352,7 +344,5 @@ func (t *trainer) free() {
 	if t.updates != nil {
 		t.updates.Close()
 	}
-	if t.task != nil {
-		t.task.free()
-	}
+	t.task.free()
 }

@@ -23,32 +23,38 @@ func (t *trainer) page(r *experiment.Results, bleu *float64, doubt string) (*rep
 		data += " (the built-in sample)"
 	}
 	valid := experiment.TestScores{NLL: r.Valid.NLL, PPL: r.Valid.PPL}
-	var first []report.Field
+	about := fields("data", data+": "+t.task.corpus(), "preset", r.Preset, "seed", fmt.Sprint(r.Seed),
+		"commit", commit(r.Code, t.run.Env.Changed), "best checkpoint", string(r.Checkpoint))
 	if bleu != nil {
 		valid.BLEUTok = experiment.Num(*bleu)
-		first = []report.Field{{Name: "validation BLEU, tokenised", Value: show(valid.BLEUTok, 2)}}
+		about = append(fields("validation BLEU, tokenised", show(valid.BLEUTok, 2)), about...)
 	}
+	best := fmt.Sprintf("%d, %s, %s", r.Best.Step, show(r.Best.Epoch, 2), show(r.Best.Seconds, 0))
 	p := &report.Page{
-		Title: r.Run + ": " + r.Method, Doubt: doubt,
-		Run: append(first, []report.Field{
-			{Name: "data", Value: data + ": " + t.task.corpus()}, {Name: "preset", Value: r.Preset}, {Name: "seed", Value: fmt.Sprint(r.Seed)},
-			{Name: "commit", Value: commit(r.Code, t.run.Changed())}, {Name: "best checkpoint", Value: string(r.Checkpoint)},
-		}...),
-		Scores: scoreTable(r, valid),
-		Matrix: []report.Field{
-			{Name: "isotropy I1 (1 is best)", Value: show(r.Isotropy.I1, 3)}, {Name: "isotropy I2 (0 is best)", Value: show(r.Isotropy.I2, 4)},
-			{Name: "mean cosine", Value: show(r.Isotropy.MeanCosine, 4)}, {Name: "smallest / largest singular value", Value: show(r.Isotropy.SigmaRatio, 4)},
-			{Name: "Frobenius norm", Value: show(r.Isotropy.Frobenius, 1)},
-		},
-		Course: []report.Field{
-			{Name: "parameters", Value: fmt.Sprint(r.Params)}, {Name: "updates", Value: fmt.Sprint(r.Updates)}, {Name: "epochs", Value: show(r.Epochs, 2)},
-			{Name: "seconds of training", Value: show(r.TrainSeconds, 0)}, {Name: "target tokens a second", Value: show(r.TokensPerS, 0)},
-			{Name: "updates, epochs and seconds to the best validation", Value: fmt.Sprintf("%d, %s, %s", r.Best.Step, show(r.Best.Epoch, 2), show(r.Best.Seconds, 0))},
-			{Name: "most memory, MiB", Value: fmt.Sprintf("%.0f", r.PeakRSSBytes.Value()/(1<<20))},
-		},
+		Title: r.Run + ": " + r.Method, Doubt: doubt, Run: about, Scores: scoreTable(r, valid),
+		Matrix: fields(
+			"isotropy I1 (1 is best)", show(r.Isotropy.I1, 3),
+			"isotropy I2 (0 is best)", show(r.Isotropy.I2, 4),
+			"mean cosine", show(r.Isotropy.MeanCosine, 4),
+			"smallest / largest singular value", show(r.Isotropy.SigmaRatio, 4),
+			"Frobenius norm", show(r.Isotropy.Frobenius, 1),
+		),
+		Course: fields(
+			"parameters", fmt.Sprint(r.Params), "updates", fmt.Sprint(r.Updates), "epochs", show(r.Epochs, 2),
+			"seconds of training", show(r.TrainSeconds, 0), "target tokens a second", show(r.TokensPerS, 0),
+			"updates, epochs and seconds to the best validation", best,
+			"most memory, MiB", fmt.Sprintf("%.0f", r.PeakRSSBytes.Value()/(1<<20)),
+		),
 		Samples: t.task.samples(), Results: string(text), Config: t.config.TOML(),
 	}
 	return p, nil
+}
+
+func fields(of ...string) (all []report.Field) {
+	for i := 0; i < len(of); i += 2 {
+		all = append(all, report.Field{Name: of[i], Value: of[i+1]})
+	}
+	return all
 }
 
 // scoreTable has a row for each text and a column for each score that any has.
@@ -64,10 +70,9 @@ func scoreTable(r *experiment.Results, valid experiment.TestScores) report.Table
 		{"perplexity", 2, func(s experiment.TestScores) experiment.Number { return s.PPL }},
 		{"nats per token", 4, func(s experiment.TestScores) experiment.Number { return s.NLL }},
 	}
-	names := slices.Sorted(maps.Keys(r.Test))
 	all := []experiment.TestScores{valid}
 	table := report.Table{Head: []string{""}, Rows: [][]string{{"validation"}}}
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(r.Test)) {
 		all = append(all, r.Test[name])
 		table.Rows = append(table.Rows, []string{name})
 	}
@@ -91,7 +96,6 @@ func show(n experiment.Number, digits int) string {
 	return fmt.Sprintf("%.*f", digits, n.Value())
 }
 
-// commit is what the program was built from, in words.
 func commit(c experiment.Code, changed []string) string {
 	switch {
 	case c.Commit == "":

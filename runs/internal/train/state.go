@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
@@ -33,7 +32,7 @@ type State struct {
 	Streams map[string]uint64 `json:"streams"` // draws made, by stream
 
 	Progress
-	Before *Progress `json:"before,omitempty"` // a validation that only the end of training asked for: a longer run goes on from here
+	Before *Progress `json:"before,omitempty"` // a validation that only the end asked for: a longer run goes on from here
 
 	Seconds float64 `json:"seconds"` // spent on updates
 	Tokens  int64   `json:"tokens"`  // target tokens trained on
@@ -63,7 +62,6 @@ type window struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// save writes the checkpoint of the state's step.
 func (t *trainer) save() error {
 	if err := t.checkFinite(); err != nil {
 		return err
@@ -98,10 +96,18 @@ func (t *trainer) save() error {
 		}}
 	}
 	files := []checkpoint.File{tensors(modelFile, t.Params.Map())}
-	if average := t.shown(); average != nil {
+	average := t.mean // for tools
+	if average == nil {
+		average = t.normalised(t.average())
+	}
+	if average != nil {
 		files = append(files, tensors(averageFile, t.named(average)))
 	}
-	files = append(files, tensors(optimizerFile, t.optimizerState(carried)))
+	optimizer := t.ownState()
+	for name, x := range carried {
+		optimizer[carriedPrefix+name] = x
+	}
+	files = append(files, tensors(optimizerFile, optimizer))
 	files = append(files, checkpoint.File{Name: stateFile, Write: func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
@@ -112,15 +118,8 @@ func (t *trainer) save() error {
 	return t.peers.Barrier() // who reads it finds it
 }
 
-// shown is the average that tools are to use, or nil.
-func (t *trainer) shown() []torch.Tensor {
-	if t.mean != nil {
-		return t.mean
-	}
-	return t.normalised(t.average())
-}
-
-// normalised is the moving average as weights of the method's kind, a copy where these differ: the average itself goes on.
+// normalised is the moving average as weights of the method's kind, a copy where these differ: the average itself goes
+// on.
 func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	if average == nil || !t.Output.FixesAverage() {
 		return average
@@ -133,27 +132,20 @@ func (t *trainer) normalised(average []torch.Tensor) []torch.Tensor {
 	return copies
 }
 
-// checkFinite keeps weights that have become infinite from being saved; a loss of the next update would find them too late.
+// checkFinite keeps weights that have become infinite from being saved; the next update's loss would find them too
+// late.
 func (t *trainer) checkFinite() error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	for i, p := range t.Params.Tensors() {
-		if sum := p.Detach().Sum().Item(); math.IsNaN(sum) || math.IsInf(sum, 0) {
+		if !finite(p.Detach().Sum().Item()) {
 			return t.diverged(fmt.Sprintf("%s is not finite after update %d", t.Params.Names()[i], t.state.Step))
 		}
 	}
 	return nil
 }
 
-// optimizerState is what a checkpoint holds beside the weights: ownState and what the task carries from batch to batch.
-func (t *trainer) optimizerState(carried map[string]torch.Tensor) map[string]torch.Tensor {
-	state := t.ownState()
-	for name, x := range carried {
-		state[carriedPrefix+name] = x
-	}
-	return state
-}
-
+// carriedPrefix names what the task carries from batch to batch, in the optimizer's file.
 const carriedPrefix = "carried."
 
 // ownState are the moments, the output layer's buffers, and the moving average where another one stands in its file.
@@ -183,7 +175,6 @@ func (t *trainer) named(list []torch.Tensor) map[string]torch.Tensor {
 	return out
 }
 
-// read takes up the state of a checkpoint.
 func (s *State) read(c checkpoint.Checkpoint) error {
 	f, err := c.Open(stateFile)
 	if err != nil {
@@ -243,8 +234,7 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 // restoreAverage takes up the average of the weights, and the optimizer that makes it where it has begun to.
 func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch.Tensor) error {
 	if t.state.Optimizer == "asgd" {
-		where := t.state.Averaging
-		factor := t.state.Factor
+		where, factor := t.state.Averaging, t.state.Factor
 		t.beginAveraging()
 		t.state.Averaging, t.state.Factor = where, factor
 		t.asgd.Steps, t.asgd.Rate = where.Steps, where.Rate
@@ -256,8 +246,8 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	if err != nil {
 		return err
 	}
-	list := make([]torch.Tensor, len(t.Params.Names()))
-	for i, name := range t.Params.Names() {
+	var list []torch.Tensor
+	for _, name := range t.Params.Names() {
 		v, found := state["average."+name]
 		if !found {
 			v, found = averages[name]
@@ -265,7 +255,7 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 		if !found {
 			return fmt.Errorf("%s/%s: %s is missing", c.Path, averageFile, name)
 		}
-		list[i] = v
+		list = append(list, v)
 	}
 	if t.asgd != nil {
 		t.asgd.Restore(list)
@@ -277,15 +267,16 @@ func (t *trainer) restoreAverage(c checkpoint.Checkpoint, state map[string]torch
 	return nil
 }
 
-// restoreBest makes BEST name what the state holds for the best: a process may have died between saving a checkpoint and marking
-// it, or after marking a newer one that was damaged since. A run that is made longer forgets the validation that only its former
-// end asked for, and one that is given more patience goes on.
+// restoreBest makes BEST name the state's best: a process may have died between saving a checkpoint and marking it, or
+// after marking a newer one that was damaged since. A run that is made longer forgets the validation that only its
+// former end asked for, and one that is given more patience goes on.
 func (t *trainer) restoreBest() error {
 	exists := func(step int) bool {
 		_, err := t.store.At(step)
 		return err == nil
 	}
-	if patience := t.config.Train.Patience; t.config.Train.ASGD != "finetune" && (patience == 0 || t.state.Stalled < patience) {
+	c := t.config.Train
+	if c.ASGD != "finetune" && (c.Patience == 0 || t.state.Stalled < c.Patience) {
 		t.state.Stopped = ""
 	}
 	if before := t.state.Before; before != nil {
@@ -311,7 +302,8 @@ func (t *trainer) restoreBest() error {
 func (t *trainer) checkVocabulary(c checkpoint.Checkpoint) error {
 	for name, is := range t.task.vocabularies() {
 		if was := t.state.Vocabulary[name]; was != is {
-			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): restore the run's tokenizer folder", c.Path, name, was, is)
+			return fmt.Errorf("%s was trained with another %s vocabulary (hash %.12s, now %.12s): "+
+				"restore the run's tokenizer folder", c.Path, name, was, is)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package train
 
 import (
 	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/report"
@@ -10,44 +11,53 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// texts are what a run learns from. They are read before its folder is made, so that what is wrong with them leaves
-// nothing behind.
-type texts interface {
-	// sums are the SHA-256 of the texts by file.
-	sums() map[string]string
-	// task makes the task with fresh weights, ready to train. A fresh run learns its vocabulary and writes it to the run
-	// folder, where one that goes on finds it. Without a run, for a plan, nothing is written.
-	task(run *experiment.Run, fresh bool, d torch.Device) (task, error)
-}
-
-// task is what a run learns to do: data, updates from a position on, and scores. All else is the trainer's: run folder,
+// task is what a run learns to do: texts, a model, updates and scores. All else is the trainer's: run folder,
 // checkpoints, schedule, penalties, clipping, optimizer, averages, stopping, measures, log and report.
 type task interface {
-	data
-	scores
-	parts() network
-	// updates hands out updates from a position on, with the tensors that a checkpoint has of what was carried there.
-	updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error)
-	// warmStart takes the weights of another run, and returns what it has to say.
-	warmStart(folder string) ([]checkpoint.Warning, error)
+	// sums are the SHA-256 of the texts by file.
+	sums() map[string]string
+	// build makes the model, with fresh weights. A fresh run learns its vocabulary and writes it to the run folder,
+	// where one that goes on finds it. Without a run, for a plan, nothing is written.
+	build(run *experiment.Run, fresh bool, d torch.Device) (network, error)
 	free()
-}
 
-// data says what is trained on.
-type data interface {
 	// vocabularies are hashes by name: another vocabulary gives ids another meaning.
 	vocabularies() map[string]string
-	// size says how much text there is, and of what size a run of the given number of steps is, tokens how much of it an epoch trains on, and introduce what is worth knowing before
-	// training.
-	size(steps int) string
+	// tokens counts the target tokens that an epoch trains on.
 	tokens() int
-	// corpus says in a few words what the texts are: languages and numbers of pairs, or numbers of tokens.
+	// corpus describes the texts in a few words, size for a plan with what a run of some steps trains, and introduce
+	// with what is worth knowing before training.
 	corpus() string
+	size(steps int) string
 	introduce() []string
 	// activations estimates the numbers that a batch keeps for its backward pass.
 	activations() int64
 	// reaches is the share of a large product's rate at which training computes.
 	reaches() float64
+
+	// updates hands out updates from a position on, with the tensors that a checkpoint has of what was carried there.
+	updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error)
+	// warmStart takes the weights of another run, and returns what there is to say of it.
+	warmStart(folder string) ([]checkpoint.Warning, error)
+
+	// validNLL is the clean loss of the validation text in nats per token, which validate measures too.
+	validNLL() (float64, error)
+	validate() (validation, error)
+	// tests names the test texts, and test scores the one at a place among them.
+	tests() []string
+	test(i int) (experiment.TestScores, error)
+	// alike says so where most outputs for a test text are one line, which no task asks for; else it is empty.
+	alike() string
+	// samples are what the report shows of the network's output.
+	samples() []report.Sample
+}
+
+// shared is what both tasks hold.
+type shared struct {
+	config experiment.Config
+	peers  *parallel.Peers
+	run    *experiment.Run // nil for a plan
+	shown  []report.Sample
 }
 
 // updates is a source of updates.
@@ -63,28 +73,12 @@ type updates interface {
 	Close()
 }
 
-// scores says how good the weights are.
-type scores interface {
-	// validNLL is the clean loss of the validation text in nats per token.
-	validNLL() (float64, error)
-	// validate scores the validation text.
-	validate() (validation, error)
-	// tests names the test texts, and test scores the one at a place among them.
-	tests() []string
-	test(i int) (experiment.TestScores, error)
-	// alike says so where most outputs for a test text are one line, which no task asks for; else it is empty.
-	alike() string
-	// samples are what the report shows of the network's output.
-	samples() []report.Sample
-}
-
 // network is what is trained.
 type network struct {
-	Params *torch.Params
-	Output *objectives.Output
-	Device torch.Device
-	// Vectors are the target vectors of a method that aims at some, else nil.
-	Vectors *experiment.Vectors
+	Params  *torch.Params
+	Output  *objectives.Output
+	Device  torch.Device
+	Vectors *experiment.Vectors // the target vectors of a method that aims at some, else nil
 }
 
 // validation is what a task finds on its validation text.

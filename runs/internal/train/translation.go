@@ -7,85 +7,65 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
-	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
-// translationTexts are the texts of a translator's run.
-type translationTexts struct {
-	config experiment.Config
-	data   *bitext.Texts
-	peers  *parallel.Peers
+// translationTask is the task of translating sentences.
+type translationTask struct {
+	*translation.Translator // nil until it is built
+	shared
+	data *bitext.Texts
+	same string         // says so, where most translations of a test text are the same
+	seen map[string]int // how often training has each word of the target, once that was asked for
 }
 
-func readTranslation(c experiment.Config, peers *parallel.Peers) (texts, error) {
+func readTranslation(c experiment.Config, peers *parallel.Peers) (task, error) {
 	data, err := c.Data.ReadPairs()
-	return &translationTexts{c, data, peers}, err
+	return &translationTask{shared: shared{config: c, peers: peers}, data: data}, err
 }
 
-func (t *translationTexts) sums() map[string]string { return t.data.Sums }
+func (t *translationTask) sums() map[string]string { return t.data.Sums }
 
-func (t *translationTexts) task(run *experiment.Run, fresh bool, d torch.Device) (task, error) {
-	c, settings := t.config, t.config.Translation()
-	pair, err := t.text(run, fresh)
+func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device) (n network, err error) {
+	t.run = run
+	pair, err := t.text(fresh)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	if err := t.data.Encode(pair, c.Data.Limits, c.Model.MaxPositions); err != nil {
-		return nil, err
+	if err := t.data.Encode(pair, t.config.Data.Limits, t.config.Model.MaxPositions); err != nil {
+		return n, err
 	}
-	translator, err := translation.New(settings, pair, d)
-	if err != nil {
-		return nil, err
+	if t.Translator, err = translation.New(t.config.Translation(), pair, d); err != nil {
+		return n, err
 	}
-	return &translationTask{Translator: translator, config: c, data: t.data, run: run, peers: t.peers}, nil
+	n = network{Params: t.Params, Output: t.Output, Device: t.Device}
+	if v := pair.Vectors; v != nil {
+		n.Vectors = &experiment.Vectors{Source: v.Source, SHA256: experiment.Text(v.SHA256), Width: v.Width,
+			Words: pair.Target.Vocabulary.Len(), Unused: v.Unused, End: v.End}
+	}
+	return n, nil
 }
 
 // text learns the vocabularies, or reads those of the run.
-func (t *translationTexts) text(run *experiment.Run, fresh bool) (*bitext.Pair, error) {
+func (t *translationTask) text(fresh bool) (*bitext.Pair, error) {
 	settings := t.config.Translation()
 	if !fresh {
-		return translation.OpenText(settings, run.Path(experiment.TokenizerDir))
+		return translation.OpenText(settings, t.run.Path(experiment.TokenizerDir))
 	}
 	pair, err := translation.LearnTexts(settings, t.data)
-	if err != nil || run == nil || run.ReadOnly {
+	if err != nil || t.run == nil || t.run.ReadOnly {
 		return pair, err
 	}
-	files, err := run.Files()
+	files, err := t.run.Files()
 	if err != nil {
 		return nil, err
 	}
 	if pair.Vectors != nil {
 		pair.Vectors.SHA256 = files["objective.vectors"]
 	}
-	return pair, translation.SaveText(pair, run.Path(experiment.TokenizerDir))
-}
-
-// translationTask is the task of translating sentences.
-type translationTask struct {
-	*translation.Translator
-	config experiment.Config
-	data   *bitext.Texts
-	run    *experiment.Run // nil for a plan
-	peers  *parallel.Peers
-	shown  []report.Sample // of the first test text
-	same   string          // says so, where most translations of a test text are the same
-	seen   map[string]int  // how often training has each word of the target, once that was asked for
-}
-
-func (t *translationTask) parts() network {
-	return network{Params: t.Params, Output: t.Output, Device: t.Device, Vectors: aboutVectors(t.Text)}
-}
-
-// aboutVectors is what results.json says of target vectors, nil where there are none.
-func aboutVectors(p *bitext.Pair) *experiment.Vectors {
-	v := p.Vectors
-	if v == nil {
-		return nil
-	}
-	return &experiment.Vectors{Source: v.Source, SHA256: experiment.Text(v.SHA256), Width: v.Width, Words: p.Target.Vocabulary.Len(), Unused: v.Unused, End: v.End}
+	return pair, translation.SaveText(pair, t.run.Path(experiment.TokenizerDir))
 }
 
 func (t *translationTask) vocabularies() map[string]string {
@@ -96,7 +76,6 @@ func (t *translationTask) vocabularies() map[string]string {
 	return hashes
 }
 
-// warmStart takes the weights of another run, whose vocabularies must be the same.
 func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 	other, err := translation.Load(folder, t.Device)
 	if err != nil {
@@ -111,10 +90,12 @@ func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error)
 
 func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	options := corpus.Options{BatchSettings: c.BatchSettings, Accumulate: c.Batches(), Seed: uint64(c.Seed), Share: t.peers.Of()}
-	// The noise falls over the epochs that the run may begin, 0 where it has no end.
-	epochs := c.Epochs
-	u, err := t.Updates(t.data.TrainPairs, options, from, func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, epochs) })
+	options := corpus.Options{
+		BatchSettings: c.BatchSettings, Accumulate: c.Batches(), Seed: uint64(c.Seed), Share: t.peers.Of(),
+	}
+	epochs := c.Epochs // the noise falls over those that the run may begin, 0 where it has no end
+	noise := func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, epochs) }
+	u, err := t.Updates(t.data.TrainPairs, options, from, noise)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +109,10 @@ func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tenso
 
 func (t *translationTask) size(steps int) string {
 	d, m, c := t.config.Data, t.config.Model, t.config.Train
-	return fmt.Sprintf("training pairs    %d (%d target tokens)\nsettings          preset %s: %d merges, %d and %d layers of width %d, dropout %g, %d steps of %d tokens",
-		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width, m.Dropout, steps, c.MaxTokens*c.Accumulate)
+	return fmt.Sprintf("training pairs    %d (%d target tokens)\nsettings          "+
+		"preset %s: %d merges, %d and %d layers of width %d, dropout %g, %d steps of %d tokens",
+		t.data.TrainPairs.Len(), t.tokens(), t.config.Preset, d.Merges, m.EncoderLayers, m.DecoderLayers, m.Width,
+		m.Dropout, steps, c.MaxTokens*c.Accumulate)
 }
 
 func (t *translationTask) corpus() string {
@@ -137,18 +120,18 @@ func (t *translationTask) corpus() string {
 	for _, s := range t.data.Tests {
 		tests += len(s.Source)
 	}
-	return fmt.Sprintf("%s to %s, %d pairs to train on, %d to validate, %d to test", t.config.Data.Source, t.config.Data.Target, t.data.TrainPairs.Len(), t.data.ValidPairs.Len(), tests)
+	return fmt.Sprintf("%s to %s, %d pairs to train on, %d to validate, %d to test",
+		t.config.Data.Source, t.config.Data.Target, t.data.TrainPairs.Len(), t.data.ValidPairs.Len(), tests)
 }
 
 func (t *translationTask) tokens() int { return t.data.Filtered.Tokens }
 
 func (t *translationTask) introduce() []string {
-	c := t.config
-	lines := append(t.data.About(),
-		fmt.Sprintf("%s: %s", c.Data.Name, t.data.Filtered),
-		fmt.Sprintf("vocabulary: %d %s, %d %s types", t.Text.Source.Vocabulary.Len(), c.Data.Source, t.Text.Target.Vocabulary.Len(), c.Data.Target))
+	d, source, target := t.config.Data, t.Text.Source.Vocabulary, t.Text.Target.Vocabulary
+	lines := append(t.data.About(), fmt.Sprintf("%s: %s", d.Name, t.data.Filtered),
+		fmt.Sprintf("vocabulary: %d %s, %d %s types", source.Len(), d.Source, target.Len(), d.Target))
 	if v := t.Text.Vectors; v != nil {
-		lines = append(lines, v.Describe(t.Text.Target.Vocabulary)...)
+		lines = append(lines, v.Describe(target)...)
 	}
 	return lines
 }
@@ -157,9 +140,11 @@ func (t *translationTask) activations() int64 {
 	return t.Settings.Activations(t.config.Train.MaxTokens)
 }
 
+func (t *translationTask) reaches() float64 { return t.Settings.Reaches() }
+
 func (t *translationTask) free() {
-	t.Free()
+	if t.Translator != nil {
+		t.Free()
+	}
 	t.data.Close()
 }
-
-func (t *translationTask) reaches() float64 { return t.Settings.Reaches() }

@@ -41,26 +41,24 @@ func (t *translationTask) validate() (validation, error) {
 	if c.Train.PatienceOn == "bleu" {
 		v.score = -bleu.Score
 	}
-	var b strings.Builder
-	for i := range min(c.Report.Samples, len(outputs)) {
-		fmt.Fprintf(&b, "source\t%s\nreference\t%s\noutput\t%s\n\n", t.data.Valid.Source[i], t.data.Valid.Target[i], outputs[i].Text)
+	for i, o := range outputs[:min(c.Report.Samples, len(outputs))] {
+		source, reference := t.data.Valid.Source[i], t.data.Valid.Target[i]
+		v.samples += fmt.Sprintf("source\t%s\nreference\t%s\noutput\t%s\n\n", source, reference, o.Text)
 	}
-	v.samples = b.String()
 	return v, nil
 }
 
 // tokenised are outputs and their references as the text that the model was trained on.
-func (t *translationTask) tokenised(outputs []translation.Translation, s bitext.Lines) (hypotheses, references []string) {
+func (t *translationTask) tokenised(outputs []translation.Translation, s bitext.Lines) (ours, references []string) {
 	for i, o := range outputs {
-		hypotheses, references = append(hypotheses, o.Tokenised), append(references, t.Text.Target.Tokenize(s.Target[i]))
+		ours, references = append(ours, o.Tokenised), append(references, t.Text.Target.Tokenize(s.Target[i]))
 	}
-	return hypotheses, references
+	return ours, references
 }
 
-func (t *translationTask) tests() []string {
-	names := make([]string, len(t.data.Tests))
-	for i, s := range t.data.Tests {
-		names[i] = s.Name
+func (t *translationTask) tests() (names []string) {
+	for _, s := range t.data.Tests {
+		names = append(names, s.Name)
 	}
 	return names
 }
@@ -69,7 +67,7 @@ func (t *translationTask) samples() []report.Sample { return t.shown }
 
 func (t *translationTask) alike() string { return t.same }
 
-// mostlyOne says so where more than half of the lines are one and the same, unless the references have as many alike.
+// mostlyOne says so where more than half of the lines are one and the same, unless that is usual for the references.
 func mostlyOne(name string, lines, references []string) string {
 	line, most := commonest(lines)
 	if _, usual := commonest(references); len(lines) < 2 || 2*most <= len(lines) || most <= usual {
@@ -81,7 +79,6 @@ func mostlyOne(name string, lines, references []string) string {
 	return fmt.Sprintf("%d of %d translations of %s are %q", most, len(lines), name, line)
 }
 
-// commonest is the line that occurs most often, and how often.
 func commonest(lines []string) (line string, times int) {
 	counts := map[string]int{}
 	for _, l := range lines {
@@ -92,7 +89,6 @@ func commonest(lines []string) (line string, times int) {
 	return line, times
 }
 
-// test decodes with the configured beam.
 func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	s := t.data.Tests[i]
 	pairs, err := t.Text.TestPairs(s)
@@ -141,19 +137,17 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	}
 	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
 	out.BLEUTok, out.ChrF = experiment.Num(multi.Score), experiment.Num(chrf.Score)
-	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; %s", s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll), t.decodeWords())
+	d := t.config.Decode
+	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; beam %d, %s length penalty %g",
+		s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll),
+		d.Beam, d.LengthPenalty, d.Lenpen)
 	t.same = cmp.Or(t.same, mostlyOne(s.Name, raw, s.Target))
 	if t.shown == nil {
-		for i := range min(t.config.Report.Samples, len(raw)) {
-			t.shown = append(t.shown, report.Sample{Source: s.Source[i], Reference: s.Target[i], Output: raw[i]})
+		for i, output := range raw[:min(t.config.Report.Samples, len(raw))] {
+			t.shown = append(t.shown, report.Sample{Source: s.Source[i], Reference: s.Target[i], Output: output})
 		}
 	}
 	text := strings.Join(raw, "\n") + "\n"
-	return out, files.Write(t.run.Path(experiment.SamplesDir, filepath.Base(s.Name)+"."+t.config.Data.Target), []byte(text))
-}
-
-// decodeWords names the settings that a BLEU depends on.
-func (t *translationTask) decodeWords() string {
-	d := t.config.Decode
-	return fmt.Sprintf("beam %d, %s length penalty %g", d.Beam, d.LengthPenalty, d.Lenpen)
+	name := filepath.Base(s.Name) + "." + t.config.Data.Target
+	return out, files.Write(t.run.Path(experiment.SamplesDir, name), []byte(text))
 }

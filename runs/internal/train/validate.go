@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -11,7 +12,6 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// average is that of the weights, or nil.
 func (t *trainer) average() []torch.Tensor {
 	if t.asgd != nil {
 		return t.asgd.Averages()
@@ -27,21 +27,27 @@ func (t *trainer) withAverage(f func() error) error {
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
-	params, average := t.Params.Tensors(), t.normalised(average)
-	raw := make([]torch.Tensor, len(params))
-	for i, p := range params {
-		raw[i] = p.Detach().Clone()
-		p.Assign(average[i])
-	}
-	defer func() {
-		for i, p := range params {
-			p.Assign(raw[i])
-		}
-	}()
+	raw := t.copies()
+	t.assign(t.normalised(average))
+	defer t.assign(raw)
 	return f()
 }
 
-// validate measures the validation text, and reports whether the score that chooses the best checkpoint is better than before.
+// copies are the parameters as they are now, in the scope of the caller.
+func (t *trainer) copies() (all []torch.Tensor) {
+	for _, p := range t.Params.Tensors() {
+		all = append(all, p.Detach().Clone())
+	}
+	return all
+}
+
+func (t *trainer) assign(values []torch.Tensor) {
+	for i, p := range t.Params.Tensors() {
+		p.Assign(values[i])
+	}
+}
+
+// validate measures the validation text, and reports whether the score that chooses the best checkpoint is a new best.
 func (t *trainer) validate() (better bool, err error) {
 	c := t.config
 	record := t.record(report.SplitValid)
@@ -63,32 +69,31 @@ func (t *trainer) validate() (better bool, err error) {
 			return false, err
 		}
 	}
-	if math.IsNaN(found.nll) || math.IsInf(found.nll, 0) {
+	if !finite(found.nll) {
 		return false, t.diverged(fmt.Sprintf("the validation loss is not finite after update %d", t.state.Step))
 	}
-	better = t.state.Best == nil || found.score < *t.state.Best
+	s := &t.state
+	better = s.Best == nil || found.score < *s.Best
 	if better {
-		t.state.Best, t.state.BestStep, t.state.Stalled, t.state.Plateau = &found.score, t.state.Step, 0, 0
+		s.Best, s.BestStep, s.Stalled, s.Plateau = &found.score, s.Step, 0, 0
 	} else {
-		t.state.Stalled++
-		t.state.Plateau++
-		if c.Schedule.PlateauDecay < 1 && t.state.Plateau >= c.Schedule.PlateauPatience {
-			t.state.Factor *= c.Schedule.PlateauDecay
-			t.state.Plateau = 0
+		s.Stalled, s.Plateau = s.Stalled+1, s.Plateau+1
+		if c.Schedule.PlateauDecay < 1 && s.Plateau >= c.Schedule.PlateauPatience {
+			s.Factor, s.Plateau = s.Factor*c.Schedule.PlateauDecay, 0
 			t.run.Log.Printf("validation stalls: the learning rate is multiplied by %g", c.Schedule.PlateauDecay)
 		}
 	}
-	line := fmt.Sprintf("valid: update %d, epoch %.2f, %s", t.state.Step, record.Epoch, found.words(t.Output))
+	line := fmt.Sprintf("valid: update %d, epoch %.2f, %s", s.Step, record.Epoch, found.words(t.Output))
 	switch {
 	case better:
 		line += ", new best"
 	case c.Train.Patience > 0:
-		line += fmt.Sprintf(", stalled %d of %d", t.state.Stalled, c.Train.Patience)
+		line += fmt.Sprintf(", stalled %d of %d", s.Stalled, c.Train.Patience)
 	}
 	t.run.Log.Printf("%s", line)
-	if c.Train.Patience > 0 && t.state.Stalled >= c.Train.Patience {
-		t.state.Stopped = fmt.Sprintf("no better validation in %d tries", t.state.Stalled)
-		t.run.Log.Printf("stopping early: %s; the best was at update %d", t.state.Stopped, t.state.BestStep)
+	if c.Train.Patience > 0 && s.Stalled >= c.Train.Patience {
+		s.Stopped = fmt.Sprintf("no better validation in %d tries", s.Stalled)
+		t.run.Log.Printf("stopping early: %s; the best was at update %d", s.Stopped, s.BestStep)
 	}
 	if t.validates(t.state.Step) {
 		t.considerAveraging(found.nll)
@@ -103,20 +108,19 @@ func (t *trainer) measure() error {
 	}
 	m, cosines := t.measures()
 	record := t.record(report.SplitOutput)
-	record.Values["i1"], record.Values["i2"], record.Values["mean_cosine"] = m.I1, m.I2, m.MeanCosine
-	record.Values["i1_both_signs"], record.Values["i2_both_signs"] = m.I1BothSigns, m.I2BothSigns
-	record.Values["frobenius"], record.Values["sigma_ratio"] = m.Frobenius, m.SigmaRatio
-	record.Values["sigma_max"], record.Values["sigma_min"] = m.SingularValues[0], m.SingularValues[len(m.SingularValues)-1]
-	record.Values["effective_rank"] = m.EffectiveRank
-	for name, x := range t.Output.Report() {
-		record.Values[name] = x
+	record.Values = map[string]float64{
+		"i1": m.I1, "i2": m.I2, "i1_both_signs": m.I1BothSigns, "i2_both_signs": m.I2BothSigns,
+		"mean_cosine": m.MeanCosine,
+		"sigma_max":   m.SingularValues[0], "sigma_min": m.SingularValues[len(m.SingularValues)-1],
+		"sigma_ratio": m.SigmaRatio, "frobenius": m.Frobenius, "effective_rank": m.EffectiveRank,
 	}
+	maps.Copy(record.Values, t.Output.Report())
 	record.Lists = map[string][]float64{report.SingularValues: m.SingularValues, report.CosineHistogram: cosines}
-	t.run.Log.Printf("output matrix: mean cosine %.2f: %s (report.html has more)", m.MeanCosine, coneWords(m.MeanCosine))
+	t.run.Log.Printf("output matrix: mean cosine %.2f: %s (report.html has more)",
+		m.MeanCosine, coneWords(m.MeanCosine))
 	return t.write(record)
 }
 
-// coneWords says what the mean cosine between the vectors of two words means.
 func coneWords(cosine float64) string {
 	switch {
 	case math.IsNaN(cosine):
