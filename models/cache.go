@@ -55,7 +55,7 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 			return l.selfAttn.attend(x, k, v, torch.Tensor{}, false, nil)
 		})
 		x = m.residual(x, l.crossNorm, nil, func(x torch.Tensor) torch.Tensor {
-			// The hypotheses of a sentence are so many queries to one source.
+			// Each hypothesis of a sentence is a query to one source.
 			q := x.Reshape(-1, c.beam, int64(m.Width))
 			if wantAttention && i == len(m.decoder)-1 {
 				attention = l.crossAttn.weights(q, c.crossK[i], c.mask).Reshape(r, -1)

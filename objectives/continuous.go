@@ -99,10 +99,9 @@ var (
 //
 //	x = W h + b, or LayerNorm(W h + b)     kappa = |x|, u = x/kappa, c = u . e for the target's vector e
 //
-// and the loss is one of the ones that package torch lists. The default is that of the paper's
-// best rows, reg1+reg2: -log C(kappa) + lambda1 kappa - lambda2 kappa c. The formulas are the
-// paper's. Its remark (section 3) that -log C falls as kappa grows is a slip: it
-// rises, with slope A(kappa). The authors' program minimises another loss, torch.VMFLog1p.
+// and the loss is one that package torch lists. The default is that of the paper's best rows, reg1+reg2: -log C(kappa)
+// + lambda1 kappa - lambda2 kappa c. The formulas are the paper's. Its remark (section 3) that -log C falls as kappa
+// grows is a slip: it rises, with slope A(kappa). The authors' program minimises another loss, torch.VMFLog1p.
 //
 // With LayerNorm (its gain starts at 1) kappa starts at sqrt(M), for M = 300 near where the regularised losses put it;
 // without, the map's start does the same. L2 and cosine start with x about as long as its target.

@@ -15,8 +15,8 @@ import (
 // (docs/results/spectrum.md).
 
 // Retraction puts U and V onto the nearest matrices with orthonormal columns after every Every-th update, and keeps out
-// of their gradients what only leads away from these, which Adam's moments would accumulate. Cost: two products of V D^2
-// multiplications per update, two more at each retraction, and a decomposition of two D x D matrices.
+// of their gradients what only leads away from these, which Adam's moments would accumulate. Cost: two products of V
+// D^2 multiplications per update, two more at each retraction, and a decomposition of two D x D matrices.
 //
 // Adam's moments stay as they are: the nearest matrix differs from what Adam made by a symmetric factor near the
 // identity, (U^T U)^(-1/2), so that columns keep their places and signs. A QR decomposition would turn later columns,

@@ -12,14 +12,14 @@
 //	loss.Backward()
 //	step.Close()
 //
-// gotorch provides the handle's type and elementary operators such as [Tensor.Add]; all other operators are C++ in csrc.
-// Both share one representation of a tensor. Optimizers, random streams and safetensors are this package's own.
+// gotorch provides the handle's type and elementary operators such as [Tensor.Add]; all other operators are C++ in
+// csrc. Both share one representation of a tensor. Optimizers, random streams and safetensors are this package's own.
 //
 // # Caveats
 //
 // An operator whose operands do not fit panics with [*Error], which names the operator and the shapes; [Try] turns the
-// panic into an error. So does a tensor that is used after its scope was closed, or made with no scope open or on another
-// thread than torch's, as in a goroutine or subtest that the body of Main or Test starts.
+// panic into an error. So does a tensor that is used after its scope was closed, or made with no scope open or on
+// another thread than torch's, as in a goroutine or subtest that the body of Main or Test starts.
 //
 // Tensors of gotorch's operators lose their finalizers, because scopes free them. gotorch's garbage collection,
 // optimizers, Backward, Save and NewDevice are not used: they abort, leak or free twice.

@@ -11,15 +11,15 @@
 // sentence, and so is a translation. [Score] gives the log-probability of pairs.
 //
 // The search is fairseq's: each step takes the 2*beam best continuations of a sentence's hypotheses; a hypothesis is
-// finished when its end of sentence is among the best `beam`; a sentence is done with `beam` finished ones, or as soon as
-// no unfinished one can get into the translations that are asked for. The other choice are the length penalty and the
-// stop rule of GNMT (Wu et al. 2016, section 7). A beam of 1 is greedy search.
+// finished when its end of sentence is among the best `beam`; a sentence is done with `beam` finished ones, or as soon
+// as no unfinished one can get into the translations that are asked for. The other choice are the length penalty and
+// the stop rule of GNMT (Wu et al. 2016, section 7). A beam of 1 is greedy search.
 //
 // A softmax over a matrix is fastest as a [Softmax]: product, softmax and selection are then one operator. Every other
 // [Scorer] gives log-probabilities.
 //
-// [Options].Int8 computes the products of a network that can, and of a [Softmax], with weights of eight bits, made when a
-// [Searcher] is prepared. Attention, normalisation and sums stay in float32.
+// [Options].Int8 computes the products of a network that can, and of a [Softmax], with weights of eight bits, made when
+// a [Searcher] is prepared. Attention, normalisation and sums stay in float32.
 //
 // # Caveats
 //

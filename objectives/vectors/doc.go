@@ -8,9 +8,9 @@
 //	target.Vocabulary, table = table.Cover(target.Vocabulary, 0)
 //	err = table.Centre(target.Vocabulary)                                   // where that is wanted
 //
-// Padding and <s> have rows of zeros, which no search returns. In a table from a file, <unk> has the unscaled mean of the
-// vectors whose words are not in the vocabulary of Open, of a large file a part of them (see exactBytes): of words that
-// the training text lacks, as in the program of Kumar and Tsvetkov (2019); their paper has words that the target
+// Padding and <s> have rows of zeros, which no search returns. In a table from a file, <unk> has the unscaled mean of
+// the vectors whose words are not in the vocabulary of Open, of a large file a part of them (see exactBytes): of words
+// that the training text lacks, as in the program of Kumar and Tsvetkov (2019); their paper has words that the target
 // vocabulary lacks. In a table from text it has the vector of <unk> itself. Cover removes the words that have no vector
 // from the vocabulary: they become <unk>. A model of fastText has a vector of n-grams for nearly any word.
 //

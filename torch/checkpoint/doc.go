@@ -14,8 +14,8 @@
 // damaged or missing they give the newest valid one, with warnings that name each file and what is wrong with it.
 //
 // A save writes every file to step-N.tmp, synced, then the manifest, then syncs the folder; renames it to step-N; syncs
-// the parent folder; replaces LATEST by a rename; and only then prunes old checkpoints, never the one that BEST names. So
-// a folder step-N is whole whenever it exists, but for what happens to disks later, which digests find.
+// the parent folder; replaces LATEST by a rename; and only then prunes old checkpoints, never the one that BEST names.
+// So a folder step-N is whole whenever it exists, but for what happens to disks later, which digests find.
 //
 // # Caveats
 //
