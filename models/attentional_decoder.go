@@ -172,7 +172,7 @@ func (c *attentionalDecoding) Step(words []int64, wantAttention bool) (hidden, a
 		replace(&c.c[i], c_RD)
 		x_RI = h_RD
 	}
-	// The hypotheses of a sentence are so many queries to one source.
+	// Each hypothesis of a sentence is a query to one source.
 	weights_BGS := x_RI.Reshape(b, -1, width).MatMul(c.keys_BDS).Add(c.apart_B1S).Softmax(-1)
 	context_RD := weights_BGS.MatMul(c.memory_BSD).Reshape(r, width)
 	replace(&c.out_RD, torch.Linear(torch.Cat([]torch.Tensor{context_RD, x_RI}, 1), c.mix, torch.Tensor{}).Tanh())

@@ -50,12 +50,12 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 			if c.step > 0 {
 				k, v = torch.Cat([]torch.Tensor{c.selfK[i], k}, 2), torch.Cat([]torch.Tensor{c.selfV[i], v}, 2)
 			}
-			c.replace(c.selfK, i, k)
-			c.replace(c.selfV, i, v)
+			replace(&c.selfK[i], k)
+			replace(&c.selfV[i], v)
 			return l.selfAttn.attend(x, k, v, torch.Tensor{}, false, nil)
 		})
 		x = m.residual(x, l.crossNorm, nil, func(x torch.Tensor) torch.Tensor {
-			// The hypotheses of a sentence are so many queries to one source.
+			// Each hypothesis of a sentence is a query to one source.
 			q := x.Reshape(-1, c.beam, int64(m.Width))
 			if wantAttention && i == len(m.decoder)-1 {
 				attention = l.crossAttn.weights(q, c.crossK[i], c.mask).Reshape(r, -1)
@@ -84,28 +84,20 @@ func (c *Cache) Reorder(order []int64, keep []int64, d torch.Device) {
 	}
 	index := torch.FromInt64s(order, d, int64(len(order)))
 	for i := range c.selfK {
-		c.replace(c.selfK, i, c.selfK[i].IndexSelect(0, index))
-		c.replace(c.selfV, i, c.selfV[i].IndexSelect(0, index))
+		replace(&c.selfK[i], c.selfK[i].IndexSelect(0, index))
+		replace(&c.selfV[i], c.selfV[i].IndexSelect(0, index))
 	}
 	if keep == nil {
 		return
 	}
 	sentences := torch.FromInt64s(keep, d, int64(len(keep)))
 	for i := range c.crossK {
-		c.replace(c.crossK, i, c.crossK[i].IndexSelect(0, sentences))
-		c.replace(c.crossV, i, c.crossV[i].IndexSelect(0, sentences))
+		replace(&c.crossK[i], c.crossK[i].IndexSelect(0, sentences))
+		replace(&c.crossV[i], c.crossV[i].IndexSelect(0, sentences))
 	}
 	if c.mask.Defined() {
-		mask := []torch.Tensor{c.mask}
-		c.replace(mask, 0, c.mask.IndexSelect(0, sentences))
-		c.mask = mask[0]
+		replace(&c.mask, c.mask.IndexSelect(0, sentences))
 	}
-}
-
-func (c *Cache) replace(list []torch.Tensor, i int, x torch.Tensor) {
-	torch.Keep(x)
-	torch.Free(list[i])
-	list[i] = x
 }
 
 // Free frees what the cache holds.

@@ -18,7 +18,7 @@ type Decoder interface {
 }
 
 // Decoding carries the hypotheses of a batch of sentences, those of a sentence
-// side by side, as many for each. It lives until Free.
+// side by side, equally many for each. It lives until Free.
 type Decoding interface {
 	// Step appends one word to each hypothesis and returns the hidden states [R,D] from which the next is predicted;
 	// with attention wanted, the last layer's attention over the source too, [R,S], averaged over heads.

@@ -17,9 +17,9 @@ import (
 // with the reset gate behind the product with U_n, as PyTorch and cuDNN have it. The noise of training is AWD-LSTM's:
 // locked dropout between layers, dropped words, and dropped elements of the recurrent matrix, one mask for all steps.
 //
-// On the CPU the products with W are one for all steps. A step is one product with U, packed once for all of them and
-// with one product for its gradient ([torch.RepeatedLinear]), and a handful of plain operators, so a layer is slower
-// than the LSTM's single operator by what these cost: docs/results/gru.md. An accelerator runs libtorch's layer.
+// On the CPU the products with W are one for all steps. A step is one product with U, packed once and with one product
+// for its gradient ([torch.RepeatedLinear]), and a handful of plain operators: slower than the LSTM's single operator
+// (docs/results/gru.md). An accelerator runs libtorch's layer.
 type GRU struct {
 	Config
 	embedding Embedder

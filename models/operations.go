@@ -12,7 +12,7 @@ func (m *Transformer) Operations(source, prev Tokens) torch.Operations {
 	n, s := int64(source.Rows*source.Width), int64(source.Width)
 	k, t := int64(prev.Rows*prev.Width), int64(prev.Width)
 	d, f := int64(m.Width), int64(m.FFNWidth)
-	// attention of queries that read so many keys each, of memories [seen,D].
+	// attention of queries that read this number of keys each, of memories [seen,D].
 	attention := func(queries, seen, keys int64) torch.Operations {
 		maps := torch.ProductOperations(queries, d, d).Plus(torch.ProductOperations(seen, d, d)).Times(2)
 		return maps.Plus(torch.ProductOperations(queries, d, keys).Times(2))
@@ -44,7 +44,8 @@ func (m *Attentional) Operations(source, prev Tokens) torch.Operations {
 	return all.Plus(folded, torch.ProductOperations(k, d, d), torch.ProductOperations(k, d, s).Times(2))
 }
 
-// operations are those of a stack of layers with so many matrices [H,I] for a layer's input, and [H,H] for its state.
+// operations are those of a stack of layers with these numbers of matrices [H,I] for a layer's input and [H,H] for its
+// state.
 func (c *Config) operations(x Chunk, e Embedder, input, state int64) torch.Operations {
 	n, from := int64(x.Time*x.Columns), int64(c.Width)
 	all := e.LookupOperations(n)

@@ -10,7 +10,7 @@ import (
 // Options say on what a trained model computes. The zero value is good.
 type Options struct {
 	Device  string // cpu, cuda, cuda:N or auto; empty is auto, a GPU where there is one
-	Threads int    // CPU threads of this process; 0 is as many as it may use
+	Threads int    // CPU threads of this process; 0 is all that it may use
 }
 
 // Open runs load on the torch thread, for the device of o and with its threads.

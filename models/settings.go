@@ -33,8 +33,9 @@ type EncoderDecoderSettings struct {
 	MaxPositions  int `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
 }
 
-// NoiseOfEpoch is the standard deviation of the noise on word vectors in an epoch, counted from 0, of a run of so many:
-// from InputNoise in the first to InputNoiseEnd in the last. Where the run has no last epoch (0), it stays.
+// NoiseOfEpoch is the standard deviation of the noise on word vectors in an epoch, counted from 0, of a run of that
+// many epochs: from InputNoise in the first to InputNoiseEnd in the last. Where the run has no last epoch (0), it
+// stays.
 func (s Settings) NoiseOfEpoch(epoch, epochs int) float64 {
 	if epochs < 2 {
 		return s.InputNoise

@@ -263,35 +263,29 @@ func (l *Adaptive) rows(targets torch.Tensor, own []torch.Tensor) torch.Tensor {
 }
 
 // NLL is the clean negative log-likelihood by row.
-func (l *Adaptive) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
-	torch.NoGrad(func() {
-		nll = torch.Scoped(func() torch.Tensor {
-			_, nll := l.sum(s.Hidden, l.places(targets), l.clean(none))
-			return nll
-		})
+func (l *Adaptive) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		_, nll := l.sum(s.Hidden, l.places(targets), l.clean(none))
+		return nll
 	})
-	return nll
 }
 
 // LogProbs are log-probabilities over the vocabulary. They cost what those of a softmax cost: every tail is needed.
-func (l *Adaptive) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
-	torch.NoGrad(func() {
-		logProbs = torch.Scoped(func() torch.Tensor {
-			var parts []torch.Tensor
-			var head torch.Tensor
-			for i, x := range l.layers(hidden) {
-				part := l.transformed(torch.Linear(x.hidden, x.weight, x.bias)).LogSoftmax(-1)
-				if i == 0 {
-					head, part = part, part.Narrow(-1, 0, l.sizes[0])
-				} else {
-					part = part.Add(head.Narrow(-1, l.sizes[0]+int64(i)-1, 1))
-				}
-				parts = append(parts, part)
+func (l *Adaptive) LogProbs(hidden torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		var parts []torch.Tensor
+		var head torch.Tensor
+		for i, x := range l.layers(hidden) {
+			part := l.transformed(torch.Linear(x.hidden, x.weight, x.bias)).LogSoftmax(-1)
+			if i == 0 {
+				head, part = part, part.Narrow(-1, 0, l.sizes[0])
+			} else {
+				part = part.Add(head.Narrow(-1, l.sizes[0]+int64(i)-1, 1))
 			}
-			return torch.Cat(parts, -1)
-		})
+			parts = append(parts, part)
+		}
+		return torch.Cat(parts, -1)
 	})
-	return logProbs
 }
 
 // Operations are those of the head for all targets, and of each tail for those of its cluster.

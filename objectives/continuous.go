@@ -99,10 +99,9 @@ var (
 //
 //	x = W h + b, or LayerNorm(W h + b)     kappa = |x|, u = x/kappa, c = u . e for the target's vector e
 //
-// and the loss is one of the ones that package torch lists. The default is that of the paper's
-// best rows, reg1+reg2: -log C(kappa) + lambda1 kappa - lambda2 kappa c. The formulas are the
-// paper's. Its remark beside them (section 3) that -log C falls as kappa grows is a slip: it
-// rises, with slope A(kappa). The authors' program minimises another loss, torch.VMFLog1p.
+// and the loss is one that package torch lists. The default is that of the paper's best rows, reg1+reg2: -log C(kappa)
+// + lambda1 kappa - lambda2 kappa c. The formulas are the paper's. Its remark (section 3) that -log C falls as kappa
+// grows is a slip: it rises, with slope A(kappa). The authors' program minimises another loss, torch.VMFLog1p.
 //
 // With LayerNorm (its gain starts at 1) kappa starts at sqrt(M), for M = 300 near where the regularised losses put it;
 // without, the map's start does the same. L2 and cosine start with x about as long as its target.
@@ -183,31 +182,25 @@ func (l *Continuous) Loss(s torch.States, targets torch.Tensor, scale float64) (
 }
 
 // NLL is the clean loss by row.
-func (l *Continuous) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
-	torch.NoGrad(func() {
-		nll = torch.Scoped(func() torch.Tensor {
-			o := l.options(1)
-			o.Evaluate = true
-			if o.Kind == torch.MaxMargin { // whose clean loss is that of cosine
-				o.Kind = torch.Cosine
-			}
-			_, nll := torch.ContinuousLoss(l.outputs(s.Hidden), l.target.table, targets, o)
-			return nll
-		})
+func (l *Continuous) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		o := l.options(1)
+		o.Evaluate = true
+		if o.Kind == torch.MaxMargin { // whose clean loss is that of cosine
+			o.Kind = torch.Cosine
+		}
+		_, nll := torch.ContinuousLoss(l.outputs(s.Hidden), l.target.table, targets, o)
+		return nll
 	})
-	return nll
 }
 
 // LogProbs are scores [N,V] for a search, minus the clean loss of each word; the true
 // log-density for a likelihood that is one. A word without a vector has -1e30.
-func (l *Continuous) LogProbs(hidden torch.Tensor) (scores torch.Tensor) {
-	torch.NoGrad(func() {
-		scores = torch.Scoped(func() torch.Tensor {
-			x := l.outputs(hidden)
-			return l.scores(x, torch.Linear(x, l.target.table, torch.Tensor{})).Add(l.target.bias)
-		})
+func (l *Continuous) LogProbs(hidden torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		x := l.outputs(hidden)
+		return l.scores(x, torch.Linear(x, l.target.table, torch.Tensor{})).Add(l.target.bias)
 	})
-	return scores
 }
 
 // Nearest gives the k nearest target vectors of hidden states [N,D], best first: their scores, as LogProbs has them,

@@ -25,7 +25,7 @@
 // orthonormal: [Output.FixAverage] writes the same W with orthonormal columns again. Averaging W itself would gain
 // nothing (docs/results/spectrum.md).
 //
-// A vocabulary that is smaller than the width has as many singular values as it has rows that are not padding.
+// A vocabulary that is smaller than the width has one singular value for each row that is not padding.
 //
 // [Output.Free] frees the tensors that an output layer keeps beside its parameters;
 // the parameters are freed by the list that holds them.

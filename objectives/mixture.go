@@ -117,27 +117,21 @@ func (l *Mixture) Loss(s torch.States, targets torch.Tensor, scale float64) (los
 }
 
 // NLL is the clean negative log-likelihood by row, without dropout.
-func (l *Mixture) NLL(s torch.States, targets torch.Tensor) (nll torch.Tensor) {
-	torch.NoGrad(func() {
-		nll = torch.Scoped(func() torch.Tensor {
-			prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
-			_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets, torch.Tensor{},
-				l.clean(l.padding))
-			return nll
-		})
+func (l *Mixture) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
+		_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets, torch.Tensor{},
+			l.clean(l.padding))
+		return nll
 	})
-	return nll
 }
 
 // LogProbs are log-probabilities over the vocabulary, without dropout.
-func (l *Mixture) LogProbs(hidden torch.Tensor) (logProbs torch.Tensor) {
-	torch.NoGrad(func() {
-		logProbs = torch.Scoped(func() torch.Tensor {
-			prior := torch.Linear(hidden, l.prior, torch.Tensor{})
-			return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), prior, l.head.Weight, l.bias, l.transform())
-		})
+func (l *Mixture) LogProbs(hidden torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		prior := torch.Linear(hidden, l.prior, torch.Tensor{})
+		return torch.MixtureLogProbs(l.head.Map(l.states(hidden)), prior, l.head.Weight, l.bias, l.transform())
 	})
-	return logProbs
 }
 
 // Operations are those of a softmax for each component, of the latent states and of the prior.

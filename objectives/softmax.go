@@ -84,9 +84,7 @@ func (l *softmaxTraining) transformed(scores_NV torch.Tensor) torch.Tensor {
 // record adds what a batch's perturbation added to its loss, from negative
 // log-likelihoods [N] with and without it. Nothing waits for the device.
 func (l *softmaxTraining) record(shifted_N, clean_N torch.Tensor, scale float64) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		gain := shifted_N.Sub(clean_N).Sum().MulScalar(scale)
 		if !l.gain.Defined() {
 			l.gain = gain
@@ -146,24 +144,18 @@ func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (l
 }
 
 // NLL is the clean negative log-likelihood by row.
-func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) (nll_N torch.Tensor) {
-	torch.NoGrad(func() {
-		nll_N = torch.Scoped(func() torch.Tensor {
-			_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, l.clean(l.padding))
-			return nll_N
-		})
+func (l *Softmax) NLL(s torch.States, targets_N torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		_, nll_N := torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, l.clean(l.padding))
+		return nll_N
 	})
-	return nll_N
 }
 
 // LogProbs are log-probabilities over the vocabulary.
-func (l *Softmax) LogProbs(hidden_ND torch.Tensor) (logProbs_NV torch.Tensor) {
-	torch.NoGrad(func() {
-		logProbs_NV = torch.Scoped(func() torch.Tensor {
-			return l.transformed(torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V)).LogSoftmax(-1)
-		})
+func (l *Softmax) LogProbs(hidden_ND torch.Tensor) torch.Tensor {
+	return torch.Evaluated(func() torch.Tensor {
+		return l.transformed(torch.Linear(l.head.Map(hidden_ND), l.head.Weight, l.bias_V)).LogSoftmax(-1)
 	})
-	return logProbs_NV
 }
 
 // Search says that a search can score and choose in one pass, unless a transform comes between.

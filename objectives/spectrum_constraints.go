@@ -7,25 +7,20 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Constraints hold U, s and V of a factored embedding where penalties, which are summed into the loss, cannot. The
-// penalties of Wang et al. (2020) have the curvature 8 lambda for each direction of U and V and 2 lambda for each s_k.
-// Plain SGD is stable where a curvature is below 2 over the learning rate: at a rate of 30, for none of the weights
-// that the paper tried. And where gradients are clipped, theirs take up the norm that the loss needs.
-//
-// Under Adam penalties serve as well as anything, and are the default. Under SGD proximal steps and retractions are
-// stable at every weight, and over longer runs the norm of the prior matters more than the way in which it is held:
+// Constraints hold U, s and V of a factored embedding where penalties, which are summed into the loss, cannot. Those of
+// Wang et al. (2020) have the curvature 8 lambda for each direction of U and V and 2 lambda for each s_k; plain SGD is
+// stable below 2 over the learning rate, which at a rate of 30 no published weight is. Where gradients are clipped, the
+// penalties' take up the norm that the loss needs. Under Adam penalties serve as well as anything, and are the default;
 // presets that train with SGD take proximal steps and 4 times the norm of an untrained dense matrix
 // (docs/results/spectrum.md).
 
-// Retraction puts U and V back among the matrices with orthonormal columns, onto the nearest, after every Every-th
-// update, and keeps out of their gradients what only leads away from these: Adam's moments would otherwise accumulate
-// it. Cost: two products of V D^2 multiplications per update, two more at each retraction, and a decomposition of two D
-// x D matrices.
+// Retraction puts U and V onto the nearest matrices with orthonormal columns after every Every-th update, and keeps out
+// of their gradients what only leads away from these, which Adam's moments would accumulate. Cost: two products of V
+// D^2 multiplications per update, two more at each retraction, and a decomposition of two D x D matrices.
 //
-// The moments of Adam are left as they are. The nearest matrix differs from what Adam made by a symmetric factor near
-// the identity, (U^T U)^(-1/2): to first order only the part of the step is undone that no tangent direction has,
-// columns keep their places and signs, and what a moment says of an element stays true. A QR decomposition would turn
-// later columns, and second moments, being of elements, could not be turned with them.
+// Adam's moments stay as they are: the nearest matrix differs from what Adam made by a symmetric factor near the
+// identity, (U^T U)^(-1/2), so that columns keep their places and signs. A QR decomposition would turn later columns,
+// and second moments, being of elements, could not be turned with them.
 type Retraction struct {
 	Every int
 

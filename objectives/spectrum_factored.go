@@ -131,10 +131,7 @@ func (e *Factored) Matrix() torch.Tensor { return e.multiply(e.u) }
 
 // multiply gives the rows of W that rows like those of the head's weight stand for.
 func (e *Factored) multiply(rows_RK torch.Tensor) (w_RD torch.Tensor) {
-	torch.NoGrad(func() {
-		w_RD = torch.Scoped(func() torch.Tensor { return rows_RK.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
-	})
-	return w_RD
+	return torch.Evaluated(func() torch.Tensor { return rows_RK.Mul(e.factors()).MatMul(e.v.Transpose(0, 1)) })
 }
 
 // Operations are those of a product with V, for rows that are looked up and for hidden states that are scored.

@@ -94,7 +94,7 @@ type DOptimal struct {
 	s torch.Tensor // [K]
 }
 
-// The smallest |s_k| that is told from 0.
+// The smallest |s_k| that counts as more than 0.
 const dOptimalFloor = 1e-6
 
 // Init needs a factored embedding.

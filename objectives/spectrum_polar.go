@@ -98,9 +98,7 @@ func (e *Factored) Orthogonality() (u, v float64) {
 // spectrum. With the polar decompositions U = Q P and V = R T, the singular value decomposition A diag(s') B^T of the
 // small matrix P diag(s) T gives the same W as (Q A) diag(s') (R B)^T, s' falling: what the model says does not change.
 func (e *Factored) FixAverage(weights map[string]torch.Tensor) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		u, s, v := weights[e.name+".u"].Detach(), weights[e.name+".s"].Detach(), weights[e.name+".v"].Detach()
 		p, unP := roots(u.Gram().MulScalar(e.c * e.c))
 		t, unT := roots(v.Gram())

@@ -8,15 +8,12 @@ import "github.com/aperture-ml/aperture/torch"
 //	-eta c^2 G V diag(s^2) V^T   through the parameter U / c
 //	-eta U diag(s^2) U^T G       through V,
 //
-// where c^2 s^2 is about 1, D times the variance of a dense matrix's elements, so that U moves as a dense matrix would,
-// and s^2 is V times that variance, 33 for Penn Treebank and 111 for WikiText-2. A rate of 30 would act on V like a
-// rate of thousands, and V's gradient would use up the norm to which clipping limits all gradients together. So column
-// k of V's gradient, penalties included, is divided by the present s_k^2, or by the mean of all s^2 where that is
-// larger, since a small singular value would otherwise make V turn far. U's gradient is divided by the mean of c^2 s^2
-// where that is above 1: where W has become larger than a dense matrix is at its start. Adam scales every element of a
-// gradient by itself, so that these factors would change nothing there. The cost is too small to measure.
-//
-// docs/results/spectrum.md has what training reaches with it and without.
+// where c^2 s^2 is about 1, so that U moves as a dense matrix would, and s^2 is about 33 for Penn Treebank and 111 for
+// WikiText-2: V's gradient would use up the norm to which all are clipped. So column k of V's gradient, penalties
+// included, is divided by s_k^2, or by the mean of all s^2 where that is larger, since a small singular value would
+// otherwise turn V far. U's is divided by the mean of c^2 s^2 where that is above 1: where W has grown beyond a dense
+// matrix at its start. Under Adam, which scales every element by itself, this would change nothing. The cost is too
+// small to measure; docs/results/spectrum.md compares training with it and without.
 type Preconditioner struct {
 	negligible
 	e *Factored

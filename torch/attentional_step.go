@@ -51,7 +51,7 @@ func (p PackedAttentional) Start(h, c []Tensor) Tensor {
 }
 
 // AttentionalStep is one step of a PackedAttentional in search, for R hypotheses, those
-// of a sentence side by side, as many for each.
+// of a sentence side by side, equally many for each.
 type AttentionalStep struct {
 	PackedAttentional
 	Keys, Values Tensor  // of the sources, as Source makes them [M,D]

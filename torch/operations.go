@@ -25,7 +25,7 @@ func (o Operations) Plus(others ...Operations) Operations {
 	return o
 }
 
-// Times is n times as many.
+// Times multiplies by n.
 func (o Operations) Times(n int64) Operations {
 	return Operations{o.Forward * float64(n), o.Backward * float64(n)}
 }

@@ -97,6 +97,19 @@ func Scoped(f func() Tensor) Tensor {
 	return out
 }
 
+// Evaluated is Scoped without recording gradients.
+func Evaluated(f func() Tensor) (out Tensor) {
+	NoGrad(func() { out = Scoped(f) })
+	return out
+}
+
+// ScopedNoGrad runs f inside a scope of its own, without recording gradients.
+func ScopedNoGrad(f func()) {
+	s := OpenScope()
+	defer s.Close()
+	NoGrad(f)
+}
+
 // Keep takes the tensors out of their scopes: they live until Free. It is for
 // what must outlive a step by name: parameters, optimizer state, carried state.
 func Keep(xs ...Tensor) {

@@ -4,6 +4,7 @@ package torch
 import "C"
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -76,10 +77,23 @@ func (c *Crossed) Error() string { return fmt.Sprintf("%v\n\n%s", c.Value, c.Sta
 // Do runs body on the torch thread and waits for it. Called on that thread it just runs body. A panic of body is raised
 // again in the caller: an *Error as it is, anything else as *Crossed. Scopes that body opened and did not close by then
 // are closed. Where the processor, or APERTURE_ISA, lets nothing be computed it panics with an *Error that says so.
-func Do(body func()) {
+func Do(body func()) { submit(context.Background(), body) }
+
+// Queue runs body on the torch thread and returns its error, as [Try] does. Where ctx is cancelled before body's turn
+// has come, Queue returns ctx's cause at once and body never runs; once it runs, body watches ctx itself. Called on the
+// torch thread it just runs body. It may be called from any goroutine.
+func Queue(ctx context.Context, body func() error) (err error) {
+	if ctx.Err() != nil || !submit(ctx, func() { err = Try(body) }) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// submit is Do that is false where ctx is cancelled before body's turn has come.
+func submit(ctx context.Context, body func()) bool {
 	if onTorchThread() {
 		body()
-		return
+		return true
 	}
 	if refused != nil {
 		fail("Do", refused.Error(), false)
@@ -89,14 +103,19 @@ func Do(body func()) {
 		go work()
 	})
 	j := &job{body: body, done: make(chan struct{})}
-	executor.jobs <- j
+	select {
+	case executor.jobs <- j: // the thread has it, and begins
+	case <-ctx.Done():
+		return false
+	}
 	<-j.done
-	if j.goexit {
+	if j.goexit { // body ended its goroutine, as testing's FailNow does: so does the caller
 		runtime.Goexit()
 	}
 	if j.panic != nil {
 		panic(j.panic)
 	}
+	return true
 }
 
 // Main runs a program's body on the torch thread and returns its error; an *Error that the body panics with is returned

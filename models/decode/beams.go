@@ -10,7 +10,7 @@ import (
 )
 
 // beams is the state of a batch: the open hypotheses, those of a sentence side by
-// side and as many for each, and what is finished.
+// side and equally many for each, and what is finished.
 type beams struct {
 	options   Options
 	step      int // words of each open hypothesis

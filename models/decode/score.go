@@ -43,7 +43,7 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 	results := make([]Scored, len(sources))
 	err := torch.Try(func() error {
 		torch.NoGrad(func() {
-			for _, places := range pairBatches(sources, targets, o) {
+			for _, places := range batches(len(sources), o, func(i int) int { return max(len(sources[i]), len(targets[i])) + 1 }) {
 				scope := torch.OpenScope()
 				scoreBatch(model, nll, sources, targets, places, results)
 				scope.Close()
@@ -52,23 +52,6 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 		return nil
 	})
 	return results, err
-}
-
-// pairBatches sorts pairs by length, the longest first, and cuts them so that neither side holds too many tokens.
-func pairBatches(sources, targets [][]int32, o Options) [][]int {
-	order := make([]int, len(sources))
-	for i := range order {
-		order[i] = i
-	}
-	length := func(i int) int { return max(len(sources[i]), len(targets[i])) + 1 }
-	slices.SortStableFunc(order, func(a, b int) int { return length(b) - length(a) })
-	var out [][]int
-	for begin := 0; begin < len(order); {
-		n := min(len(order)-begin, o.BatchSentences, max(1, o.BatchTokens/length(order[begin])))
-		out = append(out, order[begin:begin+n])
-		begin += n
-	}
-	return out
 }
 
 func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32, places []int, results []Scored) {

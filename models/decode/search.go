@@ -86,26 +86,28 @@ func Search(ctx context.Context, model Model, scorer Scorer, sources [][]int32, 
 // that is cancelled, which is noticed between two words.
 func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesis, error) {
 	results := make([][]Hypothesis, len(sources))
+	length := func(i int) int { // with its end
+		if len(sources[i]) == 0 {
+			return 0
+		}
+		return len(sources[i]) + 1
+	}
 	done := func(i int, best []Hypothesis) { results[i] = best }
 	for i, source := range sources {
 		if n := len(source) + 1; n > s.decoder.Longest() {
 			return nil, fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: split the sentence, or train with a larger model.max_positions",
 				i+1, n, s.decoder.Longest())
 		}
-		for _, id := range source {
-			if id == tokenize.Pad {
-				return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
-			}
+		if slices.Contains(source, tokenize.Pad) {
+			return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
 		}
 		if len(source) == 0 {
 			done(i, []Hypothesis{{}})
 		}
 	}
 	err := torch.Try(func() (err error) {
-		scope := torch.OpenScope()
-		defer scope.Close()
-		torch.NoGrad(func() {
-			for _, places := range batches(sources, s.options) {
+		torch.ScopedNoGrad(func() {
+			for _, places := range batches(len(sources), s.options, length) {
 				if err = s.batch(ctx, sources, places, done); err != nil {
 					return
 				}
@@ -116,21 +118,18 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 	return results, err
 }
 
-// batches sorts sources that are not empty by length, the longest first, and cuts them.
-func batches(sources [][]int32, o Options) [][]int {
+// batches sorts sentences, those of length 0 left out, by length, the longest first, and cuts them.
+func batches(n int, o Options, length func(i int) int) (out [][]int) {
 	var order []int
-	for i, source := range sources {
-		if len(source) > 0 {
+	for i := range n {
+		if length(i) > 0 {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return len(sources[b]) - len(sources[a]) })
-	var out [][]int
-	for begin := 0; begin < len(order); {
-		width := len(sources[order[begin]]) + 1
-		n := min(len(order)-begin, o.BatchSentences, max(1, o.BatchTokens/width))
-		out = append(out, order[begin:begin+n])
-		begin += n
+	slices.SortStableFunc(order, func(a, b int) int { return length(b) - length(a) })
+	for len(order) > 0 {
+		n := min(len(order), o.BatchSentences, max(1, o.BatchTokens/length(order[0])))
+		out, order = append(out, order[:n]), order[n:]
 	}
 	return out
 }

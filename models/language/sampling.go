@@ -16,7 +16,7 @@ import (
 type SampleOptions struct {
 	Words       int     // to add, ends of lines among them; 0 is 100
 	Temperature float64 // log-probabilities are divided by it; 0 takes the most probable word
-	TopK        int     // only so many of the most probable words; 0: all
+	TopK        int     // only this number of the most probable words; 0: all
 	TopP        float64 // only the most probable words that reach this probability together; 0 or 1: all
 	Seed        uint64  // of the draws
 	Stream      uint64  // which of the seed's streams of draws

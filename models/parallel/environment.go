@@ -17,7 +17,7 @@ type Settings struct {
 	Silence   int `toml:"silence" default:"60" range:"[1,86400]" resume:"free" help:"with several processes, seconds without a sign of life of one after which the others end"`
 }
 
-// Environment is what a process is told of its place among others.
+// Environment says which place a process has among others.
 type Environment struct {
 	corpus.Share
 	LocalRank int // among the processes of its machine

@@ -67,7 +67,7 @@ type launch struct {
 	store    *torch.Store
 	commands []*exec.Cmd
 	last     []tail   // what each wrote to its standard error at last
-	done     chan int // ranks of the ones that have ended
+	done     chan int // ranks of ended processes
 }
 
 func (l *launch) start(self string, args []string, rank, n int) error {

@@ -60,9 +60,7 @@ func (t *Translator) SharedNLL(p *parallel.Peers, pairs corpus.Pairs, batchToken
 		costs[i] = b.Rows * (b.S + b.T)
 	}
 	all, err := parallel.Shared(p, costs, func(i int) (nll []float64, err error) {
-		scope := torch.OpenScope()
-		defer scope.Close()
-		torch.NoGrad(func() {
+		torch.ScopedNoGrad(func() {
 			states, targets := t.Forward(batches[i], nil)
 			nll = t.Output.NLL(states, targets).Float64s()
 		})

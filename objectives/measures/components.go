@@ -76,10 +76,8 @@ func (c Components) Needed(share float64) int {
 // Scores are the coordinates of the rows of w, whose components these are, along the first k: by component, then by
 // row. The direction of a component is arbitrary; here most of the squares lie on its positive side.
 func (c Components) Scores(w torch.Tensor, k int) [][]float64 {
-	scope := torch.OpenScope()
-	defer scope.Close()
 	all := make([][]float64, min(k, len(c.Variances)))
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		axes_DK := c.axes_DD.Narrow(1, 0, int64(len(all)))
 		eachChunk(w, func(x_CD torch.Tensor) {
 			values := x_CD.Sub(c.mean_D).MatMul(axes_DK).Float64s()
@@ -132,10 +130,8 @@ func (c Components) IsoScore() float64 {
 // positive. At most limit rows at equal distances stand for all; rows of zeros are left out. It is NaN with fewer than
 // two rows.
 func PositiveCosines(w torch.Tensor, limit int) float64 {
-	scope := torch.OpenScope()
-	defer scope.Close()
 	positive, n := 0.0, 0.0
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		unit_ND, rows := unitRows(w, limit)
 		n = float64(len(rows))
 		columns_DN := unit_ND.Transpose(0, 1)

@@ -16,10 +16,8 @@ const (
 // CosineHistogram counts the cosines between pairs of rows of w [V,D] in 100 bins of equal width over [-1, 1]. Of a
 // large vocabulary, 2,000 rows at equal distances stand for all; rows of zeros, as padding's, are left out.
 func CosineHistogram(w torch.Tensor) []float64 {
-	scope := torch.OpenScope()
-	defer scope.Close()
 	counts := make([]float64, cosineBins)
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		v := w.Size(0)
 		stride := max(1, (v+cosineRows-1)/cosineRows)
 		var rows []int64
@@ -48,9 +46,7 @@ func CosineHistogram(w torch.Tensor) []float64 {
 // the rows share a row lies. A row of zeros has the cosine 0, with itself left out as with others. With fewer than two
 // rows they are NaN.
 func RowCosines(w torch.Tensor) (cosines []float64) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		_, unit, _ := sums(w)
 		others := float64(w.Size(0) - 1)
 		direction := unit.Reshape(-1, 1)

@@ -23,10 +23,8 @@ const NearestRows = 10
 // MeasureHubness compares at most limit rows of w [V,D], spread evenly over the vocabulary, each with each, by k
 // neighbours, or by all others where there are fewer. It keeps some hundred rows of cosines at a time.
 func MeasureHubness(w torch.Tensor, k, limit int) Hubness {
-	scope := torch.OpenScope()
-	defer scope.Close()
 	h := Hubness{Skewness: math.NaN(), Hub: -1}
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		unit, rows := unitRows(w, limit)
 		h.Rows = len(rows)
 		if h.K = min(k, h.Rows-1); h.K < 1 {

@@ -21,10 +21,8 @@ type Isotropy struct {
 // runs; whether their eigenvectors are the sample's or the whole matrix's they do not say. With rows >= V it is the
 // isotropy of w.
 func SampledIsotropy(w torch.Tensor, rows int64, samples int, s *torch.Stream) Isotropy {
-	scope := torch.OpenScope()
-	defer scope.Close()
 	var mean Isotropy
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		if rows >= w.Size(0) {
 			gram, _, _ := sums(w)
 			mean = isotropy(w, axes(gram))
@@ -115,9 +113,7 @@ func spread(logs []float64) (ratio, deviation float64) {
 // constant for a state of length one that may point anywhere (Arora et al. 2016), where I2 looks along the eigenvectors
 // only. It is 0 for one word whose vector is zero.
 func PartitionSpread(w torch.Tensor, directions int64, s *torch.Stream) (deviation float64) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		a := s.Normal(0, 1, torch.Float64, torch.CPU, w.Size(1), directions)
 		logs, _ := logPartitions(w, a.Div(a.Norm(0, true)))
 		_, deviation = spread(logs)
@@ -127,9 +123,7 @@ func PartitionSpread(w torch.Tensor, directions int64, s *torch.Stream) (deviati
 
 // RowNorms are the lengths of the rows of w [V,D], in float64.
 func RowNorms(w torch.Tensor) (norms []float64) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		eachChunk(w, func(x torch.Tensor) { norms = append(norms, x.Norm(1, false).Float64s()...) })
 	})
 	return norms

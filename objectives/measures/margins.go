@@ -30,9 +30,7 @@ type Margin struct {
 // Rows of zeros, as padding's, are none of them. With fewer than limit rows that are not zero, radii are exact, else
 // they are upper bounds: other rows may stand nearer.
 func Margins(w torch.Tensor, words, limit int) (all []Margin) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		_, rows := unitRows(w, limit)
 		if len(rows) < 2 {
 			return

@@ -25,9 +25,7 @@ type Measures struct {
 // Measure computes the measures of w [V,D] on the CPU, in float64, some thousand
 // rows at a time. The time goes into products of V D^2 multiplications.
 func Measure(w torch.Tensor) (m Measures) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() { m = measure(w) })
+	torch.ScopedNoGrad(func() { m = measure(w) })
 	return m
 }
 

@@ -10,9 +10,7 @@ import (
 // matrix; of one with more than 2^28 numbers it compares with rows at equal distances, as many as come to that, so that
 // distances are upper bounds.
 func NearestDistances(w torch.Tensor, limit int) (distances []float64) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		const most = 1 << 28
 		_, rows := unitRows(w, int(most/max(1, w.Size(1))))
 		if len(rows) < 2 {

@@ -12,9 +12,7 @@ type Projection struct {
 // in a cone lie to one side of it (Gao et al. 2019 draw word vectors so; Wang et al. 2020 draw principal components).
 // The first axis points to where most rows are. A matrix of one column has Y = 0.
 func (m Measures) Project(w torch.Tensor) (p Projection) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	torch.NoGrad(func() {
+	torch.ScopedNoGrad(func() {
 		for axis, to := range []*[]float64{&p.X, &p.Y} {
 			if axis >= len(m.leading) {
 				*to = make([]float64, w.Size(0))

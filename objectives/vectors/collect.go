@@ -6,7 +6,7 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// The words in the first bytes of a file, so many, all count for the mean of the words that stand for no symbol; of
+// The words in the first exactBytes of a file all count for the mean of the words that stand for no symbol; of
 // those behind them one of stride does, chosen by its hash, and stands for stride words. Their numbers need not be read
 // then, which is most of the work in a large file; the direction of the mean of 2,000,000 moves by about a degree.
 // Formats that give no place count them all.

@@ -8,12 +8,11 @@
 //	target.Vocabulary, table = table.Cover(target.Vocabulary, 0)
 //	err = table.Centre(target.Vocabulary)                                   // where that is wanted
 //
-// Padding and <s> have rows of zeros, which no search returns. In a table from a file, <unk> has the mean of the
-// vectors, unscaled, of all words that are not in the vocabulary of Open (of a large file a part of them, see
-// exactBytes): of words that the training text lacks, as in the program of Kumar and Tsvetkov (2019), where their paper
-// has words that the target vocabulary lacks. In a table from text it has the vector of <unk> itself. Cover removes the
-// words that have no vector from the vocabulary: they become <unk>, as in the paper. A model of fastText has a vector
-// of n-grams for nearly any word.
+// Padding and <s> have rows of zeros, which no search returns. In a table from a file, <unk> has the unscaled mean of
+// the vectors whose words are not in the vocabulary of Open, of a large file a part of them (see exactBytes): of words
+// that the training text lacks, as in the program of Kumar and Tsvetkov (2019); their paper has words that the target
+// vocabulary lacks. In a table from text it has the vector of <unk> itself. Cover removes the words that have no vector
+// from the vocabulary: they become <unk>. A model of fastText has a vector of n-grams for nearly any word.
 //
 // open.go tells the formats apart, text.go, word2vec.go and fasttext.go read them into a sink, and pieces.go reads text
 // on several processors. collect.go is the sink that makes a Table, list.go the one that keeps everything.

@@ -120,7 +120,7 @@ func (m *model) readHead() error {
 	return m.fits("the matrix of word vectors", int64(m.words+m.bucket), 4*int64(m.width))
 }
 
-// fits is an error where so many rows, each of the given number of bytes or more, are more than is left of the file.
+// fits is an error where these rows, each of at least that many bytes, exceed the rest of the file.
 func (m *model) fits(what string, rows, bytes int64) error {
 	if left := m.in.size - m.in.at; rows > left/bytes {
 		return fmt.Errorf("%s is cut off at byte %d, in %s of a fastText model, which announces %d rows of %d bytes or more: get the file again",

@@ -49,8 +49,7 @@ type sink interface {
 	// 0 in formats where reading a word costs little. Several goroutines call it at once.
 	fate(word []byte, at int64) (fate, int)
 	keep(word string, vector []float32) // vector is good until the next call
-	// outside says that so many words stand for no symbol, and what their vectors add up to: nil where they were
-	// passed.
+	// outside counts words that stand for no symbol, and what their vectors add up to: nil where they were passed.
 	outside(words int, sum []float64)
 	// wanted are the words that compose takes where a format can make vectors of words that it lacks.
 	wanted() []string
@@ -108,7 +107,7 @@ func scanFormat(in *bufio.Reader, size int64, name string, to sink) error {
 	return readText(in, name, to)
 }
 
-// format is one of the ones that are read.
+// format is a format that is read.
 type format int
 
 const (

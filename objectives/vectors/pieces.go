@@ -161,7 +161,7 @@ func (p *piece) search(width int, to sink) {
 	}
 }
 
-// raggedError is a line that has not as many numbers as it should.
+// raggedError is a line with too few or too many numbers.
 type raggedError struct{ line string }
 
 func (e *raggedError) Error() string { return fmt.Sprintf("not %q", e.line) }

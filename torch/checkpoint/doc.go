@@ -13,10 +13,9 @@
 // Latest and Best give a checkpoint whose every byte has been compared with its manifest. Where the wanted one is
 // damaged or missing they give the newest valid one, with warnings that name each file and what is wrong with it.
 //
-// The order of a save: every file is written to step-N.tmp and synced, then the manifest, then the folder; step-N.tmp
-// becomes step-N by a rename; the parent folder is synced; LATEST is replaced by a rename; only then are old
-// checkpoints pruned, never the one that BEST names. So a folder step-N is whole whenever it exists, except for what
-// happens to disks later, and for that there are digests.
+// A save writes every file to step-N.tmp, synced, then the manifest, then syncs the folder; renames it to step-N; syncs
+// the parent folder; replaces LATEST by a rename; and only then prunes old checkpoints, never the one that BEST names.
+// So a folder step-N is whole whenever it exists, but for what happens to disks later, which digests find.
 //
 // # Caveats
 //

@@ -14,7 +14,7 @@ var failpoint struct {
 	count int
 }
 
-// observe is told every point that is reached; tests replace it.
+// observe gets every point that is reached; tests replace it.
 var observe = func(point string) {}
 
 // reach marks a point of the save sequence. Where APERTURE_FAILPOINT names it, the

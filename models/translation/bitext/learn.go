@@ -262,7 +262,7 @@ func (p *Pair) learnVocabularies(d TextSettings, source, target *tokenize.WordCo
 		}
 		options := tokenize.VocabularyOptions{MinCount: d.MinCount, MaxTypes: size}
 		if size > 0 {
-			options.PaddingFactor = 1 // so many as were asked for, and no more
+			options.PaddingFactor = 1 // exactly the size asked for
 		}
 		return tokenize.NewVocabulary(counts.Map(), options), nil
 	}
