@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"math"
 
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/record"
@@ -36,8 +37,8 @@ type (
 		Values    []record.Number `json:"values"` // by seed
 		T         *jsonT          `json:"difference"`
 	}
-	// jsonT is a mean difference with its 95 % interval and p, how many differences it is of, and, over seeds, what
-	// they can see.
+	// jsonT is a mean difference with its 95 % interval and p, of how many blocks it is, or of how many seeds that both
+	// rows have, and, over seeds, the degrees of freedom and what they can see.
 	jsonT struct {
 		Mean record.Number `json:"mean"`
 		Low  record.Number `json:"low"`
@@ -46,11 +47,13 @@ type (
 		Holm record.Number `json:"p_holm"`
 		N    int           `json:"n"`
 
+		Freedom    *record.Number `json:"degrees_of_freedom,omitempty"`
 		Detectable *record.Number `json:"detectable,omitempty"`
 	}
 	jsonTest struct {
 		Seeds []int64    `json:"seeds"`
 		BLEU  *jsonPair  `json:"bleu"` // the seeds' outputs pooled
+		Both  *jsonT     `json:"bleu_over_seeds_and_sentences,omitempty"`
 		Each  []jsonPair `json:"bleu_by_seed"`
 		Loss  *jsonT     `json:"nll_by_block"`
 	}
@@ -62,8 +65,9 @@ type (
 		Row           record.Number `json:"row"`
 		Low           record.Number `json:"difference_low"`
 		High          record.Number `json:"difference_high"`
-		P             record.Number `json:"p_bootstrap"`
-		Holm          record.Number `json:"p_bootstrap_holm"`
+		OneTailed     record.Number `json:"p_bootstrap"` // as sacreBLEU computes it
+		P             record.Number `json:"p_bootstrap_two_sided"`
+		Holm          record.Number `json:"p_bootstrap_holm"` // of the two-sided one
 		Randomisation record.Number `json:"p_randomisation"`
 		HolmAR        record.Number `json:"p_randomisation_holm"`
 	}
@@ -82,7 +86,7 @@ func jsonOf(t significance.T, holm float64) *jsonT {
 func pairOf(p significance.Paired, ar float64) jsonPair {
 	return jsonPair{Signature: p.System.Signature(), Control: number(p.Baseline.Score), Row: number(p.System.Score),
 		Low: number(p.Low), High: number(p.High),
-		P: number(p.P), Randomisation: number(ar)}
+		P: number(p.P), OneTailed: number(p.OneTailed), Randomisation: number(ar)}
 }
 
 func (c *comparison) json(w io.Writer) error {
@@ -99,10 +103,11 @@ func (c *comparison) json(w io.Writer) error {
 		}
 		for i, m := range c.measures {
 			s := c.scores[i][k]
-			difference := jsonOf(s.difference, s.holm)
-			if difference != nil {
-				seen := number(s.detectable)
-				difference.Detectable = &seen
+			var difference *jsonT
+			if d := s.difference; !math.IsNaN(d.Estimate) {
+				seen, freedom := number(s.detectable), number(d.Freedom)
+				difference = &jsonT{Mean: number(d.Estimate), Low: number(d.Low), High: number(d.High), P: number(d.P),
+					Holm: number(s.holm), N: s.common, Freedom: &freedom, Detectable: &seen}
 			}
 			row.Scores[m.name] = jsonScore{number(s.mean), number(s.deviation), number(s.low), number(s.top),
 				record.Nums(s.values), difference}
@@ -113,6 +118,11 @@ func (c *comparison) json(w io.Writer) error {
 				pooled := pairOf(t.BLEU, t.PAR)
 				pooled.Segments, pooled.Holm, pooled.HolmAR = t.Segments, number(t.HolmBLEU), number(t.HolmAR)
 				test.BLEU = &pooled
+				if b := t.Both; !math.IsNaN(b.P) {
+					freedom := number(b.Freedom)
+					test.Both = &jsonT{Mean: number(b.Estimate), Low: number(b.Low), High: number(b.High), P: number(b.P),
+						Holm: number(t.HolmBoth), N: len(t.Each), Freedom: &freedom}
+				}
 			}
 			for _, e := range t.Each {
 				pair := pairOf(e.Pair, e.PAR)

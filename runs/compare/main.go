@@ -24,15 +24,16 @@ func main() {
 
 // flags are the command line.
 type flags struct {
-	Control  string `flag:"control" help:"<NAME> of the row, or of its method, that the others are tested against (default mle, or else the first)"`
-	Out      string `flag:"out" help:"write a page with tables and charts to <FILE.html>; it needs no other file"`
-	Pictures string `flag:"pictures" help:"write every chart of that page into <FOLDER>, as an SVG file with a legend"`
-	Markdown bool   `flag:"markdown" help:"print the table as Markdown; so it does without any of these flags"`
-	LaTeX    bool   `flag:"latex" help:"print the table as LaTeX, for the package booktabs"`
-	CSV      bool   `flag:"csv" help:"print all numbers as CSV, a line for each row and measure"`
-	JSON     bool   `flag:"json" help:"print all numbers and tests as JSON"`
-	Isotropy bool   `flag:"isotropy" help:"print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss"`
-	Quick    bool   `flag:"quick" help:"leave the models unopened: no test over blocks of tokens, and no charts that need the matrices"`
+	Control  string  `flag:"control" help:"<NAME> of the row, or of its method, that the others are tested against (default mle, or else the first)"`
+	Out      string  `flag:"out" help:"write a page with tables and charts to <FILE.html>; it needs no other file"`
+	Pictures string  `flag:"pictures" help:"write every chart of that page into <FOLDER>, as an SVG file with a legend"`
+	Markdown bool    `flag:"markdown" help:"print the table as Markdown; so it does without any of these flags"`
+	LaTeX    bool    `flag:"latex" help:"print the table as LaTeX, for the package booktabs"`
+	CSV      bool    `flag:"csv" help:"print all numbers as CSV, a line for each row and measure"`
+	JSON     bool    `flag:"json" help:"print all numbers and tests as JSON"`
+	Isotropy bool    `flag:"isotropy" help:"print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss"`
+	Power    float64 `flag:"power" range:"(0,inf)" help:"print how many seeds each row needs to find a <DIFFERENCE> of a test text's BLEU, or perplexity, to the control in 80 of 100 experiments"`
+	Quick    bool    `flag:"quick" help:"leave the models unopened: no test over blocks of tokens, and no charts that need the matrices"`
 	command.CPU
 	folders []string
 }
@@ -50,7 +51,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, err
 	}
 	formats := 0
-	for _, asked := range []bool{f.Markdown, f.LaTeX, f.CSV, f.JSON, f.Isotropy} {
+	for _, asked := range []bool{f.Markdown, f.LaTeX, f.CSV, f.JSON, f.Isotropy, f.Power > 0} {
 		if asked {
 			formats++
 		}
@@ -59,8 +60,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
 	case formats > 1:
-		return nil, command.Usagef("-markdown, -latex, -csv, -json and -isotropy exclude each other: standard output takes " +
-			"one of them")
+		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy and -power exclude each other: standard output " +
+			"takes one of them")
 	}
 	return f, nil
 }
@@ -91,6 +92,8 @@ func run(f *flags, out, log io.Writer) error {
 		write = c.latex
 	case f.Isotropy:
 		write = c.isotropy
+	case f.Power > 0:
+		write = func(w io.Writer) error { return c.needed(w, f.Power) }
 	}
 	if err := write(out); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,10 +84,10 @@ func (c *comparison) fullTable() report.Table {
 		for k, s := range c.scores[i] {
 			title, difference := m.title, ""
 			if k > 0 {
-				title, difference = "", signed(s.difference.Mean, m.digits)
+				title, difference = "", signed(s.difference.Estimate, m.digits)
 			}
-			if s.difference.N > 1 {
-				difference = within(s.difference.Mean, s.difference.Low, s.difference.High, m.digits)
+			if !math.IsNaN(s.difference.P) {
+				difference = within(s.difference.Estimate, s.difference.Low, s.difference.High, m.digits)
 			}
 			spread := fixed(s.low, m.digits) + " to " + fixed(s.top, m.digits)
 			t.Rows = append(t.Rows, []string{title, c.rows[k].name, fixed(s.mean, m.digits),
@@ -104,11 +105,10 @@ func (c *comparison) testTable() report.Table {
 	for k, r := range c.rows {
 		for _, t := range c.texts[k] {
 			pair := func(what string, p significance.Paired, ar float64) {
-				name := "test." + t.Text + ".bleu"
 				a, b := p.Baseline.Score, p.System.Score
 				all.Rows = append(all.Rows,
 					[]string{t.Text, r.name, what, fixed(a, 2), fixed(b, 2), within(b-a, p.Low, p.High, 2),
-						c.pText(name, k, p.P), c.pText(name, k, ar)})
+						unmarked(p.P), unmarked(ar)})
 			}
 			for _, e := range t.Each {
 				pair(fmt.Sprintf("BLEU, seed %d", e.Seed), e.Pair, e.PAR)
@@ -119,7 +119,7 @@ func (c *comparison) testTable() report.Table {
 			if l := t.Loss; l.N > 0 {
 				all.Rows = append(all.Rows,
 					[]string{t.Text, r.name, fmt.Sprintf("nats a token, %d blocks, paired t", l.N), "", "",
-						within(l.Mean, l.Low, l.High, 4), pText(l.P), ""})
+						within(l.Mean, l.Low, l.High, 4), unmarked(l.P), ""})
 			}
 		}
 	}

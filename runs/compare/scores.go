@@ -2,8 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -148,16 +152,17 @@ type summary struct {
 	measure                   measure
 	values                    []float64 // by run; NaN where it has none
 	mean, deviation, low, top float64   // deviation: of the sample, NaN with one seed
-	difference                significance.T
+	difference                significance.Contrast
+	common                    int     // seeds that the control has too
 	holm                      float64 // the difference's p, corrected for the number of rows
-	detectable                float64 // difference; see detectable; NaN with one seed
+	detectable                float64 // the true difference found in the share power of all experiments; NaN with one seed
 }
 
-// summary sums a row up, and sets it against the control seed by seed.
+// summary sums a row up.
 func (m measure) summary(r, control *row) summary {
 	s := summary{measure: m, mean: math.NaN(), deviation: math.NaN(), low: math.NaN(), top: math.NaN(),
 		holm: math.NaN()}
-	var known, differences []float64
+	var known []float64
 	for _, t := range r.runs {
 		x := m.of(t)
 		s.values = append(s.values, x)
@@ -165,8 +170,8 @@ func (m measure) summary(r, control *row) summary {
 			known = append(known, x)
 		}
 		if other := control.seed(t.results.Seed); other != nil && r != control {
-			if d := x - m.of(other); !math.IsNaN(d) {
-				differences = append(differences, d)
+			if !math.IsNaN(x - m.of(other)) {
+				s.common++
 			}
 		}
 	}
@@ -176,43 +181,118 @@ func (m measure) summary(r, control *row) summary {
 	if len(known) > 1 {
 		s.deviation = stat.StdDev(known, nil)
 	}
-	s.difference = significance.PairedT(differences)
 	return s
 }
 
-// summaries are those of all rows, by measure, with their p values corrected.
+// summaries are those of all rows, by measure, each row set against the control by one linear model.
 func summaries(rows []*row, all []measure) [][]summary {
 	table := make([][]summary, len(all))
 	for i, m := range all {
+		fit := m.fit(rows)
 		ps := make([]float64, len(rows))
 		for k, r := range rows {
-			table[i] = append(table[i], m.summary(r, rows[0]))
-			ps[k] = table[i][k].difference.P
+			s := m.summary(r, rows[0])
+			s.difference = fit.Contrasts[k]
+			ps[k] = s.difference.P
+			table[i] = append(table[i], s)
 		}
+		tests := 0
 		for k, p := range significance.Holm(ps) {
-			table[i][k].holm = p
+			if table[i][k].holm = p; !math.IsNaN(p) {
+				tests++
+			}
 		}
-		detectable(table[i])
+		for k := range table[i] {
+			d := table[i][k].difference
+			table[i][k].detectable = significance.Detectable(d.Error, d.Freedom, 0.05/float64(tests), power)
+		}
 	}
 	return table
 }
 
-// power is the share of experiments that are to find a difference of the size that is called detectable.
-const power = 0.8
-
-// detectable sets the difference to the control that a paired t test over the seeds finds in the share power of all
-// experiments, at 0.05 for all rows together. A few differences tell their spread badly: that of all rows is pooled.
-func detectable(scores []summary) {
-	squares, freedom, tests := 0.0, 0, 0
-	for _, s := range scores {
-		if n := s.difference.N; n > 1 {
-			squares += s.difference.Deviation * s.difference.Deviation * float64(n-1)
-			freedom += n - 1
-			tests++
+// fit is the linear model of a measure over rows and seeds, with a contrast for each row. Rows without a value have no
+// part in it.
+func (m measure) fit(rows []*row) significance.Fit {
+	seeds := map[int64]int{}
+	var scores [][]float64
+	var with []int // rows of scores
+	for k, r := range rows {
+		var values []float64
+		for _, t := range r.runs {
+			x := m.of(t)
+			if math.IsNaN(x) {
+				continue
+			}
+			at, known := seeds[t.results.Seed]
+			if !known {
+				at = len(seeds)
+				seeds[t.results.Seed] = at
+			}
+			for len(values) <= at {
+				values = append(values, math.NaN())
+			}
+			values[at] = x
+		}
+		if values != nil {
+			scores, with = append(scores, values), append(with, k)
 		}
 	}
-	for k := range scores {
-		scores[k].detectable = significance.Detectable(math.Sqrt(squares/float64(freedom)), scores[k].difference.N,
-			0.05/float64(tests), power)
+	for i := range scores {
+		for len(scores[i]) < len(seeds) {
+			scores[i] = append(scores[i], math.NaN())
+		}
 	}
+	none := significance.Contrast{Estimate: math.NaN(), Error: math.NaN(), Freedom: math.NaN(), Low: math.NaN(),
+		High: math.NaN(), P: math.NaN()}
+	fit := significance.Fit{Deviation: math.NaN(), ICC: math.NaN()}
+	if len(with) > 0 && with[0] == 0 {
+		fit = significance.Linear(scores, 0, 0.05)
+	}
+	contrasts := slices.Repeat([]significance.Contrast{none}, len(rows))
+	for i, c := range fit.Contrasts {
+		contrasts[with[i]] = c
+	}
+	fit.Contrasts = contrasts
+	return fit
+}
+
+// power is the share of experiments that are to find a difference of the size that is called detectable, at 0.05 for all
+// rows together.
+const power = 0.8
+
+// needed prints how many seeds rows need for a difference of each test score to be found.
+func (c *comparison) needed(w io.Writer, difference float64) error {
+	found := false
+	for _, text := range tests(c.control().runs) {
+		name := c.testScore(text)
+		if name == "" {
+			continue
+		}
+		m := c.measures[c.index(name)]
+		fit := m.fit(c.rows)
+		if fit.Freedom < 1 || len(c.rows) < 2 {
+			continue
+		}
+		found = true
+		for _, of := range []struct {
+			what  string
+			tests int
+		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", len(c.rows)-1), len(c.rows) - 1}}[:min(2, len(c.rows)-1)] {
+			seeds := significance.Seeds(difference, fit.Deviation, len(c.rows), 0.05/float64(of.tests), power)
+			number := strconv.Itoa(seeds)
+			if seeds == 0 {
+				number = "more than 100,000"
+			}
+			if _, err := fmt.Fprintf(w, "%s: %s seeds a row find a difference of %v in %.0f of 100 experiments (%s; "+
+				"deviation %s, %d degrees of freedom)\n", m.title, number, difference, 100*power, of.what, fixed(fit.Deviation, m.digits+1),
+				fit.Freedom); err != nil {
+				return err
+			}
+		}
+	}
+	if !found {
+		return errors.New("-power goes by how far seeds lie apart: there must be two rows with a test score, and one " +
+			"of them needs two seeds")
+	}
+	return nil
 }

@@ -95,7 +95,7 @@ func (c *comparison) differences(name string, text int) []column {
 				p = tests[j].p(c.texts[k][text])
 			}
 			any[j] = any[j] || !math.IsNaN(p)
-			tests[j].cells = append(tests[j].cells, c.pText(name, k, p))
+			tests[j].cells = append(tests[j].cells, unmarked(p))
 		}
 	}
 	all := overSeeds[:1:1]
@@ -111,7 +111,7 @@ func (c *comparison) differences(name string, text int) []column {
 func (c *comparison) overSeeds(name string) []column {
 	delta, p := column{title: "Δ", best: -1}, column{title: "p, seeds", best: -1}
 	for k, s := range c.scores[c.index(name)] {
-		delta.cells = append(delta.cells, signed(s.difference.Mean, s.measure.digits))
+		delta.cells = append(delta.cells, signed(s.difference.Estimate, s.measure.digits))
 		p.cells = append(p.cells, c.pText(name, k, s.holm))
 	}
 	return []column{delta, p}
@@ -132,7 +132,7 @@ func (c *comparison) nearZero(name string, k int) bool {
 // scores are not.
 func (c *comparison) pText(name string, k int, p float64) string {
 	if c.nearZero(name, k) {
-		return strings.TrimSuffix(pText(p), "*")
+		return unmarked(p)
 	}
 	return pText(p)
 }
@@ -175,7 +175,7 @@ func (c *comparison) bestOf(i int) int {
 		if k != best && best != 0 || math.IsNaN(scores[k].mean) {
 			continue
 		}
-		gain := float64(m.better) * scores[k].difference.Mean // over common seeds
+		gain := float64(m.better) * scores[k].difference.Estimate
 		if others++; !(c.supported(i, k) < 0.05) || (gain > 0) != (best == k) {
 			return -1
 		}
@@ -186,24 +186,12 @@ func (c *comparison) bestOf(i int) int {
 	return best
 }
 
-// supported is the corrected p of a row's difference to the control: over seeds, or where both have but one, over the
-// test text.
+// supported is the corrected p, over seeds, of a row's difference to the control.
 func (c *comparison) supported(measure, k int) float64 {
 	if c.nearZero(c.measures[measure].name, k) {
 		return math.NaN()
 	}
-	if s := c.scores[measure][k]; s.difference.N != 1 {
-		return s.holm
-	}
-	for _, t := range c.texts[k] {
-		switch c.measures[measure].name {
-		case "test." + t.Text + ".bleu":
-			return t.HolmBLEU
-		case "test." + t.Text + ".ppl", "test." + t.Text + ".nll":
-			return t.HolmLoss
-		}
-	}
-	return math.NaN()
+	return c.scores[measure][k].holm
 }
 
 // footnote says how the short table is to be read.
@@ -213,9 +201,10 @@ func (c *comparison) footnote() string {
 		memory = fmt.Sprintf(" Device memory is the most that a run held on its GPU, beside its ratio to that of %s.",
 			c.control().name)
 	}
-	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s over the seeds that "+
-		"both have. p values are two-sided and corrected for the number of methods (Holm); * marks those below 0.05. "+
-		"“Seeds” is a paired t test over seeds, “bootstrap” and “randomisation” are paired tests over the test text's "+
+	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s. p values are "+
+		"two-sided and corrected for the number of methods (Holm). “Seeds” is a linear model of all rows, whose spread "+
+		"over seeds is pooled, and says whether the method differs; * marks p below 0.05. The others say whether these "+
+		"trained models differ on other text: “bootstrap” and “randomisation” are paired tests over the test text's "+
 		"sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
 		"Bold: the best mean, if it differs significantly from %[1]s (for %[1]s itself: from all others). "+
 		"Cost is the time of an update over that of %[1]s.", c.control().name, record.BlockTokens) + memory +
@@ -256,7 +245,7 @@ func (c *comparison) seen() string {
 	if parts == nil {
 		return ""
 	}
-	return fmt.Sprintf(" With these seeds, and the spread of differences that all rows have together, the test over "+
+	return fmt.Sprintf(" With these seeds, and the spread that all rows have together, the test over "+
 		"seeds finds a true difference of %s in %.0f of 100 experiments, and smaller ones less often.",
 		strings.Join(parts, ", "), 100*power)
 }
@@ -298,6 +287,9 @@ func pText(p float64) string {
 	}
 	return fixed(p, 3) + mark
 }
+
+// unmarked is a p value of a test over a text: it says nothing of the method, so that it has no mark.
+func unmarked(p float64) string { return strings.TrimSuffix(pText(p), "*") }
 
 // table is the short table.
 func (c *comparison) table() report.Table {
@@ -351,7 +343,7 @@ func (c *comparison) csv(w io.Writer) error {
 			}
 			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean),
 				number(s.deviation), number(s.low), number(s.top),
-				number(s.difference.Mean), number(s.difference.Low), number(s.difference.High), number(s.difference.P),
+				number(s.difference.Estimate), number(s.difference.Low), number(s.difference.High), number(s.difference.P),
 				number(s.holm), number(s.detectable), strings.Join(values, " ")})
 		}
 	}

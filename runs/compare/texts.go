@@ -25,6 +25,9 @@ type textTest struct {
 	Each             []seedTest // seed by seed, as sacreBLEU compares two outputs
 	HolmBLEU, HolmAR float64
 
+	Both     significance.Contrast // of BLEU over seeds and sentences together; NaN with one seed
+	HolmBoth float64
+
 	Loss     significance.T // differences of nats a token, block by block; N is 0 where they were not tested
 	HolmLoss float64
 }
@@ -43,7 +46,7 @@ func textTests(rows []*row, log io.Writer) ([][]textTest, error) {
 	for k, r := range rows[1:] {
 		for _, text := range texts {
 			t := textTest{Text: text, PAR: math.NaN()}
-			t.BLEU.P, t.BLEU.Low, t.BLEU.High = math.NaN(), math.NaN(), math.NaN()
+			t.BLEU.P, t.BLEU.Low, t.BLEU.High, t.Both.P = math.NaN(), math.NaN(), math.NaN(), math.NaN()
 			if err := t.translations(rows[0], r, log); err != nil {
 				return nil, err
 			}
@@ -52,17 +55,19 @@ func textTests(rows []*row, log io.Writer) ([][]textTest, error) {
 		}
 	}
 	for i := range texts { // each text is a family of its own
-		bleu, ar, loss := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
-		bleu[0], ar[0], loss[0] = math.NaN(), math.NaN(), math.NaN()
-		for k := range rows[1:] {
-			t := all[k+1][i]
-			bleu[k+1], ar[k+1], loss[k+1] = t.BLEU.P, t.PAR, t.Loss.P
+		holm := func(p func(*textTest) float64, corrected func(*textTest) *float64) {
+			ps := make([]float64, len(rows)-1)
+			for k := range ps {
+				ps[k] = p(&all[k+1][i])
+			}
+			for k, x := range significance.Holm(ps) {
+				*corrected(&all[k+1][i]) = x
+			}
 		}
-		bleu, ar, loss = significance.Holm(bleu), significance.Holm(ar), significance.Holm(loss)
-		for k := range rows[1:] {
-			t := &all[k+1][i]
-			t.HolmBLEU, t.HolmAR, t.HolmLoss = bleu[k+1], ar[k+1], loss[k+1]
-		}
+		holm(func(t *textTest) float64 { return t.BLEU.P }, func(t *textTest) *float64 { return &t.HolmBLEU })
+		holm(func(t *textTest) float64 { return t.PAR }, func(t *textTest) *float64 { return &t.HolmAR })
+		holm(func(t *textTest) float64 { return t.Loss.P }, func(t *textTest) *float64 { return &t.HolmLoss })
+		holm(func(t *textTest) float64 { return t.Both.P }, func(t *textTest) *float64 { return &t.HolmBoth })
 	}
 	return all, nil
 }
@@ -106,6 +111,7 @@ func (t *textTest) translations(control, r *row, log io.Writer) error {
 	}
 	pooled, other := significance.Pool(base), significance.Pool(system)
 	t.BLEU, t.PAR = significance.Bootstrap(pooled, other, 0, 0), significance.Randomisation(pooled, other, 0, 0)
+	t.Both = significance.SeedsAndSentences(base, system, 0, 0, 0.05)
 	return nil
 }
 

@@ -17,7 +17,8 @@ type comparison struct {
 	Metric   string  `json:"metric"`
 	Baseline float64 `json:"baseline"`
 	System   float64 `json:"system"`
-	P        float64 `json:"p"`   // of the paired bootstrap
+	P        float64 `json:"p"`   // of the paired bootstrap, as sacreBLEU computes it: one-tailed
+	TwoSided float64 `json:"p_two_sided"`
 	Low      float64 `json:"low"` // to high: 95 % interval of the difference
 	High     float64 `json:"high"`
 	PAR      float64 `json:"p_randomisation"`
@@ -53,7 +54,7 @@ func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer
 				"better\n", score.NearZero)
 		}
 		all = append(all, comparison{
-			found.System.Name + "|" + found.System.Signature(), before, after, found.P, found.Low, found.High,
+			found.System.Name + "|" + found.System.Signature(), before, after, found.OneTailed, found.P, found.Low, found.High,
 			significance.Randomisation(base, system, 0, 0),
 		})
 	}
@@ -62,9 +63,10 @@ func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer
 	}
 	for _, c := range all {
 		if _, err := fmt.Fprintf(out, "%s: baseline %.2f, hypotheses %.2f, difference %+.2f (95 %% within %+.2f to "+
-			"%+.2f), p = %.4f (paired bootstrap, %d resamples), p = %.4f (approximate randomisation, %d trials)\n",
-			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.Low, c.High, c.P, score.DefaultSamples, c.PAR,
-			significance.DefaultTrials); err != nil {
+			"%+.2f), p = %.4f (paired bootstrap, %d resamples; %.4f one-tailed, as sacreBLEU), p = %.4f "+
+			"(approximate randomisation, %d trials)\n",
+			c.Metric, c.Baseline, c.System, c.System-c.Baseline, c.Low, c.High, c.TwoSided, score.DefaultSamples, c.P,
+			c.PAR, significance.DefaultTrials); err != nil {
 			return err
 		}
 	}

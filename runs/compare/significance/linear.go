@@ -28,16 +28,15 @@ type Fit struct {
 	ICC       float64 // intraclass correlation of seeds; NaN where fewer than two seeds have all rows
 }
 
-// BlockingICC is the intraclass correlation above which Linear takes the seeds' means out. Below it a term for each seed
-// costs about the freedom that it gains, and a small correlation is often chance.
-const BlockingICC = 0.2
-
-// Linear fits score = row + residual, or score = row + seed + residual where the intraclass correlation of seeds is above
-// BlockingICC, by least squares. All rows share the residual's variance, so that a row whose few seeds happen to lie close together
-// is not taken for a sure one. scores [rows][seeds] has NaN where a row lacks a seed. The intervals have coverage 1 - level.
+// Linear fits score = row + residual, or, where the intraclass correlation of seeds is above 0 beyond chance,
+// score = row + seed + residual, by least squares. Chance is an F test at 0.05: with a lower bar, seeds would enter
+// where they only seem to help, and few seeds would give too many false alarms. All rows share the residual's variance,
+// so that a row whose few seeds happen to lie close together is not taken for a sure one. scores [rows][seeds] has NaN
+// where a row lacks a seed. The intervals have coverage 1 - level.
 func Linear(scores [][]float64, control int, level float64) Fit {
-	fit := Fit{ICC: intraclass(scores)}
-	if fit.ICC > BlockingICC && fit.solve(scores, control, level, true) {
+	icc, p := intraclass(scores)
+	fit := Fit{ICC: icc}
+	if icc > 0 && p < 0.05 && fit.solve(scores, control, level, true) {
 		return fit
 	}
 	fit.solve(scores, control, level, false)
@@ -131,8 +130,8 @@ func contrast(estimate, err, freedom, level float64) Contrast {
 }
 
 // intraclass is the intraclass correlation ICC(3,1) (Shrout and Fleiss 1979) of the seeds that all rows have: the part of the
-// variance within rows that the seeds' means explain.
-func intraclass(scores [][]float64) float64 {
+// variance within rows that the seeds' means explain; p is that of the F test for it being 0.
+func intraclass(scores [][]float64) (icc, p float64) {
 	rows := float64(len(scores))
 	var complete [][]float64 // by seed
 	for seed := range scores[0] {
@@ -146,7 +145,7 @@ func intraclass(scores [][]float64) float64 {
 	}
 	seeds := float64(len(complete))
 	if rows < 2 || seeds < 2 {
-		return math.NaN()
+		return math.NaN(), math.NaN()
 	}
 	rowMeans, seedMeans := make([]float64, len(scores)), make([]float64, len(complete))
 	for s, column := range complete {
@@ -165,7 +164,8 @@ func intraclass(scores [][]float64) float64 {
 	}
 	residual /= (rows - 1) * (seeds - 1)
 	between := rows * stat.Variance(seedMeans, nil)
-	return (between - residual) / (between + (rows-1)*residual)
+	f := distuv.F{D1: seeds - 1, D2: (rows - 1) * (seeds - 1)}
+	return (between - residual) / (between + (rows-1)*residual), f.Survival(between / residual)
 }
 
 // SeedsAndSentences is the mean difference of runs to those of a control, pair by pair, with an error that counts both the seeds

@@ -171,15 +171,15 @@ func TestDetectable(t *testing.T) {
 		level, power, want float64
 	}{{2, 0.05, 0.8, 11.549888}, {3, 0.05, 0.8, 3.264044}, {3, 0.05 / 3, 0.8, 5.667476}, {5, 0.05, 0.8, 1.681997},
 		{5, 0.01, 0.9, 3.027074}, {10, 0.05, 0.5, 0.694247}} {
-		if got := Detectable(0.5, c.n, c.level, c.power); math.Abs(got/(0.5*c.want)-1) > 1e-3 {
+		if got := Detectable(0.5/math.Sqrt(float64(c.n)), float64(c.n-1), c.level, c.power); math.Abs(got/(0.5*c.want)-1) > 1e-3 {
 			t.Errorf("%d differences at %.3g with power %g: %.6g deviations, want %.6g", c.n, c.level, c.power, got/0.5,
 				c.want)
 		}
 	}
-	if got := Detectable(0.5, 1, 0.05, 0.8); !math.IsNaN(got) {
+	if got := Detectable(0.5, 0, 0.05, 0.8); !math.IsNaN(got) {
 		t.Errorf("one difference detects %g", got)
 	}
-	if got := Detectable(0, 3, 0.05, 0.8); got != 0 {
+	if got := Detectable(0, 2, 0.05, 0.8); got != 0 {
 		t.Errorf("differences without spread detect %g", got)
 	}
 }

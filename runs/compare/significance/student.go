@@ -48,13 +48,13 @@ func PairedT(differences []float64) T {
 	return t
 }
 
-// Detectable is the mean that n independent, normal differences of a known standard deviation must have for PairedT to give a p below
-// level in the share power of all experiments; NaN with fewer than two differences.
-func Detectable(deviation float64, n int, level, power float64) float64 {
-	if n < 2 || math.IsNaN(deviation) {
+// Detectable is the true difference for which a t test gives a p below level in the share power of all experiments, where
+// the difference's standard error, which the test estimates with freedom degrees of freedom, is err; NaN without freedom.
+func Detectable(err, freedom, level, power float64) float64 {
+	if !(freedom >= 1) || math.IsNaN(err) {
 		return math.NaN()
 	}
-	return found(float64(n-1), level, power) * deviation / math.Sqrt(float64(n))
+	return found(freedom, level, power) * err
 }
 
 // Seeds is the number of seeds that each of a number of rows needs for Linear, without terms for seeds, to find a true difference of two rows

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 import statsmodels
 import statsmodels.api as sm
-from scipy.stats import nct, t
+from scipy.stats import f, nct, t
 
 rng = np.random.default_rng(5)
 cases = []
@@ -29,7 +29,7 @@ for rows, seeds, missing, shared in ((4, 6, 0, 0.0), (4, 6, 0, 1.5), (3, 8, 4, 1
     for i, seed in enumerate(s):
         if seed:
             x[i, rows + seed - 1] = 1
-    if icc <= 0.2:
+    if icc <= 0 or f.sf(between / residual, n - 1, (k - 1) * (n - 1)) >= 0.05:
         x = x[:, :rows]
     fit = sm.OLS(y[r, s], x).fit()
     contrasts = []
@@ -53,6 +53,6 @@ def needed(difference, deviation, rows, level, power):
 
 seeds = [[d, s, r, level, 0.8, needed(d, s, r, level, 0.8)] for d, s, r, level in
          ((0.5, 0.43, 4, 0.05), (0.5, 0.43, 4, 0.05 / 3), (0.1, 0.43, 2, 0.05), (3.0, 0.43, 2, 0.05))]
-with open("linear.json", "w", encoding="utf-8") as f:
-    json.dump(dict(versions=dict(statsmodels=statsmodels.__version__, scipy=scipy.__version__), fits=cases, seeds=seeds), f, indent=1)
-    f.write("\n")
+with open("linear.json", "w", encoding="utf-8") as file:
+    json.dump(dict(versions=dict(statsmodels=statsmodels.__version__, scipy=scipy.__version__), fits=cases, seeds=seeds), file, indent=1)
+    file.write("\n")
