@@ -61,7 +61,7 @@ func (w *sweep) remaining(from int) (weight float64, count int) {
 			n := w.untrained(m, stage)
 			weight, count = weight+float64(n)*w.weight(stage), count+n
 		}
-		for seed := 1; seed <= w.Seeds; seed++ {
+		for seed := range w.tested() {
 			o, err := lookAt(w.chosen(m, seed))
 			if err == nil && (o.tested || o.failed != "") {
 				continue

@@ -75,7 +75,7 @@ func (w *sweep) table() string {
 func (w *sweep) overSeeds(best trial) (seeds, valid, test string) {
 	var losses []float64
 	scores := map[string][]float64{}
-	for seed := 1; seed <= w.Seeds; seed++ {
+	for seed := range w.tested() {
 		o, err := lookAt(w.chosen(best.method, seed))
 		if err != nil || !o.tested {
 			continue

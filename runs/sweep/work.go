@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -256,7 +257,7 @@ func (w *sweep) testing(going []trial) (jobs []job, err error) {
 			continue
 		}
 		best := ranked[0]
-		for seed := 1; seed <= w.Seeds; seed++ {
+		for seed := range w.tested() {
 			folder, weight, err := w.chosenFolder(best, seed)
 			if err != nil {
 				return nil, err
@@ -274,6 +275,17 @@ func (w *sweep) testing(going []trial) (jobs []job, err error) {
 		}
 	}
 	return jobs, nil
+}
+
+// tested are the seeds that what was chosen is tested with.
+func (w *sweep) tested() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := range w.Seeds {
+			if !yield(w.First + n) {
+				return
+			}
+		}
+	}
 }
 
 // chosen is the path of a method's chosen run with a seed, a folder or a link to one.
