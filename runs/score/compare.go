@@ -17,7 +17,7 @@ type comparison struct {
 	Metric   string  `json:"metric"`
 	Baseline float64 `json:"baseline"`
 	System   float64 `json:"system"`
-	P        float64 `json:"p"`   // of the paired bootstrap, as sacreBLEU computes it: one-tailed
+	P        float64 `json:"p"` // of the paired bootstrap, as sacreBLEU computes it: one-tailed
 	TwoSided float64 `json:"p_two_sided"`
 	Low      float64 `json:"low"` // to high: 95 % interval of the difference
 	High     float64 `json:"high"`
