@@ -63,7 +63,7 @@ func (s Settings) CheckAttentional() error {
 //
 // for the encoder's outputs H and the decoder's state s_t. o_t is what an output layer scores; o_0 is 0.
 //
-// There are two readings of which layers there are. The authors' program has as many in the encoder as in the decoder,
+// There are two readings of which layers there are. The authors' program has the same number in encoder and decoder,
 // and the last state of each, both directions side by side, begins the decoder's. The paper has one in the encoder and
 // two in the decoder and does not say how these begin; here the encoder's single state then begins both.
 //

@@ -101,8 +101,8 @@ func (s *Store) Close() {
 }
 
 // A Group are processes that work on one update: c10d's process group on Gloo, whose sums are the same bits in all of
-// them, and in every run with as many. All processes call the same methods in the same order. Tensors on a device are
-// copied to the CPU and back, unless UseDevice has found something better.
+// them, and in every run with that number of processes. All processes call the same methods in the same order. Tensors
+// on a device are copied to the CPU and back, unless UseDevice has found something better.
 type Group struct {
 	c          C.ap_group
 	Rank, Size int

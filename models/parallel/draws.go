@@ -3,7 +3,7 @@ package parallel
 import "github.com/aperture-ml/aperture/torch"
 
 // Draws keep the random streams of several processes where those of a single one would be. Each draw has a number, and
-// every batch makes as many draws as any other, whatever its size; so the batch at place k of an update draws from
+// every batch makes the same number of draws, whatever its size; so the batch at place k of an update draws from
 // where the update begins on, k times that many draws later, and processes that share out an update draw what one
 // would.
 type Draws struct {

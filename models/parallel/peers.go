@@ -30,7 +30,7 @@ type Peers struct {
 	watcher
 }
 
-// Join makes this process one of the ones that train together, and gives nil to one that is by itself. It waits until
+// Join makes this process one of a group that trains together, and gives nil to one that is by itself. It waits until
 // all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
 // that names who is missing. Where another process fails later and this one does not learn of it by a collective, end
 // gets the error and has to end the process.

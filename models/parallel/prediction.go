@@ -29,11 +29,12 @@ type Prediction struct {
 // Seconds are those of the update.
 func (p Prediction) Seconds() float64 { return p.Arithmetic + p.Sums - p.Hidden + p.State }
 
-// Predict says what an update of these batches, in which all processes also make some operations alike, takes so many
-// processes that train these parameters, whose weights and state have so many bytes, each read and written once. The
-// batches are dealt out as in training. A ring sends 2 (P-1)/P of the bytes summed from each process; a sum can begin
-// when a bucket's gradients are there, and the last bucket, which has the first parameters, the word vectors, is there
-// when the backward pass is done. What is no product of matrices counts in the speed: it is one that training reaches.
+// Predict says what an update of these batches, in which all processes also make some operations alike, takes a number
+// of processes that train these parameters, whose weights and state have the given bytes, each read and written once.
+// The batches are dealt out as in training. A ring sends 2 (P-1)/P of the bytes summed from each process; a sum can
+// begin when a bucket's gradients are there, and the last bucket, which has the first parameters, the word vectors, is
+// there when the backward pass is done. What is no product of matrices counts in the speed: it is one that training
+// reaches.
 func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tensor, state int64, processes int, s Speed) (p Prediction) {
 	each, costs := make([]torch.Operations, len(batches)), make([]int, len(batches))
 	for i, b := range batches {

@@ -92,7 +92,7 @@ func (s *Sync) Finish(u models.Update, mark int, numbers ...float64) (sums []flo
 }
 
 // Report is what the sums of gradients have cost this process so far, by name: bytes that were summed, seconds for
-// which sums were under way, and seconds of the ones that it had to wait for. There is nothing to report of a process
+// which sums were under way, and seconds of those that it had to wait for. There is nothing to report of a process
 // by itself.
 func (s *Sync) Report() map[string]float64 {
 	if s == nil {

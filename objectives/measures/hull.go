@@ -95,7 +95,7 @@ func (m *mixture) farthestBack() (back float64, at int) {
 	return back, at
 }
 
-// add takes in a point with the weight 0. It is false for one that is there, or that lies in the plane of the ones that
+// add takes in a point with the weight 0. It is false for one that is there, or that lies in the plane of those that
 // are.
 func (m *mixture) add(i int) bool {
 	p := m.point(i)

@@ -108,8 +108,8 @@ func spread(logs []float64) (ratio, deviation float64) {
 	return math.Exp(low - high), math.Sqrt(variance) / mean
 }
 
-// PartitionSpread is the population standard deviation of Z(a) = sum_i exp(w_i . a) over its mean, for as many
-// directions a as are asked for, drawn by s uniformly from the unit sphere: how far the partition function is from a
+// PartitionSpread is the population standard deviation of Z(a) = sum_i exp(w_i . a) over its mean, for the
+// given number of directions a, drawn by s uniformly from the unit sphere: how far the partition function is from a
 // constant for a state of length one that may point anywhere (Arora et al. 2016), where I2 looks along the eigenvectors
 // only. It is 0 for one word whose vector is zero.
 func PartitionSpread(w torch.Tensor, directions int64, s *torch.Stream) (deviation float64) {

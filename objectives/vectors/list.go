@@ -36,7 +36,7 @@ func (l *List) wanted() []string { return nil }
 func (l *List) compose(string, []float32) {}
 
 // Write writes the list as text that ReadAll and other programs read: a first line with the number of vectors and their
-// width, then a line each. Numbers have as many digits as float32 needs to come back the same. A word must hold no line
+// width, then a line each. Numbers have the digits that float32 needs to come back the same. A word must hold no line
 // feed; w keeps what fails.
 func (l *List) Write(w *bufio.Writer) {
 	w.WriteString(strconv.Itoa(len(l.Words)) + " " + strconv.Itoa(l.Width) + "\n")

@@ -99,8 +99,8 @@ func normalize(row []float32) bool {
 	return true
 }
 
-// Cover leaves out of a vocabulary the words that have no vector, and of the ones that have one all but the size most
-// frequent; size 0 keeps them all. It gives the table of the ones that stay. The four symbols that every vocabulary
+// Cover leaves out of a vocabulary the words that have no vector, and of the others all but the size most
+// frequent; size 0 keeps them all. It gives the table of the words that stay. The four symbols that every vocabulary
 // begins with stay in any case. Where <unk> has no vector and words were left out for the size, it gets the mean of
 // theirs.
 func (t *Table) Cover(v *tokenize.Vocabulary, size int) (*tokenize.Vocabulary, *Table) {

@@ -1,7 +1,7 @@
-// Command sweep searches settings of methods fairly: every method, the control among them, gets as many trials over the
-// same ranges, the trials are judged by the validation text alone, and the test texts are scored for what was chosen,
-// with several seeds. What has run lies in run folders, so that a sweep that was stopped or killed goes on where it
-// was.
+// Command sweep searches settings of methods fairly: every method, the control among them, gets the same number of
+// trials over the same ranges, the trials are judged by the validation text alone, and the test texts are scored for
+// what was chosen, with several seeds. What has run lies in run folders, so that a sweep that was stopped or killed
+// goes on where it was.
 //
 //	go run ./runs/sweep sweep.toml -dry-run
 //	go run ./runs/sweep sweep.toml -jobs 2

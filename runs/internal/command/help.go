@@ -70,7 +70,7 @@ const (
 	flagWidth = 22  // columns before a flag's description
 )
 
-// ListFlags writes a line, or as many as it takes, for each of the named flags: the name with one dash, what it takes,
+// ListFlags writes a line, or several, for each of the named flags: the name with one dash, what it takes,
 // what it does, and its default.
 func ListFlags(w io.Writer, fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
