@@ -1,12 +1,9 @@
 package main
 
 import (
-	"encoding/csv"
 	"encoding/json"
-	"encoding/xml"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -32,7 +29,9 @@ func asJSON(t *testing.T, args ...string) (c jsonComparison, log string) {
 }
 
 // TestRows: runs that differ in the seed alone are one row, with mean, deviation, range and a paired test against the
+
 // control.
+
 func TestRows(t *testing.T) {
 	folder := fewRuns(t)
 	c, _ := asJSON(t, folder, "-quick")
@@ -73,6 +72,7 @@ func TestRows(t *testing.T) {
 }
 
 // TestOlder: a run of a program without some keys had their defaults, and is a seed of the same row.
+
 func TestOlder(t *testing.T) {
 	folder := fewRuns(t)
 	found, err := filepath.Glob(filepath.Join(folder, "*-2-*", "config.toml"))
@@ -93,6 +93,7 @@ func TestOlder(t *testing.T) {
 }
 
 // TestUnfair: what is not alike is told key by key.
+
 func TestUnfair(t *testing.T) {
 	c, _ := asJSON(t, fewRuns(t), "-quick")
 	cosreg := c.Rows[1]
@@ -114,6 +115,7 @@ func TestUnfair(t *testing.T) {
 }
 
 // TestTranslations: the tests of each seed are those of its two outputs, and with one seed the pooled test is that one.
+
 func TestTranslations(t *testing.T) {
 	folder := fewRuns(t)
 	c, _ := asJSON(t, folder, "-quick")
@@ -158,7 +160,9 @@ func TestTranslations(t *testing.T) {
 }
 
 // TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are told unless the
+
 // validation text chose them, and what was measured before results.json changed is left out.
+
 func TestEvaluations(t *testing.T) {
 	folder := fewRuns(t)
 	keep := func(name, with string, ppl, rate float64, searched ...string) {
@@ -214,134 +218,13 @@ func TestEvaluations(t *testing.T) {
 }
 
 // TestFormats: the table as Markdown, LaTeX and CSV.
-func TestFormats(t *testing.T) {
-	folder := fewRuns(t)
-	markdown, _, err := compared(t, folder, "-quick")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"| method | seeds | valid ppl | test BLEU | Δ | p, bootstrap | p, randomisation | " +
-		"p, seeds | mean cosine | updates to best | seconds to best | seconds an update | cost | device memory |",
-		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 0.8000 | 1.00× | 300 MiB, 1.00× |",
-		"| 1.3000 | 1.62× | 800 MiB, 2.67× |", " in test BLEU in 80 of 100 experiments",
-		"Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
-		if !strings.Contains(markdown, want) {
-			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
-		}
-	}
-	latex, _, err := compared(t, folder, "-quick", "-latex")
-	if err != nil || !strings.Contains(latex, `mle & 3 & 10.20 $\pm$ 0.10 &`) ||
-		!strings.Contains(latex, `spectrum & 3 & \textbf{9.22 $\pm$ 0.11} &`) ||
-		!strings.Contains(latex, `$<$0.001$^{*}$`) ||
-		strings.ContainsAny(strings.Split(latex, `\end{tabular}`)[0], "±×Δ−–") {
-		t.Errorf("LaTeX: %v\n%s", err, latex)
-	}
-	if program, err := exec.LookPath("pdflatex"); err == nil {
-		dir := t.TempDir()
-		write(t, filepath.Join(dir, "table.tex"),
-			"\\documentclass[landscape]{article}\\usepackage{booktabs}\\begin{document}\n"+latex+"\\end{document}\n")
-		c := exec.Command(program, "-interaction=nonstopmode", "-halt-on-error", "table.tex")
-		c.Dir = dir
-		if said, err := c.CombinedOutput(); err != nil {
-			t.Errorf("pdflatex: %v\n%s", err, said)
-		}
-	}
-	text, _, err := compared(t, folder, "-quick", "-csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
-	if err != nil || len(lines) < 40 {
-		t.Fatalf("CSV: %v, %d lines", err, len(lines))
-	}
-	found := false
-	for _, l := range lines {
-		found = found || l[0] == "spectrum" && l[2] == "test.test.bleu" && l[3] == "3" && l[8] != ""
-	}
-	if !found {
-		t.Errorf("CSV has no BLEU of spectrum:\n%s", text)
-	}
-}
 
 // TestPage: the page needs no other file, and has the charts that folders without models allow.
-func TestPage(t *testing.T) {
-	folder := fewRuns(t)
-	page := filepath.Join(t.TempDir(), "compare.html")
-	if _, _, err := compared(t, folder, "-quick", "-out", page); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(data)
-	for _, want := range []string{"Validation perplexity by time", "Validation BLEU by update",
-		"Singular values at equal Frobenius norm", "Cosine between two rows", "F1 of words by training frequency",
-		"BLEU, seeds pooled", "train.learning_rate is 0.01 here"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
-	if n := strings.Count(text, "uncommitted changes"); n != 1 {
-		t.Errorf("the page tells of uncommitted changes %d times", n)
-	}
-	for _, bad := range []string{"ZgotmplZ", "NaN", "src=", "href=", "url("} {
-		if strings.Contains(text, bad) {
-			t.Errorf("the page holds %q", bad)
-		}
-	}
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium: the page is not opened in a browser")
-	}
-	// The script counts what the browser made of the page.
-	opened := strings.Replace(text, "</body>",
-		`<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
-	write(t, page, opened)
-	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-		"file://"+page).Output()
-	if err != nil || !strings.Contains(string(out), "<title>charts 15 paths true</title>") {
-		title, _, _ := strings.Cut(string(out), "</title>")
-		t.Errorf("the browser: %v, %s", err, title)
-	}
-}
 
 // TestPictures: the charts of the page as files, which name their rows.
-func TestPictures(t *testing.T) {
-	folder, pictures := fewRuns(t), filepath.Join(t.TempDir(), "new", "pictures")
-	if _, log, err := compared(t, folder, "-quick", "-pictures", pictures); err != nil ||
-		!strings.Contains(log, "wrote 15 charts into "+pictures) {
-		t.Fatalf("%v, %s", err, log)
-	}
-	found, err := filepath.Glob(filepath.Join(pictures, "*.svg"))
-	if err != nil || len(found) != 15 {
-		t.Fatalf("%v, %q", err, found)
-	}
-	for _, path := range found {
-		data, err := os.ReadFile(path)
-		if err == nil {
-			err = xml.Unmarshal(data, new(struct{}))
-		}
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(pictures, "validation-perplexity-by-time.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range []string{">mle</text>", ">cosreg</text>", ">spectrum</text>"} {
-		if strings.Count(string(data), row) != 1 {
-			t.Errorf("the legend lacks %s:\n%s", row, data)
-		}
-	}
-	if _, _, err := compared(t, folder, "-quick", "-pictures",
-		filepath.Join(pictures, filepath.Base(found[0]))); err == nil || !strings.Contains(err.Error(), ".svg") {
-		t.Errorf("a file in place of the folder: %v", err)
-	}
-}
 
 // TestRefusals: bad input is one sentence.
+
 func TestRefusals(t *testing.T) {
 	folder := fewRuns(t)
 	empty := t.TempDir()
@@ -382,6 +265,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestNames: rows of one method are told apart by the keys in which they differ.
+
 func TestNames(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	for _, gamma := range []float64{1, 2} {
@@ -395,6 +279,7 @@ func TestNames(t *testing.T) {
 }
 
 // TestProgramNames: rows of several programs are called by them too, and not by keys that differ between programs.
+
 func TestProgramNames(t *testing.T) {
 	folder, texts := t.TempDir(), corpusFolder(t)
 	run := func(program string) func(c *experiment.Config, r map[string]any) {
@@ -429,6 +314,7 @@ func TestProgramNames(t *testing.T) {
 }
 
 // TestDensities: the loss of a density is not set against that of a probability; BLEU is.
+
 func TestDensities(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 3, wrong: 8})
@@ -446,103 +332,7 @@ func TestDensities(t *testing.T) {
 }
 
 // TestBold: the best mean is bold only where a test says that it is not the best by chance.
-func TestBold(t *testing.T) {
-	markdown := func(runs ...made) string {
-		t.Helper()
-		folder, corpus := t.TempDir(), corpusFolder(t)
-		for _, m := range runs {
-			makeRun(t, folder, corpus, m)
-		}
-		out, _, err := compared(t, folder, "-quick", "-control=mle")
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, _, _ := strings.Cut(out, "\n\n")
-		return table
-	}
-	seeds := func(method string, ppl ...float64) (all []made) {
-		for i, x := range ppl {
-			all = append(all, made{method: method, seed: i + 1, ppl: x, wrong: 20})
-		}
-		return all
-	}
-	both := func(a, b []made) []made { return append(a, b...) }
-	for name, c := range map[string]struct {
-		runs []made
-		bold []string
-	}{
-		"better by chance": {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.9, 10.3, 9.8)), nil},
-		"better on every seed": {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 9.5, 9.59, 9.71)),
-			[]string{"**9.60 ± 0.11**"}},
-		"the control is better": {both(seeds("mle", 10, 10.1, 10.2), seeds("spectrum", 10.5, 10.61, 10.7)),
-			[]string{"**10.10 ± 0.10**"}},
-		"better than one other only": {append(both(seeds("mle", 10, 10.1, 10.2),
-			seeds("spectrum", 10.5, 10.61, 10.7)), seeds("cosreg", 10.1, 10.0, 10.3)...), nil},
-		"one seed, of the same outputs": {both(seeds("mle", 10), seeds("spectrum", 9)), nil},
-		"one seed, of other outputs": {[]made{{method: "mle", seed: 1, ppl: 10, wrong: 20},
-			{method: "spectrum", seed: 1, ppl: 11, wrong: 2}}, nil},
-	} {
-		table := markdown(c.runs...)
-		if strings.Count(table, "**") != 2*len(c.bold) {
-			t.Errorf("%s:\n%s", name, table)
-		}
-		for _, want := range c.bold {
-			if !strings.Contains(table, want) {
-				t.Errorf("%s lacks %s:\n%s", name, want, table)
-			}
-		}
-	}
-}
 
 // TestPower: the number of seeds goes by the spread of all rows together, and one seed each tells nothing of it.
-func TestPower(t *testing.T) {
-	out, _, err := compared(t, fewRuns(t), "-quick", "-power=0.5")
-	if err != nil || !strings.Contains(out, " seeds a row find a difference of 0.5 in 80 of 100 experiments (2, corrected;") {
-		t.Errorf("%v:\n%s", err, out)
-	}
-	folder, corpus := t.TempDir(), corpusFolder(t)
-	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 10, wrong: 20})
-	makeRun(t, folder, corpus, made{method: "spectrum", seed: 1, ppl: 9, wrong: 4})
-	_, _, err = compared(t, folder, "-quick", "-power=0.5")
-	if err == nil || !strings.Contains(err.Error(), "needs two seeds") {
-		t.Errorf("one seed each gives %v", err)
-	}
-}
 
 // TestNothingNearZero: where neither row translates, no test marks one as better, whatever p; the loss still counts.
-func TestNothingNearZero(t *testing.T) {
-	for _, bleu := range []float64{0.02, 20} {
-		folder, corpus := t.TempDir(), corpusFolder(t)
-		for seed := 1; seed <= 3; seed++ {
-			for _, m := range []made{{method: "mle", ppl: 900}, {method: "spectrum", ppl: 800}} {
-				gain := (900-m.ppl)*1e-4 + float64(seed)*1e-4
-				m.seed, m.ppl = seed, m.ppl+float64(seed*seed)
-				m.change = func(_ *experiment.Config, r map[string]any) {
-					test := r["test"].(map[string]any)["test"].(map[string]any)
-					test["bleu"], test["bleu_tok"], test["chrf"] = bleu*(1+gain), bleu*(1+gain), 3+gain
-				}
-				makeRun(t, folder, corpus, m)
-			}
-		}
-		page := filepath.Join(t.TempDir(), "page.html")
-		out, _, err := compared(t, folder, "-quick", "-out", page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, notes, _ := strings.Cut(out, "\n\n")
-		says := strings.Contains(notes, "neither translates yet")
-		html, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(html), "<tr><th>test BLEU</th>")
-		row, _, _ := strings.Cut(rest, "<th>test tokenised BLEU</th>")
-		// The validation perplexity is bold in either case: four stars.
-		if bleu < 1 && (strings.Count(table, "*") != 4 || strings.Contains(row, "*") || !says) {
-			t.Errorf("BLEU near zero is marked:\n%s\n%s\n%s", table, notes, row)
-		}
-		if bleu > 1 && (!strings.Contains(table, "**20") || says || !strings.Contains(row, "*")) {
-			t.Errorf("BLEU 20 is not marked:\n%s\n%s\n%s", table, notes, row)
-		}
-	}
-}

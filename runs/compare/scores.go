@@ -210,50 +210,25 @@ func summaries(rows []*row, all []measure) [][]summary {
 	return table
 }
 
-// fit is the linear model of a measure over rows and seeds, with a contrast for each row. Rows without a value have no
-// part in it.
+// fit is the linear model of a measure over rows and seeds, with a contrast for each row.
 func (m measure) fit(rows []*row) significance.Fit {
-	seeds := map[int64]int{}
-	var scores [][]float64
-	var with []int // rows of scores
+	var seeds []int64
+	for _, r := range rows {
+		seeds = append(seeds, r.seeds()...)
+	}
+	slices.Sort(seeds)
+	seeds = slices.Compact(seeds)
+	scores := make([][]float64, len(rows))
 	for k, r := range rows {
-		var values []float64
-		for _, t := range r.runs {
-			x := m.of(t)
-			if math.IsNaN(x) {
-				continue
+		for _, seed := range seeds {
+			x := math.NaN()
+			if t := r.seed(seed); t != nil {
+				x = m.of(t)
 			}
-			at, known := seeds[t.results.Seed]
-			if !known {
-				at = len(seeds)
-				seeds[t.results.Seed] = at
-			}
-			for len(values) <= at {
-				values = append(values, math.NaN())
-			}
-			values[at] = x
-		}
-		if values != nil {
-			scores, with = append(scores, values), append(with, k)
+			scores[k] = append(scores[k], x)
 		}
 	}
-	for i := range scores {
-		for len(scores[i]) < len(seeds) {
-			scores[i] = append(scores[i], math.NaN())
-		}
-	}
-	none := significance.Contrast{Estimate: math.NaN(), Error: math.NaN(), Freedom: math.NaN(), Low: math.NaN(),
-		High: math.NaN(), P: math.NaN()}
-	fit := significance.Fit{Deviation: math.NaN(), ICC: math.NaN()}
-	if len(with) > 0 && with[0] == 0 {
-		fit = significance.Linear(scores, 0, 0.05)
-	}
-	contrasts := slices.Repeat([]significance.Contrast{none}, len(rows))
-	for i, c := range fit.Contrasts {
-		contrasts[with[i]] = c
-	}
-	fit.Contrasts = contrasts
-	return fit
+	return significance.Linear(scores, 0, 0.05)
 }
 
 // power is the share of experiments that are to find a difference of the size that is called detectable, at 0.05 for all

@@ -2,6 +2,7 @@ package significance
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -32,8 +33,48 @@ type Fit struct {
 // score = row + seed + residual, by least squares. Chance is an F test at 0.05: with a lower bar, seeds would enter
 // where they only seem to help, and few seeds would give too many false alarms. All rows share the residual's variance,
 // so that a row whose few seeds happen to lie close together is not taken for a sure one. scores [rows][seeds] has NaN
-// where a row lacks a seed. The intervals have coverage 1 - level.
+// where a row lacks a seed; a row without any score has NaN for a contrast, and without the control's all have. The
+// intervals have coverage 1 - level.
 func Linear(scores [][]float64, control int, level float64) Fit {
+	with, rows := scored(scores)
+	fit := Fit{Deviation: math.NaN(), ICC: math.NaN()}
+	if at := slices.Index(rows, control); at >= 0 {
+		fit = linear(with, at, level)
+	}
+	contrasts := make([]Contrast, len(scores))
+	for row := range contrasts {
+		contrasts[row] = contrast(math.NaN(), math.NaN(), math.NaN(), level)
+	}
+	for i, c := range fit.Contrasts {
+		contrasts[rows[i]] = c
+	}
+	fit.Contrasts = contrasts
+	return fit
+}
+
+// scored leaves out the seeds, and the rows, that have no score at all; rows are the numbers of those that stay.
+func scored(scores [][]float64) (with [][]float64, rows []int) {
+	seeds := map[int]bool{}
+	each(scores, func(row, seed int, _ float64) {
+		seeds[seed] = true
+		if len(rows) == 0 || rows[len(rows)-1] != row {
+			rows = append(rows, row)
+		}
+	})
+	for _, row := range rows {
+		var values []float64
+		for seed, x := range scores[row] {
+			if seeds[seed] {
+				values = append(values, x)
+			}
+		}
+		with = append(with, values)
+	}
+	return with, rows
+}
+
+// linear is Linear where each row and each seed has a score.
+func linear(scores [][]float64, control int, level float64) Fit {
 	icc, p := intraclass(scores)
 	fit := Fit{ICC: icc}
 	if icc > 0 && p < 0.05 && fit.solve(scores, control, level, true) {
@@ -83,8 +124,8 @@ func (f *Fit) solve(scores [][]float64, control int, level float64, seeds bool) 
 	}
 	f.Contrasts = make([]Contrast, rows)
 	for row := range scores {
-		f.Contrasts[row] = Contrast{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 		if row == control {
+			f.Contrasts[row] = contrast(math.NaN(), math.NaN(), math.NaN(), level)
 			continue
 		}
 		weights := mat.NewVecDense(terms, nil)

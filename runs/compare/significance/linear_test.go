@@ -80,6 +80,25 @@ func TestLinearPoolsTheSpread(t *testing.T) {
 	}
 }
 
+// TestLinearWithoutScores: rows and seeds without a score have no part in the model of the others, with terms for seeds as without.
+func TestLinearWithoutScores(t *testing.T) {
+	none := math.NaN()
+	for _, shared := range []float64{0, 5} {
+		a, b := []float64{1, 1.2 + shared, 0.9 - shared}, []float64{2, 2.1 + shared, 2.2 - shared}
+		want := Linear([][]float64{a, b}, 0, 0.05)
+		got := Linear([][]float64{{none, none, none, none}, {a[0], none, a[1], a[2]}, {b[0], none, b[1], b[2]}}, 1, 0.05)
+		if want.Seeds != (shared > 0) || got.Seeds != want.Seeds || got.Contrasts[2] != want.Contrasts[1] {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+		if !math.IsNaN(got.Contrasts[0].Estimate) {
+			t.Errorf("a row without scores has the contrast %v", got.Contrasts[0])
+		}
+	}
+	if fit := Linear([][]float64{{none}, {1}}, 0, 0.05); !math.IsNaN(fit.Contrasts[1].Estimate) {
+		t.Errorf("without the control's scores: %+v", fit)
+	}
+}
+
 // outputs makes translations of a text that are right word for word but for errors: a share of the words is wrong, by sentence.
 func outputs(r *rand.Rand, refs []string, wrong []float64) []string {
 	hyps := make([]string, len(refs))

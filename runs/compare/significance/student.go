@@ -33,18 +33,8 @@ func PairedT(differences []float64) T {
 		return t
 	}
 	t.Deviation = deviation
-	err := stat.StdErr(deviation, float64(t.N))
-	if err == 0 {
-		t.Low, t.High, t.P = mean, mean, 0
-		if mean == 0 {
-			t.P = 1
-		}
-		return t
-	}
-	student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(t.N - 1)}
-	half := student.Quantile(0.975) * err
-	t.Low, t.High = mean-half, mean+half
-	t.P = 2 * student.Survival(math.Abs(mean/err))
+	c := contrast(mean, stat.StdErr(deviation, float64(t.N)), float64(t.N-1), 0.05)
+	t.Low, t.High, t.P = c.Low, c.High, c.P
 	return t
 }
 

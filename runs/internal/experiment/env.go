@@ -10,10 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // NewEnv describes this process, with versions of libraries and the device in use.
-func NewEnv(versions map[string]string, device string, threads int) Env {
+func NewEnv(versions map[string]string, device string, threads int) record.Env {
 	all := map[string]string{"go": runtime.Version(), "aperture": "(devel)"}
 	if build, ok := debug.ReadBuildInfo(); ok && build.Main.Version != "" {
 		all["aperture"] = build.Main.Version
@@ -22,7 +24,7 @@ func NewEnv(versions map[string]string, device string, threads int) Env {
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	code, changed := codeVersion()
-	return Env{
+	return record.Env{
 		Versions: all,
 		OS:       strings.TrimSpace(runtime.GOOS + " " + runtime.GOARCH + " " + string(kernel)),
 		Host:     host,
@@ -42,7 +44,7 @@ var built string
 
 // codeVersion returns the commit this program was built from, and the files that differ: as build.sh or the Go tool
 // stamped it, or, under go run, which stamps nothing, as git sees the source tree. It is undefined where none knows.
-func codeVersion() (code Code, changed []string) {
+func codeVersion() (code record.Code, changed []string) {
 	if commit, files, found := strings.Cut(built, ":"); found {
 		return codeOf(commit, files, ",")
 	}
@@ -53,23 +55,23 @@ func codeVersion() (code Code, changed []string) {
 	}
 	_, source, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(source) {
-		return Code{}, nil
+		return record.Code{}, nil
 	}
 	return gitCode(filepath.Dir(source))
 }
 
 // codeOf is a commit with the files that differ from it.
-func codeOf(commit, files, separator string) (Code, []string) {
+func codeOf(commit, files, separator string) (record.Code, []string) {
 	changed := strings.FieldsFunc(files, func(r rune) bool { return string(r) == separator })
 	dirty := len(changed) > 0
-	return Code{Commit: Text(commit), Dirty: &dirty}, changed
+	return record.Code{Commit: record.Text(commit), Dirty: &dirty}, changed
 }
 
-func stampedCode(settings []debug.BuildSetting) (code Code) {
+func stampedCode(settings []debug.BuildSetting) (code record.Code) {
 	for _, setting := range settings {
 		switch setting.Key {
 		case "vcs.revision":
-			code.Commit = Text(setting.Value)
+			code.Commit = record.Text(setting.Value)
 		case "vcs.modified":
 			dirty := setting.Value == "true"
 			code.Dirty = &dirty
@@ -79,18 +81,18 @@ func stampedCode(settings []debug.BuildSetting) (code Code) {
 }
 
 // gitCode asks git about the source tree around folder.
-func gitCode(folder string) (code Code, changed []string) {
+func gitCode(folder string) (code record.Code, changed []string) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
 	commit, err := git("rev-parse", "HEAD")
 	if err != nil {
-		return Code{}, nil
+		return record.Code{}, nil
 	}
 	names, err := git("diff", "--name-only", "HEAD")
 	if err != nil {
-		return Code{Commit: Text(commit)}, nil
+		return record.Code{Commit: record.Text(commit)}, nil
 	}
 	return codeOf(commit, names, "\n")
 }

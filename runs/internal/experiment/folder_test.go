@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // A panic is kept in the log of its run.
@@ -47,7 +48,7 @@ func TestFolderOfARunThatNeverBegan(t *testing.T) {
 	// A finished run that could not be made longer is finished.
 	r.Close()
 	r = mustStart(t, folder, "-resume", "-steps=5", "-seed=3")
-	if err := r.WriteResults(&Results{Updates: 5}); err != nil {
+	if err := r.WriteResults(&record.Results{Updates: 5}); err != nil {
 		t.Fatal(err)
 	}
 	r.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 )
 
 // testSpec is a run with two presets: sample, with 100 steps, and big, with 900.
@@ -157,7 +158,7 @@ func TestPrintConfig(t *testing.T) {
 		}
 
 		first.Out = t.TempDir()
-		run, err := Open(first, Env{})
+		run, err := Open(first, record.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,8 +19,8 @@ import (
 // The fields of results.json are a contract with whoever reads it.
 func TestResultsFields(t *testing.T) {
 	r := mustStart(t, t.TempDir())
-	r.Env.Code = Code{}
-	if err := r.WriteResults(&Results{}); err != nil {
+	r.Env.Code = record.Code{}
+	if err := r.WriteResults(&record.Results{}); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(r.Path(ResultsFile))
@@ -38,7 +38,7 @@ func TestResultsFields(t *testing.T) {
 	if diff := cmp.Diff(want, compact.String()); diff != "" {
 		t.Error(diff)
 	}
-	scores, err := json.Marshal(TestScores{PPL: Num(math.Inf(1)), BLEU: Num(41.5), BLEUSignature: "nrefs:1"})
+	scores, err := json.Marshal(record.TestScores{PPL: record.Num(math.Inf(1)), BLEU: record.Num(41.5), BLEUSignature: "nrefs:1"})
 	if want := `{"nll":null,"ppl":null,"bleu":41.5,"bleu_signature":"nrefs:1","bleu_tok":null,"chrf":null,"f1":null}`; err != nil || string(scores) != want {
 		t.Errorf("test scores %s, %v", scores, err)
 	}
@@ -47,13 +47,13 @@ func TestResultsFields(t *testing.T) {
 func TestResultsRoundTrip(t *testing.T) {
 	r := mustStart(t, t.TempDir())
 	dirty := true
-	r.Env.Code = Code{Commit: "abc", Dirty: &dirty}
-	want := &Results{
-		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: Num(1.5), PeakRSSBytes: Num(PeakRSS()), Valid: ValidScores{NLL: Num(-2.5), PPL: Num(math.NaN())},
-		Data: ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]TestScores{"flickr": {BLEU: Num(1.25), F1: map[string]Number{"5-9": Num(0.5), "1000+": {}}}},
-		Best:           Best{Step: 5, Epoch: Num(1.25), Seconds: Num(2.5), Loss: Num(-3.5)},
-		Vectors:        &Vectors{Source: "x.vec", SHA256: "ab", Width: 3, Words: 9, Unused: 2, End: "the file"},
-		SingularValues: Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7",
+	r.Env.Code = record.Code{Commit: "abc", Dirty: &dirty}
+	want := &record.Results{
+		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: record.Num(1.5), PeakRSSBytes: record.Num(PeakRSS()), Valid: record.ValidScores{NLL: record.Num(-2.5), PPL: record.Num(math.NaN())},
+		Data: record.ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]record.TestScores{"flickr": {BLEU: record.Num(1.25), F1: map[string]record.Number{"5-9": record.Num(0.5), "1000+": {}}}},
+		Best:           record.Best{Step: 5, Epoch: record.Num(1.25), Seconds: record.Num(2.5), Loss: record.Num(-3.5)},
+		Vectors:        &record.Vectors{Source: "x.vec", SHA256: "ab", Width: 3, Words: 9, Unused: 2, End: "the file"},
+		SingularValues: record.Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7",
 	}
 	if err := r.WriteResults(want); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestResultsRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Number{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(record.Number{})); diff != "" {
 		t.Error(diff)
 	}
 	if got.Code.Commit != "abc" {

@@ -48,8 +48,8 @@ type Run struct {
 	Config Config
 	Log    *Logger
 
-	ReadOnly bool // another process writes
-	Env      Env  // of the process when it started: the source tree may be another by now
+	ReadOnly bool       // another process writes
+	Env      record.Env // of the process when it started: the source tree may be another by now
 
 	sums     map[string]func() (string, error) // of files that are being hashed, by key
 	lock     *os.File
@@ -61,7 +61,7 @@ type Run struct {
 // writes config.toml, env.json and command.txt and opens train.log. A folder that holds a run is not touched without
 // -resume, and a finished one only where what ended it was raised. Of several processes the first does so; the others
 // get a run that writes nothing.
-func Open(s *Settings, env Env) (r *Run, err error) {
+func Open(s *Settings, env record.Env) (r *Run, err error) {
 	r = &Run{Dir: s.Out, Config: s.Config, Env: env, ReadOnly: s.Place.Rank > 0}
 	if r.ReadOnly {
 		nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -109,7 +109,7 @@ func (r *Run) resume(s *Settings) (err error) {
 	if r.replaced, err = os.ReadFile(r.Path(ConfigFile)); err != nil {
 		return err
 	}
-	var before Env // what an earlier process recorded, as far as it did
+	var before record.Env // what an earlier process recorded, as far as it did
 	if files.ReadJSON(r.Path(EnvFile), &before) == nil {
 		r.Env.DataSHA256, r.Env.Files = before.DataSHA256, before.Files
 	}
@@ -130,7 +130,7 @@ func (r *Run) resume(s *Settings) (err error) {
 }
 
 // toRaise lists the keys that still hold a finished run at its end.
-func toRaise(previous, next *Config, results *Results) []string {
+func toRaise(previous, next *Config, results *record.Results) []string {
 	var raise []string
 	if n := next.Train.Steps; n > 0 && results.Updates >= int64(n) {
 		raise = append(raise, fmt.Sprintf("train.steps (-steps, now %d)", n))
@@ -277,7 +277,7 @@ func (r *Run) Files() (map[string]string, error) {
 }
 
 // Longer says in words what to raise for a run that has found these results to train on.
-func (r *Run) Longer(results *Results) string {
+func (r *Run) Longer(results *record.Results) string {
 	raise := toRaise(nil, &r.Config, results)
 	if len(raise) == 0 {
 		raise = []string{fmt.Sprintf("train.patience (now %d)", r.Config.Train.Patience)}
@@ -286,10 +286,10 @@ func (r *Run) Longer(results *Results) string {
 }
 
 // WriteResults writes results.json, which marks the run as finished.
-func (r *Run) WriteResults(results *Results) error {
+func (r *Run) WriteResults(results *record.Results) error {
 	results.Code = r.Env.Code
 	if results.Test == nil {
-		results.Test = map[string]TestScores{}
+		results.Test = map[string]record.TestScores{}
 	}
 	if results.Data.SHA256 == nil {
 		results.Data.SHA256 = map[string]string{}

@@ -23,7 +23,7 @@ const holdFolder = "EXPERIMENT_TEST_HOLD"
 
 func TestMain(m *testing.M) {
 	if folder := os.Getenv(holdFolder); folder != "" {
-		r, err := Open(&Settings{Config: Default(), Out: folder}, Env{})
+		r, err := Open(&Settings{Config: Default(), Out: folder}, record.Env{})
 		if err != nil {
 			command.Exit(err)
 		}
@@ -91,7 +91,7 @@ func TestOpenWritesFolder(t *testing.T) {
 	if err != nil || !strings.Contains(string(log), "built-in sample") || !strings.HasSuffix(string(log), " step 1\n") {
 		t.Errorf("train.log: %q, %v", log, err)
 	}
-	var env Env
+	var env record.Env
 	data, err := os.ReadFile(r.Path(EnvFile))
 	if err != nil || json.Unmarshal(data, &env) != nil || env.Versions["libtorch"] != "1" || env.Versions["go"] == "" || env.CPU == "" || env.Threads != 1 {
 		t.Errorf("env.json: %s, %v", data, err)
@@ -177,7 +177,7 @@ func TestResumeFinished(t *testing.T) {
 	} {
 		folder := t.TempDir()
 		r := mustStart(t, folder, test.start...)
-		if err := r.WriteResults(&Results{Updates: test.updates, Epochs: Num(test.epochs)}); err != nil {
+		if err := r.WriteResults(&record.Results{Updates: test.updates, Epochs: record.Num(test.epochs)}); err != nil {
 			t.Fatal(err)
 		}
 		r.Close()
@@ -221,7 +221,7 @@ func TestLock(t *testing.T) {
 		t.Fatalf("the first process said %q, %v", line, err)
 	}
 	for _, again := range []bool{false, true} {
-		_, err := Open(&Settings{Config: Default(), Out: folder, Resume: again}, Env{})
+		_, err := Open(&Settings{Config: Default(), Out: folder, Resume: again}, record.Env{})
 		wantError(t, err, folder, "in use by another process")
 	}
 	second := exec.Command(os.Args[0])
@@ -236,7 +236,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &Settings{Config: Default(), Out: folder, Resume: true, previous: &Config{}}
-	r, err := Open(s, Env{})
+	r, err := Open(s, record.Env{})
 	if err != nil {
 		t.Fatalf("after the first process ended: %v", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -36,7 +37,7 @@ func withTrainer(t *testing.T, settings *experiment.Settings, body func(t *train
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := experiment.Open(settings, experiment.Env{})
+		r, err := experiment.Open(settings, record.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/score"
 	"github.com/aperture-ml/aperture/torch"
@@ -44,20 +45,20 @@ func (t *trainer) finish(ctx context.Context) error {
 		return err
 	}
 	c := t.config
-	results := &experiment.Results{
+	results := &record.Results{
 		Run: c.Run, Method: c.Objective.Method, Preset: c.Preset, Seed: int64(c.Train.Seed),
-		Data:         experiment.ResultsData{Name: c.Data.Name, Synthetic: c.Data.Sample, SHA256: t.task.sums()},
+		Data:         record.ResultsData{Name: c.Data.Name, Synthetic: c.Data.Sample, SHA256: t.task.sums()},
 		Params:       t.Params.Count(),
 		Updates:      int64(t.state.Step),
-		Epochs:       experiment.Num(t.epoch(t.state)),
-		TrainSeconds: experiment.Num(t.state.Seconds),
-		TokensPerS:   experiment.Num(float64(t.state.Tokens) / t.state.Seconds),
-		Test:         map[string]experiment.TestScores{},
+		Epochs:       record.Num(t.epoch(t.state)),
+		TrainSeconds: record.Num(t.state.Seconds),
+		TokensPerS:   record.Num(float64(t.state.Tokens) / t.state.Seconds),
+		Test:         map[string]record.TestScores{},
 		Vectors:      t.Vectors,
-		Postprocess:  experiment.Text(c.Decode.Rewriting()),
-		Checkpoint:   experiment.Text(best.Name()),
-		Best: experiment.Best{Step: int64(then.Step), Epoch: experiment.Num(t.epoch(then)),
-			Seconds: experiment.Num(then.Seconds), Loss: experiment.Num(nll)},
+		Postprocess:  record.Text(c.Decode.Rewriting()),
+		Checkpoint:   record.Text(best.Name()),
+		Best: record.Best{Step: int64(then.Step), Epoch: record.Num(t.epoch(then)),
+			Seconds: record.Num(then.Seconds), Loss: record.Num(nll)},
 	}
 	if results.Files, err = t.run.Files(); err != nil {
 		return err
@@ -80,15 +81,15 @@ func (t *trainer) finish(ctx context.Context) error {
 		return nil
 	}
 	m, _ := t.measures()
-	results.Isotropy = experiment.Isotropy{
-		I1: experiment.Num(m.I1), I2: experiment.Num(m.I2), Frobenius: experiment.Num(m.Frobenius),
-		MeanCosine: experiment.Num(m.MeanCosine), SigmaRatio: experiment.Num(m.SigmaRatio),
+	results.Isotropy = record.Isotropy{
+		I1: record.Num(m.I1), I2: record.Num(m.I2), Frobenius: record.Num(m.Frobenius),
+		MeanCosine: record.Num(m.MeanCosine), SigmaRatio: record.Num(m.SigmaRatio),
 	}
-	results.SingularValues = experiment.Nums(m.SingularValues)
+	results.SingularValues = record.Nums(m.SingularValues)
 	results.Code = t.run.Env.Code
-	results.PeakRSSBytes = experiment.Num(experiment.PeakRSS())
+	results.PeakRSSBytes = record.Num(experiment.PeakRSS())
 	if t.Device.IsCUDA() {
-		results.PeakDeviceBytes = experiment.Num(torch.PeakDeviceBytes(t.Device))
+		results.PeakDeviceBytes = record.Num(torch.PeakDeviceBytes(t.Device))
 	}
 	records, err := report.ReadRecords(t.run.Path(experiment.MetricsFile))
 	if err != nil {
@@ -186,7 +187,7 @@ func (t *trainer) validationBLEU(records []report.Record, step int) *float64 {
 }
 
 // doubt says, of a translator that cannot translate yet, how that shows and what to do; empty for others.
-func (t *trainer) doubt(r *experiment.Results, bleu *float64) string {
+func (t *trainer) doubt(r *record.Results, bleu *float64) string {
 	var signs []string
 	if bleu != nil && *bleu < score.NearZero {
 		signs = append(signs, fmt.Sprintf("its validation BLEU is %.2f", *bleu))
@@ -221,7 +222,7 @@ func (t *trainer) takeMean(used []checkpoint.Checkpoint) error {
 	return nil
 }
 
-func (t *trainer) draw(results *experiment.Results, records []report.Record, bleu *float64, doubt string) error {
+func (t *trainer) draw(results *record.Results, records []report.Record, bleu *float64, doubt string) error {
 	if !t.config.Report.Plots {
 		return nil
 	}

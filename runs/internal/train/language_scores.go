@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/language"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
@@ -68,7 +68,7 @@ func (t *languageTask) tests() (names []string) {
 	return names
 }
 
-func (t *languageTask) test(i int) (out experiment.TestScores, err error) {
+func (t *languageTask) test(i int) (out record.TestScores, err error) {
 	t.shown = nil // they were of other weights, maybe
 	columns, err := t.testColumns(t.texts.Tests[i])
 	if err != nil {
@@ -81,5 +81,5 @@ func (t *languageTask) test(i int) (out experiment.TestScores, err error) {
 	nll := sum / float64(tokens)
 	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)",
 		t.texts.Tests[i].Name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
-	return experiment.TestScores{NLL: experiment.Num(nll), PPL: experiment.Num(math.Exp(nll))}, nil
+	return record.TestScores{NLL: record.Num(nll), PPL: record.Num(math.Exp(nll))}, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
@@ -95,9 +95,9 @@ func (v validation) words(o *objectives.Output) string {
 
 // lossNumbers are a mean clean loss and its perplexity as results.json has them: a distance to a vector is no
 // log-likelihood, and a density has no perplexity.
-func lossNumbers(o *objectives.Output, loss float64) (nll, ppl experiment.Number) {
+func lossNumbers(o *objectives.Output, loss float64) (nll, ppl record.Number) {
 	if o.InNats() {
-		nll = experiment.Num(loss)
+		nll = record.Num(loss)
 	}
-	return nll, experiment.Num(o.Perplexity(loss))
+	return nll, record.Num(o.Perplexity(loss))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -119,7 +120,7 @@ func work(ctx context.Context, s *experiment.Settings, device torch.Device, peer
 }
 
 // agree refuses processes of other programs and settings than rank 0's; each machine keeps its files where it likes.
-func agree(s *experiment.Settings, env experiment.Env, peers *parallel.Peers) error {
+func agree(s *experiment.Settings, env record.Env, peers *parallel.Peers) error {
 	c := s.Config
 	c.Data.Dir, c.Data.Store, c.Train.Device, c.Train.Threads = "", "", "", 0
 	return peers.Agree("version or setting", fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s\n-resume=%v\n%s",

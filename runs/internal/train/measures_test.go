@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
@@ -43,7 +42,7 @@ func checkF1(t *testing.T, folder, out, data string) {
 	}
 	f1, matches := found.Test["test"].F1, 0
 	for _, b := range buckets {
-		if got := f1[b.Name()]; got != experiment.Num(b.F1()) {
+		if got := f1[b.Name()]; got != record.Num(b.F1()) {
 			t.Errorf("results.json has the F1 %v for words seen %s times, the texts %v", got.Value(), b.Name(), b.F1())
 		}
 		matches += b.Matches

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 )
 
 // page is the report of a finished run.
-func (t *trainer) page(r *experiment.Results, bleu *float64, doubt string) (*report.Page, error) {
+func (t *trainer) page(r *record.Results, bleu *float64, doubt string) (*report.Page, error) {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, err
@@ -22,11 +22,11 @@ func (t *trainer) page(r *experiment.Results, bleu *float64, doubt string) (*rep
 	if r.Data.Synthetic {
 		data += " (the built-in sample)"
 	}
-	valid := experiment.TestScores{NLL: r.Valid.NLL, PPL: r.Valid.PPL}
+	valid := record.TestScores{NLL: r.Valid.NLL, PPL: r.Valid.PPL}
 	about := fields("data", data+": "+t.task.corpus(), "preset", r.Preset, "seed", fmt.Sprint(r.Seed),
 		"commit", commit(r.Code, t.run.Env.Changed), "best checkpoint", string(r.Checkpoint))
 	if bleu != nil {
-		valid.BLEUTok = experiment.Num(*bleu)
+		valid.BLEUTok = record.Num(*bleu)
 		about = append(fields("validation BLEU, tokenised", show(valid.BLEUTok, 2)), about...)
 	}
 	best := fmt.Sprintf("%d, %s, %s", r.Best.Step, show(r.Best.Epoch, 2), show(r.Best.Seconds, 0))
@@ -58,26 +58,26 @@ func fields(of ...string) (all []report.Field) {
 }
 
 // scoreTable has a row for each text and a column for each score that any has.
-func scoreTable(r *experiment.Results, valid experiment.TestScores) report.Table {
+func scoreTable(r *record.Results, valid record.TestScores) report.Table {
 	columns := []struct {
 		name   string
 		digits int
-		of     func(s experiment.TestScores) experiment.Number
+		of     func(s record.TestScores) record.Number
 	}{
-		{"BLEU (sacreBLEU)", 2, func(s experiment.TestScores) experiment.Number { return s.BLEU }},
-		{"BLEU, tokenised", 2, func(s experiment.TestScores) experiment.Number { return s.BLEUTok }},
-		{"chrF", 2, func(s experiment.TestScores) experiment.Number { return s.ChrF }},
-		{"perplexity", 2, func(s experiment.TestScores) experiment.Number { return s.PPL }},
-		{"nats per token", 4, func(s experiment.TestScores) experiment.Number { return s.NLL }},
+		{"BLEU (sacreBLEU)", 2, func(s record.TestScores) record.Number { return s.BLEU }},
+		{"BLEU, tokenised", 2, func(s record.TestScores) record.Number { return s.BLEUTok }},
+		{"chrF", 2, func(s record.TestScores) record.Number { return s.ChrF }},
+		{"perplexity", 2, func(s record.TestScores) record.Number { return s.PPL }},
+		{"nats per token", 4, func(s record.TestScores) record.Number { return s.NLL }},
 	}
-	all := []experiment.TestScores{valid}
+	all := []record.TestScores{valid}
 	table := report.Table{Head: []string{""}, Rows: [][]string{{"validation"}}}
 	for _, name := range slices.Sorted(maps.Keys(r.Test)) {
 		all = append(all, r.Test[name])
 		table.Rows = append(table.Rows, []string{name})
 	}
 	for _, column := range columns {
-		if !slices.ContainsFunc(all, func(s experiment.TestScores) bool { return !math.IsNaN(column.of(s).Value()) }) {
+		if !slices.ContainsFunc(all, func(s record.TestScores) bool { return !math.IsNaN(column.of(s).Value()) }) {
 			continue
 		}
 		table.Head = append(table.Head, column.name)
@@ -89,14 +89,14 @@ func scoreTable(r *experiment.Results, valid experiment.TestScores) report.Table
 }
 
 // show is a number with the given number of digits behind the point, or a dash.
-func show(n experiment.Number, digits int) string {
+func show(n record.Number, digits int) string {
 	if math.IsNaN(n.Value()) {
 		return "–"
 	}
 	return fmt.Sprintf("%.*f", digits, n.Value())
 }
 
-func commit(c experiment.Code, changed []string) string {
+func commit(c record.Code, changed []string) string {
 	switch {
 	case c.Commit == "":
 		return "not known"

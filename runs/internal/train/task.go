@@ -5,6 +5,7 @@ import (
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -45,7 +46,7 @@ type task interface {
 	validate() (validation, error)
 	// tests names the test texts, and test scores the one at a place among them.
 	tests() []string
-	test(i int) (experiment.TestScores, error)
+	test(i int) (record.TestScores, error)
 	// alike says so where most outputs for a test text are one line, which no task asks for; else it is empty.
 	alike() string
 	// samples are what the report shows of the network's output.
@@ -78,7 +79,7 @@ type network struct {
 	Params  *torch.Params
 	Output  *objectives.Output
 	Device  torch.Device
-	Vectors *experiment.Vectors // the target vectors of a method that aims at some, else nil
+	Vectors *record.Vectors // the target vectors of a method that aims at some, else nil
 }
 
 // validation is what a task finds on its validation text.

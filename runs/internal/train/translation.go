@@ -7,6 +7,7 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
@@ -42,7 +43,7 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 	}
 	n = network{Params: t.Params, Output: t.Output, Device: t.Device}
 	if v := pair.Vectors; v != nil {
-		n.Vectors = &experiment.Vectors{Source: v.Source, SHA256: experiment.Text(v.SHA256), Width: v.Width,
+		n.Vectors = &record.Vectors{Source: v.Source, SHA256: record.Text(v.SHA256), Width: v.Width,
 			Words: pair.Target.Vocabulary.Len(), Unused: v.Unused, End: v.End}
 	}
 	return n, nil

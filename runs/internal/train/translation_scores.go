@@ -11,6 +11,7 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/runs/internal/report"
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
@@ -89,7 +90,7 @@ func commonest(lines []string) (line string, times int) {
 	return line, times
 }
 
-func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
+func (t *translationTask) test(i int) (out record.TestScores, err error) {
 	s := t.data.Tests[i]
 	pairs, err := t.Text.TestPairs(s)
 	if err != nil {
@@ -127,16 +128,16 @@ func (t *translationTask) test(i int) (out experiment.TestScores, err error) {
 	if err != nil {
 		return out, err
 	}
-	out.F1 = map[string]experiment.Number{}
+	out.F1 = map[string]record.Number{}
 	for _, b := range buckets {
-		out.F1[b.Name()] = experiment.Num(b.F1())
+		out.F1[b.Name()] = record.Num(b.F1())
 	}
 	chrf, err := score.CHRFOptions{Lowercase: t.config.Data.Lowercase}.Corpus(raw, references)
 	if err != nil {
 		return out, err
 	}
-	out.BLEU, out.BLEUSignature = experiment.Num(bleu.Score), experiment.Text(bleu.Signature())
-	out.BLEUTok, out.ChrF = experiment.Num(multi.Score), experiment.Num(chrf.Score)
+	out.BLEU, out.BLEUSignature = record.Num(bleu.Score), record.Text(bleu.Signature())
+	out.BLEUTok, out.ChrF = record.Num(multi.Score), record.Num(chrf.Score)
 	d := t.config.Decode
 	t.run.Log.Printf("test %s: BLEU %.2f (%s), tokenised BLEU %.2f, chrF %.2f, %s; beam %d, %s length penalty %g",
 		s.Name, bleu.Score, bleu.Signature(), multi.Score, chrf.Score, lossWords(t.Output, nll),
