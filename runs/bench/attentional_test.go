@@ -75,7 +75,7 @@ func TestLayerParameters(t *testing.T) {
 func TestLayers(t *testing.T) {
 	torch.Test(t, func() {
 		b := fake(t, context.Background(), "")
-		b.pairs = 2
+		b.Pairs = 2
 		for _, l := range []outputLayer{{"bpe", "mle", false, 20}, tiedVMF} {
 			got, err := b.measure(row{"layers/" + l.name, "sentences_per_s", tinyAttentional.layer(l)})
 			want := map[string]string{"bpe": "input 120, of the output layer 160",

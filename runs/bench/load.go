@@ -35,7 +35,7 @@ func loadRows() []row {
 					}
 				}
 				f = b.loads[measured[0]]
-				f.remark = fmt.Sprintf("%d pairs%s", b.loadPairs, f.remark)
+				f.remark = fmt.Sprintf("%d pairs%s", b.LoadPairs, f.remark)
 				return f, nil
 			}
 			return nil
@@ -122,8 +122,8 @@ func processorSeconds() float64 {
 }
 
 func (b *bench) measureLoads() (loads, error) {
-	fmt.Fprintf(b.log, "making or finding the text of %d pairs\n", b.loadPairs)
-	folder, err := loadText(b.loadPairs)
+	fmt.Fprintf(b.log, "making or finding the text of %d pairs\n", b.LoadPairs)
+	folder, err := loadText(b.LoadPairs)
 	if err != nil {
 		return nil, err
 	}

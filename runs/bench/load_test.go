@@ -15,7 +15,7 @@ func TestLoads(t *testing.T) {
 	cache := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", cache)
 	b := fake(t, context.Background(), "")
-	b.loadPairs = 3000
+	b.LoadPairs = 3000
 	for _, r := range loadRows()[2:] {
 		got, err := b.measure(r)
 		if err != nil || got.TimeRatio != nil || got.Peer != nil || got.Ours <= 0 ||
@@ -90,7 +90,7 @@ func TestEncodingRows(t *testing.T) {
 	for _, program := range []string{"encode_text.py", "bpe_tokenizers.py"} {
 		b.replace(t, program, slow)
 	}
-	b.pairs = 1
+	b.Pairs = 1
 	for _, r := range loadRows()[:2] {
 		got, err := b.measure(r)
 		if err != nil || got.TimeRatio == nil || got.Peer == nil || *got.Peer <= 0 ||

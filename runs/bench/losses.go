@@ -148,11 +148,11 @@ func mixtureRace(b *bench, r *race) error {
 	if err != nil {
 		return err
 	}
-	if needed := plainCopies * 4 * components * vocabulary * float64(b.positions); needed > available {
+	if needed := plainCopies * 4 * components * vocabulary * float64(b.Positions); needed > available {
 		return fmt.Errorf("the peer of method/mos needs %.1f GB of memory and %.1f are available: "+
 			"name fewer positions with -positions", needed/1e9, available/1e9)
 	}
-	return mixtureLayer(b.positions, width, vocabulary, components).race(b, r)
+	return mixtureLayer(b.Positions, width, vocabulary, components).race(b, r)
 }
 
 // attentionalLoop is the loop over time of an attentional decoder by itself: the mean square of its states and every

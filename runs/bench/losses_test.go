@@ -21,7 +21,7 @@ func TestLosses(t *testing.T) {
 	} {
 		for loss, want := range map[string]string{"4.2": "", "5.5": "the two did not do the same work"} {
 			b := fake(t, context.Background(), "")
-			b.pairs = 2
+			b.Pairs = 2
 			b.replace(t, l.program, strings.ReplaceAll(answers, "2.5}", loss+"}"))
 			torch.Test(t, func() {
 				got, err := b.measure(row{"x", "s", l.race})
@@ -44,7 +44,7 @@ func TestMemoryOfPeers(t *testing.T) {
 	if err != nil || available < 1<<20 {
 		t.Errorf("%.0f bytes are available, %v", available, err)
 	}
-	b := &bench{options: options{positions: 1 << 40}}
+	b := &bench{options: options{Positions: 1 << 40}}
 	if err := mixtureRace(b, &race{}); err == nil ||
 		!strings.HasSuffix(err.Error(), "name fewer positions with -positions") {
 		t.Errorf("more positions than fit into memory give %v", err)
@@ -57,7 +57,7 @@ func TestAttentionalLoopRace(t *testing.T) {
 	loss := "2.5"
 	for _, equal := range []bool{false, true} {
 		b := fake(t, context.Background(), "")
-		b.pairs = 2
+		b.Pairs = 2
 		b.replace(t, "attentional_loop.py", strings.ReplaceAll(answers, "2.5}", loss+"}"))
 		torch.Test(t, func() {
 			got, err := b.measure(row{"x", "s", l.race})

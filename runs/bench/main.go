@@ -14,8 +14,8 @@ import (
 
 func main() {
 	o, err := parse(os.Args[1:], command.Stdout)
-	if err == nil && o.isa != "" {
-		err = torch.UseISA(strings.TrimPrefix(o.isa, "default"))
+	if err == nil && o.ISA != "" {
+		err = torch.UseISA(strings.TrimPrefix(o.ISA, "default"))
 	}
 	if err == nil {
 		ctx, stop := command.Interruptible(context.Background())
@@ -33,9 +33,9 @@ func run(ctx context.Context, o options, out, log io.Writer) error {
 		return err
 	}
 	defer b.close()
-	torch.SetThreads(o.threads)
+	torch.SetThreads(o.Threads)
 	results, failed := b.measureAll()
-	return errors.Join(failed, printTable(out, results), writeJSON(o.json, results))
+	return errors.Join(failed, printTable(out, results), writeJSON(o.JSON, results))
 }
 
 // stopped is a signal that ended the measuring.

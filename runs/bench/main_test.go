@@ -25,12 +25,12 @@ func TestFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.pairs != 9 || o.threads != 2 || o.python != "/opt/python" || len(o.rows()) != 2 {
-		t.Errorf("pairs %d, threads %d, python %s, %d rows", o.pairs, o.threads, o.python, len(o.rows()))
+	if o.Pairs != 9 || o.Threads != 2 || o.Python != "/opt/python" || len(o.rows()) != 2 {
+		t.Errorf("pairs %d, threads %d, python %s, %d rows", o.Pairs, o.Threads, o.Python, len(o.rows()))
 	}
 	t.Setenv("APERTURE_PYTHON", "/env/python")
-	if o, _ := parse([]string{"-what=text"}, io.Discard); o.python != "/env/python" || o.pairs != 7 {
-		t.Errorf("python %s, %d pairs", o.python, o.pairs)
+	if o, _ := parse([]string{"-what=text"}, io.Discard); o.Python != "/env/python" || o.Pairs != 7 {
+		t.Errorf("python %s, %d pairs", o.Python, o.Pairs)
 	}
 	var help strings.Builder
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) ||
@@ -44,11 +44,11 @@ func TestBadUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                        "say with -what which suite to measure: " + all,
 		"-what speech":            "unknown suite -what speech: it is one of " + all,
-		"-what text -isa sse":     `-isa is "sse": it must be avx2, avx512 or default`,
+		"-what text -isa sse":     `-isa=sse: it wants one of avx2, avx512, default`,
 		"-what text -pair 3":      "unknown flag -pair: did you mean -pairs? (bench -h lists the flags)",
-		"-what text -pairs 0":     "-pairs is 0: at least 1 is needed, and 7 for a result that counts",
-		"-what text -threads 0":   "-threads is 0: at least 1 is needed",
-		"-what text -positions 0": "-positions is 0: at least 1 is needed",
+		"-what text -pairs 0":     "-pairs=0: it wants a whole number of at least 1",
+		"-what text -threads 0":   "-threads=0: it wants a whole number of at least 1",
+		"-what text -positions 0": "-positions=0: it wants a whole number of at least 1",
 		"-what text -only [":      "-only: error parsing regexp: missing closing ]: `[`",
 		"-what text -only xyz": "-only xyz matches no row of text: its rows are " +
 			"bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
@@ -210,7 +210,7 @@ func TestOtherRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.json")
 	rows := []row{{"one", "s", missing}, {"two", "s", missing}, {"three", "s", good}, {"four", "s", shapes},
 		{"five", "s", full}}
-	o := options{pairs: 3, threads: torch.Threads(), json: path, only: mustMatch(""),
+	o := options{Pairs: 3, Threads: torch.Threads(), JSON: path, only: mustMatch(""),
 		suite: suite{name: "test", rows: rows}}
 	var out, told strings.Builder
 	var err error
@@ -248,7 +248,7 @@ func TestSignal(t *testing.T) {
 		return first(b, r)
 	}
 	rows := []row{{"one", "s", first}, {"two", "s", second}, {"three", "s", first}}
-	o := options{pairs: 1, threads: torch.Threads(), only: mustMatch(""), suite: suite{name: "test", rows: rows}}
+	o := options{Pairs: 1, Threads: torch.Threads(), only: mustMatch(""), suite: suite{name: "test", rows: rows}}
 	var out strings.Builder
 	err := run(ctx, o, &out, io.Discard)
 	if command.ExitCode(err) != 128+15 || !strings.Contains(out.String(), "one") ||

@@ -43,7 +43,7 @@ func TestTrainerLearns(t *testing.T) {
 func TestMethodsRaceMaximumLikelihood(t *testing.T) {
 	torch.Test(t, func() {
 		b := fake(t, context.Background(), "")
-		b.pairs = 2
+		b.Pairs = 2
 		got, err := b.measure(row{"x", "s", tinyNetwork.method("spectrum", withNorms...)})
 		if err != nil || got.TimeRatio == nil || got.MemoryRatio == nil || got.Ours <= 0 || got.Peer == nil ||
 			*got.Peer <= 0 {
@@ -171,7 +171,7 @@ func TestTextRaces(t *testing.T) {
 	for _, program := range []string{"bpe_subword_nmt.py", "bpe_tokenizers.py", "moses_tokenizer.py"} {
 		b.replace(t, program, slow)
 	}
-	b.pairs = 2
+	b.Pairs = 2
 	for _, row := range textRows {
 		got, err := b.measure(row)
 		if err != nil {

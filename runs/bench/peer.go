@@ -51,12 +51,12 @@ type answer struct {
 // startPeer runs a peer's program as the race's other side and waits until it is ready. The peer ends with the race,
 // with b.ctx, or with us: then its input ends.
 func (b *bench) startPeer(r *race, name, program string, config map[string]any) (*peer, error) {
-	config["threads"] = b.threads
+	config["threads"] = b.Threads
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{name: name, python: b.python, cmd: exec.CommandContext(b.ctx, b.python, b.path("peer/"+program))}
+	p := &peer{name: name, python: b.Python, cmd: exec.CommandContext(b.ctx, b.Python, b.path("peer/"+program))}
 	p.cmd.Stderr = &p.stderr
 	// torch.compile keeps what it made without saying for which instruction set, and with another one that fails; what
 	// is compiled anew also takes the time that a row shows.

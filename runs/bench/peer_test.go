@@ -17,7 +17,7 @@ func mustMatch(expression string) *regexp.Regexp { return regexp.MustCompile(exp
 // fake is a bench whose peers are shell scripts; script becomes the program fake.py.
 func fake(t *testing.T, ctx context.Context, script string) *bench {
 	t.Helper()
-	b, err := newBench(ctx, options{python: "/bin/sh", threads: 2}, io.Discard)
+	b, err := newBench(ctx, options{Python: "/bin/sh", Threads: 2}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestPeersThatFail(t *testing.T) {
 
 func TestNoInterpreter(t *testing.T) {
 	b := fake(t, context.Background(), "")
-	b.python = "/no/python"
+	b.Python = "/no/python"
 	_, err := b.startPeer(&race{}, "fake", "fake.py", map[string]any{})
 	if err == nil || !strings.Contains(err.Error(), "install Python 3, or name it with -python") {
 		t.Errorf("the error is %v", err)

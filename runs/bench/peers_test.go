@@ -35,7 +35,7 @@ func TestPeers(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			b := fake(t, context.Background(), "")
-			b.python, b.pairs = interpreter(), 1
+			b.Python, b.Pairs = interpreter(), 1
 			torch.Test(t, func() {
 				if got, err := b.measure(r); err != nil || got.TimeRatio == nil {
 					t.Errorf("the race gives %+v, %v", got, err)

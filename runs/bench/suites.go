@@ -137,7 +137,7 @@ func (b *bench) measure(r row) (out result, err error) {
 			if err := r.prepare(b, race); err != nil {
 				return err
 			}
-			out, err = race.run(b.ctx, b.pairs)
+			out, err = race.run(b.ctx, b.Pairs)
 			return err
 		})
 	})

@@ -91,7 +91,7 @@ func TestGradientsAreCompared(t *testing.T) {
 func BenchmarkUpdate(b *testing.B) {
 	b.Run("multi30k", func(b *testing.B) {
 		fixtures.Path(b, "multi30k/train.en")
-		bench, err := newBench(context.Background(), options{threads: 2}, io.Discard)
+		bench, err := newBench(context.Background(), options{Threads: 2}, io.Discard)
 		if err != nil {
 			b.Fatal(err)
 		}

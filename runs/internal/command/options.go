@@ -26,28 +26,52 @@ import (
 // needed makes the flag required, and tells the user what to give; with:"search" or with:"how=cache,dynamic" names the
 // flag, and its values, without which this one means nothing.
 func (h Help) Read(options any, args []string, out io.Writer) (*pflag.FlagSet, error) {
-	fs, into := Flags(h.Name), reflect.ValueOf(options).Elem()
-	var tagged []option
-	for _, field := range reflect.VisibleFields(into.Type()) {
-		if names, ok := field.Tag.Lookup("flag"); ok {
-			o := option{tag: field.Tag, field: into.FieldByIndex(field.Index)}
-			o.name, o.letter, _ = strings.Cut(names, ",")
-			o.define(fs)
-			tagged = append(tagged, o)
-		}
-	}
+	fs := Flags(h.Name)
+	check := Define(fs, options)
 	if err := h.Parse(fs, args, out); err != nil {
 		return nil, err
 	}
 	if h.NoArgs != "" && fs.NArg() > 0 {
 		return nil, Usagef("unexpected argument %q: %s", fs.Arg(0), h.NoArgs)
 	}
-	for _, o := range tagged {
-		if err := o.check(fs); err != nil {
-			return nil, err
+	return fs, check()
+}
+
+// Annotations of flags that Define takes from tags of the same name, for programs that read their flags themselves.
+const (
+	GroupOf = "group" // the heading that this flag, and those after it, stand under in help
+	KeyOf   = "key"   // the key of the configuration that the flag stands for
+)
+
+// Define adds the flags of the struct that options points to, as [Help.Read] describes them, but for those named in
+// without. Once fs is parsed, check reports what the tags do not allow.
+func Define(fs *pflag.FlagSet, options any, without ...string) (check func() error) {
+	into := reflect.ValueOf(options).Elem()
+	var tagged []option
+	for _, field := range reflect.VisibleFields(into.Type()) {
+		names, ok := field.Tag.Lookup("flag")
+		o := option{tag: field.Tag}
+		o.name, o.letter, _ = strings.Cut(names, ",")
+		if !ok || slices.Contains(without, o.name) {
+			continue
 		}
+		o.field = into.FieldByIndex(field.Index)
+		o.define(fs)
+		for _, annotation := range []string{GroupOf, KeyOf} {
+			if text, ok := field.Tag.Lookup(annotation); ok {
+				_ = fs.SetAnnotation(o.name, annotation, []string{text}) // fails for a flag that is not defined
+			}
+		}
+		tagged = append(tagged, o)
 	}
-	return fs, nil
+	return func() error {
+		for _, o := range tagged {
+			if err := o.check(fs); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // CPU is a flag of programs that compute on tensors.

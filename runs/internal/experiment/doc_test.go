@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 var update = flag.Bool("update", false, "write docs/keys.md anew")
@@ -101,8 +102,9 @@ func docTwenty() string {
 // docFlags names the flags that stand for a key, with their keys, in lines of a list's item.
 func docFlags() string {
 	var all []string
-	SpecOf("wmt14").flags(&options{}).VisitAll(func(f *pflag.Flag) {
-		if key := f.Annotations[keyOf]; key != nil {
+	flags, _ := SpecOf("wmt14").flags(&options{})
+	flags.VisitAll(func(f *pflag.Flag) {
+		if key := f.Annotations[command.KeyOf]; key != nil {
 			all = append(all, fmt.Sprintf(`"-%s" (%s)`, f.Name, key[0]))
 		}
 	})

@@ -48,33 +48,17 @@ func (s *Settings) note(format string, args ...any) {
 // flags; with -resume the run folder's configuration takes the preset's place. Help is printed to Spec.Stdout and
 // returned as ErrHelp; a *command.UsageError says what in args means nothing.
 func Parse(spec *Spec, args []string) (*Settings, error) {
-	var o options
-	flags := spec.flags(&o)
-	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
-		return nil, command.FlagError(err, flags, spec.Name)
-	}
-	switch {
-	case o.help:
-		if err := spec.printHelp(flags); err != nil {
-			return nil, err
-		}
-		return nil, command.ErrHelp
-	case flags.NArg() > 0:
-		return nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)",
-			flags.Arg(0), spec.Name)
-	case flags.Lookup("method").Value.String() == "help":
-		fmt.Fprint(spec.Stdout, objectives.Help())
-		return nil, command.ErrHelp
-	}
-	if speed := o.speed; speed != (parallel.Speed{}) && (!o.plan || !(speed.Operations >= 0 && speed.Bytes >= 0)) {
-		return nil, command.Usagef("-device-flops and -bandwidth go with -plan, and are rates above 0")
-	}
-	s := &Settings{Resume: o.resume, Plan: o.plan, Quiet: o.quiet, Speed: o.speed}
-	s.Args = append([]string{os.Args[0]}, args...)
-	if err := s.build(spec, &o, flags); err != nil {
+	o, flags, err := spec.read(args)
+	if err != nil {
 		return nil, err
 	}
-	if o.printConfig {
+	s := &Settings{Resume: o.Resume, Plan: o.Plan, Quiet: o.Quiet}
+	s.Speed = parallel.Speed{Operations: o.DeviceFlops, Bytes: o.Bandwidth}
+	s.Args = append([]string{os.Args[0]}, args...)
+	if err := s.build(spec, o, flags); err != nil {
+		return nil, err
+	}
+	if o.PrintConfig {
 		fmt.Fprint(spec.Stdout, s.Config.TOML())
 		return nil, command.ErrHelp
 	}
@@ -83,14 +67,14 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 
 func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	var err error
-	if s.Place, s.Launch, err = parallel.Place(o.processes); err != nil {
+	if s.Place, s.Launch, err = parallel.Place(o.Processes); err != nil {
 		return &command.UsageError{Err: err}
 	}
 	l, err := spec.layers(o, flags)
 	if err != nil {
 		return err
 	}
-	if s.Out = o.out; s.Out == "" {
+	if s.Out = o.Out; s.Out == "" {
 		c := l.config
 		name := fmt.Sprintf("%s-%s-seed%d", c.Objective.Method, c.Preset, c.Train.Seed)
 		s.Out = filepath.Join("experiments", spec.Name, name)
@@ -187,9 +171,9 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 	}
 	if run := hand.config.Run; run != "" && run != s.Name {
 		return nil, command.Usagef("%s is a configuration of runs/%s: use that command, or remove its key run",
-			o.config, run)
+			o.Config, run)
 	}
-	preset, chosen := cmp.Or(o.preset, hand.config.Preset), ""
+	preset, chosen := cmp.Or(o.Preset, hand.config.Preset), ""
 	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil {
 		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
 			return nil, err
@@ -223,23 +207,23 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 
 // handLayers lays what the user wrote over l: -config, -set, flags.
 func (s *Spec) handLayers(l *layers, o *options, flags *pflag.FlagSet) error {
-	if o.config != "" {
-		if err := l.file(o.config); err != nil {
+	if o.Config != "" {
+		if err := l.file(o.Config); err != nil {
 			return err
 		}
 	}
-	for _, assignment := range o.set {
+	for _, assignment := range o.Set {
 		if err := l.assign(assignment, "-set"); err != nil {
 			return err
 		}
 	}
 	var err error
 	flags.Visit(func(f *pflag.Flag) {
-		if key := f.Annotations[keyOf]; key != nil && err == nil {
+		if key := f.Annotations[command.KeyOf]; key != nil && err == nil {
 			err = l.give(key[0], f.Value.String(), "-"+f.Name)
 		}
 	})
-	l.config.Preset = cmp.Or(o.preset, l.config.Preset)
+	l.config.Preset = cmp.Or(o.Preset, l.config.Preset)
 	return err
 }
 

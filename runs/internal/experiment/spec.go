@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -8,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/aperture-ml/aperture/models/parallel"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
@@ -29,93 +30,78 @@ type Spec struct {
 	Stdout io.Writer // where help goes
 }
 
-// options are the flags of all training runs that stand for no single key of the configuration.
+// options are the flags of all training runs. Those that stand for a key of the configuration hold text, which the key
+// itself checks.
 type options struct {
-	preset, config, out string
-	set                 []string
-	resume, plan, help  bool
-	quiet               bool
-	processes           int
-	printConfig         bool
-	speed               parallel.Speed
+	Method  string   `flag:"method" group:"What to train" key:"objective.method" help:"<METHOD> of the output layer, or several joined by a plus; -method=help describes them"`
+	Preset  string   `flag:"preset" help:"preset <NAME> to start from, of those listed below"`
+	Config  string   `flag:"config" help:"TOML <FILE> of keys that replace those of the preset"`
+	Set     []string `flag:"set" help:"<KEY=VALUE> replaces one key, as in train.max_tokens=2000; may repeat"`
+	Vectors string   `flag:"vectors" key:"objective.vectors" help:"<FILE> of target vectors, .vec or .bin, also packed, for methods that predict vectors; without it they are made from the training text"`
+	Init    string   `flag:"init" key:"train.init" help:"start from the weights of the run in <FOLDER>"`
+
+	Data  string `flag:"data" group:"Data" key:"data.dir" help:"<DIR> that holds the texts; without it the run trains on the built-in sample"`
+	Train string `flag:"train" key:"data.train" help:"<NAME> of the training text: its files without folder and ending"`
+	Valid string `flag:"valid" key:"data.valid" help:"<NAME> of the validation text"`
+	Test  string `flag:"test" key:"data.test" help:"<NAME,NAME...> of the test texts"`
+	Src   string `flag:"src" key:"data.source" help:"<LANGUAGE> to translate from: the ending of its files"`
+	Tgt   string `flag:"tgt" key:"data.target" help:"<LANGUAGE> to translate into"`
+
+	Steps     string `flag:"steps" group:"Training" key:"train.steps" help:"stop after <N> updates"`
+	Epochs    string `flag:"epochs" key:"train.epochs" help:"stop after <N> passes over the data; with -steps, whichever ends first"`
+	Seed      string `flag:"seed" key:"train.seed" help:"seed <N> of all random streams"`
+	Device    string `flag:"device" key:"train.device" help:"<DEVICE>: cpu, cuda, cuda:N or auto"`
+	Threads   string `flag:"threads" key:"train.threads" help:"<N> CPU threads; without it all that this process may use"`
+	Processes int    `flag:"processes" default:"1" help:"train by <N> processes on this machine, which share its threads and each update's batches (docs/scale.md)"`
+
+	Out    string `flag:"out" group:"Run folder" help:"<FOLDER> of the run (default experiments/RUN/METHOD-PRESET-seedN)"`
+	Resume bool   `flag:"resume" help:"continue the run in that folder"`
+
+	Plan        bool    `flag:"plan" group:"Other" help:"print parameters, memory, settings, updates and how long they should take, and stop"`
+	DeviceFlops float64 `flag:"device-flops" range:"(0,inf)" with:"plan" help:"with -plan: floating point operations a second that training reaches in each process, <F>, as in 4e14; without it what is measured here"`
+	Bandwidth   float64 `flag:"bandwidth" range:"(0,inf)" with:"plan" help:"with -plan: bytes a second, <B>, that each process sends to others, as in 5e10; without it what processes of one machine were found to"`
+	PrintConfig bool    `flag:"print-config" help:"print the resolved configuration, every key with its comment, and stop"`
+	Quiet       bool    `flag:"quiet" help:"show no bar, and warnings and errors alone; train.log has all the rest"`
+	Help        bool    `flag:"help,h" help:"print this"`
 }
 
-// annotations of flags: the heading that they stand under in help, and the key that they stand for.
-const (
-	groupOf = "group"
-	keyOf   = "key"
-)
-
-// flags defines the flags of a run, in the order of help.
-func (s *Spec) flags(o *options) *pflag.FlagSet {
-	fs := command.Flags(s.Name)
-	group := func(title string) { // of the flags since the last one
-		fs.VisitAll(func(f *pflag.Flag) {
-			if f.Annotations[groupOf] == nil {
-				fs.SetAnnotation(f.Name, groupOf, []string{title})
-			}
-		})
+// flags defines the flags of a run, in the order of help. Once they are parsed, check reports what they do not allow.
+func (s *Spec) flags(o *options) (flags *pflag.FlagSet, check func() error) {
+	var without []string
+	if s.Task == LanguageModel {
+		without = []string{"src", "tgt"}
 	}
-	key := func(name, key, usage string) {
-		fs.String(name, "", usage) // its key knows what it may be
-		fs.SetAnnotation(name, keyOf, []string{key})
+	flags = command.Flags(s.Name)
+	return flags, command.Define(flags, o, without...)
+}
+
+// read parses a command line.
+func (s *Spec) read(args []string) (*options, *pflag.FlagSet, error) {
+	o := &options{}
+	flags, check := s.flags(o)
+	if err := flags.Parse(command.NormalizeArgs(args, flags)); err != nil {
+		return nil, nil, command.FlagError(err, flags, s.Name)
 	}
-	key("method", "objective.method",
-		"`METHOD` of the output layer, or several joined by a plus; -method=help describes them")
-	fs.StringVar(&o.preset, "preset", "", "preset `NAME` to start from, of those listed below")
-	fs.StringVar(&o.config, "config", "", "TOML `FILE` of keys that replace those of the preset")
-	fs.StringArrayVar(&o.set, "set", nil, "`KEY=VALUE` replaces one key, as in train.max_tokens=2000; may repeat")
-	key("vectors", "objective.vectors", "`FILE` of target vectors, .vec or .bin, also packed, "+
-		"for methods that predict vectors; without it they are made from the training text")
-	key("init", "train.init", "start from the weights of the run in `FOLDER`")
-	group("What to train")
-
-	key("data", "data.dir", "`DIR` that holds the texts; without it the run trains on the built-in sample")
-	key("train", "data.train", "`NAME` of the training text: its files without folder and ending")
-	key("valid", "data.valid", "`NAME` of the validation text")
-	key("test", "data.test", "`NAME,NAME...` of the test texts")
-	if s.Task != LanguageModel {
-		key("src", "data.source", "`LANGUAGE` to translate from: the ending of its files")
-		key("tgt", "data.target", "`LANGUAGE` to translate into")
+	switch {
+	case o.Help:
+		return nil, nil, cmp.Or(s.printHelp(flags), command.ErrHelp)
+	case flags.NArg() > 0:
+		return nil, nil, command.Usagef("unexpected argument %q: every option starts with a dash (%s -h lists them)",
+			flags.Arg(0), s.Name)
+	case o.Method == "help":
+		fmt.Fprint(s.Stdout, objectives.Help())
+		return nil, nil, command.ErrHelp
 	}
-	group("Data")
-
-	key("steps", "train.steps", "stop after `N` updates")
-	key("epochs", "train.epochs", "stop after `N` passes over the data; with -steps, whichever ends first")
-	key("seed", "train.seed", "seed `N` of all random streams")
-	key("device", "train.device", "`DEVICE`: cpu, cuda, cuda:N or auto")
-	key("threads", "train.threads", "`N` CPU threads; without it all that this process may use")
-	fs.IntVar(&o.processes, "processes", 1, "train by `N` processes on this machine, which share its threads and each "+
-		"update's batches (docs/scale.md)")
-	group("Training")
-
-	fs.StringVar(&o.out, "out", "", "`FOLDER` of the run (default experiments/"+s.Name+"/METHOD-PRESET-seedN)")
-	fs.BoolVar(&o.resume, "resume", false, "continue the run in that folder")
-	group("Run folder")
-
-	fs.BoolVar(&o.plan, "plan", false,
-		"print parameters, memory, settings, updates and how long they should take, and stop")
-	fs.Float64Var(&o.speed.Operations, "device-flops", 0, "with -plan: floating point operations a second that "+
-		"training reaches in each process, `F`, as in 4e14; without it what is measured here")
-	fs.Float64Var(&o.speed.Bytes, "bandwidth", 0, "with -plan: bytes a second, `B`, that each process sends to "+
-		"others, as in 5e10; without it what processes of one machine were found to")
-	fs.BoolVar(&o.printConfig, "print-config", false,
-		"print the resolved configuration, every key with its comment, and stop")
-	fs.BoolVar(&o.quiet, "quiet", false, "show no bar, and warnings and errors alone; train.log has all the rest")
-	fs.BoolVarP(&o.help, "help", "h", false, "print this")
-	group("Other")
-	return fs
+	return o, flags, check()
 }
 
 // printHelp writes the flags by group, and the presets as their files describe them.
 func (s *Spec) printHelp(fs *pflag.FlagSet) error {
 	w := &strings.Builder{}
 	command.Help{Name: s.Name, Summary: s.Summary, Usage: "[-flag=value ...]"}.Head(w)
-	last := ""
 	fs.VisitAll(func(f *pflag.Flag) {
-		if group := f.Annotations[groupOf][0]; group != last {
-			fmt.Fprintf(w, "\n%s:\n", group)
-			last = group
+		if group := f.Annotations[command.GroupOf]; group != nil {
+			fmt.Fprintf(w, "\n%s:\n", group[0])
 		}
 		command.ListFlags(w, fs, f.Name)
 	})
