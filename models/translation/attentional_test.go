@@ -161,7 +161,7 @@ func TestPublishedAttentional(t *testing.T) {
 	}
 	torch.Test(t, func() {
 		target := words(10)
-		pair := &bitext.Pair{Source: words(50004), Target: target, Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
+		pair := &bitext.Sides{Source: words(50004), Target: target, Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
 		made, err := translation.New(s, pair, device)
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -84,7 +85,7 @@ func TestBeamRanksByDensity(t *testing.T) {
 	torch.Test(t, func() {
 		s := settings(t, config, func(*translation.Settings) {})
 		source, target := numbers(1, 60, 3)
-		pair, err := translation.LearnText(s, source, target)
+		pair, err := translation.LearnText(s, bitext.InMemory(source, target), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

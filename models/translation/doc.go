@@ -20,7 +20,7 @@
 // A translator that was opened lays its weights out for search at its first call, and keeps that beside them until
 // Close; a call with decode.Options.Int8, which computes with weights of eight bits, lays them out anew once.
 //
-// Training uses the parts of a translator: [LearnTexts] makes codes and vocabularies (package bitext), [New] a
+// Training uses the parts of a translator: [LearnText] makes codes and vocabularies (package bitext), [New] a
 // translator with fresh weights, and [Translator.Forward] gives the hidden states that its output layer scores. What
 // the values of model.kind stand for is in kinds.go.
 //

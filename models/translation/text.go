@@ -9,27 +9,16 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// LearnText makes both sides from raw training text; for a method that aims at vectors of
-// words, the target vectors too, from the file that the configuration names or from the text. The
-// target's words are then those that have a vector. data.target_size counts those of a file; where
-// the text makes the vectors it comes first, so that <unk> has the vector of all rarer words.
-func LearnText(s Settings, source, target []string) (*bitext.Pair, error) {
-	return learnText(s, bitext.InMemory(source, target), bitext.LearnFrom)
-}
-
-// LearnTexts is LearnText of a corpus's training text, by way of its cache.
-func LearnTexts(s Settings, t *bitext.Texts) (*bitext.Pair, error) {
-	return learnText(s, t.Train, t.Learn)
-}
-
-func learnText(
-	s Settings, text corpus.Parallel, learn func(bitext.TextSettings, corpus.Parallel) (*bitext.Pair, error),
-) (*bitext.Pair, error) {
+// LearnText makes both sides from raw training text, by way of the cache unless that is nil; for a method that aims at
+// vectors of words, the target vectors too, from the file that the configuration names or from the text. The target's
+// words are then those that have a vector. data.target_size counts those of a file; where the text makes the vectors
+// it comes first, so that <unk> has the vector of all rarer words.
+func LearnText(s Settings, text corpus.Parallel, cache *corpus.Cache) (*bitext.Sides, error) {
 	d, o := s.Text, objectives.Of[vectors.Options](s.Objective)
 	if s.targetVectors() && o.File != "" {
 		d.TargetSize = 0 // which words have a vector is known only then
 	}
-	pair, err := learn(d, text)
+	pair, err := bitext.Learn(d, text, cache)
 	if err != nil || !s.targetVectors() {
 		return pair, err
 	}
@@ -89,7 +78,7 @@ func (s Settings) targetVectors() bool {
 
 // SaveText keeps what LearnText made in a run's tokenizer folder: the run and its translations
 // need no other file then. It must be called on the torch thread, as OpenText.
-func SaveText(pair *bitext.Pair, folder string) error {
+func SaveText(pair *bitext.Sides, folder string) error {
 	if err := pair.Save(folder); err != nil || pair.Vectors == nil {
 		return err
 	}
@@ -97,8 +86,8 @@ func SaveText(pair *bitext.Pair, folder string) error {
 }
 
 // OpenText reads what SaveText kept.
-func OpenText(s Settings, folder string) (*bitext.Pair, error) {
-	pair, err := bitext.OpenPair(s.Text, folder)
+func OpenText(s Settings, folder string) (*bitext.Sides, error) {
+	pair, err := bitext.OpenSides(s.Text, folder)
 	if err != nil || !s.targetVectors() {
 		return pair, err
 	}

@@ -63,7 +63,7 @@ func TestSavedIsLearnt(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	for name, kind := range texts {
 		t.Run(name, func(t *testing.T) {
-			learnt, err := bitext.Learn(kind.data, english, german)
+			learnt, err := bitext.Learn(kind.data, bitext.InMemory(english, german), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestSavedIsLearnt(t *testing.T) {
 			if diff := cmp.Diff(kind.files, strings.Join(names(t, folder), " ")); diff != "" {
 				t.Error(diff)
 			}
-			opened, err := bitext.OpenPair(kind.data, folder)
+			opened, err := bitext.OpenSides(kind.data, folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestSavedIsLearnt(t *testing.T) {
 				}
 			}
 			// A run that is killed early learns again, and must learn the same.
-			second, err := bitext.Learn(kind.data, english, german)
+			second, err := bitext.Learn(kind.data, bitext.InMemory(english, german), nil)
 			if err != nil || second.Source.Vocabulary.Hash() != learnt.Source.Vocabulary.Hash() || second.Target.Vocabulary.Hash() != learnt.Target.Vocabulary.Hash() {
 				t.Errorf("learning twice gives two vocabularies, %v", err)
 			}
@@ -120,7 +120,7 @@ func TestTrainingTextComesBack(t *testing.T) {
 	english, german := numbers(4, 100, 1000)
 	for name, kind := range texts {
 		kind.data.MinCount, kind.data.SourceSize, kind.data.TargetSize = 1, 0, 0
-		pair, err := bitext.Learn(kind.data, english, german)
+		pair, err := bitext.Learn(kind.data, bitext.InMemory(english, german), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestTrainingTextComesBack(t *testing.T) {
 func TestThresholdSplitsRareUnits(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	d := texts["a threshold"].data
-	pair, err := bitext.Learn(d, english, german)
+	pair, err := bitext.Learn(d, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestThresholdSplitsRareUnits(t *testing.T) {
 	}
 	unlimited := d
 	unlimited.VocabularyThreshold = 0
-	all, err := bitext.Learn(unlimited, english, german)
+	all, err := bitext.Learn(unlimited, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestThresholdSplitsRareUnits(t *testing.T) {
 }
 
 // units are the counted units that a language's threshold is about, as its pair saves them.
-func units(t *testing.T, pair *bitext.Pair, language string) map[string]int {
+func units(t *testing.T, pair *bitext.Sides, language string) map[string]int {
 	t.Helper()
 	folder := t.TempDir()
 	if err := pair.Save(folder); err != nil {
@@ -191,7 +191,7 @@ func TestFilesOfTheUser(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	otherEnglish, otherGerman := numbers(9, 50, 1000)
 	folder := t.TempDir()
-	first, err := bitext.Learn(texts["one vocabulary"].data, english, german)
+	first, err := bitext.Learn(texts["one vocabulary"].data, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestFilesOfTheUser(t *testing.T) {
 	given := texts["one vocabulary"].data
 	given.Codes = filepath.Join(folder, "codes.en")
 	given.SourceVocabulary, given.TargetVocabulary = filepath.Join(folder, "vocabulary.en"), filepath.Join(folder, "vocabulary.de")
-	second, err := bitext.Learn(given, otherEnglish, otherGerman)
+	second, err := bitext.Learn(given, bitext.InMemory(otherEnglish, otherGerman), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestFilesOfTheUser(t *testing.T) {
 	} {
 		bad := given
 		c.change(&bad)
-		_, err := bitext.Learn(bad, otherEnglish, otherGerman)
+		_, err := bitext.Learn(bad, bitext.InMemory(otherEnglish, otherGerman), nil)
 		if err == nil {
 			t.Errorf("no error, want one with %q", c.parts)
 			continue
@@ -244,11 +244,11 @@ func TestFilesOfTheUser(t *testing.T) {
 }
 
 // A tokenizer folder that lacks a file, or holds a broken one, is not used in part.
-func TestOpenPairRefuses(t *testing.T) {
+func TestOpenSidesRefuses(t *testing.T) {
 	english, german := numbers(3, 60, 1000)
 	d := texts["a threshold"].data
 	d.Lowercase, d.Truecase = false, true
-	pair, err := bitext.Learn(d, english, german)
+	pair, err := bitext.Learn(d, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,13 +261,13 @@ func TestOpenPairRefuses(t *testing.T) {
 		if err := os.WriteFile(path, []byte(broken), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := bitext.OpenSides(d, folder); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("a broken %s gives %v", file, err)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), file) {
+		if _, err := bitext.OpenSides(d, folder); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("without %s: %v", file, err)
 		}
 	}

@@ -29,7 +29,7 @@ func inFiles(t *testing.T, folder string, source, target []string) {
 }
 
 // started is what a run begins with: texts in files, sides that were learnt or found, pairs that were encoded or found.
-func started(t *testing.T, s translation.Settings, folder, store string) (*bitext.Texts, *bitext.Pair) {
+func started(t *testing.T, s translation.Settings, folder, store string) (*bitext.Texts, *bitext.Sides) {
 	t.Helper()
 	cache := corpus.StoreSettings{Store: store}.Cache()
 	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, "-train")
@@ -37,7 +37,7 @@ func started(t *testing.T, s translation.Settings, folder, store string) (*bitex
 		t.Fatal(err)
 	}
 	texts := &bitext.Texts{Train: train, Valid: bitext.Lines{Name: "valid", Source: []string{"a b"}, Target: []string{"c d"}}, Cache: cache}
-	pair, err := translation.LearnTexts(s, texts)
+	pair, err := translation.LearnText(s, texts.Train, texts.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 			s := translation.Defaults()
 			s.Text.Merges = 100
 			change(&s)
-			plain, err := bitext.Learn(s.Text, english, german)
+			plain, err := bitext.Learn(s.Text, bitext.InMemory(english, german), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestTrainPairs(t *testing.T) {
 		t.Errorf("%d lines to validate; %s", len(some.Valid.Source), diff)
 	}
 	s.Text.Joint, s.Text.SourceUnits, s.Text.TargetUnits = false, "word", "word"
-	pair, err := translation.LearnTexts(s, some)
+	pair, err := translation.LearnText(s, some.Train, some.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestTextsInAnyFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pair, err := translation.LearnTexts(s, texts)
+		pair, err := translation.LearnText(s, texts.Train, texts.Cache)
 		if err != nil {
 			t.Fatal(err)
 		}

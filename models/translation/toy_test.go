@@ -209,7 +209,7 @@ func train(path, config string) error {
 	s.Seed = 1
 	source, target := numbers(1, 2000, 10)
 	figures(source, target)
-	pair, err := translation.LearnText(s, source, target)
+	pair, err := translation.LearnText(s, bitext.InMemory(source, target), nil)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // thread.
 type Translator struct {
 	Settings Settings
-	Text     *bitext.Pair
+	Text     *bitext.Sides
 	Params   *torch.Params
 	Network  models.Translator
 	Output   *objectives.Output
@@ -76,7 +76,7 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
-func New(s Settings, pair *bitext.Pair, device torch.Device) (*Translator, error) {
+func New(s Settings, pair *bitext.Sides, device torch.Device) (*Translator, error) {
 	k, err := s.kind()
 	if err != nil {
 		return nil, err
@@ -168,6 +168,6 @@ func (t *Translator) SameText(other *Translator) error {
 	return errors.New("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary")
 }
 
-func hashes(p *bitext.Pair) []string {
+func hashes(p *bitext.Sides) []string {
 	return []string{p.Source.Vocabulary.Hash(), p.Target.Vocabulary.Hash()}
 }

@@ -29,10 +29,10 @@ func fresh(t *testing.T, s translation.Settings) *translation.Translator {
 }
 
 // text is what a few lines of numbers teach.
-func text(t *testing.T, s translation.Settings) *bitext.Pair {
+func text(t *testing.T, s translation.Settings) *bitext.Sides {
 	t.Helper()
 	english, german := numbers(1, 40, 1000)
-	pair, err := translation.LearnText(s, english, german)
+	pair, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestSameText(t *testing.T) {
 			t.Error(err)
 		}
 		english, german := numbers(2, 40, 20)
-		pair, err := translation.LearnText(s, english, german)
+		pair, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

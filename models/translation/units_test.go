@@ -25,9 +25,9 @@ func apart(source, target string) bitext.TextSettings {
 }
 
 // learn is Learn, and what it keeps in a folder.
-func learn(t *testing.T, d bitext.TextSettings, source, target []string) (*bitext.Pair, string) {
+func learn(t *testing.T, d bitext.TextSettings, source, target []string) (*bitext.Sides, string) {
 	t.Helper()
-	pair, err := bitext.Learn(d, source, target)
+	pair, err := bitext.Learn(d, bitext.InMemory(source, target), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestSizesKeepTheMostFrequent(t *testing.T) {
 					t.Errorf("%s: %d of the %d %s types and the special tokens make %d", name, n, len(all), language, got)
 				}
 			}
-			opened, err := bitext.OpenPair(d, cut)
+			opened, err := bitext.OpenSides(d, cut)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func TestSizeWithVectors(t *testing.T) {
 		}
 		for _, file := range []string{vec, ""} {
 			s.Objective.Set("vectors", file)
-			pair, err := translation.LearnText(s, english, german)
+			pair, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

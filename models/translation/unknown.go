@@ -40,7 +40,7 @@ func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Option
 // With a lexicon the second word of the attention takes the place of the first where that is a comma or a full stop, or
 // further than half a sentence away, as in the program of Kumar and Tsvetkov (2019). Without one the first is copied in
 // any case.
-func known(p *bitext.Pair, source []string, place, best, second int) string {
+func known(p *bitext.Sides, source []string, place, best, second int) string {
 	if p.Lexicon == nil {
 		return sourceWord(p, source, best)
 	}
@@ -56,7 +56,7 @@ func known(p *bitext.Pair, source []string, place, best, second int) string {
 }
 
 // sourceWord is the whole word that a source symbol belongs to.
-func sourceWord(p *bitext.Pair, symbols []string, place int) string {
+func sourceWord(p *bitext.Sides, symbols []string, place int) string {
 	first, last := place, place
 	for first > 0 && strings.HasSuffix(symbols[first-1], tokenize.DefaultSeparator) {
 		first--

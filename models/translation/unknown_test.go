@@ -31,7 +31,7 @@ func wordy(t *testing.T, lines ...string) *translation.Translator {
 		d.Joint, d.JointCodes, d.TargetUnits, d.Tokenize = false, false, "word", "none"
 	})
 	source, _ := numbers(1, 40, 1000)
-	pair, err := bitext.Learn(d, source, append(lines, make([]string, len(source)-len(lines))...))
+	pair, err := bitext.Learn(d, bitext.InMemory(source, append(lines, make([]string, len(source)-len(lines))...)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestLexiconOfATrainingText(t *testing.T) {
 	english, german = append(english, strings.Repeat("page three ", 2000)), append(german, strings.Repeat("Seite vier ", 2000))
 	for name, kind := range texts {
 		d := kind.data
-		plain, err := bitext.Learn(d, english, german)
+		plain, err := bitext.Learn(d, bitext.InMemory(english, german), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestLexiconOfATrainingText(t *testing.T) {
 			t.Errorf("%s: there is a lexicon that no one asked for", name)
 		}
 		d.Lexicon = true
-		pair, err := bitext.Learn(d, english, german)
+		pair, err := bitext.Learn(d, bitext.InMemory(english, german), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestLexiconOfATrainingText(t *testing.T) {
 		if err := pair.Save(folder); err != nil {
 			t.Fatal(err)
 		}
-		opened, err := bitext.OpenPair(d, folder)
+		opened, err := bitext.OpenSides(d, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,16 +210,16 @@ func TestLexiconOfATrainingText(t *testing.T) {
 		if err := os.WriteFile(path, []byte("three drei\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), path+":1: ") {
+		if _, err := bitext.OpenSides(d, folder); err == nil || !strings.Contains(err.Error(), path+":1: ") {
 			t.Errorf("a damaged lexicon: %v", err)
 		}
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := bitext.OpenPair(d, folder); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := bitext.OpenSides(d, folder); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("a lexicon that is gone: %v", err)
 		}
-		if old, err := bitext.OpenPair(kind.data, folder); err != nil || old.Lexicon != nil {
+		if old, err := bitext.OpenSides(kind.data, folder); err != nil || old.Lexicon != nil {
 			t.Errorf("a folder without a lexicon: %v, %v", old, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -50,7 +51,7 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		return path
 	}
 	s.Objective.Set("vectors", write(5))
-	pair, err := translation.LearnText(s, english, german)
+	pair, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		t.Errorf("the table is %+v", pair.Vectors)
 	}
 	s.Objective.Set("vectors_centre", false)
-	plain, err := translation.LearnText(s, english, german)
+	plain, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		}
 		defer one.Free()
 		s.Objective.Set("vectors", write(6))
-		wider, err := translation.LearnText(s, english, german)
+		wider, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +102,7 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		}
 	})
 	s.Objective.Set("vectors", filepath.Join(t.TempDir(), "none.vec"))
-	if _, err := translation.LearnText(s, english, german); err == nil || !strings.Contains(err.Error(), "none.vec") {
+	if _, err := translation.LearnText(s, bitext.InMemory(english, german), nil); err == nil || !strings.Contains(err.Error(), "none.vec") {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -70,10 +70,10 @@ func begin(folder, store string) (*bitext.Texts, error) {
 }
 
 // learnt are the codes and vocabularies of texts, as a run learns them.
-func learnt(texts *bitext.Texts) (*bitext.Pair, error) {
+func learnt(texts *bitext.Texts) (*bitext.Sides, error) {
 	s := translation.Defaults()
 	s.Text = loadSettings(loadMerges)
-	return translation.LearnTexts(s, texts)
+	return translation.LearnText(s, texts.Train, texts.Cache)
 }
 
 // positions is the longest sentence of a run.
@@ -147,7 +147,7 @@ func (l loads) first(folder, store string, b *bench) error {
 		return err
 	}
 	defer texts.Close()
-	var pair *bitext.Pair
+	var pair *bitext.Sides
 	if err := l.phase("learn", "learn_heap", func() error {
 		pair, err = learnt(texts)
 		return err
@@ -179,10 +179,10 @@ func (l loads) first(folder, store string, b *bench) error {
 // another epoch with 200 batches of it.
 func (l loads) again(folder, store string) error {
 	var batches int
-	open := func(*bitext.Texts) (*bitext.Pair, error) {
-		return bitext.OpenPair(loadSettings(loadMerges), filepath.Join(store, "tokenizer"))
+	open := func(*bitext.Texts) (*bitext.Sides, error) {
+		return bitext.OpenSides(loadSettings(loadMerges), filepath.Join(store, "tokenizer"))
 	}
-	start := func(pairOf func(*bitext.Texts) (*bitext.Pair, error), at func() corpus.Position,
+	start := func(pairOf func(*bitext.Texts) (*bitext.Sides, error), at func() corpus.Position,
 		then func(*corpus.Loader) error) func() error {
 		return func() error {
 			texts, err := begin(folder, store)
@@ -293,7 +293,7 @@ func encodingWords(b *bench, r *race) error {
 	}
 	d := loadSettings(merges)
 	d.Tokenize, d.Codes, d.SourceVocabulary, d.TargetVocabulary = "none", s.codes(), vocabularies[0], vocabularies[1]
-	pair, err := bitext.Learn(d, s.lines[0], s.lines[1])
+	pair, err := bitext.Learn(d, bitext.InMemory(s.lines[0], s.lines[1]), nil)
 	if err != nil {
 		return err
 	}

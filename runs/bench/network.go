@@ -99,7 +99,7 @@ func (m translator) build() (*translation.Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair := &bitext.Pair{Source: wordless(m.source)}
+	pair := &bitext.Sides{Source: wordless(m.source)}
 	if pair.Target = pair.Source; m.target != m.source {
 		pair.Target = wordless(m.target)
 	}

@@ -31,11 +31,11 @@ const merges = 10000
 // preparedText is parallel text, with what was learnt of it, as the rows need it.
 type preparedText struct {
 	folder         string
-	source, target []string     // training text, raw
-	pair           *bitext.Pair // with joint codes
-	tokenizer      string       // the folder of the pair
-	tokenised      []string     // files of the tokenised text: source, target
-	lines          [2][]string  // of these files
+	source, target []string      // training text, raw
+	pair           *bitext.Sides // with joint codes
+	tokenizer      string        // the folder of the pair
+	tokenised      []string      // files of the tokenised text: source, target
+	lines          [2][]string   // of these files
 }
 
 // prepared reads the training text of a folder, and learns and tokenises it in another folder.
@@ -45,7 +45,7 @@ func prepared(name corpus.PairName, d bitext.TextSettings, key, folder string) (
 		return nil, err
 	}
 	p := &preparedText{folder: name.Folder, source: text.Source.Lines, target: text.Target.Lines}
-	if p.pair, err = bitext.Learn(d, p.source, p.target); err != nil {
+	if p.pair, err = bitext.Learn(d, bitext.InMemory(p.source, p.target), nil); err != nil {
 		return nil, err
 	}
 	p.tokenizer = filepath.Join(folder, "tokenizer")

@@ -36,7 +36,7 @@ type runLanguage struct {
 	Language string `flag:"language,l" needed:"give one of the run's two languages" help:"source or target language, as in the run (required)"`
 }
 
-func (f runLanguage) open() (p *bitext.Pair, side *bitext.Side, err error) {
+func (f runLanguage) open() (p *bitext.Sides, side *bitext.Side, err error) {
 	s, err := schema.ReadFolder(f.Run)
 	if err == nil {
 		err = checkpoint.SameRun(schema, &s, "translation", f.Run)
@@ -44,7 +44,7 @@ func (f runLanguage) open() (p *bitext.Pair, side *bitext.Side, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if p, err = bitext.OpenPair(s.Text, filepath.Join(f.Run, bitext.TokenizerFolder)); err != nil {
+	if p, err = bitext.OpenSides(s.Text, filepath.Join(f.Run, bitext.TokenizerFolder)); err != nil {
 		return nil, nil, err
 	}
 	switch f.Language {

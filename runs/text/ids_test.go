@@ -37,7 +37,7 @@ func translationRun(t *testing.T) (folder, store string) {
 		t.Fatal(err)
 	}
 	texts := &bitext.Texts{Train: train, Cache: cache, Valid: bitext.Lines{Source: english, Target: german}}
-	pair, err := translation.LearnTexts(s, texts)
+	pair, err := translation.LearnText(s, texts.Train, texts.Cache)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,9 +3,9 @@
 //
 // # Basics
 //
-//	pair, err := bitext.OpenPair(settings, filepath.Join(run, bitext.TokenizerFolder))
-//	ids := pair.Source.Encode("Two young men.")
-//	fmt.Println(pair.Target.Raw(pair.Target.Tokens(ids)))
+//	sides, err := bitext.OpenSides(settings, filepath.Join(run, bitext.TokenizerFolder))
+//	ids := sides.Source.Encode("Two young men.")
+//	fmt.Println(sides.Target.Raw(sides.Target.Tokens(ids)))
 //
 // [Learn] makes codes and vocabularies from raw text, and [Texts] are a whole corpus, whose training text may stay in
 // its files. The package is pure Go: nothing here is computed on tensors.

@@ -8,7 +8,7 @@ import (
 )
 
 // encoding is how parallel text becomes ids. Its key is made of the text and of all that the ids depend on.
-func (p *Pair) encoding(text corpus.Parallel) (corpus.Encoding, error) {
+func (p *Sides) encoding(text corpus.Parallel) (corpus.Encoding, error) {
 	learnt, err := p.files()
 	if err != nil {
 		return corpus.Encoding{}, err

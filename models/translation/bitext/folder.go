@@ -26,7 +26,7 @@ const (
 )
 
 // Save writes what was learnt into a run's tokenizer folder.
-func (p *Pair) Save(folder string) error {
+func (p *Sides) Save(folder string) error {
 	contents, err := p.files()
 	if err == nil {
 		err = os.MkdirAll(folder, 0o777)
@@ -40,7 +40,7 @@ func (p *Pair) Save(folder string) error {
 }
 
 // files are what a tokenizer folder holds, by name.
-func (p *Pair) files() (map[string][]byte, error) {
+func (p *Sides) files() (map[string][]byte, error) {
 	contents := map[string][]byte{}
 	var err error
 	write := func(name string, f func(io.Writer) error) {
@@ -68,14 +68,14 @@ func (p *Pair) files() (map[string][]byte, error) {
 	return contents, err
 }
 
-// OpenPair reads what Save wrote.
-func OpenPair(d TextSettings, folder string) (*Pair, error) {
-	return openPair(d, os.DirFS(folder), folder)
+// OpenSides reads what Save wrote.
+func OpenSides(d TextSettings, folder string) (*Sides, error) {
+	return openSides(d, os.DirFS(folder), folder)
 }
 
-// openPair reads what a tokenizer folder holds; errors say where that is.
-func openPair(d TextSettings, from fs.FS, where string) (*Pair, error) {
-	p, err := newPair(d)
+// openSides reads what a tokenizer folder holds; errors say where that is.
+func openSides(d TextSettings, from fs.FS, where string) (*Sides, error) {
+	p, err := newSides(d)
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Pair are the two sides of a translation.
-type Pair struct {
+// Sides are the two sides of a translation.
+type Sides struct {
 	Source, Target *Side
 	Vectors        *vectors.Table // of the target's vocabulary, where a method aims at them
 	Lexicon        *align.Lexicon // translates tokenised source words, where data.lexicon is on
@@ -22,21 +22,15 @@ type Pair struct {
 	settings       TextSettings
 }
 
-// Learn makes both sides from raw training text. Files of codes and vocabularies
-// that the configuration names are used instead of being learnt.
-func Learn(d TextSettings, source, target []string) (*Pair, error) {
-	return LearnFrom(d, InMemory(source, target))
-}
-
 // InMemory is parallel text that has no files.
 func InMemory(source, target []string) corpus.Parallel {
 	return corpus.Parallel{Source: corpus.Text{Lines: source}, Target: corpus.Text{Lines: target}}
 }
 
-// LearnFrom is Learn for text that may stay in its files. It reads it once to count words, and once before that to
-// learn their case: a tokenised copy would take as much memory as the text. What it keeps is the counts.
-func LearnFrom(d TextSettings, text corpus.Parallel) (*Pair, error) {
-	p, err := newPair(d)
+// learn makes both sides from raw training text. It reads the text once to count words, and once before that to learn
+// their case: a tokenised copy would take as much memory as the text. It keeps the counts alone.
+func learn(d TextSettings, text corpus.Parallel) (*Sides, error) {
+	p, err := newSides(d)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +85,7 @@ func LearnFrom(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	return p, p.learnVocabularies(d, sourceUnits, targetUnits)
 }
 
-func newPair(d TextSettings) (*Pair, error) {
+func newSides(d TextSettings) (*Sides, error) {
 	source, err := newSide(d, d.Source)
 	if err != nil {
 		return nil, err
@@ -100,7 +94,7 @@ func newPair(d TextSettings) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pair{Source: source, Target: target, joint: d.Joint, settings: d}, nil
+	return &Sides{Source: source, Target: target, joint: d.Joint, settings: d}, nil
 }
 
 // learnCase learns how words are usually written.
@@ -164,7 +158,7 @@ func (s *Side) WordCounts(text corpus.Text) (map[string]int, error) {
 }
 
 // splits reports whether a side's words are split into byte-pair units.
-func (p *Pair) splits(d TextSettings, s *Side) bool {
+func (p *Sides) splits(d TextSettings, s *Side) bool {
 	units := d.SourceUnits
 	if s == p.Target {
 		units = d.TargetUnits
@@ -172,7 +166,7 @@ func (p *Pair) splits(d TextSettings, s *Side) bool {
 	return units == "bpe" && (d.Codes != "" || d.Merges > 0)
 }
 
-func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) error {
+func (p *Sides) learnCodes(d TextSettings, source, target *tokenize.WordCounts) error {
 	if d.Codes != "" {
 		codes, err := readFile(d.Codes, "data.codes", tokenize.ReadCodes)
 		if err != nil {
@@ -185,7 +179,7 @@ func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) e
 		}
 		return nil
 	}
-	learn := func(words ...*tokenize.WordCounts) (*tokenize.Codes, error) {
+	merges := func(words ...*tokenize.WordCounts) (*tokenize.Codes, error) {
 		all := &tokenize.WordCounts{}
 		for _, w := range words {
 			for word, n := range w.All() {
@@ -199,15 +193,15 @@ func (p *Pair) learnCodes(d TextSettings, source, target *tokenize.WordCounts) e
 	switch {
 	case !p.splits(d, p.Source) && !p.splits(d, p.Target):
 	case !p.splits(d, p.Target):
-		p.Source.codes, err = learn(source)
+		p.Source.codes, err = merges(source)
 	case !p.splits(d, p.Source):
-		p.Target.codes, err = learn(target)
+		p.Target.codes, err = merges(target)
 	case d.Joint || d.JointCodes:
-		p.Source.codes, err = learn(source, target)
+		p.Source.codes, err = merges(source, target)
 		p.Target.codes = p.Source.codes
 	default:
-		if p.Source.codes, err = learn(source); err == nil {
-			p.Target.codes, err = learn(target)
+		if p.Source.codes, err = merges(source); err == nil {
+			p.Target.codes, err = merges(target)
 		}
 	}
 	return err
@@ -249,7 +243,7 @@ func (s *Side) segment(words *tokenize.WordCounts) (*tokenize.WordCounts, error)
 	})
 }
 
-func (p *Pair) learnVocabularies(d TextSettings, source, target *tokenize.WordCounts) error {
+func (p *Sides) learnVocabularies(d TextSettings, source, target *tokenize.WordCounts) error {
 	if d.Joint {
 		for unit, n := range target.All() {
 			source.Add(unit, n)

@@ -13,7 +13,7 @@ const longestAligned = 250
 
 // learnLexicon aligns the tokenised words of raw training text in both directions, and keeps the most frequent
 // translation of each source word.
-func (p *Pair) learnLexicon(text corpus.Parallel) error {
+func (p *Sides) learnLexicon(text corpus.Parallel) error {
 	c := &align.Corpus{}
 	worker := func() (func([][]string) ([][2][]string, error), error) {
 		return func(lines [][]string) ([][2][]string, error) {
@@ -47,6 +47,6 @@ func (p *Pair) learnLexicon(text corpus.Parallel) error {
 }
 
 // lexiconFile is the file of the lexicon in a tokenizer folder.
-func (p *Pair) lexiconFile() string {
+func (p *Sides) lexiconFile() string {
 	return "lexicon." + p.Source.Language + "-" + p.Target.Language
 }

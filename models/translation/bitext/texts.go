@@ -146,7 +146,7 @@ func (t *Texts) About() []string {
 // Encode turns the texts for training and validation into ids. Training pairs outside the limits, and those longer than
 // the network's positions, are left out; a line of another text that is longer is an error, since what is translated
 // for a score is not left out of it.
-func (t *Texts) Encode(p *Pair, limits corpus.Limits, positions int) error {
+func (t *Texts) Encode(p *Sides, limits corpus.Limits, positions int) error {
 	for _, lines := range append([]Lines{t.Valid}, t.Tests...) {
 		for _, pair := range p.encode(lines) {
 			n, language := len(pair.Source), p.Source.Language
@@ -193,7 +193,7 @@ func (t *Texts) cache() *corpus.Cache {
 func (t *Texts) Close() { t.store.Close() }
 
 // TestPairs are the pairs of a text that Encode has checked.
-func (p *Pair) TestPairs(lines Lines) (corpus.Pairs, error) {
+func (p *Sides) TestPairs(lines Lines) (corpus.Pairs, error) {
 	pairs, _, err := corpus.Filter(p.encode(lines), corpus.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("test text %s: %w", lines.Name, err)
@@ -201,6 +201,6 @@ func (p *Pair) TestPairs(lines Lines) (corpus.Pairs, error) {
 	return pairs, nil
 }
 
-func (p *Pair) encode(lines Lines) corpus.List {
+func (p *Sides) encode(lines Lines) corpus.List {
 	return corpus.Encode(lines.Source, lines.Target, p.Source.Encode, p.Target.Encode)
 }

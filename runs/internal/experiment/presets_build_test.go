@@ -9,6 +9,7 @@ import (
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
@@ -85,7 +86,7 @@ func tryLanguage(t *testing.T, method string, c Config) {
 func tryTranslation(t *testing.T, method string, c Config) {
 	t.Helper()
 	text, _, _ := sample.Translation(1, 60, 1, 1)
-	pair, err := translation.LearnText(c.Translation(), text.Source, text.Target)
+	pair, err := translation.LearnText(c.Translation(), bitext.InMemory(text.Source, text.Target), nil)
 	if err != nil {
 		t.Errorf("%s: %v", method, err)
 		return

@@ -50,12 +50,12 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 }
 
 // text learns the vocabularies, or reads those of the run.
-func (t *translationTask) text(fresh bool) (*bitext.Pair, error) {
+func (t *translationTask) text(fresh bool) (*bitext.Sides, error) {
 	settings := t.config.Translation()
 	if !fresh {
 		return translation.OpenText(settings, t.run.Path(experiment.TokenizerDir))
 	}
-	pair, err := translation.LearnTexts(settings, t.data)
+	pair, err := translation.LearnText(settings, t.data.Train, t.data.Cache)
 	if err != nil || t.run == nil || t.run.ReadOnly {
 		return pair, err
 	}

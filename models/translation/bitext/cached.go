@@ -14,12 +14,13 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Learn is LearnFrom of a text by way of the cache: what another run has learnt from the same text with the same
-// settings, whatever its method and seed, is taken from there. Target vectors are not kept there: each run makes or
-// reads its own.
-func (t *Texts) Learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
-	if text.Source.SHA256 == "" {
-		return LearnFrom(d, text)
+// Learn makes both sides from raw training text, which may stay in its files. Files of codes and vocabularies that the
+// settings name are used instead of being learnt. What another run has learnt from the same files with the same
+// settings, whatever its method and seed, comes from the cache, unless that is nil; target vectors are not kept there:
+// each run makes or reads its own.
+func Learn(d TextSettings, text corpus.Parallel, cache *corpus.Cache) (*Sides, error) {
+	if cache == nil || text.Source.SHA256 == "" {
+		return learn(d, text)
 	}
 	given, err := d.givenFiles()
 	if err != nil {
@@ -28,16 +29,16 @@ func (t *Texts) Learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 	keyed := d
 	keyed.Codes, keyed.SourceVocabulary, keyed.TargetVocabulary = "", "", "" // what they hold counts, not where they are
 	key := keyOf("learnt", text, keyed, given)
-	if data, found := t.cache().Get(key); found {
+	if data, found := cache.Get(key); found {
 		archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 		packed := func(f *zip.File) bool { return f.Method != zip.Store } // which may be of any size when unpacked
 		if err == nil && !slices.ContainsFunc(archive.File, packed) {
-			if pair, err := openPair(d, archive, "the cache"); err == nil {
+			if pair, err := openSides(d, archive, "the cache"); err == nil {
 				return pair, nil
 			}
 		}
 	}
-	pair, err := LearnFrom(d, text)
+	pair, err := learn(d, text)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (t *Texts) Learn(d TextSettings, text corpus.Parallel) (*Pair, error) {
 		return nil, err
 	}
 	if data, err := pack(contents); err == nil {
-		_ = t.cache().Put(key, data) // where it cannot be kept, Encode tells it
+		_ = cache.Put(key, data) // where it cannot be kept, Encode tells it
 	}
 	return pair, nil
 }
