@@ -87,7 +87,8 @@ func TestLearnAgainstSubwordNMT(t *testing.T) {
 		if !c.Exact {
 			continue
 		}
-		codes, _, err := Learn(c.wordCounts(), LearnOptions{Merges: c.LearnMerges, MinFrequency: c.Minimum, TotalSymbols: c.Total})
+		codes, _, err := Learn(c.wordCounts(),
+			LearnOptions{Merges: c.LearnMerges, MinFrequency: c.Minimum, TotalSymbols: c.Total})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,8 @@ func TestLearnToyCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	codes, report := learnt(t, &words, LearnOptions{Merges: 15})
-	want := "#version: 0.2\ns t</w>\ne st</w>\nl o\nw est</w>\nn e\nne west</w>\nlo w</w>\nw i\nwi d\nwid est</w>\nw e\nwe r</w>\nlo wer</w>\n"
+	want := "#version: 0.2\ns t</w>\ne st</w>\nl o\nw est</w>\nn e\nne west</w>\nlo w</w>\nw i\nwi d\nwid est</w>\nw " +
+		"e\nwe r</w>\nlo wer</w>\n"
 	if diff := cmp.Diff(want, writtenCodes(t, codes)); diff != "" {
 		t.Error(diff)
 	}

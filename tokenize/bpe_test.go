@@ -25,8 +25,10 @@ func TestApplyVectors(t *testing.T) {
 		bpe        *BPE
 		line, want string
 	}{
-		{plain, "iron cement flying USA 1934USABUSA", "ir@@ on c@@ ement fl@@ y@@ ing U@@ S@@ A 19@@ 3@@ 4@@ U@@ S@@ A@@ B@@ U@@ S@@ A"},
-		{glossed, "iron cement flying USA 1934USABUSA", "ir@@ on c@@ ement fl@@ y@@ ing USA 19@@ 3@@ 4@@ USA@@ B@@ USA"},
+		{plain, "iron cement flying USA 1934USABUSA",
+			"ir@@ on c@@ ement fl@@ y@@ ing U@@ S@@ A 19@@ 3@@ 4@@ U@@ S@@ A@@ B@@ U@@ S@@ A"},
+		{glossed, "iron cement flying USA 1934USABUSA",
+			"ir@@ on c@@ ement fl@@ y@@ ing USA 19@@ 3@@ 4@@ USA@@ B@@ USA"},
 		{plain, "iron\u00a0cement", "ir@@ on@@ \u00a0@@ c@@ ement"},
 		{plain, "  iron   cement  ", "  ir@@ on c@@ ement  "},
 		{plain, " iron \r", " ir@@ on \r"},
@@ -130,7 +132,8 @@ func TestVocabularyUndoesMerges(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := newTestBPE(t, codes, BPEOptions{Vocabulary: units}).Line(c.word); got != c.want {
-			t.Errorf("vocabulary %q, threshold %d: %q became %q, want %q", c.vocabulary, c.threshold, c.word, got, c.want)
+			t.Errorf("vocabulary %q, threshold %d: %q became %q, want %q", c.vocabulary, c.threshold, c.word, got,
+				c.want)
 		}
 	}
 }
@@ -178,14 +181,15 @@ func TestReadCodes(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                             "codes: the codes file is empty; learn one with bpe-learn",
-		"#version: 0.2\na b\nabc\n":    `codes:3: a merge is two symbols with one space between them, not "abc"`,
-		"#version: 0.2\na b c\n":       `codes:2: a merge is two symbols with one space between them, not "a b c"`,
-		"#version: 0.2\na  b\n":        `codes:2: a merge is two symbols with one space between them, not "a  b"`,
-		"#version: 0.2\n\na b\n":       "codes:2: a blank line among the merges; delete it",
-		"#version: 0.3\na b\n":         `codes:1: codes of version "0.3" are not known; 0.1 and 0.2 are`,
-		"#version: 0.2 byte\na b\n":    "codes:1: these codes are byte-level; learn codes over characters instead",
-		"#version: 0.2\na b\n\xff b\n": "codes:3: byte 1 of the line (0xFF) is not valid UTF-8; convert the text to UTF-8 first, for example with iconv",
+		"":                          "codes: the codes file is empty; learn one with bpe-learn",
+		"#version: 0.2\na b\nabc\n": `codes:3: a merge is two symbols with one space between them, not "abc"`,
+		"#version: 0.2\na b c\n":    `codes:2: a merge is two symbols with one space between them, not "a b c"`,
+		"#version: 0.2\na  b\n":     `codes:2: a merge is two symbols with one space between them, not "a  b"`,
+		"#version: 0.2\n\na b\n":    "codes:2: a blank line among the merges; delete it",
+		"#version: 0.3\na b\n":      `codes:1: codes of version "0.3" are not known; 0.1 and 0.2 are`,
+		"#version: 0.2 byte\na b\n": "codes:1: these codes are byte-level; learn codes over characters instead",
+		"#version: 0.2\na b\n\xff b\n": "codes:3: byte 1 of the line (0xFF) is not valid UTF-8; convert the text to " +
+			"UTF-8 first, for example with iconv",
 	} {
 		if _, err := ReadCodes(strings.NewReader(text), "codes"); err == nil || err.Error() != want {
 			t.Errorf("%q: %v", text, err)

@@ -33,7 +33,8 @@ func TestCleanReasons(t *testing.T) {
 	} {
 		source, target, reason, err := c.Clean(test.source, test.target)
 		if err != nil || reason != test.want {
-			t.Errorf("%q %q: got reason %d and error %v, want reason %d", test.source, test.target, reason, err, test.want)
+			t.Errorf("%q %q: got reason %d and error %v, want reason %d", test.source, test.target, reason, err,
+				test.want)
 		}
 		if source != strings.Join(strings.Fields(source), " ") || strings.Contains(source, "|") {
 			t.Errorf("%q %q are not tidy", source, target)
@@ -53,7 +54,8 @@ func TestCleanFactors(t *testing.T) {
 }
 
 func TestNewCleanerErrors(t *testing.T) {
-	for _, options := range []CleanOptions{{Min: 5, Max: 4}, {Min: -1, Max: 4}, {Max: 4, Ratio: -1}, {Max: 4, MaxWordLength: -1}} {
+	for _, options := range []CleanOptions{{Min: 5, Max: 4}, {Min: -1, Max: 4}, {Max: 4, Ratio: -1},
+		{Max: 4, MaxWordLength: -1}} {
 		if _, err := NewCleaner(options); err == nil {
 			t.Errorf("%+v was accepted", options)
 		}

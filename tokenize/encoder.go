@@ -67,7 +67,8 @@ func (e *Encoder) encode(word []byte) []byte {
 		if end < 0 {
 			end = len(units)
 		}
-		e.raw = binary.NativeEndian.AppendUint32(e.raw, uint32(e.vocabulary.ID(unsafe.String(unsafe.SliceData(units), end))))
+		e.raw = binary.NativeEndian.AppendUint32(e.raw,
+			uint32(e.vocabulary.ID(unsafe.String(unsafe.SliceData(units), end))))
 		units = units[min(end+1, len(units)):]
 	}
 	return e.raw

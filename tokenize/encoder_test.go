@@ -20,7 +20,8 @@ func TestEncoder(t *testing.T) {
 	for range 50 {
 		words.AddLine("a</w> </w>b ab</w>") // what also marks the end of a word
 	}
-	lines = append(lines, "", " ", strings.Repeat("lang", 5_000)+" w1", "unseen ß 日本語 a</w>b </w> ab</w> a日b é", "</w>ab x@@ab@@")
+	lines = append(lines, "", " ", strings.Repeat("lang", 5_000)+" w1", "unseen ß 日本語 a</w>b </w> ab</w> a日b é",
+		"</w>ab x@@ab@@")
 	current, _, err := Learn(words, LearnOptions{Merges: 200})
 	if err != nil {
 		t.Fatal(err)
@@ -32,9 +33,12 @@ func TestEncoder(t *testing.T) {
 		options  BPEOptions
 		remember int
 	}{
-		{"words", nil, BPEOptions{}, 5000}, {"units", current, BPEOptions{}, 1 << 20}, {"units, little remembered", current, BPEOptions{}, 5000},
-		{"units, nothing remembered", current, BPEOptions{}, 0}, {"another separator", current, BPEOptions{Separator: "+"}, 5000}, {"old codes", old, BPEOptions{}, 5000},
-		{"a vocabulary", current, BPEOptions{Vocabulary: map[string]bool{"w@@": true, "1": true}}, 5000}, {"a glossary", current, BPEOptions{Glossaries: []string{"w[0-9]"}}, 5000},
+		{"words", nil, BPEOptions{}, 5000}, {"units", current, BPEOptions{}, 1 << 20},
+		{"units, little remembered", current, BPEOptions{}, 5000},
+		{"units, nothing remembered", current, BPEOptions{}, 0},
+		{"another separator", current, BPEOptions{Separator: "+"}, 5000}, {"old codes", old, BPEOptions{}, 5000},
+		{"a vocabulary", current, BPEOptions{Vocabulary: map[string]bool{"w@@": true, "1": true}}, 5000},
+		{"a glossary", current, BPEOptions{Glossaries: []string{"w[0-9]"}}, 5000},
 	} {
 		segment := func(line string) []string { return strings.Fields(line) }
 		var fast *BPE

@@ -37,7 +37,8 @@ func TestLinesEndAtNewlinesOnly(t *testing.T) {
 		{"a\rb\r\n\u2028c\u0085\v\f\x1c\n", []string{"a\rb\r", "\u2028c\u0085\v\f\x1c"}, true},
 		{long + "\n" + long, []string{long, long}, false},
 	} {
-		for _, r := range []io.Reader{strings.NewReader(c.text), iotest.HalfReader(strings.NewReader(c.text)), iotest.DataErrReader(strings.NewReader(c.text))} {
+		for _, r := range []io.Reader{strings.NewReader(c.text), iotest.HalfReader(strings.NewReader(c.text)),
+			iotest.DataErrReader(strings.NewReader(c.text))} {
 			got, terminated, err := readLines(r)
 			if err != nil || terminated != c.terminated || !cmp.Equal(c.want, got) {
 				t.Errorf("%.40q: %d lines, terminated %v, error %v", c.text, len(got), terminated, err)
@@ -82,12 +83,15 @@ func TestLongLinesAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = ReadVocabulary(strings.NewReader("a 1\n"+strings.Repeat("x", files.MaxRow)+" 1\n"), "words")
-	if err == nil || !strings.Contains(err.Error(), "words:2: this line has more than 16000000 bytes: no table of words has such a row") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "words:2: this line has more than 16000000 bytes: no table of words has such a "+
+			"row") {
 		t.Error(err)
 	}
 	// Of a line that is answered by itself comes what shows its length, and the lines behind it follow.
 	lines := NewLines(strings.NewReader("long\nnext\n"), "text").Unchecked().AtMost(3)
-	if !lines.Next() || lines.Text() != "long" || !lines.Next() || lines.Text() != "next" || lines.Number() != 2 || lines.Next() {
+	if !lines.Next() || lines.Text() != "long" || !lines.Next() || lines.Text() != "next" || lines.Number() != 2 ||
+		lines.Next() {
 		t.Errorf("%q, %v", lines.Text(), lines.Err())
 	}
 }

@@ -85,7 +85,8 @@ func TestMosesGolden(t *testing.T) {
 			_, noEscape := g.flags["-no-escape"]
 			var err error
 			m, err = NewMoses(MosesOptions{
-				Language: g.flags["-l"], Aggressive: aggressive, NoEscape: noEscape, Version: MosesVersion(g.flags["-moses"]),
+				Language: g.flags["-l"], Aggressive: aggressive, NoEscape: noEscape,
+				Version:   MosesVersion(g.flags["-moses"]),
 				Protected: strings.Fields(g.flags["-protected"]),
 			})
 			if err != nil {

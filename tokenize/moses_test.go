@@ -91,9 +91,11 @@ func TestMosesProtected(t *testing.T) {
 		}
 	}
 	for pattern, part := range map[string]string{
-		`a*`: "empty string", `(?<=a)b`: "look-around", `(a`: "cannot be used", `[\W]`: "brackets", `\bx`: "ASCII words",
+		`a*`: "empty string", `(?<=a)b`: "look-around", `(a`: "cannot be used", `[\W]`: "brackets",
+		`\bx`: "ASCII words",
 	} {
-		if _, err := NewMoses(MosesOptions{Protected: []string{pattern}}); err == nil || !strings.Contains(err.Error(), part) ||
+		if _, err := NewMoses(MosesOptions{Protected: []string{pattern}}); err == nil ||
+			!strings.Contains(err.Error(), part) ||
 			!strings.Contains(err.Error(), "protected pattern") {
 			t.Errorf("the pattern %q gave the error %v; want one that speaks of %q", pattern, err, part)
 		}

@@ -15,7 +15,8 @@ func train(t *testing.T, corpus string) *Truecaser {
 }
 
 func TestTruecaseModel(t *testing.T) {
-	truecaser := train(t, "The dog and The cat .\n&quot; A dog saw Berlin . The dog saw BERLIN , The 3 dogs\nHe saw dog , Dog and\n")
+	truecaser := train(t, "The dog and The cat .\n&quot; A dog saw Berlin . The dog saw BERLIN , The 3 dogs\nHe saw "+
+		"dog , Dog and\n")
 	var model strings.Builder
 	if _, err := truecaser.WriteTo(&model); err != nil {
 		t.Fatal(err)
@@ -77,11 +78,13 @@ func TestReadTruecaserErrors(t *testing.T) {
 		"the (x/1)\n":            "is not a count",
 		"the (1/1)\nd\xFF (1)\n": "model:2: byte 2",
 	} {
-		if _, err := ReadTruecaser(strings.NewReader(model), "model"); err == nil || !strings.Contains(err.Error(), part) {
+		if _, err := ReadTruecaser(strings.NewReader(model), "model"); err == nil ||
+			!strings.Contains(err.Error(), part) {
 			t.Errorf("%q gave the error %v; want one with %q", model, err, part)
 		}
 	}
-	if _, err := TrainTruecaser(strings.NewReader("a\nb\xFF\n"), "corpus"); err == nil || !strings.Contains(err.Error(), "corpus:2:") {
+	if _, err := TrainTruecaser(strings.NewReader("a\nb\xFF\n"), "corpus"); err == nil ||
+		!strings.Contains(err.Error(), "corpus:2:") {
 		t.Errorf("a corpus that is not UTF-8 gave the error %v", err)
 	}
 }

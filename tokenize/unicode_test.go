@@ -7,7 +7,8 @@ func TestClasses(t *testing.T) {
 	for r, want := range map[rune]charClass{
 		'a': letter | lowercase | cased, 'Z': letter | cased, '5': alphanumeric | number, '_': 0, '·': 0,
 		'ª': letter | lowercase, '²': number, '½': number, 'Ⅰ': letter | number, 'Ⓐ': letter, 'ǅ': letter | cased,
-		'€': currency, '\u0301': 0, '\u200B': nonPrinting, '\u00AD': nonPrinting, '\uE000': nonPrinting, '\uFFFF': nonPrinting,
+		'€': currency, '\u0301': 0, '\u200B': nonPrinting, '\u00AD': nonPrinting, '\uE000': nonPrinting,
+		'\uFFFF': nonPrinting,
 		'\u00A0': whitespace, '\v': whitespace | nonPrinting, '\u0085': whitespace | nonPrinting, '\u3000': whitespace,
 		'中': letter, 0x20000: letter, 0xE0001: nonPrinting, 0x10FFFF: nonPrinting, 0x1D7D8: alphanumeric | number,
 	} {

@@ -29,7 +29,8 @@ func TestASGD(t *testing.T) {
 				a.Step(rate)
 				a.Average()
 				torch.ZeroGrad([]torch.Tensor{p})
-				if w, m := p.Detach().Item(), a.Averages()[0].Item(); math.Abs(w-c.weights[i]) > 1e-12 || math.Abs(m-c.average[i]) > 1e-12 {
+				if w, m := p.Detach().Item(), a.Averages()[0].Item(); math.Abs(w-c.weights[i]) > 1e-12 ||
+					math.Abs(m-c.average[i]) > 1e-12 {
 					t.Errorf("lag %v, step %d: %v and %v, want %v and %v", c.lag, i+1, w, m, c.weights[i], c.average[i])
 				}
 				if m := a.Averages()[1].Item(); m != 3 {

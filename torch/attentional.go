@@ -138,15 +138,18 @@ func (d AttentionalDecoder) check(words, memory Tensor, lengths []int64, h, c []
 	layers := len(d.Layers)
 	switch {
 	case words.Rank() != 3 || memory.Rank() != 3 || words.Size(1) != memory.Size(0):
-		fail(op, "words must be [steps, sentences, width], and memory [the same sentences, words, width]", false, words, memory)
+		fail(op, "words must be [steps, sentences, width], and memory [the same sentences, words, width]", false, words,
+			memory)
 	case layers == 0 || len(h) != layers || len(c) != layers || d.Between != nil && len(d.Between) != layers-1:
-		fail(op, fmt.Sprintf("%d layers do not fit %d and %d states and %d masks between them", layers, len(h), len(c), len(d.Between)), false, words, memory)
+		fail(op, fmt.Sprintf("%d layers do not fit %d and %d states and %d masks between them", layers, len(h), len(c),
+			len(d.Between)), false, words, memory)
 	case lengths != nil && int64(len(lengths)) != memory.Size(0):
 		fail(op, fmt.Sprintf("there are %d lengths for %d sources", len(lengths), memory.Size(0)), false, words, memory)
 	}
 	for _, length := range lengths {
 		if length < 0 || length > memory.Size(1) {
-			fail(op, fmt.Sprintf("a source of %d words does not fit %d positions", length, memory.Size(1)), false, words, memory)
+			fail(op, fmt.Sprintf("a source of %d words does not fit %d positions", length, memory.Size(1)), false,
+				words, memory)
 		}
 	}
 	steps, rows, width := words.Size(0), words.Size(1), memory.Size(2)

@@ -26,9 +26,12 @@ func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths [
 		matrices[i] = Repeated(Cat(parts, 1))
 	}
 	first := d.Layers[0]
-	gates := ofType(Linear(words_TBE, first.Input.Narrow(1, 0, from), first.InputBias.Add(first.HiddenBias)), d.Query).Split(0, slices.Repeat([]int64{1}, int(steps))...)
-	one_B1, none_B4D := Full(1, words_TBE.DType(), words_TBE.Device(), rows, 1), Zeros(words_TBE.DType(), words_TBE.Device(), rows, 4*width)
-	keys, values, mix := Repeated(ofType(memory_BSD.MatMul(d.Query), d.Query)), Repeated(memory_BSD.Transpose(1, 2)), Repeated(d.Mix)
+	gates := ofType(Linear(words_TBE, first.Input.Narrow(1, 0, from), first.InputBias.Add(first.HiddenBias)),
+		d.Query).Split(0, slices.Repeat([]int64{1}, int(steps))...)
+	one_B1, none_B4D := Full(1, words_TBE.DType(), words_TBE.Device(), rows, 1),
+		Zeros(words_TBE.DType(), words_TBE.Device(), rows, 4*width)
+	keys, values, mix := Repeated(ofType(memory_BSD.MatMul(d.Query), d.Query)), Repeated(memory_BSD.Transpose(1, 2)),
+		Repeated(d.Mix)
 	real_BS, apart_BS := sourceMask(words_TBE, rows, positions, lengths)
 	apart_B1S := apart_BS.Reshape(rows, 1, positions)
 	out_BD := Zeros(words_TBE.DType(), words_TBE.Device(), rows, width)
@@ -62,5 +65,6 @@ func (d AttentionalDecoder) runLaunching(words_TBE, memory_BSD Tensor, lengths [
 func lstmCell(gates_B4D, more_B4D, c_BD Tensor) (h_BD, next_BD Tensor) {
 	const op = "LSTM"
 	var h, c C.ap_tensor
-	return madeTwo(op, C.ap_lstm_cell(gates_B4D.c(op), more_B4D.c(op), c_BD.c(op), &h, &c), &h, &c, gates_B4D, more_B4D, c_BD)
+	return madeTwo(op, C.ap_lstm_cell(gates_B4D.c(op), more_B4D.c(op), c_BD.c(op), &h, &c), &h, &c, gates_B4D, more_B4D,
+		c_BD)
 }

@@ -74,8 +74,10 @@ func (s AttentionalStep) Run(words, state Tensor) (out, next, attention Tensor) 
 	}
 	_, weights := raw(op, s.weights)
 	var o, n, a C.ap_tensor
-	check(op, C.ap_attentional_step(words.c(op), state.c(op), weights, C.int(s.layers), s.Keys.c(op), s.Values.c(op), cInt32s(s.Starts),
-		cInt32s(s.Lengths), C.int(len(s.Starts)), C.int(longest), C.bool(s.Attention), &o, &n, &a), append([]Tensor{words, state, s.Keys, s.Values}, s.weights...)...)
+	check(op, C.ap_attentional_step(words.c(op), state.c(op), weights, C.int(s.layers), s.Keys.c(op), s.Values.c(op),
+		cInt32s(s.Starts),
+		cInt32s(s.Lengths), C.int(len(s.Starts)), C.int(longest), C.bool(s.Attention), &o, &n, &a),
+		append([]Tensor{words, state, s.Keys, s.Values}, s.weights...)...)
 	if s.Attention {
 		attention = own(op, a)
 	}

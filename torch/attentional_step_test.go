@@ -56,12 +56,14 @@ func TestAttentionalStepEqualsLoop(t *testing.T) {
 		{layers: 1, steps: 3, rows: 1, positions: 1, words: 1, width: 1, lengths: []int64{1}},
 		{layers: 2, steps: 4, rows: 5, positions: 9, words: 8, width: 33, lengths: []int64{9, 1, 4, 7, 2}},
 		{layers: 3, steps: 2, rows: 3, positions: 5, words: 17, width: 64, lengths: []int64{4, 0, 3}},
-		{layers: 2, steps: 2, rows: 130, positions: 3, words: 40, width: 128, lengths: slices.Repeat([]int64{3, 1}, 65)},
+		{layers: 2, steps: 2, rows: 130, positions: 3, words: 40, width: 128,
+			lengths: slices.Repeat([]int64{3, 1}, 65)},
 	} {
 		t.Run(fmt.Sprintf("%d layers of %d", c.layers, c.width), func(t *testing.T) {
 			torch.Test(t, func() {
 				s := newStepper(c)
-				words := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, torch.CPU, c.steps, c.rows*beam, c.words)
+				words := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, torch.CPU, c.steps, c.rows*beam,
+					c.words)
 				var h, cells []torch.Tensor
 				for i := range s.h {
 					h, cells = append(h, repeated(s.h[i], beam)), append(cells, repeated(s.c[i], beam))
@@ -76,13 +78,16 @@ func TestAttentionalStepEqualsLoop(t *testing.T) {
 					out, next, attention := s.Run(words.Narrow(0, step, 1).Reshape(-1, c.words), state)
 					nearWithin(t, fmt.Sprintf("step %d", step), out, want.Narrow(0, step, 1), 5e-5)
 					last := next.Narrow(1, int64(c.layers)*c.width, c.width)
-					scores := repeated(s.memory, beam).MatMul(torch.Linear(last, s.d.Query, torch.Tensor{}).Reshape(-1, c.width, 1)).Float64s()
+					scores := repeated(s.memory,
+						beam).MatMul(torch.Linear(last, s.d.Query, torch.Tensor{}).Reshape(-1, c.width, 1)).Float64s()
 					longest := int64(slices.Max(s.Lengths))
 					got := attention.Float64s()
 					for r, length := range lengths {
-						own := torch.FromFloat64s(scores[int64(r)*c.positions:][:length], torch.CPU, 1, length).Softmax(-1).Float64s()
+						own := torch.FromFloat64s(scores[int64(r)*c.positions:][:length], torch.CPU, 1,
+							length).Softmax(-1).Float64s()
 						own = append(own, make([]float64, longest-length)...)
-						nearWithin(t, "attention", torch.FromFloat64s(got[int64(r)*longest:][:longest], torch.CPU, longest),
+						nearWithin(t, "attention",
+							torch.FromFloat64s(got[int64(r)*longest:][:longest], torch.CPU, longest),
 							torch.FromFloat64s(own, torch.CPU, longest), 5e-5)
 					}
 					state = next
@@ -98,10 +103,12 @@ func TestAttentionalStepReorders(t *testing.T) {
 	ofCPU(t)
 	defer torch.SetThreads(0)
 	torch.Test(t, func() {
-		c := attentionalCase{layers: 2, steps: 1, rows: 200, positions: 6, words: 30, width: 96, lengths: slices.Repeat([]int64{6, 2, 3, 5}, 50)}
+		c := attentionalCase{layers: 2, steps: 1, rows: 200, positions: 6, words: 30, width: 96,
+			lengths: slices.Repeat([]int64{6, 2, 3, 5}, 50)}
 		s := newStepper(c)
 		draw := torch.NewStream(4, "words")
-		first, second := draw.Normal(0, 1, torch.Float32, torch.CPU, 200, c.words), draw.Normal(0, 1, torch.Float32, torch.CPU, 200, c.words)
+		first, second := draw.Normal(0, 1, torch.Float32, torch.CPU, 200, c.words),
+			draw.Normal(0, 1, torch.Float32, torch.CPU, 200, c.words)
 		torch.SetThreads(1)
 		_, state, _ := s.Run(first, s.Start(s.h, s.c))
 		all, _, _ := s.Run(second, state)
@@ -127,10 +134,14 @@ func TestAttentionalStepRefusesShapes(t *testing.T) {
 			change func(s *stepper, words *torch.Tensor)
 			says   string
 		}{
-			{func(s *stepper, _ *torch.Tensor) { s.Lengths = []int32{3, 3} }, "rows 3 to 6 of the source do not exist: there are 5"},
-			{func(s *stepper, _ *torch.Tensor) { s.Starts = s.Starts[:1] }, "a first row and a length for each sentence"},
-			{func(_ *stepper, words *torch.Tensor) { *words = torch.Zeros(torch.Float32, torch.CPU, 3, 4) }, "3 hypotheses do not belong to 2 sentences"},
-			{func(_ *stepper, words *torch.Tensor) { *words = torch.Zeros(torch.Float32, torch.CPU, 4, 4) }, "the state must be a float32 tensor of shape [4, 25]"},
+			{func(s *stepper, _ *torch.Tensor) { s.Lengths = []int32{3, 3} },
+				"rows 3 to 6 of the source do not exist: there are 5"},
+			{func(s *stepper, _ *torch.Tensor) { s.Starts = s.Starts[:1] },
+				"a first row and a length for each sentence"},
+			{func(_ *stepper, words *torch.Tensor) { *words = torch.Zeros(torch.Float32, torch.CPU, 3, 4) },
+				"3 hypotheses do not belong to 2 sentences"},
+			{func(_ *stepper, words *torch.Tensor) { *words = torch.Zeros(torch.Float32, torch.CPU, 4, 4) },
+				"the state must be a float32 tensor of shape [4, 25]"},
 		} {
 			s := newStepper(c)
 			words := torch.Zeros(torch.Float32, torch.CPU, 2, 4)

@@ -20,7 +20,8 @@ type attentionalCase struct {
 	noState                              bool
 }
 
-type attentionalRun func(d torch.AttentionalDecoder, words, memory torch.Tensor, lengths []int64, h, c []torch.Tensor) torch.Tensor
+type attentionalRun func(d torch.AttentionalDecoder, words, memory torch.Tensor, lengths []int64, h,
+	c []torch.Tensor) torch.Tensor
 
 // attentionalInputs draws all operands of a case from one seed: words, memory, query,
 // mix, and for each layer its four weights and its state.
@@ -40,10 +41,12 @@ func attentionalInputs(c attentionalCase, dtype torch.DType) []torch.Tensor {
 		}
 		memory = memory.Mul(torch.FromFloat64s(real, device, c.rows, c.positions, 1).To(dtype, device))
 	}
-	inputs := []torch.Tensor{normal(1, c.steps, c.rows, c.words), memory, normal(small, c.width, c.width), normal(small, c.width, 2*c.width)}
+	inputs := []torch.Tensor{normal(1, c.steps, c.rows, c.words), memory, normal(small, c.width, c.width),
+		normal(small, c.width, 2*c.width)}
 	in := c.words + c.width
 	for range c.layers {
-		inputs = append(inputs, normal(small, 4*c.width, in), normal(small, 4*c.width, c.width), normal(0.5, 4*c.width), normal(0.5, 4*c.width),
+		inputs = append(inputs, normal(small, 4*c.width, in), normal(small, 4*c.width, c.width), normal(0.5, 4*c.width),
+			normal(0.5, 4*c.width),
 			normal(1, c.rows, c.width), normal(1, c.rows, c.width))
 		in = c.width
 	}
@@ -96,7 +99,8 @@ func (c attentionalCase) results(f attentionalRun) []torch.Tensor {
 
 // TestAttentionalEqualsPyTorch: values and every gradient, with ragged sources and masks.
 func TestAttentionalEqualsPyTorch(t *testing.T) {
-	for kind, f := range map[string]attentionalRun{"fused": torch.AttentionalDecoder.Run, "reference": torch.AttentionalDecoder.RunReference} {
+	for kind, f := range map[string]attentionalRun{"fused": torch.AttentionalDecoder.Run,
+		"reference": torch.AttentionalDecoder.RunReference} {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
 			t.Run(fmt.Sprintf("%s/%s", kind, dtype), func(t *testing.T) {
 				torch.Test(t, func() {
@@ -108,11 +112,13 @@ func TestAttentionalEqualsPyTorch(t *testing.T) {
 						leaves[key].SetRequiresGrad(true)
 						return leaves[key]
 					}
-					d := torch.AttentionalDecoder{Query: leaf("query"), Mix: leaf("mix"), Between: []torch.Tensor{get("between")}, Output: get("output")}
+					d := torch.AttentionalDecoder{Query: leaf("query"), Mix: leaf("mix"),
+						Between: []torch.Tensor{get("between")}, Output: get("output")}
 					var h, c []torch.Tensor
 					for _, layer := range []string{"0/", "1/"} {
-						d.Layers = append(d.Layers, torch.LSTMWeights{Input: leaf(layer + "weight_ih"), Hidden: leaf(layer + "weight_hh"),
-							InputBias: leaf(layer + "bias_ih"), HiddenBias: leaf(layer + "bias_hh")})
+						d.Layers = append(d.Layers,
+							torch.LSTMWeights{Input: leaf(layer + "weight_ih"), Hidden: leaf(layer + "weight_hh"),
+								InputBias: leaf(layer + "bias_ih"), HiddenBias: leaf(layer + "bias_hh")})
 						h, c = append(h, leaf(layer+"h")), append(c, leaf(layer+"c"))
 					}
 					out := f(d, leaf("words"), leaf("memory"), g["lengths"].Int64s(), h, c)
@@ -136,8 +142,10 @@ func TestAttentionalEqualsReference(t *testing.T) {
 		{layers: 2, steps: 3, rows: 2, positions: 1, words: 3, width: 5},
 		{layers: 1, steps: 5, rows: 1, positions: 7, words: 4, width: 16, between: 0, output: 5},
 		{layers: 2, steps: 9, rows: 20, positions: 6, words: 31, width: 47},
-		{layers: 2, steps: 7, rows: 5, positions: 9, words: 8, width: 33, lengths: []int64{9, 1, 4, 7, 2}, between: 7, output: 7},
-		{layers: 3, steps: 6, rows: 4, positions: 5, words: 17, width: 32, lengths: []int64{5, 0, 3, 4}, between: 1, output: 1},
+		{layers: 2, steps: 7, rows: 5, positions: 9, words: 8, width: 33, lengths: []int64{9, 1, 4, 7, 2}, between: 7,
+			output: 7},
+		{layers: 3, steps: 6, rows: 4, positions: 5, words: 17, width: 32, lengths: []int64{5, 0, 3, 4}, between: 1,
+			output: 1},
 		{layers: 3, steps: 4, rows: 17, positions: 3, words: 5, width: 70, between: 4, noState: true},
 		{layers: 1, steps: 2, rows: 3, positions: 4, words: 9, width: 100, output: 1, noState: true},
 	} {
@@ -198,7 +206,8 @@ func TestAttentionalThreads(t *testing.T) {
 // TestAttentionalFrees: a step's tensors end with its scope, on the C++ side too.
 func TestAttentionalFrees(t *testing.T) {
 	torch.Test(t, func() {
-		c := attentionalCase{layers: 2, steps: 5, rows: 6, positions: 4, words: 8, width: 16, between: 5, output: 5, lengths: []int64{4, 1, 2, 3, 0, 4}}
+		c := attentionalCase{layers: 2, steps: 5, rows: 6, positions: 4, words: 8, width: 16, between: 5, output: 5,
+			lengths: []int64{4, 1, 2, 3, 0, 4}}
 		before := torch.LiveBytes()
 		for range 3 {
 			step := torch.OpenScope()
@@ -231,8 +240,10 @@ func TestAttentionalRefusesShapes(t *testing.T) {
 			c    attentionalCase
 			says string
 		}{
-			{attentionalCase{layers: 1, steps: 2, rows: 3, positions: 4, words: 2, width: 5, lengths: []int64{1, 2, 5}}, "a source of 5 words does not fit 4 positions"},
-			{attentionalCase{layers: 1, steps: 4, rows: 3, positions: 4, words: 2, width: 5, output: 3}, "the mask of attentional states has the shape [3 3 5] and must have [4 3 5]"},
+			{attentionalCase{layers: 1, steps: 2, rows: 3, positions: 4, words: 2, width: 5, lengths: []int64{1, 2, 5}},
+				"a source of 5 words does not fit 4 positions"},
+			{attentionalCase{layers: 1, steps: 4, rows: 3, positions: 4, words: 2, width: 5, output: 3},
+				"the mask of attentional states has the shape [3 3 5] and must have [4 3 5]"},
 		} {
 			in := attentionalInputs(test.c, torch.Float32)
 			err := torch.Try(func() error {

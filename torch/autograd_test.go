@@ -152,7 +152,8 @@ func TestSoftmaxLossUnderAutocast(t *testing.T) {
 			torch.ZeroGrad(leaves)
 			var loss, nll torch.Tensor
 			torch.Autocast(autocast, device, func() {
-				loss, nll = torch.SoftmaxLoss(h.To(hidden, device), w, b, y, torch.SoftmaxLossOptions{Ignore: 3, Epsilon: 0.1, Scale: 0.5, Chunk: 10})
+				loss, nll = torch.SoftmaxLoss(h.To(hidden, device), w, b, y,
+					torch.SoftmaxLossOptions{Ignore: 3, Epsilon: 0.1, Scale: 0.5, Chunk: 10})
 			})
 			loss.Backward()
 			return []torch.Tensor{loss, nll, h.Grad(), w.Grad(), b.Grad()}
@@ -167,7 +168,8 @@ func TestSoftmaxLossUnderAutocast(t *testing.T) {
 			}
 		}
 		residual := func() torch.Tensor {
-			return torch.ResidualNorm(torch.Linear(h, w.Narrow(0, 0, 31), torch.Tensor{}), h, b.Narrow(0, 0, 31), b.Narrow(0, 31, 31), 1e-5, 0.1, torch.NewStream(1, "dropout"))
+			return torch.ResidualNorm(torch.Linear(h, w.Narrow(0, 0, 31), torch.Tensor{}), h, b.Narrow(0, 0, 31),
+				b.Narrow(0, 31, 31), 1e-5, 0.1, torch.NewStream(1, "dropout"))
 		}
 		plain := residual()
 		torch.Autocast(true, device, func() { nearWithin(t, "residual connection", residual(), plain, 0.03) })

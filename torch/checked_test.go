@@ -49,7 +49,8 @@ func TestCheckedDeviceCounts(t *testing.T) {
 			x = torch.Full(1, torch.Float32, d, 2)
 			n := checked.Counting(c.f)
 			if n.Operators != c.operators || n.Uploads != c.uploads || n.Waits != c.waits {
-				t.Errorf("%s: %d operators, %d uploads and %d waits, want %d, %d and %d:\n%s", what, n.Operators, n.Uploads, n.Waits, c.operators, c.uploads, c.waits, n.Names)
+				t.Errorf("%s: %d operators, %d uploads and %d waits, want %d, %d and %d:\n%s", what, n.Operators,
+					n.Uploads, n.Waits, c.operators, c.uploads, c.waits, n.Names)
 			}
 		}
 	})
@@ -80,7 +81,8 @@ func TestLossesDoNotWait(t *testing.T) {
 			n := checked.Counting(func() {
 				loss, _, _ := torch.MixtureLoss(latent, prior, weight, bias, targets, shift, o)
 				loss.Backward()
-				loss, _, _ = torch.ShiftedSoftmaxLoss(latent.Narrow(1, 0, 1).Reshape(9, 5), weight, bias, targets, shift.Narrow(1, 0, 1).Reshape(9), o)
+				loss, _, _ = torch.ShiftedSoftmaxLoss(latent.Narrow(1, 0, 1).Reshape(9, 5), weight, bias, targets,
+					shift.Narrow(1, 0, 1).Reshape(9), o)
 				loss.Backward()
 			})
 			if n.Waits != 0 {
@@ -116,7 +118,9 @@ func TestCheckedDeviceEndsTouching(t *testing.T) {
 	c := exec.Command(os.Args[0], "-test.run=^TestCheckedDeviceEndsTouching$")
 	c.Env = append(os.Environ(), child+"=1")
 	says, err := c.CombinedOutput()
-	if err == nil || !strings.Contains(string(says), "checked device: the host touched the device's memory (4096 bytes, made for ") || !strings.Contains(string(says), "checked_touch") {
+	if err == nil ||
+		!strings.Contains(string(says), "checked device: the host touched the device's memory (4096 bytes, made for "+
+			"") || !strings.Contains(string(says), "checked_touch") {
 		t.Errorf("it ends with %v and says %s", err, says)
 	}
 }

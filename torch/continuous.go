@@ -59,7 +59,8 @@ func ContinuousLoss(hidden, table, targets Tensor, o ContinuousLossOptions) (los
 func InformativeNegatives(hidden, table, bias, targets Tensor, ignore int64) Tensor {
 	const op = "InformativeNegatives"
 	var out C.ap_tensor
-	return made(op, C.ap_informative_negatives(hidden.c(op), table.c(op), bias.c(op), targets.c(op), C.int64_t(ignore), 0, &out), &out, hidden, table, bias, targets)
+	return made(op, C.ap_informative_negatives(hidden.c(op), table.c(op), bias.c(op), targets.c(op), C.int64_t(ignore),
+		0, &out), &out, hidden, table, bias, targets)
 }
 
 // ContinuousLossReference is ContinuousLoss made of plain operators, for hidden states that have a direction.
@@ -123,7 +124,8 @@ func powerSphericalReference(kappa, c Tensor, m int64) Tensor {
 		return y.AddScalar(-0.5).Mul(y.Log()).Sub(y).AddScalar(0.5 * math.Log(2*math.Pi)).Add(tail).Sub(shift)
 	}
 	a := kappa.AddScalar(b)
-	nll := kappa.AddScalar(2 * b).MulScalar(math.Ln2).AddScalar(b * math.Log(math.Pi)).Sub(kappa.Mul(c.AddScalar(1).Log()))
+	nll := kappa.AddScalar(2 * b).MulScalar(math.Ln2).AddScalar(b * math.Log(math.Pi)).Sub(
+		kappa.Mul(c.AddScalar(1).Log()))
 	if b > 0 {
 		nll = nll.Add(logGamma(a)).Sub(logGamma(a.AddScalar(b)))
 	}

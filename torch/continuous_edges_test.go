@@ -17,7 +17,8 @@ func TestContinuousLossAtTheEdges(t *testing.T) {
 		for _, m := range []int64{1, 2, 300} {
 			table := sphere(torch.NewStream(5, "edges"), 3, m)
 			one := table.Narrow(0, 2, 1)
-			rows := []torch.Tensor{one.MulScalar(0), one.MulScalar(1e-40), one.MulScalar(1e-9), one, one.MulScalar(-1), one.MulScalar(1e18),
+			rows := []torch.Tensor{one.MulScalar(0), one.MulScalar(1e-40), one.MulScalar(1e-9), one, one.MulScalar(-1),
+				one.MulScalar(1e18),
 				one.MulScalar(-1e18), one.MulScalar(1e-30).AddScalar(1e-31)}
 			huge := append(rows, one.MulScalar(1e160), one.MulScalar(-1e-170))
 			for _, kind := range continuousKinds {
@@ -35,10 +36,13 @@ func TestContinuousLossAtTheEdges(t *testing.T) {
 						}
 						h := torch.Cat(x, 0).To(dtype, device).Clone()
 						h.SetRequiresGrad(true)
-						loss, nll := torch.ContinuousLoss(h, table.To(dtype, device), torch.Full(float64(target), torch.Int64, device, n), o)
+						loss, nll := torch.ContinuousLoss(h, table.To(dtype, device),
+							torch.Full(float64(target), torch.Int64, device, n), o)
 						loss.Backward()
-						if (o.Kind != torch.SquaredL2 || dtype == torch.Float32) && (!loss.AllFinite() || !nll.AllFinite()) || !h.Grad().AllFinite() {
-							t.Errorf("%s: loss %v, by row %v, a finite gradient: %v", at, loss.Item(), nll.Float64s(), h.Grad().AllFinite())
+						if (o.Kind != torch.SquaredL2 || dtype == torch.Float32) &&
+							(!loss.AllFinite() || !nll.AllFinite()) || !h.Grad().AllFinite() {
+							t.Errorf("%s: loss %v, by row %v, a finite gradient: %v", at, loss.Item(), nll.Float64s(),
+								h.Grad().AllFinite())
 						}
 						if size := h.Grad().Abs().Sum().Item() + math.Abs(loss.Item()); target == 1 && size != 0 {
 							t.Errorf("%s: ignored rows have loss and gradient %v", at, size)
@@ -52,7 +56,8 @@ func TestContinuousLossAtTheEdges(t *testing.T) {
 				o.Scale = 1
 				h := torch.Zeros(torch.Float32, device, 0, m)
 				h.SetRequiresGrad(true)
-				loss, nll := torch.ContinuousLoss(h, table.To(torch.Float32, device), torch.Zeros(torch.Int64, device, 0), o)
+				loss, nll := torch.ContinuousLoss(h, table.To(torch.Float32, device),
+					torch.Zeros(torch.Int64, device, 0), o)
 				loss.Backward()
 				if loss.Item() != 0 || nll.Count() != 0 || h.Grad().Count() != 0 {
 					t.Errorf("%s of no rows is %v", kind.name, loss.Item())
@@ -85,20 +90,45 @@ func TestContinuousLossRefuses(t *testing.T) {
 		h, table := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 4, 3)
 		ids := func(x ...int64) torch.Tensor { return torch.FromInt64s(x, device, int64(len(x))) }
 		for what, f := range map[string]func(){
-			"a target beyond the table": func() { torch.ContinuousLoss(h, table, ids(0, 4), torch.ContinuousLossOptions{Ignore: -1}) },
-			"a negative target":         func() { torch.ContinuousLoss(h, table, ids(0, -2), torch.ContinuousLossOptions{Ignore: -1}) },
-			"another number of targets": func() { torch.ContinuousLoss(h, table, ids(0), torch.ContinuousLossOptions{}) },
+			"a target beyond the table": func() {
+				torch.ContinuousLoss(h, table, ids(0, 4),
+					torch.ContinuousLossOptions{Ignore: -1})
+			},
+			"a negative target": func() {
+				torch.ContinuousLoss(h, table, ids(0, -2),
+					torch.ContinuousLossOptions{Ignore: -1})
+			},
+			"another number of targets": func() {
+				torch.ContinuousLoss(h, table, ids(0),
+					torch.ContinuousLossOptions{})
+			},
 			"targets in float": func() {
 				torch.ContinuousLoss(h, table, torch.Zeros(torch.Float32, device, 2), torch.ContinuousLossOptions{})
 			},
-			"another number of columns":  func() { torch.ContinuousLoss(h, table.Narrow(1, 0, 2), ids(0, 0), torch.ContinuousLossOptions{}) },
-			"an unknown kind":            func() { torch.ContinuousLoss(h, table, ids(0, 0), torch.ContinuousLossOptions{Kind: 10}) },
-			"a margin without negatives": func() { torch.ContinuousLoss(h, table, ids(0, 0), torch.ContinuousLossOptions{Kind: torch.MaxMargin}) },
-			"negatives without a margin": func() { torch.ContinuousLoss(h, table, ids(0, 0), torch.ContinuousLossOptions{Negatives: ids(0, 0)}) },
-			"a wrong word beyond the table": func() {
-				torch.ContinuousLoss(h, table, ids(0, 0), torch.ContinuousLossOptions{Kind: torch.MaxMargin, Negatives: ids(0, 4)})
+			"another number of columns": func() {
+				torch.ContinuousLoss(h, table.Narrow(1, 0, 2), ids(0, 0),
+					torch.ContinuousLossOptions{})
 			},
-			"a bias of another size": func() { torch.InformativeNegatives(h, table, torch.Zeros(torch.Float32, device, 3), ids(0, 0), -1) },
+			"an unknown kind": func() {
+				torch.ContinuousLoss(h, table, ids(0, 0),
+					torch.ContinuousLossOptions{Kind: 10})
+			},
+			"a margin without negatives": func() {
+				torch.ContinuousLoss(h, table, ids(0, 0),
+					torch.ContinuousLossOptions{Kind: torch.MaxMargin})
+			},
+			"negatives without a margin": func() {
+				torch.ContinuousLoss(h, table, ids(0, 0),
+					torch.ContinuousLossOptions{Negatives: ids(0, 0)})
+			},
+			"a wrong word beyond the table": func() {
+				torch.ContinuousLoss(h, table, ids(0, 0),
+					torch.ContinuousLossOptions{Kind: torch.MaxMargin, Negatives: ids(0, 4)})
+			},
+			"a bias of another size": func() {
+				torch.InformativeNegatives(h, table,
+					torch.Zeros(torch.Float32, device, 3), ids(0, 0), -1)
+			},
 		} {
 			var e *torch.Error
 			if err := torch.Try(func() error { f(); return nil }); !errors.As(err, &e) {

@@ -84,7 +84,8 @@ func TestTableOfStationaryLengths(t *testing.T) {
 			{1, map[int]float64{1: 7400, 3: 24.15, 4: 15.02}},
 		} {
 			for kind, want := range row.want {
-				within(t, fmt.Sprintf("%s, cosine %v: kappa", continuousKinds[kind].name, row.c), stationary(kind, 300, row.c), want, 0.006+4e-4*want)
+				within(t, fmt.Sprintf("%s, cosine %v: kappa", continuousKinds[kind].name, row.c),
+					stationary(kind, 300, row.c), want, 0.006+4e-4*want)
 			}
 		}
 		if _, slope := onArc(continuousKinds[0].options, 300, 1e6, 1); slope >= 0 {
@@ -130,7 +131,8 @@ func TestPowerSphericalGoldens(t *testing.T) {
 func lossOperands(n, m, v int64, o *torch.ContinuousLossOptions) (hidden, table, targets torch.Tensor) {
 	s := torch.NewStream(7, fmt.Sprint(n, m, v))
 	lengths := s.Uniform(-2, 3, torch.Float64, device, n, 1).Exp()
-	hidden, table = s.Normal(0, 1, torch.Float64, device, n, m).Mul(lengths).MulScalar(1/math.Sqrt(float64(m))), sphere(s, v, m)
+	hidden, table = s.Normal(0, 1, torch.Float64, device, n, m).Mul(lengths).MulScalar(1/math.Sqrt(float64(m))),
+		sphere(s, v, m)
 	draw := func() torch.Tensor {
 		return s.Uniform(0, float64(v), torch.Float64, device, n).To(torch.Int64, device)
 	}
@@ -158,7 +160,8 @@ func TestContinuousLossEqualsReference(t *testing.T) {
 					if kind.name == "power spherical" && shape[1] < 3 {
 						return // half of the cosines are near -1, where the derivative is cut off
 					}
-					run := func(f func(h, e, y torch.Tensor, o torch.ContinuousLossOptions) (torch.Tensor, torch.Tensor), dtype torch.DType) []torch.Tensor {
+					run := func(f func(h, e, y torch.Tensor, o torch.ContinuousLossOptions) (torch.Tensor,
+						torch.Tensor), dtype torch.DType) []torch.Tensor {
 						h := hidden.To(dtype, device).Clone()
 						h.SetRequiresGrad(true)
 						loss, nll := f(h, table.To(dtype, device), targets, o)
@@ -174,7 +177,8 @@ func TestContinuousLossEqualsReference(t *testing.T) {
 						nearWithin(t, "float32 "+what, run(torch.ContinuousLoss, torch.Float32)[i], want[i], 1e-5)
 						nearWithin(t, "bfloat16 "+what, run(torch.ContinuousLoss, torch.BFloat16)[i], want[i], 0.06)
 					}
-					if h := hidden.To(torch.BFloat16, device).Clone(); true { // against a table in float32, as under autocasting
+					// against a table in float32, as under autocasting
+					if h := hidden.To(torch.BFloat16, device).Clone(); true {
 						h.SetRequiresGrad(true)
 						loss, _ := torch.ContinuousLoss(h, table.To(torch.Float32, device), targets, o)
 						nearWithin(t, "mixed loss", loss, want[0], 0.06)
@@ -289,7 +293,8 @@ func TestInformativeNegatives(t *testing.T) {
 		if differ > 2 {
 			t.Errorf("float32 hidden states have %d other negatives", differ)
 		}
-		one := torch.InformativeNegatives(hidden, table.Narrow(0, 1, 1), torch.Zeros(torch.Float64, device, 1), torch.Zeros(torch.Int64, device, n), -1)
+		one := torch.InformativeNegatives(hidden, table.Narrow(0, 1, 1), torch.Zeros(torch.Float64, device, 1),
+			torch.Zeros(torch.Int64, device, n), -1)
 		for _, j := range one.Int64s() {
 			if j != -1 {
 				t.Fatalf("a vocabulary of one word has the negative %d", j)

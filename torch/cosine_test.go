@@ -80,7 +80,8 @@ func TestCosinePenaltyByDifferences(t *testing.T) {
 			return torch.CosinePenalty(in[0], 10)
 		})
 		s := torch.NewStream(3, "factors")
-		factors := []torch.Tensor{matrix(3, 7, 3, -1), s.Normal(0, 1, torch.Float64, device, 3), s.Normal(0, 1, torch.Float64, device, 5, 3)}
+		factors := []torch.Tensor{matrix(3, 7, 3, -1), s.Normal(0, 1, torch.Float64, device, 3),
+			s.Normal(0, 1, torch.Float64, device, 5, 3)}
 		checkGradients(t, "factored", factors, func(in []torch.Tensor) torch.Tensor {
 			return torch.CosinePenaltyFactored(in[0], in[1], in[2], 10)
 		})
@@ -96,7 +97,8 @@ func TestCosinePenaltyOfFactors(t *testing.T) {
 				v, k, d := shape[0], shape[1], shape[2]
 				stream := torch.NewStream(4, "factors")
 				factors := []torch.Tensor{
-					matrix(5, v, k, 3), stream.Normal(0, 1, torch.Float64, device, k), stream.Normal(0, 1, torch.Float64, device, d, k),
+					matrix(5, v, k, 3), stream.Normal(0, 1, torch.Float64, device, k),
+					stream.Normal(0, 1, torch.Float64, device, d, k),
 				}
 				run := func(dtype torch.DType, f func(u, s, v torch.Tensor) torch.Tensor) []torch.Tensor {
 					leaves := make([]torch.Tensor, 3)
@@ -112,7 +114,10 @@ func TestCosinePenaltyOfFactors(t *testing.T) {
 					return torch.CosinePenaltyReference(u.Mul(s).MatMul(v.Transpose(0, 1)), 1.5)
 				})
 				for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-					got := run(dtype, func(u, s, v torch.Tensor) torch.Tensor { return torch.CosinePenaltyFactored(u, s, v, 1.5) })
+					got := run(dtype, func(u, s,
+						v torch.Tensor) torch.Tensor {
+						return torch.CosinePenaltyFactored(u, s, v, 1.5)
+					})
 					for i, what := range []string{"value", "gradient of u", "gradient of s", "gradient of v"} {
 						near(t, dtype.String()+" "+what, got[i], want[i])
 					}
@@ -134,8 +139,13 @@ func TestCosinePenaltyEqualsPyTorch(t *testing.T) {
 			leaves []string
 			f      func(x []torch.Tensor, weight float64) torch.Tensor
 		}{
-			"dense":           {[]string{"w"}, func(x []torch.Tensor, weight float64) torch.Tensor { return torch.CosinePenalty(x[0], weight) }},
-			"dense reference": {[]string{"w"}, func(x []torch.Tensor, weight float64) torch.Tensor { return torch.CosinePenaltyReference(x[0], weight) }},
+			"dense": {[]string{"w"},
+				func(x []torch.Tensor, weight float64) torch.Tensor { return torch.CosinePenalty(x[0], weight) }},
+			"dense reference": {[]string{"w"},
+				func(x []torch.Tensor, weight float64) torch.Tensor {
+					return torch.CosinePenaltyReference(x[0],
+						weight)
+				}},
 			"factored": {[]string{"u", "s", "v"}, func(x []torch.Tensor, weight float64) torch.Tensor {
 				return torch.CosinePenaltyFactored(x[0], x[1], x[2], weight)
 			}},
@@ -167,7 +177,8 @@ func TestCosinePenaltyTurnsRows(t *testing.T) {
 			w.SetRequiresGrad(true)
 			value := torch.CosinePenalty(w, 700)
 			value.Backward()
-			along, size := w.Mul(w.Grad()).SumDim(1, false).Float64s(), w.Norm(1, false).Mul(w.Grad().Norm(1, false)).Float64s()
+			along, size := w.Mul(w.Grad()).SumDim(1, false).Float64s(),
+				w.Norm(1, false).Mul(w.Grad().Norm(1, false)).Float64s()
 			for i := range along {
 				if math.Abs(along[i]) > limit*31*(size[i]+1e-30) {
 					t.Errorf("%v: row %d has a gradient along itself of %v of %v", dtype, i, along[i], size[i])
@@ -176,7 +187,8 @@ func TestCosinePenaltyTurnsRows(t *testing.T) {
 			if g := w.Grad().Narrow(0, 5, 1).Abs().Sum().Item(); g != 0 {
 				t.Errorf("%v: a row of zeros has a gradient of %v", dtype, g)
 			}
-			longer := torch.CosinePenalty(w.Detach().Mul(torch.Arange(700, device).AddScalar(1).To(dtype, device).Reshape(-1, 1)), 700)
+			longer := torch.CosinePenalty(w.Detach().Mul(torch.Arange(700, device).AddScalar(1).To(dtype,
+				device).Reshape(-1, 1)), 700)
 			nearWithin(t, "the penalty of longer rows", longer, value, 700*limit)
 		}
 	})
@@ -249,7 +261,8 @@ func TestCosinePenaltyNeverMakesW(t *testing.T) {
 	torch.Test(t, func() {
 		const v, k = 30000, 16
 		s := torch.NewStream(9, "factors")
-		u, scale, basis := s.Normal(0, 1, torch.Float32, device, v, k), torch.Full(1, torch.Float32, device, k), s.Normal(0, 1, torch.Float32, device, k, k)
+		u, scale, basis := s.Normal(0, 1, torch.Float32, device, v, k), torch.Full(1, torch.Float32, device, k),
+			s.Normal(0, 1, torch.Float32, device, k, k)
 		u.SetRequiresGrad(true)
 		before := torch.LiveBytes()
 		torch.ResetPeakBytes()
@@ -266,8 +279,14 @@ func TestCosinePenaltyRefuses(t *testing.T) {
 		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for want, f := range map[string]func(){
 			"CosinePenalty of shapes [3]: a matrix is needed": func() { torch.CosinePenalty(zeros(3), 1) },
-			"do not fit rows of shape [5, 3]":                 func() { torch.CosinePenaltyFactored(zeros(5, 3), zeros(4), zeros(6, 3), 1) },
-			"do not fit rows of shape [5, 2]":                 func() { torch.CosinePenaltyFactored(zeros(5, 2), zeros(2), zeros(6, 3), 1) },
+			"do not fit rows of shape [5, 3]": func() {
+				torch.CosinePenaltyFactored(zeros(5, 3),
+					zeros(4), zeros(6, 3), 1)
+			},
+			"do not fit rows of shape [5, 2]": func() {
+				torch.CosinePenaltyFactored(zeros(5, 2),
+					zeros(2), zeros(6, 3), 1)
+			},
 		} {
 			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)

@@ -35,7 +35,8 @@ func Int8Engine() (string, error) { return int8Engine(C.GoString(C.ap_int8_engin
 
 func int8Engine(name string) (string, error) {
 	if name == "" {
-		return "", errors.New("this libtorch was built without fbgemm and oneDNN, and so without products of eight bits: compute with float32, or link the libtorch that build.sh fetches")
+		return "", errors.New("this libtorch was built without fbgemm and oneDNN, and so without products of eight " +
+			"bits: compute with float32, or link the libtorch that build.sh fetches")
 	}
 	return name, nil
 }
@@ -84,7 +85,8 @@ func (s DecoderStep) Run(words Tensor) (hidden, keysValues, attention Tensor) {
 	needScope(op)
 	r, t := words.Size(0), len(s.History)
 	if len(s.Ancestor) != int(r)*t || len(s.Lengths) != len(s.Starts) || len(s.Weights) != 18*len(s.Memory) {
-		fail(op, fmt.Sprintf("%d ancestors of %d steps, %d starts, %d lengths, %d weights and %d memories do not fit together",
+		fail(op, fmt.Sprintf("%d ancestors of %d steps, %d starts, %d lengths, %d weights and %d memories do not fit "+
+			"together",
 			len(s.Ancestor), t, len(s.Starts), len(s.Lengths), len(s.Weights), len(s.Memory)), false, words)
 	}
 	longest := int32(0)
@@ -96,8 +98,10 @@ func (s DecoderStep) Run(words Tensor) (hidden, keysValues, attention Tensor) {
 	_, history := raw(op, s.History)
 	_, memory := raw(op, s.Memory)
 	var h, kv, a C.ap_tensor
-	check(op, C.ap_decoder_step(words.c(op), weights, C.int(len(s.Memory)), lastNorm, C.int(s.Heads), C.double(s.Epsilon), history, C.int(t),
-		cInt32s(s.Ancestor), memory, cInt32s(s.Starts), cInt32s(s.Lengths), C.int(len(s.Starts)), C.int(longest), C.bool(s.Attention),
+	check(op, C.ap_decoder_step(words.c(op), weights, C.int(len(s.Memory)), lastNorm, C.int(s.Heads),
+		C.double(s.Epsilon), history, C.int(t),
+		cInt32s(s.Ancestor), memory, cInt32s(s.Starts), cInt32s(s.Lengths), C.int(len(s.Starts)), C.int(longest),
+		C.bool(s.Attention),
 		&h, &kv, &a), words)
 	if s.Attention {
 		attention = own(op, a)
@@ -134,7 +138,8 @@ type Candidates struct {
 }
 
 func (b BeamTopK) check(op string, r int) {
-	if len(b.Scores) != r || len(b.Rules) == 0 || r%len(b.Rules) != 0 || b.Count < 1 || (b.Banned != nil && len(b.Banned) != r) {
+	if len(b.Scores) != r || len(b.Rules) == 0 || r%len(b.Rules) != 0 || b.Count < 1 ||
+		(b.Banned != nil && len(b.Banned) != r) {
 		fail(op, fmt.Sprintf("%d scores, %d rules, %d lists of banned ids and %d candidates do not fit %d rows",
 			len(b.Scores), len(b.Rules), len(b.Banned), b.Count, r), false)
 	}
@@ -199,7 +204,8 @@ func (b BeamTopK) FromLogProbsReference(logProbs Tensor) Candidates {
 		return FromBools(list, d, sentences, 1, 1)
 	}
 	and := func(x, y Tensor) Tensor { return x.Not().Or(y.Not()).Not() }
-	mask := columns.EqualScalar(float64(b.Pad)).Reshape(1, 1, v).Or(and(isEnd, rule(EndForbidden))).Or(and(isEnd.Not(), rule(EndForced)))
+	mask := columns.EqualScalar(float64(b.Pad)).Reshape(1, 1,
+		v).Or(and(isEnd, rule(EndForbidden))).Or(and(isEnd.Not(), rule(EndForced)))
 	each := logProbs.Reshape(sentences, group, v).MaskedFill(mask, math.Inf(-1))
 	if b.Banned != nil {
 		banned := make([]bool, r*v)

@@ -12,7 +12,8 @@ import (
 func selections(sentences, group, v int) map[string]torch.BeamTopK {
 	rows := sentences * group
 	base := func() torch.BeamTopK {
-		b := torch.BeamTopK{Count: 2 * group, Pad: 1, End: 2, Scores: make([]float64, rows), Rules: make([]torch.EndRule, sentences)}
+		b := torch.BeamTopK{Count: 2 * group, Pad: 1, End: 2, Scores: make([]float64, rows),
+			Rules: make([]torch.EndRule, sentences)}
 		for r := range rows {
 			b.Scores[r] = -float64(r%7) - float64(r)/100
 		}
@@ -76,7 +77,8 @@ func TestBeamTopK(t *testing.T) {
 							if exact.Defined() {
 								exact = exact.To(torch.Float64, device)
 							}
-							want := b.FromLogProbs(torch.Linear(h.To(torch.Float64, device), w.To(torch.Float64, device), exact).LogSoftmax(1))
+							want := b.FromLogProbs(torch.Linear(h.To(torch.Float64, device),
+								w.To(torch.Float64, device), exact).LogSoftmax(1))
 							sameCandidates(t, "from hidden states", b.FromHidden(h, torch.Pack(w), bias), want)
 							sameCandidates(t, "from log-probabilities", b.FromLogProbs(log), want)
 							sameCandidates(t, "reference", b.FromLogProbsReference(log), want)
@@ -97,7 +99,8 @@ func sameCandidates(t *testing.T, what string, got, want torch.Candidates) {
 		if !near(got.Scores[i], want.Scores[i]) {
 			t.Fatalf("%s: candidate %d has the score %v, want %v", what, i, got.Scores[i], want.Scores[i])
 		}
-		tied := i > 0 && near(want.Scores[i], want.Scores[i-1]) || i+1 < len(want.Scores) && near(want.Scores[i], want.Scores[i+1])
+		tied := i > 0 && near(want.Scores[i], want.Scores[i-1]) || i+1 < len(want.Scores) &&
+			near(want.Scores[i], want.Scores[i+1])
 		if tied && want.Rows[i] >= 0 {
 			continue
 		}

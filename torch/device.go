@@ -82,7 +82,8 @@ func unusedGPU(driver bool, count int, reason string) string {
 	case !driver || count > 0:
 		return ""
 	case strings.HasPrefix(reason, found):
-		return "the GPU is not used: libtorch has CUDA (" + reason + ") and finds no device that it can use; nvidia-smi says what the driver sees"
+		return "the GPU is not used: libtorch has CUDA (" + reason +
+			") and finds no device that it can use; nvidia-smi says what the driver sees"
 	}
 	return "the GPU is not used: this libtorch has no CUDA (" + reason + "); APERTURE_CUDA=1 ./build.sh fetches it"
 }

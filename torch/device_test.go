@@ -25,7 +25,8 @@ func TestFindDevice(t *testing.T) {
 	}
 	for _, name := range []string{"gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda:0:1", "cuda:1.5", "mps", " cpu"} {
 		d, err := torch.FindDevice(name)
-		if err == nil || d != "" || !strings.Contains(err.Error(), "cpu, cuda, cuda:N or auto") || !strings.Contains(err.Error(), name) {
+		if err == nil || d != "" || !strings.Contains(err.Error(), "cpu, cuda, cuda:N or auto") ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%q is %q, %v", name, d, err)
 		}
 	}
@@ -90,7 +91,8 @@ func TestUnusedGPU(t *testing.T) {
 		{true, 0, none, "APERTURE_CUDA=1 ./build.sh"},
 		{true, 0, "by libtorch_cuda.so in /lib", "nvidia-smi"},
 	} {
-		if says := torch.UnusedGPUOf(c.driver, c.count, c.reason); (says == "") != (c.says == "") || !strings.Contains(says, c.says) {
+		if says := torch.UnusedGPUOf(c.driver, c.count, c.reason); (says == "") != (c.says == "") ||
+			!strings.Contains(says, c.says) {
 			t.Errorf("%+v: it says %q", c, says)
 		}
 	}
@@ -111,9 +113,12 @@ func TestWantsCUDA(t *testing.T) {
 		set    string
 		driver string
 		want   string
-	}{{"", "true", "yes"}, {"", "false", "no"}, {"0", "true", "no"}, {"1", "false", "yes"}, {"maybe", "true", "stopped"}} {
-		says, err := exec.Command("bash", "-c", "set -euo pipefail\nAPERTURE_CUDA="+c.set+"\nhas_driver() { "+c.driver+"; }\nstop() { echo stopped; exit; }\nwants_cuda() {\n"+
-			body+"\n}\nif wants_cuda; then echo yes; else echo no; fi").CombinedOutput()
+	}{{"", "true", "yes"}, {"", "false", "no"}, {"0", "true", "no"}, {"1", "false", "yes"},
+		{"maybe", "true", "stopped"}} {
+		says, err := exec.Command("bash", "-c",
+			"set -euo pipefail\nAPERTURE_CUDA="+c.set+"\nhas_driver() { "+c.driver+"; }\nstop() { echo stopped; exit; "+
+				"}\nwants_cuda() {\n"+
+				body+"\n}\nif wants_cuda; then echo yes; else echo no; fi").CombinedOutput()
 		if got := strings.TrimSpace(string(says)); err != nil || got != c.want {
 			t.Errorf("with APERTURE_CUDA=%q and a driver %s: %q, %v, want %s", c.set, c.driver, got, err, c.want)
 		}

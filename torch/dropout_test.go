@@ -30,7 +30,8 @@ func TestDropoutKeepsItsRate(t *testing.T) {
 				}
 			}
 			if deviation := (float64(kept) - n*(1-p)) / math.Sqrt(n*p*(1-p)); math.Abs(deviation) > 4 {
-				t.Errorf("with p = %v %d of %d were kept, %.1f standard deviations from the mean", p, kept, n, deviation)
+				t.Errorf("with p = %v %d of %d were kept, %.1f standard deviations from the mean", p, kept, n,
+					deviation)
 			}
 		}
 	})
@@ -59,7 +60,8 @@ func TestDropoutMasksAreIndependent(t *testing.T) {
 					}
 				}
 				if deviation := (float64(same) - n/2) / math.Sqrt(n/4); math.Abs(deviation) > 4.5 {
-					t.Errorf("a mask agrees with %s (by %d) at %d of %d elements, %.1f standard deviations from half", what, distance, same, n, deviation)
+					t.Errorf("a mask agrees with %s (by %d) at %d of %d elements, %.1f standard deviations from half",
+						what, distance, same, n, deviation)
 				}
 			}
 		}
@@ -117,7 +119,8 @@ func TestDropoutIdentity(t *testing.T) {
 	torch.Test(t, func() {
 		x := torch.Arange(5, device).To(torch.Float32, device)
 		s := torch.NewStream(1, "dropout")
-		for what, y := range map[string]torch.Tensor{"no stream": torch.Dropout(x, 0.5, nil), "p = 0": torch.Dropout(x, 0, s)} {
+		for what, y := range map[string]torch.Tensor{"no stream": torch.Dropout(x, 0.5, nil),
+			"p = 0": torch.Dropout(x, 0, s)} {
 			if y != x {
 				t.Errorf("%s: the result is another tensor", what)
 			}
@@ -171,8 +174,10 @@ func TestRegularisersEqualTheirReferences(t *testing.T) {
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 			for _, shape := range [][]int64{{2, 1, 1}, {7, 3, 31}, {5, 4, 64}} {
 				for what, f := range map[string][2]func(x torch.Tensor) torch.Tensor{
-					"the mean square": {torch.MeanSquare, func(x torch.Tensor) torch.Tensor { return torch.MeanSquareReference(x, false) }},
-					"that of changes": {torch.MeanSquareChange, func(x torch.Tensor) torch.Tensor { return torch.MeanSquareReference(x, true) }},
+					"the mean square": {torch.MeanSquare,
+						func(x torch.Tensor) torch.Tensor { return torch.MeanSquareReference(x, false) }},
+					"that of changes": {torch.MeanSquareChange,
+						func(x torch.Tensor) torch.Tensor { return torch.MeanSquareReference(x, true) }},
 				} {
 					value, gradient := regularised(dtype, shape, f[0])
 					wantValue, wantGradient := regularised(dtype, shape, f[1])
@@ -212,7 +217,8 @@ func TestLockedDropoutIsTheSameForAllSteps(t *testing.T) {
 			if share := float64(dropped) / float64(len(got)); math.Abs(share-p) > 0.15 {
 				t.Errorf("%v: %.2f of the elements were dropped", dtype, share)
 			}
-			if again := torch.LockedDropout(x, p, torch.NewStream(1, "dropout")); s.Offset != 1 || !slices.Equal(got, again.Float64s()) {
+			if again := torch.LockedDropout(x, p, torch.NewStream(1, "dropout")); s.Offset != 1 ||
+				!slices.Equal(got, again.Float64s()) {
 				t.Errorf("%v: a draw does not come again", dtype)
 			}
 			if torch.LockedDropout(x, p, nil) != x || torch.LockedDropout(x, 0, s) != x {

@@ -58,7 +58,8 @@ func (d *Dynamic) Step() {
 	_, p := raw("Dynamic", d.params)
 	_, start := raw("Dynamic", d.start)
 	_, rms := raw("Dynamic", d.rms)
-	check("Dynamic", C.ap_dynamic_step(p, start, rms, C.int(len(d.params)), C.double(d.Rate), C.double(d.Decay), C.double(d.mean), C.double(d.Epsilon)), d.params...)
+	check("Dynamic", C.ap_dynamic_step(p, start, rms, C.int(len(d.params)), C.double(d.Rate), C.double(d.Decay),
+		C.double(d.mean), C.double(d.Epsilon)), d.params...)
 }
 
 // Reset takes the parameters back to where they started.

@@ -119,12 +119,16 @@ func (x Tensor) Mean() Tensor { return x.via("Mean", gotorch.Mean) }
 
 // LogSoftmax returns log softmax along dim.
 func (x Tensor) LogSoftmax(dim int) Tensor {
-	return viaGotorch("LogSoftmax", func() gotorch.Tensor { return gotorch.LogSoftmax(x.g("LogSoftmax"), int64(dim)) }, x)
+	return viaGotorch("LogSoftmax", func() gotorch.Tensor { return gotorch.LogSoftmax(x.g("LogSoftmax"), int64(dim)) },
+		x)
 }
 
 // Transpose swaps two dimensions; the result shares x's elements.
 func (x Tensor) Transpose(a, b int) Tensor {
-	return viaGotorch("Transpose", func() gotorch.Tensor { return gotorch.Transpose(x.g("Transpose"), int64(a), int64(b)) }, x)
+	return viaGotorch("Transpose", func() gotorch.Tensor {
+		return gotorch.Transpose(x.g("Transpose"), int64(a),
+			int64(b))
+	}, x)
 }
 
 // Permute reorders the dimensions; the result shares x's elements.
@@ -283,7 +287,8 @@ func (x Tensor) Expand(shape ...int64) Tensor {
 // Narrow returns length slices along dim from start on; it shares x's elements.
 func (x Tensor) Narrow(dim int, start, length int64) Tensor {
 	var out C.ap_tensor
-	return made("Narrow", C.ap_narrow(x.c("Narrow"), C.int64_t(dim), C.int64_t(start), C.int64_t(length), &out), &out, x)
+	return made("Narrow", C.ap_narrow(x.c("Narrow"), C.int64_t(dim), C.int64_t(start), C.int64_t(length), &out), &out,
+		x)
 }
 
 // Cat joins tensors along a dimension they have.
@@ -315,14 +320,16 @@ func (x Tensor) Gather(dim int, index Tensor) Tensor {
 // MaskedFill puts value where the boolean mask, broadcast to x, is true.
 func (x Tensor) MaskedFill(mask Tensor, value float64) Tensor {
 	var out C.ap_tensor
-	return made("MaskedFill", C.ap_masked_fill(x.c("MaskedFill"), mask.c("MaskedFill"), C.double(value), &out), &out, x, mask)
+	return made("MaskedFill", C.ap_masked_fill(x.c("MaskedFill"), mask.c("MaskedFill"), C.double(value), &out), &out, x,
+		mask)
 }
 
 // ScatterRows returns [total, ...] zeros with x's row k at index rows[k]: the
 // inverse of IndexSelect(0, rows) for distinct rows.
 func (x Tensor) ScatterRows(rows Tensor, total int64) Tensor {
 	var out C.ap_tensor
-	return made("ScatterRows", C.ap_index_put_rows(x.c("ScatterRows"), rows.c("ScatterRows"), C.int64_t(total), &out), &out, x, rows)
+	return made("ScatterRows", C.ap_index_put_rows(x.c("ScatterRows"), rows.c("ScatterRows"), C.int64_t(total), &out),
+		&out, x, rows)
 }
 
 // Softmax returns softmax along dim.

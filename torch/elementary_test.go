@@ -17,7 +17,8 @@ func TestElementaryValues(t *testing.T) {
 		}
 		matrix := func(values ...float64) torch.Tensor { return of(values...).Reshape(2, -1) }
 		x, y := of(-2.5, -1, 0, 3), of(-2.5, 2, -0.5, 3)
-		a, b := torch.FromBools([]bool{true, true, false}, device, 3), torch.FromBools([]bool{true, false, false}, device, 3)
+		a, b := torch.FromBools([]bool{true, true, false}, device, 3),
+			torch.FromBools([]bool{true, false, false}, device, 3)
 		values, vectors := matrix(2, 0, 0, -1).Eigh()
 		for what, test := range map[string]struct {
 			got  torch.Tensor
@@ -45,14 +46,15 @@ func TestElementaryValues(t *testing.T) {
 			"Permute":         {matrix(1, 2, 3, 4, 5, 6).Permute(1, 0), of(1, 4, 2, 5, 3, 6).Reshape(3, 2)},
 			"Permute nothing": {x.Sum().Permute(), x.Sum()},
 			"Contiguous":      {matrix(1, 2, 3, 4).Transpose(0, 1).Contiguous(), matrix(1, 3, 2, 4)},
-			"ScatterRows":     {matrix(1, 2, 3, 4).ScatterRows(torch.FromInt64s([]int64{2, 0}, device, 2), 3), of(3, 4, 0, 0, 1, 2).Reshape(3, 2)},
-			"Arange":          {torch.Arange(3, device), of(0, 1, 2)},
-			"Arange nothing":  {torch.Arange(0, device), of()},
-			"Full":            {torch.Full(1, torch.Bool, device, 2), of(1, 1)},
-			"SingularValues":  {matrix(0, 3, -4, 0).SingularValues(), of(4, 3)},
-			"eigenvalues":     {values, of(-1, 2)},
-			"eigenvectors":    {vectors.Abs(), matrix(0, 1, 1, 0)},
-			"To":              {x.To(torch.Int64, device), of(-2, -1, 0, 3)},
+			"ScatterRows": {matrix(1, 2, 3, 4).ScatterRows(torch.FromInt64s([]int64{2, 0}, device, 2), 3),
+				of(3, 4, 0, 0, 1, 2).Reshape(3, 2)},
+			"Arange":         {torch.Arange(3, device), of(0, 1, 2)},
+			"Arange nothing": {torch.Arange(0, device), of()},
+			"Full":           {torch.Full(1, torch.Bool, device, 2), of(1, 1)},
+			"SingularValues": {matrix(0, 3, -4, 0).SingularValues(), of(4, 3)},
+			"eigenvalues":    {values, of(-1, 2)},
+			"eigenvectors":   {vectors.Abs(), matrix(0, 1, 1, 0)},
+			"To":             {x.To(torch.Int64, device), of(-2, -1, 0, 3)},
 		} {
 			if fmt.Sprint(test.got.Shape()) != fmt.Sprint(test.want.Shape()) {
 				t.Errorf("%s has shape %v, want %v", what, test.got.Shape(), test.want.Shape())
@@ -77,17 +79,23 @@ func TestElementaryGradients(t *testing.T) {
 		weights := normal(4, 3)
 		rows := torch.FromInt64s([]int64{2, 0, 5, 3}, device, 4)
 		for what, f := range map[string]func(x, y torch.Tensor) torch.Tensor{
-			"Abs":            func(x, y torch.Tensor) torch.Tensor { return x.Abs() },
-			"AddScalar":      func(x, y torch.Tensor) torch.Tensor { return x.AddScalar(2) },
-			"MulScalar":      func(x, y torch.Tensor) torch.Tensor { return x.MulScalar(-3) },
-			"Pow":            func(x, y torch.Tensor) torch.Tensor { return x.Pow(3) },
-			"ClampMin":       func(x, y torch.Tensor) torch.Tensor { return x.ClampMin(0.1) },
-			"ClampMax":       func(x, y torch.Tensor) torch.Tensor { return x.ClampMax(0.1) },
-			"Maximum":        func(x, y torch.Tensor) torch.Tensor { return x.Maximum(y) },
-			"Stack":          func(x, y torch.Tensor) torch.Tensor { return torch.Stack([]torch.Tensor{x, y}, 0).SumDim(0, false) },
-			"Expand":         func(x, y torch.Tensor) torch.Tensor { return x.Narrow(0, 1, 1).Expand(4, 3) },
-			"Clone":          func(x, y torch.Tensor) torch.Tensor { return x.Clone() },
-			"Contiguous":     func(x, y torch.Tensor) torch.Tensor { return x.Reshape(3, 4).Transpose(0, 1).Contiguous() },
+			"Abs":       func(x, y torch.Tensor) torch.Tensor { return x.Abs() },
+			"AddScalar": func(x, y torch.Tensor) torch.Tensor { return x.AddScalar(2) },
+			"MulScalar": func(x, y torch.Tensor) torch.Tensor { return x.MulScalar(-3) },
+			"Pow":       func(x, y torch.Tensor) torch.Tensor { return x.Pow(3) },
+			"ClampMin":  func(x, y torch.Tensor) torch.Tensor { return x.ClampMin(0.1) },
+			"ClampMax":  func(x, y torch.Tensor) torch.Tensor { return x.ClampMax(0.1) },
+			"Maximum":   func(x, y torch.Tensor) torch.Tensor { return x.Maximum(y) },
+			"Stack": func(x, y torch.Tensor) torch.Tensor {
+				return torch.Stack([]torch.Tensor{x, y},
+					0).SumDim(0, false)
+			},
+			"Expand": func(x, y torch.Tensor) torch.Tensor { return x.Narrow(0, 1, 1).Expand(4, 3) },
+			"Clone":  func(x, y torch.Tensor) torch.Tensor { return x.Clone() },
+			"Contiguous": func(x, y torch.Tensor) torch.Tensor {
+				return x.Reshape(3, 4).Transpose(0,
+					1).Contiguous()
+			},
 			"ScatterRows":    func(x, y torch.Tensor) torch.Tensor { return x.ScatterRows(rows, 7).Narrow(0, 1, 4) },
 			"To":             func(x, y torch.Tensor) torch.Tensor { return x.To(torch.Float64, device) },
 			"SingularValues": func(x, y torch.Tensor) torch.Tensor { return x.SingularValues() },
@@ -103,7 +111,8 @@ func TestElementaryGradients(t *testing.T) {
 			checkGradients(t, what, []torch.Tensor{normal(4, 3), normal(4, 3)}, func(in []torch.Tensor) torch.Tensor {
 				y := f(in[0], in[1])
 				// The other input takes part by nothing, so that each has a gradient.
-				return y.Mul(weights.Reshape(-1).Narrow(0, 0, y.Count()).Reshape(y.Shape()...)).Sum().Add(in[1].MulScalar(0).Sum())
+				return y.Mul(weights.Reshape(-1).Narrow(0, 0, y.Count()).Reshape(y.Shape()...)).Sum().Add(
+					in[1].MulScalar(0).Sum())
 			})
 		}
 	})
@@ -141,14 +150,17 @@ func TestQR(t *testing.T) {
 func TestTensorBasics(t *testing.T) {
 	torch.Test(t, func() {
 		x := torch.Zeros(torch.Float32, device, 4, 0, 7)
-		if x.Rank() != 3 || x.Count() != 0 || x.Size(-1) != 7 || x.Size(1) != 0 || !slices.Equal(x.Shape(), []int64{4, 0, 7}) || len(x.Float32s()) != 0 {
+		if x.Rank() != 3 || x.Count() != 0 || x.Size(-1) != 7 || x.Size(1) != 0 ||
+			!slices.Equal(x.Shape(), []int64{4, 0, 7}) || len(x.Float32s()) != 0 {
 			t.Error("the sizes of an empty tensor are wrong")
 		}
 		scalar := torch.Full(2, torch.Float64, device)
 		if scalar.Rank() != 0 || scalar.Count() != 1 || scalar.Item() != 2 {
 			t.Error("a tensor without dimensions is wrong")
 		}
-		for dtype, name := range map[torch.DType]string{torch.Int64: "int64", torch.Float32: "float32", torch.Float64: "float64", torch.Bool: "bool", torch.BFloat16: "bfloat16", torch.Float16: "float16", 3: "dtype(3)"} {
+		for dtype, name := range map[torch.DType]string{torch.Int64: "int64", torch.Float32: "float32",
+			torch.Float64: "float64", torch.Bool: "bool", torch.BFloat16: "bfloat16", torch.Float16: "float16",
+			3: "dtype(3)"} {
 			if x := torch.Full(1, dtype, device, 1); dtype.String() != name || x.DType() != dtype || x.Item() != 1 {
 				t.Errorf("%v: a tensor of ones is %v of %v", dtype, x.Item(), x.DType())
 			}
@@ -175,7 +187,8 @@ func TestParams(t *testing.T) {
 		defer p.Free()
 		p.Add("b", torch.Zeros(torch.Float32, device, 2))
 		p.Add("a", torch.Zeros(torch.Float32, device, 3, 1))
-		if !slices.Equal(p.Names(), []string{"b", "a"}) || p.Count() != 5 || len(p.Map()) != 2 || p.Tensors()[1] != p.Get("a") || p.Get("c").Defined() {
+		if !slices.Equal(p.Names(), []string{"b", "a"}) || p.Count() != 5 || len(p.Map()) != 2 ||
+			p.Tensors()[1] != p.Get("a") || p.Get("c").Defined() {
 			t.Error("the parameters are not those that were added, in that order")
 		}
 		two := torch.FromFloat64s([]float64{1, 2}, device, 2)
@@ -213,7 +226,8 @@ func TestSplit(t *testing.T) {
 		}
 		near(t, "last part", parts[3], torch.FromFloat64s([]float64{9, 10, 11, 12, 13, 14}, device, 2, 3))
 		parts[0].MulScalar(2).Sum().Add(parts[3].Square().Sum()).Backward()
-		near(t, "gradient", x.Grad(), torch.FromFloat64s([]float64{2, 2, 2, 2, 2, 2, 0, 0, 0, 18, 20, 22, 24, 26, 28}, device, 5, 3))
+		near(t, "gradient", x.Grad(), torch.FromFloat64s([]float64{2, 2, 2, 2, 2, 2, 0, 0, 0, 18, 20, 22, 24, 26, 28},
+			device, 5, 3))
 		near(t, "column", x.Split(1, 1, 2)[1].Narrow(0, 4, 1), torch.FromFloat64s([]float64{13, 14}, device, 1, 2))
 		if err := torch.Try(func() error { x.Split(0, 2, 2); return nil }); err == nil {
 			t.Error("parts that leave a row over are no error")

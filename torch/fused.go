@@ -20,7 +20,8 @@ func ResidualNorm(x, residual, gain, bias Tensor, eps, p float64, s *Stream) Ten
 		seed, offset = s.next()
 	}
 	var out C.ap_tensor
-	return made("ResidualNorm", C.ap_residual_norm(x.c("ResidualNorm"), residual.c("ResidualNorm"), gain.c("ResidualNorm"), bias.c("ResidualNorm"),
+	return made("ResidualNorm", C.ap_residual_norm(x.c("ResidualNorm"), residual.c("ResidualNorm"),
+		gain.c("ResidualNorm"), bias.c("ResidualNorm"),
 		C.double(eps), C.double(p), seed, offset, &out), &out, x, residual, gain, bias)
 }
 

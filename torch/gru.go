@@ -13,5 +13,6 @@ func GRU(x_TBI, h_BH, input, hidden, inputBias, hiddenBias Tensor) (out_TBH, las
 	operands := []Tensor{ofType(x_TBI, hidden), ofType(h_BH, hidden), input, hidden, inputBias, hiddenBias}
 	list, _ := raw(op, operands)
 	var out, last C.ap_tensor
-	return madeTwo(op, C.ap_gru(list[0], list[1], list[2], list[3], list[4], list[5], &out, &last), &out, &last, operands...)
+	return madeTwo(op, C.ap_gru(list[0], list[1], list[2], list[3], list[4], list[5], &out, &last), &out, &last,
+		operands...)
 }

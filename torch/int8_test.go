@@ -17,7 +17,8 @@ func TestInt8Extremes(t *testing.T) {
 		for _, shape := range [][2]int64{{64, 8}, {400, 300}} {
 			for _, sign := range []float64{1, -1} {
 				i, o := shape[0], shape[1]
-				got := torch.PackInt8(torch.Full(0.5, torch.Float32, torch.CPU, o, i)).Linear(torch.Full(3*sign, torch.Float32, torch.CPU, 2, i), torch.Tensor{}, false)
+				got := torch.PackInt8(torch.Full(0.5, torch.Float32, torch.CPU, o, i)).Linear(torch.Full(3*sign,
+					torch.Float32, torch.CPU, 2, i), torch.Tensor{}, false)
 				for _, x := range got.Float64s() {
 					if want := 1.5 * sign * float64(i); math.Abs(x-want) > 0.02*math.Abs(want) {
 						t.Fatalf("%d weights of %v: %g, want %g", i, shape, x, want)
@@ -33,11 +34,13 @@ func TestInt8Products(t *testing.T) {
 	if _, err := torch.Int8Engine(); err != nil {
 		t.Skip(err)
 	}
-	for _, shape := range [][3]int64{{1, 2, 1}, {4, 47, 31}, {31, 4, 47}, {5, 256, 100}, {129, 33, 257}, {9, 401, 303}} {
+	for _, shape := range [][3]int64{{1, 2, 1}, {4, 47, 31}, {31, 4, 47}, {5, 256, 100}, {129, 33, 257},
+		{9, 401, 303}} {
 		torch.Test(t, func() {
 			n, i, o := shape[0], shape[1], shape[2]
 			s := torch.NewStream(3, "test")
-			x, w, b := s.Normal(0, 2, torch.Float32, torch.CPU, n, i), s.Normal(0, 0.1, torch.Float32, torch.CPU, o, i), s.Normal(0, 1, torch.Float32, torch.CPU, o)
+			x, w, b := s.Normal(0, 2, torch.Float32, torch.CPU, n, i), s.Normal(0, 0.1, torch.Float32, torch.CPU, o, i),
+				s.Normal(0, 1, torch.Float32, torch.CPU, o)
 			packed := torch.PackInt8(w)
 			for _, bias := range []torch.Tensor{{}, b} {
 				for _, relu := range []bool{false, true} {
@@ -106,7 +109,8 @@ func TestInt8RowsAreAlone(t *testing.T) {
 				}
 			}
 		}
-		if got := packed.Linear(torch.Zeros(torch.Float32, torch.CPU, 2, 0, i), bias, true).Shape(); len(got) != 3 || got[2] != o {
+		if got := packed.Linear(torch.Zeros(torch.Float32, torch.CPU, 2, 0, i), bias, true).Shape(); len(got) != 3 ||
+			got[2] != o {
 			t.Errorf("no rows give the shape %v", got)
 		}
 	})
@@ -116,14 +120,16 @@ func TestInt8RowsAreAlone(t *testing.T) {
 // without these products.
 func TestInt8Refused(t *testing.T) {
 	torch.Test(t, func() {
-		for _, x := range []torch.Tensor{torch.Zeros(torch.Float64, torch.CPU, 3, 4), torch.Zeros(torch.Float32, torch.CPU, 3), torch.Zeros(torch.Float32, torch.CPU, 3, 1)} {
+		for _, x := range []torch.Tensor{torch.Zeros(torch.Float64, torch.CPU, 3, 4),
+			torch.Zeros(torch.Float32, torch.CPU, 3), torch.Zeros(torch.Float32, torch.CPU, 3, 1)} {
 			err := torch.Try(func() error { torch.PackInt8(x); return nil })
 			if err == nil || !strings.Contains(err.Error(), "PackInt8") {
 				t.Errorf("shape %v gives %v", x.Shape(), err)
 			}
 		}
 	})
-	if _, err := torch.Int8EngineOf(""); err == nil || !strings.Contains(err.Error(), "built without fbgemm and oneDNN") {
+	if _, err := torch.Int8EngineOf(""); err == nil ||
+		!strings.Contains(err.Error(), "built without fbgemm and oneDNN") {
 		t.Error(err)
 	}
 	if name, err := torch.Int8EngineOf("fbgemm"); err != nil || name != "fbgemm" {

@@ -19,7 +19,8 @@ type BadISA struct {
 }
 
 func (e *BadISA) Error() string {
-	return fmt.Sprintf("APERTURE_ISA=%s %s: use avx2 or avx512, or leave it unset for the best that the processor has", e.Wanted, e.reason)
+	return fmt.Sprintf("APERTURE_ISA=%s %s: use avx2 or avx512, or leave it unset for the best that the processor has",
+		e.Wanted, e.reason)
 }
 
 // Variable is the name of the environment's variable.
@@ -36,7 +37,8 @@ func refusal(wanted string, avx2, avx512 bool) error {
 	case wanted == "avx512" && !avx512:
 		return &BadISA{wanted, "asks for instructions that this processor does not have"}
 	case !avx2:
-		return errors.New("this processor lacks AVX2 or FMA (x86-64-v3), which Aperture needs: Intel has them since 2013 (Haswell), AMD since 2015 (Excavator)")
+		return errors.New("this processor lacks AVX2 or FMA (x86-64-v3), which Aperture needs: Intel has them since " +
+			"2013 (Haswell), AMD since 2015 (Excavator)")
 	}
 	return nil
 }
@@ -70,7 +72,8 @@ func KernelPaths() map[string]string {
 func LibtorchISA() string { return C.GoString(C.ap_libtorch_isa()) }
 
 // libraryVariables are what libtorch, MKL, oneDNN and fbgemm are told by.
-var libraryVariables = []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "FBGEMM_ENABLE_INSTRUCTIONS"}
+var libraryVariables = []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
+	"FBGEMM_ENABLE_INSTRUCTIONS"}
 
 // UseISA has this process compute with a set, or for "" with the best that there is: unless it does already, the
 // program starts anew, under the same process id, with APERTURE_ISA in its environment, since the libraries look there

@@ -62,11 +62,13 @@ func uncalled() (names []string) {
 // TestISA: one switch for our kernels, libtorch's and those of the libraries that it
 // calls, which read these variables.
 func TestISA(t *testing.T) {
-	libraries := []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "FBGEMM_ENABLE_INSTRUCTIONS"}
+	libraries := []string{"ATEN_CPU_CAPABILITY", "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA",
+		"FBGEMM_ENABLE_INSTRUCTIONS"}
 	switch wanted := os.Getenv("APERTURE_ISA"); wanted {
 	case "avx2":
 		if torch.ISA() != "avx2" || torch.LibtorchISA() != "AVX2" || torch.HasBFloat16() {
-			t.Errorf("with avx2 it is %s, libtorch's is %s, and bfloat16 is %v", torch.ISA(), torch.LibtorchISA(), torch.HasBFloat16())
+			t.Errorf("with avx2 it is %s, libtorch's is %s, and bfloat16 is %v", torch.ISA(), torch.LibtorchISA(),
+				torch.HasBFloat16())
 		}
 		for _, name := range libraries {
 			if got := os.Getenv(name); !strings.EqualFold(got, "avx2") {

@@ -38,14 +38,16 @@ func linearsReference(x Tensor, weights, biases []Tensor) []Tensor {
 // [..., D]. The row of padding gets no gradient; -1 means that every row does.
 func Embedding(weight, ids Tensor, padding int64) Tensor {
 	var out C.ap_tensor
-	return made("Embedding", C.ap_embedding(weight.c("Embedding"), ids.c("Embedding"), C.int64_t(padding), &out), &out, weight, ids)
+	return made("Embedding", C.ap_embedding(weight.c("Embedding"), ids.c("Embedding"), C.int64_t(padding), &out), &out,
+		weight, ids)
 }
 
 // LayerNorm normalises the last dimension of x to mean 0 and variance 1, then
 // applies gain [D] and bias [D] (Ba, Kiros and Hinton 2016).
 func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 	var out C.ap_tensor
-	return made("LayerNorm", C.ap_layer_norm(x.c("LayerNorm"), gain.c("LayerNorm"), bias.c("LayerNorm"), C.double(eps), &out), &out, x, gain, bias)
+	return made("LayerNorm", C.ap_layer_norm(x.c("LayerNorm"), gain.c("LayerNorm"), bias.c("LayerNorm"), C.double(eps),
+		&out), &out, x, gain, bias)
 }
 
 // Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q [B,H,T,d] and k, v [B,H,S,d]. The boolean
@@ -54,7 +56,8 @@ func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	const op = "Attention"
 	var out C.ap_tensor
-	return made(op, C.ap_attention(q.c(op), k.c(op), v.c(op), mask.orNull(op), C.bool(causal), &out), &out, q, k, v, mask)
+	return made(op, C.ap_attention(q.c(op), k.c(op), v.c(op), mask.orNull(op), C.bool(causal), &out), &out, q, k, v,
+		mask)
 }
 
 // AttentionMask is the mask, or on an accelerator what Attention would make of it at each call: 0 where it is true, of

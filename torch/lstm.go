@@ -60,7 +60,8 @@ func LSTM(x, h, c Tensor, w LSTMWeights, o LSTMOptions) (out_TBH, h_BH, c_BH Ten
 	operands := []Tensor{x, h, c, w.Input, hidden, w.InputBias, w.HiddenBias}
 	list, _ := raw(op, operands)
 	var out, hn, cn C.ap_tensor
-	check(op, C.ap_lstm(list[0], list[1], list[2], list[3], list[4], list[5], list[6], cInts(o.Lengths), C.int(len(o.Lengths)), C.bool(o.Reverse),
+	check(op, C.ap_lstm(list[0], list[1], list[2], list[3], list[4], list[5], list[6], cInts(o.Lengths),
+		C.int(len(o.Lengths)), C.bool(o.Reverse),
 		drop, seed, offset, &out, &hn, &cn), operands...)
 	if current == nil {
 		C.ap_free(&cn, 1)

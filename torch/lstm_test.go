@@ -38,11 +38,13 @@ func TestLSTMEqualsPyTorch(t *testing.T) {
 						if name != "plain" {
 							o.Lengths = g[name+"/lengths"].Int64s()
 						}
-						out, h, c := f(in[0], in[1], in[2], torch.LSTMWeights{Input: in[3], Hidden: in[4], InputBias: in[5], HiddenBias: in[6]}, o)
+						out, h, c := f(in[0], in[1], in[2],
+							torch.LSTMWeights{Input: in[3], Hidden: in[4], InputBias: in[5], HiddenBias: in[6]}, o)
 						near(t, "output", out, get("out"))
 						near(t, "h", h, get("h_n"))
 						near(t, "c", c, get("c_n"))
-						out.Mul(get("seed/out")).Sum().Add(h.Mul(get("seed/h_n")).Sum()).Add(c.Mul(get("seed/c_n")).Sum()).Backward()
+						out.Mul(get("seed/out")).Sum().Add(h.Mul(get("seed/h_n")).Sum()).Add(
+							c.Mul(get("seed/c_n")).Sum()).Backward()
 						for i, key := range keys {
 							near(t, "gradient of "+key, in[i].Grad(), get("grad/"+key))
 						}
@@ -91,13 +93,16 @@ func runLSTM(f lstm, c lstmCase) []torch.Tensor {
 	for _, x := range leaves {
 		x.SetRequiresGrad(true)
 	}
-	seeds := []torch.Tensor{normal(1, c.steps, c.columns, c.width), normal(1, c.columns, c.width), normal(1, c.columns, c.width)}
+	seeds := []torch.Tensor{normal(1, c.steps, c.columns, c.width), normal(1, c.columns, c.width),
+		normal(1, c.columns, c.width)}
 	h, cell := leaves[1], leaves[2]
 	if c.zeroState {
 		h, cell = torch.Tensor{}, torch.Tensor{}
 	}
-	out, hN, cN := f(leaves[0], h, cell, torch.LSTMWeights{Input: leaves[3], Hidden: leaves[4], InputBias: leaves[5], HiddenBias: leaves[6]},
-		torch.LSTMOptions{WeightDrop: c.drop, Stream: torch.NewStream(9, "dropout"), Lengths: c.lengths, Reverse: c.reverse})
+	out, hN, cN := f(leaves[0], h, cell, torch.LSTMWeights{Input: leaves[3], Hidden: leaves[4], InputBias: leaves[5],
+		HiddenBias: leaves[6]},
+		torch.LSTMOptions{WeightDrop: c.drop, Stream: torch.NewStream(9, "dropout"), Lengths: c.lengths,
+			Reverse: c.reverse})
 	results := []torch.Tensor{out, hN, cN}
 	loss := torch.Zeros(torch.Float32, device)
 	for i, x := range results {
@@ -188,11 +193,13 @@ func TestLSTMGradientsByDifferences(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
 		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float64, device, shape...) }
-		inputs := []torch.Tensor{normal(3, 2, 2), normal(2, 3), normal(2, 3), normal(12, 2), normal(12, 3), normal(12), normal(12)}
+		inputs := []torch.Tensor{normal(3, 2, 2), normal(2, 3), normal(2, 3), normal(12, 2), normal(12, 3), normal(12),
+			normal(12)}
 		weights := normal(3, 2, 3)
 		for _, reverse := range []bool{false, true} {
 			checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
-				out, h, c := torch.LSTM(in[0], in[1], in[2], torch.LSTMWeights{Input: in[3], Hidden: in[4], InputBias: in[5], HiddenBias: in[6]},
+				out, h, c := torch.LSTM(in[0], in[1], in[2],
+					torch.LSTMWeights{Input: in[3], Hidden: in[4], InputBias: in[5], HiddenBias: in[6]},
 					torch.LSTMOptions{WeightDrop: 0.4, Stream: torch.NewStream(1, "dropout"), Reverse: reverse})
 				return out.Mul(weights).Sum().Add(h.Sum()).Sub(c.Square().Sum())
 			})
@@ -205,7 +212,8 @@ func TestLSTMGradientsByDifferences(t *testing.T) {
 func TestLSTMSaturates(t *testing.T) {
 	torch.Test(t, func() {
 		for _, x := range []float64{-1e30, -200, -30, 30, 200, 1e30, math.NaN(), math.Inf(1), math.Inf(-1)} {
-			w := torch.LSTMWeights{Input: torch.Full(1, torch.Float32, device, 4, 1), Hidden: torch.Zeros(torch.Float32, device, 4, 1),
+			w := torch.LSTMWeights{Input: torch.Full(1, torch.Float32, device, 4, 1),
+				Hidden:    torch.Zeros(torch.Float32, device, 4, 1),
 				InputBias: torch.Zeros(torch.Float32, device, 4), HiddenBias: torch.Zeros(torch.Float32, device, 4)}
 			in := torch.Full(x, torch.Float32, device, 1, 1, 1)
 			want, _, _ := torch.LSTMReference(in, torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{})
@@ -229,8 +237,10 @@ func TestLSTMKeepsSmallValues(t *testing.T) {
 		// The input gate is open, the forget gate closed and the output gate open, so that c is tanh(x).
 		bias := torch.FromFloat64s([]float64{100, -100, 0, 100}, device, 4).To(torch.Float32, device)
 		w := torch.LSTMWeights{Input: torch.FromFloat64s([]float64{0, 0, 1, 0}, device, 4, 1).To(torch.Float32, device),
-			Hidden: torch.Zeros(torch.Float32, device, 4, 1), InputBias: bias, HiddenBias: torch.Zeros(torch.Float32, device, 4)}
-		_, _, c := torch.LSTM(torch.FromFloat64s(xs, device, 1, n, 1).To(torch.Float32, device), torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{})
+			Hidden: torch.Zeros(torch.Float32, device, 4, 1), InputBias: bias,
+			HiddenBias: torch.Zeros(torch.Float32, device, 4)}
+		_, _, c := torch.LSTM(torch.FromFloat64s(xs, device, 1, n, 1).To(torch.Float32, device), torch.Tensor{},
+			torch.Tensor{}, w, torch.LSTMOptions{})
 		for i, got := range c.Float64s() {
 			if want := math.Tanh(float64(float32(xs[i]))); math.Abs(got-want) > 3e-7*math.Abs(want) {
 				t.Errorf("tanh(%v) is %v, want %v", xs[i], got, want)

@@ -24,7 +24,8 @@ func MixtureLoss(latent, prior, weight, bias, targets, shift Tensor, o SoftmaxLo
 		return plainLoss(op, x, o)
 	}
 	var l, n, p C.ap_tensor
-	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &p),
+	check(op, C.ap_mixture_loss(latent.c(op), prior.c(op), weight.c(op), bias.orNull(op), targets.c(op),
+		shift.orNull(op), o.c(), &l, &n, &p),
 		x.tensors()...)
 	if p != nil {
 		shifted = own(op, p)
@@ -57,7 +58,8 @@ func plainMixtureLogProbs(latent, prior, weight, bias Tensor, transform ScoreTra
 			c := min(chunk, n-start)
 			logits := Linear(latent.Narrow(0, start, c), weight, bias)
 			logits = logits.To(wider(logits.DType()), logits.Device())
-			return ScoreChunk{Prior: prior.Narrow(0, start, c).To(logits.DType(), logits.Device())}.logProbs(transform.rows(logits))
+			return ScoreChunk{Prior: prior.Narrow(0, start, c).To(logits.DType(),
+				logits.Device())}.logProbs(transform.rows(logits))
 		}))
 	}
 	out := Cat(parts, 0)

@@ -15,7 +15,8 @@ func TestMixtureLossOfNothing(t *testing.T) {
 		random := func() *rand.Rand { return rand.New(rand.NewPCG(5, 6)) }
 		nothing := newMixtureCase(random(), 0, 3, 4, 5, true, true)
 		ignored := newMixtureCase(random(), 4, 3, 4, 5, true, true)
-		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device, 4)
+		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device,
+			4)
 		word := newMixtureCase(random(), 4, 3, 4, 1, true, true)
 		word.options.Ignore = -1
 		for what, c := range map[string]mixtureCase{"no rows": nothing, "ignored rows": ignored, "one word": word} {
@@ -23,7 +24,8 @@ func TestMixtureLossOfNothing(t *testing.T) {
 				c.options.Smoothing, c.options.Epsilon = kind, 0.1
 				for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 					for name, x := range c.run(torch.MixtureLoss, dtype) {
-						nearWithin(t, fmt.Sprint(what, ", smoothing ", kind, ", ", dtype, ": ", name), x, torch.Zeros(torch.Float64, device, x.Shape()...), 1e-6)
+						nearWithin(t, fmt.Sprint(what, ", smoothing ", kind, ", ", dtype, ": ", name), x,
+							torch.Zeros(torch.Float64, device, x.Shape()...), 1e-6)
 					}
 				}
 			}
@@ -39,12 +41,14 @@ func TestMixtureLossOfHugeAndTinyValues(t *testing.T) {
 			for _, epsilon := range []float64{0, 0.1} {
 				for _, withShift := range []bool{false, true} {
 					c := newMixtureCase(rand.New(rand.NewPCG(7, 8)), 9, 3, 4, 300, true, withShift)
-					c.latent, c.prior, c.bias = c.latent.MulScalar(factor), c.prior.MulScalar(factor), c.bias.MulScalar(factor)
+					c.latent, c.prior, c.bias = c.latent.MulScalar(factor), c.prior.MulScalar(factor),
+						c.bias.MulScalar(factor)
 					c.options.Epsilon = epsilon
 					want := c.run(plainMixture, torch.Float64)
 					for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 						for name, x := range c.run(torch.MixtureLoss, dtype) {
-							label := fmt.Sprintf("%s, smoothing %v, shift %v, %v: %s", what, epsilon, withShift, dtype, name)
+							label := fmt.Sprintf("%s, smoothing %v, shift %v, %v: %s", what, epsilon, withShift, dtype,
+								name)
 							switch {
 							case !x.AllFinite():
 								t.Errorf("%s is not finite", label)
@@ -68,7 +72,8 @@ func TestMixtureLossForbidsWords(t *testing.T) {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
 			zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(dtype, device, shape...) }
 			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, device, 3).To(dtype, device)
-			loss, _, _ := torch.MixtureLoss(zeros(1, 2, 1), zeros(1, 2), zeros(3, 1), bias, torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{},
+			loss, _, _ := torch.MixtureLoss(zeros(1, 2, 1), zeros(1, 2), zeros(3, 1), bias,
+				torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{},
 				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 			if math.Abs(loss.Item()-math.Log(2)) > 1e-6 {
 				t.Errorf("%v: the loss is %v", dtype, loss.Item())
@@ -83,8 +88,10 @@ func TestMixtureLossShowsNaN(t *testing.T) {
 		for _, epsilon := range []float64{0, 0.1} {
 			for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 				weight := torch.FromFloat32s([]float32{1, float32(bad), 2}, device, 3, 1)
-				loss, _, _ := torch.MixtureLoss(torch.Full(1, torch.Float32, device, 1, 2, 1), torch.Zeros(torch.Float32, device, 1, 2), weight, torch.Tensor{},
-					torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Epsilon: epsilon, Scale: 1})
+				loss, _, _ := torch.MixtureLoss(torch.Full(1, torch.Float32, device, 1, 2, 1),
+					torch.Zeros(torch.Float32, device, 1, 2), weight, torch.Tensor{},
+					torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{},
+					torch.SoftmaxLossOptions{Ignore: -1, Epsilon: epsilon, Scale: 1})
 				if v := loss.Item(); !math.IsNaN(v) && !math.IsInf(v, 1) {
 					t.Errorf("a logit of %v gives a loss of %v", bad, v)
 				}
@@ -99,20 +106,45 @@ func TestMixtureLossRefuses(t *testing.T) {
 		ids := func(list ...int64) torch.Tensor { return torch.FromInt64s(list, device, int64(len(list))) }
 		u, a, w, y, none := zeros(2, 3, 4), zeros(2, 3), zeros(5, 4), ids(0, 1), torch.Tensor{}
 		for want, f := range map[string]func(){
-			"do not fit a weight of shape [5, 3]":         func() { torch.MixtureLoss(u, a, zeros(5, 3), none, y, none, torch.SoftmaxLossOptions{}) },
-			"latent states of shape [2, 0, 4] do not fit": func() { torch.MixtureLoss(zeros(2, 0, 4), a, w, none, y, none, torch.SoftmaxLossOptions{}) },
-			"do not fit a prior of shape [2, 2]":          func() { torch.MixtureLoss(u, zeros(2, 2), w, none, y, none, torch.SoftmaxLossOptions{}) },
-			"do not fit targets of shape [1]":             func() { torch.MixtureLoss(u, a, w, none, ids(0), none, torch.SoftmaxLossOptions{}) },
-			"does not fit a bias of shape [4]":            func() { torch.MixtureLoss(u, a, w, zeros(4), y, none, torch.SoftmaxLossOptions{}) },
-			"do not fit shifts of shape [2]":              func() { torch.MixtureLoss(u, a, w, none, y, zeros(2), torch.SoftmaxLossOptions{}) },
-			"targets must be int64":                       func() { torch.MixtureLoss(u, a, w, none, zeros(2), none, torch.SoftmaxLossOptions{}) },
-			"a target of 5 is outside the vocabulary":     func() { torch.MixtureLoss(u, a, w, none, ids(0, 5), none, torch.SoftmaxLossOptions{Ignore: -1}) },
+			"do not fit a weight of shape [5, " +
+				"3]": func() {
+				torch.MixtureLoss(u, a, zeros(5, 3), none, y, none,
+					torch.SoftmaxLossOptions{})
+			},
+			"latent states of shape [2, 0, 4] do not " +
+				"fit": func() { torch.MixtureLoss(zeros(2, 0, 4), a, w, none, y, none, torch.SoftmaxLossOptions{}) },
+			"do not fit a prior of shape [2, " +
+				"2]": func() {
+				torch.MixtureLoss(u, zeros(2, 2), w, none, y, none,
+					torch.SoftmaxLossOptions{})
+			},
+			"do not fit targets of shape [1]": func() {
+				torch.MixtureLoss(u, a, w, none, ids(0), none,
+					torch.SoftmaxLossOptions{})
+			},
+			"does not fit a bias of shape [4]": func() {
+				torch.MixtureLoss(u, a, w, zeros(4), y, none,
+					torch.SoftmaxLossOptions{})
+			},
+			"do not fit shifts of shape [2]": func() {
+				torch.MixtureLoss(u, a, w, none, y, zeros(2),
+					torch.SoftmaxLossOptions{})
+			},
+			"targets must be int64": func() {
+				torch.MixtureLoss(u, a, w, none, zeros(2), none,
+					torch.SoftmaxLossOptions{})
+			},
+			"a target of 5 is outside the vocabulary": func() {
+				torch.MixtureLoss(u, a, w, none, ids(0, 5), none,
+					torch.SoftmaxLossOptions{Ignore: -1})
+			},
 			"do not fit a weight of type": func() {
 				torch.MixtureLoss(u, a, w.To(torch.Float64, device), none, y, none, torch.SoftmaxLossOptions{})
 			},
 		} {
 			err := torch.Try(func() error { f(); return nil })
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "MixtureLoss of shapes ") {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.HasPrefix(err.Error(), "MixtureLoss of shapes ") {
 				t.Errorf("got the error %v, want one with %q", err, want)
 			}
 		}
@@ -131,7 +163,8 @@ func TestMixtureLossOnce(t *testing.T) {
 		loss := run(c.options)
 		loss.Backward()
 		c.options.Evaluate = true
-		for what, x := range map[string]torch.Tensor{"a second backward pass": loss, "the backward pass of an evaluated loss": run(c.options)} {
+		for what, x := range map[string]torch.Tensor{"a second backward pass": loss,
+			"the backward pass of an evaluated loss": run(c.options)} {
 			if err := torch.Try(func() error { x.Backward(); return nil }); err == nil {
 				t.Errorf("%s is no error", what)
 			}
@@ -149,7 +182,8 @@ func TestMixtureLossNeverKeepsLogits(t *testing.T) {
 		const n, k, d, v = 200, 5, 16, 2000
 		c := newMixtureCase(rand.New(rand.NewPCG(8, 9)), n, k, d, v, false, false)
 		c.options.Epsilon, c.options.Chunk = 0.1, 128
-		c.latent, c.prior, c.weight = c.latent.To(torch.Float32, device), c.prior.To(torch.Float32, device), c.weight.To(torch.Float32, device)
+		c.latent, c.prior, c.weight = c.latent.To(torch.Float32, device), c.prior.To(torch.Float32, device),
+			c.weight.To(torch.Float32, device)
 		peak := func(f mixtureFunction) int64 {
 			s := torch.OpenScope()
 			defer s.Close()
@@ -199,8 +233,10 @@ func TestMixtureLogProbs(t *testing.T) {
 		}
 		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for want, f := range map[string]func(){
-			"do not fit a weight of shape [5, 3]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 3), zeros(5, 3), torch.Tensor{}, nil) },
-			"do not fit a prior of shape [2, 2]":  func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 2), zeros(5, 4), torch.Tensor{}, nil) },
+			"do not fit a weight of shape [5, " +
+				"3]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 3), zeros(5, 3), torch.Tensor{}, nil) },
+			"do not fit a prior of shape [2, " +
+				"2]": func() { torch.MixtureLogProbs(zeros(2, 3, 4), zeros(2, 2), zeros(5, 4), torch.Tensor{}, nil) },
 		} {
 			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got the error %v, want one with %q", err, want)
@@ -226,7 +262,8 @@ func TestMixtureLossOfFewGradients(t *testing.T) {
 					in[i].SetRequiresGrad(true)
 					loss, _, _ := torch.MixtureLoss(in[0], in[1], in[2], in[3], c.targets, in[4], c.options)
 					loss.Backward()
-					nearWithin(t, fmt.Sprintf("smoothing %v, %v: gradient of %s alone", epsilon, dtype, name), in[i].Grad(), all["g_"+name], 1e-6)
+					nearWithin(t, fmt.Sprintf("smoothing %v, %v: gradient of %s alone", epsilon, dtype, name),
+						in[i].Grad(), all["g_"+name], 1e-6)
 				}
 			}
 		}

@@ -22,7 +22,8 @@ func newMixtureCase(r *rand.Rand, n, k, d, v int64, withBias, withShift bool) mi
 	plain := newLossCase(r, n, d, v, withBias)
 	draw := torch.NewStream(r.Uint64(), "case")
 	c := mixtureCase{
-		latent: draw.Normal(0, 1, torch.Float64, device, n, k, d), prior: draw.Normal(0, 1, torch.Float64, device, n, k),
+		latent: draw.Normal(0, 1, torch.Float64, device, n, k, d),
+		prior:  draw.Normal(0, 1, torch.Float64, device, n, k),
 		weight: plain.weight, bias: plain.bias, targets: plain.targets, options: plain.options,
 	}
 	if withShift {
@@ -31,7 +32,8 @@ func newMixtureCase(r *rand.Rand, n, k, d, v int64, withBias, withShift bool) mi
 	return c
 }
 
-type mixtureFunction func(latent, prior, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor)
+type mixtureFunction func(latent, prior, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss,
+	nll, shifted torch.Tensor)
 
 // run returns what f gives by name, and the gradients of the operands, which are
 // converted to dtype.
@@ -46,7 +48,8 @@ func (c mixtureCase) run(f mixtureFunction, dtype torch.DType) map[string]torch.
 		leaves[name] = y
 		return y
 	}
-	loss, nll, shifted := f(leaf("latent", c.latent), leaf("prior", c.prior), leaf("weight", c.weight), leaf("bias", c.bias), c.targets,
+	loss, nll, shifted := f(leaf("latent", c.latent), leaf("prior", c.prior), leaf("weight", c.weight),
+		leaf("bias", c.bias), c.targets,
 		leaf("shift", c.shift), c.options)
 	loss.Backward()
 	out := map[string]torch.Tensor{"loss": loss, "nll": nll}
@@ -80,7 +83,8 @@ func TestMixtureLossEqualsPyTorch(t *testing.T) {
 			for _, head := range []string{"plain", "bias"} {
 				for kind, o := range kinds {
 					o.Ignore, o.Scale, o.Chunk = settings.Ignored, 1, 7
-					c := mixtureCase{latent: g["latent"], prior: g["prior"], weight: g["weight"], targets: g["targets"], options: o}
+					c := mixtureCase{latent: g["latent"], prior: g["prior"], weight: g["weight"], targets: g["targets"],
+						options: o}
 					if head == "bias" {
 						c.bias = g["bias"]
 					}
@@ -89,7 +93,8 @@ func TestMixtureLossEqualsPyTorch(t *testing.T) {
 					}
 					for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
 						for name, x := range c.run(f, dtype) {
-							near(t, strings.Join([]string{form, head, kind, dtype.String(), name}, "/"), x, g[head+"/"+kind+"/"+name])
+							near(t, strings.Join([]string{form, head, kind, dtype.String(), name}, "/"), x,
+								g[head+"/"+kind+"/"+name])
 						}
 					}
 				}
@@ -102,11 +107,15 @@ func TestMixtureLossEqualsPyTorch(t *testing.T) {
 func TestMixtureLossGoldenMixture(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
-			latent := torch.FromFloat64s([]float64{1, 0, -1, 0, 2, 0}, device, 1, 2, 3).To(dtype, device).Expand(3, 2, 3)
-			prior := torch.FromFloat64s([]float64{math.Log(0.25), math.Log(0.75)}, device, 1, 2).To(dtype, device).Expand(3, 2)
+			latent := torch.FromFloat64s([]float64{1, 0, -1, 0, 2, 0}, device, 1, 2, 3).To(dtype, device).Expand(3, 2,
+				3)
+			prior := torch.FromFloat64s([]float64{math.Log(0.25), math.Log(0.75)}, device, 1, 2).To(dtype,
+				device).Expand(3, 2)
 			identity := torch.FromFloat64s([]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, device, 3, 3).To(dtype, device)
-			_, nll, _ := torch.MixtureLoss(latent, prior, identity, torch.Tensor{}, torch.Arange(3, device), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
-			nearWithin(t, "P", nll.Neg().Exp(), torch.FromFloat64s([]float64{0.246190, 0.651422, 0.102388}, device, 3), 1e-6)
+			_, nll, _ := torch.MixtureLoss(latent, prior, identity, torch.Tensor{}, torch.Arange(3, device),
+				torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+			nearWithin(t, "P", nll.Neg().Exp(), torch.FromFloat64s([]float64{0.246190, 0.651422, 0.102388}, device, 3),
+				1e-6)
 		}
 	})
 }
@@ -152,7 +161,8 @@ func TestMixtureOfOneIsSoftmax(t *testing.T) {
 				want := c.run(torch.SoftmaxLoss, dtype)
 				for _, k := range []int64{1, 4} {
 					m := mixtureCase{
-						latent: c.hidden.Reshape(30, 1, 7).Expand(30, k, 7), weight: c.weight, bias: c.bias, targets: c.targets, options: c.options,
+						latent: c.hidden.Reshape(30, 1, 7).Expand(30, k, 7), weight: c.weight, bias: c.bias,
+						targets: c.targets, options: c.options,
 						prior: torch.NewStream(1, "prior").Normal(0, 1, torch.Float64, device, 30, k),
 					}
 					got := m.run(torch.MixtureLoss, dtype)

@@ -82,7 +82,8 @@ func TestNCCL(t *testing.T) {
 		defer leave()
 		err := g.UseDevice("cuda:0")
 		if _, there := FindDevice("cuda:0"); there != nil {
-			want := "NCCL cannot join the processes' GPUs: ProcessGroupNCCL is only supported with GPUs, no GPUs found!; train.device = \"cpu\" does without them"
+			want := "NCCL cannot join the processes' GPUs: ProcessGroupNCCL is only supported with GPUs, no GPUs " +
+				"found!; train.device = \"cpu\" does without them"
 			if err == nil || err.Error() != want {
 				t.Fatalf("without a GPU it says %v", err)
 			}

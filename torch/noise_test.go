@@ -101,7 +101,8 @@ func TestNoiseIsAdded(t *testing.T) {
 			x.SetRequiresGrad(true)
 			s := torch.NewStream(1, "noise")
 			y := torch.Noise(x, 0.3, s)
-			nearWithin(t, dtype.String(), y.To(torch.Float64, device).AddScalar(-2), torch.FromFloat64s(noise, device, 4, 6), map[torch.DType]float64{torch.BFloat16: 1e-2}[dtype]+1e-6)
+			nearWithin(t, dtype.String(), y.To(torch.Float64, device).AddScalar(-2),
+				torch.FromFloat64s(noise, device, 4, 6), map[torch.DType]float64{torch.BFloat16: 1e-2}[dtype]+1e-6)
 			y.MulScalar(3).Sum().Backward()
 			nearWithin(t, dtype.String()+" gradient", x.Grad(), torch.Full(3, torch.Float64, device, 4, 6), 0)
 			if s.Offset != 1 {

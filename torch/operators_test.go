@@ -149,7 +149,9 @@ var operators = map[string]func(in []torch.Tensor, s settings) []torch.Tensor{
 	"gather":       func(in []torch.Tensor, s settings) []torch.Tensor { return one(in[0].Gather(s.Dim, in[1])) },
 	"transpose":    func(in []torch.Tensor, s settings) []torch.Tensor { return one(in[0].Transpose(s.Dim0, s.Dim1)) },
 	"permute":      func(in []torch.Tensor, s settings) []torch.Tensor { return one(in[0].Permute(s.Dims...)) },
-	"narrow":       func(in []torch.Tensor, s settings) []torch.Tensor { return one(in[0].Narrow(s.Dim, s.Start, s.Length)) },
+	"narrow": func(in []torch.Tensor, s settings) []torch.Tensor {
+		return one(in[0].Narrow(s.Dim, s.Start, s.Length))
+	},
 	"layer_norm": func(in []torch.Tensor, s settings) []torch.Tensor {
 		return one(torch.LayerNorm(in[0], in[1], in[2], s.Eps))
 	},
@@ -262,7 +264,8 @@ func compareWithGolden(t *testing.T, name, note string, compute func([]torch.Ten
 func TestLinearsEqualTheirReference(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-			results := func(linears func(x torch.Tensor, weights, biases []torch.Tensor) []torch.Tensor) (all []torch.Tensor) {
+			results := func(linears func(x torch.Tensor, weights, biases []torch.Tensor) []torch.Tensor) (
+				all []torch.Tensor) {
 				draw := torch.NewStream(3, "linears")
 				leaf := func(shape ...int64) torch.Tensor {
 					x := draw.Normal(0, 1, dtype, device, shape...)
@@ -270,7 +273,8 @@ func TestLinearsEqualTheirReference(t *testing.T) {
 					return x
 				}
 				x := leaf(3, 5, 7)
-				weights, biases := []torch.Tensor{leaf(4, 7), leaf(9, 7), leaf(1, 7)}, []torch.Tensor{leaf(4), leaf(9), leaf(1)}
+				weights, biases := []torch.Tensor{leaf(4, 7), leaf(9, 7), leaf(1, 7)},
+					[]torch.Tensor{leaf(4), leaf(9), leaf(1)}
 				all = linears(x, weights, biases)
 				sum := torch.Zeros(dtype, device)
 				for _, y := range all {
@@ -295,9 +299,12 @@ func TestAttentionTakesEitherMask(t *testing.T) {
 	torch.Test(t, func() {
 		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 			draw := torch.NewStream(3, "attention")
-			q, k, v := draw.Normal(0, 1, dtype, device, 2, 2, 3, 4), draw.Normal(0, 1, dtype, device, 2, 2, 5, 4), draw.Normal(0, 1, dtype, device, 2, 2, 5, 4)
-			mask := torch.FromBools([]bool{true, true, true, false, false, true, true, true, true, true}, device, 2, 1, 1, 5)
-			near(t, dtype.String(), torch.Attention(q, k, v, torch.AttentionMask(mask, dtype), false), torch.Attention(q, k, v, mask, false))
+			q, k, v := draw.Normal(0, 1, dtype, device, 2, 2, 3, 4), draw.Normal(0, 1, dtype, device, 2, 2, 5, 4),
+				draw.Normal(0, 1, dtype, device, 2, 2, 5, 4)
+			mask := torch.FromBools([]bool{true, true, true, false, false, true, true, true, true, true}, device, 2, 1,
+				1, 5)
+			near(t, dtype.String(), torch.Attention(q, k, v, torch.AttentionMask(mask, dtype), false),
+				torch.Attention(q, k, v, mask, false))
 		}
 	})
 }

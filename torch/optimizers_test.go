@@ -41,8 +41,9 @@ func TestOptimizersEqualPyTorch(t *testing.T) {
 	rectified := func(o torch.AdamOptions) torch.AdamOptions { o.Rectified = true; return fairseq(o) }
 	same := func(o torch.AdamOptions) torch.AdamOptions { return o }
 	adams := map[string]func(torch.AdamOptions) torch.AdamOptions{
-		"adam": same, "adam_large_eps": same, "adam_l2": same, "adamw": decoupled, "fairseq_adam": fairseq, "fairseq_adam_decay": fairseq,
-		"radam": rectified, "radam_decay": rectified,
+		"adam": same, "adam_large_eps": same, "adam_l2": same, "adamw": decoupled, "fairseq_adam": fairseq,
+		"fairseq_adam_decay": fairseq,
+		"radam":              rectified, "radam_decay": rectified,
 	}
 	var names []string
 	torch.Test(t, func() {
@@ -169,7 +170,8 @@ func TestParametersWithoutGradient(t *testing.T) {
 		for _, x := range params {
 			x.SetRequiresGrad(true)
 		}
-		state := torch.NewAdam(params, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8, WeightDecay: 0.5, Decoupled: true})
+		state := torch.NewAdam(params, torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8, WeightDecay: 0.5,
+			Decoupled: true})
 		defer state.Free()
 		state.Step(0.1) // none has a gradient yet
 		setGrad(used, torch.Full(1, torch.Float32, device, 2))
@@ -253,7 +255,8 @@ func TestParametersInAnotherOrder(t *testing.T) {
 func TestAdamContinues(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(3, "gradients")
-		options := torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-9, FairseqEpsilon: true, Decoupled: true, WeightDecay: 0.1}
+		options := torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-9, FairseqEpsilon: true, Decoupled: true,
+			WeightDecay: 0.1}
 		x := torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 4, 31))
 		defer torch.Free(x)
 		first := torch.NewAdam([]torch.Tensor{x}, options)
@@ -289,7 +292,10 @@ func TestLerp(t *testing.T) {
 		x.SetRequiresGrad(true)
 		torch.Lerp([]torch.Tensor{average}, []torch.Tensor{x}, 0.25)
 		near(t, "average", average, torch.Full(1.5, torch.Float64, device, 3))
-		if err := torch.Try(func() error { torch.Lerp([]torch.Tensor{average, average}, []torch.Tensor{x}, 1); return nil }); err == nil {
+		if err := torch.Try(func() error {
+			torch.Lerp([]torch.Tensor{average, average}, []torch.Tensor{x}, 1)
+			return nil
+		}); err == nil {
 			t.Error("two averages of one parameter are no error")
 		}
 	})

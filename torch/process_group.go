@@ -159,7 +159,8 @@ func (g *Group) Barrier() error { return outcome(C.ap_group_barrier(g.c)) }
 func (g *Group) Gather(data []byte) ([][]byte, error) {
 	var all unsafe.Pointer
 	sizes := make([]C.int64_t, g.Size)
-	if err := outcome(C.ap_group_gather(g.c, unsafe.Pointer(unsafe.SliceData(data)), C.int64_t(len(data)), &all, &sizes[0])); err != nil {
+	if err := outcome(C.ap_group_gather(g.c, unsafe.Pointer(unsafe.SliceData(data)), C.int64_t(len(data)), &all,
+		&sizes[0])); err != nil {
 		return nil, err
 	}
 	defer C.free(all)

@@ -41,7 +41,8 @@ func TestProcessGroups(t *testing.T) {
 		var outputs []*bytes.Buffer
 		for rank := range size {
 			c, output := exec.Command(os.Args[0], "-test.run=^TestProcessGroups$"), &bytes.Buffer{}
-			c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d", memberOf, store.Port, size, rank), "OMP_NUM_THREADS=1")
+			c.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d %d", memberOf, store.Port, size, rank),
+				"OMP_NUM_THREADS=1")
 			c.Stdout, c.Stderr = output, output
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
@@ -206,7 +207,8 @@ func TestStoreListensAtOneAddress(t *testing.T) {
 	} else {
 		client.Close()
 	}
-	if _, err := OpenStore("127.0.0.1", store.Port, true, "test/", time.Second); err == nil || !strings.Contains(err.Error(), "address already in use") {
+	if _, err := OpenStore("127.0.0.1", store.Port, true, "test/", time.Second); err == nil ||
+		!strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a second store at one port: %v", err)
 	}
 }

@@ -56,7 +56,8 @@ func TestInProductsSeesRecurrentSteps(t *testing.T) {
 		normal := func(shape ...int64) torch.Tensor {
 			return torch.NewStream(1, "products").Normal(0, 0.1, torch.Float32, device, shape...)
 		}
-		w := torch.LSTMWeights{Input: normal(4*width, 1), Hidden: normal(4*width, width), InputBias: normal(4 * width), HiddenBias: normal(4 * width)}
+		w := torch.LSTMWeights{Input: normal(4*width, 1), Hidden: normal(4*width, width), InputBias: normal(4 * width),
+			HiddenBias: normal(4 * width)}
 		x := normal(steps, columns, 1)
 		torch.NoGrad(func() {
 			got := share(func() { torch.LSTM(x, torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{}) })

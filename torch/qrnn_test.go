@@ -50,7 +50,8 @@ func TestQRNNScanEqualsReference(t *testing.T) {
 func TestQRNNScanInFloat64(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		inputs := []torch.Tensor{draw.Normal(0, 1, torch.Float64, device, 4, 2, 9), draw.Normal(0, 1, torch.Float64, device, 2, 3)}
+		inputs := []torch.Tensor{draw.Normal(0, 1, torch.Float64, device, 4, 2, 9),
+			draw.Normal(0, 1, torch.Float64, device, 2, 3)}
 		weights := draw.Normal(0, 1, torch.Float64, device, 4, 2, 3)
 		checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
 			out, last := torch.QRNNScan(in[0], in[1])
@@ -84,7 +85,8 @@ func TestQRNNScanRefusesShapes(t *testing.T) {
 			"two gates":     func() { torch.QRNNScan(zeros(4, 3, 10), zeros(3, 5)) },
 			"other columns": func() { torch.QRNNScan(zeros(4, 3, 15), zeros(2, 5)) },
 		} {
-			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.HasPrefix(err.Error(), "QRNNScan of shapes [") {
+			if err := torch.Try(func() error { f(); return nil }); err == nil ||
+				!strings.HasPrefix(err.Error(), "QRNNScan of shapes [") {
 				t.Errorf("%s: the error is %v", what, err)
 			}
 		}

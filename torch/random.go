@@ -33,7 +33,8 @@ func (s *Stream) Uniform(low, high float64, dtype DType, d Device, shape ...int6
 	seed, offset := s.next()
 	var out C.ap_tensor
 	withDevice(d, func(device *C.char) {
-		check("Uniform", C.ap_random_uniform(seed, offset, C.double(low), C.double(high), C.int(dtype), cInts(shape), C.int(len(shape)), device, &out))
+		check("Uniform", C.ap_random_uniform(seed, offset, C.double(low), C.double(high), C.int(dtype), cInts(shape),
+			C.int(len(shape)), device, &out))
 	})
 	return own("Uniform", out)
 }
@@ -43,7 +44,8 @@ func (s *Stream) Normal(mean, stddev float64, dtype DType, d Device, shape ...in
 	seed, offset := s.next()
 	var out C.ap_tensor
 	withDevice(d, func(device *C.char) {
-		check("Normal", C.ap_random_normal(seed, offset, C.double(mean), C.double(stddev), C.int(dtype), cInts(shape), C.int(len(shape)), device, &out))
+		check("Normal", C.ap_random_normal(seed, offset, C.double(mean), C.double(stddev), C.int(dtype), cInts(shape),
+			C.int(len(shape)), device, &out))
 	})
 	return own("Normal", out)
 }
@@ -64,7 +66,8 @@ func DropoutMask(p float64, s *Stream, dtype DType, d Device, shape ...int64) Te
 	seed, offset := s.next()
 	var out C.ap_tensor
 	withDevice(d, func(device *C.char) {
-		check("DropoutMask", C.ap_dropout_mask(C.double(p), seed, offset, C.int(dtype), cInts(shape), C.int(len(shape)), device, &out))
+		check("DropoutMask", C.ap_dropout_mask(C.double(p), seed, offset, C.int(dtype), cInts(shape), C.int(len(shape)),
+			device, &out))
 	})
 	return own("DropoutMask", out)
 }

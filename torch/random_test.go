@@ -26,7 +26,9 @@ func TestStreamsKeepTheirValues(t *testing.T) {
 		if want := []float64{-0.68332925326950344, 0.15712227953455549, -0.90306068392245109, -0.14170417048407846}; !slices.Equal(uniform, want) {
 			t.Errorf("uniform draws are %.17g, want %.17g", uniform, want)
 		}
-		for i, want := range []float64{-2.3069448396616279, 1.0606608687230004, 0.59665903228667061, -1.7938577021486304} { // logarithm and cosine may round otherwise elsewhere
+		// logarithm and cosine may round otherwise elsewhere
+		for i, want := range []float64{-2.3069448396616279, 1.0606608687230004, 0.59665903228667061,
+			-1.7938577021486304} {
 			if math.Abs(normal[i]-want) > 1e-14 {
 				t.Errorf("normal draw %d is %.17g, want %.17g", i, normal[i], want)
 			}
@@ -62,7 +64,8 @@ func TestStreamsAreSeparate(t *testing.T) {
 		if c.Offset != 2 || a.Offset != 2 || !slices.Equal(draw(a), draw(c)) {
 			t.Error("the third draw depends on the shapes of the first two")
 		}
-		for _, other := range []*torch.Stream{torch.NewStream(1, "init "), torch.NewStream(2, "init"), torch.NewStream(1, "")} {
+		for _, other := range []*torch.Stream{torch.NewStream(1, "init "), torch.NewStream(2, "init"),
+			torch.NewStream(1, "")} {
 			if slices.Equal(draw(other), draw(torch.NewStream(1, "init"))) {
 				t.Error("another name or seed gives the same draws")
 			}

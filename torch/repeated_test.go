@@ -33,7 +33,10 @@ func TestRepeatedLinearEqualsReference(t *testing.T) {
 					square := slices.Concat(shape[:len(shape)-2], []int64{width, width})
 					run := func(f repeatedLinear, prepare func(torch.Tensor) torch.Tensor) []torch.Tensor {
 						draw := torch.NewStream(3, "inputs")
-						normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, dtype, device, shape...) }
+						normal := func(shape ...int64) torch.Tensor {
+							return draw.Normal(0, 1, dtype, device,
+								shape...)
+						}
 						w := normal(square...).MulScalar(0.3)
 						leaves := []torch.Tensor{normal(shape...), normal(shape...), normal(shape...), w}
 						for i, x := range leaves {
@@ -76,7 +79,8 @@ func TestRepeatedLinearGradientsByDifferences(t *testing.T) {
 func TestRepeatedLinearWithoutGradients(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		x, w := torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 4, 7)), draw.Normal(0, 1, torch.Float32, device, 5, 7)
+		x, w := torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 4, 7)),
+			draw.Normal(0, 1, torch.Float32, device, 5, 7)
 		defer torch.Free(x)
 		want := torch.RepeatedLinearReference(x.Detach(), w, torch.Tensor{})
 		for name, matrix := range map[string]torch.Tensor{"frozen": torch.Repeated(w), "plain": w} {
@@ -102,7 +106,8 @@ func TestRepeatedLinearWithoutGradients(t *testing.T) {
 func TestRepeatedLinearUnused(t *testing.T) {
 	torch.Test(t, func() {
 		draw := torch.NewStream(2, "inputs")
-		x, w := draw.Normal(0, 1, torch.Float32, device, 4, 7), torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 5, 7))
+		x, w := draw.Normal(0, 1, torch.Float32, device, 4, 7),
+			torch.Parameter(draw.Normal(0, 1, torch.Float32, device, 5, 7))
 		defer torch.Free(w)
 		torch.Repeated(w).Sum().Backward()
 		near(t, "no step", w.Grad(), torch.Full(1, torch.Float32, device, 5, 7))
@@ -141,12 +146,16 @@ func TestRepeatedLinearRefusesShapes(t *testing.T) {
 	torch.Test(t, func() {
 		zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(torch.Float32, device, shape...) }
 		for what, f := range map[string]func(){
-			"a vector":      func() { torch.Repeated(zeros(4)) },
-			"other inputs":  func() { torch.RepeatedLinear(zeros(2, 3), torch.Repeated(zeros(5, 4)), torch.Tensor{}) },
-			"other batches": func() { torch.RepeatedLinear(zeros(2, 1, 4), torch.Repeated(zeros(3, 5, 4)), torch.Tensor{}) },
-			"other addend":  func() { torch.RepeatedLinear(zeros(2, 4), torch.Repeated(zeros(5, 4)), zeros(1, 5)) },
+			"a vector":     func() { torch.Repeated(zeros(4)) },
+			"other inputs": func() { torch.RepeatedLinear(zeros(2, 3), torch.Repeated(zeros(5, 4)), torch.Tensor{}) },
+			"other batches": func() {
+				torch.RepeatedLinear(zeros(2, 1, 4), torch.Repeated(zeros(3, 5, 4)),
+					torch.Tensor{})
+			},
+			"other addend": func() { torch.RepeatedLinear(zeros(2, 4), torch.Repeated(zeros(5, 4)), zeros(1, 5)) },
 		} {
-			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.HasPrefix(err.Error(), "Repeated") {
+			if err := torch.Try(func() error { f(); return nil }); err == nil ||
+				!strings.HasPrefix(err.Error(), "Repeated") {
 				t.Errorf("%s: the error is %v", what, err)
 			}
 		}

@@ -33,7 +33,8 @@ func runResidualNorm(f residualNorm, p float64, rows ...int64) []torch.Tensor {
 	return out
 }
 
-var residualNormResults = []string{"value", "gradient of x", "gradient of the residual", "gradient of the gain", "gradient of the bias"}
+var residualNormResults = []string{"value", "gradient of x", "gradient of the residual", "gradient of the gain",
+	"gradient of the bias"}
 
 func TestResidualNormEqualsReference(t *testing.T) {
 	for _, shape := range [][]int64{{1, 2}, {47, 7}, {5, 31}, {4, 3, 31}, {300, 512}, {2, 47, 64}, {0, 7}, {3, 0, 31}} {
@@ -99,7 +100,8 @@ func TestResidualNormLayout(t *testing.T) {
 		residual := draw.Normal(0, 1, torch.Float32, device, 47, 62).Narrow(1, 20, 31)
 		affine := draw.Normal(1, 0.1, torch.Float32, device, 31, 2)
 		gain, bias := affine.Narrow(1, 0, 1).Reshape(31), affine.Transpose(0, 1).Narrow(0, 1, 1).Reshape(31)
-		near(t, "value", torch.ResidualNorm(x, residual, gain, bias, 1e-5, 0, nil), torch.ResidualNormReference(x, residual, gain, bias, 1e-5, 0, nil))
+		near(t, "value", torch.ResidualNorm(x, residual, gain, bias, 1e-5, 0, nil),
+			torch.ResidualNormReference(x, residual, gain, bias, 1e-5, 0, nil))
 	})
 }
 
@@ -113,7 +115,8 @@ func TestResidualNormInFloat64(t *testing.T) {
 		}
 		weights := draw.Normal(0, 1, torch.Float64, device, 4, 7)
 		checkGradients(t, "float64", inputs, func(in []torch.Tensor) torch.Tensor {
-			return torch.ResidualNorm(in[0], in[1], in[2], in[3], 1e-5, 0.3, torch.NewStream(1, "dropout")).Mul(weights).Sum()
+			return torch.ResidualNorm(in[0], in[1], in[2], in[3], 1e-5, 0.3,
+				torch.NewStream(1, "dropout")).Mul(weights).Sum()
 		})
 	})
 }

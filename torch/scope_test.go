@@ -52,7 +52,8 @@ func TestUseAfterClose(t *testing.T) {
 		if x.Defined() || (torch.Tensor{}).Defined() {
 			t.Error("a closed tensor, or none, is defined")
 		}
-		for what, closed := range map[string]torch.Tensor{"was used after its scope was closed": x, "is no tensor": {}} {
+		for what, closed := range map[string]torch.Tensor{"was used after its scope was closed": x,
+			"is no tensor": {}} {
 			for op, f := range everyKind(closed) {
 				e := failure(t, f)
 				if op != "copy to Go" && op != "Shape" && e.Op != op && e.Op != "Shape" {
@@ -76,7 +77,8 @@ func TestNoScopeIsOpen(t *testing.T) {
 		s.Close()
 		before := torch.LiveHandles()
 		makers := everyKind(x)
-		for _, op := range []string{"Shape", "copy to Go", "Keep", "Parameter", "ZeroGrad", "BackwardWith", "AssignFloat32s"} {
+		for _, op := range []string{"Shape", "copy to Go", "Keep", "Parameter", "ZeroGrad", "BackwardWith",
+			"AssignFloat32s"} {
 			delete(makers, op) // these make none
 		}
 		makers["Zeros"] = func() { torch.Zeros(torch.Float32, device, 1) }
@@ -122,8 +124,11 @@ func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 			"AssignFloat32s of shapes [2 3]: ":      func() { x.AssignFloat32s(make([]float32, 5)) },
 			"Dropout of shapes [1]: ":               func() { torch.Dropout(ids, 0.5, torch.NewStream(1, "")) },
 			"FromFloat32s: 3 elements do not fill":  func() { torch.FromFloat32s(make([]float32, 3), device, 2, 2) },
-			"Uniform: the range":                    func() { torch.NewStream(1, "").Uniform(1, 0, torch.Float32, device, 1) },
-			"SetRequiresGrad of shapes [1]: ":       func() { ids.SetRequiresGrad(true) },
+			"Uniform: the range": func() {
+				torch.NewStream(1, "").Uniform(1, 0, torch.Float32,
+					device, 1)
+			},
+			"SetRequiresGrad of shapes [1]: ": func() { ids.SetRequiresGrad(true) },
 		} {
 			e := failure(t, f)
 			text := e.Error()

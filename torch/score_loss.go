@@ -38,11 +38,13 @@ type ScoreChunk struct {
 // Scores, and all that f makes of them, exist for one chunk at a time: gradients are taken while they do, and the
 // backward pass multiplies them by the one that comes in. f uses the operands of x.Whole as they are; they must be
 // among the operands to get gradients.
-func ScoreLoss(x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (loss_C Tensor, values_C []Tensor)) (Tensor, []Tensor) {
+func ScoreLoss(x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (loss_C Tensor, values_C []Tensor)) (Tensor,
+	[]Tensor) {
 	return scoreLoss("ScoreLoss", x, o, f)
 }
 
-func scoreLoss(op string, x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (Tensor, []Tensor)) (loss Tensor, values_N []Tensor) {
+func scoreLoss(op string, x LossOperands, o SoftmaxLossOptions, f func(ScoreChunk) (Tensor, []Tensor)) (loss Tensor,
+	values_N []Tensor) {
 	scope := OpenScope()
 	defer scope.Close()
 	p := &scorePass{op: op, options: o, f: f}
@@ -117,7 +119,8 @@ func (p *scorePass) all() []*operand {
 func (p *scorePass) count(x LossOperands) (places Tensor) {
 	var at, kept C.ap_tensor
 	var dtype C.int
-	check(p.op, C.ap_counted(x.Hidden.c(p.op), x.Prior.orNull(p.op), x.Weight.c(p.op), x.Bias.orNull(p.op), x.Targets.c(p.op),
+	check(p.op, C.ap_counted(x.Hidden.c(p.op), x.Prior.orNull(p.op), x.Weight.c(p.op), x.Bias.orNull(p.op),
+		x.Targets.c(p.op),
 		x.Shift.orNull(p.op), C.int64_t(p.options.Ignore), &at, &kept, &dtype), x.tensors()...)
 	if at != nil {
 		places = own(p.op, at)
@@ -252,7 +255,8 @@ func (p *scorePass) products(start int64, hidden, gradient Tensor) {
 	}
 	if p.weight.gradient.Defined() {
 		h_RD := hidden.Reshape(g_RV.Size(0), p.width)
-		check(p.op, C.ap_add_product(p.weight.gradient.c(p.op), g_RV.c(p.op), h_RD.c(p.op)), p.weight.gradient, g_RV, h_RD)
+		check(p.op, C.ap_add_product(p.weight.gradient.c(p.op), g_RV.c(p.op), h_RD.c(p.op)), p.weight.gradient, g_RV,
+			h_RD)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 
 // plainly keeps a loss from its fused kernel.
 func plainly(f mixtureFunction) mixtureFunction {
-	return func(latent, prior, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor) {
+	return func(latent, prior, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll,
+		shifted torch.Tensor) {
 		o.Plain = true
 		return f(latent, prior, weight, bias, targets, shift, o)
 	}
@@ -121,7 +122,8 @@ func TestTransformedScores(t *testing.T) {
 }
 
 // wholeCapped is the loss of capped scores with fairseq's smoothing by 0.1, of all positions at once.
-func wholeCapped(latent, prior, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor) {
+func wholeCapped(latent, prior, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll,
+	shifted torch.Tensor) {
 	const epsilon = 0.1
 	n, v := targets.Size(0), weight.Size(0)
 	ignored := targets.EqualScalar(float64(o.Ignore))
@@ -144,7 +146,8 @@ func wholeCapped(latent, prior, weight, bias, targets, shift torch.Tensor, o tor
 		own = cost(capped(scores.Sub(target.To(scores.DType(), device).Reshape(n, 1, v).Mul(shift.Reshape(n, k, 1)))))
 		shifted = ofTarget(own).MaskedFill(ignored, 0).Detach()
 	}
-	row := ofTarget(own).MulScalar(1 - epsilon).Add(clean.MaskedFill(target, 0).SumDim(1, false).MulScalar(epsilon / float64(v-1)))
+	row := ofTarget(own).MulScalar(1 - epsilon).Add(clean.MaskedFill(target, 0).SumDim(1,
+		false).MulScalar(epsilon / float64(v-1)))
 	if o.Terms != nil {
 		row = row.Add(capped(scores).LogSumExp(2, false).Square().MeanDim(1, false).MulScalar(0.05))
 	}
@@ -203,7 +206,8 @@ func TestScoreLoss(t *testing.T) {
 		c := newGatedCase()
 		whole := func(in []torch.Tensor) []torch.Tensor {
 			ignored := c.targets.EqualScalar(ignoredTarget)
-			rows := gated(torch.Linear(in[0], in[1], in[2]), in[3], in[4], c.targets.MaskedFill(ignored, 0)).MaskedFill(ignored, 0)
+			rows := gated(torch.Linear(in[0], in[1], in[2]), in[3], in[4],
+				c.targets.MaskedFill(ignored, 0)).MaskedFill(ignored, 0)
 			return []torch.Tensor{rows.Sum().MulScalar(c.options.Scale), rows.Detach()}
 		}
 		want := withGradients(torch.Float64, whole, c.operands()...)
@@ -250,7 +254,8 @@ func TestScoreLossGivesGradientsOnce(t *testing.T) {
 			}
 			var unrecorded torch.Tensor
 			torch.NoGrad(func() { unrecorded, _ = c.chunked(in) })
-			for what, x := range map[string]torch.Tensor{"a second backward pass": loss, "of evaluation": evaluated, "without gradients": unrecorded} {
+			for what, x := range map[string]torch.Tensor{"a second backward pass": loss, "of evaluation": evaluated,
+				"without gradients": unrecorded} {
 				if err := torch.Try(func() error { x.Backward(); return nil }); err == nil || nll.RequiresGrad() {
 					t.Errorf("%s: it can be differentiated", what)
 				}
@@ -294,7 +299,8 @@ func TestScoreLossRefuses(t *testing.T) {
 		before := torch.LiveHandles()
 		for want, f := range map[string]func(){
 			"must give one loss for each target": func() {
-				torch.ScoreLoss(x, c.options, func(x torch.ScoreChunk) (torch.Tensor, []torch.Tensor) { return x.Scores.Sum(), nil })
+				torch.ScoreLoss(x, c.options,
+					func(x torch.ScoreChunk) (torch.Tensor, []torch.Tensor) { return x.Scores.Sum(), nil })
 			},
 			"has other rows than the targets": func() {
 				others := x
@@ -303,7 +309,8 @@ func TestScoreLossRefuses(t *testing.T) {
 			},
 		} {
 			err := torch.Try(func() error { f(); return nil })
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "ScoreLoss of shapes ") {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.HasPrefix(err.Error(), "ScoreLoss of shapes ") {
 				t.Errorf("got the error %v, want one with %q", err, want)
 			}
 		}
@@ -355,7 +362,8 @@ func benchmarkLosses(b *testing.B, v int64, terms []torch.ScoreTerm) {
 		before := torch.LiveBytes()
 		torch.ResetPeakBytes()
 		step(plain)
-		b.ReportMetric(float64(torch.PeakBytes()-before)/1e6, map[bool]string{false: "MB-fused", true: "MB-plain"}[plain])
+		b.ReportMetric(float64(torch.PeakBytes()-before)/1e6,
+			map[bool]string{false: "MB-fused", true: "MB-plain"}[plain])
 	}
 	var ratios []float64
 	for range b.N {

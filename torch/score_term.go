@@ -106,7 +106,8 @@ func (x ScoreChunk) logProbs(scores Tensor) Tensor {
 // lowered are the scores with each target's less its shift.
 func (x ScoreChunk) lowered() Tensor {
 	c, v := x.Targets.Size(0), x.Scores.Size(-1)
-	target := x.Targets.Reshape(-1, 1).Equal(Arange(v, x.Targets.Device())).To(x.Scores.DType(), x.Scores.Device()) // [C,V]
+	// [C,V]
+	target := x.Targets.Reshape(-1, 1).Equal(Arange(v, x.Targets.Device())).To(x.Scores.DType(), x.Scores.Device())
 	if !x.Prior.Defined() {
 		return x.Scores.Sub(target.Mul(x.Shift.Reshape(c, 1)))
 	}

@@ -67,9 +67,11 @@ func weightsIn(folder string) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0:
-		return "", fmt.Errorf("%s holds no .safetensors file: name the folder of a checkpoint in that format, or the file itself", folder)
+		return "", fmt.Errorf("%s holds no .safetensors file: name the folder of a checkpoint in that format, or the "+
+			"file itself", folder)
 	}
-	return "", fmt.Errorf("%s holds %d .safetensors files and no %s that says what is in which: name one of the files", folder, len(found), SafetensorsIndex)
+	return "", fmt.Errorf("%s holds %d .safetensors files and no %s that says what is in which: name one of the files",
+		folder, len(found), SafetensorsIndex)
 }
 
 // readIndex reads the headers of all shards that there are.
@@ -82,7 +84,8 @@ func (w *Weights) readIndex() error {
 		Map map[string]string `json:"weight_map"`
 	}
 	if err := json.Unmarshal(text, &index); err != nil || len(index.Map) == 0 {
-		return fmt.Errorf("%s is no index of safetensors: it wants an object with a weight_map that names a file for each tensor", w.path)
+		return fmt.Errorf("%s is no index of safetensors: it wants an object with a weight_map that names a file for "+
+			"each tensor", w.path)
 	}
 	shards := map[string]map[string]stored{} // nil: not there
 	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
@@ -103,7 +106,8 @@ func (w *Weights) readIndex() error {
 		case entries == nil:
 			w.missing[name] = shard
 		case !there:
-			return fmt.Errorf("%s says that %s is in %s, which has no such tensor: get both again, from one version of the model", w.path, name, shard)
+			return fmt.Errorf("%s says that %s is in %s, which has no such tensor: get both again, from one version "+
+				"of the model", w.path, name, shard)
 		default:
 			w.tensors[name] = entry
 		}
@@ -129,7 +133,8 @@ func readStored(path string) (map[string]stored, error) {
 	all := make(map[string]stored, len(entries))
 	for name, e := range entries {
 		if e.Offsets[0] < 0 || e.Offsets[1] < e.Offsets[0] || e.Offsets[1] > content {
-			return nil, fmt.Errorf("%s is no valid safetensors file: %s lies at bytes %v of %d", path, name, e.Offsets, content)
+			return nil, fmt.Errorf("%s is no valid safetensors file: %s lies at bytes %v of %d", path, name, e.Offsets,
+				content)
 		}
 		all[name] = stored{path, info.Size() - content, e}
 	}
@@ -170,7 +175,10 @@ func (w *Weights) Missing(name string) string {
 
 // floatType is a type of floating-point numbers by its name in the format; known is false for other types.
 func floatType(name string) (found safetensorsType, known bool) {
-	i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.name == name && t.dtype != Int64 && t.dtype != Bool })
+	i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool {
+		return t.name == name && t.dtype != Int64 &&
+			t.dtype != Bool
+	})
 	if i < 0 {
 		return safetensorsType{}, false
 	}
@@ -183,7 +191,8 @@ func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
 	s, known := w.tensors[name]
 	kind, floats := floatType(s.entry.DType)
 	if shard := w.missing[name]; shard != "" {
-		return x, fmt.Errorf("%s is in the shard %s of %s, which is not there: get it, or name a tensor of another shard", name, shard, w.path)
+		return x, fmt.Errorf("%s is in the shard %s of %s, which is not there: get it, or name a tensor of another "+
+			"shard", name, shard, w.path)
 	}
 	if !known || !floats {
 		return x, fmt.Errorf("%s has no tensor %s of floating-point numbers", w.path, name)
@@ -197,7 +206,8 @@ func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
 		count *= n
 	}
 	if count*kind.size != bytes {
-		return x, fmt.Errorf("%s is no valid safetensors file: %s of shape %v does not fit its %d bytes", s.file, name, s.entry.Shape, bytes)
+		return x, fmt.Errorf("%s is no valid safetensors file: %s of shape %v does not fit its %d bytes", s.file, name,
+			s.entry.Shape, bytes)
 	}
 	f, err := os.Open(s.file)
 	if err != nil {

@@ -40,7 +40,8 @@ func TestReadShards(t *testing.T) {
 					}
 				}
 			}
-			if x, err := w.ReadFloats("double", torch.CPU); err != nil || !slices.Equal(x.Float64s(), []float64{0.1, 0.2}) {
+			if x, err := w.ReadFloats("double", torch.CPU); err != nil ||
+				!slices.Equal(x.Float64s(), []float64{0.1, 0.2}) {
 				t.Errorf("double: %v", err)
 			}
 		}
@@ -84,7 +85,8 @@ func TestHalfPrecision(t *testing.T) {
 			if i>>15 == 1 {
 				want = -want
 			}
-			if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) || want == 0 && math.Signbit(float64(got)) != (i>>15 == 1) {
+			if float64(got) != want && !(math.IsNaN(want) && math.IsNaN(float64(got))) || want == 0 &&
+				math.Signbit(float64(got)) != (i>>15 == 1) {
 				t.Fatalf("%#x is %v, want %v", i, got, want)
 			}
 		}
@@ -108,27 +110,33 @@ func TestRefusedShards(t *testing.T) {
 			t.Fatal(err)
 		}
 		index := func(entries string) map[string]string {
-			return map[string]string{"model.safetensors.index.json": `{"weight_map": {` + entries + `}}`, "b.safetensors": string(second)}
+			return map[string]string{"model.safetensors.index.json": `{"weight_map": {` + entries + `}}`,
+				"b.safetensors": string(second)}
 		}
 		for says, path := range map[string]string{
-			"no such file":                folder(nil) + "/none.safetensors",
-			"holds no .safetensors file":  folder(nil),
-			"holds 2 .safetensors files":  folder(map[string]string{"a.safetensors": "", "b.safetensors": ""}),
-			"is no index of safetensors":  folder(map[string]string{"model.safetensors.index.json": "{}"}),
-			"lies outside of its folder":  folder(index(`"brain": "../b.safetensors"`)),
-			"which has no such tensor":    folder(index(`"half": "b.safetensors"`)),
-			"no valid safetensors file":   folder(map[string]string{"a.safetensors": "none"}),
-			"lies at bytes [0 400] of 16": folder(map[string]string{"a.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00" + `{"x":{"dtype":"F32","shape":[10,10],"data_offsets":[0,400]}}    ` + strings.Repeat("0", 16)}),
+			"no such file":               folder(nil) + "/none.safetensors",
+			"holds no .safetensors file": folder(nil),
+			"holds 2 .safetensors files": folder(map[string]string{"a.safetensors": "", "b.safetensors": ""}),
+			"is no index of safetensors": folder(map[string]string{"model.safetensors.index.json": "{}"}),
+			"lies outside of its folder": folder(index(`"brain": "../b.safetensors"`)),
+			"which has no such tensor":   folder(index(`"half": "b.safetensors"`)),
+			"no valid safetensors file":  folder(map[string]string{"a.safetensors": "none"}),
+			"lies at bytes [0 400] of 16": folder(
+				map[string]string{"a.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00" +
+					`{"x":{"dtype":"F32","shape":[10,10],"data_offsets":[0,400]}}    ` + strings.Repeat("0", 16)}),
 		} {
-			if _, err := torch.OpenWeights(path); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			if _, err := torch.OpenWeights(path); err == nil || !strings.Contains(err.Error(), says) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v does not say %q", err, says)
 			}
 		}
 		w, err := torch.OpenWeights(folder(index(`"brain": "b.safetensors", "half": "a.safetensors"`)))
-		if err != nil || !slices.Equal(w.Matrices(), []string{"brain"}) || w.Missing("half") != "a.safetensors" || w.Missing("") != "a.safetensors" || w.Missing("brain") != "" {
+		if err != nil || !slices.Equal(w.Matrices(), []string{"brain"}) || w.Missing("half") != "a.safetensors" ||
+			w.Missing("") != "a.safetensors" || w.Missing("brain") != "" {
 			t.Fatalf("without a shard: %v", err)
 		}
-		wrong, err := torch.OpenWeights(folder(map[string]string{"a.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00" + `{"x":{"dtype":"F32","shape":[10,10],"data_offsets":[0,16]}}     ` + strings.Repeat("0", 16)}))
+		wrong, err := torch.OpenWeights(folder(map[string]string{"a.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00" +
+			`{"x":{"dtype":"F32","shape":[10,10],"data_offsets":[0,16]}}     ` + strings.Repeat("0", 16)}))
 		if err != nil {
 			t.Fatal(err)
 		}

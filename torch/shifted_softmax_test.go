@@ -27,9 +27,11 @@ func newShiftedCase(r *rand.Rand, n, d, v int64, withBias bool) shiftedCase {
 	return c
 }
 
-var shiftedResults = []string{"loss", "nll", "shifted nll", "gradient of hidden", "gradient of weight", "gradient of the shift", "gradient of bias"}
+var shiftedResults = []string{"loss", "nll", "shifted nll", "gradient of hidden", "gradient of weight",
+	"gradient of the shift", "gradient of bias"}
 
-type shiftedFunction func(hidden, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor)
+type shiftedFunction func(hidden, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll,
+	shifted torch.Tensor)
 
 func (c shiftedCase) run(f shiftedFunction, dtype torch.DType) []torch.Tensor {
 	return withGradients(dtype, func(in []torch.Tensor) []torch.Tensor {
@@ -43,10 +45,11 @@ func TestShiftedSoftmaxLossGradientsByDifferences(t *testing.T) {
 		for kind := range torch.Smoothing(3) {
 			c := newShiftedCase(rand.New(rand.NewPCG(3, uint64(kind))), 7, 3, 5, true)
 			c.options.Smoothing, c.options.Epsilon, c.options.Chunk = kind, 0.1, 3
-			checkGradients(t, fmt.Sprint("smoothing ", kind), []torch.Tensor{c.hidden, c.weight, c.bias, c.shift}, func(in []torch.Tensor) torch.Tensor {
-				loss, _, _ := torch.ShiftedSoftmaxLoss(in[0], in[1], in[2], c.targets, in[3], c.options)
-				return loss.MulScalar(1.5)
-			})
+			checkGradients(t, fmt.Sprint("smoothing ", kind), []torch.Tensor{c.hidden, c.weight, c.bias, c.shift},
+				func(in []torch.Tensor) torch.Tensor {
+					loss, _, _ := torch.ShiftedSoftmaxLoss(in[0], in[1], in[2], c.targets, in[3], c.options)
+					return loss.MulScalar(1.5)
+				})
 		}
 	})
 }
@@ -86,7 +89,8 @@ func TestShiftedNLL(t *testing.T) {
 				clean, shifted := results[1].Float64s(), results[2].Float64s()
 				for i := range clean {
 					if !(shifted[i] >= clean[i]) {
-						t.Errorf("%v, shifts of %v: row %d has nll %v with its shift, %v without", dtype, size, i, shifted[i], clean[i])
+						t.Errorf("%v, shifts of %v: row %d has nll %v with its shift, %v without", dtype, size, i,
+							shifted[i], clean[i])
 					}
 				}
 				for i, x := range results {
@@ -102,12 +106,14 @@ func TestShiftedNLL(t *testing.T) {
 // TestWhatTheSmoothedMassSees: it sees clean scores, so that a shift never lowers a row's loss.
 func TestWhatTheSmoothedMassSees(t *testing.T) {
 	torch.Test(t, func() {
-		hidden, weight := torch.Full(1, torch.Float64, device, 1, 1), torch.FromFloat64s([]float64{9, 0, 0, 0, 0}, device, 5, 1)
+		hidden, weight := torch.Full(1, torch.Float64, device, 1, 1),
+			torch.FromFloat64s([]float64{9, 0, 0, 0, 0}, device, 5, 1)
 		target := torch.FromInt64s([]int64{0}, device, 1)
 		for kind := range torch.Smoothing(3) {
 			o := torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: 0.1, Scale: 1}
 			at := func(shift float64) float64 {
-				loss, _, _ := torch.ShiftedSoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.Full(shift, torch.Float64, device, 1), o)
+				loss, _, _ := torch.ShiftedSoftmaxLoss(hidden, weight, torch.Tensor{}, target,
+					torch.Full(shift, torch.Float64, device, 1), o)
 				return loss.Item()
 			}
 			if at(0.5) <= at(0) {
@@ -121,7 +127,8 @@ func TestShiftedSoftmaxLossOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		nothing := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 0, 3, 5, true)
 		ignored := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 5, true)
-		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device, 4)
+		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device,
+			4)
 		word := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 1, false)
 		word.options.Ignore = -1
 		for what, c := range map[string]shiftedCase{"no rows": nothing, "ignored rows": ignored, "one word": word} {
@@ -141,7 +148,8 @@ func TestShiftedSoftmaxLossRefuses(t *testing.T) {
 		c := newShiftedCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 5, false)
 		for _, shape := range [][]int64{{3}, {4, 1}, {}} {
 			err := torch.Try(func() error {
-				torch.ShiftedSoftmaxLoss(c.hidden, c.weight, c.bias, c.targets, torch.Zeros(torch.Float64, device, shape...), c.options)
+				torch.ShiftedSoftmaxLoss(c.hidden, c.weight, c.bias, c.targets,
+					torch.Zeros(torch.Float64, device, shape...), c.options)
 				return nil
 			})
 			if err == nil || !strings.Contains(err.Error(), "do not fit shifts of shape") {

@@ -56,13 +56,15 @@ func ShiftedSoftmaxLoss(hidden, weight, bias, targets, shift Tensor, o SoftmaxLo
 	return softmaxLoss("ShiftedSoftmaxLoss", hidden, weight, bias, targets, shift, o)
 }
 
-func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
+func softmaxLoss(op string, hidden, weight, bias, targets, shift Tensor, o SoftmaxLossOptions) (loss, nll,
+	shifted Tensor) {
 	x := LossOperands{Hidden: hidden, Weight: weight, Bias: bias, Targets: targets, Shift: shift}
 	if !o.fused() {
 		return plainLoss(op, x, o)
 	}
 	var l, n, m C.ap_tensor
-	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l, &n, &m),
+	check(op, C.ap_softmax_loss(hidden.c(op), weight.c(op), bias.orNull(op), targets.c(op), shift.orNull(op), o.c(), &l,
+		&n, &m),
 		x.tensors()...)
 	if m != nil {
 		shifted = own(op, m)

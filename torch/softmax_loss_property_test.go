@@ -52,7 +52,8 @@ func (c lossCase) run(f lossFunction, dtype torch.DType) []torch.Tensor {
 
 // withGradients returns what f gives for operands converted to dtype, and the
 // gradients of the first of it; an operand may be the zero Tensor.
-func withGradients(dtype torch.DType, f func(in []torch.Tensor) []torch.Tensor, operands ...torch.Tensor) []torch.Tensor {
+func withGradients(dtype torch.DType, f func(in []torch.Tensor) []torch.Tensor,
+	operands ...torch.Tensor) []torch.Tensor {
 	leaves := slices.Clone(operands)
 	for i, x := range operands {
 		if x.Defined() {
@@ -77,10 +78,11 @@ func TestSoftmaxLossGradientsByDifferences(t *testing.T) {
 		for kind := range torch.Smoothing(3) {
 			c := newLossCase(rand.New(rand.NewPCG(3, uint64(kind))), 7, 3, 5, true)
 			c.options.Smoothing, c.options.Epsilon, c.options.Chunk = kind, 0.1, 3
-			checkGradients(t, fmt.Sprint("smoothing ", kind), []torch.Tensor{c.hidden, c.weight, c.bias}, func(in []torch.Tensor) torch.Tensor {
-				loss, _ := torch.SoftmaxLoss(in[0], in[1], in[2], c.targets, c.options)
-				return loss.MulScalar(1.5)
-			})
+			checkGradients(t, fmt.Sprint("smoothing ", kind), []torch.Tensor{c.hidden, c.weight, c.bias},
+				func(in []torch.Tensor) torch.Tensor {
+					loss, _ := torch.SoftmaxLoss(in[0], in[1], in[2], c.targets, c.options)
+					return loss.MulScalar(1.5)
+				})
 		}
 	})
 }
@@ -106,7 +108,8 @@ func TestSoftmaxLossOfNothing(t *testing.T) {
 	torch.Test(t, func() {
 		nothing := newLossCase(rand.New(rand.NewPCG(5, 6)), 0, 3, 5, true)
 		ignored := newLossCase(rand.New(rand.NewPCG(5, 6)), 4, 3, 5, true)
-		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device, 4)
+		ignored.targets = torch.FromInt64s([]int64{ignoredTarget, ignoredTarget, ignoredTarget, ignoredTarget}, device,
+			4)
 		for what, c := range map[string]lossCase{"no rows": nothing, "ignored rows": ignored} {
 			for i, x := range c.run(torch.SoftmaxLoss, torch.Float32) {
 				for _, v := range x.Float64s() {
@@ -146,7 +149,8 @@ func TestSmoothingKnownValues(t *testing.T) {
 		hidden := torch.Full(1, torch.Float64, device, 1, 1)
 		target := torch.FromInt64s([]int64{2}, device, 1)
 		loss := func(weight torch.Tensor, kind torch.Smoothing, epsilon float64) float64 {
-			l, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{}, target, torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: epsilon, Scale: 1})
+			l, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{}, target,
+				torch.SoftmaxLossOptions{Ignore: -1, Smoothing: kind, Epsilon: epsilon, Scale: 1})
 			if weight == logits && math.Abs(nll.Item()-0.460773) > 5e-7 {
 				t.Errorf("the clean loss is %v, want 0.460773", nll.Item())
 			}
@@ -182,7 +186,8 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 				weight := torch.FromFloat32s([]float32{float32(size * sign), 0, 0}, device, 3, 1)
 				hidden.SetRequiresGrad(true)
 				weight.SetRequiresGrad(true)
-				loss, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 1}, device, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+				loss, nll := torch.SoftmaxLoss(hidden, weight, torch.Tensor{},
+					torch.FromInt64s([]int64{0, 1}, device, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 				loss.Backward()
 				want := []float64{0, size}
 				if sign < 0 {
@@ -202,7 +207,8 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 		}
 		// A sum that its type does not hold.
 		weight := torch.FromFloat32s([]float32{-3e38, 0}, device, 2, 1)
-		sum, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, device, 2, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0, 0}, device, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+		sum, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, device, 2, 1), weight, torch.Tensor{},
+			torch.FromInt64s([]int64{0, 0}, device, 2), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 		if !math.IsInf(sum.Item(), 1) {
 			t.Errorf("two losses of 3e38 add up to %v", sum.Item())
 		}
@@ -211,7 +217,8 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 			hidden := torch.Zeros(dtype, device, 1, 1)
 			weight := torch.Zeros(dtype, device, 3, 1)
 			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, device, 3).To(dtype, device)
-			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, device, 1),
+				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 			if math.Abs(loss.Item()-math.Log(2)) > 1e-6 {
 				t.Errorf("%v: with a bias of -Inf the loss is %v", dtype, loss.Item())
 			}
@@ -224,7 +231,8 @@ func TestSoftmaxLossShowsNaN(t *testing.T) {
 	torch.Test(t, func() {
 		for _, bad := range []float64{math.NaN(), math.Inf(1)} {
 			weight := torch.FromFloat32s([]float32{1, float32(bad), 2}, device, 3, 1)
-			loss, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, device, 1, 1), weight, torch.Tensor{}, torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+			loss, _ := torch.SoftmaxLoss(torch.Full(1, torch.Float32, device, 1, 1), weight, torch.Tensor{},
+				torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
 			if v := loss.Item(); !math.IsNaN(v) && !math.IsInf(v, 1) {
 				t.Errorf("a logit of %v gives a loss of %v", bad, v)
 			}
@@ -234,14 +242,26 @@ func TestSoftmaxLossShowsNaN(t *testing.T) {
 
 func TestSoftmaxLossRefuses(t *testing.T) {
 	torch.Test(t, func() {
-		h, w, b := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 5, 3), torch.Zeros(torch.Float32, device, 5)
+		h, w, b := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 5, 3),
+			torch.Zeros(torch.Float32, device, 5)
 		ids := func(list ...int64) torch.Tensor { return torch.FromInt64s(list, device, int64(len(list))) }
 		for want, f := range map[string]func(){
-			"a target of 5 is outside the vocabulary of 5":  func() { torch.SoftmaxLoss(h, w, b, ids(0, 5), torch.SoftmaxLossOptions{Ignore: -1}) },
-			"a target of -2 is outside the vocabulary of 5": func() { torch.SoftmaxLoss(h, w, b, ids(-2, 0), torch.SoftmaxLossOptions{Ignore: -1}) },
-			"do not fit targets":                            func() { torch.SoftmaxLoss(h, w, b, ids(0), torch.SoftmaxLossOptions{}) },
-			"do not fit a weight of shape":                  func() { torch.SoftmaxLoss(h, b, b, ids(0, 1), torch.SoftmaxLossOptions{}) },
-			"does not fit a bias":                           func() { torch.SoftmaxLoss(h, w, h, ids(0, 1), torch.SoftmaxLossOptions{}) },
+			"a target of 5 is outside the vocabulary of " +
+				"5": func() { torch.SoftmaxLoss(h, w, b, ids(0, 5), torch.SoftmaxLossOptions{Ignore: -1}) },
+			"a target of -2 is outside the vocabulary of " +
+				"5": func() { torch.SoftmaxLoss(h, w, b, ids(-2, 0), torch.SoftmaxLossOptions{Ignore: -1}) },
+			"do not fit targets": func() {
+				torch.SoftmaxLoss(h, w, b, ids(0),
+					torch.SoftmaxLossOptions{})
+			},
+			"do not fit a weight of shape": func() {
+				torch.SoftmaxLoss(h, b, b, ids(0, 1),
+					torch.SoftmaxLossOptions{})
+			},
+			"does not fit a bias": func() {
+				torch.SoftmaxLoss(h, w, h, ids(0, 1),
+					torch.SoftmaxLossOptions{})
+			},
 			"targets must be int64": func() {
 				torch.SoftmaxLoss(h, w, b, torch.Zeros(torch.Float32, device, 2), torch.SoftmaxLossOptions{})
 			},
@@ -250,7 +270,8 @@ func TestSoftmaxLossRefuses(t *testing.T) {
 			},
 		} {
 			err := torch.Try(func() error { f(); return nil })
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "SoftmaxLoss of shapes [2 3], ") {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.HasPrefix(err.Error(), "SoftmaxLoss of shapes [2 3], ") {
 				t.Errorf("got the error %v, want one with %q", err, want)
 			}
 		}
@@ -348,7 +369,8 @@ func TestSoftmaxLossBoundsItsDefaultChunk(t *testing.T) {
 		w.SetRequiresGrad(true)
 		before := torch.LiveBytes()
 		torch.ResetPeakBytes()
-		loss, _ := torch.SoftmaxLoss(h, w, torch.Tensor{}, c.targets, torch.SoftmaxLossOptions{Ignore: ignoredTarget, Scale: 1})
+		loss, _ := torch.SoftmaxLoss(h, w, torch.Tensor{}, c.targets,
+			torch.SoftmaxLossOptions{Ignore: ignoredTarget, Scale: 1})
 		loss.Backward()
 		const logits = n * v * 4
 		if got := torch.PeakBytes() - before; got > logits*4/10 {

@@ -235,7 +235,8 @@ func (x Tensor) Bools() []bool { return copyOut[bool](x, Bool) }
 
 func copyOut[T float32 | float64 | int64 | bool](x Tensor, dtype DType) []T {
 	out := make([]T, x.Count())
-	check("copy to Go", C.ap_copy_out(x.c("copy to Go"), C.int(dtype), unsafe.Pointer(unsafe.SliceData(out)), C.int64_t(len(out))), x)
+	check("copy to Go", C.ap_copy_out(x.c("copy to Go"), C.int(dtype), unsafe.Pointer(unsafe.SliceData(out)),
+		C.int64_t(len(out))), x)
 	return out
 }
 
@@ -264,5 +265,6 @@ func (x Tensor) Assign(value Tensor) {
 
 // AssignFloat32s copies a Go slice into x, in place and without a gradient.
 func (x Tensor) AssignFloat32s(data []float32) {
-	check("AssignFloat32s", C.ap_copy_in(x.c("AssignFloat32s"), C.int(Float32), unsafe.Pointer(unsafe.SliceData(data)), C.int64_t(len(data))), x)
+	check("AssignFloat32s", C.ap_copy_in(x.c("AssignFloat32s"), C.int(Float32), unsafe.Pointer(unsafe.SliceData(data)),
+		C.int64_t(len(data))), x)
 }

@@ -29,7 +29,8 @@ func TestOperatorsOutsideTheThread(t *testing.T) {
 			for op, f := range everyKind(x) {
 				switch op {
 				case "Add", "TopK", "Exp", "QR", "Stack", "Cat", "Permute", "Linear":
-					if text := failure(t, f).Error(); !strings.HasPrefix(text, op) || !strings.Contains(text, "called outside torch.Main") {
+					if text := failure(t, f).Error(); !strings.HasPrefix(text, op) ||
+						!strings.Contains(text, "called outside torch.Main") {
 						t.Errorf("%s: the error is %q", op, text)
 					}
 				}
@@ -93,7 +94,8 @@ func TestPanicsCrossDo(t *testing.T) {
 	if !ok {
 		t.Fatalf("a runtime error arrived as %v", c)
 	}
-	if _, isRuntime := c.Value.(runtime.Error); !isRuntime || !strings.Contains(c.Error(), "TestPanicsCrossDo") || !strings.Contains(c.Error(), "index out of range") {
+	if _, isRuntime := c.Value.(runtime.Error); !isRuntime || !strings.Contains(c.Error(), "TestPanicsCrossDo") ||
+		!strings.Contains(c.Error(), "index out of range") {
 		t.Errorf("a runtime error arrived without its value or its place: %v", c)
 	}
 	if left.Defined() {
@@ -111,7 +113,8 @@ func TestMainReturnsErrors(t *testing.T) {
 		t.Errorf("Main returned %v", err)
 	}
 	var e *torch.Error
-	if err := torch.Main(func() error { torch.Zeros(torch.Float32, device, 1); return nil }); !errors.As(err, &e) || e.Op != "Full" {
+	if err := torch.Main(func() error { torch.Zeros(torch.Float32, device, 1); return nil }); !errors.As(err, &e) ||
+		e.Op != "Full" {
 		t.Errorf("Main returned %v", err)
 	}
 }
@@ -208,7 +211,8 @@ func (n *network) step() float64 {
 	h := torch.Embedding(n.params.Get("embedding"), ids, -1)
 	y := torch.Linear(h, n.params.Get("weight"), torch.Tensor{}).Tanh()
 	y = torch.ResidualNorm(y, h, n.params.Get("gain"), n.params.Get("bias"), 1e-5, 0.1, n.drop)
-	loss, _ := torch.SoftmaxLoss(y, n.params.Get("embedding"), torch.Tensor{}, ids, torch.SoftmaxLossOptions{Ignore: -1, Scale: 1.0 / 13})
+	loss, _ := torch.SoftmaxLoss(y, n.params.Get("embedding"), torch.Tensor{}, ids,
+		torch.SoftmaxLossOptions{Ignore: -1, Scale: 1.0 / 13})
 	loss.Backward()
 	torch.ClipGrad(n.params.Tensors(), 1)
 	n.adam.Step(0.01)

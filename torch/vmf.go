@@ -27,7 +27,9 @@ func VMFNormaliser(kappa Tensor, m int64) (logC, a Tensor) {
 // term, A from its continued fraction. Both take time in proportion to kappa.
 func VMFNormaliserReference(kappa float64, m int64) (logC, a float64) {
 	if !(kappa >= 0) || math.IsInf(kappa, 1) || m < 1 {
-		panic(&Error{Op: "VMFNormaliserReference", Message: fmt.Sprintf("kappa is %v and m is %d; they must be finite, kappa at least 0 and m at least 1", kappa, m)})
+		panic(&Error{Op: "VMFNormaliserReference",
+			Message: fmt.Sprintf("kappa is %v and m is %d; they must be finite, kappa at least 0 and m at least 1",
+				kappa, m)})
 	}
 	v := float64(m)/2 - 1
 	return -float64(m)/2*math.Log(2*math.Pi) - logBesselSeries(v, kappa), besselQuotient(v, kappa)
@@ -36,8 +38,9 @@ func VMFNormaliserReference(kappa float64, m int64) (logC, a float64) {
 // logBesselSeries is log(kappa^-v I_v(kappa)): the log of the sum over k of (kappa^2/4)^k 2^-v / (k! Gamma(v+k+1)).
 func logBesselSeries(v, kappa float64) float64 {
 	x := kappa * kappa / 4
-	peak := math.Floor((math.Sqrt(v*v+kappa*kappa) - v) / 2) // the ratio of terms k+1 and k, x/((k+1)(v+k+1)), passes 1 here
-	sum, lost := 1.0, 0.0                                    // in units of the peak's term, with Kahan's correction
+	// the ratio of terms k+1 and k, x/((k+1)(v+k+1)), passes 1 here
+	peak := math.Floor((math.Sqrt(v*v+kappa*kappa) - v) / 2)
+	sum, lost := 1.0, 0.0 // in units of the peak's term, with Kahan's correction
 	add := func(term float64) bool {
 		y := term - lost
 		next := sum + y

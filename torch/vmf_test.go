@@ -81,7 +81,8 @@ func TestVMFTableOfBesselValues(t *testing.T) {
 		for _, row := range []struct {
 			m              int64
 			kappa, logC, a float64
-		}{{50, 10, 24.491675607642, 0.19283080165196}, {512, 50, 865.53814936875, 0.096745705070352}, {1024, 100, 2088.1674342375, 0.096743994869947}} {
+		}{{50, 10, 24.491675607642, 0.19283080165196}, {512, 50, 865.53814936875, 0.096745705070352},
+			{1024, 100, 2088.1674342375, 0.096743994869947}} {
 			logC, a := normaliser(row.m, row.kappa)
 			within(t, fmt.Sprintf("m %d: log C(%v)", row.m, row.kappa), logC[0], row.logC, 1e-10)
 			within(t, fmt.Sprintf("m %d: A(%v)", row.m, row.kappa), a[0], row.a, 1e-14)
@@ -134,7 +135,8 @@ func TestVMFProperties(t *testing.T) {
 				step := 1e-4 * k
 				_, near := normaliser(m, k-step, k+step)
 				slope := 1 - a[i]*a[i] - (d-1)*a[i]/k
-				within(t, fmt.Sprintf("m %d: A'(%v)", m, k), (near[1]-near[0])/(2*step), slope, 1e-6*math.Abs(slope)+2e-10/k)
+				within(t, fmt.Sprintf("m %d: A'(%v)", m, k), (near[1]-near[0])/(2*step), slope,
+					1e-6*math.Abs(slope)+2e-10/k)
 			}
 		}
 	})
@@ -199,7 +201,8 @@ func TestVMFNormaliserAtTheEdges(t *testing.T) {
 				}
 			}
 			if logC[7] != logC[8] || a[7] != -a[8] || !math.IsInf(logC[6], -1) || a[6] != 1 {
-				t.Errorf("m %d: log C(-3) = %v, log C(3) = %v, A %v and %v; at infinity %v and %v", m, logC[7], logC[8], a[7], a[8], logC[6], a[6])
+				t.Errorf("m %d: log C(-3) = %v, log C(3) = %v, A %v and %v; at infinity %v and %v", m, logC[7], logC[8],
+					a[7], a[8], logC[6], a[6])
 			}
 			within(t, fmt.Sprint("m ", m, ": log C(1e20)/-1e20"), logC[3]/-1e20, 1, 1e-12)
 			if _, a := normaliser(m, math.NaN()); !math.IsNaN(a[0]) {

@@ -19,7 +19,8 @@ func TestThreadsSleepSoon(t *testing.T) {
 		return strings.HasPrefix(v, "GOMP_SPINCOUNT=") || strings.HasPrefix(v, "OMP_WAIT_POLICY=")
 	})
 	count := regexp.MustCompile(`GOMP_SPINCOUNT = '([^']*)'`)
-	for own, want := range map[string]string{"": "^2000$", "GOMP_SPINCOUNT=77": "^77$", "OMP_WAIT_POLICY=active": "^[0-9]{5,}$"} {
+	for own, want := range map[string]string{"": "^2000$", "GOMP_SPINCOUNT=77": "^77$",
+		"OMP_WAIT_POLICY=active": "^[0-9]{5,}$"} {
 		c := exec.Command(self, "-test.run=^$")
 		c.Env = append(slices.Clone(environment), "OMP_DISPLAY_ENV=verbose")
 		if own != "" {
@@ -27,7 +28,8 @@ func TestThreadsSleepSoon(t *testing.T) {
 		}
 		said, err := c.CombinedOutput()
 		// More than one answer would mean that the program started anew.
-		if found := count.FindAllSubmatch(said, -1); err != nil || len(found) != 1 || !regexp.MustCompile(want).Match(found[0][1]) {
+		if found := count.FindAllSubmatch(said, -1); err != nil || len(found) != 1 ||
+			!regexp.MustCompile(want).Match(found[0][1]) {
 			t.Errorf("with %q libgomp reads %q (%v), want %s", own, found, err, want)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 )
 
 // asMixture gives a softmax the form of a mixture, without a prior.
-func asMixture(latent, _, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll, shifted torch.Tensor) {
+func asMixture(latent, _, weight, bias, targets, shift torch.Tensor, o torch.SoftmaxLossOptions) (loss, nll,
+	shifted torch.Tensor) {
 	if shift.Defined() {
 		return torch.ShiftedSoftmaxLoss(latent, weight, bias, targets, shift, o)
 	}
@@ -64,7 +65,8 @@ func TestZLossEqualsPyTorch(t *testing.T) {
 			for _, head := range []string{"plain", "bias"} {
 				for kind, o := range kinds {
 					o.Ignore, o.Scale, o.Chunk, o.Terms = settings.Ignored, 1, 7, zLoss(settings.Zeta)
-					c := mixtureCase{latent: g["latent"], prior: g["prior"], weight: g["weight"], targets: g["targets"], options: o}
+					c := mixtureCase{latent: g["latent"], prior: g["prior"], weight: g["weight"], targets: g["targets"],
+						options: o}
 					if head == "bias" {
 						c.bias = g["bias"]
 					}
@@ -105,10 +107,11 @@ func TestZLossGradientsByDifferences(t *testing.T) {
 				if form == "mixture" {
 					operands = append(operands, c.prior)
 				}
-				checkGradients(t, fmt.Sprint(form, ", smoothing ", kind, withShift), operands, func(in []torch.Tensor) torch.Tensor {
-					loss, _, _ := functions[0](c.latent, c.prior, c.weight, c.bias, c.targets, c.shift, c.options)
-					return loss.MulScalar(1.5)
-				})
+				checkGradients(t, fmt.Sprint(form, ", smoothing ", kind, withShift), operands,
+					func(in []torch.Tensor) torch.Tensor {
+						loss, _, _ := functions[0](c.latent, c.prior, c.weight, c.bias, c.targets, c.shift, c.options)
+						return loss.MulScalar(1.5)
+					})
 			}
 		}
 	})
@@ -154,7 +157,8 @@ func TestZLossLeavesTheRestAlone(t *testing.T) {
 					logZ := torch.Linear(c.latent, c.weight, c.bias).LogSumExp(-1, false)
 					squares := logZ.Square().Reshape(40, -1).MeanDim(1, false)
 					want := squares.MaskedFill(c.targets.EqualScalar(ignoredTarget), 0).Sum().MulScalar(0.05 * 0.25)
-					near(t, fmt.Sprint(form, ", ", dtype, ": what the loss has more"), with["loss"].Sub(without["loss"]), want)
+					near(t, fmt.Sprint(form, ", ", dtype, ": what the loss has more"),
+						with["loss"].Sub(without["loss"]), want)
 				}
 			}
 		}
@@ -203,13 +207,15 @@ func TestZLossOfHugeLogits(t *testing.T) {
 					want := c.run(functions[1], torch.Float64)
 					for _, dtype := range []torch.DType{torch.Float64, torch.Float32, torch.BFloat16} {
 						for name, x := range c.run(functions[0], dtype) {
-							label := fmt.Sprintf("%s, logits of %v, shift %v, %v: %s", form, size, withShift, dtype, name)
+							label := fmt.Sprintf("%s, logits of %v, shift %v, %v: %s", form, size, withShift, dtype,
+								name)
 							switch {
 							case !x.AllFinite():
 								t.Errorf("%s is not finite", label)
 							case dtype == torch.Float64:
 								nearWithin(t, label, x, want[name], 1e-9)
-							case dtype == torch.Float32 && (size <= 100 || size <= 1e4 && device == torch.CPU): // beyond, a logit itself is known to 0.1, and to 0.001 where kernels add it up in float32
+							// beyond, a logit itself is known to 0.1, and to 0.001 where kernels add it up in float32
+							case dtype == torch.Float32 && (size <= 100 || size <= 1e4 && device == torch.CPU):
 								nearWithin(t, label, x, want[name], 1e-4)
 							}
 						}
@@ -222,12 +228,15 @@ func TestZLossOfHugeLogits(t *testing.T) {
 			bias := torch.FromFloat64s([]float64{0, math.Inf(-1), 0}, device, 3).To(dtype, device)
 			hidden, weight := torch.Zeros(dtype, device, 1, 1), torch.Zeros(dtype, device, 3, 1)
 			weight.SetRequiresGrad(true)
-			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, Terms: zLoss(1)})
+			loss, _ := torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{0}, device, 1),
+				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, Terms: zLoss(1)})
 			if want := math.Log(2) + math.Log(2)*math.Log(2); math.Abs(loss.Item()-want) > 1e-6 {
 				t.Errorf("%v: without the word in the middle the loss is %v, want %v", dtype, loss.Item(), want)
 			}
-			loss, _ = torch.SoftmaxLoss(torch.Full(1e30, dtype, device, 1, 1), torch.Full(1, dtype, device, 3, 1), torch.Tensor{},
-				torch.FromInt64s([]int64{0}, device, 1), torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, Terms: zLoss(1)})
+			loss, _ = torch.SoftmaxLoss(torch.Full(1e30, dtype, device, 1, 1), torch.Full(1, dtype, device, 3, 1),
+				torch.Tensor{},
+				torch.FromInt64s([]int64{0}, device, 1),
+				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, Terms: zLoss(1)})
 			if v := loss.Item(); v < 1e59 {
 				t.Errorf("%v: logits of 1e30 pay %v", dtype, v)
 			}

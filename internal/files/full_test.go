@@ -35,7 +35,8 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("%v is no longer wrapped", test.err)
 		}
 	}
-	for _, err := range []error{nil, errors.New("full of trouble"), &fs.PathError{Op: "write", Path: "/x", Err: syscall.EIO}} {
+	for _, err := range []error{nil, errors.New("full of trouble"),
+		&fs.PathError{Op: "write", Path: "/x", Err: syscall.EIO}} {
 		if got := DiskFull(err); got != err {
 			t.Errorf("%v became %v", err, got)
 		}

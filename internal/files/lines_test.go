@@ -31,7 +31,8 @@ func TestLongLines(t *testing.T) {
 				for i, want := range []string{"a\n", whole + "\n", x(limit + 1), "\n", whole, ""} {
 					line, err := r.Next()
 					if string(line) != want || (i == 2) != errors.Is(err, ErrLongLine) || i != 2 && err != nil {
-						t.Fatalf("limit %d, line %d of %d bytes more: %d bytes, %v; want %d", limit, i+1, more, len(line), err, len(want))
+						t.Fatalf("limit %d, line %d of %d bytes more: %d bytes, %v; want %d", limit, i+1, more,
+							len(line), err, len(want))
 					}
 				}
 			}

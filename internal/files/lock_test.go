@@ -17,7 +17,8 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	second, err := Lock(folder)
-	if err == nil || second != nil || err.Error() != folder+" is in use by another process: wait for it to end, or name another folder with -out" {
+	if err == nil || second != nil ||
+		err.Error() != folder+" is in use by another process: wait for it to end, or name another folder with -out" {
 		t.Errorf("the second lock gave %v, %v", second, err)
 	}
 	if other, err := Lock(t.TempDir()); err != nil {
@@ -36,7 +37,8 @@ func TestLock(t *testing.T) {
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 0 {
 		t.Errorf("a lock leaves %v, %v", entries, err)
 	}
-	if _, err := Lock(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "run folder: ") {
+	if _, err := Lock(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.HasPrefix(err.Error(), "run folder: ") {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }

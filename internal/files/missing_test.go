@@ -13,9 +13,11 @@ import (
 func TestMissing(t *testing.T) {
 	folder := t.TempDir()
 	for path, want := range map[string]string{
-		filepath.Join(folder, "x"):      "reading: there is no file " + filepath.Join(folder, "x"),
-		filepath.Join(folder, "no/x"):   "reading: there is no folder " + filepath.Join(folder, "no") + ", and so no " + filepath.Join(folder, "no/x"),
-		filepath.Join(folder, "no/a/x"): "reading: there is no folder " + filepath.Join(folder, "no/a") + ", and so no " + filepath.Join(folder, "no/a/x"),
+		filepath.Join(folder, "x"): "reading: there is no file " + filepath.Join(folder, "x"),
+		filepath.Join(folder, "no/x"): "reading: there is no folder " + filepath.Join(folder, "no") + ", and so no " +
+			filepath.Join(folder, "no/x"),
+		filepath.Join(folder, "no/a/x"): "reading: there is no folder " + filepath.Join(folder, "no/a") +
+			", and so no " + filepath.Join(folder, "no/a/x"),
 	} {
 		_, err := os.Open(path)
 		if err = Missing(fmt.Errorf("reading: %w", err)); err.Error() != want || !errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +32,8 @@ func TestMissing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{folder: "<nil>", file: file + " is a file, and a folder is wanted", folder + "/no": "there is no folder " + folder + "/no"} {
+	for path, want := range map[string]string{folder: "<nil>", file: file + " is a file, and a folder is wanted",
+		folder + "/no": "there is no folder " + folder + "/no"} {
 		if err := NoFolder(path); fmt.Sprint(err) != want {
 			t.Errorf("%s: %v, want %s", path, err, want)
 		}

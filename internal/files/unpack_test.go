@@ -14,10 +14,12 @@ import (
 
 // What is packed comes out as it was, in whatever pieces it arrives, and what is not packed as it is.
 func TestUnpack(t *testing.T) {
-	for _, text := range []string{"", "a", "(", "(\n", "B", "BZh", "PK", "\x1f", "\x28\xb5", "\xfd7", "a line\n", strings.Repeat("0123456789", 50_000)} {
+	for _, text := range []string{"", "a", "(", "(\n", "B", "BZh", "PK", "\x1f", "\x28\xb5", "\xfd7", "a line\n",
+		strings.Repeat("0123456789", 50_000)} {
 		byGzip, byZstandard := fixtures.Gzip(t, text), fixtures.Zstandard(t, text)
 		for packing, stream := range map[string]string{"": text, "gzip": byGzip, "Zstandard": byZstandard} {
-			for _, from := range []io.Reader{strings.NewReader(stream), iotest.OneByteReader(strings.NewReader(stream))} {
+			for _, from := range []io.Reader{strings.NewReader(stream),
+				iotest.OneByteReader(strings.NewReader(stream))} {
 				u, err := Unpack(from)
 				if err != nil {
 					t.Fatalf("%.10q packed with %q: %v", text, packing, err)
@@ -71,7 +73,8 @@ func TestUnpackErrors(t *testing.T) {
 		}
 	}
 	for packing, start := range map[string]string{"zip": "PK\x03\x04", "bzip2": "BZh91AY&SY", "xz": "\xfd7zXZ\x00"} {
-		if _, err := Unpack(strings.NewReader(start + "more")); err == nil || !strings.HasPrefix(err.Error(), "it is packed with "+packing+", and only") {
+		if _, err := Unpack(strings.NewReader(start + "more")); err == nil ||
+			!strings.HasPrefix(err.Error(), "it is packed with "+packing+", and only") {
 			t.Errorf("%s is told as %v", packing, err)
 		}
 	}
@@ -82,10 +85,12 @@ func TestOpen(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a")
 	byGzip, byZstandard := fixtures.Gzip(t, "packed"), fixtures.Zstandard(t, "packed")
-	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path+":") || Exists(path) {
+	if _, err := Open(path); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), path+":") ||
+		Exists(path) {
 		t.Errorf("no file is told as %v", err)
 	}
-	for _, c := range []struct{ name, content, want string }{{"a.zst", byZstandard, "packed"}, {"a.gz", byGzip, "packed"}, {"a", "plain", "plain"}} {
+	for _, c := range []struct{ name, content, want string }{{"a.zst", byZstandard, "packed"},
+		{"a.gz", byGzip, "packed"}, {"a", "plain", "plain"}} {
 		if err := os.WriteFile(filepath.Join(folder, c.name), []byte(c.content), 0o666); err != nil {
 			t.Fatal(err)
 		}

@@ -63,7 +63,8 @@ func TestCreate(t *testing.T) {
 		w.Discard()
 	}
 	entries, err := os.ReadDir(folder)
-	if got, readErr := os.ReadFile(path); err != nil || len(entries) != 1 || string(got) != "one two" || readErr != nil {
+	if got, readErr := os.ReadFile(path); err != nil || len(entries) != 1 || string(got) != "one two" ||
+		readErr != nil {
 		t.Errorf("%q, %v, %v, %v", got, readErr, entries, err)
 	}
 	if _, err := Create(filepath.Join(folder, "none", "f")); err == nil {

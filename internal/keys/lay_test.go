@@ -79,7 +79,9 @@ func TestLayErrors(t *testing.T) {
 		{"[train]\nrate = 0", "f.toml: train.rate = 0.0 is out of range: it wants a number above 0"},
 		{"[train]\nrate = nan", "f.toml: train.rate = nan is out of range: it wants a number above 0"},
 		{"[train]\nrate = inf", "f.toml: train.rate = +inf is out of range: it wants a number above 0"},
-		{"[train]\nkind = \"adma\"\n[data]\nratio = 0", "f.toml: data.ratio = 0.0 is out of range: it wants a number from 1 to 10"}, // the schema's first
+		// the schema's first
+		{"[train]\nkind = \"adma\"\n[data]\nratio = 0",
+			"f.toml: data.ratio = 0.0 is out of range: it wants a number from 1 to 10"},
 	} {
 		for _, others := range []bool{false, true} {
 			if _, _, err := lay(test.text, others); err == nil || err.Error() != test.want {
@@ -106,7 +108,8 @@ func TestSyntaxErrors(t *testing.T) {
 
 func TestReadFolder(t *testing.T) {
 	folder := t.TempDir()
-	if _, err := keys.ReadFolder(folder); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder+" holds no run") {
+	if _, err := keys.ReadFolder(folder); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), folder+" holds no run") {
 		t.Errorf("an empty folder gave %v", err)
 	}
 	path := filepath.Join(folder, keys.File)

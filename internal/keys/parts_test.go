@@ -42,7 +42,8 @@ func TestParts(t *testing.T) {
 	for _, k := range vehicles.Keys() {
 		names = append(names, k.Name+k.Path)
 	}
-	if diff := cmp.Diff([]string{"vehicle.name", "vehicle.wheels", "vehicle.size", "vehicle.bright", "vehicle.planfile"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"vehicle.name", "vehicle.wheels", "vehicle.size", "vehicle.bright",
+		"vehicle.planfile"}, names); diff != "" {
 		t.Error(diff)
 	}
 	c := vehicles.Defaults()
@@ -52,7 +53,8 @@ func TestParts(t *testing.T) {
 	if got := keys.Part[wheels](vehicle{}.Parts); got != (wheels{}) {
 		t.Errorf("the zero value holds %+v", got)
 	}
-	if err := vehicles.Set(&c, "vehicle.wheels", "21"); err == nil || !strings.Contains(err.Error(), "vehicle.wheels = 21 is out of range") {
+	if err := vehicles.Set(&c, "vehicle.wheels", "21"); err == nil ||
+		!strings.Contains(err.Error(), "vehicle.wheels = 21 is out of range") {
 		t.Errorf("too many wheels: %v", err)
 	}
 	again := vehicles.Defaults()
@@ -66,7 +68,8 @@ func TestParts(t *testing.T) {
 	if got := keys.Part[lamps](again.Vehicle.Parts); got != (lamps{Plan: "here"}) {
 		t.Errorf("the lamps are %+v", got)
 	}
-	if text := vehicles.Print(&again, ""); !strings.Contains(text, "wheels = 3\n") || !strings.Contains(text, "size = 0.5\n") {
+	if text := vehicles.Print(&again, ""); !strings.Contains(text, "wheels = 3\n") ||
+		!strings.Contains(text, "size = 0.5\n") {
 		t.Errorf("it prints\n%s", text)
 	}
 	if len(vehicles.Differences(&c, &again)) == 0 {
@@ -103,7 +106,8 @@ func TestPut(t *testing.T) {
 	if err := vehicles.Put(&c, "vehicle.size", 2); err != nil || keys.Part[wheels](c.Vehicle.Parts).Size != 2 {
 		t.Errorf("a whole number for a number: %v", err)
 	}
-	for name, value := range map[string]any{"vehicle.wheels": 2.5, "vehicle.name": 3, "vehicle.bright": "true", "vehicle.wheel": 2} {
+	for name, value := range map[string]any{"vehicle.wheels": 2.5, "vehicle.name": 3, "vehicle.bright": "true",
+		"vehicle.wheel": 2} {
 		if err := vehicles.Put(&c, name, value); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s = %v: %v", name, value, err)
 		}

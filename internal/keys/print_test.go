@@ -36,7 +36,8 @@ lag = true
 
 // What is printed is read back as the same values, whatever texts and numbers there are.
 func TestPrintRoundTrip(t *testing.T) {
-	for _, text := range []string{"", "plain", `a "b" \ c`, "tab\tbell\a nul\x00 del\x7f", "two\nlines\r", "ä 日本", "# no comment", "'", `"""`} {
+	for _, text := range []string{"", "plain", `a "b" \ c`, "tab\tbell\a nul\x00 del\x7f", "two\nlines\r", "ä 日本",
+		"# no comment", "'", `"""`} {
 		for _, number := range []float64{0, 1, -1, 1e-9, 1.0 / 3, 30, 1e21, -10, 5e-324, 123456789.5} {
 			c := ofKinds.Defaults()
 			c.Text, c.List, c.Real, c.Whole, c.Flag = text, []string{text, "b", text}, number, -7, true

@@ -56,7 +56,8 @@ var schema = keys.New[toy]("")
 func TestKeys(t *testing.T) {
 	var got []string
 	for _, k := range schema.Keys() {
-		got = append(got, strings.TrimSpace(fmt.Sprintf("%s (%s in %s) %s/%s", k.Name, k.Base(), k.Section(), k.Task, k.Resume)))
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s (%s in %s) %s/%s", k.Name, k.Base(), k.Section(), k.Task,
+			k.Resume)))
 	}
 	want := []string{
 		"name (name in ) /",
@@ -77,7 +78,8 @@ func TestKeys(t *testing.T) {
 	if err != nil || !drop.Of("translation") || drop.Of("language model") || drop.Help != "dropout" {
 		t.Errorf("train.drop is %+v, %v", drop, err)
 	}
-	if kind, err := schema.Lookup("train.kind"); err != nil || !kind.Of("translation") || !kind.Of("language model") || !cmp.Equal(kind.Choices, []string{"adam", "sgd"}) {
+	if kind, err := schema.Lookup("train.kind"); err != nil || !kind.Of("translation") || !kind.Of("language model") ||
+		!cmp.Equal(kind.Choices, []string{"adam", "sgd"}) {
 		t.Errorf("train.kind is %+v, %v", kind, err)
 	}
 }

@@ -41,8 +41,9 @@ func TestSet(t *testing.T) {
 		}
 	}
 	want := kinds{
-		Text: "as it is", Choice: "green", List: []string{"a", "b", "c"}, Flag: true, Whole: -2000, Least: 3, Between: 1024,
-		Real: 1, Above: 3e-4, Half: 0, Most: 1, Signed: -10,
+		Text: "as it is", Choice: "green", List: []string{"a", "b", "c"}, Flag: true, Whole: -2000, Least: 3,
+		Between: 1024,
+		Real:    1, Above: 3e-4, Half: 0, Most: 1, Signed: -10,
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

@@ -36,7 +36,8 @@ type flags struct {
 var about = command.Help{
 	Name: "analyze", Usage: "[-run|-vectors] FOLDER|FILE... [flags]",
 	Summary: "analyze measures the word vectors of trained runs and of files, and draws them.",
-	About:   "What is named without a flag is a run where a run is, and else a file of vectors or a folder with a checkpoint.",
+	About: "What is named without a flag is a run where a run is, and else a file of vectors or a folder with a " +
+		"checkpoint.",
 }
 
 func parse(args []string, help io.Writer) (*flags, error) {

@@ -102,8 +102,9 @@ func TestForeignCheckpoint(t *testing.T) {
 			"is a run, whose output matrix":                   {"-run", folder, "-vocab", txt},
 			"-vec writes one matrix":                          {folder, folder, "-tensor=embed", "-vec", vec},
 			"-named-only goes with -vocab":                    {folder, "-named-only"},
-			"names its matrix itself":                         {filepath.Join(folder, "two.safetensors") + ":embed", "-tensor=embed"},
-			"-states=-1: it wants":                            {folder, "-states=-1"},
+			"names its matrix itself": {filepath.Join(folder, "two.safetensors") + ":embed",
+				"-tensor=embed"},
+			"-states=-1: it wants": {folder, "-states=-1"},
 		} {
 			if _, _, err := analyzed(t, args...); err == nil || !strings.Contains(err.Error(), says) ||
 				strings.Contains(err.Error(), "\n") {

@@ -77,7 +77,8 @@ func run(f *flags, out, log io.Writer) error {
 		if err := files.Write(filepath.Join(f.Projector, projectorConfig), []byte(projected.String())); err != nil {
 			return err
 		}
-		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n", filepath.Join(f.Projector, projectorConfig), f.Projector)
+		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n",
+			filepath.Join(f.Projector, projectorConfig), f.Projector)
 	}
 	if f.JSON {
 		if err := printJSON(out, results); err != nil {

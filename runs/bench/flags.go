@@ -35,9 +35,10 @@ func parse(args []string, out io.Writer) (options, error) {
 	o := options{Positions: mixturePositions, Python: interpreter()}
 	about := command.Help{
 		Name: "bench", Usage: "-what SUITE [flags]",
-		Summary: "bench measures what methods and layers cost on this machine, and how fast Aperture is beside its peers.",
-		Below:   "Suites: " + suiteNames() + ".",
-		NoArgs:  "bench takes flags only",
+		Summary: "bench measures what methods and layers cost on this machine, and how fast Aperture is beside its " +
+			"peers.",
+		Below:  "Suites: " + suiteNames() + ".",
+		NoArgs: "bench takes flags only",
 	}
 	_, err := about.Read(&o, args, out)
 	if err != nil {

@@ -23,8 +23,8 @@ func main() {
 // parse reads a command line, which holds nothing but -h. Help goes to out.
 func parse(args []string, out io.Writer) error {
 	_, err := command.Help{
-		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one product of " +
-			"matrices that they fit together.",
+		Name: "check", Summary: "check prints versions, device, threads and instruction set, and proves with one " +
+			"product of matrices that they fit together.",
 		NoArgs: "check takes none (check -h says what it does)",
 	}.Read(&struct{}{}, args, out)
 	return err

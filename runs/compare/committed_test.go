@@ -72,7 +72,8 @@ func TestCommittedTables(t *testing.T) {
 					{"95 % of Δ", within, intervals.cell(t, methods[k], "95 % of Δ", i)},
 				} {
 					if want.value != want.is {
-						t.Errorf("%s.md, %s, %s of %s: %s, want %s", page.name, methods[k], want.column, measure, want.is, want.value)
+						t.Errorf("%s.md, %s, %s of %s: %s, want %s", page.name, methods[k], want.column, measure,
+							want.is, want.value)
 					}
 				}
 			}

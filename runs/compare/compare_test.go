@@ -84,7 +84,8 @@ func TestOlder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, path, regexp.MustCompile(`(?m)^(optimizer|store|average_last|lowercase) = .*\n`).ReplaceAllString(string(text), ""))
+		write(t, path, regexp.MustCompile(`(?m)^(optimizer|store|average_last|lowercase) = .*\n`).ReplaceAllString(
+			string(text), ""))
 	}
 	c, _ := asJSON(t, folder, "-quick")
 	if len(c.Rows) != 3 || len(c.Rows[0].Seeds) != 3 || len(c.Rows[2].Notes) != 0 {

@@ -87,7 +87,8 @@ func TestIsotropyTable(t *testing.T) {
 	}
 	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 30,
 		change: func(c *experiment.Config, r map[string]any) {
-			r["data"] = map[string]any{"sha256": map[string]string{"test.de": "cc"}} // alone on its text: there is nothing to rank it with
+			// alone on its text: there is nothing to rank it with
+			r["data"] = map[string]any{"sha256": map[string]string{"test.de": "cc"}}
 		}})
 	page := filepath.Join(t.TempDir(), "page.html")
 	out, _, err := compared(t, folder, "-quick", "-isotropy", "-out", page)

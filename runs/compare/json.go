@@ -120,7 +120,8 @@ func (c *comparison) json(w io.Writer) error {
 				test.BLEU = &pooled
 				if b := t.Both; !math.IsNaN(b.P) {
 					freedom := number(b.Freedom)
-					test.Both = &jsonT{Mean: number(b.Estimate), Low: number(b.Low), High: number(b.High), P: number(b.P),
+					test.Both = &jsonT{Mean: number(b.Estimate), Low: number(b.Low), High: number(b.High),
+						P:    number(b.P),
 						Holm: number(t.HolmBoth), N: len(t.Each), Freedom: &freedom}
 				}
 			}

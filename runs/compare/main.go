@@ -60,8 +60,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
 	case formats > 1:
-		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy and -power exclude each other: standard output " +
-			"takes one of them")
+		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy and -power exclude each other: standard " +
+			"output takes one of them")
 	}
 	return f, nil
 }

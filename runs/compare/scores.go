@@ -155,7 +155,8 @@ type summary struct {
 	difference                significance.Contrast
 	common                    int     // seeds that the control has too
 	holm                      float64 // the difference's p, corrected for the number of rows
-	detectable                float64 // the true difference found in the share power of all experiments; NaN with one seed
+	// the true difference found in the share power of all experiments; NaN with one seed
+	detectable float64
 }
 
 // summary sums a row up.
@@ -252,14 +253,16 @@ func (c *comparison) needed(w io.Writer, difference float64) error {
 		for _, of := range []struct {
 			what  string
 			tests int
-		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", len(c.rows)-1), len(c.rows) - 1}}[:min(2, len(c.rows)-1)] {
+		}{{"one comparison", 1}, {fmt.Sprintf("%d, corrected", len(c.rows)-1), len(c.rows) - 1}}[:min(2,
+			len(c.rows)-1)] {
 			seeds := significance.Seeds(difference, fit.Deviation, len(c.rows), 0.05/float64(of.tests), power)
 			number := strconv.Itoa(seeds)
 			if seeds == 0 {
 				number = "more than 100,000"
 			}
 			if _, err := fmt.Fprintf(w, "%s: %s seeds a row find a difference of %v in %.0f of 100 experiments (%s; "+
-				"deviation %s, %d degrees of freedom)\n", m.title, number, difference, 100*power, of.what, fixed(fit.Deviation, m.digits+1),
+				"deviation %s, %d degrees of freedom)\n", m.title, number, difference, 100*power, of.what,
+				fixed(fit.Deviation, m.digits+1),
 				fit.Freedom); err != nil {
 				return err
 			}

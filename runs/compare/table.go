@@ -202,12 +202,13 @@ func (c *comparison) footnote() string {
 			c.control().name)
 	}
 	return fmt.Sprintf("Means over seeds ± standard deviation; Δ is the difference to %[1]s. p values are "+
-		"two-sided and corrected for the number of methods (Holm). “Seeds” is a linear model of all rows, whose spread "+
-		"over seeds is pooled, and says whether the method differs; * marks p below 0.05. The others say whether these "+
-		"trained models differ on other text: “bootstrap” and “randomisation” are paired tests over the test text's "+
-		"sentences with the outputs of all seeds pooled, and “blocks” is a paired t test over blocks of %[2]d tokens. "+
-		"Bold: the best mean, if it differs significantly from %[1]s (for %[1]s itself: from all others). "+
-		"Cost is the time of an update over that of %[1]s.", c.control().name, record.BlockTokens) + memory +
+		"two-sided and corrected for the number of methods (Holm). “Seeds” is a linear model of all rows, whose "+
+		"spread over seeds is pooled, and says whether the method differs; * marks p below 0.05. The others say "+
+		"whether these trained models differ on other text: “bootstrap” and “randomisation” are paired tests "+
+		"over the test text's sentences with the outputs of all seeds pooled, and “blocks” is a paired t "+
+		"test over blocks of %[2]d tokens. Bold: the best mean, if it differs significantly from "+
+		"%[1]s (for %[1]s itself: from all others). Cost is the time of an update over that of "+
+		"%[1]s.", c.control().name, record.BlockTokens) + memory +
 		c.untrained() + c.seen()
 }
 
@@ -343,7 +344,8 @@ func (c *comparison) csv(w io.Writer) error {
 			}
 			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean),
 				number(s.deviation), number(s.low), number(s.top),
-				number(s.difference.Estimate), number(s.difference.Low), number(s.difference.High), number(s.difference.P),
+				number(s.difference.Estimate), number(s.difference.Low), number(s.difference.High),
+				number(s.difference.P),
 				number(s.holm), number(s.detectable), strings.Join(values, " ")})
 		}
 	}

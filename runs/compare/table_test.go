@@ -59,7 +59,8 @@ func TestBold(t *testing.T) {
 
 func TestPower(t *testing.T) {
 	out, _, err := compared(t, fewRuns(t), "-quick", "-power=0.5")
-	if err != nil || !strings.Contains(out, " seeds a row find a difference of 0.5 in 80 of 100 experiments (2, corrected;") {
+	if err != nil ||
+		!strings.Contains(out, " seeds a row find a difference of 0.5 in 80 of 100 experiments (2, corrected;") {
 		t.Errorf("%v:\n%s", err, out)
 	}
 	folder, corpus := t.TempDir(), corpusFolder(t)

@@ -71,7 +71,8 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 }
 
 // each scores the validation text and the test texts, with settings of which some were searched for.
-func (e *evaluation) each(settings map[string]any, searched []string, score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
+func (e *evaluation) each(settings map[string]any, searched []string,
+	score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
 	run, err := filepath.Abs(e.Run)
 	if err != nil {
 		return nil, err
@@ -80,9 +81,11 @@ func (e *evaluation) each(settings map[string]any, searched []string, score func
 		if settings == nil {
 			settings = map[string]any{}
 		}
-		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory, e.context.Clamp, e.context.SameLength, e.Rows
+		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
+			e.context.Clamp, e.context.SameLength, e.Rows
 	}
-	out := &record.Evaluation{Run: run, With: e.With, Settings: settings, Searched: searched, Test: map[string]record.TextScores{}}
+	out := &record.Evaluation{Run: run, With: e.With, Settings: settings, Searched: searched,
+		Test: map[string]record.TextScores{}}
 	if out.Valid, err = score(e.texts.Valid, true); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.texts.Valid.Name, err)
 	}
@@ -167,7 +170,8 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return nil, err
 		}
 	}
-	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon, "chunk": chosen.Chunk}
+	settings := map[string]any{"rate": chosen.Rate, "decay": chosen.Decay, "epsilon": chosen.Epsilon,
+		"chunk": chosen.Chunk}
 	if e.Statistics > 0 {
 		settings["statistics"] = e.Statistics
 	}

@@ -41,8 +41,8 @@ type flags struct {
 
 var about = command.Help{
 	Name: "evaluate", Usage: "-run FOLDER -with static|cache|dynamic [flags]",
-	Summary: "evaluate scores a trained language model on its validation and test texts: as it is, with a cache of recent " +
-		"words, or with weights that follow the text.",
+	Summary: "evaluate scores a trained language model on its validation and test texts: as it is, with a cache of " +
+		"recent words, or with weights that follow the text.",
 	NoArgs: "every option starts with a dash (evaluate -h lists them)",
 }
 

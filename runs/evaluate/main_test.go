@@ -140,10 +140,15 @@ func TestEvaluate(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, c := range []struct{ argument, part string }{
-		{"-with=static", "-run is missing"}, {"-run=x -with=luck", "-with=luck: it wants one of"}, {"-run=x -with=cache -lambda=2", "-lambda=2: it wants a number from"}, {"-run=x -with=cache -window=0", "-window=0: it wants"},
-		{"-run=x y", `"y"`}, {"-run=x -nothing", "nothing"}, {"-run=x -epsilon=0 -with=dynamic", "-epsilon=0: it wants a number above 0"},
-		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"}, {"-run=x -with=cache -rate=1", "-with=dynamic"},
-		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save goes with"}, {"-run=x -clamp=9", "-memory"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
+		{"-with=static", "-run is missing"}, {"-run=x -with=luck", "-with=luck: it wants one of"},
+		{"-run=x -with=cache -lambda=2", "-lambda=2: it wants a number from"},
+		{"-run=x -with=cache -window=0", "-window=0: it wants"},
+		{"-run=x y", `"y"`}, {"-run=x -nothing", "nothing"},
+		{"-run=x -epsilon=0 -with=dynamic", "-epsilon=0: it wants a number above 0"},
+		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"},
+		{"-run=x -with=cache -rate=1", "-with=dynamic"},
+		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save goes with"}, {"-run=x -clamp=9", "-memory"},
+		{"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *command.UsageError

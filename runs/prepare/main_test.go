@@ -52,18 +52,25 @@ func TestFromArchivesToUpdates(t *testing.T) {
 		if _, err := prepared(t, c.Name, "-from", from, "-to", data); err != nil {
 			t.Fatal(err)
 		}
-		small := []string{"model.encoder_layers=1", "model.decoder_layers=1", "model.heads=2", "model.ffn_width=16", "data.merges=60", "train.max_tokens=300", "decode.beam=1", "decode.max_length_a=1", "train.validate_every=20"}
+		small := []string{"model.encoder_layers=1", "model.decoder_layers=1", "model.heads=2", "model.ffn_width=16",
+			"data.merges=60", "train.max_tokens=300", "decode.beam=1", "decode.max_length_a=1",
+			"train.validate_every=20"}
 		if spec.Task == experiment.LanguageModel {
 			small = []string{"model.hidden=16", "model.layers=1", "train.columns=2", "train.valid_columns=1"}
 			if c.Name == "wikitext103" {
-				small = []string{"model.hidden=16", "model.layers=1", "model.heads=2", "model.ffn_width=16", "train.columns=2", "train.valid_columns=1", "train.validate_every=20", "objective.adaptive_cutoffs=5,10"}
+				small = []string{"model.hidden=16", "model.layers=1", "model.heads=2", "model.ffn_width=16",
+					"train.columns=2", "train.valid_columns=1", "train.validate_every=20",
+					"objective.adaptive_cutoffs=5,10"}
 			}
 		}
-		arguments := []string{"-data", data, "-out", filepath.Join(t.TempDir(), "out"), "-steps=20", "-threads=1", "-method=mle", "-device=cpu"}
+		arguments := []string{"-data", data, "-out", filepath.Join(t.TempDir(), "out"), "-steps=20", "-threads=1",
+			"-method=mle", "-device=cpu"}
 		if c.Name == "wmt16" {
-			arguments = append(arguments, "-method=vmf") // its preset has another width of words than the softmax could take
+			// its preset has another width of words than the softmax could take
+			arguments = append(arguments, "-method=vmf")
 		}
-		for _, key := range append(small, "model.width=16", "train.accumulate=1", "train.average_last=0", "report.plots=false", "report.tensorboard=false", "report.samples=0") {
+		for _, key := range append(small, "model.width=16", "train.accumulate=1", "train.average_last=0",
+			"report.plots=false", "report.tensorboard=false", "report.samples=0") {
 			arguments = append(arguments, "-set="+key)
 		}
 		settings, err := experiment.Parse(spec, arguments)
@@ -116,14 +123,17 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s is not in\n%s", want, out)
 		}
 	}
-	if out, err = prepared(t, "iwslt14", "-from", from, "-to", to); err != nil || !strings.Contains(out, "iwslt14 is there already, whole and unchanged, in ") {
+	if out, err = prepared(t, "iwslt14", "-from", from, "-to", to); err != nil ||
+		!strings.Contains(out, "iwslt14 is there already, whole and unchanged, in ") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
 
 func TestCommandLine(t *testing.T) {
 	out, err := prepared(t, "-h")
-	if err != command.ErrHelp || !strings.Contains(out, "\nUsage: go run ./runs/prepare CORPUS -from FOLDER -to FOLDER") || !strings.Contains(out, "wikitext103") || !strings.Contains(out, "wikitext2, wikitext103: tokens or raw:") {
+	if err != command.ErrHelp ||
+		!strings.Contains(out, "\nUsage: go run ./runs/prepare CORPUS -from FOLDER -to FOLDER") ||
+		!strings.Contains(out, "wikitext103") || !strings.Contains(out, "wikitext2, wikitext103: tokens or raw:") {
 		t.Errorf("%v: %s", err, out)
 	}
 	for _, c := range []struct {
@@ -133,7 +143,8 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{nil, 2, "name one corpus"},
 		{[]string{"ptb", "wmt14", "-from=a", "-to=b"}, 2, "name one corpus"},
-		{[]string{"wmt15", "-from=a", "-to=b"}, 2, `there is no corpus "wmt15" here: choose multi30k, iwslt14, iwslt16, wmt14, wmt16, ptb, wikitext2, wikitext103`},
+		{[]string{"wmt15", "-from=a", "-to=b"}, 2,
+			`there is no corpus "wmt15" here: choose multi30k, iwslt14, iwslt16, wmt14, wmt16, ptb, wikitext2, wikitext103`},
 		{[]string{"ptb", "-from=a"}, 2, "prepare ptb needs -from, the folder with the archives, and -to"},
 		{[]string{"ptb", "-from=a", "-to=b", "-pair=de-en"}, 2, "-pair is no setting of ptb"},
 		{[]string{"iwslt16", "-from=a", "-to=b", "-pair=de-fr"}, 2, "-pair=de-fr: choose de-en or fr-en or en-fr"},
@@ -168,7 +179,9 @@ func TestSignal(t *testing.T) {
 	}
 	defer screen.Close()
 	err = run(ctx, prepare.Options{Corpus: "wmt14", From: from, To: to}, io.Discard, screen)
-	if command.ExitCode(err) != 143 || err.Error() != "stopped by signal 15 (terminated): the texts that were whole stay; run the same command again for the others" {
+	if command.ExitCode(err) != 143 ||
+		err.Error() != "stopped by signal 15 (terminated): the texts that were whole stay; run the same command again "+
+			"for the others" {
 		t.Errorf("%v: exit %d", err, command.ExitCode(err))
 	}
 }

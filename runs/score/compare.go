@@ -54,7 +54,8 @@ func (r request) compareWith(hyps []string, refs [][]string, out, errw io.Writer
 				"better\n", score.NearZero)
 		}
 		all = append(all, comparison{
-			found.System.Name + "|" + found.System.Signature(), before, after, found.OneTailed, found.P, found.Low, found.High,
+			found.System.Name + "|" + found.System.Signature(), before, after, found.OneTailed, found.P, found.Low,
+			found.High,
 			significance.Randomisation(base, system, 0, 0),
 		})
 	}

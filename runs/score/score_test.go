@@ -33,10 +33,12 @@ func TestCommand(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"a": refA, "b": refB, "crlf": strings.ReplaceAll(refA, "\n", "\r\n"), "short": "The dog bit the man.\n",
 		"packed.zst": fixtures.Zstandard(t, refA), "cut.gz": fixtures.Gzip(t, refA)[:20], "blank": "\n\n\n",
-		"tok": "the rich-text format of A-B-C is good\n", "raw": "the rich-text format, of A-B-C, is good!\n", "latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
+		"tok": "the rich-text format of A-B-C is good\n", "raw": "the rich-text format, of A-B-C, is good!\n",
+		"latin1": "Gr\xfc\xdfe\nb\nc\n", "empty": "",
 		"long.zst": fixtures.Zstandard(t, "a\n"+strings.Repeat("x", 1<<26)),
 	})
-	const bleu = "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"
+	const bleu = "BLEU|nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 82.4/50.0/45.5/37.5 (BP = " +
+		"0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"
 	for _, c := range []struct {
 		name, args, in string
 		code           int
@@ -45,13 +47,17 @@ func TestCommand(t *testing.T) {
 		{name: "BLEU", args: "-ref a -ref b", in: hyp, out: bleu},
 		{name: "packed", args: "-ref packed -ref b", in: fixtures.Gzip(t, hyp), out: bleu},
 		{name: "packed and cut", args: "-ref cut", in: hyp, code: 1, err: "its packing (gzip) is damaged or cut short"},
-		{name: "two dashes, equals signs, no last line end", args: "--ref=a -ref=b -metric=bleu", in: strings.TrimSuffix(hyp, "\n"), out: bleu},
-		{name: "all in sacreBLEU's order, aligned", args: "-ref a -ref b -metric chrf++,bleu,chrf -lc -tok none -smooth floor", in: hyp,
-			out: "BLEU|nrefs:2|case:lc|eff:no|tok:none|smooth:floor[0.10]|version:2.6.0 = 49.2 71.4/54.5/50.0/40.0 (BP = 0.931 ratio = 0.933 hyp_len = 14 ref_len = 15)\n" +
-				"       chrF2|nrefs:2|case:lc|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 60.0\n" +
-				"     chrF2++|nrefs:2|case:lc|eff:yes|nc:6|nw:2|space:no|version:2.6.0 = 59.4\n"},
+		{name: "two dashes, equals signs, no last line end", args: "--ref=a -ref=b -metric=bleu",
+			in: strings.TrimSuffix(hyp, "\n"), out: bleu},
+		{name: "all in sacreBLEU's order, aligned",
+			args: "-ref a -ref b -metric chrf++,bleu,chrf -lc -tok none -smooth floor", in: hyp,
+			out: "BLEU|nrefs:2|case:lc|eff:no|tok:none|smooth:floor[0.10]|version:2.6.0 = 49.2 71.4/54.5/50.0/40.0 " +
+				"(BP = 0.931 ratio = 0.933 hyp_len = 14 ref_len = 15)\n       " +
+				"chrF2|nrefs:2|case:lc|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 60.0\n     " +
+				"chrF2++|nrefs:2|case:lc|eff:yes|nc:6|nw:2|space:no|version:2.6.0 = 59.4\n"},
 		{name: "interval", args: "-ref a -ref b -ci", in: hyp,
-			out: "BLEU|nrefs:2|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 (μ = 47.0 ± 46.8) 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"},
+			out: "BLEU|nrefs:2|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 48.5 (μ = 47.0 " +
+				"± 46.8) 82.4/50.0/45.5/37.5 (BP = 0.943 ratio = 0.944 hyp_len = 17 ref_len = 18)\n"},
 		{name: "multi-bleu", args: "-ref a -ref b -multi-bleu", in: hyp,
 			out: "BLEU = 49.19, 71.4/54.5/50.0/40.0 (BP=0.931, ratio=0.933, hyp_len=14, ref_len=15)\n"},
 		{name: "multi-bleu and another", args: "-ref a -multi-bleu -metric bleu,chrf", in: refA,
@@ -64,34 +70,46 @@ func TestCommand(t *testing.T) {
 		// What multi-bleu.perl says of both sides after Perl's substitution, and the tokenizer before it.
 		{name: "compounds", args: "-ref tok -compound-split", in: "the rich-text form of A-B-C is good\n",
 			out: "BLEU = 70.17, 90.9/80.0/66.7/50.0 (BP=1.000, ratio=1.000, hyp_len=11, ref_len=11)\n"},
-		{name: "compounds of raw text", args: "-ref raw -compound-split -moses de -lc", in: "The rich-text form, of A-B-C, is good!\n",
+		{name: "compounds of raw text", args: "-ref raw -compound-split -moses de -lc",
+			in:  "The rich-text form, of A-B-C, is good!\n",
 			out: "BLEU = 78.25, 92.9/84.6/75.0/63.6 (BP=1.000, ratio=1.000, hyp_len=14, ref_len=14)\n"},
 		{name: "raw text", args: "-ref raw -moses de", in: "The rich-text form, of A-B-C, is good!\n",
 			out: "BLEU = 66.06, 80.0/66.7/62.5/57.1 (BP=1.000, ratio=1.000, hyp_len=10, ref_len=10)\n"},
-		{name: "compounds and another metric", args: "-ref a -compound-split -metric chrf", in: hyp, code: 2, err: "-compound-split and -moses prepare text for -multi-bleu alone"},
-		{name: "raw text in Latin-1", args: "-ref latin1 -moses de", in: hyp, code: 1, err: "latin1, line 1 is not valid UTF-8"},
+		{name: "compounds and another metric", args: "-ref a -compound-split -metric chrf", in: hyp, code: 2,
+			err: "-compound-split and -moses prepare text for -multi-bleu alone"},
+		{name: "raw text in Latin-1", args: "-ref latin1 -moses de", in: hyp, code: 1,
+			err: "latin1, line 1 is not valid UTF-8"},
 		{name: "DOS line ends", args: "-ref crlf -metric chrf", in: refA,
 			out: "chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 100.0\n"},
 		{name: "empty hypotheses", args: "-ref a", in: "\n\n\n",
-			out: "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 0.0 0.0/0.0/0.0/0.0 (BP = 0.000 ratio = 0.000 hyp_len = 0 ref_len = 17)\n"},
+			out: "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 0.0 0.0/0.0/0.0/0.0 (BP = 0.000 " +
+				"ratio = 0.000 hyp_len = 0 ref_len = 17)\n"},
 
-		{name: "unequal", args: "-ref a -ref short", in: hyp, code: 1, err: "standard input has 3 lines of hypotheses but short has 1 lines of references"},
+		{name: "unequal", args: "-ref a -ref short", in: hyp, code: 1,
+			err: "standard input has 3 lines of hypotheses but short has 1 lines of references"},
 		{name: "nothing", args: "-ref empty", code: 1, err: "standard input is empty"},
 		{name: "no such file", args: "-ref nowhere", in: hyp, code: 1, err: "there is no file nowhere"},
 		{name: "encoding", args: "-ref latin1", in: hyp, code: 1, err: "latin1, line 1 is not valid UTF-8"},
-		{name: "encoding of the input", args: "-ref a", in: "a\n\xff\nb\n", code: 1, err: "standard input, line 2 is not valid UTF-8"},
+		{name: "encoding of the input", args: "-ref a", in: "a\n\xff\nb\n", code: 1,
+			err: "standard input, line 2 is not valid UTF-8"},
 
-		{name: "an endless line", args: "-ref long", in: hyp, code: 1, err: "long:2: this line has more than 1000000 bytes: break it up"},
-		{name: "an endless line of the input", args: "-ref a -multi-bleu", in: "a\n" + strings.Repeat("x", 1<<20), code: 1, err: "standard input:2: this line has more than 1000000 bytes"},
+		{name: "an endless line", args: "-ref long", in: hyp, code: 1,
+			err: "long:2: this line has more than 1000000 bytes: break it up"},
+		{name: "an endless line of the input", args: "-ref a -multi-bleu", in: "a\n" + strings.Repeat("x", 1<<20),
+			code: 1, err: "standard input:2: this line has more than 1000000 bytes"},
 
-		{name: "unknown metric", args: "-ref a -metric bleu,ter", in: hyp, code: 2, err: `-metric=ter: it wants one of bleu, chrf, chrf++`},
+		{name: "unknown metric", args: "-ref a -metric bleu,ter", in: hyp, code: 2,
+			err: `-metric=ter: it wants one of bleu, chrf, chrf++`},
 		{name: "empty metric", args: "-ref a -metric=", in: hyp, code: 2, err: "-metric is missing: use any"},
-		{name: "unknown tokenizer", args: "-ref a -tok zh", in: hyp, code: 2, err: "-tok=zh: it wants one of 13a, intl"},
-		{name: "unknown smoothing", args: "-ref a -smooth laplace", in: hyp, code: 2, err: "-smooth=laplace: it wants one of exp"},
+		{name: "unknown tokenizer", args: "-ref a -tok zh", in: hyp, code: 2,
+			err: "-tok=zh: it wants one of 13a, intl"},
+		{name: "unknown smoothing", args: "-ref a -smooth laplace", in: hyp, code: 2,
+			err: "-smooth=laplace: it wants one of exp"},
 		{name: "unknown flag", args: "-ref a -nist", in: hyp, code: 2, err: "unknown flag -nist"},
 		{name: "no reference", in: hyp, code: 2, err: "-ref is missing: name a file of references"},
 		{name: "argument", args: "-ref a hyp", in: hyp, code: 2, err: `unexpected argument "hyp"`},
-		{name: "smoothed multi-bleu", args: "-ref a -multi-bleu -smooth floor", in: hyp, code: 2, err: "-smooth does not go with -multi-bleu"},
+		{name: "smoothed multi-bleu", args: "-ref a -multi-bleu -smooth floor", in: hyp, code: 2,
+			err: "-smooth does not go with -multi-bleu"},
 		{name: "help", args: "-h", out: "score compares translations with references"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -181,7 +199,8 @@ func TestCompareAndFrequencies(t *testing.T) {
 		good.WriteString(line + "\n")
 		bad.WriteString(strings.Replace(line, "bit the man", "saw a cat", 1) + "\n")
 	}
-	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(), "dots": strings.Repeat(".\n", 60), "short": "a\n", "train": "the the dog\n"})
+	dir := folder(t, map[string]string{"ref": refs.String(), "bad": bad.String(), "same": good.String(),
+		"dots": strings.Repeat(".\n", 60), "short": "a\n", "train": "the the dog\n"})
 	t.Chdir(dir)
 	answer := func(in string, args ...string) (code int, out, errs string) {
 		var o, e strings.Builder
@@ -190,7 +209,8 @@ func TestCompareAndFrequencies(t *testing.T) {
 	}
 	var found []comparison
 	code, out, errs := answer(good.String(), "-ref=ref", "-compare=bad", "-tok=none", "-json")
-	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || len(found) != 1 || !(found[0].System > found[0].Baseline) || found[0].P > 0.01 {
+	if err := json.Unmarshal([]byte(out), &found); code != 0 || err != nil || len(found) != 1 ||
+		!(found[0].System > found[0].Baseline) || found[0].P > 0.01 {
 		t.Errorf("a better system: exit %d, %s%s", code, out, errs)
 	}
 	code, out, _ = answer(good.String(), "-ref=ref", "-compare=same", "-metric=chrf")
@@ -198,16 +218,20 @@ func TestCompareAndFrequencies(t *testing.T) {
 		t.Errorf("the same system: exit %d, %s", code, out)
 	}
 	dots := strings.Repeat("...\n", 60)
-	if code, _, errs = answer(dots, "-ref=ref", "-compare=dots"); code != 0 || !strings.Contains(errs, "neither system translates") {
+	if code, _, errs = answer(dots, "-ref=ref", "-compare=dots"); code != 0 ||
+		!strings.Contains(errs, "neither system translates") {
 		t.Errorf("no translations: exit %d, %s", code, errs)
 	}
-	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=dots", "-tok=none"); code != 0 || strings.Contains(errs, "neither") {
+	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=dots", "-tok=none"); code != 0 ||
+		strings.Contains(errs, "neither") {
 		t.Errorf("one translates: exit %d, %s", code, errs)
 	}
-	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=short"); code != 1 || !strings.Contains(errs, "short has 1 lines and standard input 60") {
+	if code, _, errs = answer(good.String(), "-ref=ref", "-compare=short"); code != 1 ||
+		!strings.Contains(errs, "short has 1 lines and standard input 60") {
 		t.Errorf("another length: exit %d, %s", code, errs)
 	}
-	if code, _, errs = answer("", "-ref=ref", "-compare=bad", "-f1-train=train"); code != 2 || !strings.Contains(errs, "one at a time") {
+	if code, _, errs = answer("", "-ref=ref", "-compare=bad", "-f1-train=train"); code != 2 ||
+		!strings.Contains(errs, "one at a time") {
 		t.Errorf("both: exit %d, %s", code, errs)
 	}
 	var rows []frequencyRow
@@ -223,11 +247,13 @@ func TestCompareAndFrequencies(t *testing.T) {
 		t.Fatalf("exit %d, %s, %v", code, out, err)
 	}
 	// barks is new, dog was seen once and output twice, the was seen twice.
-	if *rows[0].F1 != 0 || rows[0].Reference != 1 || rows[0].Precision != nil || *rows[1].Precision != 0.5 || *rows[1].Recall != 1 || *rows[2].F1 != 1 ||
+	if *rows[0].F1 != 0 || rows[0].Reference != 1 || rows[0].Precision != nil || *rows[1].Precision != 0.5 ||
+		*rows[1].Recall != 1 || *rows[2].F1 != 1 ||
 		rows[3].F1 != nil || rows[8].High != nil || rows[8].Name != "1000+" {
 		t.Errorf("by frequency: %s", out)
 	}
-	if code, out, _ = answer("dog dog the\n", "-ref=one", "-f1-train=train"); code != 0 || !strings.Contains(out, "1000+") || !strings.Contains(out, "10-99") ||
+	if code, out, _ = answer("dog dog the\n", "-ref=one", "-f1-train=train"); code != 0 ||
+		!strings.Contains(out, "1000+") || !strings.Contains(out, "10-99") ||
 		!strings.Contains(out, "\n0                   1          0          -     0.0000     0.0000\n") {
 		t.Errorf("the table: %d, %s", code, out)
 	}

@@ -54,12 +54,12 @@ func dry(s *search, folder string, out, log io.Writer) error {
 	for stage := 1; stage < w.stages(); stage++ {
 		fmt.Fprintf(out, "; then the best %d of each go on to %d %s", w.left(stage), w.rung(stage), w.unit)
 	}
-	fmt.Fprintf(out, ".\nThen the best of each method by the validation %s is trained with the seeds %d to %d and tested: %d more "+
-		"runs.\n", w.Score, w.First, w.First+w.Seeds-1, count)
+	fmt.Fprintf(out, ".\nThen the best of each method by the validation %s is trained with the seeds %d to %d and "+
+		"tested: %d more runs.\n", w.Score, w.First, w.First+w.Seeds-1, count)
 	fmt.Fprintln(out, w.estimate(work+later))
 	if w.unasked {
-		fmt.Fprintf(out, "%s was not run: whether it takes these flags, keys and values, and what it sets beside them, "+
-			"shows when the sweep begins.\n", s.Command)
+		fmt.Fprintf(out, "%s was not run: whether it takes these flags, keys and values, and what it sets beside "+
+			"them, shows when the sweep begins.\n", s.Command)
 	}
 	return nil
 }

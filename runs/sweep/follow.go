@@ -32,8 +32,8 @@ func (w *sweep) lead(ctx context.Context) (err error) {
 		}
 	}
 	if len(going) == 0 {
-		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] to take: "+
-			"the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
+		return fmt.Errorf("no trial of %s has a validation score, so that the other methods have no values of [keys] "+
+			"to take: the logs in %s say why", w.Control, filepath.Join(w.folder, trialsDir))
 	}
 	if err := files.Write(filepath.Join(w.folder, leaderFile), []byte(going[0].name()+"\n")); err != nil {
 		return err

@@ -31,7 +31,8 @@ objective.gamma = {log = [1.0, 10.0]}`
 			out := filepath.Join(t.TempDir(), "sweep")
 			file := searchText(t, `methods = ["cosreg", "mle"]`, c.lines, shared)
 			plan, _, err := swept(t, file, "-out", out, "-dry-run")
-			if err != nil || !strings.Contains(plan, "the best values of [keys] that mle finds") || !regexp.MustCompile(`(?m)method=cosreg .*-set=objective.gamma=[^ ]+ [^\n]*-out`).MatchString(plan) {
+			if err != nil || !strings.Contains(plan, "the best values of [keys] that mle finds") ||
+				!regexp.MustCompile(`(?m)method=cosreg .*-set=objective.gamma=[^ ]+ [^\n]*-out`).MatchString(plan) {
 				t.Errorf("the plan: %v\n%s", err, plan)
 			}
 			table, log, err := swept(t, file, "-out", out)
@@ -72,7 +73,8 @@ objective.gamma = {log = [1.0, 10.0]}`
 			if err != nil || shown != table {
 				t.Errorf("%v: shown again\n%s", err, shown)
 			}
-			more := searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, c.lines, shared, "[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]")
+			more := searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, c.lines, shared,
+				"[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]")
 			after, log, err := swept(t, more, "-out", out, "-resume")
 			if err != nil || !strings.Contains(after, best[1]+" objective.lambda_prior=") {
 				t.Errorf("one more method: %v\n%s", err, after)
@@ -86,7 +88,8 @@ objective.gamma = {log = [1.0, 10.0]}`
 			}
 		})
 	}
-	_, _, err := swept(t, searchText(t, `methods = ["cosreg", "mle"]`, "trials = 2", strings.ReplaceAll(shared, "[1e-4, 1e-1]", "[1.0, 2.0]")), "-out", filepath.Join(t.TempDir(), "sweep"))
+	_, _, err := swept(t, searchText(t, `methods = ["cosreg", "mle"]`, "trials = 2",
+		strings.ReplaceAll(shared, "[1e-4, 1e-1]", "[1.0, 2.0]")), "-out", filepath.Join(t.TempDir(), "sweep"))
 	if err == nil || !strings.Contains(err.Error(), "no trial of mle has a validation score") {
 		t.Errorf("a control that fails: %v", err)
 	}

@@ -41,15 +41,16 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	f := &flags{}
 	fs, err := command.Help{
 		Name: "sweep", Usage: "FILE.toml [flags]",
-		Summary: "sweep searches the settings of methods, as hard for the control as for the others, and scores what was " +
-			"chosen with several seeds.",
+		Summary: "sweep searches the settings of methods, as hard for the control as for the others, and scores what " +
+			"was chosen with several seeds.",
 		Below: "Keys of FILE.toml:\n\n" + schema.Print(&defaults, "") + spaceHelp,
 	}.Read(f, args, help)
 	switch {
 	case err != nil:
 		return nil, err
 	case fs.NArg() != 1:
-		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its keys)")
+		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its " +
+			"keys)")
 	case f.Dry && (f.Resume || f.Table):
 		return nil, command.Usagef("-dry-run trains nothing: leave out -resume and -table")
 	}

@@ -50,7 +50,8 @@ func pretend(args []string) {
 		fmt.Fprintln(os.Stderr, "aperture: -set: unknown key train.learning_rat: did you mean train.learning_rate?")
 		os.Exit(2)
 	}
-	config := fmt.Sprintf("run = \"pretend\"\npreset = \"none\"\n[objective]\nmethod = %q\n[train]\nseed = %s\nsteps = %s\nlearning_rate = %s\n[schedule]\nkind = \"constant\"\n[report]\ntest = %s\n",
+	config := fmt.Sprintf("run = \"pretend\"\npreset = \"none\"\n[objective]\nmethod = %q\n[train]\nseed = %s\nsteps "+
+		"= %s\nlearning_rate = %s\n[schedule]\nkind = \"constant\"\n[report]\ntest = %s\n",
 		given["method"], given["seed"], given["steps"], given["train.learning_rate"], given["report.test"])
 	if _, ask := given["print-config"]; ask {
 		fmt.Print(config)
@@ -59,7 +60,8 @@ func pretend(args []string) {
 	out := given["out"]
 	path := func(name string) string { return filepath.Join(out, name) }
 	note := func(words string) { // every start and end, in one file for all runs
-		f, _ := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(out)), "journal"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+		f, _ := os.OpenFile(filepath.Join(filepath.Dir(filepath.Dir(out)), "journal"),
+			os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		fmt.Fprintf(f, "%s %s\n", words, filepath.Base(out))
 		f.Close()
 	}
@@ -99,7 +101,8 @@ func pretend(args []string) {
 		test["test"] = map[string]float64{"nll": loss, "ppl": math.Exp(loss)}
 	}
 	note("end")
-	text, _ := json.Marshal(map[string]any{"run": "pretend", "method": given["method"], "seed": number("seed"), "updates": step, "epochs": 1.5, "train_seconds": 0.1,
+	text, _ := json.Marshal(map[string]any{"run": "pretend", "method": given["method"], "seed": number("seed"),
+		"updates": step, "epochs": 1.5, "train_seconds": 0.1,
 		"valid": map[string]float64{"nll": loss}, "test": test})
 	os.WriteFile(path("results.json"), text, 0o644)
 }
@@ -155,18 +158,21 @@ func TestGrid(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := journal(t, out)
-	for _, want := range []string{"mle-001", "mle-002", "mle-003", "mle-004", "cosreg-001", "cosreg-004", "cosreg-seed2"} {
+	for _, want := range []string{"mle-001", "mle-002", "mle-003", "mle-004", "cosreg-001", "cosreg-004",
+		"cosreg-seed2"} {
 		if found["update "+want] != 20 {
 			t.Errorf("%s made %d updates of 20", want, found["update "+want])
 		}
 	}
-	for _, want := range []string{"| mle | 4 of 4 | 0 | 2.0510 | train.learning_rate=0.001 | 2 | 2.0515 ± 0.0007 | test ppl 7.78 ± 0.01 |",
+	for _, want := range []string{"| mle | 4 of 4 | 0 | 2.0510 | train.learning_rate=0.001 | 2 | 2.0515 ± 0.0007 | " +
+		"test ppl 7.78 ± 0.01 |",
 		"| cosreg | 4 of 4 | 0 | 2.0410 | train.learning_rate=0.001 objective.gamma=1 | 2 |"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
 	}
-	if !strings.Contains(log, "left") || !strings.Contains(log, "[1/12]") || !strings.Contains(log, "[12/12]") || strings.Count(log, "chosen, seed") != 4 {
+	if !strings.Contains(log, "left") || !strings.Contains(log, "[1/12]") || !strings.Contains(log, "[12/12]") ||
+		strings.Count(log, "chosen, seed") != 4 {
 		t.Errorf("progress:\n%s", log)
 	}
 	tested := 0
@@ -178,7 +184,8 @@ func TestGrid(t *testing.T) {
 	}
 	// The smaller grid comes twice, so that the search has made the control's second seed already.
 	if len(all) != 8 || tested != 3 {
-		t.Errorf("%d of %d trials are tested, want 3 of 8: mle with both seeds, cosreg with the first", tested, len(all))
+		t.Errorf("%d of %d trials are tested, want 3 of 8: mle with both seeds, cosreg with the first", tested,
+			len(all))
 	}
 	if link, err := os.Readlink(filepath.Join(out, "chosen", "mle-seed1")); err != nil || link != "../trials/mle-002" {
 		t.Errorf("the chosen of seed 1 is %q, %v", link, err)
@@ -225,7 +232,8 @@ func TestFailures(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "sweep")
 	file := searchText(t, "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [1.0, 0.1]")
 	table, log, err := swept(t, file, "-out", out)
-	if err != nil || !strings.Contains(log, "mle-001 train.learning_rate=1: failed: the loss is not finite") || !strings.Contains(table, "| mle | 2 of 2 | 1 | 4.0510 | train.learning_rate=0.1 |") {
+	if err != nil || !strings.Contains(log, "mle-001 train.learning_rate=1: failed: the loss is not finite") ||
+		!strings.Contains(table, "| mle | 2 of 2 | 1 | 4.0510 | train.learning_rate=0.1 |") {
 		t.Fatalf("%v\n%s%s", err, log, table)
 	}
 	for _, c := range []struct {
@@ -258,7 +266,8 @@ train.learning_rate = [1.0, 0.9, 0.8, 0.7, 0.1, 0.05, 0.01, 0.005]`), "-out", fi
 
 // TestMethodFails: a method of which every trial fails does not keep the others from being chosen, and one trial is enough to follow.
 func TestMethodFails(t *testing.T) {
-	for _, lines := range []string{"search = \"halving\"\ntrials = 4\nrungs = 3\nkeep = 2", "search = \"random\"\ntrials = 1\nshared = \"control\""} {
+	for _, lines := range []string{"search = \"halving\"\ntrials = 4\nrungs = 3\nkeep = 2",
+		"search = \"random\"\ntrials = 1\nshared = \"control\""} {
 		table, log, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]`, lines, `args = ["-set=train.steps=20"]
 seeds = 1
 [keys]
@@ -267,7 +276,8 @@ model.dropout = [0.1, 0.2]
 train.learning_rate = [0.1, 0.01]
 [method.cosreg]
 train.learning_rate = [1.0, 0.9]`), "-out", filepath.Join(t.TempDir(), "sweep"))
-		if err != nil || strings.Count(log, "chosen, seed 1") != 1 || !strings.Contains(log, "no trial of cosreg has a validation score") || !strings.Contains(table, "| 1 |") {
+		if err != nil || strings.Count(log, "chosen, seed 1") != 1 ||
+			!strings.Contains(log, "no trial of cosreg has a validation score") || !strings.Contains(table, "| 1 |") {
 			t.Errorf("%s: %v\n%s%s", lines, err, log, table)
 		}
 	}
@@ -281,18 +291,20 @@ func TestRefusals(t *testing.T) {
 	}{
 		"unknown key of the file": {"trails = 3", "did you mean trials", 2},
 		"unknown key of a run":    {"[keys]\ntrain.learning_rat = [0.1]", "did you mean train.learning_rate", 2},
-		"a range in a grid":       {"search = \"grid\"\n[keys]\ntrain.learning_rate = {log = [0.1, 0.2]}", "a grid wants a list", 2},
-		"an empty range":          {"[keys]\ntrain.learning_rate = {log = [0.2, 0.1]}", "from 0.2 to 0.1 is empty", 2},
-		"a range from 0":          {"[keys]\ntrain.learning_rate = {log = [0, 1]}", "begins above 0", 2},
-		"no section":              {"[keys]\nlearning_rate = [0.1]", "as in train.learning_rate", 2},
-		"another kind of range":   {"[keys]\ntrain.learning_rate = {normal = [0.1, 1.0]}", "what is normal", 2},
-		"a key twice":             {"[keys]\ntrain.seed = [1]\n[method.mle]\ntrain.seed = [2]", "remove one of them", 2},
-		"another method":          {"[method.mos]\ntrain.seed = [2]", "not in methods", 2},
-		"no control":              {"methods = [\"spectrum\"]", "control = \"mle\" is not in methods", 2},
-		"its own flag":            {"args = [\"-seed=3\"]", "the sweep gives each run", 2},
-		"steps as a flag":         {"args = [\"-steps=3\"]", "write -set=train.steps=N", 2},
-		"tests in trials":         {"args = [\"-set\", \"report.test=true\"]", "for what was chosen only", 2},
-		"too short to halve":      {"search = \"halving\"\nrungs = 9", "leave nothing of 20 steps", 2},
+		"a range in a grid": {"search = \"grid\"\n[keys]\ntrain.learning_rate = {log = [0.1, 0.2]}",
+			"a grid wants a list", 2},
+		"an empty range":        {"[keys]\ntrain.learning_rate = {log = [0.2, 0.1]}", "from 0.2 to 0.1 is empty", 2},
+		"a range from 0":        {"[keys]\ntrain.learning_rate = {log = [0, 1]}", "begins above 0", 2},
+		"no section":            {"[keys]\nlearning_rate = [0.1]", "as in train.learning_rate", 2},
+		"another kind of range": {"[keys]\ntrain.learning_rate = {normal = [0.1, 1.0]}", "what is normal", 2},
+		"a key twice": {"[keys]\ntrain.seed = [1]\n[method.mle]\ntrain.seed = [2]", "remove one of them",
+			2},
+		"another method":     {"[method.mos]\ntrain.seed = [2]", "not in methods", 2},
+		"no control":         {"methods = [\"spectrum\"]", "control = \"mle\" is not in methods", 2},
+		"its own flag":       {"args = [\"-seed=3\"]", "the sweep gives each run", 2},
+		"steps as a flag":    {"args = [\"-steps=3\"]", "write -set=train.steps=N", 2},
+		"tests in trials":    {"args = [\"-set\", \"report.test=true\"]", "for what was chosen only", 2},
+		"too short to halve": {"search = \"halving\"\nrungs = 9", "leave nothing of 20 steps", 2},
 	} {
 		_, _, err := swept(t, searchText(t, c.lines), "-out", filepath.Join(t.TempDir(), "sweep"))
 		if err == nil || !strings.Contains(err.Error(), c.want) || command.ExitCode(err) != c.code {
@@ -301,27 +313,32 @@ func TestRefusals(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "sweep")
 	short := "search = \"grid\"\nseeds = 1\n[keys]\ntrain.learning_rate = [0.1]"
-	if _, _, err := swept(t, searchText(t, short), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "no sweep to resume") {
+	if _, _, err := swept(t, searchText(t, short), "-out", out, "-resume"); err == nil ||
+		!strings.Contains(err.Error(), "no sweep to resume") {
 		t.Errorf("nothing to resume: %v", err)
 	}
 	if _, _, err := swept(t, searchText(t, short), "-out", out); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := swept(t, searchText(t, short), "-out", out); err == nil || !strings.Contains(err.Error(), "already holds a sweep") {
+	if _, _, err := swept(t, searchText(t, short), "-out", out); err == nil ||
+		!strings.Contains(err.Error(), "already holds a sweep") {
 		t.Errorf("a second time: %v", err)
 	}
 	if _, _, err := swept(t, searchText(t, strings.Replace(short, "0.1", "0.2", 1)), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "other keys or values") {
 		t.Errorf("other values: %v", err)
 	}
 	for _, change := range []string{"control = \"mle\"\nmethods = [\"mle\", \"cosreg\"]", "trials = 9"} {
-		if _, _, err := swept(t, searchText(t, change, short), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "since the sweep began") {
+		if _, _, err := swept(t, searchText(t, change, short), "-out", out, "-resume"); err == nil ||
+			!strings.Contains(err.Error(), "since the sweep began") {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
-	if _, _, err := swept(t, searchText(t, strings.Replace(short, "seeds = 1", "seeds = 2", 1)), "-out", out, "-resume"); err != nil {
+	if _, _, err := swept(t, searchText(t, strings.Replace(short, "seeds = 1", "seeds = 2", 1)), "-out", out,
+		"-resume"); err != nil {
 		t.Errorf("one more seed: %v", err)
 	}
-	if _, _, err := swept(t, searchText(t, short), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "seeds from 2 to 1") {
+	if _, _, err := swept(t, searchText(t, short), "-out", out, "-resume"); err == nil ||
+		!strings.Contains(err.Error(), "seeds from 2 to 1") {
 		t.Errorf("a seed less: %v", err)
 	}
 }
@@ -356,7 +373,8 @@ objective.gamma = [1.0, 2.0]`
 		t.Fatal(err)
 	}
 	made := journal(t, out)
-	after, log, err := swept(t, searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, two, "[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]"), "-out", out, "-resume")
+	after, log, err := swept(t, searchText(t, `methods = ["mle", "spectrum", "cosreg"]`, two,
+		"[method.spectrum]\nobjective.lambda_prior = [1.0, 3.0]"), "-out", out, "-resume")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +394,8 @@ objective.gamma = [1.0, 2.0]`
 		}
 	}
 	// With a method less, the sweep would leave runs behind that its table does not know.
-	if _, _, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]`, two), "-out", out, "-resume"); err == nil || !strings.Contains(err.Error(), "since the sweep began") {
+	if _, _, err := swept(t, searchText(t, `methods = ["mle", "cosreg"]`, two), "-out", out, "-resume"); err == nil ||
+		!strings.Contains(err.Error(), "since the sweep began") {
 		t.Errorf("a method less: %v", err)
 	}
 }
@@ -421,7 +440,8 @@ func TestKilledPretending(t *testing.T) {
 			t.Errorf("%s %d times: what was trained was lost", what, n)
 		}
 	}
-	if table, _, _ := swept(t, file, "-out", out, "-table"); strings.Count(table, "4 of 4 | 0 |") != 2 || strings.Count(table, "| 2 | 2.0") != 2 {
+	if table, _, _ := swept(t, file, "-out", out, "-table"); strings.Count(table, "4 of 4 | 0 |") != 2 ||
+		strings.Count(table, "| 2 | 2.0") != 2 {
 		t.Errorf("the table:\n%s", table)
 	}
 }
@@ -433,7 +453,9 @@ func TestDryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"-method=mle -seed=1 -threads=1 -set=train.learning_rate=0.001 -set=report.test=false -out=" + folder, "of which 8 are to be trained", "4 more runs", "about 2h30m0s, at 30 minutes each by minutes"} {
+	for _, want := range []string{"-method=mle -seed=1 -threads=1 -set=train.learning_rate=0.001 " +
+		"-set=report.test=false -out=" + folder, "of which 8 are to be trained", "4 more runs",
+		"about 2h30m0s, at 30 minutes each by minutes"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it lacks %q:\n%s", want, out)
 		}
@@ -444,11 +466,14 @@ func TestDryRun(t *testing.T) {
 	if _, _, err := swept(t, file, "-out", folder); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, err := swept(t, file, "-out", folder, "-dry-run"); err != nil || !strings.Contains(out, "of which 0 are to be trained") || !strings.Contains(out, "by the trials that have run") {
+	if out, _, err := swept(t, file, "-out", folder, "-dry-run"); err != nil ||
+		!strings.Contains(out, "of which 0 are to be trained") ||
+		!strings.Contains(out, "by the trials that have run") {
 		t.Errorf("%v:\n%s", err, out)
 	}
 	wrong := searchText(t, "search = \"grid\"", "[keys]", "train.learning_rat = [0.001]")
-	if _, _, err := swept(t, wrong, "-out", filepath.Join(t.TempDir(), "wrong")); err == nil || !strings.Contains(err.Error(), "did you mean train.learning_rate?") {
+	if _, _, err := swept(t, wrong, "-out", filepath.Join(t.TempDir(), "wrong")); err == nil ||
+		!strings.Contains(err.Error(), "did you mean train.learning_rate?") {
 		t.Errorf("a wrong key: %v", err)
 	}
 	text, err := os.ReadFile(wrong)
@@ -459,7 +484,8 @@ func TestDryRun(t *testing.T) {
 	if err := os.WriteFile(wrong, ours, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := swept(t, wrong, "-dry-run"); err == nil || !strings.Contains(err.Error(), "did you mean train.learning_rate?") {
+	if _, _, err := swept(t, wrong, "-dry-run"); err == nil ||
+		!strings.Contains(err.Error(), "did you mean train.learning_rate?") {
 		t.Errorf("a wrong key of a program under runs/: %v", err)
 	}
 	if _, _, err := swept(t, file, "-dry-run", "-resume"); err == nil {
@@ -476,11 +502,15 @@ func TestDryRunRunsNothing(t *testing.T) {
 	}
 	for search, want := range map[string]string{
 		"search = \"random\"": "8 trials of each of 1 methods, of which 8 are to be trained",
-		"search = \"halving\"\nargs = [\"-set\", \"train.steps=90\"]":           "then the best 3 of each go on to 30 steps",
-		"search = \"halving\"\nargs = [\"-set=model.width=9\"]":                 "set train.steps or train.epochs in args",
-		"search = \"halving\"\nargs = [\"-set=train.epochs=9\", \"-preset=x\"]": "then the best 3 of each go on to 3 epochs",
+		"search = \"halving\"\nargs = [\"-set\", \"train.steps=90\"]": "then the best 3 of each go on to 30 " +
+			"steps",
+		"search = \"halving\"\nargs = [\"-set=model.width=9\"]": "set train.steps or train.epochs in " +
+			"args",
+		"search = \"halving\"\nargs = [\"-set=train.epochs=9\", \"-preset=x\"]": "then the best 3 of each go on to 3 " +
+			"epochs",
 	} {
-		if err := os.WriteFile(file, fmt.Appendf(nil, "command = %q\n%s\n[keys]\nmodel.dropout = {uniform = [0.1, 0.4]}\n", program, search), 0o644); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil,
+			"command = %q\n%s\n[keys]\nmodel.dropout = {uniform = [0.1, 0.4]}\n", program, search), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		out, _, err := swept(t, file, "-out", filepath.Join(folder, "sweep"), "-dry-run")

@@ -61,7 +61,8 @@ func TestKilledOnTheSample(t *testing.T) {
 	if said, err := exec.Command(program, again...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if diff := cmp.Diff(lasting(t, filepath.Join(at, "results.json")), lasting(t, filepath.Join(whole, "chosen", "mle-seed1", "results.json"))); diff != "" {
+	if diff := cmp.Diff(lasting(t, filepath.Join(at, "results.json")),
+		lasting(t, filepath.Join(whole, "chosen", "mle-seed1", "results.json"))); diff != "" {
 		t.Errorf("tested at once and later:\n%s", diff)
 	}
 	begin := func(args ...string) *exec.Cmd {
@@ -98,7 +99,8 @@ func TestKilledOnTheSample(t *testing.T) {
 	}
 	want, _ := filepath.Glob(filepath.Join(whole, "*", "*", "results.json"))
 	if len(want) != 8 || len(before) == 0 {
-		t.Errorf("%d runs in the undisturbed sweep, want 4 trials and 4 chosen, of which 2 are trials too; %d when the killed one went on", len(want), len(before))
+		t.Errorf("%d runs in the undisturbed sweep, want 4 trials and 4 chosen, of which 2 are trials too; %d when "+
+			"the killed one went on", len(want), len(before))
 	}
 	for _, path := range want {
 		name, _ := filepath.Rel(whole, path)

@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
-const toyPairs = "das haus ||| the house\ndas buch ||| the book\nein buch ||| a book\n ||| nothing\nnichts |||\n|||\nein haus ||| a house\n"
+const toyPairs = "das haus ||| the house\ndas buch ||| the book\nein buch ||| a book\n ||| nothing\nnichts " +
+	"|||\n|||\nein haus ||| a house\n"
 
 func TestAlignCommands(t *testing.T) {
 	const links = "0-0 1-1\n0-0 1-1\n0-0 1-1\n\n\n\n0-0 1-1\n"
 	var files [2]string
 	for i, more := range [][]string{nil, {"-r"}} {
-		for _, flags := range [][]string{{"-d", "-o", "-v"}, {"-dov", "-i", "3"}, {"-favor-diagonal", "-iterations=7"}} {
+		for _, flags := range [][]string{{"-d", "-o", "-v"}, {"-dov", "-i", "3"},
+			{"-favor-diagonal", "-iterations=7"}} {
 			code, out, errs := runText(t, toyPairs, append(append([]string{"align"}, flags...), more...)...)
 			if code != 0 || out != links || errs != "" {
 				t.Errorf("%v %v: exit %d, %q, %q", flags, more, code, out, errs)
@@ -66,7 +68,8 @@ func TestAlignCommandsRefuse(t *testing.T) {
 		{"", []string{"symmetrize", one, one + ".missing"}, 1, "one.missing"},
 		{"a ||| b\n", []string{"lexicon"}, 2, "-alignment is missing: give the file"},
 		{"a ||| b\n", []string{"lexicon", "-a", two}, 1, "1 pairs and 2 lines of links do not belong together"},
-		{"a ||| b\n", []string{"lexicon", "-a", far}, 1, far + ": line 1: link 3-0 points beyond 1 source and 1 target words"},
+		{"a ||| b\n", []string{"lexicon", "-a", far}, 1, far +
+			": line 1: link 3-0 points beyond 1 source and 1 target words"},
 		{"a b\n", []string{"lexicon", "-a", one}, 1, "standard input:1: "},
 		{"a ||| b\n", []string{"lexicon", "-a", bad + ".missing"}, 1, "bad.missing"},
 	} {

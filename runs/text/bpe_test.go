@@ -27,7 +27,8 @@ func fileWith(t *testing.T, name, content string) string {
 
 const toyDict = "low 5\nlower 2\nnewest 6\nwidest 3\n"
 
-const toyCodes = "#version: 0.2\ns t</w>\ne st</w>\nl o\nw est</w>\nn e\nne west</w>\nlo w</w>\nw i\nwi d\nwid est</w>\nw e\nwe r</w>\nlo wer</w>\n"
+const toyCodes = "#version: 0.2\ns t</w>\ne st</w>\nl o\nw est</w>\nn e\nne west</w>\nlo w</w>\nw i\nwi d\nwid " +
+	"est</w>\nw e\nwe r</w>\nlo wer</w>\n"
 
 func TestLearnCommand(t *testing.T) {
 	code, out, errs := runText(t, toyDict, "bpe-learn", "-s", "15", "-dict-input")
@@ -39,14 +40,17 @@ func TestLearnCommand(t *testing.T) {
 		word, n, _ := strings.Cut(row, " ")
 		plain.WriteString(strings.Repeat(word+"\n", int(n[0]-'0')))
 	}
-	if code, out, errs := runText(t, plain.String(), "bpe-learn", "-s", "3"); code != 0 || out != "#version: 0.2\ns t</w>\ne st</w>\nl o\n" || errs != "" {
+	if code, out, errs := runText(t, plain.String(), "bpe-learn", "-s", "3"); code != 0 ||
+		out != "#version: 0.2\ns t</w>\ne st</w>\nl o\n" || errs != "" {
 		t.Errorf("exit %d, codes %q, messages %q", code, out, errs)
 	}
-	if code, out, _ := runText(t, toyDict, "bpe-learn", "-s", "15", "-dict-input", "-min-frequency=9"); code != 0 || out != "#version: 0.2\ns t</w>\ne st</w>\n" {
+	if code, out, _ := runText(t, toyDict, "bpe-learn", "-s", "15", "-dict-input", "-min-frequency=9"); code != 0 ||
+		out != "#version: 0.2\ns t</w>\ne st</w>\n" {
 		t.Errorf("exit %d, codes %q", code, out)
 	}
 	code, out, errs = runText(t, toyDict, "bpe-learn", "-s", "13", "-dict-input", "-total-symbols")
-	if want := "#version: 0.2\ns t</w>\ne st</w>\n"; code != 0 || out != want || !strings.Contains(errs, "8 characters inside words and 3 at their ends leave 2 merges") {
+	if want := "#version: 0.2\ns t</w>\ne st</w>\n"; code != 0 || out != want ||
+		!strings.Contains(errs, "8 characters inside words and 3 at their ends leave 2 merges") {
 		t.Errorf("exit %d, codes %q, messages %q", code, out, errs)
 	}
 }
@@ -70,10 +74,13 @@ func TestApplyAndUndoCommands(t *testing.T) {
 	}{
 		{nil, "low lo@@ west newest\n\n lower \r\nwidest"},
 		{[]string{"-merges", "3"}, "lo@@ w lo@@ w@@ est n@@ e@@ w@@ est\n\n lo@@ w@@ e@@ r \r\nw@@ i@@ d@@ est"},
-		{[]string{"-merges=0", "-separator", "|"}, "l| o| w l| o| w| e| s| t n| e| w| e| s| t\n\n l| o| w| e| r \r\nw| i| d| e| s| t"},
-		{[]string{"-vocabulary", vocabulary, "-vocabulary-threshold", "3"}, "lo@@ w lo@@ w@@ e@@ s@@ t newest\n\n lo@@ w@@ e@@ r \r\nw@@ i@@ d@@ e@@ s@@ t"},
+		{[]string{"-merges=0", "-separator", "|"},
+			"l| o| w l| o| w| e| s| t n| e| w| e| s| t\n\n l| o| w| e| r \r\nw| i| d| e| s| t"},
+		{[]string{"-vocabulary", vocabulary, "-vocabulary-threshold", "3"},
+			"lo@@ w lo@@ w@@ e@@ s@@ t newest\n\n lo@@ w@@ e@@ r \r\nw@@ i@@ d@@ e@@ s@@ t"},
 		{[]string{"-glossary", "owe", "-glossary", `wid\w*`}, "low l@@ owe@@ st newest\n\n l@@ owe@@ r \r\nwidest"},
-		{[]string{"-dropout", "1", "-seed", "7"}, "l@@ o@@ w l@@ o@@ w@@ e@@ s@@ t n@@ e@@ w@@ e@@ s@@ t\n\n l@@ o@@ w@@ e@@ r \r\nw@@ i@@ d@@ e@@ s@@ t"},
+		{[]string{"-dropout", "1", "-seed", "7"},
+			"l@@ o@@ w l@@ o@@ w@@ e@@ s@@ t n@@ e@@ w@@ e@@ s@@ t\n\n l@@ o@@ w@@ e@@ r \r\nw@@ i@@ d@@ e@@ s@@ t"},
 	} {
 		args := append([]string{"bpe-apply", "-c", codes}, c.args...)
 		code, out, errs := runText(t, text, args...)
@@ -90,7 +97,8 @@ func TestApplyAndUndoCommands(t *testing.T) {
 	if _, back, _ := runText(t, "l| o| w\n", "bpe-undo", "-separator", "|"); back != "low\n" {
 		t.Errorf("undone to %q", back)
 	}
-	if code, _, errs := runText(t, "low", "bpe-apply", "-c", codes, "-vocabulary", vocabulary, "-vocabulary-threshold=99"); code != 0 || !strings.Contains(errs, "nothing is undone") {
+	if code, _, errs := runText(t, "low", "bpe-apply", "-c", codes, "-vocabulary", vocabulary,
+		"-vocabulary-threshold=99"); code != 0 || !strings.Contains(errs, "nothing is undone") {
 		t.Errorf("exit %d, messages %q", code, errs)
 	}
 }
@@ -112,18 +120,23 @@ func TestBPECommandsRefuse(t *testing.T) {
 	}{
 		{"", []string{"bpe-learn", "-s", "-3"}, 2, "-symbols=-3: it wants a whole number of at least 0"},
 		{"", []string{"bpe-learn", "-s", "many"}, 2, "many"},
-		{"", []string{"bpe-learn", "-min-frequency", "0"}, 2, "-min-frequency=0: it wants a whole number of at least 1"},
+		{"", []string{"bpe-learn", "-min-frequency", "0"}, 2,
+			"-min-frequency=0: it wants a whole number of at least 1"},
 		{"", []string{"bpe-learn", "-no-such-flag"}, 2, "no-such-flag"},
-		{"low\n", []string{"bpe-learn", "-dict-input"}, 1, `standard input:1: expected a word, one space and its count, not "low"`},
+		{"low\n", []string{"bpe-learn", "-dict-input"}, 1,
+			`standard input:1: expected a word, one space and its count, not "low"`},
 		{"a\n\xfcb\n", []string{"bpe-learn"}, 1, "standard input:2: byte 1 of the line (0xFC) is not valid UTF-8"},
 		{"", []string{"bpe-learn", codes + ".missing"}, 1, "codes.missing"},
 		{"a\n", []string{"bpe-apply"}, 2, "-codes is missing: give the codes file"},
 		{"a\n", []string{"bpe-apply", "-c", codes + ".missing"}, 1, "codes.missing"},
 		{"a\n", []string{"bpe-apply", "-c", codes}, 1, codes + `:2: a merge is two symbols`},
-		{"a\n\xfc\n", []string{"bpe-apply", "-c", good}, 1, "standard input:2: byte 1 of the line (0xFC) is not valid UTF-8"},
+		{"a\n\xfc\n", []string{"bpe-apply", "-c", good}, 1,
+			"standard input:2: byte 1 of the line (0xFC) is not valid UTF-8"},
 		{"a\n", []string{"bpe-apply", "-c", good, "-dropout", "2"}, 2, "-dropout=2: it wants a number from 0 to 1"},
-		{"a\n", []string{"bpe-apply", "-c", good, "-glossary", "(?=a)"}, 2, "look-around and back-references are not supported"},
-		{"a\n", []string{"bpe-apply", "-c", good, "-vocabulary-threshold", "3"}, 2, "-vocabulary-threshold goes with -vocabulary"},
+		{"a\n", []string{"bpe-apply", "-c", good, "-glossary", "(?=a)"}, 2,
+			"look-around and back-references are not supported"},
+		{"a\n", []string{"bpe-apply", "-c", good, "-vocabulary-threshold", "3"}, 2,
+			"-vocabulary-threshold goes with -vocabulary"},
 		{"a\n", []string{"bpe-apply", "-c", good, "-vocabulary", codes}, 1, codes + ":1: the count of"},
 		{"a\n", []string{"bpe-apply", "-c", good, "text.de"}, 2, `unexpected argument "text.de"`},
 		{"a\n", []string{"bpe-undo", "-separator", ""}, 2, "-separator is missing: give the mark"},

@@ -18,13 +18,15 @@ import (
 func translationRun(t *testing.T) (folder, store string) {
 	t.Helper()
 	folder = t.TempDir()
-	english, german := []string{"Hello, small world.", "A small house & a tree."}, []string{"Hallo, kleine Welt.", "Ein kleines Haus & ein Baum."}
+	english, german := []string{"Hello, small world.", "A small house & a tree."},
+		[]string{"Hallo, kleine Welt.", "Ein kleines Haus & ein Baum."}
 	for name, lines := range map[string][]string{"train.en": english, "train.de": german} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte("[data]\nsource = \"en\"\ntarget = \"de\"\nmerges = 20\n"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "config.toml"),
+		[]byte("[data]\nsource = \"en\"\ntarget = \"de\"\nmerges = 20\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	s, err := translation.ReadSettings(folder)
@@ -32,7 +34,8 @@ func translationRun(t *testing.T) (folder, store string) {
 		t.Fatal(err)
 	}
 	cache := corpus.StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
-	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, "-train")
+	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"},
+		"-train")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +62,13 @@ func TestEncodeAndDecode(t *testing.T) {
 	if code != 0 || errs != "" || strings.Count(ids, "\n") != 3 {
 		t.Fatalf("encode: exit %d, %q, %q", code, ids, errs)
 	}
-	if code, out, errs := runText(t, ids, "decode", "-run", folder, "-l=de", "-raw"); code != 0 || out != raw || errs != "" {
+	if code, out, errs := runText(t, ids, "decode", "-run", folder, "-l=de", "-raw"); code != 0 || out != raw ||
+		errs != "" {
 		t.Errorf("decode -raw: exit %d, %q, %q", code, out, errs)
 	}
 	code, pieces, errs := runText(t, ids, "decode", "-run", folder, "-l", "de")
-	if joined := strings.ReplaceAll(pieces, "@@ ", ""); code != 0 || joined != "Ein kleines Haus &amp; ein Baum .\n\nHallo .\n" || errs != "" {
+	if joined := strings.ReplaceAll(pieces, "@@ ", ""); code != 0 ||
+		joined != "Ein kleines Haus &amp; ein Baum .\n\nHallo .\n" || errs != "" {
 		t.Errorf("decode: exit %d, %q, %q", code, pieces, errs)
 	}
 	for language, want := range map[string]string{
@@ -103,8 +108,10 @@ func TestEncodeAndDecodeRefuse(t *testing.T) {
 		{"", "encode -l de -run /no/such", 1, "/no/such"},
 		{"4 five\n", "decode -l de -run " + folder, 1, `standard input:1: "five" is no id`},
 		{"4\n4000000\n", "decode -l de -run " + folder, 1, "standard input:2: 4000000 is no id of " + folder},
-		{"", fmt.Sprintf("decode -l de -run %s -store %s/train.en", folder, folder), 1, "train.en: this is no file of encoded text"},
-		{"", fmt.Sprintf("decode -l de -run %s -store %s", folder, crafted), 1, crafted + ": this is no file of encoded text, or it is damaged"},
+		{"", fmt.Sprintf("decode -l de -run %s -store %s/train.en", folder, folder), 1,
+			"train.en: this is no file of encoded text"},
+		{"", fmt.Sprintf("decode -l de -run %s -store %s", folder, crafted), 1, crafted +
+			": this is no file of encoded text, or it is damaged"},
 		{"", "decode -l de -store /no/such -run " + folder, 1, "/no/such"},
 	} {
 		code, _, errs := runText(t, c.in, strings.Fields(c.args)...)

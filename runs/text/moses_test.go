@@ -37,19 +37,23 @@ func TestMosesCommands(t *testing.T) {
 
 func TestTruecaseCommands(t *testing.T) {
 	model := filepath.Join(t.TempDir(), "model")
-	if code, out, errs := runText(t, "x the Dog\n. The the\n", "truecase-train", "-model", model); code != 0 || out+errs != "" {
+	if code, out, errs := runText(t, "x the Dog\n. The the\n", "truecase-train", "-model", model); code != 0 ||
+		out+errs != "" {
 		t.Fatalf("exit %d, output %q, messages %q", code, out, errs)
 	}
-	if code, out, errs := runText(t, "The DOG . Cat\n", "truecase", "-model="+model); code != 0 || out != "the Dog . Cat\n" {
+	if code, out, errs := runText(t, "The DOG . Cat\n", "truecase", "-model="+model); code != 0 ||
+		out != "the Dog . Cat\n" {
 		t.Errorf("exit %d, output %q, messages %q", code, out, errs)
 	}
 }
 
 func TestMosesCommandWarnings(t *testing.T) {
-	if code, out, errs := runText(t, "No. 5\n", "tokenize", "-l", "xx"); code != 0 || out != "No. 5\n" || !strings.Contains(errs, `language "xx"`) {
+	if code, out, errs := runText(t, "No. 5\n", "tokenize", "-l", "xx"); code != 0 || out != "No. 5\n" ||
+		!strings.Contains(errs, `language "xx"`) {
 		t.Errorf("exit %d, output %q, messages %q", code, out, errs)
 	}
-	if code, _, errs := runText(t, "", "detokenize", "-l", "de"); code != 0 || !strings.Contains(errs, "no rules of its own") {
+	if code, _, errs := runText(t, "", "detokenize", "-l", "de"); code != 0 ||
+		!strings.Contains(errs, "no rules of its own") {
 		t.Errorf("exit %d, messages %q", code, errs)
 	}
 }
@@ -82,14 +86,16 @@ func TestMosesCommandErrors(t *testing.T) {
 	} {
 		code, _, errs := runText(t, test.in, strings.Fields(test.args)...)
 		if code != test.code || !strings.Contains(errs, test.part) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%s: exit %d, messages %q; want exit %d and one line with %q", test.args, code, errs, test.code, test.part)
+			t.Errorf("%s: exit %d, messages %q; want exit %d and one line with %q", test.args, code, errs, test.code,
+				test.part)
 		}
 	}
 }
 
 func TestToolsHelp(t *testing.T) {
 	for _, c := range tools() {
-		if code, out, errs := runText(t, "", c.name, "-h"); code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") || !strings.Contains(out, "\nUsage: go run ./runs/text "+c.name) || errs != "" {
+		if code, out, errs := runText(t, "", c.name, "-h"); code != 0 || !strings.HasPrefix(out, "text "+c.name+": ") ||
+			!strings.Contains(out, "\nUsage: go run ./runs/text "+c.name) || errs != "" {
 			t.Errorf("%s -h: exit %d, output %q, messages %q", c.name, code, out, errs)
 		}
 	}
@@ -133,7 +139,8 @@ func TestCleanCommand(t *testing.T) {
 	}
 	os.Remove(prefix + ".en")
 	out := filepath.Join(t.TempDir(), "out")
-	code, printed, errs := runText(t, "", "clean", "-min", "1", "-max", "175", "-ratio", "1.5", "-lines-retained", out+".lines", prefix, "de", "en", out)
+	code, printed, errs := runText(t, "", "clean", "-min", "1", "-max", "175", "-ratio", "1.5", "-lines-retained",
+		out+".lines", prefix, "de", "en", out)
 	if code != 0 || printed != "" || !strings.Contains(errs, "Input sentences: 4  Output sentences:  2\n") {
 		t.Errorf("exit %d, output %q, messages %q", code, printed, errs)
 	}
@@ -159,7 +166,8 @@ func TestCleanCommandRefuses(t *testing.T) {
 		}
 	}
 	prefix := corpusOf(t, "a\n", "a\n")
-	if code, _, errs := runText(t, "", "clean", prefix, "de", "en", prefix); code != 2 || !strings.Contains(errs, "choose another OUT") {
+	if code, _, errs := runText(t, "", "clean", prefix, "de", "en", prefix); code != 2 ||
+		!strings.Contains(errs, "choose another OUT") {
 		t.Errorf("writing over the input: exit %d, messages %q", code, errs)
 	}
 	if contents(t, prefix+".de") != "a\n" {

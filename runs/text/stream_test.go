@@ -73,7 +73,8 @@ func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestEachLineErrors(t *testing.T) {
 	var out bytes.Buffer
 	err := over(strings.NewReader("a\nb\xe4\nc\n"), &out).eachLine(false, shout)
-	if err == nil || !strings.HasPrefix(err.Error(), "standard input:2: byte 2 of the line (0xE4) is not valid UTF-8; convert") {
+	if err == nil ||
+		!strings.HasPrefix(err.Error(), "standard input:2: byte 2 of the line (0xE4) is not valid UTF-8; convert") {
 		t.Errorf("bad UTF-8: %v", err)
 	}
 	if out.String() != "A\n" {
@@ -88,7 +89,8 @@ func TestEachLineErrors(t *testing.T) {
 	if err == nil || err.Error() != "standard input:2: no b please" {
 		t.Errorf("refused line: %v", err)
 	}
-	if err := over(strings.NewReader("a\n"), fullDisk{}).eachLine(false, shout); err == nil || !strings.Contains(err.Error(), "disk full") {
+	if err := over(strings.NewReader("a\n"), fullDisk{}).eachLine(false, shout); err == nil ||
+		!strings.Contains(err.Error(), "disk full") {
 		t.Errorf("full disk: %v", err)
 	}
 }
@@ -107,7 +109,8 @@ func TestPackedInput(t *testing.T) {
 		t.Errorf("vocab: exit %d, %q, %q", code, out, errs)
 	}
 	for _, in := range []string{byGzip[:len(byGzip)-6], "BZh91AY&SY"} {
-		if code, _, errs := runText(t, in, "lower"); code != 1 || !strings.HasPrefix(errs, "text lower: standard input: it") || strings.Count(errs, "\n") != 1 {
+		if code, _, errs := runText(t, in, "lower"); code != 1 ||
+			!strings.HasPrefix(errs, "text lower: standard input: it") || strings.Count(errs, "\n") != 1 {
 			t.Errorf("exit %d, %q", code, errs)
 		}
 	}

@@ -57,7 +57,8 @@ func TestFastAlign(t *testing.T) {
 		if flags == "grow-diag-final-and" {
 			continue
 		}
-		o := Options{Diagonal: strings.Contains(flags, "-d"), Tension: strings.Contains(flags, "-o"), Bayes: strings.Contains(flags, "-v"), Reverse: strings.Contains(flags, "-r")}
+		o := Options{Diagonal: strings.Contains(flags, "-d"), Tension: strings.Contains(flags, "-o"),
+			Bayes: strings.Contains(flags, "-v"), Reverse: strings.Contains(flags, "-r")}
 		if strings.Contains(flags, "-I 1") {
 			o.Iterations = 1
 		}

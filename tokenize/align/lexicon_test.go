@@ -82,7 +82,8 @@ func TestLexiconRefuses(t *testing.T) {
 			t.Errorf("links %v are taken", bad)
 		}
 	}
-	if _, err := LearnLexicon(c, [][]Link{{}, {{1, 0}}}); err == nil || !strings.HasPrefix(err.Error(), "line 2: link 1-0 points beyond 1 source and 2 target words") {
+	if _, err := LearnLexicon(c, [][]Link{{}, {{1, 0}}}); err == nil ||
+		!strings.HasPrefix(err.Error(), "line 2: link 1-0 points beyond 1 source and 2 target words") {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
@@ -94,7 +95,8 @@ func TestLexiconRefuses(t *testing.T) {
 		"a\tA\na\tB\n":    `lexicon:2: "a" has a translation already`,
 		"a\tA\n\xff\tB\n": "lexicon:2: byte 1",
 	} {
-		if _, err := ReadLexicon(strings.NewReader(text), "lexicon"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := ReadLexicon(strings.NewReader(text), "lexicon"); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -106,7 +108,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q is %v, %v", line, links, err)
 		}
 	}
-	for _, line := range []string{"1", "1-", "-1", "1-2-3", "a-1", "1-b", "1--2", "0-0 +1-2", "99999999999-1", "1-65536"} {
+	for _, line := range []string{"1", "1-", "-1", "1-2-3", "a-1", "1-b", "1--2", "0-0 +1-2", "99999999999-1",
+		"1-65536"} {
 		if links, err := Parse(line); err == nil {
 			t.Errorf("%q is %v", line, links)
 		}

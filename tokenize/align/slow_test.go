@@ -173,7 +173,8 @@ func (s *slow) check(k int, links []Link) string {
 			}
 		}
 		if p[chosen[j]] < best*(1-1e-9) {
-			return fmt.Sprintf("word %d has the link %d with %v, and by the formulas %d with %v", j, chosen[j]-1, p[chosen[j]], at-1, best)
+			return fmt.Sprintf("word %d has the link %d with %v, and by the formulas %d with %v", j, chosen[j]-1,
+				p[chosen[j]], at-1, best)
 		}
 	}
 	return ""

@@ -39,7 +39,8 @@ func sealed(data []byte) []byte {
 		return data
 	}
 	data = bytes.Clone(data)
-	body := min(binary.NativeEndian.Uint64(data[56:])*uint64(entryBytes)+binary.NativeEndian.Uint64(data[64:])*binary.NativeEndian.Uint64(data[48:]), uint64(len(data))-uint64(headerBytes))
+	body := min(binary.NativeEndian.Uint64(data[56:])*uint64(entryBytes)+binary.NativeEndian.Uint64(
+		data[64:])*binary.NativeEndian.Uint64(data[48:]), uint64(len(data))-uint64(headerBytes))
 	sums := data[uint64(headerBytes)+body:]
 	for k := range min(segments(int64(body)), int64(len(sums)/4)) {
 		segment := data[headerBytes+k*segmentBytes : headerBytes+min((k+1)*segmentBytes, int64(body))]
@@ -69,7 +70,9 @@ func readAll(t *testing.T, path string) (pairs List, err error) {
 			return nil
 		})
 	}
-	if err != nil && (!strings.HasPrefix(err.Error(), path+": this is no file of encoded text, or it is damaged: ") || strings.Contains(err.Error(), "\n")) {
+	if err != nil &&
+		(!strings.HasPrefix(err.Error(), path+": this is no file of encoded text, or it is damaged: ") ||
+			strings.Contains(err.Error(), "\n")) {
 		t.Errorf("it says %q", err)
 	}
 	return pairs, err
@@ -119,8 +122,14 @@ func TestCraftedStores(t *testing.T) {
 		"pairs for ids": func(data []byte) []byte { // of the same size
 			return long(64, ids-8)(long(56, lines+1)(data))
 		},
-		"ids for pairs":                    func(data []byte) []byte { return long(64, ids+8)(long(56, lines-1)(data)) },
-		"ids of no bytes":                  func(data []byte) []byte { return append(long(48, 0)(data)[:entryAt(lines)], 0, 0, 0, 0) },
+		"ids for pairs": func(data []byte) []byte {
+			return long(64,
+				ids+8)(long(56, lines-1)(data))
+		},
+		"ids of no bytes": func(data []byte) []byte {
+			return append(long(48, 0)(data)[:entryAt(lines)],
+				0, 0, 0, 0)
+		},
 		"ids of one byte":                  func(data []byte) []byte { return long(64, 2*ids)(long(48, 1)(data)) },
 		"ids that multiply to their bytes": long(64, 1<<63+ids),
 		"ids of huge width":                func(data []byte) []byte { return long(64, 2)(long(48, 1<<63+ids)(data)) },
@@ -137,7 +146,8 @@ func TestCraftedStores(t *testing.T) {
 		},
 	}
 	for at := 48; at < 72; at += 8 {
-		for _, value := range []uint64{0, 1, 3, 5, 8, 1 << 31, 1 << 32, 1 << 59, 1 << 60, 1 << 61, 1 << 62, 1 << 63, math.MaxInt64, math.MaxUint64} {
+		for _, value := range []uint64{0, 1, 3, 5, 8, 1 << 31, 1 << 32, 1 << 59, 1 << 60, 1 << 61, 1 << 62, 1 << 63,
+			math.MaxInt64, math.MaxUint64} {
 			crafted[fmt.Sprintf("%d at byte %d of the header", value, at)] = long(at, value)
 		}
 	}
@@ -197,7 +207,8 @@ func TestCraftedStores(t *testing.T) {
 	}
 	defer s.Close()
 	const sentence = " has the id 100, and ids end at 99: delete this file, which is then made anew"
-	if err := s.Each(func(Pair) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), path+": pair ") || !strings.HasSuffix(err.Error(), sentence) {
+	if err := s.Each(func(Pair) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), path+": pair ") ||
+		!strings.HasSuffix(err.Error(), sentence) {
 		t.Errorf("the error is %v", err)
 	}
 	loader, err := NewLoader(s, Options{BatchSettings: BatchSettings{MaxTokens: 4000}}, Position{})
@@ -240,7 +251,8 @@ func TestStoreCutWhileOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, size := range []int64{0, 10, headerBytes, 5000, headerBytes + 5000*entryBytes/2, headerBytes + 5000*entryBytes + 100, int64(len(whole)) / 4096 * 4096, int64(len(whole)) - 5} {
+	for _, size := range []int64{0, 10, headerBytes, 5000, headerBytes + 5000*entryBytes/2, headerBytes +
+		5000*entryBytes + 100, int64(len(whole)) / 4096 * 4096, int64(len(whole)) - 5} {
 		filed := e.contents()
 		open := func() *Store {
 			replace(t, path, whole)
@@ -284,7 +296,9 @@ func TestStoreCutWhileOpen(t *testing.T) {
 				return nil
 			},
 		} {
-			if err := read(); err == nil || !strings.HasPrefix(err.Error(), path+" was cut short or changed while it was in use: ") || errors.As(err, new(*Panic)) {
+			if err := read(); err == nil ||
+				!strings.HasPrefix(err.Error(), path+" was cut short or changed while it was in use: ") ||
+				errors.As(err, new(*Panic)) {
 				t.Errorf("%s, cut at %d: the error is %v", what, size, err)
 			}
 		}
@@ -302,7 +316,8 @@ func TestPanicsOfReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, problem := range []func(){func() { panic("odd") }, func() { _ = s.entries[s.Len()] }, func() { *(*int)(nil) = 1 }} {
+	for _, problem := range []func(){func() { panic("odd") }, func() { _ = s.entries[s.Len()] },
+		func() { *(*int)(nil) = 1 }} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -112,7 +112,8 @@ func TestLongLine(t *testing.T) {
 	const size = 1 << 26
 	long := strings.Repeat("x ", size/2)
 	folder := put(t, map[string]string{
-		"train.en.zst": fixtures.Zstandard(t, "a\n"+long+"\n"), "train.de": "a\nb\n", "both.en-de.tsv.zst": fixtures.Zstandard(t, "a\tb\n"+long+"\tb\n"),
+		"train.en.zst": fixtures.Zstandard(t, "a\n"+long+"\n"), "train.de": "a\nb\n",
+		"both.en-de.tsv.zst": fixtures.Zstandard(t, "a\tb\n"+long+"\tb\n"),
 	})
 	path := filepath.Join(folder, "train.en")
 	cache := StoreSettings{Store: filepath.Join(folder, "store")}.Cache()
@@ -124,14 +125,18 @@ func TestLongLine(t *testing.T) {
 			_, err := cache.OpenParallel(limited(folder, "train", s), "-train")
 			return err
 		},
-		"ReadParallel": func(s LineSettings) error { _, err := ReadParallel(limited(folder, "both", s), "-train"); return err },
+		"ReadParallel": func(s LineSettings) error {
+			_, err := ReadParallel(limited(folder, "both", s), "-train")
+			return err
+		},
 	} {
 		for _, s := range []LineSettings{{}, {MaxLine: size / 10}} {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			err := read(s)
 			runtime.ReadMemStats(&after)
-			mustName(t, err, ".zst:2: this line has more than ", strconv.Itoa(s.Limit())+" bytes", "raise data.max_line")
+			mustName(t, err, ".zst:2: this line has more than ", strconv.Itoa(s.Limit())+" bytes",
+				"raise data.max_line")
 			if took := after.TotalAlloc - before.TotalAlloc; took > size {
 				t.Errorf("%s with at most %d bytes a line took %d bytes", name, s.Limit(), took)
 			}
@@ -152,7 +157,8 @@ func limited(folder, name string, s LineSettings) PairName {
 // Many lines of the greatest length are a block each few, whatever their number, and every line comes.
 func TestBlocksOfLongLines(t *testing.T) {
 	line := strings.Repeat("x", 900_000)
-	folder := put(t, map[string]string{"train.en.gz": fixtures.Gzip(t, strings.Repeat(line+"\n", 100)), "train.de": strings.Repeat("y\n", 100)})
+	folder := put(t, map[string]string{"train.en.gz": fixtures.Gzip(t, strings.Repeat(line+"\n", 100)),
+		"train.de": strings.Repeat("y\n", 100)})
 	p, err := StoreSettings{Store: "none"}.Cache().OpenParallel(limited(folder, "train", usual), "-train")
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +167,8 @@ func TestBlocksOfLongLines(t *testing.T) {
 	memory := Text{Lines: make([]string, 100)}
 	worker := func() (func([][]string) (int, error), error) {
 		return func(lines [][]string) (int, error) {
-			if n := len(lines[0]); n > 6 || len(lines[1]) != n || len(lines[2]) != n || len(lines[0][0]) != len(line) || lines[1][n-1] != "y" {
+			if n := len(lines[0]); n > 6 || len(lines[1]) != n || len(lines[2]) != n || len(lines[0][0]) != len(line) ||
+				lines[1][n-1] != "y" {
 				t.Errorf("a block of %d, %d and %d lines", n, len(lines[1]), len(lines[2]))
 			}
 			return len(lines[0]), nil

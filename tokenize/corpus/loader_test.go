@@ -65,7 +65,8 @@ func TestLoaderGroupsBatches(t *testing.T) {
 				}
 			}
 			if u.Sentences != sentences || u.Tokens != groupTokens {
-				t.Errorf("update says %d sentences, %d tokens, its batches %d and %d", u.Sentences, u.Tokens, sentences, groupTokens)
+				t.Errorf("update says %d sentences, %d tokens, its batches %d and %d", u.Sentences, u.Tokens, sentences,
+					groupTokens)
 			}
 			tokens, batches = tokens+u.Tokens, batches+len(u.Batches)
 			last := i == perEpoch-1
@@ -81,7 +82,8 @@ func TestLoaderGroupsBatches(t *testing.T) {
 			}
 		}
 		if tokens != wantTokens || len(seen) != len(pairs) || batches != l.BatchesPerEpoch() {
-			t.Errorf("epoch %d: %d tokens of %d, %d pairs of %d, %d batches of %d", epoch, tokens, wantTokens, len(seen), len(pairs), batches, l.BatchesPerEpoch())
+			t.Errorf("epoch %d: %d tokens of %d, %d pairs of %d, %d batches of %d", epoch, tokens, wantTokens,
+				len(seen), len(pairs), batches, l.BatchesPerEpoch())
 		}
 	}
 }
@@ -175,7 +177,8 @@ func TestNewLoaderErrors(t *testing.T) {
 	mustName(t, err, "no sentence pairs")
 	_, err = NewLoader(pairs, Options{}, Position{})
 	mustName(t, err, "train.max_tokens")
-	_, err = NewLoader(append(pairs, pairOf(77, 3, 99)), Options{BatchSettings: BatchSettings{MaxTokens: 99}}, Position{})
+	_, err = NewLoader(append(pairs, pairOf(77, 3, 99)), Options{BatchSettings: BatchSettings{MaxTokens: 99}},
+		Position{})
 	mustName(t, err, "line 77", "100 tokens", "train.max_tokens (99)", "data.max_length")
 	_, err = NewLoader(pairs, Options{BatchSettings: BatchSettings{MaxTokens: 50}}, Position{Epoch: 2, Batch: 5000})
 	mustName(t, err, "batch 5000 of epoch 2", "train.max_tokens")
@@ -185,14 +188,16 @@ func TestNewLoaderErrors(t *testing.T) {
 func TestPanicOfThePreparation(t *testing.T) {
 	pairs := List{{Source: []int32{5, 2}, Target: []int32{6, 2}, Line: 1}}
 	l := &Loader{
-		pairs: pairs, options: Options{BatchSettings: BatchSettings{MaxTokens: 10}, Accumulate: -1}, // NewLoader refuses it: batches end before they begin
+		// NewLoader refuses it: batches end before they begin
+		pairs: pairs, options: Options{BatchSettings: BatchSettings{MaxTokens: 10}, Accumulate: -1},
 		epochs: newEpochs(pairs, budget{10, 0, 1}, 0), updates: make(chan Update), quit: make(chan struct{}),
 	}
 	l.start(Position{})
 	for range 2 {
 		_, err := l.Next()
 		var panicked *Panic
-		if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "preparing batches: runtime error") || !strings.Contains(string(panicked.PanicStack()), "loader.go") {
+		if !errors.As(err, &panicked) || !strings.Contains(err.Error(), "preparing batches: runtime error") ||
+			!strings.Contains(string(panicked.PanicStack()), "loader.go") {
 			t.Fatalf("Next gives %v", err)
 		}
 	}

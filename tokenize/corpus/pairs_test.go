@@ -67,7 +67,8 @@ func TestFilter(t *testing.T) {
 	}
 	text := report.String()
 	for _, part := range []string{
-		"kept 3 of 9 sentence pairs; dropped 2 with an empty side, 2 longer than 10 tokens, 2 with a length ratio above 2\n",
+		"kept 3 of 9 sentence pairs; dropped 2 with an empty side, 2 longer than 10 tokens, 2 with a length ratio " +
+			"above 2\n",
 		"\n  line 6: 5 and 40 tokens (too long)\n",
 	} {
 		if !strings.Contains(text, part) {

@@ -58,7 +58,8 @@ func linesIn(t *testing.T, text Parallel) (source, target []string) {
 func openers(t *testing.T) map[string]func(PairName, string) (Parallel, error) {
 	kept := StoreSettings{Store: t.TempDir()}.Cache()
 	return map[string]func(PairName, string) (Parallel, error){
-		"read": ReadParallel, "opened": kept.OpenParallel, "opened again": kept.OpenParallel, "opened without a cache": StoreSettings{Store: "none"}.Cache().OpenParallel,
+		"read": ReadParallel, "opened": kept.OpenParallel, "opened again": kept.OpenParallel,
+		"opened without a cache": StoreSettings{Store: "none"}.Cache().OpenParallel,
 	}
 }
 
@@ -67,10 +68,13 @@ func TestPlacesOfParallelText(t *testing.T) {
 	en, de := "a b\nc\n", "x\ny z\n"
 	both, turned := "a b\tx\nc\ty z\n", "x\ta b\ny z\tc\n"
 	for what, contents := range map[string]map[string]string{
-		"two files":              {"train.en": en, "train.de": de, "train.tsv": "p\tq\n", "train.en.gz": fixtures.Gzip(t, "p\n")},
-		"gzip":                   {"train.en.gz": fixtures.Gzip(t, en), "train.de.gz": fixtures.Gzip(t, de), "train.de.zst": "no"},
-		"two parts of gzip":      {"train.en.gz": fixtures.Gzip(t, "a b\n") + fixtures.Gzip(t, "c\n"), "train.de": de},
-		"Zstandard":              {"train.en.zst": fixtures.Zstandard(t, en), "train.de.zst": fixtures.Zstandard(t, de)},
+		"two files": {"train.en": en, "train.de": de, "train.tsv": "p\tq\n",
+			"train.en.gz": fixtures.Gzip(t, "p\n")},
+		"gzip": {"train.en.gz": fixtures.Gzip(t, en), "train.de.gz": fixtures.Gzip(t, de),
+			"train.de.zst": "no"},
+		"two parts of gzip": {"train.en.gz": fixtures.Gzip(t, "a b\n") + fixtures.Gzip(t, "c\n"), "train.de": de},
+		"Zstandard": {"train.en.zst": fixtures.Zstandard(t, en),
+			"train.de.zst": fixtures.Zstandard(t, de)},
 		"packed without a name":  {"train.en": fixtures.Gzip(t, en), "train.de": fixtures.Zstandard(t, de)},
 		"a table":                {"train.tsv": both},
 		"a table from Windows":   {"train.tsv": "\ufeff" + strings.ReplaceAll(both, "\n", "\r\n")},
@@ -105,20 +109,35 @@ func TestPlacesRefused(t *testing.T) {
 		contents map[string]string
 		parts    []string
 	}{
-		"nothing":       {nil, []string{"train.en: there is no such file; -train names it, and -src and -tgt its languages (en and de); the folder given by -data holds no files; ", "train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
-		"one side":      {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"}, []string{"train.de: there is no such file", "the folder given by -data holds train.en, train.tsv"}},
-		"ragged files":  {map[string]string{"train.en": "a\nb\n", "train.de.gz": fixtures.Gzip(t, "x\n")}, []string{"train.en has 2 lines and ", "train.de.gz has 1", "-train"}},
-		"no tab":        {map[string]string{"train.tsv": "a\tx\nb\n"}, []string{"train.tsv:2: this line has 1 columns", "one tab"}},
-		"two tabs":      {map[string]string{"train.tsv": "a\tx\nb\ty\tz\n"}, []string{"train.tsv:2: this line has 3 columns"}},
-		"zero":          {map[string]string{"train.en": "a\nb\x00c\n", "train.de": "x\ny\n"}, []string{"train.en:2: byte 2 of this line is zero", "UTF-16", "tr -d"}},
-		"UTF-16":        {map[string]string{"train.en": "\xff\xfea\x00\n\x00", "train.de": "x\n"}, []string{"train.en:1: byte 4 of this line is zero", "iconv -f UTF-16"}},
-		"no UTF-8":      {map[string]string{"train.tsv.gz": fixtures.Gzip(t, "a\tx\nb\t\xe4\n")}, []string{"train.tsv.gz:2: byte 3 (0xe4) of this line is not valid UTF-8"}},
-		"cut":           {map[string]string{"train.en.gz": packed[:len(packed)-10], "train.de": "x\n"}, []string{"train.en.gz:", "its packing (gzip) is damaged or cut short: unexpected EOF; get the file again"}},
-		"another sum":   {map[string]string{"train.en.gz": packed[:len(packed)-8] + "xxxx" + packed[len(packed)-4:], "train.de": "x\n"}, []string{"its packing (gzip) is damaged or cut short: gzip: invalid checksum"}},
-		"cut Zstandard": {map[string]string{"train.en.zst": fixtures.Zstandard(t, strings.Repeat("a b\n", 99))[:12], "train.de": "x\n"}, []string{"train.en.zst:", "its packing (Zstandard) is damaged or cut short"}},
-		"rubbish after": {map[string]string{"train.en.gz": fixtures.Gzip(t, "a\n") + "rubbish", "train.de": "x\n"}, []string{"train.en.gz:", "its packing (gzip) is damaged or cut short"}},
-		"bzip2":         {map[string]string{"train.en": "BZh91AY&SYxxxxxxxxx", "train.de": "x\n"}, []string{"train.en: it is packed with bzip2, and only gzip and Zstandard are unpacked here"}},
-		"empty gzip":    {map[string]string{"train.en.gz": fixtures.Gzip(t, ""), "train.de": "x\n"}, []string{"train.en.gz: the file is empty"}},
+		"nothing": {nil, []string{"train.en: there is no such file; -train names it, and -src and -tgt its " +
+			"languages (en and de); the folder given by -data holds no files; ",
+			"train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
+		"one side": {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"},
+			[]string{"train.de: there is no such file", "the folder given by -data holds train.en, train.tsv"}},
+		"ragged files": {map[string]string{"train.en": "a\nb\n", "train.de.gz": fixtures.Gzip(t, "x\n")},
+			[]string{"train.en has 2 lines and ", "train.de.gz has 1", "-train"}},
+		"no tab": {map[string]string{"train.tsv": "a\tx\nb\n"},
+			[]string{"train.tsv:2: this line has 1 columns", "one tab"}},
+		"two tabs": {map[string]string{"train.tsv": "a\tx\nb\ty\tz\n"},
+			[]string{"train.tsv:2: this line has 3 columns"}},
+		"zero": {map[string]string{"train.en": "a\nb\x00c\n", "train.de": "x\ny\n"},
+			[]string{"train.en:2: byte 2 of this line is zero", "UTF-16", "tr -d"}},
+		"UTF-16": {map[string]string{"train.en": "\xff\xfea\x00\n\x00", "train.de": "x\n"},
+			[]string{"train.en:1: byte 4 of this line is zero", "iconv -f UTF-16"}},
+		"no UTF-8": {map[string]string{"train.tsv.gz": fixtures.Gzip(t, "a\tx\nb\t\xe4\n")},
+			[]string{"train.tsv.gz:2: byte 3 (0xe4) of this line is not valid UTF-8"}},
+		"cut": {map[string]string{"train.en.gz": packed[:len(packed)-10], "train.de": "x\n"},
+			[]string{"train.en.gz:", "its packing (gzip) is damaged or cut short: unexpected EOF; get the file again"}},
+		"another sum": {map[string]string{"train.en.gz": packed[:len(packed)-8] + "xxxx" + packed[len(packed)-4:],
+			"train.de": "x\n"}, []string{"its packing (gzip) is damaged or cut short: gzip: invalid checksum"}},
+		"cut Zstandard": {map[string]string{"train.en.zst": fixtures.Zstandard(t, strings.Repeat("a b\n", 99))[:12],
+			"train.de": "x\n"}, []string{"train.en.zst:", "its packing (Zstandard) is damaged or cut short"}},
+		"rubbish after": {map[string]string{"train.en.gz": fixtures.Gzip(t, "a\n") + "rubbish", "train.de": "x\n"},
+			[]string{"train.en.gz:", "its packing (gzip) is damaged or cut short"}},
+		"bzip2": {map[string]string{"train.en": "BZh91AY&SYxxxxxxxxx", "train.de": "x\n"},
+			[]string{"train.en: it is packed with bzip2, and only gzip and Zstandard are unpacked here"}},
+		"empty gzip": {map[string]string{"train.en.gz": fixtures.Gzip(t, ""), "train.de": "x\n"},
+			[]string{"train.en.gz: the file is empty"}},
 	} {
 		folder := put(t, c.contents)
 		for how, open := range openers(t) {
@@ -141,7 +160,8 @@ func TestHoldOut(t *testing.T) {
 		validation, tests bool
 		counts            [3]int
 	}{
-		{1000, true, true, [3]int{93, 5, 5}}, {1000, true, false, [3]int{98, 5, 5}}, {1000, false, true, [3]int{98, 5, 5}}, {2, true, true, [3]int{100, 1, 2}},
+		{1000, true, true, [3]int{93, 5, 5}}, {1000, true, false, [3]int{98, 5, 5}},
+		{1000, false, true, [3]int{98, 5, 5}}, {2, true, true, [3]int{100, 1, 2}},
 	} {
 		training, valid, test := HoldOut(len(lines), c.wanted, c.validation, c.tests)
 		seen := map[string]int{}
@@ -202,7 +222,8 @@ func TestRunningFile(t *testing.T) {
 		folder := put(t, files)
 		path := RunningFile(folder, "train")
 		text, err := usual.ReadRunning(path, "-train", NewWords())
-		if err != nil || path != filepath.Join(folder, want) || text.File != want || len(text.IDs) != 6 || text.SHA256 != sumOf(" = a = \nb\n") {
+		if err != nil || path != filepath.Join(folder, want) || text.File != want || len(text.IDs) != 6 ||
+			text.SHA256 != sumOf(" = a = \nb\n") {
 			t.Errorf("%v gives %s, %+v, %v", slices.Sorted(maps.Keys(files)), path, text, err)
 		}
 		sum, err := StoreSettings{Store: "none"}.Cache().SumRunning(usual, path, "-train")

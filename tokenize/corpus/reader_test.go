@@ -41,7 +41,8 @@ func TestReader(t *testing.T) {
 	}
 	whole := read(open(Position{}), 30)
 	r := open(Position{})
-	if first := settings.Lengths.Epoch(text.Rows, 3, 0); r.Count(1) != len(first) || r.Count(2) != len(first)+len(settings.Lengths.Epoch(text.Rows, 3, 1)) {
+	if first := settings.Lengths.Epoch(text.Rows, 3, 0); r.Count(1) != len(first) ||
+		r.Count(2) != len(first)+len(settings.Lengths.Epoch(text.Rows, 3, 1)) {
 		t.Errorf("%d and %d chunks in one and two epochs", r.Count(1), r.Count(2))
 	}
 	for i := range 20 {
@@ -56,7 +57,8 @@ func TestReader(t *testing.T) {
 			t.Errorf("the position is %v, want %v", r.Position(), whole[i].Position)
 		}
 	}
-	if _, err := NewReader(text, settings, 3, Position{Batch: 1000}); err == nil || !strings.Contains(err.Error(), "use the text that the checkpoint was made with") {
+	if _, err := NewReader(text, settings, 3, Position{Batch: 1000}); err == nil ||
+		!strings.Contains(err.Error(), "use the text that the checkpoint was made with") {
 		t.Errorf("a position behind the epoch: %v", err)
 	}
 }

@@ -87,7 +87,8 @@ func TestRunningTextRefuses(t *testing.T) {
 		}
 	}
 	folder := t.TempDir()
-	for path, part := range map[string]string{filepath.Join(folder, "none.txt"): "there is no such file; -valid names it", folder: "this is a folder"} {
+	for path, part := range map[string]string{filepath.Join(folder, "none.txt"): "there is no such file; -valid names " +
+		"it", folder: "this is a folder"} {
 		if _, err := usual.ReadRunning(path, "-valid", NewWords()); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -240,7 +241,8 @@ func TestLargeVocabulary(t *testing.T) {
 	}
 	second := processorTime(t) - start
 	minute := (first + second*(whole-time.Duration(len(r.IDs)))/time.Duration(len(r.IDs))).Seconds()
-	t.Logf("%d tokens, %d words: %v, then %v; %d MiB allocated, %.2f bytes a token kept; the whole would take %.0f seconds of a processor", len(r.IDs), w.Len(), first, second,
+	t.Logf("%d tokens, %d words: %v, then %v; %d MiB allocated, %.2f bytes a token kept; the whole would take %.0f "+
+		"seconds of a processor", len(r.IDs), w.Len(), first, second,
 		allocated>>20, perToken, minute)
 	if minute > 60 {
 		t.Errorf("the whole corpus would take %.0f seconds of a processor", minute)
@@ -273,7 +275,8 @@ func TestColumns(t *testing.T) {
 	if diff := cmp.Diff([]int64{10, 17, 11, 18, 12, 19, 13, 20}, targets); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := NewColumns(ids[:5], 3, "the text", "train.columns"); err == nil || !strings.Contains(err.Error(), "the text has 5 tokens") || !strings.Contains(err.Error(), "train.columns") {
+	if _, err := NewColumns(ids[:5], 3, "the text", "train.columns"); err == nil ||
+		!strings.Contains(err.Error(), "the text has 5 tokens") || !strings.Contains(err.Error(), "train.columns") {
 		t.Errorf("the error is %v", err)
 	}
 }

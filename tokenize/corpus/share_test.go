@@ -37,7 +37,8 @@ func TestLoadersShareUpdates(t *testing.T) {
 		pairs = append(pairs, Pair{Source: make([]int32, 1+i%7), Target: make([]int32, 1+i%5), Line: i})
 	}
 	open := func(s Share) *Loader {
-		l, err := NewLoader(pairs, Options{BatchSettings: BatchSettings{MaxTokens: 24}, Accumulate: 3, Seed: 4, Share: s}, Position{})
+		l, err := NewLoader(pairs, Options{BatchSettings: BatchSettings{MaxTokens: 24}, Accumulate: 3, Seed: 4,
+			Share: s}, Position{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,8 @@ func TestLoadersShareUpdates(t *testing.T) {
 		lines := make([][]int, len(whole.Batches))
 		for _, l := range []*Loader{first, second} {
 			part, _ := l.Next()
-			if part.Tokens != whole.Tokens || part.Sentences != whole.Sentences || part.All != len(whole.Batches) || part.Position != whole.Position {
+			if part.Tokens != whole.Tokens || part.Sentences != whole.Sentences || part.All != len(whole.Batches) ||
+				part.Position != whole.Position {
 				t.Fatalf("%+v is no part of %+v", part, whole)
 			}
 			for k, b := range part.Batches {

@@ -123,7 +123,8 @@ func compareBatches(t *testing.T, list, other Pairs) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := NewLoader(kept, Options{BatchSettings: BatchSettings{MaxTokens: 200}, Seed: 5}, Position{Epoch: 1, Batch: 4})
+		l, err := NewLoader(kept, Options{BatchSettings: BatchSettings{MaxTokens: 200}, Seed: 5},
+			Position{Epoch: 1, Batch: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,8 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 		}
 	}
 	for what, w := range map[string]wanted{
-		"another key": {NewKey("another"), 50, 2, 99}, "another number of pairs": {e.Key, 51, 2, 99}, "another width": {e.Key, 50, 4, 99},
+		"another key": {NewKey("another"), 50, 2, 99}, "another number of pairs": {e.Key, 51, 2, 99},
+		"another width": {e.Key, 50, 4, 99},
 	} {
 		if s, err := openStore(path, &w); err == nil {
 			s.Close()
@@ -205,7 +207,8 @@ func TestDamagedStoreIsMadeAnew(t *testing.T) {
 	} else {
 		s.Close()
 	}
-	if _, err := OpenStore(filepath.Join(folder, "train.en")); err == nil || !strings.Contains(err.Error(), "train.en: this is no file of encoded text") {
+	if _, err := OpenStore(filepath.Join(folder, "train.en")); err == nil ||
+		!strings.Contains(err.Error(), "train.en: this is no file of encoded text") {
 		t.Errorf("a text opens as a store: %v", err)
 	}
 }
@@ -340,7 +343,8 @@ func TestSumsOfFiles(t *testing.T) {
 	read()
 	note, _ := filepath.Glob(filepath.Join(folder, "store", "*.sum"))
 	remembered, _ := os.ReadFile(note[0])
-	if err := cache.put(Key(remembered), ".sum", bytes.Replace(remembered[2*sha256.Size:], []byte(`"Lines":30`), []byte(`"Lines":31`), 1)); err != nil {
+	if err := cache.put(Key(remembered), ".sum",
+		bytes.Replace(remembered[2*sha256.Size:], []byte(`"Lines":30`), []byte(`"Lines":31`), 1)); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := cache.openText(place{path: path}, "-train"); err != nil || text.Len() != 31 {
@@ -356,7 +360,8 @@ func TestSumsOfFiles(t *testing.T) {
 			t.Fatalf("a note with another byte %d became %q", at, now)
 		}
 	}
-	for _, damaged := range [][]byte{nil, remembered[:70], make([]byte, len(remembered)), remembered[:len(remembered)-1]} {
+	for _, damaged := range [][]byte{nil, remembered[:70], make([]byte, len(remembered)),
+		remembered[:len(remembered)-1]} {
 		os.WriteFile(note[0], damaged, 0o666)
 		read()
 	}
@@ -370,7 +375,8 @@ func TestSumsOfFiles(t *testing.T) {
 	// A change between counting and encoding is told.
 	os.WriteFile(path, content, 0o666)
 	text := read()
-	for _, other := range [][]byte{append(slices.Clone(content), "more\n"...), content[:len(content)/2], bytes.Replace(content, []byte("1"), []byte("9"), 1)} {
+	for _, other := range [][]byte{append(slices.Clone(content), "more\n"...), content[:len(content)/2],
+		bytes.Replace(content, []byte("1"), []byte("9"), 1)} {
 		os.WriteFile(path, other, 0o666)
 		err := Blocks([]Text{text}, func() (func([][]string) (int, error), error) {
 			return func([][]string) (int, error) { return 0, nil }, nil

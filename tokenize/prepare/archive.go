@@ -36,7 +36,8 @@ const (
 const within = "!/"
 
 // look reads what is in an archive; wanted tells the useful members, offers the archives among them.
-func (f *folder) look(ctx context.Context, s source, wanted, offers func(path string) bool, m *meter) (*archive, error) {
+func (f *folder) look(ctx context.Context, s source, wanted, offers func(path string) bool, m *meter) (*archive,
+	error) {
 	a := &archive{small: map[string][]byte{}}
 	if isZip(s.Path) {
 		var err error

@@ -36,8 +36,10 @@ func both(t *testing.T, to, set, a, b string) (pairs []string) {
 // Every corpus comes out of archives of its true shape, and of what was in them.
 func TestEveryCorpus(t *testing.T) {
 	sets := map[string]string{
-		"multi30k": "train val test_2016_flickr", "iwslt14": "train valid test", "iwslt16": "train valid test", "wmt14": "train valid test",
-		"wmt16": "train newstest2015 newstest2016", "ptb": "ptb.train ptb.valid ptb.test", "wikitext2": "train valid test", "wikitext103": "train valid test",
+		"multi30k": "train val test_2016_flickr", "iwslt14": "train valid test", "iwslt16": "train valid test",
+		"wmt14": "train valid test",
+		"wmt16": "train newstest2015 newstest2016", "ptb": "ptb.train ptb.valid ptb.test",
+		"wikitext2": "train valid test", "wikitext103": "train valid test",
 	}
 	for _, c := range Corpora() {
 		from := t.TempDir()
@@ -58,12 +60,14 @@ func TestEveryCorpus(t *testing.T) {
 		}
 		for name, f := range filesOf(counts) {
 			text := fixtures.Read(t, to, name)
-			if f.Lines != len(lines(text)) || f.Lines == 0 || f.Tokens < 3*f.Lines || int(f.Bytes) != len(text) || len(f.SHA256) != 64 {
+			if f.Lines != len(lines(text)) || f.Lines == 0 || f.Tokens < 3*f.Lines || int(f.Bytes) != len(text) ||
+				len(f.SHA256) != 64 {
 				t.Errorf("%s: %+v of %d lines", c.Name, f, len(lines(text)))
 			}
 		}
 		if c.Name == "wmt14" {
-			if _, err := mustFail(t, c.Name, from, map[string]string{"news-commentary": "v12"}); !strings.Contains(err, "lacks files of wmt14: training-parallel-nc-v12.tgz (statmt.org/wmt17/translation-task.html, or -news-commentary=v9)") {
+			if _, err := mustFail(t, c.Name, from, map[string]string{"news-commentary": "v12"}); !strings.Contains(err, "lacks files of wmt14: training-parallel-nc-v12.tgz "+
+				"(statmt.org/wmt17/translation-task.html, or -news-commentary=v9)") {
 				t.Error(err)
 			}
 		}
@@ -81,7 +85,8 @@ func TestIWSLT14(t *testing.T) {
 			kept = append(kept, a+"|"+b)
 		}
 	}
-	de, en = append(de, "<url>http://a</url>", "<talkid>7</talkid>"), append(en, "<url>http://a</url>", "<talkid>7</talkid>")
+	de, en = append(de, "<url>http://a</url>", "<talkid>7</talkid>"),
+		append(en, "<url>http://a</url>", "<talkid>7</talkid>")
 	add("<title>Der Titel</title>", "<title>The title</title>", false)
 	kept = append(kept, "Der Titel|The title")
 	de, en = append(de, "<keywords>a, b</keywords>"), append(en, "<keywords>a, b</keywords>")
@@ -99,11 +104,13 @@ func TestIWSLT14(t *testing.T) {
 	for i := range 40 {
 		add(fmt.Sprintf("Noch %d", i), fmt.Sprintf("Still %d", i), true)
 	}
-	tags["de-en/train.tags.de-en.de"], tags["de-en/train.tags.de-en.en"] = strings.Join(de, "\n")+"\n", strings.Join(en, "\r\n")+"\r\n"
+	tags["de-en/train.tags.de-en.de"], tags["de-en/train.tags.de-en.en"] = strings.Join(de, "\n")+"\n",
+		strings.Join(en, "\r\n")+"\r\n"
 	var test []string
 	for _, set := range []string{"TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"} {
 		for _, language := range []string{"de", "en"} {
-			tags["de-en/IWSLT14."+set+".de-en."+language+".xml"] = fixtures.XML([]string{set + " it’s &amp; so " + language, "zwei"})
+			tags["de-en/IWSLT14."+set+".de-en."+language+".xml"] = fixtures.XML([]string{set + " it’s &amp; so " +
+				language, "zwei"})
 		}
 		test = append(test, set+" it's &amp; so de|"+set+" it's &amp; so en", "zwei|zwei")
 	}
@@ -124,7 +131,8 @@ func TestIWSLT14(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", set, diff)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"a side is empty": 1, "a side has too many tokens": 1, "the lengths differ too much": 1}, counts.Texts[0].Dropped); diff != "" {
+	if diff := cmp.Diff(map[string]int{"a side is empty": 1, "a side has too many tokens": 1,
+		"the lengths differ too much": 1}, counts.Texts[0].Dropped); diff != "" {
 		t.Error(diff)
 	}
 	if f := filesOf(counts)["train.de"]; f.Published.Lines != 160239 || !slices.Equal(f.Differs, []string{"lines"}) {
@@ -146,18 +154,21 @@ func TestIWSLT16(t *testing.T) {
 	from := t.TempDir()
 	members, tests := map[string]string{}, [2]map[string]string{{}, {}}
 	for side, language := range []string{"en", "fr"} {
-		members["en-fr/train.tags.en-fr."+language] = fixtures.Tags([]string{"<speaker>Jo</speaker>", "un", "<reviewer></reviewer>", "<translator href=\"x\">Al</translator>", "two " + language, ""})
+		members["en-fr/train.tags.en-fr."+language] = fixtures.Tags([]string{"<speaker>Jo</speaker>", "un",
+			"<reviewer></reviewer>", "<translator href=\"x\">Al</translator>", "two " + language, ""})
 		for _, set := range []string{"tst2013", "tst2014"} {
 			members["en-fr/IWSLT16.TED."+set+".en-fr."+language+".xml"] = fixtures.XML([]string{set + "’" + language})
 		}
 		direction := []string{"en-fr", "fr-en"}[side]
 		for _, set := range []string{"16.TED.tst2015", "17.TED.tst2016"} { // as later releases name the second
-			tests[side][direction+"/IWSLT"+set+"."+direction+"."+language+".xml"] = fixtures.XML([]string{set + "’" + language})
+			tests[side][direction+"/IWSLT"+set+"."+direction+"."+language+".xml"] = fixtures.XML([]string{set + "’" +
+				language})
 		}
 	}
 	fixtures.Put(t, from, "2016-01/en-fr.tgz", fixtures.Gzip(t, fixtures.Tar(t, members)))
 	fixtures.Put(t, from, "2016-01-test/en-fr.tgz", fixtures.Gzip(t, fixtures.Tar(t, tests[0])))
-	if _, got := mustFail(t, "iwslt16", from, map[string]string{"pair": "en-fr"}); !strings.HasSuffix(got, "lacks files of iwslt16: fr-en.tgz (on wit3.fbk.eu/2016-01-test, within 2016-01-test.tgz, which may also be here as it is)") {
+	if _, got := mustFail(t, "iwslt16", from, map[string]string{"pair": "en-fr"}); !strings.HasSuffix(got, "lacks files of iwslt16: fr-en.tgz (on wit3.fbk.eu/2016-01-test, within "+
+		"2016-01-test.tgz, which may also be here as it is)") {
 		t.Error(got)
 	}
 	fixtures.Put(t, from, "2016-01-test/fr-en.tgz", fixtures.Gzip(t, fixtures.Tar(t, tests[1])))
@@ -177,7 +188,8 @@ func TestIWSLT16(t *testing.T) {
 
 // WMT14: three texts joined, control characters replaced, every 100th pair for validation, where empty ones are dropped.
 func TestWMT14(t *testing.T) {
-	archives := map[string]map[string]string{"training-parallel-europarl-v7": {}, "training-parallel-commoncrawl": {}, "training-parallel-nc-v12": {}, "test-full": {}, "dev": {}}
+	archives := map[string]map[string]string{"training-parallel-europarl-v7": {}, "training-parallel-commoncrawl": {},
+		"training-parallel-nc-v12": {}, "test-full": {}, "dev": {}}
 	want := map[string][]string{}
 	n := 0
 	add := func(archive, name string, count int) {
@@ -198,15 +210,18 @@ func TestWMT14(t *testing.T) {
 			if set == "valid" && de == " " {
 				continue
 			}
-			want[set] = append(want[set], strings.ReplaceAll(en, "\r", "")+"|"+strings.NewReplacer("\u0007", " ", "\u00ad", " ").Replace(de))
+			want[set] = append(want[set], strings.ReplaceAll(en, "\r", "")+"|"+strings.NewReplacer("\u0007", " ",
+				"\u00ad", " ").Replace(de))
 		}
 		archives[archive][name+".de"], archives[archive][name+".en"] = sides[0], sides[1]
 	}
 	add("training-parallel-europarl-v7", "training/europarl-v7.de-en", 310)
 	add("training-parallel-commoncrawl", "commoncrawl.de-en", 2048)
 	add("training-parallel-nc-v12", "training/news-commentary-v12.de-en", 3)
-	archives["test-full"]["test-full/newstest2014-deen-src.en.sgm"] = fixtures.SGM([]string{"it’s", "a &quot;b&quot;", ""})
-	archives["test-full"]["test-full/newstest2014-deen-ref.de.sgm"] = strings.ToUpper(fixtures.SGM([]string{"ist’s", "so", "x"}))
+	archives["test-full"]["test-full/newstest2014-deen-src.en.sgm"] = fixtures.SGM([]string{"it’s", "a &quot;b&quot;",
+		""})
+	archives["test-full"]["test-full/newstest2014-deen-ref.de.sgm"] = strings.ToUpper(
+		fixtures.SGM([]string{"ist’s", "so", "x"}))
 	archives["dev"]["dev/newstest2013-src.en.sgm"] = fixtures.SGM([]string{"one"})
 	archives["dev"]["dev/newstest2013-ref.de.sgm"] = fixtures.SGM([]string{"eins"})
 	archives["dev"]["dev/newstest2012-src.en.sgm"] = fixtures.SGM([]string{"one"}) // without German
@@ -252,11 +267,13 @@ func TestWikiText(t *testing.T) {
 		for _, form := range []string{"tokens", "raw"} {
 			counts, to := mustRun(t, corpus, from, map[string]string{"form": form})
 			for name, f := range filesOf(counts) {
-				last := "wikitext-" + strings.TrimPrefix(corpus, "wikitext") + " " + form + " " + strings.TrimSuffix(name, ".txt")
+				last := "wikitext-" + strings.TrimPrefix(corpus, "wikitext") + " " + form + " " +
+					strings.TrimSuffix(name, ".txt")
 				if got := fixtures.Read(t, to, name); got != text+last+" \n no line feed" {
 					t.Errorf("%s %s: %q", corpus, form, got)
 				}
-				if f.Lines != 6 || f.Tokens != 1+5+1+6+4+4 || f.Types != 1+3+5+3+3 || (f.Published == nil) != (form == "raw") {
+				if f.Lines != 6 || f.Tokens != 1+5+1+6+4+4 || f.Types != 1+3+5+3+3 ||
+					(f.Published == nil) != (form == "raw") {
 					t.Errorf("%+v", f)
 				}
 			}

@@ -66,7 +66,8 @@ func removeLeft(folder string, names []string) {
 	}
 	for _, entry := range entries {
 		for _, name := range append(names, CountsFile) {
-			if ok, _ := filepath.Match(files.TempPattern(name), entry.Name()); ok && !strings.HasSuffix(entry.Name(), name) {
+			if ok, _ := filepath.Match(files.TempPattern(name), entry.Name()); ok &&
+				!strings.HasSuffix(entry.Name(), name) {
 				os.Remove(filepath.Join(folder, entry.Name()))
 			}
 		}

@@ -75,7 +75,8 @@ func TestTruePTB(t *testing.T) {
 	for _, from := range []string{packed, plain} {
 		counts, to := mustRun(t, "ptb", from, nil)
 		for name, f := range filesOf(counts) {
-			if f.Published == nil || f.Published.Tokens == 0 || len(f.Differs) > 0 || fixtures.Read(t, to, name) != members["./simple-examples/data/"+name] {
+			if f.Published == nil || f.Published.Tokens == 0 || len(f.Differs) > 0 ||
+				fixtures.Read(t, to, name) != members["./simple-examples/data/"+name] {
 				t.Errorf("%+v", f)
 			}
 		}

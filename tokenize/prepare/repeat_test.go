@@ -66,7 +66,8 @@ func TestRepeat(t *testing.T) {
 	}
 	again("after a test set was added", "test_2017_mscoco")
 	fixtures.Put(t, from, "data/task1/raw/val.de.gz", "hurt")
-	if _, err := Run(context.Background(), Options{Corpus: "multi30k", From: from, To: to}); err == nil || fixtures.Read(t, to, "val.de") != "eins\nzwei\ndrei\nvier\nfünf\n" {
+	if _, err := Run(context.Background(), Options{Corpus: "multi30k", From: from, To: to}); err == nil ||
+		fixtures.Read(t, to, "val.de") != "eins\nzwei\ndrei\nvier\nfünf\n" {
 		t.Errorf("a damaged archive cost what was there: %v", err)
 	}
 }
@@ -77,15 +78,21 @@ func TestRefusals(t *testing.T) {
 	fixtures.Published(t, from, "multi30k", 20, 5)
 	try := func(o Options, want string) {
 		t.Helper()
-		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	try(Options{Corpus: "multi30k", From: from, To: from}, "would be read and written at once: name another folder with -to")
-	try(Options{Corpus: "multi30k", From: filepath.Join(from, "data/task1/raw/train.en.gz"), To: to}, "is a file, and a folder is wanted: -from names the folder that holds the archives")
-	try(Options{Corpus: "multi30k", From: from, To: filepath.Join(from, "data/task1/raw/train.en.gz")}, "is a file: -to names the folder to write to")
+	try(Options{Corpus: "multi30k", From: from, To: from},
+		"would be read and written at once: name another folder with -to")
+	try(Options{Corpus: "multi30k", From: filepath.Join(from, "data/task1/raw/train.en.gz"), To: to},
+		"is a file, and a folder is wanted: -from names the folder that holds the archives")
+	try(Options{Corpus: "multi30k", From: from, To: filepath.Join(from, "data/task1/raw/train.en.gz")},
+		"is a file: -to names the folder to write to")
 	fixtures.Put(t, to, "val.en", "mine\n")
-	try(Options{Corpus: "multi30k", From: from, To: to}, "val.en is there already, and no counts.json tells that it was made here: move it away, or name another folder with -to")
+	try(Options{Corpus: "multi30k", From: from, To: to},
+		"val.en is there already, and no counts.json tells that it was made here: move it away, or name another "+
+			"folder with -to")
 	if fixtures.Read(t, to, "val.en") != "mine\n" {
 		t.Error("a file that was there is lost")
 	}
@@ -95,24 +102,36 @@ func TestRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	try(Options{Corpus: "multi30k", From: from, To: to, Settings: map[string]string{"languages": "de,en"}}, "holds multi30k with -languages=en,de: name another folder with -to")
-	try(Options{Corpus: "ptb", From: from, To: to}, "within holds multi30k with -languages=en,de: name another folder with -to")
-	try(Options{Corpus: "ptb", From: from, To: t.TempDir()}, "lacks files of ptb: simple-examples.tgz (Mikolov's page of RNNLM, fit.vutbr.cz/~imikolov/rnnlm)")
-	try(Options{Corpus: "multi30k", From: t.TempDir(), To: t.TempDir()}, "lacks files of multi30k: train.en.gz, train.de.gz, val.en.gz, val.de.gz, test_2016_flickr.en.gz, test_2016_flickr.de.gz (data/task1/raw of github.com/multi30k/dataset)")
+	try(Options{Corpus: "multi30k", From: from, To: to, Settings: map[string]string{"languages": "de,en"}},
+		"holds multi30k with -languages=en,de: name another folder with -to")
+	try(Options{Corpus: "ptb", From: from, To: to},
+		"within holds multi30k with -languages=en,de: name another folder with -to")
+	try(Options{Corpus: "ptb", From: from, To: t.TempDir()},
+		"lacks files of ptb: simple-examples.tgz (Mikolov's page of RNNLM, fit.vutbr.cz/~imikolov/rnnlm)")
+	try(Options{Corpus: "multi30k", From: t.TempDir(), To: t.TempDir()},
+		"lacks files of multi30k: train.en.gz, train.de.gz, val.en.gz, val.de.gz, test_2016_flickr.en.gz, "+
+			"test_2016_flickr.de.gz (data/task1/raw of github.com/multi30k/dataset)")
 	some := t.TempDir()
 	fixtures.Put(t, some, "europarl-v7.de-en.de", "x\n")
-	fixtures.Put(t, some, "test-full.tgz", fixtures.Gzip(t, fixtures.Tar(t, map[string]string{"test-full/newstest2014-deen-src.en.sgm": fixtures.SGM([]string{"x"})})))
-	try(Options{Corpus: "wmt14", From: some, To: t.TempDir()}, some+" lacks files of wmt14: europarl-v7.de-en.en of training-parallel-europarl-v7.tgz (statmt.org/wmt13/translation-task.html); training-parallel-commoncrawl.tgz (statmt.org/wmt13/translation-task.html); "+
-		"training-parallel-nc-v9.tgz (statmt.org/wmt14/translation-task.html, or -news-commentary=v12); newstest2014-deen-ref.de.sgm (statmt.org/wmt14/translation-task.html: not held by test-full.tgz)")
+	fixtures.Put(t, some, "test-full.tgz", fixtures.Gzip(t,
+		fixtures.Tar(t, map[string]string{"test-full/newstest2014-deen-src.en.sgm": fixtures.SGM([]string{"x"})})))
+	try(Options{Corpus: "wmt14", From: some, To: t.TempDir()},
+		some+" lacks files of wmt14: europarl-v7.de-en.en of training-parallel-europarl-v7.tgz "+
+			"(statmt.org/wmt13/translation-task.html); training-parallel-commoncrawl.tgz "+
+			"(statmt.org/wmt13/translation-task.html); training-parallel-nc-v9.tgz "+
+			"(statmt.org/wmt14/translation-task.html, or -news-commentary=v12); newstest2014-deen-ref.de.sgm "+
+			"(statmt.org/wmt14/translation-task.html: not held by test-full.tgz)")
 	lock, err := files.Lock(to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Close()
 	fixtures.Put(t, to, "val.en", "changed\n")
-	try(Options{Corpus: "multi30k", From: from, To: to}, "within is in use by another process: wait for it to end, or name another folder with -to")
+	try(Options{Corpus: "multi30k", From: from, To: to},
+		"within is in use by another process: wait for it to end, or name another folder with -to")
 	for corpus, settings := range map[string]map[string]string{
-		"wmt15": nil, "ptb": {"pair": "de-en"}, "iwslt16": {"pair": "de-fr"}, "multi30k": {"languages": "en"}, "wmt14": {"news-commentary": "v7"}, "wikitext2": {"form": ""},
+		"wmt15": nil, "ptb": {"pair": "de-en"}, "iwslt16": {"pair": "de-fr"}, "multi30k": {"languages": "en"},
+		"wmt14": {"news-commentary": "v7"}, "wikitext2": {"form": ""},
 	} {
 		if err := Check(corpus, settings); err == nil {
 			t.Errorf("%s with %v was taken", corpus, settings)
@@ -135,14 +154,15 @@ func TestStop(t *testing.T) {
 			to := t.TempDir()
 			stopped := errors.New("stopped")
 			ctx, cancel := context.WithCancelCause(context.Background())
-			_, err := Run(ctx, Options{Corpus: "wmt14", From: from, To: to, Progress: func(now string, done, total int64) {
-				if done > total {
-					t.Errorf("%s: %d of %d bytes", now, done, total)
-				}
-				if now == phase && 100*done >= part*total {
-					cancel(stopped)
-				}
-			}})
+			_, err := Run(ctx, Options{Corpus: "wmt14", From: from, To: to,
+				Progress: func(now string, done, total int64) {
+					if done > total {
+						t.Errorf("%s: %d of %d bytes", now, done, total)
+					}
+					if now == phase && 100*done >= part*total {
+						cancel(stopped)
+					}
+				}})
 			if !errors.Is(err, stopped) {
 				t.Errorf("%s, %d %%: %v", phase, part, err)
 			}
@@ -169,7 +189,8 @@ func sumIs(t *testing.T, folder string, f File) bool {
 // TestKill kills the process that prepares at random moments: no text is ever there in part.
 func TestKill(t *testing.T) {
 	if from := os.Getenv("APERTURE_PREPARE_FROM"); from != "" {
-		if _, err := Run(context.Background(), Options{Corpus: "wmt14", From: from, To: os.Getenv("APERTURE_PREPARE_TO")}); err != nil {
+		if _, err := Run(context.Background(),
+			Options{Corpus: "wmt14", From: from, To: os.Getenv("APERTURE_PREPARE_TO")}); err != nil {
 			t.Fatal(err)
 		}
 		return

@@ -24,7 +24,8 @@ func wmt14() Corpus {
 		Name: "wmt14", Title: "WMT14 English-German", tokens: "words between white space",
 		Settings: []Setting{{
 			Name: "news-commentary", Default: "v9", Choices: []string{"v9", "v12"},
-			Help: "edition of News Commentary: v9 is that of WMT14, v12 what fairseq's script takes unless told otherwise",
+			Help: "edition of News Commentary: v9 is that of WMT14, v12 what fairseq's script takes unless told " +
+				"otherwise",
 		}},
 		jobs: func(settings map[string]string) []*job {
 			version := settings["news-commentary"]

@@ -167,7 +167,8 @@ func TestSentenceScoresEqualSacreBLEU(t *testing.T) {
 			}
 			got, err := score(hyps[i], segment)
 			if err != nil || !near(got.Score, want) {
-				t.Errorf("%s of line %d of %q with %+v is %.17g, %v, want %.17g", kind, i+1, lines.Corpus, lines.Options, got.Score, err, want)
+				t.Errorf("%s of line %d of %q with %+v is %.17g, %v, want %.17g", kind, i+1, lines.Corpus,
+					lines.Options, got.Score, err, want)
 			}
 		}
 	}
@@ -189,7 +190,8 @@ func TestMultiBLEUEqualsThePerlScript(t *testing.T) {
 		hyps, refs := g.corpus(want.Corpus)
 		got, err := MultiBLEU(hyps, refs, want.Lowercase)
 		if err != nil || got.Format() != want.Line {
-			t.Errorf("%q, lower-cased %t: got\n%s, %v, want\n%s", want.Corpus, want.Lowercase, got.Format(), err, want.Line)
+			t.Errorf("%q, lower-cased %t: got\n%s, %v, want\n%s", want.Corpus, want.Lowercase, got.Format(), err,
+				want.Line)
 		}
 	}
 }

@@ -33,10 +33,13 @@ func TestScoresOnMulti30k(t *testing.T) {
 		name, want string
 		hyps       []string
 	}{
-		{"itself", "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=10905, ref_len=10905)", refs},
-		{"without the last word", "BLEU = 90.40, 100.0/100.0/100.0/100.0 (BP=0.904, ratio=0.908, hyp_len=9905, ref_len=10905)",
+		{"itself", "BLEU = 100.00, 100.0/100.0/100.0/100.0 (BP=1.000, ratio=1.000, hyp_len=10905, ref_len=10905)",
+			refs},
+		{"without the last word", "BLEU = 90.40, 100.0/100.0/100.0/100.0 (BP=0.904, ratio=0.908, hyp_len=9905, " +
+			"ref_len=10905)",
 			edit(func(s string) string { return s[:strings.LastIndex(s, " ")] })},
-		{"ein to eine", "BLEU = 65.22, 87.7/73.3/59.7/47.2 (BP=1.000, ratio=1.000, hyp_len=10905, ref_len=10905)", eine},
+		{"ein to eine", "BLEU = 65.22, 87.7/73.3/59.7/47.2 (BP=1.000, ratio=1.000, hyp_len=10905, ref_len=10905)",
+			eine},
 	} {
 		got, err := MultiBLEU(c.hyps, [][]string{refs}, false)
 		if err != nil || got.Format() != c.want {
@@ -47,9 +50,12 @@ func TestScoresOnMulti30k(t *testing.T) {
 		m    Metric
 		want string
 	}{
-		{BLEUOptions{Bootstrap: DefaultSamples}, "BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = " +
-			"67.3 (μ = 67.3 ± 1.3) 88.9/76.1/61.7/49.2 (BP = 1.000 ratio = 1.000 hyp_len = 12106 ref_len = 12106)"},
-		{CHRFOptions{Bootstrap: DefaultSamples}, "chrF2|nrefs:1|bs:1000|seed:12345|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 95.1 (μ = 95.1 ± 0.2)"},
+		{BLEUOptions{Bootstrap: DefaultSamples},
+			"BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 67.3 (μ = 67.3 ± " +
+				"1.3) 88.9/76.1/61.7/49.2 (BP = 1.000 ratio = 1.000 hyp_len = 12106 ref_len = 12106)"},
+		{CHRFOptions{Bootstrap: DefaultSamples},
+			"chrF2|nrefs:1|bs:1000|seed:12345|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 95.1 (μ = 95.1 ± " +
+				"0.2)"},
 	} {
 		got, err := c.m.Corpus(eine, [][]string{refs})
 		if err != nil || got.Format(1) != c.want {
@@ -141,7 +147,8 @@ func TestBadInputIsAnError(t *testing.T) {
 		{"lengths", two, [][]string{two, {"a"}}, CHRFOptions{}, "reference 2 has 1 lines and the hypotheses have 2"},
 		{"segment", two, [][]string{{"a", NoReference}}, CHRFOptions{}, "segment 2 has no reference"},
 		{"tokenizer", two, [][]string{two}, BLEUOptions{Tokenizer: "zh"}, `unknown tokenizer "zh"`},
-		{"smoothing", two, [][]string{two}, BLEUOptions{Smooth: "x"}, `unknown smoothing "x": use one of exp, floor, add-k, none`},
+		{"smoothing", two, [][]string{two}, BLEUOptions{Smooth: "x"},
+			`unknown smoothing "x": use one of exp, floor, add-k, none`},
 		{"smoothing value", two, [][]string{two}, BLEUOptions{Smooth: SmoothFloor, SmoothValue: -1}, "above 0"},
 		{"order", two, [][]string{two}, BLEUOptions{MaxOrder: -1}, "at least 1"},
 		{"character order", two, [][]string{two}, CHRFOptions{CharOrder: -1}, "negative"},
@@ -163,7 +170,8 @@ func TestBadInputIsAnError(t *testing.T) {
 
 func TestBytesThatAreNotUTF8AreScored(t *testing.T) {
 	hyps := []string{"a\xff b\xfe\xfe c d e", "\xc3"}
-	for _, m := range []Metric{BLEUOptions{Tokenizer: TokIntl}, BLEUOptions{}, BLEUOptions{Tokenizer: TokChar}, CHRFOptions{WordOrder: 2, Lowercase: true}} {
+	for _, m := range []Metric{BLEUOptions{Tokenizer: TokIntl}, BLEUOptions{}, BLEUOptions{Tokenizer: TokChar},
+		CHRFOptions{WordOrder: 2, Lowercase: true}} {
 		r, err := m.Corpus(hyps, [][]string{hyps})
 		if err != nil || r.Score == 0 {
 			t.Errorf("%+v: got %g, %v", m, r.Score, err)
@@ -173,7 +181,8 @@ func TestBytesThatAreNotUTF8AreScored(t *testing.T) {
 
 func TestWordF1(t *testing.T) {
 	var training []string
-	for word, n := range map[string]int{"one": 1, "four": 4, "five": 5, "nine": 9, "ten": 10, "many": 1000, "hundreds": 999} {
+	for word, n := range map[string]int{"one": 1, "four": 4, "five": 5, "nine": 9, "ten": 10, "many": 1000,
+		"hundreds": 999} {
 		training = append(training, strings.Repeat(word+" ", n))
 	}
 	hyps := []string{"many many one new", "four five", "ten ten hundreds"}
@@ -231,9 +240,11 @@ func TestWordF1Golden(t *testing.T) {
 		}
 		for j, want := range c.Rows {
 			b := got[j]
-			if b.Name() != want.Name || b.Reference != want.Reference || b.Output != want.Output || b.Matches != want.Matches ||
+			if b.Name() != want.Name || b.Reference != want.Reference || b.Output != want.Output ||
+				b.Matches != want.Matches ||
 				!same(want.Precision, b.Precision()) || !same(want.Recall, b.Recall()) || !same(want.F1, b.F1()) {
-				t.Errorf("case %d, %s: %s %+v with precision %g, recall %g, F1 %g, want %+v", i, want.Name, b.Name(), b, b.Precision(), b.Recall(), b.F1(), want)
+				t.Errorf("case %d, %s: %s %+v with precision %g, recall %g, F1 %g, want %+v", i, want.Name, b.Name(), b,
+					b.Precision(), b.Recall(), b.F1(), want)
 			}
 		}
 	}

@@ -89,7 +89,8 @@ func readManifest(folder string, step int) (manifest, error) {
 		return m, damaged(manifestName, "is not valid JSON (%v)", err)
 	}
 	if version.Format > formatVersion {
-		return m, damaged(manifestName, "has format %d and this version of Aperture reads up to %d", version.Format, formatVersion)
+		return m, damaged(manifestName, "has format %d and this version of Aperture reads up to %d", version.Format,
+			formatVersion)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -42,27 +42,50 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 		damage func(t *testing.T, s Store)
 		want   string // what the warnings say, beginning with the name of the file
 	}{
-		"a flipped bit": {func(t *testing.T, s Store) { edit(t, s, "step-2/model.safetensors", flip) }, "step-2/model.safetensors does not match its sha256"},
-		"a cut file":    {func(t *testing.T, s Store) { edit(t, s, "step-2/model.safetensors", cut) }, "step-2/model.safetensors is cut off: 9999 of 10000 bytes"},
-		"an empty file": {func(t *testing.T, s Store) { edit(t, s, "step-2/state.json", func([]byte) []byte { return nil }) }, "step-2/state.json is cut off: 0 of 19 bytes"},
+		"a flipped bit": {func(t *testing.T, s Store) { edit(t, s, "step-2/model.safetensors", flip) },
+			"step-2/model.safetensors does not match its sha256"},
+		"a cut file": {func(t *testing.T, s Store) { edit(t, s, "step-2/model.safetensors", cut) },
+			"step-2/model.safetensors is cut off: 9999 of 10000 bytes"},
+		"an empty file": {func(t *testing.T, s Store) {
+			edit(t, s, "step-2/state.json",
+				func([]byte) []byte { return nil })
+		}, "step-2/state.json is cut off: 0 of 19 bytes"},
 		"a longer file": {func(t *testing.T, s Store) {
 			edit(t, s, "step-2/state.json", func(b []byte) []byte { return append(b, '\n') })
 		}, "step-2/state.json has 20 bytes where the manifest says 19"},
-		"a missing file": {func(t *testing.T, s Store) { remove(t, s, "step-2/state.json") }, "step-2/state.json is missing"},
-		"no manifest":    {func(t *testing.T, s Store) { remove(t, s, "step-2/manifest.json") }, "step-2/manifest.json is missing"},
+		"a missing file": {func(t *testing.T, s Store) { remove(t, s, "step-2/state.json") },
+			"step-2/state.json is missing"},
+		"no manifest": {func(t *testing.T, s Store) { remove(t, s, "step-2/manifest.json") },
+			"step-2/manifest.json is missing"},
 		"a cut manifest": {func(t *testing.T, s Store) {
 			edit(t, s, "step-2/manifest.json", func(b []byte) []byte { return b[:40] })
 		}, "step-2/manifest.json is not valid JSON"},
-		"another key":     {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"of b"`, `"of c"`)) }, "step-2/manifest.json does not match its own digest"},
-		"a newer format":  {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"format": 2`, `"format": 3`)) }, "step-2/manifest.json has format 3 and this version of Aperture reads up to 2"},
-		"an unknown key":  {func(t *testing.T, s Store) { edit(t, s, "step-2/manifest.json", swap(`"config"`, `"konfig"`)) }, "step-2/manifest.json does not have the expected form"},
-		"a moved folder":  {move("step-2", "step-3"), "step-3/manifest.json belongs to step-2"},
-		"an empty folder": {func(t *testing.T, s Store) { remove(t, s, "step-2"); os.Mkdir(filepath.Join(s.Dir, "step-2"), 0o755) }, "step-2/manifest.json is missing"},
+		"another key": {func(t *testing.T,
+			s Store) {
+			edit(t, s, "step-2/manifest.json", swap(`"of b"`, `"of c"`))
+		},
+			"step-2/manifest.json does not match its own digest"},
+		"a newer format": {func(t *testing.T,
+			s Store) {
+			edit(t, s, "step-2/manifest.json", swap(`"format": 2`, `"format": 3`))
+		},
+			"step-2/manifest.json has format 3 and this version of Aperture reads up to 2"},
+		"an unknown key": {func(t *testing.T,
+			s Store) {
+			edit(t, s, "step-2/manifest.json", swap(`"config"`, `"konfig"`))
+		},
+			"step-2/manifest.json does not have the expected form"},
+		"a moved folder": {move("step-2", "step-3"), "step-3/manifest.json belongs to step-2"},
+		"an empty folder": {func(t *testing.T, s Store) {
+			remove(t, s, "step-2")
+			os.Mkdir(filepath.Join(s.Dir, "step-2"), 0o755)
+		}, "step-2/manifest.json is missing"},
 		"a file as folder": {func(t *testing.T, s Store) {
 			remove(t, s, "step-2")
 			os.WriteFile(filepath.Join(s.Dir, "step-2"), nil, 0o644)
 		}, "step-2/manifest.json cannot be read"},
-		"a removed folder": {func(t *testing.T, s Store) { remove(t, s, "step-2") }, "LATEST names step-2, which is missing or damaged, so step-1"},
+		"a removed folder": {func(t *testing.T, s Store) { remove(t, s, "step-2") },
+			"LATEST names step-2, which is missing or damaged, so step-1"},
 		"a folder as a file": {func(t *testing.T, s Store) {
 			remove(t, s, "step-2/state.json")
 			os.Mkdir(filepath.Join(s.Dir, "step-2/state.json"), 0o755)

@@ -116,8 +116,10 @@ func TestManifestListsSizesAndDigests(t *testing.T) {
 		"format": 2.0, "step": 3.0, "keys": map[string]any{"model.width": "4"},
 		"config": "c08e77f72440d28ffe0e2d78d5195b60a182e1d24c3924059211e09494c3a502",
 		"files": []any{
-			map[string]any{"name": "a", "size": 3.0, "sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-			map[string]any{"name": "empty", "size": 0.0, "sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+			map[string]any{"name": "a", "size": 3.0,
+				"sha256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+			map[string]any{"name": "empty", "size": 0.0,
+				"sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -165,7 +167,8 @@ func TestPruningRemovesWhatPasses(t *testing.T) {
 		step int
 		want []int
 	}{
-		{10, []int{10}}, {20, []int{20, 10}}, {21, []int{21, 20}}, {22, []int{22, 20}}, {30, []int{30, 20}}, {31, []int{31, 30}},
+		{10, []int{10}}, {20, []int{20, 10}}, {21, []int{21, 20}}, {22, []int{22, 20}}, {30, []int{30, 20}},
+		{31, []int{31, 30}},
 	} {
 		save(t, s, c.step, "a")
 		if steps, err := s.Steps(); err != nil || !slices.Equal(steps, c.want) {

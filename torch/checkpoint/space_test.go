@@ -48,7 +48,8 @@ func TestWriterThatFails(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("the cause is lost: %v", err)
 	}
-	checkSentence(t, err.Error(), "step-2 could not be saved", "the disk is full (free some space) after 3.1 MB of model.safetensors", "step-1 is still there")
+	checkSentence(t, err.Error(), "step-2 could not be saved",
+		"the disk is full (free some space) after 3.1 MB of model.safetensors", "step-1 is still there")
 	checkUntouched(t, s)
 
 	other := errors.New("the tensor decoder.embed.weight is gone")
@@ -74,7 +75,8 @@ func TestFullDisk(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the cause is lost: %v", err)
 	}
-	checkSentence(t, err.Error(), "step-2 could not be saved", "the disk is full", "model.safetensors", "step-1 is still there")
+	checkSentence(t, err.Error(), "step-2 could not be saved", "the disk is full", "model.safetensors",
+		"step-1 is still there")
 	checkUntouched(t, s)
 	save(t, s, 2, "fits") // the failed save gave its space back
 }
@@ -90,7 +92,8 @@ func TestFileSizeLimit(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("the process ended with %v: %s", err, output)
 	}
-	checkSentence(t, string(output), "step-2 could not be saved", "larger than this process may write (see ulimit -f)", "model.safetensors", "step-1 is still there")
+	checkSentence(t, string(output), "step-2 could not be saved", "larger than this process may write (see ulimit -f)",
+		"model.safetensors", "step-1 is still there")
 	checkUntouched(t, s)
 }
 

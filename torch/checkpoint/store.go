@@ -97,7 +97,8 @@ func (s Store) Recover() error {
 	for _, entry := range entries {
 		if strings.HasSuffix(entry.Name(), tempSuffix) {
 			if err := os.RemoveAll(s.path(entry.Name())); err != nil {
-				return fmt.Errorf("%s, left by an interrupted save, cannot be removed: %w", s.path(entry.Name()), cause(err))
+				return fmt.Errorf("%s, left by an interrupted save, cannot be removed: %w", s.path(entry.Name()),
+					cause(err))
 			}
 		}
 	}

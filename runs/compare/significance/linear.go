@@ -136,7 +136,8 @@ func (f *Fit) solve(scores [][]float64, control int, level float64, seeds bool) 
 			return false
 		}
 		estimate := effects.AtVec(row) - effects.AtVec(control)
-		f.Contrasts[row] = contrast(estimate, f.Deviation*math.Sqrt(mat.Dot(weights, &solved)), float64(f.Freedom), level)
+		f.Contrasts[row] = contrast(estimate, f.Deviation*math.Sqrt(mat.Dot(weights, &solved)), float64(f.Freedom),
+			level)
 	}
 	return true
 }

@@ -42,7 +42,8 @@ func TestLinearEqualsStatsmodels(t *testing.T) {
 			with++
 		}
 		if !close(got.ICC, want.ICC) || !close(got.Deviation, want.Deviation) || got.Freedom != want.Freedom {
-			t.Errorf("case %d: correlation %v, deviation %v with %d degrees of freedom, want %v, %v, %d", i, got.ICC, got.Deviation,
+			t.Errorf("case %d: correlation %v, deviation %v with %d degrees of freedom, want %v, %v, %d", i, got.ICC,
+				got.Deviation,
 				got.Freedom, want.ICC, want.Deviation, want.Freedom)
 		}
 		for row, c := range want.Contrasts {
@@ -60,7 +61,8 @@ func TestLinearEqualsStatsmodels(t *testing.T) {
 	}
 	for _, s := range golden.Seeds {
 		if got := Seeds(s[0], s[1], int(s[2]), s[3], s[4]); got != int(s[5]) {
-			t.Errorf("a difference of %v at a deviation of %v with %v rows needs %d seeds, want %v", s[0], s[1], s[2], got, s[5])
+			t.Errorf("a difference of %v at a deviation of %v with %v rows needs %d seeds, want %v", s[0], s[1], s[2],
+				got, s[5])
 		}
 	}
 }
@@ -72,10 +74,12 @@ func TestLinearPoolsTheSpread(t *testing.T) {
 	if c.P < 0.1 {
 		t.Errorf("p is %v of a difference within the spread", c.P)
 	}
-	if missing := Linear([][]float64{{1, 2}, {2, math.NaN()}}, 0, 0.05); math.IsNaN(missing.Contrasts[1].P) || missing.Seeds {
+	if missing := Linear([][]float64{{1, 2}, {2, math.NaN()}}, 0, 0.05); math.IsNaN(missing.Contrasts[1].P) ||
+		missing.Seeds {
 		t.Errorf("a row with one seed: %+v", missing)
 	}
-	if one := Linear([][]float64{{1}, {2}}, 0, 0.05); one.Contrasts[1].Estimate != 1 || !math.IsNaN(one.Contrasts[1].P) {
+	if one := Linear([][]float64{{1}, {2}}, 0, 0.05); one.Contrasts[1].Estimate != 1 ||
+		!math.IsNaN(one.Contrasts[1].P) {
 		t.Errorf("a seed each: %+v", one)
 	}
 }
@@ -86,7 +90,8 @@ func TestLinearWithoutScores(t *testing.T) {
 	for _, shared := range []float64{0, 5} {
 		a, b := []float64{1, 1.2 + shared, 0.9 - shared}, []float64{2, 2.1 + shared, 2.2 - shared}
 		want := Linear([][]float64{a, b}, 0, 0.05)
-		got := Linear([][]float64{{none, none, none, none}, {a[0], none, a[1], a[2]}, {b[0], none, b[1], b[2]}}, 1, 0.05)
+		got := Linear([][]float64{{none, none, none, none}, {a[0], none, a[1], a[2]}, {b[0], none, b[1], b[2]}}, 1,
+			0.05)
 		if want.Seeds != (shared > 0) || got.Seeds != want.Seeds || got.Contrasts[2] != want.Contrasts[1] {
 			t.Errorf("%+v, want %+v", got, want)
 		}

@@ -50,7 +50,8 @@ func Bootstrap(baseline, system score.Counted, samples int, seed uint64) Paired 
 		differences[i] = round(scores[1][i] - scores[0][i])
 	}
 	observed := math.Abs(results[0].Score - results[1].Score)
-	p := Paired{Baseline: results[0], System: results[1], P: twoSided(differences, observed), OneTailed: bootstrapP(differences, observed, round)}
+	p := Paired{Baseline: results[0], System: results[1], P: twoSided(differences, observed),
+		OneTailed: bootstrapP(differences, observed, round)}
 	if equal(baseline, system) {
 		p.P, p.OneTailed = 1, 1
 	}

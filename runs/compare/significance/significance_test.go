@@ -65,7 +65,8 @@ func TestEqualsSacreBLEU(t *testing.T) {
 			counted(t, m, system[:want.Count], refs[:want.Count])
 		got := Bootstrap(a, b, 0, want.Seed)
 		if got.OneTailed != want.PBS {
-			t.Errorf("%s of %d lines, seed %d: the bootstrap's p is %v, want %v", want.Metric, want.Count, want.Seed, got.OneTailed, want.PBS)
+			t.Errorf("%s of %d lines, seed %d: the bootstrap's p is %v, want %v", want.Metric, want.Count, want.Seed,
+				got.OneTailed, want.PBS)
 		}
 		for i, r := range []score.Result{got.Baseline, got.System} {
 			if !near(r.Score, want.Scores[i]) || !near(r.Mean, want.Means[i]) || !near(r.HalfWidth, want.CIs[i]) {
@@ -105,7 +106,8 @@ func TestBootstrapOfFewSamples(t *testing.T) {
 			m = score.CHRFOptions{WordOrder: want.Options.WordOrder}
 		}
 		refs := golden.Corpora["easy"].Refs[0]
-		got := Bootstrap(counted(t, m, golden.Corpora["easy"].Hyps, refs), counted(t, m, golden.Corpora["easier"].Hyps, refs), want.Samples, 0)
+		got := Bootstrap(counted(t, m, golden.Corpora["easy"].Hyps, refs),
+			counted(t, m, golden.Corpora["easier"].Hyps, refs), want.Samples, 0)
 		if got.OneTailed != want.P {
 			t.Errorf("%s, %d samples: p is %g, want %g", want.Metric, want.Samples, got.OneTailed, want.P)
 		}

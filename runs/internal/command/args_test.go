@@ -67,7 +67,8 @@ func TestNormalizedArgsParse(t *testing.T) {
 	language := fs.StringP("language", "l", "", "")
 	lenpen := fs.Float64("lenpen", 1, "")
 	set := fs.StringArray("set", nil, "")
-	args := []string{"-method=spectrum", "-l", "de", "-lenpen", "-2", "-set", "a.b=1,2", "-set=c.d=3", "x", "--", "-method"}
+	args := []string{"-method=spectrum", "-l", "de", "-lenpen", "-2", "-set", "a.b=1,2", "-set=c.d=3", "x", "--",
+		"-method"}
 	if err := fs.Parse(NormalizeArgs(args, fs)); err != nil {
 		t.Fatal(err)
 	}

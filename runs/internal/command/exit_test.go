@@ -24,10 +24,12 @@ func TestExit(t *testing.T) {
 		{ErrHelp, 0, ""},
 		{errors.New("two\nlines"), 1, "aperture: two lines"},
 		{fmt.Errorf("a: %w", Usagef("bad flag")), 2, "aperture: a: bad flag"},
-		{&SignalError{syscall.SIGTERM}, 143, "aperture: stopped by signal 15 (terminated): run again with -resume to continue"},
+		{&SignalError{syscall.SIGTERM}, 143, "aperture: stopped by signal 15 (terminated): run again with -resume to " +
+			"continue"},
 		{&SignalError{syscall.SIGINT}, 130, ""},
 		{full, 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run the same command again"},
-		{files.DiskFull(fmt.Errorf("saving: %w", full)), 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run the same command again"},
+		{files.DiskFull(fmt.Errorf("saving: %w", full)), 1,
+			"aperture: the disk that holds /x/step-3.tmp is full: free space and run the same command again"},
 		{&fs.PathError{Op: "write", Path: "/x", Err: syscall.EIO}, 1, "aperture: write /x: input/output error"},
 	} {
 		if code := ExitCode(test.err); code != test.code {
@@ -37,11 +39,13 @@ func TestExit(t *testing.T) {
 			t.Errorf("%v: says %q, want %q", test.err, Message(test.err), test.message)
 		}
 	}
-	if _, missing := os.Open("/nowhere/x"); Message(missing) != "aperture: there is no folder /nowhere, and so no /nowhere/x" {
+	if _, missing := os.Open("/nowhere/x"); Message(missing) != "aperture: there is no folder /nowhere, and so no "+
+		"/nowhere/x" {
 		t.Errorf("of a missing folder it says %q", Message(missing))
 	}
 	defer func(before bool) { resumes = before }(resumes)
-	if Resumes(); Message(files.DiskFull(full)) != "aperture: the disk that holds /x/step-3.tmp is full: free space and run again with -resume" {
+	if Resumes(); Message(files.DiskFull(full)) != "aperture: the disk that holds /x/step-3.tmp is full: free space "+
+		"and run again with -resume" {
 		t.Errorf("a program that resumes says %q", Message(full))
 	}
 	if !errors.Is(files.DiskFull(full), syscall.ENOSPC) {

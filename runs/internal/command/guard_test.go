@@ -31,7 +31,8 @@ func TestGuard(t *testing.T) {
 	if !errors.As(err, &internal) || !strings.Contains(string(internal.Stack), "guard_test.go") {
 		t.Fatalf("no stack in %v", err)
 	}
-	if want := "aperture: internal error: runtime error: index out of range [0] with length 0: this is a defect of Aperture, please report it"; Message(err) != want {
+	if want := "aperture: internal error: runtime error: index out of range [0] with length 0: this is a defect of " +
+		"Aperture, please report it"; Message(err) != want {
 		t.Errorf("a defect is told as %q", Message(err))
 	}
 }
@@ -60,7 +61,8 @@ func TestStackIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, readErr := os.ReadFile(internal.Kept)
-	if readErr != nil || !strings.Contains(string(text), "guard_test.go") || !strings.Contains(Message(err), "please report it (details in "+internal.Kept+")") {
+	if readErr != nil || !strings.Contains(string(text), "guard_test.go") ||
+		!strings.Contains(Message(err), "please report it (details in "+internal.Kept+")") {
 		t.Errorf("%s is told as %q, %v", internal.Kept, Message(err), readErr)
 	}
 

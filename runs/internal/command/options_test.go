@@ -32,13 +32,15 @@ var toy = Help{Name: "toy", Summary: "toy plays.", NoArgs: "toy takes none"}
 // Every type of field, letters, embedded structs, and defaults of tags and of fields reach the struct.
 func TestRead(t *testing.T) {
 	f := toyOptions{Offset: 7}
-	args := strings.Fields("-run=x -l de -jobs 3 -how cache -rate .5 -metric bleu,chrf -set a=1,2 -set b=3 -retry -resume")
+	args := strings.Fields("-run=x -l de -jobs 3 -how cache -rate .5 -metric bleu,chrf -set a=1,2 -set b=3 -retry " +
+		"-resume")
 	fs, err := toy.Read(&f, args, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := toyOptions{
-		shared: shared{"x"}, Language: "de", Jobs: 3, Rate: .5, How: "cache", Resume: true, Retry: true, Seed: 1, Offset: 7,
+		shared: shared{"x"}, Language: "de", Jobs: 3, Rate: .5, How: "cache", Resume: true, Retry: true, Seed: 1,
+		Offset:  7,
 		Metrics: []string{"bleu", "chrf"}, Set: []string{"a=1,2", "b=3"},
 	}
 	if diff := cmp.Diff(want, f, cmp.AllowUnexported(toyOptions{})); diff != "" {
@@ -48,7 +50,8 @@ func TestRead(t *testing.T) {
 		t.Error("the flag set does not know what was given")
 	}
 	f = toyOptions{}
-	if _, err := toy.Read(&f, []string{"-run=x", "-metric=chrf"}, nil); err != nil || !cmp.Equal(f.Metrics, []string{"chrf"}) {
+	if _, err := toy.Read(&f, []string{"-run=x", "-metric=chrf"}, nil); err != nil ||
+		!cmp.Equal(f.Metrics, []string{"chrf"}) {
 		t.Errorf("a list given in place of its default is %v (%v)", f.Metrics, err)
 	}
 	if f.Jobs != 2 || f.Language != "en" || f.How != "static" {

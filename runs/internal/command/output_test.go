@@ -23,9 +23,15 @@ func TestOutput(t *testing.T) {
 	}{
 		{"/dev/null", func(error) error { return nil }, 0, ""},
 		{"/dev/null", func(error) error { return other }, 1, "aperture: another"},
-		{"/dev/full", func(error) error { return nil }, 1, "aperture: standard output could not be written, so that results are missing there: no space left on device"},
-		{"/dev/full", func(error) error { return ErrHelp }, 1, "aperture: standard output could not be written, so that results are missing there: no space left on device"},
-		{"/dev/full", func(failed error) error { return fmt.Errorf("around: %w", failed) }, 1, "aperture: standard output could not be written, so that results are missing there: no space left on device"},
+		{"/dev/full", func(error) error { return nil }, 1,
+			"aperture: standard output could not be written, so that results are missing there: no space left on " +
+				"device"},
+		{"/dev/full", func(error) error { return ErrHelp }, 1,
+			"aperture: standard output could not be written, so that results are missing there: no space left on " +
+				"device"},
+		{"/dev/full", func(failed error) error { return fmt.Errorf("around: %w", failed) }, 1,
+			"aperture: standard output could not be written, so that results are missing there: no space left on " +
+				"device"},
 		{"/dev/full", func(error) error { return other }, 1, "aperture: another"},
 		{"", func(error) error { return nil }, 128 + int(syscall.SIGPIPE), "aperture: "},
 		{"", func(failed error) error { return failed }, 128 + int(syscall.SIGPIPE), "aperture: "},

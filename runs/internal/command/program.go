@@ -28,7 +28,8 @@ func Build(name, folder string) (path string, err error) {
 	build := exec.Command("go", "build", "-o", path, "github.com/aperture-ml/aperture/runs/"+name)
 	build.Stderr = &said
 	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("runs/%s cannot be built (go build, in Aperture's folder): %s", name, OneLine(said.String()+" "+err.Error()))
+		return "", fmt.Errorf("runs/%s cannot be built (go build, in Aperture's folder): %s", name,
+			OneLine(said.String()+" "+err.Error()))
 	}
 	return path, nil
 }

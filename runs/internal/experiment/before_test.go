@@ -70,7 +70,8 @@ func TestPresetsResolveAsBefore(t *testing.T) {
 		}
 		if method != "" {
 			if c.Objective.Method == method {
-				t.Errorf("%s: runs/%s has method %s already: it is renamed rather than removed", old.Preset, name, method)
+				t.Errorf("%s: runs/%s has method %s already: it is renamed rather than removed", old.Preset, name,
+					method)
 			}
 			c.Objective.Method = method
 			namePrior(old.Keys)
@@ -80,7 +81,8 @@ func TestPresetsResolveAsBefore(t *testing.T) {
 				delete(unused, name+" "+d.key)
 				continue
 			}
-			if method != "" && d.key == "objective.prior" && strings.Contains(method, "spectrum-poly") && old.Keys[d.key] == "polynomial" {
+			if method != "" && d.key == "objective.prior" && strings.Contains(method, "spectrum-poly") &&
+				old.Keys[d.key] == "polynomial" {
 				continue
 			}
 			t.Errorf("%s: %s was %v and is %v in runs/%s", old.Preset, d.key, d.was, d.is, name)

@@ -39,7 +39,8 @@ func TestKeysAreSound(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Errorf("the defaults are no experiment: %v", err)
 	}
-	if c.Train.LearningRate != 5e-4 || c.Train.Epsilon != 1e-8 || c.Data.MaxRatio != 0 || !c.Data.Escape || c.Model.Kind != "transformer" {
+	if c.Train.LearningRate != 5e-4 || c.Train.Epsilon != 1e-8 || c.Data.MaxRatio != 0 || !c.Data.Escape ||
+		c.Model.Kind != "transformer" {
 		t.Errorf("defaults were not read from their tags: %+v", c)
 	}
 	if diff := cmp.Diff([]string{"test"}, c.Data.Test); diff != "" {
@@ -115,7 +116,8 @@ func TestTextErrors(t *testing.T) {
 func TestAssign(t *testing.T) {
 	l := newLayers()
 	for _, assignment := range []string{
-		"train.learning_rate=3e-4", "train.max_tokens=2_000", "data.test=a, b,c", `data.name="with \"quotes\""`, "objective.method=spectrum+adversarial", "objective.prior = none",
+		"train.learning_rate=3e-4", "train.max_tokens=2_000", "data.test=a, b,c", `data.name="with \"quotes\""`,
+		"objective.method=spectrum+adversarial", "objective.prior = none",
 	} {
 		if err := l.assign(assignment, "-set"); err != nil {
 			t.Errorf("%s: %v", assignment, err)
@@ -123,7 +125,8 @@ func TestAssign(t *testing.T) {
 	}
 	c := l.config
 	if c.Train.LearningRate != 3e-4 || c.Train.MaxTokens != 2000 || c.Data.Name != `with "quotes"` ||
-		c.Objective.Method != "spectrum+adversarial" || objectives.Of[objectives.SpectrumSettings](c.Objective).Prior != "none" {
+		c.Objective.Method != "spectrum+adversarial" ||
+		objectives.Of[objectives.SpectrumSettings](c.Objective).Prior != "none" {
 		t.Errorf("assignments gave %+v", c)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "c"}, c.Data.Test); diff != "" {
@@ -161,7 +164,8 @@ func TestTOMLRoundTrip(t *testing.T) {
 		if diff := cmp.Diff(c, l.config, inner); diff != "" {
 			t.Errorf("read back otherwise (-want +got):\n%s", diff)
 		}
-		if !strings.Contains(text, "# Dropout on attention weights (a number of at least 0 and below 1; default 0.0).\nattention_dropout = 0.0\n") {
+		if !strings.Contains(text, "# Dropout on attention weights (a number of at least 0 and below 1; default "+
+			"0.0).\nattention_dropout = 0.0\n") {
 			t.Errorf("keys are not explained:\n%s", text)
 		}
 		for _, k := range schema.Keys() {
@@ -243,7 +247,8 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%s: by name is %v", d.Key, d.ByName)
 		}
 	}
-	want := map[string]bool{"data.dir": true, "data.codes": false, "train.steps": true, "train.threads": true, "train.seed": false,
+	want := map[string]bool{"data.dir": true, "data.codes": false, "train.steps": true, "train.threads": true,
+		"train.seed":  false,
 		"decode.beam": true, "checkpoint.keep": true, "report.samples": true}
 	if diff := cmp.Diff(want, allowed); diff != "" {
 		t.Error(diff)
@@ -297,13 +302,15 @@ func TestFileErrors(t *testing.T) {
 		t.Errorf("reading gave %v, %d, %q", err, l.config.Train.Steps, l.origin["train.steps"])
 	}
 	// A preset's file that was copied and changed: its header says nothing about the run, and its base is chosen by name.
-	for text, want := range map[string]string{"title = \"mine\"\n[train]\nsteps = 9\n": "", "base = \"small\"\n[train]\nsteps = 9\n": "choose it with -preset small"} {
+	for text, want := range map[string]string{"title = \"mine\"\n[train]\nsteps = 9\n": "",
+		"base = \"small\"\n[train]\nsteps = 9\n": "choose it with -preset small"} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		l := newLayers()
 		err := l.file(path)
-		if want == "" && (err != nil || l.config.Train.Steps != 9) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || l.config.Train.Steps != 9) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, %d", text, err, l.config.Train.Steps)
 		}
 	}
@@ -312,7 +319,8 @@ func TestFileErrors(t *testing.T) {
 // TestStatedDefaults: what programs without libtorch read of the defaults in a config.toml is what they are, whatever its values.
 func TestStatedDefaults(t *testing.T) {
 	c := Default()
-	c.Data.Name, c.Data.Test, c.Train.Steps, c.Train.LearningRate, c.Data.Lowercase = "a", []string{"b", "c"}, 7, 0.5, true
+	c.Data.Name, c.Data.Test, c.Train.Steps, c.Train.LearningRate, c.Data.Lowercase = "a", []string{"b", "c"}, 7, 0.5,
+		true
 	for _, task := range []Task{Translation, LanguageModel} {
 		defaults := Default()
 		want, err := keys.Parse(schema.Print(&defaults, string(task)), "defaults")

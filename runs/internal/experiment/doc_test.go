@@ -80,8 +80,10 @@ TWENTY
 
 // twenty are the keys that a newcomer changes first.
 var twenty = []string{
-	"objective.method", "data.dir", "data.merges", "data.target_units", "model.kind", "model.width", "model.dropout", "model.tying",
-	"objective.label_smoothing", "train.learning_rate", "train.optimizer", "train.max_tokens", "train.columns", "train.accumulate",
+	"objective.method", "data.dir", "data.merges", "data.target_units", "model.kind", "model.width", "model.dropout",
+	"model.tying",
+	"objective.label_smoothing", "train.learning_rate", "train.optimizer", "train.max_tokens", "train.columns",
+	"train.accumulate",
 	"train.steps", "train.epochs", "train.seed", "schedule.warmup", "checkpoint.every", "decode.beam",
 }
 
@@ -113,10 +115,13 @@ func docFlags() string {
 
 // sectionDocs say what a section's keys are about.
 var sectionDocs = map[string]string{
-	"data":       "Which text is read, and how it becomes symbols. Paths are relative to the folder that the command runs in.",
-	"model":      "The network, up to its hidden states.",
-	"objective":  "The output layer: the method, and the constants of all methods. A method reads its own, whose meaning begins with its name.",
-	"train":      "The optimisation. An update is one step of the optimizer, over one batch or several accumulated ones.",
+	"data": "Which text is read, and how it becomes symbols. Paths are relative to the folder that the command " +
+		"runs in.",
+	"model": "The network, up to its hidden states.",
+	"objective": "The output layer: the method, and the constants of all methods. A method reads its own, whose " +
+		"meaning begins with its name.",
+	"train": "The optimisation. An update is one step of the optimizer, over one batch or several accumulated " +
+		"ones.",
 	"schedule":   "The course of the learning rate over the updates.",
 	"decode":     "How text is produced from a trained model.",
 	"checkpoint": "What is saved while training.",

@@ -19,7 +19,8 @@ func TestLogKeepsStack(t *testing.T) {
 	err := fmt.Errorf("around: %w", command.Guard(func() error { panic("lost again") }))
 	r.Log.Fail(err)
 	text, readErr := os.ReadFile(r.Path(LogFile))
-	if readErr != nil || !strings.Contains(string(text), "lost again") || !strings.Contains(string(text), "folder_test.go") {
+	if readErr != nil || !strings.Contains(string(text), "lost again") ||
+		!strings.Contains(string(text), "folder_test.go") {
 		t.Errorf("the log lacks the stack: %s, %v", text, readErr)
 	}
 	if screen.Len() > 0 || !strings.HasSuffix(command.Message(err), "(details in "+r.Path(LogFile)+")") {
@@ -41,7 +42,8 @@ func TestFolderOfARunThatNeverBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = mustStart(t, folder, "-seed=3", "-resume")
-	if log, err := os.ReadFile(r.Path(LogFile)); err != nil || !strings.Contains(string(log), "starting it from the beginning") || r.Config.Train.Seed != 3 {
+	if log, err := os.ReadFile(r.Path(LogFile)); err != nil ||
+		!strings.Contains(string(log), "starting it from the beginning") || r.Config.Train.Seed != 3 {
 		t.Errorf("seed %d, log %s, %v", r.Config.Train.Seed, log, err)
 	}
 

@@ -26,7 +26,8 @@ func newLayers() *layers {
 }
 
 // retired are keys of the section objective that earlier versions wrote, with the value that is what all do now.
-var retired = map[string]any{"adversarial_radius": "adaptive", "adversarial_gate": false, "adversarial_smoothing": false}
+var retired = map[string]any{"adversarial_radius": "adaptive", "adversarial_gate": false,
+	"adversarial_smoothing": false}
 
 // tree lays parsed TOML over the configuration. from names it in errors; byHand says that a user wrote it.
 func (l *layers) tree(tree keys.Tree, from string, byHand bool) error {
@@ -56,7 +57,8 @@ func (l *layers) file(path string) error {
 		return &command.UsageError{Err: err}
 	}
 	if base, given := tree["base"]; given {
-		return command.Usagef("%s: base = %q belongs to a preset's file: remove that line and choose it with -preset %v",
+		return command.Usagef("%s: base = %q belongs to a preset's file: remove that line and choose it with -preset "+
+			"%v",
 			path, base, base)
 	}
 	dropHeader(tree)

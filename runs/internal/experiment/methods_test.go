@@ -30,12 +30,14 @@ func TestMethodHelp(t *testing.T) {
 		}
 		entry, _, _ = strings.Cut(entry, "\n\n")
 		text := strings.Join(strings.Fields(entry), " ")
-		for _, part := range []string{"minimises " + row.Formula + " parameters " + row.Parameters + " cost " + row.Cost + " joins with"} {
+		for _, part := range []string{"minimises " + row.Formula + " parameters " + row.Parameters + " cost " +
+			row.Cost + " joins with"} {
 			if !strings.Contains(text, part) {
 				t.Errorf("%s is described as %q, which lacks %q", row.Name, text, part)
 			}
 		}
-		if _, joins, _ := strings.Cut(text, "joins with "); row.Name == "spectrum" && (!strings.Contains(joins, "cosreg") || !strings.Contains(joins, "adversarial")) {
+		if _, joins, _ := strings.Cut(text, "joins with "); row.Name == "spectrum" &&
+			(!strings.Contains(joins, "cosreg") || !strings.Contains(joins, "adversarial")) {
 			t.Errorf("spectrum joins with %q", joins)
 		}
 	}
@@ -43,9 +45,11 @@ func TestMethodHelp(t *testing.T) {
 
 // TestUnknownMethods: the sentence names the nearest one.
 func TestUnknownMethods(t *testing.T) {
-	for name, nearest := range map[string]string{"spektrum": "spectrum", "mle+spectrumpoly": "spectrum-poly", "mel": "mle"} {
+	for name, nearest := range map[string]string{"spektrum": "spectrum", "mle+spectrumpoly": "spectrum-poly",
+		"mel": "mle"} {
 		_, err := Parse(testSpec(t), []string{"-method", name})
-		if err == nil || command.ExitCode(err) != 2 || !strings.Contains(err.Error(), "there is no method") || !strings.HasSuffix(err.Error(), "; did you mean "+nearest+"?") {
+		if err == nil || command.ExitCode(err) != 2 || !strings.Contains(err.Error(), "there is no method") ||
+			!strings.HasSuffix(err.Error(), "; did you mean "+nearest+"?") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -51,7 +51,8 @@ steps = 900
 func languageSpec(t *testing.T) *Spec {
 	s := testSpec(t)
 	s.Task, s.DefaultPreset = LanguageModel, "sample"
-	s.FS = fstest.MapFS{"sample.toml": {Data: []byte("title = \"Words\"\nsize = \"1 M\"\nduration = \"1 min\"\n[model]\nkind = \"awd-lstm\"\n")}}
+	s.FS = fstest.MapFS{"sample.toml": {Data: []byte("title = \"Words\"\nsize = \"1 M\"\nduration = \"1 " +
+		"min\"\n[model]\nkind = \"awd-lstm\"\n")}}
 	return s
 }
 
@@ -82,19 +83,24 @@ func TestParseLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := Parse(testSpec(t), []string{
-		"-set", "train.clip_norm=2", "-set=train.beta1=0.6", "-set", "objective.method=mle", "-method=spectrum", "-data", folder, "-config=" + file,
-		"-test", "a,b", "-src", "de", "-tgt=en", "-train", "tr", "-valid=va", "-seed", "7", "-steps=5", "-epochs=2", "-threads", "3", "-device=cpu", "-out=x", "-plan",
+		"-set", "train.clip_norm=2", "-set=train.beta1=0.6", "-set", "objective.method=mle", "-method=spectrum",
+		"-data", folder, "-config=" + file,
+		"-test", "a,b", "-src", "de", "-tgt=en", "-train", "tr", "-valid=va", "-seed", "7", "-steps=5", "-epochs=2",
+		"-threads", "3", "-device=cpu", "-out=x", "-plan",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := s.Config
-	got := fmt.Sprintln(c.Preset, c.Train.MaxTokens, c.Train.ClipNorm, c.Train.Beta1, c.Objective.Method, c.Data.Dir == folder, c.Data.Sample, c.Data.Test,
-		c.Data.Source, c.Data.Target, c.Data.Train, c.Data.Valid, c.Train.Seed, c.Train.Steps, c.Train.Epochs, c.Train.Threads, c.Train.Device, s.Out, s.Plan)
+	got := fmt.Sprintln(c.Preset, c.Train.MaxTokens, c.Train.ClipNorm, c.Train.Beta1, c.Objective.Method,
+		c.Data.Dir == folder, c.Data.Sample, c.Data.Test,
+		c.Data.Source, c.Data.Target, c.Data.Train, c.Data.Valid, c.Train.Seed, c.Train.Steps, c.Train.Epochs,
+		c.Train.Threads, c.Train.Device, s.Out, s.Plan)
 	if want := "big 11 2 0.6 spectrum true false [a b] de en tr va 7 5 2 3 cpu x true"; strings.Join(strings.Fields(got), " ") != want {
 		t.Errorf("layers gave\n%s, want\n%s", got, want)
 	}
-	if !s.byHand("train.beta1") || !s.byHand("train.max_tokens") || !s.byHand("train.steps") || s.byHand("train.beta2") {
+	if !s.byHand("train.beta1") || !s.byHand("train.max_tokens") || !s.byHand("train.steps") ||
+		s.byHand("train.beta2") {
 		t.Error("what came by hand was forgotten")
 	}
 	if len(s.Notes) != 0 {
@@ -117,7 +123,8 @@ func TestParsePaths(t *testing.T) {
 		t.Fatalf("%v, %+v", err, s)
 	}
 	_, err = Parse(testSpec(t), []string{"-data=nowhere"})
-	if err == nil || err.Error() != `-data: there is no folder nowhere: data.dir is the folder that holds the texts` || command.ExitCode(err) != 1 {
+	if err == nil || err.Error() != `-data: there is no folder nowhere: data.dir is the folder that holds the texts` ||
+		command.ExitCode(err) != 1 {
 		t.Errorf("a missing folder gave %v", err)
 	}
 }
@@ -132,7 +139,8 @@ func TestPrintConfig(t *testing.T) {
 	}{
 		{testSpec, []string{"-data", data, "-set", "train.beta1=0.5", "-preset=sample"}},
 		{testSpec, []string{"-method", "vmf"}},
-		{testSpec, []string{"-data", data, "-set", `data.name="it's \"mine\" ä"`, "-test=", "-epochs=3", "-set=schedule.kind=cosine"}},
+		{testSpec, []string{"-data", data, "-set", `data.name="it's \"mine\" ä"`, "-test=", "-epochs=3",
+			"-set=schedule.kind=cosine"}},
 		{languageSpec, []string{"-method=adaptive+spectrum", "-seed=4", "-threads=3"}},
 	} {
 		first, err := Parse(test.spec(t), test.args)
@@ -140,7 +148,8 @@ func TestPrintConfig(t *testing.T) {
 			t.Fatalf("%q: %v", test.args, err)
 		}
 		spec := test.spec(t)
-		if _, err := Parse(spec, append([]string{"-print-config"}, test.args...)); !errors.Is(err, command.ErrHelp) || command.ExitCode(err) != 0 {
+		if _, err := Parse(spec, append([]string{"-print-config"}, test.args...)); !errors.Is(err, command.ErrHelp) ||
+			command.ExitCode(err) != 0 {
 			t.Fatalf("%q: -print-config gave %v", test.args, err)
 		}
 		printed := spec.Stdout.(*bytes.Buffer).String()
@@ -172,7 +181,8 @@ func TestPrintConfig(t *testing.T) {
 
 		other := test.spec(t)
 		other.Name = "other"
-		if _, err := Parse(other, []string{"-config", file}); err == nil || !strings.Contains(err.Error(), "is a configuration of runs/toy") {
+		if _, err := Parse(other, []string{"-config", file}); err == nil ||
+			!strings.Contains(err.Error(), "is a configuration of runs/toy") {
 			t.Errorf("another run's configuration gave %v", err)
 		}
 	}
@@ -195,7 +205,8 @@ func TestParseWordTargets(t *testing.T) {
 	if s.Config.Train.PatienceOn != "bleu" {
 		t.Errorf("the best checkpoint is chosen by %s", s.Config.Train.PatienceOn)
 	}
-	if c := s.Config.Decode; c.Beam != 1 || !c.Alignment || !strings.Contains(strings.Join(s.Notes, "\n"), "decode.beam = 1") {
+	if c := s.Config.Decode; c.Beam != 1 || !c.Alignment ||
+		!strings.Contains(strings.Join(s.Notes, "\n"), "decode.beam = 1") {
 		t.Errorf("vmf searches with %+v and notes %q", c, s.Notes)
 	}
 	s, err = Parse(testSpec(t), []string{"-method=vmf", "-set=decode.beam=3", "-set=decode.replace_unk=false"})
@@ -260,9 +271,11 @@ func TestParseHelp(t *testing.T) {
 	}
 	help := spec.Stdout.(*bytes.Buffer).String()
 	for _, want := range []string{
-		"A toy.", "-method METHOD", "-set KEY=VALUE", "-src LANGUAGE", "-resume", "-print-config", "-h, -help", "docs/keys.md",
+		"A toy.", "-method METHOD", "-set KEY=VALUE", "-src LANGUAGE", "-resume", "-print-config", "-h, -help",
+		"docs/keys.md",
 		"sample               Built-in toys  (default without -data)\n", "1 M parameters; 2 min on two cores\n",
-		"big                  Big toys  (default with -data)\n", "39 M parameters; 3 days on a GPU\n", "-method=mle: BLEU 27.3 (Toymakers 2017)\n",
+		"big                  Big toys  (default with -data)\n", "39 M parameters; 3 days on a GPU\n",
+		"-method=mle: BLEU 27.3 (Toymakers 2017)\n",
 	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("help lacks %q:\n%s", want, help)
@@ -286,7 +299,8 @@ func TestParseLanguageModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(s.Notes, "\n")
-	if s.Config.Data.VocabularyOrder != "frequency" || !strings.Contains(notes, `adaptive wants frequent words first: data.vocabulary_order = "frequency"`) {
+	if s.Config.Data.VocabularyOrder != "frequency" ||
+		!strings.Contains(notes, `adaptive wants frequent words first: data.vocabulary_order = "frequency"`) {
 		t.Errorf("the order of words is %s, and the notes are %s", s.Config.Data.VocabularyOrder, notes)
 	}
 	if !strings.Contains(notes, "a language model has no use for data.merges") {
@@ -321,13 +335,16 @@ func TestParseBySize(t *testing.T) {
 	if err != nil || s.Config.Preset != "sample" || s.Config.Train.Steps != 100 || !cmp.Equal(asked, []int{3}) {
 		t.Fatalf("preset %s, asked of %v, %v", s.Config.Preset, asked, err)
 	}
-	if want := "3 pairs in train: preset sample, which suits a corpus of that size; -plan shows it, and -preset chooses another"; !cmp.Equal(s.Notes, []string{want}) {
+	if want := "3 pairs in train: preset sample, which suits a corpus of that size; -plan shows it, and -preset " +
+		"chooses another"; !cmp.Equal(s.Notes, []string{want}) {
 		t.Errorf("it says %q", s.Notes)
 	}
-	if s, err = Parse(spec, append(args, "-preset=big")); err != nil || s.Config.Preset != "big" || len(s.Notes) > 0 || len(asked) != 1 {
+	if s, err = Parse(spec, append(args, "-preset=big")); err != nil || s.Config.Preset != "big" || len(s.Notes) > 0 ||
+		len(asked) != 1 {
 		t.Errorf("with -preset: %+v, %v, asked of %v", s, err, asked)
 	}
-	if _, err := Parse(spec, append(args, "-train=none")); err == nil || !strings.Contains(err.Error(), "none.en: there is no such file; -train names it") {
+	if _, err := Parse(spec, append(args, "-train=none")); err == nil ||
+		!strings.Contains(err.Error(), "none.en: there is no such file; -train names it") {
 		t.Errorf("without the text: %v", err)
 	}
 }

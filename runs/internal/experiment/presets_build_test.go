@@ -78,7 +78,8 @@ func tryLanguage(t *testing.T, method string, c Config) {
 	defer m.Free()
 	const rows, columns = 3, 2
 	tryUpdate(t, method, c, m.Params, m.Output, func(dropout *torch.Stream) (torch.States, torch.Tensor) {
-		states, _ := m.Network.Forward(models.Chunk{IDs: []int64{0, 3, 1, 4, 2, 5}, Time: rows, Columns: columns}, nil, dropout)
+		states, _ := m.Network.Forward(models.Chunk{IDs: []int64{0, 3, 1, 4, 2, 5}, Time: rows, Columns: columns}, nil,
+			dropout)
 		return states, torch.FromInt64s([]int64{1, 4, 2, 5, 23, 6}, torch.CPU, rows*columns)
 	})
 }
@@ -99,11 +100,13 @@ func tryTranslation(t *testing.T, method string, c Config) {
 	defer m.Free()
 	pairs := corpus.Encode(text.Source[:8], text.Target[:8], pair.Source.Encode, pair.Target.Encode)
 	batch := corpus.EvaluationBatches(pairs, 10000, 0)[0]
-	tryUpdate(t, method, c, m.Params, m.Output, func(dropout *torch.Stream) (torch.States, torch.Tensor) { return m.Forward(batch, dropout) })
+	tryUpdate(t, method, c, m.Params, m.Output,
+		func(dropout *torch.Stream) (torch.States, torch.Tensor) { return m.Forward(batch, dropout) })
 }
 
 // tryUpdate makes an update, as training does: every parameter has a gradient, and the loss is still a number after it.
-func tryUpdate(t *testing.T, method string, c Config, params *torch.Params, output *objectives.Output, forward func(dropout *torch.Stream) (torch.States, torch.Tensor)) {
+func tryUpdate(t *testing.T, method string, c Config, params *torch.Params, output *objectives.Output,
+	forward func(dropout *torch.Stream) (torch.States, torch.Tensor)) {
 	t.Helper()
 	scope := torch.OpenScope()
 	defer scope.Close()

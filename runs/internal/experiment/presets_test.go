@@ -148,7 +148,8 @@ func TestHelpListsPresets(t *testing.T) {
 			_, entry, found := strings.Cut("\n"+list, "\n  "+p.Name+" ")
 			header, below, _ := strings.Cut(entry, "\n")
 			below, _, _ = strings.Cut(below, "\n")
-			if !found || !strings.HasPrefix(strings.TrimSpace(header), p.Title) || strings.TrimSpace(below) != p.Size+"; "+p.Duration {
+			if !found || !strings.HasPrefix(strings.TrimSpace(header), p.Title) ||
+				strings.TrimSpace(below) != p.Size+"; "+p.Duration {
 				t.Errorf("runs/%s -h describes %s as %q, %q", name, p.Name, header, below)
 			}
 		}
@@ -168,14 +169,16 @@ func TestHelpListsPresets(t *testing.T) {
 // published rows are its own.
 func TestBases(t *testing.T) {
 	s := &Spec{Name: "toy", Task: Translation, DefaultPreset: "top", FS: fstest.MapFS{
-		"root.toml":   {Data: []byte("title = \"R\"\nsize = \"1 M\"\nduration = \"an hour\"\npublished = [\"mle: 1\"]\n[train]\nsteps = 1\nseed = 1\n[model]\nwidth = 8\n")},
+		"root.toml": {Data: []byte("title = \"R\"\nsize = \"1 M\"\nduration = \"an hour\"\npublished = [\"mle: " +
+			"1\"]\n[train]\nsteps = 1\nseed = 1\n[model]\nwidth = 8\n")},
 		"middle.toml": {Data: []byte("title = \"M\"\nsize = \"2 M\"\nbase = \"root\"\n[train]\nsteps = 2\nseed = 2\n")},
 		"top.toml":    {Data: []byte("base = \"middle\"\n[train]\nsteps = 3\n")},
 		"other.toml":  {Data: []byte("base = \"middle\"\n[train]\nepochs = 4\n")},
 	}}
 	for range 2 { // reading one preset changes no other
 		p, c, err := resolve(s, "top")
-		if err != nil || p.Title != "" || p.Size != "2 M" || p.Duration != "an hour" || p.Published != nil || p.Base != "middle" {
+		if err != nil || p.Title != "" || p.Size != "2 M" || p.Duration != "an hour" || p.Published != nil ||
+			p.Base != "middle" {
 			t.Errorf("its header is %+v, %v", p, err)
 		}
 		if c.Train.Steps != 3 || c.Train.Seed != 2 || c.Model.Width != 8 || c.Train.Epochs != 0 {
@@ -248,9 +251,11 @@ func TestSGDPresetsHoldSpectrum(t *testing.T) {
 		}
 		found++
 		o := objectives.Of[objectives.SpectrumSettings](c.Objective)
-		allowed := max(o.LambdaU, o.LambdaV, o.LambdaPrior) <= 0.01 && o.LambdaUSpectral == 0 && o.LambdaVSpectral == 0 && c.Train.LearningRate <= 30
+		allowed := max(o.LambdaU, o.LambdaV, o.LambdaPrior) <= 0.01 && o.LambdaUSpectral == 0 &&
+			o.LambdaVSpectral == 0 && c.Train.LearningRate <= 30
 		if !(o.SpectrumHold == "proximal" && o.RetractEvery == 10) && !(o.SpectrumHold == "penalty" && allowed) {
-			t.Errorf("objective.spectrum_hold is %s, retract_every %d, lambda_u %g, lambda_v %g, lambda_prior %g", o.SpectrumHold, o.RetractEvery, o.LambdaU, o.LambdaV, o.LambdaPrior)
+			t.Errorf("objective.spectrum_hold is %s, retract_every %d, lambda_u %g, lambda_v %g, lambda_prior %g",
+				o.SpectrumHold, o.RetractEvery, o.LambdaU, o.LambdaV, o.LambdaPrior)
 		}
 	})
 	if found < 18 {

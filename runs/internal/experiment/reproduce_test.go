@@ -102,7 +102,8 @@ func TestReproduce(t *testing.T) {
 		s := specs[r.run]
 		out := &bytes.Buffer{}
 		s.Stdout = out
-		if _, err := Parse(s, append([]string{"-print-config"}, args...)); !errors.Is(err, command.ErrHelp) || out.Len() == 0 {
+		if _, err := Parse(s, append([]string{"-print-config"}, args...)); !errors.Is(err, command.ErrHelp) ||
+			out.Len() == 0 {
 			t.Errorf("%s: -print-config gave %v", r.line, err)
 			continue
 		}

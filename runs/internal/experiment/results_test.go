@@ -38,7 +38,8 @@ func TestResultsFields(t *testing.T) {
 	if diff := cmp.Diff(want, compact.String()); diff != "" {
 		t.Error(diff)
 	}
-	scores, err := json.Marshal(record.TestScores{PPL: record.Num(math.Inf(1)), BLEU: record.Num(41.5), BLEUSignature: "nrefs:1"})
+	scores, err := json.Marshal(record.TestScores{PPL: record.Num(math.Inf(1)), BLEU: record.Num(41.5),
+		BLEUSignature: "nrefs:1"})
 	if want := `{"nll":null,"ppl":null,"bleu":41.5,"bleu_signature":"nrefs:1","bleu_tok":null,"chrf":null,"f1":null}`; err != nil || string(scores) != want {
 		t.Errorf("test scores %s, %v", scores, err)
 	}
@@ -49,8 +50,11 @@ func TestResultsRoundTrip(t *testing.T) {
 	dirty := true
 	r.Env.Code = record.Code{Commit: "abc", Dirty: &dirty}
 	want := &record.Results{
-		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: record.Num(1.5), PeakRSSBytes: record.Num(PeakRSS()), Valid: record.ValidScores{NLL: record.Num(-2.5), PPL: record.Num(math.NaN())},
-		Data: record.ResultsData{SHA256: map[string]string{"a": "b"}}, Test: map[string]record.TestScores{"flickr": {BLEU: record.Num(1.25), F1: map[string]record.Number{"5-9": record.Num(0.5), "1000+": {}}}},
+		Run: "toy", Method: "mle", Seed: 3, Updates: 7, Epochs: record.Num(1.5), PeakRSSBytes: record.Num(PeakRSS()),
+		Valid: record.ValidScores{NLL: record.Num(-2.5), PPL: record.Num(math.NaN())},
+		Data:  record.ResultsData{SHA256: map[string]string{"a": "b"}},
+		Test: map[string]record.TestScores{"flickr": {BLEU: record.Num(1.25),
+			F1: map[string]record.Number{"5-9": record.Num(0.5), "1000+": {}}}},
 		Best:           record.Best{Step: 5, Epoch: record.Num(1.25), Seconds: record.Num(2.5), Loss: record.Num(-3.5)},
 		Vectors:        &record.Vectors{Source: "x.vec", SHA256: "ab", Width: 3, Words: 9, Unused: 2, End: "the file"},
 		SingularValues: record.Nums([]float64{2, math.NaN(), 1}), Checkpoint: "step-7",
@@ -74,7 +78,8 @@ func TestResultsRoundTrip(t *testing.T) {
 }
 
 func TestCodeVersion(t *testing.T) {
-	code := stampedCode([]debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}})
+	code := stampedCode([]debug.BuildSetting{{Key: "vcs.revision", Value: "abc"},
+		{Key: "vcs.modified", Value: "false"}})
 	if code.Commit != "abc" || code.Dirty == nil || *code.Dirty {
 		t.Errorf("stamped %+v", code)
 	}
@@ -100,7 +105,8 @@ func TestCodeVersion(t *testing.T) {
 	git("add", "a.go")
 	git("commit", "-q", "-m", "one")
 	file("notes", "not tracked")
-	if code, changed := gitCode(folder); len(code.Commit) != 40 || code.Dirty == nil || *code.Dirty || len(changed) > 0 {
+	if code, changed := gitCode(folder); len(code.Commit) != 40 || code.Dirty == nil || *code.Dirty ||
+		len(changed) > 0 {
 		t.Errorf("with an untracked file: %v, %v", code, changed)
 	}
 	file("a.go", "package b")
@@ -163,7 +169,8 @@ func TestLogger(t *testing.T) {
 	}
 	l = NewLogger(full, &screen)
 	l.Printf("lost")
-	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "the disk that holds /dev/full is full: free space") {
+	if err := l.Close(); err == nil ||
+		!strings.Contains(err.Error(), "the disk that holds /dev/full is full: free space") {
 		t.Errorf("a full disk gave %v", err)
 	}
 
@@ -178,7 +185,8 @@ func TestLogger(t *testing.T) {
 	l.Bar(5, 2.5, 1000, "3m left")
 	l.Progressf("hidden")
 	l.StopBar()
-	if got := screen.String(); !strings.Contains(got, "step 5  loss 2.500  1000 tokens/s  3m left") || !strings.Contains(got, "/6") || strings.Contains(got, "hidden") {
+	if got := screen.String(); !strings.Contains(got, "step 5  loss 2.500  1000 tokens/s  3m left") ||
+		!strings.Contains(got, "/6") || strings.Contains(got, "hidden") {
 		t.Errorf("the bar shows %q", got)
 	}
 	l.Close()
@@ -196,7 +204,8 @@ func TestLogger(t *testing.T) {
 	l.Progressf("two")
 	l.Warnf("three")
 	l.Close()
-	if data, err = os.ReadFile(file.Name()); err != nil || screen.String() != "warning: three\n" || strings.Count(string(data), "\n") != 3 {
+	if data, err = os.ReadFile(file.Name()); err != nil || screen.String() != "warning: three\n" ||
+		strings.Count(string(data), "\n") != 3 {
 		t.Errorf("a quiet run shows %q and logs %q, %v", screen.String(), data, err)
 	}
 }

@@ -231,7 +231,8 @@ func (r *Run) TruncateMetrics(step int64) error {
 func (r *Run) CheckData(sums map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		if before, known := r.Env.DataSHA256[name]; known && before != sums[name] {
-			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another -out",
+			return fmt.Errorf("%s has changed since the run in %s began: restore it, or start a new run with another "+
+				"-out",
 				name, r.Dir)
 		}
 	}

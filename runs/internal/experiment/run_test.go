@@ -93,7 +93,8 @@ func TestOpenWritesFolder(t *testing.T) {
 	}
 	var env record.Env
 	data, err := os.ReadFile(r.Path(EnvFile))
-	if err != nil || json.Unmarshal(data, &env) != nil || env.Versions["libtorch"] != "1" || env.Versions["go"] == "" || env.CPU == "" || env.Threads != 1 {
+	if err != nil || json.Unmarshal(data, &env) != nil || env.Versions["libtorch"] != "1" || env.Versions["go"] == "" ||
+		env.CPU == "" || env.Threads != 1 {
 		t.Errorf("env.json: %s, %v", data, err)
 	}
 }
@@ -124,7 +125,8 @@ func TestResume(t *testing.T) {
 
 	mustStart(t, folder, "-method=spectrum", "-preset=big", "-set=train.beta1=0.5", "-threads=3", "-steps=100").Close()
 	r := mustStart(t, folder, "-resume", "-steps=200", "-set=decode.beam=2")
-	if c := r.Config; c.Objective.Method != "spectrum" || c.Preset != "big" || c.Train.Beta1 != 0.5 || c.Train.Threads != 3 || c.Train.Steps != 200 || c.Decode.Beam != 2 {
+	if c := r.Config; c.Objective.Method != "spectrum" || c.Preset != "big" || c.Train.Beta1 != 0.5 ||
+		c.Train.Threads != 3 || c.Train.Steps != 200 || c.Decode.Beam != 2 {
 		t.Errorf("the run was forgotten: %+v", c)
 	}
 	log, err := os.ReadFile(r.Path(LogFile))
@@ -138,7 +140,8 @@ func TestResume(t *testing.T) {
 	if config, err := ReadConfig(folder); err != nil || config.Train.Steps != 200 {
 		t.Errorf("config.toml keeps the old length: %d, %v", config.Train.Steps, err)
 	}
-	mustStart(t, folder, "-resume", "-method=spectrum", "-preset=big", "-threads=2").Close() // repeating what it is; threads by name
+	// repeating what it is; threads by name
+	mustStart(t, folder, "-resume", "-method=spectrum", "-preset=big", "-threads=2").Close()
 
 	for arg, key := range map[string]string{
 		"-method=mle":            `objective.method from "spectrum" to "mle"`,
@@ -169,7 +172,8 @@ func TestResumeFinished(t *testing.T) {
 		{[]string{"-steps=50"}, 50, 2, []string{"-epochs=9"}, "train.steps (-steps, now 50)"},
 		{[]string{"-steps=50"}, 50, 2, []string{"-steps=60"}, ""},
 		{[]string{"-steps=50", "-epochs=2"}, 50, 2, []string{"-steps=60"}, "train.epochs (-epochs, now 2)"},
-		{[]string{"-steps=50", "-epochs=2"}, 50, 2, nil, "train.steps (-steps, now 50) and train.epochs (-epochs, now 2)"},
+		{[]string{"-steps=50", "-epochs=2"}, 50, 2, nil,
+			"train.steps (-steps, now 50) and train.epochs (-epochs, now 2)"},
 		{[]string{"-steps=50", "-epochs=2"}, 25, 2, []string{"-epochs=3"}, ""},
 		{[]string{"-steps=50", "-set=train.patience=3"}, 30, 1, []string{"-steps=60"}, "train.patience (now 3)"},
 		{[]string{"-steps=50", "-set=train.patience=3"}, 30, 1, []string{"-set=train.patience=5"}, ""},
@@ -228,7 +232,8 @@ func TestLock(t *testing.T) {
 	second.Env = holder.Env
 	var stderr bytes.Buffer
 	second.Stderr = &stderr
-	if second.Run(); second.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), "in use by another process") {
+	if second.Run(); second.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(stderr.String(), "in use by another process") {
 		t.Errorf("the second process ended with %d and said %q", second.ProcessState.ExitCode(), stderr.String())
 	}
 	stdin.Close()
@@ -246,7 +251,8 @@ func TestLock(t *testing.T) {
 func TestTruncateMetrics(t *testing.T) {
 	r := mustStart(t, t.TempDir())
 	for _, test := range []struct{ name, have, want string }{
-		{"later steps", `{"step":1}|{"step":2}|{"step":2,"split":"valid"}|{"step":3}|`, `{"step":1}|{"step":2}|{"step":2,"split":"valid"}|`},
+		{"later steps", `{"step":1}|{"step":2}|{"step":2,"split":"valid"}|{"step":3}|`,
+			`{"step":1}|{"step":2}|{"step":2,"split":"valid"}|`},
 		{"no line cut", `{"step":1}|{"step":2}|`, `{"step":1}|{"step":2}|`},
 		{"a line without its end", `{"step":1}|{"step":2}`, `{"step":1}|`},
 		{"half a line", `{"step":1}|{"st`, `{"step":1}|`},

@@ -46,7 +46,8 @@ func TestSamplePreset(t *testing.T) {
 			t.Errorf("runs/%s has a sample.toml of its own: %v", name, err)
 		}
 		p, c, err := resolve(s, "sample")
-		if err != nil || !c.Data.Sample || strings.Contains(p.Title, "language pair") != (s.Task == Translation) || s.presetNames()[0] != "sample" {
+		if err != nil || !c.Data.Sample || strings.Contains(p.Title, "language pair") != (s.Task == Translation) ||
+			s.presetNames()[0] != "sample" {
 			t.Errorf("runs/%s without data: %v, %+v", name, err, p)
 		}
 	}
@@ -55,7 +56,8 @@ func TestSamplePreset(t *testing.T) {
 // A corpus gets the preset that is named after a size like its own, and each of these is there.
 func TestOwnPreset(t *testing.T) {
 	s := SpecOf("own")
-	for pairs, want := range map[int]string{1: "10k", 10_000: "10k", 60_000: "10k", 60_001: "200k", 200_000: "200k", 1_000_000: "200k", 1_000_001: "5m", 5_000_000: "5m"} {
+	for pairs, want := range map[int]string{1: "10k", 10_000: "10k", 60_000: "10k", 60_001: "200k", 200_000: "200k",
+		1_000_000: "200k", 1_000_001: "5m", 5_000_000: "5m"} {
 		got := s.BySize(pairs)
 		if _, err := s.FS.Open(got + ".toml"); got != want || err != nil {
 			t.Errorf("%d pairs get %s (%v), want %s", pairs, got, err, want)

@@ -39,13 +39,15 @@ func (c *Config) Validate() error {
 	above := "schedule.%s = %g is above train.learning_rate = %g"
 	refuse(s.WarmupInit > t.LearningRate && s.Kind != "noam", above, "warmup_init", s.WarmupInit, t.LearningRate)
 	refuse(s.Minimum > t.LearningRate && s.Kind != "noam", above, "minimum", s.Minimum, t.LearningRate)
-	refuse(language && t.Batches() > t.Columns, "train.accumulate = %d times train.processes = %d cuts the columns of a batch "+
+	refuse(language &&
+		t.Batches() > t.Columns, "train.accumulate = %d times train.processes = %d cuts the columns of a batch "+
 		"into that many parts, and there are train.columns = %d of them", t.Accumulate, t.Processes, t.Columns)
 	averages := language && t.ASGD != "none"
 	refuse(averages && t.Optimizer != "sgd", `train.asgd = %q averages SGD: it wants train.optimizer = "sgd"`, t.ASGD)
 	refuse(averages && (t.EMADecay > 0 || t.AverageLast > 0),
 		"train.asgd keeps an average of its own: it wants train.ema_decay = 0 and train.average_last = 0")
-	refuse(averages && t.ASGD == "epoch" && t.ASGDEpoch == 0, `train.asgd = "epoch" needs train.asgd_epoch of at least 1`)
+	refuse(averages && t.ASGD == "epoch" &&
+		t.ASGDEpoch == 0, `train.asgd = "epoch" needs train.asgd_epoch of at least 1`)
 	refuse(averages && t.ValidateEvery > 0, "train.asgd goes by epochs: it wants train.validate_every = 0")
 	refuse(!language && t.PatienceOn == "bleu" && c.Decode.ValidationBeam == 0,
 		`train.patience_on = "bleu" needs BLEU in validation: decode.validation_beam is 0`)

@@ -60,7 +60,8 @@ func ReadEvaluation(folder, with string) (*Evaluation, error) {
 		return nil, err
 	}
 	if e.Of != of {
-		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s -save",
+		return nil, fmt.Errorf("%s was measured before %s changed: make it anew with runs/evaluate -run %s -with %s "+
+			"-save",
 			path, File, folder, with)
 	}
 	return e, nil

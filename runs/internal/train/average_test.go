@@ -21,7 +21,9 @@ import (
 // parse reads arguments as the command does, over tiny.toml and the corpus of a workplace.
 func parse(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(experiment.SpecOf("wmt14"), append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+	settings, err := experiment.Parse(experiment.SpecOf("wmt14"),
+		append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out",
+			filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,8 @@ func TestWithAverage(t *testing.T) {
 // The moving average after each update is decay times itself and the rest of the weights.
 func TestMovingAverage(t *testing.T) {
 	const decay = 0.75
-	withTrainer(t, parse(t, workplace(t), "-set=train.ema_decay=0.75", "-set=checkpoint.every=1", "-set=checkpoint.keep=9", "-steps=4"), func(trained *trainer) {
+	withTrainer(t, parse(t, workplace(t), "-set=train.ema_decay=0.75", "-set=checkpoint.every=1",
+		"-set=checkpoint.keep=9", "-steps=4"), func(trained *trainer) {
 		average := trained.weights()
 		if err := trained.loop(context.Background()); err != nil {
 			t.Fatal(err)
@@ -182,7 +185,8 @@ func TestMovingAverage(t *testing.T) {
 				for i := range list {
 					list[i] = decay*list[i] + (1-decay)*raw[name][i]
 					if math.Abs(list[i]-stored[name][i]) > 1e-6 {
-						t.Fatalf("step %d: the average of %s[%d] is %g, want %g", step, name, i, stored[name][i], list[i])
+						t.Fatalf("step %d: the average of %s[%d] is %g, want %g", step, name, i, stored[name][i],
+							list[i])
 					}
 				}
 			}
@@ -237,7 +241,8 @@ func TestMeanOfFactors(t *testing.T) {
 
 // The moving average of factors is stored with orthonormal columns for tools, and as it is for going on.
 func TestMovingAverageOfFactors(t *testing.T) {
-	settings := parse(t, workplace(t), "-method=spectrum", "-set=train.ema_decay=0.75", "-set=checkpoint.every=1", "-set=checkpoint.keep=9", "-steps=4",
+	settings := parse(t, workplace(t), "-method=spectrum", "-set=train.ema_decay=0.75", "-set=checkpoint.every=1",
+		"-set=checkpoint.keep=9", "-steps=4",
 		"-set=objective.lambda_u=0", "-set=objective.lambda_v=0")
 	withTrainer(t, settings, func(trained *trainer) {
 		if err := trained.loop(context.Background()); err != nil {

@@ -30,7 +30,8 @@ func onChecked(t *testing.T) []string {
 var still = []string{"-set=model.dropout=0", "-set=decode.beam=1", "-set=report.samples=0", "-steps=4"}
 
 var stillText = []string{"-set=model.dropout=0", "-set=report.samples=0", "-steps=4", "-set=train.log_every=1",
-	"-set=model.dropout_embedding=0", "-set=model.dropout_input=0", "-set=model.dropout_hidden=0", "-set=model.weight_drop=0"}
+	"-set=model.dropout_embedding=0", "-set=model.dropout_input=0", "-set=model.dropout_hidden=0",
+	"-set=model.weight_drop=0"}
 
 // metricsOf are the numbers of a run's metrics that do not tell the time, line by line.
 func metricsOf(t *testing.T, folder, out string) (all []map[string]float64) {
@@ -71,18 +72,22 @@ func nearRun(t *testing.T, folder, want, got string) {
 // but through a copy, and no operator finds operands on both sides.
 func TestMethodsOnTheCheckedDevice(t *testing.T) {
 	device := onChecked(t)
-	few := []string{"-set=objective.mixture_components=3", "-set=objective.mixture_dropout=0", "-set=objective.vectors_width=9"}
+	few := []string{"-set=objective.mixture_components=3", "-set=objective.mixture_dropout=0",
+		"-set=objective.vectors_width=9"}
 	for name, settings := range map[string][]string{
-		"mle":                   nil,
-		"cosreg":                {"-method=cosreg"},
-		"zloss+adversarial":     {"-method=zloss+adversarial"},
-		"spectrum":              {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1", "-set=train.clip_norm=0.5"},
-		"spectrum-poly":         {"-method=spectrum-poly", "-set=train.ema_decay=0.9"},
-		"sn":                    {"-method=sn", "-set=train.optimizer=sgd"},
-		"sn-doptimal":           {"-method=sn-doptimal", "-set=train.optimizer=adamw"},
-		"mos+adversarial":       {"-method=mos+adversarial"},
-		"adaptive+adversarial":  {"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20", "-set=objective.adaptive_divisor=2"},
-		"retraction":            {"-method=spectrum", "-set=objective.spectrum_hold=retraction", "-set=objective.retract_every=2"},
+		"mle":               nil,
+		"cosreg":            {"-method=cosreg"},
+		"zloss+adversarial": {"-method=zloss+adversarial"},
+		"spectrum": {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1",
+			"-set=train.clip_norm=0.5"},
+		"spectrum-poly":   {"-method=spectrum-poly", "-set=train.ema_decay=0.9"},
+		"sn":              {"-method=sn", "-set=train.optimizer=sgd"},
+		"sn-doptimal":     {"-method=sn-doptimal", "-set=train.optimizer=adamw"},
+		"mos+adversarial": {"-method=mos+adversarial"},
+		"adaptive+adversarial": {"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20",
+			"-set=objective.adaptive_divisor=2"},
+		"retraction": {"-method=spectrum", "-set=objective.spectrum_hold=retraction",
+			"-set=objective.retract_every=2"},
 		"vmf":                   {"-method=vmf"},
 		"vmf log1p":             {"-method=vmf", "-set=objective.vmf_form=log1p"},
 		"l2":                    {"-method=l2"},
@@ -91,7 +96,8 @@ func TestMethodsOnTheCheckedDevice(t *testing.T) {
 		"powerspherical":        {"-method=powerspherical"},
 		"attentional":           {"-set=model.kind=attentional", "-set=train.clip_norm=5"},
 		"attentional, two, vmf": {"-set=model.kind=attentional", "-set=model.decoder_layers=2", "-method=vmf"},
-		"accumulated":           {"-set=train.accumulate=2", "-set=train.normalise=sentences", "-set=model.pre_norm=true"},
+		"accumulated": {"-set=train.accumulate=2", "-set=train.normalise=sentences",
+			"-set=model.pre_norm=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,12 +114,15 @@ func TestMethodsOnTheCheckedDevice(t *testing.T) {
 func TestTextOnTheCheckedDevice(t *testing.T) {
 	device := onChecked(t)
 	for name, settings := range map[string][]string{
-		"awd-lstm":       nil,
-		"qrnn":           {"-set=model.kind=qrnn"},
-		"gru":            {"-set=model.kind=gru"},
-		"transformer-xl": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.memory=9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
-		"mos":            {"-method=mos", "-set=objective.mixture_components=3", "-set=objective.mixture_dropout=0", "-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
-		"proximal":       {"-method=spectrum", "-set=train.learning_rate=0.5", "-set=objective.spectrum_hold=proximal", "-set=objective.retract_every=2"},
+		"awd-lstm": nil,
+		"qrnn":     {"-set=model.kind=qrnn"},
+		"gru":      {"-set=model.kind=gru"},
+		"transformer-xl": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16",
+			"-set=model.memory=9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
+		"mos": {"-method=mos", "-set=objective.mixture_components=3", "-set=objective.mixture_dropout=0",
+			"-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
+		"proximal": {"-method=spectrum", "-set=train.learning_rate=0.5", "-set=objective.spectrum_hold=proximal",
+			"-set=objective.retract_every=2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -130,8 +139,10 @@ func TestTextOnTheCheckedDevice(t *testing.T) {
 func TestResumeOnTheCheckedDevice(t *testing.T) {
 	device := onChecked(t)
 	for name, settings := range map[string][]string{
-		"spectrum":    {"-method=spectrum", "-set=train.ema_decay=0.9", "-set=train.accumulate=2", "-set=model.input_noise=0.1"},
-		"attentional": {"-set=model.kind=attentional", "-set=model.layer_dropout=0.1", "-set=model.word_dropout=0.1", "-method=vmf", "-set=objective.vectors_width=9"},
+		"spectrum": {"-method=spectrum", "-set=train.ema_decay=0.9", "-set=train.accumulate=2",
+			"-set=model.input_noise=0.1"},
+		"attentional": {"-set=model.kind=attentional", "-set=model.layer_dropout=0.1", "-set=model.word_dropout=0.1",
+			"-method=vmf", "-set=objective.vectors_width=9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,14 +166,17 @@ func TestResumeOnTheCheckedDevice(t *testing.T) {
 
 // perUpdate trains in this process and gives what the device does for an update: the difference between a longer and a
 // shorter run, by their updates, in which all but updates cancels.
-func perUpdate(t *testing.T, run, folder string, arguments ...string) (operators, uploads, waits float64, names string) {
+func perUpdate(t *testing.T, run, folder string, arguments ...string) (operators, uploads, waits float64,
+	names string) {
 	t.Helper()
 	d := checked.Device(t)
 	const few, many = 3, 7
 	counted := func(steps int) (c checked.Counts) {
-		settings, err := experiment.Parse(experiment.SpecOf(run), append([]string{"-config=" + filepath.Join(folder, "tiny.toml"), "-data=" + filepath.Join(folder, "corpus"),
-			"-out=" + filepath.Join(t.TempDir(), "out"), "-device=" + string(d), fmt.Sprint("-steps=", steps), "-set=train.log_every=1000", "-set=train.validate_every=1000",
-			"-set=report.test=false", "-set=decode.validation_beam=0", "-set=report.samples=0"}, arguments...))
+		settings, err := experiment.Parse(experiment.SpecOf(run),
+			append([]string{"-config=" + filepath.Join(folder, "tiny.toml"), "-data=" + filepath.Join(folder, "corpus"),
+				"-out=" + filepath.Join(t.TempDir(), "out"), "-device=" + string(d), fmt.Sprint("-steps=", steps),
+				"-set=train.log_every=1000", "-set=train.validate_every=1000",
+				"-set=report.test=false", "-set=decode.validation_beam=0", "-set=report.samples=0"}, arguments...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +188,8 @@ func perUpdate(t *testing.T, run, folder string, arguments ...string) (operators
 	}
 	short, long := counted(few), counted(many)
 	per := func(a, b int64) float64 { return float64(b-a) / (many - few) }
-	return per(short.Operators, long.Operators), per(short.Uploads, long.Uploads), per(short.Waits, long.Waits), difference(short.Names, long.Names, many-few)
+	return per(short.Operators, long.Operators), per(short.Uploads, long.Uploads), per(short.Waits, long.Waits),
+		difference(short.Names, long.Names, many-few)
 }
 
 // difference lists by name, the most frequent first, what the longer of two runs did for each update more.
@@ -194,7 +209,8 @@ func difference(short, long string, updates float64) string {
 	for name, n := range less {
 		more[name] -= n
 	}
-	names := slices.SortedFunc(maps.Keys(more), func(a, b string) int { return cmp.Or(cmp.Compare(more[b], more[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(more),
+		func(a, b string) int { return cmp.Or(cmp.Compare(more[b], more[a]), cmp.Compare(a, b)) })
 	var lines []string
 	for _, name := range names {
 		if more[name] != 0 {
@@ -237,16 +253,20 @@ func TestUpdatesWaitOnce(t *testing.T) {
 		operators float64 // at most
 		peer      string  // none where empty
 	}{
-		"transformer, base":      {"wmt14", six, 624, "transformer"},
-		"spectrum, base":         {"wmt14", append([]string{"-method=spectrum"}, six...), 691, "spectrum"},
-		"vmf, base":              {"wmt14", append([]string{"-method=vmf", "-vectors=" + vectors}, six...), 704, "vmf"},
-		"awd-lstm, 3 layers":     {"ptb", []string{"-set=model.layers=3", "-set=train.bptt=10", "-set=train.bptt_random=false"}, 457, "awd_lstm"},
-		"two batches":            {"wmt14", []string{"-set=train.accumulate=2"}, 327, ""},
-		"vmf, 9":                 {"wmt14", []string{"-method=vmf", "-set=objective.vectors_width=9"}, 377, ""},
-		"awd-lstm, mos":          {"ptb", []string{"-method=mos"}, 449, ""},
-		"adaptive+adversarial":   {"wmt14", []string{"-method=adaptive+adversarial", "-set=objective.adaptive_cutoffs=9,20"}, 362, ""},
-		"attentional, maxmargin": {"wmt14", []string{"-set=model.kind=attentional", "-method=maxmargin", "-set=objective.vectors_width=9"}, 487, ""},
-		"gru":                    {"ptb", []string{"-set=model.kind=gru", "-set=train.bptt=10", "-set=train.bptt_random=false"}, 339, "gru"},
+		"transformer, base": {"wmt14", six, 624, "transformer"},
+		"spectrum, base":    {"wmt14", append([]string{"-method=spectrum"}, six...), 691, "spectrum"},
+		"vmf, base":         {"wmt14", append([]string{"-method=vmf", "-vectors=" + vectors}, six...), 704, "vmf"},
+		"awd-lstm, 3 layers": {"ptb", []string{"-set=model.layers=3", "-set=train.bptt=10",
+			"-set=train.bptt_random=false"}, 457, "awd_lstm"},
+		"two batches":   {"wmt14", []string{"-set=train.accumulate=2"}, 327, ""},
+		"vmf, 9":        {"wmt14", []string{"-method=vmf", "-set=objective.vectors_width=9"}, 377, ""},
+		"awd-lstm, mos": {"ptb", []string{"-method=mos"}, 449, ""},
+		"adaptive+adversarial": {"wmt14", []string{"-method=adaptive+adversarial",
+			"-set=objective.adaptive_cutoffs=9,20"}, 362, ""},
+		"attentional, maxmargin": {"wmt14", []string{"-set=model.kind=attentional", "-method=maxmargin",
+			"-set=objective.vectors_width=9"}, 487, ""},
+		"gru": {"ptb", []string{"-set=model.kind=gru", "-set=train.bptt=10",
+			"-set=train.bptt_random=false"}, 339, "gru"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := translations
@@ -256,11 +276,14 @@ func TestUpdatesWaitOnce(t *testing.T) {
 			operators, uploads, waits, names := perUpdate(t, c.run, folder, c.settings...)
 			t.Logf("%.1f operators, %.1f uploads, %.2f waits", operators, uploads, waits)
 			if operators > c.operators || waits > 1 {
-				t.Errorf("an update launches %.1f operators, at most %.0f are allowed, and waits %.2f times, once is allowed; for each:\n%s", operators, c.operators, waits, names)
+				t.Errorf("an update launches %.1f operators, at most %.0f are allowed, and waits %.2f times, once is "+
+					"allowed; for each:\n%s", operators, c.operators, waits, names)
 			}
 			// By the profiler's count on the CPU, which has an LSTM in one piece, ours of one is not measured.
-			if peer := peers[c.peer]; c.peer != "" && (operators > peer.Checked || c.run != "ptb" && operators > peer.Profiler) {
-				t.Errorf("an update launches %.1f operators, and that of the plain PyTorch program %.0f, or %.0f by its profiler:\n%s", operators, peer.Checked, peer.Profiler, names)
+			if peer := peers[c.peer]; c.peer != "" &&
+				(operators > peer.Checked || c.run != "ptb" && operators > peer.Profiler) {
+				t.Errorf("an update launches %.1f operators, and that of the plain PyTorch program %.0f, or %.0f by "+
+					"its profiler:\n%s", operators, peer.Checked, peer.Profiler, names)
 			}
 		})
 	}
@@ -270,7 +293,8 @@ func TestUpdatesWaitOnce(t *testing.T) {
 func vectorsOf300(t *testing.T, path string) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 4))
-	words := strings.Fields("DER ALTE HUND SCHLÄFT UNTER DEM TISCH UND TRÄUMT VON EINEM KNOCHEN ÄPFEL FALLEN LEISE </s>")
+	words := strings.Fields("DER ALTE HUND SCHLÄFT UNTER DEM TISCH UND TRÄUMT VON EINEM KNOCHEN ÄPFEL FALLEN LEISE " +
+		"</s>")
 	lines := []string{fmt.Sprintf("%d 300", len(words))}
 	for _, word := range words {
 		line := word

@@ -26,9 +26,12 @@ func sampled(folder string, arguments ...string) *exec.Cmd {
 func TestResultsAndFolder(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-set=data.sample_size=120", "-set=data.tokenize=current", "-set=train.ema_decay=0.5", "-set=report.plots=true", "-set=report.tensorboard=true", "-steps=8"}
-	c := sampled(folder, append(settings, "-set=decode.beam=1", "-set=train.max_tokens=1000", "-set=model.max_positions=128")...)
-	if e := finish(t, c); e.code != 0 || !strings.Contains(e.stderr, "training on the built-in sample, an artificial corpus") || e.stdout != "" {
+	settings := []string{"-set=data.sample_size=120", "-set=data.tokenize=current", "-set=train.ema_decay=0.5",
+		"-set=report.plots=true", "-set=report.tensorboard=true", "-steps=8"}
+	c := sampled(folder, append(settings, "-set=decode.beam=1", "-set=train.max_tokens=1000",
+		"-set=model.max_positions=128")...)
+	if e := finish(t, c); e.code != 0 ||
+		!strings.Contains(e.stderr, "training on the built-in sample, an artificial corpus") || e.stdout != "" {
 		t.Fatalf("%+v", e)
 	}
 	out := filepath.Join(folder, "experiments", "wmt14", "mle-sample-seed1")
@@ -58,15 +61,20 @@ func TestResultsAndFolder(t *testing.T) {
 	if all["code"].(map[string]any)["commit"] == nil { // built outside a repository
 		all["code"] = map[string]any{"commit": "", "dirty": false}
 	}
-	want := "{best {epoch float64, loss float64, seconds float64, step float64}, checkpoint string, code {commit string, dirty bool}, data {name string, sha256 {test.de string, test.en string, train.de string, train.en string, valid.de string, valid.en string}, synthetic bool}, " +
-		"epochs float64, isotropy {frobenius float64, i1 float64, i2 float64, mean_cosine float64, sigma_ratio float64}, method string, params float64, peak_device_bytes <nil>, peak_rss_bytes float64, " +
-		"preset string, run string, seed float64, singular_values [16 float64], test {test {bleu float64, bleu_signature string, bleu_tok float64, chrf float64, " +
-		"f1 {0 float64, 1 float64, 10-99 float64, 100-999 float64, 1000+ <nil>, 2 float64, 3 float64, 4 float64, 5-9 float64}, nll float64, ppl float64}}, " +
-		"tokens_per_s float64, train_seconds float64, updates float64, valid {nll float64, ppl float64}, vectors <nil>}"
+	want := "{best {epoch float64, loss float64, seconds float64, step float64}, checkpoint string, code {commit " +
+		"string, dirty bool}, data {name string, sha256 {test.de string, test.en string, train.de string, train.en " +
+		"string, valid.de string, valid.en string}, synthetic bool}, epochs float64, isotropy {frobenius float64, i1 " +
+		"float64, i2 float64, mean_cosine float64, sigma_ratio float64}, method string, params float64, " +
+		"peak_device_bytes <nil>, peak_rss_bytes float64, preset string, run string, seed float64, " +
+		"singular_values [16 float64], test {test {bleu float64, bleu_signature string, bleu_tok float64, " +
+		"chrf float64, f1 {0 float64, 1 float64, 10-99 float64, 100-999 float64, 1000+ <nil>, 2 float64, 3 " +
+		"float64, 4 float64, 5-9 float64}, nll float64, ppl float64}}, tokens_per_s float64, " +
+		"train_seconds float64, updates float64, valid {nll float64, ppl float64}, vectors <nil>}"
 	if diff := cmp.Diff(strings.Split(want, ", "), strings.Split(shape(all), ", ")); diff != "" {
 		t.Errorf("results.json (-want +got):\n%s", diff)
 	}
-	for name, value := range map[string]any{"run": "wmt14", "method": "mle", "preset": "sample", "seed": 1.0, "updates": 8.0, "checkpoint": "step-8"} {
+	for name, value := range map[string]any{"run": "wmt14", "method": "mle", "preset": "sample", "seed": 1.0,
+		"updates": 8.0, "checkpoint": "step-8"} {
 		if all[name] != value {
 			t.Errorf("%s is %v, want %v", name, all[name], value)
 		}
@@ -76,9 +84,13 @@ func TestResultsAndFolder(t *testing.T) {
 	}
 
 	for _, pattern := range []string{
-		"config.toml", "env.json", "command.txt", "train.log", "metrics.jsonl", "report.html", "tokenizer/codes.en", "tokenizer/vocabulary.de",
-		"tb/events.out.tfevents.*", "samples/step-8.txt", "samples/test.de", "plots/*.png", "checkpoints/LATEST", "checkpoints/BEST",
-		"checkpoints/step-8/model.safetensors", "checkpoints/step-8/average.safetensors", "checkpoints/step-8/optimizer.safetensors", "checkpoints/step-8/state.json", "checkpoints/step-8/manifest.json",
+		"config.toml", "env.json", "command.txt", "train.log", "metrics.jsonl", "report.html", "tokenizer/codes.en",
+		"tokenizer/vocabulary.de",
+		"tb/events.out.tfevents.*", "samples/step-8.txt", "samples/test.de", "plots/*.png", "checkpoints/LATEST",
+		"checkpoints/BEST",
+		"checkpoints/step-8/model.safetensors", "checkpoints/step-8/average.safetensors",
+		"checkpoints/step-8/optimizer.safetensors", "checkpoints/step-8/state.json",
+		"checkpoints/step-8/manifest.json",
 	} {
 		if found, _ := filepath.Glob(filepath.Join(out, pattern)); len(found) == 0 {
 			t.Errorf("the run folder lacks %s", pattern)
@@ -89,7 +101,8 @@ func TestResultsAndFolder(t *testing.T) {
 	}
 	strange := sampled(folder, "-out=strange")
 	strange.Env = append(strange.Environ(), "APERTURE_ISA=sse")
-	if e := finish(t, strange); e.code != 2 || !strings.Contains(e.stderr, "APERTURE_ISA=sse names no instruction set") {
+	if e := finish(t, strange); e.code != 2 ||
+		!strings.Contains(e.stderr, "APERTURE_ISA=sse names no instruction set") {
 		t.Errorf("with APERTURE_ISA=sse: %+v", e)
 	}
 	splits := map[string]int{}
@@ -126,19 +139,23 @@ func TestResultsOfGivenData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, language := range []string{"en", "de"} {
-		write(t, filepath.Join(folder, "corpus", "other."+language), "\neine sehr lange zeile "+strings.Repeat("hund ", 20)+"\nund eine kurze")
+		write(t, filepath.Join(folder, "corpus", "other."+language),
+			"\neine sehr lange zeile "+strings.Repeat("hund ", 20)+"\nund eine kurze")
 	}
 	write(t, filepath.Join(folder, "corpus", "long.en"), "kurz\n"+strings.Repeat("lang ", 40)+"\n")
 	write(t, filepath.Join(folder, "corpus", "long.de"), "kurz\nlang\n")
-	run(t, folder, "-out=out", "-test=long").fails(t, "a line that the model cannot take", 1, "long.en:2: this line has", "more than model.max_positions (64)")
+	run(t, folder, "-out=out", "-test=long").fails(t, "a line that the model cannot take", 1,
+		"long.en:2: this line has", "more than model.max_positions (64)")
 	mustRun(t, folder, "-steps=2", "-out=out", "-seed=7", "-test=test,other", "-method=spectrum")
 	all := results(t, folder, "out")
 	tests := all["test"].(map[string]any)
-	if len(tests) != 2 || tests["other"].(map[string]any)["bleu"] == nil || tests["test"].(map[string]any)["ppl"] == nil {
+	if len(tests) != 2 || tests["other"].(map[string]any)["bleu"] == nil ||
+		tests["test"].(map[string]any)["ppl"] == nil {
 		t.Errorf("test is %v", tests)
 	}
 	data := all["data"].(map[string]any)
-	if data["synthetic"] != false || len(data["sha256"].(map[string]any)) != 8 || all["seed"] != 7.0 || all["preset"] != "base" || all["method"] != "spectrum" {
+	if data["synthetic"] != false || len(data["sha256"].(map[string]any)) != 8 || all["seed"] != 7.0 ||
+		all["preset"] != "base" || all["method"] != "spectrum" {
 		t.Errorf("results: %v", all)
 	}
 	if lines := strings.Count(read(t, folder, "out", "samples", "other.de"), "\n"); lines != 3 {
@@ -159,9 +176,13 @@ func TestWhatOnlyPrints(t *testing.T) {
 		argument string
 		parts    []string
 	}{
-		{"-plan", []string{"parameters ", "weights and state ", "activations ", "training pairs    200", "steps an epoch ", "steps in all      24", "folder            experiments/wmt14/mle-base-seed1"}},
-		{"-plan -processes=2 -device-flops=1e9 -bandwidth=1e6", []string{"by 2 processes: ", "at 1e+09 a second each (-device-flops)", "sums  ", "at 1e+06 bytes a second (-bandwidth)", "time   "}},
-		{"-h", []string{"Usage: go run ./runs/wmt14", "-method METHOD", "sample", "base", "big", "(default with -data)"}},
+		{"-plan", []string{"parameters ", "weights and state ", "activations ", "training pairs    200",
+			"steps an epoch ", "steps in all      24", "folder            experiments/wmt14/mle-base-seed1"}},
+		{"-plan -processes=2 -device-flops=1e9 -bandwidth=1e6",
+			[]string{"by 2 processes: ", "at 1e+09 a second each (-device-flops)", "sums  ",
+				"at 1e+06 bytes a second (-bandwidth)", "time   "}},
+		{"-h", []string{"Usage: go run ./runs/wmt14", "-method METHOD", "sample", "base", "big",
+			"(default with -data)"}},
 		{"--help", []string{"Usage: go run ./runs/wmt14"}},
 		{"-method=help", []string{"mle", "spectrum-poly", "minimises", "cost"}},
 	} {
@@ -173,7 +194,8 @@ func TestWhatOnlyPrints(t *testing.T) {
 		}
 	}
 	run(t, folder, "-bandwidth=1e9").fails(t, "a rate without a plan", 2, "go with -plan")
-	run(t, folder, "-plan", "-set=data.max_length=1").fails(t, "a plan without pairs", 1, "none of the 200 sentence pairs")
+	run(t, folder, "-plan", "-set=data.max_length=1").fails(t, "a plan without pairs", 1,
+		"none of the 200 sentence pairs")
 	if _, err := os.Stat(filepath.Join(folder, "experiments")); err == nil {
 		t.Error("a folder was made")
 	}
@@ -188,15 +210,19 @@ func TestWarmStart(t *testing.T) {
 	if !strings.Contains(e.stderr, "starting from the weights of "+filepath.Join(folder, "first")) {
 		t.Errorf("the process says\n%s", e.stderr)
 	}
-	first, second := results(t, folder, "first")["valid"].(map[string]any), results(t, folder, "second")["valid"].(map[string]any)
+	first, second := results(t, folder, "first")["valid"].(map[string]any),
+		results(t, folder, "second")["valid"].(map[string]any)
 	if d := second["nll"].(float64) - first["nll"].(float64); d > 1e-3 || d < -1e-3 {
 		t.Errorf("the warm start has validation loss %v, the run it starts from %v", second["nll"], first["nll"])
 	}
-	run(t, folder, "-out=third", "-init=first", "-set=model.ffn_width=64").fails(t, "another shape", 1, "-init", "fc1.weight has shape [32 16], the model needs [64 16]")
-	run(t, folder, "-out=third", "-init=first", "-set=data.merges=20").fails(t, "another vocabulary", 1, "-init", "vocabularies differ", "data.codes, data.source_vocabulary and data.target_vocabulary")
+	run(t, folder, "-out=third", "-init=first", "-set=model.ffn_width=64").fails(t, "another shape", 1, "-init",
+		"fc1.weight has shape [32 16], the model needs [64 16]")
+	run(t, folder, "-out=third", "-init=first", "-set=data.merges=20").fails(t, "another vocabulary", 1, "-init",
+		"vocabularies differ", "data.codes, data.source_vocabulary and data.target_vocabulary")
 	write(t, filepath.Join(folder, "corpus", "train.en"), strings.Repeat("der hund und ein neues wort\n", 200))
 	codes, vocabulary := "first/tokenizer/codes.en", "first/tokenizer/vocabulary.en"
-	mustRun(t, folder, "-steps=1", "-out=third", "-init=first", "-set=data.codes="+codes, "-set=data.source_vocabulary="+vocabulary, "-set=data.target_vocabulary="+vocabulary)
+	mustRun(t, folder, "-steps=1", "-out=third", "-init=first", "-set=data.codes="+codes,
+		"-set=data.source_vocabulary="+vocabulary, "-set=data.target_vocabulary="+vocabulary)
 }
 
 // What is printed and does not arrive is an error, and a reader that wants no more is none.
@@ -207,8 +233,9 @@ func TestStandardOutputFails(t *testing.T) {
 	translate := exec.Command(translateBinary, "-run=done", "-threads=1", "-device=cpu")
 	translate.Dir, translate.Stdin = folder, strings.NewReader("der alte hund\n")
 	for what, c := range map[string]*exec.Cmd{
-		"help": process(folder, "-h"), "methods": process(folder, "-method=help"), "the configuration": process(folder, "-print-config"),
-		"the plan": process(folder, "-plan", "-device-flops=1e9"), "a translation": translate,
+		"help": process(folder, "-h"), "methods": process(folder, "-method=help"),
+		"the configuration": process(folder, "-print-config"),
+		"the plan":          process(folder, "-plan", "-device-flops=1e9"), "a translation": translate,
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
@@ -218,9 +245,11 @@ func TestStandardOutputFails(t *testing.T) {
 		c.Stdout, c.Stderr = full, &said
 		c.Run()
 		full.Close()
-		ended{code: c.ProcessState.ExitCode(), stderr: said.String()}.fails(t, what, 1, "standard output could not be written", "no space left on device")
+		ended{code: c.ProcessState.ExitCode(), stderr: said.String()}.fails(t, what, 1,
+			"standard output could not be written", "no space left on device")
 	}
-	for what, c := range map[string]*exec.Cmd{"help": process(folder, "-h"), "the plan": process(folder, "-plan", "-device-flops=1e9")} {
+	for what, c := range map[string]*exec.Cmd{"help": process(folder, "-h"),
+		"the plan": process(folder, "-plan", "-device-flops=1e9")} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +260,8 @@ func TestStandardOutputFails(t *testing.T) {
 		c.Run()
 		w.Close()
 		state := c.ProcessState.Sys().(syscall.WaitStatus)
-		if strings.Contains(said.String(), "standard output") || !state.Signaled() && state.ExitStatus() != 128+int(syscall.SIGPIPE) {
+		if strings.Contains(said.String(), "standard output") || !state.Signaled() &&
+			state.ExitStatus() != 128+int(syscall.SIGPIPE) {
 			t.Errorf("%s for a reader that wants no more: %v, it says %q", what, c.ProcessState, &said)
 		}
 	}
@@ -242,7 +272,8 @@ func TestUmask(t *testing.T) {
 	t.Parallel()
 	for umask, allowed := range map[string]fs.FileMode{"077": 0o700, "002": 0o775} {
 		folder := workplace(t)
-		c := process(folder, "-out=run", "-steps=4", "-set=report.plots=true", "-set=report.tensorboard=true", "-set=train.ema_decay=0.5", "-set=data.store="+filepath.Join(folder, "store"))
+		c := process(folder, "-out=run", "-steps=4", "-set=report.plots=true", "-set=report.tensorboard=true",
+			"-set=train.ema_decay=0.5", "-set=data.store="+filepath.Join(folder, "store"))
 		c.Args = append([]string{"sh", "-c", `umask "$0"; exec "$@"`, umask}, c.Args...)
 		c.Path = "/bin/sh"
 		if e := finish(t, c); e.code != 0 {
@@ -250,20 +281,21 @@ func TestUmask(t *testing.T) {
 		}
 		count := 0
 		for _, where := range []string{"run", "store"} {
-			err := filepath.WalkDir(filepath.Join(folder, where), func(path string, entry fs.DirEntry, err error) error {
-				if err != nil {
+			err := filepath.WalkDir(filepath.Join(folder, where),
+				func(path string, entry fs.DirEntry, err error) error {
+					if err != nil {
+						return err
+					}
+					info, err := entry.Info()
+					want := allowed
+					if !entry.IsDir() {
+						want &= 0o666
+					}
+					if count++; err == nil && info.Mode().Perm() != want {
+						t.Errorf("umask %s: %s has mode %v, want %v", umask, path, info.Mode().Perm(), want)
+					}
 					return err
-				}
-				info, err := entry.Info()
-				want := allowed
-				if !entry.IsDir() {
-					want &= 0o666
-				}
-				if count++; err == nil && info.Mode().Perm() != want {
-					t.Errorf("umask %s: %s has mode %v, want %v", umask, path, info.Mode().Perm(), want)
-				}
-				return err
-			})
+				})
 			if err != nil {
 				t.Fatal(err)
 			}

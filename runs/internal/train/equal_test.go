@@ -25,7 +25,8 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 	t.Parallel()
 	folder, texts := workplace(t), textPlace(t)
 	// Adam's first steps have the size of the rate however small the gradient; a larger epsilon keeps them from making noise large.
-	common := []string{"-steps=50", "-set=train.validate_every=50", "-set=train.epsilon=0.001", "-set=report.test=false", "-set=decode.validation_beam=0"}
+	common := []string{"-steps=50", "-set=train.validate_every=50", "-set=train.epsilon=0.001",
+		"-set=report.test=false", "-set=decode.validation_beam=0"}
 	translate := append(common, "-set=train.max_tokens=60")
 	type run = func(t *testing.T, folder string, arguments ...string) ended
 	check := func(name string, run run, folder string, always bool, arguments ...string) {
@@ -34,10 +35,12 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			out := func(what any) string { return strings.ReplaceAll(fmt.Sprintf("%s-%v", name, what), "/", "-") }
-			one := append(slices.Clone(arguments), "-seed="+cmp.Or(os.Getenv(everything), "1"), "-set=train.accumulate=4")
+			one := append(slices.Clone(arguments), "-seed="+cmp.Or(os.Getenv(everything), "1"),
+				"-set=train.accumulate=4")
 			run(t, folder, append(one, "-out="+out(1))...)
 			for _, n := range []int{2, 4} {
-				run(t, folder, append(one, fmt.Sprint("-set=train.accumulate=", 4/n), fmt.Sprint("-processes=", n), "-out="+out(n))...)
+				run(t, folder, append(one, fmt.Sprint("-set=train.accumulate=", 4/n), fmt.Sprint("-processes=", n),
+					"-out="+out(n))...)
 				d, loss := apart(t, folder, out(1), out(n))
 				t.Logf("%d processes: weights %.1e, validation loss %.1e", n, d, loss)
 				if d < 1e-5 && loss < 1e-4 {
@@ -49,26 +52,31 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 				most, mostLoss := apart(t, folder, out(1), out("rounding"))
 				t.Logf("one process with other rounding: weights %.1e, validation loss %.1e", most, mostLoss)
 				if !(d < 10*most && loss < 10*max(mostLoss, 1e-4)) {
-					t.Errorf("%d processes give weights that are %.2g from those of one, whom other rounding moves by %.2g", n, d, most)
+					t.Errorf("%d processes give weights that are %.2g from those of one, whom other rounding moves by "+
+						"%.2g", n, d, most)
 				}
 				os.RemoveAll(filepath.Join(folder, out("rounding")))
 			}
 		})
 	}
-	check("translation/spectrum+adversarial", mustRun, folder, true, append(translate, "-method=spectrum+adversarial", "-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9")...)
+	check("translation/spectrum+adversarial", mustRun, folder, true,
+		append(translate, "-method=spectrum+adversarial", "-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9")...)
 	for _, row := range objectives.Methods() {
-		check("translation/"+row.Name, mustRun, folder, row.Name == "adaptive" || row.Name == "vmf", append(translate, "-method="+row.Name)...)
+		check("translation/"+row.Name, mustRun, folder, row.Name == "adaptive" ||
+			row.Name == "vmf", append(translate, "-method="+row.Name)...)
 		s := objectives.Defaults()
 		s.Method = row.Name
 		if m, err := s.Resolve(); err != nil || !m.WordTargets {
 			check("language/"+row.Name, mustRunText, texts, row.Name == "mos", append(common, "-method="+row.Name)...)
 		}
 	}
-	for _, kind := range slices.DeleteFunc(translation.Kinds(), func(kind string) bool { return kind == "transformer" }) {
+	for _, kind := range slices.DeleteFunc(translation.Kinds(),
+		func(kind string) bool { return kind == "transformer" }) {
 		check("translation/"+kind, mustRun, folder, false, append(translate, "-set=model.kind="+kind)...)
 	}
 	for _, kind := range language.Kinds() {
-		check("language/"+kind, mustRunText, texts, false, append(common, "-set=model.kind="+kind, "-set=model.heads=2")...)
+		check("language/"+kind, mustRunText, texts, false,
+			append(common, "-set=model.kind="+kind, "-set=model.heads=2")...)
 	}
 }
 

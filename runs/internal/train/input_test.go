@@ -36,10 +36,14 @@ func TestBadInput(t *testing.T) {
 		{[]string{"-train=trian"}, 1, []string{filepath.Join("corpus", "trian.en"), "no such file", "-train"}},
 		{[]string{"-test=test,test2"}, 1, []string{filepath.Join("corpus", "test2.en"), "no such file", "-test"}},
 		{[]string{"-src=fr"}, 1, []string{filepath.Join("corpus", "train.fr"), "no such file"}},
-		{[]string{corpus("ragged", func(s string) string { return s + "noch eine\n" })}, 1, []string{"train.en has 200 lines", "train.de has 201", "line N"}},
-		{[]string{corpus("latin", func(s string) string { return "gut\nT\xfcr\n" + strings.SplitN(s, "\n", 3)[2] })}, 1, []string{"train.de:2: byte 2 (0xfc)", "not valid UTF-8", "iconv"}},
-		{[]string{corpus("empty", func(string) string { return "" })}, 1, []string{"train.de: the file is empty", "-train"}},
-		{[]string{corpus("blank", func(s string) string { return strings.Repeat("\n", 200) })}, 1, []string{"none of the 200 sentence pairs", "200 empty"}},
+		{[]string{corpus("ragged", func(s string) string { return s + "noch eine\n" })}, 1,
+			[]string{"train.en has 200 lines", "train.de has 201", "line N"}},
+		{[]string{corpus("latin", func(s string) string { return "gut\nT\xfcr\n" + strings.SplitN(s, "\n", 3)[2] })}, 1,
+			[]string{"train.de:2: byte 2 (0xfc)", "not valid UTF-8", "iconv"}},
+		{[]string{corpus("empty", func(string) string { return "" })}, 1,
+			[]string{"train.de: the file is empty", "-train"}},
+		{[]string{corpus("blank", func(s string) string { return strings.Repeat("\n", 200) })}, 1,
+			[]string{"none of the 200 sentence pairs", "200 empty"}},
 		{[]string{"-set=data.max_length=1"}, 1, []string{"none of the 200 sentence pairs", "data.max_length"}},
 		{[]string{"-set=train.max_tokens=3"}, 1, []string{"the sentence pair on line", "raise train.max_tokens (3)"}},
 		{[]string{"-set=data.codes=codes"}, 1, []string{"codes:2: a merge is two symbols"}},
@@ -49,9 +53,11 @@ func TestBadInput(t *testing.T) {
 		{[]string{"-method=mle+magic"}, 2, []string{"magic"}},
 		{[]string{"-method=spectrum+spectrum-poly"}, 2, []string{"spectrum"}},
 		{[]string{"-set=train.lerning_rate=1"}, 2, []string{"train.lerning_rate", "did you mean train.learning_rate?"}},
-		{[]string{"-set=model.dropout=1.5"}, 2, []string{"model.dropout = 1.5 is out of range", "at least 0 and below 1"}},
+		{[]string{"-set=model.dropout=1.5"}, 2,
+			[]string{"model.dropout = 1.5 is out of range", "at least 0 and below 1"}},
 		{[]string{"-set=model.heads=3"}, 2, []string{"model.heads = 3 does not divide model.width = 16"}},
-		{[]string{"-config=bad.toml"}, 2, []string{"bad.toml", "train.lerning_rate", "did you mean train.learning_rate?"}},
+		{[]string{"-config=bad.toml"}, 2, []string{"bad.toml", "train.lerning_rate",
+			"did you mean train.learning_rate?"}},
 		{[]string{"-config=broken.toml"}, 2, []string{"broken.toml: line 2"}},
 		{[]string{"-config=none.toml"}, 1, []string{"none.toml", "-config"}},
 		{[]string{"-stps=3"}, 2, []string{"-stps", "did you mean -steps?"}},
@@ -96,10 +102,13 @@ func TestLayoutsOfACorpus(t *testing.T) {
 	mustRun(t, folder, "-steps=12", "-out=plain", "-resume")
 	mustRun(t, folder, "-steps=12", "-out=packed", "-data=table", "-resume")
 	same(t, folder, "plain", "packed")
-	run(t, folder, "-out=bad", "-data=bad").fails(t, "a ragged table", 1, "train.tsv:201: this line has 1 columns; wanted are two")
-	run(t, folder, "-out=bad", "-data=alone").fails(t, "no validation text", 1, "valid.en: there is no such file; -valid names it")
+	run(t, folder, "-out=bad", "-data=bad").fails(t, "a ragged table", 1,
+		"train.tsv:201: this line has 1 columns; wanted are two")
+	run(t, folder, "-out=bad", "-data=alone").fails(t, "no validation text", 1,
+		"valid.en: there is no such file; -valid names it")
 	e := mustRun(t, folder, "-steps=4", "-out=alone", "-data=alone", "-set=data.held_out=1000")
-	if !strings.Contains(e.stderr, "one in 20 of the 200 pairs of train, spread evenly, is held out as validation text, and another as test text (data.held_out)") ||
+	if !strings.Contains(e.stderr, "one in 20 of the 200 pairs of train, spread evenly, is held out as validation "+
+		"text, and another as test text (data.held_out)") ||
 		!strings.Contains(e.stderr, "kept 180 of 180 sentence pairs") {
 		t.Errorf("it says\n%s", e.stderr)
 	}
@@ -109,7 +118,8 @@ func TestLayoutsOfACorpus(t *testing.T) {
 func TestDivergence(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	e := run(t, folder, "-set=train.learning_rate=1e30", "-set=schedule.warmup=0", "-set=checkpoint.every=1", "-out=wild")
+	e := run(t, folder, "-set=train.learning_rate=1e30", "-set=schedule.warmup=0", "-set=checkpoint.every=1",
+		"-out=wild")
 	e.fails(t, "a huge learning rate", 1, "not finite", "lower train.learning_rate", "-out")
 	if strings.Contains(e.stderr, "NaN") {
 		t.Errorf("NaN was measured before it was noticed:\n%s", e.stderr)
@@ -117,7 +127,8 @@ func TestDivergence(t *testing.T) {
 
 	mustRun(t, folder, "-out=good", "-steps=4")
 	// Rising from almost nothing, the rate goes through good updates first.
-	e = run(t, folder, "-set=train.learning_rate=1e34", "-set=schedule.warmup=200", "-set=schedule.kind=cosine", "-set=checkpoint.every=1", "-out=late", "-set=schedule.period=400", "-init=good")
+	e = run(t, folder, "-set=train.learning_rate=1e34", "-set=schedule.warmup=200", "-set=schedule.kind=cosine",
+		"-set=checkpoint.every=1", "-out=late", "-set=schedule.period=400", "-init=good")
 	e.fails(t, "a rate that rises", 1, "not finite", "last good checkpoint is step-")
 	if !strings.Contains(read(t, folder, "late", "train.log"), "not finite") {
 		t.Error("the log does not tell the end")
@@ -143,7 +154,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 	flip(t, filepath.Join(checkpoints, "step-12", optimizerFile))
 	e := mustRun(t, folder, append(settings, "-out=hurt", "-resume")...)
 	for _, want := range []string{
-		"warning: step-16/model.safetensors is cut off: 1000 of", "warning: step-12/optimizer.safetensors does not match its sha256", "continuing from step-8\n",
+		"warning: step-16/model.safetensors is cut off: 1000 of",
+		"warning: step-12/optimizer.safetensors does not match its sha256", "continuing from step-8\n",
 	} {
 		if !strings.Contains(e.stderr, want) {
 			t.Errorf("the process does not say %q:\n%s", want, e.stderr)
@@ -158,7 +170,8 @@ func TestDamagedCheckpoints(t *testing.T) {
 		flip(t, filepath.Join(checkpoints, step, stateFile))
 	}
 	run(t, folder, append(settings, "-out=hurt", "-resume")...).fails(t, "no valid checkpoint", 1,
-		"no valid checkpoint in", "step-16/state.json", "step-4/state.json", "does not match its sha256", "restore one from a copy, or remove the folder")
+		"no valid checkpoint in", "step-16/state.json", "step-4/state.json", "does not match its sha256",
+		"restore one from a copy, or remove the folder")
 	if steps, _ := filepath.Glob(filepath.Join(checkpoints, "step-*")); len(steps) != 4 {
 		t.Errorf("what is left: %q", steps)
 	}
@@ -206,6 +219,7 @@ func TestFileSizeLimit(t *testing.T) {
 	c := process(folder, "-steps=4", "-out=out")
 	limited := exec.Command("/bin/sh", append([]string{"-c", `ulimit -f 80; exec "$0" "$@"`, c.Path}, c.Args[1:]...)...)
 	limited.Dir = c.Dir
-	finish(t, limited).fails(t, "a limit on the size of files", 1, "step-4 could not be saved", "larger than this process may write")
+	finish(t, limited).fails(t, "a limit on the size of files", 1, "step-4 could not be saved",
+		"larger than this process may write")
 	mustRun(t, folder, "-steps=4", "-out=out", "-resume")
 }

@@ -17,8 +17,10 @@ import (
 // points are those of the save sequence at which APERTURE_FAILPOINT ends a process. The number is the time: the second
 // set-aside and what follows it belong to the save after training, which adds the mean of the last checkpoints.
 var points = []string{
-	"begin", "file-created:3", "file-written:2", "file-synced:5", "files-synced:2", "manifest-synced", "folder-synced:2",
-	"renamed", "parent-synced:2", "LATEST-written:2", "LATEST-renamed", "BEST-written", "BEST-renamed:2", "prune-renamed", "pruned:2", "set-aside",
+	"begin", "file-created:3", "file-written:2", "file-synced:5", "files-synced:2", "manifest-synced",
+	"folder-synced:2",
+	"renamed", "parent-synced:2", "LATEST-written:2", "LATEST-renamed", "BEST-written", "BEST-renamed:2",
+	"prune-renamed", "pruned:2", "set-aside",
 }
 
 // A run that is killed at each point of the save sequence, one after the other, and taken up again each time, ends as if
@@ -26,7 +28,9 @@ var points = []string{
 func TestKilledAtEachPointOfASave(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-steps=40", "-set=train.validate_every=2", "-set=train.average_last=4", "-set=decode.validation_beam=0", "-method=spectrum", "-set=schedule.kind=constant", "-set=train.learning_rate=0.08"}
+	settings := []string{"-steps=40", "-set=train.validate_every=2", "-set=train.average_last=4",
+		"-set=decode.validation_beam=0", "-method=spectrum", "-set=schedule.kind=constant",
+		"-set=train.learning_rate=0.08"}
 	mustRun(t, folder, append(settings, "-out=whole")...)
 	settings = append(settings, "-out=killed")
 	store := checkpoint.Store{Dir: filepath.Join(folder, "killed", "checkpoints")}
@@ -64,7 +68,8 @@ func TestKilledBeforeTheBestIsMarked(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	// The first four updates train; from then on the rate is too small to change any score.
-	settings := []string{"-steps=12", "-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=schedule.period=4", "-set=decode.validation_beam=0", "-set=checkpoint.keep=1"}
+	settings := []string{"-steps=12", "-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=schedule.period=4",
+		"-set=decode.validation_beam=0", "-set=checkpoint.keep=1"}
 	mustRun(t, folder, append(settings, "-out=whole")...)
 	if best := results(t, folder, "whole")["checkpoint"]; best != "step-4" {
 		t.Fatalf("the best is %v, so that this test sees nothing", best)
@@ -82,11 +87,13 @@ func TestKilledBeforeTheBestIsMarked(t *testing.T) {
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-steps=150", "-set=train.validate_every=5", "-set=train.ema_decay=0.9", "-set=decode.validation_beam=0"}
+	settings := []string{"-steps=150", "-set=train.validate_every=5", "-set=train.ema_decay=0.9",
+		"-set=decode.validation_beam=0"}
 	mustRun(t, folder, append(settings, "-out=whole")...)
 	settings = append(settings, "-out=killed")
 	kills, next := 0, settings
-	for _, wait := range []int{10, 60, 110, 35} { // milliseconds after the first updates: within, before and after saves
+	// milliseconds after the first updates: within, before and after saves
+	for _, wait := range []int{10, 60, 110, 35} {
 		c, lines := started(t, folder, next...)
 		waitFor(t, lines, "update ")
 		time.Sleep(time.Duration(wait) * time.Millisecond)
@@ -145,7 +152,8 @@ func TestKilledWhileItReads(t *testing.T) {
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-steps=600", "-set=train.validate_every=200", "-set=train.average_last=3", "-set=checkpoint.keep=1", "-set=decode.validation_beam=0",
+	settings := []string{"-steps=600", "-set=train.validate_every=200", "-set=train.average_last=3",
+		"-set=checkpoint.keep=1", "-set=decode.validation_beam=0",
 		"-set=schedule.kind=constant", "-set=train.learning_rate=0.03", "-set=train.max_tokens=60"}
 	mustRun(t, folder, append(settings, "-out=whole")...)
 	if _, err := os.Stat(filepath.Join(folder, "whole", "checkpoints", "step-600", averageFile)); err != nil {
@@ -165,7 +173,8 @@ func TestSignals(t *testing.T) {
 			if err := c.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			run(t, folder, append(settings, "-resume")...).fails(t, "a second process", 1, "stopped is in use by another process", "-out")
+			run(t, folder, append(settings, "-resume")...).fails(t, "a second process", 1,
+				"stopped is in use by another process", "-out")
 			if err := c.Process.Signal(syscall.SIGCONT); err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +184,8 @@ func TestSignals(t *testing.T) {
 		}
 		rest, _ := io.ReadAll(output)
 		c.Wait()
-		if code := c.ProcessState.ExitCode(); code != 128+int(s) || !strings.Contains(string(rest), "continue with -resume") {
+		if code := c.ProcessState.ExitCode(); code != 128+int(s) ||
+			!strings.Contains(string(rest), "continue with -resume") {
 			t.Fatalf("after %v the process ended with %d:\n%s", s, code, rest)
 		}
 	}
@@ -206,7 +216,8 @@ func TestLogWithoutReader(t *testing.T) {
 		pipe.Close()
 		c.Wait()
 		log := read(t, folder, out, "train.log")
-		if got := c.ProcessState.ExitCode(); got != code || strings.Contains(log, "stopped by signal 1 (hangup)") != (code != 0) {
+		if got := c.ProcessState.ExitCode(); got != code ||
+			strings.Contains(log, "stopped by signal 1 (hangup)") != (code != 0) {
 			t.Errorf("%s: the process ended with %d, want %d:\n%s", out, got, code, log)
 		}
 		if code != 0 {

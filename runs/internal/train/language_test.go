@@ -53,7 +53,8 @@ func textPlace(t *testing.T) string {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "tiny.toml"), tinyText)
 	random := rand.New(rand.NewPCG(1, 2))
-	words := strings.Fields("der alte hund schläft unter dem tisch und träumt von einem knochen Äpfel fallen leise <unk>")
+	words := strings.Fields("der alte hund schläft unter dem tisch und träumt von einem knochen Äpfel fallen leise " +
+		"<unk>")
 	for _, split := range []struct {
 		name  string
 		lines int
@@ -95,12 +96,18 @@ func mustRunText(t *testing.T, folder string, arguments ...string) ended {
 
 // textVariants are settings whose state a checkpoint of a language model must hold.
 var textVariants = map[string][]string{
-	"parts":    {"-set=train.accumulate=3", "-set=train.partial_shuffle=true", "-set=model.input_noise=0.1", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01", "-set=checkpoint.every=2"},
+	"parts": {"-set=train.accumulate=3", "-set=train.partial_shuffle=true", "-set=model.input_noise=0.1",
+		"-set=train.optimizer=adam", "-set=train.learning_rate=0.01", "-set=checkpoint.every=2"},
 	"averaged": {"-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
-	"memory":   {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.memory=9", "-set=train.bptt_random=false", "-method=adaptive", "-set=objective.adaptive_cutoffs=5,9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
-	"cosine":   {"-set=schedule.kind=cosine", "-method=spectrum", "-set=train.learning_rate=0.5", "-set=objective.spectrum_hold=proximal", "-set=objective.retract_every=4"},
-	"mixture":  {"-method=mos+adversarial", "-set=objective.mixture_components=3", "-set=model.last_hidden=10", "-set=train.accumulate=2", "-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
-	"finetune": {"-set=train.asgd=finetune", "-set=train.bptt_random=false", "-set=schedule.plateau_decay=0.5", "-set=train.asgd_lag=false", "-method=spectrum", "-set=train.learning_rate=0.05"},
+	"memory": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16",
+		"-set=model.memory=9", "-set=train.bptt_random=false", "-method=adaptive",
+		"-set=objective.adaptive_cutoffs=5,9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
+	"cosine": {"-set=schedule.kind=cosine", "-method=spectrum", "-set=train.learning_rate=0.5",
+		"-set=objective.spectrum_hold=proximal", "-set=objective.retract_every=4"},
+	"mixture": {"-method=mos+adversarial", "-set=objective.mixture_components=3", "-set=model.last_hidden=10",
+		"-set=train.accumulate=2", "-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
+	"finetune": {"-set=train.asgd=finetune", "-set=train.bptt_random=false", "-set=schedule.plateau_decay=0.5",
+		"-set=train.asgd_lag=false", "-method=spectrum", "-set=train.learning_rate=0.05"},
 }
 
 // N updates, and the rest in another process, are the whole: the tensors are the same bit for bit, and so are the results.
@@ -151,7 +158,8 @@ func TestKilledAtTheSwitch(t *testing.T) {
 func TestTextResults(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)
-	c := textCommand(folder, "-set=data.sample_size=100", "-steps=4", "-set=report.plots=true", "-set=report.tensorboard=true")
+	c := textCommand(folder, "-set=data.sample_size=100", "-steps=4", "-set=report.plots=true",
+		"-set=report.tensorboard=true")
 	for i, a := range c.Args {
 		if a == "-data=corpus" {
 			c.Args = append(c.Args[:i], c.Args[i+1:]...)
@@ -159,7 +167,8 @@ func TestTextResults(t *testing.T) {
 		}
 	}
 	e := finish(t, c)
-	if e.code != 0 || !strings.Contains(e.stderr, "training on the built-in sample, an artificial corpus") || e.stdout != "" {
+	if e.code != 0 || !strings.Contains(e.stderr, "training on the built-in sample, an artificial corpus") ||
+		e.stdout != "" {
 		t.Fatalf("%+v", e)
 	}
 	out := filepath.Join(folder, "experiments", "ptb", "mle-sample-seed1")
@@ -177,7 +186,8 @@ func TestTextResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	test := all.Test["test"]
-	if all.Run != "ptb" || !all.Data.Synthetic || len(all.Data.SHA256) != 3 || all.Data.SHA256["valid.txt"] == "" || all.Epochs == nil || all.Valid.PPL == nil || test["ppl"] == nil || test["nll"] == nil {
+	if all.Run != "ptb" || !all.Data.Synthetic || len(all.Data.SHA256) != 3 || all.Data.SHA256["valid.txt"] == "" ||
+		all.Epochs == nil || all.Valid.PPL == nil || test["ppl"] == nil || test["nll"] == nil {
 		t.Errorf("%+v", all)
 	}
 	for _, undefined := range []string{"bleu", "bleu_signature", "bleu_tok", "chrf", "f1"} {
@@ -185,12 +195,15 @@ func TestTextResults(t *testing.T) {
 			t.Errorf("%s is %v, want null", undefined, value)
 		}
 	}
-	for _, pattern := range []string{"config.toml", "train.log", "metrics.jsonl", "report.html", "tokenizer/vocabulary.txt", "tb/events*", "samples/step-4.txt", "plots/*.png", "checkpoints/step-4/model.safetensors"} {
+	for _, pattern := range []string{"config.toml", "train.log", "metrics.jsonl", "report.html",
+		"tokenizer/vocabulary.txt", "tb/events*", "samples/step-4.txt", "plots/*.png",
+		"checkpoints/step-4/model.safetensors"} {
 		if found, _ := filepath.Glob(filepath.Join(out, pattern)); len(found) == 0 {
 			t.Errorf("the run folder lacks %s", pattern)
 		}
 	}
-	if config := read(t, out, "config.toml"); strings.Contains(config, "beam") || !strings.Contains(config, "bptt = 12") {
+	if config := read(t, out, "config.toml"); strings.Contains(config, "beam") ||
+		!strings.Contains(config, "bptt = 12") {
 		t.Errorf("config.toml has keys that a language model does not read, or lacks its own:\n%s", config)
 	}
 	again := exec.Command(textBinary, "-config", filepath.Join(out, "config.toml"), "-out=again")
@@ -208,8 +221,10 @@ func TestTextInput(t *testing.T) {
 	runText(t, folder, "-train=nowhere").fails(t, "no text", 1, "nowhere.txt: there is no such file; -train names it")
 	runText(t, folder, "-set=train.columns=1000").fails(t, "many columns", 1, "the training text has", "train.columns")
 	runText(t, folder, "-set=train.accumulate=5").fails(t, "many parts", 2, "train.accumulate = 5", "train.columns = 4")
-	runText(t, folder, "-set=model.kind=transformer").fails(t, "a translator", 2, "runs/ptb trains a language model", "translator")
-	runText(t, folder, "-set=train.asgd=trigger", "-set=train.optimizer=adam").fails(t, "averaging Adam", 2, `train.optimizer = "sgd"`)
+	runText(t, folder, "-set=model.kind=transformer").fails(t, "a translator", 2, "runs/ptb trains a language model",
+		"translator")
+	runText(t, folder, "-set=train.asgd=trigger", "-set=train.optimizer=adam").fails(t, "averaging Adam", 2,
+		`train.optimizer = "sgd"`)
 	run(t, workplace(t), "-set=model.kind=awd-lstm").fails(t, "a language model", 2, "runs/wmt14 trains a translator")
 	e := mustRunText(t, folder, "-set=decode.beam=1", "-steps=1", "-out=beam")
 	if !strings.Contains(e.stderr, "a language model has no use for decode.beam") {
@@ -232,16 +247,20 @@ func TestFinetuning(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)
 	mustRunText(t, folder, "-out=first")
-	mustRunText(t, folder, "-out=second", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=1e-9", "-epochs=2")
-	first, second := results(t, folder, "first")["valid"].(map[string]any)["nll"].(float64), results(t, folder, "second")["valid"].(map[string]any)["nll"].(float64)
+	mustRunText(t, folder, "-out=second", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=1e-9",
+		"-epochs=2")
+	first, second := results(t, folder, "first")["valid"].(map[string]any)["nll"].(float64),
+		results(t, folder, "second")["valid"].(map[string]any)["nll"].(float64)
 	if math.Abs(first-second) > 1e-5 {
 		t.Errorf("the finetuned run has validation loss %v, the first %v", second, first)
 	}
-	mustRunText(t, folder, "-out=third", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=100", "-set=train.clip_norm=10", "-set=train.asgd_patience=1", "-epochs=9")
+	mustRunText(t, folder, "-out=third", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=100",
+		"-set=train.clip_norm=10", "-set=train.asgd_patience=1", "-epochs=9")
 	if best := results(t, folder, "third")["checkpoint"]; best != "step-0" {
 		t.Errorf("after a finetuning that destroys the weights the best is %v", best)
 	}
-	runText(t, folder, "-out=fourth", "-init=first", "-set=model.hidden=20").fails(t, "another shape", 1, "-init", "rnns.0.module")
+	runText(t, folder, "-out=fourth", "-init=first", "-set=model.hidden=20").fails(t, "another shape", 1, "-init",
+		"rnns.0.module")
 }
 
 // The rule by which averaging begins, on the losses that the fact sheet of AWD-LSTM gives.
@@ -261,7 +280,8 @@ func TestStalls(t *testing.T) {
 // The rate of an update follows the length that was drawn for it, and averaging begins when the rule says.
 func TestAveragingBegins(t *testing.T) {
 	folder := textPlace(t)
-	settings := parseText(t, folder, "-set=train.asgd=trigger", "-set=train.asgd_patience=1", "-set=train.learning_rate=0.5")
+	settings := parseText(t, folder, "-set=train.asgd=trigger", "-set=train.asgd_patience=1",
+		"-set=train.learning_rate=0.5")
 	withTrainer(t, settings, func(r *trainer) {
 		begin := func(losses ...float64) bool {
 			for _, loss := range losses {
@@ -291,7 +311,8 @@ func parseText(t *testing.T, folder string, arguments ...string) *experiment.Set
 	t.Helper()
 	spec := experiment.SpecOf("ptb")
 	spec.DefaultPreset = "small"
-	settings, err := experiment.Parse(spec, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
+	settings, err := experiment.Parse(spec, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data",
+		filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,9 +337,13 @@ func TestTextIsLearnt(t *testing.T) {
 		}
 		write(t, filepath.Join(folder, "digits", split.name+".txt"), text.String())
 	}
-	settings := parseText(t, folder, "-data", filepath.Join(folder, "digits"), "-epochs=8", "-set=train.test_columns=1", "-set=schedule.plateau_decay=1", "-set=model.layers=1", "-set=model.width=24", "-set=model.hidden=24",
-		"-set=model.dropout=0", "-set=model.dropout_input=0", "-set=model.dropout_hidden=0", "-set=model.dropout_embedding=0", "-set=model.weight_drop=0",
-		"-set=train.ar=0", "-set=train.tar=0", "-set=train.bptt=20", "-set=train.columns=10", "-set=train.optimizer=adam", "-set=train.learning_rate=0.02", "-set=train.log_every=100", "-set=report.samples=0")
+	settings := parseText(t, folder, "-data", filepath.Join(folder, "digits"), "-epochs=8", "-set=train.test_columns=1",
+		"-set=schedule.plateau_decay=1", "-set=model.layers=1", "-set=model.width=24", "-set=model.hidden=24",
+		"-set=model.dropout=0", "-set=model.dropout_input=0", "-set=model.dropout_hidden=0",
+		"-set=model.dropout_embedding=0", "-set=model.weight_drop=0",
+		"-set=train.ar=0", "-set=train.tar=0", "-set=train.bptt=20", "-set=train.columns=10",
+		"-set=train.optimizer=adam", "-set=train.learning_rate=0.02", "-set=train.log_every=100",
+		"-set=report.samples=0")
 	var err error
 	torch.Test(t, func() { err = Run(context.Background(), settings) })
 	if err != nil {

@@ -19,8 +19,10 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 	folder := workplace(t)
 	trained := func(out string, arguments ...string) map[string][]float64 {
 		var weights map[string][]float64
-		settings := parse(t, folder, append(arguments, "-out", filepath.Join(folder, out), "-method=spectrum", "-steps=3", "-set=model.dropout=0",
-			"-set=train.optimizer=sgd", "-set=schedule.kind=constant", "-set=schedule.warmup=0", "-set=train.validate_every=100")...)
+		settings := parse(t, folder, append(arguments, "-out", filepath.Join(folder, out), "-method=spectrum",
+			"-steps=3", "-set=model.dropout=0",
+			"-set=train.optimizer=sgd", "-set=schedule.kind=constant", "-set=schedule.warmup=0",
+			"-set=train.validate_every=100")...)
 		withTrainer(t, settings, func(r *trainer) {
 			if err := r.loop(context.Background()); err != nil {
 				t.Fatal(err)
@@ -44,13 +46,16 @@ func TestAccumulatedBatchesAreOneBatch(t *testing.T) {
 	for _, c := range []struct{ unit, rate string }{{"tokens", "0.5"}, {"sentences", "0.05"}} {
 		unit, rate := c.unit, "-set=train.learning_rate="+c.rate
 		whole := trained("whole "+unit, "-set=train.max_tokens=100000", "-set=train.normalise="+unit, rate)
-		parts := trained("parts "+unit, "-set=train.max_tokens=150", "-set=train.accumulate=1000", "-set=train.normalise="+unit, rate)
-		stronger := trained("stronger "+unit, "-set=train.max_tokens=100000", "-set=train.normalise="+unit, rate, "-set=objective.lambda_prior=1.1")
+		parts := trained("parts "+unit, "-set=train.max_tokens=150", "-set=train.accumulate=1000",
+			"-set=train.normalise="+unit, rate)
+		stronger := trained("stronger "+unit, "-set=train.max_tokens=100000", "-set=train.normalise="+unit, rate,
+			"-set=objective.lambda_prior=1.1")
 		if d := distance(whole, parts); d > 2e-5 {
 			t.Errorf("per %s: one batch and many differ by %g", unit, d)
 		}
 		if d := distance(whole, stronger); d < 2e-4 {
-			t.Errorf("per %s: a penalty that is a tenth stronger changes the weights by %g only, so that this test sees nothing", unit, d)
+			t.Errorf("per %s: a penalty that is a tenth stronger changes the weights by %g only, so that this test "+
+				"sees nothing", unit, d)
 		}
 	}
 }
@@ -78,9 +83,12 @@ func TestDigitsAreCopied(t *testing.T) {
 	}
 	for method, perplexity := range map[string]float64{"mle": 1.02, "vmf": math.Inf(1)} {
 		out := filepath.Join(folder, method)
-		settings := parse(t, folder, "-data", filepath.Join(folder, "digits"), "-method="+method, "-out="+out, "-steps=500", "-set=data.merges=0",
-			"-set=model.width=64", "-set=model.ffn_width=128", "-set=model.heads=4", "-set=model.dropout=0", "-set=model.pre_norm=true",
-			"-set=objective.label_smoothing=0", "-set=train.max_tokens=600", "-set=train.learning_rate=0.005", "-set=schedule.warmup=50",
+		settings := parse(t, folder, "-data", filepath.Join(folder, "digits"), "-method="+method, "-out="+out,
+			"-steps=500", "-set=data.merges=0",
+			"-set=model.width=64", "-set=model.ffn_width=128", "-set=model.heads=4", "-set=model.dropout=0",
+			"-set=model.pre_norm=true",
+			"-set=objective.label_smoothing=0", "-set=train.max_tokens=600", "-set=train.learning_rate=0.005",
+			"-set=schedule.warmup=50",
 			"-set=train.validate_every=250", "-set=train.log_every=250", "-set=decode.beam=1")
 		var err error
 		torch.Test(t, func() { err = Run(context.Background(), settings) })
@@ -92,7 +100,8 @@ func TestDigitsAreCopied(t *testing.T) {
 			t.Fatal(err)
 		}
 		test := found.Test["test"]
-		if undefined := math.IsNaN(test.PPL.Value()); test.PPL.Value() > perplexity || undefined != (method == "vmf") || !(test.BLEU.Value() >= 98) {
+		if undefined := math.IsNaN(test.PPL.Value()); test.PPL.Value() > perplexity || undefined != (method == "vmf") ||
+			!(test.BLEU.Value() >= 98) {
 			t.Errorf("%s: after 500 updates perplexity %.3f and BLEU %.2f", method, test.PPL.Value(), test.BLEU.Value())
 		}
 		checkF1(t, folder, method, "digits")

@@ -187,8 +187,8 @@ func (t *trainer) diverged(what string) error {
 	if i := slices.IndexFunc(steps, func(step int) bool { return step < t.state.Step }); i >= 0 {
 		last = fmt.Sprintf("the last good checkpoint is step-%d", steps[i])
 	}
-	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set train.clip_norm, "+
-		"and start again in another -out", what, last))
+	return t.peers.Alike(fmt.Errorf("%s (%s): lower train.learning_rate, raise schedule.warmup or set "+
+		"train.clip_norm, and start again in another -out", what, last))
 }
 
 // after does what is due once an update is made: log, validate, save, stop.

@@ -55,7 +55,8 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	torch.SetThreads(s.Config.Train.Threads)
 	torch.AllowTF32(device, s.Config.Train.TF32)
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
-		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use float32")
+		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use " +
+			"float32")
 	}
 	if s.Plan {
 		read, err := readTexts(s, nil)

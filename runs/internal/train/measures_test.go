@@ -36,7 +36,8 @@ func checkF1(t *testing.T, folder, out, data string) {
 	lines := func(parts ...string) []string {
 		return strings.Split(strings.TrimSuffix(read(t, append([]string{folder}, parts...)...), "\n"), "\n")
 	}
-	buckets, err := score.WordF1(lines(out, "samples", "test.de"), lines(data, "test.de"), score.WordCounts(lines(data, "train.de")))
+	buckets, err := score.WordF1(lines(out, "samples", "test.de"), lines(data, "test.de"),
+		score.WordCounts(lines(data, "train.de")))
 	if err != nil {
 		t.Fatal(err)
 	}

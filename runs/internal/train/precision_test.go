@@ -12,12 +12,15 @@ func TestNetworksInBFloat16(t *testing.T) {
 	if !torch.HasBFloat16() {
 		t.Skip("this processor has no instructions for bfloat16")
 	}
-	translators := map[string][]string{"transformer": nil, "attentional": {"-set=model.kind=attentional", "-set=model.decoder_layers=2"}}
+	translators := map[string][]string{"transformer": nil,
+		"attentional": {"-set=model.kind=attentional", "-set=model.decoder_layers=2"}}
 	texts := map[string][]string{
 		"awd-lstm": nil, "qrnn": {"-set=model.kind=qrnn"}, "gru": {"-set=model.kind=gru"},
-		"transformer-xl": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.memory=9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
+		"transformer-xl": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16",
+			"-set=model.memory=9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
 	}
-	check := func(name string, folder func(*testing.T) string, run func(*testing.T, string, ...string) ended, settings []string) {
+	check := func(name string, folder func(*testing.T) string, run func(*testing.T, string, ...string) ended,
+		settings []string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			place := folder(t)
@@ -25,8 +28,10 @@ func TestNetworksInBFloat16(t *testing.T) {
 			run(t, place, append(settings, "-out=half", "-set=train.precision=bfloat16")...)
 			want, got := metricsOf(t, place, "single"), metricsOf(t, place, "half")
 			for i := range want {
-				if math.Abs(want[i]["loss"]-got[i]["loss"]) > 0.05*math.Abs(want[i]["loss"]) || !(got[i]["loss"] < 100) {
-					t.Errorf("line %d: the loss is %v in float32 and %v in bfloat16", i, want[i]["loss"], got[i]["loss"])
+				if math.Abs(want[i]["loss"]-got[i]["loss"]) > 0.05*math.Abs(want[i]["loss"]) ||
+					!(got[i]["loss"] < 100) {
+					t.Errorf("line %d: the loss is %v in float32 and %v in bfloat16", i, want[i]["loss"],
+						got[i]["loss"])
 				}
 			}
 		})

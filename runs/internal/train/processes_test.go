@@ -47,7 +47,8 @@ func ranks(t *testing.T, parent, count int) []int {
 func TestProcessesKilled(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-steps=60", "-processes=2", "-set=train.validate_every=5", "-set=decode.validation_beam=0", "-method=spectrum+adversarial"}
+	settings := []string{"-steps=60", "-processes=2", "-set=train.validate_every=5", "-set=decode.validation_beam=0",
+		"-method=spectrum+adversarial"}
 	mustRun(t, folder, append(settings, "-out=whole")...)
 	settings = append(settings, "-out=killed")
 	random := rand.New(rand.NewPCG(17, 1))
@@ -66,14 +67,16 @@ func TestProcessesKilled(t *testing.T) {
 		if killed != nil { // it was done
 			continue
 		}
-		if code := c.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(rest), fmt.Sprintf("aperture: rank %d ", victim)) {
+		if code := c.ProcessState.ExitCode(); code != 1 ||
+			!strings.Contains(string(rest), fmt.Sprintf("aperture: rank %d ", victim)) {
 			t.Errorf("after the death of rank %d the others end with %d:\n%s", victim, code, rest)
 		}
 		if took := time.Since(begin); took > 60*time.Second {
 			t.Errorf("the others go on for %v", took)
 		}
 		for _, pid := range victims {
-			if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(state), ") Z ") {
+			if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
+				!strings.Contains(string(state), ") Z ") {
 				t.Errorf("process %d is still there", pid)
 			}
 		}
@@ -88,7 +91,8 @@ func TestProcessesKilled(t *testing.T) {
 func TestProcessesStopAndGoOn(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	settings := []string{"-steps=400", "-processes=2", "-set=train.validate_every=200", "-set=decode.validation_beam=0", "-out=stopped"}
+	settings := []string{"-steps=400", "-processes=2", "-set=train.validate_every=200", "-set=decode.validation_beam=0",
+		"-out=stopped"}
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		c, lines := started(t, folder, settings...)
 		to := ranks(t, c.Process.Pid, 2)[1]
@@ -101,7 +105,8 @@ func TestProcessesStopAndGoOn(t *testing.T) {
 		}
 		rest, _ := io.ReadAll(lines)
 		c.Wait()
-		if code := c.ProcessState.ExitCode(); code != 128+int(s) || !strings.Contains(string(rest), "continue with -resume") {
+		if code := c.ProcessState.ExitCode(); code != 128+int(s) ||
+			!strings.Contains(string(rest), "continue with -resume") {
 			t.Fatalf("after %v the processes end with %d:\n%s", s, code, rest)
 		}
 		settings = append(settings, "-resume")
@@ -123,8 +128,10 @@ func TestProcessesOfACluster(t *testing.T) {
 			t.Errorf("rank %d ends with %d:\n%s", rank, e.code, e.stderr)
 		}
 	}
-	for rank, e := range together(t, process(folder, append(settings, "-out=other")...), process(folder, append(settings, "-out=other", "-seed=7")...)) {
-		e.fails(t, fmt.Sprint("rank ", rank, " of two with other seeds"), 1, "rank 1 on ", "another version or setting", "seed = 7", "seed = 1")
+	for rank, e := range together(t, process(folder, append(settings, "-out=other")...),
+		process(folder, append(settings, "-out=other", "-seed=7")...)) {
+		e.fails(t, fmt.Sprint("rank ", rank, " of two with other seeds"), 1, "rank 1 on ", "another version or setting",
+			"seed = 7", "seed = 1")
 	}
 	text := process(folder, append(settings, "-out=text", "-data=changed")...)
 	if err := os.CopyFS(filepath.Join(folder, "changed"), os.DirFS(filepath.Join(folder, "corpus"))); err != nil {
@@ -151,7 +158,8 @@ func TestProcessOfAnotherVersion(t *testing.T) {
 	stranger := process(folder, append(settings, "env:PATH=/nowhere")...)
 	stranger.Path = other
 	for rank, e := range together(t, process(folder, settings...), stranger) {
-		e.fails(t, fmt.Sprint("rank ", rank, " of two versions"), 1, "rank 1 on ", "another version or setting than rank 0", "commit , csrc ")
+		e.fails(t, fmt.Sprint("rank ", rank, " of two versions"), 1, "rank 1 on ",
+			"another version or setting than rank 0", "commit , csrc ")
 	}
 }
 
@@ -161,7 +169,8 @@ func together(t *testing.T, commands ...*exec.Cmd) []ended {
 	outputs, all := make([]strings.Builder, len(commands)), make([]ended, len(commands))
 	port := freePort(t)
 	for rank, c := range commands {
-		c.Env = append(c.Env, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", len(commands)), fmt.Sprint("LOCAL_RANK=", rank),
+		c.Env = append(c.Env, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", len(commands)),
+			fmt.Sprint("LOCAL_RANK=", rank),
 			"MASTER_ADDR=127.0.0.1", fmt.Sprint("MASTER_PORT=", port))
 		c.Stderr = &outputs[rank]
 		if err := c.Start(); err != nil {
@@ -180,13 +189,15 @@ func TestProcessOutOfMemory(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	// Inner states of 600 tokens take 39 MB, which are asked of the system anew in each layer and update.
-	c, lines := started(t, folder, "-steps=4000", "-processes=2", "-set=train.max_tokens=600", "-set=model.ffn_width=16384", "-set=train.validate_every=2000", "-out=full")
+	c, lines := started(t, folder, "-steps=4000", "-processes=2", "-set=train.max_tokens=600",
+		"-set=model.ffn_width=16384", "-set=train.validate_every=2000", "-out=full")
 	pids := ranks(t, c.Process.Pid, 2)
 	waitFor(t, lines, "update ")
 	limit(t, pids[1], syscall.RLIMIT_AS, virtual(t, pids[1])+16<<20)
 	rest, _ := io.ReadAll(lines)
 	c.Wait()
-	ended{c.ProcessState.ExitCode(), "", string(rest)}.fails(t, "a process without memory", 1, "rank 1 on ", "out of memory", "weights", "lower train.max_tokens")
+	ended{c.ProcessState.ExitCode(), "", string(rest)}.fails(t, "a process without memory", 1, "rank 1 on ",
+		"out of memory", "weights", "lower train.max_tokens")
 	if strings.Count(string(rest), "aperture: ") != 1 {
 		t.Errorf("it says more than one sentence:\n%s", rest)
 	}
@@ -196,7 +207,8 @@ func TestProcessOutOfMemory(t *testing.T) {
 func limit(t *testing.T, pid, resource int, to uint64) {
 	t.Helper()
 	both := syscall.Rlimit{Cur: to, Max: to}
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource), uintptr(unsafe.Pointer(&both)), 0, 0, 0); errno != 0 {
+	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), uintptr(resource),
+		uintptr(unsafe.Pointer(&both)), 0, 0, 0); errno != 0 {
 		t.Fatal(errno)
 	}
 }
@@ -215,7 +227,8 @@ func virtual(t *testing.T, pid int) uint64 {
 func TestProcessesDiverge(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	e := run(t, folder, "-steps=20", "-processes=2", "-set=train.learning_rate=1e30", "-set=schedule.kind=constant", "-set=schedule.warmup=0", "-set=train.optimizer=sgd", "-set=train.validate_every=20", "-out=diverged")
+	e := run(t, folder, "-steps=20", "-processes=2", "-set=train.learning_rate=1e30", "-set=schedule.kind=constant",
+		"-set=schedule.warmup=0", "-set=train.optimizer=sgd", "-set=train.validate_every=20", "-out=diverged")
 	e.fails(t, "a rate of 1e30", 1, "not finite at update", "lower train.learning_rate")
 	if strings.Count(e.stderr, "aperture: ") != 1 {
 		t.Errorf("it says more than one sentence:\n%s", e.stderr)
@@ -236,7 +249,8 @@ func freePort(t *testing.T) int {
 func TestProcessStopped(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	c, lines := started(t, folder, "-steps=4000", "-processes=2", "-set=train.silence=2", "-set=train.validate_every=2000", "-out=hung")
+	c, lines := started(t, folder, "-steps=4000", "-processes=2", "-set=train.silence=2",
+		"-set=train.validate_every=2000", "-out=hung")
 	pids := ranks(t, c.Process.Pid, 2)
 	waitFor(t, lines, "update ")
 	if err := syscall.Kill(pids[1], syscall.SIGSTOP); err != nil {
@@ -245,7 +259,8 @@ func TestProcessStopped(t *testing.T) {
 	rest, _ := io.ReadAll(lines)
 	c.Wait()
 	lastLine := string(rest[strings.LastIndex(strings.TrimSpace(string(rest)), "\n")+1:])
-	if code := c.ProcessState.ExitCode(); code != 1 || !strings.HasPrefix(lastLine, "aperture: rank 1 on ") || !strings.Contains(lastLine, "no sign of life") {
+	if code := c.ProcessState.ExitCode(); code != 1 || !strings.HasPrefix(lastLine, "aperture: rank 1 on ") ||
+		!strings.Contains(lastLine, "no sign of life") {
 		t.Errorf("the others end with %d:\n%s", code, rest)
 	}
 }

@@ -26,7 +26,8 @@ func TestInputNoise(t *testing.T) {
 // TestInputNoiseOverSteps: a translator that trains for the given number of updates has the noise fall over the epochs that these begin.
 func TestInputNoiseOverSteps(t *testing.T) {
 	folder := workplace(t)
-	settings := parse(t, folder, "-out", filepath.Join(folder, "noisy"), "-steps=3", "-set=model.input_noise=0.2", "-set=train.max_tokens=100000")
+	settings := parse(t, folder, "-out", filepath.Join(folder, "noisy"), "-steps=3", "-set=model.input_noise=0.2",
+		"-set=train.max_tokens=100000")
 	withTrainer(t, settings, func(r *trainer) {
 		for i, want := range []float64{0.2, 0.1, 0} { // an update is the whole corpus
 			if _, err := r.updates.Next(); err != nil {
@@ -43,7 +44,8 @@ func TestInputNoiseOverSteps(t *testing.T) {
 func TestCosineOverEpochs(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)
-	settings := []string{"-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=train.bptt_random=false", "-set=train.log_every=1", "-epochs=3"}
+	settings := []string{"-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=train.bptt_random=false",
+		"-set=train.log_every=1", "-epochs=3"}
 	mustRunText(t, folder, append(settings, "-out=whole")...)
 	mustRunText(t, folder, append(settings, "-out=cut", "-steps=5")...)
 	var rates [2][]float64

@@ -21,7 +21,8 @@ func TestEarlyStopping(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	// Weights that hardly move leave the score where it is.
-	still := []string{"-set=train.learning_rate=1e-20", "-set=schedule.kind=constant", "-set=schedule.warmup=0", "-set=train.patience=3", "-set=train.log_every=4",
+	still := []string{"-set=train.learning_rate=1e-20", "-set=schedule.kind=constant", "-set=schedule.warmup=0",
+		"-set=train.patience=3", "-set=train.log_every=4",
 		"-set=schedule.plateau_decay=0.5", "-set=schedule.plateau_patience=2", "-steps=100"}
 	for _, on := range []string{"loss", "bleu"} {
 		settings := append(still, "-set=train.patience_on="+on, "-out="+on)
@@ -48,7 +49,8 @@ func TestEarlyStopping(t *testing.T) {
 		if diff := cmp.Diff([]float64{1e-20, 1e-20, 1e-20, 0.5e-20}, rates); diff != "" {
 			t.Errorf("learning rates:\n%s", diff)
 		}
-		run(t, folder, append(settings, "-resume")...).fails(t, "a run that stopped early", 1, "is finished (16 updates", "raise train.patience (now 3)")
+		run(t, folder, append(settings, "-resume")...).fails(t, "a run that stopped early", 1,
+			"is finished (16 updates", "raise train.patience (now 3)")
 	}
 	mustRun(t, folder, append(still, "-out=loss", "-resume", "-set=train.patience=4", "-set=train.patience_on=loss")...)
 	if all := results(t, folder, "loss"); all["updates"] != 20.0 {

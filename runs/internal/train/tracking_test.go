@@ -15,13 +15,15 @@ import (
 // asked for and at no other step.
 func TestTracking(t *testing.T) {
 	folder := workplace(t)
-	mustRun(t, folder, "-method=spectrum+adversarial+cosreg", "-steps=12", "-out=run", "-set", "report.every=5", "-set", "report.tensorboard=true")
+	mustRun(t, folder, "-method=spectrum+adversarial+cosreg", "-steps=12", "-out=run", "-set", "report.every=5", "-set",
+		"report.tensorboard=true")
 	records, err := report.ReadRecords(filepath.Join(folder, "run", "metrics.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := []string{
-		"i1", "i2", "i1_both_signs", "i2_both_signs", "mean_cosine", "frobenius", "sigma_max", "sigma_min", "sigma_ratio", "effective_rank",
+		"i1", "i2", "i1_both_signs", "i2_both_signs", "mean_cosine", "frobenius", "sigma_max", "sigma_min",
+		"sigma_ratio", "effective_rank",
 		"orthogonality", "orthogonality_u", "orthogonality_v", "prior", "mean_cosine_penalty", "adversarial_gain",
 	}
 	var steps []int64
@@ -40,11 +42,14 @@ func TestTracking(t *testing.T) {
 		}
 		steps = append(steps, r.Step)
 		values := r.Lists[report.SingularValues]
-		if len(values) != 16 || values[0] != r.Value("sigma_max") || values[15] != r.Value("sigma_min") || len(r.Lists[report.CosineHistogram]) == 0 {
-			t.Errorf("step %d has the singular values %v from %v to %v", r.Step, values, r.Value("sigma_max"), r.Value("sigma_min"))
+		if len(values) != 16 || values[0] != r.Value("sigma_max") || values[15] != r.Value("sigma_min") ||
+			len(r.Lists[report.CosineHistogram]) == 0 {
+			t.Errorf("step %d has the singular values %v from %v to %v", r.Step, values, r.Value("sigma_max"),
+				r.Value("sigma_min"))
 		}
 		if r.Value("adversarial_gain") <= 0 || r.Value("orthogonality") <= 0 {
-			t.Errorf("step %d has the adversarial gain %v and the orthogonality penalty %v", r.Step, r.Value("adversarial_gain"), r.Value("orthogonality"))
+			t.Errorf("step %d has the adversarial gain %v and the orthogonality penalty %v", r.Step,
+				r.Value("adversarial_gain"), r.Value("orthogonality"))
 		}
 	}
 	if !slices.Equal(steps, []int64{5, 10}) {

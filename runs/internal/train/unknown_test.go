@@ -51,5 +51,6 @@ func TestLexiconOfARun(t *testing.T) {
 	if err := os.Remove(filepath.Join(folder, "parts", "tokenizer", "lexicon.en-de")); err != nil {
 		t.Fatal(err)
 	}
-	run(t, folder, with("-out=parts", "-steps=18", "-resume")...).fails(t, "a lexicon that is gone", 1, "lexicon.en-de", "the run folder")
+	run(t, folder, with("-out=parts", "-steps=18", "-resume")...).fails(t, "a lexicon that is gone", 1, "lexicon.en-de",
+		"the run folder")
 }

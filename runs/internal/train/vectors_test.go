@@ -27,7 +27,9 @@ func TestVectorsOfAFile(t *testing.T) {
 	folder := workplace(t)
 	vectorFile(t, folder)
 	first := mustRun(t, folder, "-method=vmf", "-vectors=words.vec", "-out=out", "-steps=6")
-	for _, part := range []string{"vmf predicts whole words: data.target_units", "read from words.vec, where 1 words are not of the training text", "a vector for the end of a sentence, near "} {
+	for _, part := range []string{"vmf predicts whole words: data.target_units",
+		"read from words.vec, where 1 words are not of the training text",
+		"a vector for the end of a sentence, near "} {
 		if !strings.Contains(first.stderr, part) {
 			t.Errorf("the run does not say %q:\n%s", part, first.stderr)
 		}
@@ -40,7 +42,8 @@ func TestVectorsOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := found.Vectors; v == nil || v.Source != "words.vec" || len(v.SHA256) != 64 || v.Width != 3 || v.Words != 4+10 || v.Unused != 1 || v.End != "the file" {
+	if v := found.Vectors; v == nil || v.Source != "words.vec" || len(v.SHA256) != 64 || v.Width != 3 ||
+		v.Words != 4+10 || v.Unused != 1 || v.End != "the file" {
 		t.Errorf("results.json says of vectors %+v", v)
 	}
 	if sum := found.Files["objective.vectors"]; len(found.Files) != 1 || sum != string(found.Vectors.SHA256) {
@@ -57,7 +60,8 @@ func TestVectorsOfAFile(t *testing.T) {
 	if err := os.Remove(kept); err != nil {
 		t.Fatal(err)
 	}
-	run(t, folder, "-out=out", "-steps=9", "-resume").fails(t, "vectors that are gone", 1, "target vectors", "vectors.de.safetensors")
+	run(t, folder, "-out=out", "-steps=9", "-resume").fails(t, "vectors that are gone", 1, "target vectors",
+		"vectors.de.safetensors")
 }
 
 // Every method that aims at vectors trains, scores and says what it cannot say.
@@ -66,16 +70,19 @@ func TestContinuousMethods(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			folder := workplace(t)
-			mustRun(t, folder, "-method="+method, "-out=out", "-steps=4", "-set=objective.vectors_width=9", "-set=decode.beam=1")
+			mustRun(t, folder, "-method="+method, "-out=out", "-steps=4", "-set=objective.vectors_width=9",
+				"-set=decode.beam=1")
 			found, err := record.Read(filepath.Join(folder, "out"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v := found.Vectors; v == nil || v.Source != "the training text" || v.SHA256 != "" || v.Width != 9 || v.End != "a constant" {
+			if v := found.Vectors; v == nil || v.Source != "the training text" || v.SHA256 != "" || v.Width != 9 ||
+				v.End != "a constant" {
 				t.Errorf("results.json says of vectors %+v", v)
 			}
 			test := results(t, folder, "out")["test"].(map[string]any)["test"].(map[string]any)
-			if density := method == "powerspherical"; test["ppl"] != nil || (test["nll"] != nil) != density || test["bleu"] == nil {
+			if density := method == "powerspherical"; test["ppl"] != nil || (test["nll"] != nil) != density ||
+				test["bleu"] == nil {
 				t.Errorf("the scores are %v", test)
 			}
 		})
@@ -86,9 +93,12 @@ func TestVectorsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	write(t, filepath.Join(folder, "bad.vec"), "DER 1 2\nALTE 1 x\n")
-	run(t, folder, "-method=vmf", "-vectors=bad.vec").fails(t, "a number that is none", 1, `bad.vec:2: number 2 of "ALTE" is "x"`)
-	run(t, folder, "-method=vmf", "-vectors=none.vec").fails(t, "no file", 1, "-vectors", "none.vec", "there is no file")
-	run(t, folder, "-method=vmf", "-set=data.target_units=bpe").fails(t, "units", 2, `vmf predicts whole words: it wants data.target_units = "word"`)
+	run(t, folder, "-method=vmf", "-vectors=bad.vec").fails(t, "a number that is none", 1,
+		`bad.vec:2: number 2 of "ALTE" is "x"`)
+	run(t, folder, "-method=vmf", "-vectors=none.vec").fails(t, "no file", 1, "-vectors", "none.vec",
+		"there is no file")
+	run(t, folder, "-method=vmf", "-set=data.target_units=bpe").fails(t, "units", 2,
+		`vmf predicts whole words: it wants data.target_units = "word"`)
 	run(t, folder, "-method=vmf+spectrum").fails(t, "two matrices", 2, "vmf and spectrum do not join")
 	run(t, folder, "-method=vmf+adversarial").fails(t, "no softmax", 2, "vmf has no softmax")
 }
