@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -37,13 +36,3 @@ func run(ctx context.Context, o options, out, log io.Writer) error {
 	results, failed := b.measureAll()
 	return errors.Join(failed, printTable(out, results), writeJSON(o.JSON, results))
 }
-
-// stopped is a signal that ended the measuring.
-type stopped struct{ *command.SignalError }
-
-func (s stopped) Error() string {
-	return fmt.Sprintf("stopped by signal %d (%v): the rows above are whole", int(s.Signal), s.Signal)
-}
-
-// Unwrap gives the exit code.
-func (s stopped) Unwrap() error { return s.SignalError }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -122,11 +121,7 @@ func (b *bench) measureAll() (results []result, err error) {
 
 // stopped is the signal that ended the context.
 func (b *bench) stopped() error {
-	cause := context.Cause(b.ctx)
-	if s := new(command.SignalError); errors.As(cause, &s) {
-		return stopped{s}
-	}
-	return cause
+	return command.StoppedSay(context.Cause(b.ctx), "the rows above are whole")
 }
 
 func (b *bench) measure(r row) (out result, err error) {

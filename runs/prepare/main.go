@@ -6,8 +6,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -92,22 +90,9 @@ func run(ctx context.Context, o prepare.Options, out io.Writer, screen *os.File)
 	}
 	counts, err := prepare.Run(ctx, o)
 	b.clear()
-	if stopped := new(command.SignalError); errors.As(err, &stopped) {
-		return &stop{stopped}
-	}
 	if err != nil {
+		err = command.StoppedSay(err, "the texts that were whole stay; run the same command again for the others")
 		return files.DiskFullSay(err, "run the same command again")
 	}
 	return print(out, counts, o)
 }
-
-// stop is a signal that ended the work; whole texts stay.
-type stop struct{ *command.SignalError }
-
-func (s *stop) Error() string {
-	return fmt.Sprintf("stopped by signal %d (%v): the texts that were whole stay; run the same command again for "+
-		"the others", int(s.Signal), s.Signal)
-}
-
-// Unwrap gives the exit code.
-func (s *stop) Unwrap() error { return s.SignalError }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,22 @@ import (
 )
 
 // SignalError is a run that a signal ended after a clean save. Exit gives it exit code 128+n.
-type SignalError struct{ Signal syscall.Signal }
+type SignalError struct {
+	Signal syscall.Signal
+	Then   string // what stays, or what to do; empty: run again with -resume to continue
+}
 
 func (e *SignalError) Error() string {
-	return fmt.Sprintf("stopped by signal %d (%v): run again with -resume to continue", int(e.Signal), e.Signal)
+	return fmt.Sprintf("stopped by signal %d (%v): %s", int(e.Signal), e.Signal,
+		cmp.Or(e.Then, "run again with -resume to continue"))
+}
+
+// StoppedSay gives a signal that ended a run other advice. Other errors stay as they are.
+func StoppedSay(err error, then string) error {
+	if stopped := new(SignalError); errors.As(err, &stopped) {
+		return &SignalError{stopped.Signal, then}
+	}
+	return err
 }
 
 // Stopped is the number of the signal that ended a context of Interruptible, 0 where none did, for a process to tell others.
@@ -32,7 +45,7 @@ func StoppedBy(number int) error {
 	if number == 0 {
 		return nil
 	}
-	return &SignalError{syscall.Signal(number)}
+	return &SignalError{Signal: syscall.Signal(number)}
 }
 
 // Interruptible returns a context that SIGINT, SIGTERM or SIGHUP cancels, with a *SignalError as its cause: a run
@@ -55,7 +68,7 @@ func Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 		for {
 			select {
 			case s := <-arrived:
-				stopped := &SignalError{s.(syscall.Signal)}
+				stopped := &SignalError{Signal: s.(syscall.Signal)}
 				if s != syscall.SIGHUP && first.IsZero() {
 					first = time.Now()
 				} else if s != syscall.SIGHUP && time.Since(first) > time.Second {
