@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type flags struct {
 	CSV      bool    `flag:"csv" help:"print all numbers as CSV, a line for each row and measure"`
 	JSON     bool    `flag:"json" help:"print all numbers and tests as JSON"`
 	Isotropy bool    `flag:"isotropy" help:"print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss"`
+	Forest   string  `flag:"forest" help:"instead of runs, compare the files of -csv that are named, and draw each method's difference to the control in the loss of a test text, with its interval over seeds, into <FILE.svg>"`
 	Power    float64 `flag:"power" range:"(0,inf)" help:"print how many seeds each row needs to find a <DIFFERENCE> of a test text's BLEU, or perplexity, to the control in 80 of 100 experiments"`
 	Quick    bool    `flag:"quick" help:"leave the models unopened: no test over blocks of tokens, and no charts that need the matrices"`
 	command.CPU
@@ -78,6 +80,13 @@ func (c *comparison) control() *row { return c.rows[0] }
 
 // run compares what the flags name. Results go to out, all else to log.
 func run(f *flags, out, log io.Writer) error {
+	if f.Forest != "" {
+		drawing, err := forest(f.folders, cmp.Or(f.Control, "mle"))
+		if err != nil {
+			return err
+		}
+		return files.Write(f.Forest, []byte(drawing.File()))
+	}
 	c, err := compare(f, log)
 	if err != nil {
 		return err

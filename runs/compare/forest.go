@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/compare/significance"
+	"github.com/aperture-ml/aperture/runs/internal/chart"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// scored are the scores over seeds of one measure, as a file of -csv has them.
+type scored struct {
+	measure string
+	methods []string
+	values  [][]float64 // by method, then by seed
+}
+
+// readScores reads a file of -csv, and gives its measures in the order of the file.
+func readScores(path string) (all []*scored, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, files.Missing(err))
+	}
+	defer file.Close()
+	reader := csv.NewReader(file)
+	head, err := reader.Read()
+	column := func(name string) int { return slices.Index(head, name) }
+	method, measure, values := column("method"), column("measure"), column("values")
+	if min(method, measure, values) < 0 && (err == nil || errors.Is(err, io.EOF)) {
+		return nil, command.Usagef("%s has no columns method, measure and values: "+
+			"-forest draws files that compare wrote with -csv", path)
+	}
+	for err == nil {
+		var line []string
+		if line, err = reader.Read(); err != nil {
+			break
+		}
+		at := slices.IndexFunc(all, func(s *scored) bool { return s.measure == line[measure] })
+		if at < 0 {
+			at, all = len(all), append(all, &scored{measure: line[measure]})
+		}
+		var seeds []float64
+		for _, field := range strings.Fields(line[values]) {
+			x, bad := strconv.ParseFloat(field, 64)
+			if bad != nil {
+				number, _ := reader.FieldPos(values)
+				return nil, fmt.Errorf("%s:%d: %q is no number: write the file anew with -csv", path, number, field)
+			}
+			seeds = append(seeds, x)
+		}
+		all[at].methods, all[at].values = append(all[at].methods, line[method]), append(all[at].values, seeds)
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w: write the file anew with -csv", path, err)
+	}
+	return all, nil
+}
+
+// against are the methods' differences to the control over seeds; false where the control has no score.
+func (s *scored) against(control string) (significance.Fit, bool) {
+	at := slices.Index(s.methods, control)
+	if at < 0 {
+		return significance.Fit{}, false
+	}
+	return significance.Linear(s.values, at, 0.05), true
+}
+
+// lossOfTest is a measure that a forest plot shows: the whole loss of a test text.
+var lossOfTest = regexp.MustCompile(`^test\.(.+)\.nll$`)
+
+// forest draws, for each test text of files of -csv and each method, the difference of the loss to the control's, with
+// the interval of 95 % over seeds, not corrected for the number of methods. A text is named after the file's folder.
+func forest(paths []string, control string) (*chart.Chart, error) {
+	drawing := chart.New("Test loss: difference to "+control+", 95 % over seeds", "nats a token; left of 0 is better", "")
+	type line struct {
+		name, method string
+		contrast     significance.Contrast
+	}
+	var lines []line
+	for _, path := range paths {
+		all, err := readScores(path)
+		if err != nil {
+			return nil, err
+		}
+		folder := filepath.Base(filepath.Dir(path))
+		for _, s := range all {
+			name := lossOfTest.FindStringSubmatch(s.measure)
+			fit, found := s.against(control)
+			if name == nil || !found {
+				continue
+			}
+			text := folder
+			if strings.HasSuffix(name[1], ".dynamic") {
+				text += ", dynamic"
+			}
+			for k, c := range fit.Contrasts {
+				if s.methods[k] != control && !math.IsNaN(c.Low) {
+					seeds := len(s.values[k])
+					lines = append(lines, line{fmt.Sprintf("%s: %s (%d)", text, s.methods[k], seeds), s.methods[k], c})
+				}
+			}
+		}
+	}
+	if len(lines) == 0 {
+		return nil, command.Usagef("-forest: no file has the loss of a test text for %s and another method, "+
+			"with two seeds: name another -control", control)
+	}
+	slices.Reverse(lines) // places count from below
+	drawing.Y.Reach, drawing.X.Reach = []float64{-0.5, float64(len(lines)) - 0.5}, []float64{0}
+	drawing.Height = 60 + 17*float64(len(lines))
+	drawing.Add(chart.Series{Colour: chart.Hue(methodHue(control)), Kind: chart.Stair, X: []float64{0, 0, 0},
+		Y: drawing.Y.Reach})
+	for i, l := range lines {
+		drawing.Y.Places = append(drawing.Y.Places, l.name)
+		colour, y := chart.Hue(methodHue(l.method)), float64(i)
+		drawing.Add(chart.Series{Colour: colour, Kind: chart.Stair,
+			X: []float64{l.contrast.Low, l.contrast.High}, Y: []float64{y}})
+		drawing.Add(chart.Series{Colour: colour, Kind: chart.Dots, X: []float64{l.contrast.Estimate}, Y: []float64{y},
+			Size: 3.5})
+	}
+	return drawing, nil
+}
+
+// methodHue is the number of a method's colour, whatever it is drawn beside: that of the first method that is joined,
+// and the last one for those that no published table compares.
+func methodHue(method string) int {
+	first, _, joined := strings.Cut(method, "+")
+	known := []string{"mle", "cosreg", "spectrum", "adversarial", "mos", "zloss"}
+	hue := slices.Index(known, first)
+	if hue < 0 {
+		hue = len(known)
+	}
+	if joined {
+		hue += 7 // nearly the same colour, told apart by its name
+	}
+	return hue
+}

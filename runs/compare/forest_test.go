@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCommittedForest: the picture of all differences is what -forest makes of the scores beside it.
+func TestCommittedForest(t *testing.T) {
+	const results = "../../docs/results"
+	drawing, err := forest([]string{results + "/multi30k/all.csv", results + "/ptb/all.csv"}, "mle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	committed, err := os.ReadFile(results + "/forest.svg")
+	if err != nil || string(committed) != drawing.File() {
+		t.Errorf("%v: docs/results/forest.svg is stale: go run ./runs/compare -forest docs/results/forest.svg "+
+			"docs/results/multi30k/all.csv docs/results/ptb/all.csv", err)
+	}
+	for i, line := range []string{"ptb, dynamic: spectrum (3)", "ptb, dynamic: cosreg (3)"} {
+		if drawing.Y.Places[i] != line {
+			t.Errorf("line %d is %s, want %s", i, drawing.Y.Places[i], line)
+		}
+	}
+}
+
+func TestForestRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "no columns method, measure and values",
+		"a,b\n1,2\n":                   "no columns method, measure and values",
+		"method,measure,values\nmle\n": "wrong number of fields",
+		"method,measure,values\nmle,test.x.nll,1 y\n":                                        ":2: \"y\" is no number",
+		"method,measure,values\nmle,test.x.nll,1 2\nl2,test.x.bleu,1 2\n":                    "another -control",
+		"method,measure,values\nvmf,test.x.nll,1 2\nl2,test.x.nll,1 2\n":                     "another -control",
+		"method,measure,values\nmle,test.x.nll.seen.1,1 2\ncosreg,test.x.nll.seen.1,1 2 3\n": "another -control",
+	} {
+		path := filepath.Join(t.TempDir(), "all.csv")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := forest([]string{path}, "mle"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q gives %v, want %s", text, err, want)
+		}
+	}
+	if _, err := forest([]string{"/no/all.csv"}, "mle"); err == nil || !strings.Contains(err.Error(), "/no/all.csv") {
+		t.Errorf("a missing file gives %v", err)
+	}
+}
