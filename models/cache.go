@@ -42,8 +42,7 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 	for i := range place {
 		place[i] = c.step + tokenize.Pad + 1
 	}
-	ids := torch.FromInt64s(words, m.device, r, 1)
-	x := m.target.Lookup(ids).MulScalar(m.scale()).Add(m.targetPlaces.lookup(place, m.device, r, 1))
+	x := m.stepVectors(words, c.step, r, 1).Add(m.targetPlaces.lookup(place, m.device, r, 1))
 	for i, l := range m.decoder {
 		x = m.residual(x, l.selfNorm, nil, func(x torch.Tensor) torch.Tensor {
 			k, v := l.selfAttn.keys(x)
@@ -69,6 +68,15 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 	}
 	c.step++
 	return x.Reshape(r, -1), attention
+}
+
+// stepVectors looks up the words of a step of decoding, and scales them.
+func (m *Transformer) stepVectors(words []int64, step int64, shape ...int64) torch.Tensor {
+	x := m.target.Lookup(torch.FromInt64s(words, m.device, shape...)).MulScalar(m.scale())
+	if m.ZeroStart && step == 0 {
+		return x.MulScalar(0)
+	}
+	return x
 }
 
 // Reorder makes hypothesis order[i] the new hypothesis i, and keeps only the sentences that still decode: sentence

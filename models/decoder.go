@@ -2,6 +2,7 @@ package models
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -31,9 +32,9 @@ type Decoding interface {
 }
 
 // Decoder prepares for translation. On float32 CPU tensors all layers of a step
-// are one fused operator; anything else takes UnfusedDecoder.
+// are one fused operator; anything else, and an activation other than ReLU, takes UnfusedDecoder.
 func (m *Transformer) Decoder() Decoder {
-	if m.DType != torch.Float32 || m.device != torch.CPU || len(m.decoder) == 0 {
+	if m.DType != torch.Float32 || m.device != torch.CPU || len(m.decoder) == 0 || !m.relu() {
 		return m.UnfusedDecoder()
 	}
 	return newFusedDecoder(m, torch.Pack)
@@ -47,6 +48,9 @@ var errNoInt8 = errors.New("weights of eight bits want a model in float32 on the
 func (m *Transformer) Int8Decoder() (Decoder, error) {
 	if m.DType != torch.Float32 || m.device != torch.CPU || len(m.decoder) == 0 {
 		return nil, errNoInt8
+	}
+	if !m.relu() {
+		return nil, fmt.Errorf("weights of eight bits want model.activation = \"relu\", and it is %q", m.Activation)
 	}
 	if _, err := torch.Int8Engine(); err != nil {
 		return nil, err
@@ -216,10 +220,10 @@ func (c *fusedDecoding) Step(words []int64, wantAttention bool) (hidden, attenti
 	for _, a := range c.ancestors {
 		flat = append(flat, a...)
 	}
-	x := m.target.Lookup(torch.FromInt64s(words, m.device, r)).MulScalar(m.scale())
+	x := m.stepVectors(words, int64(t), r)
 	x = x.Add(m.targetPlaces.lookup([]int64{int64(t) + tokenize.Pad + 1}, m.device, 1))
 	hidden, kv, attention := torch.DecoderStep{
-		Weights: c.weights, LastNorm: c.lastNorm, Heads: m.Heads, Epsilon: normEpsilon,
+		Weights: c.weights, LastNorm: c.lastNorm, Heads: m.Heads, Epsilon: m.decoder[0].selfNorm.epsilon,
 		History: c.history, Ancestor: flat, Memory: c.sources, Starts: c.starts, Lengths: c.lengths, Attention: wantAttention,
 	}.Run(x)
 	torch.Keep(kv)

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -11,22 +12,26 @@ type linear struct{ weight, bias torch.Tensor }
 
 func (l linear) apply(x torch.Tensor) torch.Tensor { return torch.Linear(x, l.weight, l.bias) }
 
-// norm is a layer normalisation's gain and bias.
-type norm struct{ gain, bias torch.Tensor }
+// norm is a layer normalisation.
+type norm struct {
+	gain, bias torch.Tensor
+	epsilon    float64 // added to the variance
+}
 
 const normEpsilon = 1e-5
 
 func (n norm) apply(x torch.Tensor) torch.Tensor {
-	return torch.LayerNorm(x, n.gain, n.bias, normEpsilon)
+	return torch.LayerNorm(x, n.gain, n.bias, n.epsilon)
 }
 
 // initialiser draws parameters and names them.
 type initialiser struct {
-	params *torch.Params
-	stream *torch.Stream
-	device torch.Device
-	dtype  torch.DType
-	glorot bool // Glorot weights and zero biases everywhere, instead of fairseq's mixture
+	params  *torch.Params
+	stream  *torch.Stream
+	device  torch.Device
+	dtype   torch.DType
+	epsilon float64 // of normalisations; 0 is normEpsilon
+	glorot  bool    // Glorot weights and zero biases everywhere, instead of fairseq's mixture
 }
 
 func (in initialiser) uniform(bound float64, shape ...int64) torch.Tensor {
@@ -62,6 +67,7 @@ func (in initialiser) norm(name string, d int64) norm {
 	return norm{
 		in.params.Add(name+".weight", torch.Full(1, in.dtype, in.device, d)),
 		in.params.Add(name+".bias", torch.Zeros(in.dtype, in.device, d)),
+		cmp.Or(in.epsilon, normEpsilon),
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 // Sinusoids returns the position vectors [n, d] as fairseq computes them: row p is [sin(p w_0) ... sin(p w_{h-1}),
 // cos(p w_0) ... cos(p w_{h-1})] with h = d/2 and w_i = 10000^(-i/(h-1)); an odd d ends in a zero, and the row of
 // padding is zero. The first token of a sentence has p = 2.
-func Sinusoids(n, d int) []float64 {
+func Sinusoids(n, d int) []float64 { return sinusoids(n, d, 0, d/2-1) }
+
+// sinusoids is Sinusoids of the places p + offset, with w_i = 10000^(-i/divisor).
+func sinusoids(n, d, offset, divisor int) []float64 {
 	half := d / 2
 	table := make([]float64, n*d)
 	for p := 0; p < n; p++ {
@@ -19,9 +22,9 @@ func Sinusoids(n, d int) []float64 {
 			continue
 		}
 		for i := 0; i < half; i++ {
-			angle := float64(p)
+			angle := float64(p + offset)
 			if half > 1 {
-				angle *= math.Exp(-float64(i) * math.Log(10000) / float64(half-1))
+				angle *= math.Exp(-float64(i) * math.Log(10000) / float64(divisor))
 			}
 			table[p*d+i] = math.Sin(angle)
 			table[p*d+half+i] = math.Cos(angle)
@@ -37,15 +40,20 @@ type positions struct {
 	longest int
 }
 
-func newPositions(in initialiser, name string, longest int, d int64, learned bool) positions {
+func newPositions(in initialiser, name string, c Config) positions {
+	longest, d := c.MaxPositions, int64(c.Width)
 	n := longest + tokenize.Pad + 1
-	if learned {
+	if c.Positions == "learned" {
 		x := in.stream.Normal(0, 1/math.Sqrt(float64(d)), in.dtype, in.device, int64(n), d)
 		x.Narrow(0, tokenize.Pad, 1).Assign(torch.Zeros(in.dtype, in.device, 1, d))
 		return positions{in.params.Add(name+".weight", x), true, longest}
 	}
+	divisor := c.Width/2 - 1
+	if c.Sinusoids == "paper" {
+		divisor = c.Width / 2
+	}
 	table := torch.Zeros(in.dtype, in.device, int64(n), d) // first: Go ends a program that has no memory, torch gives an error
-	table.Assign(torch.FromFloat64s(Sinusoids(n, int(d)), in.device, int64(n), d))
+	table.Assign(torch.FromFloat64s(sinusoids(n, c.Width, c.PositionOffset, divisor), in.device, int64(n), d))
 	torch.Keep(table)
 	return positions{table, false, longest}
 }

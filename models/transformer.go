@@ -12,15 +12,23 @@ import (
 
 // TransformerSettings are the keys of the Transformer alone.
 type TransformerSettings struct {
-	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' ReLU"`
+	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' activation"`
 
 	PreNorm        bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
 	Positions      string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
+	PositionOffset int    `toml:"position_offset" default:"0" range:"[-2,1048576]" help:"what sinusoidal positions are shifted by: the first is 2 as in fairseq, and -2 begins at 0 as Marian does"`
+	Sinusoids      string `toml:"sinusoids" default:"tensor2tensor" choice:"tensor2tensor paper" help:"frequencies of sinusoidal positions, 10000^(-i/(h-1)) or, as in Vaswani et al. (2017), 10000^(-i/h), with h = width/2"`
+
+	Activation  string  `toml:"activation" default:"relu" choice:"relu swish gelu gelu_tanh" help:"activation of the feed-forward layers; decode.int8 wants relu"`
+	NormEpsilon float64 `toml:"norm_epsilon" default:"1e-5" range:"(0,1]" help:"what layer normalisation adds to the variance"`
+	ZeroStart   bool    `toml:"zero_start" default:"false" help:"the decoder's first input is its position alone, as in Marian, without the vector of </s>"`
+
 	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
 }
 
 // Transformer is the encoder-decoder of "Attention is all you need" (Vaswani et al. 2017) with the details of fairseq:
 // separate q, k, v and output maps with biases, concatenated sinusoids, ReLU, post-norm without a last normalisation.
+// Its settings can make it the network of Marian, or that of transformers' MarianMTModel.
 type Transformer struct {
 	Config
 	source, target           Embedder
@@ -44,7 +52,7 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 	if c.Heads < 1 || c.Width%c.Heads != 0 {
 		return nil, fmt.Errorf("model.width %d is not a multiple of model.heads %d", c.Width, c.Heads)
 	}
-	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot"}
+	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot", epsilon: c.NormEpsilon}
 	d, f := int64(c.Width), int64(c.FFNWidth)
 	m := &Transformer{Config: c, source: source, target: target, device: device}
 	build := func(name string, cross bool) layer {
@@ -60,11 +68,11 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 		l.finalNorm = in.norm(name+".final_layer_norm", d)
 		return l
 	}
-	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c.MaxPositions, d, c.Positions == "learned")
+	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c)
 	for i := range c.EncoderLayers {
 		m.encoder = append(m.encoder, build(fmt.Sprintf("encoder.layers.%d", i), false))
 	}
-	m.targetPlaces = newPositions(in, "decoder.embed_positions", c.MaxPositions, d, c.Positions == "learned")
+	m.targetPlaces = newPositions(in, "decoder.embed_positions", c)
 	for i := range c.DecoderLayers {
 		m.decoder = append(m.decoder, build(fmt.Sprintf("decoder.layers.%d", i), true))
 	}
@@ -126,7 +134,7 @@ func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream)
 
 func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
 	memory := m.Encode(source, s)
-	x_BTD := m.embed(m.target, m.targetPlaces, prev, s)
+	x_BTD := m.embedTarget(prev, s)
 	// The decoder's causal mask is enough when rows are padded on the right: no real token then comes after padding.
 	mask_B1TT := causalMask(prev, m.device)
 	places := prev.real()
@@ -179,10 +187,31 @@ func causalMask(t Tokens, d torch.Device) torch.Tensor {
 	return torch.FromBools(mask, d, int64(t.Rows), 1, int64(t.Width), int64(t.Width))
 }
 
+// embedTarget is embed of the decoder's input, whose first vector is zero where the settings say so.
+func (m *Transformer) embedTarget(prev Tokens, s *torch.Stream) torch.Tensor {
+	return m.embedVectors(m.targetVectors(prev), m.targetPlaces, prev, s)
+}
+
+// targetVectors looks up the decoder's input [B,T,D], and scales it.
+func (m *Transformer) targetVectors(prev Tokens) torch.Tensor {
+	x_BTD := m.target.Lookup(prev.tensor(m.device)).MulScalar(m.scale())
+	if !m.ZeroStart {
+		return x_BTD
+	}
+	first := make([]bool, len(prev.IDs))
+	for i, place := range prev.positions() {
+		first[i] = place == tokenize.Pad+1
+	}
+	return x_BTD.MaskedFill(torch.FromBools(first, m.device, int64(prev.Rows), int64(prev.Width), 1), 0)
+}
+
 // embed looks up [B,T,D], scales by sqrt(D), adds positions and, in training,
 // Gaussian noise that the scale does not enlarge, and drops out.
 func (m *Transformer) embed(e Embedder, p positions, t Tokens, s *torch.Stream) torch.Tensor {
-	x_BTD := e.Lookup(t.tensor(m.device)).MulScalar(m.scale())
+	return m.embedVectors(e.Lookup(t.tensor(m.device)).MulScalar(m.scale()), p, t, s)
+}
+
+func (m *Transformer) embedVectors(x_BTD torch.Tensor, p positions, t Tokens, s *torch.Stream) torch.Tensor {
 	x_BTD = x_BTD.Add(p.lookup(t.positions(), m.device, int64(t.Rows), int64(t.Width)))
 	return torch.Dropout(torch.Noise(x_BTD, m.InputNoise, s), m.Dropout, s)
 }
@@ -192,15 +221,31 @@ func (m *Transformer) residual(x_BTD torch.Tensor, n norm, s *torch.Stream, subl
 	if m.PreNorm {
 		return x_BTD.Add(torch.Dropout(sublayer(n.apply(x_BTD)), m.Dropout, s))
 	}
-	return torch.ResidualNorm(sublayer(x_BTD), x_BTD, n.gain, n.bias, normEpsilon, m.Dropout, s)
+	return torch.ResidualNorm(sublayer(x_BTD), x_BTD, n.gain, n.bias, n.epsilon, m.Dropout, s)
 }
 
 // inner is the position-wise feed-forward sub-layer.
 func (m *Transformer) inner(l layer, x_BTD torch.Tensor, s *torch.Stream) torch.Tensor {
 	return m.residual(x_BTD, l.finalNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
-		return l.fc2.apply(torch.Dropout(l.fc1.apply(x_BTD).Relu(), m.ActivationDropout, s))
+		return l.fc2.apply(torch.Dropout(m.activate(l.fc1.apply(x_BTD)), m.ActivationDropout, s))
 	})
 }
+
+// activate applies the feed-forward layers' activation; no name is ReLU.
+func (m *Transformer) activate(x torch.Tensor) torch.Tensor {
+	switch m.Activation {
+	case "swish":
+		return x.Swish()
+	case "gelu":
+		return x.GELU()
+	case "gelu_tanh":
+		return x.GELUTanh()
+	}
+	return x.Relu()
+}
+
+// relu reports whether the activation is one that the fused decoder has.
+func (m *Transformer) relu() bool { return m.Activation == "" || m.Activation == "relu" }
 
 // scale is the factor between an embedding and the network's input.
 func (m *Transformer) scale() float64 { return math.Sqrt(float64(m.Width)) }

@@ -58,7 +58,7 @@ func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.St
 	}
 	zeros := func(name string, n int64) torch.Tensor { return p.Add(name, torch.Zeros(c.DType, device, n)) }
 	d, f, hk := int64(c.Width), int64(c.FFNWidth), int64(c.Heads*m.headWidth())
-	newNorm := func(name string) norm { return norm{normal(name+".weight", 1, d), zeros(name+".bias", d)} }
+	newNorm := func(name string) norm { return norm{normal(name+".weight", 1, d), zeros(name+".bias", d), normEpsilon} }
 	m.contentBias = normal("r_w_bias", 0, int64(c.Heads), 1, int64(m.headWidth()))
 	m.distanceBias = normal("r_r_bias", 0, int64(c.Heads), 1, int64(m.headWidth()))
 	for i := range c.Layers {

@@ -23,6 +23,9 @@ const (
 	opNot
 	opAllFinite
 	opNonzero
+	opSwish
+	opGELU
+	opGELUTanh
 )
 
 const (
@@ -108,6 +111,15 @@ func (x Tensor) Sigmoid() Tensor { return x.via("Sigmoid", gotorch.Sigmoid) }
 
 // Relu returns max(x, 0).
 func (x Tensor) Relu() Tensor { return x.via("Relu", gotorch.Relu) }
+
+// Swish returns x sigmoid(x) (Ramachandran et al. 2017), which PyTorch calls SiLU.
+func (x Tensor) Swish() Tensor { return x.unary("Swish", opSwish) }
+
+// GELU returns x times the normal distribution's probability of less than x (Hendrycks and Gimpel 2016).
+func (x Tensor) GELU() Tensor { return x.unary("GELU", opGELU) }
+
+// GELUTanh is GELU by its approximation with a hyperbolic tangent, which GPT-2 has.
+func (x Tensor) GELUTanh() Tensor { return x.unary("GELUTanh", opGELUTanh) }
 
 // Sum returns the sum of all elements, a tensor without dimensions.
 func (x Tensor) Sum() Tensor {

@@ -24,6 +24,9 @@ ap_error ap_unary(int op, ap_tensor x, ap_tensor *out) {
       case 8: *out = wrap(at::logical_not(a)); break;
       case 9: *out = wrap(at::isfinite(a).all()); break;
       case 10: *out = wrap(at::nonzero(a)); break;
+      case 11: *out = wrap(at::silu(a)); break;
+      case 12: *out = wrap(at::gelu(a)); break;
+      case 13: *out = wrap(at::gelu(a, "tanh")); break;
       default: TORCH_CHECK(false, "no unary operator ", op);
     }
   });

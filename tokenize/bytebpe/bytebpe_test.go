@@ -1,0 +1,158 @@
+package bytebpe
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
+)
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func tokenizer(t testing.TB) *Tokenizer {
+	t.Helper()
+	k, err := Read(bytes.NewReader(read(t, "testdata/vocab.json")), "vocab.json",
+		bytes.NewReader(read(t, "testdata/merges.txt")), "merges.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// half are every other id.
+func half(ids []int32) (out []int32) {
+	for i := 0; i < len(ids); i += 2 {
+		out = append(out, ids[i])
+	}
+	return out
+}
+
+// TestCases compares a few lines with the ids and texts of Hugging Face's tokenizers.
+func TestCases(t *testing.T) {
+	k := tokenizer(t)
+	for scan := bufio.NewScanner(bytes.NewReader(read(t, "testdata/cases.jsonl"))); scan.Scan(); {
+		var c struct {
+			Line, Text, Half string
+			IDs              []int32
+		}
+		if err := json.Unmarshal(scan.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.Encode(c.Line); !slices.Equal(got, c.IDs) {
+			t.Errorf("%q gives %v, tokenizers %v", c.Line, got, c.IDs)
+		}
+		if got := k.Decode(c.IDs); got != c.Text {
+			t.Errorf("%v decodes to %q, want %q", c.IDs, got, c.Text)
+		}
+		if got := k.Decode(half(c.IDs)); got != c.Half {
+			t.Errorf("%v decodes to %q, want %q", half(c.IDs), got, c.Half)
+		}
+	}
+}
+
+// TestTexts compares the ids of whole texts, and what they decode to, with those of Hugging Face's tokenizers.
+func TestTexts(t *testing.T) {
+	k := tokenizer(t)
+	var goldens map[string]struct{ IDs, Text string }
+	if err := json.Unmarshal(read(t, "testdata/sums.json"), &goldens); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range goldens {
+		t.Run(name, func(t *testing.T) {
+			var data []byte
+			switch {
+			case name == "random":
+				z, err := gzip.NewReader(bytes.NewReader(read(t, "../spm/testdata/random.txt.gz")))
+				if err == nil {
+					data, err = io.ReadAll(z)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			case strings.HasPrefix(name, "ptb"):
+				data = read(t, fixtures.Path(t, "ptb/"+name))
+			default:
+				data = read(t, fixtures.Path(t, "multi30k/"+name))
+			}
+			ids, text := sha256.New(), sha256.New()
+			for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+				encoded := k.Encode(line)
+				fmt.Fprintln(ids, strings.Trim(fmt.Sprint(encoded), "[]"))
+				fmt.Fprintln(text, k.Decode(encoded))
+				fmt.Fprintln(text, k.Decode(half(encoded)))
+				if k.Decode(encoded) != line {
+					t.Errorf("%q comes back as %q", line, k.Decode(encoded))
+				}
+			}
+			if got := hex.EncodeToString(ids.Sum(nil)); got != want.IDs {
+				t.Error("the ids differ from those of tokenizers")
+			}
+			if got := hex.EncodeToString(text.Sum(nil)); got != want.Text {
+				t.Error("the texts differ from those of tokenizers")
+			}
+		})
+	}
+}
+
+// TestHostile reads damaged files: an error of one line, or a tokenizer that works.
+func TestHostile(t *testing.T) {
+	vocabulary, merges := read(t, "testdata/vocab.json"), read(t, "testdata/merges.txt")
+	r := rand.New(rand.NewPCG(5, 6))
+	for i := range 1000 {
+		v, m := slices.Clone(vocabulary), slices.Clone(merges)
+		bad := &v
+		if i%2 == 1 {
+			bad = &m
+		}
+		if i%4 < 2 {
+			*bad = (*bad)[:r.IntN(len(*bad))]
+		} else {
+			for range 1 + r.IntN(10) {
+				(*bad)[r.IntN(len(*bad))] = byte(r.IntN(256))
+			}
+		}
+		k, err := Read(bytes.NewReader(v), "vocab.json", bytes.NewReader(m), "merges.txt")
+		if err != nil {
+			if strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), []string{"", ":"}[i%2]) {
+				t.Errorf("error %q", err)
+			}
+			continue
+		}
+		if text := "Zwei junge Männer"; k.Decode(k.Encode(text)) == "" {
+			t.Errorf("%q is lost", text)
+		}
+	}
+	_, err := Read(strings.NewReader(`{"a": 0}`), "v.json", strings.NewReader(""), "m.txt")
+	if err == nil || err.Error() != "v.json: the byte 0x00, written Ā, is missing: it is no byte-level vocabulary" {
+		t.Errorf("a vocabulary without bytes: %v", err)
+	}
+	_, err = Read(bytes.NewReader(vocabulary), "v.json", strings.NewReader("#version: 0.2\na b c\n"), "m.txt")
+	if err == nil || err.Error() != `m.txt:2: "a b c" should be two units with a space between them` {
+		t.Errorf("a line of three units: %v", err)
+	}
+}
+
+// TestLongWord needs less than quadratic time.
+func TestLongWord(t *testing.T) {
+	if n := len(tokenizer(t).Encode(strings.Repeat("ein", 300_000))); n == 0 {
+		t.Error("nothing")
+	}
+}

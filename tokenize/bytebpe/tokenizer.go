@@ -1,0 +1,177 @@
+package bytebpe
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxFile bounds each of the two files: those of the largest published vocabularies have about 10 MB.
+const maxFile = 64 << 20
+
+// Tokenizer is a byte-level byte-pair encoding.
+type Tokenizer struct {
+	ids    map[string]int32 // by the unit's printable form
+	units  []string         // by id, printable; "" where vocab.json has no such id
+	merges map[[2]int32]merge
+	bytes  [256]int32 // the ids of single bytes
+}
+
+// merge is what becomes of two neighbours. Lower ranks come first.
+type merge struct{ rank, id int32 }
+
+// printable are the characters that stand for the 256 bytes: those that Latin-1 prints for themselves, U+0100 and on
+// for the others; values are its inverse.
+var printable, values = func() (letters [256]rune, bytes map[rune]byte) {
+	bytes = map[rune]byte{}
+	next := rune(256)
+	for b := range 256 {
+		r := rune(b)
+		if b < '!' || b > '~' && b < 0xA1 || b == 0xAD {
+			r = next
+			next++
+		}
+		letters[b], bytes[r] = r, byte(b)
+	}
+	return letters, bytes
+}()
+
+// Read reads vocab.json and merges.txt. The names stand for the files in errors.
+func Read(vocabulary io.Reader, vocabularyName string, merges io.Reader, mergesName string) (*Tokenizer, error) {
+	t := &Tokenizer{merges: map[[2]int32]merge{}}
+	if err := t.readVocabulary(vocabulary); err != nil {
+		return nil, fmt.Errorf("%s: %w", vocabularyName, err)
+	}
+	if err := t.readMerges(merges); err != nil {
+		return nil, fmt.Errorf("%s:%w", mergesName, err)
+	}
+	return t, nil
+}
+
+func (t *Tokenizer) readVocabulary(r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return err
+	}
+	if len(data) > maxFile {
+		return fmt.Errorf("a vocabulary has at most %d MiB", maxFile>>20)
+	}
+	if err := json.Unmarshal(data, &t.ids); err != nil {
+		return fmt.Errorf("it should be an object of units and ids, as in {\"a\": 0}: %w", err)
+	}
+	for unit, id := range t.ids {
+		if id < 0 || int(id) >= len(data) { // each entry takes some bytes
+			return fmt.Errorf("the id %d of %q is out of range", id, unit)
+		}
+		for int(id) >= len(t.units) {
+			t.units = append(t.units, "")
+		}
+		if t.units[id] != "" {
+			return fmt.Errorf("%q and %q both have the id %d", t.units[id], unit, id)
+		}
+		t.units[id] = unit
+	}
+	for b, r := range printable {
+		id, ok := t.ids[string(r)]
+		if !ok {
+			return fmt.Errorf("the byte 0x%02X, written %c, is missing: it is no byte-level vocabulary", b, r)
+		}
+		t.bytes[b] = id
+	}
+	return nil
+}
+
+// readMerges reads lines of two units. Their errors begin with the line's number.
+func (t *Tokenizer) readMerges(r io.Reader) error {
+	scan := bufio.NewScanner(io.LimitReader(r, maxFile))
+	number, rank := 0, int32(0)
+	for scan.Scan() {
+		number++
+		line := scan.Text()
+		if number == 1 && strings.HasPrefix(line, "#version") || line == "" {
+			continue
+		}
+		left, right, ok := strings.Cut(line, " ")
+		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
+			return fmt.Errorf("%d: %.80q should be two units with a space between them", number, line)
+		}
+		var pair [2]int32
+		for i, unit := range []string{left, right} {
+			if pair[i], ok = t.ids[unit]; !ok {
+				return fmt.Errorf("%d: the vocabulary has no unit %.80q", number, unit)
+			}
+		}
+		id, ok := t.ids[left+right]
+		if !ok {
+			return fmt.Errorf("%d: the vocabulary has no unit %.80q, which this merge makes", number, left+right)
+		}
+		if _, twice := t.merges[pair]; !twice {
+			t.merges[pair] = merge{rank, id}
+		}
+		rank++
+	}
+	if err := scan.Err(); err != nil {
+		return fmt.Errorf("%d: %w", number+1, err)
+	}
+	return nil
+}
+
+// Len is one more than the highest id.
+func (t *Tokenizer) Len() int { return len(t.units) }
+
+// Unit is the printable form of an id's bytes, in which Ġ is a space; "" where there is no such id.
+func (t *Tokenizer) Unit(id int) string {
+	if id < 0 || id >= len(t.units) {
+		return ""
+	}
+	return t.units[id]
+}
+
+// ID is the id of a unit's printable form, or -1.
+func (t *Tokenizer) ID(unit string) int {
+	if id, ok := t.ids[unit]; ok {
+		return int(id)
+	}
+	return -1
+}
+
+// Decode joins the bytes of units to text, with U+FFFD for what is no UTF-8. Ids that are none, and characters of a
+// unit that stand for no byte, are left out.
+func (t *Tokenizer) Decode(ids []int32) string {
+	var raw []byte
+	for _, id := range ids {
+		for _, r := range t.Unit(int(id)) {
+			if b, ok := values[r]; ok {
+				raw = append(raw, b)
+			}
+		}
+	}
+	return valid(raw)
+}
+
+// valid replaces what is no UTF-8, each longest beginning of a character once, as Unicode recommends (section 3.9,
+// U+FFFD substitution of maximal subparts).
+func valid(raw []byte) string {
+	if utf8.Valid(raw) {
+		return string(raw)
+	}
+	var out strings.Builder
+	for len(raw) > 0 {
+		r, size := utf8.DecodeRune(raw)
+		if r == utf8.RuneError && size == 1 {
+			for size < len(raw) && size < 4 && !utf8.FullRune(raw[:size]) && !utf8.RuneStart(raw[size]) &&
+				begins(raw[:size+1]) {
+				size++
+			}
+		}
+		out.WriteRune(r)
+		raw = raw[size:]
+	}
+	return out.String()
+}
+
+// begins reports whether some character's encoding begins with these bytes.
+func begins(part []byte) bool { return !utf8.FullRune(part) || utf8.Valid(part) }
