@@ -29,7 +29,8 @@ func (m *Model) card(c class, o Options) []byte {
 	var b bytes.Buffer
 	d, k := m.Text, m.Card
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("---\nlanguage:\n- %s\n- %s\nlicense: unknown\nlibrary_name: transformers\npipeline_tag: translation\n---\n", d.Source, d.Target)
+	say("---\nlanguage:\n- %s\n- %s\nlicense: unknown", d.Source, d.Target)
+	say("library_name: transformers\npipeline_tag: translation\n---\n")
 	say("# Translator from %s\n", m.Pair())
 	say("A Transformer of %d and %d layers, width %d, %d weights, for the class %s. Trained with Aperture:",
 		m.EncoderLayers, m.DecoderLayers, m.Width, k.Params, c.name)
@@ -39,8 +40,8 @@ func (m *Model) card(c class, o Options) []byte {
 	if o.Tokens {
 		say("from transformers import AutoModelForSeq2SeqLM\n")
 		say(`model = AutoModelForSeq2SeqLM.from_pretrained(".")`)
-		say("```\n\nText is prepared and restored outside: source_vocabulary.json and target_vocabulary.json list the pieces by id.")
-		say("A source ends with id 2.\n")
+		say("```\n\nText is prepared and restored outside: source_vocabulary.json and target_vocabulary.json list")
+		say("the pieces by id. A source ends with id 2.\n")
 	} else {
 		say("from transformers import AutoModelForSeq2SeqLM, FSMTTokenizer\n")
 		say("tokenizer = FSMTTokenizer.from_pretrained(\".\")  # wants sacremoses")

@@ -286,7 +286,9 @@ func (m *Model) variables(f Format) ([]variable, map[string]string, error) {
 	l.floats("decoder/projection/bias", Tensor{[]int{len(m.Target)}, m.maskedBias()})
 	aliases := map[string]string{}
 	l.matrix("decoder/embeddings/weight", m.Tensors[decoderEmbedding])
-	for name, from := range map[string]string{"encoder/embeddings_0/weight": m.input(), "decoder/projection/weight": m.output()} {
+	for name, from := range map[string]string{
+		"encoder/embeddings_0/weight": m.input(), "decoder/projection/weight": m.output(),
+	} {
 		if from == decoderEmbedding {
 			aliases[name] = "decoder/embeddings/weight"
 		} else {

@@ -115,8 +115,9 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 	err = files.WriteJSON(filepath.Join(folder, "generation_config.json"), map[string]any{
 		"bos_token_id": tokenize.BOS, "pad_token_id": tokenize.Pad, "eos_token_id": tokenize.EOS,
 		"decoder_start_token_id": start, "forced_eos_token_id": tokenize.EOS,
-		"num_beams": m.Search.Beam, "length_penalty": m.Search.LengthPenalty, "early_stopping": false,
-		"max_length": min(m.MaxPositions, 1+max(m.Search.B, 200)), "min_new_tokens": m.Search.MinLength,
+		"num_beams": m.Search.Beam, "length_penalty": m.Search.LengthPenalty,
+		"early_stopping": true, // as fairseq and runs/translate stop
+		"max_length":     min(m.MaxPositions, 1+max(m.Search.B, 200)), "min_new_tokens": m.Search.MinLength,
 		"suppress_tokens": never,
 	})
 	if err != nil {

@@ -39,7 +39,9 @@ func (m *Model) writeTokenizer(folder string) error {
 
 // writeVocabularies writes what says which ids pieces have, where text is prepared outside.
 func (m *Model) writeVocabularies(folder string) error {
-	for name, tokens := range map[string][]string{"source_vocabulary.json": m.Source, "target_vocabulary.json": m.Target} {
+	for name, tokens := range map[string][]string{
+		"source_vocabulary.json": m.Source, "target_vocabulary.json": m.Target,
+	} {
 		if err := files.WriteJSON(filepath.Join(folder, name), tokens); err != nil {
 			return err
 		}
