@@ -14,17 +14,11 @@ import (
 	"os"
 	"slices"
 	"unsafe"
+
+	"github.com/aperture-ml/aperture/internal/safetensors"
 )
 
-// The safetensors format: eight bytes with the length of a JSON header, the header, then the elements of all tensors,
-// little-endian and row-major. The header maps a name to {"dtype", "shape", "data_offsets"}; "__metadata__" maps
-// strings to strings.
-
-type safetensorsEntry struct {
-	DType   string  `json:"dtype"`
-	Shape   []int64 `json:"shape"`
-	Offsets []int64 `json:"data_offsets"`
-}
+type safetensorsEntry = safetensors.JSON
 
 type safetensorsType struct {
 	dtype DType
@@ -38,19 +32,13 @@ var safetensorsTypes = []safetensorsType{
 	{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Float16, "F16", 2}, {Bool, "BOOL", 1},
 }
 
-const (
-	maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation
-	safetensorsMetadata  = "__metadata__"
-)
+const maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation
 
 // WriteSafetensors writes tensors by name, ordered by type and then by name.
 func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[string]string) error {
 	rank := make(map[string]int, len(tensors)) // where a tensor's type stands in safetensorsTypes
 	names := make([]string, 0, len(tensors))
 	for name, x := range tensors {
-		if name == safetensorsMetadata {
-			return fmt.Errorf("safetensors: a tensor cannot be named %s: the format has another use for that name", name)
-		}
 		rank[name] = slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.dtype == x.DType() })
 		if rank[name] < 0 {
 			return fmt.Errorf("safetensors: %s has type %v, which is not written", name, x.DType())
@@ -58,16 +46,12 @@ func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[strin
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(rank[a], rank[b]), cmp.Compare(a, b)) })
-	header, err := safetensorsHeader(names, func(name string) (Tensor, safetensorsType) {
-		return tensors[name], safetensorsTypes[rank[name]]
-	}, metadata)
-	if err != nil {
-		return err
+	entries := make([]safetensors.Entry, len(names))
+	for i, name := range names {
+		x, t := tensors[name], safetensorsTypes[rank[name]]
+		entries[i] = safetensors.Entry{Name: name, DType: t.name, Shape: x.Shape(), Bytes: x.Count() * t.size}
 	}
-	if err := binary.Write(w, binary.LittleEndian, uint64(len(header))); err != nil {
-		return err
-	}
-	if _, err := w.Write(header); err != nil {
+	if err := safetensors.WriteHeader(w, entries, metadata); err != nil {
 		return err
 	}
 	for _, name := range names {
@@ -76,44 +60,6 @@ func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[strin
 		}
 	}
 	return nil
-}
-
-// safetensorsHeader is the JSON text, whose entries stand in the order of their tensors.
-func safetensorsHeader(names []string, tensor func(string) (Tensor, safetensorsType), metadata map[string]string) ([]byte, error) {
-	var b bytes.Buffer
-	encode := json.NewEncoder(&b)
-	encode.SetEscapeHTML(false)
-	put := func(value any, next byte) error {
-		if err := encode.Encode(value); err != nil {
-			return err
-		}
-		b.Truncate(b.Len() - 1) // the line's end
-		return b.WriteByte(next)
-	}
-	entry := func(name string, value any) error { return cmp.Or(put(name, ':'), put(value, ',')) }
-	b.WriteByte('{')
-	if len(metadata) > 0 {
-		if err := entry(safetensorsMetadata, metadata); err != nil {
-			return nil, err
-		}
-	}
-	offset := int64(0)
-	for _, name := range names {
-		x, t := tensor(name)
-		end := offset + x.Count()*t.size
-		if err := entry(name, safetensorsEntry{t.name, x.Shape(), []int64{offset, end}}); err != nil {
-			return nil, err
-		}
-		offset = end
-	}
-	if b.Len() > 1 {
-		b.Truncate(b.Len() - 1) // the last comma
-	}
-	b.WriteByte('}')
-	for b.Len()%8 != 0 { // so that the elements are aligned
-		b.WriteByte(' ')
-	}
-	return b.Bytes(), nil
 }
 
 // bytes copies the elements out as they lie in memory, in row-major order.
@@ -192,11 +138,11 @@ func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safe
 		return broken("its header is not JSON: %v", err)
 	}
 	metadata = map[string]string{}
-	if m, found := raw[safetensorsMetadata]; found {
+	if m, found := raw[safetensors.Metadata]; found {
 		if err := json.Unmarshal(m, &metadata); err != nil {
 			return broken("its metadata are not strings")
 		}
-		delete(raw, safetensorsMetadata)
+		delete(raw, safetensors.Metadata)
 	}
 	entries = make(map[string]safetensorsEntry, len(raw))
 	for name, m := range raw {

@@ -5,6 +5,7 @@
 //
 //	err := files.Write(path, data)     // a temporary name beside it, fsync, rename
 //	w, err := files.Create(path)       // the same for what does not fit into memory
+//	err := files.WriteFolder(path, fill) // a folder: filled under a temporary name, fsync, rename
 //	lock, err := files.Lock(folder)    // until lock.Close or the end of the process
 //	in, err := files.Open(path)        // or path.gz, or path.zst, unpacked
 //	err = files.DiskFull(err)          // one sentence, where a full disk was the cause

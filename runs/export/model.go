@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/exchange"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
+)
+
+// read makes a model of the best checkpoint of a run, averaged where that has an average: the weights that
+// runs/translate uses.
+func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.Warning, error) {
+	if err := checkKind(folder); err != nil {
+		return nil, nil, err
+	}
+	t, err := translation.Open(folder, translation.Options{Device: "cpu"})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer t.Close()
+	s := t.Settings
+	m := &exchange.Model{
+		Network: exchange.Network{
+			Width: s.Model.Width, FFNWidth: s.Model.FFNWidth, Heads: s.Model.Heads,
+			EncoderLayers: s.Model.EncoderLayers, DecoderLayers: s.Model.DecoderLayers,
+			MaxPositions: s.Model.MaxPositions, PreNorm: s.Model.PreNorm, Sinusoids: s.Model.Positions == "sinusoidal",
+			Activation: "relu", Epsilon: 1e-5,
+			Dropout: s.Model.Dropout, Attention: s.Model.AttentionDropout, Activations: s.Model.ActivationDropout,
+		},
+		Text:   s.Text,
+		Source: tokens(t.Text.Source.Vocabulary), Target: tokens(t.Text.Target.Vocabulary),
+		Search: exchange.Search{Beam: s.Decode.Beam, LengthPenalty: s.Decode.Lenpen,
+			A: s.Decode.MaxLengthA, B: s.Decode.MaxLengthB, MinLength: s.Decode.MinLength},
+	}
+	if err := readCodes(m, folder); err != nil {
+		return nil, t.Warnings, err
+	}
+	if m.Card, err = card(folder, t); err != nil {
+		return nil, t.Warnings, err
+	}
+	return m, t.Warnings, t.Queue(ctx, func() error { return weights(m, t) })
+}
+
+// checkKind refuses networks that no format holds, before any weight is read.
+func checkKind(folder string) error {
+	tree, err := keys.ReadFolder(folder)
+	if err != nil {
+		return err
+	}
+	section, _ := tree["model"].(map[string]any)
+	kind, named := section["kind"].(string)
+	switch {
+	case !named || kind == "transformer":
+		return nil // whatever else is wrong with the keys, Open says
+	case slices.Contains(translation.Kinds(), kind):
+		return fmt.Errorf("%s has model.kind = %q, and neither CTranslate2 nor transformers has such a recurrent network: "+
+			"train with model.kind = \"transformer\"", folder, kind)
+	}
+	return fmt.Errorf("%s holds a language model, model.kind = %q, whose network no format has: export a translator with "+
+		"model.kind = \"transformer\"", folder, kind)
+}
+
+// weights gives the model its tensors, on the torch thread.
+func weights(m *exchange.Model, t *translation.Translator) error {
+	if _, _, ok := t.Output.SoftmaxHead(); !ok {
+		return fmt.Errorf("this run has objective.method = %q, and the formats hold one softmax over the whole vocabulary, of "+
+			"plain scores: export a run of mle, cosreg, adversarial, zloss, spectrum or sn", t.Settings.Objective.Method)
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	values := t.Params.Map()
+	t.Output.Simplify(values)
+	m.Tensors = make(map[string]exchange.Tensor, len(values)+2)
+	for name, x := range values {
+		shape := make([]int, 0, x.Rank())
+		for _, n := range x.Shape() {
+			shape = append(shape, int(n))
+		}
+		m.Tensors[name] = exchange.Tensor{Shape: shape, Values: x.Float32s()}
+	}
+	first, width := tokenize.Pad+1, m.Width
+	for _, name := range []string{"encoder.embed_positions.weight", "decoder.embed_positions.weight"} {
+		table, learned := m.Tensors[name]
+		if !learned {
+			for _, x := range models.Sinusoids(m.MaxPositions+first, width) {
+				table.Values = append(table.Values, float32(x))
+			}
+		}
+		m.Tensors[name] = exchange.Tensor{Shape: []int{m.MaxPositions, width}, Values: table.Values[first*width:]}
+	}
+	return nil
+}
+
+func tokens(v *tokenize.Vocabulary) []string {
+	all := make([]string, v.Len())
+	for i := range all {
+		all[i] = v.Token(int32(i))
+	}
+	return all
+}
+
+// readCodes reads what the run split its source text with.
+func readCodes(m *exchange.Model, folder string) error {
+	for name, data := range map[string]*[]byte{"codes.": &m.Codes, "units.": &m.Units} {
+		var err error
+		*data, err = os.ReadFile(filepath.Join(folder, bitext.TokenizerFolder, name+m.Text.Source))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// card is what a model card says of the run; without results.json, which only a finished run has, no scores.
+func card(folder string, t *translation.Translator) (exchange.Card, error) {
+	c := exchange.Card{Method: t.Settings.Objective.Method, Params: t.Params.Count()}
+	r, err := record.Read(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Run, c.Preset, c.Seed, c.Updates, c.Data, c.SHA256 = r.Run, r.Preset, r.Seed, r.Updates, r.Data.Name, r.Data.SHA256
+	for text, scores := range r.Test {
+		for _, s := range []exchange.Score{
+			{Text: text, Metric: "BLEU (" + string(scores.BLEUSignature) + ")", Value: scores.BLEU.Value()},
+			{Text: text, Metric: "chrF", Value: scores.ChrF.Value()},
+			{Text: text, Metric: "perplexity", Value: scores.PPL.Value()},
+		} {
+			if !math.IsNaN(s.Value) { // else it is undefined
+				c.Scores = append(c.Scores, s)
+			}
+		}
+	}
+	return c, nil
+}
