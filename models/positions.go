@@ -8,12 +8,24 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Sinusoids returns the position vectors [n, d] as fairseq computes them: row p is [sin(p w_0) ... sin(p w_{h-1}),
-// cos(p w_0) ... cos(p w_{h-1})] with h = d/2 and w_i = 10000^(-i/(h-1)); an odd d ends in a zero, and the row of
-// padding is zero. The first token of a sentence has p = 2.
-func Sinusoids(n, d int) []float64 { return sinusoids(n, d, 0, d/2-1) }
+// PositionTable returns the vectors of sinusoidal positions, [longest + tokenize.Pad + 1, D]. Without other settings they
+// are fairseq's: row p is [sin(p w_0) ... sin(p w_{h-1}), cos(p w_0) ... cos(p w_{h-1})] with h = D/2 and
+// w_i = 10000^(-i/(h-1)); an odd D ends in a zero, and the row of padding is zero. The first token of a sentence has
+// p = 2.
+func (c Settings) PositionTable() []float64 {
+	divisor := c.Width/2 - 1
+	if c.Sinusoids == "paper" {
+		divisor = c.Width / 2
+	}
+	return sinusoids(c.MaxPositions+tokenize.Pad+1, c.Width, c.PositionOffset, divisor)
+}
 
-// sinusoids is Sinusoids of the places p + offset, with w_i = 10000^(-i/divisor).
+// FairseqPositions says whether positions are the sinusoids of fairseq, which programs that import its models compute.
+func (c Settings) FairseqPositions() bool {
+	return c.Positions == "sinusoidal" && c.PositionOffset == 0 && c.Sinusoids != "paper"
+}
+
+// sinusoids are the vectors [n, d] of the places p + offset, with w_i = 10000^(-i/divisor).
 func sinusoids(n, d, offset, divisor int) []float64 {
 	half := d / 2
 	table := make([]float64, n*d)
@@ -48,12 +60,9 @@ func newPositions(in initialiser, name string, c Config) positions {
 		x.Narrow(0, tokenize.Pad, 1).Assign(torch.Zeros(in.dtype, in.device, 1, d))
 		return positions{in.params.Add(name+".weight", x), true, longest}
 	}
-	divisor := c.Width/2 - 1
-	if c.Sinusoids == "paper" {
-		divisor = c.Width / 2
-	}
-	table := torch.Zeros(in.dtype, in.device, int64(n), d) // first: Go ends a program that has no memory, torch gives an error
-	table.Assign(torch.FromFloat64s(sinusoids(n, c.Width, c.PositionOffset, divisor), in.device, int64(n), d))
+	// First the tensor: Go ends a program that has no memory, torch gives an error.
+	table := torch.Zeros(in.dtype, in.device, int64(n), d)
+	table.Assign(torch.FromFloat64s(c.PositionTable(), in.device, int64(n), d))
 	torch.Keep(table)
 	return positions{table, false, longest}
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/internal/keys"
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
@@ -37,8 +36,8 @@ func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.War
 		Network: exchange.Network{
 			Width: s.Model.Width, FFNWidth: s.Model.FFNWidth, Heads: s.Model.Heads,
 			EncoderLayers: s.Model.EncoderLayers, DecoderLayers: s.Model.DecoderLayers,
-			MaxPositions: s.Model.MaxPositions, PreNorm: s.Model.PreNorm, Sinusoids: s.Model.Positions == "sinusoidal",
-			Activation: "relu", Epsilon: 1e-5,
+			MaxPositions: s.Model.MaxPositions, PreNorm: s.Model.PreNorm, Sinusoids: s.Model.FairseqPositions(),
+			Activation: s.Model.Activation, Epsilon: s.Model.NormEpsilon, ZeroStart: s.Model.ZeroStart,
 			Dropout: s.Model.Dropout, Attention: s.Model.AttentionDropout, Activations: s.Model.ActivationDropout,
 		},
 		Text:   s.Text,
@@ -96,7 +95,7 @@ func weights(m *exchange.Model, t *translation.Translator) error {
 	for _, name := range []string{"encoder.embed_positions.weight", "decoder.embed_positions.weight"} {
 		table, learned := m.Tensors[name]
 		if !learned {
-			for _, x := range models.Sinusoids(m.MaxPositions+first, width) {
+			for _, x := range t.Settings.Model.PositionTable() {
 				table.Values = append(table.Values, float32(x))
 			}
 		}
