@@ -19,6 +19,7 @@ var methods = []Method{
 	sn,
 	snDOptimal,
 	zLoss,
+	softcap,
 	mos,
 	adaptive,
 	vmf,
