@@ -20,6 +20,7 @@ var methods = []Method{
 	snDOptimal,
 	zLoss,
 	softcap,
+	centre,
 	mos,
 	adaptive,
 	vmf,
