@@ -21,6 +21,7 @@ var methods = []Method{
 	zLoss,
 	softcap,
 	centre,
+	centreLoss,
 	mos,
 	adaptive,
 	vmf,
