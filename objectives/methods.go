@@ -22,6 +22,7 @@ var methods = []Method{
 	softcap,
 	centre,
 	centreLoss,
+	focal,
 	mos,
 	adaptive,
 	vmf,
