@@ -23,6 +23,7 @@ var methods = []Method{
 	centre,
 	centreLoss,
 	focal,
+	sigsoftmax,
 	mos,
 	adaptive,
 	vmf,
