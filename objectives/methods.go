@@ -24,6 +24,7 @@ var methods = []Method{
 	centreLoss,
 	focal,
 	sigsoftmax,
+	unlikelihood,
 	mos,
 	adaptive,
 	vmf,

@@ -12,6 +12,8 @@ type ScoreTerm struct {
 	// LossOfLogProbs gives a term [C] of all log-probabilities [C,V] instead, which in a mixture are the mixture's. x has
 	// the chunk's targets and rows.
 	LossOfLogProbs func(logP_CV Tensor, x ScoreChunk) (loss_C Tensor)
+	// Context has LossOfLogProbs find the options' Context as the first of x.Rows.
+	Context bool
 	// Fused has the fused kernels of a softmax and of a mixture pay the same; nil where they do not know the term.
 	Fused FusedScoreTerm
 	// Parameters are those that Loss uses, if it has any: they get gradients.
@@ -53,6 +55,9 @@ func (o SoftmaxLossOptions) fused() bool {
 func plainLoss(op string, x LossOperands, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
 	for _, t := range o.Terms {
 		x.Whole = append(x.Whole, t.Parameters...)
+	}
+	if o.Context.Defined() {
+		x.Rows = append(x.Rows, o.Context)
 	}
 	loss, values := scoreLoss(op, x, o, o.plain)
 	if len(values) > 1 {

@@ -51,12 +51,22 @@ def focal(log_p_NV, x):
     return (1 - p_N) ** 2 * cross_entropy(log_p_NV, x)
 
 
+def unlikelihood(log_p_NV, x):
+    """The candidates are a matrix of zeros and ones, as in the authors' program; alpha is 1."""
+    y, n = x["targets"], len(x["targets"])
+    before_NN = torch.ones(n, n).tril(-1) * (x["column"][:, None] == x["column"]) * x["kept"] * (y[:, None] != y)
+    candidates_NV = (before_NN @ F.one_hot(y, V).double() > 0).double()
+    one_minus_NV = torch.clamp(1 - log_p_NV.exp(), min=1e-5)
+    return cross_entropy(log_p_NV, x) - (one_minus_NV.log() * candidates_NV).sum(1)
+
+
 # A method is a transform of the scores, a loss of each row's log-probabilities, and a penalty of the parameters.
 METHODS = {
     "softcap": (lambda z: 2 * torch.tanh(z / 2), cross_entropy, nothing),
     "sigsoftmax": (lambda z: torch.log(torch.exp(z) * torch.sigmoid(z)), cross_entropy, nothing),
     "centre-loss": (same, cross_entropy, centre_loss),
     "focal": (same, focal, nothing),
+    "unlikelihood": (same, unlikelihood, nothing),
 }
 
 
