@@ -42,13 +42,13 @@ func Unlikelihood(alpha float64) ScoreTerm {
 }
 
 // wordsBefore are, for each row, the other targets that stand before it in its column, each once: [N,L], filled up with
-// the row's own target. A batch whose columns are not known is one sequence.
+// the row's own target. Where the network does not say which column a row is of, nothing stands before it.
 func wordsBefore(s torch.States, targets_N torch.Tensor, ignore int64) (words_NL torch.Tensor) {
 	targets := targets_N.To(torch.Int64, torch.CPU).Int64s()
 	before := map[int64][]int64{} // by column
 	words, most := make([][]int64, len(targets)), 1
 	for i, y := range targets {
-		column := int64(0)
+		column := int64(i)
 		if s.Column != nil {
 			column = s.Column[i]
 		}
