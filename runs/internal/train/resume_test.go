@@ -9,15 +9,17 @@ import (
 
 // variants are settings whose state a checkpoint must hold.
 var variants = map[string][]string{
-	"accumulation":     {"-set=train.accumulate=3", "-set=train.optimizer=adamw", "-set=train.weight_decay=0.01"},
-	"moving average":   {"-set=train.ema_decay=0.9", "-set=train.average_last=3", "-set=train.normalise=sentences"},
-	"spectrum":         {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1", "-set=objective.lambda_v_spectral=0.1", "-set=train.clip_norm=0.5"},
-	"everything else":  {"-set=train.validate_every=0", "-set=train.average_last=2", "-set=model.attention_dropout=0.1", "-set=schedule.plateau_decay=0.5", "-set=train.patience_on=bleu"},
-	"latent masks":     {"-method=mos+adversarial", "-set=objective.mixture_components=3"},
-	"target vectors":   {"-method=vmf", "-set=objective.vectors_width=9", "-set=train.average_last=2"},
-	"attentional":      {"-set=model.kind=attentional", "-set=train.normalise=sentences", "-set=model.layer_dropout=0.1", "-set=model.recurrent_dropout=0.1", "-set=model.word_dropout=0.1", "-set=model.decoder_layers=2", "-set=train.clip_norm=5"},
-	"attentional vmf":  {"-method=vmf", "-set=objective.vectors_width=9", "-set=model.kind=attentional", "-set=model.word_width=12"},
-	"gradient descent": {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
+	"accumulation":       {"-set=train.accumulate=3", "-set=train.optimizer=adamw", "-set=train.weight_decay=0.01"},
+	"moving average":     {"-set=train.ema_decay=0.9", "-set=train.average_last=3", "-set=train.normalise=sentences"},
+	"spectrum":           {"-method=spectrum", "-set=objective.lambda_u_spectral=0.1", "-set=objective.lambda_v_spectral=0.1", "-set=train.clip_norm=0.5"},
+	"everything else":    {"-set=train.validate_every=0", "-set=train.average_last=2", "-set=model.attention_dropout=0.1", "-set=schedule.plateau_decay=0.5", "-set=train.patience_on=bleu"},
+	"latent masks":       {"-method=mos+adversarial", "-set=objective.mixture_components=3"},
+	"target vectors":     {"-method=vmf", "-set=objective.vectors_width=9", "-set=train.average_last=2"},
+	"attentional":        {"-set=model.kind=attentional", "-set=train.normalise=sentences", "-set=model.layer_dropout=0.1", "-set=model.recurrent_dropout=0.1", "-set=model.word_dropout=0.1", "-set=model.decoder_layers=2", "-set=train.clip_norm=5"},
+	"attentional vmf":    {"-method=vmf", "-set=objective.vectors_width=9", "-set=model.kind=attentional", "-set=model.word_width=12"},
+	"terms and centring": {"-method=softcap+centre+centre-loss+focal+unlikelihood", "-set=train.accumulate=2"},
+	"coupled Adam":       {"-set=train.optimizer=coupled-adam", "-set=train.weight_decay=0.01"},
+	"gradient descent":   {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
 }
 
 // N updates, and N more in another process, are 2N updates: the tensors are the same bit for bit, and so are the results.
