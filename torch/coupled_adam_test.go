@@ -21,6 +21,7 @@ func TestCoupledAdamEqualsPyTorch(t *testing.T) {
 		other := torch.NewAdam([]torch.Tensor{plain}, o)
 		defer other.Free()
 		all := []torch.Tensor{words, beside, plain}
+		defer torch.Free(all...)
 		at := func(name string, step int64) torch.Tensor { return g[name].Narrow(0, step, 1).Reshape(31, 7) }
 		for step := range g["gradients"].Size(0) {
 			torch.ZeroGrad(all)
