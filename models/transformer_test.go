@@ -307,7 +307,8 @@ func TestIncrementalDecodingEqualsFull(t *testing.T) {
 
 // TestSinusoids checks the values stated for width 512 at the first token.
 func TestSinusoids(t *testing.T) {
-	row := models.Settings{Width: 512, MaxPositions: 1}.PositionTable()[2*512:]
+	settings := models.Settings{Width: 512, EncoderDecoderSettings: models.EncoderDecoderSettings{MaxPositions: 1}}
+	row := settings.PositionTable()[2*512:]
 	for i, want := range map[int]float64{0: 0.90929743, 1: 0.93651021, 256: -0.41614684, 257: -0.35064030, 511: 0.99999998} {
 		if math.Abs(row[i]-want) > 1e-8 {
 			t.Errorf("element %d is %v, want %v", i, row[i], want)

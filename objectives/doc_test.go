@@ -19,14 +19,16 @@ var update = flag.Bool("update", false, "write what README.md and docs/methods.m
 // docsCommand writes what documents have of the list of methods.
 const docsCommand = "go test ./objectives -run TestMethodsDoc -update"
 
-// TestMethodsDoc: README's table of methods, its file of a method and the index of docs/methods.md are what the source says.
+// TestMethodsDoc: README's names of methods and its file of one, and the table and the index of docs/methods.md, are what the
+// source says.
 func TestMethodsDoc(t *testing.T) {
 	for _, doc := range []struct {
 		name        string
 		first, last func(line string) bool // of what is made
 		make        func(lines []string) ([]string, error)
 	}{
-		{"README.md", is("| method | what it does |"), func(line string) bool { return strings.HasPrefix(line, "|") }, methodsTable},
+		{"README.md", hasPrefix("Methods: "), func(line string) bool { return line != "" }, methodNames},
+		{"docs/methods.md", is("| method | what it does |"), hasPrefix("|"), methodsTable},
 		{"README.md", is("```go"), func(line string) bool { return line != "```" }, methodFile},
 		{"docs/methods.md", is(indexStart), func(line string) bool { return line != "" }, methodsIndex},
 	} {
@@ -63,6 +65,27 @@ func TestMethodsDoc(t *testing.T) {
 }
 
 func is(want string) func(string) bool { return func(line string) bool { return line == want } }
+
+func hasPrefix(want string) func(string) bool {
+	return func(line string) bool { return strings.HasPrefix(line, want) }
+}
+
+// methodNames is a sentence that names each method.
+func methodNames([]string) ([]string, error) {
+	lines := []string{"Methods:"}
+	for i, m := range methods {
+		name := "`" + m.Name + "`,"
+		if i == len(methods)-1 {
+			name = "`" + m.Name + "`."
+		}
+		if last := &lines[len(lines)-1]; len(*last)+1+len(name) <= 120 {
+			*last += " " + name
+		} else {
+			lines = append(lines, name)
+		}
+	}
+	return lines, nil
+}
 
 // methodsTable has a row for each method.
 func methodsTable([]string) ([]string, error) {

@@ -19,6 +19,12 @@ var methods = []Method{
 	sn,
 	snDOptimal,
 	zLoss,
+	softcap,
+	centre,
+	centreLoss,
+	focal,
+	sigsoftmax,
+	unlikelihood,
 	mos,
 	adaptive,
 	vmf,
@@ -82,6 +88,7 @@ type join struct {
 	names                               []string
 	embedding, likelihood, perturbation string
 	regularizer, term                   string // one that comes without an embedding; one with a term of the loss
+	probabilities                       string // one with a term of all words' probabilities
 }
 
 func (j *join) add(name string, p Pieces) error {
@@ -114,6 +121,11 @@ func (j *join) add(name string, p Pieces) error {
 	if len(p.Terms) > 0 {
 		j.term = name
 	}
+	for _, t := range p.Terms {
+		if t, is := t.(ScoreTerm); is && t.LossOfLogProbs != nil {
+			j.probabilities = name
+		}
+	}
 	j.Terms = append(j.Terms, p.Terms...)
 	j.Regularizers = append(j.Regularizers, p.Regularizers...)
 	j.ClipApart = j.ClipApart || p.ClipApart
@@ -144,9 +156,18 @@ func (j *join) complete(s Settings) (Pieces, error) {
 		return Pieces{}, fmt.Errorf("%s and %s do not join: %s is a term of a softmax's loss, and %s has no softmax; "+
 			"leave one of them out",
 			j.likelihood, j.term, j.term, j.likelihood)
+	case j.probabilities != "" && isAdaptive(j.Likelihood):
+		return Pieces{}, fmt.Errorf("%s and %s do not join: %s needs the probabilities of all words at once, "+
+			"and %s computes those of one cluster; leave one of them out",
+			j.likelihood, j.probabilities, j.probabilities, j.likelihood)
 	case ok:
 		j.Terms = append(j.Terms, labelSmoothing(s))
 		l.training().by, l.training().terms = j.Perturbation, j.Terms
 	}
 	return j.Pieces, nil
+}
+
+func isAdaptive(l Likelihood) bool {
+	_, is := l.(*Adaptive)
+	return is
 }

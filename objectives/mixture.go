@@ -109,7 +109,7 @@ func (l *Mixture) Loss(s torch.States, targets torch.Tensor, scale float64) (los
 		})
 	}
 	loss, nll, shifted := torch.MixtureLoss(l.head.Map(latent), torch.Linear(s.Hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias, targets, shift,
-		l.options(l.padding, scale))
+		l.optionsOf(s, targets, l.padding, scale))
 	if l.by != nil {
 		l.record(shifted, nll, scale)
 	}

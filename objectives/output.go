@@ -73,6 +73,18 @@ func (o *Output) init() error {
 // Embedding is the parameterisation of W, for measures.
 func (o *Output) Embedding() Embedding { return o.method.Embedding }
 
+// WordMatrix is the trained parameter whose rows belong to words: W, or U of a factored W; the zero Tensor where word
+// vectors are frozen.
+func (o *Output) WordMatrix() torch.Tensor {
+	switch e := o.method.Embedding.(type) {
+	case *Dense:
+		return e.weight
+	case *Factored:
+		return e.u
+	}
+	return torch.Tensor{}
+}
+
 // Lookup gives rows of W, for models whose input is tied to it: for int64 ids
 // [...] the result is [...,D]. The factor sqrt(D) is the model's.
 func (o *Output) Lookup(ids torch.Tensor) torch.Tensor { return o.method.Embedding.Lookup(ids) }

@@ -1,6 +1,8 @@
 package objectives
 
 import (
+	"slices"
+
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -61,6 +63,15 @@ func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLoss
 	o := torch.SoftmaxLossOptions{Ignore: ignore, Scale: scale}
 	for _, t := range l.terms {
 		t.Apply(&o)
+	}
+	return o
+}
+
+// optionsOf are those of the training loss of a batch, whose context is made where a term reads it.
+func (l *softmaxTraining) optionsOf(s torch.States, targets torch.Tensor, ignore int64, scale float64) torch.SoftmaxLossOptions {
+	o := l.options(ignore, scale)
+	if slices.ContainsFunc(o.Terms, func(t torch.ScoreTerm) bool { return t.Context }) {
+		o.Context = wordsBefore(s, targets, ignore)
 	}
 	return o
 }
@@ -133,7 +144,7 @@ func (l *Softmax) Init(e Embedding, p Config) error {
 
 // Loss is the smoothed cross-entropy, summed and scaled, and the clean one by row.
 func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (loss, nll_N torch.Tensor) {
-	o := l.options(l.padding, scale)
+	o := l.optionsOf(s, targets_N, l.padding, scale)
 	if l.by == nil {
 		return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, o)
 	}

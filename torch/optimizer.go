@@ -68,6 +68,7 @@ type Adam struct {
 	Steps           int64 // updates done
 	params          []Tensor
 	means, variance []Tensor
+	coupled         []int // of params
 }
 
 // NewAdam starts with zero moments.
@@ -97,12 +98,15 @@ func (a *Adam) Step(rate float64) {
 			decay /= factor // the rectification is not for it
 		}
 	}
-	_, p := raw("Adam", a.params)
-	_, m := raw("Adam", a.means)
-	_, v := raw("Adam", a.variance)
-	check("Adam", C.ap_adam(p, m, v, C.int(len(a.params)), C.double(rate), C.double(a.Beta1), C.double(a.Beta2),
-		C.double(eps),
-		C.double(decay), C.bool(a.Decoupled), C.int64_t(a.Steps)), a.params...)
+	for _, i := range a.coupled {
+		a.stepCoupled(i, rate, eps, decay)
+	}
+	params := a.others(a.params)
+	_, p := raw("Adam", params)
+	_, m := raw("Adam", a.others(a.means))
+	_, v := raw("Adam", a.others(a.variance))
+	check("Adam", C.ap_adam(p, m, v, C.int(len(params)), C.double(rate), C.double(a.Beta1), C.double(a.Beta2), C.double(eps),
+		C.double(decay), C.bool(a.Decoupled), C.int64_t(a.Steps)), params...)
 }
 
 // Moments returns the running mean of the gradient and of its square of parameter i.

@@ -9,6 +9,11 @@ import "C"
 type ScoreTerm struct {
 	// Loss gives the term [N] of each target, from scores [N,V] and targets [N]. Gradients flow through it.
 	Loss func(scores_NV, targets_N Tensor) (loss_N Tensor)
+	// LossOfLogProbs gives a term [C] of all log-probabilities [C,V] instead, which in a mixture are the mixture's. x has
+	// the chunk's targets and rows.
+	LossOfLogProbs func(logP_CV Tensor, x ScoreChunk) (loss_C Tensor)
+	// Context has LossOfLogProbs find the options' Context as the first of x.Rows.
+	Context bool
 	// Fused has the fused kernels of a softmax and of a mixture pay the same; nil where they do not know the term.
 	Fused FusedScoreTerm
 	// Parameters are those that Loss uses, if it has any: they get gradients.
@@ -51,6 +56,9 @@ func plainLoss(op string, x LossOperands, o SoftmaxLossOptions) (loss, nll, shif
 	for _, t := range o.Terms {
 		x.Whole = append(x.Whole, t.Parameters...)
 	}
+	if o.Context.Defined() {
+		x.Rows = append(x.Rows, o.Context)
+	}
 	loss, values := scoreLoss(op, x, o, o.plain)
 	if len(values) > 1 {
 		shifted = values[1]
@@ -89,6 +97,10 @@ func (o SoftmaxLossOptions) plain(x ScoreChunk) (loss_C Tensor, values_C []Tenso
 		}
 	}
 	for _, t := range o.Terms {
+		if t.LossOfLogProbs != nil {
+			loss_C = loss_C.Add(t.LossOfLogProbs(smoothed, x))
+			continue
+		}
 		loss_C = loss_C.Add(x.pay(t, scores))
 	}
 	return loss_C.AddScalar(-entropy), values_C

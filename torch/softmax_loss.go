@@ -24,6 +24,7 @@ type SoftmaxLossOptions struct {
 
 	Terms     []ScoreTerm    // what rows that count pay beside; no part of a negative log-likelihood
 	Transform ScoreTransform // of the scores, before all else; nil for none
+	Context   Tensor         // [N,L] of words, below 2^24, that a term with Context reads; or the zero Tensor
 	Plain     bool           // use no fused kernel, even where there is one
 }
 

@@ -63,12 +63,12 @@ type Train struct {
 	ASGDLag      bool   `toml:"asgd_lag" task:"language model" default:"true" help:"scale a step of averaged gradient descent by the length of the update before, as PyTorch's optimizer does"`
 
 	LearningRate     float64 `toml:"learning_rate" default:"0.0005" range:"(0,inf)" help:"learning rate, at the schedule's peak; the noam schedule computes its own"`
-	Optimizer        string  `toml:"optimizer" default:"adam" choice:"adam adamw radam sgd" help:"optimizer; radam is rectified Adam (Liu et al. 2020)"`
+	Optimizer        string  `toml:"optimizer" default:"adam" choice:"adam adamw radam coupled-adam sgd" help:"optimizer; radam is rectified Adam (Liu et al. 2020); coupled-adam is adamw whose step of the output matrix takes the mean second moment of all words (Stollenwerk and Stollenwerk 2025)"`
 	Beta1            float64 `toml:"beta1" default:"0.9" range:"[0,1)" help:"adam: decay of the gradients' mean"`
 	Beta2            float64 `toml:"beta2" default:"0.98" range:"[0,1)" help:"adam: decay of the squared gradients' mean"`
 	Epsilon          float64 `toml:"epsilon" default:"1e-8" range:"(0,1]" help:"adam: term that keeps the denominator from zero"`
 	EpsilonPlacement string  `toml:"epsilon_placement" default:"pytorch" choice:"pytorch fairseq" help:"adam: add epsilon after or before the bias correction"`
-	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with adamw and radam"`
+	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with the others"`
 	ClipNorm         float64 `toml:"clip_norm" default:"0.0" range:"[0,inf)" help:"largest norm of an update's gradient; 0 does not clip"`
 
 	Precision   string  `toml:"precision" default:"float32" choice:"float32 bfloat16" help:"arithmetic of matrix products"`

@@ -279,6 +279,9 @@ func (t *trainer) start() {
 			Decoupled: c.Optimizer != "adam", Rectified: c.Optimizer == "radam",
 			FairseqEpsilon: c.EpsilonPlacement == "fairseq",
 		})
+		if c.Optimizer == "coupled-adam" {
+			t.adam.Couple(t.Output.WordMatrix())
+		}
 	}
 	if c.EMADecay > 0 {
 		t.ema = t.copies()

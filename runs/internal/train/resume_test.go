@@ -22,7 +22,9 @@ var variants = map[string][]string{
 		"-set=model.decoder_layers=2", "-set=train.clip_norm=5"},
 	"attentional vmf": {"-method=vmf", "-set=objective.vectors_width=9", "-set=model.kind=attentional",
 		"-set=model.word_width=12"},
-	"gradient descent": {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
+	"gradient descent":   {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
+	"terms and centring": {"-method=softcap+centre+centre-loss+focal+unlikelihood", "-set=train.accumulate=2"},
+	"coupled Adam":       {"-set=train.optimizer=coupled-adam", "-set=train.weight_decay=0.01"},
 }
 
 // N updates, and N more in another process, are 2N updates: the tensors are the same bit for bit, and so are the results.

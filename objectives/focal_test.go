@@ -1,0 +1,5 @@
+package objectives
+
+import "testing"
+
+func TestFocalEqualsPyTorch(t *testing.T) { equalsPyTorch(t, "focal") }

@@ -1,0 +1,59 @@
+package objectives
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// equalsPyTorch holds a method, with changed settings, to its golden of testdata/gen_terms.py: the loss, evaluation and
+// every gradient, of a softmax and of a mixture, in float64 and float32.
+func equalsPyTorch(t *testing.T, method string, change ...any) {
+	t.Helper()
+	for form, likelihood := range map[string]string{"softmax": "", "mos": "mos+"} {
+		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-12, torch.Float32: 2e-5} {
+			t.Run(fmt.Sprint(form, "/", dtype), func(t *testing.T) {
+				torch.Test(t, func() {
+					g, _, err := torch.ReadSafetensors("testdata/"+method+".safetensors", device)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s := unsmoothed()
+					s.Set("method", likelihood+method, "bias", true, "mixture_components", 3, "mixture_dropout", 0)
+					s.Set(change...)
+					p := config(47, 9, 1)
+					p.DType = dtype
+					o := layer(t, s, p)
+					defer release(o, p)
+					short := func(name string) string {
+						return strings.TrimPrefix(strings.TrimPrefix(name, p.Embedding+"."), p.Output+".")
+					}
+					torch.NoGrad(func() {
+						for _, name := range p.Params.Names() {
+							p.Params.Get(name).Assign(g[short(name)])
+						}
+					})
+					states := torch.States{Hidden: leaf(g["hidden"], dtype), Column: g["column"].Int64s(), Columns: 3}
+					loss, nll := o.Loss(states, g["targets"], 1)
+					loss.Backward()
+					o.Penalize()
+					total := loss.Item()
+					for _, name := range []string{"centre_penalty"} {
+						total += o.Report()[name]
+					}
+					want := func(key string) []float64 { return g[form+"/"+key].Float64s() }
+					near(t, "loss", []float64{total}, want("loss"), limit)
+					near(t, "nll", nll.Float64s(), want("nll"), limit)
+					near(t, "nll of evaluation", o.NLL(states, g["targets"]).Float64s(), want("nll"), limit)
+					near(t, "log-probabilities", o.LogProbs(states.Hidden).Float64s(), want("log_p"), limit)
+					near(t, "gradient of hidden", states.Hidden.Grad().Float64s(), want("g_hidden"), limit)
+					for _, name := range p.Params.Names() {
+						near(t, "gradient of "+name, p.Params.Get(name).Grad().Float64s(), want("g_"+short(name)), limit)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,5 @@
+package objectives
+
+import "testing"
+
+func TestSigsoftmaxEqualsPyTorch(t *testing.T) { equalsPyTorch(t, "sigsoftmax") }
