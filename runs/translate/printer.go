@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/tokenize/align"
+)
+
+// printer writes results.
+type printer struct {
+	*bufio.Writer
+	scored, links, confidence, json bool
+}
+
+// line writes a text as it is given.
+func (p *printer) line(id int, score float64, text string) {
+	if p.scored {
+		fmt.Fprintf(p, "%d\t%.4f\t", id, score)
+	}
+	fmt.Fprintln(p, text)
+}
+
+// translations writes those of a line, the best first.
+func (p *printer) translations(id int, list []translation.Translation) {
+	if p.json {
+		p.object(list)
+		return
+	}
+	for _, x := range list {
+		text := x.Text
+		if p.links {
+			text += "\t" + align.Format(links(x))
+		}
+		if p.confidence {
+			text += fmt.Sprintf("\t%.4f", x.Confidence)
+			for _, word := range x.Words {
+				text += fmt.Sprintf(" %.4f", word.Confidence)
+			}
+		}
+		p.line(id, x.Score, text)
+	}
+}
+
+func links(x translation.Translation) (all []align.Link) {
+	for target, word := range x.Words {
+		for _, source := range word.Source {
+			all = append(all, align.Link{Source: int32(source), Target: int32(target)})
+		}
+	}
+	return all
+}
+
+// object is a translation as -json prints it; that of a line has the others of its list.
+type object struct {
+	Text       string   `json:"text"`
+	Score      float64  `json:"score"`
+	Confidence float64  `json:"confidence"`
+	Words      []word   `json:"words"`
+	NBest      []object `json:"nbest,omitempty"`
+	Error      string   `json:"error,omitempty"`
+}
+
+type word struct {
+	Text       string  `json:"text"`
+	Confidence float64 `json:"confidence"`
+	Source     []int   `json:"source"`
+}
+
+func (p *printer) object(list []translation.Translation) {
+	of := func(x translation.Translation) object {
+		o := object{Text: x.Text, Score: x.Score, Confidence: x.Confidence, Words: []word{}}
+		for _, w := range x.Words {
+			o.Words = append(o.Words, word{w.Text, w.Confidence, append([]int{}, w.Source...)})
+		}
+		if x.Err != nil {
+			o.Error = x.Err.Error()
+		}
+		return o
+	}
+	line := of(list[0])
+	for _, x := range list {
+		if p.scored {
+			line.NBest = append(line.NBest, of(x))
+		}
+	}
+	encoder := json.NewEncoder(p)
+	encoder.SetEscapeHTML(false)
+	encoder.Encode(line) // a failed write is the writer's, which the next flush returns
+}
