@@ -116,22 +116,15 @@ func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
 
 // Forward returns the hidden states from which the tokens after prev are predicted. A nil stream is evaluation.
 func (m *Transformer) Forward(source, prev Tokens, s *torch.Stream) torch.States {
-	return m.forward(source, prev, s, -1)
+	return m.forward(source, prev, s, false)
 }
 
 // ForwardWithAttention is Forward that returns attention too.
 func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream) torch.States {
-	return m.forward(source, prev, s, len(m.decoder)-1)
+	return m.forward(source, prev, s, true)
 }
 
-// CrossAttention is what a layer of the decoder attends to in the source, averaged over heads [B,T,S], without noise;
-// layers count from 0.
-func (m *Transformer) CrossAttention(source, prev Tokens, layer int) torch.Tensor {
-	return m.forward(source, prev, nil, layer).Attention
-}
-
-// forward is Forward with the attention of one layer, -1 for none.
-func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, attended int) torch.States {
+func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
 	memory := m.Encode(source, s)
 	x_BTD := m.embed(m.target, m.targetPlaces, prev, s)
 	// The decoder's causal mask is enough when rows are padded on the right: no real token then comes after padding.
@@ -147,7 +140,7 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, attended int
 		})
 		x_BTD = m.residual(x_BTD, l.crossNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
 			k, v := l.crossAttn.keys(memory.Memory)
-			if i == attended {
+			if wantAttention && i == len(m.decoder)-1 {
 				states.Attention = l.crossAttn.weights(x_BTD, k, memory.mask_B11S)
 			}
 			return l.crossAttn.attend(x_BTD, k, v, memory.seen_B11S, false, s)

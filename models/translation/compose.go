@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -14,20 +15,25 @@ type token struct {
 	first, end int
 }
 
-// tokens are the words of a hypothesis, given its symbols.
-func (t *Translator) tokens(symbols []string, o decode.Options) (out []token) {
+// tokensOf are the words that symbols of a side make.
+func tokensOf(side *bitext.Side, symbols []string) (out []token) {
 	for i := 0; i < len(symbols); {
 		end := i + 1
-		for end < len(symbols) && t.Text.Target.Joined(symbols[end-1], symbols[end]) {
+		for end < len(symbols) && side.Joined(symbols[end-1], symbols[end]) {
 			end++
 		}
-		out = append(out, token{t.Text.Target.Join(slices.Clone(symbols[i:end])), i, end})
+		out = append(out, token{side.Join(slices.Clone(symbols[i:end])), i, end})
 		i = end
 	}
-	if o.Rewriting() == "paper" {
-		out = slices.CompactFunc(out, func(a, b token) bool { return a.text == b.text })
-	}
 	return out
+}
+
+// compact leaves repeated words out, where the options ask for it.
+func compact(tokens []token, o decode.Options) []token {
+	if o.Rewriting() != "paper" {
+		return tokens
+	}
+	return slices.CompactFunc(tokens, func(a, b token) bool { return a.text == b.text })
 }
 
 func joinTokens(tokens []token) string {
@@ -42,8 +48,8 @@ func joinTokens(tokens []token) string {
 // path changes a demanded text (spaces, case, a word that the vocabulary does not have), the text is put in its place
 // after it.
 func (t *Translator) compose(source []string, h decode.Hypothesis, d demand, o decode.Options) (text string, tokens []token) {
-	symbols := t.symbols(source, h, o)
-	tokens = t.tokens(symbols, o)
+	plain := tokensOf(t.Text.Target, t.symbols(source, h, o))
+	tokens = compact(slices.Clone(plain), o)
 	text = t.Text.Target.Raw(joinTokens(tokens))
 	if d.met(text) {
 		return text, tokens
@@ -52,7 +58,6 @@ func (t *Translator) compose(source []string, h decode.Hypothesis, d demand, o d
 	standIn := rune(0xF0000) // of a private-use area: a word that detokenising leaves alone
 	var replace []string
 	var written []token
-	plain := t.tokens(symbols, decode.Options{})
 	for i := 0; i < len(plain); {
 		at := slices.IndexFunc(spans, func(s span) bool { return s.first == plain[i].first })
 		if at < 0 {
@@ -70,9 +75,7 @@ func (t *Translator) compose(source []string, h decode.Hypothesis, d demand, o d
 			i++
 		}
 	}
-	if o.Rewriting() == "paper" {
-		written = slices.CompactFunc(written, func(a, b token) bool { return a.text == b.text })
-	}
+	written = compact(written, o)
 	text = strings.NewReplacer(replace...).Replace(t.Text.Target.Raw(joinTokens(written)))
 	for i, x := range written {
 		if at := slices.Index(replace, x.text); at >= 0 && at%2 == 0 {

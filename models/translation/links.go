@@ -4,19 +4,19 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/tokenize"
-	"github.com/aperture-ml/aperture/torch"
 )
 
-// wordsOf are the words of a text with their probabilities, and the line's, given the tokens behind the text.
-func wordsOf(text string, tokens []token, h decode.Hypothesis) (words []Word, confidence float64) {
+// details are the words of a text with their probabilities, given the tokens behind the text.
+func details(text string, tokens []token, h decode.Hypothesis) *Details {
+	d := &Details{Confidence: math.Exp(h.LogProb / float64(len(h.TokenLogProbs)))}
 	for _, word := range strings.Fields(text) {
-		words = append(words, Word{Text: word})
+		d.Words = append(d.Words, Word{Text: word})
 	}
-	logProbs := make([]float64, len(words))
+	logProbs := make([]float64, len(d.Words))
 	for i, span := range tokenize.WordSpans(text, texts(tokens)) {
 		for w := span.First; w <= span.Last; w++ {
 			for _, p := range h.TokenLogProbs[tokens[i].first:tokens[i].end] {
@@ -25,9 +25,54 @@ func wordsOf(text string, tokens []token, h decode.Hypothesis) (words []Word, co
 		}
 	}
 	for i, p := range logProbs {
-		words[i].Confidence = math.Exp(p)
+		d.Words[i].Confidence = math.Exp(p)
 	}
-	return words, math.Exp(h.LogProb / float64(len(h.TokenLogProbs)))
+	return d
+}
+
+// link finds the source word of each word of a translation: the one to which its symbols attend most, all together.
+// Punctuation does not speak for a word that it touches.
+func (t *Translator) link(line string, units []string, seen decode.Attended, tokens []token, words []Word) {
+	from := tokensOf(t.Text.Source, units)
+	fromWords, fromSpans := strings.Fields(line), tokenize.WordSpans(line, texts(from))
+	weights := make([][]float64, len(words))
+	for i, span := range tokenize.WordSpans(joinWords(words), texts(tokens)) {
+		for w := span.First; w <= span.Last; w++ {
+			if !spoken(tokens[i].text) && spoken(words[w].Text) {
+				continue
+			}
+			if weights[w] == nil {
+				weights[w] = make([]float64, len(fromWords))
+			}
+			for symbol := tokens[i].first; symbol < tokens[i].end; symbol++ {
+				addByWord(weights[w], seen.Row(symbol), from, fromSpans, fromWords)
+			}
+		}
+	}
+	for w, row := range weights {
+		if len(row) > 0 {
+			words[w].Source = []int{slices.Index(row, slices.Max(row))}
+		}
+	}
+}
+
+// addByWord adds the weights of symbols to those of the raw words that they come from.
+func addByWord(sums []float64, symbols []float32, tokens []token, spans []tokenize.Span, words []string) {
+	for k, span := range spans {
+		for v := span.First; v <= span.Last; v++ {
+			if !spoken(tokens[k].text) && spoken(words[v]) {
+				continue
+			}
+			for _, a := range symbols[tokens[k].first:tokens[k].end] {
+				sums[v] += float64(a)
+			}
+		}
+	}
+}
+
+// spoken reports whether a text has letters or digits.
+func spoken(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 func texts(tokens []token) (out []string) {
@@ -37,84 +82,10 @@ func texts(tokens []token) (out []string) {
 	return out
 }
 
-// link finds the source word of each word of a translation: the one to which its symbols, one after the other, attend
-// most.
-func (t *Translator) link(line string, units []string, source []int32, h decode.Hypothesis, tokens []token, x *Translation) {
-	var sourceTokens []string
-	var ends []int // of the symbols of each
-	for i := 0; i < len(units); {
-		end := i + 1
-		for end < len(units) && t.Text.Source.Joined(units[end-1], units[end]) {
-			end++
-		}
-		sourceTokens = append(sourceTokens, t.Text.Source.Join(slices.Clone(units[i:end])))
-		ends = append(ends, end)
-		i = end
+func joinWords(words []Word) string {
+	out := make([]string, len(words))
+	for i, x := range words {
+		out[i] = x.Text
 	}
-	attention, width := t.attention(source, h.IDs)
-	weights := make([][]float64, len(x.Words)) // by word and source word
-	sourceSpans := tokenize.WordSpans(line, sourceTokens)
-	sourceWords := len(strings.Fields(line))
-	for i, span := range tokenize.WordSpans(x.Text, texts(tokens)) {
-		for w := span.First; w <= span.Last; w++ {
-			if weights[w] == nil {
-				weights[w] = make([]float64, sourceWords)
-			}
-			for s := tokens[i].first; s < tokens[i].end; s++ {
-				row, begin := attention[(s+LinkShift)*width:][:width], 0
-				for k, from := range sourceSpans {
-					for _, a := range row[begin:ends[k]] {
-						for v := from.First; v <= from.Last; v++ {
-							weights[w][v] += float64(a)
-						}
-					}
-					begin = ends[k]
-				}
-			}
-		}
-	}
-	for w, row := range weights {
-		if len(row) == 0 {
-			continue
-		}
-		x.Words[w].Source = []int{slices.Index(row, slices.Max(row))}
-	}
-}
-
-// LinkLayer and LinkShift are for experiments.
-var LinkLayer, LinkShift = -1, 0
-
-// attention is what each place of a translation attends to in the source, [T,S], the ends of sentence included: row t
-// belongs to the step at which symbol t is predicted.
-func (t *Translator) attention(source, target []int32) (weights []float32, width int) {
-	scope := torch.OpenScope()
-	defer scope.Close()
-	tokens := func(ids []int32, before bool) (out models.Tokens) {
-		for _, id := range ids {
-			out.IDs = append(out.IDs, int64(id))
-		}
-		if before {
-			out.IDs = append([]int64{tokenize.EOS}, out.IDs...)
-		} else {
-			out.IDs = append(out.IDs, tokenize.EOS)
-		}
-		out.Rows, out.Width = 1, len(out.IDs)
-		return out
-	}
-	from, prev := tokens(source, false), tokens(target, true)
-	torch.NoGrad(func() {
-		if network, ok := t.Network.(*models.Transformer); ok {
-			weights = network.CrossAttention(from, prev, LinkLayer).Float32s()
-			return
-		}
-		decoder := t.Network.Decoder()
-		defer decoder.Free()
-		decoding := decoder.Start(from)
-		defer decoding.Free()
-		for _, id := range prev.IDs {
-			_, a := decoding.Step([]int64{id}, true)
-			weights = append(weights, a.Float32s()...)
-		}
-	})
-	return weights, from.Width
+	return strings.Join(out, " ")
 }

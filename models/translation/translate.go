@@ -20,10 +20,15 @@ type Translation struct {
 	Tokenised string  // the same as words joined by single spaces
 	Score     float64 // natural log-probability under the length penalty
 	Err       error   // a *LineError where the line cannot be translated; the rest is empty then
-	// Words are those of Text, where decode.Options.Words or Links ask for them, and Confidence is the probability of
-	// a symbol of the line: the geometric mean, its end included.
-	Words      []Word
+	// Details are what decode.Options.Words and Links ask for, nil where neither does.
+	Details *Details
+}
+
+// Details are the words of a translation.
+type Details struct {
+	// Confidence is the probability of a symbol, the geometric mean over the line and its end.
 	Confidence float64
+	Words      []Word
 }
 
 // Word is a word of a translation, as spaces separate them.
@@ -129,6 +134,8 @@ func (t *Translator) search(ctx context.Context, requests []Request, o decode.Op
 	if err != nil {
 		return nil, err
 	}
+	var from, to [][]int32 // of the translations whose words are linked
+	var links []func(decode.Attended)
 	for k, hypotheses := range found {
 		i := places[k]
 		out[i] = out[i][:0]
@@ -136,15 +143,24 @@ func (t *Translator) search(ctx context.Context, requests []Request, o decode.Op
 			text, tokens := t.compose(units[i], h, demands[k], o)
 			x := Translation{Text: text, Tokenised: joinTokens(tokens), Score: h.Score}
 			if o.Words || o.Links {
-				x.Words, x.Confidence = wordsOf(text, tokens, h)
-				if o.Links {
-					t.link(requests[i].Line, units[i], sources[k], h, tokens, &x)
-				}
+				x.Details = details(text, tokens, h)
+			}
+			if o.Links {
+				from, to = append(from, sources[k]), append(to, h.IDs)
+				links = append(links, func(seen decode.Attended) {
+					t.link(requests[i].Line, units[i], seen, tokens, x.Details.Words)
+				})
 			}
 			out[i] = append(out[i], x)
 		}
 	}
-	return out, nil
+	seen, err := searcher.Attend(ctx, from, to)
+	for i, link := range links {
+		if err == nil {
+			link(seen[i])
+		}
+	}
+	return out, err
 }
 
 // read gives a request as ids and symbols of its line and as demands, or says why it cannot be translated.

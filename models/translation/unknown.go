@@ -12,7 +12,7 @@ import (
 
 // words is a hypothesis as a tokenised line, given the symbols of its source.
 func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Options) string {
-	return joinTokens(t.tokens(t.symbols(source, h, o), o))
+	return joinTokens(compact(tokensOf(t.Text.Target, t.symbols(source, h, o)), o))
 }
 
 // symbols are those of a hypothesis, given the symbols of its source: with unknown words replaced, and changed after,

@@ -35,8 +35,9 @@ func (p *printer) translations(id int, list []translation.Translation) {
 			text += "\t" + align.Format(links(x))
 		}
 		if p.confidence {
-			text += fmt.Sprintf("\t%.4f", x.Confidence)
-			for _, word := range x.Words {
+			d := details(x)
+			text += fmt.Sprintf("\t%.4f", d.Confidence)
+			for _, word := range d.Words {
 				text += fmt.Sprintf(" %.4f", word.Confidence)
 			}
 		}
@@ -44,8 +45,17 @@ func (p *printer) translations(id int, list []translation.Translation) {
 	}
 }
 
+// details are those of a translation; one without any, as of an empty line, has no words.
+func details(x translation.Translation) translation.Details {
+	if x.Details == nil {
+		return translation.Details{}
+	}
+	return *x.Details
+}
+
+// links are those between words of a line and of its translation.
 func links(x translation.Translation) (all []align.Link) {
-	for target, word := range x.Words {
+	for target, word := range details(x).Words {
 		for _, source := range word.Source {
 			all = append(all, align.Link{Source: int32(source), Target: int32(target)})
 		}
@@ -71,8 +81,9 @@ type word struct {
 
 func (p *printer) object(list []translation.Translation) {
 	of := func(x translation.Translation) object {
-		o := object{Text: x.Text, Score: x.Score, Confidence: x.Confidence, Words: []word{}}
-		for _, w := range x.Words {
+		d := details(x)
+		o := object{Text: x.Text, Score: x.Score, Confidence: d.Confidence, Words: []word{}}
+		for _, w := range d.Words {
 			o.Words = append(o.Words, word{w.Text, w.Confidence, append([]int{}, w.Source...)})
 		}
 		if x.Err != nil {
