@@ -50,7 +50,7 @@ func (b *beams) constrained(selection torch.BeamTopK, choose func(torch.BeamTopK
 			wanted = wanted[len(selection.Wanted[r]):]
 		}
 		if s.constraint != nil {
-			free = b.allocate(s, b.admissible(s, free, asked))
+			free = b.allocate(b.admissible(s, free, asked))
 		} else {
 			slices.SortFunc(free, better)
 		}
@@ -73,11 +73,6 @@ func (b *beams) admissible(s *sentence, free, asked []continuation) (out []conti
 	if b.step < len(c.prefix) {
 		return asked
 	}
-	ends := map[int32]bool{} // the hypotheses that would end, were they not short of a phrase
-	for i, x := range free {
-		first := i == 0 || free[i-1].row != x.row
-		ends[x.row] = ends[x.row] || first && x.id == tokenize.EOS && b.rows[x.row].progress.needed > 0
-	}
 	add := func(x continuation) {
 		p, last := b.rows[x.row].progress, b.last(b.rows[x.row])
 		if x.id == tokenize.EOS {
@@ -98,74 +93,48 @@ func (b *beams) admissible(s *sentence, free, asked []continuation) (out []conti
 	}
 	for _, x := range free {
 		known := slices.ContainsFunc(asked, func(a continuation) bool { return a.row == x.row && a.id == x.id })
-		if !known && !ends[x.row] {
+		if !known {
 			add(x)
 		}
 	}
 	return out
 }
 
-// allocate chooses the hypotheses of the next step, at most `beam`, and before them those that end: dynamic beam
-// allocation (Post and Vilar 2018; Hu et al. 2019). ...
-func (b *beams) allocate(s *sentence, all []continuation) []continuation {
+// allocate chooses the hypotheses of the next step, at most `beam` in falling order, and before them those that end. It
+// is the allocation of Hu et al. (2019), "Improved lexically constrained decoding for translation and monolingual
+// rewriting": continuations form banks by how much of the constraint they have met, and are taken in stripes, the best
+// of each bank first, from the fullest bank down; then the second best of each, and so on. The fullest bank always
+// advances, and the others look for better places. A step sorts beam * (2 beam + phrases) continuations for a sentence.
+func (b *beams) allocate(all []continuation) []continuation {
 	slices.SortFunc(all, better)
-	banks := map[int][]continuation{}
-	var order []int
-	for _, x := range all {
-		if len(banks[x.bank]) == 0 {
-			order = append(order, x.bank)
-		}
-		banks[x.bank] = append(banks[x.bank], x)
+	rank := map[int]int{} // by bank
+	type striped struct {
+		continuation
+		stripe int
 	}
-	slices.SortFunc(order, func(a, b int) int { return b - a })
+	ordered := make([]striped, len(all))
 	var ending, open []continuation
-	take := func(bank int) {
-		for len(banks[bank]) > 0 && len(open) < b.options.Beam {
-			x := banks[bank][0]
-			banks[bank] = banks[bank][1:]
-			if x.id == tokenize.EOS {
-				ending = append(ending, x)
-				continue
-			}
-			open = append(open, x)
-			return
+	for i, x := range all {
+		ordered[i] = striped{x, rank[x.bank]}
+		if x.id != tokenize.EOS { // an end leaves its place to the next
+			rank[x.bank]++
 		}
 	}
-	switch Variant {
-	case 0: // stripes
-		for left := true; left && len(open) < b.options.Beam; {
-			left = false
-			for _, bank := range order {
-				take(bank)
-				left = left || len(banks[bank]) > 0
-			}
-		}
-	case 1:
-		n := min(len(order), b.options.Beam)
-		for i := range n {
-			at := 0
-			if n > 1 {
-				at = i * (len(order) - 1) / (n - 1)
-			}
-			take(order[at])
-		}
-		var left []continuation
-		for _, bank := range order {
-			left = append(left, banks[bank]...)
-		}
-		slices.SortFunc(left, better)
-		banks[-1] = left
-		for len(banks[-1]) > 0 && len(open) < b.options.Beam {
-			take(-1)
+	slices.SortStableFunc(ordered, func(a, b striped) int {
+		return cmp.Or(cmp.Compare(a.stripe, b.stripe), cmp.Compare(b.bank, a.bank))
+	})
+	for _, x := range ordered {
+		switch {
+		case len(open) == b.options.Beam:
+		case x.id == tokenize.EOS:
+			ending = append(ending, x.continuation)
+		default:
+			open = append(open, x.continuation)
 		}
 	}
 	slices.SortFunc(open, better)
-	ending = ending[:min(len(ending), b.options.Beam)]
-	return append(ending, open...)
+	return append(ending[:min(len(ending), b.options.Beam)], open...)
 }
-
-// Variant is for experiments.
-var Variant = 1
 
 // last is the last word of an open hypothesis, the end of sentence at the start.
 func (b *beams) last(r row) int32 {

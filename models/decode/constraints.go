@@ -69,7 +69,7 @@ func (c Constraints) of(source int) *constraint {
 	return out
 }
 
-// check says what makes the constraints impossible. vocabulary words are those of the target.
+// check says what makes no constraints.
 func (c Constraints) check(sources int) error {
 	if len(c.Of) != sources {
 		return fmt.Errorf("%d constraints for %d sources: give one for each, or none at all", len(c.Of), sources)
@@ -192,14 +192,5 @@ func (c *constraint) advancing(p progress, step int, last int32) (ids []int32) {
 	return ids
 }
 
-// bank is how many phrases a hypothesis has, one that it is within included.
-func (c *constraint) bank(p progress) int {
-	n := 0
-	for i := range c.phrases {
-		n += int(c.start.missing[i] - p.missing[i])
-	}
-	if len(p.within) > 0 {
-		n++
-	}
-	return n
-}
+// bank is how many words of the constraint a hypothesis has, those of a phrase that it is within included.
+func (c *constraint) bank(p progress) int { return c.start.needed - p.needed }
