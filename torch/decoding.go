@@ -128,6 +128,8 @@ type BeamTopK struct {
 	Scores   []float64 // [R] log-probability of each hypothesis so far; -Inf for one that does not count
 	Rules    []EndRule // [B]
 	Banned   [][]int32 // [R] ids that a hypothesis may not take; nil for none
+	// Wanted are ids [R] whose log-probabilities are asked for, whatever the rules say of them; nil for none.
+	Wanted [][]int32
 }
 
 // Candidates are the best continuations, Count for each sentence, falling by
@@ -135,13 +137,15 @@ type BeamTopK struct {
 type Candidates struct {
 	Scores, LogProbs []float64 // of the whole, and of the last word
 	Rows, IDs        []int32   // which hypothesis is continued with which word
+	Wanted           []float64 // log-probabilities of BeamTopK.Wanted, row by row; -Inf where the row does not count
 }
 
 func (b BeamTopK) check(op string, r int) {
 	if len(b.Scores) != r || len(b.Rules) == 0 || r%len(b.Rules) != 0 || b.Count < 1 ||
-		(b.Banned != nil && len(b.Banned) != r) {
-		fail(op, fmt.Sprintf("%d scores, %d rules, %d lists of banned ids and %d candidates do not fit %d rows",
-			len(b.Scores), len(b.Rules), len(b.Banned), b.Count, r), false)
+		(b.Banned != nil && len(b.Banned) != r) || (b.Wanted != nil && len(b.Wanted) != r) {
+		fail(op, fmt.Sprintf("%d scores, %d rules, %d lists of banned and %d of wanted ids and %d candidates do not "+
+			"fit %d rows",
+			len(b.Scores), len(b.Rules), len(b.Banned), len(b.Wanted), b.Count, r), false)
 	}
 }
 
@@ -164,26 +168,37 @@ func (b BeamTopK) run(x, weight, bias Tensor) Candidates {
 	const op = "BeamTopK"
 	b.check(op, int(x.Size(0)))
 	out := b.room()
-	var banned []int32
-	var starts []int64
-	if b.Banned != nil {
-		for _, ids := range b.Banned {
-			starts = append(starts, int64(len(banned)))
-			banned = append(banned, ids...)
-		}
-		starts = append(starts, int64(len(banned)))
-	}
+	banned, bannedStarts := flat(b.Banned)
+	wanted, wantedStarts := flat(b.Wanted)
 	check(op, C.ap_beam_topk(x.c(op), weight.orNull(op), bias.orNull(op), cDoubles(b.Scores), C.int64_t(len(b.Rules)),
 		C.int64_t(b.Count), C.int64_t(b.Pad), C.int64_t(b.End), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b.Rules))),
-		cInt32s(banned), cInts(starts), cDoubles(out.Scores), cDoubles(out.LogProbs),
-		(*C.int32_t)(unsafe.Pointer(&out.Rows[0])), (*C.int32_t)(unsafe.Pointer(&out.IDs[0]))), x, weight, bias)
+		cInt32s(banned), cInts(bannedStarts), cInt32s(wanted), cInts(wantedStarts), cDoubles(out.Scores),
+		cDoubles(out.LogProbs),
+		(*C.int32_t)(unsafe.Pointer(&out.Rows[0])), (*C.int32_t)(unsafe.Pointer(&out.IDs[0])), cDoubles(out.Wanted)), x,
+		weight, bias)
 	return out
+}
+
+// flat is lists one after the other, with where each begins and where the last ends; both nil for no lists.
+func flat(lists [][]int32) (ids []int32, starts []int64) {
+	if lists == nil {
+		return nil, nil
+	}
+	for _, list := range lists {
+		starts = append(starts, int64(len(ids)))
+		ids = append(ids, list...)
+	}
+	return ids, append(starts, int64(len(ids)))
 }
 
 // room is space for the candidates.
 func (b BeamTopK) room() Candidates {
-	n := len(b.Rules) * b.Count
-	return Candidates{make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n)}
+	n, wanted := len(b.Rules)*b.Count, 0
+	for _, ids := range b.Wanted {
+		wanted += len(ids)
+	}
+	return Candidates{make([]float64, n), make([]float64, n), make([]int32, n), make([]int32, n),
+		make([]float64, wanted)}
 }
 
 func cDoubles(xs []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe.SliceData(xs))) }
@@ -221,6 +236,7 @@ func (b BeamTopK) FromLogProbsReference(logProbs Tensor) Candidates {
 	values, indices := sum.Reshape(sentences, -1).TopK(int(k), 1)
 	words := each.Reshape(sentences, -1).Gather(1, indices)
 	out := b.room()
+	b.readWanted(logProbs, out.Wanted)
 	best, last, flat := values.Float64s(), words.Float64s(), indices.Int64s()
 	for s := range sentences {
 		for i := range int64(b.Count) {
@@ -236,4 +252,28 @@ func (b BeamTopK) FromLogProbsReference(logProbs Tensor) Candidates {
 		}
 	}
 	return out
+}
+
+// readWanted reads the log-probabilities [R,V] of the wanted ids.
+func (b BeamTopK) readWanted(logProbs Tensor, out []float64) {
+	if len(out) == 0 {
+		return
+	}
+	var places []int64
+	for row, ids := range b.Wanted {
+		for _, id := range ids {
+			places = append(places, int64(row)*logProbs.Size(1)+int64(id))
+		}
+	}
+	index := FromInt64s(places, logProbs.Device(), int64(len(places)))
+	copy(out, logProbs.Reshape(-1).Gather(0, index).Float64s())
+	place := 0
+	for row, ids := range b.Wanted {
+		for range ids {
+			if math.IsInf(b.Scores[row], -1) {
+				out[place] = math.Inf(-1)
+			}
+			place++
+		}
+	}
 }

@@ -3,6 +3,7 @@ package torch_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -45,6 +46,16 @@ func selections(sentences, group, v int) map[string]torch.BeamTopK {
 		}
 	}
 	out["banned"] = banned
+	wanted := base()
+	wanted.Scores[0], wanted.Wanted = math.Inf(-1), make([][]int32, rows)
+	wanted.Banned = make([][]int32, rows)
+	for r := range rows {
+		for id := r % 3; id < v && r%4 != 1; id += 7 {
+			wanted.Wanted[r] = append(wanted.Wanted[r], int32(id))
+		}
+		wanted.Banned[r] = wanted.Wanted[r]
+	}
+	out["wanted"] = wanted
 	many := base()
 	many.Count, many.Pad = group*v+3, -1
 	if v < 50 {
@@ -95,6 +106,9 @@ func TestBeamTopK(t *testing.T) {
 func sameCandidates(t *testing.T, what string, got, want torch.Candidates) {
 	t.Helper()
 	near := func(a, b float64) bool { return a == b || math.Abs(a-b) < 2e-4 }
+	if !slices.EqualFunc(got.Wanted, want.Wanted, near) {
+		t.Fatalf("%s: the wanted words have %v, want %v", what, got.Wanted, want.Wanted)
+	}
 	for i := range want.Scores {
 		if !near(got.Scores[i], want.Scores[i]) {
 			t.Fatalf("%s: candidate %d has the score %v, want %v", what, i, got.Scores[i], want.Scores[i])

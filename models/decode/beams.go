@@ -17,6 +17,7 @@ type beams struct {
 	sentences []*sentence
 	rows      []row
 	nodes     []node
+	bound     bool // some sentence has a constraint
 	rising    bool // some log-probability was positive: a density, which may raise a score
 }
 
@@ -26,6 +27,8 @@ type sentence struct {
 	words    int // without end of sentence
 	longest  int // words of a translation
 	finished []ending
+	// constraint is what its translations must hold, nil for nothing.
+	constraint *constraint
 }
 
 // row is an open hypothesis.
@@ -33,6 +36,7 @@ type row struct {
 	node    int32 // its last word, -1 at the start
 	next    seen  // the source words that its next word attends to
 	logProb float64
+	progress
 }
 
 // node is a word of a hypothesis, with the one before.
@@ -53,11 +57,15 @@ type ending struct {
 	last           float64 // of the end of sentence
 }
 
-func newBeams(sources [][]int32, places []int, o Options, positions int) *beams {
+func newBeams(sources [][]int32, places []int, o Options, positions int, constraints Constraints) *beams {
 	b := &beams{options: o}
 	for _, i := range places {
-		b.sentences = append(b.sentences, &sentence{place: i, words: len(sources[i]), longest: o.longest(len(sources[i]), positions)})
-		b.rows = append(b.rows, row{node: -1})
+		s := &sentence{place: i, words: len(sources[i]), longest: o.longest(len(sources[i]), positions)}
+		first := row{node: -1}
+		if s.constraint = constraints.of(i); s.constraint != nil {
+			b.bound, first.progress = true, s.constraint.start
+		}
+		b.sentences, b.rows = append(b.sentences, s), append(b.rows, first)
 	}
 	return b
 }
@@ -66,10 +74,7 @@ func newBeams(sources [][]int32, places []int, o Options, positions int) *beams 
 func (b *beams) words() []int64 {
 	words := make([]int64, len(b.rows))
 	for i, r := range b.rows {
-		words[i] = tokenize.EOS
-		if r.node >= 0 {
-			words[i] = int64(b.nodes[r.node].id)
-		}
+		words[i] = int64(b.last(r))
 	}
 	return words
 }
@@ -91,21 +96,27 @@ func (s *Searcher) candidates(b *beams, hidden torch.Tensor) torch.Candidates {
 			selection.Rules[i] = torch.EndForbidden
 		}
 	}
-	if s.head.Defined() {
-		softmax := s.scorer.(Softmax)
-		return selection.FromHidden(softmax.mapped(hidden), s.head, softmax.Bias)
-	}
 	if nearest, ok := s.scorer.(Nearest); ok && b.free(selection) {
 		return b.nearest(nearest, hidden)
 	}
-	return selection.FromLogProbs(s.scorer.LogProbs(hidden))
+	choose := func(t torch.BeamTopK) torch.Candidates { return t.FromLogProbs(s.scorer.LogProbs(hidden)) }
+	if s.head.Defined() {
+		softmax := s.scorer.(Softmax)
+		choose = func(t torch.BeamTopK) torch.Candidates {
+			return t.FromHidden(softmax.mapped(hidden), s.head, softmax.Bias)
+		}
+	}
+	if b.bound {
+		return b.constrained(selection, choose)
+	}
+	return choose(selection)
 }
 
 // free reports whether a step may take any word and needs no second best: in greedy search
 // whose first end of sentence is the last.
 func (b *beams) free(s torch.BeamTopK) bool {
 	allowed := !slices.ContainsFunc(s.Rules, func(r torch.EndRule) bool { return r != torch.EndAllowed })
-	return b.options.Beam == 1 && b.options.LengthPenalty == "fairseq" && s.Banned == nil && allowed
+	return b.options.Beam == 1 && b.options.LengthPenalty == "fairseq" && s.Banned == nil && allowed && !b.bound
 }
 
 // nearest makes a greedy step's candidates of the nearest words.
@@ -209,8 +220,13 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 				if len(rows)-first == o.Beam {
 					continue
 				}
+				next := row{logProb: c.Scores[at]}
+				if s.constraint != nil {
+					next.progress = s.constraint.after(from.progress, b.last(from), c.IDs[at])
+				}
 				b.nodes = append(b.nodes, node{from.node, c.IDs[at], from.next, c.LogProbs[at]})
-				rows = append(rows, row{node: int32(len(b.nodes) - 1), logProb: c.Scores[at]})
+				next.node = int32(len(b.nodes) - 1)
+				rows = append(rows, next)
 				order = append(order, int64(c.Rows[at]))
 			case o.finishes(j, s):
 				s.finish(ending{from.node, c.Scores[at] / o.penalty(b.step+1), c.Scores[at], c.LogProbs[at]}, o.Beam)

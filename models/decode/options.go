@@ -31,6 +31,9 @@ type Options struct {
 	BatchTokens int // source tokens of a batch, padding and ends included; 0 is 4096
 	// Int8 computes with weights of eight bits, where the model can ([Int8Model]).
 	Int8 bool
+	// Words asks a translator for the words of a translation with their probabilities, Links for the words of the source
+	// that each stands for, too.
+	Words, Links bool
 }
 
 var schema = keys.New[Options]("decode")

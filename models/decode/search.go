@@ -85,6 +85,15 @@ func Search(ctx context.Context, model Model, scorer Scorer, sources [][]int32, 
 // where the model finishes fewer. It is an error where a source is longer than the model's positions, and ctx's where
 // that is cancelled, which is noticed between two words.
 func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesis, error) {
+	return s.SearchConstrained(ctx, sources, Constraints{Of: make([]Constraint, len(sources))})
+}
+
+// SearchConstrained is Search for translations that hold what the constraints say, every one of them. It is an error
+// where a constraint does not fit into the longest translation of its source.
+func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, constraints Constraints) ([][]Hypothesis, error) {
+	if err := constraints.check(len(sources)); err != nil {
+		return nil, err
+	}
 	results := make([][]Hypothesis, len(sources))
 	length := func(i int) int { // with its end
 		if len(sources[i]) == 0 {
@@ -101,6 +110,10 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 		if slices.Contains(source, tokenize.Pad) {
 			return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
 		}
+		if n, most := constraints.Of[i].Words(), s.Longest(len(source)); len(source) > 0 && n > most {
+			return nil, fmt.Errorf("the constraints of source %d have %d symbols, and its translation has %d at most: leave some out, or raise decode.max_length_b",
+				i+1, n, most)
+		}
 		if len(source) == 0 {
 			done(i, []Hypothesis{{}})
 		}
@@ -108,7 +121,7 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 	err := torch.Try(func() (err error) {
 		torch.ScopedNoGrad(func() {
 			for _, places := range batches(len(sources), s.options, length) {
-				if err = s.batch(ctx, sources, places, done); err != nil {
+				if err = s.batch(ctx, sources, places, constraints, done); err != nil {
 					return
 				}
 			}
@@ -117,6 +130,9 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 	})
 	return results, err
 }
+
+// Longest is the largest length of a translation of a source of n words, its end not counted.
+func (s *Searcher) Longest(n int) int { return s.options.longest(n, s.decoder.Longest()) }
 
 // batches sorts sentences, those of length 0 left out, by length, the longest first, and cuts them.
 func batches(n int, o Options, length func(i int) int) (out [][]int) {
@@ -150,12 +166,14 @@ func padded(sources [][]int32, places []int) models.Tokens {
 }
 
 // batch translates the sources at these places.
-func (s *Searcher) batch(ctx context.Context, sources [][]int32, places []int, done func(i int, best []Hypothesis)) error {
+func (s *Searcher) batch(
+	ctx context.Context, sources [][]int32, places []int, constraints Constraints, done func(i int, best []Hypothesis),
+) error {
 	start := torch.OpenScope()
 	decoding := s.decoder.Start(padded(sources, places))
 	start.Close()
 	defer decoding.Free()
-	b := newBeams(sources, places, s.options, s.decoder.Longest())
+	b := newBeams(sources, places, s.options, s.decoder.Longest(), constraints)
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -206,7 +207,7 @@ func TestLineErrors(t *testing.T) {
 		}
 	}
 	for _, i := range []int{2, 5} {
-		if out[i] != (translation.Translation{}) {
+		if !reflect.DeepEqual(out[i], translation.Translation{}) {
 			t.Errorf("the empty line %d gave %+v", i+1, out[i])
 		}
 	}
@@ -217,7 +218,7 @@ func TestLineErrors(t *testing.T) {
 		}
 	}
 	// So it is where no line is left to search for.
-	if out := translate(t, made, []string{"\xff", ""}, decode.Options{}); out[0].Err == nil || out[1] != (translation.Translation{}) {
+	if out := translate(t, made, []string{"\xff", ""}, decode.Options{}); out[0].Err == nil || !reflect.DeepEqual(out[1], translation.Translation{}) {
 		t.Errorf("a bad and an empty line gave %+v", out)
 	}
 	all, err := made.TranslateNBest(t.Context(), lines, decode.Options{})

@@ -20,7 +20,25 @@ type Translation struct {
 	Tokenised string  // the same as words joined by single spaces
 	Score     float64 // natural log-probability under the length penalty
 	Err       error   // a *LineError where the line cannot be translated; the rest is empty then
+	// Details are what decode.Options.Words and Links ask for, nil where neither does.
+	Details *Details
 }
+
+// Details are the words of a translation.
+type Details struct {
+	// Confidence is the probability of a symbol, the geometric mean over the line and its end.
+	Confidence float64
+	Words      []Word
+}
+
+// Word is a word of a translation, as spaces separate them.
+type Word struct {
+	Text       string
+	Confidence float64 // the probability of its symbols, punctuation that touches it included: their product
+	Source     []int   // the words of the raw line that it stands for, counted from 0
+}
+
+var errNoProbability = errors.New("the run's output layer finds words by their vectors and gives them no probability: ask for no confidence, or for links alone")
 
 var errNoUTF8 = errors.New("it is no valid UTF-8: convert the text, for example with iconv")
 
@@ -57,36 +75,37 @@ func (t *Translator) Translate(ctx context.Context, lines []string, o decode.Opt
 }
 
 // TranslateNBest returns the o.NBest best translations of each raw line, best first, and otherwise is as Translate.
-func (t *Translator) TranslateNBest(ctx context.Context, lines []string, o decode.Options) (all [][]Translation, err error) {
+func (t *Translator) TranslateNBest(ctx context.Context, lines []string, o decode.Options) ([][]Translation, error) {
+	requests := make([]Request, len(lines))
+	for i, line := range lines {
+		requests[i].Line = line
+	}
+	return t.TranslateRequests(ctx, requests, o)
+}
+
+// TranslateRequests is TranslateNBest of lines whose translations must hold a prefix, terms or parts of the line. Each
+// of them does, in every translation. A line whose demands do not fit into the longest translation, or that the output
+// layer cannot meet, has an error of its own.
+func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, o decode.Options) (all [][]Translation, err error) {
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode
 	}
 	err = t.Queue(ctx, func() error {
-		all, err = t.search(ctx, lines, o)
+		all, err = t.search(ctx, requests, o)
 		return err
 	})
 	return all, err
 }
 
-func (t *Translator) search(ctx context.Context, lines []string, o decode.Options) ([][]Translation, error) {
-	units := make([][]string, len(lines))
-	var sources [][]int32
-	var places []int // of the lines that are searched for
-	out := make([][]Translation, len(lines))
-	for i, line := range lines {
-		out[i] = []Translation{{}}
-		source, symbols, err := t.encode(line)
-		switch {
-		case err != nil:
-			out[i][0].Err = &LineError{i + 1, err}
-			continue
-		case len(source) == 0:
-			continue
-		}
-		units[i] = symbols
-		places = append(places, i)
-		sources = append(sources, source)
+func (t *Translator) search(ctx context.Context, requests []Request, o decode.Options) ([][]Translation, error) {
+	if o.Words && t.Text.Vectors != nil {
+		return nil, errNoProbability
 	}
+	units := make([][]string, len(requests))
+	var sources [][]int32
+	var demands []demand
+	var places []int // of the lines that are searched for
+	out := make([][]Translation, len(requests))
 	searcher, err := t.searcher(o)
 	if err != nil {
 		return nil, err
@@ -94,19 +113,70 @@ func (t *Translator) search(ctx context.Context, lines []string, o decode.Option
 	if !t.opened {
 		defer t.forget()
 	}
-	found, err := searcher.Search(ctx, sources)
+	for i, r := range requests {
+		out[i] = []Translation{{}}
+		source, symbols, d, err := t.read(r, searcher)
+		switch {
+		case err != nil:
+			out[i][0].Err = &LineError{i + 1, err}
+			continue
+		case len(source) == 0:
+			if d.prefix != nil {
+				out[i][0].Text, out[i][0].Tokenised = d.prefix.text, d.prefix.text
+			}
+			continue
+		}
+		units[i] = symbols
+		places = append(places, i)
+		sources, demands = append(sources, source), append(demands, d)
+	}
+	found, err := searcher.SearchConstrained(ctx, sources, t.constraints(demands))
 	if err != nil {
 		return nil, err
 	}
+	var from, to [][]int32 // of the translations whose words are linked
+	var links []func(decode.Attended)
 	for k, hypotheses := range found {
 		i := places[k]
 		out[i] = out[i][:0]
 		for _, h := range hypotheses {
-			tokenised := t.words(units[i], h, o)
-			out[i] = append(out[i], Translation{Text: t.Text.Target.Raw(tokenised), Tokenised: tokenised, Score: h.Score})
+			text, tokens := t.compose(units[i], h, demands[k], o)
+			x := Translation{Text: text, Tokenised: joinTokens(tokens), Score: h.Score}
+			if o.Words || o.Links {
+				x.Details = details(text, tokens, h)
+			}
+			if o.Links {
+				from, to = append(from, sources[k]), append(to, h.IDs)
+				links = append(links, func(seen decode.Attended) {
+					t.link(requests[i].Line, units[i], seen, tokens, x.Details.Words)
+				})
+			}
+			out[i] = append(out[i], x)
 		}
 	}
-	return out, nil
+	seen, err := searcher.Attend(ctx, from, to)
+	for i, link := range links {
+		if err == nil {
+			link(seen[i])
+		}
+	}
+	return out, err
+}
+
+// read gives a request as ids and symbols of its line and as demands, or says why it cannot be translated.
+func (t *Translator) read(r Request, s *decode.Searcher) (ids []int32, symbols []string, d demand, err error) {
+	ids, symbols, err = t.encode(r.Line)
+	if err != nil || r.Prefix == "" && r.Terms == nil && len(r.Keep) == 0 {
+		return ids, symbols, d, err
+	}
+	if d, err = t.demands(r, t.Text.Source.Join(slices.Clone(symbols))); err != nil || len(ids) == 0 {
+		return ids, symbols, d, err
+	}
+	if n, most := d.constraint().Words(), s.Longest(len(ids)); n > most {
+		err = fmt.Errorf("what its translation must hold has %d symbols, and a translation of it has %d at most: leave terms out, or raise decode.max_length_b",
+			n, most)
+	}
+	return ids, symbols, d, err
 }
 
 // encode gives a raw line as ids and as symbols, or says why it cannot be translated. A line that is too long is

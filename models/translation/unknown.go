@@ -10,9 +10,14 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// words is a hypothesis as a tokenised line, given the symbols of its source: with unknown words replaced, and changed
-// after, as the options say.
+// words is a hypothesis as a tokenised line, given the symbols of its source.
 func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Options) string {
+	return joinTokens(compact(tokensOf(t.Text.Target, t.symbols(source, h, o)), o))
+}
+
+// symbols are those of a hypothesis, given the symbols of its source: with unknown words replaced, and changed after,
+// as the options say.
+func (t *Translator) symbols(source []string, h decode.Hypothesis, o decode.Options) []string {
 	symbols := t.Text.Target.Vocabulary.Decode(h.IDs)
 	paper := o.Rewriting() == "paper"
 	for j := range h.Alignment {
@@ -27,11 +32,7 @@ func (t *Translator) words(source []string, h decode.Hypothesis, o decode.Option
 			symbols[j] = rewriteNumber(symbols[j], next, sourceWord(t.Text, source, h.Alignment[j]))
 		}
 	}
-	tokenised := t.Text.Target.Join(symbols)
-	if paper {
-		tokenised = strings.Join(slices.Compact(strings.Fields(tokenised)), " ")
-	}
-	return tokenised
+	return symbols
 }
 
 // known is what stands for the unknown word at a place of the output: the lexicon's translation of the source word that

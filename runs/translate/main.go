@@ -32,16 +32,22 @@ func main() {
 
 // flags are the command line.
 type flags struct {
-	Run         string  `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
-	Beam        int     `flag:"beam" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
-	Lenpen      float64 `flag:"lenpen" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
-	NBest       int     `flag:"nbest" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
-	Scores      bool    `flag:"scores" help:"print id TAB score TAB text; the score is the natural log-probability under the length penalty"`
-	Force       string  `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching"`
-	ReplaceUnk  bool    `flag:"replace-unk" help:"replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)"`
-	Postprocess string  `flag:"postprocess" choice:"none paper" help:"<NAME>: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)"`
-	SkipBad     bool    `flag:"skip-bad" help:"for a line that cannot be translated, write an empty line and a warning instead of stopping"`
-	Int8        bool    `flag:"int8" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
+	Run         string   `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
+	Beam        int      `flag:"beam" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
+	Lenpen      float64  `flag:"lenpen" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
+	NBest       int      `flag:"nbest" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
+	Scores      bool     `flag:"scores" help:"print id TAB score TAB text; the score is the natural log-probability under the length penalty"`
+	Force       string   `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching"`
+	ReplaceUnk  bool     `flag:"replace-unk" help:"replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)"`
+	Postprocess string   `flag:"postprocess" choice:"none paper" help:"<NAME>: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)"`
+	SkipBad     bool     `flag:"skip-bad" help:"for a line that cannot be translated, write an empty line and a warning instead of stopping"`
+	Prefix      string   `flag:"prefix" help:"begin each translation with the same line of <FILE>; an empty line asks for nothing"`
+	Terms       string   `flag:"terms" help:"translate the terms of <FILE>, lines of source TAB target, as it says"`
+	Keep        []string `flag:"keep" help:"what matches <REGEX> stands in the translation unchanged (repeatable)"`
+	Align       bool     `flag:"align" help:"print links between words of the line and of its translation behind a tab, as 0-0 1-2"`
+	Confidence  bool     `flag:"confidence" help:"print the probability of a symbol and that of each word behind a tab, separated by spaces"`
+	JSON        bool     `flag:"json" help:"print an object a line: text, score, words with confidence and source words, and with -nbest the others"`
+	Int8        bool     `flag:"int8" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
 	command.Machine
 
 	given *pflag.FlagSet
@@ -62,6 +68,10 @@ func parse(args []string) (f *flags, err error) {
 	switch {
 	case f.Int8 && f.Device != "auto" && f.Device != "cpu":
 		return nil, command.Usagef("-int8 computes on the CPU, and -device is %s: leave one of the two out", f.Device)
+	case f.Force != "" && (f.constrains() || f.Align || f.Confidence || f.JSON):
+		return nil, command.Usagef("-force scores translations that are given, and -prefix, -terms, -keep, -align, -confidence and -json are for searching: leave one of the two out")
+	case f.JSON && (f.Align || f.Confidence || f.Scores):
+		return nil, command.Usagef("-json prints scores, confidence and links already: leave -scores, -align and -confidence out")
 	case f.Int8 && f.Force != "":
 		return nil, command.Usagef("-int8 is for searching, and -force scores with all bits: leave one of the two out")
 	}
@@ -85,6 +95,7 @@ func (f *flags) options(o decode.Options) (decode.Options, error) {
 		o.Alignment = f.ReplaceUnk
 	}
 	o.Int8 = f.Int8
+	o.Words, o.Links = f.Confidence || f.JSON, f.Align || f.JSON
 	o.Postprocess = cmp.Or(f.Postprocess, o.Postprocess)
 	return o, nil
 }
@@ -109,12 +120,24 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	w := &printer{Writer: bufio.NewWriter(out), scored: f.Scores || f.NBest > 0}
+	w := &printer{
+		Writer: bufio.NewWriter(out), scored: f.Scores || f.NBest > 0, json: f.JSON, links: f.Align, confidence: f.Confidence,
+	}
 	if f.Force != "" {
 		return force(ctx, t, f.Force, in, w, o)
 	}
-	return eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
-		found, err := t.TranslateNBest(ctx, lines, o)
+	demands, err := f.demands(ctx, t)
+	if err != nil {
+		return err
+	}
+	count := 0
+	err = eachBatch(in, w, t.Settings.Lines.Limit(), func(first int, lines []string) error {
+		count = first + len(lines)
+		requests, err := demands.of(first, lines)
+		if err != nil {
+			return err
+		}
+		found, err := t.TranslateRequests(ctx, requests, o)
 		if err != nil {
 			return err
 		}
@@ -128,11 +151,15 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n",
 						first+bad.Line, bad.Err)
 				}
-				w.line(first+i, x.Score, x.Text)
 			}
+			w.translations(first+i, list)
 		}
 		return nil
 	})
+	if err == nil {
+		err = demands.allUsed(count)
+	}
+	return err
 }
 
 // force prints the score of each translation of a file.
@@ -169,17 +196,4 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 			len(given.Lines), count)
 	}
 	return err
-}
-
-// printer writes results.
-type printer struct {
-	*bufio.Writer
-	scored bool
-}
-
-func (p *printer) line(id int, score float64, text string) {
-	if p.scored {
-		fmt.Fprintf(p, "%d\t%.4f\t", id, score)
-	}
-	fmt.Fprintln(p, text)
 }

@@ -78,12 +78,26 @@ struct Rules {
   const int64_t *banned_R;    // where a row's ids begin, and their number at the end; NULL for none
 };
 
+// Words whose log-probabilities are asked for, whatever the rules say of them.
+struct Wanted {
+  const int32_t *ids;      // row by row
+  const int64_t *starts_R; // as Rules::banned_R; NULL for none
+  double *log_probs;
+};
+
 // Offers the continuations of one row, which is changed by the rules.
-void offer_row(float *row, int64_t V, int32_t r, double score, bool normalise, const Rules &rules, int rule, float *maxima, Best &best) {
-  if (score == never) return;
+void offer_row(float *row, int64_t V, int32_t r, double score, bool normalise, const Rules &rules, int rule, const Wanted &wanted, float *maxima,
+               Best &best) {
+  if (score == never) {
+    if (wanted.starts_R) std::fill(wanted.log_probs + wanted.starts_R[r], wanted.log_probs + wanted.starts_R[r + 1], never);
+    return;
+  }
   const float none = -std::numeric_limits<float>::infinity();
   float top = block_maxima(row, V, maxima);
   const double shift = normalise ? log_sum_exp(row, V, top) : 0;
+  if (wanted.starts_R)
+    for (int64_t i = wanted.starts_R[r]; i < wanted.starts_R[r + 1]; ++i)
+      wanted.log_probs[i] = static_cast<double>(row[wanted.ids[i]]) - shift;
   const auto offer = [&](int64_t v) {
     const double log_prob = static_cast<double>(row[v]) - shift;
     best.offer({score + log_prob, log_prob, r, static_cast<int32_t>(v)});
@@ -108,8 +122,9 @@ void offer_row(float *row, int64_t V, int32_t r, double score, bool normalise, c
 using namespace ap;
 
 extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, const double *scores, int64_t sentences, int64_t k, int64_t pad, int64_t end,
-                                 const uint8_t *end_rule, const int32_t *banned, const int64_t *banned_starts, double *out_scores,
-                                 double *out_log_probs, int32_t *out_rows, int32_t *out_ids) {
+                                 const uint8_t *end_rule, const int32_t *banned, const int64_t *banned_starts, const int32_t *wanted,
+                                 const int64_t *wanted_starts, double *out_scores, double *out_log_probs, int32_t *out_rows, int32_t *out_ids,
+                                 double *out_wanted) {
   return guard([&] {
     at::NoGradGuard no_grad;
     const at::Tensor x_RD = get(x).detach().contiguous();
@@ -121,6 +136,7 @@ extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, 
     const int64_t G = R / sentences;
     const at::Tensor w = weight ? get(weight) : at::Tensor(), b = bias ? get(bias) : at::Tensor();
     const Rules rules{pad, end, end_rule, banned, banned_starts};
+    const Wanted asked{wanted, wanted_starts, out_wanted};
     // Tasks of about 64 rows: enough for the product, little enough for the caches.
     const int64_t tasks = count_tasks(sentences, R, 64, static_cast<double>(V) * (weight ? x_RD.size(1) : 8));
     run_tasks(tasks, [&](int64_t task) {
@@ -132,7 +148,8 @@ extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, 
       for (int64_t sentence = first; sentence < last; ++sentence) {
         Best best(k);
         for (int64_t r = sentence * G; r < (sentence + 1) * G; ++r)
-          offer_row(data + (r - first * G) * V, V, static_cast<int32_t>(r), scores[r], weight != nullptr, rules, end_rule[sentence], maxima.data(), best);
+          offer_row(data + (r - first * G) * V, V, static_cast<int32_t>(r), scores[r], weight != nullptr, rules, end_rule[sentence], asked, maxima.data(),
+                    best);
         std::sort_heap(best.heap.begin(), best.heap.end());
         for (int64_t i = 0; i < k; ++i) {
           const bool there = i < static_cast<int64_t>(best.heap.size());

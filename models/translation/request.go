@@ -1,0 +1,234 @@
+package translation
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/tokenize"
+)
+
+// Request is a raw line, and what its translation must hold. Text is raw and goes through the run's own text path.
+type Request struct {
+	Line   string
+	Prefix string           // the translation begins with these words
+	Terms  *Glossary        // whose terms apply to the line
+	Keep   []*regexp.Regexp // what these match in the line stands in the translation unchanged
+}
+
+// Term says how a word or several are translated.
+type Term struct{ Source, Target string }
+
+// Glossary is terms as a translator reads them. Several calls and goroutines may share it.
+type Glossary struct {
+	terms  []term
+	starts map[string][]int // by the first word of a source
+}
+
+type term struct {
+	source []string
+	target phrase
+}
+
+// phrase is text that a translation must hold.
+type phrase struct {
+	ids  []int32
+	text string // as it stands in the translation
+}
+
+// TermError says which term, counted from 0, cannot be used.
+type TermError struct {
+	Term int
+	Err  error
+}
+
+func (e *TermError) Error() string { return fmt.Sprintf("term %d: %v", e.Term+1, e.Err) }
+
+// Unwrap is the reason.
+func (e *TermError) Unwrap() error { return e.Err }
+
+// Glossary prepares terms for requests to this translator. A term applies to a line where its source occurs among the
+// line's words, as the run tokenises and cases them; its target then stands in the translation, once however often the
+// source occurs. A *TermError names one that cannot be used.
+func (t *Translator) Glossary(ctx context.Context, terms []Term) (g *Glossary, err error) {
+	err = t.Queue(ctx, func() error {
+		g = &Glossary{starts: map[string][]int{}}
+		known := map[string]bool{}
+		for i, given := range terms {
+			target, err := t.phrase(given.Target, t.Text.Target.Cased(given.Target))
+			sources := t.termSources(given.Source)
+			if err == nil && len(sources) == 0 {
+				err = fmt.Errorf("%q has no words to look for", given.Source)
+			}
+			if err != nil {
+				return &TermError{i, err}
+			}
+			for _, source := range sources {
+				key := strings.Join(source, " ") + "\t" + target.text
+				if !known[key] {
+					known[key] = true
+					g.starts[source[0]] = append(g.starts[source[0]], len(g.terms))
+					g.terms = append(g.terms, term{source, target})
+				}
+			}
+		}
+		return nil
+	})
+	return g, err
+}
+
+// termSources are the ways in which the words of a term may stand in a tokenised line: a full stop at the end may
+// belong to the last word, or be one of its own.
+func (t *Translator) termSources(text string) (ways [][]string) {
+	side := t.Text.Source
+	add := func(words []string) {
+		if len(words) > 0 && !slices.ContainsFunc(ways, func(w []string) bool { return slices.Equal(w, words) }) {
+			ways = append(ways, words)
+		}
+	}
+	alone := side.Words(strings.Join(side.Phrase(text), " "))
+	add(alone)
+	if strings.HasSuffix(strings.TrimSpace(text), ".") {
+		within := side.Words(strings.Join(side.Phrase(text+" X"), " "))
+		add(within[:max(0, len(within)-1)])
+	}
+	return ways
+}
+
+// apply are the targets of the terms that occur among words.
+func (g *Glossary) apply(words []string) (found []phrase) {
+	if g == nil {
+		return nil
+	}
+	for at := range words {
+		for _, i := range g.starts[words[at]] {
+			x := g.terms[i]
+			if at+len(x.source) <= len(words) && slices.Equal(words[at:at+len(x.source)], x.source) &&
+				!slices.ContainsFunc(found, func(p phrase) bool { return p.text == x.target.text }) {
+				found = append(found, x.target)
+			}
+		}
+	}
+	return found
+}
+
+// phrase is raw text as ids. What the vocabulary does not have is the unknown word, in whose place the text is put
+// afterwards.
+func (t *Translator) phrase(raw, text string) (phrase, error) {
+	side := t.Text.Target
+	return t.asPhrase(side.Units(strings.Join(side.Phrase(raw), " ")), text)
+}
+
+func (t *Translator) asPhrase(units []string, text string) (phrase, error) {
+	p := phrase{ids: t.Text.Target.Vocabulary.Encode(units), text: text}
+	if strings.TrimSpace(text) == "" {
+		return p, fmt.Errorf("the text that the translation must hold is empty")
+	}
+	if len(p.ids) == 0 {
+		p.ids = []int32{tokenize.Unk}
+	}
+	for i, id := range p.ids {
+		if id < tokenize.Unk {
+			p.ids[i] = tokenize.Unk
+		}
+		if v := t.Text.Vectors; v != nil && !finiteNonZero(v.Rows[int(p.ids[i])*v.Width:][:v.Width]) {
+			return p, fmt.Errorf("%q cannot be demanded: the run's output layer finds words by their vectors, and has none for %q",
+				text, t.Text.Target.Vocabulary.Token(id))
+		}
+	}
+	return p, nil
+}
+
+// finiteNonZero reports whether a vector has a direction.
+func finiteNonZero(v []float32) bool {
+	some := false
+	for _, x := range v {
+		if x != x {
+			return false
+		}
+		some = some || x != 0
+	}
+	return some
+}
+
+// demand is what one line's translation must hold.
+type demand struct {
+	prefix  *phrase
+	phrases []phrase
+}
+
+func (d demand) none() bool { return d.prefix == nil && len(d.phrases) == 0 }
+
+// all are the prefix, where there is one, and the phrases.
+func (d demand) all() []phrase {
+	if d.prefix == nil {
+		return d.phrases
+	}
+	return append([]phrase{*d.prefix}, d.phrases...)
+}
+
+// constraint is the demand in ids.
+func (d demand) constraint() (c decode.Constraint) {
+	if d.prefix != nil {
+		c.Prefix = d.prefix.ids
+	}
+	for _, p := range d.phrases {
+		c.Phrases = append(c.Phrases, p.ids)
+	}
+	return c
+}
+
+// demands reads what a request asks for.
+func (t *Translator) demands(r Request, tokenised string) (d demand, err error) {
+	if strings.TrimSpace(r.Prefix) != "" {
+		if err := t.readable(r.Prefix); err != nil {
+			return d, fmt.Errorf("its prefix: %w", err)
+		}
+		side := t.Text.Target
+		p, err := t.asPhrase(side.Units(side.Tokenize(r.Prefix)), side.Cased(r.Prefix))
+		if err != nil {
+			return d, err
+		}
+		d.prefix = &p
+	}
+	if r.Terms != nil {
+		d.phrases = r.Terms.apply(t.Text.Source.Words(tokenised))
+	}
+	for _, text := range kept(r.Line, r.Keep) {
+		p, err := t.phrase(text, text)
+		if err != nil {
+			return d, err
+		}
+		// A term that asks for the same text once is met by it.
+		if at := slices.IndexFunc(d.phrases, func(o phrase) bool { return o.text == text }); at >= 0 && r.Terms != nil {
+			d.phrases = slices.Delete(d.phrases, at, at+1)
+		}
+		d.phrases = append(d.phrases, p)
+	}
+	return d, nil
+}
+
+// kept are the texts that patterns match in a line, in their order; of matches that overlap the first and longest.
+func kept(line string, patterns []*regexp.Regexp) (texts []string) {
+	var spans [][]int
+	for _, p := range patterns {
+		for _, span := range p.FindAllStringIndex(line, -1) {
+			if strings.TrimSpace(line[span[0]:span[1]]) != "" {
+				spans = append(spans, span)
+			}
+		}
+	}
+	slices.SortStableFunc(spans, func(a, b []int) int { return cmp.Or(a[0]-b[0], b[1]-a[1]) })
+	end := 0
+	for _, span := range spans {
+		if span[0] >= end {
+			end = span[1]
+			texts = append(texts, strings.TrimSpace(line[span[0]:span[1]]))
+		}
+	}
+	return texts
+}
