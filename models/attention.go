@@ -59,7 +59,8 @@ func (a attention) keys(memory_BSD torch.Tensor) (k, v torch.Tensor) {
 
 // attendItself is attend of x to itself, [B,T,D].
 func (a attention) attendItself(x_BTD, mask torch.Tensor, causal bool, s *torch.Stream) torch.Tensor {
-	maps := torch.Linears(x_BTD, []torch.Tensor{a.k.weight, a.v.weight, a.q.weight}, []torch.Tensor{a.k.bias, a.v.bias, a.q.bias})
+	maps := torch.Linears(x_BTD, []torch.Tensor{a.k.weight, a.v.weight, a.q.weight},
+		[]torch.Tensor{a.k.bias, a.v.bias, a.q.bias})
 	return a.read(a.split(maps[2]), a.split(maps[0]), a.split(maps[1]), mask, causal, s)
 }
 

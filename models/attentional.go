@@ -46,9 +46,12 @@ func (s AttentionalSettings) Range(width int) float64 {
 func (s Settings) CheckAttentional() error {
 	switch {
 	case s.Width%2 != 0:
-		return fmt.Errorf("model.width = %d is odd: the two directions of an attentional network's encoder have half of it each", s.Width)
+		return fmt.Errorf("model.width = %d is odd: the two directions of an attentional network's encoder have half "+
+			"of it each", s.Width)
 	case s.EncoderLayers != s.DecoderLayers && s.EncoderLayers != 1:
-		return fmt.Errorf("model.encoder_layers = %d and model.decoder_layers = %d do not fit together: each layer of an attentional network's decoder begins with the last state of the encoder's layer, so that the encoder has the same number of layers or a single one",
+		return fmt.Errorf("model.encoder_layers = %d and model.decoder_layers = %d do not fit together: each layer of "+
+			"an attentional network's decoder begins with the last state of the encoder's layer, so that the encoder "+
+			"has the same number of layers or a single one",
 			s.EncoderLayers, s.DecoderLayers)
 	}
 	return nil
@@ -82,7 +85,8 @@ type Attentional struct {
 // NewAttentional adds the network's parameters to p, named as in a PyTorch program with nn.LSTM and nn.LSTMCell:
 // encoder.weight_ih_l0, encoder.weight_ih_l0_reverse, decoder.0.weight_ih, query.weight, mix.weight. The embeddings are
 // given: their vectors have the width of word vectors, and they may share the output layer's matrix.
-func NewAttentional(c Config, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Attentional, error) {
+func NewAttentional(c Config, source, target Embedder, p *torch.Params, s *torch.Stream,
+	device torch.Device) (*Attentional, error) {
 	if err := c.CheckAttentional(); err != nil {
 		return nil, err
 	}

@@ -70,7 +70,8 @@ func (d *fusedAttentional) Start(source Tokens) Decoding {
 			places = append(places, int64(b)*positions+s)
 		}
 	}
-	memory_MD := read.memory_BSD.Reshape(-1, width).IndexSelect(0, torch.FromInt64s(places, torch.CPU, int64(len(places))))
+	memory_MD := read.memory_BSD.Reshape(-1, width).IndexSelect(0,
+		torch.FromInt64s(places, torch.CPU, int64(len(places))))
 	c.step.Keys, c.step.Values = d.weights.Source(memory_MD)
 	c.state = d.weights.Start(read.h, read.c)
 	torch.Keep(c.step.Keys, c.step.Values, c.state)
@@ -79,7 +80,8 @@ func (d *fusedAttentional) Start(source Tokens) Decoding {
 
 func (c *fusedAttentionalDecoding) Step(words []int64, wantAttention bool) (hidden, attention torch.Tensor) {
 	c.step.Attention = wantAttention
-	hidden, next, attention := c.step.Run(c.model.target.Lookup(torch.FromInt64s(words, torch.CPU, int64(len(words)))), c.state)
+	hidden, next, attention := c.step.Run(c.model.target.Lookup(torch.FromInt64s(words, torch.CPU, int64(len(words)))),
+		c.state)
 	replace(&c.state, next)
 	return hidden, attention
 }

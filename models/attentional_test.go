@@ -41,9 +41,10 @@ func loadAttentional(t *testing.T, name string, dtype torch.DType, change func(*
 	source := pieces(p, "encoder.embed_tokens.weight", c.Source_vocab, c.Words, s, dtype)
 	pieces(p, "decoder.output_projection.weight", c.Target_vocab, c.Width, s, dtype)
 	config := models.Config{DType: dtype, Settings: models.Settings{
-		Width:                  int(c.Width),
-		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: c.Encoder_layers, DecoderLayers: c.Decoder_layers, MaxPositions: 50},
-		AttentionalSettings:    models.AttentionalSettings{WordWidth: int(c.Words), InitialRange: 0.1},
+		Width: int(c.Width),
+		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: c.Encoder_layers,
+			DecoderLayers: c.Decoder_layers, MaxPositions: 50},
+		AttentionalSettings: models.AttentionalSettings{WordWidth: int(c.Words), InitialRange: 0.1},
 	}}
 	change(&config.Settings)
 	m, err := models.NewAttentional(config, source, target, p, s, device)
@@ -74,7 +75,8 @@ func part(all map[string]torch.Tensor, prefix string) map[string]torch.Tensor {
 // loss is the sum over words divided by sentences.
 func (a *attentional) loss(s *torch.Stream) torch.Tensor {
 	states := a.Forward(a.source, a.prev, s)
-	loss, _ := torch.SoftmaxLoss(states.Hidden, a.output, torch.Tensor{}, a.targets, torch.SoftmaxLossOptions{Ignore: tokenize.Pad, Scale: 1 / float64(a.source.Rows)})
+	loss, _ := torch.SoftmaxLoss(states.Hidden, a.output, torch.Tensor{}, a.targets,
+		torch.SoftmaxLossOptions{Ignore: tokenize.Pad, Scale: 1 / float64(a.source.Rows)})
 	return loss
 }
 
@@ -100,7 +102,8 @@ func TestAttentionalEqualsPyTorch(t *testing.T) {
 		near(t, "attentional states", states.Hidden, a.golden["hidden"], limit)
 		for n, time := range states.Time {
 			place := states.Column[n]*int64(a.prev.Width) + time
-			if a.prev.IDs[place] == tokenize.Pad || n > 0 && states.Column[n] == states.Column[n-1] && time != states.Time[n-1]+1 {
+			if a.prev.IDs[place] == tokenize.Pad || n > 0 && states.Column[n] == states.Column[n-1] &&
+				time != states.Time[n-1]+1 {
 				t.Errorf("row %d stands at time %d of column %d", n, time, states.Column[n])
 			}
 		}
@@ -149,7 +152,8 @@ func TestAttentionalAlone(t *testing.T) {
 			row += int64(prev.Width)
 			near(t, "alone", a.Forward(source, prev, nil).Hidden, want, limit)
 			near(t, "padded on the left", a.Forward(padLeft(source, 3), padLeft(prev, 2), nil).Hidden, want, limit)
-			backwards.IDs = append(a.source.IDs[b*a.source.Width:(b+1)*a.source.Width:(b+1)*a.source.Width], backwards.IDs...)
+			backwards.IDs = append(a.source.IDs[b*a.source.Width:(b+1)*a.source.Width:(b+1)*a.source.Width],
+				backwards.IDs...)
 		}
 		backwards.Rows, backwards.Width = a.source.Rows, a.source.Width
 		prev := trim(a.prev, 1)
@@ -165,10 +169,13 @@ func TestAttentionalAlone(t *testing.T) {
 // TestAttentionalDecodes: a step at a time, with attention as PyTorch has it, equals the whole prefix, on padded batches too.
 func TestAttentionalDecodes(t *testing.T) {
 	eachReading(t, func(t *testing.T, a *attentional, limit float64) {
-		for name, decoder := range map[string]models.Decoder{"Decoder": a.Decoder(), "UnfusedDecoder": a.UnfusedDecoder()} {
-			equalsFull(t, name, decoder, a.source, func(source, prev models.Tokens) torch.States { return a.Forward(source, prev, nil) }, limit)
+		for name, decoder := range map[string]models.Decoder{"Decoder": a.Decoder(),
+			"UnfusedDecoder": a.UnfusedDecoder()} {
+			equalsFull(t, name, decoder, a.source,
+				func(source, prev models.Tokens) torch.States { return a.Forward(source, prev, nil) }, limit)
 		}
-		for name, decoder := range map[string]models.Decoder{"Decoder": a.Decoder(), "UnfusedDecoder": a.UnfusedDecoder()} {
+		for name, decoder := range map[string]models.Decoder{"Decoder": a.Decoder(),
+			"UnfusedDecoder": a.UnfusedDecoder()} {
 			a.attends(t, name, decoder, limit)
 		}
 	})
@@ -189,7 +196,8 @@ func (a *attentional) attends(t *testing.T, name string, decoder models.Decoder,
 		_, attention := decoding.Step(words, true)
 		for b, word := range words {
 			if word != tokenize.Pad {
-				near(t, fmt.Sprintf("%s: attention of word %d of sentence %d", name, step, b), attention.Narrow(0, int64(b), 1).Reshape(-1),
+				near(t, fmt.Sprintf("%s: attention of word %d of sentence %d", name, step, b),
+					attention.Narrow(0, int64(b), 1).Reshape(-1),
 					want.Narrow(0, int64(b), 1).Narrow(1, int64(step), 1).Reshape(-1), limit)
 			}
 		}
@@ -278,7 +286,8 @@ func TestAttentionalStart(t *testing.T) {
 		}
 		for name, shape := range map[string][]int64{
 			"encoder.weight_ih_l0": {64, 32}, "encoder.weight_hh_l1_reverse": {64, 16}, "encoder.bias_hh_l0": {64},
-			"decoder.0.weight_ih": {128, 64}, "decoder.1.weight_ih": {128, 32}, "decoder.1.bias_ih": {128}, "query.weight": {32, 32}, "mix.weight": {32, 64},
+			"decoder.0.weight_ih": {128, 64}, "decoder.1.weight_ih": {128, 32}, "decoder.1.bias_ih": {128},
+			"query.weight": {32, 32}, "mix.weight": {32, 64},
 		} {
 			if x := p.Get(name); !x.Defined() || !slices.Equal(x.Shape(), shape) {
 				t.Errorf("%s is not there, or not of shape %v", name, shape)
@@ -293,12 +302,15 @@ func TestAttentionalStart(t *testing.T) {
 		}
 		for part, change := range map[string]func(*models.Settings){
 			"model.width = 31 is odd": func(s *models.Settings) { s.Width = 31 },
-			"model.encoder_layers = 2 and model.decoder_layers = 1 do not fit": func(s *models.Settings) { s.DecoderLayers = 1 },
-			"the same number of layers or a single one":                        func(s *models.Settings) { s.DecoderLayers = 3 },
+			"model.encoder_layers = 2 and model.decoder_layers = 1 do not " +
+				"fit": func(s *models.Settings) { s.DecoderLayers = 1 },
+			"the same number of layers or a single " +
+				"one": func(s *models.Settings) { s.DecoderLayers = 3 },
 		} {
 			other := config
 			change(&other.Settings)
-			if _, err := models.NewAttentional(other, nil, nil, p, s, device); err == nil || !strings.Contains(err.Error(), part) {
+			if _, err := models.NewAttentional(other, nil, nil, p, s, device); err == nil ||
+				!strings.Contains(err.Error(), part) {
 				t.Errorf("%v, want %q", err, part)
 			}
 		}

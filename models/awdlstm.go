@@ -31,7 +31,8 @@ func NewAWDLSTM(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, 
 	from := int64(c.Width)
 	for i := range c.Layers {
 		h := c.layerWidth(i)
-		m.layers = append(m.layers, in.lstm(fmt.Sprintf("rnns.%d.module.", i), "_l0", "_l0_raw", from, h, 1/math.Sqrt(float64(h))))
+		m.layers = append(m.layers, in.lstm(fmt.Sprintf("rnns.%d.module.", i), "_l0", "_l0_raw", from, h,
+			1/math.Sqrt(float64(h))))
 		from = h
 	}
 	return m, nil
@@ -57,7 +58,8 @@ func (m *AWDLSTM) Forward(x Chunk, carried Carried, s *torch.Stream) (torch.Stat
 			out_TBD = torch.LockedDropout(out_TBD, m.DropoutHidden, s)
 		}
 		var h_BH, c_BH torch.Tensor
-		out_TBD, h_BH, c_BH = torch.LSTM(out_TBD, carried.at(2*i), carried.at(2*i+1), w, torch.LSTMOptions{WeightDrop: m.WeightDrop, Stream: s})
+		out_TBD, h_BH, c_BH = torch.LSTM(out_TBD, carried.at(2*i), carried.at(2*i+1), w,
+			torch.LSTMOptions{WeightDrop: m.WeightDrop, Stream: s})
 		next = append(next, h_BH.Detach(), c_BH.Detach())
 	}
 	return m.outputs(out_TBD, s), next

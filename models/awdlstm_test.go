@@ -14,22 +14,26 @@ type noise struct {
 }
 
 func (n noise) of(c *models.Config) {
-	c.DropoutEmbedding, c.DropoutInput, c.DropoutHidden, c.Dropout, c.WeightDrop = n.DropoutEmbedding, n.DropoutInput, n.DropoutHidden, n.Dropout, n.WeightDrop
+	c.DropoutEmbedding, c.DropoutInput, c.DropoutHidden, c.Dropout, c.WeightDrop = n.DropoutEmbedding, n.DropoutInput,
+		n.DropoutHidden, n.Dropout, n.WeightDrop
 	c.InputNoise, c.AR, c.TAR = n.InputNoise, n.AR, n.TAR
 }
 
-var allNoise = noise{DropoutEmbedding: 0.3, DropoutInput: 0.4, DropoutHidden: 0.25, Dropout: 0.4, WeightDrop: 0.5, InputNoise: 0.1, AR: 2, TAR: 1}
+var allNoise = noise{DropoutEmbedding: 0.3, DropoutInput: 0.4, DropoutHidden: 0.25, Dropout: 0.4, WeightDrop: 0.5,
+	InputNoise: 0.1, AR: 2, TAR: 1}
 
 // recurrent is a configuration without noise.
 func recurrent(width, hidden, last, layers int, vocabulary int64, dtype torch.DType) models.Config {
 	return models.Config{
-		Settings:   models.Settings{Width: width, Layers: layers, RecurrentSettings: models.RecurrentSettings{Hidden: hidden, LastHidden: last}},
+		Settings: models.Settings{Width: width, Layers: layers,
+			RecurrentSettings: models.RecurrentSettings{Hidden: hidden, LastHidden: last}},
 		Vocabulary: vocabulary, DType: dtype,
 	}
 }
 
 // newRecurrent builds a small model whose sizes all differ.
-func newRecurrent[M any](t *testing.T, build func(models.Config, models.Embedder, *torch.Params, *torch.Stream, torch.Device) (M, error), n noise, dtype torch.DType) (M, *torch.Params) {
+func newRecurrent[M any](t *testing.T, build func(models.Config, models.Embedder, *torch.Params, *torch.Stream,
+	torch.Device) (M, error), n noise, dtype torch.DType) (M, *torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	c := recurrent(5, 9, 0, 3, textWords, dtype)
@@ -74,7 +78,8 @@ func TestAWDLSTMInitialisation(t *testing.T) {
 	torch.Test(t, func() {
 		_, p := newRecurrent(t, models.NewAWDLSTM, noise{}, torch.Float64)
 		defer p.Free()
-		for name, h := range map[string]float64{"rnns.0.module.weight_hh_l0_raw": 9, "rnns.1.module.weight_ih_l0": 9, "rnns.2.module.weight_hh_l0_raw": 5, "rnns.0.module.bias_hh_l0": 9} {
+		for name, h := range map[string]float64{"rnns.0.module.weight_hh_l0_raw": 9, "rnns.1.module.weight_ih_l0": 9,
+			"rnns.2.module.weight_hh_l0_raw": 5, "rnns.0.module.bias_hh_l0": 9} {
 			x := p.Get(name)
 			if !x.Defined() {
 				t.Fatalf("there is no parameter %s", name)
@@ -247,7 +252,8 @@ func TestActivationTerms(t *testing.T) {
 		}
 		none, carried := m.Forward(models.Chunk{Columns: 3}, nil, torch.NewStream(1, "dropout"))
 		if none.Hidden.Size(0) != 0 || len(none.Terms) != 0 || len(carried) != 6 {
-			t.Errorf("an empty chunk gives %d rows, %d terms and %d tensors", none.Hidden.Size(0), len(none.Terms), len(carried))
+			t.Errorf("an empty chunk gives %d rows, %d terms and %d tensors", none.Hidden.Size(0), len(none.Terms),
+				len(carried))
 		}
 	})
 }

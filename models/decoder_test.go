@@ -15,7 +15,8 @@ func TestDecodersEqualFull(t *testing.T) {
 	torch.SetThreads(1) // the models are too small to share
 	eachFixture(t, func(t *testing.T, f *fixture, limit float64) {
 		full := func(source, prev models.Tokens) torch.States { return f.model.ForwardWithAttention(source, prev, nil) }
-		for name, decoder := range map[string]models.Decoder{"Decoder": f.model.Decoder(), "UnfusedDecoder": f.model.UnfusedDecoder()} {
+		for name, decoder := range map[string]models.Decoder{"Decoder": f.model.Decoder(),
+			"UnfusedDecoder": f.model.UnfusedDecoder()} {
 			equalsFull(t, name, decoder, f.source, full, limit)
 		}
 	})
@@ -23,7 +24,8 @@ func TestDecodersEqualFull(t *testing.T) {
 
 // equalsFull decodes four sources, with one hypothesis of a sentence that becomes three, reordering and dropped sentences, and
 // compares each step with what the network says of the whole prefix; attention too, where full has it.
-func equalsFull(t *testing.T, name string, decoder models.Decoder, source models.Tokens, full func(source, prev models.Tokens) torch.States, limit float64) {
+func equalsFull(t *testing.T, name string, decoder models.Decoder, source models.Tokens,
+	full func(source, prev models.Tokens) torch.States, limit float64) {
 	t.Helper()
 	d := decoder.Start(source)
 	defer decoder.Free()
@@ -63,12 +65,15 @@ func equalsFull(t *testing.T, name string, decoder models.Decoder, source models
 			t.Fatal("attention is not what was asked for")
 		}
 		for r, history := range histories {
-			full := full(trim(source, sentence[r*len(sentence)/len(histories)]), models.Tokens{IDs: history, Rows: 1, Width: len(history)})
+			full := full(trim(source, sentence[r*len(sentence)/len(histories)]),
+				models.Tokens{IDs: history, Rows: 1, Width: len(history)})
 			last := int64(len(history) - 1)
-			near(t, fmt.Sprintf("%s: step %d, hypothesis %d", name, step, r), hidden.Narrow(0, int64(r), 1), full.Hidden.Narrow(0, last, 1), limit)
+			near(t, fmt.Sprintf("%s: step %d, hypothesis %d", name, step, r), hidden.Narrow(0, int64(r), 1),
+				full.Hidden.Narrow(0, last, 1), limit)
 			if attention.Defined() && full.Attention.Defined() {
 				s := full.Attention.Size(2)
-				near(t, "attention", attention.Narrow(0, int64(r), 1).Narrow(1, 0, s), full.Attention.Narrow(1, last, 1).Reshape(1, s), limit)
+				near(t, "attention", attention.Narrow(0, int64(r), 1).Narrow(1, 0, s),
+					full.Attention.Narrow(1, last, 1).Reshape(1, s), limit)
 			}
 		}
 		switch step {
@@ -102,7 +107,8 @@ func TestDecoderInThreads(t *testing.T) {
 				p, s := &torch.Params{}, torch.NewStream(1, "init")
 				defer p.Free()
 				table := pieces(p, "decoder.embed_tokens.weight", 100, 128, s, torch.Float32)
-				m, err := models.NewTransformer(transformer(1, 2, 128, 200, heads, 50, torch.Float32), table, table, p, s, device)
+				m, err := models.NewTransformer(transformer(1, 2, 128, 200, heads, 50, torch.Float32), table, table, p,
+					s, device)
 				if err != nil {
 					t.Fatal(err)
 				}

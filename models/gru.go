@@ -48,8 +48,10 @@ func NewGRU(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, devi
 		h := c.layerWidth(i)
 		bound, name := 1/math.Sqrt(float64(h)), fmt.Sprintf("rnns.%d.module.", i)
 		m.layers = append(m.layers, gruWeights{
-			input: p.Add(name+"weight_ih_l0", in.uniform(bound, 3*h, from)), hidden: p.Add(name+"weight_hh_l0_raw", in.uniform(bound, 3*h, h)),
-			inputBias: p.Add(name+"bias_ih_l0", in.uniform(bound, 3*h)), hiddenBias: p.Add(name+"bias_hh_l0", in.uniform(bound, 3*h)),
+			input:      p.Add(name+"weight_ih_l0", in.uniform(bound, 3*h, from)),
+			hidden:     p.Add(name+"weight_hh_l0_raw", in.uniform(bound, 3*h, h)),
+			inputBias:  p.Add(name+"bias_ih_l0", in.uniform(bound, 3*h)),
+			hiddenBias: p.Add(name+"bias_hh_l0", in.uniform(bound, 3*h)),
 		})
 		from = h
 	}

@@ -37,10 +37,12 @@ func TestGRUEqualsPyTorch(t *testing.T) {
 				ids := golden["ids"]
 				var carried models.Carried
 				for chunk := range int64(2) {
-					x := models.Chunk{IDs: ids.Narrow(0, chunk, 1).Reshape(-1).Int64s(), Time: int(ids.Size(1)), Columns: int(ids.Size(2))}
+					x := models.Chunk{IDs: ids.Narrow(0, chunk, 1).Reshape(-1).Int64s(), Time: int(ids.Size(1)),
+						Columns: int(ids.Size(2))}
 					var states torch.States
 					states, carried = m.Forward(x, carried, nil)
-					near(t, fmt.Sprintf("hidden states of chunk %d", chunk), states.Hidden, golden[fmt.Sprintf("hidden/%d", chunk)], limit)
+					near(t, fmt.Sprintf("hidden states of chunk %d", chunk), states.Hidden,
+						golden[fmt.Sprintf("hidden/%d", chunk)], limit)
 					if chunk == 1 {
 						states.Hidden.Mul(golden["seed"].To(dtype, device)).Sum().Backward()
 					}

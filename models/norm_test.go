@@ -38,7 +38,8 @@ func TestLastNorm(t *testing.T) {
 		defer m.Free()
 		for _, name := range p.Names() { // the bias starts at 0, where any plane goes through the origin
 			torch.NoGrad(func() {
-				p.Get(name).Assign(p.Get(name).Add(torch.NewStream(2, name).Normal(0, 0.1, torch.Float64, device, p.Get(name).Shape()...)))
+				p.Get(name).Assign(p.Get(name).Add(torch.NewStream(2, name).Normal(0, 0.1, torch.Float64, device,
+					p.Get(name).Shape()...)))
 			})
 		}
 		states, _ := m.Forward(models.Chunk{IDs: []int64{1, 2, 3, 4, 0, 2}, Time: 3, Columns: 2}, nil, nil)

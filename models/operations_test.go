@@ -32,7 +32,8 @@ func TestOperations(t *testing.T) {
 		}
 		defer m.Free()
 		a, err := models.NewAttentional(models.Config{DType: torch.Float32, Settings: models.Settings{
-			Width: 10, EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: 2, DecoderLayers: 2}, AttentionalSettings: models.AttentionalSettings{WordWidth: 6},
+			Width: 10, EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: 2, DecoderLayers: 2},
+			AttentionalSettings: models.AttentionalSettings{WordWidth: 6},
 		}}, table{}, table{}, p, s, device)
 		if err != nil {
 			t.Fatal(err)

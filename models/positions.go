@@ -71,7 +71,9 @@ func newPositions(in initialiser, name string, c Config) positions {
 func (p positions) lookup(ids []int64, d torch.Device, shape ...int64) torch.Tensor {
 	for _, id := range ids {
 		if id > int64(p.longest+tokenize.Pad) {
-			panic(&torch.Error{Op: "positions", Message: fmt.Sprintf("a sentence is longer than the model's %d positions: raise model.max_positions or lower data.max_length", p.longest)})
+			panic(&torch.Error{Op: "positions",
+				Message: fmt.Sprintf("a sentence is longer than the model's %d positions: raise model.max_positions "+
+					"or lower data.max_length", p.longest)})
 		}
 	}
 	if p.learned {

@@ -33,7 +33,8 @@ func NewQRNN(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, dev
 	for i := range c.Layers {
 		h := c.layerWidth(i)
 		bound, name := 1/math.Sqrt(float64(from)), fmt.Sprintf("rnns.%d.linear.module.", i)
-		m.layers = append(m.layers, linear{p.Add(name+"weight_raw", in.uniform(bound, 3*h, from)), p.Add(name+"bias", in.uniform(bound, 3*h))})
+		m.layers = append(m.layers, linear{p.Add(name+"weight_raw", in.uniform(bound, 3*h, from)),
+			p.Add(name+"bias", in.uniform(bound, 3*h))})
 		from = h
 	}
 	return m, nil

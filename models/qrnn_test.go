@@ -75,7 +75,8 @@ func TestQRNNByHand(t *testing.T) {
 		}
 		x := models.Chunk{IDs: []int64{3, 7, 3, 0}, Time: 4, Columns: 1}
 		states, _ := m.Forward(x, nil, nil)
-		e, w, bias := vectors.weight.Float64s(), p.Get("rnns.0.linear.module.weight_raw").Float64s(), p.Get("rnns.0.linear.module.bias").Float64s()
+		e, w, bias := vectors.weight.Float64s(), p.Get("rnns.0.linear.module.weight_raw").Float64s(),
+			p.Get("rnns.0.linear.module.bias").Float64s()
 		sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 		c, want := make([]float64, d), []float64{}
 		for step, id := range x.IDs {

@@ -30,7 +30,8 @@ type ActivationSettings struct {
 // complete checks the sizes of what is to be built and fills in the last layer's.
 func (c *Config) completeRecurrent(what string) error {
 	if c.Layers < 1 || c.Width < 1 || c.Hidden < 1 || c.LastHidden < 0 {
-		return fmt.Errorf("%s needs at least one layer of at least one unit, not model.layers %d, model.width %d and model.hidden %d", what, c.Layers, c.Width, c.Hidden)
+		return fmt.Errorf("%s needs at least one layer of at least one unit, not model.layers %d, model.width %d and "+
+			"model.hidden %d", what, c.Layers, c.Width, c.Hidden)
 	}
 	if c.LastHidden == 0 {
 		c.LastHidden = c.Width
@@ -75,7 +76,8 @@ func (c *Config) outputs(raw_TBD torch.Tensor, s *torch.Stream) torch.States {
 		states.Terms = append(states.Terms, torch.Term{Name: "ar", Weight: c.AR, Value: torch.MeanSquare(dropped_TBD)})
 	}
 	if c.TAR > 0 && steps > 1 {
-		states.Terms = append(states.Terms, torch.Term{Name: "tar", Weight: c.TAR, Value: torch.MeanSquareChange(raw_TBD)})
+		states.Terms = append(states.Terms, torch.Term{Name: "tar", Weight: c.TAR,
+			Value: torch.MeanSquareChange(raw_TBD)})
 	}
 	return states
 }

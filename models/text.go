@@ -18,7 +18,8 @@ func (c Chunk) tensor(d torch.Device) torch.Tensor {
 // chunkStates are the states of a chunk: row n stands at time n / B in column n % B.
 func chunkStates(hidden_ND, raw_ND torch.Tensor, columns int64) torch.States {
 	n := hidden_ND.Size(0)
-	states := torch.States{Hidden: hidden_ND, Raw: raw_ND, Columns: columns, Time: make([]int64, n), Column: make([]int64, n)}
+	states := torch.States{Hidden: hidden_ND, Raw: raw_ND, Columns: columns, Time: make([]int64, n),
+		Column: make([]int64, n)}
 	for i := range n {
 		states.Time[i], states.Column[i] = i/columns, i%columns
 	}

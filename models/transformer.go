@@ -48,11 +48,13 @@ type layer struct {
 
 // NewTransformer adds the network's parameters, named as in fairseq, to p. The
 // embeddings are given: they may share the output layer's matrix.
-func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*Transformer, error) {
+func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch.Stream,
+	device torch.Device) (*Transformer, error) {
 	if c.Heads < 1 || c.Width%c.Heads != 0 {
 		return nil, fmt.Errorf("model.width %d is not a multiple of model.heads %d", c.Width, c.Heads)
 	}
-	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot", epsilon: c.NormEpsilon}
+	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot",
+		epsilon: c.NormEpsilon}
 	d, f := int64(c.Width), int64(c.FFNWidth)
 	m := &Transformer{Config: c, source: source, target: target, device: device}
 	build := func(name string, cross bool) layer {
@@ -138,7 +140,8 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 	// The decoder's causal mask is enough when rows are padded on the right: no real token then comes after padding.
 	mask_B1TT := causalMask(prev, m.device)
 	places := prev.real()
-	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)), Column: make([]int64, len(places))}
+	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)),
+		Column: make([]int64, len(places))}
 	for n, place := range places {
 		states.Column[n], states.Time[n] = place/int64(prev.Width), place%int64(prev.Width)
 	}
@@ -217,7 +220,8 @@ func (m *Transformer) embedVectors(x_BTD torch.Tensor, p positions, t Tokens, s 
 }
 
 // residual wraps a sub-layer in its residual connection and normalisation.
-func (m *Transformer) residual(x_BTD torch.Tensor, n norm, s *torch.Stream, sublayer func(torch.Tensor) torch.Tensor) torch.Tensor {
+func (m *Transformer) residual(x_BTD torch.Tensor, n norm, s *torch.Stream,
+	sublayer func(torch.Tensor) torch.Tensor) torch.Tensor {
 	if m.PreNorm {
 		return x_BTD.Add(torch.Dropout(sublayer(n.apply(x_BTD)), m.Dropout, s))
 	}

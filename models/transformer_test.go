@@ -27,9 +27,10 @@ type fixture struct {
 // transformer is a configuration without noise.
 func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.Config {
 	return models.Config{DType: dtype, Settings: models.Settings{
-		Width:                  width,
-		AttentionSettings:      models.AttentionSettings{FFNWidth: ffn, Heads: heads},
-		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder, MaxPositions: positions},
+		Width:             width,
+		AttentionSettings: models.AttentionSettings{FFNWidth: ffn, Heads: heads},
+		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder,
+			MaxPositions: positions},
 	}}
 }
 
@@ -205,7 +206,8 @@ func TestSentenceAloneEqualsPadded(t *testing.T) {
 			want := all.Narrow(0, row, int64(prev.Width))
 			row += int64(prev.Width)
 			near(t, "alone", f.model.Forward(source, prev, nil).Hidden, want, limit)
-			near(t, "padded on the left", f.model.Forward(padLeft(source, 3), padLeft(prev, 2), nil).Hidden, want, limit)
+			near(t, "padded on the left", f.model.Forward(padLeft(source, 3), padLeft(prev, 2), nil).Hidden, want,
+				limit)
 		}
 	})
 }
@@ -268,11 +270,14 @@ func TestIncrementalDecodingEqualsFull(t *testing.T) {
 			}
 			hidden, attention := f.model.Step(cache, words, true)
 			for r, history := range histories {
-				full := f.model.ForwardWithAttention(trim(f.source, alive[r/beam]), models.Tokens{IDs: history, Rows: 1, Width: len(history)}, nil)
+				full := f.model.ForwardWithAttention(trim(f.source, alive[r/beam]),
+					models.Tokens{IDs: history, Rows: 1, Width: len(history)}, nil)
 				last := int64(len(history) - 1)
-				near(t, fmt.Sprintf("step %d, hypothesis %d", step, r), hidden.Narrow(0, int64(r), 1), full.Hidden.Narrow(0, last, 1), limit)
+				near(t, fmt.Sprintf("step %d, hypothesis %d", step, r), hidden.Narrow(0, int64(r), 1),
+					full.Hidden.Narrow(0, last, 1), limit)
 				s := full.Attention.Size(2)
-				near(t, "attention", attention.Narrow(0, int64(r), 1).Narrow(1, 0, s), full.Attention.Narrow(1, last, 1).Reshape(1, s), limit)
+				near(t, "attention", attention.Narrow(0, int64(r), 1).Narrow(1, 0, s),
+					full.Attention.Narrow(1, last, 1).Reshape(1, s), limit)
 			}
 			switch step {
 			case 2: // both hypotheses of each sentence continue the second one
@@ -309,7 +314,8 @@ func TestIncrementalDecodingEqualsFull(t *testing.T) {
 func TestSinusoids(t *testing.T) {
 	settings := models.Settings{Width: 512, EncoderDecoderSettings: models.EncoderDecoderSettings{MaxPositions: 1}}
 	row := settings.PositionTable()[2*512:]
-	for i, want := range map[int]float64{0: 0.90929743, 1: 0.93651021, 256: -0.41614684, 257: -0.35064030, 511: 0.99999998} {
+	for i, want := range map[int]float64{0: 0.90929743, 1: 0.93651021, 256: -0.41614684, 257: -0.35064030,
+		511: 0.99999998} {
 		if math.Abs(row[i]-want) > 1e-8 {
 			t.Errorf("element %d is %v, want %v", i, row[i], want)
 		}
@@ -340,7 +346,8 @@ func TestParameterCounts(t *testing.T) {
 					source = pieces(p, "encoder.embed_tokens.weight", c.source, c.d, s, torch.Float32)
 				}
 				tables := p.Count()
-				m, err := models.NewTransformer(transformer(int(c.layers), int(c.layers), int(c.d), int(c.f), c.heads, 1024, torch.Float32), source, target, p, s, device)
+				m, err := models.NewTransformer(transformer(int(c.layers), int(c.layers), int(c.d), int(c.f), c.heads,
+					1024, torch.Float32), source, target, p, s, device)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -385,7 +392,8 @@ func TestInputNoise(t *testing.T) {
 		}
 		draws := stream.Offset
 		m.InputNoise = 0
-		if quiet := m.Encode(tokens, stream).Memory.Sub(plain).Abs().Sum().Item(); quiet != 0 || stream.Offset != draws {
+		if quiet := m.Encode(tokens, stream).Memory.Sub(plain).Abs().Sum().Item(); quiet != 0 ||
+			stream.Offset != draws {
 			t.Errorf("without noise the input differs by %v, after %d draws", quiet, stream.Offset-draws)
 		}
 	})

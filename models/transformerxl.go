@@ -44,9 +44,11 @@ type xlLayer struct {
 // NewTransformerXL adds the parameters to p, with the names of the paper's PyTorch
 // code: layers.0.dec_attn.qkv_net.weight. Weights start as N(0, 0.02), gains as
 // N(1, 0.02) and biases at 0. The embedding's rows are multiplied by sqrt(D).
-func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*TransformerXL, error) {
+func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.Stream,
+	device torch.Device) (*TransformerXL, error) {
 	if c.Layers < 1 || c.Heads < 1 || c.FFNWidth < 1 || c.Width < 2 || c.Width%2 != 0 || c.Width%c.Heads != 0 {
-		return nil, fmt.Errorf("a Transformer-XL needs layers, and an even width that its heads divide, not model.layers %d, model.heads %d, model.ffn_width %d and model.width %d",
+		return nil, fmt.Errorf("a Transformer-XL needs layers, and an even width that its heads divide, not "+
+			"model.layers %d, model.heads %d, model.ffn_width %d and model.width %d",
 			c.Layers, c.Heads, c.FFNWidth, c.Width)
 	}
 	m := &TransformerXL{Config: c, embedding: embedding, device: device}
@@ -66,8 +68,9 @@ func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.St
 		m.layers = append(m.layers, xlLayer{
 			qkv: normal(attention+"qkv_net.weight", 0, 3*hk, d), distance: normal(attention+"r_net.weight", 0, hk, d),
 			out: normal(attention+"o_net.weight", 0, d, hk), attentionNorm: newNorm(attention + "layer_norm"),
-			inner: linear{normal(ff+"CoreNet.0.weight", 0, f, d), zeros(ff+"CoreNet.0.bias", f)},
-			outer: linear{normal(ff+"CoreNet.3.weight", 0, d, f), zeros(ff+"CoreNet.3.bias", d)}, innerNorm: newNorm(ff + "layer_norm"),
+			inner:     linear{normal(ff+"CoreNet.0.weight", 0, f, d), zeros(ff+"CoreNet.0.bias", f)},
+			outer:     linear{normal(ff+"CoreNet.3.weight", 0, d, f), zeros(ff+"CoreNet.3.bias", d)},
+			innerNorm: newNorm(ff + "layer_norm"),
 		})
 	}
 	return m, nil
@@ -76,7 +79,8 @@ func NewTransformerXL(c Config, embedding Embedder, p *torch.Params, s *torch.St
 // SetContext changes what the model sees of the past, from the next chunk on.
 func (m *TransformerXL) SetContext(c XLContext) error {
 	if c.Memory < 0 || c.Clamp < 0 || c.SameLength && c.Memory == 0 {
-		return fmt.Errorf("a memory of %d steps with distances clamped at %d makes no context: both are at least 0, and the same length for all needs a memory", c.Memory, c.Clamp)
+		return fmt.Errorf("a memory of %d steps with distances clamped at %d makes no context: both are at least 0, "+
+			"and the same length for all needs a memory", c.Memory, c.Clamp)
 	}
 	m.XLContext = c
 	return nil
@@ -103,9 +107,14 @@ func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (torc
 		}
 		next = append(next, m.remember(seen_SBD))
 		attended_TBD := m.attend(l, h_TBD, seen_SBD, positions_SD, blocked_TS, s)
-		h_TBD = torch.ResidualNorm(attended_TBD, h_TBD, l.attentionNorm.gain, l.attentionNorm.bias, normEpsilon, m.Dropout, s)
-		inner_TBF := torch.Scoped(func() torch.Tensor { return torch.Dropout(l.inner.apply(h_TBD).Relu(), m.Dropout, s) })
-		h_TBD = torch.ResidualNorm(l.outer.apply(inner_TBF), h_TBD, l.innerNorm.gain, l.innerNorm.bias, normEpsilon, m.Dropout, s)
+		h_TBD = torch.ResidualNorm(attended_TBD, h_TBD, l.attentionNorm.gain, l.attentionNorm.bias, normEpsilon,
+			m.Dropout, s)
+		inner_TBF := torch.Scoped(func() torch.Tensor {
+			return torch.Dropout(l.inner.apply(h_TBD).Relu(), m.Dropout,
+				s)
+		})
+		h_TBD = torch.ResidualNorm(l.outer.apply(inner_TBF), h_TBD, l.innerNorm.gain, l.innerNorm.bias, normEpsilon,
+			m.Dropout, s)
 	}
 	raw_ND := h_TBD.Reshape(int64(x.Time*x.Columns), int64(m.Width))
 	return chunkStates(torch.Dropout(raw_ND, m.Dropout, s), raw_ND, int64(x.Columns)), next
@@ -127,7 +136,8 @@ func (m *TransformerXL) distances(keys int) torch.Tensor {
 			distances[j] = min(distances[j], float64(m.Clamp))
 		}
 	}
-	if m.table.Defined() && len(distances) == len(m.tableDistance) && (keys == 0 || distances[0] == m.tableDistance[0]) {
+	if m.table.Defined() && len(distances) == len(m.tableDistance) &&
+		(keys == 0 || distances[0] == m.tableDistance[0]) {
 		return m.table
 	}
 	torch.Free(m.table)
@@ -165,7 +175,8 @@ func (m *TransformerXL) heads(x torch.Tensor) torch.Tensor {
 
 // attend is softmax over keys of ((q + u) k + (q + v) r) / sqrt(K), where r is the
 // vector of the distance from the query to the key.
-func (m *TransformerXL) attend(l xlLayer, h_TBD, seen_SBD, positions_SD, blocked_TS torch.Tensor, s *torch.Stream) torch.Tensor {
+func (m *TransformerXL) attend(l xlLayer, h_TBD, seen_SBD, positions_SD, blocked_TS torch.Tensor,
+	s *torch.Stream) torch.Tensor {
 	steps, columns, keys, hk := h_TBD.Size(0), h_TBD.Size(1), seen_SBD.Size(0), int64(m.Heads*m.headWidth())
 	q_BHTK := m.heads(torch.Linear(h_TBD, l.qkv.Narrow(0, 0, hk), torch.Tensor{}))
 	kv := torch.Linear(seen_SBD, l.qkv.Narrow(0, hk, 2*hk), torch.Tensor{})

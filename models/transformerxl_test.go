@@ -11,11 +11,13 @@ import (
 
 func transformerXL(layers, width, heads, ffn int, context models.XLContext, dtype torch.DType) models.Config {
 	return models.Config{DType: dtype, Settings: models.Settings{
-		Layers: layers, Width: width, AttentionSettings: models.AttentionSettings{Heads: heads, FFNWidth: ffn}, XLContext: context,
+		Layers: layers, Width: width, AttentionSettings: models.AttentionSettings{Heads: heads, FFNWidth: ffn},
+		XLContext: context,
 	}}
 }
 
-func newTransformerXL(t *testing.T, layers int, context models.XLContext, dtype torch.DType) (*models.TransformerXL, *torch.Params) {
+func newTransformerXL(t *testing.T, layers int, context models.XLContext, dtype torch.DType) (*models.TransformerXL,
+	*torch.Params) {
 	t.Helper()
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	m, err := models.NewTransformerXL(transformerXL(layers, 6, 2, 10, context, dtype),
@@ -29,7 +31,8 @@ func newTransformerXL(t *testing.T, layers int, context models.XLContext, dtype 
 // TestTransformerXLEqualsEquations: three chunks with memory, and every gradient,
 // against attention computed pair by pair.
 func TestTransformerXLEqualsEquations(t *testing.T) {
-	for name, context := range map[string]models.XLContext{"plain": {Memory: 5}, "clamped": {Memory: 5, Clamp: 3, SameLength: true}} {
+	for name, context := range map[string]models.XLContext{"plain": {Memory: 5},
+		"clamped": {Memory: 5, Clamp: 3, SameLength: true}} {
 		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-10, torch.Float32: 1e-4} {
 			t.Run(name+"/"+dtype.String(), func(t *testing.T) {
 				torch.Test(t, func() {
@@ -54,7 +57,8 @@ func TestTransformerXLEqualsEquations(t *testing.T) {
 					all := ids.Int64s()
 					var carried models.Carried
 					for n := range 3 {
-						states, next := m.Forward(models.Chunk{IDs: all[n*steps*columns : (n+1)*steps*columns], Time: steps, Columns: columns}, carried, nil)
+						states, next := m.Forward(models.Chunk{IDs: all[n*steps*columns : (n+1)*steps*columns],
+							Time: steps, Columns: columns}, carried, nil)
 						near(t, "states", states.Hidden, golden[fmt.Sprintf("%s/hidden/%d", name, n)], limit)
 						carried = next
 						if n == 2 {
@@ -81,7 +85,8 @@ func TestTransformerXLParameterCounts(t *testing.T) {
 		torch.Test(t, func() {
 			p := &torch.Params{}
 			defer p.Free()
-			_, err := models.NewTransformerXL(transformerXL(layers, 410, 10, 2100, models.XLContext{Memory: 150}, torch.Float32), nil, p, torch.NewStream(1, "init"), device)
+			_, err := models.NewTransformerXL(transformerXL(layers, 410, 10, 2100, models.XLContext{Memory: 150},
+				torch.Float32), nil, p, torch.NewStream(1, "init"), device)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +169,8 @@ func TestTransformerXLRefusesSizes(t *testing.T) {
 			"same length, nothing to see": {6, models.XLContext{SameLength: true}, "needs a memory"},
 		} {
 			p := &torch.Params{}
-			_, err := models.NewTransformerXL(transformerXL(1, c.width, 3, 10, c.context, torch.Float32), nil, p, torch.NewStream(1, "init"), device)
+			_, err := models.NewTransformerXL(transformerXL(1, c.width, 3, 10, c.context, torch.Float32), nil, p,
+				torch.NewStream(1, "init"), device)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: the error is %v", name, err)
 			}

@@ -12,16 +12,18 @@ import (
 
 // adaptive is the adaptive softmax: a likelihood.
 var adaptive = Method{
-	Name:       "adaptive",
-	Summary:    "a softmax over frequent words and clusters, and one within the target's cluster",
-	Paper:      "Grave et al. 2017",
-	Formula:    "-log softmax(W h over frequent words and clusters)[y or its cluster] - log softmax(W h over the cluster)[y]",
+	Name:    "adaptive",
+	Summary: "a softmax over frequent words and clusters, and one within the target's cluster",
+	Paper:   "Grave et al. 2017",
+	Formula: "-log softmax(W h over frequent words and clusters)[y or its cluster] - log softmax(W h over the " +
+		"cluster)[y]",
 	Parameters: "C D + C", Cost: "about a seventh of the output layer's products in training",
 	Settings: []any{SoftmaxSettings{}, AdaptiveSettings{}},
 	Needs:    Needs{FrequentFirst: true},
 	Build: func(s Settings, _ bool) Pieces {
 		a := Of[AdaptiveSettings](s)
-		return Pieces{Likelihood: &Adaptive{Cutoffs: a.AdaptiveCutoffs, Divisor: a.AdaptiveDivisor, Bias: Of[SoftmaxSettings](s).Bias}}
+		return Pieces{Likelihood: &Adaptive{Cutoffs: a.AdaptiveCutoffs, Divisor: a.AdaptiveDivisor,
+			Bias: Of[SoftmaxSettings](s).Bias}}
 	},
 }
 
@@ -89,7 +91,8 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 	defer scope.Close()
 	l.embedding, l.head = e, e.Head()
 	normal := func(name string, deviation float64, shape ...int64) torch.Tensor {
-		return p.Params.Add(p.Output+name, p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, shape...).To(p.dtype(), p.Device))
+		return p.Params.Add(p.Output+name, p.Stream.Normal(0, deviation, torch.Float64, torch.CPU,
+			shape...).To(p.dtype(), p.Device))
 	}
 	zeros := func(name string, size int64) torch.Tensor {
 		return p.Params.Add(p.Output+name, torch.Zeros(p.dtype(), p.Device, size))
@@ -104,7 +107,8 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 			t.high = ranks[i+1]
 		}
 		if low >= t.high {
-			return fmt.Errorf("objective.adaptive_cutoffs is %q: the last must be below the vocabulary's size, %d", l.Cutoffs, p.Vocabulary)
+			return fmt.Errorf("objective.adaptive_cutoffs is %q: the last must be below the vocabulary's size, %d",
+				l.Cutoffs, p.Vocabulary)
 		}
 		if width := int64(float64(p.Width) / math.Pow(l.Divisor, float64(i+1))); l.Divisor > 1 {
 			width = max(1, width)
@@ -329,7 +333,8 @@ func cutoffs(key string, v int64) (ranks []int64, err error) {
 	for _, word := range strings.Split(key, ",") {
 		rank, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
 		if err != nil || rank <= last {
-			return nil, fmt.Errorf("objective.adaptive_cutoffs is %q: give rising ranks above 0, separated by commas, as in 20000,40000,200000; none for one softmax; or nothing to have them chosen", key)
+			return nil, fmt.Errorf("objective.adaptive_cutoffs is %q: give rising ranks above 0, separated by commas, "+
+				"as in 20000,40000,200000; none for one softmax; or nothing to have them chosen", key)
 		}
 		ranks, last = append(ranks, rank), rank
 	}

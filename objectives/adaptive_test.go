@@ -45,7 +45,10 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 					if factored, ok := o.Embedding().(*Factored); ok {
 						c = factored.c
 					}
-					scaled := func(name string) bool { return name == "u" || form == "factored" && name == "clusters.weight" }
+					scaled := func(name string) bool {
+						return name == "u" || form == "factored" &&
+							name == "clusters.weight"
+					}
 					short := func(name string) string {
 						return strings.TrimPrefix(strings.TrimPrefix(name, p.Embedding+"."), p.Output+".")
 					}
@@ -64,7 +67,8 @@ func TestAdaptiveEqualsPyTorch(t *testing.T) {
 					want := func(key string) []float64 { return g[form+"/"+key].Float64s() }
 					near(t, "loss", loss.Float64s(), want("loss"), limit)
 					near(t, "nll", nll.Float64s(), want("nll"), limit)
-					near(t, "nll of evaluation", o.NLL(torch.States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)
+					near(t, "nll of evaluation", o.NLL(torch.States{Hidden: hidden}, g["targets"]).Float64s(),
+						want("nll"), limit)
 					near(t, "log-probabilities", o.LogProbs(hidden).Float64s(), want("log_p"), limit)
 					near(t, "gradient of hidden", hidden.Grad().Float64s(), want("g_hidden"), limit)
 					for _, name := range p.Params.Names() {
@@ -107,14 +111,16 @@ func TestAdaptiveOfOneClusterIsSoftmax(t *testing.T) {
 				s := unsmoothed()
 				s.Set("method", with, "label_smoothing", epsilon, "bias", true, "alpha", 0.3)
 				want := try(t, s, config(31, 7, 1), hidden, targets)
-				s.Set("method", strings.TrimPrefix("adaptive+"+strings.TrimPrefix(with, "mle"), "+"), "adaptive_cutoffs", "none")
+				s.Set("method", strings.TrimPrefix("adaptive+"+strings.TrimPrefix(with, "mle"), "+"),
+					"adaptive_cutoffs", "none")
 				s.Method = strings.TrimSuffix(s.Method, "+")
 				got := try(t, s, config(31, 7, 1), hidden, targets)
 				near(t, s.Method+": loss", got.loss, want.loss, 0)
 				near(t, s.Method+": nll", got.nll, want.nll, 0)
 				near(t, s.Method+": gradient of hidden", got.gHidden, want.gHidden, 0)
 				if len(got.gradients) != len(want.gradients) {
-					t.Errorf("%s: gradients of %d parameters, want %d", s.Method, len(got.gradients), len(want.gradients))
+					t.Errorf("%s: gradients of %d parameters, want %d", s.Method, len(got.gradients),
+						len(want.gradients))
 				}
 				for name, g := range want.gradients {
 					near(t, s.Method+": gradient of "+name, got.gradients[name], g, 0)
@@ -131,7 +137,8 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 		for range 30 {
 			v, d := 1+r.Int64N(60), 1+r.Int64N(12)
 			s := unsmoothed()
-			s.Set("method", []string{"adaptive", "adaptive+spectrum"}[r.IntN(2)], "bias", r.IntN(2) == 0, "adaptive_divisor", []float64{1, 1.5, 4}[r.IntN(3)])
+			s.Set("method", []string{"adaptive", "adaptive+spectrum"}[r.IntN(2)], "bias", r.IntN(2) == 0,
+				"adaptive_divisor", []float64{1, 1.5, 4}[r.IntN(3)])
 			if r.IntN(3) > 0 && v > 1 {
 				var ranks []string
 				for rank := 1 + r.Int64N(v-1); rank < v; rank += 1 + r.Int64N(v) {
@@ -144,7 +151,8 @@ func TestAdaptiveSumsToOne(t *testing.T) {
 			moved(p)
 			hidden := torch.NewStream(r.Uint64(), "hidden").Normal(0, 3, torch.Float64, device, 5, d)
 			ones := o.LogProbs(hidden).Exp().SumDim(1, false).Float64s()
-			near(t, fmt.Sprintf("V %d, cutoffs %q: sum", v, Of[AdaptiveSettings](s).AdaptiveCutoffs), ones, []float64{1, 1, 1, 1, 1}, 1e-12)
+			near(t, fmt.Sprintf("V %d, cutoffs %q: sum", v, Of[AdaptiveSettings](s).AdaptiveCutoffs), ones,
+				[]float64{1, 1, 1, 1, 1}, 1e-12)
 			release(o, p)
 		}
 	})
@@ -189,13 +197,15 @@ func TestAdaptivePerturbsTheSoftmaxOfTheWord(t *testing.T) {
 	torch.Test(t, func() {
 		for _, divisor := range []float64{1, 2} {
 			s := unsmoothed()
-			s.Set("method", "adaptive+adversarial", "alpha", 0.3, "adaptive_cutoffs", "10,20", "adaptive_divisor", divisor)
+			s.Set("method", "adaptive+adversarial", "alpha", 0.3, "adaptive_cutoffs", "10,20", "adaptive_divisor",
+				divisor)
 			p := config(31, 8, 1)
 			o := layer(t, s, p)
 			moved(p)
 			hidden := torch.NewStream(4, "hidden").Normal(0, 1, torch.Float64, device, 3, 8)
 			loss, nll := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, device, 3), 1)
-			near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{3, 15, 30}, device, 3)).Float64s(), 1e-12)
+			near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: hidden},
+				torch.FromInt64s([]int64{3, 15, 30}, device, 3)).Float64s(), 1e-12)
 			l := o.method.Likelihood.(*Adaptive)
 			want, total := 0.0, 0.0
 			for row, c := range [][2]int64{{0, 3}, {1, 5}, {2, 10}} { // layer and place of each word
@@ -212,7 +222,8 @@ func TestAdaptivePerturbsTheSoftmaxOfTheWord(t *testing.T) {
 				total += lowered
 				want += lowered - plain
 				if c[0] > 0 {
-					total -= torch.Linear(layers[0].hidden, layers[0].weight, layers[0].bias).LogSoftmax(1).Float64s()[10+c[0]-1]
+					total -= torch.Linear(layers[0].hidden, layers[0].weight,
+						layers[0].bias).LogSoftmax(1).Float64s()[10+c[0]-1]
 				}
 			}
 			near(t, fmt.Sprint("loss with divisor ", divisor), loss.Float64s(), []float64{total}, 1e-12)
@@ -236,7 +247,8 @@ func TestAdaptiveCutoffs(t *testing.T) {
 	for _, key := range []string{"20,10", "5,5", "0,4", "-3", "a", "1,,2", "1 2", "1.5"} {
 		s := unsmoothed()
 		s.Set("adaptive_cutoffs", key)
-		if _, err := s.Resolve(); err == nil || !strings.Contains(err.Error(), "objective.adaptive_cutoffs is \""+key+"\": give rising ranks") {
+		if _, err := s.Resolve(); err == nil ||
+			!strings.Contains(err.Error(), "objective.adaptive_cutoffs is \""+key+"\": give rising ranks") {
 			t.Errorf("cutoffs %q: the error is %v", key, err)
 		}
 	}
@@ -245,7 +257,8 @@ func TestAdaptiveCutoffs(t *testing.T) {
 		s.Set("method", "adaptive", "adaptive_cutoffs", "20,31")
 		p := config(31, 4, -1)
 		defer p.Params.Free()
-		if _, err := New(s, p); err == nil || !strings.Contains(err.Error(), "the last must be below the vocabulary's size, 31") {
+		if _, err := New(s, p); err == nil ||
+			!strings.Contains(err.Error(), "the last must be below the vocabulary's size, 31") {
 			t.Errorf("the error is %v", err)
 		}
 	})

@@ -6,10 +6,12 @@ import (
 
 // adversarial is the method: a perturbation.
 var adversarial = Method{
-	Name:    "adversarial",
-	Summary: "lowers the target's score, in training, to the worst that a small change of the word vectors could make of it",
+	Name: "adversarial",
+	Summary: "lowers the target's score, in training, to the worst that a small change of the word vectors could make " +
+		"of it",
 	Paper:   "Wang, Gong and Liu 2019",
-	Formula: "mle with W h - alpha |w_y| |h| as the target's score, in training only", Parameters: "none", Cost: "2 N D per N tokens",
+	Formula: "mle with W h - alpha |w_y| |h| as the target's score, in training only", Parameters: "none",
+	Cost:     "2 N D per N tokens",
 	Settings: []any{AdversarialSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		a := Of[AdversarialSettings](s)
@@ -23,7 +25,8 @@ type AdversarialSettings struct {
 	AdversarialMode string  `toml:"adversarial_mode" default:"code" choice:"code paper full" help:"adversarial: what is differentiated: the hidden state alone, as in the paper's algorithm 1 and the authors' code; nothing, as a remark of its section 3.1 has it; or everything"`
 }
 
-var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper, "full": AdversarialFull}
+var adversarialModes = map[string]AdversarialMode{"code": AdversarialCode, "paper": AdversarialPaper,
+	"full": AdversarialFull}
 
 // Adversarial is the adversarial softmax (D. Wang, Gong and Liu 2019, "Improving neural language modeling via
 // adversarial training"): the likelihood of the worst output vectors within a ball around those of the model. The worst

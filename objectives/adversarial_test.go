@@ -13,7 +13,8 @@ import (
 
 // attacked makes an output layer with W as given, dense or factored, and the
 // settings' adversarial softmax.
-func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.Tensor, dtype torch.DType) (*Output, Config) {
+func attacked(t *testing.T, s Settings, padding int64, params map[string]torch.Tensor, dtype torch.DType) (*Output,
+	Config) {
 	t.Helper()
 	v, d := params["weight"], int64(0)
 	if params["u"].Defined() {
@@ -69,7 +70,8 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						}
 						params := map[string]torch.Tensor{"weight": g["weight"]}
 						if form[0] == 'f' {
-							params = map[string]torch.Tensor{"u": g["factored/u"], "s": g["factored/s"], "v": g["factored/v"]}
+							params = map[string]torch.Tensor{"u": g["factored/u"], "s": g["factored/s"],
+								"v": g["factored/v"]}
 						}
 						s := unsmoothed()
 						mode := strings.Split(kind, "_")
@@ -89,7 +91,8 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 						want := func(key string) []float64 { return g[form+"/"+kind+"/"+key].Float64s() }
 						near(t, "loss", loss.Float64s(), want("loss"), limit)
 						near(t, "nll", nll.Float64s(), want("nll"), limit)
-						near(t, "nll of evaluation", o.NLL(torch.States{Hidden: hidden}, g["targets"]).Float64s(), want("nll"), limit)
+						near(t, "nll of evaluation", o.NLL(torch.States{Hidden: hidden}, g["targets"]).Float64s(),
+							want("nll"), limit)
 						near(t, "gradient of hidden", hidden.Grad().Float64s(), want("g_hidden"), limit)
 						for name := range params {
 							full := "decoder.embed_tokens." + name
@@ -99,7 +102,8 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 							} else if name == "u" {
 								factor = 1 / o.Embedding().(*Factored).c
 							}
-							near(t, "gradient of "+name, p.Params.Get(full).Grad().MulScalar(factor).Float64s(), want("g_"+name), limit)
+							near(t, "gradient of "+name, p.Params.Get(full).Grad().MulScalar(factor).Float64s(),
+								want("g_"+name), limit)
 						}
 						gain := 0.0
 						clean := want("nll")
@@ -115,7 +119,8 @@ func TestAdversarialEqualsPyTorch(t *testing.T) {
 }
 
 // example is the worked example: three words in two dimensions.
-func example(t *testing.T, change func(*Settings), hidden []float64, target int64, dtype torch.DType) (loss, nll float64, gHidden, gWeight []float64) {
+func example(t *testing.T, change func(*Settings), hidden []float64, target int64, dtype torch.DType) (loss,
+	nll float64, gHidden, gWeight []float64) {
 	t.Helper()
 	s := unsmoothed()
 	s.Set("alpha", 0.05)
@@ -137,7 +142,8 @@ func TestAdversarialWorkedExample(t *testing.T) {
 			"paper": {1.880853, -2.907840, -0.585896, 0.781195},
 			"full":  {1.946358, -2.995180, -0.564061, 0.824865},
 		} {
-			loss, nll, gHidden, gWeight := example(t, func(s *Settings) { s.Set("adversarial_mode", mode) }, h, 0, torch.Float64)
+			loss, nll, gHidden, gWeight := example(t, func(s *Settings) { s.Set("adversarial_mode", mode) }, h, 0,
+				torch.Float64)
 			near(t, mode+": losses", []float64{loss, nll}, []float64{3.750475, 3.641448}, 2e-7)
 			near(t, mode+": gradients", append(gHidden, gWeight[:2]...), want[:], 5e-7)
 		}
@@ -161,11 +167,13 @@ func TestAdversarialOfZeros(t *testing.T) {
 			}
 			s := unsmoothed()
 			set(&s)
-			o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, device, 5, 3)}, torch.Float64)
+			o, p := attacked(t, s, 0, map[string]torch.Tensor{"weight": torch.Zeros(torch.Float64, device, 5, 3)},
+				torch.Float64)
 			h := leaf(torch.NewStream(1, "h").Normal(0, 1, torch.Float64, device, 4, 3), torch.Float64)
 			loss, _ := o.Loss(torch.States{Hidden: h}, torch.FromInt64s([]int64{0, 1, 4, 0}, device, 4), 1)
 			loss.Backward()
-			if !loss.AllFinite() || !h.Grad().AllFinite() || !p.Params.Get("decoder.embed_tokens.weight").Grad().AllFinite() {
+			if !loss.AllFinite() || !h.Grad().AllFinite() ||
+				!p.Params.Get("decoder.embed_tokens.weight").Grad().AllFinite() {
 				t.Errorf("%s: rows of zeros give a loss of %v", mode, loss.Item())
 			}
 			release(o, p)
@@ -189,7 +197,8 @@ func TestAdversarialInvariants(t *testing.T) {
 			defer release(o, p)
 			for n := range h.Size(0) {
 				loss, nll := o.Loss(torch.States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1), 1.0/12)
-				near(t, "nll", nll.Float64s(), o.NLL(torch.States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1)).Float64s(), 1e-13)
+				near(t, "nll", nll.Float64s(),
+					o.NLL(torch.States{Hidden: h.Narrow(0, n, 1)}, y.Narrow(0, n, 1)).Float64s(), 1e-13)
 				losses = append(losses, loss.Item())
 			}
 			gain = o.Report()["adversarial_gain"]
@@ -199,7 +208,8 @@ func TestAdversarialInvariants(t *testing.T) {
 			for _, x := range losses {
 				sum += x
 			}
-			near(t, "the loss by rows and whole, their gain", []float64{loss.Item(), o.Report()["adversarial_gain"]}, []float64{sum, gain}, 1e-13)
+			near(t, "the loss by rows and whole, their gain", []float64{loss.Item(), o.Report()["adversarial_gain"]},
+				[]float64{sum, gain}, 1e-13)
 			return losses, gain
 		}
 		adversarial, gain := at(s, hidden, targets)
@@ -273,13 +283,17 @@ func TestAdversarialGradientsOnRandomShapes(t *testing.T) {
 			hLength, wLength := h.Norm(1, true).Item(), row.Norm(1, true).Item()
 			shown := math.Exp(-code) - 1
 			what := fmt.Sprintf("V %d, D %d: ", v, d)
-			near(t, what+"code's gradient of h", hCode.Sub(hPaper).Float64s(), h.MulScalar(-shown*alpha*wLength/hLength).Float64s(), 1e-12)
+			near(t, what+"code's gradient of h", hCode.Sub(hPaper).Float64s(),
+				h.MulScalar(-shown*alpha*wLength/hLength).Float64s(), 1e-12)
 			near(t, what+"full's gradient of h", hFull.Float64s(), hCode.Float64s(), 1e-13)
 			near(t, what+"paper's gradient of W", wPaper.Float64s(), wCode.Float64s(), 1e-13)
-			near(t, what+"code's gradient of w_y", wCode.Narrow(0, y, 1).Float64s(), h.MulScalar(shown).Float64s(), 1e-12)
+			near(t, what+"code's gradient of w_y", wCode.Narrow(0, y, 1).Float64s(), h.MulScalar(shown).Float64s(),
+				1e-12)
 			difference := wFull.Sub(wCode)
-			near(t, what+"full's gradient of w_y", difference.Narrow(0, y, 1).Float64s(), row.MulScalar(-shown*alpha*hLength/wLength).Float64s(), 1e-12)
-			near(t, what+"full's gradient of other rows", []float64{difference.Abs().Sum().Item()}, []float64{difference.Narrow(0, y, 1).Abs().Sum().Item()}, 1e-12)
+			near(t, what+"full's gradient of w_y", difference.Narrow(0, y, 1).Float64s(),
+				row.MulScalar(-shown*alpha*hLength/wLength).Float64s(), 1e-12)
+			near(t, what+"full's gradient of other rows", []float64{difference.Abs().Sum().Item()},
+				[]float64{difference.Narrow(0, y, 1).Abs().Sum().Item()}, 1e-12)
 		})
 	}
 }

@@ -9,7 +9,8 @@ import (
 // TestCentre: the mean of W is 0 after an update, differences of word vectors and probabilities stay, whatever W is made
 // of and whichever softmaxes score it.
 func TestCentre(t *testing.T) {
-	for _, method := range []string{"centre", "centre+spectrum", "centre+mos", "centre+adaptive", "adaptive+centre+spectrum"} {
+	for _, method := range []string{"centre", "centre+spectrum", "centre+mos", "centre+adaptive",
+		"adaptive+centre+spectrum"} {
 		torch.Test(t, func() {
 			s := unsmoothed()
 			s.Set("method", method, "mixture_components", 3, "mixture_dropout", 0, "spectrum_hold", "penalty",

@@ -11,8 +11,9 @@ import (
 type Config struct {
 	Vocabulary int64 // V, rows of W
 	Width      int64 // D, columns of W
-	Hidden     int64 // columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
-	Padding    int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
+	// columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
+	Hidden  int64
+	Padding int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
 
 	SGD bool // weights move by their gradients times a rate, as under SGD
 
@@ -25,8 +26,9 @@ type Config struct {
 	Stream    *torch.Stream // draws initial values
 	Device    torch.Device
 	DType     torch.DType // of the parameters; 0 is float32
-	Uniform   float64     // the baseline's W, and the maps of continuous methods, start uniform between -Uniform and it; 0 is normal
-	Deviation float64     // of the baseline's W where it is normal; 0 is D^-1/2
+	// the baseline's W, and the maps of continuous methods, start uniform between -Uniform and it; 0 is normal
+	Uniform   float64
+	Deviation float64 // of the baseline's W where it is normal; 0 is D^-1/2
 
 	kept *kept // of the layer; nil where a table is made alone
 }
@@ -102,18 +104,21 @@ func (p Config) startMap(deviation float64, width, from int64) (weight, bias tor
 		weight = p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width, from)
 		return weight, p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, width)
 	}
-	return p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, width, from), torch.Zeros(torch.Float64, torch.CPU, width)
+	return p.Stream.Normal(0, deviation, torch.Float64, torch.CPU, width, from),
+		torch.Zeros(torch.Float64, torch.CPU, width)
 }
 
 // check says what is wrong with a configuration.
 func (p Config) check() error {
 	switch {
 	case p.Vocabulary < 1 || p.Width < 1:
-		return fmt.Errorf("an output layer needs at least one symbol and one column, not a matrix of %d by %d", p.Vocabulary, p.Width)
+		return fmt.Errorf("an output layer needs at least one symbol and one column, not a matrix of %d by %d",
+			p.Vocabulary, p.Width)
 	case p.Padding < -1 || p.Padding >= p.Vocabulary:
 		return fmt.Errorf("padding is symbol %d of a vocabulary of %d; -1 stands for none", p.Padding, p.Vocabulary)
 	case p.Params == nil || p.Stream == nil:
-		return errors.New("an output layer needs a list that takes its parameters and a stream that draws their initial values")
+		return errors.New("an output layer needs a list that takes its parameters and a stream that draws their " +
+			"initial values")
 	}
 	return nil
 }
@@ -130,7 +135,8 @@ func (p Config) sameWidth() error {
 type WidthError struct{ Hidden, Matrix int64 }
 
 func (e *WidthError) Error() string {
-	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: make the two equal, or join the method with mos", e.Hidden, e.Matrix)
+	return fmt.Sprintf("hidden states have %d columns and the output matrix %d: make the two equal, or join the "+
+		"method with mos", e.Hidden, e.Matrix)
 }
 
 // rows counts the rows of W that do not stand for padding.

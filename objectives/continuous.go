@@ -11,8 +11,8 @@ import (
 // vmf aims at frozen vectors of words: an embedding and a likelihood. So do the methods below, with other losses.
 var vmf = Method{
 	Name: "vmf",
-	Summary: "predicts a vector instead of a word; the loss is minus the log of the von Mises-Fisher density around it " +
-		"at the target word's frozen vector",
+	Summary: "predicts a vector instead of a word; the loss is minus the log of the von Mises-Fisher density around " +
+		"it at the target word's frozen vector",
 	Paper: "Kumar and Tsvetkov 2019",
 	Formula: "-log C_M(|x|) + lambda1 |x| - lambda2 x.e[y] with x = map(h), e frozen unit vectors of whole words " +
 		"(forms nll, reg1, reg2, both, log1p)",
@@ -60,12 +60,13 @@ var cosine = Method{
 }
 
 var maxMargin = Method{
-	Name:    "maxmargin",
-	Summary: "`vmf` with a margin between the cosines of the target and of the most informative wrong word as the loss",
-	Paper:   "Kumar and Tsvetkov 2019",
-	Formula: "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]", Parameters: "as vmf",
-	Cost:     "as vmf, and one product of N V M",
-	Settings: continuousSettings, Needs: Needs{WordTargets: true},
+	Name:       "maxmargin",
+	Summary:    "`vmf` with a margin between the cosines of the target and of the most informative wrong word as the loss",
+	Paper:      "Kumar and Tsvetkov 2019",
+	Formula:    "max(0, margin + cos(x, e[j]) - cos(x, e[y])), j nearest to x and farthest from e[y]",
+	Parameters: "as vmf",
+	Cost:       "as vmf, and one product of N V M",
+	Settings:   continuousSettings, Needs: Needs{WordTargets: true},
 	Build: func(s Settings, _ bool) Pieces {
 		return Continuous{Kind: torch.MaxMargin, Lambda1: Of[ContinuousSettings](s).Margin}.pieces()
 	},
@@ -89,8 +90,9 @@ type ContinuousSettings struct {
 }
 
 var (
-	vmfForms = map[string]torch.Continuous{"nll": torch.VMFNLL, "reg1": torch.VMFReg1, "reg2": torch.VMFReg2, "both": torch.VMFReg1Reg2, "log1p": torch.VMFLog1p}
-	l2Forms  = map[string]torch.Continuous{"squared": torch.SquaredL2, "rooted": torch.RootedL2}
+	vmfForms = map[string]torch.Continuous{"nll": torch.VMFNLL, "reg1": torch.VMFReg1, "reg2": torch.VMFReg2,
+		"both": torch.VMFReg1Reg2, "log1p": torch.VMFLog1p}
+	l2Forms = map[string]torch.Continuous{"squared": torch.SquaredL2, "rooted": torch.RootedL2}
 )
 
 // Continuous scores a hidden state by a density or a distance to unit target vectors instead of a softmax (Kumar and
@@ -169,7 +171,8 @@ func (l *Continuous) outputs(hidden torch.Tensor) torch.Tensor {
 }
 
 func (l *Continuous) options(scale float64) torch.ContinuousLossOptions {
-	return torch.ContinuousLossOptions{Kind: l.Kind, Lambda1: l.Lambda1, Lambda2: l.Lambda2, Ignore: l.padding, Scale: scale}
+	return torch.ContinuousLossOptions{Kind: l.Kind, Lambda1: l.Lambda1, Lambda2: l.Lambda2, Ignore: l.padding,
+		Scale: scale}
 }
 
 // Loss is the loss, summed and scaled, and the clean one by row, both in float64.
@@ -272,6 +275,7 @@ func (l *Continuous) scores(x, dots torch.Tensor) torch.Tensor {
 func (l *Continuous) logConstant(x torch.Tensor) torch.Tensor {
 	zero_1M := torch.Zeros(x.DType(), x.Device(), 1, l.values)
 	first_N := torch.Zeros(torch.Int64, torch.CPU, x.Size(0))
-	_, nll := torch.ContinuousLoss(x, zero_1M, first_N, torch.ContinuousLossOptions{Kind: l.Kind, Ignore: -1, Scale: 1, Evaluate: true})
+	_, nll := torch.ContinuousLoss(x, zero_1M, first_N,
+		torch.ContinuousLossOptions{Kind: l.Kind, Ignore: -1, Scale: 1, Evaluate: true})
 	return nll.Neg().Reshape(-1, 1)
 }

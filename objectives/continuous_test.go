@@ -62,7 +62,8 @@ func dot(a, b []float64) float64 {
 func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
 	torch.Test(t, func() {
 		p := config(6, 4, 1)
-		p.Vectors = torch.FromFloat64s([]float64{3, 4, 0, 5, 5, 5, 0, 0, 0, 1e200, 1e200, 0, 1e-9, 0, 1e-9, -2, 0, 0}, device, 6, 3)
+		p.Vectors = torch.FromFloat64s([]float64{3, 4, 0, 5, 5, 5, 0, 0, 0, 1e200, 1e200, 0, 1e-9, 0, 1e-9, -2, 0, 0},
+			device, 6, 3)
 		s := unsmoothed()
 		s.Method = "vmf"
 		o := layer(t, s, p)
@@ -71,14 +72,16 @@ func TestFrozenTableHasUnitRowsAndNoGradient(t *testing.T) {
 		want := []float64{0.6, 0.8, 0, 0, 0, 0, 0, 0, 0, half, half, 0, half, 0, half, -1, 0, 0}
 		near(t, "the table", o.Embedding().Matrix().Float64s(), want, 1e-15)
 		names := strings.Join(p.Params.Names(), " ")
-		if want := "decoder.embed_tokens.map.weight decoder.embed_tokens.map.bias decoder.output_projection.map.weight decoder.output_projection.map.bias " +
+		if want := "decoder.embed_tokens.map.weight decoder.embed_tokens.map.bias " +
+			"decoder.output_projection.map.weight decoder.output_projection.map.bias " +
 			"decoder.output_projection.map_norm.weight decoder.output_projection.map_norm.bias"; names != want {
 			t.Errorf("the parameters are %s, want %s", names, want)
 		}
 		ids := torch.FromInt64s([]int64{2, 0, 2}, device, 3)
 		rows := o.Lookup(ids)
 		rows.Square().Sum().Backward()
-		near(t, "the row of a symbol without a vector", rows.Narrow(0, 0, 1).Float64s(), p.Params.Get("decoder.embed_tokens.map.bias").Float64s(), 0)
+		near(t, "the row of a symbol without a vector", rows.Narrow(0, 0, 1).Float64s(),
+			p.Params.Get("decoder.embed_tokens.map.bias").Float64s(), 0)
 		if len(gradients(p)) != 2 {
 			t.Error("looking words up does not train the map alone")
 		}
@@ -219,7 +222,8 @@ func TestScoresAreMinusTheCleanLoss(t *testing.T) {
 				if !ok {
 					t.Fatal("a continuous method has no nearest words")
 				}
-				rows, x, found := tableRows(o.Embedding()), o.method.Likelihood.(*Continuous).outputs(hidden).Float64s(), ids.Int64s()
+				rows, x, found := tableRows(o.Embedding()),
+					o.method.Likelihood.(*Continuous).outputs(hidden).Float64s(), ids.Int64s()
 				for i := range n {
 					out := x[i*m : (i+1)*m]
 					for k, id := range found[i*3 : i*3+3] {

@@ -55,8 +55,10 @@ func TestCosineLeavesPaddingAlone(t *testing.T) {
 		o.Penalize()
 		g := gradients(p)["decoder.embed_tokens.weight"]
 		near(t, "the gradient of padding", g[7:14], make([]float64, 7), 0)
-		without := torch.Cat([]torch.Tensor{o.Embedding().Matrix().Narrow(0, 0, 1), o.Embedding().Matrix().Narrow(0, 2, 29)}, 0)
-		near(t, "the penalty", []float64{o.Report()["mean_cosine_penalty"]}, torch.CosinePenaltyReference(without, 900.0/961).Float64s(), 1e-12)
+		without := torch.Cat([]torch.Tensor{o.Embedding().Matrix().Narrow(0, 0, 1),
+			o.Embedding().Matrix().Narrow(0, 2, 29)}, 0)
+		near(t, "the penalty", []float64{o.Report()["mean_cosine_penalty"]},
+			torch.CosinePenaltyReference(without, 900.0/961).Float64s(), 1e-12)
 	})
 }
 
@@ -64,7 +66,8 @@ func TestCosineLeavesPaddingAlone(t *testing.T) {
 type frozen struct{ Embedding }
 
 func TestCosineNeedsAMatrix(t *testing.T) {
-	if err := (&Cosine{}).Init(frozen{}, Config{}); err == nil || !strings.Contains(err.Error(), "matrices that are trained") {
+	if err := (&Cosine{}).Init(frozen{}, Config{}); err == nil ||
+		!strings.Contains(err.Error(), "matrices that are trained") {
 		t.Errorf("the error is %v", err)
 	}
 }

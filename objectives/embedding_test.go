@@ -77,7 +77,8 @@ func TestStartsOfTheSpectrum(t *testing.T) {
 							return
 						}
 						for side, x := range map[string]torch.Tensor{"U": e.u.MulScalar(e.c), "V": e.v} {
-							excess := torch.OrthogonalityReference(x, torch.Tensor{}, torch.OrthogonalityOptions{Frobenius: 1}).Item()
+							excess := torch.OrthogonalityReference(x, torch.Tensor{},
+								torch.OrthogonalityOptions{Frobenius: 1}).Item()
 							if !(excess < 1e-20) {
 								t.Errorf("%s starts %v away from orthonormal columns", side, math.Sqrt(excess))
 							}
@@ -86,14 +87,16 @@ func TestStartsOfTheSpectrum(t *testing.T) {
 						near(t, "singular values of W", w.SingularValues().Float64s()[:k], values, 1e-10)
 						switch start {
 						case StartSVD:
-							near(t, "W", w.Float64s(), initialMatrix(config(size[0], size[1], padding)).Float64s(), 1e-10)
+							near(t, "W", w.Float64s(), initialMatrix(config(size[0], size[1], padding)).Float64s(),
+								1e-10)
 						case StartPrior:
 							near(t, "energy", []float64{w.Square().Sum().Item()}, []float64{float64(rows)}, 1e-10)
 						case StartFlat:
 							near(t, "energy", []float64{w.Square().Sum().Item()}, []float64{float64(k)}, 1e-10)
 						}
 						if padding >= 0 {
-							near(t, "the padding's row", w.Narrow(0, padding, 1).Float64s(), make([]float64, size[1]), 0)
+							near(t, "the padding's row", w.Narrow(0, padding, 1).Float64s(), make([]float64, size[1]),
+								0)
 						}
 					})
 				})
@@ -179,7 +182,8 @@ func TestLogitsOfFactors(t *testing.T) {
 			w := o.Embedding().Matrix()
 			stream := torch.NewStream(4, "data")
 			h := stream.Normal(0, 1, torch.Float64, device, 11, size[1])
-			near(t, "log-probabilities", o.LogProbs(h).Float64s(), torch.Linear(h, w, torch.Tensor{}).LogSoftmax(1).Float64s(), 1e-12)
+			near(t, "log-probabilities", o.LogProbs(h).Float64s(),
+				torch.Linear(h, w, torch.Tensor{}).LogSoftmax(1).Float64s(), 1e-12)
 			ids := stream.Uniform(0, float64(size[0]), torch.Float64, device, 3, 5).To(torch.Int64, device)
 			near(t, "lookup", o.Lookup(ids).Float64s(), torch.Embedding(w, ids, -1).Float64s(), 1e-12)
 		})

@@ -40,11 +40,13 @@ const shortestVector = 1e-12
 // Init scales the configuration's vectors and makes the map.
 func (e *Frozen) Init(p Config) error {
 	if !p.Vectors.Defined() {
-		return errors.New("continuous methods need target vectors: name a file with -vectors, or let them be made from the training text")
+		return errors.New("continuous methods need target vectors: name a file with -vectors, or let them be made " +
+			"from the training text")
 	}
 	shape := p.Vectors.Shape()
 	if len(shape) != 2 || shape[0] != p.Vocabulary || shape[1] < 1 {
-		return fmt.Errorf("target vectors of shape %v do not fit a vocabulary of %d: there must be one row for each symbol", shape, p.Vocabulary)
+		return fmt.Errorf("target vectors of shape %v do not fit a vocabulary of %d: there must be one row for each "+
+			"symbol", shape, p.Vocabulary)
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -81,7 +83,8 @@ func (e *Frozen) fill(vectors_VM, keep_V1 torch.Tensor, start, n int64) error {
 	x = x.Div(largest.ClampMin(shortestVector)).MaskedFill(none, 0)
 	x = x.Div(x.Norm(1, true).ClampMin(1))
 	e.table.Narrow(0, start, n).Assign(x)
-	e.bias.Narrow(0, start, n).Assign(torch.Zeros(torch.Float64, torch.CPU, n).MaskedFill(none.Reshape(-1), neverChosen))
+	e.bias.Narrow(0, start, n).Assign(torch.Zeros(torch.Float64, torch.CPU, n).MaskedFill(none.Reshape(-1),
+		neverChosen))
 	return nil
 }
 

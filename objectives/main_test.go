@@ -25,7 +25,8 @@ var near = fixtures.Near
 // config is an output layer of v symbols and d columns in float64.
 func config(v, d, padding int64) Config {
 	return Config{
-		Vocabulary: v, Width: d, Padding: padding, Params: &torch.Params{}, Embedding: "decoder.embed_tokens", Output: "decoder.output_projection",
+		Vocabulary: v, Width: d, Padding: padding, Params: &torch.Params{}, Embedding: "decoder.embed_tokens",
+		Output: "decoder.output_projection",
 		Stream: torch.NewStream(1, "init"), Device: device, DType: torch.Float64,
 	}
 }
@@ -65,7 +66,8 @@ func release(o *Output, p Config) {
 // matrix; continuous_test.go has those with target vectors.
 func trained() map[string]Settings {
 	all := map[string]Settings{}
-	combined := []string{"zloss+adversarial", "zloss+spectrum", "zloss+mos", "zloss+adaptive", "spectrum+adversarial", "spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
+	combined := []string{"zloss+adversarial", "zloss+spectrum", "zloss+mos", "zloss+adaptive", "spectrum+adversarial",
+		"spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
 	for _, m := range methods {
 		combined = append(combined, m.Name)
 	}
@@ -76,7 +78,8 @@ func trained() map[string]Settings {
 		}
 		s.Set("method", name, "mixture_components", 3, "mixture_dropout", 0) // what is drawn differs from call to call
 		all[name] = s
-		s.Set("label_smoothing", 0.1, "bias", true, "lambda_u_spectral", 0.5, "lambda_v_spectral", 0.5, "spectrum_init", "svd")
+		s.Set("label_smoothing", 0.1, "bias", true, "lambda_u_spectral", 0.5, "lambda_v_spectral", 0.5, "spectrum_init",
+			"svd")
 		s.Set("adversarial_mode", "full", "adaptive_divisor", 2)
 		all[name+" with everything"] = s
 	}

@@ -34,7 +34,8 @@ type Pieces struct {
 	Perturbation Perturbation
 	Terms        []LossTerm
 	Regularizers []Regularizer
-	ClipApart    bool // the gradient of each parameter of the embedding is clipped by itself, outside the norm of all others
+	// the gradient of each parameter of the embedding is clipped by itself, outside the norm of all others
+	ClipApart bool
 
 	Needs // of all methods that are joined
 }

@@ -145,7 +145,8 @@ func (j *join) complete(s Settings) (Pieces, error) {
 	}
 	if j.WordTargets && j.regularizer != "" {
 		return Pieces{}, fmt.Errorf("%s and %s do not join: %s shapes the trained output matrix, "+
-			"and the target vectors of %s are frozen; leave one of them out", j.embedding, j.regularizer, j.regularizer, j.embedding)
+			"and the target vectors of %s are frozen; leave one of them out", j.embedding, j.regularizer, j.regularizer,
+			j.embedding)
 	}
 	l, ok := j.Likelihood.(SoftmaxLikelihood)
 	switch {

@@ -32,7 +32,8 @@ func TestSettingsAreValues(t *testing.T) {
 	if x, y := Of[CosineSettings](a).Gamma, Of[CosineSettings](b).Gamma; x != 5 || y != 3 {
 		t.Errorf("gamma is %v and %v", x, y)
 	}
-	if x, y, z := Of[AdversarialSettings](a).Alpha, Of[AdversarialSettings](b).Alpha, Of[AdversarialSettings](Defaults()).Alpha; x != z || y != 0.25 {
+	if x, y, z := Of[AdversarialSettings](a).Alpha, Of[AdversarialSettings](b).Alpha,
+		Of[AdversarialSettings](Defaults()).Alpha; x != z || y != 0.25 {
 		t.Errorf("alpha is %v, %v and %v", x, y, z)
 	}
 }
@@ -69,14 +70,32 @@ func TestMethodsArePieces(t *testing.T) {
 		"Dense Softmax objectives.ScoreTerm": func(s *Settings) { s.Method = "zloss" },
 		"Dense Softmax Adversarial":          func(s *Settings) { s.Method = "adversarial" },
 		"Dense Softmax Adversarial Cosine":   func(s *Settings) { s.Method = "cosreg+adversarial" },
-		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0)":        func(s *Settings) { s.Method = "adversarial+spectrum" },
-		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0) Cosine": func(s *Settings) { s.Method = "spectrum+cosreg+adversarial" },
-		"Factored Softmax Orthogonality SpectrumPrior(0)":                    func(s *Settings) { s.Method = "spectrum" },
-		"Factored Softmax Orthogonality SpectrumPrior(1)":                    func(s *Settings) { s.Method = "spectrum-poly" },
-		"Factored Softmax Orthogonality SpectrumPrior(1) ":                   func(s *Settings) { s.Set("method", "spectrum", "prior", "polynomial") },
-		"Factored Softmax Orthogonality":                                     func(s *Settings) { s.Set("method", "spectrum", "prior", "none") },
-		"Factored Softmax Orthogonality ":                                    func(s *Settings) { s.Set("method", "spectrum-poly", "lambda_prior", 0) },
-		"Factored Softmax SpectrumPrior(0)":                                  func(s *Settings) { s.Set("method", "spectrum", "lambda_u", 0, "lambda_v", 0) },
+		"Factored Softmax Adversarial Orthogonality " +
+			"SpectrumPrior(0)": func(s *Settings) { s.Method = "adversarial+spectrum" },
+		"Factored Softmax Adversarial Orthogonality SpectrumPrior(0) " +
+			"Cosine": func(s *Settings) { s.Method = "spectrum+cosreg+adversarial" },
+		"Factored Softmax Orthogonality SpectrumPrior(0)": func(
+			s *Settings) {
+			s.Method = "spectrum"
+		},
+		"Factored Softmax Orthogonality SpectrumPrior(1)": func(
+			s *Settings) {
+			s.Method = "spectrum-poly"
+		},
+		"Factored Softmax Orthogonality SpectrumPrior(1) " +
+			"": func(s *Settings) { s.Set("method", "spectrum", "prior", "polynomial") },
+		"Factored Softmax Orthogonality": func(s *Settings) {
+			s.Set("method",
+				"spectrum", "prior", "none")
+		},
+		"Factored Softmax Orthogonality ": func(s *Settings) {
+			s.Set("method",
+				"spectrum-poly", "lambda_prior", 0)
+		},
+		"Factored Softmax SpectrumPrior(0)": func(s *Settings) {
+			s.Set("method",
+				"spectrum", "lambda_u", 0, "lambda_v", 0)
+		},
 	} {
 		if got := resolve(change); got != strings.TrimSpace(want) {
 			t.Errorf("the pieces are %s, want %s", got, want)
@@ -115,10 +134,11 @@ func TestWhatJoins(t *testing.T) {
 		return j.complete(Defaults())
 	}
 	for names, want := range map[string]string{
-		"dense+factored":  "dense and factored do not join: each says how the output matrix is parameterised",
-		"sphere+mixture":  "sphere and mixture do not join: each says how a hidden state is scored",
-		"noise+other":     "noise and other do not join: each perturbs",
-		"sphere+noise":    "sphere and noise do not join: noise lowers the target's score before a softmax, and sphere has no softmax",
+		"dense+factored": "dense and factored do not join: each says how the output matrix is parameterised",
+		"sphere+mixture": "sphere and mixture do not join: each says how a hidden state is scored",
+		"noise+other":    "noise and other do not join: each perturbs",
+		"sphere+noise": "sphere and noise do not join: noise lowers the target's score before a softmax, and " +
+			"sphere has no softmax",
 		"dense+dense":     "names dense twice",
 		"sphere+term":     "sphere and term do not join: term is a term of a softmax's loss, and sphere has no softmax",
 		"mixture+noise":   "",
@@ -148,24 +168,78 @@ func TestWhatJoins(t *testing.T) {
 
 func TestSettingsThatMakeNoSense(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		`there is no method "spektrum": the methods are mle, `:                                  func(s *Settings) { s.Method = "spektrum" },
-		`there is no method "spectrumpoly"`:                                                     func(s *Settings) { s.Method = "mle+spectrumpoly" },
-		`there is no method ""`:                                                                 func(s *Settings) { s.Method = "" },
-		`mle and spectrum do not join`:                                                          func(s *Settings) { s.Method = "mle+spectrum" },
-		`spectrum and spectrum-poly do not join`:                                                func(s *Settings) { s.Method = "spectrum+spectrum-poly" },
-		`names mle twice`:                                                                       func(s *Settings) { s.Method = "mle+mle" },
-		`objective.label_smoothing = 1.0 is out of range: it wants`:                             func(s *Settings) { s.Set("label_smoothing", 1) },
-		`objective.lambda_u = -1.0 is out of range: it wants`:                                   func(s *Settings) { s.Set("lambda_u", -1) },
-		`objective.lambda_v_spectral = nan is out of range: it wants`:                           func(s *Settings) { s.Set("lambda_v_spectral", math.NaN()) },
-		`objective.lambda_prior = +inf is out of range: it wants`:                               func(s *Settings) { s.Set("lambda_prior", math.Inf(1)) },
-		`objective.prior_power = 11.0 is out of range: it wants`:                                func(s *Settings) { s.Set("prior_power", 11) },
-		`objective.prior_ratio = 1.5 is out of range: it wants a number above 0 and at most 1`:  func(s *Settings) { s.Set("prior_ratio", 1.5) },
-		`objective.smoothing = "marian" is out of range: it wants one of fairseq, pytorch, t2t`: func(s *Settings) { s.Set("smoothing", "marian") },
-		`objective.gamma = nan is out of range: it wants`:                                       func(s *Settings) { s.Set("gamma", math.NaN()) },
-		`objective.alpha = -0.1 is out of range: it wants`:                                      func(s *Settings) { s.Set("alpha", -0.1) },
-		`objective.adversarial_mode = "Code" is out of range: it wants`:                         func(s *Settings) { s.Set("adversarial_mode", "Code") },
-		`objective.prior = "flat" is out of range: it wants`:                                    func(s *Settings) { s.Set("prior", "flat") },
-		`objective.spectrum_init = "" is out of range: it wants`:                                func(s *Settings) { s.Set("spectrum_init", "") },
+		`there is no method "spektrum": the methods are mle, `: func(
+			s *Settings) {
+			s.Method = "spektrum"
+		},
+		`there is no method "spectrumpoly"`: func(
+			s *Settings) {
+			s.Method = "mle+spectrumpoly"
+		},
+		`there is no method ""`: func(
+			s *Settings) {
+			s.Method = ""
+		},
+		`mle and spectrum do not join`: func(
+			s *Settings) {
+			s.Method = "mle+spectrum"
+		},
+		`spectrum and spectrum-poly do not join`: func(
+			s *Settings) {
+			s.Method = "spectrum+spectrum-poly"
+		},
+		`names mle twice`: func(
+			s *Settings) {
+			s.Method = "mle+mle"
+		},
+		`objective.label_smoothing = 1.0 is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("label_smoothing", 1)
+		},
+		`objective.lambda_u = -1.0 is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("lambda_u", -1)
+		},
+		`objective.lambda_v_spectral = nan is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("lambda_v_spectral", math.NaN())
+		},
+		`objective.lambda_prior = +inf is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("lambda_prior", math.Inf(1))
+		},
+		`objective.prior_power = 11.0 is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("prior_power", 11)
+		},
+		`objective.prior_ratio = 1.5 is out of range: it wants a number above 0 and at most 1`: func(
+			s *Settings) {
+			s.Set("prior_ratio", 1.5)
+		},
+		`objective.smoothing = "marian" is out of range: it wants one of fairseq, pytorch, t2t`: func(
+			s *Settings) {
+			s.Set("smoothing", "marian")
+		},
+		`objective.gamma = nan is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("gamma", math.NaN())
+		},
+		`objective.alpha = -0.1 is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("alpha", -0.1)
+		},
+		`objective.adversarial_mode = "Code" is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("adversarial_mode", "Code")
+		},
+		`objective.prior = "flat" is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("prior", "flat")
+		},
+		`objective.spectrum_init = "" is out of range: it wants`: func(
+			s *Settings) {
+			s.Set("spectrum_init", "")
+		},
 	} {
 		s := unsmoothed()
 		change(&s)
@@ -207,13 +281,15 @@ func TestPlacesThatMakeNoSense(t *testing.T) {
 // TestSimplified: only the perturbation and the factors go, what is left is a method, and with the weights that it is given it scores alike.
 func TestSimplified(t *testing.T) {
 	for method, want := range map[string]string{
-		"adversarial": "mle", "spectrum+adversarial": "mle", "adversarial+cosreg": "cosreg", "mle": "mle", "cosreg": "cosreg", "adversarial+adaptive+spectrum": "adaptive",
+		"adversarial": "mle", "spectrum+adversarial": "mle", "adversarial+cosreg": "cosreg", "mle": "mle",
+		"cosreg": "cosreg", "adversarial+adaptive+spectrum": "adaptive",
 		"spectrum-poly": "mle", "sn-doptimal": "mle", "mos+sn": "mos",
 	} {
 		s := Defaults()
 		s.Method = method
 		if got := s.Simplified(); got.Method != want || Of[SoftmaxSettings](got).LabelSmoothing != 0 {
-			t.Errorf("%s simplified is %s with smoothing %v, want %s without", method, got.Method, Of[SoftmaxSettings](got).LabelSmoothing, want)
+			t.Errorf("%s simplified is %s with smoothing %v, want %s without", method, got.Method,
+				Of[SoftmaxSettings](got).LabelSmoothing, want)
 		}
 	}
 	for name, s := range trained() {
@@ -231,7 +307,8 @@ func TestSimplified(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, 5, 7)
-			near(t, name+": log-probabilities", simple.LogProbs(hidden).Float64s(), o.LogProbs(hidden).Float64s(), 1e-12)
+			near(t, name+": log-probabilities", simple.LogProbs(hidden).Float64s(), o.LogProbs(hidden).Float64s(),
+				1e-12)
 			ids := torch.FromInt64s([]int64{2, 5, 30}, device, 3)
 			near(t, name+": word vectors", simple.Lookup(ids).Float64s(), o.Lookup(ids).Float64s(), 1e-12)
 		})
@@ -240,7 +317,8 @@ func TestSimplified(t *testing.T) {
 
 // TestFrequentFirst: whatever the adaptive softmax joins with.
 func TestFrequentFirst(t *testing.T) {
-	for method, want := range map[string]bool{"adaptive": true, "spectrum+adaptive": true, "adaptive+adversarial": true, "mle": false, "mos": false, "spectrum+adversarial": false} {
+	for method, want := range map[string]bool{"adaptive": true, "spectrum+adaptive": true, "adaptive+adversarial": true,
+		"mle": false, "mos": false, "spectrum+adversarial": false} {
 		s := Defaults()
 		if s.Method = method; resolved(s).FrequentFirst != want {
 			t.Errorf("%s: want %v", method, want)
@@ -262,14 +340,16 @@ func TestJoinsAreMutual(t *testing.T) {
 			}
 		}
 	}
-	if got := Joins("spectrum"); !slices.Contains(got, "adversarial") || !slices.Contains(got, "cosreg") || slices.Contains(got, "spectrum-poly") {
+	if got := Joins("spectrum"); !slices.Contains(got, "adversarial") || !slices.Contains(got, "cosreg") ||
+		slices.Contains(got, "spectrum-poly") {
 		t.Errorf("spectrum joins with %v", got)
 	}
 }
 
 // TestFiles: a method has the files of its own settings, and no others.
 func TestFiles(t *testing.T) {
-	for method, want := range map[string]string{"vmf": "map[objective.vectors:words.vec]", "mle": "map[]", "spectrum+adversarial": "map[]"} {
+	for method, want := range map[string]string{"vmf": "map[objective.vectors:words.vec]", "mle": "map[]",
+		"spectrum+adversarial": "map[]"} {
 		s := Defaults()
 		if s.Method = method; len(s.Files()) > 0 {
 			t.Errorf("%s has files that nobody gave: %v", method, s.Files())

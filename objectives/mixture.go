@@ -11,11 +11,13 @@ var mos = Method{
 	Name:    "mos",
 	Summary: "a mixture of K softmaxes",
 	Paper:   "Yang et al. 2018",
-	Formula: "-log sum_k softmax(P h)_k softmax(W tanh(L_k h + l_k))[y]", Parameters: "K D^2 + 2 K D", Cost: "K times the output layer",
+	Formula: "-log sum_k softmax(P h)_k softmax(W tanh(L_k h + l_k))[y]", Parameters: "K D^2 + 2 K D",
+	Cost:     "K times the output layer",
 	Settings: []any{SoftmaxSettings{}, MixtureSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		m := Of[MixtureSettings](s)
-		return Pieces{Likelihood: &Mixture{Components: m.MixtureComponents, Dropout: m.MixtureDropout, Bias: Of[SoftmaxSettings](s).Bias}}
+		return Pieces{Likelihood: &Mixture{Components: m.MixtureComponents, Dropout: m.MixtureDropout,
+			Bias: Of[SoftmaxSettings](s).Bias}}
 	},
 }
 
@@ -68,7 +70,8 @@ func (l *Mixture) Init(e Embedding, p Config) error {
 	k, hidden := int64(l.Components), p.hidden()
 	bound := 1 / math.Sqrt(float64(hidden))
 	add := func(name string, shape ...int64) torch.Tensor {
-		return p.Params.Add(p.Output+name, p.Stream.Uniform(-bound, bound, torch.Float64, torch.CPU, shape...).To(p.dtype(), p.Device))
+		return p.Params.Add(p.Output+name, p.Stream.Uniform(-bound, bound, torch.Float64, torch.CPU,
+			shape...).To(p.dtype(), p.Device))
 	}
 	l.prior = add(".prior.weight", k, hidden)
 	l.latent, l.own = add(".latent.weight", k*p.Width, hidden), add(".latent.bias", k*p.Width)
@@ -108,7 +111,8 @@ func (l *Mixture) Loss(s torch.States, targets torch.Tensor, scale float64) (los
 			return l.embedding.Lookup(targets.To(torch.Int64, latent.Device()).Reshape(-1, 1))
 		})
 	}
-	loss, nll, shifted := torch.MixtureLoss(l.head.Map(latent), torch.Linear(s.Hidden, l.prior, torch.Tensor{}), l.head.Weight, l.bias, targets, shift,
+	loss, nll, shifted := torch.MixtureLoss(l.head.Map(latent), torch.Linear(s.Hidden, l.prior, torch.Tensor{}),
+		l.head.Weight, l.bias, targets, shift,
 		l.optionsOf(s, targets, l.padding, scale))
 	if l.by != nil {
 		l.record(shifted, nll, scale)
@@ -120,7 +124,8 @@ func (l *Mixture) Loss(s torch.States, targets torch.Tensor, scale float64) (los
 func (l *Mixture) NLL(s torch.States, targets torch.Tensor) torch.Tensor {
 	return torch.Evaluated(func() torch.Tensor {
 		prior := torch.Linear(s.Hidden, l.prior, torch.Tensor{})
-		_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets, torch.Tensor{},
+		_, nll, _ := torch.MixtureLoss(l.head.Map(l.states(s.Hidden)), prior, l.head.Weight, l.bias, targets,
+			torch.Tensor{},
 			l.clean(l.padding))
 		return nll
 	})

@@ -13,7 +13,8 @@ import (
 // mixtureByHand is the loss of a mixture without dropout, made of plain operators:
 // the parameters of a layer, its W [V,D] with its history, and what is taken off
 // the target's score of each component for latent states [N,K,D], or nil.
-func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings, shift func(latent torch.Tensor) torch.Tensor) torch.Tensor {
+func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings,
+	shift func(latent torch.Tensor) torch.Tensor) torch.Tensor {
 	get := func(name string) torch.Tensor { return p.Params.Get(p.Output + name) }
 	n, k := hidden.Size(0), int64(Of[MixtureSettings](s).MixtureComponents)
 	latent := torch.Linear(hidden, get(".latent.weight"), get(".latent.bias")).Tanh().Reshape(n, k, w.Size(1))
@@ -24,10 +25,12 @@ func mixtureByHand(p Config, w, hidden, targets torch.Tensor, s Settings, shift 
 	if shift != nil {
 		off = shift(latent)
 	}
-	loss, _, _ := torch.MixtureLoss(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off, torch.SoftmaxLossOptions{
-		Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing], Epsilon: Of[SoftmaxSettings](s).LabelSmoothing,
-		Scale: 0.5, Plain: true,
-	})
+	loss, _, _ := torch.MixtureLoss(latent, hidden.MatMul(get(".prior.weight").Transpose(0, 1)), w, bias, targets, off,
+		torch.SoftmaxLossOptions{
+			Ignore: p.Padding, Smoothing: smoothings[Of[SoftmaxSettings](s).Smoothing],
+			Epsilon: Of[SoftmaxSettings](s).LabelSmoothing,
+			Scale:   0.5, Plain: true,
+		})
 	return loss
 }
 
@@ -42,7 +45,8 @@ func TestMixtureEqualsReference(t *testing.T) {
 			t.Run(method+"/"+mode, func(t *testing.T) {
 				torch.Test(t, func() {
 					s := unsmoothed()
-					s.Set("method", method, "mixture_components", 4, "mixture_dropout", 0, "label_smoothing", 0.1, "bias", true, "alpha", 0.3, "adversarial_mode", mode)
+					s.Set("method", method, "mixture_components", 4, "mixture_dropout", 0, "label_smoothing", 0.1,
+						"bias", true, "alpha", 0.3, "adversarial_mode", mode)
 					p := config(31, 7, 1)
 					o := layer(t, s, p)
 					defer release(o, p)
@@ -97,12 +101,14 @@ func TestMixtureOfOneComponent(t *testing.T) {
 		o := layer(t, s, p)
 		defer release(o, p)
 		hidden := torch.NewStream(1, "data").Normal(0, 1, torch.Float64, device, 5, 7)
-		latent := torch.Linear(hidden, p.Params.Get("decoder.output_projection.latent.weight"), p.Params.Get("decoder.output_projection.latent.bias")).Tanh()
+		latent := torch.Linear(hidden, p.Params.Get("decoder.output_projection.latent.weight"),
+			p.Params.Get("decoder.output_projection.latent.bias")).Tanh()
 		want := torch.Linear(latent, o.Embedding().Matrix(), torch.Tensor{}).LogSoftmax(1)
 		near(t, "log-probabilities", o.LogProbs(hidden).Float64s(), want.Float64s(), 1e-13)
 		loss, _ := o.Loss(torch.States{Hidden: hidden}, torch.FromInt64s([]int64{0, 4, 30, 4, 7}, device, 5), 1)
 		loss.Backward()
-		near(t, "gradient of the prior", gradients(p)["decoder.output_projection.prior.weight"], make([]float64, 7), 1e-14)
+		near(t, "gradient of the prior", gradients(p)["decoder.output_projection.prior.weight"], make([]float64, 7),
+			1e-14)
 	})
 }
 
@@ -116,8 +122,10 @@ func TestMixtureStarts(t *testing.T) {
 		o := layer(t, s, p)
 		defer release(o, p)
 		for name, shape := range map[string][]int64{
-			"decoder.embed_tokens.weight": {47, 16}, "decoder.output_projection.prior.weight": {15, 25}, "decoder.output_projection.bias": {47},
-			"decoder.output_projection.latent.weight": {15 * 16, 25}, "decoder.output_projection.latent.bias": {15 * 16},
+			"decoder.embed_tokens.weight": {47, 16}, "decoder.output_projection.prior.weight": {15, 25},
+			"decoder.output_projection.bias":          {47},
+			"decoder.output_projection.latent.weight": {15 * 16, 25},
+			"decoder.output_projection.latent.bias":   {15 * 16},
 		} {
 			x := p.Params.Get(name)
 			if !slices.Equal(x.Shape(), shape) {
@@ -135,7 +143,8 @@ func TestMixtureStarts(t *testing.T) {
 
 		q := config(47, 16, 1)
 		q.Hidden = 25
-		if _, err := New(unsmoothed(), q); err == nil || !strings.Contains(err.Error(), "hidden states have 25 columns and the output matrix 16") {
+		if _, err := New(unsmoothed(), q); err == nil ||
+			!strings.Contains(err.Error(), "hidden states have 25 columns and the output matrix 16") {
 			t.Errorf("a softmax of wider states: the error is %v", err)
 		}
 		q.Params.Free()
@@ -214,7 +223,8 @@ func TestLatentDropoutIsLocked(t *testing.T) {
 // that hidden states give away, until the loss has fallen by half.
 func TestJoinsTrain(t *testing.T) {
 	for _, method := range []string{
-		"mos", "mos+adversarial", "mos+spectrum", "mos+cosreg", "mos+cosreg+adversarial", "mos+spectrum-poly+adversarial",
+		"mos", "mos+adversarial", "mos+spectrum", "mos+cosreg", "mos+cosreg+adversarial",
+		"mos+spectrum-poly+adversarial",
 		"adaptive", "adaptive+adversarial", "adaptive+spectrum", "adaptive+cosreg", "adaptive+spectrum+adversarial",
 	} {
 		t.Run(method, func(t *testing.T) {
@@ -230,7 +240,8 @@ func TestJoinsTrain(t *testing.T) {
 				for i := range ids {
 					ids[i], columns[i] = int64(i*i)%v, int64(i%4)
 				}
-				hidden := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, device, v, d).IndexSelect(0, torch.FromInt64s(ids, device, n))
+				hidden := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, device, v, d).IndexSelect(0,
+					torch.FromInt64s(ids, device, n))
 				targets := torch.FromInt64s(ids, device, n)
 				states := torch.States{Hidden: hidden, Column: columns, Columns: 4}
 				adam := torch.NewAdam(p.Params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.98, Epsilon: 1e-8})
@@ -270,12 +281,18 @@ func TestJoinsTrain(t *testing.T) {
 // TestMixtureRefuses says which constants make no sense.
 func TestMixtureRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		"objective.mixture_components = 0 is out of range: it wants":              func(s *Settings) { s.Set("mixture_components", 0) },
-		"objective.mixture_dropout = 1.0 is out of range: it wants":               func(s *Settings) { s.Set("mixture_dropout", 1) },
-		"objective.adaptive_divisor = 0.5 is out of range: it wants":              func(s *Settings) { s.Set("adaptive_divisor", 0.5) },
-		"objective.adaptive_divisor = nan is out of range: it wants":              func(s *Settings) { s.Set("adaptive_divisor", math.NaN()) },
-		"mos and adaptive do not join: each says how a hidden state is scored":    func(s *Settings) { s.Method = "mos+adaptive" },
-		"mle and mos do not join: each says how a hidden state is scored against": func(s *Settings) { s.Method = "mle+mos" },
+		"objective.mixture_components = 0 is out of range: it " +
+			"wants": func(s *Settings) { s.Set("mixture_components", 0) },
+		"objective.mixture_dropout = 1.0 is out of range: it " +
+			"wants": func(s *Settings) { s.Set("mixture_dropout", 1) },
+		"objective.adaptive_divisor = 0.5 is out of range: it " +
+			"wants": func(s *Settings) { s.Set("adaptive_divisor", 0.5) },
+		"objective.adaptive_divisor = nan is out of range: it " +
+			"wants": func(s *Settings) { s.Set("adaptive_divisor", math.NaN()) },
+		"mos and adaptive do not join: each says how a hidden state is " +
+			"scored": func(s *Settings) { s.Method = "mos+adaptive" },
+		"mle and mos do not join: each says how a hidden state is scored " +
+			"against": func(s *Settings) { s.Method = "mle+mos" },
 	} {
 		s := unsmoothed()
 		change(&s)
@@ -283,7 +300,8 @@ func TestMixtureRefuses(t *testing.T) {
 			t.Errorf("the error is %v, want one with %q", err, want)
 		}
 	}
-	if got := fmt.Sprint(Of[MixtureSettings](Defaults()).MixtureComponents, Of[MixtureSettings](Defaults()).MixtureDropout); got != "15 0.29" {
+	if got := fmt.Sprint(Of[MixtureSettings](Defaults()).MixtureComponents,
+		Of[MixtureSettings](Defaults()).MixtureDropout); got != "15 0.29" {
 		t.Errorf("the defaults are %s, the published ones 15 0.29", got)
 	}
 }

@@ -77,7 +77,8 @@ func TestUncounted(t *testing.T) {
 			t.Errorf("%s: %v are not counted", name, unknown)
 		}
 	}
-	o := &Output{method: Pieces{Embedding: &Dense{}, Likelihood: score{}, Perturbation: &Adversarial{}, Regularizers: []Regularizer{&DOptimal{}}}}
+	o := &Output{method: Pieces{Embedding: &Dense{}, Likelihood: score{}, Perturbation: &Adversarial{},
+		Regularizers: []Regularizer{&DOptimal{}}}}
 	if got := o.Uncounted(); len(got) != 1 || got[0] != "objectives.score" {
 		t.Errorf("the pieces that are not counted are %v", got)
 	}

@@ -53,7 +53,8 @@ func TestLossAtTheEdges(t *testing.T) {
 			n, v, d, padding int64
 			target           float64
 		}{
-			{"no rows", 0, 31, 7, 1, 1}, {"only padding", 5, 31, 7, 1, 1}, {"one word", 5, 1, 4, -1, 0}, {"one word, padding", 5, 1, 4, 0, 0},
+			{"no rows", 0, 31, 7, 1, 1}, {"only padding", 5, 31, 7, 1, 1}, {"one word", 5, 1, 4, -1, 0},
+			{"one word, padding", 5, 1, 4, 0, 0},
 			{"two words", 3, 2, 1, 0, 1}, {"fewer words than columns", 6, 3, 9, 0, 2},
 		} {
 			t.Run(name+"/"+c.what, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestLossAtTheEdges(t *testing.T) {
 					p := config(c.v, c.d, c.padding)
 					o := layer(t, settings, p)
 					defer release(o, p)
-					hidden := leaf(torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, c.n, c.d), torch.Float64)
+					hidden := leaf(torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, c.n, c.d),
+						torch.Float64)
 					targets := torch.Full(c.target, torch.Int64, device, c.n)
 					loss, nll := o.Loss(torch.States{Hidden: hidden}, targets, 0.5)
 					loss.Backward()
@@ -78,7 +80,8 @@ func TestLossAtTheEdges(t *testing.T) {
 					}
 					logProbs := o.LogProbs(hidden)
 					if !loss.AllFinite() || !clean.AllFinite() || !logProbs.AllFinite() {
-						t.Errorf("loss %v, nll %v, log-probabilities %v", loss.Item(), clean.Float64s(), logProbs.Float64s())
+						t.Errorf("loss %v, nll %v, log-probabilities %v", loss.Item(), clean.Float64s(),
+							logProbs.Float64s())
 					}
 					want := 0.0
 					if c.v == 1 && c.padding != 0 && strings.Contains(settings.Method, "zloss") {
@@ -150,7 +153,8 @@ func TestBuffersContinue(t *testing.T) {
 			t.Errorf("the restored layer pays %v, the other %v", b, a)
 		}
 		first.Constrain(0.1) // this method has no constraint: nothing moves
-		near(t, "U", p.Params.Get("decoder.embed_tokens.u").Float64s(), q.Params.Get("decoder.embed_tokens.u").Float64s(), 0)
+		near(t, "U", p.Params.Get("decoder.embed_tokens.u").Float64s(),
+			q.Params.Get("decoder.embed_tokens.u").Float64s(), 0)
 		torch.ZeroGrad(append(p.Params.Tensors(), q.Params.Tensors()...))
 	})
 }
@@ -170,14 +174,16 @@ func TestAutocast(t *testing.T) {
 					loss, nll := o.Loss(torch.States{Hidden: o.Lookup(ids)}, ids, 0.25)
 					loss.Backward()
 					o.Penalize()
-					losses = append(append(loss.Float64s(), nll.Float64s()...), o.NLL(torch.States{Hidden: o.Lookup(ids)}, ids).Float64s()...)
+					losses = append(append(loss.Float64s(), nll.Float64s()...),
+						o.NLL(torch.States{Hidden: o.Lookup(ids)}, ids).Float64s()...)
 				})
 				return losses, o.Report(), gradients(p)
 			}
 			want, wantPenalties, wantGradients := run(false)
 			got, penalties, g := run(true)
 			near(t, name+": losses", got, want, 1e-2)
-			near(t, name+": orthogonality", []float64{penalties["orthogonality"]}, []float64{wantPenalties["orthogonality"]}, 1e-12)
+			near(t, name+": orthogonality", []float64{penalties["orthogonality"]},
+				[]float64{wantPenalties["orthogonality"]}, 1e-12)
 			for parameter := range wantGradients {
 				near(t, name+": gradient of "+parameter, g[parameter], wantGradients[parameter], 2e-2)
 			}

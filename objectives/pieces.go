@@ -23,9 +23,10 @@ type Embedding interface {
 // Head scores hidden states against a vocabulary: for h [...,D] the scores are Map(h) Weight^T, [...,V]. Likelihoods
 // that score some rows only take those rows of Weight.
 type Head struct {
-	Weight torch.Tensor                         // [V,K]
-	Map    func(h torch.Tensor) torch.Tensor    // [...,D] to [...,K]
-	Rows   func(rows torch.Tensor) torch.Tensor // rows [R,K] as Weight has them to those [R,D] of W; nil where they are the same
+	Weight torch.Tensor                      // [V,K]
+	Map    func(h torch.Tensor) torch.Tensor // [...,D] to [...,K]
+	// rows [R,K] as Weight has them to those [R,D] of W; nil where they are the same
+	Rows func(rows torch.Tensor) torch.Tensor
 }
 
 // Likelihood scores hidden states against targets.

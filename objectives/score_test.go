@@ -56,7 +56,8 @@ func softmaxes(each func(what string, s Settings)) {
 								s.Method = "mle"
 							}
 							s.Set("zeta", 0.03, "bias", bias, "adaptive_cutoffs", "9,20")
-							each(fmt.Sprint(s.Method, Of[AdaptiveSettings](s).AdaptiveDivisor, " ", smoothing, " ", perturbation, " bias ", bias), s)
+							each(fmt.Sprint(s.Method, Of[AdaptiveSettings](s).AdaptiveDivisor, " ", smoothing, " ",
+								perturbation, " bias ", bias), s)
 						}
 					}
 				}
@@ -88,7 +89,8 @@ func TestFusedEqualsPlain(t *testing.T) {
 					torch.Autocast(name == "bfloat16", device, func() {
 						loss, nll := o.Loss(torch.States{Hidden: h}, targets, 1.0/n)
 						loss.Backward()
-						values["loss"], values["nll"], values["hidden"] = loss.Float64s(), nll.Float64s(), h.Grad().Float64s()
+						values["loss"], values["nll"], values["hidden"] = loss.Float64s(), nll.Float64s(),
+							h.Grad().Float64s()
 					})
 					for parameter, g := range gradients(p) {
 						values[parameter] = g
@@ -146,7 +148,8 @@ func TestTransformOfScores(t *testing.T) {
 			}
 			near(t, what+": log-probabilities", want, after, 1e-12)
 			if _, _, ok := o.SoftmaxHead(); ok || changed < 0.1 {
-				t.Errorf("%s: the transform changes losses by %v; a search takes scores for plain ones: %v", what, changed, ok)
+				t.Errorf("%s: the transform changes losses by %v; a search takes scores for plain ones: %v", what,
+					changed, ok)
 			}
 		})
 	})

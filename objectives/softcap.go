@@ -7,7 +7,8 @@ var softcap = Method{
 	Name:    "softcap",
 	Summary: "keeps scores between -c and c by a hyperbolic tangent",
 	Paper:   "Gemma Team 2024",
-	Formula: "-log softmax(c tanh(W h / c))[y]", Parameters: "none", Cost: "a few operations for each score; no fused kernel",
+	Formula: "-log softmax(c tanh(W h / c))[y]", Parameters: "none",
+	Cost:     "a few operations for each score; no fused kernel",
 	Settings: []any{SoftcapSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		return Pieces{Terms: []LossTerm{Softcap(Of[SoftcapSettings](s).Softcap)}}

@@ -24,7 +24,8 @@ type SoftmaxSettings struct {
 	Bias           bool    `toml:"bias" default:"false" help:"add a trained bias to the scores"`
 }
 
-var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch, "t2t": torch.SmoothingT2T}
+var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch,
+	"t2t": torch.SmoothingT2T}
 
 // labelSmoothing is that of the settings.
 func labelSmoothing(s Settings) LabelSmoothing {
@@ -68,7 +69,8 @@ func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLoss
 }
 
 // optionsOf are those of the training loss of a batch, whose context is made where a term reads it.
-func (l *softmaxTraining) optionsOf(s torch.States, targets torch.Tensor, ignore int64, scale float64) torch.SoftmaxLossOptions {
+func (l *softmaxTraining) optionsOf(s torch.States, targets torch.Tensor, ignore int64,
+	scale float64) torch.SoftmaxLossOptions {
 	o := l.options(ignore, scale)
 	if slices.ContainsFunc(o.Terms, func(t torch.ScoreTerm) bool { return t.Context }) {
 		o.Context = wordsBefore(s, targets, ignore)
@@ -148,8 +150,12 @@ func (l *Softmax) Loss(s torch.States, targets_N torch.Tensor, scale float64) (l
 	if l.by == nil {
 		return torch.SoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, o)
 	}
-	shift_N := l.by.Shift(s.Hidden, func() torch.Tensor { return l.embedding.Lookup(targets_N.To(torch.Int64, s.Hidden.Device())) })
-	loss, nll_N, shifted_N := torch.ShiftedSoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N, shift_N, o)
+	shift_N := l.by.Shift(s.Hidden, func() torch.Tensor {
+		return l.embedding.Lookup(targets_N.To(torch.Int64,
+			s.Hidden.Device()))
+	})
+	loss, nll_N, shifted_N := torch.ShiftedSoftmaxLoss(l.head.Map(s.Hidden), l.head.Weight, l.bias_V, targets_N,
+		shift_N, o)
 	l.record(shifted_N, nll_N, scale)
 	return loss, nll_N
 }

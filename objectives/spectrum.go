@@ -10,10 +10,12 @@ import "cmp"
 
 // spectrum is spectrum control with the exponential prior, or with the one that the settings name.
 var spectrum = Method{
-	Name:       "spectrum",
-	Summary:    "W = U diag(s) Vᵀ with orthonormal U and V, whose singular values s are pulled towards a slowly falling exponential",
-	Paper:      "Wang et al. 2020",
-	Formula:    "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 k^gamma)|^2",
+	Name: "spectrum",
+	Summary: "W = U diag(s) Vᵀ with orthonormal U and V, whose singular values s are pulled towards a slowly " +
+		"falling exponential",
+	Paper: "Wang et al. 2020",
+	Formula: "mle with W = U diag(s) V^T + lambda |U^T U - I|^2 + lambda |V^T V - I|^2 + lambda |s - c1 exp(-c2 " +
+		"k^gamma)|^2",
 	Parameters: "D^2 + D", Cost: "two products of V D^2 per update, 2 N D^2 per N tokens",
 	Settings: []any{SpectrumSettings{}},
 	Build:    func(s Settings, sgd bool) Pieces { return spectrumControl(Of[SpectrumSettings](s), "", sgd) },
@@ -80,7 +82,8 @@ type hold struct {
 }
 
 var holdings = map[string]hold{
-	"penalty": {}, "proximal": {proximal: true}, "retraction": {proximal: true, retract: true}, "group": {clipGroups: true},
+	"penalty": {}, "proximal": {proximal: true}, "retraction": {proximal: true, retract: true},
+	"group": {clipGroups: true},
 }
 
 // hold adds what keeps U and V orthonormal; sgd says that weights move by their gradients times a rate.
@@ -95,7 +98,8 @@ func (p *Pieces) hold(s SpectrumSettings, sgd bool) {
 		add(&Retraction{Every: s.RetractEvery})
 		return
 	}
-	weights := OrthogonalityWeights{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral, VSpectral: s.LambdaVSpectral}
+	weights := OrthogonalityWeights{U: s.LambdaU, V: s.LambdaV, USpectral: s.LambdaUSpectral,
+		VSpectral: s.LambdaVSpectral}
 	switch {
 	case !weights.active():
 	case h.proximal && sgd:

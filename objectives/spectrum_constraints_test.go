@@ -133,7 +133,8 @@ func TestProximalOrthogonality(t *testing.T) {
 				p.SGD = true
 				o, e := held(t, p, func(s *Settings) {
 					s.Set("spectrum_hold", "proximal", "retract_every", 3, "prior_scale", scale)
-					s.Set("lambda_u", 0.3, "lambda_v", 0.7, "lambda_u_spectral", 2, "lambda_v_spectral", 5, "lambda_prior", 0)
+					s.Set("lambda_u", 0.3, "lambda_v", 0.7, "lambda_u_spectral", 2, "lambda_v_spectral", 5,
+						"lambda_prior", 0)
 				})
 				defer release(o, p)
 				rates := []float64{3, 0.5, 1.5}
@@ -142,7 +143,8 @@ func TestProximalOrthogonality(t *testing.T) {
 				want := func(x torch.Tensor, c, w, spectral float64) []float64 {
 					a, values, bT := x.Detach().MulScalar(c).SVD()
 					all := values.Float64s()
-					slices.SortStableFunc(all, func(a, b float64) int { return cmp.Compare(math.Abs(b-1), math.Abs(a-1)) })
+					slices.SortStableFunc(all,
+						func(a, b float64) int { return cmp.Compare(math.Abs(b-1), math.Abs(a-1)) })
 					stretched := values.Float64s()
 					for i, value := range stretched {
 						weight := w
@@ -151,7 +153,8 @@ func TestProximalOrthogonality(t *testing.T) {
 						}
 						stretched[i] = (value + weight) / (1 + weight)
 					}
-					return a.Mul(torch.FromFloat64s(stretched, device, int64(len(stretched)))).MatMul(bT).MulScalar(1 / c).Float64s()
+					return a.Mul(torch.FromFloat64s(stretched, device, int64(len(stretched)))).MatMul(bT).MulScalar(
+						1 / c).Float64s()
 				}
 				before := e.u.Float64s()
 				byU, byV := factor/math.Max(1, square), factor/square
@@ -248,10 +251,12 @@ func TestProjectedGradientsAreTangent(t *testing.T) {
 func TestRetractionSurvives(t *testing.T) {
 	for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
 		for what, columns := range map[string][]float64{
-			"zero": {0, 0, 0}, "a zero column": {1, 0, 2}, "huge": {1e15, 2e15, 3e15}, "tiny": {1e-15, 1e-15, 2e-15}, "both": {1e9, 1, 1e-9},
+			"zero": {0, 0, 0}, "a zero column": {1, 0, 2}, "huge": {1e15, 2e15, 3e15}, "tiny": {1e-15, 1e-15, 2e-15},
+			"both": {1e9, 1, 1e-9},
 		} {
 			torch.Test(t, func() {
-				x := torch.NewStream(2, "x").Normal(0, 1, dtype, device, 9, 3).Mul(torch.FromFloat64s(columns, device, 3).To(dtype, device))
+				x := torch.NewStream(2, "x").Normal(0, 1, dtype, device, 9,
+					3).Mul(torch.FromFloat64s(columns, device, 3).To(dtype, device))
 				retract(x, 0.5)
 				if !x.AllFinite() {
 					t.Errorf("%v, %s: the result is not finite", dtype, what)
@@ -307,10 +312,14 @@ func TestClipGroups(t *testing.T) {
 		give()
 		length := func(x torch.Tensor) float64 { return math.Sqrt(x.Grad().Square().Sum().Item()) }
 		all := math.Sqrt(44 + 4*0.01 + 16 + 2*9)
-		near(t, "the norm", []float64{JointNorm(torch.Numbers(o.ClipGrad(p.Params.Tensors(), 0)...))}, []float64{all}, 1e-13)
-		near(t, "lengths that nothing limits", []float64{length(e.u), length(e.s), length(other)}, []float64{math.Sqrt(44), 0.2, math.Sqrt(18)}, 1e-13)
-		near(t, "the norm", []float64{JointNorm(torch.Numbers(o.ClipGrad(p.Params.Tensors(), 1)...))}, []float64{all}, 1e-13)
-		near(t, "lengths", []float64{length(e.u), length(e.s), length(e.v), length(other)}, []float64{1, 0.2, 1, 1}, 1e-5)
+		near(t, "the norm", []float64{JointNorm(torch.Numbers(o.ClipGrad(p.Params.Tensors(), 0)...))}, []float64{all},
+			1e-13)
+		near(t, "lengths that nothing limits", []float64{length(e.u), length(e.s), length(other)},
+			[]float64{math.Sqrt(44), 0.2, math.Sqrt(18)}, 1e-13)
+		near(t, "the norm", []float64{JointNorm(torch.Numbers(o.ClipGrad(p.Params.Tensors(), 1)...))}, []float64{all},
+			1e-13)
+		near(t, "lengths", []float64{length(e.u), length(e.s), length(e.v), length(other)}, []float64{1, 0.2, 1, 1},
+			1e-5)
 		torch.ZeroGrad(p.Params.Tensors())
 	})
 	torch.Test(t, func() {
@@ -318,7 +327,8 @@ func TestClipGroups(t *testing.T) {
 		o, e := held(t, p, func(*Settings) {})
 		defer release(o, p)
 		e.u.Sum().Add(e.s.Sum()).Backward()
-		near(t, "the norm of one group", []float64{JointNorm(torch.Numbers(o.ClipGrad(p.Params.Tensors(), 1)...))}, []float64{math.Sqrt(48)}, 1e-13)
+		near(t, "the norm of one group", []float64{JointNorm(torch.Numbers(o.ClipGrad(p.Params.Tensors(), 1)...))},
+			[]float64{math.Sqrt(48)}, 1e-13)
 		near(t, "its shares", []float64{e.s.Grad().Square().Sum().Item()}, []float64{4.0 / 48}, 1e-5)
 		torch.ZeroGrad(p.Params.Tensors())
 	})
@@ -326,8 +336,10 @@ func TestClipGroups(t *testing.T) {
 
 // TestConstraintsNeedFactors refuses a dense matrix with a sentence.
 func TestConstraintsNeedFactors(t *testing.T) {
-	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &SpectralNormalisation{}, &DOptimal{}, &Orthogonality{}, &SpectrumPrior{}} {
-		if err := r.Init(&Dense{}, Config{}); err == nil || !strings.Contains(err.Error(), "needs a factored embedding") {
+	for _, r := range []Regularizer{&Retraction{}, &ProximalPrior{}, &SpectralNormalisation{}, &DOptimal{},
+		&Orthogonality{}, &SpectrumPrior{}} {
+		if err := r.Init(&Dense{}, Config{}); err == nil ||
+			!strings.Contains(err.Error(), "needs a factored embedding") {
 			t.Errorf("%T: the error is %v", r, err)
 		}
 	}

@@ -78,7 +78,8 @@ func TestNormalisedFromTheStart(t *testing.T) {
 				if gain {
 					largest = math.Sqrt(30.0 / 6) // |W|_F is that of 30 rows of a dense matrix
 				}
-				near(t, method+" at the start", singularValues(e).Float64s(), []float64{largest, largest, largest, largest, largest, largest}, 1e-12)
+				near(t, method+" at the start", singularValues(e).Float64s(),
+					[]float64{largest, largest, largest, largest, largest, largest}, 1e-12)
 				moved(p)
 				retract(e.u, e.c)
 				retract(e.v, 1)
@@ -110,7 +111,8 @@ func TestNormalisedMatrixStartsAsLongAsADenseOne(t *testing.T) {
 			p := config(31, 6, -1)
 			o := layer(t, s, p)
 			defer release(o, p)
-			near(t, method+": |W|_F", []float64{o.Embedding().Matrix().Norm(0, false).Norm(0, false).Item()}, []float64{math.Sqrt(31)}, 1e-12)
+			near(t, method+": |W|_F", []float64{o.Embedding().Matrix().Norm(0, false).Norm(0, false).Item()},
+				[]float64{math.Sqrt(31)}, 1e-12)
 		})
 	}
 }

@@ -36,7 +36,8 @@ func TestPreconditioner(t *testing.T) {
 				}
 				slower = math.Max(1, gain*mean*5/13)
 				data := torch.NewStream(4, "data")
-				loss, _ := o.Loss(torch.States{Hidden: data.Normal(0, 1, torch.Float64, device, 6, 5)}, torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, device, 6), 1)
+				loss, _ := o.Loss(torch.States{Hidden: data.Normal(0, 1, torch.Float64, device, 6, 5)},
+					torch.FromInt64s([]int64{1, 12, 0, 7, 7, 3}, device, 6), 1)
 				loss.Backward()
 				o.Penalize()
 				return gradients(p), square
@@ -72,12 +73,16 @@ func TestSGDTrainsTheSpectrum(t *testing.T) {
 		weight      float64 // of the prior; of the others a tenth of it
 		orthogonal  float64 // how far from orthonormal U and V may be
 	}{
-		{"retraction", "exponential", 0.1, 1e-3}, {"retraction", "exponential", 1, 1e-3}, {"retraction", "exponential", 10, 1e-3},
+		{"retraction", "exponential", 0.1, 1e-3}, {"retraction", "exponential", 1, 1e-3},
+		{"retraction", "exponential", 10, 1e-3},
 		{"retraction", "exponential", 100, 1e-3},
-		{"retraction", "polynomial", 0.1, 1e-3}, {"retraction", "polynomial", 1, 1e-3}, {"retraction", "polynomial", 10, 1e-3},
+		{"retraction", "polynomial", 0.1, 1e-3}, {"retraction", "polynomial", 1, 1e-3},
+		{"retraction", "polynomial", 10, 1e-3},
 		{"retraction", "polynomial", 100, 1e-3},
-		{"proximal", "exponential", 0.1, 1}, {"proximal", "exponential", 1, 0.2}, {"proximal", "exponential", 10, 0.02}, {"proximal", "exponential", 100, 0.003},
-		{"proximal", "polynomial", 0.1, 1}, {"proximal", "polynomial", 1, 0.2}, {"proximal", "polynomial", 10, 0.02}, {"proximal", "polynomial", 100, 0.003},
+		{"proximal", "exponential", 0.1, 1}, {"proximal", "exponential", 1, 0.2}, {"proximal", "exponential", 10, 0.02},
+		{"proximal", "exponential", 100, 0.003},
+		{"proximal", "polynomial", 0.1, 1}, {"proximal", "polynomial", 1, 0.2}, {"proximal", "polynomial", 10, 0.02},
+		{"proximal", "polynomial", 100, 0.003},
 	} {
 		torch.Test(t, func() {
 			what := fmt.Sprintf("%s, %s prior of weight %g", c.hold, c.prior, c.weight)
@@ -86,7 +91,8 @@ func TestSGDTrainsTheSpectrum(t *testing.T) {
 			s := unsmoothed()
 			s.Set("method", "spectrum", "spectrum_hold", c.hold, "retract_every", 10, "bias", true)
 			s.Set("prior", c.prior, "lambda_prior", c.weight)
-			s.Set("lambda_u", c.weight/10, "lambda_v", c.weight/10, "lambda_u_spectral", c.weight/10, "lambda_v_spectral", c.weight/10)
+			s.Set("lambda_u", c.weight/10, "lambda_v", c.weight/10, "lambda_u_spectral", c.weight/10,
+				"lambda_v_spectral", c.weight/10)
 			o := layer(t, s, p)
 			scope := torch.OpenScope()
 			data := torch.NewStream(4, "data")

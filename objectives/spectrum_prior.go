@@ -19,7 +19,8 @@ const (
 type Prior struct {
 	Kind  PriorKind
 	Scale float64 // c1; 0 goes by Norm
-	Norm  float64 // Frobenius norm, in units of the one that a dense matrix is expected to start with, where Scale is 0; 0 is 1
+	// Frobenius norm, in units of the one that a dense matrix is expected to start with, where Scale is 0; 0 is 1
+	Norm  float64
 	Rate  float64 // c2, exponential only; 0 derives it from Ratio
 	Power float64 // gamma; 0 is exponentialPower, and derives that of a polynomial from Ratio
 	Ratio float64 // smallest over largest value, where neither Rate nor a polynomial's Power gives it

@@ -67,13 +67,17 @@ func TestPriorValues(t *testing.T) {
 			}
 		}
 	}
-	near(t, "the exponential's own power", Prior{Ratio: 0.3}.Values(31, 5), Prior{Ratio: 0.3, Power: 0.75}.Values(31, 5), 1e-12)
-	near(t, "power goes before ratio", Prior{Kind: Polynomial, Scale: 3, Power: 1, Ratio: 0.5}.Values(3, 1), []float64{3, 1.5, 1}, 1e-12)
+	near(t, "the exponential's own power", Prior{Ratio: 0.3}.Values(31, 5),
+		Prior{Ratio: 0.3, Power: 0.75}.Values(31, 5), 1e-12)
+	near(t, "power goes before ratio", Prior{Kind: Polynomial, Scale: 3, Power: 1, Ratio: 0.5}.Values(3, 1),
+		[]float64{3, 1.5, 1}, 1e-12)
 	near(t, "norm", Prior{Kind: Polynomial, Power: 1, Norm: 4}.Values(2, 5), []float64{8, 4}, 1e-12)
 	near(t, "norm", Prior{Kind: Exponential, Rate: math.Ln2, Power: 1, Norm: 4}.Values(2, 5), []float64{8, 4}, 1e-12)
-	near(t, "scale goes before norm", Prior{Kind: Polynomial, Scale: 3, Power: 1, Norm: 4}.Values(2, 5), []float64{3, 1.5}, 1e-12)
+	near(t, "scale goes before norm", Prior{Kind: Polynomial, Scale: 3, Power: 1, Norm: 4}.Values(2, 5),
+		[]float64{3, 1.5}, 1e-12)
 	near(t, "scale", Prior{Kind: Polynomial, Scale: 3, Power: 1}.Values(3, 1), []float64{3, 1.5, 1}, 1e-12)
-	near(t, "scale", Prior{Kind: Exponential, Scale: 2, Rate: 1, Power: 1}.Values(2, 1), []float64{2 / math.E, 2 / math.E / math.E}, 1e-12)
+	near(t, "scale", Prior{Kind: Exponential, Scale: 2, Rate: 1, Power: 1}.Values(2, 1),
+		[]float64{2 / math.E, 2 / math.E / math.E}, 1e-12)
 }
 
 // TestDefaultsOfBothPriors: at its defaults either method starts on its curve, with the same ratio of the smallest to the largest
@@ -99,7 +103,8 @@ func TestDefaultsOfBothPriors(t *testing.T) {
 				energy += want[i] * want[i]
 			}
 			for i := range want {
-				want[i] *= math.Sqrt(v / energy) // |W|_F^2 of v rows of a dense matrix, whose elements have the variance 1/d
+				// |W|_F^2 of v rows of a dense matrix, whose elements have the variance 1/d
+				want[i] *= math.Sqrt(v / energy)
 			}
 			w := singularValues(o.Embedding()).Float64s()
 			near(t, method+": singular values of W", w, want, 1e-10)

@@ -33,7 +33,8 @@ type UnlikelihoodSettings struct {
 // what a batch has of a column of running text: words of earlier batches do not count. A mixture pays for the
 // probabilities of the mixture, clean ones where a perturbation lowers the target's score.
 func Unlikelihood(alpha float64) ScoreTerm {
-	return ScoreTerm{Context: true, LossOfLogProbs: func(logP_NV torch.Tensor, x torch.ScoreChunk) (loss_N torch.Tensor) {
+	return ScoreTerm{Context: true, LossOfLogProbs: func(logP_NV torch.Tensor,
+		x torch.ScoreChunk) (loss_N torch.Tensor) {
 		words_NL := x.Rows[0].To(torch.Int64, logP_NV.Device())
 		none_NL := words_NL.Equal(x.Targets.Reshape(-1, 1))
 		other_NL := logP_NV.Gather(1, words_NL).Exp().Neg().AddScalar(1).ClampMin(1e-5)

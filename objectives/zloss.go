@@ -7,7 +7,8 @@ var zLoss = Method{
 	Name:    "zloss",
 	Summary: "adds the squared logarithm of the softmax's normaliser to each target's loss",
 	Paper:   "Chowdhery et al. 2022",
-	Formula: "mle + zeta (log Z)^2 per target, Z the softmax's normaliser, in training only", Parameters: "none", Cost: "none",
+	Formula: "mle + zeta (log Z)^2 per target, Z the softmax's normaliser, in training only", Parameters: "none",
+	Cost:     "none",
 	Settings: []any{ZLossSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
 		return Pieces{Terms: []LossTerm{ZLoss(Of[ZLossSettings](s).Zeta)}}

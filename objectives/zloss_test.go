@@ -30,8 +30,10 @@ func TestZLoss(t *testing.T) {
 			a, clean := without.Loss(torch.States{Hidden: h}, targets, 0.5)
 			b, same := with.Loss(torch.States{Hidden: h}, targets, 0.5)
 			near(t, method+": the clean loss", same.Float64s(), clean.Float64s(), 1e-12)
-			near(t, method+": evaluation", with.NLL(torch.States{Hidden: h}, targets).Float64s(), clean.Float64s(), 1e-12)
-			near(t, method+": the term", []float64{b.Item() - a.Item()}, []float64{0.5 * zeta * logZSquares(with, h, targets)}, 1e-12)
+			near(t, method+": evaluation", with.NLL(torch.States{Hidden: h}, targets).Float64s(), clean.Float64s(),
+				1e-12)
+			near(t, method+": the term", []float64{b.Item() - a.Item()},
+				[]float64{0.5 * zeta * logZSquares(with, h, targets)}, 1e-12)
 		})
 	}
 }

@@ -14,7 +14,8 @@ func TestCoupledAdamEqualsPyTorch(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := torch.AdamOptions{Beta1: 0.9, Beta2: 0.95, Epsilon: 1e-8, WeightDecay: 0.1, Decoupled: true}
-		words, beside, plain := torch.Parameter(g["start"].Clone()), torch.Parameter(g["start"].Clone()), torch.Parameter(g["start"].Clone())
+		words, beside, plain := torch.Parameter(g["start"].Clone()), torch.Parameter(g["start"].Clone()),
+			torch.Parameter(g["start"].Clone())
 		coupled := torch.NewAdam([]torch.Tensor{beside, words}, o)
 		defer coupled.Free()
 		coupled.Couple(words)

@@ -105,7 +105,8 @@ func (a *Adam) Step(rate float64) {
 	_, p := raw("Adam", params)
 	_, m := raw("Adam", a.others(a.means))
 	_, v := raw("Adam", a.others(a.variance))
-	check("Adam", C.ap_adam(p, m, v, C.int(len(params)), C.double(rate), C.double(a.Beta1), C.double(a.Beta2), C.double(eps),
+	check("Adam", C.ap_adam(p, m, v, C.int(len(params)), C.double(rate), C.double(a.Beta1), C.double(a.Beta2),
+		C.double(eps),
 		C.double(decay), C.bool(a.Decoupled), C.int64_t(a.Steps)), params...)
 }
 

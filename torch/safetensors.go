@@ -29,7 +29,8 @@ type safetensorsType struct {
 // The types that are read and written, in the order in which the reference implementation lays tensors out: the largest
 // elements come first, so that every tensor starts at a multiple of its element's size, which readers rely on.
 var safetensorsTypes = []safetensorsType{
-	{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Float16, "F16", 2}, {Bool, "BOOL", 1},
+	{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Float16, "F16", 2},
+	{Bool, "BOOL", 1},
 }
 
 const maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation
@@ -65,7 +66,8 @@ func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[strin
 // bytes copies the elements out as they lie in memory, in row-major order.
 func (x Tensor) bytes(size int64) []byte {
 	out := make([]byte, x.Count()*size)
-	check("copy to Go", C.ap_copy_out(x.c("copy to Go"), C.int(x.DType()), unsafe.Pointer(unsafe.SliceData(out)), C.int64_t(x.Count())), x)
+	check("copy to Go", C.ap_copy_out(x.c("copy to Go"), C.int(x.DType()), unsafe.Pointer(unsafe.SliceData(out)),
+		C.int64_t(x.Count())), x)
 	return out
 }
 
@@ -115,7 +117,8 @@ func DecodeSafetensors(data []byte, d Device) (map[string]Tensor, error) {
 }
 
 // readSafetensorsHeader also returns the number of bytes that follow the header.
-func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safetensorsEntry, metadata map[string]string, content int64, err error) {
+func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safetensorsEntry,
+	metadata map[string]string, content int64, err error) {
 	broken := func(format string, args ...any) (map[string]safetensorsEntry, map[string]string, int64, error) {
 		return nil, nil, 0, fmt.Errorf(format, args...)
 	}
@@ -155,7 +158,8 @@ func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safe
 	return entries, metadata, fileSize - 8 - int64(length), nil
 }
 
-func readSafetensorsContent(r io.Reader, entries map[string]safetensorsEntry, content int64, d Device) (map[string]Tensor, error) {
+func readSafetensorsContent(r io.Reader, entries map[string]safetensorsEntry, content int64,
+	d Device) (map[string]Tensor, error) {
 	names := make([]string, 0, len(entries))
 	for name := range entries {
 		names = append(names, name)
@@ -180,7 +184,8 @@ func readSafetensorsContent(r io.Reader, entries map[string]safetensorsEntry, co
 			size *= s
 		}
 		if e.Offsets[0] != offset || e.Offsets[1]-e.Offsets[0] != size || e.Offsets[1] > content {
-			return nil, fmt.Errorf("%s lies at bytes %v of %d, which does not fit its shape %v or its neighbours", name, e.Offsets, content, e.Shape)
+			return nil, fmt.Errorf("%s lies at bytes %v of %d, which does not fit its shape %v or its neighbours", name,
+				e.Offsets, content, e.Shape)
 		}
 		data := make([]byte, size)
 		if _, err := io.ReadFull(r, data); err != nil {
@@ -190,7 +195,8 @@ func readSafetensorsContent(r io.Reader, entries map[string]safetensorsEntry, co
 			return nil, fmt.Errorf("%s is boolean and has a byte that is neither 0 nor 1", name)
 		}
 		offset += size
-		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), int(size/t.size), t.dtype, d, e.Shape)
+		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), int(size/t.size), t.dtype,
+			d, e.Shape)
 	}
 	if offset != content {
 		return nil, fmt.Errorf("%d bytes follow its last tensor", content-offset)

@@ -29,8 +29,10 @@ func TestReadWhatPythonWrote(t *testing.T) {
 			dtype torch.DType
 			shape []int64
 		}{
-			"float32": {torch.Float32, []int64{2, 4}}, "float64": {torch.Float64, []int64{5, 1}}, "bfloat16": {torch.BFloat16, []int64{7}},
-			"int64": {torch.Int64, []int64{2, 3}}, "bool": {torch.Bool, []int64{3}}, "empty": {torch.Float32, []int64{3, 0, 5}},
+			"float32": {torch.Float32, []int64{2, 4}}, "float64": {torch.Float64, []int64{5, 1}},
+			"bfloat16": {torch.BFloat16, []int64{7}},
+			"int64":    {torch.Int64, []int64{2, 3}}, "bool": {torch.Bool, []int64{3}},
+			"empty":  {torch.Float32, []int64{3, 0, 5}},
 			"scalar": {torch.Float32, []int64{}}, awkwardName: {torch.Float32, []int64{3}},
 		} {
 			x := tensors[name]
@@ -98,7 +100,8 @@ func TestSafetensorsOfViewsAndNothing(t *testing.T) {
 	torch.Test(t, func() {
 		x := torch.Arange(12, device).Reshape(3, 4)
 		path := filepath.Join(t.TempDir(), "views")
-		read := func(tensors map[string]torch.Tensor, metadata map[string]string) (map[string]torch.Tensor, map[string]string) {
+		read := func(tensors map[string]torch.Tensor, metadata map[string]string) (map[string]torch.Tensor,
+			map[string]string) {
 			if err := os.WriteFile(path, written(t, tensors, metadata), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +154,8 @@ func TestWriteSafetensorsRefuses(t *testing.T) {
 			"short has type dtype(3)": {"short": short},
 			"cannot be named":         {"__metadata__": x},
 		} {
-			if err := torch.WriteSafetensors(&bytes.Buffer{}, tensors, nil); err == nil || !strings.Contains(err.Error(), want) {
+			if err := torch.WriteSafetensors(&bytes.Buffer{}, tensors, nil); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)
 			}
 		}
@@ -164,28 +168,30 @@ func file(header string, content string) []byte {
 }
 
 var brokenFiles = map[string][]byte{
-	"empty":                     {},
-	"no length":                 {1, 2, 3},
-	"length without header":     file("", "")[:8],
-	"length beyond the file":    binary.LittleEndian.AppendUint64(nil, 100),
-	"length beyond the limit":   append(binary.LittleEndian.AppendUint64(nil, 101<<20), '{', '}'),
-	"length above 2^63":         append(binary.LittleEndian.AppendUint64(nil, math.MaxUint64), '{', '}'),
-	"not JSON":                  file(`{"x":`, ""),
-	"a list":                    file(`[]`, ""),
-	"null":                      file(`null`, ""),
-	"a number for an entry":     file(`{"x":1}`, ""),
-	"no dtype":                  file(`{"x":{"shape":[1],"data_offsets":[0,4]}}`, "abcd"),
-	"no shape":                  file(`{"x":{"dtype":"F32","data_offsets":[0,4]}}`, "abcd"),
-	"no offsets":                file(`{"x":{"dtype":"F32","shape":[0]}}`, ""),
-	"one offset":                file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[4]}}`, "abcd"),
-	"three offsets":             file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}}`, "abcd"),
-	"a fractional offset":       file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4.5]}}`, "abcd"),
-	"an unknown dtype":          file(`{"x":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}}`, "abcd"),
-	"a negative size":           file(`{"x":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, "abcd"),
-	"negative sizes":            file(`{"x":{"dtype":"F32","shape":[-1,-1],"data_offsets":[0,4]}}`, "abcd"),
-	"a huge shape":              file(`{"x":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,64]}}`, "abcd"),
-	"a huge shape of nothing":   file(`{"x":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}`, ""),
-	"a size beyond int64":       file(`{"x":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}}`, "abcd"),
+	"empty":                   {},
+	"no length":               {1, 2, 3},
+	"length without header":   file("", "")[:8],
+	"length beyond the file":  binary.LittleEndian.AppendUint64(nil, 100),
+	"length beyond the limit": append(binary.LittleEndian.AppendUint64(nil, 101<<20), '{', '}'),
+	"length above 2^63":       append(binary.LittleEndian.AppendUint64(nil, math.MaxUint64), '{', '}'),
+	"not JSON":                file(`{"x":`, ""),
+	"a list":                  file(`[]`, ""),
+	"null":                    file(`null`, ""),
+	"a number for an entry":   file(`{"x":1}`, ""),
+	"no dtype":                file(`{"x":{"shape":[1],"data_offsets":[0,4]}}`, "abcd"),
+	"no shape":                file(`{"x":{"dtype":"F32","data_offsets":[0,4]}}`, "abcd"),
+	"no offsets":              file(`{"x":{"dtype":"F32","shape":[0]}}`, ""),
+	"one offset":              file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[4]}}`, "abcd"),
+	"three offsets":           file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}}`, "abcd"),
+	"a fractional offset":     file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4.5]}}`, "abcd"),
+	"an unknown dtype":        file(`{"x":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,4]}}`, "abcd"),
+	"a negative size":         file(`{"x":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`, "abcd"),
+	"negative sizes":          file(`{"x":{"dtype":"F32","shape":[-1,-1],"data_offsets":[0,4]}}`, "abcd"),
+	"a huge shape": file(`{"x":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,64]}}`,
+		"abcd"),
+	"a huge shape of nothing": file(`{"x":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}`, ""),
+	"a size beyond int64": file(`{"x":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}}`,
+		"abcd"),
 	"offsets beyond the file":   file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`, "abcd"),
 	"offsets in reverse":        file(`{"x":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}`, "abcd"),
 	"offsets of another shape":  file(`{"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}`, "abcdefgh"),
@@ -221,7 +227,8 @@ func TestBrokenSafetensors(t *testing.T) {
 	})
 	path := "testdata/safetensors_python.safetensors"
 	torch.Do(func() {
-		if _, _, err := torch.ReadSafetensors(path, device); err == nil || !strings.HasPrefix(err.Error(), "reading "+path+": ReadSafetensors: no scope") {
+		if _, _, err := torch.ReadSafetensors(path, device); err == nil ||
+			!strings.HasPrefix(err.Error(), "reading "+path+": ReadSafetensors: no scope") {
 			t.Errorf("without a scope the error is %v", err)
 		}
 	})

@@ -48,7 +48,8 @@ func TestCone(t *testing.T) {
 	}
 	for got, want := range map[string][]string{
 		narrow.String(): {"mean cosine      1.0000", "effective rank   1.0 of 2"},
-		wide.String():   {"mean cosine      -0.3333", "I1, I2           1.0000 0.0000", "smallest/largest 1.0000", "1.41 1.41"},
+		wide.String(): {"mean cosine      -0.3333", "I1, I2           1.0000 0.0000", "smallest/largest 1.0000",
+			"1.41 1.41"},
 	} {
 		for _, w := range want {
 			if !strings.Contains(got, w) {

@@ -38,7 +38,8 @@ func TestWriteFolder(t *testing.T) {
 		t.Errorf("it holds %q, %v", text, err)
 	}
 	err := WriteFolder(path, func(string) error { t.Error("it is written again"); return nil })
-	if err == nil || !strings.Contains(err.Error(), path+" exists already: name another path, or remove it") || left() != 1 {
+	if err == nil || !strings.Contains(err.Error(), path+" exists already: name another path, or remove it") ||
+		left() != 1 {
 		t.Errorf("a second time: %v", err)
 	}
 	if err := WriteFolder(filepath.Join(place, "none", "x"), fill(nil)); !errors.Is(err, os.ErrNotExist) {

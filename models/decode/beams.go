@@ -129,7 +129,8 @@ func (b *beams) nearest(scorer Nearest, hidden torch.Tensor) torch.Candidates {
 		if math.IsNaN(scores[i]) {
 			from = -1
 		}
-		c.Scores, c.LogProbs = append(c.Scores, r.logProb+scores[i], math.Inf(-1)), append(c.LogProbs, scores[i], math.Inf(-1))
+		c.Scores, c.LogProbs = append(c.Scores, r.logProb+scores[i], math.Inf(-1)),
+			append(c.LogProbs, scores[i], math.Inf(-1))
 		c.Rows, c.IDs = append(c.Rows, from, -1), append(c.IDs, int32(ids[i]), 0)
 	}
 	return c
@@ -242,7 +243,8 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 		}
 		rows, order = rows[:first], order[:first]
 		if len(s.finished) == 0 {
-			return nil, nil, fmt.Errorf("source %d has no translation: after %d words no continuation has a probability; the weights are not finite, or the n-gram block leaves nothing",
+			return nil, nil, fmt.Errorf("source %d has no translation: after %d words no continuation has a "+
+				"probability; the weights are not finite, or the n-gram block leaves nothing",
 				s.place+1, b.step)
 		}
 		done(s.place, b.best(s))

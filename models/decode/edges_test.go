@@ -92,7 +92,8 @@ func TestBadInput(t *testing.T) {
 		long := slices.Repeat([]int32{4}, 29)
 		_, err := decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4}, long}, decode.Defaults())
 		wantError(t, err, "source 2 has 30 tokens")
-		_, err = decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4, tokenize.Pad}}, decode.Defaults())
+		_, err = decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4, tokenize.Pad}},
+			decode.Defaults())
 		wantError(t, err, "source 1 holds padding")
 		_, err = decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4, 5000}}, decode.Defaults())
 		wantError(t, err, "")
@@ -153,7 +154,8 @@ func TestWideBeamFindsAll(t *testing.T) {
 					want[i] = decode.Hypothesis{IDs: ids, Score: forced[i].LogProb / divisor(float64(len(ids)+1))}
 				}
 				slices.SortFunc(want, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
-				same(t, fmt.Sprintf("%s, lenpen %v", penalty, o.Lenpen), must(t, f.model, f.scorer(), [][]int32{source}, o), [][]decode.Hypothesis{want})
+				same(t, fmt.Sprintf("%s, lenpen %v", penalty, o.Lenpen),
+					must(t, f.model, f.scorer(), [][]int32{source}, o), [][]decode.Hypothesis{want})
 			}
 		}
 	})

@@ -25,9 +25,10 @@ type fixture struct {
 // transformer is a configuration without noise.
 func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.Config {
 	return models.Config{DType: dtype, Settings: models.Settings{
-		Width:                  width,
-		AttentionSettings:      models.AttentionSettings{FFNWidth: ffn, Heads: heads},
-		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder, MaxPositions: positions},
+		Width:             width,
+		AttentionSettings: models.AttentionSettings{FFNWidth: ffn, Heads: heads},
+		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder,
+			MaxPositions: positions},
 	}}
 }
 
@@ -76,7 +77,8 @@ func build(t testing.TB, c models.Config, sourceWords, targetWords int64, tie st
 	p, s := &torch.Params{}, torch.NewStream(1, "init")
 	table := func(name string, words int64) *objectives.Dense {
 		e, err := objectives.NewTable(objectives.Config{
-			Vocabulary: words, Width: int64(c.Width), Padding: tokenize.Pad, Params: p, Embedding: name, Stream: s, Device: device, DType: c.DType,
+			Vocabulary: words, Width: int64(c.Width), Padding: tokenize.Pad, Params: p, Embedding: name, Stream: s,
+			Device: device, DType: c.DType,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,8 @@ func (g golden) options() decode.Options {
 func TestSearchEqualsPyTorch(t *testing.T) {
 	for _, g := range goldens(t) {
 		for dtype, limit := range map[torch.DType]float64{torch.Float32: 1e-5, torch.Float64: 1e-9} {
-			name := fmt.Sprintf("%s/beam%d/lenpen%v/min%d/max%v+%d/%v", g.Model, g.Beam, g.Lenpen, g.MinLength, g.MaxLengthA, g.MaxLengthB, dtype)
+			name := fmt.Sprintf("%s/beam%d/lenpen%v/min%d/max%v+%d/%v", g.Model, g.Beam, g.Lenpen, g.MinLength,
+				g.MaxLengthA, g.MaxLengthB, dtype)
 			t.Run(name, func(t *testing.T) {
 				torch.Test(t, func() {
 					f := load(t, g.Model, dtype, g.Sharpen)

@@ -44,7 +44,8 @@ func TestInt8Search(t *testing.T) {
 			}
 			if want[0].Score-want[1].Score > margin {
 				if decided++; !slices.Equal(got.IDs, want[0].IDs) {
-					t.Errorf("source %d gives %v, want %v, which is better than all others by %.3f", i, got.IDs, want[0].IDs, want[0].Score-want[1].Score)
+					t.Errorf("source %d gives %v, want %v, which is better than all others by %.3f", i, got.IDs,
+						want[0].IDs, want[0].Score-want[1].Score)
 				}
 			}
 			if d := math.Abs(got.Score - want[0].Score); !(d <= margin) {

@@ -59,7 +59,8 @@ func TestNearestWordsAreTheGreedySearch(t *testing.T) {
 		o := decode.Defaults()
 		o.Beam, o.MinLength = 1, 0
 		asked := 0
-		_, err := decode.Search(context.Background(), plain{f.model}, vectors{plainScorer{f.scorer()}, &asked, true}, s, o)
+		_, err := decode.Search(context.Background(), plain{f.model}, vectors{plainScorer{f.scorer()}, &asked, true}, s,
+			o)
 		wantError(t, err, "has no translation")
 	})
 }

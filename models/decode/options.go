@@ -133,7 +133,8 @@ func (s Softmax) LogProbs(hidden torch.Tensor) torch.Tensor {
 
 // NLL is the negative log-likelihood of targets [N] after hidden states [N,D], in nats.
 func (s Softmax) NLL(hidden, targets torch.Tensor) torch.Tensor {
-	_, nll := torch.SoftmaxLoss(s.mapped(hidden), s.Weight, s.Bias, targets, torch.SoftmaxLossOptions{Ignore: tokenize.Pad, Scale: 1, Evaluate: true})
+	_, nll := torch.SoftmaxLoss(s.mapped(hidden), s.Weight, s.Bias, targets,
+		torch.SoftmaxLossOptions{Ignore: tokenize.Pad, Scale: 1, Evaluate: true})
 	return nll
 }
 

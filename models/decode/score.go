@@ -23,7 +23,8 @@ type Scored struct {
 // Score gives the log-probability of each target after its source, both without end of sentence. nll gives negative
 // log-likelihoods [N] of targets [N] after hidden states [N,D]; positions is the largest length of a sentence with its
 // end, and longer ones are an error. Of the options it takes the sizes of batches.
-func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32, positions int, o Options) ([]Scored, error) {
+func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32,
+	positions int, o Options) ([]Scored, error) {
 	if len(sources) != len(targets) {
 		return nil, fmt.Errorf("%d sources and %d translations do not make pairs", len(sources), len(targets))
 	}
@@ -33,7 +34,8 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 	for i := range sources {
 		for side, ids := range map[string][]int32{"source": sources[i], "translation": targets[i]} {
 			if len(ids)+1 > positions {
-				return nil, fmt.Errorf("%s %d has %d tokens with its end of sentence, and the model has %d positions: leave the pair out", side, i+1, len(ids)+1, positions)
+				return nil, fmt.Errorf("%s %d has %d tokens with its end of sentence, and the model has %d positions: "+
+					"leave the pair out", side, i+1, len(ids)+1, positions)
 			}
 			if slices.Contains(ids, tokenize.Pad) {
 				return nil, fmt.Errorf("%s %d holds padding (id %d), which is no word", side, i+1, tokenize.Pad)
@@ -43,7 +45,8 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 	results := make([]Scored, len(sources))
 	err := torch.Try(func() error {
 		torch.NoGrad(func() {
-			for _, places := range batches(len(sources), o, func(i int) int { return max(len(sources[i]), len(targets[i])) + 1 }) {
+			for _, places := range batches(len(sources), o,
+				func(i int) int { return max(len(sources[i]), len(targets[i])) + 1 }) {
 				scope := torch.OpenScope()
 				scoreBatch(model, nll, sources, targets, places, results)
 				scope.Close()
@@ -54,7 +57,8 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 	return results, err
 }
 
-func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32, places []int, results []Scored) {
+func scoreBatch(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, sources, targets [][]int32,
+	places []int, results []Scored) {
 	next := padded(targets, places)
 	prev := models.Tokens{IDs: slices.Clone(next.IDs), Rows: next.Rows, Width: next.Width}
 	var gold []int64

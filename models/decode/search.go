@@ -90,7 +90,8 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 
 // SearchConstrained is Search for translations that hold what the constraints say, every one of them. It is an error
 // where a constraint does not fit into the longest translation of its source.
-func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, constraints Constraints) ([][]Hypothesis, error) {
+func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, constraints Constraints) ([][]Hypothesis,
+	error) {
 	if err := constraints.check(len(sources)); err != nil {
 		return nil, err
 	}
@@ -104,14 +105,16 @@ func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, con
 	done := func(i int, best []Hypothesis) { results[i] = best }
 	for i, source := range sources {
 		if n := len(source) + 1; n > s.decoder.Longest() {
-			return nil, fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: split the sentence, or train with a larger model.max_positions",
+			return nil, fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: "+
+				"split the sentence, or train with a larger model.max_positions",
 				i+1, n, s.decoder.Longest())
 		}
 		if slices.Contains(source, tokenize.Pad) {
 			return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
 		}
 		if n, most := constraints.Of[i].Words(), s.Longest(len(source)); len(source) > 0 && n > most {
-			return nil, fmt.Errorf("the constraints of source %d have %d symbols, and its translation has %d at most: leave some out, or raise decode.max_length_b",
+			return nil, fmt.Errorf("the constraints of source %d have %d symbols, and its translation has %d at most: "+
+				"leave some out, or raise decode.max_length_b",
 				i+1, n, most)
 		}
 		if len(source) == 0 {

@@ -31,7 +31,8 @@ func same(t *testing.T, what string, got, want [][]decode.Hypothesis) {
 				t.Fatalf("%s: translation %d of source %d is %v, want %v", what, j, i, got[i][j].IDs, h.IDs)
 			}
 			if d := math.Abs(got[i][j].Score - h.Score); !(d <= 1e-5*math.Max(1, math.Abs(h.Score))) {
-				t.Fatalf("%s: translation %d of source %d has the score %v, want %v", what, j, i, got[i][j].Score, h.Score)
+				t.Fatalf("%s: translation %d of source %d has the score %v, want %v", what, j, i, got[i][j].Score,
+					h.Score)
 			}
 		}
 	}
@@ -75,7 +76,8 @@ func TestFusedEqualsPlain(t *testing.T) {
 			for i := range want {
 				for j := range want[i] {
 					if !slices.Equal(got[i][j].Alignment, want[i][j].Alignment) {
-						t.Fatalf("%s: the alignment of translation %d of source %d is %v, want %v", what, j, i, got[i][j].Alignment, want[i][j].Alignment)
+						t.Fatalf("%s: the alignment of translation %d of source %d is %v, want %v", what, j, i,
+							got[i][j].Alignment, want[i][j].Alignment)
 					}
 				}
 			}
@@ -97,7 +99,8 @@ func TestBeamOneIsGreedy(t *testing.T) {
 			ids := []int64{tokenize.EOS}
 			for len(ids) <= 9 {
 				states := f.model.Forward(row(source), models.Tokens{IDs: ids, Rows: 1, Width: len(ids)}, nil)
-				logits := torch.Linear(states.Hidden, f.output, torch.Tensor{}).Narrow(0, int64(len(ids)-1), 1).Float64s()
+				logits := torch.Linear(states.Hidden, f.output, torch.Tensor{}).Narrow(0, int64(len(ids)-1),
+					1).Float64s()
 				logits[tokenize.Pad] = math.Inf(-1)
 				if len(ids) == 1 {
 					logits[tokenize.EOS] = math.Inf(-1)
@@ -149,7 +152,8 @@ func TestBestFirst(t *testing.T) {
 					for i := range all {
 						short[i] = all[i][:min(n, len(all[i]))]
 					}
-					same(t, fmt.Sprintf("%s, lenpen %v, the %d best", penalty, lenpen, n), must(t, f.model, f.scorer(), s, o), short)
+					same(t, fmt.Sprintf("%s, lenpen %v, the %d best", penalty, lenpen, n),
+						must(t, f.model, f.scorer(), s, o), short)
 				}
 			}
 		}
@@ -244,7 +248,8 @@ func TestAlignment(t *testing.T) {
 					}
 					for other, a := range seen {
 						if other != at && a > seen[second]+1e-6 {
-							t.Fatalf("source %d: word %d attends to %v, and after %d not most to %d", i, j, seen, at, second)
+							t.Fatalf("source %d: word %d attends to %v, and after %d not most to %d", i, j, seen, at,
+								second)
 						}
 					}
 				}
@@ -280,11 +285,13 @@ func TestForcedScores(t *testing.T) {
 			for j, p := range h.TokenLogProbs {
 				sum += p
 				if d := math.Abs(got[i].TokenLogProbs[j] - p); d > 1e-5 {
-					t.Fatalf("word %d of pair %d has the log-probability %v, in the search %v", j, i, got[i].TokenLogProbs[j], p)
+					t.Fatalf("word %d of pair %d has the log-probability %v, in the search %v", j, i,
+						got[i].TokenLogProbs[j], p)
 				}
 			}
 			if math.Abs(sum-h.LogProb) > 1e-9 || math.Abs(got[i].LogProb-h.LogProb) > 1e-4 {
-				t.Errorf("pair %d has the log-probability %v, in the search %v, the sum of its words' %v", i, got[i].LogProb, h.LogProb, sum)
+				t.Errorf("pair %d has the log-probability %v, in the search %v, the sum of its words' %v", i,
+					got[i].LogProb, h.LogProb, sum)
 			}
 			if d := h.LogProb/float64(len(h.IDs)+1) - h.Score; math.Abs(d) > 1e-9 {
 				t.Errorf("pair %d: the score %v is not the log-probability over the length", i, h.Score)

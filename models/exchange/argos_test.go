@@ -49,7 +49,8 @@ func TestArgos(t *testing.T) {
 	if err := json.Unmarshal(content["metadata.json"], &metadata); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"from_code": "en", "from_name": "English", "to_code": "de", "to_name": "German"} {
+	for key, want := range map[string]string{"from_code": "en", "from_name": "English", "to_code": "de",
+		"to_name": "German"} {
 		if metadata[key] != want {
 			t.Errorf("%s is %v", key, metadata[key])
 		}
@@ -65,13 +66,23 @@ func TestArgos(t *testing.T) {
 func TestTextPaths(t *testing.T) {
 	type change func(m *Model)
 	shared := map[string]change{
-		"data.truecase = true: train with data.truecase = false":                  func(m *Model) { m.Text.Truecase = true },
-		"data.normalize = false: train with data.normalize = true":                func(m *Model) { m.Text.Normalize = false },
-		`data.tokenize = "none": train with data.tokenize = "2017"`:               func(m *Model) { m.Text.Tokenize = "none" },
-		"data.escape = false: train with data.escape = true":                      func(m *Model) { m.Text.Escape = false },
-		`data.source_units = "word": train with data.source_units = "bpe"`:        func(m *Model) { m.Text.SourceUnits = "word" },
-		"data.merges = 0: train with data.merges = 4000":                          func(m *Model) { m.Codes = nil },
-		"data.vocabulary_threshold = 5: train with data.vocabulary_threshold = 0": func(m *Model) { m.Text.VocabularyThreshold = 5 },
+		"data.truecase = true: train with data.truecase = " +
+			"false": func(m *Model) { m.Text.Truecase = true },
+		"data.normalize = false: train with data.normalize = " +
+			"true": func(m *Model) { m.Text.Normalize = false },
+		`data.tokenize = "none": train with data.tokenize = "2017"`: func(
+			m *Model) {
+			m.Text.Tokenize = "none"
+		},
+		"data.escape = false: train with data.escape = " +
+			"true": func(m *Model) { m.Text.Escape = false },
+		`data.source_units = "word": train with data.source_units = "bpe"`: func(
+			m *Model) {
+			m.Text.SourceUnits = "word"
+		},
+		"data.merges = 0: train with data.merges = 4000": func(m *Model) { m.Codes = nil },
+		"data.vocabulary_threshold = 5: train with data.vocabulary_threshold = " +
+			"0": func(m *Model) { m.Text.VocabularyThreshold = 5 },
 	}
 	refused := func(says string, err error) {
 		t.Helper()

@@ -91,7 +91,8 @@ func readBin(t *testing.T, folder string) (variables map[string]stored, aliases 
 // and a bias that keeps padding and <s> out.
 func TestCTranslate2(t *testing.T) {
 	for tying, want := range map[string]map[string]string{
-		"all":     {"encoder/embeddings_0/weight": "decoder/embeddings/weight", "decoder/projection/weight": "decoder/embeddings/weight"},
+		"all": {"encoder/embeddings_0/weight": "decoder/embeddings/weight",
+			"decoder/projection/weight": "decoder/embeddings/weight"},
 		"decoder": {"decoder/projection/weight": "decoder/embeddings/weight"},
 		"none":    {},
 	} {
@@ -142,7 +143,8 @@ func TestCTranslate2(t *testing.T) {
 			t.Errorf("the vocabulary is %q", words)
 		}
 		config := readJSON[map[string]any](t, folder, "config.json")
-		if config["decoder_start_token"] != "</s>" || config["layer_norm_epsilon"] != nil || config["add_source_eos"] != true {
+		if config["decoder_start_token"] != "</s>" || config["layer_norm_epsilon"] != nil ||
+			config["add_source_eos"] != true {
 			t.Errorf("config.json is %v", config)
 		}
 	}
@@ -150,7 +152,8 @@ func TestCTranslate2(t *testing.T) {
 
 // TestQuantised: matrices have integers and scales, all else floating point of the width asked for.
 func TestQuantised(t *testing.T) {
-	for f, kind := range map[Format]uint8{Int8: typeInt8, Int16: typeInt16, Float16: typeFloat16, BFloat16: typeBFloat16} {
+	for f, kind := range map[Format]uint8{Int8: typeInt8, Int16: typeInt16, Float16: typeFloat16,
+		BFloat16: typeBFloat16} {
 		folder, m := t.TempDir(), fixture("decoder", false, false)
 		m.Target = append(slices.Clone(m.Source[:7]), "xyz")
 		if err := WriteCTranslate2(folder, m, Options{Quantise: f}); err != nil {
@@ -163,10 +166,12 @@ func TestQuantised(t *testing.T) {
 				continue // a setting
 			}
 			scale, has := variables[name+"_scale"]
-			if matrix := strings.HasSuffix(name, "/weight"); matrix != (v.kind == kind) && scaled || has != (matrix && scaled) {
+			if matrix := strings.HasSuffix(name, "/weight"); matrix != (v.kind == kind) && scaled ||
+				has != (matrix && scaled) {
 				t.Errorf("%s: %s has type %d", f, name, v.kind)
 			}
-			if f == Int8 && has && !slices.Equal(scale.shape, v.shape[:1]) || f == Int16 && has && len(scale.shape) != 0 {
+			if f == Int8 && has && !slices.Equal(scale.shape, v.shape[:1]) || f == Int16 && has &&
+				len(scale.shape) != 0 {
 				t.Errorf("%s: the scale of %s has the shape %v", f, name, scale.shape)
 			}
 		}
@@ -186,7 +191,8 @@ func TestBadWeights(t *testing.T) {
 		"has no weight encoder.layers.0.fc2.weight": func(m *Model) {
 			delete(m.Tensors, "encoder.layers.0.fc2.weight")
 		},
-		"decoder.embed_tokens.weight has the shape [8 6] where vocabulary and width want [7 6]": func(m *Model) { m.Target = m.Target[:7] },
+		"decoder.embed_tokens.weight has the shape [8 6] where vocabulary and width want [7 " +
+			"6]": func(m *Model) { m.Target = m.Target[:7] },
 		`no activation "sine"`: func(m *Model) { m.Activation = "sine" },
 	} {
 		m := fixture("decoder", false, false)
@@ -205,7 +211,10 @@ func TestReadme(t *testing.T) {
 		"split(tokenise(line.strip().lower(), aggressive_dash_splits=True, escape=False))": func(m *Model) {
 			m.Text.Lowercase, m.Text.Normalize, m.Text.Aggressive, m.Text.Escape = true, false, true, false
 		},
-		"    pieces = line.strip().split()\n": func(m *Model) { m.Text.Normalize, m.Text.Tokenize, m.Codes = false, "none", nil },
+		"    pieces = line.strip().split()\n": func(m *Model) {
+			m.Text.Normalize, m.Text.Tokenize, m.Codes = false,
+				"none", nil
+		},
 		`read_vocabulary(` + "\n" + `    open("units.en", encoding="utf-8"), 7)`: func(m *Model) {
 			m.Text.VocabularyThreshold, m.Units = 7, []byte("a 9\n")
 		},

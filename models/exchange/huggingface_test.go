@@ -31,7 +31,8 @@ func writeFace(t *testing.T, m *Model) (string, faceFolder) {
 		t.Fatal(err)
 	}
 	f := faceFolder{
-		config: readJSON[map[string]any](t, folder, "config.json"), weights: map[string][]float32{}, shapes: map[string][]int64{},
+		config: readJSON[map[string]any](t, folder, "config.json"), weights: map[string][]float32{},
+		shapes:     map[string][]int64{},
 		generation: readJSON[map[string]any](t, folder, "generation_config.json"),
 	}
 	raw := []byte(readText(t, folder, "model.safetensors"))
@@ -79,7 +80,8 @@ func TestClasses(t *testing.T) {
 		{"post-norm, nothing tied", "fsmt", fixture("none", false, false),
 			[]string{"decoder.embed_tokens.weight", "decoder.output_projection.weight", "encoder.embed_tokens.weight"}},
 		{"pre-norm", "m2m_100", fixture("all", true, false), []string{"shared.weight"}},
-		{"bias", "marian", fixture("all", false, true), append([]string{"final_logits_bias", "shared.weight"}, positions...)},
+		{"bias", "marian", fixture("all", false, true),
+			append([]string{"final_logits_bias", "shared.weight"}, positions...)},
 		{"bias, nothing tied", "marian", fixture("none", false, true), append([]string{"decoder.embed_tokens.weight",
 			"encoder.embed_tokens.weight", "final_logits_bias", "lm_head.weight"}, positions...)},
 	} {
@@ -103,7 +105,8 @@ func TestClasses(t *testing.T) {
 		"model.pre_norm = true: train with model.position": fixture("all", true, true),
 	} {
 		var r *Refusal
-		if err := WriteHuggingFace(t.TempDir(), m, Options{}); !errors.As(err, &r) || r.Text || !strings.Contains(err.Error(), says) {
+		if err := WriteHuggingFace(t.TempDir(), m, Options{}); !errors.As(err, &r) || r.Text ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v; it should say %s", err, says)
 		}
 	}
@@ -124,14 +127,17 @@ func TestFaceText(t *testing.T) {
 	if text := readText(t, folder, "merges.txt"); text != "a b\nab c</w>\n" {
 		t.Errorf("the merges are %q", text)
 	}
-	if c := readJSON[map[string]any](t, folder, "tokenizer_config.json"); c["tokenizer_class"] != "FSMTTokenizer" || c["do_lower_case"] != false {
+	if c := readJSON[map[string]any](t, folder, "tokenizer_config.json"); c["tokenizer_class"] != "FSMTTokenizer" ||
+		c["do_lower_case"] != false {
 		t.Errorf("the tokenizer is %v", c)
 	}
-	if diff := cmp.Diff([]any{0.0, 1.0}, f.generation["suppress_tokens"]); diff != "" || f.generation["min_new_tokens"] != 1.0 {
+	if diff := cmp.Diff([]any{0.0, 1.0}, f.generation["suppress_tokens"]); diff != "" ||
+		f.generation["min_new_tokens"] != 1.0 {
 		t.Errorf("generation: %v", f.generation)
 	}
 	card := readText(t, folder, "README.md")
-	for _, says := range []string{"license: unknown", `| test | BLEU (a\|b) | 31.25 |`, "00ff  train.en", "method mle", "FSMTTokenizer"} {
+	for _, says := range []string{"license: unknown", `| test | BLEU (a\|b) | 31.25 |`, "00ff  train.en", "method mle",
+		"FSMTTokenizer"} {
 		if !strings.Contains(card, says) {
 			t.Errorf("the card lacks %q:\n%s", says, card)
 		}

@@ -18,9 +18,10 @@ type Model struct {
 	// position tables {encoder,decoder}.embed_positions.weight begin with the row of a sentence's first symbol.
 	Tensors map[string]Tensor
 
-	Text           bitext.TextSettings // how text becomes symbols
-	Codes, Units   []byte              // the source's files of byte-pair codes and of counted pieces; nil where it has none
-	Source, Target []string            // vocabularies, in the order of ids; the first four are the special ones
+	Text bitext.TextSettings // how text becomes symbols
+	// the source's files of byte-pair codes and of counted pieces; nil where it has none
+	Codes, Units   []byte
+	Source, Target []string // vocabularies, in the order of ids; the first four are the special ones
 	Search         Search
 	Card           Card
 }
@@ -115,12 +116,12 @@ func (m *Model) check(o Options) error {
 		}
 		for _, x := range t.Values {
 			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("the weight %s holds a number that is not finite: training has diverged; train again "+
-					"with a smaller train.learning_rate", name)
+				return fmt.Errorf("the weight %s holds a number that is not finite: training has diverged; train "+
+					"again with a smaller train.learning_rate", name)
 			}
 			if o.Quantise == Float16 && math.Abs(float64(x)) > largestHalfNumber {
-				return fmt.Errorf("the weight %s holds %g, which is too large for float16: quantise to bfloat16, or not "+
-					"at all", name, x)
+				return fmt.Errorf("the weight %s holds %g, which is too large for float16: quantise to bfloat16, or "+
+					"not at all", name, x)
 			}
 		}
 	}

@@ -35,7 +35,8 @@ func TestHalf(t *testing.T) {
 		if got, even := half(middle), bits+bits&1; got != even {
 			t.Fatalf("%g, between %04x and the next, becomes %04x", middle, bits, got)
 		}
-		if below, above := half(math.Nextafter32(middle, 0)), half(math.Nextafter32(middle, 1e9)); below != bits || above != bits+1 {
+		if below, above := half(math.Nextafter32(middle, 0)), half(math.Nextafter32(middle, 1e9)); below != bits ||
+			above != bits+1 {
 			t.Fatalf("what is beside %g becomes %04x and %04x, and not %04x and the next", middle, below, above, bits)
 		}
 	}
@@ -47,7 +48,8 @@ func TestHalf(t *testing.T) {
 // TestBrain: the upper half of a float32, rounded to the nearest, a tie to the even one.
 func TestBrain(t *testing.T) {
 	for bits, want := range map[uint32]uint16{
-		0x3f800000: 0x3f80, 0x3f807fff: 0x3f80, 0x3f808000: 0x3f80, 0x3f808001: 0x3f81, 0x3f818000: 0x3f82, 0xbf818000: 0xbf82,
+		0x3f800000: 0x3f80, 0x3f807fff: 0x3f80, 0x3f808000: 0x3f80, 0x3f808001: 0x3f81, 0x3f818000: 0x3f82,
+		0xbf818000: 0xbf82,
 	} {
 		if got := brain(math.Float32frombits(bits)); got != want {
 			t.Errorf("%08x becomes %04x, and not %04x", bits, got, want)

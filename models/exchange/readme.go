@@ -35,7 +35,8 @@ func (m *Model) Prepared() string {
 	if d.Tokenize == "none" {
 		line += ".split()"
 	} else {
-		line = fmt.Sprintf("tokenise(%s, aggressive_dash_splits=%s, escape=%s)", line, python(d.Aggressive), python(d.Escape))
+		line = fmt.Sprintf("tokenise(%s, aggressive_dash_splits=%s, escape=%s)", line, python(d.Aggressive),
+			python(d.Escape))
 	}
 	if m.Codes != nil {
 		line = "split(" + line + ")"
@@ -111,7 +112,8 @@ translator = ctranslate2.Translator(".")
 for line in sys.stdin:
     pieces = {{.Prepared}}
     pieces = translator.translate_batch([pieces], beam_size={{.Search.Beam}}, length_penalty={{.Penalty}},
-        max_input_length=0, min_decoding_length={{.Search.MinLength}}, max_decoding_length={{.Longest}})[0].hypotheses[0]
+        max_input_length=0, min_decoding_length={{.Search.MinLength}},
+        	max_decoding_length={{.Longest}})[0].hypotheses[0]
     print({{.Restored}})
 ` + "```" + `
 {{if eq .Text.Tokenize "current"}}
@@ -130,7 +132,8 @@ padding or <s>: the output's bias keeps them out.
 ` + "```python" + `
 import ctranslate2
 translator = ctranslate2.Translator(".")
-found = translator.translate_batch([["pieces", "of", "a", "line"]], beam_size={{.Search.Beam}}, length_penalty={{.Penalty}})
+found = translator.translate_batch([["pieces", "of", "a", "line"]], beam_size={{.Search.Beam}},
+	length_penalty={{.Penalty}})
 print(found[0].hypotheses[0])
 ` + "```" + `
 `))

@@ -111,9 +111,10 @@ func TestScore(t *testing.T) {
 	for name, path := range map[string]string{
 		"one that counts": folder,
 		"awd-lstm":        run(t, countConfig, words),
-		"transformer-xl": run(t, "[model]\nkind = \"transformer-xl\"\nlayers = 2\nwidth = 8\nheads = 2\nffn_width = 16\nmemory = 5\n"+
-			"[objective]\nlabel_smoothing = 0.0\n[train]\nbptt = 7\n", words),
-		"adaptive softmax": run(t, strings.Replace(countConfig, "bias = true", "method = \"adaptive\"\nadaptive_cutoffs = \"8,14\"", 1), words),
+		"transformer-xl": run(t, "[model]\nkind = \"transformer-xl\"\nlayers = 2\nwidth = 8\nheads = 2\nffn_width = "+
+			"16\nmemory = 5\n[objective]\nlabel_smoothing = 0.0\n[train]\nbptt = 7\n", words),
+		"adaptive softmax": run(t, strings.Replace(countConfig, "bias = true",
+			"method = \"adaptive\"\nadaptive_cutoffs = \"8,14\"", 1), words),
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := open(t, path)
@@ -143,8 +144,11 @@ func TestScore(t *testing.T) {
 func TestUnknownWords(t *testing.T) {
 	m := openCounts(t)
 	for what, call := range map[string]func(text string) error{
-		"Score":  func(text string) error { _, err := m.Score(t.Context(), text); return err },
-		"Sample": func(text string) error { _, err := m.Sample(t.Context(), text, language.SampleOptions{}); return err },
+		"Score": func(text string) error { _, err := m.Score(t.Context(), text); return err },
+		"Sample": func(text string) error {
+			_, err := m.Sample(t.Context(), text, language.SampleOptions{})
+			return err
+		},
 	} {
 		err := call("one two\nthree many four")
 		if err == nil {
@@ -210,7 +214,8 @@ func TestSample(t *testing.T) {
 	if n := len(strings.Fields(one)) - 1 + strings.Count(one, "\n"); n != 99 && n != 100 {
 		t.Errorf("%d words were added, want 100", n)
 	}
-	if n := len(strings.Fields(draw(language.SampleOptions{Seed: 3, Words: 7}))); n > 8 || !strings.HasPrefix(one, draw(language.SampleOptions{Seed: 3, Words: 7})) {
+	if n := len(strings.Fields(draw(language.SampleOptions{Seed: 3, Words: 7}))); n > 8 ||
+		!strings.HasPrefix(one, draw(language.SampleOptions{Seed: 3, Words: 7})) {
 		t.Errorf("fewer words are others, or %d", n)
 	}
 	greedy := sample(t, m, "three", language.SampleOptions{})
@@ -226,7 +231,8 @@ func TestSample(t *testing.T) {
 		"less than no probability":    {TopP: -0.5},
 		"fewer than no words":         {Words: -1},
 	} {
-		if text, err := m.Sample(t.Context(), "three", o); err == nil || text != "" || !strings.Contains(err.Error(), "make no sense") {
+		if text, err := m.Sample(t.Context(), "three", o); err == nil || text != "" ||
+			!strings.Contains(err.Error(), "make no sense") {
 			t.Errorf("%s: %q, %v", what, text, err)
 		}
 	}
@@ -238,7 +244,8 @@ func TestPromptsOfLines(t *testing.T) {
 	end, _ := m.Words.ID(corpus.EndOfLine)
 	three, _ := m.Words.ID("three")
 	for prompt, ids := range map[string][]int32{
-		"": {end}, "three": {end, three}, "three\n": {end, three, end}, "three\n\n": {end, three, end, end}, "\n": {end, end}, "\nthree ": {end, end, three},
+		"": {end}, "three": {end, three}, "three\n": {end, three, end}, "three\n\n": {end, three, end, end},
+		"\n": {end, end}, "\nthree ": {end, end, three},
 	} {
 		var next []int32
 		o := language.SampleOptions{Words: 6}
@@ -313,7 +320,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(path, path+" holds no language model", `model.kind = "transformer"`, "awd-lstm")
-	if _, err := language.Open(path, language.Options{Device: "gpu"}); err == nil || !strings.Contains(err.Error(), `"gpu"`) {
+	if _, err := language.Open(path, language.Options{Device: "gpu"}); err == nil ||
+		!strings.Contains(err.Error(), `"gpu"`) {
 		t.Errorf("a device that there is not gave %v", err)
 	}
 

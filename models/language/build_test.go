@@ -33,8 +33,10 @@ func tryModel(t *testing.T, name string, s language.Settings) {
 		scope := torch.OpenScope()
 		defer scope.Close()
 		const rows, columns = 3, 2
-		states, _ := m.Network.Forward(models.Chunk{IDs: []int64{0, 3, 1, 4, 2, 5}, Time: rows, Columns: columns}, nil, torch.NewStream(1, "dropout"))
-		loss, _ := m.Output.Loss(states, torch.FromInt64s([]int64{1, 4, 2, 5, 23, 6}, device, rows*columns), 1.0/(rows*columns))
+		states, _ := m.Network.Forward(models.Chunk{IDs: []int64{0, 3, 1, 4, 2, 5}, Time: rows, Columns: columns}, nil,
+			torch.NewStream(1, "dropout"))
+		loss, _ := m.Output.Loss(states, torch.FromInt64s([]int64{1, 4, 2, 5, 23, 6}, device, rows*columns),
+			1.0/(rows*columns))
 		loss.Backward()
 		m.Output.Penalize()
 		for i, p := range m.Params.Tensors() {
@@ -94,9 +96,18 @@ func TestCheck(t *testing.T) {
 	for part, change := range map[string]func(*language.Settings){
 		`model.kind = "transformer" is no language model`: func(s *language.Settings) { s.Model.Kind = "transformer" },
 		`model.tying = "decoder"`:                         func(s *language.Settings) { s.Model.Tying = "decoder" },
-		"train.bptt_longest = 3":                          func(s *language.Settings) { s.Train.Random, s.Train.Longest = true, 3 },
-		"model.last_hidden = 20":                          func(s *language.Settings) { s.Model.Kind, s.Model.LastHidden = "transformer-xl", 20 },
-		"model.heads":                                     func(s *language.Settings) { s.Model.Kind, s.Model.Heads = "transformer-xl", 7 },
+		"train.bptt_longest = 3": func(s *language.Settings) {
+			s.Train.Random,
+				s.Train.Longest = true, 3
+		},
+		"model.last_hidden = 20": func(s *language.Settings) {
+			s.Model.Kind,
+				s.Model.LastHidden = "transformer-xl", 20
+		},
+		"model.heads": func(s *language.Settings) {
+			s.Model.Kind,
+				s.Model.Heads = "transformer-xl", 7
+		},
 	} {
 		s := language.Defaults()
 		s.Model.Kind = "awd-lstm"
@@ -134,7 +145,8 @@ func TestReaches(t *testing.T) {
 		s := language.Defaults()
 		s.Model.Kind, s.Model.Hidden = c.kind, c.hidden
 		if got := s.Reaches(c.columns); math.Abs(got-c.want) > 0.1*c.want {
-			t.Errorf("%s of %d units reaches %.2f of the rate with %d columns, want %.2f", c.kind, c.hidden, got, c.columns, c.want)
+			t.Errorf("%s of %d units reaches %.2f of the rate with %d columns, want %.2f", c.kind, c.hidden, got,
+				c.columns, c.want)
 		}
 	}
 }

@@ -88,7 +88,8 @@ func TestCancel(t *testing.T) {
 		for _, last := range []int64{3, 7} {
 			c := countTo(t, last)
 			if err := call(c); err != errStop || c.asked.Load() > last+3 { // and for the cause
-				t.Errorf("cancelled when it asked its context for the time %d, %s asked %d times, %v", last, name, c.asked.Load(), err)
+				t.Errorf("cancelled when it asked its context for the time %d, %s asked %d times, %v", last, name,
+					c.asked.Load(), err)
 			}
 		}
 	}

@@ -32,7 +32,8 @@ type DynamicModel struct {
 // Dynamic makes the copy that follows texts, and collects the statistics of the gradients on the training text, at most
 // limit chunks (0: all).
 func (m *Model) Dynamic(training []int32, chunk, limit int) (*DynamicModel, error) {
-	text, err := corpus.NewColumns(training, min(statisticsColumns, max(1, len(training)/(2*chunk))), "the training text", "-chunk")
+	text, err := corpus.NewColumns(training, min(statisticsColumns, max(1, len(training)/(2*chunk))),
+		"the training text", "-chunk")
 	if err != nil {
 		return nil, err
 	}

@@ -40,9 +40,10 @@ func TestReadFilesGivesTheTexts(t *testing.T) {
 	}
 	for i, c := range []struct{ order, run string }{{"appearance", ""}, {"frequency", ""}, {"frequency", run}} {
 		s := language.VocabularySettings{VocabularyOrder: c.order}
-		want, err := language.ReadTexts(s, c.run, names, func(name, flag string, words *corpus.Words) (corpus.Running, error) {
-			return corpus.LineSettings{}.ReadRunning(filepath.Join(folder, name+".txt"), flag, words)
-		})
+		want, err := language.ReadTexts(s, c.run, names,
+			func(name, flag string, words *corpus.Words) (corpus.Running, error) {
+				return corpus.LineSettings{}.ReadRunning(filepath.Join(folder, name+".txt"), flag, words)
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,12 +72,14 @@ func TestReadFilesGivesTheTexts(t *testing.T) {
 		}
 	}
 	write("valid", "\xff\n")
-	_, err := language.ReadFiles(language.VocabularySettings{VocabularyOrder: "appearance"}, "", names, folder, corpus.StoreSettings{Store: store}.Cache())
+	_, err := language.ReadFiles(language.VocabularySettings{VocabularyOrder: "appearance"}, "", names, folder,
+		corpus.StoreSettings{Store: store}.Cache())
 	if err == nil || !strings.Contains(err.Error(), "valid.txt:1: byte 1 (0xff)") {
 		t.Errorf("bad text gives %v", err)
 	}
 	names.Valid = "none"
-	_, err = language.ReadFiles(language.VocabularySettings{VocabularyOrder: "appearance"}, "", names, folder, corpus.StoreSettings{Store: store}.Cache())
+	_, err = language.ReadFiles(language.VocabularySettings{VocabularyOrder: "appearance"}, "", names, folder,
+		corpus.StoreSettings{Store: store}.Cache())
 	if err == nil || !strings.Contains(err.Error(), "none.txt: there is no such file; -valid names it") {
 		t.Errorf("a missing text gives %v", err)
 	}

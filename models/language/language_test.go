@@ -84,7 +84,8 @@ func TestParameterCounts(t *testing.T) {
 		"mixture, Penn Treebank":  {10000, 21500620, mixture(280, 960, 620)},
 		"mixture, WikiText-2":     {33278, 34909528, mixture(300, 1150, 650)},
 		"Transformer-XL": {1000, 120307738 - (267735-1000)*411, func(s *language.Settings) {
-			s.Model.Kind, s.Model.Layers, s.Model.Width, s.Model.Heads, s.Model.FFNWidth = "transformer-xl", 4, 410, 10, 2100
+			s.Model.Kind, s.Model.Layers, s.Model.Width, s.Model.Heads, s.Model.FFNWidth = "transformer-xl", 4, 410, 10,
+				2100
 			s.Objective.Set("method", "adaptive", "adaptive_cutoffs", "200,400,600")
 		}},
 	} {
@@ -151,7 +152,8 @@ func TestContext(t *testing.T) {
 		}
 	})
 	withModel(t, nil, func(m *language.Model, _ texts) {
-		if err := m.SetContext(models.XLContext{Memory: 60}, 10); err == nil || !strings.Contains(err.Error(), "has no memory") {
+		if err := m.SetContext(models.XLContext{Memory: 60}, 10); err == nil ||
+			!strings.Contains(err.Error(), "has no memory") {
 			t.Errorf("an LSTM with a context: %v", err)
 		}
 	})
@@ -236,59 +238,63 @@ func TestDynamicEvaluation(t *testing.T) {
 		methods = methods[:1] // the search takes hundreds of passes, and the checked device is slow
 	}
 	for _, method := range methods {
-		withModel(t, func(s *language.Settings) { s.Objective.Set("method", method, "label_smoothing", 0.1) }, func(m *language.Model, texts texts) {
-			follower, err := m.Dynamic(texts.train, 5, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer follower.Free()
-			before := numbers(follower.Model())
-			sum, tokens := m.NLL(columns(t, texts.valid, 1))
-			static := sum / float64(tokens)
-			for _, chunk := range []int{5, 17} {
-				still, err := follower.NLL(texts.valid, language.Dynamic{Epsilon: 1e-3, Chunk: chunk})
+		withModel(t, func(s *language.Settings) { s.Objective.Set("method", method, "label_smoothing", 0.1) },
+			func(m *language.Model, texts texts) {
+				follower, err := m.Dynamic(texts.train, 5, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				near(t, "the loss without a rate", still, static, 1e-5)
-			}
-			tries := 0
-			best, err := follower.Search(texts.valid, language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}, func(language.Dynamic, float64) { tries++ })
-			if err != nil || tries < 4 {
-				t.Fatalf("%d tries, %v", tries, err)
-			}
-			moved, err := follower.NLL(texts.valid, best)
-			if err != nil || !(moved < static-0.05) {
-				t.Errorf("%s: dynamic loss %v with %+v, static %v, %v", method, moved, best, static, err)
-			}
-			// From a rate at which the weights diverge the search comes down, and says so where it does not arrive.
-			far := language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}
-			for nll := 0.0; !math.IsInf(nll, 1); {
-				if far.Rate *= 6; far.Rate > 1e38 {
-					t.Fatalf("%s: no rate diverges", method)
+				defer follower.Free()
+				before := numbers(follower.Model())
+				sum, tokens := m.NLL(columns(t, texts.valid, 1))
+				static := sum / float64(tokens)
+				for _, chunk := range []int{5, 17} {
+					still, err := follower.NLL(texts.valid, language.Dynamic{Epsilon: 1e-3, Chunk: chunk})
+					if err != nil {
+						t.Fatal(err)
+					}
+					near(t, "the loss without a rate", still, static, 1e-5)
 				}
-				if nll, err = follower.NLL(texts.valid, far); err != nil || math.IsNaN(nll) {
-					t.Fatalf("%s: at the rate %g the loss is %v, %v", method, far.Rate, nll, err)
+				tries := 0
+				best, err := follower.Search(texts.valid,
+					language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5},
+					func(language.Dynamic, float64) { tries++ })
+				if err != nil || tries < 4 {
+					t.Fatalf("%d tries, %v", tries, err)
 				}
-			}
-			if best, err = follower.Search(texts.valid, far, nil); err != nil || best.Rate >= far.Rate {
-				t.Errorf("%s: from the rate %g the search ends at %g, %v", method, far.Rate, best.Rate, err)
-			}
-			far.Rate = 1e36
-			if _, err = follower.Search(texts.valid, far, nil); err == nil || !strings.Contains(err.Error(), "-rate") {
-				t.Errorf("%s: from the rate %g: %v", method, far.Rate, err)
-			}
-			if diff := cmp.Diff(before, numbers(follower.Model())); diff != "" {
-				t.Error("the weights did not come back")
-			}
-		})
+				moved, err := follower.NLL(texts.valid, best)
+				if err != nil || !(moved < static-0.05) {
+					t.Errorf("%s: dynamic loss %v with %+v, static %v, %v", method, moved, best, static, err)
+				}
+				// From a rate at which the weights diverge the search comes down, and says so where it does not arrive.
+				far := language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}
+				for nll := 0.0; !math.IsInf(nll, 1); {
+					if far.Rate *= 6; far.Rate > 1e38 {
+						t.Fatalf("%s: no rate diverges", method)
+					}
+					if nll, err = follower.NLL(texts.valid, far); err != nil || math.IsNaN(nll) {
+						t.Fatalf("%s: at the rate %g the loss is %v, %v", method, far.Rate, nll, err)
+					}
+				}
+				if best, err = follower.Search(texts.valid, far, nil); err != nil || best.Rate >= far.Rate {
+					t.Errorf("%s: from the rate %g the search ends at %g, %v", method, far.Rate, best.Rate, err)
+				}
+				far.Rate = 1e36
+				if _, err = follower.Search(texts.valid, far, nil); err == nil || !strings.Contains(err.Error(), "-rate") {
+					t.Errorf("%s: from the rate %g: %v", method, far.Rate, err)
+				}
+				if diff := cmp.Diff(before, numbers(follower.Model())); diff != "" {
+					t.Error("the weights did not come back")
+				}
+			})
 	}
 }
 
 // How a model was parameterised and trained does not change how its weights follow a text, and a Transformer-XL
 // keeps the context that it was given.
 func TestDynamicModelsAreSimple(t *testing.T) {
-	for kind, context := range map[string]models.XLContext{"awd-lstm": {}, "transformer-xl": {Memory: 9, Clamp: 7, SameLength: true}} {
+	for kind, context := range map[string]models.XLContext{"awd-lstm": {},
+		"transformer-xl": {Memory: 9, Clamp: 7, SameLength: true}} {
 		withModel(t, func(s *language.Settings) {
 			s.Objective.Set("method", "spectrum+adversarial", "label_smoothing", 0.1)
 			if s.Model.Kind = kind; kind == "transformer-xl" {

@@ -79,8 +79,10 @@ func (m *Model) build() error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	c := objectives.Config{
-		Vocabulary: int64(m.Words.Len()), Width: int64(s.Model.Width), Padding: -1, Hidden: int64(s.Model.LastHidden), SGD: s.SGD,
-		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(s.Seed, "init"), Device: m.Device,
+		Vocabulary: int64(m.Words.Len()), Width: int64(s.Model.Width), Padding: -1, Hidden: int64(s.Model.LastHidden),
+		SGD:    s.SGD,
+		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(s.Seed, "init"),
+		Device: m.Device,
 	}
 	m.kind.start(&c)
 	var input models.Embedder
@@ -99,7 +101,8 @@ func (m *Model) build() error {
 		input = m.Output
 	}
 	m.Network, err = m.kind.make(models.Config{
-		Settings: s.Model, ActivationSettings: s.Train.ActivationSettings, Vocabulary: c.Vocabulary, DType: torch.Float32,
+		Settings: s.Model, ActivationSettings: s.Train.ActivationSettings, Vocabulary: c.Vocabulary,
+		DType: torch.Float32,
 	}, input, m.Params, c.Stream, m.Device)
 	return err
 }

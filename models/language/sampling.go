@@ -26,7 +26,8 @@ type SampleOptions struct {
 // line.
 func (m *Model) Sample(ctx context.Context, prompt string, o SampleOptions) (string, error) {
 	if !(o.Temperature >= 0) || o.TopK < 0 || !(o.TopP >= 0 && o.TopP <= 1) || o.Words < 0 {
-		return "", fmt.Errorf("temperature %v, top k %d, top p %v and %d words make no sense: all are at least 0, and top p is at most 1", o.Temperature, o.TopK, o.TopP, o.Words)
+		return "", fmt.Errorf("temperature %v, top k %d, top p %v and %d words make no sense: all are at least 0, and "+
+			"top p is at most 1", o.Temperature, o.TopK, o.TopP, o.Words)
 	}
 	if o.Words == 0 {
 		o.Words = 100

@@ -42,10 +42,11 @@ func (m *Model) SharedNLL(p *parallel.Peers, text corpus.Columns) (sum float64, 
 	// The losses of each chunk of rows, row by row.
 	parts, err := parallel.Shared(p, slices.Repeat([]int{1}, n), func(i int) (chunks [][]float64, err error) {
 		torch.NoGrad(func() {
-			m.read(text, bounds[i], bounds[i+1], m.rows(text.Count), func(states torch.States, targets torch.Tensor) bool {
-				chunks = append(chunks, m.Output.NLL(states, targets).Float64s())
-				return true
-			})
+			m.read(text, bounds[i], bounds[i+1], m.rows(text.Count),
+				func(states torch.States, targets torch.Tensor) bool {
+					chunks = append(chunks, m.Output.NLL(states, targets).Float64s())
+					return true
+				})
 		})
 		return chunks, nil
 	})
@@ -84,7 +85,8 @@ func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.Stat
 }
 
 // read is Read of the columns from first to last (exclusive), with gradients where they are on, until visit says false.
-func (m *Model) read(text corpus.Columns, first, last, rows int, visit func(states torch.States, targets torch.Tensor) bool) {
+func (m *Model) read(text corpus.Columns, first, last, rows int,
+	visit func(states torch.States, targets torch.Tensor) bool) {
 	var carried models.Carried
 	defer func() { carried.Free() }()
 	for row, on := 0, first < last; on && row < text.Rows-1; row += rows {
@@ -168,7 +170,8 @@ func (m *Model) encode(text string, closed bool) ([]int32, error) {
 		for word := range strings.FieldsSeq(line) {
 			id, known := m.Words.ID(word)
 			if !known {
-				return nil, fmt.Errorf("line %d: the model does not know %q, and has no %s to stand for it: use words of its training text", i+1, word, corpus.UnknownWord)
+				return nil, fmt.Errorf("line %d: the model does not know %q, and has no %s to stand for it: use words "+
+					"of its training text", i+1, word, corpus.UnknownWord)
 			}
 			ids = append(ids, id)
 		}

@@ -60,7 +60,8 @@ func (s Settings) Check() error {
 	case s.Model.Tying == "decoder":
 		return errors.New(`model.tying = "decoder" is a translator's: a language model's input is tied to its output ("all") or not ("none")`)
 	case s.Train.Random && s.Train.Longest > 0 && s.Train.Longest < 5:
-		return fmt.Errorf("train.bptt_longest = %d is shorter than the shortest length that is drawn, 5", s.Train.Longest)
+		return fmt.Errorf("train.bptt_longest = %d is shorter than the shortest length that is drawn, 5",
+			s.Train.Longest)
 	case k.check != nil:
 		return k.check(s.Model)
 	}

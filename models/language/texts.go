@@ -71,7 +71,8 @@ func ReadFiles(s VocabularySettings, folder string, names TextNames, dir string,
 
 // keyOf names the ids of texts by what they depend on: the files, the order of words, and the words of a run that has
 // some.
-func keyOf(s VocabularySettings, folder string, names TextNames, path func(string) string, cache *corpus.Cache) (corpus.Key, map[string]string, error) {
+func keyOf(s VocabularySettings, folder string, names TextNames, path func(string) string,
+	cache *corpus.Cache) (corpus.Key, map[string]string, error) {
 	parts, sums := []string{"running text", s.VocabularyOrder}, map[string]string{}
 	words, err := ReadWords(folder)
 	switch {

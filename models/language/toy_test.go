@@ -20,7 +20,8 @@ import (
 // learns but for where lines begin and end.
 
 var (
-	ones = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+	ones = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen " +
+		"fifteen sixteen seventeen eighteen nineteen")
 	tens = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
 )
 

@@ -21,12 +21,14 @@ type Updates struct {
 
 // Updates begins at a position, for one of several processes, with what Carried gave there. noise gives the standard
 // deviation of the noise on word vectors in an epoch, counted from 0.
-func (m *Model) Updates(text corpus.Columns, s corpus.ColumnSettings, groups int, share corpus.Share, seed uint64, from corpus.Position, carried map[string]torch.Tensor, noise func(epoch int) float64) (*Updates, error) {
+func (m *Model) Updates(text corpus.Columns, s corpus.ColumnSettings, groups int, share corpus.Share, seed uint64,
+	from corpus.Position, carried map[string]torch.Tensor, noise func(epoch int) float64) (*Updates, error) {
 	reader, err := corpus.NewReader(text, s, seed, from)
 	if err != nil {
 		return nil, err
 	}
-	u := &Updates{model: m, settings: s, reader: reader, noise: noise, share: share, states: make([]models.Carried, groups)}
+	u := &Updates{model: m, settings: s, reader: reader, noise: noise, share: share,
+		states: make([]models.Carried, groups)}
 	for _, group := range u.mine(text) {
 		for i := 0; ; i++ {
 			x, found := carried[fmt.Sprintf("%d.%d", group, i)]
@@ -62,7 +64,8 @@ func (u *Updates) Next() (models.Update, error) {
 		u.Close()
 	}
 	u.model.Network.SetInputNoise(u.noise(p.Epoch))
-	next := models.Update{Tokens: p.Span.Rows * p.Columns.Count, Sentences: p.Columns.Count, Rate: 1, Position: p.Position}
+	next := models.Update{Tokens: p.Span.Rows * p.Columns.Count, Sentences: p.Columns.Count, Rate: 1,
+		Position: p.Position}
 	if u.settings.Random {
 		next.Rate = float64(p.Span.Drawn) / float64(u.settings.BPTT)
 	}

@@ -23,11 +23,12 @@ type Environment struct {
 	LocalRank int // among the processes of its machine
 	LocalSize int // how many its machine has, 1 where nobody says
 	Address   string
-	Port      int    // where the store is
-	Served    bool   // the store is served by whoever started the processes, or else by rank 0
-	Token     string // the secret of the run's processes, without which nobody reaches rank 0's store; empty: everybody does
-	Prefix    string // of this attempt's keys
-	Launched  bool   // by Launch
+	Port      int  // where the store is
+	Served    bool // the store is served by whoever started the processes, or else by rank 0
+	// the secret of the run's processes, without which nobody reaches rank 0's store; empty: everybody does
+	Token    string
+	Prefix   string // of this attempt's keys
+	Launched bool   // by Launch
 }
 
 // launched is what Launch tells the processes that it starts.
@@ -37,7 +38,8 @@ const launched = "APERTURE_LAUNCHED"
 // torchrun and PyTorchJob set them, or those of a step of Slurm, and APERTURE_GROUP_TOKEN. The zero Environment, of
 // size 0, is a process by itself.
 func FromEnvironment() (Environment, error) {
-	e := Environment{LocalSize: 1, Prefix: "aperture/", Address: os.Getenv("MASTER_ADDR"), Launched: os.Getenv(launched) != "", Token: os.Getenv(tokenVariable)}
+	e := Environment{LocalSize: 1, Prefix: "aperture/", Address: os.Getenv("MASTER_ADDR"),
+		Launched: os.Getenv(launched) != "", Token: os.Getenv(tokenVariable)}
 	var r variables
 	switch {
 	case os.Getenv("RANK") != "" && os.Getenv("WORLD_SIZE") != "":
@@ -45,7 +47,8 @@ func FromEnvironment() (Environment, error) {
 		e.LocalSize = max(1, r.number("LOCAL_WORLD_SIZE"))
 		e.Served = os.Getenv("TORCHELASTIC_USE_AGENT_STORE") == "True"
 		e.Prefix += os.Getenv("TORCHELASTIC_RESTART_COUNT") + "/" // what an earlier attempt left does not count
-	case os.Getenv("SLURM_PROCID") != "" && os.Getenv("SLURM_NTASKS") != "" && (os.Getenv("SLURM_STEP_ID") != "" || e.Address != ""):
+	case os.Getenv("SLURM_PROCID") != "" && os.Getenv("SLURM_NTASKS") != "" &&
+		(os.Getenv("SLURM_STEP_ID") != "" || e.Address != ""):
 		// A batch script has these variables too, and is no step: what it runs without srun is a process by itself.
 		e.Rank, e.Size, e.LocalRank = r.number("SLURM_PROCID"), r.number("SLURM_NTASKS"), r.number("SLURM_LOCALID")
 		if n := r.number("SLURM_STEP_NUM_TASKS"); n > 0 {
@@ -72,11 +75,14 @@ func FromEnvironment() (Environment, error) {
 	switch {
 	case r.err != nil:
 	case e.Rank < 0 || e.Rank >= e.Size:
-		r.err = fmt.Errorf("rank %d of %d processes: ranks are 0 to %d; check RANK and WORLD_SIZE", e.Rank, e.Size, e.Size-1)
+		r.err = fmt.Errorf("rank %d of %d processes: ranks are 0 to %d; check RANK and WORLD_SIZE", e.Rank, e.Size,
+			e.Size-1)
 	case e.Address == "" || e.Port == 0:
-		r.err = fmt.Errorf("%d processes cannot meet: MASTER_ADDR (%q) and MASTER_PORT (%d) must name the host of rank 0 and a free port there", e.Size, e.Address, e.Port)
+		r.err = fmt.Errorf("%d processes cannot meet: MASTER_ADDR (%q) and MASTER_PORT (%d) must name the host of "+
+			"rank 0 and a free port there", e.Size, e.Address, e.Port)
 	case e.Token != "" && len(e.Token) < shortestToken:
-		r.err = fmt.Errorf("%s has %d characters: it wants at least %d, as from openssl rand -hex 32", tokenVariable, len(e.Token), shortestToken)
+		r.err = fmt.Errorf("%s has %d characters: it wants at least %d, as from openssl rand -hex 32", tokenVariable,
+			len(e.Token), shortestToken)
 	}
 	return e, r.err
 }
@@ -88,11 +94,13 @@ func (e Environment) Exposed() string {
 	case e.Size == 0 || e.Launched:
 		return ""
 	case e.Served:
-		return fmt.Sprintf("the launcher's store at %s obeys whoever reaches it, and %s does not change that: see that only this run's hosts reach it (docs/scale.md)", at, tokenVariable)
+		return fmt.Sprintf("the launcher's store at %s obeys whoever reaches it, and %s does not change that: see "+
+			"that only this run's hosts reach it (docs/scale.md)", at, tokenVariable)
 	case e.Token != "" || net.ParseIP(localAddress(e)).IsLoopback():
 		return ""
 	}
-	return fmt.Sprintf("whoever reaches %s can end this run: set %s to the same secret on all hosts, as from openssl rand -hex 32 (docs/scale.md)", at, tokenVariable)
+	return fmt.Sprintf("whoever reaches %s can end this run: set %s to the same secret on all hosts, as from openssl "+
+		"rand -hex 32 (docs/scale.md)", at, tokenVariable)
 }
 
 // Place is FromEnvironment for a command that was asked to train by the given number of processes: launch is how many
@@ -104,7 +112,8 @@ func Place(processes int) (e Environment, launch int, err error) {
 	case processes < 1:
 		err = fmt.Errorf("-processes=%d: it wants at least 1", processes)
 	case processes > 1 && e.Size > 0:
-		err = fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): leave it out", processes, e.Size)
+		err = fmt.Errorf("-processes=%d starts processes, and this is already one of %d (WORLD_SIZE or SLURM_NTASKS): "+
+			"leave it out", processes, e.Size)
 	case processes > 1:
 		launch = processes
 	}

@@ -19,7 +19,8 @@ type Failure struct {
 
 func (f *Failure) Error() string {
 	if f.Err != nil {
-		return fmt.Sprintf("the store that the processes met in does not answer (%v): rank 0, or what started the processes, is gone or stopped", f.Err)
+		return fmt.Sprintf("the store that the processes met in does not answer (%v): rank 0, or what started the "+
+			"processes, is gone or stopped", f.Err)
 	}
 	return f.Said
 }
@@ -137,7 +138,8 @@ func (w *watcher) judge(silent time.Duration) error {
 	if silent <= allowed {
 		return nil
 	}
-	_, err := w.store.First(failedKey, fmt.Sprintf("%s has given no sign of life for %.0f s: it was killed or stopped, or its machine is gone; -resume goes on from the last checkpoint", w.next, silent.Seconds()))
+	_, err := w.store.First(failedKey, fmt.Sprintf("%s has given no sign of life for %.0f s: it was killed or "+
+		"stopped, or its machine is gone; -resume goes on from the last checkpoint", w.next, silent.Seconds()))
 	return err // the next tick finds it
 }
 
@@ -180,7 +182,8 @@ func (p *Peers) Leave(err error, alike bool) error {
 		}
 	}
 	known, gone := p.store.Add(knownKey, 1)
-	for deadline := time.Now().Add(3 * time.Second); p.server && gone == nil && known < int64(p.Size) && time.Now().Before(deadline); time.Sleep(beat / 10) {
+	for deadline := time.Now().Add(3 * time.Second); p.server && gone == nil && known < int64(p.Size) &&
+		time.Now().Before(deadline); time.Sleep(beat / 10) {
 		known, gone = p.store.Add(knownKey, 0)
 	}
 	return err
@@ -193,7 +196,8 @@ func (p *Peers) depart() error {
 	}
 	p.leaving.Store(true)
 	left, gone := p.store.Add(leftKey, 1)
-	for deadline := time.Now().Add(2 * brief); gone == nil && left < int64(p.Size) && time.Now().Before(deadline); time.Sleep(beat / 50) {
+	for deadline := time.Now().Add(2 * brief); gone == nil && left < int64(p.Size) &&
+		time.Now().Before(deadline); time.Sleep(beat / 50) {
 		left, gone = p.store.Add(leftKey, 0)
 	}
 	if p.server {

@@ -100,7 +100,8 @@ func (g gate) reach(address string, patience time.Duration) (port int, err error
 		}
 	}
 	if outer, err = g.known(tls.Client(outer, g.config)); err != nil {
-		return 0, fmt.Errorf("what answers there does not know this process's %s: set it to the same on all hosts (%w)", tokenVariable, err)
+		return 0, fmt.Errorf("what answers there does not know this process's %s: set it to the same on all hosts (%w)",
+			tokenVariable, err)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {

@@ -49,7 +49,9 @@ func TestStrangersAtTheGate(t *testing.T) {
 			outside.Set(failedKey, "a stranger says so")
 			outside.Close()
 		}
-		if _, err := stranger.reach(address, time.Second); err == nil || !strings.Contains(err.Error(), "does not know this process's APERTURE_GROUP_TOKEN: set it to the same on all hosts") {
+		if _, err := stranger.reach(address, time.Second); err == nil ||
+			!strings.Contains(err.Error(), "does not know this process's APERTURE_GROUP_TOKEN: set it to the same on "+
+				"all hosts") {
 			t.Errorf("the gate says to another token: %v", err)
 		}
 		if err := inside.Set("visited", "1"); err != nil {
@@ -140,10 +142,11 @@ func TestExposed(t *testing.T) {
 	}{
 		"several hosts": {func(*Environment) {}, "set APERTURE_GROUP_TOKEN to the same secret on all hosts"},
 		"with a token":  {func(e *Environment) { e.Token = "0123456789abcdef" }, ""},
-		"torchrun":      {func(e *Environment) { e.Served, e.Token = true, "0123456789abcdef" }, "the launcher's store at 192.0.2.1:29500"},
-		"one machine":   {func(e *Environment) { e.LocalSize = 4 }, ""},
-		"launched":      {func(e *Environment) { e.Served, e.Launched = true, true }, ""},
-		"alone":         {func(e *Environment) { *e = Environment{} }, ""},
+		"torchrun": {func(e *Environment) { e.Served, e.Token = true, "0123456789abcdef" },
+			"the launcher's store at 192.0.2.1:29500"},
+		"one machine": {func(e *Environment) { e.LocalSize = 4 }, ""},
+		"launched":    {func(e *Environment) { e.Served, e.Launched = true, true }, ""},
+		"alone":       {func(e *Environment) { *e = Environment{} }, ""},
 	} {
 		e := far
 		c.change(&e)

@@ -72,8 +72,10 @@ type launch struct {
 
 func (l *launch) start(self string, args []string, rank, n int) error {
 	c := exec.Command(self, args...)
-	c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n), fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n),
-		"MASTER_ADDR="+loopback, fmt.Sprint("MASTER_PORT=", l.store.Port), "TORCHELASTIC_USE_AGENT_STORE=True", "TORCHELASTIC_RESTART_COUNT=0", launched+"=1")
+	c.Env = append(os.Environ(), fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n),
+		fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n),
+		"MASTER_ADDR="+loopback, fmt.Sprint("MASTER_PORT=", l.store.Port), "TORCHELASTIC_USE_AGENT_STORE=True",
+		"TORCHELASTIC_RESTART_COUNT=0", launched+"=1")
 	if os.Getenv("NCCL_SOCKET_IFNAME") == "" {
 		c.Env = append(c.Env, "NCCL_SOCKET_IFNAME=lo") // it would listen at the machine's outer address
 	}
@@ -121,14 +123,17 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 			}
 			late = time.After(grace)
 			if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last checkpoint", rank, state.Pid(), int(status.Signal()), status.Signal())
+				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last "+
+					"checkpoint", rank, state.Pid(), int(status.Signal()), status.Signal())
 				l.store.First(failedKey, said)
 				if rank != 0 {
 					said = "" // rank 0 says it
 				}
 			} else if rank != 0 && codes[rank] <= 128 {
 				// It has told the others, where it came to know them.
-				now, err := l.store.First(failedKey, fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", rank, state.Pid(), codes[rank], l.last[rank].sentence()))
+				now, err := l.store.First(failedKey,
+					fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", rank, state.Pid(), codes[rank],
+						l.last[rank].sentence()))
 				if err == nil {
 					said = plain(now)
 				}

@@ -10,7 +10,8 @@ import (
 // Newest prepares a store for saving, and gives everyone its newest valid checkpoint as rank 0 finds it; warn gets what
 // else it finds. fresh is set where there is none. Where there are some and none is valid it is an error: what is left
 // of them is not to be overwritten.
-func Newest(p *Peers, s checkpoint.Store, warn func(checkpoint.Warning)) (newest checkpoint.Checkpoint, fresh bool, err error) {
+func Newest(p *Peers, s checkpoint.Store, warn func(checkpoint.Warning)) (newest checkpoint.Checkpoint, fresh bool,
+	err error) {
 	step, err := OnFirst(p, func() (int, error) {
 		if err := s.Recover(); err != nil {
 			return 0, err

@@ -281,7 +281,9 @@ func (p *Peers) Agree(what, text string) error {
 		}
 		for i, line := range strings.Split(string(part), "\n") {
 			if i >= len(wanted) || line != wanted[i] {
-				return refused("%s has another %s than rank 0: %q, and not %q: start all with the same", p.names[r], what, strings.TrimSpace(line), strings.TrimSpace(strings.Join(wanted[min(i, len(wanted)):min(i+1, len(wanted))], "")))
+				return refused("%s has another %s than rank 0: %q, and not %q: start all with the same", p.names[r],
+					what, strings.TrimSpace(line),
+					strings.TrimSpace(strings.Join(wanted[min(i, len(wanted)):min(i+1, len(wanted))], "")))
 			}
 		}
 		return refused("%s has a shorter %s than rank 0: start all with the same", p.names[r], what)

@@ -111,7 +111,8 @@ func playAt(t *testing.T, name string, meanwhile func(), variables ...string) (s
 	var outputs [3]bytes.Buffer
 	for rank := range commands {
 		c := exec.Command(os.Args[0], "-test.run=^TestPeers$")
-		c.Env = append(os.Environ(), scene+"="+name, fmt.Sprint("RANK=", rank), "WORLD_SIZE=3", "MASTER_ADDR="+loopback, "OMP_NUM_THREADS=1")
+		c.Env = append(os.Environ(), scene+"="+name, fmt.Sprint("RANK=", rank), "WORLD_SIZE=3", "MASTER_ADDR="+loopback,
+			"OMP_NUM_THREADS=1")
 		c.Env = append(c.Env, variables...)
 		c.Stdout, c.Stderr = &outputs[rank], &outputs[rank]
 		if err := c.Start(); err != nil {
@@ -166,7 +167,8 @@ func TestPeers(t *testing.T) {
 			if i, j := strings.Index(text, " (process"), strings.Index(text, ") "); i > 0 && j > i {
 				text = text[:i] + text[j+1:]
 			}
-			if want := strings.ReplaceAll(c.want, "HOST", host); !strings.HasPrefix(text, want) || want == "" && text != "" {
+			if want := strings.ReplaceAll(c.want, "HOST", host); !strings.HasPrefix(text, want) || want == "" &&
+				text != "" {
 				t.Errorf("%s: rank %d says %q, not %q", c.name, rank, text, want)
 			}
 		}

@@ -35,7 +35,8 @@ func (p Prediction) Seconds() float64 { return p.Arithmetic + p.Sums - p.Hidden 
 // begin when a bucket's gradients are there, and the last bucket, which has the first parameters, the word vectors, is
 // there when the backward pass is done. What is no product of matrices counts in the speed: it is one that training
 // reaches.
-func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tensor, state int64, processes int, s Speed) (p Prediction) {
+func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tensor, state int64, processes int,
+	s Speed) (p Prediction) {
 	each, costs := make([]torch.Operations, len(batches)), make([]int, len(batches))
 	for i, b := range batches {
 		each[i] = b.Operations()
@@ -76,13 +77,15 @@ func Predict(batches []models.Batch, alike torch.Operations, params []torch.Tens
 
 // Plus adds up what updates take.
 func (p Prediction) Plus(q Prediction) Prediction {
-	return Prediction{p.Operations + q.Operations, p.Targets + q.Targets, p.SumBytes + q.SumBytes, p.Arithmetic + q.Arithmetic, p.Sums + q.Sums, p.Hidden + q.Hidden, p.State + q.State}
+	return Prediction{p.Operations + q.Operations, p.Targets + q.Targets, p.SumBytes + q.SumBytes, p.Arithmetic +
+		q.Arithmetic, p.Sums + q.Sums, p.Hidden + q.Hidden, p.State + q.State}
 }
 
 // Duration is a number of seconds, to three digits or so.
 func Duration(seconds float64) time.Duration {
 	d := time.Duration(seconds * float64(time.Second))
-	for _, unit := range []time.Duration{time.Minute, time.Second, 100 * time.Millisecond, time.Millisecond, 10 * time.Microsecond} {
+	for _, unit := range []time.Duration{time.Minute, time.Second, 100 * time.Millisecond, time.Millisecond,
+		10 * time.Microsecond} {
 		if d >= 200*unit {
 			return d.Round(unit)
 		}

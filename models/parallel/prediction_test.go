@@ -21,7 +21,8 @@ func (w work) Operations() torch.Operations {
 func TestPredict(t *testing.T) {
 	torch.Test(t, func() {
 		const million = 1 << 20
-		words, rest := torch.Zeros(torch.Float32, torch.CPU, 10*million), torch.Zeros(torch.Float32, torch.CPU, 20*million)
+		words, rest := torch.Zeros(torch.Float32, torch.CPU, 10*million),
+			torch.Zeros(torch.Float32, torch.CPU, 20*million)
 		params := []torch.Tensor{words, rest} // 40 MiB, which are a bucket of their own, and 80
 		batches := []models.Batch{work(300), work(200), work(150)}
 		for _, c := range []struct {
@@ -34,7 +35,8 @@ func TestPredict(t *testing.T) {
 			{2, million, 360 / 10., 120, 10},         // two thirds of 150 operations take 10 seconds
 			{4, 120 * million, 310 / 10., 1.5, 1},    // one has nothing to do
 		} {
-			p := Predict(batches, torch.Operations{Forward: 10}, params, 8, c.processes, Speed{Operations: 10, Bytes: c.bytes, Memory: 4})
+			p := Predict(batches, torch.Operations{Forward: 10}, params, 8, c.processes,
+				Speed{Operations: 10, Bytes: c.bytes, Memory: 4})
 			near := func(what string, got, want float64) {
 				if math.Abs(got-want) > 1e-9 {
 					t.Errorf("%d processes at %v: %s is %v, not %v", c.processes, c.bytes, what, got, want)

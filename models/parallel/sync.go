@@ -99,7 +99,8 @@ func (s *Sync) Report() map[string]float64 {
 		return nil
 	}
 	bytes, busy, waited := s.buckets.Report()
-	return map[string]float64{"sum_bytes": float64(bytes), "sum_seconds": busy.Seconds(), "sum_wait_seconds": waited.Seconds()}
+	return map[string]float64{"sum_bytes": float64(bytes), "sum_seconds": busy.Seconds(),
+		"sum_wait_seconds": waited.Seconds()}
 }
 
 // Free frees the buckets.
@@ -127,7 +128,8 @@ func (p *Peers) SameWeights(weights []torch.Tensor) error {
 	}
 	for r, theirs := range all {
 		if !slices.Equal(theirs, all[0]) {
-			return refused("the weights of %s are no longer those of rank 0: use machines with the same processors, or APERTURE_ISA=avx2 on all", p.names[r])
+			return refused("the weights of %s are no longer those of rank 0: use machines with the same processors, "+
+				"or APERTURE_ISA=avx2 on all", p.names[r])
 		}
 	}
 	return nil

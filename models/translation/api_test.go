@@ -161,7 +161,8 @@ func linesAreIndependent(t *testing.T, made *translation.Translator) {
 			t.Errorf("%q among others and alone:\n%s", line, diff)
 		}
 	}
-	for _, batches := range []decode.Options{{BatchSentences: 1}, {BatchSentences: 7}, {BatchSentences: 64, BatchTokens: 30}} {
+	for _, batches := range []decode.Options{{BatchSentences: 1}, {BatchSentences: 7},
+		{BatchSentences: 64, BatchTokens: 30}} {
 		o := made.Settings.Decode
 		o.BatchSentences, o.BatchTokens = batches.BatchSentences, batches.BatchTokens
 		backwards := slices.Clone(source)
@@ -184,7 +185,8 @@ func TestLineErrors(t *testing.T) {
 		t.Errorf("the key's default is %d, and %d where no key is", got, want)
 	}
 	limit := strings.Repeat("9 ", made.Settings.Lines.MaxLine/2)
-	lines := []string{good[0], "Tw\xff, three.", "", good[1], longest + " nine", " \t ", longest, good[2], limit, limit + "9"}
+	lines := []string{good[0], "Tw\xff, three.", "", good[1], longest + " nine", " \t ", longest, good[2], limit,
+		limit + "9"}
 	out := translate(t, made, lines, decode.Options{})
 	for i, parts := range map[int][]string{
 		1: {"line 2: ", "UTF-8"},
@@ -218,7 +220,8 @@ func TestLineErrors(t *testing.T) {
 		}
 	}
 	// So it is where no line is left to search for.
-	if out := translate(t, made, []string{"\xff", ""}, decode.Options{}); out[0].Err == nil || !reflect.DeepEqual(out[1], translation.Translation{}) {
+	if out := translate(t, made, []string{"\xff", ""}, decode.Options{}); out[0].Err == nil ||
+		!reflect.DeepEqual(out[1], translation.Translation{}) {
 		t.Errorf("a bad and an empty line gave %+v", out)
 	}
 	all, err := made.TranslateNBest(t.Context(), lines, decode.Options{})
@@ -259,7 +262,8 @@ func TestPaddingInText(t *testing.T) {
 func TestOptions(t *testing.T) {
 	made := openDigits(t)
 	own := made.Settings.Decode
-	if own.Beam != 3 || own.Lenpen != 0.6 || own.MaxLengthB != 12 || own.BatchSentences != decode.Defaults().BatchSentences {
+	if own.Beam != 3 || own.Lenpen != 0.6 || own.MaxLengthB != 12 ||
+		own.BatchSentences != decode.Defaults().BatchSentences {
 		t.Fatalf("the run's own options are %+v", own)
 	}
 	source, target := numbers(12, 10, 10)
@@ -285,10 +289,12 @@ func TestOptions(t *testing.T) {
 	}
 	wide := own
 	wide.NBest = 4
-	if _, err := made.Translate(t.Context(), source, wide); err == nil || !strings.Contains(err.Error(), "raise the beam") {
+	if _, err := made.Translate(t.Context(), source, wide); err == nil ||
+		!strings.Contains(err.Error(), "raise the beam") {
 		t.Errorf("four translations of a beam of three: %v", err)
 	}
-	if _, err := made.Translate(t.Context(), source, decode.Options{Beam: 2}); err == nil || !strings.Contains(err.Error(), "decode.") {
+	if _, err := made.Translate(t.Context(), source, decode.Options{Beam: 2}); err == nil ||
+		!strings.Contains(err.Error(), "decode.") {
 		t.Errorf("options that are a beam alone: %v", err)
 	}
 }
@@ -331,7 +337,8 @@ func TestNBest(t *testing.T) {
 	best := translate(t, made, source, decode.Options{})
 	scored := 0
 	for i, list := range all {
-		if len(list) != 3 || !(list[0].Score >= list[1].Score && list[1].Score >= list[2].Score) || list[0].Tokenised == list[1].Tokenised {
+		if len(list) != 3 || !(list[0].Score >= list[1].Score && list[1].Score >= list[2].Score) ||
+			list[0].Tokenised == list[1].Tokenised {
 			t.Errorf("line %d has the translations %+v", i+1, list)
 		}
 		if diff := cmp.Diff(best[i], list[0], closely); diff != "" {
@@ -351,7 +358,8 @@ func TestNBest(t *testing.T) {
 				sum += x
 			}
 			length := float64(len(strings.Fields(one.Tokenised)) + 1) // whole words, and the end of sentence
-			if score := sum / math.Pow(length, o.Lenpen); math.Abs(score-one.Score) > 1e-4 || math.Abs(sum-forced[0].LogProb) > 1e-6 {
+			if score := sum / math.Pow(length, o.Lenpen); math.Abs(score-one.Score) > 1e-4 ||
+				math.Abs(sum-forced[0].LogProb) > 1e-6 {
 				t.Errorf("%q has score %v, and by itself %v", one.Text, one.Score, score)
 			}
 		}
@@ -359,7 +367,8 @@ func TestNBest(t *testing.T) {
 	if scored < 12 {
 		t.Errorf("only %d translations were scored", scored)
 	}
-	if _, err := made.Force(t.Context(), source, nil, o); err == nil || !strings.Contains(err.Error(), "do not make pairs") {
+	if _, err := made.Force(t.Context(), source, nil, o); err == nil ||
+		!strings.Contains(err.Error(), "do not make pairs") {
 		t.Errorf("lines without translations: %v", err)
 	}
 }
@@ -372,7 +381,8 @@ func TestOpenWarns(t *testing.T) {
 		defer made.Free()
 		path = folder(t, smallConfig, made)
 	})
-	if made := open(t, path); len(made.Warnings) != 1 || !strings.Contains(made.Warnings[0].String(), "BEST is not there") {
+	if made := open(t, path); len(made.Warnings) != 1 ||
+		!strings.Contains(made.Warnings[0].String(), "BEST is not there") {
 		t.Errorf("warnings %v", made.Warnings)
 	}
 	store := checkpoint.Store{Dir: filepath.Join(path, checkpoint.Folder)}

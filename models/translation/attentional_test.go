@@ -81,7 +81,8 @@ func TestAttentionalMethods(t *testing.T) {
 					if i == 0 {
 						for _, name := range made.Params.Names() {
 							norm := torch.ClipGrad([]torch.Tensor{made.Params.Get(name)}, 0).Item()
-							if unused := strings.Contains(name, ".clusters.") || strings.Contains(name, ".tails."); !(norm > 0 || unused) || math.IsInf(norm, 1) {
+							if unused := strings.Contains(name, ".clusters.") ||
+								strings.Contains(name, ".tails."); !(norm > 0 || unused) || math.IsInf(norm, 1) {
 								t.Errorf("%s, tying %s: the gradient of %s is %v long", method, tying, name, norm)
 							}
 						}
@@ -106,16 +107,23 @@ func TestAttentionalTying(t *testing.T) {
 	for _, c := range []struct{ method, tying, want string }{
 		{"mle", "all", "decoder.embed_tokens.weight:8"},
 		{"mle", "decoder", "decoder.embed_tokens.weight:8 encoder.embed_tokens.weight:8"},
-		{"mle", "none", "decoder.embed_tokens.weight:6 decoder.output_projection.weight:8 encoder.embed_tokens.weight:6"},
-		{"vmf", "decoder", "decoder.embed_tokens.map.bias:6 decoder.embed_tokens.map.weight:5 decoder.output_projection.map.bias:5 decoder.output_projection.map.weight:8 decoder.output_projection.map_norm.bias:5 decoder.output_projection.map_norm.weight:5 encoder.embed_tokens.weight:6"},
-		{"vmf", "none", "decoder.embed_tokens.weight:6 decoder.output_projection.map.bias:5 decoder.output_projection.map.weight:8 decoder.output_projection.map_norm.bias:5 decoder.output_projection.map_norm.weight:5 encoder.embed_tokens.weight:6"},
+		{"mle", "none", "decoder.embed_tokens.weight:6 decoder.output_projection.weight:8 " +
+			"encoder.embed_tokens.weight:6"},
+		{"vmf", "decoder", "decoder.embed_tokens.map.bias:6 decoder.embed_tokens.map.weight:5 " +
+			"decoder.output_projection.map.bias:5 decoder.output_projection.map.weight:8 " +
+			"decoder.output_projection.map_norm.bias:5 decoder.output_projection.map_norm.weight:5 " +
+			"encoder.embed_tokens.weight:6"},
+		{"vmf", "none", "decoder.embed_tokens.weight:6 decoder.output_projection.map.bias:5 " +
+			"decoder.output_projection.map.weight:8 decoder.output_projection.map_norm.bias:5 " +
+			"decoder.output_projection.map_norm.weight:5 encoder.embed_tokens.weight:6"},
 	} {
 		torch.Test(t, func() {
 			made := fresh(t, recurrent(t, c.method, c.tying))
 			defer made.Free()
 			var tables []string
 			for _, name := range made.Params.Names() {
-				if x := made.Params.Get(name); strings.Contains(name, "embed_tokens") || strings.Contains(name, "output_projection") {
+				if x := made.Params.Get(name); strings.Contains(name, "embed_tokens") ||
+					strings.Contains(name, "output_projection") {
 					tables = append(tables, name+":"+string('0'+rune(x.Size(-1))))
 				}
 				if largest := made.Params.Get(name).Detach().Abs().Reshape(-1).MaxDim(0, false).Item(); !(largest <= 3.2/math.Sqrt(8)) && !strings.Contains(name, "map_norm") {
@@ -161,7 +169,8 @@ func TestPublishedAttentional(t *testing.T) {
 	}
 	torch.Test(t, func() {
 		target := words(10)
-		pair := &bitext.Sides{Source: words(50004), Target: target, Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
+		pair := &bitext.Sides{Source: words(50004), Target: target,
+			Vectors: &vectors.Table{Width: 300, Rows: slices.Repeat([]float32{1}, 10*300)}}
 		made, err := translation.New(s, pair, device)
 		if err != nil {
 			t.Fatal(err)

@@ -78,7 +78,8 @@ func (t *Translator) SharedNLL(p *parallel.Peers, pairs corpus.Pairs, batchToken
 
 // SharedTranslate is Translate by several processes, with all translations on each. A line that cannot be translated is
 // an error.
-func (t *Translator) SharedTranslate(ctx context.Context, p *parallel.Peers, lines []string, o decode.Options) ([]Translation, error) {
+func (t *Translator) SharedTranslate(ctx context.Context, p *parallel.Peers, lines []string,
+	o decode.Options) ([]Translation, error) {
 	costs := make([]int, len(lines))
 	for i, line := range lines {
 		costs[i] = len(line) + 1

@@ -103,7 +103,8 @@ func TestCancel(t *testing.T) {
 	}
 	for _, last := range []int64{3, 50, 151} {
 		if asked, err := search(last); err != errStop || asked > last+1 { // once more for the cause
-			t.Errorf("cancelled when it asked its context for the time %d, the search asked %d times, %v", last, asked, err)
+			t.Errorf("cancelled when it asked its context for the time %d, the search asked %d times, %v", last, asked,
+				err)
 		}
 	}
 	if diff := cmp.Diff(want, translate(t, made, source, decode.Options{}), errorsByText); diff != "" {
@@ -138,7 +139,8 @@ func TestClose(t *testing.T) {
 	_, translated := made.Translate(t.Context(), source, decode.Options{})
 	_, listed := made.TranslateNBest(t.Context(), nil, decode.Options{})
 	_, forced := made.Force(t.Context(), source, source, made.Settings.Decode)
-	for what, err := range map[string]error{"Translate": translated, "TranslateNBest": listed, "Force": forced, "a second Close": made.Close()} {
+	for what, err := range map[string]error{"Translate": translated, "TranslateNBest": listed, "Force": forced,
+		"a second Close": made.Close()} {
 		if err == nil || err.Error() != says {
 			t.Errorf("%s after Close: %v", what, err)
 		}

@@ -26,7 +26,8 @@ type candidate struct {
 // candidates are all translations of a source that have one or two words with vectors, scored as
 // the definition says: on the sphere in three dimensions log C(kappa) = log(kappa / (4 pi sinh kappa)).
 func candidates(made *translation.Translator, source string) []candidate {
-	weight, bias := made.Params.Get("decoder.output_projection.map.weight"), made.Params.Get("decoder.output_projection.map.bias")
+	weight, bias := made.Params.Get("decoder.output_projection.map.weight"),
+		made.Params.Get("decoder.output_projection.map.bias")
 	var vectors [][]float64
 	table := translation.VectorsTensor(made.Text.Vectors).Float64s()
 	for i := 0; i < len(table); i += 3 {
@@ -80,8 +81,10 @@ func candidates(made *translation.Translator, source string) []candidate {
 // A beam that is wide enough to keep everything finds what is best of all translations: by the true
 // log-density of its vectors divided by the length, and by nothing else that could be taken for it.
 func TestBeamRanksByDensity(t *testing.T) {
-	config := strings.NewReplacer("merges = 50", "merges = 0\njoint = false\njoint_codes = false\ntarget_units = \"word\"\ntokenize = \"none\"",
-		"width = 8", "width = 8\ntying = \"none\"").Replace(smallConfig) + "\n[objective]\nmethod = \"vmf\"\nvectors_width = 3\nmap_norm = false\n"
+	config := strings.NewReplacer("merges = 50",
+		"merges = 0\njoint = false\njoint_codes = false\ntarget_units = \"word\"\ntokenize = \"none\"",
+		"width = 8", "width = 8\ntying = \"none\"").Replace(smallConfig) +
+		"\n[objective]\nmethod = \"vmf\"\nvectors_width = 3\nmap_norm = false\n"
 	torch.Test(t, func() {
 		s := settings(t, config, func(*translation.Settings) {})
 		source, target := numbers(1, 60, 3)
@@ -100,7 +103,8 @@ func TestBeamRanksByDensity(t *testing.T) {
 		})
 		const sources, best = 4, 5
 		ranked := func(all []candidate, by func(candidate) float64) []candidate {
-			return slices.SortedFunc(slices.Values(all), func(a, b candidate) int { return cmp.Compare(by(b), by(a)) })[:best]
+			return slices.SortedFunc(slices.Values(all),
+				func(a, b candidate) int { return cmp.Compare(by(b), by(a)) })[:best]
 		}
 		o := decode.Defaults()
 		o.MaxLengthA, o.MaxLengthB, o.Beam, o.NBest = 0, 2, 1000, best
@@ -119,13 +123,16 @@ func TestBeamRanksByDensity(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, found := range got[0] {
-				if score := want[i].density / want[i].length; found.Tokenised != want[i].words || !(math.Abs(found.Score-score) < 1e-4) {
-					t.Errorf("%q: translation %d is %q with %.5f, of all %d the best is %q with %.5f", line, i+1, found.Tokenised, found.Score, len(all), want[i].words, score)
+				if score := want[i].density / want[i].length; found.Tokenised != want[i].words ||
+					!(math.Abs(found.Score-score) < 1e-4) {
+					t.Errorf("%q: translation %d is %q with %.5f, of all %d the best is %q with %.5f", line, i+1,
+						found.Tokenised, found.Score, len(all), want[i].words, score)
 				}
 			}
 		}
 		if bySum == 0 || byDot == 0 {
-			t.Errorf("the sum of densities has another order in %d of %d sources and the dot product in %d, so that this test cannot tell them apart", bySum, sources, byDot)
+			t.Errorf("the sum of densities has another order in %d of %d sources and the dot product in %d, so that "+
+				"this test cannot tell them apart", bySum, sources, byDot)
 		}
 	})
 }

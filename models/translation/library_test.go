@@ -22,7 +22,8 @@ func TestProgramOfTheGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := buildProgram(t)
-	lines := []string{"Three and seven.", "One, two and nine.", "Four and eight.", "Zero, six, five and one.", "Nine and two."}
+	lines := []string{"Three and seven.", "One, two and nine.", "Four and eight.", "Zero, six, five and one.",
+		"Nine and two."}
 	var want []string
 	for _, line := range translate(t, openDigits(t), lines, decode.Options{}) {
 		want = append(want, line.Text)

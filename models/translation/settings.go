@@ -55,7 +55,8 @@ func (s Settings) Check() error {
 	case strings.ContainsAny(d.Source+d.Target, "/ \t"):
 		return errors.New("data.source and data.target are the endings of file names: they hold no slash or space")
 	case d.Lowercase && d.Truecase:
-		return errors.New("data.truecase = true has nothing to do where data.lowercase = true: set one of them to false")
+		return errors.New("data.truecase = true has nothing to do where data.lowercase = true: set one of them to " +
+			"false")
 	case d.Joint && d.HasWords():
 		return errors.New(`data.joint = true shares byte-pair pieces between the languages: set data.joint = false, or data.source_units = "bpe" and data.target_units = "bpe"`)
 	case d.Codes != "" && d.SourceUnits == "word" && d.TargetUnits == "word":
@@ -63,9 +64,11 @@ func (s Settings) Check() error {
 	case d.Joint && !d.JointCodes:
 		return errors.New("data.joint = true means one list of merges: it wants data.joint_codes = true")
 	case d.Joint && (d.SourceVocabulary == "") != (d.TargetVocabulary == ""):
-		return errors.New("data.joint = true has one vocabulary: give it as both data.source_vocabulary and data.target_vocabulary, or neither")
+		return errors.New("data.joint = true has one vocabulary: give it as both data.source_vocabulary and " +
+			"data.target_vocabulary, or neither")
 	case d.Joint && d.SourceSize != d.TargetSize:
-		return fmt.Errorf("data.joint = true has one vocabulary: data.source_size = %d and data.target_size = %d must be the same", d.SourceSize, d.TargetSize)
+		return fmt.Errorf("data.joint = true has one vocabulary: data.source_size = %d and data.target_size = %d must "+
+			"be the same", d.SourceSize, d.TargetSize)
 	case d.SourceVocabulary != "" && d.SourceSize > 0:
 		return errors.New("data.source_vocabulary says itself what there is: it wants data.source_size = 0")
 	case d.TargetVocabulary != "" && d.TargetSize > 0:

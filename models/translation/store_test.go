@@ -53,12 +53,14 @@ func TestStoredVectors(t *testing.T) {
 		if got.Hash() == table.Hash() {
 			t.Error("another row has the same hash")
 		}
-		if _, err := loadVectors(path, words("north")); err == nil || !strings.Contains(err.Error(), "does not fit a vocabulary of") {
+		if _, err := loadVectors(path, words("north")); err == nil ||
+			!strings.Contains(err.Error(), "does not fit a vocabulary of") {
 			t.Errorf("another vocabulary: the error is %v", err)
 		}
 		other := filepath.Join(t.TempDir(), "other.safetensors")
 		var b bytes.Buffer
-		if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{"x": torch.Zeros(torch.Float32, torch.CPU, 7, 2)}, nil); err != nil {
+		if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{"x": torch.Zeros(torch.Float32, torch.CPU, 7, 2)},
+			nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(other, b.Bytes(), 0o644); err != nil {
@@ -67,14 +69,16 @@ func TestStoredVectors(t *testing.T) {
 		empty := filepath.Join(t.TempDir(), "empty.safetensors")
 		b.Reset()
 		if err := torch.WriteSafetensors(&b, map[string]torch.Tensor{
-			storedTensor: torch.Zeros(torch.Float32, torch.CPU, int64(v.Len()), 0), "x": torch.Zeros(torch.Float32, torch.CPU, int64(v.Len()), 2),
+			storedTensor: torch.Zeros(torch.Float32, torch.CPU, int64(v.Len()), 0),
+			"x":          torch.Zeros(torch.Float32, torch.CPU, int64(v.Len()), 2),
 		}, map[string]string{storedAbout: "{}"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(empty, b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for path, want := range map[string]string{empty: "does not fit a vocabulary of", other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
+		for path, want := range map[string]string{empty: "does not fit a vocabulary of",
+			other: "holds no target vectors", filepath.Join(t.TempDir(), "none"): "none"} {
 			if _, err := loadVectors(path, v); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("the error is %v, want one with %q", err, want)
 			}

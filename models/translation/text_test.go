@@ -78,7 +78,9 @@ func TestSavedIsLearnt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if one, other := learnt.Source.Vocabulary == learnt.Target.Vocabulary, opened.Source.Vocabulary == opened.Target.Vocabulary; one != kind.data.Joint || other != kind.data.Joint {
+			if one, other := learnt.Source.Vocabulary == learnt.Target.Vocabulary,
+				opened.Source.Vocabulary == opened.Target.Vocabulary; one != kind.data.Joint ||
+				other != kind.data.Joint {
 				t.Errorf("one vocabulary: learnt %v, opened %v", one, other)
 			}
 			source, target := lines(4)
@@ -97,7 +99,8 @@ func TestSavedIsLearnt(t *testing.T) {
 			}
 			// A run that is killed early learns again, and must learn the same.
 			second, err := bitext.Learn(kind.data, bitext.InMemory(english, german), nil)
-			if err != nil || second.Source.Vocabulary.Hash() != learnt.Source.Vocabulary.Hash() || second.Target.Vocabulary.Hash() != learnt.Target.Vocabulary.Hash() {
+			if err != nil || second.Source.Vocabulary.Hash() != learnt.Source.Vocabulary.Hash() ||
+				second.Target.Vocabulary.Hash() != learnt.Target.Vocabulary.Hash() {
 				t.Errorf("learning twice gives two vocabularies, %v", err)
 			}
 		})
@@ -200,7 +203,8 @@ func TestFilesOfTheUser(t *testing.T) {
 	}
 	given := texts["one vocabulary"].data
 	given.Codes = filepath.Join(folder, "codes.en")
-	given.SourceVocabulary, given.TargetVocabulary = filepath.Join(folder, "vocabulary.en"), filepath.Join(folder, "vocabulary.de")
+	given.SourceVocabulary, given.TargetVocabulary = filepath.Join(folder, "vocabulary.en"),
+		filepath.Join(folder, "vocabulary.de")
 	second, err := bitext.Learn(given, bitext.InMemory(otherEnglish, otherGerman), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -223,10 +227,12 @@ func TestFilesOfTheUser(t *testing.T) {
 		change func(*bitext.TextSettings)
 		parts  []string
 	}{
-		{func(d *bitext.TextSettings) { d.Codes = filepath.Join(folder, "none") }, []string{"none", "no such file", "data.codes"}},
+		{func(d *bitext.TextSettings) { d.Codes = filepath.Join(folder, "none") },
+			[]string{"none", "no such file", "data.codes"}},
 		{func(d *bitext.TextSettings) { d.Codes = write("broken", "#version: 0.2\na b\nc\n") }, []string{"broken:3"}},
 		{func(d *bitext.TextSettings) { d.SourceVocabulary = write("words", "a 3\nb\n") }, []string{"words:2"}},
-		{func(d *bitext.TextSettings) { d.TargetVocabulary = write("other", "a 3\nb 2\n") }, []string{"data.joint wants one vocabulary", "vocabulary.en", "other", "differ"}},
+		{func(d *bitext.TextSettings) { d.TargetVocabulary = write("other", "a 3\nb 2\n") },
+			[]string{"data.joint wants one vocabulary", "vocabulary.en", "other", "differ"}},
 	} {
 		bad := given
 		c.change(&bad)
@@ -252,7 +258,8 @@ func TestOpenSidesRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, broken := range map[string]string{"vocabulary.de": "x\n", "codes.en": "#version: 0.2\na\n", "units.de": "a\n", "truecase.de": "und (3/4\n"} {
+	for file, broken := range map[string]string{"vocabulary.de": "x\n", "codes.en": "#version: 0.2\na\n",
+		"units.de": "a\n", "truecase.de": "und (3/4\n"} {
 		folder := t.TempDir()
 		if err := pair.Save(folder); err != nil {
 			t.Fatal(err)

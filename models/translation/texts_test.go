@@ -32,11 +32,13 @@ func inFiles(t *testing.T, folder string, source, target []string) {
 func started(t *testing.T, s translation.Settings, folder, store string) (*bitext.Texts, *bitext.Sides) {
 	t.Helper()
 	cache := corpus.StoreSettings{Store: store}.Cache()
-	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"}, "-train")
+	train, err := cache.OpenParallel(corpus.PairName{Folder: folder, Name: "train", Source: "en", Target: "de"},
+		"-train")
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts := &bitext.Texts{Train: train, Valid: bitext.Lines{Name: "valid", Source: []string{"a b"}, Target: []string{"c d"}}, Cache: cache}
+	texts := &bitext.Texts{Train: train, Valid: bitext.Lines{Name: "valid", Source: []string{"a b"},
+		Target: []string{"c d"}}, Cache: cache}
 	pair, err := translation.LearnText(s, texts.Train, texts.Cache)
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +57,14 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 	folder := t.TempDir()
 	inFiles(t, folder, english, german)
 	for name, change := range map[string]func(*translation.Settings){
-		"joint":      func(s *translation.Settings) {},
-		"truecase":   func(s *translation.Settings) { s.Text.Truecase, s.Text.Normalize = true, true },
-		"apart":      func(s *translation.Settings) { s.Text.Joint, s.Text.JointCodes = false, false },
-		"threshold":  func(s *translation.Settings) { s.Text.VocabularyThreshold = 3 },
-		"words":      func(s *translation.Settings) { s.Text.Joint, s.Text.TargetUnits, s.Text.Lexicon = false, "word", true },
+		"joint":     func(s *translation.Settings) {},
+		"truecase":  func(s *translation.Settings) { s.Text.Truecase, s.Text.Normalize = true, true },
+		"apart":     func(s *translation.Settings) { s.Text.Joint, s.Text.JointCodes = false, false },
+		"threshold": func(s *translation.Settings) { s.Text.VocabularyThreshold = 3 },
+		"words": func(s *translation.Settings) {
+			s.Text.Joint, s.Text.TargetUnits, s.Text.Lexicon = false, "word",
+				true
+		},
 		"2017":       func(s *translation.Settings) { s.Text.Tokenize, s.Text.Lowercase = "2017", true },
 		"few merges": func(s *translation.Settings) { s.Text.Merges, s.Text.MinCount = 20, 2 },
 	} {
@@ -71,7 +76,8 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _, err := corpus.Filter(corpus.Encode(english, german, plain.Source.Encode, plain.Target.Encode), corpus.Limits{MaxLength: 199, MaxRatio: 4})
+			want, _, err := corpus.Filter(corpus.Encode(english, german, plain.Source.Encode, plain.Target.Encode),
+				corpus.Limits{MaxLength: 199, MaxRatio: 4})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +88,8 @@ func TestStoreIsWhatLearningGives(t *testing.T) {
 				if !strings.Contains(texts.Stored, says) {
 					t.Errorf("start %d says %q, want %q in it", start, texts.Stored, says)
 				}
-				if pair.Source.Vocabulary.Hash() != plain.Source.Vocabulary.Hash() || pair.Target.Vocabulary.Hash() != plain.Target.Vocabulary.Hash() {
+				if pair.Source.Vocabulary.Hash() != plain.Source.Vocabulary.Hash() ||
+					pair.Target.Vocabulary.Hash() != plain.Target.Vocabulary.Hash() {
 					t.Errorf("start %d has other vocabularies", start)
 				}
 				if diff := cmp.Diff(listed(want), listed(texts.TrainPairs)); diff != "" {
@@ -200,7 +207,8 @@ func TestStoreDependsOnWhatMatters(t *testing.T) {
 // texts are whole, and sums are those of the files.
 func TestTrainPairs(t *testing.T) {
 	folder := t.TempDir()
-	inFiles(t, folder, []string{"one", "two", "three", "four", "five", "six", "seven"}, []string{"eins", "zwei", "drei", "vier", "fuenf", "sechs", "sieben"})
+	inFiles(t, folder, []string{"one", "two", "three", "four", "five", "six", "seven"},
+		[]string{"eins", "zwei", "drei", "vier", "fuenf", "sechs", "sieben"})
 	for _, name := range []string{"valid", "test"} {
 		for _, language := range []string{".en", ".de"} {
 			if err := os.WriteFile(filepath.Join(folder, name+language), []byte("one\nseven\n"), 0o666); err != nil {
@@ -222,7 +230,8 @@ func TestTrainPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([][]string{{"one", "three", "five"}, {"eins", "drei", "fuenf"}}, [][]string{some.Train.Source.Lines, some.Train.Target.Lines}); diff != "" {
+	if diff := cmp.Diff([][]string{{"one", "three", "five"}, {"eins", "drei", "fuenf"}},
+		[][]string{some.Train.Source.Lines, some.Train.Target.Lines}); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(all.Sums, some.Sums); diff != "" || len(some.Valid.Source) != 2 {
@@ -240,7 +249,8 @@ func TestTrainPairs(t *testing.T) {
 		t.Errorf("%v: %v", some.Stored, err)
 	}
 	some.Close()
-	if _, err := read(8); err == nil || !strings.Contains(err.Error(), "data.train_pairs = 8, and "+filepath.Join(folder, "train.en")+" has 7 lines") {
+	if _, err := read(8); err == nil ||
+		!strings.Contains(err.Error(), "data.train_pairs = 8, and "+filepath.Join(folder, "train.en")+" has 7 lines") {
 		t.Errorf("8 of 7 pairs: %v", err)
 	}
 }
@@ -259,8 +269,10 @@ func TestTextsInAnyFiles(t *testing.T) {
 	var first *bitext.Texts
 	for _, contents := range []map[string]string{
 		{"train.en": en, "train.de": de, "valid.en": en, "valid.de": de, "test.en": en, "test.de": de},
-		{"train.en.gz": fixtures.Gzip(t, en), "train.de.zst": fixtures.Zstandard(t, de), "valid.en.gz": fixtures.Gzip(t, en), "valid.de": de, "test.en": en, "test.de.gz": fixtures.Gzip(t, de)},
-		{"train.de-en.tsv": table.String(), "valid.de-en.tsv.gz": fixtures.Gzip(t, table.String()), "test.de-en.tsv.zst": fixtures.Zstandard(t, table.String())},
+		{"train.en.gz": fixtures.Gzip(t, en), "train.de.zst": fixtures.Zstandard(t, de),
+			"valid.en.gz": fixtures.Gzip(t, en), "valid.de": de, "test.en": en, "test.de.gz": fixtures.Gzip(t, de)},
+		{"train.de-en.tsv": table.String(), "valid.de-en.tsv.gz": fixtures.Gzip(t, table.String()),
+			"test.de-en.tsv.zst": fixtures.Zstandard(t, table.String())},
 	} {
 		folder := t.TempDir()
 		for name, content := range contents {
@@ -308,11 +320,13 @@ func TestHeldOutTexts(t *testing.T) {
 	inFiles(t, folder, english, german)
 	names := bitext.TextNames{Dir: folder, Train: "train", Valid: "valid", Tests: []string{"test"}}
 	cache := corpus.StoreSettings{Store: filepath.Join(t.TempDir(), "store")}.Cache()
-	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
+	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil ||
+		!strings.Contains(err.Error(), "valid.en: there is no such file; -valid names it") {
 		t.Errorf("no validation text is told as %v", err)
 	}
 	names.HeldOut, names.Valid = 2000, "vaild"
-	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil || !strings.Contains(err.Error(), "vaild.en: there is no such file; -valid names it") {
+	if _, err := bitext.ReadFiles(s.Text, names, cache); err == nil ||
+		!strings.Contains(err.Error(), "vaild.en: there is no such file; -valid names it") {
 		t.Errorf("a name that is misspelt is told as %v", err)
 	}
 	names.Valid = "valid"
@@ -322,14 +336,17 @@ func TestHeldOutTexts(t *testing.T) {
 	}
 	valid, test := texts.Valid, texts.Tests[0]
 	n, each := len(english), len(english)/20
-	if len(valid.Source) != each || valid.Source[0] != english[19] || valid.Target[each-1] != german[20*each-1] || test.Name != "test" || test.Source[0] != english[9] {
-		t.Errorf("%d pairs to validate, first %q; test %s, first %q", len(valid.Source), valid.Source[0], test.Name, test.Source[0])
+	if len(valid.Source) != each || valid.Source[0] != english[19] || valid.Target[each-1] != german[20*each-1] ||
+		test.Name != "test" || test.Source[0] != english[9] {
+		t.Errorf("%d pairs to validate, first %q; test %s, first %q", len(valid.Source), valid.Source[0], test.Name,
+			test.Source[0])
 	}
 	if left := texts.Train.Source.Len(); left != n-len(valid.Source)-len(test.Source) {
 		t.Errorf("%d pairs are left of %d", left, n)
 	}
 	about := strings.Join(texts.About(), "\n")
-	if !strings.Contains(about, "one in 20 of the 34 pairs of train, spread evenly, is held out as validation text, and another as test text (data.held_out)") {
+	if !strings.Contains(about, "one in 20 of the 34 pairs of train, spread evenly, is held out as validation text, "+
+		"and another as test text (data.held_out)") {
 		t.Errorf("it says %q", about)
 	}
 	again, err := bitext.ReadLines(s.Text, names, "test", "data.dir", cache)
@@ -338,7 +355,8 @@ func TestHeldOutTexts(t *testing.T) {
 	}
 	fixtures.Put(t, folder, "valid.en", "a\n")
 	fixtures.Put(t, folder, "valid.de", "x\n")
-	if texts, err = bitext.ReadFiles(s.Text, names, cache); err != nil || len(texts.Valid.Source) != 1 || texts.Train.Source.Len() != n-len(test.Source) {
+	if texts, err = bitext.ReadFiles(s.Text, names, cache); err != nil || len(texts.Valid.Source) != 1 ||
+		texts.Train.Source.Len() != n-len(test.Source) {
 		t.Errorf("with a validation text of its own: %+v, %v", texts.Valid, err)
 	}
 }

@@ -21,8 +21,10 @@ import (
 // byte-pair encoding finds, and numbers of one digit are translated word by word, which a small network soon learns.
 
 var (
-	englishOnes = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
-	germanOnes  = strings.Fields("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn")
+	englishOnes = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen " +
+		"fourteen fifteen sixteen seventeen eighteen nineteen")
+	germanOnes = strings.Fields("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn " +
+		"vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn")
 	englishTens = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
 	germanTens  = strings.Fields("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
 )
@@ -70,7 +72,8 @@ func numbers(seed uint64, lines, below int) (source, target []string) {
 		for i := range list {
 			list[i] = random.IntN(below)
 		}
-		source, target = append(source, sentence(list, inEnglish, " and ")), append(target, sentence(list, inGerman, " und "))
+		source, target = append(source, sentence(list, inEnglish, " and ")),
+			append(target, sentence(list, inGerman, " und "))
 	}
 	return source, target
 }
@@ -175,7 +178,9 @@ func saved(name string, made *translation.Translator, factor float64) checkpoint
 }
 
 // attentionalConfig is of a recurrent translator that learns the same.
-var attentionalConfig = strings.NewReplacer("[model]", "[model]\nkind = \"attentional\"\nword_width = 24\ntying = \"none\"", "decoder_layers = 1", "decoder_layers = 2").Replace(digitsConfig)
+var attentionalConfig = strings.NewReplacer("[model]",
+	"[model]\nkind = \"attentional\"\nword_width = 24\ntying = \"none\"", "decoder_layers = 1",
+	"decoder_layers = 2").Replace(digitsConfig)
 
 // learntRun is a run folder with a translator of digits, made when it is first asked for.
 type learntRun struct {
@@ -222,7 +227,8 @@ func train(path, config string) error {
 	}
 	defer made.Free()
 	pairs := corpus.Encode(source, target, pair.Source.Encode, pair.Target.Encode)
-	loader, err := corpus.NewLoader(pairs, corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: 500}, Seed: 1}, corpus.Position{})
+	loader, err := corpus.NewLoader(pairs, corpus.Options{BatchSettings: corpus.BatchSettings{MaxTokens: 500}, Seed: 1},
+		corpus.Position{})
 	if err != nil {
 		return err
 	}

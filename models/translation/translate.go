@@ -38,7 +38,8 @@ type Word struct {
 	Source     []int   // the words of the raw line that it stands for, counted from 0
 }
 
-var errNoProbability = errors.New("the run's output layer finds words by their vectors and gives them no probability: ask for no confidence, or for links alone")
+var errNoProbability = errors.New("the run's output layer finds words by their vectors and gives them no probability: " +
+	"ask for no confidence, or for links alone")
 
 var errNoUTF8 = errors.New("it is no valid UTF-8: convert the text, for example with iconv")
 
@@ -86,7 +87,8 @@ func (t *Translator) TranslateNBest(ctx context.Context, lines []string, o decod
 // TranslateRequests is TranslateNBest of lines whose translations must hold a prefix, terms or parts of the line. Each
 // of them does, in every translation. A line whose demands do not fit into the longest translation, or that the output
 // layer cannot meet, has an error of its own.
-func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, o decode.Options) (all [][]Translation, err error) {
+func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, o decode.Options) (all [][]Translation,
+	err error) {
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode
 	}
@@ -173,7 +175,8 @@ func (t *Translator) read(r Request, s *decode.Searcher) (ids []int32, symbols [
 		return ids, symbols, d, err
 	}
 	if n, most := d.constraint().Words(), s.Longest(len(ids)); n > most {
-		err = fmt.Errorf("what its translation must hold has %d symbols, and a translation of it has %d at most: leave terms out, or raise decode.max_length_b",
+		err = fmt.Errorf("what its translation must hold has %d symbols, and a translation of it has %d at most: "+
+			"leave terms out, or raise decode.max_length_b",
 			n, most)
 	}
 	return ids, symbols, d, err
@@ -184,7 +187,8 @@ func (t *Translator) read(r Request, s *decode.Searcher) (ids []int32, symbols [
 func (t *Translator) encode(line string) (ids []int32, symbols []string, err error) {
 	side, positions := t.Text.Source, t.Settings.Model.MaxPositions
 	tooLong := func(n int, what string) error {
-		return fmt.Errorf("it has %d %s with its end, and the model has %d positions: split it, or train with a larger model.max_positions", n, what, positions)
+		return fmt.Errorf("it has %d %s with its end, and the model has %d positions: split it, or train with a "+
+			"larger model.max_positions", n, what, positions)
 	}
 	if err := t.readable(line); err != nil {
 		return nil, nil, err
@@ -199,7 +203,8 @@ func (t *Translator) encode(line string) (ids []int32, symbols []string, err err
 	}
 	ids = side.Vocabulary.Encode(symbols)
 	if slices.Contains(ids, tokenize.Pad) {
-		return nil, nil, fmt.Errorf("it holds %s, which stands for no word: remove it", side.Vocabulary.Token(tokenize.Pad))
+		return nil, nil, fmt.Errorf("it holds %s, which stands for no word: remove it",
+			side.Vocabulary.Token(tokenize.Pad))
 	}
 	return ids, symbols, nil
 }
@@ -257,7 +262,8 @@ func (n nearest) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) 
 
 // Force gives the log-probability of each translation that is given, raw, after its raw source. The zero Options are
 // the run's own settings.
-func (t *Translator) Force(ctx context.Context, sources, targets []string, o decode.Options) (scores []decode.Scored, err error) {
+func (t *Translator) Force(ctx context.Context, sources, targets []string, o decode.Options) (scores []decode.Scored,
+	err error) {
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode
 	}

@@ -82,7 +82,8 @@ func New(s Settings, pair *bitext.Sides, device torch.Device) (*Translator, erro
 		return nil, err
 	}
 	if s.Model.Tying == "all" && pair.Source.Vocabulary != pair.Target.Vocabulary {
-		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, or model.tying = \"decoder\"")
+		return nil, fmt.Errorf("model.tying = \"all\" needs one vocabulary for both languages: set data.joint = true, " +
+			"or model.tying = \"decoder\"")
 	}
 	t := &Translator{Settings: s, Text: pair, Params: &torch.Params{}, Device: device}
 	if err := t.build(k); err != nil {
@@ -123,14 +124,16 @@ func (t *Translator) build(k kind) error {
 	if err != nil {
 		return err
 	}
-	t.Network, err = k.make(models.Config{Settings: s.Model, DType: torch.Float32}, source, target, t.Params, c.Stream, t.Device)
+	t.Network, err = k.make(models.Config{Settings: s.Model, DType: torch.Float32}, source, target, t.Params, c.Stream,
+		t.Device)
 	return err
 }
 
 // buildOutput makes the output layer; its matrix serves the inputs that are tied to it, and is as wide as word vectors
 // then.
 func (t *Translator) buildOutput(c objectives.Config) (err error) {
-	c.Vocabulary, c.Embedding, c.Output = int64(t.Text.Target.Vocabulary.Len()), "decoder.embed_tokens", "decoder.output_projection"
+	c.Vocabulary, c.Embedding, c.Output = int64(t.Text.Target.Vocabulary.Len()), "decoder.embed_tokens",
+		"decoder.output_projection"
 	if t.Settings.Model.Tying == "none" {
 		c.Embedding, c.OutputOnly, c.Width = c.Output, true, c.Hidden
 	}
@@ -160,12 +163,14 @@ func (t *Translator) Free() {
 // SameText is an error where another translator's vocabularies are others, so that its weights mean something else.
 func (t *Translator) SameText(other *Translator) error {
 	if a, b := t.Text.Vectors, other.Text.Vectors; a != nil && b != nil && a.Width != b.Width {
-		return fmt.Errorf("its target vectors have %d numbers and this run's %d: give the file that it had to objective.vectors", b.Width, a.Width)
+		return fmt.Errorf("its target vectors have %d numbers and this run's %d: give the file that it had to "+
+			"objective.vectors", b.Width, a.Width)
 	}
 	if slices.Equal(hashes(t.Text), hashes(other.Text)) {
 		return nil
 	}
-	return errors.New("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary and data.target_vocabulary")
+	return errors.New("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary " +
+		"and data.target_vocabulary")
 }
 
 func hashes(p *bitext.Sides) []string {

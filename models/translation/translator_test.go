@@ -62,7 +62,8 @@ func TestTying(t *testing.T) {
 			if diff := cmp.Diff(want, strings.Join(tables, " ")); diff != "" {
 				t.Errorf("tying %s:\n%s", tying, diff)
 			}
-			for _, name := range []string{"encoder.layers.0.self_attn.q_proj.weight", "decoder.layers.0.encoder_attn.out_proj.bias", "decoder.layers.0.fc1.weight"} {
+			for _, name := range []string{"encoder.layers.0.self_attn.q_proj.weight",
+				"decoder.layers.0.encoder_attn.out_proj.bias", "decoder.layers.0.fc1.weight"} {
 				if !made.Params.Get(name).Defined() {
 					t.Errorf("there is no %s", name)
 				}
@@ -119,7 +120,8 @@ func TestLoad(t *testing.T) {
 			if float32(got[1]) != float32(want[1])*float32(factor) {
 				t.Errorf("%s begins with %v, want %v times %v", name, got[1], factor, want[1])
 			}
-			if w := opened.Warnings; len(w) == 0 && warning != "" || len(w) > 0 && !strings.Contains(w[0].String(), warning) {
+			if w := opened.Warnings; len(w) == 0 && warning != "" || len(w) > 0 &&
+				!strings.Contains(w[0].String(), warning) {
 				t.Errorf("warnings %v, want %q", w, warning)
 			}
 		}
@@ -165,7 +167,8 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(path, path+" holds no translator", `model.kind = "awd-lstm"`, "transformer")
-	if _, err := translation.Open(path, translation.Options{Device: "gpu"}); err == nil || !strings.Contains(err.Error(), `"gpu"`) {
+	if _, err := translation.Open(path, translation.Options{Device: "gpu"}); err == nil ||
+		!strings.Contains(err.Error(), `"gpu"`) {
 		t.Errorf("a device that there is not gave %v", err)
 	}
 
@@ -195,7 +198,8 @@ func TestOpenRefuses(t *testing.T) {
 	fails(path, "average.safetensors", "fc1", "shape [16 8], the model needs [24 8]")
 
 	path = run()
-	if _, err := write(path, strings.Replace(smallConfig, "heads = 2", `heads = "two"`, 1)); err != nil && !strings.Contains(err.Error(), "model.heads") {
+	if _, err := write(path, strings.Replace(smallConfig, "heads = 2", `heads = "two"`, 1)); err != nil &&
+		!strings.Contains(err.Error(), "model.heads") {
 		t.Fatal(err)
 	}
 	fails(path, "config.toml", "model.heads")
@@ -276,7 +280,9 @@ func TestSameText(t *testing.T) {
 
 // A run that aims at vectors of words keeps them, and is opened without any other file.
 func TestTargetVectors(t *testing.T) {
-	config := strings.NewReplacer("merges = 50", "merges = 50\njoint = false\njoint_codes = false\ntarget_units = \"word\"", "width = 8", "width = 8\ntying = \"none\"").Replace(smallConfig) +
+	config := strings.NewReplacer("merges = 50",
+		"merges = 50\njoint = false\njoint_codes = false\ntarget_units = \"word\"", "width = 8",
+		"width = 8\ntying = \"none\"").Replace(smallConfig) +
 		"\n[objective]\nmethod = \"vmf\"\nvectors_width = 6\n\n[decode]\nbeam = 1\nmax_length_b = 6\n"
 	var path string
 	var words []string
@@ -312,7 +318,8 @@ func TestTargetVectors(t *testing.T) {
 	if err := os.Remove(filepath.Join(path, bitext.TokenizerFolder, "vectors.de.safetensors")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := translation.Open(path, translation.Options{Device: "cpu", Threads: 1}); err == nil || !strings.Contains(err.Error(), "vectors.de.safetensors") {
+	if _, err := translation.Open(path, translation.Options{Device: "cpu", Threads: 1}); err == nil ||
+		!strings.Contains(err.Error(), "vectors.de.safetensors") {
 		t.Errorf("without its vectors: %v", err)
 	}
 }
@@ -339,13 +346,16 @@ func TestCheck(t *testing.T) {
 		"it wants data.target_size = 0": func(s *translation.Settings) {
 			s.Text.Joint, s.Text.TargetVocabulary, s.Text.TargetSize = false, "words", 5
 		},
-		`data.target_units = "bpe"`:   func(s *translation.Settings) { s.Text.TargetUnits = "word" },
-		"data.joint_codes = true":     func(s *translation.Settings) { s.Text.JointCodes = false },
-		"give it as both":             func(s *translation.Settings) { s.Text.SourceVocabulary = "words" },
-		"it wants data.joint = true":  func(s *translation.Settings) { s.Text.Joint = false },
-		"every output would be empty": func(s *translation.Settings) { s.Decode.MaxLengthA, s.Decode.MaxLengthB = 0, 0 },
-		"model.width = 511 is odd":    func(s *translation.Settings) { s.Model.Width, s.Model.Heads = 511, 7 },
-		"model.heads":                 func(s *translation.Settings) { s.Model.Heads = 7 },
+		`data.target_units = "bpe"`:  func(s *translation.Settings) { s.Text.TargetUnits = "word" },
+		"data.joint_codes = true":    func(s *translation.Settings) { s.Text.JointCodes = false },
+		"give it as both":            func(s *translation.Settings) { s.Text.SourceVocabulary = "words" },
+		"it wants data.joint = true": func(s *translation.Settings) { s.Text.Joint = false },
+		"every output would be empty": func(s *translation.Settings) {
+			s.Decode.MaxLengthA, s.Decode.MaxLengthB = 0,
+				0
+		},
+		"model.width = 511 is odd": func(s *translation.Settings) { s.Model.Width, s.Model.Heads = 511, 7 },
+		"model.heads":              func(s *translation.Settings) { s.Model.Heads = 7 },
 	} {
 		s := translation.Defaults()
 		change(&s)

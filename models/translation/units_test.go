@@ -98,7 +98,8 @@ func rows(t *testing.T, folder, language string) (all []string) {
 func TestSizesKeepTheMostFrequent(t *testing.T) {
 	english, german := numbers(3, 150, 1000)
 	joint := few(func(*bitext.TextSettings) {})
-	for name, d := range map[string]bitext.TextSettings{"words": apart("word", "word"), "pieces": apart("bpe", "bpe"), "mixed": apart("word", "bpe"), "joint": joint} {
+	for name, d := range map[string]bitext.TextSettings{"words": apart("word", "word"), "pieces": apart("bpe", "bpe"),
+		"mixed": apart("word", "bpe"), "joint": joint} {
 		_, full := learn(t, d, english, german)
 		for _, size := range []int{1, 30, 47, 100000} {
 			d.SourceSize, d.TargetSize = size, size
@@ -108,12 +109,15 @@ func TestSizesKeepTheMostFrequent(t *testing.T) {
 			pair, cut := learn(t, d, english, german)
 			for language, n := range map[string]int{"en": d.SourceSize, "de": d.TargetSize} {
 				all := rows(t, full, language)
-				if diff := cmp.Diff(all[:min(n, len(all))], strings.SplitAfter(strings.TrimSuffix(content(t, cut, "vocabulary."+language), "\n")+"\n", "\n")[:min(n, len(all))]); diff != "" {
+				if diff := cmp.Diff(all[:min(n, len(all))],
+					strings.SplitAfter(strings.TrimSuffix(content(t, cut, "vocabulary."+language), "\n")+"\n",
+						"\n")[:min(n, len(all))]); diff != "" {
 					t.Errorf("%s, %d of %s: %s", name, n, language, diff)
 				}
 				side := map[string]*bitext.Side{"en": pair.Source, "de": pair.Target}[language]
 				if got := side.Vocabulary.Len(); got != min(n, len(all))+tokenize.Unk+1 {
-					t.Errorf("%s: %d of the %d %s types and the special tokens make %d", name, n, len(all), language, got)
+					t.Errorf("%s: %d of the %d %s types and the special tokens make %d", name, n, len(all), language,
+						got)
 				}
 			}
 			opened, err := bitext.OpenSides(d, cut)
@@ -164,7 +168,8 @@ func TestSizeWithVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := pair.Target.Vocabulary.Len() - tokenize.Unk - 1
-			got := pair.Target.Vocabulary.Decode([]int32{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23})
+			got := pair.Target.Vocabulary.Decode([]int32{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+				21, 22, 23})
 			if diff := cmp.Diff(want, got); diff != "" && file != "" || n > 20 || n < 18 {
 				t.Errorf("%d words, of %q: %s", n, file, diff)
 			}
@@ -193,11 +198,13 @@ func TestSizeWithVectors(t *testing.T) {
 // Moses tokenizer.
 func TestTextOfThePaper(t *testing.T) {
 	english := []string{
-		`He says the Dog of the house barks.`, `A man at the US border saw the dog.`, `Then he said: the well-known U.S. firm re-opened.`,
+		`He says the Dog of the house barks.`, `A man at the US border saw the dog.`,
+		`Then he said: the well-known U.S. firm re-opened.`,
 		`In "The Dog" the house is well-known.`, `So the man of the house says it.`,
 	}
 	german := []string{
-		`Er sagt, das Haus hat einen Hund.`, `Ein Mann sah den Hund vor dem Haus.`, `Dann sagte er: das Haus ist groß.`, `Der Mann sah das Haus.`, `Wo ist der Mann?`,
+		`Er sagt, das Haus hat einen Hund.`, `Ein Mann sah den Hund vor dem Haus.`, `Dann sagte er: das Haus ist groß.`,
+		`Der Mann sah das Haus.`, `Wo ist der Mann?`,
 	}
 	d := apart("word", "word")
 	d.Aggressive, d.Escape, d.Truecase = true, false, true
@@ -214,13 +221,15 @@ func TestTextOfThePaper(t *testing.T) {
 	}
 	for side, lines := range map[*bitext.Side][]string{pair.Source: english, pair.Target: german} {
 		for _, line := range lines {
-			want := strings.NewReplacer(": the", ": The", ": das", ": Das").Replace(line) // Moses takes a colon for the end of a sentence
+			// Moses takes a colon for the end of a sentence
+			want := strings.NewReplacer(": the", ": The", ": das", ": Das").Replace(line)
 			if tokens := side.Tokens(side.Encode(line)); side.Raw(tokens) != want {
 				t.Errorf("%q is %q, and comes back as %q", line, tokens, side.Raw(tokens))
 			}
 		}
 	}
-	for _, raw := range []string{`The house & the dog's [x] | y < z, 50% of $10.`, `It's a re-opened firm (well-known). So what?`, `"Quoted text", he said; fine!`} {
+	for _, raw := range []string{`The house & the dog's [x] | y < z, 50% of $10.`,
+		`It's a re-opened firm (well-known). So what?`, `"Quoted text", he said; fine!`} {
 		if got := pair.Source.Raw(pair.Source.Tokenize(raw)); got != raw {
 			t.Errorf("%q comes back as %q", raw, got)
 		}

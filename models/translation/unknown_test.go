@@ -62,7 +62,8 @@ func TestKnownWords(t *testing.T) {
 		{10, 4, 3, "def", "c"},
 		{10, 4, -1, "def", "DEF"},
 	} {
-		h := decode.Hypothesis{IDs: slices.Repeat([]int32{tokenize.Unk}, c.place+1), Alignment: make([]int, c.place+1), Second: make([]int, c.place+1)}
+		h := decode.Hypothesis{IDs: slices.Repeat([]int32{tokenize.Unk}, c.place+1), Alignment: make([]int, c.place+1),
+			Second: make([]int, c.place+1)}
 		h.Alignment[c.place], h.Second[c.place] = c.best, c.second
 		made.Text.Lexicon = nil
 		if got := last(made.Words(source, h, o)); got != c.copied {
@@ -70,7 +71,8 @@ func TestKnownWords(t *testing.T) {
 		}
 		withLexicon(t, made, "ab\tAB", "def\tDEF", "a@@\twrong", "g\tGG")
 		if got := last(made.Words(source, h, o)); got != c.translated {
-			t.Errorf("word %d, which attends to %d and %d, is translated by %q, want %q", c.place, c.best, c.second, got, c.translated)
+			t.Errorf("word %d, which attends to %d and %d, is translated by %q, want %q", c.place, c.best, c.second,
+				got, c.translated)
 		}
 		if got := last(made.Words(source, h, decode.Defaults())); got != "<unk>" {
 			t.Errorf("an unknown word that is not to be replaced is %q", got)
@@ -108,7 +110,8 @@ func TestPostprocessing(t *testing.T) {
 	plain, paper := decode.Defaults(), decode.Defaults()
 	paper.Postprocess = "paper"
 	for _, c := range cases {
-		h := decode.Hypothesis{IDs: made.Text.Target.Encode(c.line), Alignment: c.attends, Second: slices.Repeat([]int{-1}, len(c.attends))}
+		h := decode.Hypothesis{IDs: made.Text.Target.Encode(c.line), Alignment: c.attends,
+			Second: slices.Repeat([]int{-1}, len(c.attends))}
 		if got := made.Words(source, h, paper); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.line, got, c.want)
 		}
@@ -161,7 +164,8 @@ func TestLexiconTranslates(t *testing.T) {
 		}
 	}
 	if right < 40 {
-		t.Errorf("%d of %d translations of %d lines with figures have the lexicon's words", right, 2*len(source), len(figure))
+		t.Errorf("%d of %d translations of %d lines with figures have the lexicon's words", right, 2*len(source),
+			len(figure))
 	}
 }
 
@@ -170,7 +174,8 @@ func TestLexiconOfATrainingText(t *testing.T) {
 	english, german := numbers(3, 400, 10)
 	english, german = append(english, ""), append(german, "Leer")
 	// A pair of far too many words teaches nothing.
-	english, german = append(english, strings.Repeat("page three ", 2000)), append(german, strings.Repeat("Seite vier ", 2000))
+	english, german = append(english, strings.Repeat("page three ", 2000)),
+		append(german, strings.Repeat("Seite vier ", 2000))
 	for name, kind := range texts {
 		d := kind.data
 		plain, err := bitext.Learn(d, bitext.InMemory(english, german), nil)
@@ -193,7 +198,8 @@ func TestLexiconOfATrainingText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for english, german := range map[string]string{"three": "drei", "seven": "sieben", "and": "und", "nine": "neun"} {
+		for english, german := range map[string]string{"three": "drei", "seven": "sieben", "and": "und",
+			"nine": "neun"} {
 			for _, l := range []*align.Lexicon{pair.Lexicon, opened.Lexicon} {
 				if word, _ := l.Word(english); word != german {
 					t.Errorf("%s: %s is %q", name, english, word)

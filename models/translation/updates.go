@@ -17,7 +17,8 @@ type Updates struct {
 
 // Updates begins at a position. noise gives the standard deviation of the noise on word vectors in an epoch, counted
 // from 0.
-func (t *Translator) Updates(pairs corpus.Pairs, o corpus.Options, from corpus.Position, noise func(epoch int) float64) (*Updates, error) {
+func (t *Translator) Updates(pairs corpus.Pairs, o corpus.Options, from corpus.Position,
+	noise func(epoch int) float64) (*Updates, error) {
 	loader, err := corpus.NewLoader(pairs, o, from)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,8 @@ func (u *Updates) Next() (models.Update, error) {
 	u.translator.Network.SetInputNoise(u.noise(u.epoch))
 	next, err := u.loader.Next()
 	u.epoch = next.Position.Epoch
-	out := models.Update{Places: next.Places, All: next.All, Tokens: next.Tokens, Sentences: next.Sentences, Rate: 1, Position: next.Position}
+	out := models.Update{Places: next.Places, All: next.All, Tokens: next.Tokens, Sentences: next.Sentences, Rate: 1,
+		Position: next.Position}
 	for _, b := range next.Batches {
 		out.Batches = append(out.Batches, batch{u.translator, b})
 	}
@@ -48,7 +50,8 @@ func (u *Updates) Close() { u.loader.Close() }
 
 // Rehearse runs the network on a batch of one token, for the draws that it makes.
 func (u *Updates) Rehearse(dropout *torch.Stream) (torch.States, torch.Tensor) {
-	one := &corpus.Batch{Source: []int64{tokenize.EOS}, Prev: []int64{tokenize.EOS}, Target: []int64{tokenize.EOS}, Rows: 1, S: 1, T: 1, Tokens: 1}
+	one := &corpus.Batch{Source: []int64{tokenize.EOS}, Prev: []int64{tokenize.EOS}, Target: []int64{tokenize.EOS},
+		Rows: 1, S: 1, T: 1, Tokens: 1}
 	return u.translator.Forward(one, dropout)
 }
 

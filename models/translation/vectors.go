@@ -34,7 +34,8 @@ type about struct {
 func saveVectors(t *vectors.Table, path string) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
-	text, err := json.Marshal(about{t.Words, t.Known, t.Composed, t.Share, t.Missing, t.Unused, t.End, t.Source, t.SHA256})
+	text, err := json.Marshal(about{t.Words, t.Known, t.Composed, t.Share, t.Missing, t.Unused, t.End, t.Source,
+		t.SHA256})
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,8 @@ func saveVectors(t *vectors.Table, path string) error {
 		return err
 	}
 	defer w.Discard()
-	if err := torch.WriteSafetensors(w, map[string]torch.Tensor{storedTensor: vectorsTensor(t)}, map[string]string{storedAbout: string(text)}); err != nil {
+	if err := torch.WriteSafetensors(w, map[string]torch.Tensor{storedTensor: vectorsTensor(t)},
+		map[string]string{storedAbout: string(text)}); err != nil {
 		return err
 	}
 	return w.Commit()
@@ -63,7 +65,8 @@ func loadVectors(path string, v *tokenize.Vocabulary) (*vectors.Table, error) {
 		return nil, fmt.Errorf("%s holds no target vectors of a run: restore it from a copy", path)
 	}
 	if x.Rank() != 2 || x.DType() != torch.Float32 || x.Size(0) != int64(v.Len()) || x.Size(1) < 1 {
-		return nil, fmt.Errorf("%s: %v of shape %v does not fit a vocabulary of %d: restore the run's tokenizer folder", path, x.DType(), x.Shape(), v.Len())
+		return nil, fmt.Errorf("%s: %v of shape %v does not fit a vocabulary of %d: restore the run's tokenizer folder",
+			path, x.DType(), x.Shape(), v.Len())
 	}
 	return &vectors.Table{
 		Width: int(x.Size(1)), Rows: x.Float32s(), Words: a.Words, Known: a.Known, Composed: a.Composed, Share: a.Share,

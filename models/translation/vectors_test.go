@@ -78,7 +78,8 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 	}
 	for i, x := range pair.Vectors.Row(tokenize.Unk + 1) {
 		if math.Abs(float64(x)-want[i]/math.Sqrt(squares)) > 1e-6 {
-			t.Fatalf("the centred vector is %v, and without that %v with the mean %v of %d", pair.Vectors.Row(tokenize.Unk+1), row, mean, n)
+			t.Fatalf("the centred vector is %v, and without that %v with the mean %v of %d",
+				pair.Vectors.Row(tokenize.Unk+1), row, mean, n)
 		}
 	}
 	torch.Test(t, func() {
@@ -102,7 +103,8 @@ func TestLearnVectorsOfAFile(t *testing.T) {
 		}
 	})
 	s.Objective.Set("vectors", filepath.Join(t.TempDir(), "none.vec"))
-	if _, err := translation.LearnText(s, bitext.InMemory(english, german), nil); err == nil || !strings.Contains(err.Error(), "none.vec") {
+	if _, err := translation.LearnText(s, bitext.InMemory(english, german), nil); err == nil ||
+		!strings.Contains(err.Error(), "none.vec") {
 		t.Errorf("no file: %v", err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 // mean, vary most.
 type Components struct {
 	Variances []float64 // along each, falling; divisor V
-	Mean      float64   // length of the mean row over the root mean square of the rows' lengths: 1 where all rows are equal
+	// length of the mean row over the root mean square of the rows' lengths: 1 where all rows are equal
+	Mean float64
 
 	mean_D  torch.Tensor
 	axes_DD torch.Tensor // columns, in the order of Variances
@@ -42,7 +43,8 @@ func PrincipalComponents(w torch.Tensor) (c Components) {
 		var order []int64
 		for i := range rising {
 			order = append(order, d-1-int64(i))
-			c.Variances = append(c.Variances, max(0, rising[len(rising)-1-i])) // rounding makes some that are 0 negative
+			// rounding makes some that are 0 negative
+			c.Variances = append(c.Variances, max(0, rising[len(rising)-1-i]))
 		}
 		c.axes_DD = axes.IndexSelect(1, torch.FromInt64s(order, torch.CPU, d))
 		c.Mean = math.Sqrt(c.mean_D.Square().Sum().Item() / squares)

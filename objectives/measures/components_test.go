@@ -48,7 +48,8 @@ func TestIsoScore(t *testing.T) {
 					sizes[i] = 1
 				}
 				want := float64(k-1) / float64(n-1)
-				for _, w := range []torch.Tensor{corners(sizes, 0, false), corners(sizes, 7, true), corners(sizes, 0.5, true).MulScalar(1e-3)} {
+				for _, w := range []torch.Tensor{corners(sizes, 0, false), corners(sizes, 7, true),
+					corners(sizes, 0.5, true).MulScalar(1e-3)} {
 					c := PrincipalComponents(w)
 					near(t, "IsoScore", []float64{c.IsoScore()}, []float64{want}, 1e-9)
 					if c.Needed(1) != k {
@@ -60,7 +61,8 @@ func TestIsoScore(t *testing.T) {
 		uneven := PrincipalComponents(corners([]float64{3, 1, 0.5, 2, 0.1, 0.7, 1}, 2, true))
 		near(t, "uneven", []float64{uneven.IsoScore()}, []float64{published(uneven.Variances)}, 1e-9)
 		near(t, "variances", uneven.Variances, []float64{9, 4, 1, 1, 0.49, 0.25, 0.01}, 1e-9)
-		for _, none := range []torch.Tensor{torch.Full(2, torch.Float32, torch.CPU, 4, 3), torch.FromFloat64s([]float64{1, 2, 5}, torch.CPU, 3, 1)} {
+		for _, none := range []torch.Tensor{torch.Full(2, torch.Float32, torch.CPU, 4, 3),
+			torch.FromFloat64s([]float64{1, 2, 5}, torch.CPU, 3, 1)} {
 			if x := PrincipalComponents(none).IsoScore(); !math.IsNaN(x) {
 				t.Errorf("%v has the IsoScore %v", none.Shape(), x)
 			}

@@ -83,7 +83,8 @@ const RecognisedAt = 0.005
 // training, NaN or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows.
 func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m ContextMeasures) {
 	nan := math.NaN()
-	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan, Recognised: nan, MedianMargin: nan}
+	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan,
+		Recognised: nan, MedianMargin: nan}
 	if m.States == 0 {
 		return m
 	}

@@ -32,7 +32,8 @@ func TestContexts(t *testing.T) {
 		}
 		gain := s.Uniform(0.5, 2, torch.Float64, torch.CPU, d)
 		flat, _ := measured(gain, torch.Zeros(torch.Float64, torch.CPU, d))
-		if flat.BiasOverGain != 0 || flat.PlaneDistance != 0 || !flat.Hull.Contains(1) || !math.IsNaN(flat.RarePull) || flat.States != n {
+		if flat.BiasOverGain != 0 || flat.PlaneDistance != 0 || !flat.Hull.Contains(1) || !math.IsNaN(flat.RarePull) ||
+			flat.States != n {
 			t.Errorf("without a bias: %+v", flat)
 		}
 		lifted, c := measured(gain, torch.Full(0.4, torch.Float64, torch.CPU, d))
@@ -42,7 +43,8 @@ func TestContexts(t *testing.T) {
 		}
 		near(t, "b/g", []float64{lifted.BiasOverGain}, []float64{want}, 1e-12)
 		if lifted.Hull.AtLeast < lifted.PlaneDistance-1e-9 || !(lifted.PlaneDistance > 0.05) {
-			t.Errorf("the plane is %v from the origin, and the hull within it %v", lifted.PlaneDistance, lifted.Hull.AtLeast)
+			t.Errorf("the plane is %v from the origin, and the hull within it %v", lifted.PlaneDistance,
+				lifted.Hull.AtLeast)
 		}
 		if math.IsNaN(lifted.RarePull) || math.Abs(lifted.RarePull) > 1 || math.Abs(lifted.FrequentPull) > 1 {
 			t.Errorf("rows are pulled by %v and %v", lifted.RarePull, lifted.FrequentPull)
@@ -54,7 +56,8 @@ func TestContexts(t *testing.T) {
 		alone := &Contexts{Hidden: c.Hidden[:d], Width: d, Loss: c.Loss[:1], Targets: []int64{3}}
 		row := RowNorms(w)[3]
 		length := math.Sqrt(torch.FromFloat64s(c.Hidden[:d], torch.CPU, d).Square().Sum().Item())
-		near(t, "margin", []float64{alone.Measure(w, counts, true).MedianMargin}, []float64{-math.Log(2) / length / row}, 1e-12)
+		near(t, "margin", []float64{alone.Measure(w, counts, true).MedianMargin},
+			[]float64{-math.Log(2) / length / row}, 1e-12)
 		alone.Loss[0] = 1e-3
 		if m := alone.Measure(w, counts, true); m.Recognised != 1 || !(m.MedianMargin > 0.005) {
 			t.Errorf("a sure word: %+v", m)

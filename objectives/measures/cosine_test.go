@@ -14,7 +14,8 @@ func TestPenaltyIsMeasured(t *testing.T) {
 		torch.Test(t, func() {
 			s := objectives.Defaults()
 			s.Method = method
-			p := objectives.Config{Vocabulary: 47, Width: 7, Padding: -1, Params: &torch.Params{}, Stream: torch.NewStream(1, "init"), Device: torch.CPU, DType: torch.Float64}
+			p := objectives.Config{Vocabulary: 47, Width: 7, Padding: -1, Params: &torch.Params{},
+				Stream: torch.NewStream(1, "init"), Device: torch.CPU, DType: torch.Float64}
 			defer p.Params.Free()
 			o, err := objectives.New(s, p)
 			if err != nil {

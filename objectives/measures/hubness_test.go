@@ -52,7 +52,8 @@ func TestHubnessEqualsBruteForce(t *testing.T) {
 			near(t, "N_5", occurrences(unit, 5), want, 0)
 			h := MeasureHubness(w, 5, 1000)
 			near(t, "skewness", []float64{h.Skewness}, []float64{skewness(want)}, 1e-12)
-			if float64(h.Largest) != slices.Max(want) || want[h.Hub] != slices.Max(want) || h.K != 5 || h.Rows != int(size[0]) {
+			if float64(h.Largest) != slices.Max(want) || want[h.Hub] != slices.Max(want) || h.K != 5 ||
+				h.Rows != int(size[0]) {
 				t.Errorf("hubness is %+v, the largest count %v", h, slices.Max(want))
 			}
 		})
@@ -106,5 +107,6 @@ func TestHubnessAtTheEdges(t *testing.T) {
 
 // TestSkewness has its number from scipy.stats.skew.
 func TestSkewness(t *testing.T) {
-	near(t, "skewness", []float64{skewness([]float64{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5})}, []float64{0.5698319531322332}, 1e-12)
+	near(t, "skewness", []float64{skewness([]float64{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5})}, []float64{0.5698319531322332},
+		1e-12)
 }

@@ -13,10 +13,11 @@ import (
 // (theorem 1, a sufficient condition), and that there is one if, and only if, the origin is not in their convex hull
 // (theorem 2). -Nearest is then the direction that is most negative for the state where it is least so.
 type Hull struct {
-	Distance float64   // of the origin from the hull, from above: that of Nearest, which is in the hull
-	AtLeast  float64   // the same from below: a plane at that distance parts the origin from all points; 0 where none was found
-	Nearest  []float64 // the point of the hull that is nearest to the origin
-	Points   int       // that Nearest is a mixture of
+	Distance float64 // of the origin from the hull, from above: that of Nearest, which is in the hull
+	// the same from below: a plane at that distance parts the origin from all points; 0 where none was found
+	AtLeast float64
+	Nearest []float64 // the point of the hull that is nearest to the origin
+	Points  int       // that Nearest is a mixture of
 }
 
 // NearestInHull finds the point nearest to the origin of the convex hull of points [n*width], row by row. It is the
@@ -104,14 +105,16 @@ func (m *mixture) add(i int) bool {
 		if row == i {
 			return false
 		}
-		column[k] = (floats.Dot(m.point(row), p) + m.constant - floats.Dot(column[:k], m.triangle[k][:k])) / m.triangle[k][k]
+		column[k] = (floats.Dot(m.point(row), p) +
+			m.constant - floats.Dot(column[:k], m.triangle[k][:k])) / m.triangle[k][k]
 	}
 	squares := floats.Dot(p, p) + m.constant
 	left := squares - floats.Dot(column, column)
 	if left <= 1e-13*squares {
 		return false
 	}
-	m.rows, m.weights, m.triangle = append(m.rows, i), append(m.weights, 0), append(m.triangle, append(column, math.Sqrt(left)))
+	m.rows, m.weights, m.triangle = append(m.rows, i), append(m.weights, 0),
+		append(m.triangle, append(column, math.Sqrt(left)))
 	return true
 }
 
@@ -124,7 +127,8 @@ func (m *mixture) settle() {
 		step, leaving := 1.0, -1
 		for k, t := range target {
 			if t <= none {
-				if share := m.weights[k] / max(m.weights[k]-t, math.SmallestNonzeroFloat64); leaving < 0 || share < step {
+				if share := m.weights[k] / max(m.weights[k]-t, math.SmallestNonzeroFloat64); leaving < 0 ||
+					share < step {
 					step, leaving = share, k
 				}
 			}

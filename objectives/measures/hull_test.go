@@ -69,8 +69,10 @@ func TestHullAgainstLinearProgram(t *testing.T) {
 				outside++
 			}
 			// The size of a vector lies between its length and sqrt(d) times that.
-			if h.Contains(1) != (least < 1e-7) || least < h.AtLeast-1e-9 || least > math.Sqrt(float64(d))*h.Distance+1e-7 {
-				t.Errorf("%d points of %d numbers: distance %v to %v, and the program finds %v", n, d, h.AtLeast, h.Distance, least)
+			if h.Contains(1) != (least < 1e-7) || least < h.AtLeast-1e-9 ||
+				least > math.Sqrt(float64(d))*h.Distance+1e-7 {
+				t.Errorf("%d points of %d numbers: distance %v to %v, and the program finds %v", n, d, h.AtLeast,
+					h.Distance, least)
 			}
 			if h.Distance-h.AtLeast > 1e-6 {
 				t.Errorf("%d points of %d numbers: the distance is from %v to %v", n, d, h.AtLeast, h.Distance)
@@ -106,7 +108,8 @@ func TestHullOfKnownShapes(t *testing.T) {
 	if h := NearestInHull(make([]float64, 6), 3); h.Distance != 0 || !h.Contains(1) {
 		t.Errorf("zeros: %+v", h)
 	}
-	if h := NearestInHull([]float64{1, 1, -1, 1, 0, 5}, 2); math.Abs(h.Distance-1) > 1e-12 || math.Abs(h.AtLeast-1) > 1e-12 || h.Points != 2 {
+	if h := NearestInHull([]float64{1, 1, -1, 1, 0, 5}, 2); math.Abs(h.Distance-1) > 1e-12 ||
+		math.Abs(h.AtLeast-1) > 1e-12 || h.Points != 2 {
 		t.Errorf("an edge: %+v", h)
 	}
 }
@@ -155,7 +158,8 @@ func TestMargins(t *testing.T) {
 				recognisable++
 			}
 			if math.Abs(m.Radius-want.Distance) > 1e-7 || m.Radius > m.Nearest || m.Row == 11 {
-				t.Errorf("word %d has the radius %v, want %v, and the nearest row at %v", m.Row, m.Radius, want.Distance, m.Nearest)
+				t.Errorf("word %d has the radius %v, want %v, and the nearest row at %v", m.Row, m.Radius,
+					want.Distance, m.Nearest)
 			}
 			if (m.Row == 7 || m.Row == 200) && (m.Radius != 0 || m.Nearest != 0) {
 				t.Errorf("a twin: %+v", m)
@@ -164,7 +168,8 @@ func TestMargins(t *testing.T) {
 		if recognisable < 10 || recognisable > n-10 {
 			t.Errorf("%d of %d words are recognisable: the test is one-sided", recognisable, n)
 		}
-		if few := Margins(torch.FromFloat64s(points, torch.CPU, n, d), 3, 50); len(few) != 3 || few[1].Row == few[0].Row {
+		if few := Margins(torch.FromFloat64s(points, torch.CPU, n, d), 3, 50); len(few) != 3 ||
+			few[1].Row == few[0].Row {
 			t.Errorf("of three words: %+v", few)
 		}
 		if one := Margins(torch.Full(1, torch.Float32, torch.CPU, 1, 3), 5, 5); len(one) != 0 {
@@ -178,7 +183,8 @@ func TestPoints(t *testing.T) {
 	torch.Test(t, func() {
 		cloud := torch.NewStream(1, "rows").Normal(0, 1, torch.Float32, torch.CPU, 400, 12)
 		a, b := MeasurePoints(cloud), MeasurePoints(cloud.AddScalar(3))
-		if a.PositiveCosines > 0.55 || b.PositiveCosines != 1 || math.Abs(a.IsoScore-b.IsoScore) > 1e-5 || !(b.MedianNearest < a.MedianNearest) || !(a.Components.Mean < 0.2) || !(b.Components.Mean > 0.9) {
+		if a.PositiveCosines > 0.55 || b.PositiveCosines != 1 || math.Abs(a.IsoScore-b.IsoScore) > 1e-5 ||
+			!(b.MedianNearest < a.MedianNearest) || !(a.Components.Mean < 0.2) || !(b.Components.Mean > 0.9) {
 			t.Errorf("a cloud has %+v, a cone %+v", a, b)
 		}
 		near(t, "area", []float64{sum(a.Nearest.Values) * a.Nearest.Step}, []float64{1}, 1e-12)
@@ -186,7 +192,8 @@ func TestPoints(t *testing.T) {
 			t.Errorf("of a cloud %v are recognisable, with the radius %v", a.Recognisable, a.MedianRadius)
 		}
 		zero := MeasurePoints(torch.Zeros(torch.Float32, torch.CPU, 4, 3))
-		if !math.IsNaN(zero.PositiveCosines+zero.IsoScore) || !math.IsNaN(zero.MedianNearest+zero.MedianRadius) || zero.Nearest.Values != nil || !math.IsNaN(zero.Recognisable) {
+		if !math.IsNaN(zero.PositiveCosines+zero.IsoScore) || !math.IsNaN(zero.MedianNearest+zero.MedianRadius) ||
+			zero.Nearest.Values != nil || !math.IsNaN(zero.Recognisable) {
 			t.Errorf("zeros have %+v", zero)
 		}
 	})

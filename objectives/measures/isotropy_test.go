@@ -12,7 +12,8 @@ func TestIsotropyOfIsotropicVectors(t *testing.T) {
 	torch.Test(t, func() {
 		w := torch.NewStream(1, "matrix").Normal(0, 0.25, torch.Float32, torch.CPU, 20000, 16)
 		m := Measure(w)
-		if m.I1 < 0.95 || m.I2 > 0.02 || m.I1BothSigns < 0.95 || math.Abs(m.MeanCosine) > 0.002 || m.SigmaRatio < 0.9 || m.EffectiveRank < 15.9 {
+		if m.I1 < 0.95 || m.I2 > 0.02 || m.I1BothSigns < 0.95 || math.Abs(m.MeanCosine) > 0.002 || m.SigmaRatio < 0.9 ||
+			m.EffectiveRank < 15.9 {
 			t.Errorf("isotropic vectors give %+v", m)
 		}
 		cone := Measure(w.AddScalar(0.25))
@@ -31,14 +32,16 @@ func TestMeasuresUnderRotation(t *testing.T) {
 			turned := w.MatMul(orthonormal(s.Normal(0, 1, torch.Float64, torch.CPU, size[1], size[1])))
 			a, b := Measure(w), Measure(turned)
 			if size[0] >= size[1] { // else the eigenvectors of eigenvalue 0 are any
-				near(t, "both signs", []float64{b.I1BothSigns, b.I2BothSigns}, []float64{a.I1BothSigns, a.I2BothSigns}, 1e-9)
+				near(t, "both signs", []float64{b.I1BothSigns, b.I2BothSigns}, []float64{a.I1BothSigns, a.I2BothSigns},
+					1e-9)
 			}
 			if size[0] > 1 {
 				near(t, "mean cosine", []float64{b.MeanCosine}, []float64{a.MeanCosine}, 1e-9)
 			}
 			near(t, "norm", []float64{b.Frobenius}, []float64{a.Frobenius}, 1e-9)
 			near(t, "singular values", b.SingularValues, a.SingularValues, 1e-9)
-			near(t, "ratio, rank", []float64{b.SigmaRatio, b.EffectiveRank}, []float64{a.SigmaRatio, a.EffectiveRank}, 1e-9)
+			near(t, "ratio, rank", []float64{b.SigmaRatio, b.EffectiveRank}, []float64{a.SigmaRatio, a.EffectiveRank},
+				1e-9)
 		})
 	}
 }
@@ -74,7 +77,8 @@ func TestMeasuresInChunks(t *testing.T) {
 		unit := whole.Div(whole.Norm(1, true))
 		v := float64(w.Size(0))
 		cosine := (unit.SumDim(0, false).Square().Sum().Item() - v) / (v * (v - 1))
-		near(t, "both signs, cosine", []float64{m.I1BothSigns, m.I2BothSigns, m.MeanCosine}, []float64{i1, i2, cosine}, 1e-12)
+		near(t, "both signs, cosine", []float64{m.I1BothSigns, m.I2BothSigns, m.MeanCosine}, []float64{i1, i2, cosine},
+			1e-12)
 		near(t, "singular values", m.SingularValues, whole.SingularValues().Float64s(), 1e-12)
 		near(t, "norms", RowNorms(w), whole.Norm(1, false).Float64s(), 0)
 	})
@@ -124,10 +128,12 @@ func TestRankCorrelation(t *testing.T) {
 	x, y := []float64{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}, []float64{2, 7, 1, 8, 2, 8, 1, 8, 2, 8, 4}
 	nan := math.NaN()
 	near(t, "with ties", []float64{RankCorrelation(x, y)}, []float64{0.1384567651467695}, 1e-12)
-	near(t, "beside what is not known", []float64{RankCorrelation(append(x, nan, 7), append(y, 3, nan))}, []float64{0.1384567651467695}, 1e-12)
+	near(t, "beside what is not known", []float64{RankCorrelation(append(x, nan, 7), append(y, 3, nan))},
+		[]float64{0.1384567651467695}, 1e-12)
 	near(t, "rising", []float64{RankCorrelation([]float64{1, 2, 30}, []float64{-5, 0, 1e9})}, []float64{1}, 0)
 	near(t, "falling", []float64{RankCorrelation([]float64{1, 2, 30}, []float64{5, 0, -1})}, []float64{-1}, 0)
-	for _, c := range []float64{RankCorrelation(nil, nil), RankCorrelation([]float64{1}, []float64{2}), RankCorrelation([]float64{1, 2}, []float64{3, 3})} {
+	for _, c := range []float64{RankCorrelation(nil, nil), RankCorrelation([]float64{1}, []float64{2}),
+		RankCorrelation([]float64{1, 2}, []float64{3, 3})} {
 		if !math.IsNaN(c) {
 			t.Errorf("what does not vary has correlation %v", c)
 		}

@@ -14,8 +14,9 @@ func TestMeasuresEqualPyTorch(t *testing.T) {
 				g := golden(t)
 				m := Measure(g["measure/"+name+"/w"])
 				for key, got := range map[string]float64{
-					"i1": m.I1, "i2": m.I2, "i1_both_signs": m.I1BothSigns, "i2_both_signs": m.I2BothSigns, "mean_cosine": m.MeanCosine,
-					"frobenius": m.Frobenius, "sigma_ratio": m.SigmaRatio, "effective_rank": m.EffectiveRank,
+					"i1": m.I1, "i2": m.I2, "i1_both_signs": m.I1BothSigns, "i2_both_signs": m.I2BothSigns,
+					"mean_cosine": m.MeanCosine,
+					"frobenius":   m.Frobenius, "sigma_ratio": m.SigmaRatio, "effective_rank": m.EffectiveRank,
 				} {
 					want := g["measure/"+name+"/"+key]
 					if !want.Defined() {
@@ -36,7 +37,8 @@ func TestMeasuresEqualPyTorch(t *testing.T) {
 func TestMeasuresOfPublishedExample(t *testing.T) {
 	torch.Test(t, func() {
 		m := Measure(torch.FromFloat64s([]float64{1, 2, 3, -1, -2, 0.5}, torch.CPU, 3, 2))
-		near(t, "isotropy", []float64{m.I1, m.I2, m.I1BothSigns, m.I2BothSigns}, []float64{0.419344, 0.409102, 0.098029, 0.714325}, 1e-6)
+		near(t, "isotropy", []float64{m.I1, m.I2, m.I1BothSigns, m.I2BothSigns},
+			[]float64{0.419344, 0.409102, 0.098029, 0.714325}, 1e-6)
 		for i, eigenvalue := range []float64{14.43547, 4.81453} {
 			near(t, "eigenvalue", []float64{m.SingularValues[i] * m.SingularValues[i]}, []float64{eigenvalue}, 1e-6)
 		}
@@ -57,9 +59,11 @@ func TestMeasuresAtTheEdges(t *testing.T) {
 		}
 		w := s.Normal(0, 1, torch.Float64, torch.CPU, 6, 3)
 		padded := Measure(torch.Cat([]torch.Tensor{torch.Zeros(torch.Float64, torch.CPU, 1, 3), w}, 0))
-		near(t, "mean cosine beside a row of zeros", []float64{padded.MeanCosine * 7 * 6}, []float64{Measure(w).MeanCosine * 6 * 5}, 1e-12)
+		near(t, "mean cosine beside a row of zeros", []float64{padded.MeanCosine * 7 * 6},
+			[]float64{Measure(w).MeanCosine * 6 * 5}, 1e-12)
 		flipped := Measure(w.Neg())
 		near(t, "effective rank of -W", []float64{flipped.EffectiveRank}, []float64{Measure(w).EffectiveRank}, 1e-12)
-		near(t, "both signs of -W", []float64{flipped.I1BothSigns, flipped.I2BothSigns}, []float64{Measure(w).I1BothSigns, Measure(w).I2BothSigns}, 1e-12)
+		near(t, "both signs of -W", []float64{flipped.I1BothSigns, flipped.I2BothSigns},
+			[]float64{Measure(w).I1BothSigns, Measure(w).I2BothSigns}, 1e-12)
 	})
 }

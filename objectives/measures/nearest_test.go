@@ -48,7 +48,8 @@ func TestRowsAgainstEachOther(t *testing.T) {
 		clear(rows[100])
 		w := torch.FromFloat64s(drawn, torch.CPU, 301, 7)
 		distances, cosines := naive(rows)
-		for name, x := range map[string][2][]float64{"distance": {NearestDistances(w, 1000), distances}, "cosine": {RowCosines(w), cosines}} {
+		for name, x := range map[string][2][]float64{"distance": {NearestDistances(w, 1000), distances},
+			"cosine": {RowCosines(w), cosines}} {
 			if len(x[0]) != len(x[1]) {
 				t.Fatalf("%d %ss, want %d", len(x[0]), name, len(x[1]))
 			}
@@ -58,7 +59,8 @@ func TestRowsAgainstEachOther(t *testing.T) {
 				}
 			}
 		}
-		if some := NearestDistances(w, 3); len(some) != 3 || math.Abs(some[0]-distances[0]) > 1e-6 || math.Abs(some[1]-distances[100]) > 1e-6 {
+		if some := NearestDistances(w, 3); len(some) != 3 || math.Abs(some[0]-distances[0]) > 1e-6 ||
+			math.Abs(some[1]-distances[100]) > 1e-6 {
 			t.Errorf("of three rows: %v", some)
 		}
 		if one := w.Narrow(0, 0, 1); len(NearestDistances(one, 5)) != 0 || !math.IsNaN(RowCosines(one)[0]) {

@@ -39,7 +39,8 @@ func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior,
 	if kind == objectives.Polynomial {
 		start, slope, spread := line(math.Log)
 		power := max(0, -slope) // values that are all equal may seem to rise by a rounding error
-		return objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: power, Ratio: math.Pow(float64(len(falling)), -power)}, spread
+		return objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: power,
+			Ratio: math.Pow(float64(len(falling)), -power)}, spread
 	}
 	spread = math.Inf(1)
 	for i := 10; i <= 200; i++ {
@@ -47,7 +48,8 @@ func FitPrior(kind objectives.PriorKind, falling []float64) (p objectives.Prior,
 		start, slope, left := line(func(rank float64) float64 { return math.Pow(rank, power) })
 		if left < spread {
 			last := math.Pow(float64(len(falling)), power)
-			p, spread = objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: power, Ratio: min(1, math.Exp(slope*(last-1)))}, left
+			p, spread = objectives.Prior{Kind: kind, Scale: math.Exp(start), Power: power,
+				Ratio: min(1, math.Exp(slope*(last-1)))}, left
 		}
 	}
 	return p, spread

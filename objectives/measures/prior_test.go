@@ -42,7 +42,9 @@ func TestFitPrior(t *testing.T) {
 		t.Errorf("a power law that begins at 133 gets the exponential prior %+v", p)
 	}
 	// A matrix of less than full rank.
-	if p, spread := FitPrior(objectives.Exponential, append(objectives.Prior{Power: 0.5, Ratio: 0.2, Scale: 9}.Values(50, 0), 0, 0)); !(spread < 1e-9) || p.Ratio <= 0 {
+	if p, spread := FitPrior(objectives.Exponential,
+		append(objectives.Prior{Power: 0.5, Ratio: 0.2, Scale: 9}.Values(50, 0), 0, 0)); !(spread < 1e-9) ||
+		p.Ratio <= 0 {
 		t.Errorf("with two values of 0 the prior is %+v, %g apart", p, spread)
 	}
 }

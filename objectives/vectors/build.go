@@ -36,7 +36,8 @@ const valuePower = 0.5
 // It takes about 5 s on two processors for 30,000 sentences with 19,000 words, and is an error where no two words meet.
 func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options, seed uint64) (*Table, error) {
 	if o.Width < 1 || o.Width > widest || o.Window < 1 {
-		return nil, fmt.Errorf("vectors of %d numbers from %d neighbours make no sense: both must be at least 1, and the width at most %d", o.Width, o.Window, widest)
+		return nil, fmt.Errorf("vectors of %d numbers from %d neighbours make no sense: both must be at least 1, and "+
+			"the width at most %d", o.Width, o.Window, widest)
 	}
 	counts, err := count(sentences, v.Len(), o.Window)
 	if err != nil {
@@ -44,7 +45,8 @@ func Build(sentences [][]int32, v *tokenize.Vocabulary, o Options, seed uint64) 
 	}
 	m := information(counts)
 	if m.entries() == 0 {
-		return nil, errors.New("no two words of the training text stand near each other more often than by chance: give a file of vectors")
+		return nil, errors.New("no two words of the training text stand near each other more often than by chance: " +
+			"give a file of vectors")
 	}
 	width := min(o.Width, m.occupied())
 	table := newTable(v, width)

@@ -242,9 +242,11 @@ func TestVectorsOfMulti30k(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d symbols, width %d, %d missing: %v", v.Len(), table.Width, table.Missing, time.Since(start).Round(time.Millisecond))
+	t.Logf("%d symbols, width %d, %d missing: %v", v.Len(), table.Width, table.Missing,
+		time.Since(start).Round(time.Millisecond))
 	for word, like := range map[string][]string{
-		"mann": {"herr", "mensch"}, "rennt": {"läuft", "springt", "hüpft"}, "roten": {"blauen", "grünen"}, "drei": {"zwei", "vier"}, "mädchen": {"junge", "kind"},
+		"mann": {"herr", "mensch"}, "rennt": {"läuft", "springt", "hüpft"}, "roten": {"blauen", "grünen"},
+		"drei": {"zwei", "vier"}, "mädchen": {"junge", "kind"},
 	} {
 		var near []string
 		for _, n := range table.Nearest(v.ID(word), 10) {

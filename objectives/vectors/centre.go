@@ -38,7 +38,8 @@ func (t *Table) Centre(v *tokenize.Vocabulary) error {
 			continue
 		}
 		if id > tokenize.Unk {
-			return fmt.Errorf("objective.vectors_centre = true leaves %q without a target vector, for it has the mean of all: set it to false", v.Token(id))
+			return fmt.Errorf("objective.vectors_centre = true leaves %q without a target vector, for it has the mean "+
+				"of all: set it to false", v.Token(id))
 		}
 		clear(row)
 		t.Missing++

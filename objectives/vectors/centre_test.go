@@ -36,7 +36,8 @@ func TestCentre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := alone.Centre(v); err == nil || !strings.Contains(err.Error(), `objective.vectors_centre = true leaves "a" without`) {
+	if err := alone.Centre(v); err == nil ||
+		!strings.Contains(err.Error(), `objective.vectors_centre = true leaves "a" without`) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -101,9 +101,12 @@ func (c *collector) check(name string) error {
 	t.Share = float64(c.there) / float64(all)
 	switch {
 	case t.Known == 0:
-		return fmt.Errorf("%s has a vector for none of the %d words of the training text: give vectors of the target language, learnt from text that was tokenised and cased as data.* says", name, t.Words)
+		return fmt.Errorf("%s has a vector for none of the %d words of the training text: give vectors of the target "+
+			"language, learnt from text that was tokenised and cased as data.* says", name, t.Words)
 	case t.Share < leastShare:
-		return fmt.Errorf("%s has vectors of %d of the %d words, which make up %.0f %% of the training text: it seems to be another language's, or of text that was tokenised or cased otherwise than data.* says", name, t.Known, t.Words, 100*t.Share)
+		return fmt.Errorf("%s has vectors of %d of the %d words, which make up %.0f %% of the training text: it seems "+
+			"to be another language's, or of text that was tokenised or cased otherwise than data.* says", name,
+			t.Known, t.Words, 100*t.Share)
 	}
 	return nil
 }

@@ -51,7 +51,8 @@ func count(sentences [][]int32, v, window int) (*counted, error) {
 	}
 	c.columns, c.weights = make([]int32, c.at[v]), make([]int64, c.at[v])
 	next := slices.Clone(c.at[:v])
-	each(func(row, column int32, weight int64) { // columns rise: those below the row come as the upper half of earlier keys
+	// columns rise: those below the row come as the upper half of earlier keys
+	each(func(row, column int32, weight int64) {
 		if row == column {
 			weight *= 2 // each of the two sees the other
 		}

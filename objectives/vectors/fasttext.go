@@ -81,13 +81,15 @@ type use struct{ row, slot int32 }
 
 func (m *model) failed(err error, what string) error {
 	if isCut(err) {
-		return fmt.Errorf("%s is cut off at byte %d, in %s of a fastText model: get the file again", m.name, m.in.at, what)
+		return fmt.Errorf("%s is cut off at byte %d, in %s of a fastText model: get the file again", m.name, m.in.at,
+			what)
 	}
 	return fmt.Errorf("%s: byte %d: %w", m.name, m.in.at, err)
 }
 
 func (m *model) damaged(what string, values ...any) error {
-	return fmt.Errorf("%s: byte %d: "+what+": the fastText model is damaged", append([]any{m.name, m.in.at}, values...)...)
+	return fmt.Errorf("%s: byte %d: "+what+": the fastText model is damaged",
+		append([]any{m.name, m.in.at}, values...)...)
 }
 
 func (m *model) readHead() error {
@@ -97,7 +99,8 @@ func (m *model) readHead() error {
 	}
 	field := func(i int) int { return int(int32(binary.LittleEndian.Uint32(head[4*i:]))) }
 	if version := field(1); version != 11 && version != 12 {
-		return fmt.Errorf("%s is a fastText model of version %d, and versions 11 and 12 are read: save it with fastText 0.9.2", m.name, version)
+		return fmt.Errorf("%s is a fastText model of version %d, and versions 11 and 12 are read: save it with "+
+			"fastText 0.9.2", m.name, version)
 	}
 	const supervised = 3
 	m.width, m.bucket, m.shortest, m.longest = field(2), field(10), field(11), field(12)
@@ -109,12 +112,15 @@ func (m *model) readHead() error {
 	switch {
 	case pruned >= 0: // -1 where no words were pruned, which only quantised models are
 		return m.quantised()
-	case m.width < 1 || m.width > widest || m.bucket < 0 || m.words < 0 || m.entries < m.words || m.words+m.bucket > mostRows:
-		return m.damaged("vectors of %d numbers for %d words of %d entries, and %d buckets, make no sense", m.width, m.words, m.entries, m.bucket)
+	case m.width < 1 || m.width > widest || m.bucket < 0 || m.words < 0 || m.entries < m.words ||
+		m.words+m.bucket > mostRows:
+		return m.damaged("vectors of %d numbers for %d words of %d entries, and %d buckets, make no sense", m.width,
+			m.words, m.entries, m.bucket)
 	case m.shortest < 0 || m.longest < 0 || m.longest > longestGram:
 		return m.damaged("n-grams of minn = %d to maxn = %d characters make no sense", m.shortest, m.longest)
 	}
-	if err := m.fits("the words", int64(m.entries), 10); err != nil { // a zero, a count and a type, and a word may be empty
+	// a zero, a count and a type, and a word may be empty
+	if err := m.fits("the words", int64(m.entries), 10); err != nil {
 		return err
 	}
 	return m.fits("the matrix of word vectors", int64(m.words+m.bucket), 4*int64(m.width))
@@ -123,7 +129,8 @@ func (m *model) readHead() error {
 // fits is an error where these rows, each of at least that many bytes, exceed the rest of the file.
 func (m *model) fits(what string, rows, bytes int64) error {
 	if left := m.in.size - m.in.at; rows > left/bytes {
-		return fmt.Errorf("%s is cut off at byte %d, in %s of a fastText model, which announces %d rows of %d bytes or more: get the file again",
+		return fmt.Errorf("%s is cut off at byte %d, in %s of a fastText model, which announces %d rows of %d bytes "+
+			"or more: get the file again",
 			m.name, m.in.size, what, rows, bytes)
 	}
 	return nil
@@ -136,7 +143,8 @@ const longestGram = 100
 const mostRows = 1 << 28
 
 func (m *model) quantised() error {
-	return fmt.Errorf("%s is a quantised fastText model, which is not read: give the .bin that it was made from", m.name)
+	return fmt.Errorf("%s is a quantised fastText model, which is not read: give the .bin that it was made from",
+		m.name)
 }
 
 func (m *model) readWords(to sink) error {
@@ -202,7 +210,10 @@ func (m *model) compose(to sink) {
 			}
 		}
 	}
-	slices.SortFunc(m.uses, func(a, b use) int { return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.slot, b.slot)) })
+	slices.SortFunc(m.uses, func(a, b use) int {
+		return cmp.Or(cmp.Compare(a.row, b.row),
+			cmp.Compare(a.slot, b.slot))
+	})
 }
 
 // add makes a slot of a word.
@@ -280,7 +291,8 @@ func (m *model) readMatrix() error {
 	case quantised:
 		return m.quantised()
 	case rows < int64(m.words+m.bucket) || columns != int64(m.width):
-		return m.damaged("a matrix of %d by %d does not fit %d words, %d buckets and vectors of %d numbers", rows, columns, m.words, m.bucket, m.width)
+		return m.damaged("a matrix of %d by %d does not fit %d words, %d buckets and vectors of %d numbers", rows,
+			columns, m.words, m.bucket, m.width)
 	}
 	if err := m.fits(what, rows, 4*columns); err != nil {
 		return err
@@ -304,7 +316,8 @@ func (m *model) readMatrix() error {
 			return m.failed(err, what)
 		}
 		if bad := decodeFloats(raw, vector); bad > 0 {
-			return fmt.Errorf("%s: number %d of row %d, at byte %d, is no finite number: the fastText model is damaged, or its training diverged", m.name, bad, row+1, m.in.at-int64(len(raw))+4*int64(bad-1))
+			return fmt.Errorf("%s: number %d of row %d, at byte %d, is no finite number: the fastText model is "+
+				"damaged, or its training diverged", m.name, bad, row+1, m.in.at-int64(len(raw))+4*int64(bad-1))
 		}
 		for _, u := range uses[:here] {
 			to := m.vectors[int(u.slot)*m.width:][:m.width]
@@ -333,7 +346,8 @@ func (m *model) readOutput() error {
 		return err
 	}
 	if rows < 0 || columns != int64(m.width) || quantised {
-		return m.damaged("an output matrix of %d by %d makes no sense beside vectors of %d numbers", rows, columns, m.width)
+		return m.damaged("an output matrix of %d by %d makes no sense beside vectors of %d numbers", rows, columns,
+			m.width)
 	}
 	if err := m.fits(what, rows, 4*columns); err != nil {
 		return err

@@ -71,7 +71,8 @@ func TestFastTextVectors(t *testing.T) {
 			}
 		}
 		if table.Composed != composed || table.Known != 19 || table.Unused != 0 {
-			t.Errorf("%s: %d vectors are of n-grams, %d of the file, and %d unused", name, table.Composed, table.Known, table.Unused)
+			t.Errorf("%s: %d vectors are of n-grams, %d of the file, and %d unused", name, table.Composed, table.Known,
+				table.Unused)
 		}
 		for id := range int32(v.Len()) {
 			if v.Count(id) == 0 && id > tokenize.Unk && table.Has(id) {
@@ -136,7 +137,8 @@ func TestPackedFiles(t *testing.T) {
 		entries[word] = []float32{float32(i), 1}
 	}
 	for format, content := range map[string]string{
-		"text": text.String(), "word2vec": string(binaryFile(22, 2, "\n", entries, all[:22]...)), "fastText": string(read(t, "fasttext-a.bin")),
+		"text": text.String(), "word2vec": string(binaryFile(22, 2, "\n", entries, all[:22]...)),
+		"fastText": string(read(t, "fasttext-a.bin")),
 	} {
 		plain, err := open(t, "x", content, v)
 		if err != nil {

@@ -24,7 +24,8 @@ func TestReadAll(t *testing.T) {
 	}
 	want := &List{Words: []string{"the", "<unk>", "the"}, Width: 2, Rows: []float32{3, 4, 0, 0, -1, 0.5}}
 	lines := "the 3 4\n<unk> 0 0\nthe -1 0.5\n"
-	binary := "3 2\nthe \x00\x00\x40\x40\x00\x00\x80\x40\n<unk> " + strings.Repeat("\x00", 8) + "\nthe \x00\x00\x80\xbf\x00\x00\x00\x3f\n"
+	binary := "3 2\nthe \x00\x00\x40\x40\x00\x00\x80\x40\n<unk> " + strings.Repeat("\x00", 8) +
+		"\nthe \x00\x00\x80\xbf\x00\x00\x00\x3f\n"
 	for _, p := range []string{path("a.vec", lines), path("b.vec", "3 2\n"+lines), path("c.bin", binary)} {
 		got, err := ReadAll(p)
 		if err != nil {
@@ -48,7 +49,8 @@ func TestReadAll(t *testing.T) {
 
 // TestWrite: what Write writes ReadAll reads, number for number, with words that hold spaces.
 func TestWrite(t *testing.T) {
-	want := &List{Words: []string{"the", "New York", "ä"}, Width: 3, Rows: []float32{1.0 / 3, -0, 1e-30, 3.4028235e38, -2, 0.1, 5, 6, 7}}
+	want := &List{Words: []string{"the", "New York", "ä"}, Width: 3,
+		Rows: []float32{1.0 / 3, -0, 1e-30, 3.4028235e38, -2, 0.1, 5, 6, 7}}
 	path := filepath.Join(t.TempDir(), "w.vec")
 	f, err := os.Create(path)
 	if err != nil {

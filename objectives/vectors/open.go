@@ -102,7 +102,8 @@ func scanFormat(in *bufio.Reader, size int64, name string, to sink) error {
 	case fastTextFormat:
 		return readFastText(in, size, name, to)
 	case noFormat:
-		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, each also packed with gzip or Zstandard; what gensim's save() writes is none of them", name)
+		return fmt.Errorf("%s holds no vectors: wanted are text (.vec), the .bin of word2vec or the .bin of fastText, "+
+			"each also packed with gzip or Zstandard; what gensim's save() writes is none of them", name)
 	}
 	return readText(in, name, to)
 }
@@ -154,7 +155,8 @@ func recognize(start []byte) format {
 func printable(raw []byte) bool {
 	for len(raw) > 0 {
 		r, size := utf8.DecodeRune(raw)
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f || r == utf8.RuneError && size == 1 && utf8.FullRune(raw) {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f || r == utf8.RuneError && size == 1 &&
+			utf8.FullRune(raw) {
 			return false
 		}
 		raw = raw[size:]
@@ -167,7 +169,8 @@ const widest = 1 << 16
 
 func checkShape(count, width int) error {
 	if count < 0 || width < 1 || width > widest {
-		return fmt.Errorf("%d vectors of %d numbers make no sense: the width must be from 1 to %d", count, width, widest)
+		return fmt.Errorf("%d vectors of %d numbers make no sense: the width must be from 1 to %d", count, width,
+			widest)
 	}
 	return nil
 }

@@ -99,7 +99,8 @@ func (p *piece) fill(in io.Reader, rest []byte, offset int64) {
 			p.buffer = append(make([]byte, 0, 2*from+2*pieceBytes), p.buffer...)
 		}
 		var err error
-		for len(p.buffer) < from+pieceBytes && err == nil { // io.ReadFull would make one of a text's end and of a packing's
+		// io.ReadFull would make one of a text's end and of a packing's
+		for len(p.buffer) < from+pieceBytes && err == nil {
 			var n int
 			n, err = in.Read(p.buffer[len(p.buffer) : from+pieceBytes])
 			p.buffer = p.buffer[:len(p.buffer)+n]
@@ -154,7 +155,8 @@ func (p *piece) search(width int, to sink) {
 		from := len(p.vectors)
 		p.vectors = append(p.vectors, make([]float32, width)...)
 		if bad, field := parse(numbers, p.vectors[from:]); bad > 0 {
-			p.failed = fmt.Errorf("number %d of %q is %q, which is no finite number: mend or delete the line", bad, shorten(word), shorten(field))
+			p.failed = fmt.Errorf("number %d of %q is %q, which is no finite number: mend or delete the line", bad,
+				shorten(word), shorten(field))
 			return
 		}
 		p.found = append(p.found, found{string(word), what, words})
@@ -197,7 +199,8 @@ func (t *textFile) take(p *piece) error {
 		if t.announced >= 0 {
 			from = "the first line announces"
 		}
-		return fmt.Errorf("%s:%d: expected a word and %d numbers, as %s, %w: mend or delete the line", t.name, t.lines+1, t.width, from, ragged)
+		return fmt.Errorf("%s:%d: expected a word and %d numbers, as %s, %w: mend or delete the line", t.name,
+			t.lines+1, t.width, from, ragged)
 	case p.failed != nil:
 		return fmt.Errorf("%s:%d: %w", t.name, t.lines+1, p.failed)
 	}

@@ -167,9 +167,11 @@ func (t *Table) Nearest(id int32, k int) []Neighbour {
 func (t *Table) Describe(words *tokenize.Vocabulary) []string {
 	line := fmt.Sprintf("target vectors: %d numbers, made from the training text", t.Width)
 	if t.Source != fromText {
-		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; their mean is that of <unk>", t.Width, t.Source, t.Unused)
+		line = fmt.Sprintf("target vectors: %d numbers, read from %s, where %d words are not of the training text; "+
+			"their mean is that of <unk>", t.Width, t.Source, t.Unused)
 		if t.Words > 0 {
-			line += fmt.Sprintf("; it has %d of the text's %d words, %.1f %% of the running text", t.Known, t.Words, 100*t.Share)
+			line += fmt.Sprintf("; it has %d of the text's %d words, %.1f %% of the running text", t.Known, t.Words,
+				100*t.Share)
 		}
 		if t.Composed > 0 {
 			line += fmt.Sprintf(", and n-grams for %d more", t.Composed)

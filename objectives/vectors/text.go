@@ -31,7 +31,8 @@ func readText(in *bufio.Reader, name string, to sink) error {
 	case t.read == 0:
 		return fmt.Errorf("%s: the file holds no vectors", name)
 	case t.read < t.announced:
-		return fmt.Errorf("%s is cut off: its first line announces %d vectors and %d are there; get the file again", name, t.announced, t.read)
+		return fmt.Errorf("%s is cut off: its first line announces %d vectors and %d are there; get the file again",
+			name, t.announced, t.read)
 	}
 	return nil
 }
@@ -84,12 +85,17 @@ func (t *textFile) begin(in *bufio.Reader) (first []byte, err error) {
 			return nil, nil
 		}
 		fields := bytes.FieldsFunc(trimmed, isBlank)
-		if !slices.ContainsFunc(fields[1:], func(field []byte) bool { _, err := strconv.ParseFloat(string(field), 32); return err == nil }) {
-			return nil, fmt.Errorf("%s:%d: expected a word and its numbers, not %q: the file is no vectors in text", t.name, t.lines+1, shorten(trimmed))
+		if !slices.ContainsFunc(fields[1:], func(field []byte) bool {
+			_, err := strconv.ParseFloat(string(field), 32)
+			return err == nil
+		}) {
+			return nil, fmt.Errorf("%s:%d: expected a word and its numbers, not %q: the file is no vectors in text",
+				t.name, t.lines+1, shorten(trimmed))
 		}
 		t.width = len(fields) - 1
 		if t.width > widest {
-			return nil, fmt.Errorf("%s:%d: a vector of %d numbers makes no sense: the width must be from 1 to %d", t.name, t.lines+1, t.width, widest)
+			return nil, fmt.Errorf("%s:%d: a vector of %d numbers makes no sense: the width must be from 1 to %d",
+				t.name, t.lines+1, t.width, widest)
 		}
 		return slices.Clone(line), nil
 	}

@@ -84,14 +84,16 @@ func TestTextInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Hash() != want.Hash() || got.Unused != lines-len(some) || got.Known != len(some) {
-			t.Errorf("%d processors give other vectors than one line after the other: %d unused, %d known", processors, got.Unused, got.Known)
+			t.Errorf("%d processors give other vectors than one line after the other: %d unused, %d known", processors,
+				got.Unused, got.Known)
 		}
 	}
 	at := strings.Index(content, "w29000ß")
 	for change, says := range map[string]string{
 		"\n": ":29002: expected a word and 31 numbers", "1 w\n": ":29001: expected a word and 31 numbers",
 	} {
-		if _, err := open(t, "x.vec", content[:at]+change+"x 1 2 3\n"+content[at:], v); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := open(t, "x.vec", content[:at]+change+"x 1 2 3\n"+content[at:], v); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("the error is %v, want one with %q", err, says)
 		}
 	}

@@ -55,7 +55,8 @@ func TestReadTextWithAndWithoutHeader(t *testing.T) {
 	v := words("the", "a\u00a0b", "cat", "nowhere")
 	body := "the 3 0 4 \ndog 1 1 0\ncat\t0\t2e1\t0\nthe 9 9 9\na\u00a0b 0 0 -1\nbird 3 -1 0"
 	for what, text := range map[string]string{
-		"without a header": body, "with a header": "6 3\n" + body + "\n", "with a byte order mark": "\ufeff6 3\r\n" + strings.ReplaceAll(body, "\n", "\r\n"),
+		"without a header": body, "with a header": "6 3\n" + body + "\n", "with a byte order mark": "\ufeff6 3\r\n" +
+			strings.ReplaceAll(body, "\n", "\r\n"),
 	} {
 		table, err := open(t, "x.vec", text, v)
 		if err != nil {
@@ -165,7 +166,8 @@ func TestCover(t *testing.T) {
 		t.Fatal(err)
 	}
 	covered, rest := table.Cover(v, 0)
-	if got := strings.Join(covered.Decode([]int32{0, 1, 2, 3, 4, 5}), " "); covered.Len() != 6 || got != "<s> <pad> </s> <unk> the cat" {
+	if got := strings.Join(covered.Decode([]int32{0, 1, 2, 3, 4, 5}), " "); covered.Len() != 6 ||
+		got != "<s> <pad> </s> <unk> the cat" {
 		t.Errorf("the covered vocabulary is %s, of %d", got, covered.Len())
 	}
 	row(t, rest, 4, 1, 0)

@@ -66,7 +66,8 @@ func readWord2vec(raw *bufio.Reader, size int64, name string, to sink) error {
 		return fmt.Errorf("%s: the file holds no vectors", name)
 	}
 	if left := in.size - in.at; int64(count) > left/int64(4*width+1) { // a space before the numbers
-		return fmt.Errorf("%s is cut off at byte %d, or its first line is wrong: %d vectors of %d numbers are more than it holds: get the file again", name, in.size, count, width)
+		return fmt.Errorf("%s is cut off at byte %d, or its first line is wrong: %d vectors of %d numbers are more "+
+			"than it holds: get the file again", name, in.size, count, width)
 	}
 	to.begin(width)
 	numbers, vector, row := make([]byte, 4*width), make([]float32, width), make([]float64, width)
@@ -74,7 +75,8 @@ func readWord2vec(raw *bufio.Reader, size int64, name string, to sink) error {
 		start := in.at
 		failed := func(err error) error {
 			if isCut(err) {
-				return fmt.Errorf("%s is cut off at byte %d, in vector %d of the %d of %d numbers that it announces: get the file again", name, in.at, i+1, count, width)
+				return fmt.Errorf("%s is cut off at byte %d, in vector %d of the %d of %d numbers that it announces: "+
+					"get the file again", name, in.at, i+1, count, width)
 			}
 			return fmt.Errorf("%s: byte %d: %w", name, in.at, err)
 		}
@@ -85,7 +87,8 @@ func readWord2vec(raw *bufio.Reader, size int64, name string, to sink) error {
 		}
 		word = bytes.TrimLeft(word[:max(len(word)-1, 0)], "\n")
 		if len(word) > longestWord || bytes.IndexByte(word, 0) >= 0 {
-			return fmt.Errorf("%s: no word stands at byte %d, where vector %d of %d should begin: the width of %d that it announces is not that of its vectors, or the file is damaged", name, start, i+1, count, width)
+			return fmt.Errorf("%s: no word stands at byte %d, where vector %d of %d should begin: the width of %d "+
+				"that it announces is not that of its vectors, or the file is damaged", name, start, i+1, count, width)
 		}
 		what, words := to.fate(word, start)
 		if what == passed {
@@ -102,7 +105,8 @@ func readWord2vec(raw *bufio.Reader, size int64, name string, to sink) error {
 			return failed(err)
 		}
 		if bad := decodeFloats(numbers, vector); bad > 0 {
-			return fmt.Errorf("%s: number %d of vector %d, %q, at byte %d, is no finite number: the file is damaged", name, bad, i+1, shorten(text), from+4*int64(bad-1))
+			return fmt.Errorf("%s: number %d of vector %d, %q, at byte %d, is no finite number: the file is damaged",
+				name, bad, i+1, shorten(text), from+4*int64(bad-1))
 		}
 		if what == kept {
 			to.keep(text, vector)
@@ -139,7 +143,8 @@ func readEnd(in *counter, name, announced string) error {
 	if err != nil {
 		return fmt.Errorf("%s: byte %d: %w", name, in.at, err)
 	}
-	return fmt.Errorf("%s: behind %s that it announces there are %d bytes more, from byte %d on: its first line gives another number or width than the file has", name, announced, n+1, at)
+	return fmt.Errorf("%s: behind %s that it announces there are %d bytes more, from byte %d on: its first line gives "+
+		"another number or width than the file has", name, announced, n+1, at)
 }
 
 // decodeFloats reads little-endian float32; where one is not finite, bad is its number.

@@ -46,11 +46,11 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	}
 	switch {
 	case f.To == "argos" && f.Tokens:
-		return nil, command.Usagef("-force-tokens leaves the text path out, and a package for Argos Translate has one: " +
-			"export with -to ctranslate2")
+		return nil, command.Usagef("-force-tokens leaves the text path out, and a package for Argos Translate has " +
+			"one: export with -to ctranslate2")
 	case f.To == "hf" && (f.Quantise == "int8" || f.Quantise == "int16"):
-		return nil, command.Usagef("-quantise %s: transformers reads float32, float16 and bfloat16: quantise to one of these, "+
-			"or export with -to ctranslate2", f.Quantise)
+		return nil, command.Usagef("-quantise %s: transformers reads float32, float16 and bfloat16: quantise to one "+
+			"of these, or export with -to ctranslate2", f.Quantise)
 	}
 	return f, nil
 }

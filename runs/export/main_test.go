@@ -40,8 +40,9 @@ func TestRefusals(t *testing.T) {
 				"model.encoder_layers=3")},
 		`objective.method = "mos", and the formats hold one softmax`: {"-to=hf", "-run",
 			trained(t, "multi30k", "train.steps=5", "objective.method=mos")},
-		`holds a language model, model.kind = "awd-lstm"`: {"-to=hf", "-run", trained(t, "ptb", "train.steps=5", "data.sample=true",
-			"model.width=8", "model.hidden=8", "train.columns=4", "data.sample_size=50")},
+		`holds a language model, model.kind = "awd-lstm"`: {"-to=hf", "-run",
+			trained(t, "ptb", "train.steps=5", "data.sample=true",
+				"model.width=8", "model.hidden=8", "train.columns=4", "data.sample_size=50")},
 		"data.aggressive = false: train with data.aggressive = true, or give -force-tokens": {"-to=hf", "-run", plain},
 		"there is no folder": {"-to=hf", "-run", filepath.Join(place, "none")},
 		"holds no run":       {"-to=hf", "-run", place},
@@ -58,7 +59,8 @@ func TestRefusals(t *testing.T) {
 	if err != nil || !strings.Contains(log, "a line in some thousands is split otherwise") {
 		t.Errorf("%s, %v", log, err)
 	}
-	if _, err := export(t, "-run", plain, "-to=ctranslate2", "-out", out); err == nil || !strings.Contains(err.Error(), "exists already") {
+	if _, err := export(t, "-run", plain, "-to=ctranslate2", "-out", out); err == nil ||
+		!strings.Contains(err.Error(), "exists already") {
 		t.Errorf("a second export: %v", err)
 	}
 	if _, err := export(t, "-run", plain, "-to=argos", "-out", filepath.Join(place, "none", "x")); err == nil {

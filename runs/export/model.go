@@ -66,18 +66,19 @@ func checkKind(folder string) error {
 	case !named || kind == "transformer":
 		return nil // whatever else is wrong with the keys, Open says
 	case slices.Contains(translation.Kinds(), kind):
-		return fmt.Errorf("%s has model.kind = %q, and neither CTranslate2 nor transformers has such a recurrent network: "+
-			"train with model.kind = \"transformer\"", folder, kind)
+		return fmt.Errorf("%s has model.kind = %q, and neither CTranslate2 nor transformers has such a recurrent "+
+			"network: train with model.kind = \"transformer\"", folder, kind)
 	}
-	return fmt.Errorf("%s holds a language model, model.kind = %q, whose network no format has: export a translator with "+
-		"model.kind = \"transformer\"", folder, kind)
+	return fmt.Errorf("%s holds a language model, model.kind = %q, whose network no format has: export a translator "+
+		"with model.kind = \"transformer\"", folder, kind)
 }
 
 // weights gives the model its tensors, on the torch thread.
 func weights(m *exchange.Model, t *translation.Translator) error {
 	if _, _, ok := t.Output.SoftmaxHead(); !ok {
-		return fmt.Errorf("this run has objective.method = %q, and the formats hold one softmax over the whole vocabulary, of "+
-			"plain scores: export a run of mle, cosreg, adversarial, zloss, spectrum or sn", t.Settings.Objective.Method)
+		return fmt.Errorf("this run has objective.method = %q, and the formats hold one softmax over the whole "+
+			"vocabulary, of plain scores: export a run of mle, cosreg, adversarial, zloss, spectrum or sn",
+			t.Settings.Objective.Method)
 	}
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -134,7 +135,8 @@ func card(folder string, t *translation.Translator) (exchange.Card, error) {
 	if err != nil {
 		return c, err
 	}
-	c.Run, c.Preset, c.Seed, c.Updates, c.Data, c.SHA256 = r.Run, r.Preset, r.Seed, r.Updates, r.Data.Name, r.Data.SHA256
+	c.Run, c.Preset, c.Seed, c.Updates, c.Data, c.SHA256 = r.Run, r.Preset, r.Seed, r.Updates, r.Data.Name,
+		r.Data.SHA256
 	for text, scores := range r.Test {
 		for _, s := range []exchange.Score{
 			{Text: text, Metric: "BLEU (" + string(scores.BLEUSignature) + ")", Value: scores.BLEU.Value()},

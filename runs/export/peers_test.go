@@ -121,7 +121,8 @@ func python(t *testing.T, packages ...string) string {
 	t.Helper()
 	program := cmp.Or(os.Getenv("APERTURE_PYTHON"), "python3")
 	for _, name := range packages {
-		if err := exec.Command(program, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('"+name+"') is None)").Run(); err != nil {
+		if err := exec.Command(program, "-c",
+			"import importlib.util, sys; sys.exit(importlib.util.find_spec('"+name+"') is None)").Run(); err != nil {
 			t.Skipf("%s has no package %s: install it, or name a Python that has it in APERTURE_PYTHON", program, name)
 		}
 	}
@@ -146,12 +147,13 @@ func same(t *testing.T, what string, c []peerCase, got []string, least int) {
 func TestCTranslate2(t *testing.T) {
 	python(t, "ctranslate2")
 	for name, keys := range map[string][]string{
-		"post-norm":                  nil,
-		"pre-norm, spectrum":         {"model.pre_norm=true", "objective.method=spectrum"},
-		"learned positions, sn":      {"model.positions=learned", "objective.method=sn"},
-		"nothing tied, bias":         {"model.tying=none", "objective.bias=true", "data.joint=false"},
-		"own source":                 {"model.tying=decoder", "data.joint=false"},
-		"of words, truecase, forced": {"data.joint=false", "model.tying=decoder", "data.source_units=word", "data.target_units=word", "data.truecase=true"},
+		"post-norm":             nil,
+		"pre-norm, spectrum":    {"model.pre_norm=true", "objective.method=spectrum"},
+		"learned positions, sn": {"model.positions=learned", "objective.method=sn"},
+		"nothing tied, bias":    {"model.tying=none", "objective.bias=true", "data.joint=false"},
+		"own source":            {"model.tying=decoder", "data.joint=false"},
+		"of words, truecase, forced": {"data.joint=false", "model.tying=decoder", "data.source_units=word",
+			"data.target_units=word", "data.truecase=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, out := trained(t, "multi30k", keys...), filepath.Join(t.TempDir(), "out")
@@ -178,14 +180,16 @@ func TestCTranslate2(t *testing.T) {
 func TestTransformers(t *testing.T) {
 	python(t, "transformers", "torch", "sacremoses")
 	for class, keys := range map[string][]string{
-		"FSMTForConditionalGeneration":     {"model.tying=decoder", "data.joint=false"},
-		"FSMTForConditionalGeneration ":    nil,
-		"M2M100ForConditionalGeneration":   {"model.pre_norm=true"},
-		"MarianMTModel":                    {"objective.bias=true"},
-		"MarianMTModel with separate rows": {"objective.bias=true", "model.tying=none", "data.joint=false", "model.positions=learned"},
+		"FSMTForConditionalGeneration":   {"model.tying=decoder", "data.joint=false"},
+		"FSMTForConditionalGeneration ":  nil,
+		"M2M100ForConditionalGeneration": {"model.pre_norm=true"},
+		"MarianMTModel":                  {"objective.bias=true"},
+		"MarianMTModel with separate rows": {"objective.bias=true", "model.tying=none", "data.joint=false",
+			"model.positions=learned"},
 	} {
 		t.Run(class, func(t *testing.T) {
-			folder, out := trained(t, "multi30k", append(keys, "data.aggressive=true")...), filepath.Join(t.TempDir(), "out")
+			folder, out := trained(t, "multi30k", append(keys, "data.aggressive=true")...),
+				filepath.Join(t.TempDir(), "out")
 			if _, err := export(t, "-run", folder, "-to=hf", "-out", out); err != nil {
 				t.Fatal(err)
 			}

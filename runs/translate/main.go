@@ -69,9 +69,11 @@ func parse(args []string) (f *flags, err error) {
 	case f.Int8 && f.Device != "auto" && f.Device != "cpu":
 		return nil, command.Usagef("-int8 computes on the CPU, and -device is %s: leave one of the two out", f.Device)
 	case f.Force != "" && (f.constrains() || f.Align || f.Confidence || f.JSON):
-		return nil, command.Usagef("-force scores translations that are given, and -prefix, -terms, -keep, -align, -confidence and -json are for searching: leave one of the two out")
+		return nil, command.Usagef("-force scores translations that are given, and -prefix, -terms, -keep, -align, " +
+			"-confidence and -json are for searching: leave one of the two out")
 	case f.JSON && (f.Align || f.Confidence || f.Scores):
-		return nil, command.Usagef("-json prints scores, confidence and links already: leave -scores, -align and -confidence out")
+		return nil, command.Usagef("-json prints scores, confidence and links already: leave -scores, -align and " +
+			"-confidence out")
 	case f.Int8 && f.Force != "":
 		return nil, command.Usagef("-int8 is for searching, and -force scores with all bits: leave one of the two out")
 	}
@@ -88,7 +90,8 @@ func (f *flags) options(o decode.Options) (decode.Options, error) {
 	}
 	if f.NBest > 0 {
 		if o.NBest = f.NBest; o.Beam < o.NBest {
-			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: raise -beam", o.NBest, o.Beam)}
+			return o, &command.UsageError{Err: fmt.Errorf("-nbest %d needs a beam of at least that width, not %d: "+
+				"raise -beam", o.NBest, o.Beam)}
 		}
 	}
 	if f.given.Changed("replace-unk") {
@@ -121,7 +124,8 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 		return err
 	}
 	w := &printer{
-		Writer: bufio.NewWriter(out), scored: f.Scores || f.NBest > 0, json: f.JSON, links: f.Align, confidence: f.Confidence,
+		Writer: bufio.NewWriter(out), scored: f.Scores || f.NBest > 0, json: f.JSON, links: f.Align,
+		confidence: f.Confidence,
 	}
 	if f.Force != "" {
 		return force(ctx, t, f.Force, in, w, o)
@@ -146,7 +150,8 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 				var bad *translation.LineError
 				switch {
 				case errors.As(x.Err, &bad) && !f.SkipBad:
-					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place", first+bad.Line, bad.Err)
+					return fmt.Errorf("standard input:%d: %w; -skip-bad writes an empty line in its place",
+						first+bad.Line, bad.Err)
 				case bad != nil:
 					fmt.Fprintf(os.Stderr, "translate: standard input:%d: %v; an empty line takes its place\n",
 						first+bad.Line, bad.Err)

@@ -114,7 +114,8 @@ func TestPackedInput(t *testing.T) {
 		fmt.Fprintf(&text, "line %d\n", i)
 	}
 	out := &printer{Writer: bufio.NewWriter(io.Discard)}
-	for how, in := range map[string]string{"plain": text.String(), "gzip": fixtures.Gzip(t, text.String()), "Zstandard": fixtures.Zstandard(t, text.String())} {
+	for how, in := range map[string]string{"plain": text.String(), "gzip": fixtures.Gzip(t, text.String()),
+		"Zstandard": fixtures.Zstandard(t, text.String())} {
 		var got []string
 		err := eachBatch(strings.NewReader(in), out, 1000, func(first int, lines []string) error {
 			got = append(got, lines...)
@@ -124,7 +125,8 @@ func TestPackedInput(t *testing.T) {
 			t.Errorf("%s: %d lines, %v", how, len(got), err)
 		}
 	}
-	if err := eachBatch(strings.NewReader(fixtures.Gzip(t, text.String())[:500]), out, 1000, func(int, []string) error { return nil }); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if err := eachBatch(strings.NewReader(fixtures.Gzip(t, text.String())[:500]), out, 1000,
+		func(int, []string) error { return nil }); err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("a stream that is cut gives %v", err)
 	}
 	read, write := io.Pipe()

@@ -27,7 +27,8 @@ func Learn(d TextSettings, text corpus.Parallel, cache *corpus.Cache) (*Sides, e
 		return nil, err
 	}
 	keyed := d
-	keyed.Codes, keyed.SourceVocabulary, keyed.TargetVocabulary = "", "", "" // what they hold counts, not where they are
+	// what they hold counts, not where they are
+	keyed.Codes, keyed.SourceVocabulary, keyed.TargetVocabulary = "", "", ""
 	key := keyOf("learnt", text, keyed, given)
 	if data, found := cache.Get(key); found {
 		archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -55,7 +56,8 @@ func Learn(d TextSettings, text corpus.Parallel, cache *corpus.Cache) (*Sides, e
 // givenFiles are the contents of the files that stand in for learning, by key.
 func (d TextSettings) givenFiles() (map[string][]byte, error) {
 	contents := map[string][]byte{}
-	for key, path := range map[string]string{"codes": d.Codes, "source_vocabulary": d.SourceVocabulary, "target_vocabulary": d.TargetVocabulary} {
+	for key, path := range map[string]string{"codes": d.Codes, "source_vocabulary": d.SourceVocabulary,
+		"target_vocabulary": d.TargetVocabulary} {
 		if path == "" {
 			continue
 		}
@@ -93,7 +95,8 @@ var sources embed.FS
 // keyOf names what is made from text by a program like this one: a change of the program's text processing makes
 // another key.
 func keyOf(what string, text corpus.Parallel, d TextSettings, contents map[string][]byte) corpus.Key {
-	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d), tokenize.Edition(sources, align.Sources)}
+	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d),
+		tokenize.Edition(sources, align.Sources)}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
 		parts = append(parts, name, string(contents[name]))
 	}

@@ -131,7 +131,8 @@ func (s *Side) count(text corpus.Text) (*tokenize.WordCounts, error) {
 
 // counting counts what the lines of a text hold, a block of them at a time on each processor. worker makes what one
 // goroutine counts with.
-func counting(text corpus.Text, worker func() (func(counts *tokenize.WordCounts, line string), error)) (*tokenize.WordCounts, error) {
+func counting(text corpus.Text, worker func() (func(counts *tokenize.WordCounts, line string),
+	error)) (*tokenize.WordCounts, error) {
 	all := &tokenize.WordCounts{}
 	err := corpus.Blocks([]corpus.Text{text}, func() (func([][]string) (*tokenize.WordCounts, error), error) {
 		add, err := worker()
@@ -271,7 +272,8 @@ func (p *Sides) learnVocabularies(d TextSettings, source, target *tokenize.WordC
 		return nil
 	}
 	if p.Source.Vocabulary.Hash() != p.Target.Vocabulary.Hash() {
-		return fmt.Errorf("data.joint wants one vocabulary, but %s and %s differ: give the same file to both keys, or set data.joint = false", d.SourceVocabulary, d.TargetVocabulary)
+		return fmt.Errorf("data.joint wants one vocabulary, but %s and %s differ: give the same file to both keys, or "+
+			"set data.joint = false", d.SourceVocabulary, d.TargetVocabulary)
 	}
 	p.Target.Vocabulary = p.Source.Vocabulary
 	return nil

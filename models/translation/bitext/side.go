@@ -34,7 +34,8 @@ func newSide(d TextSettings, language string) (*Side, error) {
 		return s, nil
 	}
 	var err error
-	s.moses, err = tokenize.NewMoses(tokenize.MosesOptions{Language: language, Aggressive: d.Aggressive, NoEscape: !d.Escape, Version: version})
+	s.moses, err = tokenize.NewMoses(tokenize.MosesOptions{Language: language, Aggressive: d.Aggressive,
+		NoEscape: !d.Escape, Version: version})
 	s.detokenizer = tokenize.NewDetokenizer(language)
 	return s, err
 }

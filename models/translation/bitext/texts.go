@@ -56,7 +56,8 @@ func (n TextNames) Count(d TextSettings, cache *corpus.Cache) (int, error) {
 }
 
 // split finds out which texts there are, and holds out of the training text what stands in for others.
-func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corpus.PairName, tests []corpus.PairName, said string, err error) {
+func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corpus.PairName, tests []corpus.PairName,
+	said string, err error) {
 	train, valid = n.pair(d, n.Train), n.pair(d, n.Valid)
 	for _, name := range n.Tests {
 		tests = append(tests, n.pair(d, name))
@@ -83,7 +84,8 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 			use = "validation text, and another as test text"
 		}
 	}
-	said = fmt.Sprintf("one in %d of the %d pairs of %s, spread evenly, is held out as %s (data.held_out)", validation.Every(), total, n.Train, use)
+	said = fmt.Sprintf("one in %d of the %d pairs of %s, spread evenly, is held out as %s (data.held_out)",
+		validation.Every(), total, n.Train, use)
 	return train, valid, tests, said, nil
 }
 
@@ -92,7 +94,8 @@ func (n TextNames) split(d TextSettings, cache *corpus.Cache) (train, valid corp
 func ReadFiles(d TextSettings, names TextNames, cache *corpus.Cache) (*Texts, error) {
 	train, valid, tests, said, err := names.split(d, cache)
 	t := &Texts{Sums: map[string]string{}, Cache: cache, heldOut: said}
-	read := func(name, flag string, at corpus.PairName, open func(at corpus.PairName, flag string) (corpus.Parallel, error)) (p corpus.Parallel) {
+	read := func(name, flag string, at corpus.PairName,
+		open func(at corpus.PairName, flag string) (corpus.Parallel, error)) (p corpus.Parallel) {
 		if err == nil {
 			p, err = open(at, flag)
 			t.Sums[name+"."+d.Source], t.Sums[name+"."+d.Target] = p.Source.SHA256, p.Target.SHA256
@@ -154,7 +157,8 @@ func (t *Texts) Encode(p *Sides, limits corpus.Limits, positions int) error {
 				n, language = len(pair.Target), p.Target.Language
 			}
 			if n >= positions {
-				return fmt.Errorf("%s.%s:%d: this line has %d symbols with its end, more than model.max_positions (%d): raise that, or split the line", lines.Name, language, pair.Line, n+1, positions)
+				return fmt.Errorf("%s.%s:%d: this line has %d symbols with its end, more than model.max_positions "+
+					"(%d): raise that, or split the line", lines.Name, language, pair.Line, n+1, positions)
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func TestExit(t *testing.T) {
 		{ErrHelp, 0, ""},
 		{errors.New("two\nlines"), 1, "aperture: two lines"},
 		{fmt.Errorf("a: %w", Usagef("bad flag")), 2, "aperture: a: bad flag"},
-		{&SignalError{Signal: syscall.SIGTERM}, 143, "aperture: stopped by signal 15 (terminated): run again with -resume to " +
-			"continue"},
+		{&SignalError{Signal: syscall.SIGTERM}, 143,
+			"aperture: stopped by signal 15 (terminated): run again with -resume to continue"},
 		{&SignalError{Signal: syscall.SIGINT}, 130, ""},
 		{full, 1, "aperture: the disk that holds /x/step-3.tmp is full: free space and run the same command again"},
 		{files.DiskFull(fmt.Errorf("saving: %w", full)), 1,
