@@ -15,9 +15,9 @@ import (
 // glued joins a third of all ids to the next, as pieces inside a word are.
 func glued(before, after int32) bool { return before%3 == 0 }
 
-// count counts a phrase that stands between words, occurrences not overlapping: what a search has to reach, seen slowly.
-func count(ids, phrase []int32, joined func(before, after int32) bool) (n int) {
-	for i := 0; i+len(phrase) <= len(ids); i++ {
+// count counts a phrase that stands between words from a place on, occurrences not overlapping: what a search has to reach, seen slowly.
+func count(ids []int32, from int, phrase []int32, joined func(before, after int32) bool) (n int) {
+	for i := from; i+len(phrase) <= len(ids); i++ {
 		end := i + len(phrase)
 		if slices.Equal(ids[i:end], phrase) && (i == 0 || !joined(ids[i-1], ids[i])) &&
 			(end == len(ids) || !joined(ids[end-1], ids[end])) {
@@ -39,7 +39,7 @@ func met(ids []int32, c decode.Constraint, joined func(before, after int32) bool
 				want++
 			}
 		}
-		if count(ids, phrase, joined) < want {
+		if count(ids, len(c.Prefix), phrase, joined) < want {
 			return false
 		}
 	}
