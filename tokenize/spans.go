@@ -105,7 +105,7 @@ func resume(line, text []letter) (skipLine, skipText int) {
 	return min(1, len(line)), 1
 }
 
-// Words reports how often words stand in a line as whole words: no letter, digit or mark of a letter touches either end
+// CountWords counts how often words stand in a line as whole words: no letter, digit or mark of a letter touches either end
 // that is one itself. Occurrences do not overlap.
 func CountWords(line, words string) (n int) {
 	if words == "" {

@@ -28,7 +28,7 @@ func (b *beams) constrained(selection torch.BeamTopK, choose func(torch.BeamTopK
 	selection.Wanted = make([][]int32, len(b.rows))
 	for i, r := range b.rows {
 		rules[i] = selection.Rules[i/group]
-		if c := b.sentences[i/group].constraint; c != nil && rules[i] != torch.EndForced {
+		if c := b.sentences[i/group].constraint; c != nil && rules[i] != torch.EndForced && r.logProb > math.Inf(-1) {
 			selection.Wanted[i] = c.advancing(r.progress, b.step, b.last(r))
 		}
 	}

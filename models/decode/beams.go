@@ -222,7 +222,8 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 					continue
 				}
 				next := row{logProb: c.Scores[at]}
-				if s.constraint != nil {
+				next.progress = from.progress
+				if s.constraint != nil && b.step >= len(s.constraint.prefix) {
 					next.progress = s.constraint.after(from.progress, b.last(from), c.IDs[at])
 				}
 				b.nodes = append(b.nodes, node{from.node, c.IDs[at], from.next, c.LogProbs[at]})

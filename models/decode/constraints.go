@@ -21,8 +21,8 @@ type Constraints struct {
 // Constraint is what the translation of a source must hold, in ids.
 type Constraint struct {
 	Prefix []int32 // its first words
-	// Phrases stand in it, each side by side. One that is listed twice stands there twice; different phrases may
-	// overlap.
+	// Phrases stand behind the prefix, the words of each side by side. One that is listed twice stands there twice;
+	// different phrases may overlap.
 	Phrases [][]int32
 }
 

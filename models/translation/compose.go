@@ -95,6 +95,9 @@ func (d demand) met(text string) bool {
 	for _, p := range d.phrases {
 		counts[p.text]++
 	}
+	if d.prefix != nil {
+		text = text[len(d.prefix.text):]
+	}
 	for words, n := range counts {
 		if tokenize.CountWords(text, words) < n {
 			return false

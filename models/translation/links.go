@@ -10,8 +10,9 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// details are the words of a text with their probabilities, given the tokens behind the text.
-func details(text string, tokens []token, h decode.Hypothesis) *Details {
+// details are the words of a text with their probabilities, given the tokens behind the text; where vectors stand for
+// words, these have no probabilities.
+func (t *Translator) details(text string, tokens []token, h decode.Hypothesis) *Details {
 	d := &Details{Confidence: math.Exp(h.LogProb / float64(len(h.TokenLogProbs)))}
 	for _, word := range strings.Fields(text) {
 		d.Words = append(d.Words, Word{Text: word})
@@ -26,6 +27,9 @@ func details(text string, tokens []token, h decode.Hypothesis) *Details {
 	}
 	for i, p := range logProbs {
 		d.Words[i].Confidence = math.Exp(p)
+		if t.Text.Vectors != nil {
+			d.Confidence, d.Words[i].Confidence = math.NaN(), math.NaN()
+		}
 	}
 	return d
 }

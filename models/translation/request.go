@@ -116,11 +116,15 @@ func (g *Glossary) apply(words []string) (found []phrase) {
 	return found
 }
 
-// phrase is raw text as ids. What the vocabulary does not have is the unknown word, in whose place the text is put
-// afterwards.
+// phrase is raw text as ids. One with a word that the vocabulary does not have is a single unknown word, in whose place
+// the text is put afterwards: phrases that have to be written so do not overlap.
 func (t *Translator) phrase(raw, text string) (phrase, error) {
 	side := t.Text.Target
-	return t.asPhrase(side.Units(strings.Join(side.Phrase(raw), " ")), text)
+	p, err := t.asPhrase(side.Units(strings.Join(side.Phrase(raw), " ")), text)
+	if slices.Contains(p.ids, tokenize.Unk) {
+		p.ids = []int32{tokenize.Unk}
+	}
+	return p, err
 }
 
 func (t *Translator) asPhrase(units []string, text string) (phrase, error) {
@@ -162,16 +166,6 @@ type demand struct {
 	phrases []phrase
 }
 
-func (d demand) none() bool { return d.prefix == nil && len(d.phrases) == 0 }
-
-// all are the prefix, where there is one, and the phrases.
-func (d demand) all() []phrase {
-	if d.prefix == nil {
-		return d.phrases
-	}
-	return append([]phrase{*d.prefix}, d.phrases...)
-}
-
 // constraint is the demand in ids.
 func (d demand) constraint() (c decode.Constraint) {
 	if d.prefix != nil {
@@ -196,19 +190,25 @@ func (t *Translator) demands(r Request, tokenised string) (d demand, err error) 
 		}
 		d.prefix = &p
 	}
-	if r.Terms != nil {
-		d.phrases = r.Terms.apply(t.Text.Source.Words(tokenised))
-	}
+	d.phrases = r.Terms.apply(t.Text.Source.Words(tokenised))
+	terms := len(d.phrases)
 	for _, text := range kept(r.Line, r.Keep) {
 		p, err := t.phrase(text, text)
 		if err != nil {
 			return d, err
 		}
 		// A term that asks for the same text once is met by it.
-		if at := slices.IndexFunc(d.phrases, func(o phrase) bool { return o.text == text }); at >= 0 && r.Terms != nil {
-			d.phrases = slices.Delete(d.phrases, at, at+1)
+		if at := slices.IndexFunc(d.phrases, func(o phrase) bool { return o.text == text }); at >= 0 && at < terms {
+			d.phrases, terms = slices.Delete(d.phrases, at, at+1), terms-1
 		}
 		d.phrases = append(d.phrases, p)
+	}
+	if d.prefix != nil { // what stands there already is met
+		had := map[string]int{}
+		d.phrases = slices.DeleteFunc(d.phrases, func(p phrase) bool {
+			had[p.text]++
+			return tokenize.CountWords(d.prefix.text, p.text) >= had[p.text]
+		})
 	}
 	return d, nil
 }

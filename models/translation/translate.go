@@ -26,7 +26,8 @@ type Translation struct {
 
 // Details are the words of a translation.
 type Details struct {
-	// Confidence is the probability of a symbol, the geometric mean over the line and its end.
+	// Confidence is the probability of a symbol, the geometric mean over the line and its end. It is NaN, and so is that
+	// of words, where the output layer finds words by their vectors.
 	Confidence float64
 	Words      []Word
 }
@@ -145,7 +146,7 @@ func (t *Translator) search(ctx context.Context, requests []Request, o decode.Op
 			text, tokens := t.compose(units[i], h, demands[k], o)
 			x := Translation{Text: text, Tokenised: joinTokens(tokens), Score: h.Score}
 			if o.Words || o.Links {
-				x.Details = details(text, tokens, h)
+				x.Details = t.details(text, tokens, h)
 			}
 			if o.Links {
 				from, to = append(from, sources[k]), append(to, h.IDs)

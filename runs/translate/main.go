@@ -46,7 +46,7 @@ type flags struct {
 	Keep        []string `flag:"keep" help:"what matches <REGEX> stands in the translation unchanged (repeatable)"`
 	Align       bool     `flag:"align" help:"print links between words of the line and of its translation behind a tab, as 0-0 1-2"`
 	Confidence  bool     `flag:"confidence" help:"print the probability of a symbol and that of each word behind a tab, separated by spaces"`
-	JSON        bool     `flag:"json" help:"print an object a line: text, score, words with confidence and source words, and with -nbest the others"`
+	JSON        bool     `flag:"json" help:"print an object a line: text, score, words with confidence and source words, and the translations of -nbest"`
 	Int8        bool     `flag:"int8" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
 	command.Machine
 
@@ -98,7 +98,7 @@ func (f *flags) options(o decode.Options) (decode.Options, error) {
 		o.Alignment = f.ReplaceUnk
 	}
 	o.Int8 = f.Int8
-	o.Words, o.Links = f.Confidence || f.JSON, f.Align || f.JSON
+	o.Words, o.Links = f.Confidence, f.Align || f.JSON
 	o.Postprocess = cmp.Or(f.Postprocess, o.Postprocess)
 	return o, nil
 }

@@ -27,6 +27,8 @@ func TestBadUsage(t *testing.T) {
 		"-postprocess=all: it wants":              {"-run", "x", "-postprocess=all"},
 		"-int8 computes on the CPU":               {"-run", "x", "-int8", "-device", "cuda"},
 		"-int8 is for searching":                  {"-run", "x", "-int8", "-force", "y"},
+		"-force scores translations that":         {"-run", "x", "-force", "y", "-keep", "z"},
+		"-json prints scores, confidence":         {"-run", "x", "-json", "-align"},
 		"unknown flag":                            {"-run", "x", "-beams", "3"},
 	} {
 		_, err := parse(args)
@@ -49,6 +51,8 @@ func TestOptions(t *testing.T) {
 		"-replace-unk":        run,
 		"-replace-unk=false":  {Beam: 3, Lenpen: 0.5, Postprocess: "paper"},
 		"-postprocess none":   {Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "none"},
+		"-align -keep x":      {Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "paper", Links: true},
+		"-confidence":         {Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "paper", Words: true},
 		"-nbest 2 -int8=true": {Beam: 3, Lenpen: 0.5, Alignment: true, Postprocess: "paper", NBest: 2, Int8: true},
 	} {
 		f, err := parse(append([]string{"-run", "x"}, strings.Fields(args)...))

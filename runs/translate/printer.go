@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/tokenize/align"
@@ -63,39 +64,51 @@ func links(x translation.Translation) (all []align.Link) {
 	return all
 }
 
-// object is a translation as -json prints it; that of a line has the others of its list.
+// object is a translation as -json prints it.
 type object struct {
 	Text       string   `json:"text"`
 	Score      float64  `json:"score"`
-	Confidence float64  `json:"confidence"`
+	Confidence *float64 `json:"confidence"` // null where the output layer has no probabilities
 	Words      []word   `json:"words"`
-	NBest      []object `json:"nbest,omitempty"`
-	Error      string   `json:"error,omitempty"`
 }
 
 type word struct {
-	Text       string  `json:"text"`
-	Confidence float64 `json:"confidence"`
-	Source     []int   `json:"source"`
+	Text       string   `json:"text"`
+	Confidence *float64 `json:"confidence"`
+	Source     []int    `json:"source"`
 }
 
-func (p *printer) object(list []translation.Translation) {
-	of := func(x translation.Translation) object {
-		d := details(x)
-		o := object{Text: x.Text, Score: x.Score, Confidence: d.Confidence, Words: []word{}}
-		for _, w := range d.Words {
-			o.Words = append(o.Words, word{w.Text, w.Confidence, append([]int{}, w.Source...)})
-		}
-		if x.Err != nil {
-			o.Error = x.Err.Error()
-		}
-		return o
+func newObject(x translation.Translation) object {
+	d := details(x)
+	o := object{Text: x.Text, Score: x.Score, Confidence: known(d.Confidence), Words: []word{}}
+	for _, w := range d.Words {
+		o.Words = append(o.Words, word{w.Text, known(w.Confidence), append([]int{}, w.Source...)})
 	}
-	line := of(list[0])
+	return o
+}
+
+// known is nil for a number that is none.
+func known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}
+
+// object writes the translations of a line, the list of them where -nbest asks for it.
+func (p *printer) object(list []translation.Translation) {
+	line := struct {
+		object
+		NBest []object `json:"nbest"`
+		Error string   `json:"error,omitempty"`
+	}{object: newObject(list[0]), NBest: []object{}}
 	for _, x := range list {
 		if p.scored {
-			line.NBest = append(line.NBest, of(x))
+			line.NBest = append(line.NBest, newObject(x))
 		}
+	}
+	if err := list[0].Err; err != nil {
+		line.Error = err.Error()
 	}
 	encoder := json.NewEncoder(p)
 	encoder.SetEscapeHTML(false)
