@@ -57,7 +57,7 @@ type letter struct {
 	word int
 }
 
-// lettersOf are the characters of words. Those of tokens are unescaped, and the marks around a hyphen are no characters.
+// lettersOf are the characters of words. Those of tokens are unescaped; the marks around a hyphen are no characters.
 func lettersOf(words []string, tokens bool) (out []letter) {
 	for i, word := range words {
 		if tokens {
@@ -80,8 +80,8 @@ func lettersOf(words []string, tokens bool) (out []letter) {
 // resumeWithin bounds how far two texts are looked through for a place where they agree again.
 const resumeWithin = 64
 
-// resume says how much to skip of two texts that begin with different characters, until three agree or both end. What is
-// skipped together is as little as possible; where nothing agrees it is a character of each.
+// resume says how much to skip of two texts that begin with different characters, until three agree or both end. It
+// skips as little as possible of both together; where nothing agrees, a character of each.
 func resume(line, text []letter) (skipLine, skipText int) {
 	agree := func(a, b int) bool {
 		for k := range 3 {
@@ -105,8 +105,8 @@ func resume(line, text []letter) (skipLine, skipText int) {
 	return min(1, len(line)), 1
 }
 
-// CountWords counts how often words stand in a line as whole words: no letter, digit or mark of a letter touches either end
-// that is one itself. Occurrences do not overlap.
+// CountWords counts how often words stand in a line as whole words: where they begin or end with a letter, digit or
+// mark of a letter, none touches them there. Occurrences do not overlap.
 func CountWords(line, words string) (n int) {
 	if words == "" {
 		return 0

@@ -47,8 +47,9 @@ func joinTokens(tokens []token) string {
 // compose is a hypothesis as running text that holds what is demanded, to the letter, and its words. Where the text
 // path changes a demanded text (spaces, case, a word that the vocabulary does not have), the text is put in its place
 // after it.
-func (t *Translator) compose(source []string, h decode.Hypothesis, d demand, o decode.Options) (text string,
-	tokens []token) {
+func (t *Translator) compose(
+	source []string, h decode.Hypothesis, d demand, o decode.Options,
+) (text string, tokens []token) {
 	plain := tokensOf(t.Text.Target, t.symbols(source, h, o))
 	tokens = compact(slices.Clone(plain), o)
 	text = t.Text.Target.Raw(joinTokens(tokens))

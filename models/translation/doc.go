@@ -17,6 +17,9 @@
 // An unknown word is replaced as decode.Options.Alignment says: by the source word that it attended to, or by the
 // translation that the run's lexicon has for it (data.lexicon).
 //
+// [Translator.TranslateRequests] translates lines under demands of their own: a prefix, the terms of a [Glossary], parts
+// that stay unchanged. decode.Options.Words and Links ask for the words of translations ([Details]).
+//
 // A translator that was opened lays its weights out for search at its first call, and keeps that beside them until
 // Close; a call with decode.Options.Int8, which computes with weights of eight bits, lays them out anew once.
 //

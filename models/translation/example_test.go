@@ -21,7 +21,8 @@ func Example() {
 		return
 	}
 	defer t.Close()
-	out, err := t.Translate(context.Background(), []string{"Three and seven.", "", "One, two and nine."}, decode.Options{})
+	out, err := t.Translate(context.Background(), []string{"Three and seven.", "", "One, two and nine."},
+		decode.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -140,8 +140,8 @@ func (t *Translator) asPhrase(units []string, text string) (phrase, error) {
 			p.ids[i] = tokenize.Unk
 		}
 		if v := t.Text.Vectors; v != nil && !finiteNonZero(v.Rows[int(p.ids[i])*v.Width:][:v.Width]) {
-			return p, fmt.Errorf("%q cannot be demanded: the run's output layer finds words by their vectors, and has "+
-				"none for %q",
+			return p, fmt.Errorf("%q cannot be demanded: the output layer finds words by their vectors and has none "+
+				"for %q",
 				text, t.Text.Target.Vocabulary.Token(id))
 		}
 	}

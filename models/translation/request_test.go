@@ -29,7 +29,8 @@ func glossary(t *testing.T, made *translation.Translator, pairs ...string) *tran
 	return g
 }
 
-func request(t *testing.T, made *translation.Translator, o decode.Options, r ...translation.Request) [][]translation.Translation {
+func request(t *testing.T, made *translation.Translator, o decode.Options,
+	r ...translation.Request) [][]translation.Translation {
 	t.Helper()
 	out, err := made.TranslateRequests(t.Context(), r, o)
 	if err != nil {
@@ -42,7 +43,8 @@ func request(t *testing.T, made *translation.Translator, o decode.Options, r ...
 // with any beam and in eight bits; the line beside them, which asks for nothing, stays as it is.
 func TestRequests(t *testing.T) {
 	eachNetwork(t, func(t *testing.T, made *translation.Translator) {
-		terms := glossary(t, made, "three", "sieben", "two", "Größe", "nine", "acht", "five", "vier zwei", "three", "eins")
+		terms := glossary(t, made, "three", "sieben", "two", "Größe", "nine", "acht", "five", "vier zwei", "three",
+			"eins")
 		keep := []*regexp.Regexp{regexp.MustCompile(`\{[a-z_]+\}|</?b>`), regexp.MustCompile(`[0-9]+%`)}
 		requests := []translation.Request{
 			{Line: "Three and seven."},
@@ -55,7 +57,8 @@ func TestRequests(t *testing.T) {
 			{Line: "", Prefix: "Drei"},
 		}
 		want := [][]string{
-			nil, {"sieben", "Größe", "acht", "eins"}, {"vier zwei", "acht"}, {"{user_name}"}, {"<b>", "</b>"}, {"50%"}, {"Ähem – „Nun“"}, {"Drei"},
+			nil, {"sieben", "Größe", "acht", "eins"}, {"vier zwei", "acht"}, {"{user_name}"}, {"<b>", "</b>"}, {"50%"},
+			{"Ähem – „Nun“"}, {"Drei"},
 		}
 		for _, beam := range []int{1, 3, 7} {
 			for _, int8 := range []bool{false, true} {
@@ -118,11 +121,13 @@ func TestDetails(t *testing.T) {
 			var words []string
 			for _, word := range x.Details.Words {
 				words = append(words, word.Text)
-				if !(word.Confidence > 0 && word.Confidence <= 1) || len(word.Source) != 1 || word.Source[0] >= len(strings.Fields(source[i])) {
+				if !(word.Confidence > 0 && word.Confidence <= 1) || len(word.Source) != 1 ||
+					word.Source[0] >= len(strings.Fields(source[i])) {
 					t.Errorf("%q: the word %+v", x.Text, word)
 				}
 			}
-			if !slices.Equal(words, strings.Fields(x.Text)) || !(x.Details.Confidence > 0 && x.Details.Confidence <= 1) {
+			if !slices.Equal(words, strings.Fields(x.Text)) ||
+				!(x.Details.Confidence > 0 && x.Details.Confidence <= 1) {
 				t.Errorf("%q has the words %q", x.Text, words)
 			}
 			for j, word := range x.Details.Words {
@@ -162,6 +167,7 @@ func TestConfidence(t *testing.T) {
 	symbols := scored[0].TokenLogProbs
 	want := math.Exp(scored[0].LogProb - symbols[len(symbols)-1])
 	if math.Abs(product-want) > 1e-4 || math.Abs(x.Details.Confidence-math.Exp(x.Score/float64(len(symbols)))) > 1e-6 {
-		t.Errorf("%s: the words have %v together, want %v; the line %v", fmt.Sprint(x.Text), product, want, x.Details.Confidence)
+		t.Errorf("%s: the words have %v together, want %v; the line %v", fmt.Sprint(x.Text), product, want,
+			x.Details.Confidence)
 	}
 }

@@ -39,8 +39,8 @@ type Word struct {
 	Source     []int   // the words of the raw line that it stands for, counted from 0
 }
 
-var errNoProbability = errors.New("the run's output layer finds words by their vectors and gives them no probability: " +
-	"ask for no confidence, or for links alone")
+var errNoProbability = errors.New(
+	"the run's output layer finds words by their vectors and gives them no probability: ask for no confidence")
 
 var errNoUTF8 = errors.New("it is no valid UTF-8: convert the text, for example with iconv")
 
