@@ -53,8 +53,8 @@ func fixture(tying string, preNorm, bias bool) *Model {
 		}
 		norm(name + "_layer_norm")
 	}
-	for side, layers := range map[string]int{"encoder": 1, "decoder": 2} {
-		for i := range layers {
+	for k, side := range []string{"encoder", "decoder"} { // a map's order would make other weights each time
+		for i := range k + 1 {
 			at := fmt.Sprintf("%s.layers.%d.", side, i)
 			attention(at + "self_attn")
 			if side == "decoder" {
