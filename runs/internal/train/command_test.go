@@ -193,7 +193,7 @@ func TestWhatOnlyPrints(t *testing.T) {
 			}
 		}
 	}
-	run(t, folder, "-bandwidth=1e9").fails(t, "a rate without a plan", 2, "go with -plan")
+	run(t, folder, "-bandwidth=1e9").fails(t, "a rate without a plan", 2, "goes with -plan")
 	run(t, folder, "-plan", "-set=data.max_length=1").fails(t, "a plan without pairs", 1,
 		"none of the 200 sentence pairs")
 	if _, err := os.Stat(filepath.Join(folder, "experiments")); err == nil {
