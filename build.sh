@@ -506,31 +506,51 @@ build() {
     say "done in $SECONDS s"
 }
 
-# The events of all tests, of those once more without AVX-512, where there is AVX-512 and the caller
-# has not chosen, and of those once more on the checked device. The cache of go test does not see a rebuilt library, hence -count=1.
-go_test() { go test -json -count=1 -timeout 20m "$@" 2>&1; }
+# The events of all tests, see internal/testreport. A rebuilt library is nothing that the cache of go test sees, hence
+# -count=1; go vet has run, and no test reads debugging information. One package more than there are processors runs at a
+# time, since tests wait for processes, signals and deadlines too.
+go_test() { go test -json -count=1 -timeout 20m -vet=off -ldflags=-w -p=$((jobs + 1)) "$@" 2>&1; }
+
+# All tests; those of the kernels once more without AVX-512, where there is AVX-512 and the caller has not chosen; and those
+# of all that computes once more on the checked device. What is left out of the repetitions is quite the same in them, since
+# it searches, is built or is read without a kernel or a device of its own, or trains what the kernels' tests compare.
 test_events() {
-    local status=0 computing=(./torch/... ./objectives/... ./models/...) on_device=(./torch ./objectives ./models ./models/decode ./models/language ./models/translation)
-    say "go test ./..."
-    go_test ./... || status=1
+    local status=0
+    local kernels=(./torch ./objectives ./models ./models/decode) same_kernels='TestConstraintsAreMet|TestConstrainedIsExhaustive|TestSGDTrainsTheSpectrum|ParameterCounts$'
+    local on_device=("${kernels[@]}" ./models/language ./models/translation) same_device='TestProgramOfTheGuide|TestConstrainedIsExhaustive|ParameterCounts$'
+    phase_end build $((SECONDS * 1000)) 0 "$$"
+    phase 'go vet' go vet ./... 2>&1 || status=1
+    phase tests go_test ./... || status=1
     if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then
-        say "APERTURE_ISA=avx2 go test ${computing[*]}"
-        echo "once more, with APERTURE_ISA=avx2:"
-        APERTURE_ISA=avx2 go_test "${computing[@]}" || status=1
+        APERTURE_ISA=avx2 phase 'kernels with APERTURE_ISA=avx2' go_test -skip "$same_kernels" "${kernels[@]}" || status=1
     fi
-    say "APERTURE_TEST_DEVICE=checked:0 go test ${on_device[*]}"
-    echo "once more, on the checked device:"
-    APERTURE_TEST_DEVICE=checked:0 go_test "${on_device[@]}" || status=1
+    APERTURE_TEST_DEVICE=checked:0 phase 'on the checked device' go_test -skip "$same_device" "${on_device[@]}" || status=1
     return $status
 }
 
-run_tests() {
-    local status=0
-    bin/check >/dev/null || exit  # with its sentence where this processor or APERTURE_ISA will not do
-    say "go vet ./..."
-    go vet ./... || status=1
-    test_events | go run ./internal/testreport || status=1
+# Runs a command as a phase, of which internal/testreport prints the seconds, and those of CPU.
+phase() {  # NAME COMMAND...
+    local name=$1 status=0 begun=${EPOCHREALTIME//[.,]/} before
+    shift
+    say "$name"
+    read -ra before <"/proc/$BASHPID/stat"
+    printf '{"Action":"phase","Output":"%s"}\n' "$name"
+    "$@" || status=$?
+    phase_end "$name" $(( (${EPOCHREALTIME//[.,]/} - begun) / 1000 )) $((before[15] + before[16])) "$BASHPID"
     return $status
+}
+# The end of a phase that took so many milliseconds, before which the commands of a shell had computed for so many hundredths
+# of a second.
+phase_end() {  # NAME MILLISECONDS HUNDREDTHS SHELL
+    local now
+    read -ra now <"/proc/$4/stat"
+    printf '{"Action":"phase-end","Output":"%s","Elapsed":%d.%03d,"CPU":%d}\n' "$1" $(($2 / 1000)) $(($2 % 1000)) \
+        $(( (now[15] + now[16] - $3) / 100 ))
+}
+
+run_tests() {
+    bin/check >/dev/null || exit  # with its sentence where this processor or APERTURE_ISA will not do
+    test_events | go run ./internal/testreport
 }
 
 main() {

@@ -100,9 +100,23 @@ func AllowTF32(d Device, value bool) {
 }
 
 // cudaDevices loads libtorch's CUDA side where it is found, counts the devices and says what it went by.
+// Where no driver is, it leaves the library alone, which with what it links takes 0.15 s and 250 MB.
 func cudaDevices() (count int, reason string) {
+	if !hasDriver() {
+		return 0, "this machine has no driver for NVIDIA's GPUs"
+	}
 	reason = loadCUDA(cudaFolders())
 	return int(C.ap_cuda_devices()), reason
+}
+
+// hasDriver looks for the device by which CUDA reaches the driver: NVIDIA's own, or that of Windows' Linux subsystem.
+func hasDriver() bool {
+	for _, path := range []string{"/dev/nvidiactl", "/dev/dxg"} {
+		if _, err := os.Stat(path); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // loadCUDA loads libtorch's CUDA side from the first of these folders where that

@@ -1,6 +1,10 @@
 // Command testreport makes the output of `go test -json` readable: it passes on the line of each package and all that
-// failing tests printed, lists what was skipped and why, and ends with one line of counts. Its exit code is 1 where
-// anything failed.
+// failing tests printed, lists what was skipped and why, says what took the time, and ends with one line of counts. Its
+// exit code is 1 where anything failed.
+//
+// Phases of the work are events of its own, {"Action":"phase","Output":NAME} as one begins and
+// {"Action":"phase-end","Output":NAME,"Elapsed":SECONDS,"CPU":SECONDS} as it ends. What runs outside a phase counts for
+// none.
 package main
 
 import (
@@ -25,8 +29,11 @@ func main() {
 	}
 }
 
-// event is one line of `go test -json`; see `go doc test2json`.
-type event struct{ Action, Package, Test, Output string }
+// event is one line of `go test -json`, see `go doc test2json`, or begins or ends a phase.
+type event struct {
+	Action, Package, Test, Output string
+	Elapsed, CPU                  float64 // seconds
+}
 
 type testKey struct{ pkg, test string }
 
@@ -37,11 +44,12 @@ type report struct {
 	parents  map[testKey]bool     // tests with subtests, which are counted instead of them
 	failedIn map[string]bool      // packages with a failed test
 	reasons  map[string][]string  // why tests were skipped, and which
+	times    times
 }
 
 func newReport(out io.Writer) *report {
 	return &report{out, map[string]int{}, map[testKey][]string{}, map[testKey]bool{}, map[string]bool{},
-		map[string][]string{}}
+		map[string][]string{}, times{}}
 }
 
 // read takes the whole stream. Lines that are not JSON, such as a compiler's, are passed on.
@@ -67,6 +75,8 @@ func (r *report) read(in io.Reader) error {
 func (r *report) add(e event) {
 	key := testKey{e.Package, e.Test}
 	switch e.Action {
+	case "phase", "phase-end":
+		r.times.phase(e)
 	case "build-output":
 		io.WriteString(r.out, e.Output)
 	case "run":
@@ -76,6 +86,7 @@ func (r *report) add(e event) {
 	case "output":
 		r.output[key] = append(r.output[key], e.Output)
 	case "pass", "fail", "skip":
+		r.times.add(e)
 		if e.Test == "" {
 			r.endPackage(e)
 		} else {
@@ -146,7 +157,7 @@ func reason(output []string) string {
 	return "no reason given"
 }
 
-// finish prints the skips and, last and alone on its line, the counts. It reports whether nothing failed.
+// finish prints the skips, what took the time and, last and alone on its line, the counts. It reports whether nothing failed.
 func (r *report) finish() bool {
 	const shown = 5
 	for _, why := range slices.Sorted(maps.Keys(r.reasons)) {
@@ -157,6 +168,7 @@ func (r *report) finish() bool {
 		}
 		fmt.Fprintf(r.out, "skipped %d: %s (%s%s)\n", n, why, strings.Join(tests, ", "), more)
 	}
+	r.times.print(r.out)
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.counts["pass"], r.counts["fail"], r.counts["skip"])
 	return r.counts["fail"] == 0 && len(r.failedIn) == 0
 }

@@ -78,6 +78,35 @@ skipped 2: data not found: x (TestC, TestD)
 `,
 			want: "SIGSEGV: segmentation violation\nFAIL\tp\t0.1s\n0 passed, 1 failed, 0 skipped\n",
 		},
+		"times": {
+			in: `{"Action":"phase-end","Output":"build","Elapsed":20.4,"CPU":31}
+{"Action":"phase","Output":"tests"}
+{"Action":"pass","Package":"x/p","Test":"TestA","Elapsed":3}
+{"Action":"pass","Package":"x/p","Test":"TestB/part","Elapsed":4}
+{"Action":"pass","Package":"x/p","Test":"TestB","Elapsed":4.26}
+{"Action":"pass","Package":"x/p","Test":"TestQuick","Elapsed":0.9}
+{"Action":"pass","Package":"x/p","Elapsed":8.2}
+{"Action":"pass","Package":"x/q","Elapsed":0.1}
+{"Action":"phase-end","Output":"tests","Elapsed":8.5,"CPU":12}
+{"Action":"phase","Output":"avx2"}
+{"Action":"pass","Package":"x/p","Test":"TestA","Elapsed":5}
+{"Action":"phase-end","Output":"avx2","Elapsed":5,"CPU":5}
+`,
+			want: `slowest packages, in seconds:
+     8.2  p (tests)
+slowest tests, in seconds:
+     5.0  p.TestA (avx2)
+     4.3  p.TestB (tests)
+     3.0  p.TestA (tests)
+phases, in seconds and seconds of CPU:
+    20     31  build
+     8     12  tests
+     5      5  avx2
+    34     48  in all
+5 passed, 0 failed, 0 skipped
+`,
+			ok: true,
+		},
 		"a line of another program": {
 			in:   "go: warning: something\n",
 			want: "go: warning: something\n0 passed, 0 failed, 0 skipped\n",

@@ -20,7 +20,7 @@ import (
 const everything = "APERTURE_TEST_EVERYTHING"
 
 // Several processes make of an update's batches what one makes of them, dropout and other draws included: after 50 updates the
-// weights of 1, 2 and 4 processes are within 1e-5 of one another.
+// weights of 1, 2 and, of some methods, 4 processes are within 1e-5 of one another.
 func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 	t.Parallel()
 	folder, texts := workplace(t), textPlace(t)
@@ -33,12 +33,16 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 		if !always && os.Getenv(everything) == "" {
 			return
 		}
+		groups := []int{2, 4}
+		if os.Getenv(everything) == "" && name != "translation/spectrum+adversarial" {
+			groups = groups[:1] // four processes on two processors are slow: one method shows them
+		}
 		t.Run(name, func(t *testing.T) {
 			out := func(what any) string { return strings.ReplaceAll(fmt.Sprintf("%s-%v", name, what), "/", "-") }
 			one := append(slices.Clone(arguments), "-seed="+cmp.Or(os.Getenv(everything), "1"),
 				"-set=train.accumulate=4")
 			run(t, folder, append(one, "-out="+out(1))...)
-			for _, n := range []int{2, 4} {
+			for _, n := range groups {
 				run(t, folder, append(one, fmt.Sprint("-set=train.accumulate=", 4/n), fmt.Sprint("-processes=", n),
 					"-out="+out(n))...)
 				d, loss := apart(t, folder, out(1), out(n))
