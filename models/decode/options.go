@@ -41,6 +41,9 @@ var schema = keys.New[Options]("decode")
 // Defaults are fairseq's settings with a beam of 5.
 func Defaults() Options { return schema.Defaults() }
 
+// Check says what makes no sense.
+func (o Options) Check() error { return o.complete() }
+
 // complete fills in what may be left at 0, and says what makes no sense.
 func (o *Options) complete() error {
 	if o.NBest == 0 {

@@ -92,28 +92,35 @@ func (s *Searcher) Search(ctx context.Context, sources [][]int32) ([][]Hypothesi
 // where a constraint does not fit into the longest translation of its source.
 func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, constraints Constraints) ([][]Hypothesis,
 	error) {
-	if err := constraints.check(len(sources)); err != nil {
-		return nil, err
-	}
 	results := make([][]Hypothesis, len(sources))
+	err := s.SearchEach(ctx, sources, constraints, func(i int, best []Hypothesis) { results[i] = best })
+	return results, err
+}
+
+// SearchEach is SearchConstrained that hands the translations of each source to done as soon as it has them: the short
+// ones of a batch need not wait for the long ones. Where it fails, some may have been handed over.
+func (s *Searcher) SearchEach(ctx context.Context, sources [][]int32, constraints Constraints,
+	done func(source int, best []Hypothesis)) error {
+	if err := constraints.check(len(sources)); err != nil {
+		return err
+	}
 	length := func(i int) int { // with its end
 		if len(sources[i]) == 0 {
 			return 0
 		}
 		return len(sources[i]) + 1
 	}
-	done := func(i int, best []Hypothesis) { results[i] = best }
 	for i, source := range sources {
 		if n := len(source) + 1; n > s.decoder.Longest() {
-			return nil, fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: "+
+			return fmt.Errorf("source %d has %d tokens with its end of sentence, and the model has %d positions: "+
 				"split the sentence, or train with a larger model.max_positions",
 				i+1, n, s.decoder.Longest())
 		}
 		if slices.Contains(source, tokenize.Pad) {
-			return nil, fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
+			return fmt.Errorf("source %d holds padding (id %d), which is no word", i+1, tokenize.Pad)
 		}
 		if n, most := constraints.Of[i].Words(), s.Longest(len(source)); len(source) > 0 && n > most {
-			return nil, fmt.Errorf("the constraints of source %d have %d symbols, and its translation has %d at most: "+
+			return fmt.Errorf("the constraints of source %d have %d symbols, and its translation has %d at most: "+
 				"leave some out, or raise decode.max_length_b",
 				i+1, n, most)
 		}
@@ -121,7 +128,7 @@ func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, con
 			done(i, []Hypothesis{{}})
 		}
 	}
-	err := torch.Try(func() (err error) {
+	return torch.Try(func() (err error) {
 		torch.ScopedNoGrad(func() {
 			for _, places := range batches(len(sources), s.options, length) {
 				if err = s.batch(ctx, sources, places, constraints, done); err != nil {
@@ -131,7 +138,6 @@ func (s *Searcher) SearchConstrained(ctx context.Context, sources [][]int32, con
 		})
 		return err
 	})
-	return results, err
 }
 
 // Longest is the largest length of a translation of a source of n words, its end not counted.

@@ -154,6 +154,17 @@ func (m *Model) Score(ctx context.Context, text string) (score Score, err error)
 	return score, err
 }
 
+// UnknownWordError says that a model without a word for all others met a word that it does not know.
+type UnknownWordError struct {
+	Line int // counted from 1
+	Word string
+}
+
+func (e *UnknownWordError) Error() string {
+	return fmt.Sprintf("line %d: the model does not know %q, and has no %s to stand for it: use words of its training text",
+		e.Line, e.Word, corpus.UnknownWord)
+}
+
 // encode gives the ids of a text after the end of a line; closed ends its last line, where no line feed does.
 func (m *Model) encode(text string, closed bool) ([]int32, error) {
 	end, known := m.Words.ID(corpus.EndOfLine)
@@ -170,8 +181,7 @@ func (m *Model) encode(text string, closed bool) ([]int32, error) {
 		for word := range strings.FieldsSeq(line) {
 			id, known := m.Words.ID(word)
 			if !known {
-				return nil, fmt.Errorf("line %d: the model does not know %q, and has no %s to stand for it: use words "+
-					"of its training text", i+1, word, corpus.UnknownWord)
+				return nil, &UnknownWordError{i + 1, word}
 			}
 			ids = append(ids, id)
 		}

@@ -3,6 +3,7 @@ package translation_test
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -66,4 +67,41 @@ func ExampleTranslator_Translate() {
 	// Output:
 	// line 1: it is no valid UTF-8: convert the text, for example with iconv
 	// Vier und acht.
+}
+
+// A server translates for many goroutines at once: their sentences share batches. Texts may be of any length.
+func ExampleServer() {
+	folder, err := digits() // or the folder of a training run
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := translation.Serve(folder, translation.ServerOptions{
+		Options: translation.Options{Device: "cpu", Threads: 1},
+		Queue:   1000,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close(context.Background())
+	var wait sync.WaitGroup
+	texts := []string{"Three and seven.", "One, two and nine.\n\nFour and eight."}
+	answers := make([]string, len(texts))
+	for i, text := range texts {
+		wait.Go(func() {
+			out, err := s.Translate(context.Background(), []translation.Request{{Line: text}}, decode.Options{},
+				translation.SplitLong)
+			if err == nil {
+				answers[i] = out[0][0].Text
+			}
+		})
+	}
+	wait.Wait()
+	for _, answer := range answers {
+		fmt.Printf("%q\n", answer)
+	}
+	// Output:
+	// "Drei und sieben."
+	// "Eins, zwei und neun.\n\nVier und acht."
 }

@@ -25,6 +25,8 @@ type Term struct{ Source, Target string }
 
 // Glossary is terms as a translator reads them. Several calls and goroutines may share it.
 type Glossary struct {
+	of     *Translator
+	given  []Term
 	terms  []term
 	starts map[string][]int // by the first word of a source
 }
@@ -54,31 +56,31 @@ func (e *TermError) Unwrap() error { return e.Err }
 // Glossary prepares terms for requests to this translator. A term applies to a line where its source occurs among the
 // line's words, as the run tokenises and cases them; its target then stands in the translation, once however often the
 // source occurs. A *TermError names one that cannot be used.
-func (t *Translator) Glossary(ctx context.Context, terms []Term) (g *Glossary, err error) {
-	err = t.Queue(ctx, func() error {
-		g = &Glossary{starts: map[string][]int{}}
-		known := map[string]bool{}
-		for i, given := range terms {
-			target, err := t.phrase(given.Target, t.Text.Target.Cased(given.Target))
-			sources := t.termSources(given.Source)
-			if err == nil && len(sources) == 0 {
-				err = fmt.Errorf("%q has no words to look for", given.Source)
-			}
-			if err != nil {
-				return &TermError{i, err}
-			}
-			for _, source := range sources {
-				key := strings.Join(source, " ") + "\t" + target.text
-				if !known[key] {
-					known[key] = true
-					g.starts[source[0]] = append(g.starts[source[0]], len(g.terms))
-					g.terms = append(g.terms, term{source, target})
-				}
+func (t *Translator) Glossary(ctx context.Context, terms []Term) (*Glossary, error) {
+	g := &Glossary{of: t, given: slices.Clone(terms), starts: map[string][]int{}}
+	known := map[string]bool{}
+	for i, given := range terms {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		target, err := t.phrase(given.Target, t.Text.Target.Cased(given.Target))
+		sources := t.termSources(given.Source)
+		if err == nil && len(sources) == 0 {
+			err = fmt.Errorf("%q has no words to look for", given.Source)
+		}
+		if err != nil {
+			return nil, &TermError{i, err}
+		}
+		for _, source := range sources {
+			key := strings.Join(source, " ") + "\t" + target.text
+			if !known[key] {
+				known[key] = true
+				g.starts[source[0]] = append(g.starts[source[0]], len(g.terms))
+				g.terms = append(g.terms, term{source, target})
 			}
 		}
-		return nil
-	})
-	return g, err
+	}
+	return g, nil
 }
 
 // termSources are the ways in which the words of a term may stand in a tokenised line: a full stop at the end may

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models/decode"
-	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -39,7 +38,8 @@ type Word struct {
 	Source     []int   // the words of the raw line that it stands for, counted from 0
 }
 
-var errNoProbability = errors.New(
+// ErrNoProbability says that a translation without probabilities was asked for its confidence.
+var ErrNoProbability = errors.New(
 	"the run's output layer finds words by their vectors and gives them no probability: ask for no confidence")
 
 var errNoUTF8 = errors.New("it is no valid UTF-8: convert the text, for example with iconv")
@@ -93,103 +93,65 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 	if o == (decode.Options{}) {
 		o = t.Settings.Decode
 	}
-	err = t.Queue(ctx, func() error {
-		all, err = t.search(ctx, requests, o)
-		return err
-	})
-	return all, err
-}
-
-func (t *Translator) search(ctx context.Context, requests []Request, o decode.Options) ([][]Translation, error) {
-	if o.Words && t.Text.Vectors != nil {
-		return nil, errNoProbability
-	}
-	units := make([][]string, len(requests))
-	var sources [][]int32
-	var demands []demand
-	var places []int // of the lines that are searched for
-	out := make([][]Translation, len(requests))
-	searcher, err := t.searcher(o)
-	if err != nil {
+	if err := t.checkOptions(o); err != nil {
 		return nil, err
 	}
-	if !t.opened {
-		defer t.forget()
-	}
+	all = make([][]Translation, len(requests))
+	var sentences []*sentence
+	var places []int // of the lines that are searched for
 	for i, r := range requests {
-		out[i] = []Translation{{}}
-		source, symbols, d, err := t.read(r, searcher)
+		s, err := t.read(r)
 		switch {
 		case err != nil:
-			out[i][0].Err = &LineError{i + 1, err}
-			continue
-		case len(source) == 0:
-			if d.prefix != nil {
-				out[i][0].Text, out[i][0].Tokenised = d.prefix.text, d.prefix.text
-			}
-			continue
+			all[i] = []Translation{{Err: &LineError{i + 1, err}}}
+		case len(s.ids) == 0:
+			all[i] = []Translation{s.empty()}
+		default:
+			sentences, places = append(sentences, s), append(places, i)
 		}
-		units[i] = symbols
-		places = append(places, i)
-		sources, demands = append(sources, source), append(demands, d)
 	}
-	found, err := searcher.SearchConstrained(ctx, sources, t.constraints(demands))
+	err = t.Queue(ctx, func() error {
+		return t.search(ctx, sentences, o, func(k int, found []found, err error) {
+			i := places[k]
+			if err != nil {
+				all[i] = []Translation{{Err: &LineError{i + 1, err}}}
+				return
+			}
+			for _, x := range t.write(sentences[k], found, o) {
+				all[i] = append(all[i], x.Translation)
+			}
+		})
+	})
 	if err != nil {
 		return nil, err
 	}
-	var from, to [][]int32 // of the translations whose words are linked
-	var links []func(decode.Attended)
-	for k, hypotheses := range found {
-		i := places[k]
-		out[i] = out[i][:0]
-		for _, h := range hypotheses {
-			text, tokens := t.compose(units[i], h, demands[k], o)
-			x := Translation{Text: text, Tokenised: joinTokens(tokens), Score: h.Score}
-			if o.Words || o.Links {
-				x.Details = t.details(text, tokens, h)
-			}
-			if o.Links {
-				from, to = append(from, sources[k]), append(to, h.IDs)
-				links = append(links, func(seen decode.Attended) {
-					t.link(requests[i].Line, units[i], seen, tokens, x.Details.Words)
-				})
-			}
-			out[i] = append(out[i], x)
-		}
-	}
-	seen, err := searcher.Attend(ctx, from, to)
-	for i, link := range links {
-		if err == nil {
-			link(seen[i])
-		}
-	}
-	return out, err
+	return all, nil
 }
 
-// read gives a request as ids and symbols of its line and as demands, or says why it cannot be translated.
-func (t *Translator) read(r Request, s *decode.Searcher) (ids []int32, symbols []string, d demand, err error) {
-	ids, symbols, err = t.encode(r.Line)
+// read gives a request as the search takes it, or says why it cannot be translated. It leaves tensors alone, and may be
+// called from any goroutine.
+func (t *Translator) read(r Request) (s *sentence, err error) {
+	s = &sentence{line: r.Line}
+	s.ids, s.symbols, err = t.encode(r.Line)
 	if err != nil || r.Prefix == "" && r.Terms == nil && len(r.Keep) == 0 {
-		return ids, symbols, d, err
+		return s, err
 	}
-	if d, err = t.demands(r, t.Text.Source.Join(slices.Clone(symbols))); err != nil || len(ids) == 0 {
-		return ids, symbols, d, err
-	}
-	if n, most := d.constraint().Words(), s.Longest(len(ids)); n > most {
-		err = fmt.Errorf("what its translation must hold has %d symbols, and a translation of it has %d at most: "+
-			"leave terms out, or raise decode.max_length_b",
-			n, most)
-	}
-	return ids, symbols, d, err
+	s.demand, err = t.demands(r, t.Text.Source.Join(slices.Clone(s.symbols)))
+	return s, err
 }
+
+// lengthError says that a line is longer than the model's positions.
+type lengthError struct{ text string }
+
+func (e *lengthError) Error() string { return e.text }
 
 // encode gives a raw line as ids and as symbols, or says why it cannot be translated. A line that is too long is
 // refused as soon as that is sure: by its bytes, then by its words, each of which is a symbol or more.
 func (t *Translator) encode(line string) (ids []int32, symbols []string, err error) {
 	side, positions := t.Text.Source, t.Settings.Model.MaxPositions
 	tooLong := func(n int, what string) error {
-		return fmt.Errorf("it has %d %s with its end, and the model has %d positions: split it, or train with a "+
-			"larger model.max_positions", n, what, positions)
+		return &lengthError{fmt.Sprintf("it has %d %s with its end, and the model has %d positions: split it, or train "+
+			"with a larger model.max_positions", n, what, positions)}
 	}
 	if err := t.readable(line); err != nil {
 		return nil, nil, err
@@ -219,46 +181,6 @@ func (t *Translator) readable(line string) error {
 		return errNoUTF8
 	}
 	return nil
-}
-
-// searcher lays out the weights for search, or takes those of an earlier call in a translator whose weights stay.
-func (t *Translator) searcher(o decode.Options) (s *decode.Searcher, err error) {
-	if t.prepared != nil && t.preparedInt8 != o.Int8 {
-		t.forget()
-	}
-	if t.prepared != nil {
-		return t.prepared.With(o)
-	}
-	if s, err = decode.New(t.Network, t.scorer(), o); err == nil {
-		t.prepared, t.preparedInt8 = s, o.Int8
-	}
-	return s, err
-}
-
-// forget frees what was laid out.
-func (t *Translator) forget() {
-	if t.prepared != nil {
-		t.prepared.Free()
-		t.prepared = nil
-	}
-}
-
-func (t *Translator) scorer() decode.Scorer {
-	if head, bias, ok := t.Output.SoftmaxHead(); ok {
-		return decode.Softmax{Weight: head.Weight, Bias: bias, Map: head.Map}
-	}
-	if t.Text.Vectors != nil {
-		return nearest{t.Output}
-	}
-	return t.Output
-}
-
-// nearest is an output layer that finds words by their vectors.
-type nearest struct{ *objectives.Output }
-
-func (n nearest) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor) {
-	scores, ids, _ = n.Output.Nearest(hidden, k)
-	return scores, ids
 }
 
 // Force gives the log-probability of each translation that is given, raw, after its raw source. The zero Options are

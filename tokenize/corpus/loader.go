@@ -135,7 +135,7 @@ type Panic struct {
 	Stack []byte
 }
 
-func (p *Panic) Error() string { return fmt.Sprintf("preparing batches: %v", p.Value) }
+func (p *Panic) Error() string { return fmt.Sprint(p.Value) }
 
 // Unwrap is what was panicked with, where that is an error.
 func (p *Panic) Unwrap() error {
@@ -151,6 +151,9 @@ func (l *Loader) start(at Position) {
 	l.done.Go(func() {
 		defer close(l.updates)
 		l.failed = Guard(func() error { return l.prepare(at) })
+		if panicked := new(Panic); errors.As(l.failed, &panicked) {
+			l.failed = fmt.Errorf("preparing batches: %w", l.failed)
+		}
 	})
 }
 

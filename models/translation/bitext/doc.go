@@ -12,6 +12,6 @@
 //
 // # Caveats
 //
-// A [Side] must not be used by two goroutines at once, because its byte-pair encoder keeps a cache of words. Where the
-// vocabulary is joint, both sides share one.
+// Where the vocabulary is joint, both sides share one. Goroutines that split many words wait for each other, because a
+// side's byte-pair encoder keeps one cache of words: [Side.Encoder] makes one of its own.
 package bitext

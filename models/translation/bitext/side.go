@@ -2,13 +2,14 @@ package bitext
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Side is one language's way from a raw line to ids and back.
+// Side is one language's way from a raw line to ids and back. Its methods may be called from several goroutines at once.
 type Side struct {
 	Language   string
 	Vocabulary *tokenize.Vocabulary
@@ -22,6 +23,7 @@ type Side struct {
 	units       *tokenize.WordCounts  // unit counts behind a vocabulary threshold, or nil
 	threshold   int                   // of those counts
 	bpe         *tokenize.BPE
+	splitting   sync.Mutex // held while bpe splits words: it keeps a cache of them
 }
 
 func newSide(d TextSettings, language string) (*Side, error) {
@@ -85,6 +87,8 @@ func (s *Side) Units(tokenised string) []string {
 	if s.bpe == nil {
 		return words
 	}
+	s.splitting.Lock()
+	defer s.splitting.Unlock()
 	return s.bpe.Words(words)
 }
 

@@ -1,0 +1,122 @@
+package language
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// ErrNoProbability says that a model that finds words by their vectors was asked for probabilities.
+var ErrNoProbability = errors.New("the run's output layer finds words by their vectors and gives them no probability")
+
+// Prediction is what a model says of a text, word by word, and of what follows it.
+type Prediction struct {
+	Words []WordLoss // of the text, ends of lines among them
+	Next  []NextWord // the most probable words behind the text, best first
+}
+
+// WordLoss is the loss of a word after those before it.
+type WordLoss struct {
+	Text string  // as it stands in the text; "\n" for the end of a line
+	NLL  float64 // in nats
+}
+
+// NextWord is a word that may follow.
+type NextWord struct {
+	Text        string // "\n" for the end of a line
+	Probability float64
+}
+
+// Predict gives the loss of each word of a text, and the most probable words behind it, at most top of them. Words are
+// separated by spaces and lines by line feeds; the text is continued from the end of a line, and its last line is open
+// unless a line feed ends it. A word that the model does not know counts as the unknown word, and is an error where it
+// has none.
+func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction, err error) {
+	ids, err := m.encode(text, false)
+	if err != nil {
+		return p, err
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if i > 0 {
+			p.Words = append(p.Words, WordLoss{Text: "\n"})
+		}
+		for word := range strings.FieldsSeq(line) {
+			p.Words = append(p.Words, WordLoss{Text: word})
+		}
+	}
+	if !m.Output.InNats() {
+		return p, ErrNoProbability
+	}
+	err = m.Queue(ctx, func() error {
+		var scores []float32
+		torch.NoGrad(func() { scores = m.predict(ctx, ids, p.Words) })
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p.Next = m.best(scores, ids[0], top)
+		return nil
+	})
+	return p, err
+}
+
+// predict fills in the losses of words, which follow ids[0], and gives the log-probabilities of the word behind them.
+func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (scores []float32) {
+	var carried models.Carried
+	defer func() { carried.Free() }()
+	rows := m.rows(1)
+	for row := 0; row < len(ids) && ctx.Err() == nil; row += rows {
+		n := min(rows, len(ids)-row)
+		inputs, targets := make([]int64, n), make([]int64, n)
+		for i := range n {
+			inputs[i] = int64(ids[row+i])
+			if row+i+1 < len(ids) { // the last input has no target, and its loss is not read
+				targets[i] = int64(ids[row+i+1])
+			}
+		}
+		scope := torch.OpenScope()
+		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: 1}, carried, nil)
+		next.Keep()
+		carried.Free()
+		carried = next
+		for i, x := range m.Output.NLL(states, torch.FromInt64s(targets, torch.CPU, int64(n))).Float64s() {
+			if row+i < len(words) {
+				words[row+i].NLL = x
+			}
+		}
+		if row+n == len(ids) {
+			scores = m.Output.LogProbs(states.Hidden.Narrow(0, int64(n)-1, 1)).Float32s()
+		}
+		scope.Close()
+	}
+	return scores
+}
+
+// best are the words with the largest log-probabilities.
+func (m *Model) best(scores []float32, end int32, top int) (list []NextWord) {
+	order := make([]int32, len(scores))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortStableFunc(order, func(a, b int32) int {
+		switch {
+		case scores[a] > scores[b]:
+			return -1
+		case scores[a] < scores[b]:
+			return 1
+		}
+		return 0
+	})
+	for _, id := range order[:min(max(0, top), len(order))] {
+		word := m.Words.Word(id)
+		if id == end {
+			word = "\n"
+		}
+		list = append(list, NextWord{word, math.Exp(float64(scores[id]))})
+	}
+	return list
+}

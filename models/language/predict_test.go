@@ -1,0 +1,50 @@
+package language_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/models/language"
+)
+
+// TestPredict: the losses of words add up to Score's, in one chunk or in several; the words that may follow are ordered,
+// and the first of them is what Sample takes.
+func TestPredict(t *testing.T) {
+	m := openCounts(t)
+	next := m.Words.Word(5)
+	for _, text := range []string{"", "\n", next, next + " " + next + "\n" + next, strings.Repeat(next+" ", 1500) + "\n"} {
+		p, err := m.Predict(t.Context(), text, m.Words.Len()+5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, total := 0.0, 0.0
+		for _, w := range p.Words {
+			sum += w.NLL
+		}
+		if strings.HasSuffix(text, "\n") {
+			want := score(t, m, text)
+			if len(p.Words) != want.Tokens || math.Abs(sum-want.NLL) > 1e-4*(1+want.NLL) {
+				t.Errorf("%.20q: %d words lose %v, and Score says %+v", text, len(p.Words), sum, want)
+			}
+		}
+		for i, x := range p.Next {
+			total += x.Probability
+			if i > 0 && x.Probability > p.Next[i-1].Probability {
+				t.Errorf("%.20q: the words that may follow are not ordered", text)
+			}
+		}
+		if len(p.Next) != m.Words.Len() || math.Abs(total-1) > 1e-4 {
+			t.Errorf("%.20q: %d words have the probability %v together", text, len(p.Next), total)
+		}
+		if text == next {
+			if got := sample(t, m, text, language.SampleOptions{Words: 1}); got != strings.TrimSpace(text+" "+p.Next[0].Text) {
+				t.Errorf("Sample goes on with %q, and %q is the most probable word", got, p.Next[0].Text)
+			}
+		}
+	}
+	if p, err := m.Predict(t.Context(), next+"\n"+next, 1); err != nil || len(p.Next) != 1 || len(p.Words) != 3 ||
+		p.Words[0].Text != next || p.Words[1].Text != "\n" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

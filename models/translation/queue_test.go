@@ -1,0 +1,65 @@
+package translation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aperture-ml/aperture/models/decode"
+)
+
+// TestTurns: calls take turns, a batch has room for its padded tokens and searches in one way, and a call that had its
+// turn stands behind those that had none.
+func TestTurns(t *testing.T) {
+	var q queue
+	q.init(&sync.Mutex{}, ServerOptions{Queue: 100, Tokens: 12})
+	m := &served{}
+	names := map[*job]string{}
+	call := func(name string, beam int, lengths ...int) *job {
+		j := newJob(context.Background(), m, decode.Options{Beam: beam, BatchSentences: 4})
+		for i, n := range lengths {
+			j.add(&sentence{ids: make([]int32, n-1)}, i, 0)
+		}
+		names[j] = name
+		if err := q.add(j); err != nil {
+			t.Fatal(err)
+		}
+		return j
+	}
+	next := func() string {
+		var out []string
+		for _, x := range q.take(m) {
+			out = append(out, fmt.Sprint(names[x.job], x.length()))
+		}
+		return strings.Join(out, " ")
+	}
+	call("a", 1, 3, 3, 2)
+	call("b", 1, 3)
+	call("c", 2, 2, 2)
+	d := call("d", 1, 5)
+	call("e", 1, 20)
+	f := call("f", 1, 1)
+	q.drop(f)
+	for i, want := range []string{"a3 b3 a3 a2", "c2 c2", "d5", "e20", ""} {
+		if got := next(); got != want {
+			t.Errorf("batch %d is %q, want %q", i, got, want)
+		}
+		if i == 0 && (q.sentences != 4 || q.tokens != 29 || q.jobs[0] == d) {
+			t.Errorf("%d sentences and %d tokens wait", q.sentences, q.tokens)
+		}
+	}
+	if q.sentences != 0 || q.tokens != 0 || len(q.jobs) != 0 {
+		t.Errorf("%d sentences, %d tokens and %d calls are left", q.sentences, q.tokens, len(q.jobs))
+	}
+	// A long text and a short one that comes later: they share batches.
+	call("long", 1, 2, 2, 2, 2, 2, 2, 2, 2)
+	if got := next(); got != "long2 long2 long2 long2" {
+		t.Errorf("alone it has %q", got)
+	}
+	call("short", 1, 2, 2)
+	if got := next(); got != "long2 short2 long2 short2" {
+		t.Errorf("beside another it has %q", got)
+	}
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
+)
+
+// app is what the server's handlers share.
+type app struct {
+	flags    *flags
+	log      *slog.Logger
+	metrics  *metrics
+	keys     keyring
+	models   []*model // in the order of -model
+	slots    chan struct{}
+	draining atomic.Bool
+}
+
+// model is a run that is served: a translator, or a language model.
+type model struct {
+	name, folder string
+	translator   *translation.Server
+	predictor    *predictor
+}
+
+// concurrent is the number of requests whose texts are in memory at a time.
+const concurrent = 512
+
+func newApp(f *flags, log *slog.Logger) (*app, error) {
+	a := &app{flags: f, log: log, metrics: newMetrics(), slots: make(chan struct{}, concurrent)}
+	var err error
+	if a.keys, err = readKeys(f.APIKey); err != nil {
+		return nil, err
+	}
+	for _, given := range f.Model {
+		m := &model{}
+		m.name, m.folder = named(given)
+		m.name = cmp.Or(m.name, filepath.Base(filepath.Clean(m.folder)))
+		if slices.ContainsFunc(a.models, func(o *model) bool { return o.name == m.name }) {
+			err = command.Usagef("two models are named %s: give them names, as -model first=FOLDER", m.name)
+		}
+		if err == nil {
+			err = a.open(m)
+		}
+		if err != nil {
+			return nil, errors.Join(err, a.close(context.Background()))
+		}
+		a.models = append(a.models, m)
+	}
+	a.metrics.watch(a.models)
+	return a, nil
+}
+
+// open opens a model's run folder, by the kind of its network.
+func (a *app) open(m *model) (err error) {
+	tree, err := keys.ReadFolder(m.folder)
+	if err != nil {
+		return err
+	}
+	section, _ := tree["model"].(map[string]any)
+	kind, _ := section["kind"].(string)
+	o := models.Options{Device: a.flags.Device, Threads: a.flags.Threads}
+	var warnings []checkpoint.Warning
+	if slices.Contains(language.Kinds(), kind) {
+		if m.predictor, err = openPredictor(m.folder, o); err == nil {
+			warnings = m.predictor.model.Warnings
+		}
+	} else {
+		m.translator, err = translation.Serve(m.folder, translation.ServerOptions{
+			Options: o, Int8: a.flags.Int8, Queue: a.flags.Queue,
+			Observe: func(b translation.BatchStats) { a.observe(m, b) },
+		})
+		if err == nil {
+			warnings = m.translator.Warnings()
+		}
+	}
+	for _, w := range warnings {
+		a.log.Warn(w.String(), "model", m.name)
+	}
+	return err
+}
+
+// observe counts a batch, and logs one that failed.
+func (a *app) observe(m *model, b translation.BatchStats) {
+	a.metrics.batch(m.name, b)
+	if b.Err == nil {
+		return
+	}
+	var panicked interface{ PanicStack() []byte }
+	if errors.As(b.Err, &panicked) {
+		a.log.Error("a batch failed", "model", m.name, "error", b.Err.Error(), "stack", string(panicked.PanicStack()))
+		return
+	}
+	a.log.Error("a batch failed", "model", m.name, "error", b.Err.Error())
+}
+
+func (a *app) names() (names []string) {
+	for _, m := range a.models {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// reload loads every model anew. One that cannot be loaded goes on as it is.
+func (a *app) reload() {
+	for _, m := range a.models {
+		var err error
+		if m.translator != nil {
+			err = m.translator.Reload()
+		} else {
+			err = m.predictor.reload()
+		}
+		if err != nil {
+			a.log.Error("the model could not be loaded anew, and goes on as it was", "model", m.name, "error",
+				command.OneLine(command.Explain(err).Error()))
+			a.metrics.failed("reload")
+			continue
+		}
+		a.log.Info("loaded anew", "model", m.name)
+	}
+}
+
+// close lets requests end, and frees the models; what has not ended when ctx is cancelled is told that it will not.
+func (a *app) close(ctx context.Context) (err error) {
+	for _, m := range a.models {
+		switch {
+		case m.translator != nil:
+			if closed := m.translator.Close(ctx); closed != nil && ctx.Err() == nil {
+				err = errors.Join(err, closed)
+			}
+		case m.predictor != nil:
+			err = errors.Join(err, m.predictor.close())
+		}
+	}
+	return err
+}
+
+// translators are the models that translate, in order.
+func (a *app) translators() (all []*model) {
+	for _, m := range a.models {
+		if m.translator != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// pair are the languages of a translator.
+func (m *model) pair() (source, target string) {
+	s := m.translator.Settings().Text
+	return s.Source, s.Target
+}
+
+// find is the translator of a pair of languages, of a name where one is given. A source that is empty or "auto" is the
+// only one that the target is translated from.
+func (a *app) find(source, target, name string) (found *model, err error) {
+	auto := source == "" || source == "auto"
+	sources, targets := map[string]bool{}, map[string]bool{}
+	var matching []*model
+	for _, m := range a.translators() {
+		s, t := m.pair()
+		if name != "" && m.name != name {
+			continue
+		}
+		sources[s], targets[t] = true, true
+		if (auto || s == source) && t == target {
+			matching = append(matching, m)
+		}
+	}
+	switch {
+	case len(sources) == 0:
+		return nil, badRequest("there is no translator named %s", name)
+	case !auto && !sources[source]:
+		return nil, badRequest("%s is not supported", source)
+	case !targets[target]:
+		return nil, badRequest("%s is not supported", target)
+	case len(matching) == 0:
+		return nil, badRequest("%s is not available as a target language from %s", target, source)
+	}
+	from, _ := matching[0].pair()
+	for _, m := range matching {
+		if s, _ := m.pair(); s != from {
+			return nil, badRequest("%s is translated from several languages, and which one this is must be said: this "+
+				"server does not detect languages", target)
+		}
+	}
+	return matching[0], nil
+}
+
+// languageModel is the language model of a name, or the first one.
+func (a *app) languageModel(name string) (*model, error) {
+	for _, m := range a.models {
+		if m.predictor != nil && (name == "" || m.name == name) {
+			return m, nil
+		}
+	}
+	return nil, badRequest("there is no such language model")
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/models/translation"
+)
+
+// deeplCode is a code of DeepL's as ours: EN-GB and en are both en.
+func deeplCode(code string) string {
+	code, _, _ = strings.Cut(strings.ToLower(code), "-")
+	return code
+}
+
+// deeplTranslate is DeepL's POST /v2/translate. Fields that only change how a text is to be understood or written
+// (context, preserve_formatting, model_type) are taken and change nothing; a glossary, and a formality that must be kept,
+// are refused.
+func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (any, error) {
+	t := task{count: 1}
+	var err error
+	if t.texts, _, err = f.texts("text"); err != nil {
+		return nil, err
+	}
+	given := map[string]string{}
+	for _, name := range []string{"source_lang", "target_lang", "split_sentences", "tag_handling", "formality",
+		"glossary_id", "model"} {
+		if x, plain := f[name].(interface{ String() string }); plain { // split_sentences may be a number
+			given[name] = x.String()
+		} else if given[name], err = f.text(name); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case given["target_lang"] == "":
+		return nil, badRequest("Parameter 'target_lang' not specified.")
+	case given["glossary_id"] != "":
+		return nil, badRequest("this server keeps no glossaries: send their terms in the field terms")
+	case given["formality"] == "more" || given["formality"] == "less":
+		return nil, badRequest("formality %s is not supported for this language", given["formality"])
+	}
+	if err := t.options(f); err != nil {
+		return nil, err
+	}
+	oneLine := strings.NewReplacer("\r\n", " ", "\n", " ")
+	switch given["split_sentences"] {
+	case "", "default":
+		oneLine = nil
+	case "1":
+		t.split, oneLine = translation.SplitAlways, nil
+	case "nonewlines":
+		t.split = translation.SplitAlways
+	case "0":
+		t.split = translation.SplitNever
+	default:
+		return nil, badRequest("Value for 'split_sentences' not supported.")
+	}
+	switch given["tag_handling"] {
+	case "":
+	case "html", "xml":
+		t.html = true
+	default:
+		return nil, badRequest("Value for 'tag_handling' not supported.")
+	}
+	if t.model, err = a.find(deeplCode(given["source_lang"]), deeplCode(given["target_lang"]), given["model"]); err != nil {
+		return nil, err
+	}
+	lengths := make([]int, len(t.texts))
+	for i, text := range t.texts {
+		lengths[i] = utf8.RuneCountInString(text)
+		if oneLine != nil {
+			t.texts[i] = oneLine.Replace(text)
+		}
+	}
+	all, err := a.translate(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	source, _ := t.model.pair()
+	translations := []map[string]any{}
+	for i, list := range all {
+		translations = append(translations, map[string]any{"detected_source_language": strings.ToUpper(source),
+			"text": list[0].Text, "billed_characters": lengths[i]})
+	}
+	return map[string]any{"translations": translations}, nil
+}
+
+// deeplLanguages is DeepL's GET /v2/languages.
+func (a *app) deeplLanguages(r *http.Request) (any, error) {
+	type entry struct {
+		Language          string `json:"language"`
+		Name              string `json:"name"`
+		SupportsFormality *bool  `json:"supports_formality,omitempty"`
+	}
+	no := false
+	list := []entry{}
+	for _, l := range a.languages() {
+		if r.FormValue("type") != "target" {
+			list = append(list, entry{strings.ToUpper(l.Code), l.Name, nil})
+			continue
+		}
+		for _, target := range l.Targets {
+			e := entry{strings.ToUpper(target), nameOf(target), &no}
+			if !slices.ContainsFunc(list, func(x entry) bool { return x.Language == e.Language }) {
+				list = append(list, e)
+			}
+		}
+	}
+	return list, nil
+}

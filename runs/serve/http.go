@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// door is one of the interfaces: how it names an error.
+type door string
+
+const (
+	libre door = "error"   // LibreTranslate's, and our own
+	deepl door = "message" // DeepL's
+)
+
+// handler routes requests.
+func (a *app) handler() http.Handler {
+	mux := http.NewServeMux()
+	get := func(path string, f func(r *http.Request) (any, error)) {
+		mux.HandleFunc(path, a.metrics.count(path, a.handle(libre, "GET", false, func(_ http.ResponseWriter, r *http.Request) (any,
+			error) {
+			return f(r)
+		})))
+	}
+	post := func(d door, path string, f func(context.Context, *http.Request, fields) (any, error)) {
+		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "POST", true, func(w http.ResponseWriter, r *http.Request) (any,
+			error) {
+			body, err := a.read(w, r)
+			if err == nil {
+				err = a.authorise(r, body)
+			}
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeoutCause(r.Context(), a.flags.timeout, errTimeout)
+			defer cancel()
+			return f(ctx, r, body)
+		})))
+	}
+	post(libre, "/translate", a.libreTranslate)
+	post(libre, "/detect", a.libreDetect)
+	post(libre, "/predict", a.predict)
+	post(deepl, "/v2/translate", a.deeplTranslate)
+	get("/v2/languages", a.deeplLanguages)
+	get("/languages", a.libreLanguages)
+	get("/frontend/settings", a.frontendSettings)
+	get("/health", func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil })
+	get("/ready", a.ready)
+	mux.Handle("/metrics", a.metrics.handler())
+	mux.HandleFunc("/{$}", a.metrics.count("/", a.page))
+	mux.HandleFunc("/", a.metrics.count("other", a.handle(libre, "", false, func(http.ResponseWriter, *http.Request) (any, error) {
+		return nil, &requestError{http.StatusNotFound, "request", "Not Found"}
+	})))
+	return mux
+}
+
+var errTimeout = errors.New("the time of the request is over")
+
+// handle answers with what f gives as JSON, or with an error in the shape of a door. Where it is limited, only some
+// requests are answered at a time.
+func (a *app) handle(d door, method string, limited bool, f func(http.ResponseWriter, *http.Request) (any,
+	error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("X-Content-Type-Options", "nosniff")
+		if r.Method == http.MethodOptions && method != "" {
+			h.Set("Access-Control-Allow-Methods", method+", OPTIONS")
+			h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		value, err := any(nil), error(nil)
+		func() {
+			defer func() {
+				if x := recover(); x != nil {
+					a.log.Error("a request failed", "path", r.URL.Path, "error", fmt.Sprint(x), "stack", string(debug.Stack()))
+					err = errors.New("panic")
+				}
+			}()
+			if method != "" && r.Method != method && !(method == "GET" && r.Method == "HEAD") {
+				h.Set("Allow", method)
+				err = &requestError{http.StatusMethodNotAllowed, "request", "Method Not Allowed"}
+				return
+			}
+			if limited {
+				select {
+				case a.slots <- struct{}{}:
+					defer func() { <-a.slots }()
+				default:
+					h.Set("Retry-After", "1")
+					err = &requestError{http.StatusTooManyRequests, "busy", "too many requests at a time: try again in 1 s"}
+					return
+				}
+			}
+			value, err = f(w, r)
+		}()
+		if r.Context().Err() != nil {
+			a.metrics.failed("gone")
+			return // nobody listens
+		}
+		status := http.StatusOK
+		if err != nil {
+			var text string
+			status, text = a.explain(h, err)
+			value = map[door]string{d: text}
+		}
+		h.Set("Content-Type", "application/json; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.Encode(value) // a failed write is a caller that has gone
+	}
+}
+
+// explain is the status and the text of an error.
+func (a *app) explain(h http.Header, err error) (status int, text string) {
+	var request *requestError
+	var busy *translation.BusyError
+	var line *translation.LineError
+	var term *translation.TermError
+	var unknown *language.UnknownWordError
+	status, kind, text := http.StatusInternalServerError, "internal", "internal error"
+	switch {
+	case errors.As(err, &request):
+		status, kind, text = request.status, request.kind, request.text
+	case errors.As(err, &busy):
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(busy.After.Seconds()))))
+		status, kind, text = http.StatusTooManyRequests, "busy", busy.Error()
+	case errors.As(err, &line):
+		status, kind, text = http.StatusBadRequest, "text", fmt.Sprintf("text %d cannot be translated: %v", line.Line, line.Err)
+	case errors.As(err, &term), errors.As(err, &unknown), errors.Is(err, translation.ErrNoProbability),
+		errors.Is(err, language.ErrNoProbability):
+		status, kind, text = http.StatusBadRequest, "request", err.Error()
+	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
+		status, kind = http.StatusGatewayTimeout, "timeout"
+		text = fmt.Sprintf("no answer within %s: send less at a time, or try again", a.flags.timeout)
+	case errors.Is(err, models.ErrClosed):
+		status, kind, text = http.StatusServiceUnavailable, "closed", "the server is stopping"
+	case errors.Is(err, torch.ErrOutOfMemory):
+		status, kind, text = http.StatusServiceUnavailable, "memory", "not enough memory: send less at a time, or try again"
+	}
+	a.metrics.failed(kind)
+	return status, text
+}
+
+// authorise checks the caller's key: of the field api_key, or of the header.
+func (a *app) authorise(r *http.Request, body fields) error {
+	key, err := body.text("api_key")
+	if err != nil {
+		return err
+	}
+	for _, scheme := range []string{"DeepL-Auth-Key ", "Bearer "} {
+		if given, found := strings.CutPrefix(r.Header.Get("Authorization"), scheme); found {
+			key = strings.TrimSpace(given)
+		}
+	}
+	return a.keys.check(key)
+}
+
+// ready says whether another request would be taken.
+func (a *app) ready(*http.Request) (any, error) {
+	if a.draining.Load() {
+		return nil, models.ErrClosed
+	}
+	for _, m := range a.translators() {
+		if m.translator.Waiting() >= a.flags.Queue {
+			return nil, &requestError{http.StatusServiceUnavailable, "busy", "the queue of " + m.name + " is full"}
+		}
+	}
+	return map[string]string{"status": "ready"}, nil
+}

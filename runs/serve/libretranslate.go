@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"github.com/aperture-ml/aperture/models/translation"
+)
+
+// maxAlternatives bounds the further translations of a text.
+const maxAlternatives = 10
+
+// detected is what LibreTranslate says of a text's language. This server detects none: where all its translators read
+// one language, that is the answer, with the confidence 0.
+type detected struct {
+	Confidence float64 `json:"confidence"`
+	Language   string  `json:"language"`
+}
+
+// libreTranslate is LibreTranslate's POST /translate.
+func (a *app) libreTranslate(ctx context.Context, _ *http.Request, f fields) (any, error) {
+	var t task
+	var one bool
+	var err error
+	if t.texts, one, err = f.texts("q"); err != nil {
+		return nil, err
+	}
+	var given [4]string
+	for i, name := range []string{"source", "target", "format", "model"} {
+		if given[i], err = f.text(name); err != nil {
+			return nil, err
+		}
+		if given[i] == "" && i < 2 {
+			return nil, badRequest("Invalid request: missing %s parameter", name)
+		}
+	}
+	source, target, format := given[0], given[1], given[2]
+	if t.html = format == "html"; !t.html && format != "" && format != "text" {
+		return nil, badRequest("%s format is not supported", format)
+	}
+	alternatives, err := f.whole("alternatives", 0, 0, maxAlternatives)
+	if err != nil {
+		return nil, err
+	}
+	t.count = 1 + alternatives
+	scores, err := f.flag("scores")
+	if err == nil {
+		err = t.options(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if t.model, err = a.find(source, target, given[3]); err != nil {
+		return nil, err
+	}
+	all, err := a.translate(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	from, _ := t.model.pair()
+	out := map[string]any{}
+	put := func(name string, each func(list []translation.Translation) any) {
+		if one {
+			out[name] = each(all[0])
+			return
+		}
+		values := []any{}
+		for _, list := range all {
+			values = append(values, each(list))
+		}
+		out[name] = values
+	}
+	put("translatedText", func(list []translation.Translation) any { return list[0].Text })
+	if source == "auto" {
+		put("detectedLanguage", func([]translation.Translation) any { return detected{0, from} })
+	}
+	if alternatives > 0 {
+		put("alternatives", func(list []translation.Translation) any { return others(list) })
+	}
+	if scores || t.confidence || t.links {
+		put("details", func(list []translation.Translation) any {
+			details := []detail{}
+			for _, x := range list {
+				details = append(details, t.detail(x))
+			}
+			return details
+		})
+	}
+	return out, nil
+}
+
+// others are the texts behind the first, each once.
+func others(list []translation.Translation) []string {
+	texts := []string{}
+	for _, x := range list[1:] {
+		if x.Text != list[0].Text && !slices.Contains(texts, x.Text) {
+			texts = append(texts, x.Text)
+		}
+	}
+	return texts
+}
+
+// libreDetect is LibreTranslate's POST /detect.
+func (a *app) libreDetect(_ context.Context, _ *http.Request, f fields) (any, error) {
+	texts, one, err := f.texts("q")
+	if err != nil {
+		return nil, err
+	}
+	if len(texts) > a.flags.MaxTexts {
+		return nil, badRequest("there are %d texts, and %d are the limit", len(texts), a.flags.MaxTexts)
+	}
+	answer := []detected{}
+	for _, m := range a.translators() {
+		source, _ := m.pair()
+		if d := (detected{0, source}); !slices.Contains(answer, d) {
+			answer = append(answer, d)
+		}
+	}
+	if one {
+		return answer, nil
+	}
+	return slices.Repeat([][]detected{answer}, len(texts)), nil
+}
+
+// languageOf is a language as LibreTranslate lists it.
+type languageOf struct {
+	Code    string   `json:"code"`
+	Name    string   `json:"name"`
+	Targets []string `json:"targets,omitempty"`
+}
+
+// nameOf is a language's English name.
+func nameOf(code string) string {
+	tag, err := language.Parse(code)
+	if err != nil {
+		return code
+	}
+	if name := display.English.Languages().Name(tag); name != "" {
+		return name
+	}
+	return code
+}
+
+// languages are the source languages with their targets, in the order of the models.
+func (a *app) languages() (list []languageOf) {
+	list = []languageOf{}
+	for _, m := range a.translators() {
+		source, target := m.pair()
+		at := slices.IndexFunc(list, func(l languageOf) bool { return l.Code == source })
+		if at < 0 {
+			at, list = len(list), append(list, languageOf{Code: source, Name: nameOf(source)})
+		}
+		if !slices.Contains(list[at].Targets, target) {
+			list[at].Targets = append(list[at].Targets, target)
+		}
+	}
+	return list
+}
+
+func (a *app) libreLanguages(*http.Request) (any, error) { return a.languages(), nil }
+
+// frontendSettings are LibreTranslate's, and what our own page wants to know.
+func (a *app) frontendSettings(*http.Request) (any, error) {
+	pair := map[string]any{}
+	if all := a.translators(); len(all) > 0 {
+		source, target := all[0].pair()
+		pair["source"], pair["target"] = languageOf{Code: source, Name: nameOf(source)}, languageOf{Code: target,
+			Name: nameOf(target)}
+	}
+	models := []map[string]string{}
+	for _, m := range a.models {
+		one := map[string]string{"name": m.name, "kind": "language"}
+		if m.translator != nil {
+			source, target := m.pair()
+			one = map[string]string{"name": m.name, "kind": "translation", "source": source, "sourceName": nameOf(source),
+				"target": target, "targetName": nameOf(target)}
+		}
+		models = append(models, one)
+	}
+	return map[string]any{
+		"charLimit": a.flags.MaxChars, "frontendTimeout": 500, "apiKeys": a.keys != nil, "keyRequired": a.keys != nil,
+		"suggestions": false, "filesTranslation": false, "supportedFilesFormat": []string{}, "language": pair,
+		"models": models,
+	}, nil
+}

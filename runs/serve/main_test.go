@@ -1,0 +1,411 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// TestBadUsage: a command line that means nothing, or that would answer callers of other machines unasked, is refused in
+// one sentence before anything is read.
+func TestBadUsage(t *testing.T) {
+	for says, args := range map[string][]string{
+		"-model is missing":                     nil,
+		"unexpected argument \"x\"":             {"-model", "a", "x"},
+		"give -api-key FILE, or -open":          {"-model", "a", "-listen", "0.0.0.0:5000"},
+		"can be reached from other machines":    {"-model", "a", "-listen", ":5000"},
+		"-listen=[2001:db8::1]:80 can be":       {"-model", "a", "-listen", "[2001:db8::1]:80"},
+		"it wants an address and a port":        {"-model", "a", "-listen", "localhost"},
+		"-open answers any caller, and -api":    {"-model", "a", "-open", "-api-key", "f"},
+		"-debug=0.0.0.0:6060: profiles are for": {"-model", "a", "-debug", "0.0.0.0:6060"},
+		"-grace=soon: it wants a time":          {"-model", "a", "-grace", "soon"},
+		"-timeout=-1s: it wants a time":         {"-model", "a", "-timeout=-1s"},
+		"-int8 computes on the CPU":             {"-model", "a", "-int8", "-device", "cuda"},
+		"-max-chars=0: it wants a whole number": {"-model", "a", "-max-chars", "0"},
+	} {
+		_, err := parse(args)
+		var usage *command.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for _, listen := range []string{"127.0.0.1:0", "localhost:5000", "[::1]:80"} {
+		if _, err := parse([]string{"-model", "a", "-listen", listen}); err != nil {
+			t.Errorf("%s: %v", listen, err)
+		}
+	}
+	empty := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(empty, []byte("# none\n\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for says, args := range map[string][]string{
+		"nowhere":    {"-model", "/nowhere"},
+		"has no key": {"-model", "/nowhere", "-api-key", empty},
+	} {
+		f, err := parse(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run(f); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// TestLibreTranslate: the answers have LibreTranslate's shapes, for JSON and forms, strings and arrays.
+func TestLibreTranslate(t *testing.T) {
+	a := started(t)
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	source, target := a.models[0].pair()
+	first, second := "a first line of words", "and another one"
+	want := translated(t, a, first, second)
+	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?`)
+	pair := fmt.Sprintf(`"source":%q,"target":%q`, source, target)
+	for _, test := range []struct{ kind, body, want string }{
+		{jsonType, `{"q":"` + first + `",` + pair + `}`, `{"translatedText":` + says(want[0]) + `}`},
+		{jsonType, `{"q":["` + first + `","` + second + `",""],` + pair + `,"api_key":""}`,
+			`{"translatedText":[` + says(want[0]) + "," + says(want[1]) + `,""]}`},
+		{jsonType, `{"q":[],` + pair + `}`, `{"translatedText":[]}`},
+		{formType, "q=" + strings.ReplaceAll(first, " ", "+") + "&source=" + source + "&target=" + target + "&format=text&alternatives=",
+			`{"translatedText":` + says(want[0]) + `}`},
+		{"", "", ""},
+		{"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\n" + first +
+			"\r\n--x\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nauto\r\n--x\r\n" +
+			"Content-Disposition: form-data; name=\"target\"\r\n\r\n" + target + "\r\n--x--\r\n",
+			`{"detectedLanguage":{"confidence":0,"language":"` + source + `"},"translatedText":` + says(want[0]) + `}`},
+		{jsonType, `{"q":"<p>` + first + `</p>","format":"html",` + pair + `}`,
+			`{"translatedText":` + says("<p>"+want[0]+"</p>") + `}`},
+		{jsonType, `{"q":"` + first + `\n\n` + second + `\n",` + pair + `}`,
+			`{"translatedText":` + says(want[0]+"\n\n"+want[1]+"\n") + `}`},
+	} {
+		if test.kind == "" {
+			continue
+		}
+		status, answer, h := ask(t, server.Client(), server.URL+"/translate", test.kind, test.body)
+		if status != 200 || says(answer) != test.want || h.Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%s\nanswers %d %s\nwant %s", test.body, status, says(answer), test.want)
+		}
+	}
+	// Alternatives are others than the first, and own fields have their shapes; numbers vary.
+	_, answer, _ := ask(t, server.Client(), server.URL+"/translate", jsonType,
+		`{"q":"`+first+`",`+pair+`,"alternatives":3,"links":true,"confidence":true,"prefix":"`+strings.Fields(want[1])[0]+`"}`)
+	object, _ := answer.(map[string]any)
+	alternatives, _ := object["alternatives"].([]any)
+	details, _ := object["details"].([]any)
+	if len(alternatives) == 0 || len(details) != 4 || !strings.HasPrefix(fmt.Sprint(object["translatedText"]),
+		strings.Fields(want[1])[0]) {
+		t.Errorf("alternatives and details: %s", says(answer))
+	}
+	shape := number.ReplaceAllString(says(details[0].(map[string]any)["words"].([]any)[0]), "0")
+	if !regexp.MustCompile(`^\{"confidence":0,"source":\[0\],"text":".*"\}$`).MatchString(shape) {
+		t.Errorf("a word is %s", shape)
+	}
+	_, answer, _ = ask(t, server.Client(), server.URL+"/translate", jsonType,
+		`{"q":"`+first+`",`+pair+`,"terms":{"line":"Ünïque"},"keep":["of w.*"]}`)
+	if text := says(answer); !strings.Contains(text, "Ünïque") || !strings.Contains(text, "of words") {
+		t.Errorf("terms and kept text: %s", text)
+	}
+	for path, want := range map[string]string{
+		"/languages": `[{"code":"` + source + `","name":"` + nameOf(source) + `","targets":["` + target + `"]}]`,
+		"/health":    `{"status":"ok"}`,
+		"/ready":     `{"status":"ready"}`,
+		"/nowhere":   `{"error":"Not Found"}`,
+		"/translate": `{"error":"Method Not Allowed"}`,
+	} {
+		if _, answer, _ := ask(t, server.Client(), server.URL+path, "", ""); says(answer) != want {
+			t.Errorf("%s answers %s", path, says(answer))
+		}
+	}
+	if _, answer, _ := ask(t, server.Client(), server.URL+"/detect", formType, "q=x"); says(answer) !=
+		`[{"confidence":0,"language":"`+source+`"}]` {
+		t.Errorf("/detect answers %s", says(answer))
+	}
+	_, answer, _ = ask(t, server.Client(), server.URL+"/frontend/settings", "", "")
+	if s := answer.(map[string]any); s["charLimit"] != 20000.0 || s["keyRequired"] != false ||
+		!strings.Contains(says(s["language"]), source) {
+		t.Errorf("/frontend/settings answers %s", says(answer))
+	}
+	response, err := server.Client().Get(server.URL + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	for _, name := range []string{`aperture_http_requests_total{path="/translate",status="200"}`, "go_goroutines",
+		`aperture_batch_sentences_count{model="mt"}`, `aperture_queue_sentences{model="mt"} 0`,
+		`aperture_tokens_total{model="mt",side="target"}`} {
+		if !strings.Contains(string(text), name) {
+			t.Errorf("/metrics has no %s", name)
+		}
+	}
+}
+
+// translated are lines as the translator gives them by itself.
+func translated(t *testing.T, a *app, lines ...string) (texts []string) {
+	t.Helper()
+	made, err := translation.Open(a.models[0].folder, translation.Options{Device: "cpu", Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	out, err := made.Translate(t.Context(), lines, decode.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range out {
+		texts = append(texts, x.Text)
+	}
+	return texts
+}
+
+// TestDeepL: the second door has DeepL's shapes, also for what goes wrong.
+func TestDeepL(t *testing.T) {
+	a := started(t)
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	source, target := a.models[0].pair()
+	upper := strings.ToUpper(source)
+	want := translated(t, a, "a first line", "One two. Three four.", "One two.", "Three four.", "a b")
+	one := func(text string, chars int) string {
+		return fmt.Sprintf(`{"billed_characters":%d,"detected_source_language":%q,"text":%s}`, chars, upper, says(text))
+	}
+	url := server.URL + "/v2/translate"
+	for _, test := range []struct {
+		kind, body string
+		status     int
+		want       string
+	}{
+		{jsonType, `{"text":["a first line"],"target_lang":"` + strings.ToUpper(target) + `-AT"}`, 200,
+			`{"translations":[` + one(want[0], 12) + `]}`},
+		{formType, "text=a+first+line&text=a+b&target_lang=" + target + "&source_lang=" + upper, 200,
+			`{"translations":[` + one(want[0], 12) + "," + one(want[4], 3) + `]}`},
+		{jsonType, `{"text":["One two. Three four."],"split_sentences":"1","target_lang":"` + target + `"}`, 200,
+			`{"translations":[` + one(want[2]+" "+want[3], 20) + `]}`},
+		{jsonType, `{"text":["a\nb"],"split_sentences":0,"target_lang":"` + target + `"}`, 200,
+			`{"translations":[` + one(want[4], 3) + `]}`},
+		{jsonType, `{"text":["<b>a</b><br>a first line"],"tag_handling":"xml","target_lang":"` + target + `"}`, 200, ""},
+		{jsonType, `{"text":["x"]}`, 400, `{"message":"Parameter 'target_lang' not specified."}`},
+		{jsonType, `{"target_lang":"` + target + `"}`, 400, `{"message":"Invalid request: missing text parameter"}`},
+		{jsonType, `{"text":["x"],"target_lang":"xx"}`, 400, `{"message":"xx is not supported"}`},
+		{jsonType, `{"text":["x"],"target_lang":"` + target + `","glossary_id":"g"}`, 400,
+			`{"message":"this server keeps no glossaries: send their terms in the field terms"}`},
+	} {
+		status, answer, _ := ask(t, server.Client(), url, test.kind, test.body)
+		if status != test.status || test.want != "" && says(answer) != test.want {
+			t.Errorf("%s\nanswers %d %s\nwant %s", test.body, status, says(answer), test.want)
+		}
+	}
+	for kind, code := range map[string]string{"source": source, "target": target} {
+		_, answer, _ := ask(t, server.Client(), server.URL+"/v2/languages?type="+kind, "", "")
+		if !strings.Contains(says(answer), `"language":"`+strings.ToUpper(code)+`"`) {
+			t.Errorf("languages: %s", says(answer))
+		}
+	}
+}
+
+// TestKeys: with a file of keys only callers with one of them are answered, by any of the three ways to give it.
+func TestKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(file, []byte("# of the team\nsecret-one\nsecret-two \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := started(t, "-api-key", file)
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	source, target := a.models[0].pair()
+	form := "q=x&source=" + source + "&target=" + target
+	for _, test := range []struct {
+		form, header string
+		status       int
+	}{
+		{form, "", 403}, {form + "&api_key=secret", "", 403}, {form + "&api_key=secret-two", "", 200},
+		{form, "Bearer secret-one", 200}, {form, "DeepL-Auth-Key secret-one", 200}, {form, "Bearer # of the team", 403},
+	} {
+		status, answer, _ := ask(t, server.Client(), server.URL+"/translate", formType, test.form, "Authorization", test.header)
+		if status != test.status || status == 403 && !strings.Contains(says(answer), `{"error":"`) {
+			t.Errorf("%v answers %d %s", test, status, says(answer))
+		}
+	}
+	if status, answer, _ := ask(t, server.Client(), server.URL+"/v2/translate", jsonType,
+		`{"text":["x"],"target_lang":"`+target+`"}`, "Authorization", "DeepL-Auth-Key nobody"); status != 403 ||
+		says(answer) != `{"message":"Invalid API key"}` {
+		t.Errorf("%d %s", status, says(answer))
+	}
+}
+
+// TestPredict: a language model tells the loss of each word, which is Score's, and what may follow.
+func TestPredict(t *testing.T) {
+	a := started(t)
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	words := a.models[1].predictor.model.Words
+	text := words.Word(3) + " " + words.Word(4) + "  " + words.Word(3) + "\n"
+	status, answer, _ := ask(t, server.Client(), server.URL+"/predict", jsonType, `{"top":3,"q":`+says(text)+`}`)
+	object, _ := answer.(map[string]any)
+	score, err := a.models[1].predictor.model.Score(t.Context(), text)
+	if status != 200 || err != nil || object["tokens"] != float64(score.Tokens) ||
+		fmt.Sprintf("%.3f", object["loss"]) != fmt.Sprintf("%.3f", score.NLL) || len(object["next"].([]any)) != 3 ||
+		len(object["words"].([]any)) != 4 {
+		t.Errorf("%d %s, and Score says %+v, %v", status, says(answer), score, err)
+	}
+	if status, answer, _ := ask(t, server.Client(), server.URL+"/predict", formType, "q=&top=2"); status != 200 ||
+		answer.(map[string]any)["perplexity"] != nil {
+		t.Errorf("no words: %d %s", status, says(answer))
+	}
+	if status, answer, _ := ask(t, server.Client(), server.URL+"/predict", formType, "q=Qwrtz"); status != 400 ||
+		!strings.Contains(says(answer), "does not know") {
+		t.Errorf("an unknown word: %d %s", status, says(answer))
+	}
+	if err := a.models[1].predictor.reload(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReload: SIGHUP's work leaves the answers as they are.
+func TestReload(t *testing.T) {
+	a := started(t)
+	want := translated(t, a, "a b c")
+	for range 2 {
+		a.reload()
+		out, err := a.models[0].translator.Translate(t.Context(), []translation.Request{{Line: "a b c"}}, decode.Options{},
+			translation.SplitLong)
+		if err != nil || out[0][0].Text != want[0] {
+			t.Errorf("%+v, %v", out, err)
+		}
+	}
+}
+
+// TestDrain: callers of many connections go on asking while the server is told to stop; each request that it has
+// accepted is answered.
+func TestDrain(t *testing.T) {
+	a := started(t)
+	address, stop := listening(t, a)
+	source, target := a.models[0].pair()
+	body := fmt.Sprintf(`{"q":"a line of words","source":%q,"target":%q}`, source, target)
+	var answered, refused atomic.Int64
+	quit := make(chan bool)
+	var wait sync.WaitGroup
+	for range 16 {
+		wait.Go(func() {
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+			for {
+				select {
+				case <-quit:
+					return
+				default:
+				}
+				response, err := client.Post("http://"+address+"/translate", jsonType, strings.NewReader(body))
+				if err != nil {
+					if strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "reset") {
+						refused.Add(1) // the connection was never accepted
+						return
+					}
+					t.Errorf("a request that was sent has no answer: %v", err)
+					return
+				}
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if err != nil || response.StatusCode != 200 || !strings.Contains(string(text), "translatedText") {
+					t.Errorf("%d %s %v", response.StatusCode, text, err)
+				}
+				answered.Add(1)
+			}
+		})
+	}
+	for answered.Load() < 100 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	close(quit)
+	wait.Wait()
+	t.Logf("%d answers; %d connections came too late", answered.Load(), refused.Load())
+}
+
+// TestGrace: what has not been answered when the grace is over is told so, and the error says what to do.
+func TestGrace(t *testing.T) {
+	a := started(t, "-grace", "200ms")
+	address, stop := listening(t, a)
+	source, target := a.models[0].pair()
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	answer := make(chan string)
+	go func() {
+		status, x, _ := ask(t, http.DefaultClient, "http://"+address+"/translate", formType, "q=a&source="+source+"&target="+target)
+		answer <- fmt.Sprint(status, says(x))
+	}()
+	for a.models[0].translator.Waiting() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	stopped := make(chan error)
+	go func() { stopped <- stop() }()
+	if got := <-answer; got != `503{"error":"the server is stopping"}` && got != `503 {"error":"the server is stopping"}` {
+		t.Errorf("%s", got)
+	}
+	close(end)
+	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "raise -grace") {
+		t.Error(err)
+	}
+}
+
+// TestBusy: a full queue is 429 with the time to come back, a request that lasts too long 504.
+func TestBusy(t *testing.T) {
+	a := started(t, "-queue", "2", "-timeout", "300ms")
+	server := httptest.NewServer(a.handler())
+	defer server.Close()
+	source, target := a.models[0].pair()
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	body := fmt.Sprintf(`{"q":["a","b"],"source":%q,"target":%q}`, source, target)
+	slow := make(chan int)
+	go func() {
+		status, _, _ := ask(t, server.Client(), server.URL+"/translate", jsonType, body)
+		slow <- status
+	}()
+	for a.models[0].translator.Waiting() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	status, answer, h := ask(t, server.Client(), server.URL+"/translate", jsonType, body)
+	if status != 429 || h.Get("Retry-After") == "" || !strings.Contains(says(answer), "2 sentences are waiting") {
+		t.Errorf("%d %s, Retry-After %q", status, says(answer), h.Get("Retry-After"))
+	}
+	if status, answer, _ := ask(t, server.Client(), server.URL+"/ready", "", ""); status != 503 {
+		t.Errorf("/ready: %d %s", status, says(answer))
+	}
+	if status := <-slow; status != 504 || a.models[0].translator.Waiting() != 0 {
+		t.Errorf("a request that waits too long: %d, and %d wait", status, a.models[0].translator.Waiting())
+	}
+	close(end)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := a.models[0].translator.Translate(ctx, []translation.Request{{Line: "a"}}, decode.Options{},
+		translation.SplitLong); err != nil {
+		t.Error(err)
+	}
+}

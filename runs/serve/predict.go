@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/models"
+	"github.com/aperture-ml/aperture/models/language"
+)
+
+// predictor is a language model that can be loaded anew while it answers.
+type predictor struct {
+	folder  string
+	options models.Options
+	mu      sync.RWMutex // held for writing while the model changes
+	model   *language.Model
+}
+
+func openPredictor(folder string, o models.Options) (*predictor, error) {
+	m, err := language.Open(folder, o)
+	if err != nil {
+		return nil, err
+	}
+	return &predictor{folder: folder, options: o, model: m}, nil
+}
+
+func (p *predictor) reload() error {
+	next, err := language.Open(p.folder, p.options)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	old := p.model
+	p.model = next
+	p.mu.Unlock()
+	return old.Close()
+}
+
+func (p *predictor) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.model.Close()
+}
+
+func (p *predictor) predict(ctx context.Context, text string, top int) (language.Prediction, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.model.Predict(ctx, text, top)
+}
+
+// predict is our own POST /predict: the loss of each word of a text, and the words that may follow.
+func (a *app) predict(ctx context.Context, _ *http.Request, f fields) (any, error) {
+	texts, _, err := f.texts("q")
+	if err != nil {
+		return nil, err
+	}
+	name, err := f.text("model")
+	if err != nil {
+		return nil, err
+	}
+	top, err := f.whole("top", 10, 0, 1000)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.languageModel(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(texts) != 1 {
+		return nil, badRequest("q must be one string")
+	}
+	if n := utf8.RuneCountInString(texts[0]); n > a.flags.MaxChars {
+		return nil, &requestError{http.StatusRequestEntityTooLarge, "size",
+			fmt.Sprintf("the text has %d characters, and %d are the limit", n, a.flags.MaxChars)}
+	}
+	p, err := m.predictor.predict(ctx, texts[0], top)
+	if err != nil {
+		return nil, err
+	}
+	type loss struct {
+		Text string  `json:"text"`
+		Loss float64 `json:"loss"`
+	}
+	type next struct {
+		Text        string  `json:"text"`
+		Probability float64 `json:"probability"`
+	}
+	answer := struct {
+		Loss       float64  `json:"loss"` // nats, over all words
+		Tokens     int      `json:"tokens"`
+		Perplexity *float64 `json:"perplexity"` // null for no words
+		Words      []loss   `json:"words"`
+		Next       []next   `json:"next"`
+	}{Tokens: len(p.Words), Words: []loss{}, Next: []next{}}
+	for _, w := range p.Words {
+		answer.Words = append(answer.Words, loss{w.Text, w.NLL})
+		answer.Loss += w.NLL
+	}
+	if len(p.Words) > 0 {
+		perplexity := math.Exp(answer.Loss / float64(len(p.Words)))
+		answer.Perplexity = &perplexity
+	}
+	for _, w := range p.Next {
+		answer.Next = append(answer.Next, next{w.Text, w.Probability})
+	}
+	return answer, nil
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation"
+)
+
+// task is what a request asks of a translator.
+type task struct {
+	model             *model
+	texts             []string
+	html              bool
+	count             int // of translations of each text
+	confidence, links bool
+	prefix            string
+	terms             []translation.Term
+	keep              []*regexp.Regexp
+	split             translation.Splitting
+}
+
+// options reads the fields that only this server has.
+func (t *task) options(f fields) (err error) {
+	read := func(x bool, failed error) bool {
+		if err == nil {
+			err = failed
+		}
+		return x
+	}
+	t.confidence, t.links = read(f.flag("confidence")), read(f.flag("links"))
+	if err == nil {
+		t.prefix, err = f.text("prefix")
+	}
+	if err == nil {
+		t.terms, err = f.terms("terms")
+	}
+	if err == nil {
+		t.keep, err = f.patterns("keep")
+	}
+	if err != nil {
+		return err
+	}
+	how, err := f.text("split")
+	switch how {
+	case "", "long":
+		t.split = translation.SplitLong
+	case "always":
+		t.split = translation.SplitAlways
+	case "never":
+		t.split = translation.SplitNever
+	default:
+		err = badRequest(`split must be "long", "always" or "never"`)
+	}
+	return err
+}
+
+// translate does a task: the translations of each text, best first, with tags where the text has them.
+func (a *app) translate(ctx context.Context, t task) (all [][]translation.Translation, err error) {
+	chars := 0
+	for _, text := range t.texts {
+		chars += utf8.RuneCountInString(text)
+	}
+	if chars += utf8.RuneCountInString(t.prefix); chars > a.flags.MaxChars {
+		return nil, &requestError{413, "size", badRequest("the texts have %d characters, and %d are the limit: send less at "+
+			"a time", chars, a.flags.MaxChars).Error()}
+	}
+	if len(t.texts) > a.flags.MaxTexts {
+		return nil, &requestError{413, "size", badRequest("there are %d texts, and %d are the limit: send less at a time",
+			len(t.texts), a.flags.MaxTexts).Error()}
+	}
+	a.metrics.chars.Add(float64(chars))
+	server := t.model.translator
+	o := server.Settings().Decode
+	o.NBest, o.Beam = t.count, max(o.Beam, t.count)
+	o.Words, o.Links = t.confidence, t.links || t.html
+	var terms *translation.Glossary
+	if len(t.terms) > 0 {
+		if terms, err = server.Glossary(ctx, t.terms); err != nil {
+			return nil, err
+		}
+	}
+	if t.html {
+		return translateHTML(t, func(requests []translation.Request) ([][]translation.Translation, error) {
+			return do(ctx, server, requests, terms, o, t.split)
+		})
+	}
+	requests := make([]translation.Request, len(t.texts))
+	for i, text := range t.texts {
+		requests[i] = translation.Request{Line: text, Prefix: t.prefix, Keep: t.keep}
+	}
+	return do(ctx, server, requests, terms, o, t.split)
+}
+
+// do translates requests; one that cannot be translated fails all.
+func do(ctx context.Context, s *translation.Server, requests []translation.Request, terms *translation.Glossary,
+	o decode.Options, how translation.Splitting) ([][]translation.Translation, error) {
+	for i := range requests {
+		requests[i].Terms = terms
+	}
+	all, err := s.Translate(ctx, requests, o, how)
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range all {
+		if list[0].Err != nil {
+			return nil, list[0].Err
+		}
+	}
+	return all, nil
+}
+
+// detail is a translation with what LibreTranslate's interface has no field for.
+type detail struct {
+	Text       string   `json:"text"`
+	Score      float64  `json:"score"`
+	Confidence *float64 `json:"confidence,omitempty"` // missing where it is not asked for
+	Words      []word   `json:"words,omitempty"`
+}
+
+type word struct {
+	Text       string   `json:"text"`
+	Confidence *float64 `json:"confidence,omitempty"`
+	Source     []int    `json:"source,omitempty"`
+}
+
+func (t task) detail(x translation.Translation) detail {
+	d := detail{Text: x.Text, Score: x.Score}
+	known := func(p float64) *float64 {
+		if !t.confidence || math.IsNaN(p) {
+			return nil
+		}
+		return &p
+	}
+	if x.Details == nil {
+		return d
+	}
+	d.Confidence = known(x.Details.Confidence)
+	for _, w := range x.Details.Words {
+		one := word{Text: w.Text, Confidence: known(w.Confidence)}
+		if t.links {
+			one.Source = w.Source
+		}
+		d.Words = append(d.Words, one)
+	}
+	return d
+}
