@@ -8,7 +8,7 @@ type TextSettings struct {
 	Source string `toml:"source" default:"en" help:"language translated from, the ending of its files"`
 	Target string `toml:"target" default:"de" help:"language translated into, the ending of its files"`
 
-	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" help:"number of training pairs to use, at equal distances; pieces and vocabularies are learnt from these alone; 0 uses all"`
+	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" init:"free" help:"number of training pairs to use, at equal distances; pieces and vocabularies are learnt from these alone; 0 uses all"`
 
 	Lowercase  bool   `toml:"lowercase" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
 	Normalize  bool   `toml:"normalize" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -49,11 +50,19 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 	return n, nil
 }
 
-// text learns the vocabularies, or reads those of the run.
+// text learns the vocabularies, or reads those of the run, or of the one that it starts from.
 func (t *translationTask) text(fresh bool) (*bitext.Sides, error) {
-	settings := t.config.Translation()
-	if !fresh {
+	settings, init := t.config.Translation(), t.config.Train.Init
+	switch {
+	case !fresh:
 		return translation.OpenText(settings, t.run.Path(experiment.TokenizerDir))
+	case init != "" && t.run != nil && !t.run.ReadOnly:
+		if err := keepTokenizer(init, t.run); err != nil {
+			return nil, err
+		}
+		fallthrough
+	case init != "":
+		return translation.OpenText(settings, filepath.Join(init, experiment.TokenizerDir))
 	}
 	pair, err := translation.LearnText(settings, t.data.Train, t.data.Cache)
 	if err != nil || t.run == nil || t.run.ReadOnly {
@@ -83,10 +92,7 @@ func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error)
 		return nil, err
 	}
 	defer other.Free()
-	if err := t.SameText(other); err != nil {
-		return other.Warnings, err
-	}
-	return other.Warnings, t.Params.Load(other.Params.Map())
+	return other.Warnings, network{Params: t.Params, Output: t.Output}.take(other.Params, other.Output)
 }
 
 func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tensor) (updates, error) {
@@ -131,6 +137,10 @@ func (t *translationTask) introduce() []string {
 	d, source, target := t.config.Data, t.Text.Source.Vocabulary, t.Text.Target.Vocabulary
 	lines := append(t.data.About(), fmt.Sprintf("%s: %s", d.Name, t.data.Filtered),
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", source.Len(), d.Source, target.Len(), d.Target))
+	if t.config.Train.Init != "" {
+		source, target := t.Text.Cover(t.data.TrainPairs)
+		lines = append(lines, fmt.Sprintf("the vocabulary is another text's: %s", source), target.String())
+	}
 	if v := t.Text.Vectors; v != nil {
 		lines = append(lines, v.Describe(target)...)
 	}
