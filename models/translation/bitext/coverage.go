@@ -7,7 +7,7 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// Coverage says how well a vocabulary that was made for other text suits one language's side of pairs.
+// Coverage says how well a vocabulary that was made for other text suits one language's side of a text.
 type Coverage struct {
 	Language string
 	Words    int
@@ -18,34 +18,35 @@ type Coverage struct {
 
 func (c Coverage) String() string {
 	share := func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
-	return fmt.Sprintf("of %d %s words %.3g %% are in pieces, and of %d symbols %.3g %% are <unk>", c.Words,
-		c.Language, share(c.Split, c.Words), c.Symbols, share(c.Unknown, c.Symbols))
+	return fmt.Sprintf("of %d %s words %.3g %% are in pieces, and of %d symbols %.3g %% are <unk>", c.Words, c.Language,
+		share(c.Split, c.Words), c.Symbols, share(c.Unknown, c.Symbols))
 }
 
-// Cover counts words and symbols of encoded pairs.
-func (p *Sides) Cover(pairs corpus.Pairs) (source, target Coverage) {
-	source.Language, target.Language = p.Source.Language, p.Target.Language
-	for i := range pairs.Len() {
-		pair := pairs.At(i)
-		p.Source.cover(&source, pair.Source)
-		p.Target.cover(&target, pair.Target)
+// Cover counts the words and symbols of raw text.
+func (p *Sides) Cover(text corpus.Parallel) (source, target Coverage, err error) {
+	if source, err = p.Source.cover(text.Source); err == nil {
+		target, err = p.Target.cover(text.Target)
 	}
-	return source, target
+	return source, target, err
 }
 
-func (s *Side) cover(c *Coverage, ids []int32) {
-	c.Symbols += len(ids)
-	length := 0 // of the word so far, in symbols
-	for i, id := range ids {
-		if id == tokenize.Unk {
-			c.Unknown++
+func (s *Side) cover(text corpus.Text) (Coverage, error) {
+	c := Coverage{Language: s.Language}
+	words, err := s.count(text)
+	if err != nil {
+		return c, err
+	}
+	for word, n := range words.All() {
+		units := s.Units(word)
+		c.Words, c.Symbols = c.Words+n, c.Symbols+n*len(units)
+		if len(units) > 1 {
+			c.Split += n
 		}
-		if i > 0 && s.Joined(s.Vocabulary.Token(ids[i-1]), s.Vocabulary.Token(id)) {
-			if length++; length == 2 {
-				c.Split++
+		for _, unit := range units {
+			if s.Vocabulary.ID(unit) == tokenize.Unk {
+				c.Unknown += n
 			}
-			continue
 		}
-		c.Words, length = c.Words+1, 1
 	}
+	return c, nil
 }

@@ -275,7 +275,7 @@ func (s *Settings) finish() error {
 		if path == "" {
 			continue
 		}
-		if s.byHand(k.Name) {
+		if s.byHand(k.Name) && !(s.previous != nil && k.Name == "train.init") { // which the run no longer needs
 			if err := given(k.Name, path, origin[k.Name]); err != nil {
 				return err
 			}

@@ -18,9 +18,10 @@ import (
 type translationTask struct {
 	*translation.Translator // nil until it is built
 	shared
-	data *bitext.Texts
-	same string         // says so, where most translations of a test text are the same
-	seen map[string]int // how often training has each word of the target, once that was asked for
+	data  *bitext.Texts
+	suits string         // says how well another run's vocabulary suits the training text, where one was taken
+	same  string         // says so, where most translations of a test text are the same
+	seen  map[string]int // how often training has each word of the target, once that was asked for
 }
 
 func readTranslation(c experiment.Config, peers *parallel.Peers) (task, error) {
@@ -35,6 +36,13 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 	pair, err := t.text(fresh)
 	if err != nil {
 		return n, err
+	}
+	if fresh && t.config.Train.Init != "" && run != nil && !run.ReadOnly {
+		source, target, err := pair.Cover(t.data.Train)
+		if err != nil {
+			return n, err
+		}
+		t.suits = fmt.Sprintf("the vocabulary is that of other text: %s; %s", source, target)
 	}
 	if err := t.data.Encode(pair, t.config.Data.Limits, t.config.Model.MaxPositions); err != nil {
 		return n, err
@@ -137,9 +145,8 @@ func (t *translationTask) introduce() []string {
 	d, source, target := t.config.Data, t.Text.Source.Vocabulary, t.Text.Target.Vocabulary
 	lines := append(t.data.About(), fmt.Sprintf("%s: %s", d.Name, t.data.Filtered),
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", source.Len(), d.Source, target.Len(), d.Target))
-	if t.config.Train.Init != "" {
-		source, target := t.Text.Cover(t.data.TrainPairs)
-		lines = append(lines, fmt.Sprintf("the vocabulary is another text's: %s", source), target.String())
+	if t.suits != "" {
+		lines = append(lines, t.suits)
 	}
 	if v := t.Text.Vectors; v != nil {
 		lines = append(lines, v.Describe(target)...)
