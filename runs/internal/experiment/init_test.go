@@ -95,6 +95,19 @@ func lookup(t *testing.T, name string) keys.Key {
 	return k
 }
 
+// -h names the preset that the runs of translators share, and no other run does.
+func TestHelpOfFinetuning(t *testing.T) {
+	for s, want := range map[*Spec]bool{testSpec(t): true, languageSpec(t): false} {
+		if _, err := Parse(s, []string{"-h"}); !errors.Is(err, command.ErrHelp) {
+			t.Fatal(err)
+		}
+		help := s.Stdout.(*bytes.Buffer).String()
+		if strings.Contains(help, "  "+finetunePreset+" ") != want || strings.Contains(help, "(default with -init)") != want {
+			t.Errorf("the help of a %s is\n%s", s.Task.network(), help)
+		}
+	}
+}
+
 // What contradicts the run that another one starts from is refused in one sentence, with what gave it.
 func TestInitRefuses(t *testing.T) {
 	first := runFolder(t, testSpec(t), "-set=model.width=96", "-set=model.heads=4", "-set=data.merges=77")
