@@ -11,7 +11,7 @@ import (
 type AttentionSettings struct {
 	FFNWidth         int     `toml:"ffn_width" default:"2048" range:"[1,1048576]" help:"width of the feed-forward layers (d_ff)"`
 	Heads            int     `toml:"heads" default:"8" range:"[1,1024]" help:"attention heads; they divide width"`
-	AttentionDropout float64 `toml:"attention_dropout" default:"0.0" range:"[0,1)" help:"dropout on attention weights"`
+	AttentionDropout float64 `toml:"attention_dropout" init:"free" default:"0.0" range:"[0,1)" help:"dropout on attention weights"`
 }
 
 // CheckHeads is an error where the heads do not divide the width.

@@ -18,10 +18,10 @@ type AttentionalSettings struct {
 	WordWidth    int     `toml:"word_width" default:"0" range:"[0,65536]" help:"attentional: width of word vectors; 0 is width, which is that of states"`
 	InitialRange float64 `toml:"initial_range" default:"0.0" range:"[0,10]" help:"attentional: weights start uniform between minus this and this; 0 is 3.2 divided by the root of width, which is the 0.1 of the vMF authors' program at their width of 1024"`
 
-	WordDropout      float64 `toml:"word_dropout" default:"0.0" range:"[0,1)" help:"attentional: dropout of whole word vectors, drawn for each place of either side"`
-	VectorDropout    float64 `toml:"vector_dropout" default:"0.0" range:"[0,1)" help:"attentional: locked dropout of word vectors"`
-	LayerDropout     float64 `toml:"layer_dropout" default:"0.0" range:"[0,1)" help:"attentional: locked dropout between recurrent layers"`
-	RecurrentDropout float64 `toml:"recurrent_dropout" default:"0.0" range:"[0,1)" help:"attentional: dropout of the recurrent weights' elements"`
+	WordDropout      float64 `toml:"word_dropout" init:"free" default:"0.0" range:"[0,1)" help:"attentional: dropout of whole word vectors, drawn for each place of either side"`
+	VectorDropout    float64 `toml:"vector_dropout" init:"free" default:"0.0" range:"[0,1)" help:"attentional: locked dropout of word vectors"`
+	LayerDropout     float64 `toml:"layer_dropout" init:"free" default:"0.0" range:"[0,1)" help:"attentional: locked dropout between recurrent layers"`
+	RecurrentDropout float64 `toml:"recurrent_dropout" init:"free" default:"0.0" range:"[0,1)" help:"attentional: dropout of the recurrent weights' elements"`
 }
 
 // WordVectors is the width of word vectors of a recurrent translator.

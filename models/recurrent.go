@@ -14,10 +14,10 @@ type RecurrentSettings struct {
 	Hidden     int `toml:"hidden" default:"1150" range:"[1,65536]" help:"units of each recurrent layer but the last"`
 	LastHidden int `toml:"last_hidden" default:"0" range:"[0,65536]" help:"units of the last recurrent layer; 0 is width, which an output layer that reads them as they are wants"`
 
-	DropoutEmbedding float64 `toml:"dropout_embedding" default:"0.1" range:"[0,1)" help:"dropout of whole words on the input side"`
-	DropoutInput     float64 `toml:"dropout_input" default:"0.4" range:"[0,1)" help:"locked dropout of word vectors"`
-	DropoutHidden    float64 `toml:"dropout_hidden" default:"0.25" range:"[0,1)" help:"locked dropout between recurrent layers"`
-	WeightDrop       float64 `toml:"weight_drop" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
+	DropoutEmbedding float64 `toml:"dropout_embedding" init:"free" default:"0.1" range:"[0,1)" help:"dropout of whole words on the input side"`
+	DropoutInput     float64 `toml:"dropout_input" init:"free" default:"0.4" range:"[0,1)" help:"locked dropout of word vectors"`
+	DropoutHidden    float64 `toml:"dropout_hidden" init:"free" default:"0.25" range:"[0,1)" help:"locked dropout between recurrent layers"`
+	WeightDrop       float64 `toml:"weight_drop" init:"free" default:"0.5" range:"[0,1)" help:"dropout of the recurrent weights' elements"`
 }
 
 // ActivationSettings are keys of the section train: terms that recurrent models add to the loss (Merity, McCann and

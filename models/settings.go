@@ -12,11 +12,11 @@ type Settings struct {
 	Kind    string  `toml:"kind" default:"transformer" help:"the network: transformer and attentional translate; awd-lstm, qrnn, gru and transformer-xl are language models"`
 	Width   int     `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`
 	Layers  int     `toml:"layers" task:"language model" default:"3" range:"[1,1000]" help:"layers of the network"`
-	Dropout float64 `toml:"dropout" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds; locked dropout of the last layer's output in a recurrent language model, and of attentional states"`
+	Dropout float64 `toml:"dropout" init:"free" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds; locked dropout of the last layer's output in a recurrent language model, and of attentional states"`
 	Tying   string  `toml:"tying" default:"all" choice:"all decoder none" help:"which matrices are one: both inputs and the output, the decoder's input and the output, or none"`
 
-	InputNoise    float64 `toml:"input_noise" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
-	InputNoiseEnd float64 `toml:"input_noise_end" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
+	InputNoise    float64 `toml:"input_noise" init:"free" default:"0.0" range:"[0,inf)" help:"standard deviation of Gaussian noise on word vectors at the start of training"`
+	InputNoiseEnd float64 `toml:"input_noise_end" init:"free" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
 
 	AttentionSettings
 	EncoderDecoderSettings `task:"translation"`

@@ -12,7 +12,7 @@ import (
 
 // TransformerSettings are the keys of the Transformer alone.
 type TransformerSettings struct {
-	ActivationDropout float64 `toml:"activation_dropout" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' activation"`
+	ActivationDropout float64 `toml:"activation_dropout" init:"free" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' activation"`
 
 	PreNorm        bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
 	Positions      string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`

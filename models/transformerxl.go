@@ -12,9 +12,9 @@ import (
 // XLContext says what a Transformer-XL sees of the past: its own keys. It may be changed between chunks: the published
 // model trains with a memory of 150 steps and is tested with 640, distances clamped at 400, and SameLength.
 type XLContext struct {
-	Memory     int  `toml:"memory" default:"150" range:"[0,100000]" help:"transformer-xl: steps before a chunk that it sees"`
-	Clamp      int  `toml:"clamp" default:"0" range:"[0,100000]" help:"transformer-xl: larger distances count as this one; 0 is no limit"`
-	SameLength bool `toml:"same_length" default:"false" help:"transformer-xl: let every step see exactly memory steps, itself included, instead of all kept ones"`
+	Memory     int  `toml:"memory" init:"free" default:"150" range:"[0,100000]" help:"transformer-xl: steps before a chunk that it sees"`
+	Clamp      int  `toml:"clamp" init:"free" default:"0" range:"[0,100000]" help:"transformer-xl: larger distances count as this one; 0 is no limit"`
+	SameLength bool `toml:"same_length" init:"free" default:"false" help:"transformer-xl: let every step see exactly memory steps, itself included, instead of all kept ones"`
 }
 
 // headWidth is K, the columns of one head.

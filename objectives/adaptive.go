@@ -29,8 +29,8 @@ var adaptive = Method{
 
 // AdaptiveSettings are the keys of the adaptive softmax.
 type AdaptiveSettings struct {
-	AdaptiveCutoffs string  `toml:"adaptive_cutoffs" help:"adaptive: ranks where clusters of rarer words begin, separated by commas; none is one softmax, empty chooses three"`
-	AdaptiveDivisor float64 `toml:"adaptive_divisor" default:"1.0" range:"[1,1000]" help:"adaptive: each cluster is narrower than the one before by this factor; 1 shares the output matrix"`
+	AdaptiveCutoffs string  `toml:"adaptive_cutoffs" init:"keep" help:"adaptive: ranks where clusters of rarer words begin, separated by commas; none is one softmax, empty chooses three"`
+	AdaptiveDivisor float64 `toml:"adaptive_divisor" init:"keep" default:"1.0" range:"[1,1000]" help:"adaptive: each cluster is narrower than the one before by this factor; 1 shares the output matrix"`
 }
 
 // Adaptive is the adaptive softmax (Grave et al. 2017, "Efficient softmax approximation for GPUs") with tied rows, as

@@ -23,7 +23,7 @@ var mos = Method{
 
 // MixtureSettings are the keys of the mixture of softmaxes.
 type MixtureSettings struct {
-	MixtureComponents int     `toml:"mixture_components" default:"15" range:"[1,1000]" help:"mos: softmaxes in the mixture"`
+	MixtureComponents int     `toml:"mixture_components" init:"keep" default:"15" range:"[1,1000]" help:"mos: softmaxes in the mixture"`
 	MixtureDropout    float64 `toml:"mixture_dropout" default:"0.29" range:"[0,1)" help:"mos: dropout of latent states, one mask for each column of a batch and softmax"`
 }
 

@@ -21,7 +21,7 @@ var mle = Method{
 type SoftmaxSettings struct {
 	LabelSmoothing float64 `toml:"label_smoothing" default:"0.1" range:"[0,1)" help:"probability taken from the target and shared among the others"`
 	Smoothing      string  `toml:"smoothing" default:"fairseq" choice:"fairseq pytorch t2t" help:"whose definition of label smoothing; they share the mass differently"`
-	Bias           bool    `toml:"bias" default:"false" help:"add a trained bias to the scores"`
+	Bias           bool    `toml:"bias" init:"keep" default:"false" help:"add a trained bias to the scores"`
 }
 
 var smoothings = map[string]torch.Smoothing{"fairseq": torch.SmoothingFairseq, "pytorch": torch.SmoothingPyTorch,

@@ -38,7 +38,7 @@ func spectralNormalisation(s Settings, sgd bool) Pieces {
 // NormalisationSettings are the keys of spectral normalisation, which reads those of spectrum control too.
 type NormalisationSettings struct {
 	LambdaDOptimal float64 `toml:"lambda_d_optimal" default:"0.1" range:"[0,inf)" help:"sn-doptimal: weight of minus the mean logarithm of the singular values"`
-	SNGain         bool    `toml:"sn_gain" default:"true" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
+	SNGain         bool    `toml:"sn_gain" init:"keep" default:"true" help:"sn: multiply the output matrix, whose largest singular value is 1, by a trained number"`
 }
 
 // Spectral normalisation with or without D-optimal regularization (Jiang, Chen, Chen, Liu, Wang and Zhao 2019, "On

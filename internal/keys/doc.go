@@ -20,6 +20,7 @@
 //	path     texts that name a file or a folder: which of the two
 //	task     the only task that reads it; on an embedded struct it holds for all of its keys
 //	resume   whether a resumed run may change it (package experiment says what the values mean); inherited as well
+//	init     keep: a run that starts from the weights of another one has that run's value; free ends what is inherited
 //	help     its meaning and unit, in one sentence without the full stop
 //
 // A struct whose keys come from a list of others, such as the output layers, holds it as a field of type [Parts].

@@ -16,6 +16,7 @@ type Key struct {
 	Name    string   // as in "train.max_tokens"
 	Task    string   // the only task that reads it; empty: all
 	Resume  string   // whether a resumed run may change it: see Differences
+	Init    string   // "keep" where a run that starts from the weights of another one has that run's value
 	Help    string   // one sentence without its full stop
 	Default string   // as text; empty is the zero value
 	Choices []string // of a text, where it has some

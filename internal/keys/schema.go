@@ -61,6 +61,7 @@ func (s *Schema[C]) walk(t reflect.Type, prefix string, index []int, inherited K
 		k := Key{
 			Name: prefix + name,
 			Task: cmp.Or(tag("task"), inherited.Task), Resume: cmp.Or(tag("resume"), inherited.Resume),
+			Init: cmp.Or(tag("init"), inherited.Init),
 			Help: tag("help"), Default: tag("default"), Choices: strings.Fields(tag("choice")), Path: tag("path"),
 			index: at, kind: field.Type.Kind(),
 		}

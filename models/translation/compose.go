@@ -16,16 +16,52 @@ type token struct {
 }
 
 // tokensOf are the words that symbols of a side make.
-func tokensOf(side *bitext.Side, symbols []string) (out []token) {
-	for i := 0; i < len(symbols); {
-		end := i + 1
-		for end < len(symbols) && side.Joined(symbols[end-1], symbols[end]) {
+func tokensOf(side *bitext.Side, symbols []string) []token {
+	parts := make([]token, len(symbols))
+	for i, symbol := range symbols {
+		parts[i] = token{symbol, i, i + 1}
+	}
+	return wordsOf(side, parts)
+}
+
+// wordsOf are the words of parts, each of which is a symbol or stands for some. A word of nothing but a space goes into
+// the next one, at the end into the one before.
+func wordsOf(side *bitext.Side, parts []token) (out []token) {
+	for i := 0; i < len(parts); {
+		end, text := i+1, ""
+		for {
+			for end < len(parts) && side.Joined(parts[end-1].text, parts[end].text) {
+				end++
+			}
+			if text = side.Join(texts(parts[i:end])); text != "" || end == len(parts) {
+				break
+			}
 			end++
 		}
-		out = append(out, token{side.Join(slices.Clone(symbols[i:end])), i, end})
+		last := parts[end-1].end
+		if text == "" && len(out) > 0 {
+			out[len(out)-1].end = last
+		} else {
+			out = append(out, token{text, parts[i].first, last})
+		}
 		i = end
 	}
 	return out
+}
+
+// lineOf is what tokens make as a tokenised line, given the parts that they were made of. Pieces of SentencePiece know
+// better than words which spaces a line has.
+func lineOf(side *bitext.Side, tokens, parts []token) string {
+	var kept []string
+	for _, p := range parts {
+		for len(tokens) > 0 && tokens[0].end <= p.first {
+			tokens = tokens[1:]
+		}
+		if len(tokens) > 0 && tokens[0].first <= p.first {
+			kept = append(kept, p.text)
+		}
+	}
+	return side.Join(kept)
 }
 
 // compact leaves repeated words out, where the options ask for it.
@@ -50,9 +86,13 @@ func joinTokens(tokens []token) string {
 func (t *Translator) compose(
 	source []string, h decode.Hypothesis, d demand, o decode.Options,
 ) (text string, tokens []token) {
-	plain := tokensOf(t.Text.Target, t.symbols(source, h, o))
-	tokens = compact(slices.Clone(plain), o)
-	text = t.Text.Target.Raw(joinTokens(tokens))
+	side := t.Text.Target
+	var parts []token
+	for i, symbol := range t.symbols(source, h, o) {
+		parts = append(parts, token{symbol, i, i + 1})
+	}
+	tokens = compact(wordsOf(side, parts), o)
+	text = side.Raw(lineOf(side, tokens, parts))
 	if d.met(text) {
 		return text, tokens
 	}
@@ -60,31 +100,32 @@ func (t *Translator) compose(
 	standIn := rune(0xF0000) // of a private-use area: a word that detokenising leaves alone
 	var replace []string
 	var written []token
-	for i := 0; i < len(plain); {
-		at := slices.IndexFunc(spans, func(s span) bool { return s.first == plain[i].first })
+	for i := 0; i < len(parts); {
+		at := slices.IndexFunc(spans, func(s span) bool { return s.first == i })
 		if at < 0 {
-			written = append(written, plain[i])
+			written = append(written, parts[i])
 			i++
 			continue
 		}
 		for strings.ContainsRune(text, standIn) {
 			standIn++
 		}
-		written = append(written, token{string(standIn), spans[at].first, spans[at].end})
+		word := string(standIn)
+		if i == 0 || !side.Joined(parts[i-1].text, parts[i].text) {
+			word = side.Word(word)
+		}
+		written = append(written, token{word, i, spans[at].end})
 		replace = append(replace, string(standIn), spans[at].text)
 		standIn++
-		for i < len(plain) && plain[i].first < spans[at].end {
-			i++
-		}
+		i = spans[at].end
 	}
-	written = compact(written, o)
-	text = strings.NewReplacer(replace...).Replace(t.Text.Target.Raw(joinTokens(written)))
-	for i, x := range written {
-		if at := slices.Index(replace, x.text); at >= 0 && at%2 == 0 {
-			written[i].text = replace[at+1]
-		}
+	tokens = compact(wordsOf(side, written), o)
+	put := strings.NewReplacer(replace...)
+	text = put.Replace(side.Raw(lineOf(side, tokens, written)))
+	for i, x := range tokens {
+		tokens[i].text = put.Replace(x.text)
 	}
-	return text, written
+	return text, tokens
 }
 
 // met reports whether a text holds what is demanded.
@@ -120,13 +161,13 @@ func (t *Translator) locate(ids []int32, d demand) (spans []span) {
 	}
 	phrases := slices.Clone(d.phrases)
 	slices.SortStableFunc(phrases, func(a, b phrase) int { return len(b.ids) - len(a.ids) })
-	joined := t.joined()
+	within := t.within()
 	for _, p := range phrases {
 		for i := 0; i+len(p.ids) <= len(ids); i++ {
 			end := i + len(p.ids)
 			taken := slices.ContainsFunc(spans, func(s span) bool { return i < s.end && s.first < end })
-			if taken || !slices.Equal(ids[i:end], p.ids) || i > 0 && joined(ids[i-1], ids[i]) ||
-				end < len(ids) && joined(ids[end-1], ids[end]) {
+			if taken || !slices.Equal(ids[i:end], p.ids) || i > 0 && within(ids[i-1], ids[i]) ||
+				end < len(ids) && within(ids[end-1], ids[end]) {
 				continue
 			}
 			spans = append(spans, span{i, end, p.text})
@@ -136,17 +177,17 @@ func (t *Translator) locate(ids []int32, d demand) (spans []span) {
 	return spans
 }
 
-// joined reports whether two ids of the target side by side belong to one word.
-func (t *Translator) joined() func(before, after int32) bool {
+// within reports whether two ids of the target side by side belong to one word.
+func (t *Translator) within() func(before, after int32) bool {
 	side := t.Text.Target
 	return func(before, after int32) bool {
-		return side.Joined(side.Vocabulary.Token(before), side.Vocabulary.Token(after))
+		return side.Within(side.Vocabulary.Token(before), side.Vocabulary.Token(after))
 	}
 }
 
 // constraints are those of sources, with what the search has to know of words.
 func (t *Translator) constraints(demands []demand) decode.Constraints {
-	c := decode.Constraints{Joined: t.joined(), Close: tokenize.Unk}
+	c := decode.Constraints{Joined: t.within(), Close: tokenize.Unk}
 	for id := range int32(t.Text.Target.Vocabulary.Len()) {
 		if id > tokenize.Unk && !c.Joined(id, id) {
 			c.Close = id

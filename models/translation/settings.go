@@ -57,6 +57,10 @@ func (s Settings) Check() error {
 	case d.Lowercase && d.Truecase:
 		return errors.New("data.truecase = true has nothing to do where data.lowercase = true: set one of them to " +
 			"false")
+	case d.SentencePiece() != (d.TargetUnits == "sentencepiece"):
+		return errors.New(`SentencePiece models split both languages or none: set data.source_units and data.target_units to the same`)
+	case d.SentencePiece() && (d.Tokenize != "none" || d.Truecase || d.Codes != "" || d.VocabularyThreshold > 0):
+		return errors.New(`data.source_units = "sentencepiece" splits raw text: it wants data.tokenize = "none", data.truecase = false, data.vocabulary_threshold = 0 and no data.codes`)
 	case d.Joint && d.HasWords():
 		return errors.New(`data.joint = true shares byte-pair pieces between the languages: set data.joint = false, or data.source_units = "bpe" and data.target_units = "bpe"`)
 	case d.Codes != "" && d.SourceUnits == "word" && d.TargetUnits == "word":

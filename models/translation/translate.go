@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models/decode"
@@ -157,7 +156,7 @@ func (t *Translator) encode(line string) (ids []int32, symbols []string, err err
 		return nil, nil, err
 	}
 	tokenised := side.Tokenize(line)
-	if n := strings.Count(tokenised, " ") + 2; n > positions {
+	if n := side.AtLeast(tokenised) + 1; n > positions {
 		return nil, nil, tooLong(n, "symbols or more")
 	}
 	symbols = side.Units(tokenised)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
@@ -158,21 +157,4 @@ func (t *Translator) Free() {
 		t.Output.Free()
 	}
 	t.Params.Free()
-}
-
-// SameText is an error where another translator's vocabularies are others, so that its weights mean something else.
-func (t *Translator) SameText(other *Translator) error {
-	if a, b := t.Text.Vectors, other.Text.Vectors; a != nil && b != nil && a.Width != b.Width {
-		return fmt.Errorf("its target vectors have %d numbers and this run's %d: give the file that it had to "+
-			"objective.vectors", b.Width, a.Width)
-	}
-	if slices.Equal(hashes(t.Text), hashes(other.Text)) {
-		return nil
-	}
-	return errors.New("its vocabularies differ from this run's: give its files to data.codes, data.source_vocabulary " +
-		"and data.target_vocabulary")
-}
-
-func hashes(p *bitext.Sides) []string {
-	return []string{p.Source.Vocabulary.Hash(), p.Target.Vocabulary.Hash()}
 }

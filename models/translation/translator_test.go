@@ -252,32 +252,6 @@ func TestNLL(t *testing.T) {
 	})
 }
 
-// Weights of one text's symbols do not pass for those of another's.
-func TestSameText(t *testing.T) {
-	torch.Test(t, func() {
-		s := small(t)
-		one, other := fresh(t, s), fresh(t, s)
-		defer one.Free()
-		defer other.Free()
-		if err := one.SameText(other); err != nil {
-			t.Error(err)
-		}
-		english, german := numbers(2, 40, 20)
-		pair, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		third, err := translation.New(s, pair, device)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer third.Free()
-		if err := one.SameText(third); err == nil || !strings.Contains(err.Error(), "data.source_vocabulary") {
-			t.Errorf("two texts: %v", err)
-		}
-	})
-}
-
 // A run that aims at vectors of words keeps them, and is opened without any other file.
 func TestTargetVectors(t *testing.T) {
 	config := strings.NewReplacer("merges = 50",

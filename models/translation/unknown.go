@@ -22,7 +22,7 @@ func (t *Translator) symbols(source []string, h decode.Hypothesis, o decode.Opti
 	paper := o.Rewriting() == "paper"
 	for j := range h.Alignment {
 		if o.Alignment && h.IDs[j] == tokenize.Unk {
-			symbols[j] = known(t.Text, source, j, h.Alignment[j], h.Second[j])
+			symbols[j] = t.Text.Target.Word(known(t.Text, source, j, h.Alignment[j], h.Second[j]))
 		}
 		if paper {
 			next := ""
@@ -59,10 +59,10 @@ func known(p *bitext.Sides, source []string, place, best, second int) string {
 // sourceWord is the whole word that a source symbol belongs to.
 func sourceWord(p *bitext.Sides, symbols []string, place int) string {
 	first, last := place, place
-	for first > 0 && strings.HasSuffix(symbols[first-1], tokenize.DefaultSeparator) {
+	for first > 0 && p.Source.Joined(symbols[first-1], symbols[first]) {
 		first--
 	}
-	for last < len(symbols)-1 && strings.HasSuffix(symbols[last], tokenize.DefaultSeparator) {
+	for last < len(symbols)-1 && p.Source.Joined(symbols[last], symbols[last+1]) {
 		last++
 	}
 	return p.Source.Join(slices.Clone(symbols[first : last+1]))

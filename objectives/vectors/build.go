@@ -10,11 +10,11 @@ import (
 
 // Options are the keys of the section objective that say where target vectors come from.
 type Options struct {
-	File   string `toml:"vectors" path:"file" resume:"location" help:"file of target vectors for methods that aim at vectors: .vec text, .bin of word2vec or .bin of fastText, each also packed with gzip or Zstandard; empty makes them from the training text"`
-	Centre bool   `toml:"vectors_centre" default:"false" help:"subtract the mean of the words' target vectors from each, which are then scaled to length 1 again"`
-	End    string `toml:"vectors_end" default:"file" choice:"file constant" help:"vector of the end of a sentence: the file's own where it has one, as in the vMF authors' program, or in any case the constant for files without one, which no word is near"`
-	Width  int    `toml:"vectors_width" default:"0" range:"[0,65536]" help:"numbers of a vector that is made from the training text, fewer where the vocabulary is smaller; 0 is half of model.width, at most 300"`
-	Window int    `toml:"vectors_window" default:"2" range:"[1,1000]" help:"words to either side that a vector from the training text is made of; wide windows bring together what stands together, not what means the like"`
+	File   string `toml:"vectors" init:"keep" path:"file" resume:"location" help:"file of target vectors for methods that aim at vectors: .vec text, .bin of word2vec or .bin of fastText, each also packed with gzip or Zstandard; empty makes them from the training text"`
+	Centre bool   `toml:"vectors_centre" init:"keep" default:"false" help:"subtract the mean of the words' target vectors from each, which are then scaled to length 1 again"`
+	End    string `toml:"vectors_end" init:"keep" default:"file" choice:"file constant" help:"vector of the end of a sentence: the file's own where it has one, as in the vMF authors' program, or in any case the constant for files without one, which no word is near"`
+	Width  int    `toml:"vectors_width" init:"keep" default:"0" range:"[0,65536]" help:"numbers of a vector that is made from the training text, fewer where the vocabulary is smaller; 0 is half of model.width, at most 300"`
+	Window int    `toml:"vectors_window" init:"keep" default:"2" range:"[1,1000]" help:"words to either side that a vector from the training text is made of; wide windows bring together what stands together, not what means the like"`
 }
 
 // How often a context occurs is raised to this power before it is compared with, which keeps

@@ -44,10 +44,10 @@ func (m *Model) Decode(pieces []string) string {
 			continue
 		}
 		if first && (m.dummyPrefix || m.squeeze) {
-			trimmed, had := strings.CutPrefix(text, space)
+			trimmed, had := strings.CutPrefix(text, Space)
 			text, spaceTaken = trimmed, had && !m.squeeze
 		}
-		out.WriteString(strings.ReplaceAll(text, space, " "))
+		out.WriteString(strings.ReplaceAll(text, Space, " "))
 	}
 	flush()
 	return out.String()

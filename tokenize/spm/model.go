@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"unicode/utf8"
 )
 
 // maxFile bounds a model file: the largest published ones have about 5 MB.
 const maxFile = 16 << 20
 
-// space stands for a space in pieces: U+2581.
-const space = "\u2581"
+// Space stands for a space in pieces: U+2581.
+const Space = "\u2581"
 
 // kind is the type of a piece, with SentencePiece's numbers.
 type kind uint8
@@ -248,6 +249,14 @@ func (m *Model) ID(text string) int {
 		return int(id)
 	}
 	return int(m.unknown)
+}
+
+// Apart reports whether a space stands between two pieces.
+func (m *Model) Apart(before, after string) bool {
+	if m.suffix {
+		return strings.HasSuffix(before, Space)
+	}
+	return strings.HasPrefix(after, Space)
 }
 
 // Encode splits text into pieces. Characters that no piece has stand in pieces of their own, neighbours joined, or as

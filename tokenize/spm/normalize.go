@@ -135,7 +135,7 @@ func (n *normaliser) Normalize(text string) string {
 	}
 	gap := " "
 	if n.escape {
-		gap = space
+		gap = Space
 	}
 	var out strings.Builder
 	out.Grow(len(text) + len(text)/2)
@@ -154,7 +154,7 @@ func (n *normaliser) Normalize(text string) string {
 		}
 		afterSpace = n.squeeze && normal[len(normal)-1] == ' '
 		if n.escape {
-			normal = strings.ReplaceAll(normal, " ", space)
+			normal = strings.ReplaceAll(normal, " ", Space)
 		}
 		out.WriteString(normal)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/align"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/tokenize/spm"
 )
 
 // Learn makes both sides from raw training text, which may stay in its files. Files of codes and vocabularies that the
@@ -86,17 +87,17 @@ func pack(contents map[string][]byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// sources are those of this package that decide what becomes of a line; a key has those of tokenize, tokenize/align and
-// tokenize/corpus besides.
+// sources are those of this package that decide what becomes of a line; a key has those of tokenize, tokenize/align,
+// tokenize/spm and tokenize/corpus besides.
 //
-//go:embed encode.go learn.go lexicon.go side.go
+//go:embed encode.go learn.go lexicon.go pieces.go side.go
 var sources embed.FS
 
 // keyOf names what is made from text by a program like this one: a change of the program's text processing makes
 // another key.
 func keyOf(what string, text corpus.Parallel, d TextSettings, contents map[string][]byte) corpus.Key {
 	parts := []string{what, text.Source.SHA256, text.Target.SHA256, fmt.Sprintf("%+v", d),
-		tokenize.Edition(sources, align.Sources)}
+		tokenize.Edition(sources, align.Sources, spm.Sources)}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
 		parts = append(parts, name, string(contents[name]))
 	}

@@ -17,8 +17,8 @@ func (p *Sides) encoding(text corpus.Parallel) (corpus.Encoding, error) {
 	d := p.settings
 	way := TextSettings{
 		Source: d.Source, Target: d.Target,
-		Lowercase: d.Lowercase, Normalize: d.Normalize, Tokenize: d.Tokenize, Aggressive: d.Aggressive, Escape: d.Escape,
-		Truecase: d.Truecase, VocabularyThreshold: d.VocabularyThreshold,
+		Lowercase: d.Lowercase, Normalize: d.Normalize, OPUS: d.OPUS, Tokenize: d.Tokenize,
+		Aggressive: d.Aggressive, Escape: d.Escape, Truecase: d.Truecase, VocabularyThreshold: d.VocabularyThreshold,
 	}
 	return corpus.Encoding{
 		Key:     keyOf("pairs", text, way, learnt),
@@ -38,6 +38,9 @@ const rememberedBytes = 24 << 20
 
 // Encoder is Encode for one goroutine.
 func (s *Side) Encoder() (corpus.Encoder, error) {
+	if s.pieces != nil {
+		return func(ids []int32, line string) []int32 { return append(ids, s.Encode(line)...) }, nil
+	}
 	var bpe *tokenize.BPE // of its own, for one cannot be shared
 	if s.bpe != nil {
 		var err error

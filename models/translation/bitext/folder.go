@@ -16,13 +16,15 @@ import (
 )
 
 // The files of a tokenizer folder, each with the language's code behind a dot:
-// Moses's truecasing model where there is one, codes of byte-pair encoding, fairseq
-// vocabularies, and, behind a vocabulary threshold, the counts of units. lexicon.go names the file of the lexicon.
+// Moses's truecasing model where there is one, codes of byte-pair encoding or a model of
+// SentencePiece, fairseq vocabularies, and, behind a vocabulary threshold, the counts of
+// units. lexicon.go names the file of the lexicon.
 const (
 	truecaseFile   = "truecase."
 	codesFile      = "codes."
 	vocabularyFile = "vocabulary."
 	unitsFile      = "units."
+	piecesFile     = "sentencepiece."
 )
 
 // Save writes what was learnt into a run's tokenizer folder.
@@ -57,6 +59,9 @@ func (p *Sides) files() (map[string][]byte, error) {
 		if s.codes != nil {
 			write(codesFile+s.Language, s.codes.Write)
 		}
+		if s.pieces != nil {
+			contents[piecesFile+s.Language] = s.pieces.file
+		}
 		if s.units != nil {
 			write(unitsFile+s.Language, s.units.Write)
 		}
@@ -85,6 +90,11 @@ func openSides(d TextSettings, from fs.FS, where string) (*Sides, error) {
 		}
 		if d.Truecase {
 			if s.truecaser, err = readSaved(from, where, truecaseFile+s.Language, tokenize.ReadTruecaser); err != nil {
+				return nil, err
+			}
+		}
+		if d.SentencePiece() {
+			if s.pieces, err = readSaved(from, where, piecesFile+s.Language, readPieces); err != nil {
 				return nil, err
 			}
 		}

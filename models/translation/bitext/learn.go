@@ -30,6 +30,11 @@ func InMemory(source, target []string) corpus.Parallel {
 // learn makes both sides from raw training text. It reads the text once to count words, and once before that to learn
 // their case: a tokenised copy would take as much memory as the text. It keeps the counts alone.
 func learn(d TextSettings, text corpus.Parallel) (*Sides, error) {
+	if d.SentencePiece() {
+		return nil, errors.New(`data.source_units = "sentencepiece" is what imported runs have, and their models are ` +
+			"not learnt here: give -init the folder of an imported run, or set data.source_units and " +
+			`data.target_units to "bpe"`)
+	}
 	p, err := newSides(d)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/spm"
 )
 
 // Phrase is Tokenize of words from the middle of a sentence: the case of the first is not that of a sentence's first
@@ -36,7 +37,27 @@ func (s *Side) Cased(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Joined reports whether two symbols side by side belong to one word.
+// Joined reports whether two symbols side by side have no space between them.
 func (s *Side) Joined(before, after string) bool {
+	if s.pieces != nil {
+		return s.pieces.joined(before, after)
+	}
 	return s.bpe != nil && strings.HasSuffix(before, tokenize.DefaultSeparator)
+}
+
+// Within reports whether two symbols side by side belong to one word, between which no phrase begins or ends. The
+// pieces of SentencePiece have punctuation that touches words, which is none of theirs.
+func (s *Side) Within(before, after string) bool {
+	if s.pieces != nil {
+		return s.pieces.within(before, after)
+	}
+	return s.Joined(before, after)
+}
+
+// Word is text that stands in place of an unknown symbol, as a symbol.
+func (s *Side) Word(text string) string {
+	if s.pieces != nil {
+		return spm.Space + text
+	}
+	return text
 }

@@ -8,18 +8,19 @@ type TextSettings struct {
 	Source string `toml:"source" default:"en" help:"language translated from, the ending of its files"`
 	Target string `toml:"target" default:"de" help:"language translated into, the ending of its files"`
 
-	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" help:"number of training pairs to use, at equal distances; pieces and vocabularies are learnt from these alone; 0 uses all"`
+	TrainPairs int `toml:"train_pairs" default:"0" range:"[0,inf)" init:"free" help:"number of training pairs to use, at equal distances; pieces and vocabularies are learnt from these alone; 0 uses all"`
 
 	Lowercase  bool   `toml:"lowercase" default:"false" help:"lower-case all text; BLEU is then lower-cased as well"`
 	Normalize  bool   `toml:"normalize" default:"false" help:"normalise punctuation before tokenising (Moses normalize-punctuation)"`
+	OPUS       bool   `toml:"opus_mt" default:"false" help:"prepare raw lines as OPUS-MT does: ASCII in place of full-width punctuation, spaces in place of control characters"`
 	Tokenize   string `toml:"tokenize" default:"current" choice:"none 2017 current" help:"edition of the Moses tokenizer; none leaves words as spaces separate them"`
 	Aggressive bool   `toml:"aggressive" default:"false" help:"split hyphens as well (Moses tokenizer -a)"`
 	Escape     bool   `toml:"escape" default:"true" help:"escape characters special to Moses, such as & and |"`
 
 	Truecase bool `toml:"truecase" default:"false" help:"give sentence starts the usual case of their word, which the training text teaches; translations begin with a capital again"`
 
-	SourceUnits string `toml:"source_units" default:"bpe" choice:"bpe word" help:"what the model reads: byte-pair pieces or whole words"`
-	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word" help:"what the model predicts: byte-pair pieces or whole words"`
+	SourceUnits string `toml:"source_units" default:"bpe" choice:"bpe word sentencepiece" help:"what the model reads: byte-pair pieces, whole words, or the pieces of a SentencePiece model, which an imported run has"`
+	TargetUnits string `toml:"target_units" default:"bpe" choice:"bpe word sentencepiece" help:"what the model predicts: byte-pair pieces, whole words, or the pieces of a SentencePiece model"`
 	Merges      int    `toml:"merges" default:"10000" range:"[0,1000000]" help:"byte-pair merges to learn; 0 keeps whole words"`
 	Joint       bool   `toml:"joint" default:"true" help:"one vocabulary and one list of merges for both languages"`
 	JointCodes  bool   `toml:"joint_codes" default:"true" help:"one list of merges for both languages even where each has its own vocabulary"`
@@ -37,3 +38,6 @@ type TextSettings struct {
 
 // HasWords reports whether one language's units at least are whole words, which leaves no pieces to share.
 func (d TextSettings) HasWords() bool { return d.SourceUnits == "word" || d.TargetUnits == "word" }
+
+// SentencePiece reports whether SentencePiece models split the text of both languages.
+func (d TextSettings) SentencePiece() bool { return d.SourceUnits == "sentencepiece" }

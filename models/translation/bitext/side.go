@@ -15,6 +15,7 @@ type Side struct {
 	Vocabulary *tokenize.Vocabulary
 
 	lowercase   bool
+	opus        bool                  // prepare lines as OPUS-MT does
 	normalizer  *tokenize.Normalizer  // nil leaves punctuation as it is
 	moses       *tokenize.Moses       // nil leaves words as spaces separate them
 	truecaser   *tokenize.Truecaser   // nil leaves the case as it is
@@ -24,10 +25,11 @@ type Side struct {
 	threshold   int                   // of those counts
 	bpe         *tokenize.BPE
 	splitting   sync.Mutex // held while bpe splits words: it keeps a cache of them
+	pieces      *pieces    // splits raw text in place of moses and codes; nil where none does
 }
 
 func newSide(d TextSettings, language string) (*Side, error) {
-	s := &Side{Language: language, lowercase: d.Lowercase}
+	s := &Side{Language: language, lowercase: d.Lowercase, opus: d.OPUS}
 	version := tokenize.MosesVersion(d.Tokenize)
 	if d.Normalize {
 		s.normalizer = tokenize.NewNormalizer(language, version)
@@ -43,10 +45,14 @@ func newSide(d TextSettings, language string) (*Side, error) {
 }
 
 // Tokenize returns a raw line as words joined by single spaces: what byte-pair
-// encoding reads and what tokenised BLEU is computed on.
+// encoding reads and what tokenised BLEU is computed on. For SentencePiece, which
+// has its own idea of spaces, it normalises alone.
 func (s *Side) Tokenize(line string) string {
 	if s.lowercase {
 		line = tokenize.Lowercase(line)
+	}
+	if s.opus {
+		line = tokenize.NormalizeOPUS(line)
 	}
 	if s.normalizer != nil {
 		line = s.normalizer.Normalize(line)
@@ -57,7 +63,7 @@ func (s *Side) Tokenize(line string) string {
 	if s.truecaser != nil {
 		line = s.truecaser.Truecase(line)
 	}
-	if singleSpaced(line) {
+	if s.pieces != nil || singleSpaced(line) {
 		return line
 	}
 	return strings.Join(strings.Fields(line), " ")
@@ -83,6 +89,9 @@ func singleSpaced(line string) bool {
 
 // Units returns the symbols of a tokenised line.
 func (s *Side) Units(tokenised string) []string {
+	if s.pieces != nil {
+		return s.pieces.split(tokenised, s.Vocabulary)
+	}
 	words := strings.Fields(tokenised)
 	if s.bpe == nil {
 		return words
@@ -90,6 +99,14 @@ func (s *Side) Units(tokenised string) []string {
 	s.splitting.Lock()
 	defer s.splitting.Unlock()
 	return s.bpe.Words(words)
+}
+
+// AtLeast is a number of symbols that a tokenised line has at least, found without splitting its words.
+func (s *Side) AtLeast(tokenised string) int {
+	if s.pieces != nil {
+		return 0
+	}
+	return strings.Count(tokenised, " ") + 1
 }
 
 // Encode returns the ids of a raw line, without the end of sentence.
@@ -104,6 +121,9 @@ func (s *Side) Tokens(ids []int32) string {
 
 // Join returns symbols as a tokenised line, units joined to words.
 func (s *Side) Join(symbols []string) string {
+	if s.pieces != nil {
+		return s.pieces.join(symbols)
+	}
 	line := strings.Join(symbols, " ")
 	if s.bpe == nil {
 		return line

@@ -28,7 +28,7 @@ type Config struct {
 	Preset string `toml:"preset" help:"the preset it started from"`
 
 	Data       Data                `toml:"data"`
-	Model      models.Settings     `toml:"model"`
+	Model      models.Settings     `toml:"model" init:"keep"`
 	Objective  objectives.Settings `toml:"objective"`
 	Train      Train               `toml:"train"`
 	Schedule   models.Schedule     `toml:"schedule"`
@@ -41,7 +41,7 @@ type Config struct {
 // given and absolute once resolved.
 type Data struct {
 	record.Data
-	language.VocabularySettings `task:"language model"`
+	language.VocabularySettings `task:"language model" init:"keep"`
 }
 
 // Train is the optimisation. Updates are optimizer steps: an update may span several accumulated batches.
@@ -82,7 +82,7 @@ type Train struct {
 
 	Device   string `toml:"device" default:"auto" resume:"named" help:"where to compute: cpu, cuda, cuda:N, or auto (a GPU where there is one)"`
 	Threads  int    `toml:"threads" default:"0" range:"[0,4096]" resume:"named" help:"CPU threads; 0 uses all that this process may use"`
-	Init     string `toml:"init" path:"folder" help:"run folder whose weights to start from"`
+	Init     string `toml:"init" path:"folder" help:"run folder to train further: its weights, network, tokenizer and vocabulary"`
 	LogEvery int    `toml:"log_every" default:"100" range:"[1,inf)" resume:"free" help:"updates between lines of the log and of metrics.jsonl"`
 }
 

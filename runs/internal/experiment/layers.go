@@ -19,6 +19,7 @@ type layers struct {
 	origin map[string]string // key -> what gave it
 	byHand map[string]bool   // keys given by the user rather than by a default, a preset or a run folder
 	chosen string            // why this preset, where the size of the text chose it
+	start  *Config           // of the run whose weights to start from, or nil
 }
 
 func newLayers() *layers {

@@ -119,7 +119,12 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return command.Usagef("%s aims at vectors and gives words no probability: "+
 			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
-	if err := s.useUnits(method.Needs); err != nil {
+	if l.start != nil {
+		if err := s.Config.Objective.StartsFrom(l.start.Objective); err != nil {
+			return command.Usagef("-init %s: %w", s.Config.Train.Init, err)
+		}
+		s.note("-init: keeping the network, the tokenizer and the vocabulary of %s", s.Config.Train.Init)
+	} else if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
 	if err := s.finish(); err != nil {
@@ -174,6 +179,14 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 			o.Config, run)
 	}
 	preset, chosen := cmp.Or(o.Preset, hand.config.Preset), ""
+	init := hand.config.Train.Init
+	if preset == "" && init != "" && s.Task == Translation {
+		preset = finetunePreset
+	}
+	if preset == finetunePreset && init == "" {
+		return nil, command.Usagef("preset %s trains another run's translator further: name that run with -init",
+			finetunePreset)
+	}
 	if d := hand.config.Data; preset == "" && d.Dir != "" && s.BySize != nil {
 		if err := noData(d.Dir, hand.origin["data.dir"]); err != nil {
 			return nil, err
@@ -186,23 +199,32 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 		chosen = fmt.Sprintf("%d pairs in %s: preset %s, which suits a corpus of that size; "+
 			"-plan shows it, and -preset chooses another", pairs, d.Train, preset)
 	}
-	if preset == "" {
-		preset = samplePreset
-		if hand.config.Data.Dir != "" {
-			preset = s.DefaultPreset
-		}
+	usual := samplePreset
+	if hand.config.Data.Dir != "" {
+		usual = s.DefaultPreset
 	}
 	l := newLayers()
 	l.chosen = chosen
-	p, err := s.preset(preset)
-	if err != nil {
+	for _, name := range s.presetsBelow(cmp.Or(preset, usual), usual) {
+		p, err := s.preset(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.preset(p); err != nil {
+			return nil, err
+		}
+		l.config.Run, l.config.Preset = s.Name, name
+	}
+	if init == "" {
+		return l, s.handLayers(l, o, flags)
+	}
+	if err := l.startFrom(s, init); err != nil && !o.Resume { // a run that goes on has all it needs
 		return nil, err
 	}
-	if err := l.preset(p); err != nil {
-		return nil, err
+	if err := s.handLayers(l, o, flags); err != nil || o.Resume {
+		return l, err
 	}
-	l.config.Run, l.config.Preset = s.Name, preset
-	return l, s.handLayers(l, o, flags)
+	return l, l.contradiction(init)
 }
 
 // handLayers lays what the user wrote over l: -config, -set, flags.
@@ -253,7 +275,7 @@ func (s *Settings) finish() error {
 		if path == "" {
 			continue
 		}
-		if s.byHand(k.Name) {
+		if s.byHand(k.Name) && !(s.previous != nil && k.Name == "train.init") { // which the run no longer needs
 			if err := given(k.Name, path, origin[k.Name]); err != nil {
 				return err
 			}

@@ -43,8 +43,12 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 			" is based on "))
 	}
 	text, err := fs.ReadFile(s.FS, name+".toml")
-	if err != nil && name == samplePreset {
+	switch {
+	case err == nil:
+	case name == samplePreset:
 		text, err = []byte(sample.Preset(s.Task == LanguageModel)), nil
+	case name == finetunePreset && s.Task == Translation:
+		text, err = finetuning, nil
 	}
 	known := strings.Join(s.presetNames(), ", ")
 	if len(names) > 0 && err != nil {

@@ -91,7 +91,8 @@ func TestReproduce(t *testing.T) {
 	if err := os.WriteFile(vectors, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	place := strings.NewReplacer("DIR", data, "FILE", vectors, "FOLDER", data)
+	earlier := t.TempDir() // a run of the same network and method, to start from
+	place := strings.NewReplacer("DIR", data, "FILE", vectors, "FOLDER", earlier)
 	const controls = "Controls and other texts"
 	told := map[string][]string{} // by row, the figures of the document
 	for _, r := range readReproduced(t, specs) {
@@ -102,6 +103,13 @@ func TestReproduce(t *testing.T) {
 		s := specs[r.run]
 		out := &bytes.Buffer{}
 		s.Stdout = out
+		if i := slices.Index(args, "-init"); i >= 0 {
+			Parse(s, append([]string{"-print-config"}, slices.Delete(slices.Clone(args), i, i+2)...))
+			if err := os.WriteFile(filepath.Join(earlier, ConfigFile), out.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			out.Reset()
+		}
 		if _, err := Parse(s, append([]string{"-print-config"}, args...)); !errors.Is(err, command.ErrHelp) ||
 			out.Len() == 0 {
 			t.Errorf("%s: -print-config gave %v", r.line, err)

@@ -38,7 +38,7 @@ type options struct {
 	Config  string   `flag:"config" help:"TOML <FILE> of keys that replace those of the preset"`
 	Set     []string `flag:"set" help:"<KEY=VALUE> replaces one key, as in train.max_tokens=2000; may repeat"`
 	Vectors string   `flag:"vectors" key:"objective.vectors" help:"<FILE> of target vectors, .vec or .bin, also packed, for methods that predict vectors; without it they are made from the training text"`
-	Init    string   `flag:"init" key:"train.init" help:"start from the weights of the run in <FOLDER>"`
+	Init    string   `flag:"init" key:"train.init" help:"train the run in <FOLDER> further: its weights, network, tokenizer and vocabulary (docs/finetuning.md)"`
 
 	Data  string `flag:"data" group:"Data" key:"data.dir" help:"<DIR> that holds the texts; without it the run trains on the built-in sample"`
 	Train string `flag:"train" key:"data.train" help:"<NAME> of the training text: its files without folder and ending"`
@@ -106,7 +106,11 @@ func (s *Spec) printHelp(fs *pflag.FlagSet) error {
 		command.ListFlags(w, fs, f.Name)
 	})
 	fmt.Fprintf(w, "\nPresets:\n")
-	for _, name := range s.presetNames() {
+	names := s.presetNames()
+	if s.Task == Translation {
+		names = append(names, finetunePreset)
+	}
+	for _, name := range names {
 		p, err := s.preset(name)
 		if err != nil {
 			return err
@@ -119,6 +123,8 @@ func (s *Spec) printHelp(fs *pflag.FlagSet) error {
 			}
 		case samplePreset:
 			use = "  (default without -data)"
+		case finetunePreset:
+			use = "  (default with -init)"
 		}
 		fmt.Fprintf(w, "  %-20s %s%s\n  %-20s %s; %s\n", name, p.Title, use, "", p.Size, p.Duration)
 		for _, row := range p.Published {

@@ -26,7 +26,7 @@ type Data struct {
 	corpus.StoreSettings
 	corpus.LineSettings
 	bitext.SplitSettings `task:"translation"`
-	bitext.TextSettings  `task:"translation"`
+	bitext.TextSettings  `task:"translation" init:"keep"`
 	corpus.Limits        `task:"translation"`
 }
 

@@ -40,19 +40,6 @@ func (t *trainer) considerAveraging(loss float64) {
 	}
 }
 
-// beginFinetuning scores and saves the weights that finetuning starts from, so that they stay the best where it finds
-// none better.
-func (t *trainer) beginFinetuning() error {
-	_, err := t.validate()
-	if err == nil {
-		err = t.save()
-	}
-	if err != nil {
-		return err
-	}
-	return t.store.MarkBest(t.state.Step)
-}
-
 // beginAveraging replaces the optimizer: the rate is that of the start again.
 func (t *trainer) beginAveraging() {
 	c := t.config.Train

@@ -201,30 +201,6 @@ func TestWhatOnlyPrints(t *testing.T) {
 	}
 }
 
-// -init starts from another run's weights, and says what does not fit.
-func TestWarmStart(t *testing.T) {
-	t.Parallel()
-	folder := workplace(t)
-	mustRun(t, folder, "-steps=24", "-out=first")
-	e := mustRun(t, folder, "-steps=4", "-out=second", "-init=first", "-set=train.learning_rate=1e-9")
-	if !strings.Contains(e.stderr, "starting from the weights of "+filepath.Join(folder, "first")) {
-		t.Errorf("the process says\n%s", e.stderr)
-	}
-	first, second := results(t, folder, "first")["valid"].(map[string]any),
-		results(t, folder, "second")["valid"].(map[string]any)
-	if d := second["nll"].(float64) - first["nll"].(float64); d > 1e-3 || d < -1e-3 {
-		t.Errorf("the warm start has validation loss %v, the run it starts from %v", second["nll"], first["nll"])
-	}
-	run(t, folder, "-out=third", "-init=first", "-set=model.ffn_width=64").fails(t, "another shape", 1, "-init",
-		"fc1.weight has shape [32 16], the model needs [64 16]")
-	run(t, folder, "-out=third", "-init=first", "-set=data.merges=20").fails(t, "another vocabulary", 1, "-init",
-		"vocabularies differ", "data.codes, data.source_vocabulary and data.target_vocabulary")
-	write(t, filepath.Join(folder, "corpus", "train.en"), strings.Repeat("der hund und ein neues wort\n", 200))
-	codes, vocabulary := "first/tokenizer/codes.en", "first/tokenizer/vocabulary.en"
-	mustRun(t, folder, "-steps=1", "-out=third", "-init=first", "-set=data.codes="+codes,
-		"-set=data.source_vocabulary="+vocabulary, "-set=data.target_vocabulary="+vocabulary)
-}
-
 // What is printed and does not arrive is an error, and a reader that wants no more is none.
 func TestStandardOutputFails(t *testing.T) {
 	t.Parallel()

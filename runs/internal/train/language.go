@@ -76,7 +76,7 @@ func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 		return other.Warnings, fmt.Errorf("its vocabulary differs from this run's: " +
 			"name the same texts with -train, -valid and -test")
 	}
-	return other.Warnings, t.Params.Load(other.Params.Map())
+	return other.Warnings, network{Params: t.Params, Output: t.Output}.take(other.Params, other.Output)
 }
 
 func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error) {

@@ -259,8 +259,8 @@ func TestFinetuning(t *testing.T) {
 	if best := results(t, folder, "third")["checkpoint"]; best != "step-0" {
 		t.Errorf("after a finetuning that destroys the weights the best is %v", best)
 	}
-	runText(t, folder, "-out=fourth", "-init=first", "-set=model.hidden=20").fails(t, "another shape", 1, "-init",
-		"rnns.0.module")
+	runText(t, folder, "-out=fourth", "-init=first", "-set=model.hidden=20").fails(t, "another shape", 2, "-set",
+		"model.hidden = 20")
 }
 
 // The rule by which averaging begins, on the losses that the fact sheet of AWD-LSTM gives.

@@ -252,6 +252,9 @@ func (t *trainer) validates(step int) bool {
 // of training or of a better score, pass: they neither enter the average of the last checkpoints nor take the place of
 // one that does, or a run that was stopped would not give the results of an undisturbed one.
 func (t *trainer) scheduled(step int) bool {
+	if step == 0 {
+		return false // the weights that the run starts from
+	}
 	if n := t.config.Checkpoint.Every; n > 0 {
 		return step%n == 0
 	}

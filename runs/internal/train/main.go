@@ -176,8 +176,8 @@ func (t *trainer) held(device torch.Device) string {
 }
 
 func (t *trainer) train(ctx context.Context) error {
-	if t.config.Train.ASGD == "finetune" && t.state.Step == 0 {
-		if err := t.beginFinetuning(); err != nil {
+	if t.config.Train.Init != "" && t.state.Best == nil && t.state.Step == 0 {
+		if err := t.scoreStart(); err != nil {
 			return err
 		}
 	}
@@ -204,7 +204,9 @@ func (t *trainer) prepare(device torch.Device) error {
 		Dir: t.run.Path(experiment.CheckpointsDir), Keep: max(c.Checkpoint.Keep, c.Train.AverageLast),
 		Passing: func(step int) bool { return !t.scheduled(step) }, ReadOnly: !t.peers.First(),
 	}
-	t.run.HashFiles(c.Objective.Files())
+	if c.Train.Init == "" { // else that run's tokenizer folder has what the method made of its files
+		t.run.HashFiles(c.Objective.Files())
+	}
 	newest, fresh, err := parallel.Newest(t.peers, t.store, t.warn)
 	if err != nil {
 		return err
@@ -216,12 +218,12 @@ func (t *trainer) prepare(device torch.Device) error {
 	if _, err := t.run.Files(); err != nil {
 		return err
 	}
-	t.start()
 	if c.Train.Init != "" && fresh {
 		if err := t.warmStart(c.Train.Init); err != nil {
 			return err
 		}
 	}
+	t.start() // which copies the weights, where an average of them is kept
 	carried := map[string]torch.Tensor{}
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -245,7 +247,11 @@ func (t *trainer) prepare(device torch.Device) error {
 	if !t.peers.First() {
 		return nil
 	}
-	if err := t.run.TruncateMetrics(int64(t.state.Step)); err != nil {
+	last := int64(t.state.Step)
+	if fresh {
+		last = -1 // a process that was killed at the start may have scored it
+	}
+	if err := t.run.TruncateMetrics(last); err != nil {
 		return err
 	}
 	if t.metrics, err = report.OpenMetrics(t.run.Path(experiment.MetricsFile)); err != nil {
@@ -295,18 +301,6 @@ func (t *trainer) start() {
 		t.beginAveraging()
 	}
 	t.state.Vocabulary = t.task.vocabularies()
-}
-
-func (t *trainer) warmStart(folder string) error {
-	warnings, err := t.task.warmStart(folder)
-	for _, w := range warnings {
-		t.run.Log.Warnf("%s", w)
-	}
-	if err != nil {
-		return fmt.Errorf("-init %s: %w", folder, err)
-	}
-	t.run.Log.Printf("starting from the weights of %s", folder)
-	return nil
 }
 
 func (t *trainer) introduce() {

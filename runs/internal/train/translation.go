@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -17,9 +18,10 @@ import (
 type translationTask struct {
 	*translation.Translator // nil until it is built
 	shared
-	data *bitext.Texts
-	same string         // says so, where most translations of a test text are the same
-	seen map[string]int // how often training has each word of the target, once that was asked for
+	data  *bitext.Texts
+	suits string         // says how well another run's vocabulary suits the training text, where one was taken
+	same  string         // says so, where most translations of a test text are the same
+	seen  map[string]int // how often training has each word of the target, once that was asked for
 }
 
 func readTranslation(c experiment.Config, peers *parallel.Peers) (task, error) {
@@ -35,6 +37,13 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 	if err != nil {
 		return n, err
 	}
+	if fresh && t.config.Train.Init != "" && run != nil && !run.ReadOnly {
+		source, target, err := pair.Cover(t.data.Train)
+		if err != nil {
+			return n, err
+		}
+		t.suits = fmt.Sprintf("the vocabulary is that of other text: %s; %s", source, target)
+	}
 	if err := t.data.Encode(pair, t.config.Data.Limits, t.config.Model.MaxPositions); err != nil {
 		return n, err
 	}
@@ -49,11 +58,19 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 	return n, nil
 }
 
-// text learns the vocabularies, or reads those of the run.
+// text learns the vocabularies, or reads those of the run, or of the one that it starts from.
 func (t *translationTask) text(fresh bool) (*bitext.Sides, error) {
-	settings := t.config.Translation()
-	if !fresh {
+	settings, init := t.config.Translation(), t.config.Train.Init
+	switch {
+	case !fresh:
 		return translation.OpenText(settings, t.run.Path(experiment.TokenizerDir))
+	case init != "" && t.run != nil && !t.run.ReadOnly:
+		if err := keepTokenizer(init, t.run); err != nil {
+			return nil, err
+		}
+		fallthrough
+	case init != "":
+		return translation.OpenText(settings, filepath.Join(init, experiment.TokenizerDir))
 	}
 	pair, err := translation.LearnText(settings, t.data.Train, t.data.Cache)
 	if err != nil || t.run == nil || t.run.ReadOnly {
@@ -83,10 +100,7 @@ func (t *translationTask) warmStart(folder string) ([]checkpoint.Warning, error)
 		return nil, err
 	}
 	defer other.Free()
-	if err := t.SameText(other); err != nil {
-		return other.Warnings, err
-	}
-	return other.Warnings, t.Params.Load(other.Params.Map())
+	return other.Warnings, network{Params: t.Params, Output: t.Output}.take(other.Params, other.Output)
 }
 
 func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tensor) (updates, error) {
@@ -131,6 +145,9 @@ func (t *translationTask) introduce() []string {
 	d, source, target := t.config.Data, t.Text.Source.Vocabulary, t.Text.Target.Vocabulary
 	lines := append(t.data.About(), fmt.Sprintf("%s: %s", d.Name, t.data.Filtered),
 		fmt.Sprintf("vocabulary: %d %s, %d %s types", source.Len(), d.Source, target.Len(), d.Target))
+	if t.suits != "" {
+		lines = append(lines, t.suits)
+	}
 	if v := t.Text.Vectors; v != nil {
 		lines = append(lines, v.Describe(target)...)
 	}

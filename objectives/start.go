@@ -1,0 +1,99 @@
+package objectives
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// A layer may start from the weights of another one, of another method too, so that it scores as that one did.
+// [Settings.StartsFrom] says for which methods that can be, and [Output.StartFrom] makes the weights.
+
+// StartsFrom is an error where a layer of these settings cannot score as one of the other settings does, whatever its
+// weights.
+func (s Settings) StartsFrom(other Settings) error {
+	to, err := s.Resolve()
+	if err != nil {
+		return err
+	}
+	from, err := other.Resolve()
+	if err != nil {
+		return err
+	}
+	refuse := func(why string) error {
+		return fmt.Errorf("objective.method = %q cannot start from weights of %q: %s", s.Method, other.Method, why)
+	}
+	switch {
+	case to.WordTargets && !from.WordTargets:
+		return refuse("it aims at vectors of words, and these were trained for a softmax; choose a method with a " +
+			"softmax, or train from the beginning")
+	case from.WordTargets && !to.WordTargets:
+		return refuse("it trains an output matrix, and these aim at fixed vectors of words; choose the method that " +
+			"they were trained with")
+	case reflect.TypeOf(to.Likelihood) != reflect.TypeOf(from.Likelihood):
+		return refuse("one of the two has weights beside the output matrix that the other lacks; choose the method " +
+			"that they were trained with, or train from the beginning")
+	case to.fixesLargest() && !from.fixesLargest():
+		return refuse("objective.sn_gain = false fixes the largest singular value of the output matrix at 1, and " +
+			"theirs is another; set objective.sn_gain = true")
+	}
+	return nil
+}
+
+// fixesLargest reports whether the largest singular value of W is fixed.
+func (p Pieces) fixesLargest() bool {
+	f, is := p.Embedding.(*Factored)
+	return is && !f.Gain && slices.ContainsFunc(p.Regularizers, func(r Regularizer) bool {
+		_, normalises := r.(*SpectralNormalisation)
+		return normalises
+	})
+}
+
+// StartFrom turns the weights of another layer, all parameters of its model by name, into those with which this layer
+// scores alike. Where both parameterise W alike the weights stay as they are, bit for bit; else W goes from one matrix
+// to its singular value decomposition or back. Both layers have the vocabulary, the width and the names of parameters
+// in common.
+func (o *Output) StartFrom(other *Output, weights map[string]torch.Tensor) error {
+	if slices.Equal(o.own, other.own) {
+		return nil
+	}
+	return torch.Try(func() error {
+		other.Simplify(weights)
+		if e, is := o.method.Embedding.(*Factored); is {
+			return e.factor(weights, o.kept.rows)
+		}
+		return nil
+	})
+}
+
+// tolerance is how far the product of its factors may be from W, relative to the largest element of W.
+const tolerance = 1e-5
+
+// factor replaces W among weights by its factors; rows are names of what is scored beside the rows of W.
+func (e *Factored) factor(weights map[string]torch.Tensor, rows []string) error {
+	matrix := e.name + ".weight"
+	w_VD := weights[matrix].Detach().To(torch.Float64, torch.CPU)
+	delete(weights, matrix)
+	u_VK, s_K, v_DK := decompose(w_VD, e.s.Size(0))
+	product_VD := u_VK.Mul(s_K).MatMul(v_DK.Transpose(0, 1))
+	if off, limit := largest(product_VD.Sub(w_VD)), tolerance*largest(w_VD); off > limit {
+		return fmt.Errorf("an output matrix of %d rows, among them that of padding, is no product of %d singular values: "+
+			"choose a method that keeps it whole, such as mle", w_VD.Size(0), s_K.Size(0))
+	}
+	weights[e.name+".u"], weights[e.name+".v"] = u_VK.MulScalar(1/e.c), v_DK
+	for _, name := range rows {
+		rows_RD := weights[name].Detach().To(torch.Float64, torch.CPU)
+		weights[name] = rows_RD.MatMul(v_DK).Div(s_K.MulScalar(e.c))
+	}
+	if e.gain.Defined() {
+		gain := s_K.MaxDim(0, true)
+		weights[e.name+".gain"], s_K = gain, s_K.Div(gain)
+	}
+	weights[e.name+".s"] = s_K
+	return nil
+}
+
+// largest is the largest size of an element.
+func largest(x torch.Tensor) float64 { return x.Abs().Reshape(-1).MaxDim(0, true).Item() }

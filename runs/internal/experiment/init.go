@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	_ "embed"
+	"fmt"
+	"path/filepath"
+
+	"github.com/aperture-ml/aperture/internal/keys"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+)
+
+// A run may start from the weights of another one (train.init, -init). Keys with the tag init:"keep" then have that
+// run's values, above those of a preset: its network, its tokenizer and vocabulary, and what else its weights belong
+// to. A user's value that differs is refused. With the preset below, which is the default for translators, the other
+// keys of the network, the output layer and the search are that run's too, unless the user gives them.
+
+//go:embed finetune.toml
+var finetuning []byte
+
+// finetunePreset is the preset that trains a translator further, which all runs of translators share. It lies above the
+// run's usual one.
+const finetunePreset = "finetune"
+
+// presetsBelow lists the presets that a name stands for, the lowest first.
+func (s *Spec) presetsBelow(name, usual string) []string {
+	if name == finetunePreset {
+		return []string{usual, name}
+	}
+	return []string{name}
+}
+
+// startFrom lays what is kept of the run in folder over a preset.
+func (l *layers) startFrom(s *Spec, folder string) error {
+	start, err := ReadConfig(folder)
+	if err != nil {
+		return fmt.Errorf("-init: %w", err)
+	}
+	if task := start.Task(); task != s.Task {
+		return command.Usagef("-init: %s holds a %s, and runs/%s trains a %s", folder, task.network(), s.Name,
+			s.Task.network())
+	}
+	l.start = &start
+	for _, k := range schema.Keys() {
+		if l.takes(k) {
+			if err := schema.Set(&l.config, k.Name, schema.Value(&start, k)); err != nil {
+				return err
+			}
+			l.origin[k.Name] = folder
+		}
+	}
+	return nil
+}
+
+// takes reports whether a key is taken from the run whose weights the run starts from.
+func (l *layers) takes(k keys.Key) bool {
+	if l.config.Preset == finetunePreset {
+		switch k.Section() {
+		case "model", "objective", "decode":
+			return true
+		}
+	}
+	return k.Init == "keep"
+}
+
+// contradiction refuses what the user set otherwise than it is in the run whose weights the run starts from.
+func (l *layers) contradiction(folder string) error {
+	for _, k := range schema.Keys() {
+		was, is := schema.Value(l.start, k), schema.Value(&l.config, k)
+		if k.Init != "keep" || !l.byHand[k.Name] || !k.Of(string(l.start.Task())) || was == is {
+			continue
+		}
+		if k.Path != "" {
+			if path, err := filepath.Abs(schema.Text(&l.config, k)); err == nil && path == schema.Text(l.start, k) {
+				continue
+			}
+		}
+		if k.Name == "model.max_positions" && l.start.Model.Positions != "learned" {
+			continue // no weight depends on it
+		}
+		return command.Usagef("%s: %s = %s, and the run in %s has %s: what starts from its weights keeps its network, "+
+			"tokenizer and vocabulary; leave the key out", l.origin[k.Name], k.Name, is, folder, was)
+	}
+	return nil
+}
