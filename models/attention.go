@@ -59,9 +59,15 @@ func (a attention) keys(memory_BSD torch.Tensor) (k, v torch.Tensor) {
 
 // attendItself is attend of x to itself, [B,T,D].
 func (a attention) attendItself(x_BTD, mask torch.Tensor, causal bool, s *torch.Stream) torch.Tensor {
+	q, k, v := a.maps(x_BTD)
+	return a.read(q, k, v, mask, causal, s)
+}
+
+// maps are the queries, keys and values [B,H,T,K] of x.
+func (a attention) maps(x_BTD torch.Tensor) (q, k, v torch.Tensor) {
 	maps := torch.Linears(x_BTD, []torch.Tensor{a.k.weight, a.v.weight, a.q.weight},
 		[]torch.Tensor{a.k.bias, a.v.bias, a.q.bias})
-	return a.read(a.split(maps[2]), a.split(maps[0]), a.split(maps[1]), mask, causal, s)
+	return a.split(maps[2]), a.split(maps[0]), a.split(maps[1])
 }
 
 // attend lets queries [B,T,D] read keys and values. The mask is true where a key

@@ -43,7 +43,8 @@ func loadAttentional(t *testing.T, name string, dtype torch.DType, change func(*
 	config := models.Config{DType: dtype, Settings: models.Settings{
 		Width: int(c.Width),
 		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: c.Encoder_layers,
-			DecoderLayers: c.Decoder_layers, MaxPositions: 50},
+			DecoderLayers: c.Decoder_layers},
+		LayerSettings:       models.LayerSettings{MaxPositions: 50},
 		AttentionalSettings: models.AttentionalSettings{WordWidth: int(c.Words), InitialRange: 0.1},
 	}}
 	change(&config.Settings)

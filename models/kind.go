@@ -33,6 +33,13 @@ type LanguageModel interface {
 	SetInputNoise(deviation float64)
 }
 
+// TextReader is a language model that reads each chunk by itself, and reads a text on by a cache of what it has read.
+type TextReader interface {
+	LanguageModel
+	NewTextCache(columns int) *TextCache
+	Read(x Chunk, c *TextCache) torch.States
+}
+
 // Kinds are the networks of a task by their names, values of model.kind.
 type Kinds[K any] []struct {
 	Name string

@@ -81,3 +81,11 @@ func (m *TransformerXL) Operations(x Chunk) torch.Operations {
 		torch.ProductOperations(n, hk, d), torch.ProductOperations(n, d, f).Times(2))
 	return m.embedding.LookupOperations(n).Plus(layer.Times(int64(m.Layers)))
 }
+
+// Operations are those of a chunk.
+func (m *GPT) Operations(x Chunk) torch.Operations {
+	n, d, f := int64(x.Time*x.Columns), int64(m.Width), int64(m.FFNWidth)
+	layer := torch.ProductOperations(n, d, d).Times(4).Plus(torch.ProductOperations(n, d, int64(x.Time)).Times(2),
+		torch.ProductOperations(n, d, f).Times(2))
+	return m.embedding.LookupOperations(n).Plus(layer.Times(int64(m.Layers)))
+}

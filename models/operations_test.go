@@ -46,10 +46,13 @@ func TestOperations(t *testing.T) {
 		defer ofQRNN.Free()
 		xl, ofXL := newTransformerXL(t, 2, models.XLContext{Memory: 5}, torch.Float32)
 		defer ofXL.Free()
+		gpt, ofGPT := newGPT(t, models.LayerSettings{}, torch.Float32)
+		defer ofGPT.Free()
+		defer gpt.Free()
 		for name, got := range map[string]torch.Operations{
 			"transformer": m.Operations(source, prev), "attentional": a.Operations(source, prev),
 			"awd-lstm": lstm.Operations(chunk), "gru": gru.Operations(chunk), "qrnn": qrnn.Operations(chunk),
-			"transformer-xl": xl.Operations(models.Chunk{IDs: make([]int64, 4*3), Time: 4, Columns: 3}),
+			"gpt": gpt.Operations(tinyText()), "transformer-xl": xl.Operations(models.Chunk{IDs: make([]int64, 4*3), Time: 4, Columns: 3}),
 		} {
 			if want := golden[name]; got.Forward != want[0] || got.Backward != want[1] {
 				t.Errorf("%s: %v forward and %v backward, and PyTorch counts %v", name, got.Forward, got.Backward, want)

@@ -9,7 +9,7 @@ import (
 // Settings are the keys of the section model: those that several networks share, and each network's own, which stand in
 // its file. A network reads its own and leaves the rest alone.
 type Settings struct {
-	Kind    string  `toml:"kind" default:"transformer" help:"the network: transformer and attentional translate; awd-lstm, qrnn, gru and transformer-xl are language models"`
+	Kind    string  `toml:"kind" default:"transformer" help:"the network: transformer and attentional translate; awd-lstm, qrnn, gru, transformer-xl and gpt are language models"`
 	Width   int     `toml:"width" default:"512" range:"[1,65536]" help:"width of embeddings and hidden states (d_model)"`
 	Layers  int     `toml:"layers" task:"language model" default:"3" range:"[1,1000]" help:"layers of the network"`
 	Dropout float64 `toml:"dropout" init:"free" default:"0.1" range:"[0,1)" help:"dropout on embeddings and on what each sub-layer adds; locked dropout of the last layer's output in a recurrent language model, and of attentional states"`
@@ -19,6 +19,7 @@ type Settings struct {
 	InputNoiseEnd float64 `toml:"input_noise_end" init:"free" default:"0.0" range:"[0,inf)" help:"the same at the end of training; in between it changes in equal steps, an epoch each"`
 
 	AttentionSettings
+	LayerSettings
 	EncoderDecoderSettings `task:"translation"`
 	TransformerSettings    `task:"translation"`
 	AttentionalSettings    `task:"translation"`
@@ -30,7 +31,6 @@ type Settings struct {
 type EncoderDecoderSettings struct {
 	EncoderLayers int `toml:"encoder_layers" default:"6" range:"[1,1000]" help:"layers of the encoder"`
 	DecoderLayers int `toml:"decoder_layers" default:"6" range:"[1,1000]" help:"layers of the decoder"`
-	MaxPositions  int `toml:"max_positions" default:"1024" range:"[2,1048576]" help:"longest sequence, in symbols with the end of sentence"`
 }
 
 // NoiseOfEpoch is the standard deviation of the noise on word vectors in an epoch, counted from 0, of a run of that

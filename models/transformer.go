@@ -12,16 +12,11 @@ import (
 
 // TransformerSettings are the keys of the Transformer alone.
 type TransformerSettings struct {
-	ActivationDropout float64 `toml:"activation_dropout" init:"free" default:"0.0" range:"[0,1)" help:"dropout after the feed-forward layers' activation"`
-
 	PreNorm        bool   `toml:"pre_norm" default:"false" help:"normalise the input of each sub-layer instead of its output"`
-	Positions      string `toml:"positions" default:"sinusoidal" choice:"sinusoidal learned" help:"position vectors"`
 	PositionOffset int    `toml:"position_offset" default:"0" range:"[-2,1048576]" help:"what sinusoidal positions are shifted by: the first is 2 as in fairseq, and -2 begins at 0 as Marian does"`
 	Sinusoids      string `toml:"sinusoids" default:"tensor2tensor" choice:"tensor2tensor paper" help:"frequencies of sinusoidal positions, 10000^(-i/(h-1)) or, as in Vaswani et al. (2017), 10000^(-i/h), with h = width/2"`
 
-	Activation  string  `toml:"activation" default:"relu" choice:"relu swish gelu gelu_tanh" help:"activation of the feed-forward layers; decode.int8 wants relu"`
-	NormEpsilon float64 `toml:"norm_epsilon" default:"1e-5" range:"(0,1]" help:"what layer normalisation adds to the variance"`
-	ZeroStart   bool    `toml:"zero_start" default:"false" help:"the decoder's first input is its position alone, as in Marian, without the vector of </s>"`
+	ZeroStart bool `toml:"zero_start" default:"false" help:"the decoder's first input is its position alone, as in Marian, without the vector of </s>"`
 
 	Initialisation string `toml:"initialisation" default:"fairseq" choice:"fairseq glorot" help:"how weights start: fairseq's mixture, or Glorot uniform throughout"`
 }
@@ -39,13 +34,6 @@ type Transformer struct {
 	device                   torch.Device
 }
 
-// layer is a layer of either side; crossAttn is the decoder's.
-type layer struct {
-	selfAttn, crossAttn            attention
-	selfNorm, crossNorm, finalNorm norm
-	fc1, fc2                       linear
-}
-
 // NewTransformer adds the network's parameters, named as in fairseq, to p. The
 // embeddings are given: they may share the output layer's matrix.
 func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch.Stream,
@@ -55,32 +43,18 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 	}
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot",
 		epsilon: c.NormEpsilon}
-	d, f := int64(c.Width), int64(c.FFNWidth)
 	m := &Transformer{Config: c, source: source, target: target, device: device}
-	build := func(name string, cross bool) layer {
-		var l layer
-		l.selfAttn = newAttention(in, name+".self_attn", d, c.Heads, c.AttentionDropout)
-		l.selfNorm = in.norm(name+".self_attn_layer_norm", d)
-		if cross {
-			l.crossAttn = newAttention(in, name+".encoder_attn", d, c.Heads, c.AttentionDropout)
-			l.crossNorm = in.norm(name+".encoder_attn_layer_norm", d)
-		}
-		l.fc1 = in.feedForward(name+".fc1", f, d)
-		l.fc2 = in.feedForward(name+".fc2", d, f)
-		l.finalNorm = in.norm(name+".final_layer_norm", d)
-		return l
-	}
 	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c)
 	for i := range c.EncoderLayers {
-		m.encoder = append(m.encoder, build(fmt.Sprintf("encoder.layers.%d", i), false))
+		m.encoder = append(m.encoder, newLayer(in, fmt.Sprintf("encoder.layers.%d", i), c, false))
 	}
 	m.targetPlaces = newPositions(in, "decoder.embed_positions", c)
 	for i := range c.DecoderLayers {
-		m.decoder = append(m.decoder, build(fmt.Sprintf("decoder.layers.%d", i), true))
+		m.decoder = append(m.decoder, newLayer(in, fmt.Sprintf("decoder.layers.%d", i), c, true))
 	}
 	if c.PreNorm {
-		m.encoderNorm = in.norm("encoder.layer_norm", d)
-		m.decoderNorm = in.norm("decoder.layer_norm", d)
+		m.encoderNorm = in.norm("encoder.layer_norm", int64(c.Width))
+		m.decoderNorm = in.norm("decoder.layer_norm", int64(c.Width))
 	}
 	return m, nil
 }
@@ -217,35 +191,6 @@ func (m *Transformer) embed(e Embedder, p positions, t Tokens, s *torch.Stream) 
 func (m *Transformer) embedVectors(x_BTD torch.Tensor, p positions, t Tokens, s *torch.Stream) torch.Tensor {
 	x_BTD = x_BTD.Add(p.lookup(t.positions(), m.device, int64(t.Rows), int64(t.Width)))
 	return torch.Dropout(torch.Noise(x_BTD, m.InputNoise, s), m.Dropout, s)
-}
-
-// residual wraps a sub-layer in its residual connection and normalisation.
-func (m *Transformer) residual(x_BTD torch.Tensor, n norm, s *torch.Stream,
-	sublayer func(torch.Tensor) torch.Tensor) torch.Tensor {
-	if m.PreNorm {
-		return x_BTD.Add(torch.Dropout(sublayer(n.apply(x_BTD)), m.Dropout, s))
-	}
-	return torch.ResidualNorm(sublayer(x_BTD), x_BTD, n.gain, n.bias, n.epsilon, m.Dropout, s)
-}
-
-// inner is the position-wise feed-forward sub-layer.
-func (m *Transformer) inner(l layer, x_BTD torch.Tensor, s *torch.Stream) torch.Tensor {
-	return m.residual(x_BTD, l.finalNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
-		return l.fc2.apply(torch.Dropout(m.activate(l.fc1.apply(x_BTD)), m.ActivationDropout, s))
-	})
-}
-
-// activate applies the feed-forward layers' activation; no name is ReLU.
-func (m *Transformer) activate(x torch.Tensor) torch.Tensor {
-	switch m.Activation {
-	case "swish":
-		return x.Swish()
-	case "gelu":
-		return x.GELU()
-	case "gelu_tanh":
-		return x.GELUTanh()
-	}
-	return x.Relu()
 }
 
 // relu reports whether the activation is one that the fused decoder has.

@@ -27,10 +27,10 @@ type fixture struct {
 // transformer is a configuration without noise.
 func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.Config {
 	return models.Config{DType: dtype, Settings: models.Settings{
-		Width:             width,
-		AttentionSettings: models.AttentionSettings{FFNWidth: ffn, Heads: heads},
-		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder,
-			MaxPositions: positions},
+		Width:                  width,
+		AttentionSettings:      models.AttentionSettings{FFNWidth: ffn, Heads: heads},
+		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder},
+		LayerSettings:          models.LayerSettings{MaxPositions: positions},
 	}}
 }
 
@@ -312,7 +312,7 @@ func TestIncrementalDecodingEqualsFull(t *testing.T) {
 
 // TestSinusoids checks the values stated for width 512 at the first token.
 func TestSinusoids(t *testing.T) {
-	settings := models.Settings{Width: 512, EncoderDecoderSettings: models.EncoderDecoderSettings{MaxPositions: 1}}
+	settings := models.Settings{Width: 512, LayerSettings: models.LayerSettings{MaxPositions: 1}}
 	row := settings.PositionTable()[2*512:]
 	for i, want := range map[int]float64{0: 0.90929743, 1: 0.93651021, 256: -0.41614684, 257: -0.35064030,
 		511: 0.99999998} {

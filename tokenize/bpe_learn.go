@@ -33,7 +33,7 @@ func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 	if opts.Merges < 0 {
 		return nil, LearnReport{}, fmt.Errorf("the number of merges should not be negative, and is %d", opts.Merges)
 	}
-	l := newLearner(words, opts.MinFrequency)
+	l := newLearner(words, opts.MinFrequency, endOfWord)
 	report := l.report
 	n := opts.Merges
 	if opts.TotalSymbols {
@@ -54,6 +54,32 @@ func Learn(words *WordCounts, opts LearnOptions) (*Codes, LearnReport, error) {
 	return codes, report, nil
 }
 
+// LearnUnits learns byte-pair encoding as Hugging Face's trainer does: symbols are the characters of an alphabet, which
+// has those of all words, in its order, and those that merges make behind them, until they are size in all or no pair
+// is seen minimum times; of equally frequent pairs the first is merged, by the number of its left symbol, then of its
+// right one. A merge whose symbol an earlier merge has made adds none.
+func LearnUnits(words *WordCounts, alphabet []string, size, minimum int) []Merge {
+	l := newLearner(&WordCounts{}, minimum, "")
+	for _, letter := range alphabet {
+		l.symbol(letter)
+	}
+	l.first = func(p, q *learnPair) bool {
+		return p.left < q.left || p.left == q.left && p.right < q.right
+	}
+	l.add(words, "")
+	l.countPairs()
+	var merges []Merge
+	for len(l.symbols) < size {
+		best, ok := l.mostFrequent()
+		if !ok {
+			break
+		}
+		merges = append(merges, Merge{l.symbols[l.pairs[best].left], l.symbols[l.pairs[best].right]})
+		l.merge(best)
+	}
+	return merges
+}
+
 // learner holds words as symbols, and every pair with its words. Symbols of equal text are equal, however merged.
 type learner struct {
 	symbols []string
@@ -67,6 +93,7 @@ type learner struct {
 	queue   heap[queuedPair]
 	raised  []int32 // pairs whose count rose in the current merge
 	minimum int
+	first   func(p, q *learnPair) bool // of equally frequent pairs
 	report  LearnReport
 }
 
@@ -78,15 +105,17 @@ type learnPair struct {
 	words       []int32 // words it was ever seen in; some may have lost it
 }
 
-func newLearner(counts *WordCounts, minimum int) *learner {
-	l := &learner{
-		ids:     make(map[string]int32),
-		pairIDs: make(map[uint64]int32),
-		words:   make([][]int32, 0, len(counts.words)),
-		freqs:   counts.counts,
-		minimum: minimum,
-	}
-	l.queue.before = l.before
+// newLearner holds words whose last character is another symbol than elsewhere, by the mark that ends words.
+func newLearner(counts *WordCounts, minimum int, mark string) *learner {
+	l := &learner{ids: make(map[string]int32), pairIDs: make(map[uint64]int32), minimum: minimum}
+	l.first, l.queue.before = l.greatest, l.before
+	l.add(counts, mark)
+	return l
+}
+
+// add takes the words up.
+func (l *learner) add(counts *WordCounts, endMark string) {
+	l.words, l.freqs = make([][]int32, 0, len(counts.words)), counts.counts
 	length := 0
 	for _, word := range counts.words {
 		length += utf8.RuneCountInString(word)
@@ -98,7 +127,7 @@ func newLearner(counts *WordCounts, minimum int) *learner {
 		for at, r := range word {
 			kind, mark := internal, ""
 			if at+utf8.RuneLen(r) == len(word) {
-				kind, mark = final, endOfWord
+				kind, mark = final, endMark
 			}
 			id, ok := kind[r]
 			if !ok {
@@ -110,7 +139,6 @@ func newLearner(counts *WordCounts, minimum int) *learner {
 		l.words = append(l.words, symbols[start:])
 	}
 	l.report = LearnReport{InternalCharacters: len(internal), FinalCharacters: len(final)}
-	return l
 }
 
 func (l *learner) symbol(text string) int32 {
@@ -253,12 +281,16 @@ type queuedPair struct {
 	pair  int32
 }
 
-// before orders the queue: the more frequent pair first, then the greater one. UTF-8 bytes sort as code points do.
+// before orders the queue: the more frequent pair first.
 func (l *learner) before(a, b queuedPair) bool {
 	if a.count != b.count {
 		return a.count > b.count
 	}
-	p, q := &l.pairs[a.pair], &l.pairs[b.pair]
+	return l.first(&l.pairs[a.pair], &l.pairs[b.pair])
+}
+
+// greatest tells which of two pairs is the greater one. UTF-8 bytes sort as code points do.
+func (l *learner) greatest(p, q *learnPair) bool {
 	if p.left != q.left {
 		return l.symbols[p.left] > l.symbols[q.left]
 	}

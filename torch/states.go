@@ -14,6 +14,20 @@ type States struct {
 	Attention Tensor // [B,T,S] of a translator's last layer, averaged over heads, where it was asked for
 }
 
+// From are the states without their first n rows.
+func (s States) From(n int64) States {
+	if n == 0 {
+		return s
+	}
+	for _, x := range []*Tensor{&s.Hidden, &s.Raw} {
+		if x.Defined() {
+			*x = x.Narrow(0, n, x.Size(0)-n)
+		}
+	}
+	s.Time, s.Column = s.Time[n:], s.Column[n:]
+	return s
+}
+
 // Term is an auxiliary term of the loss: Weight times Value.
 type Term struct {
 	Name   string

@@ -25,10 +25,10 @@ type fixture struct {
 // transformer is a configuration without noise.
 func transformer(encoder, decoder, width, ffn, heads, positions int, dtype torch.DType) models.Config {
 	return models.Config{DType: dtype, Settings: models.Settings{
-		Width:             width,
-		AttentionSettings: models.AttentionSettings{FFNWidth: ffn, Heads: heads},
-		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder,
-			MaxPositions: positions},
+		Width:                  width,
+		AttentionSettings:      models.AttentionSettings{FFNWidth: ffn, Heads: heads},
+		EncoderDecoderSettings: models.EncoderDecoderSettings{EncoderLayers: encoder, DecoderLayers: decoder},
+		LayerSettings:          models.LayerSettings{MaxPositions: positions},
 	}}
 }
 

@@ -42,6 +42,8 @@ type kind struct {
 	reading float64
 	// seesChunks: what the network sees depends on the chunks of a text, which is scored in those of training.
 	seesChunks bool
+	// blocks: each chunk is read by itself, from its first step on, and texts are scored in windows of train.bptt.
+	blocks bool
 }
 
 var kinds = models.Kinds[kind]{
@@ -69,6 +71,13 @@ var kinds = models.Kinds[kind]{
 			}
 			return s.CheckHeads()
 		},
+	}},
+	{"gpt", kind{
+		make: making(models.NewGPT), start: func(c *objectives.Config) { c.Deviation = 0.02 },
+		// As a layer of a Transformer's encoder.
+		activations: func(s models.Settings) int64 { return int64(s.Layers * (16*s.Width + 2*s.FFNWidth)) },
+		width:       func(s models.Settings) int { return s.Width }, beside: 125, blocks: true,
+		check: models.Settings.CheckGPT,
 	}},
 }
 

@@ -290,15 +290,18 @@ func TestDynamicEvaluation(t *testing.T) {
 	}
 }
 
-// How a model was parameterised and trained does not change how its weights follow a text, and a Transformer-XL
-// keeps the context that it was given.
+// How a model was parameterised and trained does not change how its weights follow a text, a Transformer-XL keeps the
+// context that it was given, and a GPT its windows.
 func TestDynamicModelsAreSimple(t *testing.T) {
-	for kind, context := range map[string]models.XLContext{"awd-lstm": {},
+	for kind, context := range map[string]models.XLContext{"awd-lstm": {}, "gpt": {},
 		"transformer-xl": {Memory: 9, Clamp: 7, SameLength: true}} {
 		withModel(t, func(s *language.Settings) {
 			s.Objective.Set("method", "spectrum+adversarial", "label_smoothing", 0.1)
-			if s.Model.Kind = kind; kind == "transformer-xl" {
+			if s.Model.Kind = kind; kind != "awd-lstm" {
 				s.Model.Heads, s.Model.FFNWidth = 2, 16
+			}
+			if kind == "gpt" {
+				s.Train.Random, s.Train.BPTT = false, 6
 			}
 		}, func(m *language.Model, texts texts) {
 			if _, ok := m.Network.(language.ContextNetwork); ok {

@@ -126,6 +126,17 @@ func (m *Model) SetContext(c models.XLContext, rows int) error {
 	return nil
 }
 
+// SetStride changes how many of a window's tokens are scored, where the network reads texts in windows.
+func (m *Model) SetStride(tokens int) error {
+	s := m.Settings
+	s.Train.Stride = tokens
+	if err := s.Check(); err != nil {
+		return err
+	}
+	m.Settings = s
+	return nil
+}
+
 // Free frees the weights.
 func (m *Model) Free() {
 	if f, ok := m.Network.(interface{ Free() }); ok {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -36,7 +35,23 @@ func (m *Model) Sample(ctx context.Context, prompt string, o SampleOptions) (str
 	if err != nil {
 		return "", err
 	}
-	end := ids[0]
+	var text string
+	err = m.Queue(ctx, func() error {
+		text = m.spell(prompt, m.Continue(ctx, ids, o))
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return "", err
+	}
+	return text, nil
+}
+
+// spell is a prompt and the ids behind it as text, without the end of the last line.
+func (m *Model) spell(prompt string, ids []int32) string {
+	if m.Words.Pieces() != nil {
+		return strings.TrimSuffix(prompt+m.Words.Text(ids), "\n")
+	}
+	end, _ := m.Words.End()
 	var text strings.Builder
 	gap := ""
 	for i, line := range strings.Split(prompt, "\n") {
@@ -49,34 +64,25 @@ func (m *Model) Sample(ctx context.Context, prompt string, o SampleOptions) (str
 			gap = " "
 		}
 	}
-	err = m.Queue(ctx, func() error {
-		for _, id := range m.Continue(ctx, ids, o) {
-			if id == end {
-				text.WriteByte('\n')
-				gap = ""
-				continue
-			}
-			text.WriteString(gap + m.Words.Word(id))
-			gap = " "
+	for _, id := range ids {
+		if id == end {
+			text.WriteByte('\n')
+			gap = ""
+			continue
 		}
-		return context.Cause(ctx)
-	})
-	if err != nil {
-		return "", err
+		text.WriteString(gap + m.Words.Word(id))
+		gap = " "
 	}
-	return strings.TrimSuffix(text.String(), "\n"), nil
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // Continue gives the words that follow a prompt of at least one word, one drawn after the other, fewer where ctx is
 // cancelled.
 func (m *Model) Continue(ctx context.Context, prompt []int32, o SampleOptions) []int32 {
 	random := rand.New(rand.NewPCG(o.Seed, o.Stream))
-	var carried models.Carried
-	defer func() { carried.Free() }()
-	next := make([]int64, len(prompt))
-	for i, id := range prompt {
-		next[i] = int64(id)
-	}
+	text := m.onward()
+	defer text.free()
+	next := prompt
 	words := make([]int32, 0, o.Words)
 	for range o.Words {
 		if ctx.Err() != nil {
@@ -85,16 +91,13 @@ func (m *Model) Continue(ctx context.Context, prompt []int32, o SampleOptions) [
 		scope := torch.OpenScope()
 		var scores []float32
 		torch.NoGrad(func() {
-			states, after := m.Network.Forward(models.Chunk{IDs: next, Time: len(next), Columns: 1}, carried, nil)
-			after.Keep()
-			carried.Free()
-			carried = after
-			scores = m.Output.LogProbs(states.Hidden.Narrow(0, int64(len(next))-1, 1)).Float32s()
+			hidden_ND := text.read(next)
+			scores = m.Output.LogProbs(hidden_ND.Narrow(0, hidden_ND.Size(0)-1, 1)).Float32s()
 		})
 		scope.Close()
 		word := o.draw(scores, random)
 		words = append(words, word)
-		next = []int64{int64(word)}
+		next = []int32{word}
 	}
 	return words
 }

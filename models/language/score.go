@@ -19,8 +19,11 @@ const evaluationTokens = 700
 
 // rows is the length of the chunks in which columns are scored.
 func (m *Model) rows(columns int) int {
-	if m.kind.seesChunks {
-		return m.Settings.Train.BPTT
+	switch t := m.Settings.Train; {
+	case m.kind.blocks && t.Stride > 0:
+		return t.Stride
+	case m.kind.blocks, m.kind.seesChunks:
+		return t.BPTT
 	}
 	return max(1, evaluationTokens/columns)
 }
@@ -85,18 +88,30 @@ func (m *Model) Read(text corpus.Columns, rows int, visit func(states torch.Stat
 }
 
 // read is Read of the columns from first to last (exclusive), with gradients where they are on, until visit says false.
+// A network that reads each chunk by itself sees windows of train.bptt steps, of which the last rows are visited, as
+// perplexities of such models are reported: with less than rows of them left, a window has less behind those too.
 func (m *Model) read(text corpus.Columns, first, last, rows int,
 	visit func(states torch.States, targets torch.Tensor) bool) {
 	var carried models.Carried
 	defer func() { carried.Free() }()
+	window := m.Settings.Train.BPTT
+	if m.kind.blocks {
+		rows = min(rows, window)
+	}
 	for row, on := 0, first < last; on && row < text.Rows-1; row += rows {
-		n := min(rows, text.Rows-1-row)
-		inputs, targets := text.Chunk(row, n, first, last)
+		from, behind := row, min(row+rows, text.Rows-1)
+		if m.kind.blocks {
+			from = max(0, row+rows-window)
+		}
+		inputs, targets := text.Chunk(from, behind-from, first, last)
 		scope := torch.OpenScope()
-		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: last - first}, carried, nil)
+		chunk := models.Chunk{IDs: inputs, Time: behind - from, Columns: last - first}
+		states, next := m.Network.Forward(chunk, carried, nil)
 		next.Keep()
 		carried.Free()
 		carried = next
+		seen := (row - from) * chunk.Columns
+		states, targets = states.From(int64(seen)), targets[seen:]
 		on = visit(states, torch.FromInt64s(targets, torch.CPU, int64(len(targets))))
 		scope.Close()
 	}
@@ -165,15 +180,21 @@ func (e *UnknownWordError) Error() string {
 		e.Line, e.Word, corpus.UnknownWord)
 }
 
-// encode gives the ids of a text after the end of a line; closed ends its last line, where no line feed does.
+// encode gives the ids of a text behind what a text begins with; closed ends its last line, where no line feed does.
 func (m *Model) encode(text string, closed bool) ([]int32, error) {
-	end, known := m.Words.ID(corpus.EndOfLine)
+	begin, known := m.Words.Begin()
 	if !known {
 		return nil, fmt.Errorf("the model's vocabulary has no %s, which ends lines", corpus.EndOfLine)
 	}
-	ids := []int32{end}
+	ids := []int32{begin}
 	if closed {
 		text = strings.TrimSuffix(text, "\n")
+	}
+	if m.Words.Pieces() != nil {
+		if closed {
+			text += "\n"
+		}
+		return append(ids, m.Words.Encode(text)...), nil
 	}
 	for i, more := 0, true; more; i++ {
 		var line string
@@ -186,7 +207,7 @@ func (m *Model) encode(text string, closed bool) ([]int32, error) {
 			ids = append(ids, id)
 		}
 		if closed || more {
-			ids = append(ids, end)
+			ids = append(ids, begin)
 		}
 	}
 	return ids, nil

@@ -58,6 +58,14 @@ def transformer(b=4, s=7, t=5, d=12, f=20, heads=3):
     return y
 
 
+def gpt(b=3, t=7, d=12, f=20, heads=3):
+    x = some(b, t, d)
+    for _ in range(2):
+        x = x + attention(x, x, heads)
+        x = x + inner(x, f)
+    return x
+
+
 def cell(gates):
     """A step: what is summed of input and state stands for any kind of unit."""
     size = gates.shape[-1]
@@ -117,7 +125,7 @@ def xl(steps=4, columns=3, memory=5, d=6, heads=2, f=10):
 
 networks = {
     "transformer": count(transformer), "attentional": count(attentional),
-    "awd-lstm": count(lambda: stack(4)), "gru": count(lambda: stack(3)), "qrnn": count(lambda: stack(3, False)), "transformer-xl": count(xl),
+    "gpt": count(gpt), "awd-lstm": count(lambda: stack(4)), "gru": count(lambda: stack(3)), "qrnn": count(lambda: stack(3, False)), "transformer-xl": count(xl),
 }
 
 N, V, D, M = 11, 47, 9, 7

@@ -14,8 +14,9 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-func scored(nll float64, tokens int) record.TextScores {
-	return record.TextScores{NLL: record.Num(nll), PPL: record.Num(math.Exp(nll)), Tokens: tokens}
+func scored(t language.Text, nll float64, tokens int) record.TextScores {
+	return record.TextScores{NLL: record.Num(nll), PPL: record.Num(math.Exp(nll)), Tokens: tokens,
+		AnyUnits: record.AnyUnits{PPLWord: record.Num(math.Exp(t.PerWord(nll))), BitsByte: record.Num(t.BitsPerByte(nll))}}
 }
 
 func ppl(nll float64) *record.Number {
@@ -46,6 +47,12 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	}
 	if f.given.Changed("memory") {
 		if err := model.SetContext(f.context, f.Rows); err != nil {
+			model.Free()
+			return nil, &command.UsageError{Err: err}
+		}
+	}
+	if f.given.Changed("stride") {
+		if err := model.SetStride(f.Stride); err != nil {
 			model.Free()
 			return nil, &command.UsageError{Err: err}
 		}
@@ -84,6 +91,12 @@ func (e *evaluation) each(settings map[string]any, searched []string,
 		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
 			e.context.Clamp, e.context.SameLength, e.Rows
 	}
+	if e.given.Changed("stride") {
+		if settings == nil {
+			settings = map[string]any{}
+		}
+		settings["stride"] = e.Stride
+	}
 	out := &record.Evaluation{Run: run, With: e.With, Settings: settings, Searched: searched,
 		Test: map[string]record.TextScores{}}
 	if out.Valid, err = score(e.texts.Valid, true); err != nil {
@@ -110,7 +123,7 @@ func (e *evaluation) static() (*record.Evaluation, error) {
 			return record.TextScores{}, err
 		}
 		sum, tokens := e.model.NLL(text)
-		s := scored(sum/float64(tokens), tokens)
+		s := scored(t, sum/float64(tokens), tokens)
 		s.Legacy = ppl(text.Legacy(sum / float64(tokens)))
 		return s, nil
 	})
@@ -146,7 +159,7 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 		if err != nil {
 			return record.TextScores{}, err
 		}
-		s := scored(cached.NLL(0, chosen.Lambda), len(cached.LogVocabulary))
+		s := scored(t, cached.NLL(0, chosen.Lambda), len(cached.LogVocabulary))
 		s.Static = ppl(cached.NLL(0, 0))
 		return s, nil
 	})
@@ -189,7 +202,7 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 			return record.TextScores{}, err
 		}
 		sum, tokens := e.model.NLL(text)
-		s := scored(nll, tokens)
+		s := scored(t, nll, tokens)
 		s.Static = ppl(sum / float64(tokens))
 		return s, nil
 	})

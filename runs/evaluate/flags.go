@@ -31,6 +31,7 @@ type flags struct {
 	Clamp      int      `flag:"clamp" range:"[0,inf)" with:"memory" help:"transformer-xl, with -memory: distances above <N> count as N; 0 is no limit"`
 	SameLength bool     `flag:"same-length" with:"memory" help:"transformer-xl, with -memory: let every step attend to the same number of steps"`
 	Rows       int      `flag:"target-length" default:"64" range:"[1,inf)" with:"memory" help:"transformer-xl, with -memory: <N> steps in a chunk"`
+	Stride     int      `flag:"stride" range:"[1,inf)" help:"gpt: windows of train.bptt tokens begin <N> tokens apart, and each scores its last N, in place of the run's train.stride"`
 	command.Machine
 
 	pointer   language.Cache

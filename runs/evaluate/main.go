@@ -76,7 +76,8 @@ func write(r *record.Evaluation, out io.Writer) error {
 		if s.Legacy != nil {
 			fmt.Fprintf(out, "  (%.2f as AWD-LSTM's program divides)", s.Legacy.Value())
 		}
-		fmt.Fprintf(out, "  %d tokens\n", s.Tokens)
+		fmt.Fprintf(out, "  %d tokens, %.2f a word, %.3f bits a byte\n", s.Tokens, s.PPLWord.Value(),
+			s.BitsByte.Value())
 	}
 	line("valid", r.Valid)
 	for _, name := range slices.Sorted(maps.Keys(r.Test)) {

@@ -22,7 +22,7 @@ import (
 )
 
 // trained trains a tiny model on a text whose second half takes up words that its first half does not use.
-func trained(t *testing.T) string {
+func trained(t *testing.T, more ...string) string {
 	t.Helper()
 	folder := t.TempDir()
 	out := filepath.Join(folder, "run")
@@ -35,10 +35,10 @@ func trained(t *testing.T) string {
 	spec := experiment.SpecOf("ptb")
 	spec.DefaultPreset = "small"
 	settings, err := experiment.Parse(spec,
-		[]string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=2", "-threads=1", "-method=adversarial",
-			"-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
+		append([]string{"-data", folder, "-set=data.store=none", "-out", out, "-epochs=2", "-threads=1",
+			"-method=adversarial", "-set=model.width=12", "-set=model.hidden=12", "-set=train.columns=4",
 			"-set=train.valid_columns=2", "-set=train.learning_rate=2", "-set=report.plots=false",
-			"-set=report.tensorboard=false", "-set=report.samples=0"})
+			"-set=report.tensorboard=false", "-set=report.samples=0"}, more...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,5 +160,41 @@ func TestUsage(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, command.ErrHelp) ||
 		!strings.Contains(help.String(), "-with static|cache|dynamic") {
 		t.Errorf("%v: %s", err, &help)
+	}
+}
+
+// TestWindows: a GPT's texts are scored in windows as in training, or in those that -stride asks for.
+func TestWindows(t *testing.T) {
+	folder := trained(t, "-method=mle", "-set=model.kind=gpt", "-set=model.heads=2", "-set=model.ffn_width=20",
+		"-set=train.bptt=8", "-set=objective.bias=false", "-set=model.positions=rotary", "-set=data.units=bytes-bpe",
+		"-set=data.pieces=260", "-set=train.optimizer=adam", "-set=train.learning_rate=0.02")
+	results, err := record.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(more ...string) (r record.Evaluation) {
+		out, err := evaluate(t, append(more, "-run", folder, "-json", "-threads=1")...)
+		if err == nil {
+			err = json.Unmarshal([]byte(out), &r)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		return r
+	}
+	one, windows := results.Test["ptb.test"], read().Test["ptb.test"]
+	if math.Abs(one.NLL.Value()-windows.NLL.Value()) > 1e-6 || one.AnyUnits != windows.AnyUnits ||
+		!(one.PPLWord.Value() > one.PPL.Value()) || !(one.BitsByte.Value() > 0) {
+		t.Errorf("%+v, in results.json %+v", windows, one)
+	}
+	if same := read("-stride=8"); same.Test["ptb.test"].NLL != windows.NLL || same.Settings["stride"] != 8.0 {
+		t.Errorf("a stride of a whole window: %+v", same)
+	}
+	if near := read("-stride=1").Test["ptb.test"]; near.NLL == windows.NLL || near.Tokens != windows.Tokens {
+		t.Errorf("windows one token apart: %+v, side by side %+v", near, windows)
+	}
+	_, err = evaluate(t, "-run", folder, "-stride=3")
+	if err == nil || command.ExitCode(err) != 2 || !strings.Contains(err.Error(), "does not divide") {
+		t.Errorf("a stride of 3: %v", err)
 	}
 }

@@ -27,8 +27,8 @@ func main() {
 // flags are the command line.
 type flags struct {
 	Run         string  `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
-	Prompt      string  `flag:"prompt" help:"<TEXT> to continue, words separated by spaces; empty starts a line"`
-	Words       int     `flag:"words" default:"100" range:"[1,inf)" help:"<N> words to add; the end of a line counts as one"`
+	Prompt      string  `flag:"prompt" help:"<TEXT> to continue, words separated by spaces, or any text where the model reads pieces; empty starts a line"`
+	Words       int     `flag:"words" default:"100" range:"[1,inf)" help:"<N> words, or pieces, to add; the end of a line counts as one"`
 	Temperature float64 `flag:"temperature" default:"1" range:"[0,inf)" help:"<X>: below 1 makes probable words more probable, above 1 less; 0 always takes the most probable word"`
 	TopK        int     `flag:"top-k" range:"[0,inf)" help:"draw among the <N> most probable words; 0: all"`
 	TopP        float64 `flag:"top-p" default:"1" range:"(0,1]" help:"draw among the fewest words that have the probability <P> together"`
@@ -58,7 +58,7 @@ func run(ctx context.Context, f *flags, out, warn io.Writer) error {
 		fmt.Fprintln(warn, w)
 	}
 	for _, word := range strings.Fields(f.Prompt) {
-		if id, known := m.Words.ID(word); known && m.Words.Word(id) != word {
+		if id, known := m.Words.ID(word); m.Words.Pieces() == nil && known && m.Words.Word(id) != word {
 			fmt.Fprintf(warn, "the model does not know %q and reads %s\n", word, corpus.UnknownWord)
 		}
 	}

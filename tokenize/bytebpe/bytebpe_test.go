@@ -68,6 +68,63 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// text is a text of the data, or the random lines.
+func text(t testing.TB, name string) []byte {
+	t.Helper()
+	switch {
+	case name == "random":
+		z, err := gzip.NewReader(bytes.NewReader(read(t, "../spm/testdata/random.txt.gz")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	case strings.HasPrefix(name, "ptb"):
+		return read(t, fixtures.Path(t, "ptb/"+name))
+	}
+	return read(t, fixtures.Path(t, "multi30k/"+name))
+}
+
+// TestLearn compares the files that are learnt from texts with those of Hugging Face's tokenizers, byte for byte.
+func TestLearn(t *testing.T) {
+	var goldens map[string]map[string]any
+	if err := json.Unmarshal(read(t, "testdata/learnt.json"), &goldens); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range goldens {
+		t.Run(name, func(t *testing.T) {
+			var counts Counts
+			for line := range bytes.Lines(text(t, name)) {
+				counts.Add(line)
+			}
+			var vocabulary, merges bytes.Buffer
+			if err := Learn(&counts, int(want["size"].(float64))).Write(&vocabulary, &merges); err != nil {
+				t.Fatal(err)
+			}
+			for file, data := range map[string][]byte{"vocab.json": vocabulary.Bytes(), "merges.txt": merges.Bytes()} {
+				if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want[file] {
+					t.Errorf("%s differs from that of tokenizers", file)
+				}
+			}
+			k, err := Read(&vocabulary, "vocab.json", &merges, "merges.txt")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var again, all []int32
+			encoder := k.Encoder()
+			for line := range bytes.Lines(text(t, name)[:10_000]) {
+				again, all = encoder.Append(again, line), append(all, k.Encode(string(line))...)
+			}
+			if !slices.Equal(again, all) {
+				t.Error("an encoder that remembers words gives other ids")
+			}
+		})
+	}
+}
+
 // TestTexts compares the ids of whole texts, and what they decode to, with those of Hugging Face's tokenizers.
 func TestTexts(t *testing.T) {
 	k := tokenizer(t)
@@ -77,21 +134,7 @@ func TestTexts(t *testing.T) {
 	}
 	for name, want := range goldens {
 		t.Run(name, func(t *testing.T) {
-			var data []byte
-			switch {
-			case name == "random":
-				z, err := gzip.NewReader(bytes.NewReader(read(t, "../spm/testdata/random.txt.gz")))
-				if err == nil {
-					data, err = io.ReadAll(z)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			case strings.HasPrefix(name, "ptb"):
-				data = read(t, fixtures.Path(t, "ptb/"+name))
-			default:
-				data = read(t, fixtures.Path(t, "multi30k/"+name))
-			}
+			data := text(t, name)
 			ids, text := sha256.New(), sha256.New()
 			for _, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
 				encoded := k.Encode(line)

@@ -5,9 +5,39 @@ import "container/heap"
 // Encode gives the ids of a text, which may have several lines.
 func (t *Tokenizer) Encode(text string) []int32 {
 	var ids []int32
-	for text != "" {
+	for rest := []byte(text); len(rest) > 0; {
+		n := firstWord(rest)
+		ids = t.appendWord(ids, string(rest[:n]))
+		rest = rest[n:]
+	}
+	return ids
+}
+
+// Encoder is Tokenizer.Encode with a memory of words: quicker for much text, and for one goroutine.
+type Encoder struct {
+	tokenizer *Tokenizer
+	known     map[string][]int32
+}
+
+// Encoder makes one.
+func (t *Tokenizer) Encoder() *Encoder { return &Encoder{t, map[string][]int32{}} }
+
+// An Encoder remembers this number of words, of at most this length: longer ones hardly come again.
+const rememberedWords, rememberedLength = 1 << 20, 64
+
+// Append appends the ids of a text.
+func (e *Encoder) Append(ids []int32, text []byte) []int32 {
+	for len(text) > 0 {
 		n := firstWord(text)
-		ids = t.appendWord(ids, text[:n])
+		units, known := e.known[string(text[:n])]
+		if !known {
+			word := string(text[:n])
+			units = e.tokenizer.appendWord(nil, word)
+			if n <= rememberedLength && len(e.known) < rememberedWords {
+				e.known[word] = units
+			}
+		}
+		ids = append(ids, units...)
 		text = text[n:]
 	}
 	return ids

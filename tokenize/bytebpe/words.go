@@ -30,16 +30,16 @@ func classOf(r rune) class {
 }
 
 // next is the class and the length of the character that begins a text.
-func next(text string) (class, int) {
-	if text == "" {
+func next(text []byte) (class, int) {
+	if len(text) == 0 {
 		return end, 0
 	}
-	r, size := utf8.DecodeRuneInString(text)
+	r, size := utf8.DecodeRune(text)
 	return classOf(r), size
 }
 
 // run is the length of the characters of a class that begin a text.
-func run(text string, c class) int {
+func run(text []byte, c class) int {
 	n := 0
 	for {
 		is, size := next(text[n:])
@@ -53,10 +53,10 @@ func run(text string, c class) int {
 // firstWord is the length of the first word of a text, which is not empty, by GPT-2's pattern:
 //
 //	's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-func firstWord(text string) int {
+func firstWord(text []byte) int {
 	if text[0] == '\'' {
 		for _, ending := range []string{"s", "t", "re", "ve", "m", "ll", "d"} {
-			if strings.HasPrefix(text[1:], ending) {
+			if strings.HasPrefix(string(text[1:min(3, len(text))]), ending) {
 				return 1 + len(ending)
 			}
 		}
@@ -73,7 +73,7 @@ func firstWord(text string) int {
 	if n == len(text) {
 		return n
 	}
-	if _, last := utf8.DecodeLastRuneInString(text[:n]); last < n {
+	if _, last := utf8.DecodeLastRune(text[:n]); last < n {
 		return n - last
 	}
 	return n

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
 // EndOfLine is the word that ends each line of running text.
@@ -21,11 +22,15 @@ const EndOfLine = "<eos>"
 // UnknownWord stands for words outside a closed vocabulary: an ordinary word, which the texts hold themselves.
 const UnknownWord = "<unk>"
 
-// Words is the vocabulary of running text, numbered in the order of first appearance.
+// Words is the vocabulary of running text: words, numbered in the order of first appearance, or pieces of byte-level
+// byte-pair encoding (pieces.go).
 type Words struct {
 	list   []string
 	ids    map[string]int32
 	closed bool // new words are unknown
+
+	pieces *bytebpe.Tokenizer // nil: words, or pieces that are still to be learnt
+	learn  int                // size of a vocabulary of pieces that is still to be learnt
 }
 
 // NewWords makes a vocabulary that grows with the texts that are read.
@@ -46,8 +51,11 @@ func (w *Words) Counts(ids []int32) []float64 {
 	return counts
 }
 
-// Text is words joined by spaces.
+// Text is words joined by spaces, or what pieces spell.
 func (w *Words) Text(ids []int32) string {
+	if w.pieces != nil {
+		return w.pieces.Decode(ids)
+	}
 	words := make([]string, len(ids))
 	for i, id := range ids {
 		words[i] = w.list[id]
@@ -94,10 +102,14 @@ func (w *Words) SortByFrequency(training []int32, texts ...[]int32) {
 	}
 }
 
-// Hash is a SHA-256, in hexadecimal, over the words in their order.
+// Hash is a SHA-256, in hexadecimal, over the words in their order, or over the files of pieces.
 func (w *Words) Hash() string {
 	sum := sha256.New()
-	w.Write(sum) // a hash never fails to write
+	if w.pieces != nil {
+		w.pieces.Write(sum, sum) // a hash never fails to write
+		return hex.EncodeToString(sum.Sum(nil))
+	}
+	w.Write(sum)
 	return hex.EncodeToString(sum.Sum(nil))
 }
 

@@ -27,6 +27,7 @@ type TextScores struct {
 	Tokens int     `json:"tokens"`
 	Static *Number `json:"static_ppl,omitempty"` // of the model as it is, in one column too
 	Legacy *Number `json:"legacy_ppl,omitempty"` // with the denominator of AWD-LSTM's program
+	AnyUnits
 }
 
 // Evaluations are the ways of scoring that a run folder keeps the results of.

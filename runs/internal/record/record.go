@@ -69,6 +69,14 @@ type Vectors struct {
 type ValidScores struct {
 	NLL Number `json:"nll"`
 	PPL Number `json:"ppl"`
+	AnyUnits
+}
+
+// AnyUnits are a language model's scores that compare models of words and of pieces: they spread a text's loss over
+// its words, or its bytes, whatever the model's tokens are.
+type AnyUnits struct {
+	PPLWord  Number `json:"ppl_word,omitzero"`  // a word between white space, with the ends of lines
+	BitsByte Number `json:"bits_byte,omitzero"` // a byte of UTF-8
 }
 
 // Best is when the validation score was best, which is when the weights that were tested were made.
@@ -88,6 +96,7 @@ type TestScores struct {
 	BLEUTok       Number            `json:"bleu_tok"` // multi-bleu on the tokenised text
 	ChrF          Number            `json:"chrf"`
 	F1            map[string]Number `json:"f1"` // of words by training frequency, as "5-9"
+	AnyUnits
 }
 
 // Isotropy are measures of the output matrix.

@@ -64,6 +64,7 @@ func (t *trainer) finish(ctx context.Context) error {
 		return err
 	}
 	results.Valid.NLL, results.Valid.PPL = lossNumbers(t.Output, nll)
+	results.Valid.AnyUnits = t.task.validUnits(nll)
 	tests := t.task.tests()
 	if !c.Report.Test {
 		tests = nil

@@ -102,7 +102,8 @@ func (t *languageTask) corpus() string {
 func (t *languageTask) tokens() int { return (t.original.Rows - 1) * t.original.Count }
 
 func (t *languageTask) introduce() []string {
-	lines := []string{fmt.Sprintf("%s: %s; vocabulary: %d words", t.config.Data.Name, t.corpus(), t.texts.Words.Len())}
+	lines := []string{fmt.Sprintf("%s: %s; vocabulary: %d %s", t.config.Data.Name, t.corpus(), t.texts.Words.Len(),
+		t.texts.Words.Unit())}
 	if err := t.texts.Unkept; err != nil {
 		lines = append(lines, fmt.Sprintf("each start reads the texts anew, since their ids cannot be kept: %v; "+
 			"data.store names another folder", err))

@@ -16,6 +16,16 @@ func (t *languageTask) validNLL() (float64, error) {
 	return sum / float64(tokens), err
 }
 
+func (t *languageTask) validUnits(nll float64) record.AnyUnits { return t.units(t.texts.Valid, nll) }
+
+// units are scores of a text that do not depend on the model's tokens.
+func (t *languageTask) units(text language.Text, nll float64) (u record.AnyUnits) {
+	if t.Output.InNats() {
+		u.PPLWord, u.BitsByte = record.Num(math.Exp(text.PerWord(nll))), record.Num(text.BitsPerByte(nll))
+	}
+	return u
+}
+
 func (t *languageTask) validate() (validation, error) {
 	nll, err := t.validNLL()
 	v := validation{nll: nll, score: nll}
@@ -70,7 +80,8 @@ func (t *languageTask) tests() (names []string) {
 
 func (t *languageTask) test(i int) (out record.TestScores, err error) {
 	t.shown = nil // they were of other weights, maybe
-	columns, err := t.testColumns(t.texts.Tests[i])
+	text := t.texts.Tests[i]
+	columns, err := t.testColumns(text)
 	if err != nil {
 		return out, err
 	}
@@ -79,7 +90,12 @@ func (t *languageTask) test(i int) (out record.TestScores, err error) {
 		return out, err
 	}
 	nll := sum / float64(tokens)
-	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%.2f as AWD-LSTM's program divides)",
-		t.texts.Tests[i].Name, nll, math.Exp(nll), tokens, math.Exp(columns.Legacy(nll)))
-	return record.TestScores{NLL: record.Num(nll), PPL: record.Num(math.Exp(nll))}, nil
+	across := t.units(text, nll)
+	other := fmt.Sprintf("%.2f as AWD-LSTM's program divides", math.Exp(columns.Legacy(nll)))
+	if t.Words.Pieces() != nil {
+		other = fmt.Sprintf("%.2f a word", across.PPLWord.Value())
+	}
+	t.run.Log.Printf("test %s: loss %.4f, ppl %.2f over %d tokens (%s), %.3f bits a byte", text.Name, nll,
+		math.Exp(nll), tokens, other, across.BitsByte.Value())
+	return record.TestScores{NLL: record.Num(nll), PPL: record.Num(math.Exp(nll)), AnyUnits: across}, nil
 }

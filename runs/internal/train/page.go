@@ -22,7 +22,7 @@ func (t *trainer) page(r *record.Results, bleu *float64, doubt string) (*report.
 	if r.Data.Synthetic {
 		data += " (the built-in sample)"
 	}
-	valid := record.TestScores{NLL: r.Valid.NLL, PPL: r.Valid.PPL}
+	valid := record.TestScores{NLL: r.Valid.NLL, PPL: r.Valid.PPL, AnyUnits: r.Valid.AnyUnits}
 	about := fields("data", data+": "+t.task.corpus(), "preset", r.Preset, "seed", fmt.Sprint(r.Seed),
 		"commit", commit(r.Code, t.run.Env.Changed), "best checkpoint", string(r.Checkpoint))
 	if bleu != nil {
@@ -68,6 +68,8 @@ func scoreTable(r *record.Results, valid record.TestScores) report.Table {
 		{"BLEU, tokenised", 2, func(s record.TestScores) record.Number { return s.BLEUTok }},
 		{"chrF", 2, func(s record.TestScores) record.Number { return s.ChrF }},
 		{"perplexity", 2, func(s record.TestScores) record.Number { return s.PPL }},
+		{"perplexity a word", 2, func(s record.TestScores) record.Number { return s.PPLWord }},
+		{"bits a byte", 3, func(s record.TestScores) record.Number { return s.BitsByte }},
 		{"nats per token", 4, func(s record.TestScores) record.Number { return s.NLL }},
 	}
 	all := []record.TestScores{valid}

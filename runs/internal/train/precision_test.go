@@ -18,6 +18,8 @@ func TestNetworksInBFloat16(t *testing.T) {
 		"awd-lstm": nil, "qrnn": {"-set=model.kind=qrnn"}, "gru": {"-set=model.kind=gru"},
 		"transformer-xl": {"-set=model.kind=transformer-xl", "-set=model.heads=2", "-set=model.ffn_width=16",
 			"-set=model.memory=9", "-set=train.optimizer=adam", "-set=train.learning_rate=0.01"},
+		"gpt":        gptSettings("learned"),
+		"gpt rotary": gptSettings("rotary"),
 	}
 	check := func(name string, folder func(*testing.T) string, run func(*testing.T, string, ...string) ended,
 		settings []string) {
@@ -42,4 +44,11 @@ func TestNetworksInBFloat16(t *testing.T) {
 	for name, settings := range texts {
 		check(name, textPlace, mustRunText, append(append([]string{}, stillText...), settings...))
 	}
+}
+
+// gptSettings are of a GPT with one kind of positions.
+func gptSettings(positions string) []string {
+	return []string{"-set=model.kind=gpt", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.positions=" + positions,
+		"-set=model.activation=gelu_tanh", "-set=train.bptt_random=false", "-set=train.optimizer=adam",
+		"-set=train.learning_rate=0.01"}
 }

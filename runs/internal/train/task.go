@@ -44,6 +44,8 @@ type task interface {
 	// validNLL is the clean loss of the validation text in nats per token, which validate measures too.
 	validNLL() (float64, error)
 	validate() (validation, error)
+	// validUnits are scores of the validation text, of that loss, which do not depend on the model's tokens.
+	validUnits(nll float64) record.AnyUnits
 	// tests names the test texts, and test scores the one at a place among them.
 	tests() []string
 	test(i int) (record.TestScores, error)

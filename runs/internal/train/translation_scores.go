@@ -20,6 +20,9 @@ func (t *translationTask) validNLL() (float64, error) {
 	return t.SharedNLL(t.peers, t.data.ValidPairs, t.config.Train.MaxTokens)
 }
 
+// validUnits are none: two vocabularies share no word.
+func (t *translationTask) validUnits(float64) record.AnyUnits { return record.AnyUnits{} }
+
 func (t *translationTask) validate() (validation, error) {
 	c := t.config
 	nll, err := t.validNLL()

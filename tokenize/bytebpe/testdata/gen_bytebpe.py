@@ -3,7 +3,8 @@
     python gen_bytebpe.py MULTI30K_FOLDER PTB_FOLDER
 
 Versions: tokenizers 0.23.3, Python 3.11. The random lines are those of ../../spm/testdata/random.txt.gz. The goldens are
-SHA-256 sums over the ids of all lines of a text; cases.jsonl has a few to look at.
+SHA-256 sums over the ids of all lines of a text; cases.jsonl has a few to look at. learnt.json has the SHA-256 sums of
+the files that ByteLevelBPETokenizer learns from each of some texts, with their line feeds, and the number of merges.
 """
 
 import gzip
@@ -11,8 +12,9 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = [f"{split}.{language}" for split in ("train", "val", "test_2016_flickr") for language in ("en", "de")]
@@ -44,6 +46,19 @@ def main(multi30k, ptb):
         goldens[name] = {"ids": ids.hexdigest(), "text": text.hexdigest()}
     with open(os.path.join(HERE, "sums.json"), "w") as f:
         json.dump(goldens, f, indent=1)
+        f.write("\n")
+    learnt = {}
+    for name, size in [("ptb.train.txt", 8000), ("train.de", 5000), ("random", 600)]:
+        learner = ByteLevelBPETokenizer()
+        lines = [line + "\n" for line in texts[name]]
+        learner.train_from_iterator(lines, vocab_size=size, min_frequency=2, show_progress=False)
+        with tempfile.TemporaryDirectory() as folder:
+            learner.save_model(folder)
+            data = {file: open(os.path.join(folder, file), "rb").read() for file in ("vocab.json", "merges.txt")}
+        learnt[name] = {"size": size, "merges": data["merges.txt"].count(b"\n") - 1}
+        learnt[name] |= {file: hashlib.sha256(content).hexdigest() for file, content in data.items()}
+    with open(os.path.join(HERE, "learnt.json"), "w") as f:
+        json.dump(learnt, f, indent=1)
         f.write("\n")
     with open(os.path.join(HERE, "cases.jsonl"), "w") as f:
         for line in CASES + texts["random"][:40]:
