@@ -40,6 +40,7 @@ type kept struct {
 	buffers map[string]torch.Tensor
 	streams map[string]*torch.Stream
 	rows    []string // names of parameters
+	summed  []torch.Tensor
 	reports []func() map[string]float64
 }
 
@@ -56,6 +57,14 @@ func (p Config) buffer(name string, x torch.Tensor) {
 	p.keep(x)
 	if p.kept != nil {
 		p.kept.buffers[name] = x
+	}
+}
+
+// summed says that a kept tensor is a sum over the batches of an update. Where processes share the update out, they have
+// added theirs up when its last batch is done.
+func (p Config) summed(x torch.Tensor) {
+	if p.kept != nil {
+		p.kept.summed = append(p.kept.summed, x)
 	}
 }
 

@@ -128,6 +128,7 @@ func (j *join) add(name string, p Pieces) error {
 	}
 	j.Terms = append(j.Terms, p.Terms...)
 	j.Regularizers = append(j.Regularizers, p.Regularizers...)
+	j.States = append(j.States, p.States...)
 	j.ClipApart = j.ClipApart || p.ClipApart
 	j.WordTargets = j.WordTargets || p.WordTargets
 	j.FrequentFirst = j.FrequentFirst || p.FrequentFirst

@@ -114,6 +114,7 @@ func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop i
 	}
 	if err == nil {
 		w.Loss, w.NLL, w.Tokens = sum[0], sum[1], int(sum[2])
+		err = t.peers.Sum(t.Output.Summed()...)
 	}
 	return stop, err
 }
