@@ -26,6 +26,7 @@ var methods = []Method{
 	sigsoftmax,
 	unlikelihood,
 	simctg,
+	istar,
 	mos,
 	adaptive,
 	vmf,
