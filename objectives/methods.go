@@ -27,6 +27,7 @@ var methods = []Method{
 	unlikelihood,
 	simctg,
 	istar,
+	dispersion,
 	mos,
 	adaptive,
 	vmf,
