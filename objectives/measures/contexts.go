@@ -1,7 +1,6 @@
 package measures
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -125,24 +124,23 @@ func (m *ContextMeasures) pull(w torch.Tensor, norms, counts []float64) {
 	direction := torch.FromFloat64s(m.Hull.Nearest, torch.CPU, w.Size(1), 1)
 	var products []float64
 	eachChunk(w, func(x_CD torch.Tensor) { products = append(products, x_CD.MatMul(direction).Float64s()...) })
-	var rows []int
-	for i, n := range counts {
-		if n > 0 && norms[i] > 0 {
-			rows = append(rows, i)
+	seen := slices.Clone(counts)
+	for i, norm := range norms {
+		if norm == 0 {
+			seen[i] = 0
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(counts[a], counts[b]) })
-	fifth := len(rows) / 5
-	if fifth == 0 {
+	rare, frequent := fifths(seen)
+	if len(rare) == 0 {
 		return
 	}
-	mean := func(rows []int) (mean float64) {
+	mean := func(rows []int64) (mean float64) {
 		for _, i := range rows {
 			mean -= products[i] / norms[i] / m.Hull.Distance / float64(len(rows))
 		}
 		return mean
 	}
-	m.RarePull, m.FrequentPull = mean(rows[:fifth]), mean(rows[len(rows)-fifth:])
+	m.RarePull, m.FrequentPull = mean(rare), mean(frequent)
 }
 
 // recognise uses that lowering one score by e takes its log odds down by e.
