@@ -72,18 +72,28 @@ type ContextMeasures struct {
 	// Their theorem 3.4 bounds that lowered probability by how far w_y is from the other words:
 	// AdvSoft <= sigmoid(-log sum_{j != y} exp(-|h| (|w_y - w_j| - e))).
 	Recognised, MedianMargin float64
+
+	IsoScore     float64 // see Components.IsoScore
+	IsoScoreStar float64 // see ShrunkIsoScore, with Shrinkage
+
+	Scores // of as many states as RankStates says, at equal distances
 }
+
+// Shrinkage is the zeta of IsoScore* where it is shown, that of the authors' example.
+const Shrinkage = 0.2
 
 // RecognisedAt is the radius of the adversarial method as published, relative to the norm of the target's row; the same
 // for all models, so that they compare.
 const RecognisedAt = 0.005
 
 // Measure measures the states of a model whose output matrix is w [V,D], whose words occur counts [V] times in
-// training, NaN or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows.
-func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m ContextMeasures) {
+// training, NaN or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows. logProbs
+// gives log-probabilities [N,V] of states [N,D] in float32, or is nil where words have none.
+func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool,
+	logProbs func(hidden_ND torch.Tensor) (logP_NV torch.Tensor)) (m ContextMeasures) {
 	nan := math.NaN()
 	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan,
-		Recognised: nan, MedianMargin: nan}
+		Recognised: nan, MedianMargin: nan, IsoScore: nan, IsoScoreStar: nan, Scores: Scores{LogitRange: nan}}
 	if m.States == 0 {
 		return m
 	}
@@ -97,10 +107,16 @@ func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m Co
 	if c.gain != nil {
 		m.plane(c.gain, c.bias, unit)
 	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	hidden_ND := torch.FromFloat64s(c.Hidden, torch.CPU, int64(m.States), int64(c.Width))
+	m.IsoScore, m.IsoScoreStar = ShrunkIsoScore(hidden_ND, 0), ShrunkIsoScore(hidden_ND, Shrinkage)
+	if logProbs != nil {
+		some := atEqualDistances(hidden_ND, int64(RankStates(c.Width)))
+		m.Scores = MeasureScores(logProbs(some.To(torch.Float32, torch.CPU)))
+	}
 	norms := RowNorms(w)
 	if !m.Hull.Contains(1) && w.Size(1) == int64(c.Width) {
-		scope := torch.OpenScope()
-		defer scope.Close()
 		torch.NoGrad(func() { m.pull(w, norms, counts) })
 	}
 	if softmax {

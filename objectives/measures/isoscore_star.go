@@ -32,3 +32,17 @@ func IsoScoreStar(x_ND, stable_DD torch.Tensor, zeta float64) (score float64) {
 	})
 	return score
 }
+
+// ShrunkIsoScore is IsoScore* with equal variances for S_0, of the mean of those of the rows. It does not depend on
+// scale, and gives a sample of few rows, whose IsoScore is too low, some of the variance that its rows do not show.
+func ShrunkIsoScore(x_ND torch.Tensor, zeta float64) (score float64) {
+	torch.ScopedNoGrad(func() {
+		c := PrincipalComponents(x_ND)
+		mean := sum(c.Variances) / float64(len(c.Variances))
+		for i, v := range c.Variances {
+			c.Variances[i] = (1-zeta)*v + zeta*mean
+		}
+		score = c.IsoScore()
+	})
+	return score
+}
