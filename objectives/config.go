@@ -37,10 +37,10 @@ type Config struct {
 // [Config].
 type kept struct {
 	tensors []torch.Tensor
+	shared  []torch.Tensor
 	buffers map[string]torch.Tensor
 	streams map[string]*torch.Stream
 	rows    []string // names of parameters
-	summed  []torch.Tensor
 	reports []func() map[string]float64
 }
 
@@ -60,11 +60,11 @@ func (p Config) buffer(name string, x torch.Tensor) {
 	}
 }
 
-// summed says that a kept tensor is a sum over the batches of an update. Where processes share the update out, they have
-// added theirs up when its last batch is done.
-func (p Config) summed(x torch.Tensor) {
+// share keeps a tensor that every process adds to in an update, and that holds the sum of theirs when penalties come.
+func (p Config) share(x torch.Tensor) {
+	p.keep(x)
 	if p.kept != nil {
-		p.kept.summed = append(p.kept.summed, x)
+		p.kept.shared = append(p.kept.shared, x)
 	}
 }
 

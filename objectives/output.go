@@ -152,7 +152,7 @@ func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, 
 }
 
 // Penalize adds the gradients of the penalties, with weight 1. It is called once per update, after its last batch and
-// before clipping, where processes have added up what Summed gives. The values stay where they were computed until
+// before clipping, where processes have added up what Shared gives. The values stay where they were computed until
 // Report asks for them.
 func (o *Output) Penalize() {
 	for _, r := range o.method.Regularizers {
@@ -306,9 +306,9 @@ func (o *Output) Partial() (numbers []torch.Tensor) {
 	return numbers
 }
 
-// Summed are tensors that the batches of an update add to and Penalize reads: processes that share out the update add
-// theirs up in between.
-func (o *Output) Summed() []torch.Tensor { return o.kept.summed }
+// Shared are what the batches of an update add to and Penalize reads: processes that share out the update make them
+// their sums before it.
+func (o *Output) Shared() []torch.Tensor { return o.kept.shared }
 
 // Constrain makes the weights obey the method's constraints, after the optimizer's step of that learning rate.
 func (o *Output) Constrain(rate float64) {
