@@ -136,6 +136,18 @@ func (m *GPT) NewTextCache(columns int) *TextCache {
 	return c
 }
 
+// Repeated is a copy of a cache of one column with several that have read the same, which lives until Free.
+func (c *TextCache) Repeated(columns int) *TextCache {
+	first := torch.FromInt64s(make([]int64, columns), c.k[0].Device(), int64(columns))
+	out := &TextCache{steps: c.steps}
+	for i := range c.k {
+		k, v := c.k[i].IndexSelect(0, first), c.v[i].IndexSelect(0, first)
+		torch.Keep(k, v)
+		out.k, out.v = append(out.k, k), append(out.v, v)
+	}
+	return out
+}
+
 // Free frees what the cache holds.
 func (c *TextCache) Free() {
 	torch.Free(c.k...)

@@ -27,7 +27,8 @@ func chunkStates(hidden_ND, raw_ND torch.Tensor, columns int64) torch.States {
 }
 
 // Carried is what a model hands from one chunk to the next, without history: one column in it for each column of text.
-// Its tensors belong to the scope that made them until Keep; a checkpoint holds them in their order.
+// Columns are the last dimension but one. The tensors belong to the scope that made them until Keep; a checkpoint holds
+// them in their order.
 type Carried []torch.Tensor
 
 // Keep takes the tensors out of their scopes: they live until Free.
@@ -35,6 +36,16 @@ func (c Carried) Keep() { torch.Keep(c...) }
 
 // Free frees tensors that were kept.
 func (c Carried) Free() { torch.Free(c...) }
+
+// Repeated is what one column carries for n columns.
+func (c Carried) Repeated(n int) (all Carried) {
+	for _, x := range c {
+		shape := x.Shape()
+		shape[len(shape)-2] = int64(n)
+		all = append(all, x.Expand(shape...).Contiguous())
+	}
+	return all
+}
 
 // at is tensor i, the zero Tensor at the beginning of a text.
 func (c Carried) at(i int) torch.Tensor {

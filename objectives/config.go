@@ -37,6 +37,7 @@ type Config struct {
 // [Config].
 type kept struct {
 	tensors []torch.Tensor
+	shared  []torch.Tensor
 	buffers map[string]torch.Tensor
 	streams map[string]*torch.Stream
 	rows    []string // names of parameters
@@ -56,6 +57,14 @@ func (p Config) buffer(name string, x torch.Tensor) {
 	p.keep(x)
 	if p.kept != nil {
 		p.kept.buffers[name] = x
+	}
+}
+
+// share keeps a tensor that every process adds to in an update, and that holds the sum of theirs when penalties come.
+func (p Config) share(x torch.Tensor) {
+	p.keep(x)
+	if p.kept != nil {
+		p.kept.shared = append(p.kept.shared, x)
 	}
 }
 

@@ -34,6 +34,7 @@ type Pieces struct {
 	Perturbation Perturbation
 	Terms        []LossTerm
 	Regularizers []Regularizer
+	States       []StatePenalty
 	// the gradient of each parameter of the embedding is clipped by itself, outside the norm of all others
 	ClipApart bool
 
@@ -47,6 +48,9 @@ func (p Pieces) all() []any {
 		all = append(all, p.Perturbation)
 	}
 	for _, r := range p.Regularizers {
+		all = append(all, r)
+	}
+	for _, r := range p.States {
 		all = append(all, r)
 	}
 	return all

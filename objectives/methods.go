@@ -25,6 +25,9 @@ var methods = []Method{
 	focal,
 	sigsoftmax,
 	unlikelihood,
+	simctg,
+	istar,
+	dispersion,
 	mos,
 	adaptive,
 	vmf,
@@ -128,6 +131,7 @@ func (j *join) add(name string, p Pieces) error {
 	}
 	j.Terms = append(j.Terms, p.Terms...)
 	j.Regularizers = append(j.Regularizers, p.Regularizers...)
+	j.States = append(j.States, p.States...)
 	j.ClipApart = j.ClipApart || p.ClipApart
 	j.WordTargets = j.WordTargets || p.WordTargets
 	j.FrequentFirst = j.FrequentFirst || p.FrequentFirst

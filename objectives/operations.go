@@ -16,7 +16,7 @@ type Counted interface{ Operations(w Work) torch.Operations }
 type Work struct {
 	Rows    int64   // of W that an embedding looks up
 	Scored  int64   // hidden states that an embedding's head maps
-	Targets []int64 // that a likelihood scores, or a perturbation moves; none of them is padding
+	Targets []int64 // that a likelihood scores, a perturbation moves, or whose states a penalty sees; none of them is padding
 
 	embedding any // for the other pieces
 }
@@ -40,7 +40,11 @@ func (negligible) Operations(Work) torch.Operations { return torch.Operations{} 
 // Operations are those of Loss and its gradient for these targets, none of them padding.
 func (o *Output) Operations(targets []int64) torch.Operations {
 	w := Work{Targets: targets, embedding: o.method.Embedding}
-	return operations(o.method.Likelihood, w).Plus(operations(o.method.Perturbation, w))
+	all := operations(o.method.Likelihood, w).Plus(operations(o.method.Perturbation, w))
+	for _, r := range o.method.States {
+		all = all.Plus(operations(r, w))
+	}
+	return all
 }
 
 // LookupOperations are those of Lookup for the given number of rows.

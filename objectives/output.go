@@ -23,6 +23,7 @@ type Output struct {
 	kept      kept
 	own       []string                // names of the embedding's parameters
 	penalties map[string]torch.Tensor // values of the last update by name, kept
+	states    []updateSum             // what each penalty of hidden states added to the loss
 }
 
 // New makes the output layer that the settings name. It is an error where the
@@ -35,7 +36,7 @@ func New(s Settings, p Config) (*Output, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	o := &Output{method: method, penalties: map[string]torch.Tensor{}}
+	o := &Output{method: method, penalties: map[string]torch.Tensor{}, states: make([]updateSum, len(method.States))}
 	o.kept.buffers, o.kept.streams = map[string]torch.Tensor{}, map[string]*torch.Stream{}
 	o.config = p
 	o.config.kept = &o.kept
@@ -67,6 +68,11 @@ func (o *Output) init() error {
 			o.penalties[penalty.Name()] = value
 		}
 	}
+	for _, r := range o.method.States {
+		if err := r.Init(p); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -93,7 +99,13 @@ func (o *Output) Lookup(ids torch.Tensor) torch.Tensor { return o.method.Embeddi
 // 1/(targets of the whole update), so that one update has the same gradients however it is cut into batches. The second
 // result is the clean negative log-likelihood of each row [N], in nats.
 func (o *Output) Loss(s torch.States, targets torch.Tensor, scale float64) (loss, nll torch.Tensor) {
-	return o.method.Likelihood.Loss(s, targets, scale)
+	loss, nll = o.method.Likelihood.Loss(s, targets, scale)
+	for i, r := range o.method.States {
+		penalty := penaltyOfStates(r, s, scale)
+		loss = loss.Add(penalty)
+		torch.ScopedNoGrad(func() { o.states[i].add(penalty.Detach()) })
+	}
+	return loss, nll
 }
 
 // NLL is the clean negative log-likelihood of each row [N] in nats, 0 at padding:
@@ -140,7 +152,8 @@ func (o *Output) Nearest(hidden torch.Tensor, k int) (scores, ids torch.Tensor, 
 }
 
 // Penalize adds the gradients of the penalties, with weight 1. It is called once per update, after its last batch and
-// before clipping. The values stay where they were computed until Report asks for them.
+// before clipping, where processes have added up what Shared gives. The values stay where they were computed until
+// Report asks for them.
 func (o *Output) Penalize() {
 	for _, r := range o.method.Regularizers {
 		penalty, ok := r.(Penalty)
@@ -160,8 +173,13 @@ func (o *Output) Penalize() {
 			scope.Close()
 		}
 	}
-	if l, ok := o.method.Likelihood.(SoftmaxLikelihood); ok {
-		l.training().next = true
+	for _, piece := range o.method.all() {
+		if p, ok := piece.(updateEnd); ok {
+			p.endUpdate()
+		}
+	}
+	for _, sum := range o.sums() {
+		sum.ended = true
 	}
 }
 
@@ -245,8 +263,8 @@ func (o *Output) SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool) {
 	return s.Head, s.Bias, s.Softmax
 }
 
-// Report gives what the layer tracks, by name: the penalties of the last update; what a perturbation added to its loss
-// (without smoothing), by the perturbation's name and _gain; and what pieces report, such as orthogonality_u and
+// Report gives what the layer tracks, by name: the penalties of the last update; what penalties of hidden states, and a
+// perturbation (without smoothing), added to its loss, by the penalty's name and by the perturbation's with _gain; and what pieces report, such as orthogonality_u and
 // orthogonality_v of a factored embedding. Reading them waits for the device.
 func (o *Output) Report() map[string]float64 {
 	values := make(map[string]float64, len(o.penalties)+1)
@@ -256,28 +274,41 @@ func (o *Output) Report() map[string]float64 {
 	for _, report := range o.kept.reports {
 		maps.Copy(values, report())
 	}
-	if gain := o.gain(); gain.Defined() {
-		values[o.method.Perturbation.Name()+"_gain"] = gain.Item()
+	for name, sum := range o.sums() {
+		if sum.value.Defined() {
+			values[name] = sum.value.Item()
+		}
 	}
 	return values
 }
 
-// gain is what the perturbation added to the mean loss of the last update, or the zero Tensor.
-func (o *Output) gain() torch.Tensor {
-	if l, ok := o.method.Likelihood.(SoftmaxLikelihood); ok {
-		return l.training().gain
+// sums are the numbers of the last update that its batches added to, by name.
+func (o *Output) sums() map[string]*updateSum {
+	sums := map[string]*updateSum{}
+	if l, ok := o.method.Likelihood.(SoftmaxLikelihood); ok && o.method.Perturbation != nil {
+		sums[o.method.Perturbation.Name()+"_gain"] = &l.training().gain
 	}
-	return torch.Tensor{}
+	for i, r := range o.method.States {
+		sums[r.Name()] = &o.states[i]
+	}
+	return sums
 }
 
 // Partial are numbers that Report will give, each the sum of what the batches of the last update added: processes that
 // share out an update add theirs up.
-func (o *Output) Partial() []torch.Tensor {
-	if gain := o.gain(); gain.Defined() {
-		return []torch.Tensor{gain}
+func (o *Output) Partial() (numbers []torch.Tensor) {
+	sums := o.sums()
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		if sum := sums[name]; sum.value.Defined() {
+			numbers = append(numbers, sum.value)
+		}
 	}
-	return nil
+	return numbers
 }
+
+// Shared are what the batches of an update add to and Penalize reads: processes that share out the update make them
+// their sums before it.
+func (o *Output) Shared() []torch.Tensor { return o.kept.shared }
 
 // Constrain makes the weights obey the method's constraints, after the optimizer's step of that learning rate.
 func (o *Output) Constrain(rate float64) {

@@ -87,6 +87,9 @@ func TestLossAtTheEdges(t *testing.T) {
 					if c.v == 1 && c.padding != 0 && strings.Contains(settings.Method, "zloss") {
 						want = 0.5 * Of[ZLossSettings](settings).Zeta * logZSquares(o, hidden, targets)
 					}
+					for _, r := range o.method.States {
+						want += o.Report()[r.Name()]
+					}
 					if c.target == float64(c.padding) || c.n == 0 || c.v == 1 {
 						near(t, "loss", loss.Float64s(), []float64{want}, 1e-12)
 					}

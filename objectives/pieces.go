@@ -2,7 +2,7 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
-// The four kinds of pieces come first, then what some of them can do besides. What a piece keeps, it tells its
+// The kinds of pieces come first, then what some of them can do besides. A piece of hidden states is a [StatePenalty]. What a piece keeps, it tells its
 // [Config].
 
 // Embedding says how the matrix W [V,D] of an output layer is parameterised.

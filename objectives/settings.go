@@ -93,8 +93,8 @@ func (s Settings) check() error {
 func (s Settings) names() []string { return strings.Split(s.Method, "+") }
 
 // Simplified are the settings of a layer that scores as that of s does, and trains as simply as it can: without
-// smoothing, perturbation and further terms of the loss, and with W as one parameter. [Output.Simplify] gives its
-// weights.
+// smoothing, perturbation, further terms of the loss and penalties of states, and with W as one parameter.
+// [Output.Simplify] gives its weights.
 func (s Settings) Simplified() Settings {
 	left := slices.DeleteFunc(s.names(), func(name string) bool {
 		m, known := method(name)
@@ -105,7 +105,7 @@ func (s Settings) Simplified() Settings {
 		if transforms(p.Terms) {
 			return false // evaluation sees them
 		}
-		return p.Perturbation != nil || len(p.Terms) > 0 || p.Embedding != nil && p.Likelihood == nil
+		return p.Perturbation != nil || len(p.Terms)+len(p.States) > 0 || p.Embedding != nil && p.Likelihood == nil
 	})
 	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0)
 	if len(left) == 0 {

@@ -52,8 +52,7 @@ func (t LabelSmoothing) Apply(o *torch.SoftmaxLossOptions) {
 type softmaxTraining struct {
 	by    Perturbation // or nil
 	terms []LossTerm
-	gain  torch.Tensor // what the perturbation adds to the mean loss of an update so far; kept
-	next  bool         // the next loss begins another update
+	gain  updateSum // what the perturbation adds to the mean loss
 }
 
 // training makes what embeds it a [SoftmaxLikelihood].
@@ -97,19 +96,27 @@ func (l *softmaxTraining) transformed(scores_NV torch.Tensor) torch.Tensor {
 // record adds what a batch's perturbation added to its loss, from negative
 // log-likelihoods [N] with and without it. Nothing waits for the device.
 func (l *softmaxTraining) record(shifted_N, clean_N torch.Tensor, scale float64) {
-	torch.ScopedNoGrad(func() {
-		gain := shifted_N.Sub(clean_N).Sum().MulScalar(scale)
-		if !l.gain.Defined() {
-			l.gain = gain
-			torch.Keep(gain)
-			return
-		}
-		if !l.next {
-			gain = l.gain.Add(gain)
-		}
-		l.gain.Assign(gain)
-	})
-	l.next = false
+	torch.ScopedNoGrad(func() { l.gain.add(shifted_N.Sub(clean_N).Sum().MulScalar(scale)) })
+}
+
+// updateSum is a number of an update, to which each of its batches adds. The zero value has had none.
+type updateSum struct {
+	value torch.Tensor // kept; the zero Tensor before the first batch
+	ended bool         // the next batch begins another update
+}
+
+// add adds a batch's number, without a gradient, in the scope of the caller.
+func (s *updateSum) add(x torch.Tensor) {
+	switch {
+	case !s.value.Defined():
+		s.value = x
+		torch.Keep(x)
+	case s.ended:
+		s.value.Assign(x)
+	default:
+		s.value.Assign(s.value.Add(x))
+	}
+	s.ended = false
 }
 
 // Softmax is the softmax over the vocabulary with cross-entropy, with or without

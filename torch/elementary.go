@@ -26,6 +26,7 @@ const (
 	opSwish
 	opGELU
 	opGELUTanh
+	opAcos
 )
 
 const (
@@ -120,6 +121,9 @@ func (x Tensor) GELU() Tensor { return x.unary("GELU", opGELU) }
 
 // GELUTanh is GELU by its approximation with a hyperbolic tangent, which GPT-2 has.
 func (x Tensor) GELUTanh() Tensor { return x.unary("GELUTanh", opGELUTanh) }
+
+// Acos is the angle in [0, pi] of a cosine, elementwise. Its gradient is infinite at -1 and 1.
+func (x Tensor) Acos() Tensor { return x.unary("Acos", opAcos) }
 
 // Sum returns the sum of all elements, a tensor without dimensions.
 func (x Tensor) Sum() Tensor {

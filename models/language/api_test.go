@@ -230,9 +230,13 @@ func TestSample(t *testing.T) {
 		"more than all probability":   {TopP: 1.5},
 		"less than no probability":    {TopP: -0.5},
 		"fewer than no words":         {Words: -1},
+		"more than the best word":     {MinP: 2},
+		"no typical mass":             {Typical: math.NaN()},
+		"more than only contrast":     {Contrastive: 1.1},
+		"a negative penalty":          {Repetition: -1},
 	} {
 		if text, err := m.Sample(t.Context(), "three", o); err == nil || text != "" ||
-			!strings.Contains(err.Error(), "make no sense") {
+			!strings.Contains(err.Error(), "makes no sense") {
 			t.Errorf("%s: %q, %v", what, text, err)
 		}
 	}

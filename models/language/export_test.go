@@ -8,8 +8,19 @@ import "math/rand/v2"
 var Pointer = pointer
 
 // Draw chooses a word by its log-probabilities.
-func (s SampleOptions) Draw(logProbs []float32, random *rand.Rand) int32 {
-	return s.draw(logProbs, random)
+func (o SampleOptions) Draw(logProbs []float32, random *rand.Rand) int32 {
+	return o.draw(logProbs, random)
+}
+
+// Left are the probabilities of all words that the options leave behind a text.
+func (o SampleOptions) Left(logProbs []float32, text []int32) []float64 {
+	o.penalise(logProbs, text)
+	words, weights := o.left(logProbs)
+	left := make([]float64, len(logProbs))
+	for i, id := range words {
+		left[id] = weights[i] / sum(weights)
+	}
+	return left
 }
 
 // Model is the copy whose weights follow a text.

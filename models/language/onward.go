@@ -11,7 +11,7 @@ type onward struct {
 	carried models.Carried
 
 	// Of a network that reads each chunk by itself: what it has read, as tokens and as keys and values.
-	seen  []int64
+	seen  []int32
 	cache *models.TextCache
 }
 
@@ -20,33 +20,61 @@ func (m *Model) onward() *onward { return &onward{model: m} }
 // read gives the hidden states [N,D] of the next tokens, or of the last of them. Where a network has no room for all
 // that it has read, train.bptt tokens, it forgets the first half and reads the second anew.
 func (r *onward) read(next []int32) (hidden_ND torch.Tensor) {
-	ids := make([]int64, len(next))
-	for i, id := range next {
-		ids[i] = int64(id)
-	}
 	network, whole := r.model.Network.(models.TextReader)
 	if !whole {
-		states, after := r.model.Network.Forward(models.Chunk{IDs: ids, Time: len(ids), Columns: 1}, r.carried, nil)
+		states, after := r.model.Network.Forward(column(next), r.carried, nil)
 		after.Keep()
 		r.carried.Free()
 		r.carried = after
 		return states.Hidden
 	}
-	r.seen = append(r.seen, ids...)
-	if room := r.model.Settings.Train.BPTT; len(r.seen) > room {
-		r.seen = append([]int64{}, r.seen[len(r.seen)-max(1, room/2):]...)
-		ids = r.seen
+	unread := next
+	if room := r.model.Settings.Train.BPTT; len(r.seen)+len(next) > room {
+		r.seen = append(r.seen, next...)
+		unread = append([]int32{}, r.seen[len(r.seen)-max(1, room/2):]...)
 		r.free()
 	}
 	if r.cache == nil {
 		r.cache = network.NewTextCache(1)
 	}
-	return network.Read(models.Chunk{IDs: ids, Time: len(ids), Columns: 1}, r.cache).Hidden
+	r.seen = append(r.seen, unread...)
+	hidden_ND = network.Read(column(unread), r.cache).Hidden
+	fresh := min(int64(len(next)), hidden_ND.Size(0))
+	return hidden_ND.Narrow(0, hidden_ND.Size(0)-fresh, fresh)
+}
+
+// after gives the hidden states [K,D] behind the text with each of K words, which are not read on.
+func (r *onward) after(words []int32) (hidden_KD torch.Tensor) {
+	x := column(words)
+	x.Time, x.Columns = 1, len(words)
+	network, whole := r.model.Network.(models.TextReader)
+	if !whole {
+		states, _ := r.model.Network.Forward(x, r.carried.Repeated(len(words)), nil)
+		return states.Hidden
+	}
+	if room := r.model.Settings.Train.BPTT; len(r.seen) >= room { // as read would forget for the next word
+		kept := append([]int32{}, r.seen[len(r.seen)-max(1, room/2-1):]...)
+		r.free()
+		r.read(kept)
+	}
+	cache := r.cache.Repeated(len(words))
+	defer cache.Free()
+	return network.Read(x, cache).Hidden
+}
+
+// column is a chunk of one column.
+func column(ids []int32) models.Chunk {
+	x := models.Chunk{IDs: make([]int64, len(ids)), Time: len(ids), Columns: 1}
+	for i, id := range ids {
+		x.IDs[i] = int64(id)
+	}
+	return x
 }
 
 // free frees what is held of the text.
 func (r *onward) free() {
 	r.carried.Free()
+	r.seen = nil
 	if r.cache != nil {
 		r.cache.Free()
 		r.cache = nil

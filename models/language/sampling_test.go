@@ -1,12 +1,16 @@
 package language_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -44,6 +48,105 @@ func TestSampling(t *testing.T) {
 	}
 }
 
+// What the options leave is what transformers' processors leave (testdata/gen_sampling.py).
+func TestSamplingEqualsTransformers(t *testing.T) {
+	var golden struct {
+		LogProbs []float32 `json:"log_probs"`
+		Seen     []int32
+		Cases    []struct {
+			Repetition, Temperature, Typical float64
+			MinP                             float64 `json:"min_p"`
+			TopP                             float64 `json:"top_p"`
+			TopK                             int     `json:"top_k"`
+			Left                             []float64
+		}
+	}
+	text, err := os.ReadFile("testdata/sampling.json")
+	if err == nil {
+		err = json.Unmarshal(text, &golden)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range golden.Cases {
+		o := language.SampleOptions{Repetition: c.Repetition, Temperature: cmp.Or(c.Temperature, 1), TopK: c.TopK,
+			TopP: c.TopP, MinP: c.MinP, Typical: c.Typical}
+		fixtures.Near(t, fmt.Sprintf("case %d, %+v", i, o), o.Left(slices.Clone(golden.LogProbs), golden.Seen), c.Left, 1e-6)
+	}
+}
+
+// Contrastive search takes the words that a search finds which reads the whole text anew for each candidate and computes with Go's
+// numbers.
+func TestContrastiveSearch(t *testing.T) {
+	for _, kind := range language.Kinds() {
+		for _, o := range []language.SampleOptions{{Contrastive: 0.6}, {Contrastive: 0.3, TopK: 3, Repetition: 1.5},
+			{Contrastive: 1, TopK: 8}} {
+			change := func(s *language.Settings) {
+				s.Model.Kind, s.Model.Heads, s.Model.FFNWidth, s.Model.Memory = kind, 2, 16, 40
+			}
+			withModel(t, change, func(m *language.Model, texts texts) {
+				o.Words = 8
+				prompt := texts.valid[:5]
+				got := m.Continue(t.Context(), prompt, o)
+				text := slices.Clone(prompt)
+				for range o.Words {
+					text = append(text, slowContrastive(t, m, text, o))
+				}
+				if want := text[len(prompt):]; !slices.Equal(got, want) {
+					t.Errorf("%s with %+v: %v, want %v", kind, o, got, want)
+				}
+			})
+		}
+	}
+}
+
+// slowContrastive is the next word of a contrastive search.
+func slowContrastive(t *testing.T, m *language.Model, text []int32, o language.SampleOptions) (word int32) {
+	states := func(ids []int32) (rows [][]float64, logProbs []float32) {
+		m.Read(columns(t, append(slices.Clone(ids), ids[0]), 1), 1000, func(s torch.States, _ torch.Tensor) {
+			all, d := s.Hidden.To(torch.Float64, torch.CPU).Float64s(), int(s.Hidden.Size(1))
+			for i := 0; i < len(all); i += d {
+				rows = append(rows, all[i:i+d])
+			}
+			logProbs = m.Output.LogProbs(s.Hidden.Narrow(0, int64(len(ids)-1), 1)).Float32s()
+		})
+		return rows, logProbs
+	}
+	cosine := func(a, b []float64) float64 {
+		product, left, right := 0.0, 0.0, 0.0
+		for i := range a {
+			product, left, right = product+a[i]*b[i], left+a[i]*a[i], right+b[i]*b[i]
+		}
+		return product / math.Sqrt(left*right)
+	}
+	seen, logProbs := states(text)
+	p, total := make([]float64, len(logProbs)), 0.0
+	for id, x := range logProbs {
+		p[id] = math.Exp(float64(x))
+		if o.Repetition > 0 && slices.Contains(text, int32(id)) {
+			p[id] = math.Pow(p[id], o.Repetition)
+		}
+		total += p[id]
+	}
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
+	most := math.Inf(-1)
+	for _, id := range order[:cmp.Or(o.TopK, 5)] {
+		rows, _ := states(append(slices.Clone(text), int32(id)))
+		alike := -1.0
+		for _, h := range seen {
+			alike = max(alike, cosine(rows[len(rows)-1], h))
+		}
+		if score := (1-o.Contrastive)*p[id]/total - o.Contrastive*alike; score > most {
+			word, most = int32(id), score
+		}
+	}
+	return word
+}
+
 // The same seed gives the same text, and one word after the other is what reading the whole at once predicts.
 func TestContinue(t *testing.T) {
 	withModel(t, nil, func(m *language.Model, texts texts) {
@@ -51,10 +154,10 @@ func TestContinue(t *testing.T) {
 		draw := func(seed uint64) []int32 {
 			return m.Continue(t.Context(), prompt, language.SampleOptions{Words: 20, Temperature: 1, Seed: seed})
 		}
-		if diff := cmp.Diff(draw(3), draw(3)); diff != "" {
+		if !slices.Equal(draw(3), draw(3)) {
 			t.Error("one seed gives two texts")
 		}
-		if cmp.Equal(draw(3), draw(4)) {
+		if slices.Equal(draw(3), draw(4)) {
 			t.Error("two seeds give one text")
 		}
 		best := m.Continue(t.Context(), prompt, language.SampleOptions{Words: 10})

@@ -15,6 +15,8 @@ type Components struct {
 	// length of the mean row over the root mean square of the rows' lengths: 1 where all rows are equal
 	Mean float64
 
+	MeanNorm float64 // length of the mean row
+
 	mean_D  torch.Tensor
 	axes_DD torch.Tensor // columns, in the order of Variances
 }
@@ -47,7 +49,8 @@ func PrincipalComponents(w torch.Tensor) (c Components) {
 			c.Variances = append(c.Variances, max(0, rising[len(rising)-1-i]))
 		}
 		c.axes_DD = axes.IndexSelect(1, torch.FromInt64s(order, torch.CPU, d))
-		c.Mean = math.Sqrt(c.mean_D.Square().Sum().Item() / squares)
+		c.MeanNorm = c.mean_D.Norm(0, false).Item()
+		c.Mean = c.MeanNorm / math.Sqrt(squares)
 	})
 	return c
 }
@@ -119,7 +122,12 @@ func (c Components) IsoScore() float64 {
 	for _, v := range c.Variances {
 		squares += v * v
 	}
-	total := sum(c.Variances)
+	return isoScore(sum(c.Variances), squares, n)
+}
+
+// isoScore is that of n variances with a sum and a sum of squares, or of a covariance matrix with that trace and sum of
+// squares.
+func isoScore(total, squares, n float64) float64 {
 	if n < 2 || !(squares > 0) {
 		return math.NaN()
 	}

@@ -1,7 +1,6 @@
 package measures
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -73,18 +72,28 @@ type ContextMeasures struct {
 	// Their theorem 3.4 bounds that lowered probability by how far w_y is from the other words:
 	// AdvSoft <= sigmoid(-log sum_{j != y} exp(-|h| (|w_y - w_j| - e))).
 	Recognised, MedianMargin float64
+
+	IsoScore     float64 // see Components.IsoScore
+	IsoScoreStar float64 // see ShrunkIsoScore, with Shrinkage
+
+	Scores // of as many states as RankStates says, at equal distances
 }
+
+// Shrinkage is the zeta of IsoScore* where it is shown, that of the authors' example.
+const Shrinkage = 0.2
 
 // RecognisedAt is the radius of the adversarial method as published, relative to the norm of the target's row; the same
 // for all models, so that they compare.
 const RecognisedAt = 0.005
 
 // Measure measures the states of a model whose output matrix is w [V,D], whose words occur counts [V] times in
-// training, NaN or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows.
-func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m ContextMeasures) {
+// training, NaN or 0 for rows of no word. softmax says that the losses are those of one softmax over the rows. logProbs
+// gives log-probabilities [N,V] of states [N,D] in float32, or is nil where words have none.
+func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool,
+	logProbs func(hidden_ND torch.Tensor) (logP_NV torch.Tensor)) (m ContextMeasures) {
 	nan := math.NaN()
 	m = ContextMeasures{States: len(c.Targets), BiasOverGain: nan, PlaneDistance: nan, RarePull: nan, FrequentPull: nan,
-		Recognised: nan, MedianMargin: nan}
+		Recognised: nan, MedianMargin: nan, IsoScore: nan, IsoScoreStar: nan, Scores: Scores{LogitRange: nan}}
 	if m.States == 0 {
 		return m
 	}
@@ -98,10 +107,16 @@ func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool) (m Co
 	if c.gain != nil {
 		m.plane(c.gain, c.bias, unit)
 	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	hidden_ND := torch.FromFloat64s(c.Hidden, torch.CPU, int64(m.States), int64(c.Width))
+	m.IsoScore, m.IsoScoreStar = ShrunkIsoScore(hidden_ND, 0), ShrunkIsoScore(hidden_ND, Shrinkage)
+	if logProbs != nil {
+		some := atEqualDistances(hidden_ND, int64(RankStates(c.Width)))
+		m.Scores = MeasureScores(logProbs(some.To(torch.Float32, torch.CPU)))
+	}
 	norms := RowNorms(w)
 	if !m.Hull.Contains(1) && w.Size(1) == int64(c.Width) {
-		scope := torch.OpenScope()
-		defer scope.Close()
 		torch.NoGrad(func() { m.pull(w, norms, counts) })
 	}
 	if softmax {
@@ -125,24 +140,23 @@ func (m *ContextMeasures) pull(w torch.Tensor, norms, counts []float64) {
 	direction := torch.FromFloat64s(m.Hull.Nearest, torch.CPU, w.Size(1), 1)
 	var products []float64
 	eachChunk(w, func(x_CD torch.Tensor) { products = append(products, x_CD.MatMul(direction).Float64s()...) })
-	var rows []int
-	for i, n := range counts {
-		if n > 0 && norms[i] > 0 {
-			rows = append(rows, i)
+	seen := slices.Clone(counts)
+	for i, norm := range norms {
+		if norm == 0 {
+			seen[i] = 0
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b int) int { return cmp.Compare(counts[a], counts[b]) })
-	fifth := len(rows) / 5
-	if fifth == 0 {
+	rare, frequent := fifths(seen)
+	if len(rare) == 0 {
 		return
 	}
-	mean := func(rows []int) (mean float64) {
+	mean := func(rows []int64) (mean float64) {
 		for _, i := range rows {
 			mean -= products[i] / norms[i] / m.Hull.Distance / float64(len(rows))
 		}
 		return mean
 	}
-	m.RarePull, m.FrequentPull = mean(rows[:fifth]), mean(rows[len(rows)-fifth:])
+	m.RarePull, m.FrequentPull = mean(rare), mean(frequent)
 }
 
 // recognise uses that lowering one score by e takes its log odds down by e.

@@ -28,7 +28,7 @@ func TestContexts(t *testing.T) {
 			c := NewContexts(gain, bias)
 			c.Add(h.Narrow(0, 0, 40), loss.Narrow(0, 0, 40), torch.FromInt64s(targets[:40], torch.CPU, 40))
 			c.Add(h.Narrow(0, 40, n-40), loss.Narrow(0, 40, n-40), torch.FromInt64s(targets[40:], torch.CPU, n-40))
-			return c.Measure(w, counts, true), c
+			return c.Measure(w, counts, true, nil), c
 		}
 		gain := s.Uniform(0.5, 2, torch.Float64, torch.CPU, d)
 		flat, _ := measured(gain, torch.Zeros(torch.Float64, torch.CPU, d))
@@ -56,16 +56,16 @@ func TestContexts(t *testing.T) {
 		alone := &Contexts{Hidden: c.Hidden[:d], Width: d, Loss: c.Loss[:1], Targets: []int64{3}}
 		row := RowNorms(w)[3]
 		length := math.Sqrt(torch.FromFloat64s(c.Hidden[:d], torch.CPU, d).Square().Sum().Item())
-		near(t, "margin", []float64{alone.Measure(w, counts, true).MedianMargin},
+		near(t, "margin", []float64{alone.Measure(w, counts, true, nil).MedianMargin},
 			[]float64{-math.Log(2) / length / row}, 1e-12)
 		alone.Loss[0] = 1e-3
-		if m := alone.Measure(w, counts, true); m.Recognised != 1 || !(m.MedianMargin > 0.005) {
+		if m := alone.Measure(w, counts, true, nil); m.Recognised != 1 || !(m.MedianMargin > 0.005) {
 			t.Errorf("a sure word: %+v", m)
 		}
-		if m := alone.Measure(w, counts, false); !math.IsNaN(m.Recognised) || !math.IsNaN(m.BiasOverGain) {
+		if m := alone.Measure(w, counts, false, nil); !math.IsNaN(m.Recognised) || !math.IsNaN(m.BiasOverGain) {
 			t.Errorf("of no softmax: %+v", m)
 		}
-		if m := (&Contexts{}).Measure(w, counts, true); m.States != 0 || !math.IsNaN(m.Recognised) {
+		if m := (&Contexts{}).Measure(w, counts, true, nil); m.States != 0 || !math.IsNaN(m.Recognised) {
 			t.Errorf("of no states: %+v", m)
 		}
 	})

@@ -18,6 +18,8 @@ type Measures struct {
 	SingularValues []float64 // falling
 	SigmaRatio     float64   // smallest / largest
 	EffectiveRank  float64   // exp of the entropy of s / sum s (Roy and Vetterli 2007)
+	MeanShare      float64   // V |mean row|^2 / |W|^2: the share that the mean row has of the squares
+	IsoScore       float64   // see Components.IsoScore
 
 	leading [][]float64 // right singular vectors of the two largest singular values, for Project
 }
@@ -42,6 +44,7 @@ func measure(w torch.Tensor) Measures {
 		m.MeanCosine = (unit.Square().Sum().Item() - rows) / (v * (v - 1)) // |sum of unit rows|^2 counts pairs i = j too
 	}
 	m.Frobenius = math.Sqrt(gram.Gather(1, torch.Arange(gram.Size(0), torch.CPU).Reshape(-1, 1)).Sum().Item())
+	m.centred(gram, w)
 	m.SingularValues = singularValues(w).Float64s()
 	m.SigmaRatio, m.EffectiveRank = math.NaN(), math.NaN()
 	if s := m.SingularValues; len(s) > 0 && s[0] > 0 {
@@ -49,6 +52,18 @@ func measure(w torch.Tensor) Measures {
 		m.EffectiveRank = effectiveRank(s)
 	}
 	return m
+}
+
+// centred finds what depends on the mean row, by W^T W [D,D].
+func (m *Measures) centred(gram_DD, w torch.Tensor) {
+	v, d := float64(w.Size(0)), w.Size(1)
+	sum_1D := torch.Zeros(torch.Float64, torch.CPU, 1, d)
+	eachChunk(w, func(x_CD torch.Tensor) { sum_1D.Assign(sum_1D.Add(x_CD.SumDim(0, true))) })
+	ofMean := sum_1D.Square().Sum().Item() / v
+	squares := m.Frobenius * m.Frobenius
+	m.MeanShare = ofMean / squares
+	scatter_DD := gram_DD.Sub(sum_1D.Transpose(0, 1).MatMul(sum_1D).MulScalar(1 / v))
+	m.IsoScore = isoScore(squares-ofMean, scatter_DD.Square().Sum().Item(), float64(d))
 }
 
 // chunkRows is how many rows of a matrix are turned into float64 at a time, so

@@ -42,6 +42,11 @@ type analysis struct {
 
 	PositiveCosines    record.Number   `json:"positive_cosines"`
 	IsoScore           record.Number   `json:"iso_score"`
+	IsoScoreStar       record.Number   `json:"iso_score_star"` // shrunk to equal variances, by shrinkage
+	Shrinkage          float64         `json:"shrinkage"`
+	MuNorm             record.Number   `json:"mu_norm"`
+	MeanShare          record.Number   `json:"mean_share"`
+	RareSeparation     record.Number   `json:"rare_separation"`
 	MeanRow            record.Number   `json:"mean_row"`
 	Variance           []record.Number `json:"explained_variance"` // by the first components
 	For50              int             `json:"components_for_50"`
@@ -83,6 +88,11 @@ type states struct {
 	Alpha         record.Number `json:"recognised_at"`
 	Recognised    record.Number `json:"recognised"`
 	MedianMargin  record.Number `json:"margin"`
+	IsoScore      record.Number `json:"iso_score"`
+	IsoScoreStar  record.Number `json:"iso_score_star"`
+	LogitRange    record.Number `json:"logit_range"`
+	Rank          int           `json:"softmax_rank"`
+	RankLimit     int           `json:"softmax_rank_limit"` // 0 where words have no probabilities
 }
 
 // components is how many principal ones have their share and correlation in the result.
@@ -97,7 +107,10 @@ func analyse(s *subject, f *flags) *analysis {
 		MeanCosine:   num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
 		SigmaRatio: num(m.SigmaRatio), EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues),
 		PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore), MeanRow: num(p.Components.Mean),
-		For50: p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
+		IsoScoreStar: num(measures.ShrunkIsoScore(s.w, measures.Shrinkage)),
+		Shrinkage:    measures.Shrinkage, MuNorm: num(p.Components.MeanNorm), MeanShare: num(m.MeanShare),
+		RareSeparation: num(measures.RareSeparation(s.w, s.counts)),
+		For50:          p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),
 		MedianNearest: num(p.MedianNearest), DensityStep: num(p.Nearest.Step), Density: record.Nums(p.Nearest.Values),
 		Radius: num(p.MedianRadius), Recognisable: num(p.Recognisable),
 		norms: measures.RowNorms(s.w), measures: m, points: p, ordered: s.ordered,
@@ -126,7 +139,8 @@ func analyse(s *subject, f *flags) *analysis {
 	if c := s.contexts; c != nil {
 		a.States = &states{c.States, c.Hull.Contains(1), num(c.Hull.Distance), num(c.Hull.AtLeast),
 			num(c.BiasOverGain), num(c.PlaneDistance), num(c.RarePull), num(c.FrequentPull),
-			num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin)}
+			num(measures.RecognisedAt), num(c.Recognised), num(c.MedianMargin), num(c.IsoScore), num(c.IsoScoreStar),
+			num(c.LogitRange), c.Rank, c.RankLimit}
 	}
 	return a
 }

@@ -94,7 +94,8 @@ func (s *subject) save(a *analysis, folder string) error {
 	kept.Numbers = map[string]record.Number{
 		"matrix.iso_score": a.IsoScore, "matrix.positive_cosines": a.PositiveCosines, "matrix.mean_row": a.MeanRow,
 		"matrix.components_for_90": record.Num(a.For90), "matrix.nearest_distance": a.MedianNearest,
-		"matrix.radius": a.Radius, "matrix.recognisable": a.Recognisable,
+		"matrix.radius": a.Radius, "matrix.recognisable": a.Recognisable, "matrix.mu_norm": a.MuNorm,
+		"matrix.rare_separation": a.RareSeparation,
 	}
 	if len(a.Variance) > 0 {
 		kept.Numbers["matrix.first_component"] = a.Variance[0]
@@ -104,9 +105,13 @@ func (s *subject) save(a *analysis, folder string) error {
 			"states.hull_distance": c.HullDistance, "states.bias_over_gain": c.BiasOverGain,
 			"states.plane_distance": c.PlaneDistance, "states.rare_pull": c.RarePull,
 			"states.frequent_pull": c.FrequentPull, "states.recognised": c.Recognised, "states.margin": c.MedianMargin,
+			"states.iso_score": c.IsoScore, "states.logit_range": c.LogitRange,
 		})
 		if c.OriginInHull {
 			kept.Numbers["states.hull_distance"] = record.Num(0)
+		}
+		if c.RankLimit > 0 {
+			kept.Numbers["states.softmax_rank"] = record.Num(c.Rank)
 		}
 	}
 	plain, centred := s.planes(a, 250)

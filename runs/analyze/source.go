@@ -147,7 +147,11 @@ func (s *subject) look(states int, output *objectives.Output, log io.Writer,
 		return
 	}
 	_, _, softmax := output.SoftmaxHead()
-	m := found.Measure(s.w, s.counts, softmax)
+	var logProbs func(torch.Tensor) torch.Tensor
+	if !math.IsNaN(output.Perplexity(0)) {
+		logProbs = output.LogProbs
+	}
+	m := found.Measure(s.w, s.counts, softmax, logProbs)
 	s.contexts = &m
 }
 

@@ -37,8 +37,12 @@ var rows = []struct {
 	{"largest hub", func(a *analysis) string { return fmt.Sprint(a.LargestHub, ": ", shorten(string(a.Hub), 20)) }},
 	{"norm with frequency (Spearman)", func(a *analysis) string { return number(a.NormFrequency) }},
 	{"IsoScore (isotropic: 1)", func(a *analysis) string { return number(a.IsoScore) }},
+	{"IsoScore*, shrunk by a fifth", func(a *analysis) string { return number(a.IsoScoreStar) }},
 	{"pairs with a positive cosine", func(a *analysis) string { return number(a.PositiveCosines) }},
 	{"mean row / rms of the rows", func(a *analysis) string { return number(a.MeanRow) }},
+	{"length of the mean row", func(a *analysis) string { return number(a.MuNorm) }},
+	{"its share of the squares", func(a *analysis) string { return number(a.MeanShare) }},
+	{"rare from frequent fifth / spread", func(a *analysis) string { return number(a.RareSeparation) }},
 	{"variance along component 1", func(a *analysis) string { return at(a.Variance, 0) }},
 	{"variance along component 2", func(a *analysis) string { return at(a.Variance, 1) }},
 	{"components for 50 and 90 % of it", func(a *analysis) string { return fmt.Sprintf("%d, %d", a.For50, a.For90) }},
@@ -66,6 +70,15 @@ var stateRows = []struct {
 	{"pull on the most frequent fifth", func(s *states) string { return number(s.FrequentPull) }},
 	{"states that recognise their word", func(s *states) string { return number(s.Recognised) }},
 	{"margin / norm, median", func(s *states) string { return number(s.MedianMargin) }},
+	{"IsoScore of the states", func(s *states) string { return number(s.IsoScore) }},
+	{"IsoScore*, shrunk by a fifth", func(s *states) string { return number(s.IsoScoreStar) }},
+	{"range of scores", func(s *states) string { return number(s.LogitRange) }},
+	{"rank of log-probabilities", func(s *states) string {
+		if s.RankLimit == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%d of %d", s.Rank, s.RankLimit)
+	}},
 }
 
 // at is one of some numbers, a dash where there are fewer.

@@ -47,6 +47,8 @@ var modelMeasures = []measure{
 	{"matrix.iso_score", "IsoScore", 4, 0},
 	{"matrix.positive_cosines", "pairs with a positive cosine", 4, 0},
 	{"matrix.mean_row", "mean row / rms of rows", 4, 0},
+	{"matrix.mu_norm", "length of the mean row", 4, 0},
+	{"matrix.rare_separation", "rare from frequent fifth / spread", 4, 0},
 	{"matrix.first_component", "variance along component 1", 4, 0},
 	{"matrix.components_for_90", "components for 90 % of the variance", 0, 0},
 	{"matrix.nearest_distance", "nearest row / rms, median", 4, 0},
@@ -59,6 +61,9 @@ var modelMeasures = []measure{
 	{"states.frequent_pull", "pull on the most frequent fifth", 4, 0},
 	{"states.recognised", "states that recognise their word", 4, 0},
 	{"states.margin", "margin / norm, median", 4, 0},
+	{"states.iso_score", "IsoScore of the states", 4, 0},
+	{"states.logit_range", "range of scores", 3, 0},
+	{"states.softmax_rank", "rank of log-probabilities", 0, 0},
 }
 
 // lossByFrequency is the mean loss in nats of a test text's tokens in each of score.FrequencyBuckets, NaN where there

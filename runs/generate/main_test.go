@@ -59,6 +59,10 @@ func TestGenerate(t *testing.T) {
 		{[]string{"-words=6", "-temperature", "0"}, "a b c d e\n"},
 		{[]string{"-prompt=a", "-words=7", "-top-k=1", "-seed=9"}, "a b c d e\na b\n"},
 		{[]string{"-prompt=a", "-words=4", "-top-p=0.1"}, "a b c d e\n"},
+		{[]string{"-prompt=a", "-words=4", "-min-p=1"}, "a b c d e\n"},
+		{[]string{"-prompt=a", "-words=4", "-typical=0.1"}, "a b c d e\n"},
+		{[]string{"-prompt=a", "-words=4", "-contrastive=0.1"}, "a b c d e\n"},
+		{[]string{"-prompt=a b c d", "-words=1", "-temperature=0", "-repetition=1000"}, "a b c d e\n"},
 	} {
 		if got, _, err := generate(t, append(c.arguments, "-run", out, "-threads=1")...); err != nil || got != c.want {
 			t.Errorf("%q: %q, %v; want %q", c.arguments, got, err, c.want)

@@ -33,6 +33,8 @@ type Header struct {
 	Jobs    int `toml:"jobs" default:"1" range:"[1,1024]" help:"runs at a time; -jobs replaces it"`
 	Threads int `toml:"threads" default:"1" range:"[1,4096]" help:"threads of each run, on processors of its own where there are enough"`
 
+	Sweeps []string `toml:"sweeps" default:"[]" help:"in place of a search: files beside this one, each a search, that run one after the other"`
+
 	Minutes float64 `toml:"minutes" default:"0" range:"[0,inf)" help:"about how long one full training takes on these threads: -dry-run reckons with it as long as nothing has run"`
 }
 
@@ -114,6 +116,12 @@ var reserved = strings.Fields("method seed out resume threads steps epochs plan 
 
 // check says what in the header means nothing.
 func (s *search) check() error {
+	if len(s.Sweeps) > 0 {
+		if s.Command != "" {
+			return fmt.Errorf("sweeps names other searches, and command is that of one: leave one of them out")
+		}
+		return nil
+	}
 	if s.Command == "" {
 		return fmt.Errorf("command is missing: name a folder under runs/, as in command = \"multi30k\"")
 	}

@@ -68,11 +68,19 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if f.Jobs > 0 {
-		s.Jobs = f.Jobs
-	}
 	if f.Out == "" {
 		f.Out = filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(f.file), ".toml"))
+	}
+	if all := parts(s, f); all != nil {
+		return runParts(ctx, all, out, log)
+	}
+	return runSearch(ctx, s, f, out, log)
+}
+
+// runSearch does it for one search.
+func runSearch(ctx context.Context, s *search, f *flags, out, log io.Writer) error {
+	if f.Jobs > 0 {
+		s.Jobs = f.Jobs
 	}
 	if f.Dry {
 		return dry(s, f.Out, out, log)

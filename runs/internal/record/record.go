@@ -106,6 +106,8 @@ type Isotropy struct {
 	Frobenius  Number `json:"frobenius"`
 	MeanCosine Number `json:"mean_cosine"`
 	SigmaRatio Number `json:"sigma_ratio"`
+	MeanShare  Number `json:"mean_share"` // of the squares of the matrix, by its mean row
+	IsoScore   Number `json:"iso_score"`
 }
 
 // Code is the commit that the program was built from, and whether its tree held other changes.

@@ -15,6 +15,8 @@
 //
 //	i1 i2 i1_both_signs i2_both_signs    isotropy
 //	mean_cosine                          over pairs of rows
+//	mean_share                           of the squares, by the mean row
+//	iso_score                            how equal variances are along principal components
 //	frobenius                            norm
 //	sigma_max sigma_min sigma_ratio      range of the singular values
 //	effective_rank

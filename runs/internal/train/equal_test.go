@@ -65,6 +65,8 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 	}
 	check("translation/spectrum+adversarial", mustRun, folder, true,
 		append(translate, "-method=spectrum+adversarial", "-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9")...)
+	check("language/stable covariance", mustRunText, texts, true,
+		append(common, "-method=istar", "-set=objective.istar_updates=20")...)
 	for _, row := range objectives.Methods() {
 		check("translation/"+row.Name, mustRun, folder, row.Name == "adaptive" ||
 			row.Name == "vmf", append(translate, "-method="+row.Name)...)

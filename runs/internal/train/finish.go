@@ -85,6 +85,7 @@ func (t *trainer) finish(ctx context.Context) error {
 	results.Isotropy = record.Isotropy{
 		I1: record.Num(m.I1), I2: record.Num(m.I2), Frobenius: record.Num(m.Frobenius),
 		MeanCosine: record.Num(m.MeanCosine), SigmaRatio: record.Num(m.SigmaRatio),
+		MeanShare: record.Num(m.MeanShare), IsoScore: record.Num(m.IsoScore),
 	}
 	results.SingularValues = record.Nums(m.SingularValues)
 	results.Code = t.run.Env.Code

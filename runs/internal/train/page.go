@@ -36,6 +36,8 @@ func (t *trainer) page(r *record.Results, bleu *float64, doubt string) (*report.
 			"isotropy I1 (1 is best)", show(r.Isotropy.I1, 3),
 			"isotropy I2 (0 is best)", show(r.Isotropy.I2, 4),
 			"mean cosine", show(r.Isotropy.MeanCosine, 4),
+			"share of the mean word vector in the squares", show(r.Isotropy.MeanShare, 4),
+			"IsoScore (1 is isotropic)", show(r.Isotropy.IsoScore, 3),
 			"smallest / largest singular value", show(r.Isotropy.SigmaRatio, 4),
 			"Frobenius norm", show(r.Isotropy.Frobenius, 1),
 		),

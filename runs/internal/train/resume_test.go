@@ -23,7 +23,8 @@ var variants = map[string][]string{
 	"attentional vmf": {"-method=vmf", "-set=objective.vectors_width=9", "-set=model.kind=attentional",
 		"-set=model.word_width=12"},
 	"gradient descent":   {"-set=train.optimizer=sgd", "-set=checkpoint.every=5", "-set=train.patience=4"},
-	"terms and centring": {"-method=softcap+centre+centre-loss+focal+unlikelihood", "-set=train.accumulate=2"},
+	"terms and centring": {"-method=softcap+sigsoftmax+centre+centre-loss+focal+unlikelihood", "-set=train.accumulate=2"},
+	"states":             {"-method=simctg+istar+dispersion", "-set=objective.istar_updates=3", "-set=train.accumulate=2"},
 	"coupled Adam":       {"-set=train.optimizer=coupled-adam", "-set=train.weight_decay=0.01"},
 }
 

@@ -113,6 +113,7 @@ func (t *trainer) measure() error {
 		"mean_cosine": m.MeanCosine,
 		"sigma_max":   m.SingularValues[0], "sigma_min": m.SingularValues[len(m.SingularValues)-1],
 		"sigma_ratio": m.SigmaRatio, "frobenius": m.Frobenius, "effective_rank": m.EffectiveRank,
+		"mean_share": m.MeanShare, "iso_score": m.IsoScore,
 	}
 	maps.Copy(record.Values, t.Output.Report())
 	record.Lists = map[string][]float64{report.SingularValues: m.SingularValues, report.CosineHistogram: cosines}

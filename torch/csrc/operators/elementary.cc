@@ -27,6 +27,7 @@ ap_error ap_unary(int op, ap_tensor x, ap_tensor *out) {
       case 11: *out = wrap(at::silu(a)); break;
       case 12: *out = wrap(at::gelu(a)); break;
       case 13: *out = wrap(at::gelu(a, "tanh")); break;
+      case 14: *out = wrap(at::acos(a)); break;
       default: TORCH_CHECK(false, "no unary operator ", op);
     }
   });
