@@ -14,6 +14,8 @@ type Config struct {
 	// columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
 	Hidden  int64
 	Padding int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
+	// symbols at the front of the vocabulary that are no words: start and end of a sentence, padding, unknown
+	Specials int64
 
 	SGD bool // weights move by their gradients times a rate, as under SGD
 
@@ -37,6 +39,7 @@ type Config struct {
 // [Config].
 type kept struct {
 	tensors []torch.Tensor
+	shared  []torch.Tensor
 	buffers map[string]torch.Tensor
 	streams map[string]*torch.Stream
 	rows    []string // names of parameters
@@ -56,6 +59,14 @@ func (p Config) buffer(name string, x torch.Tensor) {
 	p.keep(x)
 	if p.kept != nil {
 		p.kept.buffers[name] = x
+	}
+}
+
+// share keeps a tensor that every process adds to in an update, and that holds the sum of theirs when penalties come.
+func (p Config) share(x torch.Tensor) {
+	p.keep(x)
+	if p.kept != nil {
+		p.kept.shared = append(p.kept.shared, x)
 	}
 }
 

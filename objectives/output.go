@@ -279,6 +279,10 @@ func (o *Output) Partial() []torch.Tensor {
 	return nil
 }
 
+// Shared are what the batches of an update add to and Penalize reads: processes that share out the update make them
+// their sums before it.
+func (o *Output) Shared() []torch.Tensor { return o.kept.shared }
+
 // Constrain makes the weights obey the method's constraints, after the optimizer's step of that learning rate.
 func (o *Output) Constrain(rate float64) {
 	for _, r := range o.method.Regularizers {

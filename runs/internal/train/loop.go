@@ -112,10 +112,11 @@ func (t *trainer) join(ctx context.Context, u models.Update, tokens int) (stop i
 	if bad := new(parallel.NotFinite); errors.As(err, &bad) {
 		return 0, t.diverged(fmt.Sprintf("the loss of %s is not finite at update %d", bad.Process, t.state.Step+1))
 	}
-	if err == nil {
-		w.Loss, w.NLL, w.Tokens = sum[0], sum[1], int(sum[2])
+	if err != nil {
+		return stop, err
 	}
-	return stop, err
+	w.Loss, w.NLL, w.Tokens = sum[0], sum[1], int(sum[2])
+	return stop, t.peers.Sum(t.Output.Shared()...)
 }
 
 func (t *trainer) freeSums() {
