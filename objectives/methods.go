@@ -25,6 +25,7 @@ var methods = []Method{
 	focal,
 	sigsoftmax,
 	unlikelihood,
+	agg,
 	mos,
 	adaptive,
 	vmf,
