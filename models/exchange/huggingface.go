@@ -116,14 +116,24 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 		"bos_token_id": tokenize.BOS, "pad_token_id": tokenize.Pad, "eos_token_id": tokenize.EOS,
 		"decoder_start_token_id": start, "forced_eos_token_id": tokenize.EOS,
 		"num_beams": m.Search.Beam, "length_penalty": m.Search.LengthPenalty,
-		"early_stopping": true, // as fairseq and runs/translate stop
-		"max_length":     min(m.MaxPositions, 1+max(m.Search.B, 200)), "min_new_tokens": m.Search.MinLength,
-		"suppress_tokens": never,
+		"early_stopping": m.Search.Stop != "transformers", // as fairseq and runs/translate stop
+		"max_length":     m.longest(), "min_new_tokens": m.Search.MinLength,
+		"no_repeat_ngram_size": m.Search.NoRepeatNgram, "suppress_tokens": never,
 	})
 	if err != nil {
 		return err
 	}
 	return write(folder, readmeFile, m.card(c, o))
+}
+
+// longest is max_length of generate(), which counts the start and the end; that of lengths by the input is 200 words or
+// more.
+func (m *Model) longest() int {
+	words := m.Search.B
+	if m.Search.A > 0 {
+		words = max(words, 200)
+	}
+	return min(m.MaxPositions+1, words+2)
 }
 
 func dtypeName(f Format) string {

@@ -308,6 +308,8 @@ func (c *faceConfig) search(m *Model) Search {
 		"repetition_penalty": c.RepetitionPenalty != nil && *c.RepetitionPenalty != 1,
 		"bad_words_ids":      slices.ContainsFunc(c.BadWords, otherWord),
 		"early_stopping":     string(c.EarlyStopping) == `"never"`,
+		// the mass of what the block takes away stays where it is
+		"renormalize_logits": c.Renormalize && s.NoRepeatNgram > 0,
 	} {
 		if given {
 			m.Notes = append(m.Notes, fmt.Sprintf("its setting %s of generate() is left out", key))

@@ -14,7 +14,7 @@ func (d *directory) readMarianText(m *Model, t faceTokenizer) (source, target ma
 	if t.Class == "FSMTTokenizer" || !d.has("source.spm") && d.has("merges.txt") { // as runs/export writes it
 		return d.readFSMTText(m, t)
 	}
-	if err := d.readPieces(m, "source.spm", "target.spm"); err != nil {
+	if err := d.readPieces(m, pieceFiles); err != nil {
 		return nil, nil, err
 	}
 	if err := d.readJSON("vocab.json", &source, false); err != nil {
@@ -29,7 +29,7 @@ func (d *directory) readMarianText(m *Model, t faceTokenizer) (source, target ma
 }
 
 // readPieces reads two models of SentencePiece, which split raw text.
-func (d *directory) readPieces(m *Model, names ...string) (err error) {
+func (d *directory) readPieces(m *Model, names [2]string) (err error) {
 	m.Text.SourceUnits, m.Text.TargetUnits, m.Text.Tokenize = "sentencepiece", "sentencepiece", "none"
 	for i, name := range names {
 		if m.SentencePiece[i], err = d.read(name, largestText); err != nil {

@@ -100,7 +100,7 @@ func (d *directory) marianText(m *Model, vocabularies []string) (source, target 
 		return nil, nil, refuse("%s has %d vocabularies, and models of several sources are not supported", d.where,
 			len(vocabularies))
 	}
-	pieces := []string{"source.spm", "target.spm"}
+	pieces := pieceFiles
 	var read [2]map[string]int
 	for i := range read {
 		name := vocabularies[min(i, len(vocabularies)-1)]
@@ -116,7 +116,7 @@ func (d *directory) marianText(m *Model, vocabularies []string) (source, target 
 			"OPUS-MT, is not supported", d.where)
 	}
 	m.Text.OPUS = d.has("preprocess.sh")
-	return read[0], read[1], d.readPieces(m, pieces...)
+	return read[0], read[1], d.readPieces(m, pieces)
 }
 
 func (d *directory) marianVocabulary(name string) (map[string]int, error) {

@@ -117,11 +117,12 @@ func tokens(v *tokenize.Vocabulary) []string {
 	return all
 }
 
-// readCodes reads what the run split its source text with.
+// readCodes reads what the run splits text with.
 func readCodes(m *exchange.Model, folder string) error {
-	for name, data := range map[string]*[]byte{"codes.": &m.Codes, "units.": &m.Units} {
+	for name, data := range map[string]*[]byte{"codes." + m.Text.Source: &m.Codes, "units." + m.Text.Source: &m.Units,
+		"sentencepiece." + m.Text.Source: &m.SentencePiece[0], "sentencepiece." + m.Text.Target: &m.SentencePiece[1]} {
 		var err error
-		*data, err = os.ReadFile(filepath.Join(folder, bitext.TokenizerFolder, name+m.Text.Source))
+		*data, err = os.ReadFile(filepath.Join(folder, bitext.TokenizerFolder, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

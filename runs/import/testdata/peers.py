@@ -58,9 +58,8 @@ def make(source, target, folder, options):
                 p.copy_(torch.randn(p.shape, generator=generator) * options.get("std", 0.02))
             elif "bias" in name:
                 p.copy_(torch.randn(p.shape, generator=generator) * 0.1)
-        for table in model.model.shared, model.model.encoder.embed_tokens, model.model.decoder.embed_tokens:
-            if table is not None:
-                table.weight[pad] = 0
+        for table in model.model.encoder.embed_tokens, model.model.decoder.embed_tokens:
+            table.weight[pad] = 0
         model.final_logits_bias.copy_(torch.randn(model.final_logits_bias.shape, generator=generator) * 0.3)
         model.final_logits_bias[0, 0] += options.get("end", 0)
     settings = dict(pad_token_id=pad, decoder_start_token_id=pad, eos_token_id=0, forced_eos_token_id=0,
