@@ -43,8 +43,12 @@ func (m *Model) card(c class, o Options) []byte {
 		say("```\n\nText is prepared and restored outside: source_vocabulary.json and target_vocabulary.json list")
 		say("the pieces by id. A source ends with id 2.\n")
 	} else {
-		say("from transformers import AutoModelForSeq2SeqLM, FSMTTokenizer\n")
-		say("tokenizer = FSMTTokenizer.from_pretrained(\".\")  # wants sacremoses")
+		tokenizer, wants := "FSMTTokenizer", "sacremoses"
+		if m.Text.SentencePiece() {
+			tokenizer, wants = "MarianTokenizer", "sentencepiece"
+		}
+		say("from transformers import AutoModelForSeq2SeqLM, %s\n", tokenizer)
+		say("tokenizer = %s.from_pretrained(\".\")  # wants %s", tokenizer, wants)
 		say(`model = AutoModelForSeq2SeqLM.from_pretrained(".")`)
 		say(`pieces = tokenizer(["A line."], return_tensors="pt", padding=True)`)
 		say("print(tokenizer.batch_decode(model.generate(**pieces), skip_special_tokens=True))\n```\n")

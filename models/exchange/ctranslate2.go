@@ -54,6 +54,11 @@ func WriteCTranslate2(folder string, m *Model, o Options) error {
 		return write(folder, readmeFile, m.readmeOfTokens())
 	}
 	contents := map[string][]byte{readmeFile: m.readme()}
+	for i, data := range m.SentencePiece {
+		if data != nil {
+			contents[pieceFiles[i]] = data
+		}
+	}
 	if m.Codes != nil {
 		contents["codes."+m.Text.Source] = m.Codes
 	}

@@ -43,14 +43,14 @@ func (m *Model) class() (c class, err error) {
 	case m.PreNorm && !m.oneMatrix():
 		return c, refuse("transformers has no pre-norm translator with separate word vectors, and this run has " +
 			"model.pre_norm = true: train with model.tying = \"all\", or export with -to ctranslate2")
-	case m.PreNorm && (m.bias() != nil || !m.Sinusoids || m.ZeroStart):
+	case m.PreNorm && (m.bias() != nil || m.Positions != FairseqPositions || m.ZeroStart):
 		return c, refuse("transformers has no pre-norm translator with learned positions or a bias, and this run has " +
 			"model.pre_norm = true: train with model.positions = \"sinusoidal\" and objective.bias = false, or export " +
 			"with -to ctranslate2")
 	case m.PreNorm:
 		return class{name: "M2M100ForConditionalGeneration", kind: "m2m_100", names: own, keys: map[string]any{
 			"vocab_size": len(m.Target), "tie_word_embeddings": true}}, nil
-	case m.bias() == nil && m.Sinusoids && !m.ZeroStart:
+	case m.bias() == nil && m.Positions == FairseqPositions && !m.ZeroStart:
 		return class{name: "FSMTForConditionalGeneration", kind: "fsmt", keys: map[string]any{
 			"langs":          []string{m.Text.Source, m.Text.Target},
 			"src_vocab_size": len(m.Source), "tgt_vocab_size": len(m.Target),
@@ -116,14 +116,24 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 		"bos_token_id": tokenize.BOS, "pad_token_id": tokenize.Pad, "eos_token_id": tokenize.EOS,
 		"decoder_start_token_id": start, "forced_eos_token_id": tokenize.EOS,
 		"num_beams": m.Search.Beam, "length_penalty": m.Search.LengthPenalty,
-		"early_stopping": true, // as fairseq and runs/translate stop
-		"max_length":     min(m.MaxPositions, 1+max(m.Search.B, 200)), "min_new_tokens": m.Search.MinLength,
-		"suppress_tokens": never,
+		"early_stopping": m.Search.Stop != "transformers", // as fairseq and runs/translate stop
+		"max_length":     m.longest(), "min_new_tokens": m.Search.MinLength,
+		"no_repeat_ngram_size": m.Search.NoRepeatNgram, "suppress_tokens": never,
 	})
 	if err != nil {
 		return err
 	}
 	return write(folder, readmeFile, m.card(c, o))
+}
+
+// longest is max_length of generate(), which counts the start and the end; that of lengths by the input is 200 words or
+// more.
+func (m *Model) longest() int {
+	words := m.Search.B
+	if m.Search.A > 0 {
+		words = max(words, 200)
+	}
+	return min(m.MaxPositions+1, words+2)
 }
 
 func dtypeName(f Format) string {

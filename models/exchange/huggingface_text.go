@@ -4,14 +4,19 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// writeTokenizer writes the files of FSMT's tokenizer (transformers, models/fsmt/tokenization_fsmt.py).
+// writeTokenizer writes the files of FSMT's tokenizer (transformers, models/fsmt/tokenization_fsmt.py), or of Marian's
+// where the text is split by SentencePiece.
 func (m *Model) writeTokenizer(folder string) error {
+	if m.Text.SentencePiece() {
+		return m.writeMarianTokenizer(folder)
+	}
 	if err := m.heldBySacremoses("the tokenizer of transformers", true); err != nil {
 		return err
 	}
@@ -36,6 +41,40 @@ func (m *Model) writeTokenizer(folder string) error {
 		"do_lower_case": m.Text.Lowercase, "model_max_length": m.MaxPositions,
 	})
 }
+
+// writeMarianTokenizer writes the files of MarianTokenizer (models/marian/tokenization_marian.py), which gives raw text
+// to SentencePiece.
+func (m *Model) writeMarianTokenizer(folder string) error {
+	if err := m.heldAsRaw("the tokenizer of transformers"); err != nil {
+		return err
+	}
+	for i, name := range pieceFiles {
+		if err := write(folder, name, m.SentencePiece[i]); err != nil {
+			return err
+		}
+	}
+	separate := !slices.Equal(m.Source, m.Target)
+	vocabularies := map[string][]string{"vocab.json": m.Source}
+	if separate {
+		vocabularies["target_vocab.json"] = m.Target
+	}
+	for name, tokens := range vocabularies {
+		ids := make(map[string]int, len(tokens))
+		for id, token := range tokens {
+			ids[token] = id
+		}
+		if err := files.WriteJSON(filepath.Join(folder, name), ids); err != nil {
+			return err
+		}
+	}
+	return files.WriteJSON(filepath.Join(folder, "tokenizer_config.json"), map[string]any{
+		"tokenizer_class": "MarianTokenizer", "source_lang": m.Text.Source, "target_lang": m.Text.Target,
+		"separate_vocabs": separate, "model_max_length": m.MaxPositions,
+	})
+}
+
+// pieceFiles are the names of a model's files of SentencePiece, of source and target.
+var pieceFiles = [2]string{"source.spm", "target.spm"}
 
 // writeVocabularies writes what says which ids pieces have, where text is prepared outside.
 func (m *Model) writeVocabularies(folder string) error {

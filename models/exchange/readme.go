@@ -32,9 +32,12 @@ func (m *Model) Prepared() string {
 	if d.Normalize {
 		line = "normalise(" + line + ")"
 	}
-	if d.Tokenize == "none" {
+	switch {
+	case d.SentencePiece():
+		return "split(" + line + ", out_type=str)"
+	case d.Tokenize == "none":
 		line += ".split()"
-	} else {
+	default:
 		line = fmt.Sprintf("tokenise(%s, aggressive_dash_splits=%s, escape=%s)", line, python(d.Aggressive),
 			python(d.Escape))
 	}
@@ -47,6 +50,9 @@ func (m *Model) Prepared() string {
 // Restored is the Python expression that makes a line of the list pieces.
 func (m *Model) Restored() string {
 	line := `" ".join(pieces)`
+	if m.Text.SentencePiece() {
+		return `join(pieces).replace("\u2581", " ").strip()`
+	}
 	if m.Text.TargetUnits == "bpe" {
 		line += `.replace("@@ ", "")`
 	}
@@ -76,6 +82,9 @@ func (m *Model) Packages() string {
 	if m.Text.Tokenize != "none" || m.Text.Normalize {
 		packages = append(packages, "sacremoses")
 	}
+	if m.Text.SentencePiece() {
+		packages = append(packages, "sentencepiece")
+	}
 	if m.Codes != nil {
 		packages = append(packages, "subword-nmt")
 	}
@@ -100,6 +109,10 @@ import sys
 import ctranslate2{{with .Text}}{{if or .Normalize (ne .Tokenize "none")}}, sacremoses{{end}}{{end}}
 {{- if .Codes}}
 from subword_nmt.apply_bpe import BPE{{if .Text.VocabularyThreshold}}, read_vocabulary{{end}}{{end}}
+{{- if .Text.SentencePiece}}
+from sentencepiece import SentencePieceProcessor
+split = SentencePieceProcessor(model_file="source.spm").encode
+join = SentencePieceProcessor(model_file="target.spm").decode_pieces{{end}}
 {{- with .Text}}{{if .Normalize}}
 normalise = sacremoses.MosesPunctNormalizer("{{.Source}}").normalize{{end}}{{if ne .Tokenize "none"}}
 tokenise = sacremoses.MosesTokenizer("{{.Source}}").tokenize

@@ -19,6 +19,8 @@ func (m *Model) heldBySacremoses(who string, aggressive bool) error {
 		splits = "splits words at hyphens"
 	}
 	switch {
+	case d.SentencePiece():
+		return unheld(who, "splits text as Moses does", "data.source_units", `"sentencepiece"`, `data.source_units = "bpe"`)
 	case d.Truecase:
 		return unheld(who, "restores no case", "data.truecase", true, "data.truecase = false")
 	case !d.Normalize:
@@ -40,8 +42,26 @@ func (m *Model) heldBySacremoses(who string, aggressive bool) error {
 	return nil
 }
 
+// heldAsRaw says which key is in the way of a program that gives raw text to SentencePiece.
+func (m *Model) heldAsRaw(who string) error {
+	d := m.Text
+	switch {
+	case d.Lowercase:
+		return unheld(who, "keeps the case of text for SentencePiece", "data.lowercase", true, "data.lowercase = false")
+	case d.Normalize:
+		return unheld(who, "gives raw text to SentencePiece", "data.normalize", true, "data.normalize = false")
+	case d.OPUS:
+		return unheld(who, "gives raw text to SentencePiece", "data.opus_mt", true, "data.opus_mt = false")
+	}
+	return nil
+}
+
 // heldByReadme says which key is in the way of the program in the README of CTranslate2's folder.
 func (m *Model) heldByReadme() error {
+	if m.Text.OPUS {
+		return unheld("the program that translates with CTranslate2", "gives raw text to SentencePiece", "data.opus_mt", true,
+			"data.opus_mt = false")
+	}
 	if m.Text.Truecase {
 		return unheld("the program that translates with CTranslate2", "restores no case", "data.truecase", true,
 			"data.truecase = false")

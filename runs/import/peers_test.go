@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
+	"github.com/aperture-ml/aperture/models/decode"
+)
+
+// peer runs testdata/peers.py, or skips the test where its packages are missing.
+func peer(t *testing.T, input string, args ...string) []byte {
+	t.Helper()
+	program := cmp.Or(os.Getenv("APERTURE_PYTHON"), "python3")
+	for _, name := range []string{"transformers", "torch", "sentencepiece"} {
+		if err := exec.Command(program, "-c",
+			"import importlib.util, sys; sys.exit(importlib.util.find_spec('"+name+"') is None)").Run(); err != nil {
+			t.Skipf("%s has no package %s: install it, or name a Python that has it in APERTURE_PYTHON", program, name)
+		}
+	}
+	command := exec.Command(program, append([]string{"testdata/peers.py"}, args...)...)
+	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
+	var out, log bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &out, &log
+	if err := command.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", args[0], err, log.String())
+	}
+	return out.Bytes()
+}
+
+// some writes the first lines of a text of Multi30k to a file.
+func some(t *testing.T, name string, count int) (path string, lines []string) {
+	t.Helper()
+	data, err := os.ReadFile(fixtures.Path(t, "multi30k/"+name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = strings.SplitN(string(data), "\n", count+1)[:count]
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path, lines
+}
+
+// TestMarianMTModel: an imported MarianMTModel with random weights translates as generate() does, with its scores.
+func TestMarianMTModel(t *testing.T) {
+	const count = 50
+	source, _ := some(t, "train.en", 3000)
+	target, _ := some(t, "train.de", 3000)
+	_, lines := some(t, "test_2016_flickr.en", count)
+	for name, options := range map[string]string{
+		"one vocabulary, swish": `{"pieces":1000,"std":0.1,"end":2,"generation":{"num_beams":4,"max_length":40}}`,
+		"two vocabularies, renormalised": `{"pieces":1000,"separate":true,"std":0.15,"end":1,"generation":
+			{"num_beams":5,"max_length":30,"length_penalty":0.7,"renormalize_logits":true}}`,
+		"BPE, gelu, no scale": `{"pieces":1000,"kind":"bpe","std":0.15,"end":1,"generation":{"num_beams":3,"max_length":25},
+			"config":{"scale_embedding":false,"activation_function":"gelu"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			model, out := filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "run")
+			peer(t, "", "make", source, target, model, options)
+			var want struct {
+				Lines  []string
+				Scores []float64
+			}
+			if err := json.Unmarshal(peer(t, strings.Join(lines, "\n"), "generate", model), &want); err != nil {
+				t.Fatal(err)
+			}
+			if log, err := imported(t, "-from", model, "-to", out); err != nil {
+				t.Fatal(log, err)
+			}
+			found, err := open(t, out).Translate(context.Background(), lines, decode.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			same, worst := 0, 0.0
+			distinct := map[string]bool{}
+			for i, x := range found {
+				distinct[x.Text] = true
+				if x.Text == want.Lines[i] {
+					same++
+					worst = max(worst, math.Abs(x.Score-want.Scores[i]))
+				}
+			}
+			said := fmt.Sprintf("%d of %d translations are the same, scores within %.2g; %d distinct", same, count, worst,
+				len(distinct))
+			t.Log(said)
+			if same < count-2 || worst > 1e-3 || len(distinct) < 5 {
+				t.Error(said)
+			}
+		})
+	}
+}
