@@ -149,22 +149,33 @@ func (d *fusedDecoder) Longest() int { return d.model.MaxPositions }
 
 func (d *fusedDecoder) Free() { torch.Free(d.held...) }
 
-// encode is Transformer.Encode with packed weights. Legend as there; M real tokens.
-func (d *fusedDecoder) encode(source Tokens) (memory_MD torch.Tensor) {
-	m := d.model
-	b, s, width := int64(source.Rows), int64(source.Width), int64(m.Width)
-	x := m.embed(m.source, m.sourcePlaces, source, nil)
-	var mask torch.Tensor
-	padded := source.padded()
-	if padded {
-		mask = torch.FromBools(source.mask(), m.device, b, 1, 1, s)
+// encode is Transformer.Encode with packed weights, of the real tokens alone: lengths counts those of each sentence.
+// Legend as there; M real tokens. Sentences side by side of one length attend in one call, so that no padding is among
+// them: what a sentence becomes is the same, to the bit, whatever the lengths of the others.
+func (d *fusedDecoder) encode(source Tokens, lengths []int32) (memory_MD torch.Tensor) {
+	m, width := d.model, int64(d.model.Width)
+	x := m.embed(m.source, m.sourcePlaces, source, nil).Reshape(-1, width)
+	if source.padded() {
+		real := source.real()
+		x = x.IndexSelect(0, torch.FromInt64s(real, m.device, int64(len(real))))
 	}
 	for i, l := range m.encoder {
 		p := d.encoder[i]
-		x = m.residual(x, l.selfNorm, nil, func(x torch.Tensor) torch.Tensor {
-			qkv := p.qkv.apply(x)
-			part := func(i int64) torch.Tensor { return l.selfAttn.split(qkv.Narrow(2, i*width, width)) }
-			return p.out.apply(merge(torch.Attention(part(0), part(1), part(2), mask, false)))
+		x = m.residual(x, l.selfNorm, nil, func(x_MD torch.Tensor) torch.Tensor {
+			qkv_M3D := p.qkv.apply(x_MD)
+			var read []torch.Tensor
+			for first, row := 0, int64(0); first < len(lengths); {
+				next := first + 1
+				for next < len(lengths) && lengths[next] == lengths[first] {
+					next++
+				}
+				sentences, n := int64(next-first), int64(lengths[first])
+				qkv := qkv_M3D.Narrow(0, row, sentences*n).Reshape(sentences, n, 3*width)
+				part := func(i int64) torch.Tensor { return l.selfAttn.split(qkv.Narrow(2, i*width, width)) }
+				read = append(read, merge(torch.Attention(part(0), part(1), part(2), torch.Tensor{}, false)).Reshape(-1, width))
+				first, row = next, row+sentences*n
+			}
+			return p.out.apply(torch.Cat(read, 0))
 		})
 		x = m.residual(x, l.finalNorm, nil, func(x torch.Tensor) torch.Tensor {
 			return p.fc2.apply(p.fc1.weight.Linear(x, p.fc1.bias, true))
@@ -172,11 +183,6 @@ func (d *fusedDecoder) encode(source Tokens) (memory_MD torch.Tensor) {
 	}
 	if m.PreNorm {
 		x = m.encoderNorm.apply(x)
-	}
-	x = x.Reshape(-1, width)
-	if padded {
-		real := source.real()
-		x = x.IndexSelect(0, torch.FromInt64s(real, m.device, int64(len(real))))
 	}
 	return x
 }
@@ -205,7 +211,7 @@ func (d *fusedDecoder) Start(source Tokens) Decoding {
 		next += n
 	}
 	c.ancestors = make([][]int32, source.Rows)
-	memory := d.encode(source)
+	memory := d.encode(source, c.lengths)
 	for _, keysValues := range d.memory {
 		kv := keysValues.apply(memory)
 		torch.Keep(kv)
