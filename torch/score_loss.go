@@ -16,6 +16,16 @@ type LossOperands struct {
 	Shift   Tensor   // what belongs to each row of scores, [N] or [N,K]; or the zero Tensor
 	Rows    []Tensor // what else belongs to positions, [N,...]
 	Whole   []Tensor // what else the loss depends on, of any shape
+
+	From   int64         // the first row of Weight, and of Bias, that scores are made of
+	Beside []LinearLayer // whose outputs the loss reads beside the scores
+}
+
+// LinearLayer is a linear layer of positions.
+type LinearLayer struct {
+	Hidden Tensor // [N,D] or [N,K,D]
+	Weight Tensor // [U,D]
+	Bias   Tensor // [U], or the zero Tensor
 }
 
 // ScoreChunk is what belongs to C positions, in float32 or float64: the scores Hidden Weight^T + Bias and the operands'
@@ -26,6 +36,7 @@ type ScoreChunk struct {
 	Targets Tensor // [C], int64
 	Shift   Tensor // [C] or [C,K], or the zero Tensor
 	Rows    []Tensor
+	Beside  []Tensor // [C,U] or [C,K,U] of each further layer
 }
 
 // ScoreLoss is a linear layer to the scores of a vocabulary and any loss of them. f is a plain function of tensors: it
@@ -33,7 +44,7 @@ type ScoreChunk struct {
 //
 // The results are the sum of all losses times o.Scale, without dimensions, and the values [N], 0 where a target is
 // o.Ignore, without gradients. f sees no such position, and no position at all where none counts. Only o.Ignore, Scale,
-// Chunk and Evaluate are read.
+// Chunk, Evaluate and WeightGate are read.
 //
 // Scores, and all that f makes of them, exist for one chunk at a time: gradients are taken while they do, and the
 // backward pass multiplies them by the one that comes in. f uses the operands of x.Whole as they are; they must be
@@ -90,21 +101,32 @@ type scorePass struct {
 	options SoftmaxLossOptions
 	f       func(ScoreChunk) (Tensor, []Tensor)
 
-	hidden, prior, weight, bias, shift operand // by position: those that count
-	rows, whole                        []operand
-	targets                            Tensor
+	layers       []scoreLayer // that of the scores comes first
+	prior, shift operand      // by position: those that count
+	rows, whole  []operand
+	targets      Tensor
 
-	product, wide          DType // of the products, and of all else
-	positions, width, size int64 // that count; D; positions of a chunk
-	scores                 bool  // scores want a gradient
-	training               bool
-	total                  Tensor     // the sum of losses, in float64
-	values                 [][]Tensor // by value and chunk
+	product, wide   DType // of the products, and of all else
+	positions, size int64 // that count; positions of a chunk
+	training        bool
+	total           Tensor     // the sum of losses, in float64
+	values          [][]Tensor // by value and chunk
+}
+
+// scoreLayer is a linear layer of a pass.
+type scoreLayer struct{ hidden, weight, bias operand }
+
+// trained reports whether the layer's outputs want a gradient.
+func (l *scoreLayer) trained() bool {
+	return l.hidden.gradient.Defined() || l.weight.gradient.Defined() || l.bias.gradient.Defined()
 }
 
 // all are the operands in the order of their gradients.
 func (p *scorePass) all() []*operand {
-	all := []*operand{&p.hidden, &p.prior, &p.weight, &p.bias, &p.shift}
+	all := []*operand{&p.prior, &p.shift}
+	for i := range p.layers {
+		all = append(all, &p.layers[i].hidden, &p.layers[i].weight, &p.layers[i].bias)
+	}
 	for i := range p.rows {
 		all = append(all, &p.rows[i])
 	}
@@ -126,15 +148,20 @@ func (p *scorePass) count(x LossOperands) (places Tensor) {
 		places = own(p.op, at)
 	}
 	p.targets, p.product, p.wide = own(p.op, kept), DType(dtype), wider(DType(dtype))
-	p.positions, p.width = p.targets.Size(0), x.Hidden.Size(-1)
+	p.positions = p.targets.Size(0)
 	counted := func(y Tensor) operand {
 		if y.Defined() && places.Defined() {
 			y = y.IndexSelect(0, places)
 		}
 		return operand{of: y}
 	}
-	p.hidden, p.prior, p.shift = counted(x.Hidden), counted(x.Prior), counted(x.Shift)
-	p.weight, p.bias = operand{of: x.Weight}, operand{of: x.Bias}
+	p.prior, p.shift = counted(x.Prior), counted(x.Shift)
+	for _, l := range append([]LinearLayer{{x.Hidden, from(x.Weight, x.From), from(x.Bias, x.From)}}, x.Beside...) {
+		if l.Hidden.Size(0) != x.Targets.Size(0) || l.Hidden.Size(-1) != l.Weight.Size(1) {
+			fail(p.op, "a linear layer does not fit the targets or its weight", false, l.Hidden, l.Weight, x.Targets)
+		}
+		p.layers = append(p.layers, scoreLayer{counted(l.Hidden), operand{of: l.Weight}, operand{of: l.Bias}})
+	}
 	for _, y := range x.Rows {
 		if y.Rank() == 0 || y.Size(0) != x.Targets.Size(0) {
 			fail(p.op, "an operand by rows has other rows than the targets", false, y, x.Targets)
@@ -147,15 +174,29 @@ func (p *scorePass) count(x LossOperands) (places Tensor) {
 	return places
 }
 
+// from are the rows of x, or of the zero Tensor, from the given one on.
+func from(x Tensor, first int64) Tensor {
+	if first == 0 || !x.Defined() {
+		return x
+	}
+	return x.Narrow(0, first, x.Size(0)-first)
+}
+
 // prepare brings the operands into the types that they are used in and makes room for the gradients.
 func (p *scorePass) prepare(recorded bool) {
+	const hidden, matrix = 1, 2
+	layered := map[*operand]int{}
+	for i := range p.layers {
+		l := &p.layers[i]
+		layered[&l.hidden], layered[&l.weight], layered[&l.bias] = hidden, matrix, matrix
+	}
 	for _, given := range p.all() {
 		if !given.of.Defined() {
 			continue
 		}
 		device := given.of.Device()
 		dtype := p.wide
-		if given == &p.hidden || given == &p.weight || given == &p.bias {
+		if layered[given] != 0 {
 			dtype = p.product
 		}
 		if !given.used.Defined() {
@@ -163,19 +204,22 @@ func (p *scorePass) prepare(recorded bool) {
 		}
 		if recorded && given.of.RequiresGrad() {
 			p.training = true
-			if given == &p.weight || given == &p.bias {
+			if layered[given] == matrix {
 				dtype = p.wide // a sum over chunks
 			}
 			given.gradient = Zeros(dtype, device, given.of.Shape()...)
 		}
 	}
-	p.scores = p.hidden.gradient.Defined() || p.weight.gradient.Defined() || p.bias.gradient.Defined()
-	k := int64(1)
+	main := p.layers[0]
+	k, v := int64(1), main.weight.of.Size(0)
 	if p.prior.of.Defined() {
 		k = p.prior.of.Size(1)
 	}
-	p.size = chunkPositions(p.positions, k, p.weight.of.Size(0), p.product, p.hidden.of.Device(), p.options.Chunk)
-	p.total = Zeros(Float64, p.hidden.of.Device())
+	for _, l := range p.layers[1:] { // their outputs are rows of scores in size
+		v += l.weight.of.Size(0) * l.hidden.of.Count() / max(1, l.hidden.of.Size(0)*l.hidden.of.Size(-1))
+	}
+	p.size = chunkPositions(p.positions, k, v, p.product, main.hidden.of.Device(), p.options.Chunk)
+	p.total = Zeros(Float64, main.hidden.of.Device())
 }
 
 // chunk adds c positions.
@@ -201,14 +245,23 @@ func (p *scorePass) chunk(start, c int64) {
 		}
 		return differentiated(x, given.gradient.Narrow(0, start, c).Assign)
 	}
-	hidden := p.hidden.used.Narrow(0, start, c)
 	chunk := ScoreChunk{
-		Scores:  Linear(hidden, p.weight.used, p.bias.used).To(p.wide, hidden.Device()),
 		Targets: p.targets.Narrow(0, start, c), Prior: part(p.prior), Shift: part(p.shift),
 	}
-	if p.scores {
-		chunk.Scores = differentiated(chunk.Scores, func(gradient Tensor) { p.products(start, hidden, gradient) })
+	var outputs []Tensor
+	for i, l := range p.layers {
+		hidden := l.hidden.used.Narrow(0, start, c)
+		output := Linear(hidden, l.weight.used, l.bias.used).To(p.wide, hidden.Device())
+		if l.trained() {
+			var gate Tensor
+			if i == 0 && p.options.WeightGate != nil {
+				gate = p.options.WeightGate(chunk.Targets).To(p.wide, hidden.Device())
+			}
+			output = differentiated(output, func(gradient Tensor) { p.products(l, start, hidden, gradient, gate) })
+		}
+		outputs = append(outputs, output)
 	}
+	chunk.Scores, chunk.Beside = outputs[0], outputs[1:]
 	for _, given := range p.rows {
 		chunk.Rows = append(chunk.Rows, part(given))
 	}
@@ -241,21 +294,27 @@ func (p *scorePass) chunk(start, c int64) {
 	}
 }
 
-// products adds what a chunk's gradient in the scores gives those of the hidden states [C,D] or [C,K,D], the weight and
-// the bias.
-func (p *scorePass) products(start int64, hidden, gradient Tensor) {
+// products adds what a chunk's gradient in the outputs of a layer gives those of its hidden states [C,D] or [C,K,D], its
+// weight and its bias. What the weight gets goes through the gate [C,V], where there is one.
+func (p *scorePass) products(l scoreLayer, start int64, hidden, gradient, gate Tensor) {
 	v := gradient.Size(-1)
-	g_RV := gradient.Reshape(gradient.Count()/v, v)
-	if p.bias.gradient.Defined() {
-		p.bias.gradient.Assign(p.bias.gradient.Add(g_RV.SumDim(0, false)))
+	g_RV := gradient.Reshape(gradient.Count()/max(1, v), v)
+	if l.bias.gradient.Defined() {
+		l.bias.gradient.Assign(l.bias.gradient.Add(g_RV.SumDim(0, false)))
 	}
-	g_RV = g_RV.To(p.product, gradient.Device())
-	if p.hidden.gradient.Defined() {
-		p.hidden.gradient.Narrow(0, start, hidden.Size(0)).Assign(g_RV.MatMul(p.weight.used).Reshape(hidden.Shape()...))
+	if l.hidden.gradient.Defined() {
+		g := g_RV.To(p.product, gradient.Device()).MatMul(l.weight.used).Reshape(hidden.Shape()...)
+		l.hidden.gradient.Narrow(0, start, hidden.Size(0)).Assign(g)
 	}
-	if p.weight.gradient.Defined() {
-		h_RD := hidden.Reshape(g_RV.Size(0), p.width)
-		check(p.op, C.ap_add_product(p.weight.gradient.c(p.op), g_RV.c(p.op), h_RD.c(p.op)), p.weight.gradient, g_RV,
+	if l.weight.gradient.Defined() {
+		if gate.Defined() {
+			c := gradient.Size(0)
+			g_CKV := gradient.Reshape(c, gradient.Count()/max(1, c*v), v).Mul(gate.Reshape(c, 1, v))
+			g_RV = g_CKV.Reshape(g_RV.Shape()...)
+		}
+		g_RV = g_RV.To(p.product, gradient.Device())
+		h_RD := hidden.Reshape(g_RV.Size(0), hidden.Size(-1))
+		check(p.op, C.ap_add_product(l.weight.gradient.c(p.op), g_RV.c(p.op), h_RD.c(p.op)), l.weight.gradient, g_RV,
 			h_RD)
 	}
 }

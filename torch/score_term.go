@@ -48,18 +48,46 @@ func (o SoftmaxLossOptions) fused() bool {
 			return false
 		}
 	}
-	return !o.Plain && o.Transform == nil
+	return !o.Plain && o.Transform == nil && o.WeightGate == nil
 }
 
 // plainLoss is the loss of a softmax, or of a mixture of them, without fused kernels.
 func plainLoss(op string, x LossOperands, o SoftmaxLossOptions) (loss, nll, shifted Tensor) {
+	return composedLoss(op, x, o, func(x ScoreChunk) Tensor { return x.Scores })
+}
+
+// ComposedSoftmaxLoss is the loss of a softmax over scores [C,V] that compose makes of a chunk: of outputs of linear
+// layers and of the other operands, but for the context of the options, which comes first among the rows. The results
+// are those of ShiftedSoftmaxLoss, the last the zero Tensor where there is no shift.
+func ComposedSoftmaxLoss(x LossOperands, o SoftmaxLossOptions, compose func(ScoreChunk) Tensor) (loss, nll,
+	shifted Tensor) {
+	return composedLoss("ComposedSoftmaxLoss", x, o, compose)
+}
+
+// ComposedLogProbs are the log-probabilities [N,V] of the same softmax, without gradients, of transformed scores where
+// the transform is not nil. Scores exist for a chunk of positions at a time; the operands have no targets.
+func ComposedLogProbs(x LossOperands, transform ScoreTransform, compose func(ScoreChunk) Tensor) (logP_NV Tensor) {
+	x.Targets = Zeros(Int64, CPU, x.Hidden.Size(0))
+	_, values := scoreLoss("ComposedLogProbs", x, SoftmaxLossOptions{Ignore: -1, Evaluate: true},
+		func(x ScoreChunk) (loss_C Tensor, values []Tensor) {
+			logP_CV := transform.rows(compose(x)).LogSoftmax(-1)
+			return logP_CV.Narrow(1, 0, 1).Reshape(-1), []Tensor{logP_CV}
+		})
+	return values[0]
+}
+
+func composedLoss(op string, x LossOperands, o SoftmaxLossOptions, compose func(ScoreChunk) Tensor) (loss, nll,
+	shifted Tensor) {
 	for _, t := range o.Terms {
 		x.Whole = append(x.Whole, t.Parameters...)
 	}
 	if o.Context.Defined() {
-		x.Rows = append(x.Rows, o.Context)
+		x.Rows = append([]Tensor{o.Context}, x.Rows...)
 	}
-	loss, values := scoreLoss(op, x, o, o.plain)
+	loss, values := scoreLoss(op, x, o, func(x ScoreChunk) (Tensor, []Tensor) {
+		x.Scores = compose(x)
+		return o.plain(x)
+	})
 	if len(values) > 1 {
 		shifted = values[1]
 	}

@@ -26,6 +26,10 @@ type SoftmaxLossOptions struct {
 	Transform ScoreTransform // of the scores, before all else; nil for none
 	Context   Tensor         // [N,L] of words, below 2^24, that a term with Context reads; or the zero Tensor
 	Plain     bool           // use no fused kernel, even where there is one
+
+	// WeightGate gives factors [C,V] of the scores' gradients of a chunk's targets [C], through which they reach the
+	// weight, and nothing else; nil for none. No fused kernel has it.
+	WeightGate func(targets_C Tensor) Tensor
 }
 
 // c gives the options to the C++ side, for which every term has a kernel.
