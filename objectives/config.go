@@ -14,6 +14,8 @@ type Config struct {
 	// columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
 	Hidden  int64
 	Padding int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
+	// symbols at the front of the vocabulary that are no words: start and end of a sentence, padding, unknown
+	Specials int64
 
 	SGD bool // weights move by their gradients times a rate, as under SGD
 

@@ -98,6 +98,19 @@ func gradients(p Config) map[string][]float64 {
 	return all
 }
 
+// rewind takes the layer's buffers back to what they are now, when it is called.
+func rewind(o *Output) (again func()) {
+	before := map[string]torch.Tensor{}
+	for name, x := range o.Buffers() {
+		before[name] = x.Clone()
+	}
+	return func() {
+		for name, x := range o.Buffers() {
+			x.Assign(before[name])
+		}
+	}
+}
+
 // singularValues are those of W, falling, as many as it has rows or columns.
 func singularValues(e Embedding) torch.Tensor {
 	w := e.Matrix().To(torch.Float64, device)

@@ -91,7 +91,7 @@ type join struct {
 	names                               []string
 	embedding, likelihood, perturbation string
 	regularizer, term                   string // one that comes without an embedding; one with a term of the loss
-	probabilities                       string // one with a term of all words' probabilities
+	whole                               string // one with a term that needs all words in one softmax
 }
 
 func (j *join) add(name string, p Pieces) error {
@@ -125,8 +125,8 @@ func (j *join) add(name string, p Pieces) error {
 		j.term = name
 	}
 	for _, t := range p.Terms {
-		if t, is := t.(ScoreTerm); is && t.LossOfLogProbs != nil {
-			j.probabilities = name
+		if t, is := t.(WholeTerm); is && t.WholeVocabulary() {
+			j.whole = name
 		}
 	}
 	j.Terms = append(j.Terms, p.Terms...)
@@ -161,10 +161,10 @@ func (j *join) complete(s Settings) (Pieces, error) {
 		return Pieces{}, fmt.Errorf("%s and %s do not join: %s is a term of a softmax's loss, and %s has no softmax; "+
 			"leave one of them out",
 			j.likelihood, j.term, j.term, j.likelihood)
-	case j.probabilities != "" && isAdaptive(j.Likelihood):
-		return Pieces{}, fmt.Errorf("%s and %s do not join: %s needs the probabilities of all words at once, "+
-			"and %s computes those of one cluster; leave one of them out",
-			j.likelihood, j.probabilities, j.probabilities, j.likelihood)
+	case j.whole != "" && isAdaptive(j.Likelihood):
+		return Pieces{}, fmt.Errorf("%s and %s do not join: %s needs all words in one softmax, "+
+			"and %s has a softmax for each cluster; leave one of them out",
+			j.likelihood, j.whole, j.whole, j.likelihood)
 	case ok:
 		j.Terms = append(j.Terms, labelSmoothing(s))
 		l.training().by, l.training().terms = j.Perturbation, j.Terms

@@ -9,9 +9,26 @@ type LossTerm interface {
 	Apply(o *torch.SoftmaxLossOptions)
 }
 
+// BatchTerm is a term that sees the targets of each batch before its loss.
+type BatchTerm interface {
+	LossTerm
+	// Batch is given targets [N], those of ignore count as nothing, and the factor of the summed loss: 0 where the batch
+	// belongs to no update.
+	Batch(targets_N torch.Tensor, ignore int64, scale float64)
+}
+
+// WholeTerm is a term that needs all words in one softmax.
+type WholeTerm interface {
+	LossTerm
+	WholeVocabulary() bool
+}
+
 // ScoreTerm is what every target pays in training beside its cross-entropy, a plain function of scores. A mixture pays
 // the mean over its components, an adaptive softmax for the head, and for a tail where the target is in one.
 type ScoreTerm torch.ScoreTerm
+
+// WholeVocabulary is said of terms of log-probabilities.
+func (t ScoreTerm) WholeVocabulary() bool { return t.LossOfLogProbs != nil }
 
 // Apply adds the term.
 func (t ScoreTerm) Apply(o *torch.SoftmaxLossOptions) { o.Terms = append(o.Terms, torch.ScoreTerm(t)) }

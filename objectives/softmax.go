@@ -71,6 +71,11 @@ func (l *softmaxTraining) options(ignore int64, scale float64) torch.SoftmaxLoss
 func (l *softmaxTraining) optionsOf(s torch.States, targets torch.Tensor, ignore int64,
 	scale float64) torch.SoftmaxLossOptions {
 	o := l.options(ignore, scale)
+	for _, t := range l.terms {
+		if t, ok := t.(BatchTerm); ok {
+			t.Batch(targets, ignore, scale)
+		}
+	}
 	if slices.ContainsFunc(o.Terms, func(t torch.ScoreTerm) bool { return t.Context }) {
 		o.Context = wordsBefore(s, targets, ignore)
 	}

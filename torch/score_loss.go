@@ -294,8 +294,8 @@ func (p *scorePass) chunk(start, c int64) {
 	}
 }
 
-// products adds what a chunk's gradient in the outputs of a layer gives those of its hidden states [C,D] or [C,K,D], its
-// weight and its bias. What the weight gets goes through the gate [C,V], where there is one.
+// products adds what a chunk's gradient in the outputs of a layer gives those of its hidden states [C,D] or [C,K,D],
+// its weight and its bias. What the weight gets goes through the gate [C,V], where there is one.
 func (p *scorePass) products(l scoreLayer, start int64, hidden, gradient, gate Tensor) {
 	v := gradient.Size(-1)
 	g_RV := gradient.Reshape(gradient.Count()/max(1, v), v)

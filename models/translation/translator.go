@@ -133,6 +133,7 @@ func (t *Translator) build(k kind) error {
 func (t *Translator) buildOutput(c objectives.Config) (err error) {
 	c.Vocabulary, c.Embedding, c.Output = int64(t.Text.Target.Vocabulary.Len()), "decoder.embed_tokens",
 		"decoder.output_projection"
+	c.Specials = tokenize.Unk + 1 // the first four of every vocabulary
 	if t.Settings.Model.Tying == "none" {
 		c.Embedding, c.OutputOnly, c.Width = c.Output, true, c.Hidden
 	}
