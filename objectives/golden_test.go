@@ -24,7 +24,7 @@ func equalsPyTorch(t *testing.T, method string, change ...any) {
 					s.Set("method", likelihood+method, "bias", true, "mixture_components", 3, "mixture_dropout", 0)
 					s.Set(change...)
 					p := config(47, 9, 1)
-					p.DType = dtype
+					p.DType, p.Specials = dtype, 2
 					o := layer(t, s, p)
 					defer release(o, p)
 					short := func(name string) string {
@@ -33,6 +33,9 @@ func equalsPyTorch(t *testing.T, method string, change ...any) {
 					torch.NoGrad(func() {
 						for _, name := range p.Params.Names() {
 							p.Params.Get(name).Assign(g[short(name)])
+						}
+						for name, x := range o.Buffers() {
+							x.Assign(g[name])
 						}
 					})
 					states := torch.States{Hidden: leaf(g["hidden"], dtype), Column: g["column"].Int64s(), Columns: 3}

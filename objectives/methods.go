@@ -28,6 +28,7 @@ var methods = []Method{
 	simctg,
 	istar,
 	dispersion,
+	agg,
 	mos,
 	adaptive,
 	vmf,

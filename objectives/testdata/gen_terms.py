@@ -10,7 +10,8 @@ penalty, in float64.
     weight [V,D]  bias [V]  prior.weight [K,D]  latent.weight [K D,D]  latent.bias [K D]
     FORM/{loss [], nll [N], log_p [N,V], g_hidden, and g_NAME of what the form has}
 
-FORM: softmax, mos (a mixture over the same weight and bias). nll and log_p are those of evaluation.
+FORM: softmax, mos (a mixture over the same weight and bias). nll and log_p are those of evaluation. agg has
+agg_counts [V] and agg_updates [1] of earlier updates too.
 """
 
 import os
@@ -60,6 +61,32 @@ def unlikelihood(log_p_NV, x):
     return cross_entropy(log_p_NV, x) - (one_minus_NV.log() * candidates_NV).sum(1)
 
 
+def agg(form, p, x):
+    """The authors' three losses, whose gradients add up, and the first, which is reported.
+
+    counts and updates are those before; 2 symbols are special. In a mixture each component's scores are gated.
+    """
+    counts_V, updates, special, alpha = x["counts"], x["updates"], 2, 0.5
+    f1_V = counts_V / updates
+    f1_V[:special] = 1
+    rare_V = f1_V < alpha
+    f2_V = torch.clip(counts_V / (counts_V[rare_V].mean() + 1e-7), max=1)
+    f1_V, f2_V = f1_V.where(rare_V, 1), f2_V.where(rare_V, 1)
+    own_NV = F.one_hot(x["targets"], V).bool()
+    gate_NV = torch.where(rare_V[x["targets"]][:, None], f2_V, f1_V).masked_fill(own_NV, 1)
+
+    def gated(z):
+        gate = gate_NV if form == "softmax" else gate_NV[:, None]
+        return gate * z + (1 - gate) * z.detach()
+
+    held = {name: y if name == "weight" else y.detach() for name, y in p.items()}
+    of_states = {**p, "weight": p["weight"].detach()}
+    feature_N = cross_entropy(log_probabilities(form, of_states, same), x)
+    embedding_N = cross_entropy(log_probabilities(form, held, gated), x)
+    rare_N = rare_V[x["targets"]]
+    return feature_N + embedding_N.where(rare_N, 0) + embedding_N.where(~rare_N, 0), feature_N
+
+
 # A method is a transform of the scores, a loss of each row's log-probabilities, and a penalty of the parameters.
 METHODS = {
     "softcap": (lambda z: 2 * torch.tanh(z / 2), cross_entropy, nothing),
@@ -67,6 +94,7 @@ METHODS = {
     "centre-loss": (same, cross_entropy, centre_loss),
     "focal": (same, focal, nothing),
     "unlikelihood": (same, unlikelihood, nothing),
+    "agg": (same, agg, nothing),
 }
 
 
@@ -91,12 +119,19 @@ def main():
         kept_N = torch.ones(N)
         kept_N[[8, 20]] = 0
         stored = {**tensors, "column": x["column"]}
+        if method == "agg":
+            x["counts"], x["updates"] = torch.poisson(torch.linspace(6, 0, V)), torch.tensor([5.0])
+            stored.update({"agg_counts": x["counts"], "agg_updates": x["updates"]})
         for form, names in FORMS.items():
             leaves = {name: tensors[name].clone().requires_grad_() for name in ["hidden"] + names}
             log_p_NV = log_probabilities(form, leaves, transform)
-            loss = (loss_of(log_p_NV, {**x, "kept": kept_N}) * kept_N).sum() + penalty(leaves)
+            if method == "agg":
+                whole_N, loss_N = agg(form, leaves, x)
+            else:
+                whole_N = loss_N = loss_of(log_p_NV, {**x, "kept": kept_N})
+            loss, whole = (loss_N * kept_N).sum() + penalty(leaves), (whole_N * kept_N).sum() + penalty(leaves)
             stored.update({f"{form}/loss": loss, f"{form}/nll": cross_entropy(log_p_NV, x) * kept_N, f"{form}/log_p": log_p_NV})
-            for name, gradient in zip(leaves, torch.autograd.grad(loss, list(leaves.values()))):
+            for name, gradient in zip(leaves, torch.autograd.grad(whole, list(leaves.values()))):
                 stored[f"{form}/g_{name}"] = gradient
         stored["targets"] = torch.where(kept_N == 0, IGNORED, x["targets"])
         goldens.save(__file__, f"{method}.safetensors", SEED, stored)
