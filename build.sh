@@ -6,6 +6,9 @@
 #   ./build.sh checked  libs, and the checked device, which tests compute on (internal/checked)
 #   ./build.sh test     build, then vet and test all packages, those that compute once more on the checked
 #                       device and, where there is AVX-512, without it
+#   ./build.sh fuzz [S] libs, then every fuzzer for S seconds (10); what crashes one is kept below its testdata/fuzz
+#   ./build.sh sanitize libs, then torch/csrc once more with AddressSanitizer and UndefinedBehaviorSanitizer, into
+#                       third_party/sanitized, and the tests of torch, objectives and models under it
 #   ./build.sh check    build, then print versions, device, threads and instruction set
 #   ./build.sh clean    remove what was built here; the downloaded libtorch stays in the user's cache
 #
@@ -22,7 +25,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 readonly torch_version=2.11.0
 readonly gotorch=github.com/wangkuiyi/gotorch module=github.com/aperture-ml/aperture
-readonly root=$PWD lib=$PWD/third_party/lib
+readonly root=$PWD
+lib=$PWD/third_party/lib
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/aperture
 readonly cxx=${CXX:-g++}
 
@@ -279,7 +283,7 @@ link() {  # NAME OBJECT...
     [[ $name != */* ]] || beside='$ORIGIN/..'
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
     gomp=("$lib"/libgomp*.so*)
-    $cxx -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,"$beside" -Wl,-soname,"${name##*/}" \
+    $cxx "${sanitizers[@]}" -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,"$beside" -Wl,-soname,"${name##*/}" \
         -Wl,-z,defs -Wl,--as-needed -ltorch_cpu -lc10 "${gomp[@]}" "${behind[@]}" || stop "linking $name failed; the linker's message stands above"
     mv -f "$lib/$name.tmp" "$lib/$name"
 }
@@ -350,7 +354,7 @@ precompile_headers() {
 
 build_aperture() {
     local sources key object objects
-    local aperture_flags=("${header_flags[@]}" -include ../../third_party/lib/obj/libtorch.h)
+    local aperture_flags=("${header_flags[@]}" -include "../../${lib#"$root"/}/obj/libtorch.h")
     mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep -v '^cuda/')
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
@@ -435,6 +439,35 @@ build_libs() {
     [[ -f $lib/aperture_built.h ]] || echo '/* build.sh has built the libraries in this folder. */' >"$lib/aperture_built.h"
 }
 
+# ---- sanitizers ----------------------------------------------------------------------------------------
+
+sanitizers=()  # flags of the compiler
+
+# Compiles torch/csrc with AddressSanitizer and UndefinedBehaviorSanitizer into a folder of its own, and runs the tests
+# that compute with that library in place of the usual one, which their run path gives way to. libtorch is not
+# instrumented: what it does with memory that it owns is not seen, what our code does with that memory is.
+sanitize() {
+    local usual=$lib lib=$root/third_party/sanitized options
+    mkdir -p "$lib/obj"
+    # -O1 keeps loops as they stand, so that an access beyond an array shows. Without vptr, which wants the type
+    # information of classes that libtorch keeps to itself.
+    sanitizers=(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    header_flags=("${header_flags[@]/#-O3/-O1}" -g1 "${sanitizers[@]}")
+    link_libtorch
+    cp "$usual/libcgotorch.so" "$lib/"
+    precompile_headers
+    build_aperture
+    # Go's runtime and libtorch keep memory to the end of the process on purpose, so that leaks are not looked for; tests
+    # count live tensors instead. Go handles signals itself, and libtorch, which is not instrumented, fills vectors that
+    # our code made.
+    options=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:protect_shadow_gap=0
+    options+=:detect_container_overflow=0:alloc_dealloc_mismatch=0:abort_on_error=0:exitcode=66
+    (( $# )) || set -- ./torch ./objectives ./models ./models/decode
+    say "go test $* under AddressSanitizer and UndefinedBehaviorSanitizer"
+    go test -count=1 -timeout 60m -exec "env LD_LIBRARY_PATH=$lib LD_PRELOAD=$($cxx -print-file-name=libasan.so) \
+        ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1" "$@"
+}
+
 # ---- the Go side ---------------------------------------------------------------------------------------
 
 # Compiles, in the background and giving way, the packages of others that the programs use: where all is new, that
@@ -479,7 +512,7 @@ inputs() {
     {
         printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}" "${APERTURE_CUDA:-}"
         [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
-        find . \( -path ./.git -o -path ./bin -o -path ./experiments -o -path ./third_party/lib \) -prune -o -type f -printf '%p %s %T@\n'
+        find . \( -path ./.git -o -path ./bin -o -path ./experiments -o -path ./third_party/lib -o -path ./third_party/sanitized \) -prune -o -type f -printf '%p %s %T@\n'
     } | LC_ALL=C sort | digest
 }
 products() {
@@ -553,15 +586,28 @@ run_tests() {
     test_events | go run ./internal/testreport
 }
 
+# Every fuzzer for some seconds on one processor. Seeds and crashers run as ordinary tests, too.
+run_fuzzers() {  # SECONDS
+    local file name status=0
+    [[ $1 =~ ^[1-9][0-9]*$ ]] || { say "fuzz takes the seconds of each fuzzer, not '$1'"; exit 2; }
+    while IFS=: read -r file name; do
+        say "$name of ${file%/*} for $1 s"
+        go test "./${file%/*}" -run '^$' -fuzz "^$name\$" -fuzztime "$1s" -parallel 1 || status=1
+    done < <(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sed 's/^\.\///; s/func //' | LC_ALL=C sort)
+    return $status
+}
+
 main() {
     case ${1:-build} in
         build) build ;;
         libs|checked) build "$1" ;;
         test)  build test; exec 9>&-; run_tests ;;
+        fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10}" ;;
+        sanitize) shift; check_tools; mkdir -p "$lib"; build_libs; sanitize "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;
-        clean) rm -rf bin third_party/lib; say "removed bin and third_party/lib; downloads stay in $cache" ;;
+        clean) rm -rf bin third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
         -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
-        *) say "unknown command '$1': build (or nothing), libs, checked, test, check and clean are known"; exit 2 ;;
+        *) say "unknown command '$1': build (or nothing), libs, checked, test, fuzz, sanitize, check and clean are known"; exit 2 ;;
     esac
 }
 

@@ -50,7 +50,7 @@ func ReadCodes(r io.Reader, name string) (*Codes, error) {
 		}
 		left, right, ok := twoFields(row)
 		if !ok {
-			return nil, rows.Errorf("a merge is two symbols with one space between them, not %q", row)
+			return nil, rows.Errorf("a merge is two symbols with one space between them, not %.80q", row)
 		}
 		codes.Merges = append(codes.Merges, Merge{left, right})
 	}
@@ -74,7 +74,7 @@ func codesVersion(row string) (string, error) {
 		version = zeroParts.ReplaceAllString(fields[len(fields)-1], "")
 	}
 	if version != "0.1" && version != "0.2" {
-		return "", fmt.Errorf("codes of version %q are not known; 0.1 and 0.2 are", version)
+		return "", fmt.Errorf("codes of version %.80q are not known; 0.1 and 0.2 are", version)
 	}
 	return version, nil
 }

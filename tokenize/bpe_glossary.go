@@ -19,13 +19,13 @@ type glossary struct {
 func newGlossary(pattern string) (glossary, error) {
 	translated, err := goPattern(pattern, true, pythonEscape)
 	if err != nil {
-		return glossary{}, fmt.Errorf("glossary %q: %w", pattern, err)
+		return glossary{}, fmt.Errorf("glossary %.80q: %w", pattern, err)
 	}
 	var compiled [3]*regexp.Regexp
 	for i, anchored := range []string{translated, `\A(?:` + translated + `)\z`, `\A(?:^` + translated + `$)`} {
 		if compiled[i], err = regexp.Compile(anchored); err != nil {
-			return glossary{}, fmt.Errorf("glossary %q is not a regular expression that can be used here "+
-				"(look-around and back-references are not supported): %w", pattern, err)
+			return glossary{}, fmt.Errorf("glossary %.80q is not a regular expression that can be used here "+
+				"(look-around and back-references are not supported): %w", pattern, syntaxError(err))
 		}
 	}
 	return glossary{compiled[0], compiled[1], compiled[2]}, nil

@@ -133,6 +133,9 @@ func (t *tableRows) next() (row string, ok bool) {
 	return strings.Trim(row, " "), true
 }
 
+// maxCount bounds the count of a word, so that sums of thousands of them do not overflow.
+const maxCount = 1 << 48
+
 // counts are the rows of words and their numbers, up to the first that is none.
 func (t *tableRows) counts() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
@@ -145,9 +148,12 @@ func (t *tableRows) counts() iter.Seq2[string, int] {
 			n, err := strconv.Atoi(number)
 			switch {
 			case !ok:
-				t.err = t.Errorf("expected a word, one space and its count, not %q", row)
+				t.err = t.Errorf("expected a word, one space and its count, not %.80q", row)
 			case err != nil || n < 0:
-				t.err = t.Errorf("the count of %q should be a whole number that is not negative, not %q", word, number)
+				t.err = t.Errorf("the count of %.80q should be a whole number that is not negative, not %.80q", word,
+					number)
+			case n > maxCount:
+				t.err = t.Errorf("the count of %.80q is %d, more than any text has: give the file that was counted", word, n)
 			case !yield(word, n):
 			default:
 				continue

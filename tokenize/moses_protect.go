@@ -3,7 +3,6 @@ package tokenize
 import (
 	"fmt"
 	"regexp"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -37,10 +36,10 @@ func compileProtected(pattern string) (*regexp.Regexp, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the protected pattern %q cannot be used (look-around, backreferences and \\b are not "+
-			"supported): %w", pattern, err)
+		return nil, fmt.Errorf("the protected pattern %.80q cannot be used (look-around, backreferences and \\b are not "+
+			"supported): %w", pattern, syntaxError(err))
 	case expression.MatchString(""):
-		return nil, fmt.Errorf("the protected pattern %q matches the empty string: make it match at least one "+
+		return nil, fmt.Errorf("the protected pattern %.80q matches the empty string: make it match at least one "+
 			"character", pattern)
 	}
 	return expression, nil
@@ -95,36 +94,8 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 		pieces = pieces[:maxPieces]
 	}
 
-	// Plain text (piece is negative) and pieces. Each piece gets spaces around it, which later pieces may match.
-	type run struct {
-		text  string
-		piece int
-	}
-	runs := []run{{text: padded, piece: -1}}
-	for index, piece := range pieces {
-		var cut []run
-		for _, r := range runs {
-			if r.piece >= 0 || !strings.Contains(r.text, piece) {
-				cut = append(cut, r)
-				continue
-			}
-			parts := strings.Split(r.text, piece)
-			for i, part := range parts {
-				if i > 0 {
-					cut = append(cut, run{piece: index})
-					part = " " + part
-				}
-				if i+1 < len(parts) {
-					part += " "
-				}
-				cut = append(cut, run{part, -1})
-			}
-		}
-		runs = cut
-	}
-
 	s.clean = s.clean[:0]
-	for _, r := range runs {
+	for _, r := range cut(padded, pieces) {
 		if r.piece < 0 {
 			s.clean = m.appendSqueezed(s.clean, r.text)
 			continue

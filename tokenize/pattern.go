@@ -1,13 +1,24 @@
 package tokenize
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
 // upTo is a repetition that leaves out its lower bound, which Go has to see.
 var upTo = regexp.MustCompile(`^\{,[0-9]*\}`)
+
+// syntaxError is the error of a pattern without the characters that no terminal should show.
+func syntaxError(err error) error {
+	var wrong *syntax.Error
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: %.80q", wrong.Code, wrong.Expr)
+	}
+	return err
+}
 
 // goPattern rewrites a regular expression of Python or Perl for Go, whose \d, \w and \s know ASCII only. escape
 // translates what follows a backslash and counts its bytes; what Go cannot say is an error.

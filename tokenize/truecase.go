@@ -152,7 +152,7 @@ func ReadTruecaser(r io.Reader, name string) (*Truecaser, error) {
 		for i := 0; i < len(fields); i += 2 {
 			count, ok := parseCount(fields[i+1])
 			if !ok {
-				return nil, lines.Errorf("%q is not a count in parentheses; train the truecase model again",
+				return nil, lines.Errorf("%.80q is not a count in parentheses; train the truecase model again",
 					fields[i+1])
 			}
 			f = append(f, form{fields[i], count})

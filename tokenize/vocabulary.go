@@ -97,9 +97,9 @@ func ReadVocabulary(r io.Reader, name string) (*Vocabulary, error) {
 	for token, n := range rows.counts() {
 		if id, taken := v.ids[token]; taken {
 			if id < specialCount {
-				return nil, rows.Errorf("%q is in every vocabulary already; delete the line", token)
+				return nil, rows.Errorf("%.80q is in every vocabulary already; delete the line", token)
 			}
-			return nil, rows.Errorf("%q stands on line %d already; delete one of the two", token, lineOf[token])
+			return nil, rows.Errorf("%.80q stands on line %d already; delete one of the two", token, lineOf[token])
 		}
 		lineOf[token] = rows.Number()
 		v.add(token, n)

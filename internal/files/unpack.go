@@ -17,6 +17,10 @@ import (
 // packings are the endings of packed files, in the order in which they are looked for.
 var packings = []string{".gz", ".zst"}
 
+// maxWindow bounds the memory that unpacking Zstandard takes, which the file itself announces; zstd's own program has
+// the same limit, unless it is told otherwise. That of gzip is 32 kB.
+const maxWindow = 128 << 20
+
 // Input is a file that is read as it is unpacked.
 type Input struct {
 	*Unpacked
@@ -106,7 +110,8 @@ func Unpack(stream io.Reader) (*Unpacked, error) {
 		}
 		u.reader = unpacked
 	case "Zstandard":
-		unpacked, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1))
+		unpacked, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, u.damaged(err)
 		}

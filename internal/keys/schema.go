@@ -2,14 +2,11 @@ package keys
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/BurntSushi/toml"
 )
 
 // Schema are the keys of a type of configuration, in the order of its fields.
@@ -125,7 +122,7 @@ func (s *Schema[C]) Lookup(name string) (Key, error) {
 		}
 		names[i] = k.Name
 	}
-	return Key{}, fmt.Errorf("unknown key %s: did you mean %s?", name, Nearest(name, names))
+	return Key{}, fmt.Errorf("unknown key %s: did you mean %s?", oneLine(name), Nearest(name, names))
 }
 
 // Set stores a value that a command line gives as text.
@@ -151,22 +148,6 @@ func (s *Schema[C]) Put(c *C, name string, value any) error {
 
 // Text is the value of a key that is a text.
 func (s *Schema[C]) Text(c *C, k Key) string { return k.field(reflect.ValueOf(c).Elem()).String() }
-
-// Tree is TOML text as read, by section and key.
-type Tree map[string]any
-
-// Parse reads TOML; from names the text in errors, which give the line.
-func Parse(text, from string) (Tree, error) {
-	var tree Tree
-	if _, err := toml.Decode(text, (*map[string]any)(&tree)); err != nil {
-		var syntax toml.ParseError
-		if errors.As(err, &syntax) {
-			return nil, fmt.Errorf("%s: line %d: %s", from, syntax.Position.Line, oneLine(syntax.Message))
-		}
-		return nil, fmt.Errorf("%s: %s", from, oneLine(err.Error()))
-	}
-	return tree, nil
-}
 
 // Lay lays the values of a tree over a configuration, in the order of the keys, so that the first error is always the
 // same one, and returns the names of the keys that it gave. A name that is no key is an error that names the nearest
@@ -203,7 +184,7 @@ func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []stri
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if _, isTable := tree[name].(map[string]any); isTable && !slices.Contains(s.sections, name) {
 			return given, fmt.Errorf("%s: unknown section [%s]: did you mean [%s]?",
-				from, name, Nearest(name, s.sections))
+				from, oneLine(name), Nearest(name, s.sections))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -213,5 +194,3 @@ func (s *Schema[C]) Lay(c *C, tree Tree, from string, others bool) (given []stri
 	}
 	return given, nil
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -42,20 +42,7 @@ func refused(format string, args ...any) error { return &Failure{Said: fmt.Sprin
 // read is Get for what a person reads: where strangers reach the store it may be theirs, and commands to a terminal.
 func read(store *torch.Store, key string) (string, error) {
 	text, err := store.Get(key)
-	return plain(text), err
-}
-
-const longest = 4096 // bytes of a text of the store
-
-// plain is a text on one line, which a terminal shows and does not obey.
-func plain(text string) string {
-	text = strings.ToValidUTF8(text[:min(len(text), longest)], "")
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	return files.Shown(text), err
 }
 
 // Keys of the store: what the first to fail said; that a collective has failed; how many know; how many have come to
@@ -178,7 +165,7 @@ func (p *Peers) Leave(err error, alike bool) error {
 		said := p.names[p.Rank] + " failed: " + strings.Join(strings.Fields(err.Error()), " ")
 		first, gone := p.store.First(failedKey, said)
 		if err = fmt.Errorf("%s failed: %w", p.names[p.Rank], err); gone == nil && first != said {
-			err = &Failure{plain(first), nil}
+			err = &Failure{files.Shown(first), nil}
 		}
 	}
 	known, gone := p.store.Add(knownKey, 1)

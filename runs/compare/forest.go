@@ -51,13 +51,20 @@ func readScores(path string) (all []*scored, err error) {
 			at, all = len(all), append(all, &scored{measure: line[measure]})
 		}
 		var seeds []float64
-		for _, field := range strings.Fields(line[values]) {
-			x, bad := strconv.ParseFloat(field, 64)
-			if bad != nil {
-				number, _ := reader.FieldPos(values)
-				return nil, fmt.Errorf("%s:%d: %q is no number: write the file anew with -csv", path, number, field)
+		number, _ := reader.FieldPos(values)
+		for field := range strings.SplitSeq(line[values], " ") { // a seed that a row lacks is empty
+			x, bad := math.NaN(), error(nil)
+			if field != "" {
+				x, bad = strconv.ParseFloat(field, 64)
+			}
+			if bad != nil || math.IsInf(x, 0) {
+				return nil, fmt.Errorf("%s:%d: %.80q is no number: write the file anew with -csv", path, number, field)
 			}
 			seeds = append(seeds, x)
+		}
+		if before := all[at].values; len(before) > 0 && len(before[0]) != len(seeds) {
+			return nil, fmt.Errorf("%s:%d: %d values, and the first method of this measure has %d: write the file anew "+
+				"with -csv", path, number, len(seeds), len(before[0]))
 		}
 		all[at].methods, all[at].values = append(all[at].methods, line[method]), append(all[at].values, seeds)
 	}

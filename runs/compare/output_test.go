@@ -1,13 +1,18 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/csv"
 	"encoding/xml"
+	"html/template"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
 func TestFormats(t *testing.T) {
@@ -89,15 +94,75 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Skip("no chromium: the page is not opened in a browser")
 	}
+	dump := func() (string, error) {
+		out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+			"file://"+page).Output()
+		return string(out), err
+	}
+	// The page's own script, which its policy lets run, names what is drawn.
+	if out, err := dump(); err != nil || !strings.Contains(out, "<title>mle</title>") {
+		t.Errorf("the browser: %v, the page's script did not run", err)
+	}
 	// The script counts what the browser made of the page.
-	opened := strings.Replace(text, "</body>",
+	opened := strings.Replace(strings.Replace(text, "Content-Security-Policy", "none", 1), "</body>",
 		`<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
 	write(t, page, opened)
-	out, err := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-		"file://"+page).Output()
-	if err != nil || !strings.Contains(string(out), "<title>charts 15 paths true</title>") {
-		title, _, _ := strings.Cut(string(out), "</title>")
+	if out, err := dump(); err != nil || !strings.Contains(out, "<title>charts 15 paths true</title>") {
+		title, _, _ := strings.Cut(out, "</title>")
 		t.Errorf("the browser: %v, %s", err, title)
+	}
+}
+
+// TestHostilePage: names and settings of run folders are text on the page and in its pictures, wherever they stand; only
+// the page's own script may run.
+func TestHostilePage(t *testing.T) {
+	const bad = `</title></text></style><script>alert(1)</script><img src=x onerror=alert(1)>"'` + "\x1b[2J"
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	for seed := 1; seed <= 2; seed++ {
+		for _, method := range []string{"mle", "spectrum"} {
+			run := makeRun(t, folder, corpus, made{method: method, seed: seed, ppl: 9 + float64(seed), wrong: 4,
+				change: func(c *experiment.Config, r map[string]any) {
+					r["run"], r["preset"], r["checkpoint"] = bad, bad, bad
+					r["method"] = method + bad
+					r["code"] = map[string]any{"commit": bad, "dirty": true}
+					r["test"].(map[string]any)["more"+bad] = r["test"].(map[string]any)["test"]
+					if method == "spectrum" {
+						c.Data.Name = bad[:len(bad)-4]
+					}
+				}})
+			text, err := os.ReadFile(filepath.Join(run, "env.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(run, "env.json"), strings.Replace(string(text), "a.go", "<script>alert(1)</script>", 1))
+		}
+	}
+	page := filepath.Join(t.TempDir(), "compare.html")
+	if _, _, err := compared(t, folder, "-quick", "-out", page); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	_, script, _ := strings.Cut(text, "<script>")
+	script, _, _ = strings.Cut(script, "</script>")
+	sum := sha256.Sum256([]byte(script))
+	if want := "script-src &#39;sha256-" + template.HTMLEscapeString(base64.StdEncoding.EncodeToString(sum[:])) +
+		"&#39;"; !strings.Contains(strings.ReplaceAll(text, "&#43;", "+"), strings.ReplaceAll(want, "&#43;", "+")) {
+		t.Errorf("the policy of the page does not let its script run: %s", want)
+	}
+	if n := strings.Count(text, "<script"); n != 1 || strings.Contains(text, "<img") || strings.Contains(text, "\x1b") {
+		at := strings.IndexAny(text, "\x1b")
+		t.Errorf("the page has %d scripts, an image, or a control character: %q", n, text[max(at-200, 0):at+20])
+	}
+	for _, picture := range strings.SplitAfter(text, "</svg>") {
+		if _, svg, found := strings.Cut(picture, "<svg"); found {
+			if err := xml.Unmarshal([]byte("<svg"+svg), new(struct{})); err != nil {
+				t.Errorf("a picture is no XML: %v", err)
+			}
+		}
 	}
 }
 

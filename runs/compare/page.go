@@ -20,6 +20,9 @@ import (
 //go:embed page.html
 var pageText string
 
+//go:embed page.js
+var pageScript string
+
 var pageTemplate = template.Must(template.Must(report.Shared.Clone()).New("page").Funcs(template.FuncMap{
 	// The chart escapes its texts itself.
 	"inline": func(c *chart.Chart) template.HTML { return template.HTML(c.SVG()) },
@@ -33,6 +36,11 @@ type pageData struct {
 	Short, Tests, Full report.Table
 	Footnote           string
 	Sections           []section
+}
+
+// Head is what template "head" needs of a page.
+func (d pageData) Head() report.Head {
+	return report.Head{Title: d.Title, Script: template.JS(pageScript)}
 }
 
 // pageRow is a row in the legend and in the list of runs.
@@ -68,7 +76,7 @@ func (c *comparison) page(w io.Writer) error {
 		}
 		d.Rows = append(d.Rows, row)
 	}
-	return pageTemplate.Execute(w, d)
+	return report.Execute(w, pageTemplate, d)
 }
 
 // within is a difference with its interval.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -73,6 +74,11 @@ func readSearch(path string) (*search, error) {
 }
 
 func parseSearch(text, path string) (*search, error) {
+	s, err := searchOf(text, path)
+	return s, files.Plain(err)
+}
+
+func searchOf(text, path string) (*search, error) {
 	tree, err := keys.Parse(text, path)
 	if err != nil {
 		return nil, err
@@ -157,11 +163,19 @@ func (s *search) check() error {
 	return nil
 }
 
-// checkSpaces refuses a range where only lists make sense, and a key of a method that every method searches already.
+// mostTrials is how many trials a method has at most, as the range of trials says.
+const mostTrials = 100_000
+
+// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, and a key of a method that every method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
 		space := slices.Concat(s.shared, s.own[method])
+		combinations := 1
 		for i, d := range space {
+			if combinations *= max(len(d.values), 1); s.Search == "grid" && combinations > mostTrials {
+				return fmt.Errorf("the grid of %s has more than %d combinations: shorten its lists, or write "+
+					"search = \"random\"", method, mostTrials)
+			}
 			if s.Search == "grid" && d.values == nil {
 				return fmt.Errorf("%s is a range, and a grid wants a list of values: write one, or search = \"random\"",
 					d.key)

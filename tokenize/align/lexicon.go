@@ -84,10 +84,10 @@ func ReadLexicon(r io.Reader, name string) (*Lexicon, error) {
 	for lines.Next() {
 		source, target, found := strings.Cut(lines.Text(), "\t")
 		if !found || source == "" || target == "" || strings.Contains(target, "\t") {
-			return nil, lines.Errorf("%q: a line is a word, a tab and its translation", lines.Text())
+			return nil, lines.Errorf("%.80q: a line is a word, a tab and its translation", lines.Text())
 		}
 		if _, twice := l.words[source]; twice {
-			return nil, lines.Errorf("%q has a translation already: leave one of the lines out", source)
+			return nil, lines.Errorf("%.80q has a translation already: leave one of the lines out", source)
 		}
 		l.words[source] = target
 	}

@@ -34,7 +34,7 @@ func Parse(line string) ([]Link, error) {
 		i, err := strconv.ParseUint(source, 10, 31)
 		j, other := strconv.ParseUint(target, 10, 31)
 		if !found || err != nil || other != nil || i >= longest || j >= longest {
-			return nil, fmt.Errorf("%q is no link: a link is two places below %d, as 3-4", field, longest)
+			return nil, fmt.Errorf("%.80q is no link: a link is two places below %d, as 3-4", field, longest)
 		}
 		links = append(links, Link{int32(i), int32(j)})
 	}

@@ -64,13 +64,13 @@ func (t *Tokenizer) readVocabulary(r io.Reader) error {
 	}
 	for unit, id := range t.ids {
 		if id < 0 || int(id) >= len(data) { // each entry takes some bytes
-			return fmt.Errorf("the id %d of %q is out of range", id, unit)
+			return fmt.Errorf("the id %d of %.80q is out of range", id, unit)
 		}
 		for int(id) >= len(t.units) {
 			t.units = append(t.units, "")
 		}
 		if t.units[id] != "" {
-			return fmt.Errorf("%q and %q both have the id %d", t.units[id], unit, id)
+			return fmt.Errorf("%.80q and %.80q both have the id %d", t.units[id], unit, id)
 		}
 		t.units[id] = unit
 	}

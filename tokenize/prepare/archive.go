@@ -15,6 +15,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // archive is what a tar, packed or not, or a zip file holds. A tar file has no list: it is read once to the end, which
@@ -45,8 +47,11 @@ func (f *folder) look(ctx context.Context, s source, wanted, offers func(path st
 			return nil, damaged(f.path(s), err)
 		}
 		for _, file := range a.zip.File {
-			if !file.FileInfo().IsDir() {
-				a.paths = append(a.paths, file.Name)
+			if file.FileInfo().IsDir() {
+				continue
+			}
+			if _, err := a.note(f.path(s), file.Name); err != nil {
+				return nil, err
 			}
 		}
 		m.add(s.Size)
@@ -58,6 +63,19 @@ func (f *folder) look(ctx context.Context, s source, wanted, offers func(path st
 	}
 	defer file.Close()
 	return a, a.list(f.path(s), file, "", wanted, offers)
+}
+
+// note adds a member to the list, unless its name holds a control character, as that of no corpus does.
+func (a *archive) note(name, path string) (noted bool, err error) {
+	if strings.ContainsFunc(path, unicode.IsControl) || !utf8.ValidString(path) {
+		return false, nil
+	}
+	if len(a.paths) == most {
+		return false, fmt.Errorf("%s holds more than %d files, which no archive of a corpus does: download it again",
+			name, most)
+	}
+	a.paths = append(a.paths, path)
+	return true, nil
 }
 
 func isZip(p string) bool { return strings.HasSuffix(strings.ToLower(p), ".zip") }
@@ -79,14 +97,19 @@ func (a *archive) list(name string, in io.Reader, prefix string, wanted, offers 
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
-		if prefix == "" && offers(header.Name) && !isZip(header.Name) {
+		if prefix == "" && offers(header.Name) && !isZip(header.Name) &&
+			!strings.ContainsFunc(header.Name, unicode.IsControl) {
 			if err := a.list(name+": "+header.Name, members, header.Name+within, wanted, offers); err != nil {
 				return err
 			}
 			continue
 		}
 		p := prefix + header.Name
-		a.paths = append(a.paths, p)
+		if noted, err := a.note(name, p); err != nil {
+			return err
+		} else if !noted {
+			continue
+		}
 		if header.Size <= smallMember && a.kept+header.Size <= smallMembers && wanted(p) {
 			a.kept += header.Size
 			if a.small[p], err = io.ReadAll(members); err != nil {

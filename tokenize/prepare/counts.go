@@ -143,7 +143,7 @@ func (t *Text) whole(folder string) bool {
 	for _, f := range t.Files {
 		path := filepath.Join(folder, f.Name)
 		info, err := os.Stat(path)
-		if err != nil || info.Size() != f.Bytes {
+		if err != nil || info.Size() != f.Bytes || !info.Mode().IsRegular() || !filepath.IsLocal(f.Name) {
 			return false
 		}
 		if sum, err := files.Sum(path)(); err != nil || sum != f.SHA256 {

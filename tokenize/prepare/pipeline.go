@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,8 +13,11 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 )
 
-// chunkLines is how many lines of each side are handed on at once.
-const chunkLines = 1024
+// What is handed on at once of each side: lines, and about the bytes of these, which a single line may exceed.
+const (
+	chunkLines = 1024
+	chunkBytes = 1 << 20
+)
 
 // chunk is a stretch of a corpus: the same lines of all its sides.
 type chunk struct {
@@ -89,6 +94,7 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	defer file.Close()
 	lines := tokenize.NewLines(file, at.String())
 	var gathered []string
+	size := 0 // of these, in bytes
 	emit := func(line string) error {
 		if strings.IndexByte(line, 0) >= 0 { // runs refuse it, and the Moses tokenizer removes it
 			line = strings.ReplaceAll(line, "\x00", "")
@@ -96,13 +102,13 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 		if f.edit != nil {
 			line = f.edit(line)
 		}
-		if len(gathered) == chunkLines { // the last chunk is never empty, unless the text is
+		if len(gathered) == chunkLines || size >= chunkBytes { // the last chunk is never empty, unless the text is
 			if err := send(f.ctx, out, &chunk{lines: [][]string{gathered}, open: []bool{false}}); err != nil {
 				return err
 			}
-			gathered = make([]string, 0, chunkLines)
+			gathered, size = make([]string, 0, len(gathered)), 0
 		}
-		gathered = append(gathered, line)
+		gathered, size = append(gathered, line), size+len(line)
 		return nil
 	}
 	if err := f.read(lines, emit); err != nil {
@@ -112,33 +118,44 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{open}})
 }
 
-// join brings the sides together and checks that they have the same number of lines.
+// join brings the sides together, whose chunks may differ in length, and checks that they have the same number of lines.
 func (f *flow) join(sides []chan *chunk, give func(*chunk) bool) error {
 	part, lines := 0, 0
+	waiting := make([]*chunk, len(sides)) // by side, what has not been given
 	for {
-		whole := &chunk{}
+		n := math.MaxInt
 		for side, in := range sides {
-			var c *chunk
-			select {
-			case c = <-in:
-			case <-f.ctx.Done():
-				return context.Cause(f.ctx)
+			if c := waiting[side]; c == nil || len(c.lines[0]) == 0 { // none of these is the last
+				select {
+				case waiting[side] = <-in:
+				case <-f.ctx.Done():
+					return context.Cause(f.ctx)
+				}
 			}
-			if c == nil { // the end
+			if waiting[side] == nil { // the end
 				return nil
 			}
-			if side > 0 && (len(c.lines[0]) != len(whole.lines[0]) || c.ends != whole.ends) {
-				return f.ragged(part, side, lines, whole, c)
-			}
-			whole.lines = append(whole.lines, c.lines[0])
-			whole.ends, whole.open = c.ends, append(whole.open, c.open[0])
+			n = min(n, len(waiting[side].lines[0]))
 		}
-		lines += len(whole.lines[0])
-		if whole.ends {
-			if lines == 0 {
-				return fmt.Errorf("%s holds no text: download it again", f.parts[part][0])
+		whole, over := &chunk{ends: true}, -1 // a side that has all been given, while another goes on
+		for side, c := range waiting {
+			whole.lines, whole.open = append(whole.lines, c.lines[0][:n:n]), append(whole.open, c.open[0])
+			c.lines[0] = c.lines[0][n:]
+			if len(c.lines[0]) > 0 || !c.ends {
+				whole.ends = false
+			} else {
+				over = side
 			}
+		}
+		lines += n
+		switch {
+		case whole.ends && lines == 0:
+			return fmt.Errorf("%s holds no text: download it again", f.parts[part][0])
+		case whole.ends:
 			part, lines = part+1, 0
+			clear(waiting)
+		case over >= 0:
+			return f.ragged(part, over, lines, waiting)
 		}
 		if !give(whole) {
 			return nil
@@ -146,14 +163,11 @@ func (f *flow) join(sides []chan *chunk, give func(*chunk) bool) error {
 	}
 }
 
-// ragged is the error of two sides of which one ends before the other.
-func (f *flow) ragged(part, side, before int, first, other *chunk) error {
-	short, long, n, m := f.parts[part][0], f.parts[part][side], len(first.lines[0]), len(other.lines[0])
-	if m < n || m == n && other.ends {
-		short, long, n = long, short, m
-	}
+// ragged is the error of a side that ends after a number of lines, while another one goes on.
+func (f *flow) ragged(part, short, lines int, waiting []*chunk) error {
+	long := slices.IndexFunc(waiting, func(c *chunk) bool { return len(c.lines[0]) > 0 || !c.ends })
 	return fmt.Errorf("%s ends after %d lines of text and %s goes on: both sides need the same number, so "+
-		"download both again", short, before+n, long)
+		"download both again", f.parts[part][short], lines, f.parts[part][long])
 }
 
 // counter counts the tokens of parallel lines, and says whether they stay. It is for one goroutine.
@@ -227,7 +241,7 @@ func (with *counter) count(c *chunk) (*chunk, error) {
 		}
 		var err error
 		if c.reasons[i], err = with.row(row, tokens); err != nil {
-			return nil, fmt.Errorf("%q: %w", strings.Join(row, " | "), err)
+			return nil, fmt.Errorf("%.200q: %w", strings.Join(row, " | "), err)
 		}
 		for side, count := range tokens {
 			c.tokens[side][i] = count

@@ -12,6 +12,10 @@ import (
 // maxFile bounds a model file: the largest published ones have about 5 MB.
 const maxFile = 16 << 20
 
+// maxPiece bounds a piece in bytes, as text is compared with pieces at each of its characters. SentencePiece learns
+// pieces of at most 16 characters; those that a user defines are words or marks.
+const maxPiece = 1024
+
 // Space stands for a space in pieces: U+2581.
 const Space = "\u2581"
 
@@ -82,9 +86,10 @@ func parse(data []byte) (*Model, error) {
 		case err != nil:
 		case f.is(1, wireBytes):
 			var p piece
-			if p, err = parsePiece(f.bytes); err == nil {
-				m.pieces = append(m.pieces, p)
+			if p, err = parsePiece(f.bytes); err == nil && p.text == "" {
+				err = fmt.Errorf("piece %d is empty: %w", len(m.pieces), errDamaged)
 			}
+			m.pieces = append(m.pieces, p)
 		case f.is(2, wireBytes):
 			err = m.parseTrainer(f.bytes)
 		case f.is(3, wireBytes):
@@ -138,6 +143,9 @@ func (m *Model) parseTrainer(message []byte) error {
 		case f.is(35, wireVarint):
 			m.byteFallback = f.value != 0
 		case f.is(44, wireBytes):
+			if len(f.bytes) > maxReplacement {
+				return errDamaged
+			}
 			m.unkSurface = string(f.bytes)
 		}
 	}
@@ -163,17 +171,17 @@ func (m *Model) prepare() error {
 	for i, p := range m.pieces {
 		id := int32(i)
 		switch {
-		case p.text == "":
-			return fmt.Errorf("piece %d is empty: %w", i, errDamaged)
+		case len(p.text) > maxPiece:
+			return fmt.Errorf("piece %d has %d bytes, and a piece has at most %d: %w", i, len(p.text), maxPiece, errDamaged)
 		case !utf8.ValidString(p.text):
 			return fmt.Errorf("piece %d is no valid UTF-8: %w", i, errDamaged)
 		case math.IsNaN(float64(p.score)) || math.IsInf(float64(p.score), 0):
-			return fmt.Errorf("piece %d, %q, has no finite score: %w", i, p.text, errDamaged)
+			return fmt.Errorf("piece %d, %.80q, has no finite score: %w", i, p.text, errDamaged)
 		}
 		_, first := m.ids[p.text]
 		_, second := m.reserved[p.text]
 		if first || second {
-			return fmt.Errorf("piece %d, %q, stands there twice: %w", i, p.text, errDamaged)
+			return fmt.Errorf("piece %d, %.80q, stands there twice: %w", i, p.text, errDamaged)
 		}
 		switch p.kind {
 		case normal, userDefined, unused:
@@ -186,7 +194,7 @@ func (m *Model) prepare() error {
 			m.reserved[p.text] = id
 		default:
 			if p.kind == byteValue && !byteName(p.text) {
-				return fmt.Errorf("piece %d, %q, should be a byte such as <0x0A>: %w", i, p.text, errDamaged)
+				return fmt.Errorf("piece %d, %.80q, should be a byte such as <0x0A>: %w", i, p.text, errDamaged)
 			}
 			m.reserved[p.text] = id
 		}

@@ -18,6 +18,10 @@ type normaliser struct {
 	symbols      *trie    // texts that are left alone
 }
 
+// What a map replaces, and what it puts there, has at most this number of bytes: the longest of the published maps has 33
+// (U+FDFA, which stands for four words). Without a limit a small file could make a text thousands of times as long.
+const maxReplacement = 256
+
 // parseNormaliser reads a NormalizerSpec.
 func (n *normaliser) parseNormaliser(message []byte) error {
 	for f, err := range fields(message) {
@@ -61,6 +65,11 @@ func (n *normaliser) parseMap(data []byte) error {
 	if !utf8.ValidString(n.replacements) || !strings.HasSuffix(n.replacements, "\x00") {
 		return damaged
 	}
+	for with := range strings.SplitSeq(n.replacements, "\x00") {
+		if len(with) > maxReplacement {
+			return damaged
+		}
+	}
 	for _, u := range n.units {
 		// A leaf's value is in the low 31 bits; those of other units are offsets, which lookup checks.
 		if u>>31 == 1 && int(u&0x7FFFFFFF) >= len(n.replacements) {
@@ -80,7 +89,7 @@ func (n *normaliser) replacement(text string) (with string, length int) {
 	}
 	value := uint32(0)
 	p := offset(n.units[0])
-	for i := range len(text) {
+	for i := range min(len(text), maxReplacement) {
 		p ^= uint32(text[i])
 		if int(p) >= len(n.units) {
 			break

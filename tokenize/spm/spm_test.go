@@ -167,13 +167,15 @@ func TestHostile(t *testing.T) {
 
 // TestMemory bounds what the largest file that is read can take.
 func TestMemory(t *testing.T) {
-	long := []byte{0x0A}
-	body := append([]byte{0x0A}, varint(maxFile-64)...)
+	var long []byte
 	r := rand.New(rand.NewPCG(3, 4))
-	for range maxFile - 64 {
-		body = append(body, byte('a'+r.IntN(26)))
+	for len(long) < maxFile-2*maxPiece {
+		body := append([]byte{0x0A}, varint(maxPiece)...)
+		for range maxPiece {
+			body = append(body, byte('a'+r.IntN(26)))
+		}
+		long = append(append(append(long, 0x0A), varint(len(body))...), body...)
 	}
-	long = append(append(long, varint(len(body))...), body...)
 	unk := append([]byte{0x0A, 9, 0x0A, 5}, "<unk>"...)
 	long = append(append(long, unk...), 0x18, 2)
 	var before, after runtime.MemStats

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // Names of what a re-executed test binary does instead of testing, in the folder that comes with them.
@@ -24,6 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "scenario":
 		report(scenario(Store{Dir: dir, Keep: 1}))
+	case "announced":
+		report(announced(Store{Dir: dir, Keep: 1}))
 	case "save":
 		report((Store{Dir: dir}).Save(2, state(strings.Repeat("large ", 100)), nil))
 	}
@@ -85,7 +89,7 @@ func TestKilledAnywhere(t *testing.T) {
 		name, generation, best := fmt.Sprintf("%s:%d", point, times[point]), generation, best
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := Store{Dir: filepath.Join(memoryFolder(t), "checkpoints"), Keep: 1}
+			s := Store{Dir: filepath.Join(fixtures.InMemory(t), "checkpoints"), Keep: 1}
 			output, err := child("scenario", s.Dir, "APERTURE_FAILPOINT="+name).CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
@@ -98,17 +102,6 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		})
 	}
-}
-
-// memoryFolder is a temporary folder in memory where there is one: a kill loses no
-// more than on a disk, and syncing hundreds of times costs nothing.
-func memoryFolder(t *testing.T) string {
-	folder, err := os.MkdirTemp("/dev/shm", "checkpoint")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	return folder
 }
 
 // checkSurvivor looks at a store after a kill, first as a reader finds it, then as the lock's holder does.

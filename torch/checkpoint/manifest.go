@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 )
 
 // manifestName is written last, so that a folder without it is known to be incomplete.
@@ -99,6 +101,12 @@ func readManifest(folder string, step int) (manifest, error) {
 	}
 	if m.Format < 1 || m.Digest != m.digest() {
 		return m, damaged(manifestName, "does not match its own digest")
+	}
+	for _, entry := range m.Files { // as Save has them: nothing outside of the folder is looked at
+		if entry.Name != filepath.Base(entry.Name) || !filepath.IsLocal(entry.Name) || entry.Name == "." ||
+			strings.ContainsFunc(entry.Name, unicode.IsControl) {
+			return m, damaged(manifestName, "lists %.80q, which is no plain name", entry.Name)
+		}
 	}
 	if m.Step != step {
 		return m, damaged(manifestName, "belongs to %s", folderName(m.Step))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
 // edit replaces the content of a file in the store.
@@ -137,7 +139,7 @@ func sentences(warnings []Warning) string {
 
 // Every single flipped bit of a manifest is either noticed or without meaning.
 func TestEveryBitOfTheManifestIsGuarded(t *testing.T) {
-	s := Store{Dir: memoryFolder(t)}
+	s := Store{Dir: fixtures.InMemory(t)}
 	save(t, s, 2, "b")
 	before, err := s.At(2)
 	if err != nil {

@@ -24,6 +24,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Largest is the largest size of a number that is drawn: the width of an axis has to be a number too.
@@ -231,7 +233,7 @@ func (c *Chart) plot() (*plot.Plot, plot.Legend) {
 	legend.Top, legend.Left, legend.Padding = true, true, vg.Points(2)
 	sans(&legend.TextStyle.Font, 10)
 	p.BackgroundColor = nil // a sheet has one
-	p.Title.Text, p.Title.Padding = c.Title, vg.Points(6)
+	p.Title.Text, p.Title.Padding = files.Shown(c.Title), vg.Points(6)
 	sans(&p.Title.TextStyle.Font, 13)
 	grid := plotter.NewGrid()
 	grey := color.Gray{225}
@@ -249,12 +251,12 @@ func (c *Chart) plot() (*plot.Plot, plot.Legend) {
 		}
 		if drawn != nil && s.Name != "" && !named[s.Name] {
 			named[s.Name] = true
-			legend.Add(s.Name, drawn...)
+			legend.Add(files.Shown(s.Name), drawn...)
 		}
 	}
 	p.Add(above...)
 	for axis, drawn := range map[*Axis]*plot.Axis{&c.X: &p.X, &c.Y: &p.Y} {
-		drawn.Label.Text, drawn.Label.Padding = axis.Label, vg.Points(4)
+		drawn.Label.Text, drawn.Label.Padding = files.Shown(axis.Label), vg.Points(4)
 		sans(&drawn.Label.TextStyle.Font, 11)
 		sans(&drawn.Tick.Label.Font, 10)
 		for _, x := range axis.Reach {
@@ -269,7 +271,7 @@ func (c *Chart) plot() (*plot.Plot, plot.Legend) {
 		case axis.Places != nil:
 			places := make(plot.ConstantTicks, len(axis.Places))
 			for i, name := range axis.Places {
-				places[i] = plot.Tick{Value: float64(i), Label: name}
+				places[i] = plot.Tick{Value: float64(i), Label: files.Shown(name)}
 			}
 			drawn.Tick.Marker = places
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"gonum.org/v1/plot"
 )
@@ -29,6 +30,18 @@ func elements(t *testing.T, svg string) map[string]int {
 		}
 		if e, ok := token.(xml.StartElement); ok {
 			counts[e.Name.Local]++
+		}
+	}
+}
+
+// TestHostileLabels: no label becomes an element of the picture, or breaks its XML.
+func TestHostileLabels(t *testing.T) {
+	const bad = `</text></svg><script>alert(1)</script><a href="x">"'&amp;` + "\x00\x1b[2J\xff\u202e"
+	c := New(bad, bad, bad)
+	c.Add(Series{Name: bad, Colour: Hue(1), X: []float64{1, 2}, Y: []float64{1, 2}})
+	for _, svg := range []string{c.SVG(), c.File()} {
+		if counts := elements(t, svg); counts["script"] > 0 || counts["a"] > 0 || counts["svg"] != 1 || !utf8.ValidString(svg) {
+			t.Errorf("labels make elements: %v", counts)
 		}
 	}
 }

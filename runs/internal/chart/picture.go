@@ -15,6 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // sheet is charts on one canvas, row by row, their axes aligned; the legend of a row's first chart stands at its end.
@@ -100,7 +102,7 @@ func (s *sheet) svg(title string) string {
 	drawn = strings.ReplaceAll(drawn, "font-family:Liberation Sans;", "font-family:Liberation Sans,Arial,sans-serif;")
 	return fmt.Sprintf(`<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]g %[2]g" `+
 		`width="%[1]g" height="%[2]g" role="img" aria-label="%[3]s">%[4]s`,
-		s.width+s.beside, s.height, html.EscapeString(title), drawn)
+		s.width+s.beside, s.height, html.EscapeString(files.Shown(title)), drawn)
 }
 
 // Plot is a drawn picture of one or more charts.

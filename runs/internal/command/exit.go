@@ -82,5 +82,5 @@ func Exit(err error) {
 }
 
 func OneLine(text string) string {
-	return strings.Join(strings.Fields(text), " ")
+	return files.Shown(strings.Join(strings.Fields(text), " "))
 }

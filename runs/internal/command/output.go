@@ -5,25 +5,32 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
+
+	"golang.org/x/term"
 )
 
 // Stdout is standard output, where programs write results and help. Exit tells a write that failed, so that nobody
 // takes a part for the whole; who writes there need not look.
 var Stdout io.Writer = stdout
 
-var stdout = &output{to: os.Stdout}
+var stdout = &output{to: os.Stdout, terminal: term.IsTerminal(int(os.Stdout.Fd()))}
 
 // output remembers the first write that failed.
 type output struct {
-	to io.WriteCloser
+	to       io.WriteCloser
+	terminal bool // results may be words of a corpus, and a terminal would obey some of them
 
 	mu  sync.Mutex
 	err error
 }
 
 func (o *output) Write(p []byte) (int, error) {
+	if o.terminal {
+		p = tame(p)
+	}
 	n, err := o.to.Write(p)
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -31,6 +38,21 @@ func (o *output) Write(p []byte) (int, error) {
 		o.err = err
 	}
 	return n, err
+}
+
+// tame puts a question mark in place of each byte of the control characters that move a cursor or begin a command:
+// those below a space but tab and line feed, U+007F, and U+0080 to U+009F. Other programs get what was written.
+func tame(p []byte) []byte {
+	out := slices.Clone(p)
+	for i, b := range p {
+		switch {
+		case b < ' ' && b != '\n' && b != '\t', b == 0x7F:
+			out[i] = '?'
+		case b >= 0x80 && b < 0xA0 && i > 0 && p[i-1] == 0xC2:
+			out[i-1], out[i] = '?', '?'
+		}
+	}
+	return out
 }
 
 // finish closes the output and gives what became of the program: err, or that what was written is not whole. A disk may

@@ -92,3 +92,26 @@ func TestProgramsWriteToStdout(t *testing.T) {
 		t.Errorf("%d programs, %v", programs, err)
 	}
 }
+
+// A terminal does not obey what results hold; a file gets it as it is.
+func TestTame(t *testing.T) {
+	for text, want := range map[string]string{"": "", "ein Hund\n\tä 猫 é": "ein Hund\n\tä 猫 é", "\x1b[2J\a\r\x7f": "?[2J???",
+		"a\u009b1m\u00a0b": "a??1m\u00a0b"} {
+		if got := string(tame([]byte(text))); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	for terminal, want := range map[bool]string{true: "?[2J", false: "\x1b[2J"} {
+		path := filepath.Join(t.TempDir(), "out")
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &output{to: file, terminal: terminal}
+		fmt.Fprint(o, "\x1b[2J")
+		file.Close()
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("terminal %v: %q, %v", terminal, got, err)
+		}
+	}
+}

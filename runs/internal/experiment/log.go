@@ -74,7 +74,11 @@ func (l *Logger) Fail(err error) {
 func (l *Logger) line(toScreen bool, text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	text = strings.TrimRight(text, "\n")
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	for i, line := range lines { // a sample of a text, or a name in a file, may hold anything
+		lines[i] = files.Shown(line)
+	}
+	text = strings.Join(lines, "\n")
 	_, err := fmt.Fprintf(l.file, "%s %s\n", time.Now().Format(time.DateTime), text)
 	l.err = cmp.Or(l.err, files.DiskFull(err))
 	if !toScreen {

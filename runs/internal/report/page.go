@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/base64"
 	"html/template"
@@ -39,6 +38,9 @@ var pageText string
 var pageTemplate = template.Must(template.Must(Shared.Clone()).New("page").
 	Funcs(template.FuncMap{"inline": inline, "settings": settings}).Parse(pageText))
 
+// Head is what template "head" needs of a page.
+func (p *Page) Head() Head { return Head{Title: p.Title} }
+
 // Pictures are the training curves, or all others.
 func (p *Page) Pictures(curves bool) []chart.Plot {
 	return slices.DeleteFunc(slices.Clone(p.Plots),
@@ -46,14 +48,7 @@ func (p *Page) Pictures(curves bool) []chart.Plot {
 }
 
 // Write writes the page.
-func (p *Page) Write(w io.Writer) error {
-	var page bytes.Buffer
-	if err := pageTemplate.Execute(&page, p); err != nil {
-		return err
-	}
-	_, err := w.Write(page.Bytes())
-	return err
-}
+func (p *Page) Write(w io.Writer) error { return Execute(w, pageTemplate, p) }
 
 // inline returns a picture as an address that holds it.
 func inline(png []byte) template.URL {

@@ -46,7 +46,11 @@ func TestPage(t *testing.T) {
 		}
 		last = at
 	}
-	for _, unwanted := range []string{"<script", "href=", "http", "reference", "ZgotmplZ"} {
+	if policy := `content="default-src &#39;none&#39;; style-src &#39;unsafe-inline&#39;; img-src data:; ` +
+		`base-uri &#39;none&#39;; form-action &#39;none&#39;"`; !strings.Contains(page, policy) {
+		t.Errorf("the page does not forbid to load and run anything else:\n%.600s", page)
+	}
+	for _, unwanted := range []string{"<script", "href=", "http:", "https:", "reference", "ZgotmplZ"} {
 		if strings.Contains(page, unwanted) {
 			t.Errorf("the page holds %q:\n%s", unwanted, page)
 		}
@@ -54,6 +58,27 @@ func TestPage(t *testing.T) {
 	text.Reset()
 	if err := (&Page{Title: "empty"}).Write(&text); err != nil || strings.Contains(text.String(), "<h2>") {
 		t.Errorf("an empty page: %v\n%s", err, text.String())
+	}
+}
+
+// TestHostilePage: no text of a run folder becomes HTML, wherever it stands in the page.
+func TestHostilePage(t *testing.T) {
+	const bad = "</pre></style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg onload=alert(1)>" +
+		"javascript:alert(1)\x00\x1b[2J"
+	var text bytes.Buffer
+	p := Page{Title: bad, Doubt: bad, Run: []Field{{bad, bad}}, Scores: Table{Head: []string{bad}, Rows: [][]string{{bad, bad}}},
+		Plots: []chart.Plot{{Name: bad, Title: bad, PNG: []byte(bad)}}, Matrix: []Field{{bad, bad}},
+		Samples: []Sample{{bad, bad, bad}}, Course: []Field{{bad, bad}}, Results: bad, Config: bad}
+	if err := p.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, unwanted := range []string{"<script", "<img src=x", "<svg", "onerror=alert(1)>\"", "\x00"} {
+		if strings.Contains(text.String(), unwanted) {
+			t.Errorf("the page holds %q", unwanted)
+		}
+	}
+	if n := strings.Count(text.String(), "<title>"); n != 1 {
+		t.Errorf("%d titles", n)
 	}
 }
 

@@ -99,7 +99,10 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		Split string
 	}
 	var fields map[string]json.RawMessage
-	if err := errors.Join(json.Unmarshal(data, &known), json.Unmarshal(data, &fields)); err != nil {
+	if err := json.Unmarshal(data, &known); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &fields); err != nil {
 		return err
 	}
 	if known.Step == nil {

@@ -1,9 +1,13 @@
 package report
 
 import (
+	"bytes"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -67,7 +71,40 @@ func (t Table) LaTeX() string {
 //go:embed shared.html
 var sharedText string
 
-// Shared are the templates that pages share: "head", of a title, and "table", of a Table.
+// Head is what stands before a page's body.
+type Head struct {
+	Title  string
+	Script template.JS // the only one that the page runs
+}
+
+// Policy forbids a browser to load anything that is not in the page, and to run any script but the page's own, so that
+// a text which got past the escaping could do nothing (Content Security Policy, level 2).
+func (h Head) Policy() string {
+	policy := "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+	if h.Script != "" {
+		sum := sha256.Sum256([]byte(h.Script))
+		policy += "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return policy
+}
+
+// Execute writes a page. Control characters, which HTML forbids and a browser's source view or a terminal may obey,
+// become U+FFFD.
+func Execute(w io.Writer, page *template.Template, data any) error {
+	var text bytes.Buffer
+	if err := page.Execute(&text, data); err != nil {
+		return err
+	}
+	_, err := w.Write(bytes.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text.Bytes()))
+	return err
+}
+
+// Shared are the templates that pages share: "head", of a Head, and "table", of a Table.
 var Shared = template.Must(template.New("shared").Funcs(template.FuncMap{"text": func(cell string) bool {
 	first, _ := utf8.DecodeRuneInString(cell)
 	return unicode.IsLetter(first)

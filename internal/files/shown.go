@@ -1,0 +1,54 @@
+package files
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longestShown bounds what a text from outside takes of a screen, in bytes.
+const longestShown = 4096
+
+// Shown is a text from outside as one line that a terminal shows and does not obey: at most 4 kB, with U+FFFD for each
+// control character and for what is no UTF-8. White space that breaks lines becomes a space.
+func Shown(text string) string {
+	if len(text) <= longestShown && utf8.ValidString(text) && !strings.ContainsFunc(text, disturbs) {
+		return text
+	}
+	if len(text) > longestShown {
+		end := longestShown
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r) && r != ' ':
+			return ' '
+		case disturbs(r):
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// disturbs says of a character that it moves a terminal's cursor, or what stands around it: control characters, those
+// that break lines, and the marks that turn the direction of writing (Unicode's Bidi_Control), by which a text can
+// pretend to be another one.
+func disturbs(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// Plain is an error whose text is Shown, for readers of files whose names and words it tells.
+func Plain(err error) error {
+	if err == nil || Shown(err.Error()) == err.Error() {
+		return err
+	}
+	return &plainError{err}
+}
+
+type plainError struct{ err error }
+
+func (e *plainError) Error() string { return Shown(e.err.Error()) }
+func (e *plainError) Unwrap() error { return e.err }

@@ -1,0 +1,54 @@
+package align
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
+)
+
+// FuzzLexicon: a lexicon that can be read is written and read as it was.
+func FuzzLexicon(f *testing.F) {
+	for _, text := range []string{"cat\tKatze\ndog\tHund\n", "", "cat Katze\n", "a\tb\tc\n", "a\tb\na\tc\n", "\tb\n",
+		"a\xff\tb\n", "a\x1b[2J\tb\x00\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var l *Lexicon
+		if fixtures.Promise(t, len(data), func() (err error) {
+			l, err = ReadLexicon(bytes.NewReader(data), "lexicon")
+			return err
+		}) != nil {
+			return
+		}
+		var first, second bytes.Buffer
+		if err := l.Write(&first); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadLexicon(bytes.NewReader(first.Bytes()), "again")
+		if err != nil || again.Len() != l.Len() {
+			t.Fatalf("%q was written, and read as %v, %v", first.String(), again, err)
+		}
+		if again.Write(&second); !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%q is read and written as %q", first.String(), second.String())
+		}
+	})
+}
+
+// FuzzParse: links that can be read come back from their text.
+func FuzzParse(f *testing.F) {
+	for _, line := range []string{"0-0 1-2", "", "-", "1-", "-1-2", "65535-0", "65536-0", "1-2-3", "+1-2", "٣-٤", "1-2\x00",
+		"99999999999999999999-1"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var links []Link
+		if fixtures.Promise(t, len(line), func() (err error) { links, err = Parse(line); return err }) != nil {
+			return
+		}
+		if again, err := Parse(Format(links)); err != nil || !slices.Equal(links, again) {
+			t.Errorf("%v comes back as %v, %v", links, again, err)
+		}
+	})
+}
