@@ -9,11 +9,14 @@
 #   ./build.sh fuzz [S] libs, then every fuzzer for S seconds (10); what crashes one is kept below its testdata/fuzz
 #   ./build.sh sanitize libs, then torch/csrc once more with AddressSanitizer and UndefinedBehaviorSanitizer, into
 #                       third_party/sanitized, and the tests of torch, objectives and models under it
+#   ./build.sh dist     build aperture-VERSION-linux-amd64.tar.zst in dist/: programs and libraries that run where neither
+#                       compiler, Go nor Python is; with names of programs after it, these alone
 #   ./build.sh check    build, then print versions, device, threads and instruction set
 #   ./build.sh clean    remove what was built here; the downloaded libtorch stays in the user's cache
 #
 # Environment: LIBTORCH (a folder with lib/ and include/, or a Python torch package), CXX, XDG_CACHE_HOME;
 # APERTURE_CUDA, 1 to fetch what a GPU needs too (2.5 GB) and 0 to leave it out, which else goes by the driver;
+# APERTURE_GLIBC (2.28, say), the newest glibc that dist may ask for, ZSTD_CLEVEL, how hard it packs;
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
@@ -29,6 +32,9 @@ readonly root=$PWD
 lib=$PWD/third_party/lib
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/aperture
 readonly cxx=${CXX:-g++}
+
+fetching=0  # whether libtorch is being downloaded
+released=0  # whether a release is made, which is of what is pinned alone
 
 say()  { printf 'build: %s\n' "$*" >&2; }
 stop() { say "$*"; exit 1; }
@@ -113,7 +119,7 @@ PYTHON
 # True when every library of a cache entry has the size it was unpacked with.
 intact() {
     local size name
-    [[ -f $1/files ]] || return 1
+    [[ -f $1/files && -f $1/SHA256SUMS ]] || return 1
     while read -r size name; do
         [[ $(stat -c %s "$1/lib/$name" 2>/dev/null) == "$size" ]] || return 1
     done <"$1/files"
@@ -134,10 +140,13 @@ wants_cuda() {
     esac
 }
 
-# Sets $torch (a folder with lib/ and include/) and $torch_from (in words).
+# Sets $torch (a folder with lib/ and include/) and $torch_from (in words). Where it has to be fetched, the headers and libgomp
+# are there when this returns, the libraries after finish_fetching.
 find_libtorch() {
     local found
+    torch=
     if [[ -n ${LIBTORCH:-} ]]; then
+        (( ! released )) || stop "a release is made from the libtorch that build.sh fetches: unset LIBTORCH."
         torch=$(cd "$LIBTORCH" 2>/dev/null && pwd) && [[ -f $torch/lib/libtorch_cpu.so && -d $torch/include/torch ]] ||
             stop "LIBTORCH=$LIBTORCH has no lib/libtorch_cpu.so with include/torch beside it: name the folder of libtorch $torch_version, or unset LIBTORCH."
         found=$(header_version "$torch/include")
@@ -146,30 +155,52 @@ find_libtorch() {
         torch_from="LIBTORCH, $torch"
         return
     fi
-    torch=$(python_torch)
-    if [[ -n $torch ]]; then
+    (( released )) || torch=$(python_torch)
+    if [[ -n ${torch:-} ]]; then
         torch_from="the installed Python package, $torch"
         return
     fi
-    local pinned=(third_party/requirements.txt) cuda='' size='545 MB'
+    local pinned=(third_party/requirements.txt) cuda='' size='136 MB'
     if wants_cuda; then
         pinned+=(third_party/requirements-cuda.txt) cuda=cuda size='2.5 GB, with the libraries for a GPU, 3.6 GB on disk; APERTURE_CUDA=0 leaves these out'
     fi
     torch=$cache/libtorch-$torch_version-${cuda:+cuda-}$(cat "${pinned[@]}" | grep -v '^#' | digest | cut -c1-8)
     torch_from="the cache, $torch"
     intact "$torch" && return
-    [[ -e $torch ]] && say "the cached libtorch in $torch is damaged; fetching it again"
     command -v python3 >/dev/null ||
         stop "Python 3 with pip is needed to download libtorch: install it, for example with \`sudo apt-get install python3-pip\`, or set LIBTORCH to a folder that holds libtorch $torch_version."
     mkdir -p "$cache" 2>/dev/null || stop "$cache cannot be made: make it writable, or set XDG_CACHE_HOME to another folder."
-    (   # Two clones built at once download it once. The lock is taken in a subshell and ends with it.
-        exec 8>"$cache/lock"
-        flock 8
-        intact "$torch" && exit
-        rm -rf "$torch".tmp-*
+    # Two clones built at once download it once: the one that comes later waits for the lock. What downloads is no job of
+    # this shell, whose `wait -n` would take it for a compiler; it holds the lock to its end.
+    exec 8>"$cache/lock"
+    flock 8
+    if ! intact "$torch"; then
+        [[ ! -e $torch/files ]] || say "the cached libtorch in $torch is damaged; fetching it again"
+        rm -rf "$torch" "$torch".tmp-*
         say "downloading libtorch $torch_version ($size; once for this user)"
-        exec python3 third_party/fetch.py "$torch" $cuda
-    ) || exit 1
+        fetching=1
+        ( python3 -B third_party/fetch.py "$torch" $cuda 9>&- & )
+    fi
+    exec 8>&-
+    while (( fetching )) && [[ ! -d $torch/include ]]; do  # the headers come first
+        sleep 0.1
+        flock -n "$cache/lock" true || continue
+        [[ -d $torch/include ]] || exit 1  # it has said why
+    done
+}
+
+# Waits until the libraries are there, too.
+finish_fetching() {
+    flock "$cache/lock" true
+    fetching=0
+    [[ -f $torch/files ]] || exit 1  # it has said why
+}
+
+# What is in the cache is held to its digests each time that it is linked anew; what else is used is the user's own.
+verify_libtorch() {
+    [[ $torch == "$cache"/* ]] || return 0
+    (cd "$torch" && sha256sum --quiet --check SHA256SUMS) >&2 ||
+        stop "the libtorch in $torch is not what was downloaded: remove that folder and run ./build.sh again."
 }
 
 # Links into $lib what libtorch_cpu.so needs and the system does not have in its own folders.
@@ -292,8 +323,10 @@ link() {  # NAME OBJECT...
 # C++ exception reach Go when it is asked for no threads, as it is on one processor. It is compiled under
 # another name, and torch/csrc has the one that Go calls. The library is kept in the user's cache. All files
 # are compiled as one, since each takes twelve seconds to read the same headers and one to do its own.
-build_gotorch() {
-    local folder key
+#
+# Sets $gotorch_key and $gotorch_kept, and where there is something to compile begins it, as $gotorch_job.
+compile_gotorch() {
+    local folder
     folder=$(go list -m -f '{{.Dir}}' $gotorch)
     if [[ -z $folder ]]; then
         say "downloading the Go module $gotorch"
@@ -302,26 +335,31 @@ build_gotorch() {
     fi
     local gotorch_flags=(-std=c++17 -O1 -fPIC -w -DSetNumThreads=gotorch_SetNumThreads -I.
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
-    key=$({ printf '%s\n' "$cxx_version" "$torch_settings" "${gotorch_flags[*]//"$torch"/}"
-            cd "$folder" && LC_ALL=C sha256sum cgotorch/*.cc cgotorch/*.h; } | digest)
-    current "$lib/obj/gotorch.key" "$key" libcgotorch.so && return
-    local kept=$cache/gotorch-${key:0:16}/libcgotorch.so
-    if [[ ! -f $kept ]]; then
-        say "compiling gotorch"
-        mkdir -p "$lib/obj/gotorch"
-        (   cd "$folder"
-            printf '#include "%s"\n' cgotorch/*.cc >"$lib/obj/gotorch/all.cc"
-            compile "$lib/obj/gotorch/all.o" "$lib/obj/gotorch/all.cc" "${gotorch_flags[@]}"
-        ) || exit 1
+    gotorch_key=$({ printf '%s\n' "$cxx_version" "$torch_settings" "${gotorch_flags[*]//"$torch"/}"
+                    cd "$folder" && LC_ALL=C sha256sum cgotorch/*.cc cgotorch/*.h; } | digest)
+    gotorch_kept=$cache/gotorch-${gotorch_key:0:16}/libcgotorch.so
+    current "$lib/obj/gotorch.key" "$gotorch_key" libcgotorch.so || [[ -f $gotorch_kept ]] && return
+    say "compiling gotorch"
+    mkdir -p "$lib/obj/gotorch"
+    (   cd "$folder"
+        printf '#include "%s"\n' cgotorch/*.cc >"$lib/obj/gotorch/all.cc"
+        compile "$lib/obj/gotorch/all.o" "$lib/obj/gotorch/all.cc" "${gotorch_flags[@]}"
+    ) &
+    gotorch_job=$!
+}
+
+link_gotorch() {
+    current "$lib/obj/gotorch.key" "$gotorch_key" libcgotorch.so && return
+    if [[ ! -f $gotorch_kept ]]; then
         link libcgotorch.so "$lib/obj/gotorch/all.o"
-        if mkdir -p "${kept%/*}" 2>/dev/null; then  # a cache that cannot be written only costs the next clone time
-            cp "$lib/libcgotorch.so" "$kept.$$" && mv -f "$kept.$$" "$kept"
+        if mkdir -p "${gotorch_kept%/*}" 2>/dev/null; then  # a cache that cannot be written only costs the next clone time
+            cp "$lib/libcgotorch.so" "$gotorch_kept.$$" && mv -f "$gotorch_kept.$$" "$gotorch_kept"
         fi
         rm -rf "$lib/obj/gotorch"
     else
-        cp "$kept" "$lib/libcgotorch.so.tmp" && mv -f "$lib/libcgotorch.so.tmp" "$lib/libcgotorch.so"
+        cp "$gotorch_kept" "$lib/libcgotorch.so.tmp" && mv -f "$lib/libcgotorch.so.tmp" "$lib/libcgotorch.so"
     fi
-    echo "$key" >"$lib/obj/gotorch.key"
+    echo "$gotorch_key" >"$lib/obj/gotorch.key"
 }
 
 # The digest of a folder of C++: sha256 over the lines "<sha256 of the file>  <name>\n" of every .cc and .h below it,
@@ -357,6 +395,8 @@ build_aperture() {
     local aperture_flags=("${header_flags[@]}" -include "../../${lib#"$root"/}/obj/libtorch.h")
     mapfile -t sources < <(cd torch/csrc && csrc_files .cc | grep -v '^cuda/')
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
+    use_libtorch
+    link_gotorch
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
     current "$lib/obj/aperture.key" "$key" libaperture.so libaperture_waiting.so && return
     compile_digest "$lib/obj/csrc_digest.o" ap_csrc_digest torch/csrc
@@ -406,18 +446,25 @@ build_checked() {
     echo "$key" >"$lib/obj/checked.key"
 }
 
+# Has the libraries of libtorch in $lib, and waits for them where they are being downloaded.
+use_libtorch() {
+    (( ! fetching )) || finish_fetching
+    local link_key
+    link_key=$({ echo "$torch"; find "$torch/lib" -maxdepth 1 -name '*.so*' -printf '%p %s %T@\n' | sort; } | digest)
+    current "$lib/obj/libtorch.key" "$link_key" libtorch_cpu.so libtorch.so && return
+    say "using libtorch $torch_version from $torch_from"
+    verify_libtorch
+    link_libtorch
+    echo "$link_key" >"$lib/obj/libtorch.key"
+}
+
 build_libs() {
     mkdir -p "$lib/obj"
     find_libtorch
-    local link_key
-    link_key=$({ echo "$torch"; find "$torch/lib" -maxdepth 1 -name '*.so*' -printf '%p %s %T@\n' | sort; } | digest)
-    if ! current "$lib/obj/libtorch.key" "$link_key" libtorch_cpu.so libtorch.so; then
-        say "using libtorch $torch_version from $torch_from"
-        link_libtorch
-        echo "$link_key" >"$lib/obj/libtorch.key"
-    fi
+    local gomp_in=$torch/lib gotorch_key gotorch_kept gotorch_job=
+    (( fetching )) || { use_libtorch; gomp_in=$lib; }
     # What can differ between copies of one version: the switches they were configured with, and the name of libgomp.
-    torch_settings=$({ echo "$torch_version"; cd "$lib"; printf '%s\n' libgomp*
+    torch_settings=$({ echo "$torch_version"; cd "$gomp_in"; printf '%s\n' libgomp*
                        find -L "$torch/include" -name cmake_macros.h -exec sha256sum {} + | cut -c1-64 | sort; } | digest)
     jobs=$(jobs_allowed)
     # How torch/csrc is compiled, from inside it. That no operation traps changes no result; without it g++ leaves loops with
@@ -425,14 +472,10 @@ build_libs() {
     header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -Wall -Wextra -I. -Iprocesses
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
     # Either keeps one processor busy for about as long.
-    if (( jobs > 1 )); then
-        build_gotorch &
-        precompile_headers
-        wait $! || exit 1
-    else
-        build_gotorch
-        precompile_headers
-    fi
+    compile_gotorch
+    if (( jobs == 1 )) && [[ -n $gotorch_job ]]; then wait "$gotorch_job" || exit 1; fi
+    precompile_headers
+    if (( jobs > 1 )) && [[ -n $gotorch_job ]]; then wait "$gotorch_job" || exit 1; fi
     build_aperture
     build_cuda
     # Found by the preamble of package torch, which otherwise ends with one sentence instead of the linker's.
@@ -512,7 +555,7 @@ inputs() {
     {
         printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}" "${APERTURE_CUDA:-}"
         [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
-        find . \( -path ./.git -o -path ./bin -o -path ./experiments -o -path ./third_party/lib -o -path ./third_party/sanitized \) -prune -o -type f -printf '%p %s %T@\n'
+        find . \( -path ./.git -o -path ./bin -o -path ./dist -o -path ./experiments -o -path ./third_party/lib -o -path ./third_party/sanitized \) -prune -o -type f -printf '%p %s %T@\n'
     } | LC_ALL=C sort | digest
 }
 products() {
@@ -597,6 +640,52 @@ run_fuzzers() {  # SECONDS
     return $status
 }
 
+# ---- a release -----------------------------------------------------------------------------------------
+
+# The newest version of glibc that these files ask for.
+least_glibc() { objdump -T "$@" 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | cut -c7- | sort -uV | tail -n 1; }
+
+# Programs are linked anew for it: stripped, without this folder's name, and looking for libraries beside themselves alone.
+make_dist() {  # PROGRAM...
+    local version name folder file programs=() work=$root/dist/.work
+    version=$(git describe --tags --always --dirty 2>/dev/null || echo unversioned)
+    name=aperture-$version-linux-amd64 folder=$work/$name
+    command -v zstd >/dev/null && command -v objdump >/dev/null || stop "dist needs zstd and objdump: install them, for example with \`sudo apt-get install zstd binutils\`."
+    rm -rf "$work"
+    mkdir -p "$folder/bin" "$folder/lib" "$work/overlay"
+    if (( $# )); then
+        programs=("${@/#/./runs/}")
+    else
+        mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./runs/...)
+    fi
+    sed -e 's@-Wl,-rpath,${SRCDIR}/../third_party/lib -Wl,-rpath,$ORIGIN/../third_party/lib@-Wl,-rpath,$ORIGIN/../lib@' torch/cgo.go >"$work/overlay/cgo.go"
+    cmp -s torch/cgo.go "$work/overlay/cgo.go" && stop "torch/cgo.go has other linker flags than dist looks for"
+    printf '{"Replace": {"%s": "%s"}}\n' "$root/torch/cgo.go" "$work/overlay/cgo.go" >"$work/overlay.json"
+    say "linking ${#programs[@]} programs for the release"
+    go build -trimpath -overlay "$work/overlay.json" -ldflags '-s -w' -o "$folder/bin/" "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    for file in "$lib"/*.so*; do
+        [[ $file != */libtorch.so && $file != *.tmp ]] || continue
+        cp -L "$file" "$folder/lib/"
+        [[ -L $file ]] || strip --strip-unneeded "$folder/lib/${file##*/}"
+    done
+    go run ./internal/release "$folder" "$torch" "$version" || exit 1
+    cp README.md "$folder/"
+    local glibc
+    glibc=$(least_glibc "$folder"/bin/* "$folder"/lib/*)
+    if [[ -n ${APERTURE_GLIBC:-} && $(printf '%s\n' "$glibc" "$APERTURE_GLIBC" | sort -V | tail -n 1) != "$APERTURE_GLIBC" ]]; then
+        for file in "$folder"/bin/* "$folder"/lib/*; do say "${file#"$folder"/} asks for glibc $(least_glibc "$file")"; done
+        stop "this release would need glibc $glibc and APERTURE_GLIBC allows $APERTURE_GLIBC: build it on a system that is no newer, as the Containerfile does."
+    fi
+    (cd "$folder" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >SHA256SUMS)
+    # Equal contents make equal archives.
+    ZSTD_CLEVEL=${ZSTD_CLEVEL:-15} tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
+        -I 'zstd -T0 --long=27 -q' -cf "dist/$name.tar.zst" "$name"
+    (cd dist && sha256sum "$name.tar.zst" >"$name.tar.zst.sha256")
+    cp "$folder/sbom.cdx.json" "dist/$name.cdx.json"
+    rm -rf "$work"
+    say "dist/$name.tar.zst: $(stat -c %s "dist/$name.tar.zst" | awk '{ printf "%.0f MB", $1 / 1e6 }'), for glibc $glibc and newer"
+}
+
 main() {
     case ${1:-build} in
         build) build ;;
@@ -604,10 +693,11 @@ main() {
         test)  build test; exec 9>&-; run_tests ;;
         fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10}" ;;
         sanitize) shift; check_tools; mkdir -p "$lib"; build_libs; sanitize "$@" ;;
+        dist)  released=1 APERTURE_CUDA=0; build libs; shift; make_dist "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;
-        clean) rm -rf bin third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
+        clean) rm -rf bin dist third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
         -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;
-        *) say "unknown command '$1': build (or nothing), libs, checked, test, fuzz, sanitize, check and clean are known"; exit 2 ;;
+        *) say "unknown command '$1': build (or nothing), libs, checked, test, fuzz, sanitize, dist, check and clean are known"; exit 2 ;;
     esac
 }
 
