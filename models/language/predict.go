@@ -20,7 +20,7 @@ type Prediction struct {
 	Next  []NextWord // the most probable words behind the text, best first
 }
 
-// WordLoss is the loss of a word after those before it.
+// WordLoss is the loss of a word, or of a piece where the model reads pieces, after those before it.
 type WordLoss struct {
 	Text string  // as it stands in the text; "\n" for the end of a line
 	NLL  float64 // in nats
@@ -41,12 +41,18 @@ func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction
 	if err != nil {
 		return p, err
 	}
-	for i, line := range strings.Split(text, "\n") {
-		if i > 0 {
-			p.Words = append(p.Words, WordLoss{Text: "\n"})
+	if m.Words.Pieces() != nil {
+		for i := range ids[1:] {
+			p.Words = append(p.Words, WordLoss{Text: m.Words.Text(ids[i+1 : i+2])})
 		}
-		for word := range strings.FieldsSeq(line) {
-			p.Words = append(p.Words, WordLoss{Text: word})
+	} else {
+		for i, line := range strings.Split(text, "\n") {
+			if i > 0 {
+				p.Words = append(p.Words, WordLoss{Text: "\n"})
+			}
+			for word := range strings.FieldsSeq(line) {
+				p.Words = append(p.Words, WordLoss{Text: word})
+			}
 		}
 	}
 	if !m.Output.InNats() {
@@ -58,7 +64,7 @@ func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		p.Next = m.best(scores, ids[0], top)
+		p.Next = m.best(scores, top)
 		return nil
 	})
 	return p, err
@@ -66,30 +72,28 @@ func (m *Model) Predict(ctx context.Context, text string, top int) (p Prediction
 
 // predict fills in the losses of words, which follow ids[0], and gives the log-probabilities of the word behind them.
 func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (scores []float32) {
-	var carried models.Carried
-	defer func() { carried.Free() }()
+	reader := m.onward()
+	defer reader.free()
 	rows := m.rows(1)
+	if _, whole := m.Network.(models.TextReader); whole { // it then gives the states of all that is read
+		rows = max(1, m.Settings.Train.BPTT/2)
+	}
 	for row := 0; row < len(ids) && ctx.Err() == nil; row += rows {
 		n := min(rows, len(ids)-row)
-		inputs, targets := make([]int64, n), make([]int64, n)
-		for i := range n {
-			inputs[i] = int64(ids[row+i])
-			if row+i+1 < len(ids) { // the last input has no target, and its loss is not read
-				targets[i] = int64(ids[row+i+1])
-			}
+		targets := make([]int64, n)
+		for i, id := range ids[min(len(ids), row+1):min(len(ids), row+n+1)] {
+			targets[i] = int64(id) // the last word has no target, and its loss is not read
 		}
 		scope := torch.OpenScope()
-		states, next := m.Network.Forward(models.Chunk{IDs: inputs, Time: n, Columns: 1}, carried, nil)
-		next.Keep()
-		carried.Free()
-		carried = next
-		for i, x := range m.Output.NLL(states, torch.FromInt64s(targets, torch.CPU, int64(n))).Float64s() {
+		hidden_ND := reader.read(ids[row : row+n])
+		losses := m.Output.NLL(torch.States{Hidden: hidden_ND}, torch.FromInt64s(targets, torch.CPU, int64(n)))
+		for i, x := range losses.Float64s() {
 			if row+i < len(words) {
 				words[row+i].NLL = x
 			}
 		}
 		if row+n == len(ids) {
-			scores = m.Output.LogProbs(states.Hidden.Narrow(0, int64(n)-1, 1)).Float32s()
+			scores = m.Output.LogProbs(hidden_ND.Narrow(0, int64(n)-1, 1)).Float32s()
 		}
 		scope.Close()
 	}
@@ -97,7 +101,8 @@ func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (sco
 }
 
 // best are the words with the largest log-probabilities.
-func (m *Model) best(scores []float32, end int32, top int) (list []NextWord) {
+func (m *Model) best(scores []float32, top int) (list []NextWord) {
+	end, _ := m.Words.End()
 	order := make([]int32, len(scores))
 	for i := range order {
 		order[i] = int32(i)
@@ -112,7 +117,7 @@ func (m *Model) best(scores []float32, end int32, top int) (list []NextWord) {
 		return 0
 	})
 	for _, id := range order[:min(max(0, top), len(order))] {
-		word := m.Words.Word(id)
+		word := m.Words.Text([]int32{id})
 		if id == end {
 			word = "\n"
 		}

@@ -2,10 +2,13 @@ package language_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // TestPredict: the losses of words add up to Score's, in one chunk or in several; the words that may follow are ordered,
@@ -47,4 +50,39 @@ func TestPredict(t *testing.T) {
 		p.Words[0].Text != next || p.Words[1].Text != "\n" {
 		t.Errorf("%+v, %v", p, err)
 	}
+}
+
+// TestPredictGPT: a network that reads blocks says of each word what it says behind the same words read anew.
+func TestPredictGPT(t *testing.T) {
+	torch.Test(t, func() {
+		vocabulary := fewWords(23)
+		begin, _ := vocabulary.ID(corpus.EndOfLine)
+		m, err := language.New(gptSettings(), vocabulary, device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Free()
+		ids := make([]int32, 45)
+		for i := range ids {
+			ids[i] = int32(i*i+i/3) % 23
+		}
+		read := append([]int32{begin}, ids[:7]...)
+		p, err := m.Predict(t.Context(), m.Words.Text(ids[:7]), 3)
+		if err != nil || len(p.Words) != 7 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		for i, w := range p.Words {
+			if want := -float64(after(m, read[:i+1])[read[i+1]]); math.Abs(w.NLL-want) > 1e-4 || w.Text != m.Words.Word(ids[i]) {
+				t.Errorf("word %d is %+v, want a loss of %v", i, w, want)
+			}
+		}
+		next := after(m, read)
+		if best := slices.Max(next); math.Abs(p.Next[0].Probability-math.Exp(float64(best))) > 1e-4 {
+			t.Errorf("the next word has %v, want %v", p.Next[0].Probability, math.Exp(float64(best)))
+		}
+		long := m.Words.Text(ids) // more than the network has room for
+		if p, err := m.Predict(t.Context(), long, 3); err != nil || len(p.Words) != len(ids) || p.Words[40].NLL <= 0 {
+			t.Errorf("%+v, %v", p, err)
+		}
+	})
 }

@@ -21,7 +21,7 @@ func TestProgramOfTheGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := buildProgram(t)
+	program := buildProgram(t, 0)
 	lines := []string{"Three and seven.", "One, two and nine.", "Four and eight.", "Zero, six, five and one.",
 		"Nine and two."}
 	var want []string
@@ -44,8 +44,33 @@ func TestProgramOfTheGuide(t *testing.T) {
 	}
 }
 
-// buildProgram compiles the first program of the guide with the race detector, and returns the path of the binary.
-func buildProgram(t *testing.T) string {
+// TestServerProgramOfTheGuide: many goroutines translate with one server that is loaded anew meanwhile, without a data race.
+func TestServerProgramOfTheGuide(t *testing.T) {
+	folder, err := digits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := buildProgram(t, 1)
+	source, _ := numbers(3, 200, 10)
+	var want strings.Builder
+	for _, x := range translate(t, openDigits(t), source, decode.Options{}) {
+		want.WriteString(x.Text + "\n")
+	}
+	command := exec.Command(program, folder)
+	command.Stdin = strings.NewReader(strings.Join(source, "\n"))
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil || stderr.Len() > 0 {
+		t.Fatalf("%v\n%s", err, &stderr) // a race is reported there, and makes the exit code 66
+	}
+	if diff := cmp.Diff(want.String(), stdout.String()); diff != "" {
+		t.Errorf("the program's translations and those of this process:\n%s", diff)
+	}
+}
+
+// buildProgram compiles a program of the guide, counted from 0, with the race detector, and returns the path of the
+// binary.
+func buildProgram(t *testing.T, which int) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -59,10 +84,13 @@ func buildProgram(t *testing.T) string {
 		return string(data)
 	}
 	const fence = "```"
-	_, code, found := strings.Cut(read("docs/library.md"), fence+"go\npackage main\n")
-	code, _, closed := strings.Cut(code, fence)
-	if !found || !closed {
-		t.Fatal("docs/library.md has no go block that begins with package main")
+	programs := strings.Split(read("docs/library.md"), fence+"go\npackage main\n")[1:]
+	if which >= len(programs) {
+		t.Fatalf("docs/library.md has %d go blocks that begin with package main", len(programs))
+	}
+	code, _, closed := strings.Cut(programs[which], fence)
+	if !closed {
+		t.Fatal("docs/library.md has a go block without an end")
 	}
 	_, requirements, _ := strings.Cut(read("go.mod"), "\n") // below the line that names the module
 	module := t.TempDir()

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -88,8 +90,13 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 	return map[string]any{"translations": translations}, nil
 }
 
-// deeplLanguages is DeepL's GET /v2/languages.
+// deeplLanguages is DeepL's GET /v2/languages. DeepL's own clients send the type in a form, as the body of a GET.
 func (a *app) deeplLanguages(r *http.Request) (any, error) {
+	kind := r.FormValue("type")
+	if body, err := io.ReadAll(io.LimitReader(r.Body, 1<<10)); err == nil && kind == "" {
+		form, _ := url.ParseQuery(string(body)) // what it cannot read is not there
+		kind = form.Get("type")
+	}
 	type entry struct {
 		Language          string `json:"language"`
 		Name              string `json:"name"`
@@ -98,7 +105,7 @@ func (a *app) deeplLanguages(r *http.Request) (any, error) {
 	no := false
 	list := []entry{}
 	for _, l := range a.languages() {
-		if r.FormValue("type") != "target" {
+		if kind != "target" {
 			list = append(list, entry{strings.ToUpper(l.Code), l.Name, nil})
 			continue
 		}

@@ -212,11 +212,23 @@ func TestDeepL(t *testing.T) {
 			t.Errorf("%s\nanswers %d %s\nwant %s", test.body, status, says(answer), test.want)
 		}
 	}
-	for kind, code := range map[string]string{"source": source, "target": target} {
-		_, answer, _ := ask(t, server.Client(), server.URL+"/v2/languages?type="+kind, "", "")
+	for query, code := range map[string]string{"?type=source": source, "?type=target": target, "": source} {
+		_, answer, _ := ask(t, server.Client(), server.URL+"/v2/languages"+query, "", "")
 		if !strings.Contains(says(answer), `"language":"`+strings.ToUpper(code)+`"`) {
 			t.Errorf("languages: %s", says(answer))
 		}
+	}
+	inBody, err := http.NewRequest("GET", server.URL+"/v2/languages", strings.NewReader("type=target"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(inBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, _ := io.ReadAll(response.Body); !strings.Contains(string(text), `"supports_formality":false`) {
+		t.Errorf("languages asked for in a body: %s", text)
 	}
 }
 
