@@ -56,3 +56,23 @@ func TestParts(t *testing.T) {
 		}
 	}
 }
+
+// Every search of docs/results/sweeps can be read, and those that it names too.
+func TestCommittedSearches(t *testing.T) {
+	paths, err := filepath.Glob("../../docs/results/sweeps/*.toml")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		s, err := readSearch(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, p := range parts(s, &flags{file: path}) {
+			if _, err := os.Stat(p.flags.file); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
