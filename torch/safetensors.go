@@ -7,8 +7,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +15,6 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/safetensors"
 )
-
-type safetensorsEntry = safetensors.JSON
 
 type safetensorsType struct {
 	dtype DType
@@ -32,8 +28,6 @@ var safetensorsTypes = []safetensorsType{
 	{Int64, "I64", 8}, {Float64, "F64", 8}, {Float32, "F32", 4}, {BFloat16, "BF16", 2}, {Float16, "F16", 2},
 	{Bool, "BOOL", 1},
 }
-
-const maxSafetensorsHeader = 100 << 20 // the limit of the reference implementation
 
 // WriteSafetensors writes tensors by name, ordered by type and then by name.
 func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[string]string) error {
@@ -87,7 +81,7 @@ func ReadSafetensors(path string, d Device) (map[string]Tensor, map[string]strin
 	var metadata map[string]string
 	err = Try(func() error {
 		r := bufio.NewReaderSize(f, 1<<20)
-		entries, m, content, err := readSafetensorsHeader(r, info.Size())
+		entries, m, content, err := safetensors.ReadHeader(r, info.Size())
 		if err != nil {
 			return fmt.Errorf("%s is no valid safetensors file: %w", path, err)
 		}
@@ -109,97 +103,42 @@ func ReadSafetensors(path string, d Device) (map[string]Tensor, map[string]strin
 // DecodeSafetensors reads the tensors of what WriteSafetensors wrote.
 func DecodeSafetensors(data []byte, d Device) (map[string]Tensor, error) {
 	r := bytes.NewReader(data)
-	entries, _, content, err := readSafetensorsHeader(r, int64(len(data)))
+	entries, _, content, err := safetensors.ReadHeader(r, int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
 	return readSafetensorsContent(r, entries, content, d)
 }
 
-// readSafetensorsHeader also returns the number of bytes that follow the header.
-func readSafetensorsHeader(r io.Reader, fileSize int64) (entries map[string]safetensorsEntry,
-	metadata map[string]string, content int64, err error) {
-	broken := func(format string, args ...any) (map[string]safetensorsEntry, map[string]string, int64, error) {
-		return nil, nil, 0, fmt.Errorf(format, args...)
-	}
-	var length uint64
-	if err := binary.Read(r, binary.LittleEndian, &length); err != nil {
-		return broken("it has no header")
-	}
-	if length > maxSafetensorsHeader || int64(length) > fileSize-8 {
-		return broken("its header is said to be %d bytes long, the file has %d", length, fileSize)
-	}
-	text := make([]byte, length)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return broken("its header is cut")
-	}
-	if len(text) == 0 || text[0] != '{' {
-		return broken("its header is no JSON object")
-	}
-	var raw map[string]json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return broken("its header is not JSON: %v", err)
-	}
-	metadata = map[string]string{}
-	if m, found := raw[safetensors.Metadata]; found {
-		if err := json.Unmarshal(m, &metadata); err != nil {
-			return broken("its metadata are not strings")
-		}
-		delete(raw, safetensors.Metadata)
-	}
-	entries = make(map[string]safetensorsEntry, len(raw))
-	for name, m := range raw {
-		var e safetensorsEntry
-		if err := json.Unmarshal(m, &e); err != nil || e.Shape == nil || len(e.Offsets) != 2 {
-			return broken("the entry of %s is malformed", name)
-		}
-		entries[name] = e
-	}
-	return entries, metadata, fileSize - 8 - int64(length), nil
-}
-
-func readSafetensorsContent(r io.Reader, entries map[string]safetensorsEntry, content int64,
+func readSafetensorsContent(r io.Reader, entries map[string]safetensors.JSON, content int64,
 	d Device) (map[string]Tensor, error) {
-	names := make([]string, 0, len(entries))
-	for name := range entries {
-		names = append(names, name)
+	typeOf := func(name string) safetensorsType {
+		i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.name == entries[name].DType })
+		return safetensorsTypes[i]
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(slices.Compare(entries[a].Offsets, entries[b].Offsets), cmp.Compare(a, b))
-	})
-	tensors := make(map[string]Tensor, len(names))
-	offset := int64(0)
-	for _, name := range names {
-		e := entries[name]
-		i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.name == e.DType })
-		if i < 0 {
-			return nil, fmt.Errorf("%s has the type %q, which is not read", name, e.DType)
-		}
-		t := safetensorsTypes[i]
-		size := t.size
-		for _, s := range e.Shape {
-			if s < 0 || s > 0 && size > content/s {
-				return nil, fmt.Errorf("%s of shape %v does not fit the file", name, e.Shape)
+	names, err := safetensors.Lay(entries, content, func(dtype string) int64 {
+		for _, t := range safetensorsTypes {
+			if t.name == dtype {
+				return t.size
 			}
-			size *= s
 		}
-		if e.Offsets[0] != offset || e.Offsets[1]-e.Offsets[0] != size || e.Offsets[1] > content {
-			return nil, fmt.Errorf("%s lies at bytes %v of %d, which does not fit its shape %v or its neighbours", name,
-				e.Offsets, content, e.Shape)
-		}
-		data := make([]byte, size)
+		return 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	tensors := make(map[string]Tensor, len(names))
+	for _, name := range names {
+		e, t := entries[name], typeOf(name)
+		data := make([]byte, e.Offsets[1]-e.Offsets[0])
 		if _, err := io.ReadFull(r, data); err != nil {
 			return nil, fmt.Errorf("%s is cut: %w", name, err)
 		}
 		if t.dtype == Bool && slices.ContainsFunc(data, func(b byte) bool { return b > 1 }) {
 			return nil, fmt.Errorf("%s is boolean and has a byte that is neither 0 nor 1", name)
 		}
-		offset += size
-		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), int(size/t.size), t.dtype,
-			d, e.Shape)
-	}
-	if offset != content {
-		return nil, fmt.Errorf("%d bytes follow its last tensor", content-offset)
+		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), len(data)/int(t.size),
+			t.dtype, d, e.Shape)
 	}
 	return tensors, nil
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"github.com/aperture-ml/aperture/internal/safetensors"
 )
 
 // SafetensorsIndex is the file that says which shard of a large checkpoint holds which tensor, as the library
@@ -30,7 +32,7 @@ type Weights struct {
 type stored struct {
 	file  string
 	start int64 // of the content, in the file
-	entry safetensorsEntry
+	entry safetensors.JSON
 }
 
 // OpenWeights reads the headers of a .safetensors file, of the shards that an index file (.json) names, or of what a
@@ -126,7 +128,7 @@ func readStored(path string) (map[string]stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, _, content, err := readSafetensorsHeader(bufio.NewReader(f), info.Size())
+	entries, _, content, err := safetensors.ReadHeader(bufio.NewReader(f), info.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s is no valid safetensors file: %w", path, err)
 	}

@@ -1,5 +1,5 @@
-// Package safetensors has the header of the safetensors format for those who write it: torch for tensors, and exports
-// for weights that are Go slices.
+// Package safetensors has the header of the safetensors format for those who write and read it: torch for tensors, and
+// package exchange for weights that are Go slices.
 //
 // # Basics
 //

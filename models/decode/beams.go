@@ -106,10 +106,33 @@ func (s *Searcher) candidates(b *beams, hidden torch.Tensor) torch.Candidates {
 			return t.FromHidden(softmax.mapped(hidden), s.head, softmax.Bias)
 		}
 	}
+	var c torch.Candidates
 	if b.bound {
-		return b.constrained(selection, choose)
+		c = b.constrained(selection, choose)
+	} else {
+		c = choose(selection)
 	}
-	return choose(selection)
+	if s.options.Stop == "transformers" {
+		b.endFreely(c)
+	}
+	return c
+}
+
+// endFreely gives the ends of the longest translations probability 1, as the forced end of transformers has.
+func (b *beams) endFreely(c torch.Candidates) {
+	group, count := len(b.rows)/len(b.sentences), len(c.Rows)/len(b.sentences)
+	for i, s := range b.sentences {
+		if b.step < s.longest {
+			continue
+		}
+		for j := range count {
+			at, r := i*count+j, i*group+j
+			c.Rows[at], c.IDs[at], c.Scores[at], c.LogProbs[at] = -1, -1, math.Inf(-1), math.Inf(-1)
+			if j < group && b.rows[r].logProb > math.Inf(-1) { // they are in falling order
+				c.Rows[at], c.IDs[at], c.Scores[at], c.LogProbs[at] = int32(r), tokenize.EOS, b.rows[r].logProb, 0
+			}
+		}
+	}
 }
 
 // free reports whether a step may take any word and needs no second best: in greedy search
@@ -260,7 +283,8 @@ func (b *beams) advance(c torch.Candidates, done func(i int, best []Hypothesis))
 
 // finishes reports whether the end of sentence at rank j of the candidates finishes a hypothesis.
 func (o Options) finishes(j int, s *sentence) bool {
-	return o.LengthPenalty == "gnmt" || j < o.Beam && len(s.finished) < o.Beam
+	full := len(s.finished) == o.Beam && o.Stop != "transformers"
+	return o.LengthPenalty == "gnmt" || j < o.Beam && !full
 }
 
 // finish keeps the finished hypotheses sorted, and the best `beam` of them.
@@ -276,8 +300,12 @@ func (s *sentence) finish(e ending, beam int) {
 // complete reports whether a sentence needs no more steps, given the best of its open hypotheses.
 func (b *beams) complete(s *sentence, open float64) bool {
 	o := b.options
-	if b.step >= s.longest || o.LengthPenalty == "fairseq" && len(s.finished) == o.Beam {
+	if b.step >= s.longest {
 		return true
+	}
+	if o.LengthPenalty == "fairseq" && len(s.finished) == o.Beam {
+		// The heuristic of transformers takes the length of now for the one that an open hypothesis will end with.
+		return o.Stop != "transformers" || open/o.penalty(b.step+1) <= s.finished[o.Beam-1].score
 	}
 	if len(s.finished) < o.NBest || b.rising {
 		return false

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -20,6 +21,7 @@ type Options struct {
 	MaxLengthA     float64 `toml:"max_length_a" default:"0.0" range:"[0,1000]" help:"longest output is max_length_a times the input's length plus max_length_b, in symbols"`
 	MaxLengthB     int     `toml:"max_length_b" default:"200" range:"[0,1000000]" help:"see max_length_a"`
 	MinLength      int     `toml:"min_length" default:"1" range:"[0,1000000]" help:"shortest output, in symbols without the end of sentence"`
+	Stop           string  `toml:"stop" default:"fairseq" choice:"fairseq transformers" help:"when a search ends: with as many finished translations as the beam is wide, or, as generate() of transformers does, when the best open one has a lower score than all of these; there the end of the longest output costs nothing"`
 	NoRepeatNgram  int     `toml:"no_repeat_ngram" default:"0" range:"[0,1000]" help:"n-grams of this size occur once in an output; 0 allows all"`
 	BatchSentences int     `toml:"batch_sentences" default:"64" range:"[1,100000]" help:"sentences decoded at a time"`
 	// Alignment asks which source words each word attended to most, by which a translator replaces unknown words.
@@ -52,9 +54,7 @@ func (o *Options) complete() error {
 	if o.BatchTokens == 0 {
 		o.BatchTokens = 4096
 	}
-	if o.Postprocess == "" {
-		o.Postprocess = "none"
-	}
+	o.Postprocess, o.Stop = cmp.Or(o.Postprocess, "none"), cmp.Or(o.Stop, "fairseq")
 	if err := schema.Check(o); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func fixture(tying string, preNorm, bias bool) *Model {
 	const d, f, places = 6, 10, 9
 	m := &Model{
 		Network: Network{Width: d, FFNWidth: f, Heads: 2, EncoderLayers: 1, DecoderLayers: 2, MaxPositions: places,
-			PreNorm: preNorm, Sinusoids: true, Activation: "relu", Epsilon: 1e-5, Dropout: 0.1},
+			PreNorm: preNorm, Positions: FairseqPositions, Activation: "relu", Epsilon: 1e-5, Dropout: 0.1},
 		Tensors: map[string]Tensor{},
 		Text: bitext.TextSettings{Source: "en", Target: "de", Normalize: true, Tokenize: "2017", Escape: true,
 			SourceUnits: "bpe", TargetUnits: "bpe"},

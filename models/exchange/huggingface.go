@@ -43,14 +43,14 @@ func (m *Model) class() (c class, err error) {
 	case m.PreNorm && !m.oneMatrix():
 		return c, refuse("transformers has no pre-norm translator with separate word vectors, and this run has " +
 			"model.pre_norm = true: train with model.tying = \"all\", or export with -to ctranslate2")
-	case m.PreNorm && (m.bias() != nil || !m.Sinusoids || m.ZeroStart):
+	case m.PreNorm && (m.bias() != nil || m.Positions != FairseqPositions || m.ZeroStart):
 		return c, refuse("transformers has no pre-norm translator with learned positions or a bias, and this run has " +
 			"model.pre_norm = true: train with model.positions = \"sinusoidal\" and objective.bias = false, or export " +
 			"with -to ctranslate2")
 	case m.PreNorm:
 		return class{name: "M2M100ForConditionalGeneration", kind: "m2m_100", names: own, keys: map[string]any{
 			"vocab_size": len(m.Target), "tie_word_embeddings": true}}, nil
-	case m.bias() == nil && m.Sinusoids && !m.ZeroStart:
+	case m.bias() == nil && m.Positions == FairseqPositions && !m.ZeroStart:
 		return class{name: "FSMTForConditionalGeneration", kind: "fsmt", keys: map[string]any{
 			"langs":          []string{m.Text.Source, m.Text.Target},
 			"src_vocab_size": len(m.Source), "tgt_vocab_size": len(m.Target),

@@ -15,15 +15,19 @@ type Model struct {
 	Network
 	// Tensors are the weights, with fairseq's names. The output matrix [V,D] is decoder.output_projection.weight, or
 	// decoder.embed_tokens.weight where they are one; encoder.embed_tokens.weight is missing where all three are. The
-	// position tables {encoder,decoder}.embed_positions.weight begin with the row of a sentence's first symbol.
+	// position tables {encoder,decoder}.embed_positions.weight begin with the row of a sentence's first symbol; readers
+	// leave out those that have a name.
 	Tensors map[string]Tensor
 
 	Text bitext.TextSettings // how text becomes symbols
 	// the source's files of byte-pair codes and of counted pieces; nil where it has none
-	Codes, Units   []byte
+	Codes, Units []byte
+	// SentencePiece are the models that split source and target, nil where data.source_units is another.
+	SentencePiece  [2][]byte
 	Source, Target []string // vocabularies, in the order of ids; the first four are the special ones
 	Search         Search
 	Card           Card
+	Notes          []string // what a reader could not take over, in sentences
 }
 
 // Tensor is an array of numbers, row-major.
@@ -38,15 +42,26 @@ type Network struct {
 	EncoderLayers, DecoderLayers int
 	MaxPositions                 int // symbols of the longest sentence, its end included
 	PreNorm                      bool
-	// Sinusoids says that the position tables are fairseq's sinusoids, whose first symbol has position 2.
-	Sinusoids   bool
-	Activation  string  // relu, gelu, gelu_tanh or swish
-	Epsilon     float64 // of LayerNorm
-	ZeroStart   bool    // the decoder's first input is a zero vector; else it is the embedding of </s>
-	Dropout     float64
-	Attention   float64 // dropout of attention weights
-	Activations float64 // dropout within feed-forward layers
+	Positions                    Positions
+	Activation                   string  // relu, gelu, gelu_tanh or swish
+	Epsilon                      float64 // of LayerNorm
+	ZeroStart                    bool    // the decoder's first input is a zero vector; else it is the embedding of </s>
+	Dropout                      float64
+	Attention                    float64 // dropout of attention weights
+	Activations                  float64 // dropout within feed-forward layers
 }
+
+// Positions says what the position tables are.
+type Positions string
+
+// The positions that are known by a name: sinusoids whose frequencies are 10000^(-i/(h-1)), with the first symbol at 2
+// or at 0, and those of 10000^(-i/h), as in Vaswani et al. (2017), from 0; h is half the width.
+const (
+	Table            Positions = "" // any other numbers
+	FairseqPositions Positions = "fairseq"
+	MarianPositions  Positions = "marian"
+	VaswaniPositions Positions = "vaswani"
+)
 
 // Search are the settings of a beam search: the longest output has A times the symbols of the input, its end included,
 // plus B.
@@ -56,6 +71,9 @@ type Search struct {
 	A             float64
 	B             int
 	MinLength     int // pieces of the shortest output
+	NoRepeatNgram int
+	// Stop is decode.stop, empty for "fairseq".
+	Stop string
 }
 
 // Refusal says that a format cannot hold a model.

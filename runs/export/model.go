@@ -36,14 +36,18 @@ func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.War
 		Network: exchange.Network{
 			Width: s.Model.Width, FFNWidth: s.Model.FFNWidth, Heads: s.Model.Heads,
 			EncoderLayers: s.Model.EncoderLayers, DecoderLayers: s.Model.DecoderLayers,
-			MaxPositions: s.Model.MaxPositions, PreNorm: s.Model.PreNorm, Sinusoids: s.Model.FairseqPositions(),
+			MaxPositions: s.Model.MaxPositions, PreNorm: s.Model.PreNorm,
 			Activation: s.Model.Activation, Epsilon: s.Model.NormEpsilon, ZeroStart: s.Model.ZeroStart,
 			Dropout: s.Model.Dropout, Attention: s.Model.AttentionDropout, Activations: s.Model.ActivationDropout,
 		},
 		Text:   s.Text,
 		Source: tokens(t.Text.Source.Vocabulary), Target: tokens(t.Text.Target.Vocabulary),
 		Search: exchange.Search{Beam: s.Decode.Beam, LengthPenalty: s.Decode.Lenpen,
-			A: s.Decode.MaxLengthA, B: s.Decode.MaxLengthB, MinLength: s.Decode.MinLength},
+			A: s.Decode.MaxLengthA, B: s.Decode.MaxLengthB, MinLength: s.Decode.MinLength,
+			NoRepeatNgram: s.Decode.NoRepeatNgram, Stop: s.Decode.Stop},
+	}
+	if s.Model.FairseqPositions() {
+		m.Positions = exchange.FairseqPositions
 	}
 	if err := readCodes(m, folder); err != nil {
 		return nil, t.Warnings, err

@@ -1,0 +1,75 @@
+// Command import makes a run folder of a translator that another program left.
+//
+//	go run ./runs/import -from opus-mt-en-de -to experiments/opus-mt-en-de
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/models/exchange"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/torch"
+)
+
+func main() {
+	f, err := parse(os.Args[1:], command.Stdout)
+	if err == nil {
+		err = command.On(torch.Main, func() error { return run(f, os.Stderr) })
+	}
+	command.Exit(err)
+}
+
+// flags are the command line.
+type flags struct {
+	From   string `flag:"from" needed:"give the model to import" help:"<PATH> of the model: a folder of transformers, or a folder or ZIP archive of OPUS-MT"`
+	To     string `flag:"to" needed:"give the run folder to make" help:"run <FOLDER> to make, which does not exist yet"`
+	Source string `flag:"src" help:"<LANGUAGE> translated from (default: as the model says)"`
+	Target string `flag:"tgt" help:"<LANGUAGE> translated into (default: as the model says)"`
+}
+
+var about = command.Help{
+	Name: "import", Usage: "-from PATH -to FOLDER [-src en -tgt de]",
+	Summary: "import makes a run folder of a translator that another program left.",
+	About:   "Marian and OPUS-MT models are read, and folders of transformers that runs/export writes.",
+	NoArgs:  "the model is given with -from, the run folder to make with -to",
+}
+
+func parse(args []string, help io.Writer) (*flags, error) {
+	f := &flags{}
+	if _, err := about.Read(f, args, help); err != nil {
+		return nil, err
+	}
+	if (f.Source == "") != (f.Target == "") {
+		return nil, command.Usagef("-src and -tgt name both languages: give the other one as well")
+	}
+	return f, nil
+}
+
+// run imports, on the torch thread; log takes notes and what was done.
+func run(f *flags, log io.Writer) error {
+	if err := files.Vacant(f.To); err != nil {
+		return err
+	}
+	given := exchange.Given{Text: experiment.Default().Data.TextSettings}
+	if f.Source != "" {
+		given.Languages, given.Text.Source, given.Text.Target = true, f.Source, f.Target
+	}
+	m, err := exchange.Read(f.From, given)
+	if err != nil {
+		return err
+	}
+	err = files.WriteFolder(f.To, func(folder string) error { return write(folder, m) })
+	if err != nil {
+		return err
+	}
+	for _, note := range m.Notes {
+		fmt.Fprintf(log, "import: %s\n", note)
+	}
+	fmt.Fprintf(log, "wrote %s: %s to %s, %d and %d layers of width %d\n", f.To, m.Text.Source, m.Text.Target,
+		m.EncoderLayers, m.DecoderLayers, m.Width)
+	return nil
+}
