@@ -1,0 +1,414 @@
+package exchange
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/models/translation/bitext"
+)
+
+var anyText = Given{Text: bitext.TextSettings{Source: "en", Target: "de", MinCount: 1, JointCodes: true}}
+
+// TestWrittenIsRead: what is written for transformers comes back as it was, in each class.
+func TestWrittenIsRead(t *testing.T) {
+	for name, m := range map[string]*Model{
+		"FSMT": fixture("all", false, false), "FSMT, own source": fixture("decoder", false, false),
+		"FSMT, nothing tied": fixture("none", false, false), "M2M100": fixture("all", true, false),
+		"Marian": fixture("all", false, true), "Marian, nothing tied": fixture("none", false, true),
+	} {
+		folder, _ := writeFace(t, m)
+		got, err := Read(folder, anyText)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !strings.HasPrefix(name, "Marian") { // whose own sinusoids are others, so that it has tables
+			delete(m.Tensors, encoderPositions)
+			delete(m.Tensors, decoderPositions)
+		} else {
+			m.Positions = Table
+		}
+		if diff := cmp.Diff(m.Tensors, got.Tensors); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if diff := cmp.Diff(m.Network, got.Network); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		d := got.Text
+		if !slices.Equal(got.Source, m.Source) || string(got.Codes) != string(m.Codes) || d.Tokenize != "2017" ||
+			!d.Normalize || !d.Aggressive || !d.Escape || d.Source != "en" || d.Target != "de" {
+			t.Errorf("%s: the text path is %+v, %q", name, d, got.Source)
+		}
+		if s := got.Search; s.Beam != 5 || s.LengthPenalty != 1 || s.Stop != "" || s.MinLength != 1 {
+			t.Errorf("%s: the search is %+v", name, s)
+		}
+	}
+}
+
+// spmFile is a model of package spm's tests.
+func spmFile(t testing.TB) []byte {
+	t.Helper()
+	f, err := os.Open("../../tokenize/spm/testdata/unigram_bytes.model.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func put(t testing.TB, folder, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, name), data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// marianFace fills a folder as save_pretrained does for a model of OPUS-MT: padding is the last id, its vector zero.
+func marianFace(t testing.TB, folder string) {
+	t.Helper()
+	m := fixture("all", false, true)
+	e := m.Tensors[decoderEmbedding]
+	copy(e.Values[7*m.Width:], make([]float32, m.Width))
+	delete(m.Tensors, encoderPositions)
+	delete(m.Tensors, decoderPositions)
+	if err := m.writeWeights(filepath.Join(folder, "model.safetensors"), class{names: map[string]string{
+		decoderEmbedding: "shared.weight", outputBias: "/final_logits_bias"}}, Float32); err != nil {
+		t.Fatal(err)
+	}
+	put(t, folder, "config.json", []byte(`{"model_type":"marian","d_model":6,"encoder_layers":1,"decoder_layers":2,
+		"encoder_attention_heads":2,"decoder_attention_heads":2,"encoder_ffn_dim":10,"decoder_ffn_dim":10,
+		"max_position_embeddings":9,"activation_function":"swish","scale_embedding":true,"vocab_size":8,"pad_token_id":7,
+		"eos_token_id":0,"decoder_start_token_id":7,"bad_words_ids":[[7]],"num_beams":6,"max_length":512}`))
+	put(t, folder, "generation_config.json", []byte(`{"num_beams":4,"renormalize_logits":true,"forced_eos_token_id":0}`))
+	put(t, folder, "vocab.json", []byte(`{"</s>":0,"<unk>":1,"▁a":2,"b":3,"▁":4,">>deu<<":5,"c":6,"<pad>":7}`))
+	put(t, folder, "source.spm", spmFile(t))
+	put(t, folder, "target.spm", spmFile(t))
+}
+
+// TestMarianOfTransformers: ids take Aperture's order with their rows, <s> is banned, and padding leaves the sum.
+func TestMarianOfTransformers(t *testing.T) {
+	folder := t.TempDir()
+	marianFace(t, folder)
+	m, err := Read(folder, anyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fixture("all", false, true)
+	if diff := cmp.Diff([]string{"<s>", "<pad>", "</s>", "<unk>", "▁a", "b", "▁", ">>deu<<", "c"}, m.Source); diff != "" {
+		t.Error(diff)
+	}
+	theirs := []int{-1, 7, 0, 1, 2, 3, 4, 5, 6}
+	for i, id := range theirs {
+		row, bias := make([]float32, 6), float32(bannedBias)
+		if id >= 0 && id < 7 {
+			row, bias = want.Tensors[decoderEmbedding].Values[6*id:6*id+6], want.Tensors[outputBias].Values[id]
+		}
+		if got := m.Tensors[decoderEmbedding].Values[6*i : 6*i+6]; !slices.Equal(got, row) {
+			t.Errorf("row %d is %v, want %v", i, got, row)
+		}
+		if got := m.Tensors[outputBias].Values[i]; got != bias {
+			t.Errorf("the bias of %d is %v, want %v", i, got, bias)
+		}
+	}
+	if !m.ZeroStart || m.Positions != VaswaniPositions || m.Activation != "swish" || m.Epsilon != 1e-5 || !m.Text.Joint {
+		t.Errorf("%+v", m.Network)
+	}
+	if s := m.Search; s.Beam != 4 || s.B != 510 || s.Stop != "transformers" {
+		t.Errorf("the search is %+v", s)
+	}
+	if m.Text.Source != "source" || len(m.Notes) != 1 {
+		t.Errorf("%q, %q", m.Text.Source, m.Notes)
+	}
+}
+
+// TestUnscaledEmbeddings: a model that does not multiply by √D reads vectors that undo it.
+func TestUnscaledEmbeddings(t *testing.T) {
+	folder := t.TempDir()
+	marianFace(t, folder)
+	change(t, folder, "config.json", `"scale_embedding":true`, `"scale_embedding":false`)
+	m, err := Read(folder, anyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := m.Tensors[encoderEmbedding].Values, m.Tensors[outputMatrix].Values
+	for i := range in {
+		if math.Abs(float64(in[i])*math.Sqrt(6)-float64(out[i])) > 1e-6 {
+			t.Fatalf("element %d is %v in and %v out", i, in[i], out[i])
+		}
+	}
+}
+
+func change(t testing.TB, folder, name, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.ReplaceAll(string(data), from, to)
+	if changed == string(data) {
+		t.Fatalf("%s holds no %s", name, from)
+	}
+	put(t, folder, name, []byte(changed))
+}
+
+// TestUnsupported: what no Transformer of Aperture is, is told by name in one sentence.
+func TestUnsupported(t *testing.T) {
+	face := func(name, from, to string) func(string) {
+		return func(folder string) { marianFace(t, folder); change(t, folder, name, from, to) }
+	}
+	opus := func(from, to string) func(string) {
+		return func(folder string) {
+			marianArchive(t, folder, func(yml string) string { return strings.ReplaceAll(yml, from, to) })
+		}
+	}
+	for says, make := range map[string]func(folder string){
+		`model_type = "t5" is not supported`:      face("config.json", `"marian"`, `"t5"`),
+		`activation_function = "mish" is not`:     face("config.json", `"swish"`, `"mish"`),
+		"encoder and decoder differ in heads":     face("config.json", `"decoder_attention_heads":2`, `"decoder_attention_heads":3`),
+		"decoder_start_token_id = 2 has a word":   face("config.json", `"decoder_start_token_id":7`, `"decoder_start_token_id":2`),
+		"eos_token_id = 3 is not the id of </s>":  face("config.json", `"eos_token_id":0`, `"eos_token_id":3`),
+		"has no </s>":                             face("vocab.json", `"</s>"`, `"<//s>"`),
+		"both have the id 3":                      face("vocab.json", `"▁":4`, `"▁":3`),
+		"has the id 9, and the model has the ids": face("vocab.json", `"c":6`, `"c":9`),
+		"encoder.layers.1.fc1.bias":               face("config.json", `"encoder_layers":1`, `"encoder_layers":2`),
+		"has the weight decoder.layers.1.enc":     face("config.json", `"decoder_layers":2`, `"decoder_layers":1`),
+		"is not a multiple of its 4 heads":        face("config.json", `_attention_heads":2`, `_attention_heads":4`),
+		`autoregressive by "rnn" (SSRU`:           opus("autoreg: self-attention", "autoreg: rnn"),
+		`its type "s2s" is not supported`:         opus("type: transformer", "type: s2s"),
+		"gelu of Marian":                          opus("swish", "gelu"),
+		`transformer-preprocess "n"`:              opus(`preprocess: ""`, `preprocess: "n"`),
+		"pytorch_model.bin, which can hold program": func(folder string) {
+			marianFace(t, folder)
+			if err := os.Rename(filepath.Join(folder, "model.safetensors"), filepath.Join(folder, "pytorch_model.bin")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a .bin of Marian has weights of eight bits": func(folder string) { put(t, folder, "model.intgemm.bin", nil) },
+	} {
+		folder := t.TempDir()
+		make(folder)
+		_, err := Read(folder, anyText)
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v; it should say %s", err, says)
+		}
+	}
+	if _, err := Read(t.TempDir(), anyText); err == nil || !strings.Contains(err.Error(), "neither config.json") {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+// npy is an array as NumPy writes it.
+func npy(shape []int, values []float32) []byte {
+	text := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(shape)), ", "), "[]")
+	header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%s,), }", text)
+	header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n"
+	b := bytes.NewBufferString("\x93NUMPY\x01\x00")
+	binary.Write(b, binary.LittleEndian, uint16(len(header)))
+	b.WriteString(header)
+	binary.Write(b, binary.LittleEndian, values)
+	return b.Bytes()
+}
+
+const marianYML = `dim-emb: 6
+type: transformer
+enc-depth: 1
+dec-depth: 2
+transformer-heads: 2
+transformer-dim-ffn: 10
+transformer-ffn-activation: swish
+transformer-decoder-autoreg: self-attention
+transformer-preprocess: ""
+transformer-postprocess: dan
+transformer-postprocess-emb: d
+transformer-tied-layers:
+  []
+dim-vocabs:
+  - 7
+  - 7
+`
+
+// marianArchive fills a folder as an archive of OPUS-MT, with the weights of the fixture under Marian's names.
+func marianArchive(t testing.TB, folder string, changed func(yml string) string) *Model {
+	t.Helper()
+	m := fixture("all", false, true)
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	add := func(name string, data []byte) {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: name + ".npy", Method: zip.Store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write(data)
+	}
+	yml := changed(marianYML) + "\x00"
+	header := npy([]int{len(yml)}, nil)
+	add("special:model.yml", append(bytes.Replace(header, []byte("<f4"), []byte("|i1"), 1), yml...))
+	add("Wemb", npy([]int{7, 6}, m.Tensors[decoderEmbedding].Values[:42]))
+	add("decoder_ff_logit_out_b", npy([]int{1, 7}, m.Tensors[outputBias].Values[:7]))
+	names := m.marianNames()
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		x := m.Tensors[name]
+		if len(x.Shape) == 2 {
+			x = x.transposed()
+		} else {
+			x.Shape = []int{1, len(x.Values)}
+		}
+		add(names[name], npy(x.Shape, x.Values))
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, folder, "opus.model1.npz.best-perplexity.npz", b.Bytes())
+	put(t, folder, "opus.vocab.yml", []byte("</s>: 0\n<unk>: 1\n\"\\xE4\": 2\n'it''s': 3\n\"a:b\": 4\n? \"long\"\n: 5\n▁: 6\n"))
+	put(t, folder, "decoder.yml", []byte("relative-paths: true\nmodels:\n  - opus.model1.npz.best-perplexity.npz\nvocabs:\n"+
+		"  - opus.vocab.yml\n  - opus.vocab.yml\nbeam-size: 6\nnormalize: 1\n"))
+	put(t, folder, "source.spm", spmFile(t))
+	put(t, folder, "target.spm", spmFile(t))
+	put(t, folder, "preprocess.sh", []byte("#!/bin/bash\n"))
+	return m
+}
+
+// TestMarianArchive: a folder of OPUS-MT, and the same as a ZIP archive with a folder in it.
+func TestMarianArchive(t *testing.T) {
+	folder := t.TempDir()
+	want := marianArchive(t, folder, func(yml string) string { return yml })
+	path := filepath.Join(t.TempDir(), "opus.zip")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	z.Create("opus-2020/")
+	for _, name := range []string{"decoder.yml", "opus.model1.npz.best-perplexity.npz", "opus.vocab.yml", "source.spm",
+		"target.spm", "preprocess.sh"} {
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, _ := z.Create("opus-2020/" + name)
+		w.Write(data)
+	}
+	if err := errors.Join(z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{folder, path} {
+		m, err := Read(from, anyText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"<s>", "<pad>", "</s>", "<unk>", "ä", "it's", "a:b", "long", "▁"}, m.Target); diff != "" {
+			t.Error(diff)
+		}
+		for name := range want.marianNames() {
+			if diff := cmp.Diff(want.Tensors[name], m.Tensors[name]); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+		bias := append([]float32{bannedBias, bannedBias}, want.Tensors[outputBias].Values[:7]...)
+		if !slices.Equal(m.Tensors[outputBias].Values, bias) || m.Positions != MarianPositions || m.Epsilon != 1e-9 ||
+			!m.ZeroStart || !m.Text.OPUS || m.Search.Beam != 6 || m.Search.LengthPenalty != 1 || m.Search.A != 3 {
+			t.Errorf("%+v, %+v", m.Network, m.Search)
+		}
+	}
+}
+
+// TestMutations: a damaged file is told in a sentence or read, whatever the damage, in bounded time and memory.
+// APERTURE_TEST_EVERYTHING=1 tries 2,000 for each importer.
+func TestMutations(t *testing.T) {
+	count := 40
+	if os.Getenv("APERTURE_TEST_EVERYTHING") != "" {
+		count = 2000
+	}
+	fsmt := func(folder string) {
+		m := fixture("decoder", false, false)
+		m.Text.Aggressive = true
+		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, fill := range map[string]func(string){
+		"Marian of transformers": func(f string) { marianFace(t, f) },
+		"OPUS-MT":                func(f string) { marianArchive(t, f, func(y string) string { return y }) },
+		"FSMT":                   fsmt,
+	} {
+		folder := t.TempDir()
+		fill(folder)
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(3, 4))
+		read := 0
+		for i := range count {
+			file := entries[i%len(entries)].Name()
+			whole, err := os.ReadFile(filepath.Join(folder, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, folder, file, mutated(whole, random))
+			m, err := Read(folder, anyText)
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %s: no sentence: %v", name, file, err)
+			}
+			if err == nil && m.checkWhole() == nil {
+				read++
+			}
+			put(t, folder, file, whole)
+		}
+		t.Logf("%s: %d of %d mutations are read", name, read, count)
+	}
+}
+
+// mutated is data with a few bytes changed, cut, doubled or moved.
+func mutated(data []byte, random *rand.Rand) []byte {
+	out := slices.Clone(data)
+	if len(out) == 0 {
+		return []byte{byte(random.Uint32())}
+	}
+	at := random.IntN(len(out))
+	if random.IntN(2) == 0 { // headers are at the beginning
+		at = random.IntN(min(len(out), 300))
+	}
+	switch random.IntN(5) {
+	case 0:
+		return out[:at]
+	case 1:
+		out[at] ^= 1 << random.IntN(8)
+	case 2:
+		for k := range min(8, len(out)-at) {
+			out[at+k] = byte(random.Uint32())
+		}
+	case 3:
+		end := min(len(out), at+random.IntN(40))
+		return slices.Insert(out, at, slices.Clone(out[at:end])...)
+	case 4:
+		if out[at] >= '0' && out[at] <= '9' || random.IntN(3) == 0 {
+			return slices.Insert(out, at, byte('0'+random.IntN(10)))
+		}
+		return slices.Delete(out, at, min(len(out), at+1+random.IntN(20)))
+	}
+	return out
+}
