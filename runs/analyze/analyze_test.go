@@ -268,13 +268,13 @@ func TestLanguageModels(t *testing.T) {
 		defer made.Free()
 		saveRun(t, folder, c, made.Params)
 		open := func() *subject {
-			s, err := runFolder{folder, "lm", 0, false}.open(io.Discard)
+			s, err := runFolder{folder, "lm", 0, false, "output", ""}.open(io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return s
 		}
-		with, err := runFolder{folder, "lm", 3, false}.open(io.Discard)
+		with, err := runFolder{folder, "lm", 3, false, "output", ""}.open(io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}

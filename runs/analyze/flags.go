@@ -19,6 +19,8 @@ type flags struct {
 	Vectors    []string `flag:"vectors" help:"<FILE> of vectors: .safetensors, followed by :NAME where it holds several matrices, .vec text, or a .bin of word2vec or fastText, each of the three also .gz; or a folder with a checkpoint in safetensors, in shards or not; may repeat"`
 	Tensor     string   `flag:"tensor" help:"<NAME> of the matrix in checkpoints in safetensors"`
 	Vocabulary string   `flag:"vocab" help:"<FILE> that names the rows of matrices from files: a word a line, or .json with an object that maps words to rows"`
+	Matrix     string   `flag:"matrix" default:"output" choice:"output source target" help:"<MATRIX> of translators: output, or the input vectors of the source or target language"`
+	Counts     string   `flag:"counts" help:"raw text <FILE> in the language of the matrix, whose symbols are counted, for a run that keeps no counts, such as an imported one"`
 	NamedOnly  bool     `flag:"named-only" with:"vocab" help:"leave out rows that -vocab does not name, which fill a matrix up"`
 	States     int      `flag:"states" default:"2000" range:"[0,inf)" help:"look at about <N> hidden states of each run, of its validation text; 0 at none"`
 	JSON       bool     `flag:"json" help:"print JSON: an object, or a list of them for several matrices; pictures only with -out"`
@@ -58,6 +60,11 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case f.Save && (len(f.Vectors) > 0 || f.Normalise):
 		return nil, command.Usagef("-save keeps measures of runs as they are: name no files of vectors with it, and " +
 			"leave -normalise out")
+	case f.Save && (f.Matrix != "output" || f.Counts != ""):
+		return nil, command.Usagef("-save keeps measures of output matrices with their own counts: leave -matrix and " +
+			"-counts out")
+	case len(f.Vectors) > 0 && (f.Matrix != "output" || f.Counts != ""):
+		return nil, command.Usagef("-matrix and -counts are for runs, and %s is a file: leave them out", f.Vectors[0])
 	case f.Vec != "" && len(f.Runs)+len(f.Vectors) > 1:
 		return nil, command.Usagef("-vec writes one matrix, and %d are named: leave out all but one",
 			len(f.Runs)+len(f.Vectors))
@@ -102,7 +109,7 @@ func (f *flags) sources() []source {
 	var all []source
 	names := shortNames(f.Runs)
 	for i, folder := range f.Runs {
-		all = append(all, runFolder{folder, names[i], f.States, f.Save})
+		all = append(all, runFolder{folder, names[i], f.States, f.Save, f.Matrix, f.Counts})
 	}
 	for _, path := range f.Vectors {
 		file, tensor := splitName(path)

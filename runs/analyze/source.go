@@ -11,11 +11,14 @@ import (
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/models/translation"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/objectives/measures"
 	"github.com/aperture-ml/aperture/objectives/vectors"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/runs/internal/record"
+	"github.com/aperture-ml/aperture/tokenize"
+	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -45,6 +48,9 @@ type runFolder struct {
 	folder, name string
 	states       int  // about how many hidden states are looked at
 	save         bool // the test texts are scored
+
+	matrix string // of a translator: output, source or target
+	text   string // raw text that counts are taken from; empty for those of the run
 }
 
 func (r runFolder) open(log io.Writer) (*subject, error) {
@@ -73,13 +79,34 @@ func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, e
 	}
 	defer t.Free()
 	warn(log, t.Warnings)
-	v := t.Text.Target.Vocabulary
-	s := &subject{name: r.name, w: t.Output.Embedding().Matrix(), scale: 1, counts: v.Counts(),
-		word: func(row int) string { return v.Token(int32(row)) }}
+	side, w := t.Text.Target, t.Output.Embedding().Matrix()
+	if r.matrix != "output" {
+		name := "decoder.embed_tokens.weight"
+		if r.matrix == "source" {
+			name, side = "encoder.embed_tokens.weight", t.Text.Source
+		}
+		if own := t.Params.Get(name); own.Defined() { // else it is the output's
+			w = own.Detach().Clone()
+		}
+	}
+	v := side.Vocabulary
+	s := &subject{name: r.name, w: w, scale: 1, word: func(row int) string { return v.Token(int32(row)) }}
+	if s.counts, err = r.counts(side, t.Settings.Lines); err != nil {
+		return nil, err
+	}
+	if s.counts == nil {
+		s.orderRows()
+		for i := range tokenize.Unk + 1 {
+			s.counts[i] = math.NaN()
+		}
+	}
 	if r.save {
 		if s.kept, err = scoreTranslations(t, c, r.folder); err != nil {
 			return nil, err
 		}
+	}
+	if r.matrix != "output" {
+		return s, nil // no state is scored by it
 	}
 	s.look(r.states, t.Output, log, func() (*measures.Contexts, error) {
 		lines, err := c.Data.ReadLines(c.Data.Valid)
@@ -95,9 +122,33 @@ func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, e
 	return s, nil
 }
 
+// counts are those of a side's symbols: in the text that is given, or as the run keeps them; nil where nothing is known.
+func (r runFolder) counts(side *bitext.Side, l corpus.LineSettings) ([]float64, error) {
+	if r.text == "" {
+		if counts := side.Vocabulary.Counts(); slices.Max(counts) > 0 {
+			return counts, nil
+		}
+		return nil, nil
+	}
+	lines, err := l.ReadLines(r.text, "-counts")
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]float64, side.Vocabulary.Len())
+	for _, line := range lines.Lines {
+		for _, id := range side.Encode(line) {
+			counts[id]++
+		}
+	}
+	return counts, nil
+}
+
 // language is the output matrix of a language model. Its vocabulary holds no counts: they come from the training text,
 // where that is still there.
 func (r runFolder) language(c *experiment.Config, log io.Writer) (*subject, error) {
+	if r.matrix != "output" || r.text != "" {
+		return nil, fmt.Errorf("%s holds a language model: -matrix and -counts are for translators", r.folder)
+	}
 	m, err := language.Load(r.folder, torch.CPU)
 	if err != nil {
 		return nil, err
