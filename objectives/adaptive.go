@@ -138,6 +138,14 @@ func (l *Adaptive) Init(e Embedding, p Config) error {
 // softmaxLayer is one softmax: weight [R,K], bias [R] or the zero Tensor, and the hidden states that it scores.
 type softmaxLayer struct{ weight, bias, hidden torch.Tensor }
 
+// refuses terms that need all words at once.
+func (l *Adaptive) refuses(t LossTerm) (why string) {
+	if t, is := t.(WholeTerm); is && t.WholeVocabulary() {
+		return "needs all words in one softmax, and adaptive has a softmax for each cluster"
+	}
+	return ""
+}
+
 // layers are the head and the tails for hidden states [N,D].
 func (l *Adaptive) layers(hidden torch.Tensor) []softmaxLayer {
 	mapped := l.head.Map(hidden)

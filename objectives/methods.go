@@ -90,9 +90,9 @@ func (s Settings) resolve(sgd bool) (Pieces, error) {
 type join struct {
 	Pieces
 	names                               []string
+	termNames                           []string // of Terms
 	embedding, likelihood, perturbation string
 	regularizer, term                   string // one that comes without an embedding; one with a term of the loss
-	whole                               string // one with a term that needs all words in one softmax
 }
 
 func (j *join) add(name string, p Pieces) error {
@@ -126,11 +126,8 @@ func (j *join) add(name string, p Pieces) error {
 		j.term = name
 	}
 	for _, t := range p.Terms {
-		if t, is := t.(WholeTerm); is && t.WholeVocabulary() {
-			j.whole = name
-		}
+		j.Terms, j.termNames = append(j.Terms, t), append(j.termNames, name)
 	}
-	j.Terms = append(j.Terms, p.Terms...)
 	j.Regularizers = append(j.Regularizers, p.Regularizers...)
 	j.States = append(j.States, p.States...)
 	j.ClipApart = j.ClipApart || p.ClipApart
@@ -162,18 +159,23 @@ func (j *join) complete(s Settings) (Pieces, error) {
 		return Pieces{}, fmt.Errorf("%s and %s do not join: %s is a term of a softmax's loss, and %s has no softmax; "+
 			"leave one of them out",
 			j.likelihood, j.term, j.term, j.likelihood)
-	case j.whole != "" && isAdaptive(j.Likelihood):
-		return Pieces{}, fmt.Errorf("%s and %s do not join: %s needs all words in one softmax, "+
-			"and %s has a softmax for each cluster; leave one of them out",
-			j.likelihood, j.whole, j.whole, j.likelihood)
 	case ok:
+		if l, is := l.(selective); is {
+			for i, t := range j.Terms {
+				if why := l.refuses(t); why != "" {
+					return Pieces{}, fmt.Errorf("%s and %s do not join: %s %s; leave one of them out", j.likelihood,
+						j.termNames[i], j.termNames[i], why)
+				}
+			}
+		}
 		j.Terms = append(j.Terms, labelSmoothing(s))
 		l.training().by, l.training().terms = j.Perturbation, j.Terms
 	}
 	return j.Pieces, nil
 }
 
-func isAdaptive(l Likelihood) bool {
-	_, is := l.(*Adaptive)
-	return is
+// selective is a likelihood of the softmax family that does not take every term of a loss.
+type selective interface {
+	// refuses says why it does not take a term, in words that follow the term's name, or nothing.
+	refuses(t LossTerm) (why string)
 }

@@ -298,7 +298,7 @@ func (p *scorePass) chunk(start, c int64) {
 // its weight and its bias. What the weight gets goes through the gate [C,V], where there is one.
 func (p *scorePass) products(l scoreLayer, start int64, hidden, gradient, gate Tensor) {
 	v := gradient.Size(-1)
-	g_RV := gradient.Reshape(gradient.Count()/max(1, v), v)
+	g_RV := gradient.Reshape(hidden.Count()/hidden.Size(-1), v)
 	if l.bias.gradient.Defined() {
 		l.bias.gradient.Assign(l.bias.gradient.Add(g_RV.SumDim(0, false)))
 	}
