@@ -297,7 +297,10 @@ func TestSimplified(t *testing.T) {
 			p, q := config(31, 7, 2), config(31, 7, 2)
 			o := layer(t, s, p)
 			defer release(o, p)
-			s = s.Simplified()
+			s.Set("mixture_dropout", 0.5)
+			if s = s.Simplified(); Of[MixtureSettings](s).MixtureDropout != 0 {
+				t.Errorf("%s: a layer that follows a text drops latent states out", name)
+			}
 			q.Stream = torch.NewStream(2, "init") // another one, so that only the weights can make them alike
 			simple := layer(t, s, q)
 			defer release(simple, q)

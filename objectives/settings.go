@@ -93,7 +93,7 @@ func (s Settings) check() error {
 func (s Settings) names() []string { return strings.Split(s.Method, "+") }
 
 // Simplified are the settings of a layer that scores as that of s does, and trains as simply as it can: without
-// smoothing, perturbation, further terms of the loss and penalties of states, and with W as one parameter.
+// smoothing, dropout, perturbation, further terms of the loss and penalties of states, and with W as one parameter.
 // [Output.Simplify] gives its weights.
 func (s Settings) Simplified() Settings {
 	left := slices.DeleteFunc(s.names(), func(name string) bool {
@@ -107,7 +107,7 @@ func (s Settings) Simplified() Settings {
 		}
 		return p.Perturbation != nil || len(p.Terms)+len(p.States) > 0 || p.Embedding != nil && p.Likelihood == nil
 	})
-	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0)
+	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0, "mixture_dropout", 0)
 	if len(left) == 0 {
 		s.Method = mle.Name
 	}
