@@ -30,6 +30,7 @@ var methods = []Method{
 	dispersion,
 	agg,
 	mos,
+	mixtape,
 	adaptive,
 	vmf,
 	powerSpherical,
