@@ -31,6 +31,7 @@ var methods = []Method{
 	agg,
 	mos,
 	mixtape,
+	drill,
 	adaptive,
 	vmf,
 	powerSpherical,

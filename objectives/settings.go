@@ -107,7 +107,7 @@ func (s Settings) Simplified() Settings {
 		}
 		return p.Perturbation != nil || len(p.Terms)+len(p.States) > 0 || p.Embedding != nil && p.Likelihood == nil
 	})
-	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0, "mixture_dropout", 0)
+	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0, "mixture_dropout", 0, "drill_dropout", 0)
 	if len(left) == 0 {
 		s.Method = mle.Name
 	}
