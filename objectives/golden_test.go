@@ -62,7 +62,7 @@ func equalsForm(t *testing.T, file, form, method string, limit float64, change .
 				}
 				want := func(key string) []float64 { return g[form+"/"+key].Float64s() }
 				near(t, "loss", []float64{total}, want("loss"), limit)
-				if method != "headless" {
+				if method != headless.Name {
 					near(t, "nll", nll.Float64s(), want("nll"), limit)
 				}
 				near(t, "nll of evaluation", o.NLL(states, g["targets"]).Float64s(), want("nll"), limit)

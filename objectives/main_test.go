@@ -69,6 +69,9 @@ func trained() map[string]Settings {
 	combined := []string{"zloss+adversarial", "zloss+spectrum", "zloss+mos", "zloss+adaptive", "spectrum+adversarial",
 		"spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum"}
 	for _, m := range methods {
+		if m.Name == headless.Name {
+			continue // its loss is of other scores in training
+		}
 		combined = append(combined, m.Name)
 	}
 	for _, name := range combined {

@@ -32,6 +32,7 @@ var methods = []Method{
 	mos,
 	mixtape,
 	drill,
+	headless,
 	adaptive,
 	vmf,
 	powerSpherical,

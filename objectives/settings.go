@@ -105,6 +105,9 @@ func (s Settings) Simplified() Settings {
 		if transforms(p.Terms) {
 			return false // evaluation sees them
 		}
+		if _, is := p.Likelihood.(*Headless); is {
+			return true // it scores as mle does
+		}
 		return p.Perturbation != nil || len(p.Terms)+len(p.States) > 0 || p.Embedding != nil && p.Likelihood == nil
 	})
 	s.Set("method", strings.Join(left, "+"), "label_smoothing", 0, "mixture_dropout", 0, "drill_dropout", 0)

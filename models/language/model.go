@@ -91,7 +91,7 @@ func (m *Model) build() error {
 		if err != nil {
 			return err
 		}
-		input, c.Embedding = table, "decoder"
+		input, c.Embedding, c.OutputOnly = table, "decoder", true
 	}
 	var err error
 	if m.Output, err = objectives.New(s.Objective, c); err != nil {
