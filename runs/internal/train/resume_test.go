@@ -26,6 +26,8 @@ var variants = map[string][]string{
 	"terms and centring": {"-method=softcap+sigsoftmax+centre+centre-loss+focal+unlikelihood", "-set=train.accumulate=2"},
 	"states":             {"-method=simctg+istar+dispersion", "-set=objective.istar_updates=3", "-set=train.accumulate=2"},
 	"coupled Adam":       {"-set=train.optimizer=coupled-adam", "-set=train.weight_decay=0.01"},
+	"gates and label dropout": {"-method=drill+agg", "-set=objective.drill_dropout=0.3", "-set=objective.agg_alpha=0.5",
+		"-set=train.accumulate=2"},
 }
 
 // N updates, and N more in another process, are 2N updates: the tensors are the same bit for bit, and so are the results.
