@@ -51,5 +51,9 @@ func (c *Config) Validate() error {
 	refuse(averages && t.ValidateEvery > 0, "train.asgd goes by epochs: it wants train.validate_every = 0")
 	refuse(!language && t.PatienceOn == "bleu" && c.Decode.ValidationBeam == 0,
 		`train.patience_on = "bleu" needs BLEU in validation: decode.validation_beam is 0`)
+	method, unknown := c.Objective.Resolve() // the task's check has said what is wrong with it
+	refuse(unknown == nil && method.WordTargets && t.Optimizer == "coupled-adam",
+		`train.optimizer = %q steps the rows of the output matrix, and the target vectors of %s do not move: it wants `+
+			`"adamw"`, t.Optimizer, c.Objective.Method)
 	return err
 }
