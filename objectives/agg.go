@@ -11,8 +11,8 @@ var agg = Method{
 	Name:    "agg",
 	Summary: "weakens the gradient that pushes rare words away from the states of other words",
 	Paper:   "Yu et al. 2022",
-	Formula: "mle, where the gradient of row k of W from a position with another target is scaled by how often word k " +
-		"has occurred, if it is rare", Parameters: "none",
+	Formula: "mle, where the gradient of row k of W from a position with another target is scaled by how often word " +
+		"k has occurred, if it is rare", Parameters: "none",
 	Cost:     "a few operations for each score; no fused kernel",
 	Settings: []any{AGGSettings{}},
 	Build: func(s Settings, _ bool) Pieces {
@@ -37,14 +37,14 @@ type AGGSettings struct {
 //	dW_k = sum over positions of g_k dz_k h, g = 1 at the target itself
 //
 // where dz_k is the gradient of score k, with smoothing and all terms. Hidden states, the bias and a tied input get the
-// gradients of mle. The authors reach the same by three losses with parts held constant, of which the reported loss here
-// is one.
+// gradients of mle. The authors reach the same by three losses with parts held constant, of which the reported loss
+// here is one.
 //
 // Departures: the authors count over the last K updates, K those of an epoch, and the update under way among them; here
 // n counts all earlier updates. The two rates agree, but for the update under way, in the first epoch and at the end of
 // each, since every epoch has the same words, and counts of earlier updates make gates the same for all batches and
-// processes of an update; with several processes the authors count the words of the first alone. Before the first update
-// nothing is rare.
+// processes of an update; with several processes the authors count the words of the first alone. Before the first
+// update nothing is rare.
 //
 // In a factored W = U diag(s) V^T the rows of U are gated, s and V are not. Legend: N positions, V words.
 type AGG struct {

@@ -46,9 +46,8 @@ type DrillSettings struct {
 // In evaluation E_L is kept until a parameter that it is made of changes.
 //
 // Departures from the authors' program: the bias b only where Bias asks for it; no residual connection to the layer
-// before, which theirs has as an option that its published commands leave off, and locked dropout alone, which those for
-// WikiText-2 leave off. From the paper and the published commands; the program is under another licence and is not
-// copied.
+// before, which theirs has as an option that its published commands leave off; and locked dropout alone, which the one
+// for WikiText-2 leaves off. The program is under another licence, and nothing of it is copied.
 //
 // Legend: N rows, V vocabulary, D width.
 type Drill struct {

@@ -8,8 +8,9 @@ import (
 
 // headless is the method: a likelihood.
 var headless = Method{
-	Name:    "headless",
-	Summary: "tells the target's word vector from those of the other targets of the batch, without scoring the vocabulary",
+	Name: "headless",
+	Summary: "tells the target's word vector from those of the other targets of the batch, without scoring the " +
+		"vocabulary",
 	Paper:   "Godey et al. 2024",
 	Formula: "-log softmax(W_batch h)[y], W_batch the rows of W of all targets of the batch", Parameters: "none",
 	Cost: "3 N^2 D multiplications for the N targets of a batch, in place of 3 N V D",
@@ -47,8 +48,8 @@ func (l *Headless) Init(e Embedding, p Config) error {
 		return err
 	}
 	if p.OutputOnly {
-		return errors.New("headless aims at the word vectors that the model reads, and this one's input has vectors of " +
-			"its own: tie the two with model.tying")
+		return errors.New("headless aims at the word vectors that the model reads, and this one's input has vectors " +
+			"of its own: tie the two with model.tying")
 	}
 	l.embedding, l.head, l.padding = e, e.Head(), p.Padding
 	return nil

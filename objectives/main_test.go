@@ -67,7 +67,8 @@ func release(o *Output, p Config) {
 func trained() map[string]Settings {
 	all := map[string]Settings{}
 	combined := []string{"zloss+adversarial", "zloss+spectrum", "zloss+mos", "zloss+adaptive", "spectrum+adversarial",
-		"spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial", "adaptive+spectrum", "mixtape+adversarial", "mixtape+spectrum",
+		"spectrum+cosreg", "mos+adversarial", "mos+spectrum", "mos+cosreg", "adaptive+adversarial",
+		"adaptive+spectrum", "mixtape+adversarial", "mixtape+spectrum",
 		"mixtape+unlikelihood", "drill+adversarial", "drill+spectrum", "drill+agg", "agg+mos", "agg+spectrum"}
 	for _, m := range methods {
 		if m.Name == headless.Name {

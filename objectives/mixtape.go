@@ -14,7 +14,8 @@ var mixtape = Method{
 	Formula: "-log softmax(sum_k pi_jk w_j tanh(H_k h))[y], pi the gates of word j in the context h",
 	Parameters: "4 D^2 + 3 D M + 3 D, and M + 3 for each word with gates of its own and for all others, " +
 		"M = mixtape_width",
-	Cost:     "with a tenth of the words frequent, 1.3 output layers, and 4 N D^2 for the latent states; no fused kernel",
+	Cost: "with a tenth of the words frequent, 1.3 output layers, and 4 N D^2 for the latent states; no fused " +
+		"kernel",
 	Settings: []any{SoftmaxSettings{}, MixtapeSettings{}},
 	Needs:    Needs{FrequentFirst: true},
 	Build: func(s Settings, _ bool) Pieces {
@@ -70,8 +71,8 @@ type Mixtape struct {
 // What the tree of sigmoids has.
 const mixtapeStates, mixtapeGates = 4, 3
 
-// Init makes <prefix>.latent.weight, .context.weight and .state.weight, uniform within 1/sqrt(H) as PyTorch starts linear
-// maps, .words.weight, uniform within 1/sqrt(M), and .words.bias and .bias, which start at zero.
+// Init makes <prefix>.latent.weight, .context.weight and .state.weight, uniform within 1/sqrt(H) as PyTorch starts
+// linear maps, .words.weight, uniform within 1/sqrt(M), and .words.bias and .bias, which start at zero.
 func (l *Mixtape) Init(e Embedding, p Config) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -88,7 +89,8 @@ func (l *Mixtape) Init(e Embedding, p Config) error {
 	l.latent = uniform(".latent.weight", mixtapeStates*p.Width, p.hidden())
 	l.context = uniform(".context.weight", mixtapeGates*l.Gates, p.hidden())
 	l.state = uniform(".state.weight", mixtapeGates, p.hidden())
-	l.words, l.words0 = uniform(".words.weight", l.frequent+1, l.Gates), zeros(".words.bias", l.frequent+1, mixtapeGates)
+	l.words = uniform(".words.weight", l.frequent+1, l.Gates)
+	l.words0 = zeros(".words.bias", l.frequent+1, mixtapeGates)
 	if l.Bias {
 		l.bias = zeros(".bias", p.Vocabulary)
 	}

@@ -12,8 +12,8 @@ type LossTerm interface {
 // BatchTerm is a term that sees the targets of each batch before its loss.
 type BatchTerm interface {
 	LossTerm
-	// Batch is given targets [N], those of ignore count as nothing, and the factor of the summed loss: 0 where the batch
-	// belongs to no update.
+	// Batch is given targets [N], those of ignore count as nothing, and the factor of the summed loss: 0 where the
+	// batch belongs to no update.
 	Batch(targets_N torch.Tensor, ignore int64, scale float64)
 }
 

@@ -64,8 +64,8 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 		})
 	}
 	check("translation/spectrum+adversarial+agg", mustRun, folder, true,
-		append(translate, "-method=spectrum+adversarial+agg", "-set=objective.agg_alpha=0.5", "-set=train.clip_norm=0.5",
-			"-set=train.ema_decay=0.9")...)
+		append(translate, "-method=spectrum+adversarial+agg", "-set=objective.agg_alpha=0.5",
+			"-set=train.clip_norm=0.5", "-set=train.ema_decay=0.9")...)
 	check("language/stable covariance", mustRunText, texts, true,
 		append(common, "-method=istar", "-set=objective.istar_updates=20")...)
 	for _, row := range objectives.Methods() {
