@@ -95,8 +95,8 @@ func (a *AGG) Batch(targets_N torch.Tensor, ignore int64, scale float64) {
 	})
 }
 
-// TransformGradients takes the counts of an update, whose gradients are all there, to those of earlier ones.
-func (a *AGG) TransformGradients() {
+// endUpdate takes the counts of an update to those of earlier ones.
+func (a *AGG) endUpdate() {
 	torch.ScopedNoGrad(func() {
 		a.counts_V.Assign(a.counts_V.Add(a.now_V))
 		a.updates.Assign(a.updates.AddScalar(1))

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
 )
 
 var update = flag.Bool("update", false, "write what README.md, docs/methods.md and docs/testbed.md have of the methods anew")
@@ -140,7 +142,12 @@ func actsOn(m Method) string {
 		_, transform := r.(GradientTransform)
 		add("gradient", transform && !penalty && !constraint)
 	}
-	add("scores", p.Likelihood != nil || p.Perturbation != nil || len(p.Terms) > 0)
+	var o torch.SoftmaxLossOptions
+	for _, t := range p.Terms {
+		t.Apply(&o)
+	}
+	add("gradient", o.WeightGate != nil)
+	add("scores", p.Likelihood != nil || p.Perturbation != nil || len(p.Terms) > 0 && o.WeightGate == nil)
 	add("states", len(p.States) > 0)
 	return strings.Join(on, ", ")
 }
