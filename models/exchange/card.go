@@ -53,6 +53,12 @@ func (m *Model) card(c class, o Options) []byte {
 		say(`pieces = tokenizer(["A line."], return_tensors="pt", padding=True)`)
 		say("print(tokenizer.batch_decode(model.generate(**pieces), skip_special_tokens=True))\n```\n")
 	}
+	k.figures(say)
+	return b.Bytes()
+}
+
+// figures are the tables of scores and of sums.
+func (k Card) figures(say func(format string, args ...any)) {
 	if len(k.Scores) > 0 {
 		say("| text | metric | score |\n|---|---|---|")
 		for _, s := range k.Scores {
@@ -66,5 +72,4 @@ func (m *Model) card(c class, o Options) []byte {
 			say("    %s  %s", k.SHA256[name], name)
 		}
 	}
-	return b.Bytes()
 }

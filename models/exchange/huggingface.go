@@ -170,6 +170,11 @@ func (m *Model) writeWeights(path string, c class, f Format) error {
 	if c.kind == "marian" && !m.oneMatrix() {
 		weights["model."+encoderEmbedding] = m.Tensors[m.input()]
 	}
+	return writeTensors(path, weights, f)
+}
+
+// writeTensors writes a safetensors file.
+func writeTensors(path string, weights map[string]Tensor, f Format) error {
 	var entries []safetensors.Entry
 	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		t := weights[name]

@@ -121,26 +121,33 @@ func (m *Model) oneMatrix() bool {
 // bias is the output's, nil where it has none.
 func (m *Model) bias() []float32 { return m.Tensors[outputBias].Values }
 
+// check says what is wrong with a weight, which is to be written in a format.
+func (t Tensor) check(name string, f Format) error {
+	n := 1
+	for _, size := range t.Shape {
+		n *= size
+	}
+	if n != len(t.Values) {
+		return fmt.Errorf("%s has %d numbers where its shape %v wants %d", name, len(t.Values), t.Shape, n)
+	}
+	for _, x := range t.Values {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return fmt.Errorf("the weight %s holds a number that is not finite: training has diverged; train again with "+
+				"a smaller train.learning_rate", name)
+		}
+		if f == Float16 && math.Abs(float64(x)) > largestHalfNumber {
+			return fmt.Errorf("the weight %s holds %g, which is too large for float16: quantise to bfloat16, or not at all",
+				name, x)
+		}
+	}
+	return nil
+}
+
 // check says what is wrong with the weights, whatever the format: sizes that do not fit, and numbers that are none.
 func (m *Model) check(o Options) error {
 	for _, name := range slices.Sorted(maps.Keys(m.Tensors)) {
-		t := m.Tensors[name]
-		n := 1
-		for _, size := range t.Shape {
-			n *= size
-		}
-		if n != len(t.Values) {
-			return fmt.Errorf("%s has %d numbers where its shape %v wants %d", name, len(t.Values), t.Shape, n)
-		}
-		for _, x := range t.Values {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("the weight %s holds a number that is not finite: training has diverged; train "+
-					"again with a smaller train.learning_rate", name)
-			}
-			if o.Quantise == Float16 && math.Abs(float64(x)) > largestHalfNumber {
-				return fmt.Errorf("the weight %s holds %g, which is too large for float16: quantise to bfloat16, or "+
-					"not at all", name, x)
-			}
+		if err := m.Tensors[name].check(name, o.Quantise); err != nil {
+			return err
 		}
 	}
 	rows := map[string]int{m.input(): len(m.Source), decoderEmbedding: len(m.Target), m.output(): len(m.Target)}

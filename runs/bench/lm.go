@@ -15,12 +15,12 @@ import (
 )
 
 // lmRows are training steps of language models in their published sizes.
-var lmRows = eagerAndCompiled(
+var lmRows = append(eagerAndCompiled(
 	step{"lstm_step/ptb", pennTreebank.race},
 	step{"lstm_step/wikitext2", wikiText2.race},
 	step{"mos_step/ptb", mixturePTB.race},
 	step{"xl_step/4-layers", fourLayers.race},
-)
+), gptRows...)
 
 // textNetwork is a language model, and the size of the chunks that it reads.
 type textNetwork struct {
@@ -76,6 +76,7 @@ func transformerXL(layers int) experiment.Config {
 // quiet is the configuration without what is drawn in each step.
 func quiet(c experiment.Config) experiment.Config {
 	m := &c.Model
+	c.Train.Precision = "float32" // a comparison of gradients wants more digits than bfloat16 has
 	m.Dropout, m.DropoutInput, m.DropoutHidden, m.DropoutEmbedding, m.WeightDrop = 0, 0, 0, 0, 0
 	c.Objective.Set("mixture_dropout", 0)
 	return c
@@ -115,6 +116,12 @@ func (n textNetwork) size() string {
 
 // race races whole updates of a language model against plain PyTorch.
 func (n textNetwork) race(b *bench, r *race, compiled bool) error {
+	if n.config.Train.Precision == "bfloat16" && !torch.HasBFloat16() {
+		r.alone = func() (figure, error) {
+			return figure{0, "not measured: no instructions for bfloat16 here"}, nil
+		}
+		return nil
+	}
 	chunks := n.chunks()
 	weights, clean, err := b.cleanGradients(n, chunks)
 	if err != nil {
@@ -158,21 +165,26 @@ func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (
 		step := torch.OpenScope()
 		defer step.Close()
 		chunk := chunks[i]
-		states, next := built.Network.Forward(chunk.input, carried, t.dropout)
 		n := len(chunk.targets)
-		loss, nll := built.Output.Loss(states, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
-		for _, term := range states.Terms {
-			loss = loss.Add(term.Value.MulScalar(term.Weight))
-		}
+		var loss, nll torch.Tensor
+		var next models.Carried
+		torch.Autocast(c.Train.Precision == "bfloat16", torch.CPU, func() {
+			var states torch.States
+			states, next = built.Network.Forward(chunk.input, carried, t.dropout)
+			loss, nll = built.Output.Loss(states, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
+			for _, term := range states.Terms {
+				loss = loss.Add(term.Value.MulScalar(term.Weight))
+			}
+		})
 		loss.Backward()
 		next.Keep()
 		carried.Free()
 		carried = next
 		return nll.Mean().Item()
 	}
-	if c.Train.Optimizer == "adam" {
+	if c.Train.Optimizer != "sgd" {
 		t.useAdam(r, torch.AdamOptions{Beta1: c.Train.Beta1, Beta2: c.Train.Beta2, Epsilon: c.Train.Epsilon,
-			WeightDecay: c.Train.WeightDecay})
+			WeightDecay: c.Train.WeightDecay, Decoupled: c.Train.Optimizer == "adamw"})
 	}
 	return t, nil
 }

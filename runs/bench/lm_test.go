@@ -12,7 +12,7 @@ import (
 
 // tiny is a network of each row with other sizes.
 func tiny() []textNetwork {
-	networks := []textNetwork{pennTreebank, mixturePTB, fourLayers}
+	networks := []textNetwork{pennTreebank, mixturePTB, fourLayers, smallGPT}
 	for i := range networks {
 		n := &networks[i]
 		n.vocabulary, n.columns, n.steps = 40, 5, 7
@@ -31,7 +31,7 @@ func TestTextTrainersLearn(t *testing.T) {
 			defer r.close()
 			c := quiet(n.config)
 			// Rates for so small a network.
-			if c.Train.LearningRate = 3; c.Train.Optimizer == "adam" {
+			if c.Train.LearningRate = 3; c.Train.Optimizer != "sgd" {
 				c.Train.LearningRate = 0.01
 			}
 			trainer, err := n.trainer(r, c, n.chunks())

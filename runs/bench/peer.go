@@ -45,6 +45,7 @@ type answer struct {
 	Loss           float64            // the mean over targets, in nats
 	Gradients      map[string]float64 // norms by the names of weights
 	Hypotheses     [][]int32          // of a translator, without ends of sentences
+	IDs            []int32            // of a continuation
 	CompileSeconds float64            `json:"compile_seconds"` // that torch.compile took before anything was timed
 }
 

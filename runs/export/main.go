@@ -1,4 +1,4 @@
-// Command export writes the translator of a run in the format of another program.
+// Command export writes the translator of a run, or its GPT, in the format of another program.
 //
 //	go run ./runs/export -run experiments/own/mle-portable-seed1 -to argos -out en_de.argosmodel
 package main
@@ -35,7 +35,7 @@ type flags struct {
 
 var about = command.Help{
 	Name: "export", Usage: "-run FOLDER -to ctranslate2|argos|hf -out PATH [flags]",
-	Summary: "export writes the translator of a run in the format of another program.",
+	Summary: "export writes the translator, or the GPT, of a run in the format of another program.",
 	NoArgs:  "the run is given with -run, the path to write with -out",
 }
 
@@ -60,6 +60,10 @@ func run(ctx context.Context, f *flags, log io.Writer) error {
 	if err := files.Vacant(f.Out); err != nil {
 		return err
 	}
+	o := exchange.Options{Quantise: exchange.Format(f.Quantise), Tokens: f.Tokens}
+	if kind, err := kindOf(f.Run); err == nil && kind == "gpt" {
+		return exportGPT(ctx, f, o, log)
+	}
 	m, warnings, err := read(ctx, f.Run)
 	for _, w := range warnings {
 		fmt.Fprintln(log, w)
@@ -67,7 +71,6 @@ func run(ctx context.Context, f *flags, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	o := exchange.Options{Quantise: exchange.Format(f.Quantise), Tokens: f.Tokens}
 	switch f.To {
 	case "argos":
 		err = writeArgos(f.Out, m, o)
@@ -76,11 +79,7 @@ func run(ctx context.Context, f *flags, log io.Writer) error {
 	default:
 		err = files.WriteFolder(f.Out, func(folder string) error { return exchange.WriteCTranslate2(folder, m, o) })
 	}
-	var refusal *exchange.Refusal
-	if errors.As(err, &refusal) && refusal.Text && f.To != "argos" {
-		return fmt.Errorf("%w, or give -force-tokens, which writes the model alone", err)
-	}
-	if err != nil {
+	if err := advised(err, f.To); err != nil {
 		return err
 	}
 	if m.Text.Tokenize == "current" && !f.Tokens {
@@ -89,6 +88,15 @@ func run(ctx context.Context, f *flags, log io.Writer) error {
 	}
 	fmt.Fprintf(log, "wrote %s\n", f.Out)
 	return nil
+}
+
+// advised is an error with what the command can do about it.
+func advised(err error, format string) error {
+	var refusal *exchange.Refusal
+	if errors.As(err, &refusal) && refusal.Text && format != "argos" {
+		return fmt.Errorf("%w, or give -force-tokens, which writes the model alone", err)
+	}
+	return err
 }
 
 // writeArgos writes a package, whose model is made in a folder beside it first.

@@ -14,6 +14,7 @@ import (
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
@@ -52,7 +53,7 @@ func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.War
 	if err := readCodes(m, folder); err != nil {
 		return nil, t.Warnings, err
 	}
-	if m.Card, err = card(folder, t); err != nil {
+	if m.Card, err = card(folder, s.Objective.Method, t.Params.Count()); err != nil {
 		return nil, t.Warnings, err
 	}
 	return m, t.Warnings, t.Queue(ctx, func() error { return weights(m, t) })
@@ -60,41 +61,33 @@ func read(ctx context.Context, folder string) (*exchange.Model, []checkpoint.War
 
 // checkKind refuses networks that no format holds, before any weight is read.
 func checkKind(folder string) error {
-	tree, err := keys.ReadFolder(folder)
-	if err != nil {
-		return err
-	}
-	section, _ := tree["model"].(map[string]any)
-	kind, named := section["kind"].(string)
+	kind, err := kindOf(folder)
 	switch {
-	case !named || kind == "transformer":
+	case err != nil:
+		return err
+	case kind == "" || kind == "transformer":
 		return nil // whatever else is wrong with the keys, Open says
 	case slices.Contains(translation.Kinds(), kind):
 		return fmt.Errorf("%s has model.kind = %q, and neither CTranslate2 nor transformers has such a recurrent "+
 			"network: train with model.kind = \"transformer\"", folder, kind)
 	}
-	return fmt.Errorf("%s holds a language model, model.kind = %q, whose network no format has: export a translator "+
-		"with model.kind = \"transformer\"", folder, kind)
+	return fmt.Errorf("%s holds a language model, model.kind = %q, whose network no format has: export a gpt, or a "+
+		"translator with model.kind = \"transformer\"", folder, kind)
+}
+
+// kindOf is a run's model.kind, empty where its configuration has none.
+func kindOf(folder string) (string, error) {
+	tree, err := keys.ReadFolder(folder)
+	section, _ := tree["model"].(map[string]any)
+	kind, _ := section["kind"].(string)
+	return kind, err
 }
 
 // weights gives the model its tensors, on the torch thread.
 func weights(m *exchange.Model, t *translation.Translator) error {
-	if _, _, ok := t.Output.SoftmaxHead(); !ok {
-		return fmt.Errorf("this run has objective.method = %q, and the formats hold one softmax over the whole "+
-			"vocabulary, of plain scores: export a run of mle, cosreg, adversarial, zloss, spectrum or sn",
-			t.Settings.Objective.Method)
-	}
-	scope := torch.OpenScope()
-	defer scope.Close()
-	values := t.Params.Map()
-	t.Output.Simplify(values)
-	m.Tensors = make(map[string]exchange.Tensor, len(values)+2)
-	for name, x := range values {
-		shape := make([]int, 0, x.Rank())
-		for _, n := range x.Shape() {
-			shape = append(shape, int(n))
-		}
-		m.Tensors[name] = exchange.Tensor{Shape: shape, Values: x.Float32s()}
+	var err error
+	if m.Tensors, err = tensors(t.Params, t.Output, t.Settings.Objective.Method); err != nil {
+		return err
 	}
 	first, width := tokenize.Pad+1, m.Width
 	for _, name := range []string{"encoder.embed_positions.weight", "decoder.embed_positions.weight"} {
@@ -107,6 +100,27 @@ func weights(m *exchange.Model, t *translation.Translator) error {
 		m.Tensors[name] = exchange.Tensor{Shape: []int{m.MaxPositions, width}, Values: table.Values[first*width:]}
 	}
 	return nil
+}
+
+// tensors are the weights by name, with the output layer's matrix as one.
+func tensors(p *torch.Params, o *objectives.Output, method string) (map[string]exchange.Tensor, error) {
+	if _, _, ok := o.SoftmaxHead(); !ok {
+		return nil, fmt.Errorf("this run has objective.method = %q, and the formats hold one softmax over the whole "+
+			"vocabulary, of plain scores: export a run of mle, cosreg, adversarial, zloss, spectrum or sn", method)
+	}
+	scope := torch.OpenScope()
+	defer scope.Close()
+	values := p.Map()
+	o.Simplify(values)
+	all := make(map[string]exchange.Tensor, len(values)+2)
+	for name, x := range values {
+		shape := make([]int, 0, x.Rank())
+		for _, n := range x.Shape() {
+			shape = append(shape, int(n))
+		}
+		all[name] = exchange.Tensor{Shape: shape, Values: x.Float32s()}
+	}
+	return all, nil
 }
 
 func tokens(v *tokenize.Vocabulary) []string {
@@ -131,8 +145,8 @@ func readCodes(m *exchange.Model, folder string) error {
 }
 
 // card is what a model card says of the run; without results.json, which only a finished run has, no scores.
-func card(folder string, t *translation.Translator) (exchange.Card, error) {
-	c := exchange.Card{Method: t.Settings.Objective.Method, Params: t.Params.Count()}
+func card(folder, method string, params int64) (exchange.Card, error) {
+	c := exchange.Card{Method: method, Params: params}
 	r, err := record.Read(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -147,6 +161,7 @@ func card(folder string, t *translation.Translator) (exchange.Card, error) {
 			{Text: text, Metric: "BLEU (" + string(scores.BLEUSignature) + ")", Value: scores.BLEU.Value()},
 			{Text: text, Metric: "chrF", Value: scores.ChrF.Value()},
 			{Text: text, Metric: "perplexity", Value: scores.PPL.Value()},
+			{Text: text, Metric: "perplexity a word", Value: scores.PPLWord.Value()},
 		} {
 			if !math.IsNaN(s.Value) { // else it is undefined
 				c.Scores = append(c.Scores, s)

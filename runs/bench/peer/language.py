@@ -32,11 +32,12 @@ def load(model, path, plain):
     return named
 
 
-def serve(c, model, optimizer, plain=lambda name: name):
+def serve(c, model, optimizer, plain=lambda name: name, reader=None):
     """Trains model, whose call with input, targets and carried state gives the loss to
-    minimise, the one to report, and the new state."""
+    minimise, the one to report, and the new state. reader(model, path), where it is given, loads
+    the weights in place of load."""
     chunks = [(torch.tensor(chunk["input"]), torch.tensor(chunk["target"])) for chunk in c["chunks"]]
-    named = load(model, c["weights"], plain)
+    named = reader(model, c["weights"]) if reader else load(model, c["weights"], plain)
     carried = None
 
     def loss_of(i):

@@ -1,0 +1,190 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/aperture-ml/aperture/tokenize/bytebpe"
+)
+
+// gpt2Activations are those that GPT-2's class computes, by its names; those of one function name the run's.
+var gpt2Activations = map[string]string{
+	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu": "gelu", "relu": "relu",
+	"silu": "swish", "swish": "swish",
+}
+
+// IsGPT2 reports whether a folder has the config.json of a GPT-2.
+func IsGPT2(folder string) bool {
+	d := &directory{FS: os.DirFS(folder), where: folder}
+	var c struct {
+		Kind string `json:"model_type"`
+	}
+	return d.readJSON("config.json", &c, false) == nil && c.Kind == "gpt2"
+}
+
+// ReadGPT2 reads a folder of GPT-2: config.json, weights in safetensors, vocab.json and merges.txt. What the network
+// cannot be is a [*Refusal].
+func ReadGPT2(folder string) (*GPT2, error) {
+	d := &directory{FS: os.DirFS(folder), where: folder}
+	text, err := d.read("config.json", largestText)
+	if err != nil {
+		return nil, err
+	}
+	m, err := gpt2OfConfig(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.path("config.json"), err)
+	}
+	if err := m.readPieces(d); err != nil {
+		return nil, err
+	}
+	weights, err := d.faceWeights()
+	if err != nil {
+		return nil, err
+	}
+	if err = m.here(weights); err == nil {
+		err = m.check(Float32)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	return m, nil
+}
+
+// readPieces reads vocab.json and merges.txt.
+func (m *GPT2) readPieces(d *directory) error {
+	vocabulary, err := d.read("vocab.json", largestText)
+	if err != nil {
+		return err
+	}
+	merges, err := d.read("merges.txt", largestText)
+	if err != nil {
+		return err
+	}
+	m.Pieces, err = bytebpe.Read(bytes.NewReader(vocabulary), d.path("vocab.json"), bytes.NewReader(merges),
+		d.path("merges.txt"))
+	if err != nil {
+		return err
+	}
+	if m.Pieces.Len() != m.Vocabulary {
+		return refuse("%s has ids below %d, and config.json vocab_size = %d: only a vocabulary of the matrix's size is "+
+			"supported", d.path("vocab.json"), m.Pieces.Len(), m.Vocabulary)
+	}
+	return nil
+}
+
+// gpt2OfConfig makes the network that config.json describes, with transformers' defaults.
+func gpt2OfConfig(text []byte) (*GPT2, error) {
+	c := struct {
+		Kind       string  `json:"model_type"`
+		Vocabulary int     `json:"vocab_size"`
+		Positions  int     `json:"n_positions"`
+		Width      int     `json:"n_embd"`
+		Layers     int     `json:"n_layer"`
+		Heads      int     `json:"n_head"`
+		Inner      *int    `json:"n_inner"`
+		Activation string  `json:"activation_function"`
+		Epsilon    float64 `json:"layer_norm_epsilon"`
+		Dropout    float64 `json:"resid_pdrop"`
+		Embedding  float64 `json:"embd_pdrop"`
+		Attention  float64 `json:"attn_pdrop"`
+		Scaled     bool    `json:"scale_attn_weights"`
+		ByLayer    bool    `json:"scale_attn_by_inverse_layer_idx"`
+		Cross      bool    `json:"add_cross_attention"`
+	}{Vocabulary: 50257, Positions: 1024, Width: 768, Layers: 12, Heads: 12, Activation: "gelu_new", Epsilon: 1e-5,
+		Dropout: 0.1, Embedding: 0.1, Attention: 0.1, Scaled: true}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, fmt.Errorf("it is no JSON of a model's keys: %w", err)
+	}
+	if c.Kind != "gpt2" {
+		return nil, refuse("model_type = %q is not supported: a language model of transformers has to be gpt2", c.Kind)
+	}
+	m := &GPT2{Width: c.Width, FFNWidth: 4 * c.Width, Heads: c.Heads, Layers: c.Layers, MaxPositions: c.Positions,
+		Activation: gpt2Activations[c.Activation], Epsilon: c.Epsilon, Dropout: c.Dropout, Attention: c.Attention,
+		Vocabulary: c.Vocabulary}
+	if c.Inner != nil {
+		m.FFNWidth = *c.Inner
+	}
+	switch {
+	case m.Activation == "":
+		return nil, refuse("activation_function = %q is not supported: gelu_new, gelu, relu and silu are", c.Activation)
+	case !c.Scaled || c.ByLayer:
+		return nil, refuse("attention without its usual scale is not supported: scale_attn_weights has to be true and " +
+			"scale_attn_by_inverse_layer_idx false")
+	case c.Cross:
+		return nil, refuse("add_cross_attention = true is not supported: the network is a decoder without an encoder")
+	case m.Width < 1 || m.Heads < 1 || m.Width%m.Heads != 0 || m.Layers < 1 || m.FFNWidth < 1 || m.MaxPositions < 2 ||
+		m.Vocabulary < 256 || max(m.Width, m.FFNWidth, m.MaxPositions, m.Vocabulary) > 1<<20 || m.Layers > 1000:
+		return nil, fmt.Errorf("the sizes make no network: n_embd %d, n_head %d, n_layer %d, n_inner %d, n_positions %d, "+
+			"vocab_size %d", m.Width, m.Heads, m.Layers, m.FFNWidth, m.MaxPositions, m.Vocabulary)
+	case !(m.Epsilon > 0 && m.Epsilon <= 1) || !(c.Dropout >= 0 && c.Dropout < 1) ||
+		!(c.Attention >= 0 && c.Attention < 1):
+		return nil, fmt.Errorf("layer_norm_epsilon %g, resid_pdrop %g or attn_pdrop %g is out of range", m.Epsilon,
+			c.Dropout, c.Attention)
+	}
+	if c.Embedding != c.Dropout {
+		m.Notes = append(m.Notes, fmt.Sprintf("training drops embeddings at resid_pdrop = %g too, in place of "+
+			"embd_pdrop = %g", c.Dropout, c.Embedding))
+	}
+	return m, nil
+}
+
+// here are GPT-2's weights with the names of a run. Some files leave out "transformer." and the tied output matrix, and
+// some hold masks, which are no weights.
+func (m *GPT2) here(weights map[string]Tensor) error {
+	m.Tensors = map[string]Tensor{}
+	get := func(name string) (Tensor, bool) {
+		t, found := weights[name]
+		if !found {
+			t, found = weights[strings.TrimPrefix(name, "transformer.")]
+		}
+		return t, found
+	}
+	for here, there := range gpt2Whole {
+		if t, found := get(there); found {
+			m.Tensors[here] = t
+		}
+	}
+	if slices.Equal(m.Tensors["decoder.weight"].Values, m.Tensors["encoder.weight"].Values) {
+		delete(m.Tensors, "decoder.weight")
+	}
+	for i := range m.Layers {
+		here, there := fmt.Sprintf("layers.%d.", i), fmt.Sprintf("transformer.h.%d.", i)
+		for _, kind := range []string{"weight", "bias"} {
+			rank := map[string]int{"weight": 2, "bias": 1}[kind]
+			for _, names := range append(slices.Clone(gpt2Layer), struct{ here, there string }{"", "attn.c_attn"}) {
+				t, found := get(there + names.there + "." + kind)
+				if !found {
+					continue // check says it
+				}
+				if !strings.HasPrefix(names.there, "ln_") && len(t.Shape) != rank {
+					return fmt.Errorf("%s%s.%s has the shape %v, which is that of no %s", there, names.there, kind, t.Shape, kind)
+				}
+				if len(t.Shape) == 2 {
+					t = t.transposed()
+				}
+				if names.here != "" {
+					m.Tensors[here+names.here+"."+kind] = t
+					continue
+				}
+				if t.Shape[0] != 3*m.Width {
+					return fmt.Errorf("%sattn.c_attn.%s has %d outputs, and queries, keys and values of width %d want %d", there,
+						kind, t.Shape[0], m.Width, 3*m.Width)
+				}
+				for j, part := range "qkv" {
+					m.Tensors[here+"self_attn."+string(part)+"_proj."+kind] = t.part(j)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// part is the i-th third of the rows.
+func (t Tensor) part(i int) Tensor {
+	rows, n := t.Shape[0]/3, len(t.Values)/3
+	return Tensor{append([]int{rows}, t.Shape[1:]...), t.Values[i*n : (i+1)*n]}
+}
