@@ -53,8 +53,13 @@ func some(t *testing.T, name string, count int) (path string, lines []string) {
 }
 
 // TestMarianMTModel: an imported MarianMTModel with random weights translates as generate() does, with its scores.
+// APERTURE_TEST_EVERYTHING=1 tries three of them on 50 lines each, else it is one on 15.
 func TestMarianMTModel(t *testing.T) {
-	const count = 50
+	everything := os.Getenv("APERTURE_TEST_EVERYTHING") != ""
+	count := 15
+	if everything {
+		count = 50
+	}
 	source, _ := some(t, "train.en", 3000)
 	target, _ := some(t, "train.de", 3000)
 	_, lines := some(t, "test_2016_flickr.en", count)
@@ -65,6 +70,9 @@ func TestMarianMTModel(t *testing.T) {
 		"BPE, gelu, no scale": `{"pieces":1000,"kind":"bpe","std":0.15,"end":1,"generation":{"num_beams":3,"max_length":25},
 			"config":{"scale_embedding":false,"activation_function":"gelu"}}`,
 	} {
+		if !everything && !strings.HasPrefix(name, "two") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			model, out := filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "run")
 			peer(t, "", "make", source, target, model, options)
@@ -94,7 +102,7 @@ func TestMarianMTModel(t *testing.T) {
 			said := fmt.Sprintf("%d of %d translations are the same, scores within %.2g; %d distinct", same, count, worst,
 				len(distinct))
 			t.Log(said)
-			if same < count-2 || worst > 1e-3 || len(distinct) < 5 {
+			if same < count*48/50 || worst > 1e-3 || len(distinct) < 5 {
 				t.Error(said)
 			}
 		})
