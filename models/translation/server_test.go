@@ -50,6 +50,20 @@ func digitsFolder(t *testing.T) string {
 	return folder
 }
 
+// ownWords are lines and the translations that the run itself gives them.
+func ownWords(t *testing.T, n int) (source, target []string) {
+	t.Helper()
+	source, _ = numbers(1, n, 10)
+	made := openDigits(t)
+	for _, x := range translate(t, made, source, decode.Options{}) {
+		target = append(target, x.Text)
+	}
+	if err := made.Close(); err != nil {
+		t.Error(err)
+	}
+	return source, target
+}
+
 // say translates lines with a server and returns the best texts.
 func say(t *testing.T, s *translation.Server, lines ...string) (texts []string) {
 	t.Helper()
@@ -197,8 +211,8 @@ func TestServerDetails(t *testing.T) {
 // TestServerQueue: a full queue is an error that says how long it lasts; cancelled and expired calls leave it at once,
 // and the rest is translated.
 func TestServerQueue(t *testing.T) {
+	source, target := ownWords(t, 4)
 	s := serve(t, digitsFolder(t), translation.ServerOptions{Queue: 4})
-	source, target := numbers(1, 4, 10)
 	release := busy(t)
 	defer release()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -246,12 +260,12 @@ func TestServerReload(t *testing.T) {
 	if err := os.CopyFS(folder, os.DirFS(digitsFolder(t))); err != nil {
 		t.Fatal(err)
 	}
+	source, target := ownWords(t, 40)
 	s := serve(t, folder, translation.ServerOptions{})
 	terms, err := s.Glossary(t.Context(), []translation.Term{{Source: "two", Target: "Größe"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, target := numbers(1, 40, 10)
 	quit := make(chan bool)
 	var wait sync.WaitGroup
 	var calls atomic.Int64
@@ -297,8 +311,8 @@ func TestServerReload(t *testing.T) {
 func TestServerClose(t *testing.T) {
 	for _, forced := range []bool{false, true} {
 		t.Run(fmt.Sprintf("forced %v", forced), func(t *testing.T) {
+			source, target := ownWords(t, 70)
 			s := serve(t, digitsFolder(t), translation.ServerOptions{})
-			source, target := numbers(1, 70, 10)
 			release := busy(t)
 			defer release()
 			var wait sync.WaitGroup
