@@ -13,6 +13,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/safetensors"
 )
 
@@ -95,7 +96,7 @@ func ReadSafetensors(path string, d Device) (map[string]Tensor, map[string]strin
 		if e, ok := err.(*Error); ok { // no memory, or no scope
 			return nil, nil, fmt.Errorf("reading %s: %w", path, e)
 		}
-		return nil, nil, err
+		return nil, nil, files.Plain(err)
 	}
 	return tensors, metadata, nil
 }

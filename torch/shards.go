@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/safetensors"
 )
 
@@ -38,6 +39,11 @@ type stored struct {
 // OpenWeights reads the headers of a .safetensors file, of the shards that an index file (.json) names, or of what a
 // folder holds of these. A shard that is not there is an error when a tensor of it is read.
 func OpenWeights(path string) (*Weights, error) {
+	w, err := openWeights(path)
+	return w, files.Plain(err)
+}
+
+func openWeights(path string) (*Weights, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -190,6 +196,11 @@ func floatType(name string) (found safetensorsType, known bool) {
 // ReadFloats reads a tensor of floating-point numbers: a float64 tensor as that, all others as float32, which holds
 // float16 and bfloat16 exactly. It is in the innermost scope.
 func (w *Weights) ReadFloats(name string, d Device) (x Tensor, err error) {
+	x, err = w.readFloats(name, d)
+	return x, files.Plain(err)
+}
+
+func (w *Weights) readFloats(name string, d Device) (x Tensor, err error) {
 	s, known := w.tensors[name]
 	kind, floats := floatType(s.entry.DType)
 	if shard := w.missing[name]; shard != "" {

@@ -6,17 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// longestShown bounds what a text from outside takes of a screen, in bytes.
-const longestShown = 4096
+// How much of a text from outside is shown, and of an error that tells names of a file, in bytes.
+const (
+	longestShown = 4096
+	longestError = 1000
+)
 
 // Shown is a text from outside as one line that a terminal shows and does not obey: at most 4 kB, with U+FFFD for each
 // control character and for what is no UTF-8. White space that breaks lines becomes a space.
-func Shown(text string) string {
-	if len(text) <= longestShown && utf8.ValidString(text) && !strings.ContainsFunc(text, disturbs) {
+func Shown(text string) string { return shown(text, longestShown) }
+
+func shown(text string, longest int) string {
+	if len(text) <= longest && utf8.ValidString(text) && !strings.ContainsFunc(text, disturbs) {
 		return text
 	}
-	if len(text) > longestShown {
-		end := longestShown
+	if len(text) > longest {
+		end := longest
 		for !utf8.RuneStart(text[end]) {
 			end--
 		}
@@ -40,9 +45,9 @@ func disturbs(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// Plain is an error whose text is Shown, for readers of files whose names and words it tells.
+// Plain is an error whose text is Shown, at most 1 kB, for readers of files whose names and words it tells.
 func Plain(err error) error {
-	if err == nil || Shown(err.Error()) == err.Error() {
+	if err == nil || shown(err.Error(), longestError) == err.Error() {
 		return err
 	}
 	return &plainError{err}
@@ -50,5 +55,5 @@ func Plain(err error) error {
 
 type plainError struct{ err error }
 
-func (e *plainError) Error() string { return Shown(e.err.Error()) }
+func (e *plainError) Error() string { return shown(e.err.Error(), longestError) }
 func (e *plainError) Unwrap() error { return e.err }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/internal/fixtures"
+)
+
+// FuzzRequest reads the body, the type and the address of a request: fields, or a sentence with a status of the caller's.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{`{"q":"a","source":"en","target":"de","terms":{"a":"b"},"keep":["x+"]}`, "q=a&q=b&target=de", "", "{", "null",
+		`{"q":"\ud800"}`, `{"q":` + strings.Repeat("[", 500), "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\na\r\n--x--\r\n",
+		`{"terms":{"\u001b[2J":3}}`, `{"keep":"(((("}`, `{"n":1e400}`, "q=%zz", `{"format":"\u0000"}`, `{"` + strings.Repeat("k", 2000) + `":1}`} {
+		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "",
+			"multipart/form-data", "text/\x1b"} {
+			f.Add(body, kind, "alternatives=3&q=x")
+		}
+	}
+	a := &app{flags: &flags{MaxChars: 1000}}
+	f.Fuzz(func(t *testing.T, body, kind, query string) {
+		r := httptest.NewRequest(http.MethodPost, "/translate", strings.NewReader(body))
+		r.Header.Set("Content-Type", kind)
+		r.URL.RawQuery = query
+		fixtures.Promise(t, 20*(len(body)+len(kind)+len(query)), func() error {
+			found, err := a.read(httptest.NewRecorder(), r)
+			if err == nil {
+				for _, read := range []func(string) error{
+					func(name string) error { _, err := found.text(name); return err },
+					func(name string) error { _, _, err := found.texts(name); return err },
+					func(name string) error { _, err := found.whole(name, 0, 0, 9); return err },
+					func(name string) error { _, err := found.flag(name); return err },
+					func(name string) error { _, err := found.terms(name); return err },
+					func(name string) error { _, err := found.patterns(name); return err },
+				} {
+					for name := range found {
+						if err := read(name); err != nil {
+							fixtures.Sentence(t, strings.ReplaceAll(err.Error(), name, "NAME"))
+						}
+					}
+				}
+			}
+			return err
+		})
+	})
+}
+
+// FuzzMarkup translates documents of anything in place: no panic, and what stands in no text stays.
+func FuzzMarkup(f *testing.F) {
+	for _, document := range []string{"<p>one <b>two</b></p>", "<b>a<i>b</b>c</i>", "<script>x</script>", "<!--", "<a href='x", "&amp;&#0;&",
+		"<p>" + strings.Repeat("<b>", 300) + "x", "\x00<\xff>", "<svg><![CDATA[x]]></svg>", "<p translate=no>x</p>"} {
+		f.Add(document)
+	}
+	f.Fuzz(func(t *testing.T, document string) {
+		if _, err := translateHTML(task{texts: []string{document}}, shouting(forwards)); err != nil {
+			t.Errorf("%q: %v", document, err)
+		}
+	})
+}
