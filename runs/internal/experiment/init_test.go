@@ -48,7 +48,7 @@ func TestInitKeeps(t *testing.T) {
 	}
 	own := []any{c.Data.TrainPairs, c.Model.AttentionDropout, schema.Value(&c, lookup(t, "objective.lambda_u")),
 		c.Train.Epochs, c.Train.Patience, c.Train.LearningRate, c.Schedule.Kind, c.Preset, c.Data.Name}
-	if want := []any{0, 0.3, "2.0", 3, 2, 0.0002, "linear", finetunePreset, "big"}; !slices.Equal(own, want) {
+	if want := []any{0, 0.3, "2.0", 3, 2, 0.002, "linear", finetunePreset, "big"}; !slices.Equal(own, want) {
 		t.Errorf("the run's own are %v, want %v", own, want)
 	}
 	if want := filepath.Join("experiments", "toy", "spectrum-finetune-seed1"); s.Out != want {
@@ -56,6 +56,14 @@ func TestInitKeeps(t *testing.T) {
 	}
 	if !slices.ContainsFunc(s.Notes, func(n string) bool { return strings.Contains(n, "keeping the network") }) {
 		t.Errorf("the notes are %q", s.Notes)
+	}
+
+	// What was fine-tuned goes on at its rate, and what was trained by SGD says nothing of Adam's.
+	for args, want := range map[string]float64{"-init=" + first: 0.002, "-set=train.optimizer=sgd": 0.0001} {
+		s, err := Parse(testSpec(t), []string{"-init", runFolder(t, testSpec(t), args)})
+		if err != nil || s.Config.Train.LearningRate != want {
+			t.Errorf("%s: rate %v, %v, want %v", args, s.Config.Train.LearningRate, err, want)
+		}
 	}
 
 	// A preset by name sets the training, and dropout, which belongs to it; the network stays.

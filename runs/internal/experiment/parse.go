@@ -123,7 +123,8 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		if err := s.Config.Objective.StartsFrom(l.start.Objective); err != nil {
 			return command.Usagef("-init %s: %w", s.Config.Train.Init, err)
 		}
-		s.note("-init: keeping the network, the tokenizer and the vocabulary of %s", s.Config.Train.Init)
+		s.note("-init: keeping the network, the tokenizer and the vocabulary of %s; train.learning_rate = %g",
+			s.Config.Train.Init, s.Config.Train.LearningRate)
 	} else if err := s.useUnits(method.Needs); err != nil {
 		return err
 	}
