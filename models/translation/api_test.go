@@ -145,13 +145,13 @@ var (
 	closely      = cmp.Options{errorsByText, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-5 })}
 )
 
-// A translation does not depend on what shares its batch, nor on the sizes of batches; a Transformer's not in the last bit
-// of its score, with weights of eight bits neither.
+// A translation does not depend on what shares its batch, nor on the sizes of batches. A Transformer's does not with
+// AVX-512 in the last bit of its score, with weights of eight bits neither; the products of AVX2 round by their rows.
 func TestLinesAreIndependent(t *testing.T) { eachNetwork(t, linesAreIndependent) }
 
 func linesAreIndependent(t *testing.T, made *translation.Translator) {
 	closely := closely
-	if made.Settings.Model.Kind == "transformer" {
+	if made.Settings.Model.Kind == "transformer" && torch.ISA() == "avx512" {
 		closely = cmp.Options{errorsByText}
 		if _, err := torch.Int8Engine(); err == nil {
 			o := made.Settings.Decode
