@@ -26,8 +26,8 @@ var drill = Method{
 
 // DrillSettings are the keys of the deep residual output layer.
 type DrillSettings struct {
-	DrillDepth      int     `toml:"drill_depth" default:"2" range:"[1,100]" help:"drill: layers between word vectors and those that score; the authors have 4 on Penn Treebank and 2 on WMT"`
-	DrillActivation string  `toml:"drill_activation" default:"sigmoid" choice:"sigmoid relu" help:"drill: what follows each layer; the authors have relu on WikiText-2"`
+	DrillDepth      int     `toml:"drill_depth" init:"keep" default:"2" range:"[1,100]" help:"drill: layers between word vectors and those that score; the authors have 4 on Penn Treebank and 2 on WMT"`
+	DrillActivation string  `toml:"drill_activation" init:"keep" default:"sigmoid" choice:"sigmoid relu" help:"drill: what follows each layer; the authors have relu on WikiText-2"`
 	DrillDropout    float64 `toml:"drill_dropout" default:"0.0" range:"[0,1)" help:"drill: dropout before each layer, one mask for all words; the authors have 0.6 in language models and none on WMT"`
 }
 

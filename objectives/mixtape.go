@@ -27,8 +27,8 @@ var mixtape = Method{
 
 // MixtapeSettings are the keys of Mixtape.
 type MixtapeSettings struct {
-	MixtapeFrequent float64 `toml:"mixtape_frequent" default:"0.1" range:"[0,1]" help:"mixtape: share of the vocabulary, the most frequent words, that has gates of its own; all other words share theirs"`
-	MixtapeWidth    int     `toml:"mixtape_width" default:"64" range:"[1,100000]" help:"mixtape: width of the vectors that gates are made of"`
+	MixtapeFrequent float64 `toml:"mixtape_frequent" init:"keep" default:"0.1" range:"[0,1]" help:"mixtape: share of the vocabulary, the most frequent words, that has gates of its own; all other words share theirs"`
+	MixtapeWidth    int     `toml:"mixtape_width" init:"keep" default:"64" range:"[1,100000]" help:"mixtape: width of the vectors that gates are made of"`
 }
 
 // Mixtape (Yang, Luong, Salakhutdinov and Le 2019, "Mixtape: Breaking the softmax bottleneck efficiently") mixes before

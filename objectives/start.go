@@ -32,7 +32,7 @@ func (s Settings) StartsFrom(other Settings) error {
 	case from.WordTargets && !to.WordTargets:
 		return refuse("it trains an output matrix, and these aim at fixed vectors of words; choose the method that " +
 			"they were trained with")
-	case reflect.TypeOf(to.Likelihood) != reflect.TypeOf(from.Likelihood):
+	case to.scoring() != from.scoring():
 		return refuse("one of the two has weights beside the output matrix that the other lacks; choose the method " +
 			"that they were trained with, or train from the beginning")
 	case to.fixesLargest() && !from.fixesLargest():
@@ -40,6 +40,14 @@ func (s Settings) StartsFrom(other Settings) error {
 			"theirs is another; set objective.sn_gain = true")
 	}
 	return nil
+}
+
+// scoring tells apart the likelihoods that score by weights of their own beside W.
+func (p Pieces) scoring() reflect.Type {
+	if _, is := p.Likelihood.(*Headless); is { // which evaluates as a softmax
+		return reflect.TypeFor[*Softmax]()
+	}
+	return reflect.TypeOf(p.Likelihood)
 }
 
 // fixesLargest reports whether the largest singular value of W is fixed.

@@ -14,7 +14,8 @@ func TestStartFrom(t *testing.T) {
 	all := trained()
 	started, refused := 0, 0
 	for _, form := range []string{"", " with everything"} {
-		for _, old := range []string{"mle", "spectrum", "sn", "mos", "mos+spectrum", "adaptive", "adaptive+spectrum"} {
+		for _, old := range []string{"mle", "spectrum", "sn", "mos", "mos+spectrum", "adaptive", "adaptive+spectrum", "drill",
+			"mixtape"} {
 			from := all[old+form]
 			for name, to := range all {
 				if strings.HasSuffix(name, " with everything") != (form != "") {
@@ -121,6 +122,8 @@ func TestStartsFromRefuses(t *testing.T) {
 		{of("sn", "sn_gain", false), of("sn"), "objective.sn_gain = true"},
 		{of("sn", "sn_gain", false), of("sn-doptimal", "sn_gain", false), ""},
 		{of("spectrum"), of("sn", "sn_gain", false), ""},
+		{of("headless"), of("mle"), ""},
+		{of("spectrum"), of("headless"), ""},
 		{of("softcap+cosreg"), of("spectrum+adversarial"), ""},
 		{of("nothing"), of("mle"), "no method"},
 	} {
