@@ -27,7 +27,8 @@ type GPT struct {
 	device    torch.Device
 }
 
-// NewGPT adds the network's parameters to p, with fairseq's names of a decoder's layers: layers.0.self_attn.q_proj.weight.
+// NewGPT adds the network's parameters to p, with fairseq's names of a decoder's layers:
+// layers.0.self_attn.q_proj.weight.
 func NewGPT(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, device torch.Device) (*GPT, error) {
 	if err := c.CheckGPT(); err != nil {
 		return nil, err

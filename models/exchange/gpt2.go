@@ -42,18 +42,6 @@ var gpt2Layer = []struct{ here, there string }{
 	{"fc1", "mlp.c_fc"}, {"fc2", "mlp.c_proj"},
 }
 
-// transposed is the matrix [n,m] as [m,n].
-func (t Tensor) transposed() Tensor {
-	n, m := t.Shape[0], t.Shape[1]
-	out := Tensor{[]int{m, n}, make([]float32, len(t.Values))}
-	for i := range n {
-		for j, x := range t.Values[i*m : (i+1)*m] {
-			out.Values[j*n+i] = x
-		}
-	}
-	return out
-}
-
 // joined are tensors one below the other.
 func joined(parts ...Tensor) Tensor {
 	out := Tensor{Shape: slices.Clone(parts[0].Shape)}
@@ -112,8 +100,8 @@ func (m *GPT2) check(f Format) error {
 }
 
 // WriteGPT2 fills an empty folder as transformers 5 reads it with from_pretrained: model.safetensors, config.json,
-// generation_config.json, README.md, the model card, and vocab.json and merges.txt, or, of words, vocabulary.json, which
-// lists them by id.
+// generation_config.json, README.md, the model card, and vocab.json and merges.txt, or, of words, vocabulary.json,
+// which lists them by id.
 func WriteGPT2(folder string, m *GPT2, o Options) error {
 	switch {
 	case o.Quantise == Int8 || o.Quantise == Int16:
@@ -229,8 +217,8 @@ func (m *GPT2) card(o Options) []byte {
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("---\nlicense: unknown\nlibrary_name: transformers\npipeline_tag: text-generation\n---\n")
 	say("# Language model of %s\n", m.Card.Data)
-	say("A GPT of %d layers, width %d, %d weights, for the class GPT2LMHeadModel. Trained with Aperture:", m.Layers, m.Width,
-		m.Card.Params)
+	say("A GPT of %d layers, width %d, %d weights, for the class GPT2LMHeadModel. Trained with Aperture:", m.Layers,
+		m.Width, m.Card.Params)
 	say("run %s, preset %s, method %s, seed %d, %d updates.\n", m.Card.Run, m.Card.Preset, m.Card.Method, m.Card.Seed,
 		m.Card.Updates)
 	say("License: unknown. It depends on that of the texts below; put yours here and into the first lines.\n")

@@ -1,10 +1,10 @@
 package exchange
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,53 +17,61 @@ var gpt2Activations = map[string]string{
 	"silu": "swish", "swish": "swish",
 }
 
-// ReadGPT2 reads a folder of GPT-2: config.json, model.safetensors by way of weights, vocab.json and merges.txt. What the
-// network cannot be is a [*Refusal].
-func ReadGPT2(folder string, weights func(path string) (map[string]Tensor, error)) (*GPT2, error) {
-	path := filepath.Join(folder, "config.json")
-	text, err := os.ReadFile(path)
+// IsGPT2 reports whether a folder has the config.json of a GPT-2.
+func IsGPT2(folder string) bool {
+	d := &directory{FS: os.DirFS(folder), where: folder}
+	var c struct {
+		Kind string `json:"model_type"`
+	}
+	return d.readJSON("config.json", &c, false) == nil && c.Kind == "gpt2"
+}
+
+// ReadGPT2 reads a folder of GPT-2: config.json, weights in safetensors, vocab.json and merges.txt. What the network
+// cannot be is a [*Refusal].
+func ReadGPT2(folder string) (*GPT2, error) {
+	d := &directory{FS: os.DirFS(folder), where: folder}
+	text, err := d.read("config.json", largestText)
 	if err != nil {
 		return nil, err
 	}
 	m, err := gpt2OfConfig(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", d.path("config.json"), err)
 	}
-	if err := m.readPieces(folder); err != nil {
+	if err := m.readPieces(d); err != nil {
 		return nil, err
 	}
-	path = filepath.Join(folder, "model.safetensors")
-	tensors, err := weights(path)
+	weights, err := d.faceWeights()
 	if err != nil {
 		return nil, err
 	}
-	if err = m.here(tensors); err == nil {
+	if err = m.here(weights); err == nil {
 		err = m.check(Float32)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	return m, nil
 }
 
 // readPieces reads vocab.json and merges.txt.
-func (m *GPT2) readPieces(folder string) error {
-	vocabulary, err := os.Open(filepath.Join(folder, "vocab.json"))
+func (m *GPT2) readPieces(d *directory) error {
+	vocabulary, err := d.read("vocab.json", largestText)
 	if err != nil {
 		return err
 	}
-	defer vocabulary.Close()
-	merges, err := os.Open(filepath.Join(folder, "merges.txt"))
+	merges, err := d.read("merges.txt", largestText)
 	if err != nil {
 		return err
 	}
-	defer merges.Close()
-	if m.Pieces, err = bytebpe.Read(vocabulary, vocabulary.Name(), merges, merges.Name()); err != nil {
+	m.Pieces, err = bytebpe.Read(bytes.NewReader(vocabulary), d.path("vocab.json"), bytes.NewReader(merges),
+		d.path("merges.txt"))
+	if err != nil {
 		return err
 	}
 	if m.Pieces.Len() != m.Vocabulary {
 		return refuse("%s has ids below %d, and config.json vocab_size = %d: only a vocabulary of the matrix's size is "+
-			"supported", vocabulary.Name(), m.Pieces.Len(), m.Vocabulary)
+			"supported", d.path("vocab.json"), m.Pieces.Len(), m.Vocabulary)
 	}
 	return nil
 }
@@ -112,13 +120,14 @@ func gpt2OfConfig(text []byte) (*GPT2, error) {
 		m.Vocabulary < 256 || max(m.Width, m.FFNWidth, m.MaxPositions, m.Vocabulary) > 1<<20 || m.Layers > 1000:
 		return nil, fmt.Errorf("the sizes make no network: n_embd %d, n_head %d, n_layer %d, n_inner %d, n_positions %d, "+
 			"vocab_size %d", m.Width, m.Heads, m.Layers, m.FFNWidth, m.MaxPositions, m.Vocabulary)
-	case !(m.Epsilon > 0 && m.Epsilon <= 1) || !(c.Dropout >= 0 && c.Dropout < 1) || !(c.Attention >= 0 && c.Attention < 1):
+	case !(m.Epsilon > 0 && m.Epsilon <= 1) || !(c.Dropout >= 0 && c.Dropout < 1) ||
+		!(c.Attention >= 0 && c.Attention < 1):
 		return nil, fmt.Errorf("layer_norm_epsilon %g, resid_pdrop %g or attn_pdrop %g is out of range", m.Epsilon,
 			c.Dropout, c.Attention)
 	}
 	if c.Embedding != c.Dropout {
-		m.Notes = append(m.Notes, fmt.Sprintf("training drops embeddings at resid_pdrop = %g too, in place of embd_pdrop = %g",
-			c.Dropout, c.Embedding))
+		m.Notes = append(m.Notes, fmt.Sprintf("training drops embeddings at resid_pdrop = %g too, in place of "+
+			"embd_pdrop = %g", c.Dropout, c.Embedding))
 	}
 	return m, nil
 }

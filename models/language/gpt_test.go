@@ -110,8 +110,8 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestContinueGPT: the most probable words, with keys and values kept, are those of reading all anew for each; where the
-// window of eight is full, its second half stays.
+// TestContinueGPT: the most probable words, with keys and values kept, are those of reading all anew for each; where
+// the window of eight is full, its second half stays.
 func TestContinueGPT(t *testing.T) {
 	withGPT(t, gptSettings(), func(m *language.Model, ids []int32) {
 		for _, prompt := range [][]int32{ids[:1], ids[:5], ids[:8], ids[:20]} {
@@ -144,12 +144,14 @@ func TestContinueGPT(t *testing.T) {
 func TestPieces(t *testing.T) {
 	folder := t.TempDir()
 	line := " the cat sat on the mat \n the dog sat on the cat \n"
-	for name, text := range map[string]string{"train": strings.Repeat(line, 20), "valid": line, "test": "Ä zebra!\n" + line} {
+	written := map[string]string{"train": strings.Repeat(line, 20), "valid": line, "test": "Ä zebra!\n" + line}
+	for name, text := range written {
 		if err := os.WriteFile(filepath.Join(folder, name+".txt"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cache, names := corpus.StoreSettings{Store: t.TempDir()}.Cache(), language.TextNames{Train: "train", Valid: "valid", Tests: []string{"test"}}
+	cache := corpus.StoreSettings{Store: t.TempDir()}.Cache()
+	names := language.TextNames{Train: "train", Valid: "valid", Tests: []string{"test"}}
 	s := gptSettings()
 	s.Text.Units, s.Text.Pieces = "bytes-bpe", 270
 	first, err := language.ReadFiles(s.Text, "", names, folder, cache)

@@ -1,4 +1,4 @@
-// Command import makes a run folder of a translator that another program left.
+// Command import makes a run folder of a translator, or a GPT-2, that another program left.
 //
 //	go run ./runs/import -from opus-mt-en-de -to experiments/opus-mt-en-de
 package main
@@ -33,9 +33,10 @@ type flags struct {
 
 var about = command.Help{
 	Name: "import", Usage: "-from PATH -to FOLDER [-src en -tgt de]",
-	Summary: "import makes a run folder of a translator that another program left.",
-	About:   "Marian and OPUS-MT models are read, and folders of transformers that runs/export writes.",
-	NoArgs:  "the model is given with -from, the run folder to make with -to",
+	Summary: "import makes a run folder of a translator, or a GPT-2, that another program left.",
+	About: "Marian and OPUS-MT models are read, GPT-2 in transformers' form, and folders of transformers that " +
+		"runs/export writes.",
+	NoArgs: "the model is given with -from, the run folder to make with -to",
 }
 
 func parse(args []string, help io.Writer) (*flags, error) {
@@ -53,6 +54,9 @@ func parse(args []string, help io.Writer) (*flags, error) {
 func run(f *flags, log io.Writer) error {
 	if err := files.Vacant(f.To); err != nil {
 		return err
+	}
+	if exchange.IsGPT2(f.From) {
+		return importGPT(f, log)
 	}
 	given := exchange.Given{Text: experiment.Default().Data.TextSettings}
 	if f.Source != "" {

@@ -48,7 +48,7 @@ func TestNetworksInBFloat16(t *testing.T) {
 
 // gptSettings are of a GPT with one kind of positions.
 func gptSettings(positions string) []string {
-	return []string{"-set=model.kind=gpt", "-set=model.heads=2", "-set=model.ffn_width=16", "-set=model.positions=" + positions,
-		"-set=model.activation=gelu_tanh", "-set=train.bptt_random=false", "-set=train.optimizer=adam",
+	return []string{"-set=model.kind=gpt", "-set=model.heads=2", "-set=model.ffn_width=16",
+		"-set=model.positions=" + positions, "-set=model.activation=gelu_tanh", "-set=train.bptt_random=false", "-set=train.optimizer=adam",
 		"-set=train.learning_rate=0.01"}
 }
