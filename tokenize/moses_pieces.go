@@ -14,8 +14,8 @@ type run struct {
 }
 
 // maxSpaced is how many pieces of a line are told apart where some of them begin or end with a space, which no usual
-// pattern matches: their number times the line's length is the time that they take. Moses has names for a thousand.
-const maxSpaced = 1000
+// pattern matches: their number times the line's length is the time that they take.
+const maxSpaced = 256
 
 // cut takes pieces out of a line, one after the other, each wherever it still occurs. Each gets spaces around it.
 func cut(line string, pieces []string) []run {

@@ -205,7 +205,7 @@ func readYAMLVocabulary(data []byte) (map[string]int, error) {
 		}
 		token = unquoted(token)
 		if _, twice := ids[token]; twice || token == "" || !utf8.ValidString(token) {
-			return nil, fmt.Errorf(":%d: the token %q is empty, is no UTF-8 or stands there twice", number, token)
+			return nil, fmt.Errorf(":%d: the token %.80q is empty, is no UTF-8 or stands there twice", number, token)
 		}
 		ids[token] = id
 	}

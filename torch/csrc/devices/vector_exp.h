@@ -20,11 +20,11 @@ inline float exp_nonpositive(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  int32_t bits;
+  uint32_t bits;  // without a sign: a shift of negative numbers is not defined in C++17
   std::memcpy(&bits, &p, 4);
-  int32_t shift;
+  uint32_t shift;
   std::memcpy(&shift, &shifted, 4);
-  bits += (shift - 0x4B400000) << 23;
+  bits += (shift - 0x4B400000u) << 23;
   std::memcpy(&p, &bits, 4);
   return p;
 }
