@@ -185,10 +185,12 @@ func TestUnsupported(t *testing.T) {
 		}
 	}
 	for says, make := range map[string]func(folder string){
-		`model_type = "t5" is not supported`:      face("config.json", `"marian"`, `"t5"`),
-		`activation_function = "mish" is not`:     face("config.json", `"swish"`, `"mish"`),
-		"encoder and decoder differ in heads":     face("config.json", `"decoder_attention_heads":2`, `"decoder_attention_heads":3`),
-		"decoder_start_token_id = 2 has a word":   face("config.json", `"decoder_start_token_id":7`, `"decoder_start_token_id":2`),
+		`model_type = "t5" is not supported`:  face("config.json", `"marian"`, `"t5"`),
+		`activation_function = "mish" is not`: face("config.json", `"swish"`, `"mish"`),
+		"encoder and decoder differ in heads": face("config.json", `"decoder_attention_heads":2`,
+			`"decoder_attention_heads":3`),
+		"decoder_start_token_id = 2 has a word": face("config.json", `"decoder_start_token_id":7`,
+			`"decoder_start_token_id":2`),
 		"eos_token_id = 3 is not the id of </s>":  face("config.json", `"eos_token_id":0`, `"eos_token_id":3`),
 		"has no </s>":                             face("vocab.json", `"</s>"`, `"<//s>"`),
 		"both have the id 3":                      face("vocab.json", `"▁":4`, `"▁":3`),
@@ -202,7 +204,8 @@ func TestUnsupported(t *testing.T) {
 		`transformer-preprocess "n"`:              opus(`preprocess: ""`, `preprocess: "n"`),
 		"pytorch_model.bin, which can hold program": func(folder string) {
 			marianFace(t, folder)
-			if err := os.Rename(filepath.Join(folder, "model.safetensors"), filepath.Join(folder, "pytorch_model.bin")); err != nil {
+			err := os.Rename(filepath.Join(folder, "model.safetensors"), filepath.Join(folder, "pytorch_model.bin"))
+			if err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -282,9 +285,10 @@ func marianArchive(t testing.TB, folder string, changed func(yml string) string)
 		t.Fatal(err)
 	}
 	put(t, folder, "opus.model1.npz.best-perplexity.npz", b.Bytes())
-	put(t, folder, "opus.vocab.yml", []byte("</s>: 0\n<unk>: 1\n\"\\xE4\": 2\n'it''s': 3\n\"a:b\": 4\n? \"long\"\n: 5\n▁: 6\n"))
-	put(t, folder, "decoder.yml", []byte("relative-paths: true\nmodels:\n  - opus.model1.npz.best-perplexity.npz\nvocabs:\n"+
-		"  - opus.vocab.yml\n  - opus.vocab.yml\nbeam-size: 6\nnormalize: 1\n"))
+	put(t, folder, "opus.vocab.yml", []byte("</s>: 0\n<unk>: 1\n\"\\xE4\": 2\n'it''s': 3\n\"a:b\": 4\n"+
+		"? \"long\"\n: 5\n▁: 6\n"))
+	put(t, folder, "decoder.yml", []byte("relative-paths: true\nmodels:\n"+
+		"  - opus.model1.npz.best-perplexity.npz\nvocabs:\n  - opus.vocab.yml\n  - opus.vocab.yml\nbeam-size: 6\nnormalize: 1\n"))
 	put(t, folder, "source.spm", spmFile(t))
 	put(t, folder, "target.spm", spmFile(t))
 	put(t, folder, "preprocess.sh", []byte("#!/bin/bash\n"))
@@ -319,7 +323,8 @@ func TestMarianArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"<s>", "<pad>", "</s>", "<unk>", "ä", "it's", "a:b", "long", "▁"}, m.Target); diff != "" {
+		words := []string{"<s>", "<pad>", "</s>", "<unk>", "ä", "it's", "a:b", "long", "▁"}
+		if diff := cmp.Diff(words, m.Target); diff != "" {
 			t.Error(diff)
 		}
 		for name := range want.marianNames() {

@@ -95,11 +95,13 @@ func TestBadUsage(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	place := t.TempDir()
 	for says, args := range map[string][]string{
-		"no such file":                  {"-from", filepath.Join(place, "none"), "-to", filepath.Join(place, "out")},
-		"holds neither":                 {"-from", t.TempDir(), "-to", filepath.Join(place, "out")},
-		"exists already":                {"-from=testdata/marian.zip", "-to", place},
-		"they must differ":              {"-from=testdata/marian.zip", "-to", filepath.Join(place, "out"), "-src=en", "-tgt=en"},
-		"they hold no slash or space":   {"-from=testdata/marian.zip", "-to", filepath.Join(place, "out"), "-src=a/b", "-tgt=en"},
+		"no such file":   {"-from", filepath.Join(place, "none"), "-to", filepath.Join(place, "out")},
+		"holds neither":  {"-from", t.TempDir(), "-to", filepath.Join(place, "out")},
+		"exists already": {"-from=testdata/marian.zip", "-to", place},
+		"they must differ": {"-from=testdata/marian.zip", "-to", filepath.Join(place, "out"), "-src=en",
+			"-tgt=en"},
+		"they hold no slash or space": {"-from=testdata/marian.zip", "-to", filepath.Join(place, "out"), "-src=a/b",
+			"-tgt=en"},
 		"is neither a folder nor a ZIP": {"-from=main.go", "-to", filepath.Join(place, "out")},
 	} {
 		if _, err := imported(t, args...); err == nil || !strings.Contains(err.Error(), says) ||

@@ -67,7 +67,8 @@ func TestSentencePiece(t *testing.T) {
 	if first.Source.Vocabulary != first.Target.Vocabulary {
 		t.Error("the joint vocabulary is two")
 	}
-	for _, line := range []string{"A man in an orange hat starring at something.", "", "Zwei junge weiße Männer sind im Freien."} {
+	for _, line := range []string{"A man in an orange hat starring at something.", "",
+		"Zwei junge weiße Männer sind im Freien."} {
 		ids := first.Source.Encode(line)
 		if got := first.Source.Raw(first.Source.Tokens(ids)); got != line {
 			t.Errorf("%q came back as %q", line, got)
@@ -98,11 +99,14 @@ func TestPiecesOfWords(t *testing.T) {
 		before, after  string
 		joined, within bool
 	}{
-		{"▁Haus", "t", true, true}, {"▁Haus", ".", true, false}, {"▁(", "Haus", true, false}, {"▁Haus", "▁ist", false, false},
+		{"▁Haus", "t", true, true}, {"▁Haus", ".", true, false}, {"▁(", "Haus", true, false},
+		{"▁Haus", "▁ist", false, false},
 		{"▁Haus", "<unk>", false, false}, {"<unk>", "s", false, true}, {"<unk>", ".", false, false},
-		{"<unk>", "▁und", false, false}, {"▁", "Haus", true, false}, {"▁3", "km", true, true}, {"<0xC3>", "<0xBC>", true, true},
+		{"<unk>", "▁und", false, false}, {"▁", "Haus", true, false}, {"▁3", "km", true, true},
+		{"<0xC3>", "<0xBC>", true, true},
 	} {
-		if joined, within := s.Joined(c.before, c.after), s.Within(c.before, c.after); joined != c.joined || within != c.within {
+		joined, within := s.Joined(c.before, c.after), s.Within(c.before, c.after)
+		if joined != c.joined || within != c.within {
 			t.Errorf("%q %q: joined %v, within a word %v", c.before, c.after, joined, within)
 		}
 	}
