@@ -85,12 +85,13 @@ func readLicences(path string) (map[string]licence, error) {
 	return all, nil
 }
 
-// licenceFiles are the files LICENSE* and COPYING* of a module, by name.
-func licenceFiles(folder string) (files []string, err error) {
+// licenceFiles are the files of a module whose names begin so, in any case, by name.
+func licenceFiles(folder string, beginnings ...string) (files []string, err error) {
 	entries, err := os.ReadDir(folder)
 	for _, e := range entries {
 		name := strings.ToUpper(e.Name())
-		if e.Type().IsRegular() && (strings.HasPrefix(name, "LICENSE") || strings.HasPrefix(name, "COPYING")) {
+		begins := func(with string) bool { return strings.HasPrefix(name, with) }
+		if e.Type().IsRegular() && slices.ContainsFunc(beginnings, begins) {
 			files = append(files, filepath.Join(folder, e.Name()))
 		}
 	}
@@ -100,7 +101,7 @@ func licenceFiles(folder string) (files []string, err error) {
 
 // licenceDigest is what third_party/licenses.txt states of a module.
 func licenceDigest(folder string) (string, error) {
-	files, err := licenceFiles(folder)
+	files, err := licenceFiles(folder, "LICENSE", "COPYING")
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s has no licence", folder)
 	}

@@ -54,7 +54,7 @@ func write(folder, libtorch, version string) error {
 		}
 		bill.Components = append(bill.Components, component{Type: "library", Name: m.path, Version: m.version,
 			PURL: "pkg:golang/" + m.path + "@" + m.version, Licenses: expression(licence.spdx)})
-		files, err := licenceFiles(m.folder)
+		files, err := licenceFiles(m.folder, "LICENSE", "COPYING", "NOTICE", "PATENTS")
 		if err != nil {
 			return err
 		}
