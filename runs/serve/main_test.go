@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,15 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
-	"github.com/aperture-ml/aperture/torch"
 )
 
 // TestBadUsage: a command line that means nothing, or that would answer callers of other machines unasked, is refused in
@@ -301,123 +296,5 @@ func TestReload(t *testing.T) {
 		if err != nil || out[0][0].Text != want[0] {
 			t.Errorf("%+v, %v", out, err)
 		}
-	}
-}
-
-// TestDrain: callers of many connections go on asking while the server is told to stop; each request that it has
-// accepted is answered.
-func TestDrain(t *testing.T) {
-	a := started(t)
-	address, stop := listening(t, a)
-	source, target := a.models[0].pair()
-	body := fmt.Sprintf(`{"q":"a line of words","source":%q,"target":%q}`, source, target)
-	var answered, refused atomic.Int64
-	quit := make(chan bool)
-	var wait sync.WaitGroup
-	for range 16 {
-		wait.Go(func() {
-			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-			for {
-				select {
-				case <-quit:
-					return
-				default:
-				}
-				response, err := client.Post("http://"+address+"/translate", jsonType, strings.NewReader(body))
-				if err != nil {
-					if strings.Contains(err.Error(), "refused") || strings.Contains(err.Error(), "reset") {
-						refused.Add(1) // the connection was never accepted
-						return
-					}
-					t.Errorf("a request that was sent has no answer: %v", err)
-					return
-				}
-				text, err := io.ReadAll(response.Body)
-				response.Body.Close()
-				if err != nil || response.StatusCode != 200 || !strings.Contains(string(text), "translatedText") {
-					t.Errorf("%d %s %v", response.StatusCode, text, err)
-				}
-				answered.Add(1)
-			}
-		})
-	}
-	for answered.Load() < 100 {
-		time.Sleep(time.Millisecond)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	close(quit)
-	wait.Wait()
-	t.Logf("%d answers; %d connections came too late", answered.Load(), refused.Load())
-}
-
-// TestGrace: what has not been answered when the grace is over is told so, and the error says what to do.
-func TestGrace(t *testing.T) {
-	a := started(t, "-grace", "200ms")
-	address, stop := listening(t, a)
-	source, target := a.models[0].pair()
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
-	answer := make(chan string)
-	go func() {
-		status, x, _ := ask(t, http.DefaultClient, "http://"+address+"/translate", formType, "q=a&source="+source+"&target="+target)
-		answer <- fmt.Sprint(status, says(x))
-	}()
-	for a.models[0].translator.Waiting() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	stopped := make(chan error)
-	go func() { stopped <- stop() }()
-	if got := <-answer; got != `503{"error":"the server is stopping"}` && got != `503 {"error":"the server is stopping"}` {
-		t.Errorf("%s", got)
-	}
-	close(end)
-	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "raise -grace") {
-		t.Error(err)
-	}
-}
-
-// TestBusy: a full queue is 429 with the time to come back, a request that lasts too long 504.
-func TestBusy(t *testing.T) {
-	a := started(t, "-queue", "2", "-timeout", "300ms")
-	server := httptest.NewServer(a.handler())
-	defer server.Close()
-	source, target := a.models[0].pair()
-	began, end := make(chan bool), make(chan bool)
-	go torch.Do(func() {
-		close(began)
-		<-end
-	})
-	<-began
-	body := fmt.Sprintf(`{"q":["a","b"],"source":%q,"target":%q}`, source, target)
-	slow := make(chan int)
-	go func() {
-		status, _, _ := ask(t, server.Client(), server.URL+"/translate", jsonType, body)
-		slow <- status
-	}()
-	for a.models[0].translator.Waiting() < 2 {
-		time.Sleep(time.Millisecond)
-	}
-	status, answer, h := ask(t, server.Client(), server.URL+"/translate", jsonType, body)
-	if status != 429 || h.Get("Retry-After") == "" || !strings.Contains(says(answer), "2 sentences are waiting") {
-		t.Errorf("%d %s, Retry-After %q", status, says(answer), h.Get("Retry-After"))
-	}
-	if status, answer, _ := ask(t, server.Client(), server.URL+"/ready", "", ""); status != 503 {
-		t.Errorf("/ready: %d %s", status, says(answer))
-	}
-	if status := <-slow; status != 504 || a.models[0].translator.Waiting() != 0 {
-		t.Errorf("a request that waits too long: %d, and %d wait", status, a.models[0].translator.Waiting())
-	}
-	close(end)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := a.models[0].translator.Translate(ctx, []translation.Request{{Line: "a"}}, decode.Options{},
-		translation.SplitLong); err != nil {
-		t.Error(err)
 	}
 }
