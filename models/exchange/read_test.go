@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/models/translation/bitext"
+	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
 var anyText = Given{Text: bitext.TextSettings{Source: "en", Target: "de", MinCount: 1, JointCodes: true}}
@@ -354,13 +355,35 @@ func TestMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, fill := range map[string]func(string){
-		"Marian of transformers": func(f string) { marianFace(t, f) },
-		"OPUS-MT":                func(f string) { marianArchive(t, f, func(y string) string { return y }) },
-		"FSMT":                   fsmt,
+	m2m100 := func(folder string) {
+		m := fixture("all", true, false)
+		m.Text.Aggressive = true
+		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	translator := func(folder string) (whole bool, err error) {
+		m, err := Read(folder, anyText)
+		return err == nil && m.checkWhole() == nil, err
+	}
+	for name, importer := range map[string]struct {
+		fill func(folder string)
+		read func(folder string) (whole bool, err error)
+	}{
+		"Marian of transformers": {func(f string) { marianFace(t, f) }, translator},
+		"OPUS-MT":                {func(f string) { marianArchive(t, f, func(y string) string { return y }) }, translator},
+		"FSMT":                   {fsmt, translator},
+		"M2M100":                 {m2m100, translator},
+		"GPT-2": {func(f string) { gpt2Face(t, f) }, func(f string) (bool, error) {
+			_, err := ReadGPT2(f)
+			return err == nil, err
+		}},
 	} {
 		folder := t.TempDir()
-		fill(folder)
+		importer.fill(folder)
+		if whole, err := importer.read(folder); !whole || err != nil {
+			t.Fatalf("%s: undamaged: %v", name, err)
+		}
 		entries, err := os.ReadDir(folder)
 		if err != nil {
 			t.Fatal(err)
@@ -369,21 +392,50 @@ func TestMutations(t *testing.T) {
 		read := 0
 		for i := range count {
 			file := entries[i%len(entries)].Name()
-			whole, err := os.ReadFile(filepath.Join(folder, file))
+			before, err := os.ReadFile(filepath.Join(folder, file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			put(t, folder, file, mutated(whole, random))
-			m, err := Read(folder, anyText)
+			put(t, folder, file, mutated(before, random))
+			whole, err := importer.read(folder)
 			if err != nil && strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %s: no sentence: %v", name, file, err)
 			}
-			if err == nil && m.checkWhole() == nil {
+			if whole {
 				read++
 			}
-			put(t, folder, file, whole)
+			put(t, folder, file, before)
 		}
 		t.Logf("%s: %d of %d mutations are read", name, read, count)
+	}
+}
+
+// gpt2Face fills a folder with a small GPT-2, whose pieces are those of package bytebpe's tests.
+func gpt2Face(t testing.TB, folder string) {
+	t.Helper()
+	var files []io.Reader
+	for _, name := range []string{"vocab.json", "merges.txt"} {
+		data, err := os.ReadFile(filepath.Join("../../tokenize/bytebpe/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, bytes.NewReader(data))
+	}
+	pieces, err := bytebpe.Read(files[0], "vocab.json", files[1], "merges.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &GPT2{Width: 4, FFNWidth: 8, Heads: 2, Layers: 1, MaxPositions: 8, Activation: "gelu_tanh", Epsilon: 1e-5,
+		Vocabulary: pieces.Len(), Pieces: pieces, Tensors: map[string]Tensor{}}
+	for name, shape := range m.shapes() {
+		n := 1
+		for _, size := range shape {
+			n *= size
+		}
+		m.Tensors[name] = Tensor{shape, make([]float32, n)}
+	}
+	if err := WriteGPT2(folder, m, Options{}); err != nil {
+		t.Fatal(err)
 	}
 }
 
