@@ -315,31 +315,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// An unknown word is translated by the source word that it came from, where the options say so.
-func TestUnknownWords(t *testing.T) {
-	made := openDigits(t)
-	o := made.Settings.Decode
-	source, target := numbers(15, 90, 10)
-	figures(source, target)
-	plain := translate(t, made, source, o)
-	o.Alignment = true
-	right := 0
-	for i, line := range translate(t, made, source, o) {
-		if line.Text == target[i] {
-			right++
-		}
-		if strings.Contains(line.Text, "<unk>") || i%3 != 0 && line.Text != plain[i].Text {
-			t.Errorf("%q is %q, and without words of the source %q", source[i], line.Text, plain[i].Text)
-		}
-		if figure := strings.ContainsAny(source[i], "0123456789"); figure != strings.Contains(plain[i].Text, "<unk>") {
-			t.Errorf("%q is %q before words of the source are put in", source[i], plain[i].Text)
-		}
-	}
-	if right < 80 {
-		t.Errorf("%d of %d translations are right", right, len(source))
-	}
-}
-
 // Several translations come best first, and the score of each is that of scoring it by itself.
 func TestNBest(t *testing.T) {
 	made := openDigits(t)

@@ -1,0 +1,143 @@
+package exchange
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aperture-ml/aperture/tokenize/bytebpe"
+)
+
+// TestMutations: a damaged file is told in a sentence or read, whatever the damage, in bounded time and memory.
+// APERTURE_TEST_EVERYTHING=1 tries 2,000 for each importer.
+func TestMutations(t *testing.T) {
+	count := 40
+	if os.Getenv("APERTURE_TEST_EVERYTHING") != "" {
+		count = 2000
+	}
+	fsmt := func(folder string) {
+		m := fixture("decoder", false, false)
+		m.Text.Aggressive = true
+		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m2m100 := func(folder string) {
+		m := fixture("all", true, false)
+		m.Text.Aggressive = true
+		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	translator := func(folder string) (whole bool, err error) {
+		m, err := Read(folder, anyText)
+		return err == nil && m.checkWhole() == nil, err
+	}
+	for name, importer := range map[string]struct {
+		fill func(folder string)
+		read func(folder string) (whole bool, err error)
+	}{
+		"Marian of transformers": {func(f string) { marianFace(t, f) }, translator},
+		"OPUS-MT":                {func(f string) { marianArchive(t, f, func(y string) string { return y }) }, translator},
+		"FSMT":                   {fsmt, translator},
+		"M2M100":                 {m2m100, translator},
+		"GPT-2": {func(f string) { gpt2Face(t, f) }, func(f string) (bool, error) {
+			_, err := ReadGPT2(f)
+			return err == nil, err
+		}},
+	} {
+		folder := t.TempDir()
+		importer.fill(folder)
+		if whole, err := importer.read(folder); !whole || err != nil {
+			t.Fatalf("%s: undamaged: %v", name, err)
+		}
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		random := rand.New(rand.NewPCG(3, 4))
+		read := 0
+		for i := range count {
+			file := entries[i%len(entries)].Name()
+			before, err := os.ReadFile(filepath.Join(folder, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, folder, file, mutated(before, random))
+			whole, err := importer.read(folder)
+			if err != nil && strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %s: no sentence: %v", name, file, err)
+			}
+			if whole {
+				read++
+			}
+			put(t, folder, file, before)
+		}
+		t.Logf("%s: %d of %d mutations are read", name, read, count)
+	}
+}
+
+// gpt2Face fills a folder with a small GPT-2, whose pieces are those of package bytebpe's tests.
+func gpt2Face(t testing.TB, folder string) {
+	t.Helper()
+	var files []io.Reader
+	for _, name := range []string{"vocab.json", "merges.txt"} {
+		data, err := os.ReadFile(filepath.Join("../../tokenize/bytebpe/testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, bytes.NewReader(data))
+	}
+	pieces, err := bytebpe.Read(files[0], "vocab.json", files[1], "merges.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &GPT2{Width: 4, FFNWidth: 8, Heads: 2, Layers: 1, MaxPositions: 8, Activation: "gelu_tanh", Epsilon: 1e-5,
+		Vocabulary: pieces.Len(), Pieces: pieces, Tensors: map[string]Tensor{}}
+	for name, shape := range m.shapes() {
+		n := 1
+		for _, size := range shape {
+			n *= size
+		}
+		m.Tensors[name] = Tensor{shape, make([]float32, n)}
+	}
+	if err := WriteGPT2(folder, m, Options{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mutated is data with a few bytes changed, cut, doubled or moved.
+func mutated(data []byte, random *rand.Rand) []byte {
+	out := slices.Clone(data)
+	if len(out) == 0 {
+		return []byte{byte(random.Uint32())}
+	}
+	at := random.IntN(len(out))
+	if random.IntN(2) == 0 { // headers are at the beginning
+		at = random.IntN(min(len(out), 300))
+	}
+	switch random.IntN(5) {
+	case 0:
+		return out[:at]
+	case 1:
+		out[at] ^= 1 << random.IntN(8)
+	case 2:
+		for k := range min(8, len(out)-at) {
+			out[at+k] = byte(random.Uint32())
+		}
+	case 3:
+		end := min(len(out), at+random.IntN(40))
+		return slices.Insert(out, at, slices.Clone(out[at:end])...)
+	case 4:
+		if out[at] >= '0' && out[at] <= '9' || random.IntN(3) == 0 {
+			return slices.Insert(out, at, byte('0'+random.IntN(10)))
+		}
+		return slices.Delete(out, at, min(len(out), at+1+random.IntN(20)))
+	}
+	return out
+}
