@@ -61,6 +61,9 @@ func TestAttentionalMethods(t *testing.T) {
 			if tying == "all" && m.WordTargets {
 				continue // languages have no words in common
 			}
+			if tying == "none" && method == "headless" {
+				continue // it aims at the vectors that the decoder reads
+			}
 			torch.Test(t, func() {
 				s := recurrent(t, method, tying)
 				made := fresh(t, s)
