@@ -74,7 +74,7 @@ func TestAttentionalMethods(t *testing.T) {
 				defer adam.Free()
 				stream := torch.NewStream(1, "dropout")
 				var losses []float64
-				for i := range 30 {
+				for i := range 10 {
 					scope := torch.OpenScope()
 					states, targets := made.Forward(batch, stream)
 					loss, _ := made.Output.Loss(states, targets, 1/float64(batch.Rows))
