@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 
@@ -34,10 +35,7 @@ func write(folder string, m *exchange.Model) error {
 	if err := bitext.SaveGiven(s.Text, source, target, tokenizer); err != nil {
 		return err
 	}
-	if err := saveWeights(folder, c, m); err != nil {
-		return err
-	}
-	if err := files.Write(filepath.Join(folder, keys.File), []byte(c.TOML())); err != nil {
+	if err := finish(folder, c, placed(c.Model.Positions, m)); err != nil {
 		return err
 	}
 	t, err := translation.Load(folder, torch.CPU)
@@ -109,20 +107,29 @@ func hasTable(x models.Settings, m *exchange.Model) bool {
 	return true
 }
 
-// saveWeights keeps a model's weights as the checkpoint of no update.
-func saveWeights(folder string, c experiment.Config, m *exchange.Model) error {
+// placed are a model's weights as a run has them: position vectors are learned ones or none, and learned ones begin
+// behind the rows that no symbol has.
+func placed(positions string, m *exchange.Model) map[string]exchange.Tensor {
+	weights := maps.Clone(m.Tensors)
+	for _, name := range []string{"encoder.embed_positions.weight", "decoder.embed_positions.weight"} {
+		t, found := weights[name]
+		delete(weights, name)
+		if found && positions == "learned" {
+			before := (tokenize.Pad + 1) * m.Width
+			weights[name] = exchange.Tensor{Shape: []int{t.Shape[0] + tokenize.Pad + 1, m.Width},
+				Values: append(make([]float32, before, before+len(t.Values)), t.Values...)}
+		}
+	}
+	return weights
+}
+
+// finish fills the rest of a run folder whose text is there: one checkpoint, of no update, which is the best one, and
+// the configuration.
+func finish(folder string, c experiment.Config, weights map[string]exchange.Tensor) error {
 	scope := torch.OpenScope()
 	defer scope.Close()
 	values := map[string]torch.Tensor{}
-	for name, t := range m.Tensors {
-		if name == "encoder.embed_positions.weight" || name == "decoder.embed_positions.weight" {
-			if c.Model.Positions != "learned" {
-				continue
-			}
-			before := (tokenize.Pad + 1) * m.Width // of rows that no symbol has
-			t.Values = append(make([]float32, before, before+len(t.Values)), t.Values...)
-			t.Shape = []int{t.Shape[0] + tokenize.Pad + 1, m.Width}
-		}
+	for name, t := range weights {
 		shape := make([]int64, len(t.Shape))
 		for i, n := range t.Shape {
 			shape[i] = int64(n)
@@ -133,8 +140,11 @@ func saveWeights(folder string, c experiment.Config, m *exchange.Model) error {
 	err := store.Save(0, []checkpoint.File{{Name: checkpoint.ModelFile, Write: func(w io.Writer) error {
 		return torch.WriteSafetensors(w, values, map[string]string{"format": "pt", "step": "0"})
 	}}}, c.Kept())
+	if err == nil {
+		err = store.MarkBest(0)
+	}
 	if err != nil {
 		return err
 	}
-	return store.MarkBest(0)
+	return files.Write(filepath.Join(folder, keys.File), []byte(c.TOML()))
 }

@@ -50,30 +50,50 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	return f, nil
 }
 
+// foreign is a model that was read.
+type foreign struct {
+	write func(folder string) error // fills a run folder
+	notes []string                  // what could not be taken over, in sentences
+	what  string                    // the model, for the reader
+}
+
 // run imports, on the torch thread; log takes notes and what was done.
 func run(f *flags, log io.Writer) error {
 	if err := files.Vacant(f.To); err != nil {
 		return err
 	}
+	read := readTranslator
 	if exchange.IsGPT2(f.From) {
-		return importGPT(f, log)
+		read = readGPT
 	}
+	m, err := read(f)
+	if err != nil {
+		return err
+	}
+	if err := files.WriteFolder(f.To, m.write); err != nil {
+		return err
+	}
+	for _, note := range m.notes {
+		fmt.Fprintf(log, "import: %s\n", note)
+	}
+	fmt.Fprintf(log, "wrote %s: %s\n", f.To, m.what)
+	return nil
+}
+
+// readTranslator reads a translator in any form but GPT-2's.
+func readTranslator(f *flags) (foreign, error) {
 	given := exchange.Given{Text: experiment.Default().Data.TextSettings}
 	if f.Source != "" {
 		given.Languages, given.Text.Source, given.Text.Target = true, f.Source, f.Target
 	}
 	m, err := exchange.Read(f.From, given)
 	if err != nil {
-		return err
+		return foreign{}, err
 	}
-	err = files.WriteFolder(f.To, func(folder string) error { return write(folder, m) })
-	if err != nil {
-		return err
-	}
-	for _, note := range m.Notes {
-		fmt.Fprintf(log, "import: %s\n", note)
-	}
-	fmt.Fprintf(log, "wrote %s: %s to %s, %d and %d layers of width %d\n", f.To, m.Text.Source, m.Text.Target,
-		m.EncoderLayers, m.DecoderLayers, m.Width)
-	return nil
+	return foreign{
+		write: func(folder string) error { return write(folder, m) },
+		notes: m.Notes,
+		what: fmt.Sprintf("%s to %s, %d and %d layers of width %d", m.Text.Source, m.Text.Target, m.EncoderLayers,
+			m.DecoderLayers, m.Width),
+	}, nil
 }
