@@ -34,7 +34,7 @@ func WriteArgos(w io.Writer, scratch string, m *Model, o Options) error {
 	from, to := m.Text.Source, m.Text.Target
 	metadata, err := json.MarshalIndent(map[string]any{
 		"package_version": "1.0", "argos_version": "1.9", "links": []string{},
-		"from_code": from, "from_name": languageName(from), "to_code": to, "to_name": languageName(to),
+		"from_code": from, "from_name": LanguageName(from), "to_code": to, "to_name": LanguageName(to),
 	}, "", "  ")
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func WriteArgos(w io.Writer, scratch string, m *Model, o Options) error {
 // earliest is the first day that a zip archive can name: packages of the same run are the same.
 var earliest = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// languageName is the English name of a language by its code, or the code where it has none.
-func languageName(code string) string {
+// LanguageName is the English name of a language by its code, or the code where it has none.
+func LanguageName(code string) string {
 	tag, err := language.Parse(code)
 	if err != nil {
 		return code

@@ -56,7 +56,7 @@ func TestArgos(t *testing.T) {
 		}
 	}
 	for code, want := range map[string]string{"pt-BR": "Brazilian Portuguese", "?": "?", "de": "German"} {
-		if got := languageName(code); got != want {
+		if got := LanguageName(code); got != want {
 			t.Errorf("%s is called %q", code, got)
 		}
 	}

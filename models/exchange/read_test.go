@@ -3,11 +3,9 @@ package exchange
 import (
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 )
 
@@ -62,20 +61,7 @@ func TestWrittenIsRead(t *testing.T) {
 // spmFile is a model of package spm's tests.
 func spmFile(t testing.TB) []byte {
 	t.Helper()
-	f, err := os.Open("../../tokenize/spm/testdata/unigram_bytes.model.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return fixtures.Gunzip(t, "../../tokenize/spm/testdata/unigram_bytes.model.gz")
 }
 
 func put(t testing.TB, folder, name string, data []byte) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/language"
@@ -70,7 +71,7 @@ func gptCases(t *testing.T, folder string) (all []gptCase) {
 
 // TestGPTInTransformers: transformers' GPT-2 has the run's ids, log-probabilities and most probable continuations.
 func TestGPTInTransformers(t *testing.T) {
-	peer := python(t, "transformers", "torch")
+	peer := fixtures.Python(t, "transformers", "torch")
 	for name, keys := range map[string][]string{
 		"tied": nil, "own output, spectrum": {"model.tying=none", "objective.method=spectrum"},
 		"sinusoidal, gelu": {"model.positions=sinusoidal", "model.activation=gelu"},

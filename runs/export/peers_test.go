@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/sample"
@@ -103,7 +103,7 @@ func ask(t *testing.T, peer, path string, c []peerCase, packages ...string) (a a
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(python(t, packages...), "testdata/peers.py", peer, path)
+	command := exec.Command(fixtures.Python(t, packages...), "testdata/peers.py", peer, path)
 	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
 	var out, log bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(text), &out, &log
@@ -114,19 +114,6 @@ func ask(t *testing.T, peer, path string, c []peerCase, packages ...string) (a a
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	return a
-}
-
-// python is an interpreter that has the packages.
-func python(t *testing.T, packages ...string) string {
-	t.Helper()
-	program := cmp.Or(os.Getenv("APERTURE_PYTHON"), "python3")
-	for _, name := range packages {
-		if err := exec.Command(program, "-c",
-			"import importlib.util, sys; sys.exit(importlib.util.find_spec('"+name+"') is None)").Run(); err != nil {
-			t.Skipf("%s has no package %s: install it, or name a Python that has it in APERTURE_PYTHON", program, name)
-		}
-	}
-	return program
 }
 
 // same counts the cases whose translation is the peer's.
@@ -145,7 +132,7 @@ func same(t *testing.T, what string, c []peerCase, got []string, least int) {
 
 // TestCTranslate2: the network computes the same there, whatever its form and method, and finds the same translations.
 func TestCTranslate2(t *testing.T) {
-	python(t, "ctranslate2")
+	fixtures.Python(t, "ctranslate2")
 	for name, keys := range map[string][]string{
 		"post-norm":             nil,
 		"pre-norm, spectrum":    {"model.pre_norm=true", "objective.method=spectrum"},
@@ -178,7 +165,7 @@ func TestCTranslate2(t *testing.T) {
 
 // TestTransformers: each class computes the same scores, and FSMT's tokenizer gives the same pieces and text.
 func TestTransformers(t *testing.T) {
-	python(t, "transformers", "torch", "sacremoses")
+	fixtures.Python(t, "transformers", "torch", "sacremoses")
 	for class, keys := range map[string][]string{
 		"FSMTForConditionalGeneration":   {"model.tying=decoder", "data.joint=false"},
 		"FSMTForConditionalGeneration ":  nil,
@@ -213,7 +200,7 @@ func TestTransformers(t *testing.T) {
 
 // TestArgos: Argos Translate installs the package and translates, with its own settings, nearly as the run does.
 func TestArgos(t *testing.T) {
-	python(t, "argostranslate", "ctranslate2", "sacremoses")
+	fixtures.Python(t, "argostranslate", "ctranslate2", "sacremoses")
 	folder, out := trained(t, "multi30k"), filepath.Join(t.TempDir(), "en_de.argosmodel")
 	if _, err := export(t, "-run", folder, "-to=argos", "-quantise=float16", "-out", out); err != nil {
 		t.Fatal(err)

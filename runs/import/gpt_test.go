@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/torch"
@@ -20,11 +20,7 @@ import (
 // TestGPT2: a GPT-2 that transformers saved becomes a run with its ids, log-probabilities and continuations, and files
 // that are missing are told in one sentence.
 func TestGPT2(t *testing.T) {
-	program, place := cmp.Or(os.Getenv("APERTURE_PYTHON"), "python3"), t.TempDir()
-	if err := exec.Command(program, "-c", "import transformers, torch").Run(); err != nil {
-		t.Skipf("%s has no package transformers or torch: install them, or name a Python that has them in "+
-			"APERTURE_PYTHON", program)
-	}
+	program, place := fixtures.Python(t, "transformers", "torch"), t.TempDir()
 	from, to := filepath.Join(place, "gpt2"), filepath.Join(place, "run")
 	out, err := exec.Command(program, "testdata/gpt2.py", "../../tokenize/bytebpe/testdata", from).Output()
 	if err != nil {

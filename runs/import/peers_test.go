@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,13 +19,7 @@ import (
 // peer runs testdata/peers.py, or skips the test where its packages are missing.
 func peer(t *testing.T, input string, args ...string) []byte {
 	t.Helper()
-	program := cmp.Or(os.Getenv("APERTURE_PYTHON"), "python3")
-	for _, name := range []string{"transformers", "torch", "sentencepiece"} {
-		if err := exec.Command(program, "-c",
-			"import importlib.util, sys; sys.exit(importlib.util.find_spec('"+name+"') is None)").Run(); err != nil {
-			t.Skipf("%s has no package %s: install it, or name a Python that has it in APERTURE_PYTHON", program, name)
-		}
-	}
+	program := fixtures.Python(t, "transformers", "torch", "sentencepiece")
 	command := exec.Command(program, append([]string{"testdata/peers.py"}, args...)...)
 	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
 	var out, log bytes.Buffer

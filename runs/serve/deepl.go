@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 )
 
@@ -110,7 +111,7 @@ func (a *app) deeplLanguages(r *http.Request) (any, error) {
 			continue
 		}
 		for _, target := range l.Targets {
-			e := entry{strings.ToUpper(target), nameOf(target), &no}
+			e := entry{strings.ToUpper(target), exchange.LanguageName(target), &no}
 			if !slices.ContainsFunc(list, func(x entry) bool { return x.Language == e.Language }) {
 				list = append(list, e)
 			}

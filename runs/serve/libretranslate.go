@@ -5,9 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
-
+	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 )
 
@@ -133,18 +131,6 @@ type languageOf struct {
 	Targets []string `json:"targets,omitempty"`
 }
 
-// nameOf is a language's English name.
-func nameOf(code string) string {
-	tag, err := language.Parse(code)
-	if err != nil {
-		return code
-	}
-	if name := display.English.Languages().Name(tag); name != "" {
-		return name
-	}
-	return code
-}
-
 // languages are the source languages with their targets, in the order of the models.
 func (a *app) languages() (list []languageOf) {
 	list = []languageOf{}
@@ -152,7 +138,7 @@ func (a *app) languages() (list []languageOf) {
 		source, target := m.pair()
 		at := slices.IndexFunc(list, func(l languageOf) bool { return l.Code == source })
 		if at < 0 {
-			at, list = len(list), append(list, languageOf{Code: source, Name: nameOf(source)})
+			at, list = len(list), append(list, languageOf{Code: source, Name: exchange.LanguageName(source)})
 		}
 		if !slices.Contains(list[at].Targets, target) {
 			list[at].Targets = append(list[at].Targets, target)
@@ -168,16 +154,16 @@ func (a *app) frontendSettings(*http.Request) (any, error) {
 	pair := map[string]any{}
 	if all := a.translators(); len(all) > 0 {
 		source, target := all[0].pair()
-		pair["source"], pair["target"] = languageOf{Code: source, Name: nameOf(source)}, languageOf{Code: target,
-			Name: nameOf(target)}
+		pair["source"], pair["target"] = languageOf{Code: source, Name: exchange.LanguageName(source)}, languageOf{Code: target,
+			Name: exchange.LanguageName(target)}
 	}
 	models := []map[string]string{}
 	for _, m := range a.models {
 		one := map[string]string{"name": m.name, "kind": "language"}
 		if m.translator != nil {
 			source, target := m.pair()
-			one = map[string]string{"name": m.name, "kind": "translation", "source": source, "sourceName": nameOf(source),
-				"target": target, "targetName": nameOf(target)}
+			one = map[string]string{"name": m.name, "kind": "translation", "source": source, "sourceName": exchange.LanguageName(source),
+				"target": target, "targetName": exchange.LanguageName(target)}
 		}
 		models = append(models, one)
 	}

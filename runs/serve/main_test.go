@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
@@ -118,7 +119,7 @@ func TestLibreTranslate(t *testing.T) {
 		t.Errorf("terms and kept text: %s", text)
 	}
 	for path, want := range map[string]string{
-		"/languages": `[{"code":"` + source + `","name":"` + nameOf(source) + `","targets":["` + target + `"]}]`,
+		"/languages": `[{"code":"` + source + `","name":"` + exchange.LanguageName(source) + `","targets":["` + target + `"]}]`,
 		"/health":    `{"status":"ok"}`,
 		"/ready":     `{"status":"ready"}`,
 		"/nowhere":   `{"error":"Not Found"}`,

@@ -3,12 +3,10 @@ package bytebpe
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -73,15 +71,7 @@ func text(t testing.TB, name string) []byte {
 	t.Helper()
 	switch {
 	case name == "random":
-		z, err := gzip.NewReader(bytes.NewReader(read(t, "../spm/testdata/random.txt.gz")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(z)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
+		return fixtures.Gunzip(t, "../spm/testdata/random.txt.gz")
 	case strings.HasPrefix(name, "ptb"):
 		return read(t, fixtures.Path(t, "ptb/"+name))
 	}

@@ -2,9 +2,6 @@ package spm
 
 import (
 	"bytes"
-	"compress/gzip"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,19 +16,7 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(models, err)
 	}
 	for _, path := range models {
-		packed, err := os.Open(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		z, err := gzip.NewReader(packed)
-		if err != nil {
-			f.Fatal(err)
-		}
-		data, err := io.ReadAll(z)
-		if err != nil {
-			f.Fatal(err)
-		}
-		packed.Close()
+		data := fixtures.Gunzip(f, path)
 		f.Add(data[:min(len(data), 2000)], "Zwei junge Männer")
 	}
 	for _, m := range hostile() {

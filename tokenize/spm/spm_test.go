@@ -3,7 +3,6 @@ package spm
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -19,28 +18,9 @@ import (
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
-// unpacked reads a file of testdata.
-func unpacked(t testing.TB, name string) []byte {
-	t.Helper()
-	f, err := os.Open("testdata/" + name + ".gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 func model(t testing.TB, name string) *Model {
 	t.Helper()
-	m, err := Read(bytes.NewReader(unpacked(t, name+".model")), name)
+	m, err := Read(bytes.NewReader(fixtures.Gunzip(t, "testdata/"+name+".model.gz")), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +75,7 @@ func TestTexts(t *testing.T) {
 				var all []string
 				switch {
 				case text == "random":
-					all = lines(unpacked(t, "random.txt"))
+					all = lines(fixtures.Gunzip(t, "testdata/random.txt.gz"))
 				case strings.HasPrefix(text, "ptb"):
 					all = lines(read(t, "ptb/"+text))
 				default:
@@ -130,7 +110,7 @@ func read(t *testing.T, name string) []byte {
 func TestHostile(t *testing.T) {
 	text := "Zwei junge Männer \xff <sep> ㌔ ein Mann"
 	for _, name := range []string{"unigram", "bpe_bytes", "unigram_suffix", "bpe_plain"} {
-		good := unpacked(t, name+".model")
+		good := fixtures.Gunzip(t, "testdata/"+name+".model.gz")
 		r := rand.New(rand.NewPCG(1, 2))
 		for i := range 500 {
 			bad := slices.Clone(good)

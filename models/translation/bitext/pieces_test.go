@@ -1,14 +1,12 @@
 package bitext
 
 import (
-	"compress/gzip"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/tokenize/spm"
@@ -17,19 +15,7 @@ import (
 // imported are sides whose text is split by a model of package spm's tests, with one vocabulary.
 func imported(t *testing.T, folder string) *Sides {
 	t.Helper()
-	f, err := os.Open("../../../tokenize/spm/testdata/unigram.model.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	unpacked, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := fixtures.Gunzip(t, "../../../tokenize/spm/testdata/unigram.model.gz")
 	read, err := spm.Read(strings.NewReader(string(model)), "the model")
 	if err != nil {
 		t.Fatal(err)
