@@ -4,8 +4,8 @@ import (
 	"errors"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/tokenize"
@@ -34,10 +34,10 @@ type piece struct {
 // passage cuts a request's text into pieces, or says why it cannot be translated. A sentence that is longer than the
 // model's positions is halved until it is not, but with SplitNever.
 func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
-	at := 0 // in the text
+	words := 0 // of the text that have ended
 	var add func(s tokenize.Sentence) error
 	add = func(s tokenize.Sentence) error {
-		p := piece{gap: s.Gap, words: wordsBefore(r.Line, at)}
+		p := piece{gap: s.Gap, words: words}
 		if s.Text != "" || r.Prefix != "" && len(pieces) == 0 {
 			one := r
 			if one.Line = s.Text; len(pieces) > 0 {
@@ -62,13 +62,15 @@ func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
 			}
 			p.sentence = read
 		}
-		at += len(s.Text) + len(s.Gap)
+		if words += len(strings.Fields(s.Text)); s.Text != "" && s.Gap == "" {
+			words-- // the last one goes on in the next piece
+		}
 		pieces = append(pieces, p)
 		return nil
 	}
 	for line := range strings.SplitAfterSeq(r.Line, "\n") {
 		sentences := tokenize.Cut(line, nil)
-		if how == SplitAlways || how == SplitLong && utf8.RuneCountInString(line) > longLine {
+		if how == SplitAlways || how == SplitLong && utf8.RuneCountInString(strings.TrimRight(line, "\r\n")) > longLine {
 			sentences = cutOutside(line, m.splitter.Split(line), r.Keep)
 		}
 		for _, s := range sentences {
@@ -88,30 +90,24 @@ func (m *served) passage(r Request, how Splitting) (pieces []piece, err error) {
 func cutOutside(text string, sentences []tokenize.Sentence, keep []*regexp.Regexp) []tokenize.Sentence {
 	var ends []int
 	for at, i := 0, 0; i+1 < len(sentences); i++ {
-		at += len(sentences[i].Text)
-		within := false
-		for _, pattern := range keep {
-			for _, span := range pattern.FindAllStringIndex(text, -1) {
-				within = within || span[0] < at && at < span[1]
-			}
-		}
-		if !within && at > 0 {
+		if at += len(sentences[i].Text); at > 0 {
 			ends = append(ends, at)
 		}
 		at += len(sentences[i].Gap)
 	}
-	return tokenize.Cut(text, ends)
-}
-
-// wordsBefore counts the words of a text that begin before a place and have ended there.
-func wordsBefore(text string, at int) int {
-	n := len(strings.Fields(text[:at]))
-	last, _ := utf8.DecodeLastRuneInString(text[:at])
-	next, _ := utf8.DecodeRuneInString(text[at:])
-	if n > 0 && at < len(text) && !unicode.IsSpace(last) && !unicode.IsSpace(next) {
-		n-- // the place is within a word
+	for _, pattern := range keep {
+		if len(ends) == 0 {
+			break
+		}
+		spans := pattern.FindAllStringIndex(text, -1)
+		ends = slices.DeleteFunc(ends, func(end int) bool { // both are in rising order
+			for len(spans) > 0 && spans[0][1] <= end {
+				spans = spans[1:]
+			}
+			return len(spans) > 0 && spans[0][0] < end
+		})
 	}
-	return n
+	return tokenize.Cut(text, ends)
 }
 
 // joined are the translations of a text, given those of its pieces: the best of all, the second best of all, and so on,

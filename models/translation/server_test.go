@@ -168,6 +168,12 @@ func TestServerTexts(t *testing.T) {
 	if err != nil || out[0][0].Text != "Eins und zwei.  Vier und sechs." {
 		t.Errorf("split: %+v, %v", out, err)
 	}
+	// The line break of a line is none of its 250 characters; one that is not split loses the spaces within.
+	line := "One and two." + strings.Repeat(" ", 250-25) + "Four and six."
+	if got := say(t, s, line, line+"\n", line+"\r\n", " "+line); strings.Contains(got[0], "  ") || got[1] != got[0]+"\n" ||
+		got[2] != got[0]+"\r\n" || !strings.Contains(got[3], "  ") {
+		t.Errorf("lines of 250 and 251 characters: %q", got)
+	}
 	words := strings.TrimSpace(strings.Repeat("nine ", 60))
 	for how, fails := range map[translation.Splitting]bool{translation.SplitLong: false, translation.SplitNever: true} {
 		out, err = s.Translate(t.Context(), []translation.Request{{Line: words}, two[0]}, decode.Options{}, how)
@@ -187,7 +193,7 @@ func TestServerDetails(t *testing.T) {
 	}
 	o := s.Settings().Decode
 	o.Links, o.Words = true, true
-	text := "One and {a. B} six.\nTwo, two and nine. Four and two."
+	text := "One and {a. B} six.\nTwo, two and nine. Four and two.\nOne。Four and two." // a word of the text in two sentences
 	out, err := s.Translate(t.Context(), []translation.Request{{Line: text, Prefix: "Eins, zwei", Terms: terms,
 		Keep: []*regexp.Regexp{regexp.MustCompile(`\{.*?\}`)}}}, o, translation.SplitAlways)
 	if err != nil || out[0][0].Err != nil {
