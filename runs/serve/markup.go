@@ -12,8 +12,9 @@ import (
 	"github.com/aperture-ml/aperture/models/translation"
 )
 
-// blocks are the elements of HTML that end a text where they begin and end; all others stand within it.
-var blocks = map[string]bool{}
+// blocks are the elements of HTML that end a text where they begin and end; all others stand within it. holds are
+// those of them that have contents.
+var blocks, holds = map[string]bool{}, map[string]bool{}
 
 // verbatim are the elements whose contents are no text to translate.
 var verbatim = map[string]bool{"script": true, "style": true, "pre": true, "textarea": true, "template": true, "svg": true,
@@ -23,7 +24,7 @@ func init() {
 	for name := range strings.FieldsSeq("address article aside blockquote body br button center dd details dialog div dl dt " +
 		"fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html li legend main menu nav ol optgroup " +
 		"option p section select summary table tbody td tfoot th thead title tr ul video audio canvas object") {
-		blocks[name] = true
+		blocks[name], holds[name] = true, name != "br" && name != "hr"
 	}
 }
 
@@ -88,7 +89,7 @@ func parseMarkup(document string) (m markup) {
 			}
 		case kind == html.TextToken:
 			current.text += html.UnescapeString(raw)
-		case kind == html.StartTagToken && verbatim[name]:
+		case kind == html.StartTagToken && (verbatim[name] || holds[name] && attributes && untranslated(z)):
 			flush()
 			m = append(m, part{raw: raw})
 			skip, depth = name, 1
