@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,9 @@ func (a *app) handler() http.Handler {
 	return mux
 }
 
+// statusGone is what nginx logs of a request whose caller has gone: nobody reads it, and the metrics count it.
+const statusGone = 499
+
 var errTimeout = errors.New("the time of the request is over")
 
 // handle answers with what f gives as JSON, or with an error in the shape of a door. Where it is limited, only some
@@ -109,20 +113,27 @@ func (a *app) handle(d door, method string, limited bool, f func(http.ResponseWr
 		}()
 		if r.Context().Err() != nil {
 			a.metrics.failed("gone")
-			return // nobody listens
+			w.WriteHeader(statusGone)
+			return
+		}
+		var body bytes.Buffer
+		encoder := json.NewEncoder(&body)
+		encoder.SetEscapeHTML(false)
+		if err == nil {
+			if err = encoder.Encode(value); err != nil { // a score that is no finite number
+				a.log.Error("an answer is no JSON", "path", r.URL.Path, "error", err.Error())
+			}
 		}
 		status := http.StatusOK
 		if err != nil {
 			var text string
 			status, text = a.explain(h, err)
-			value = map[door]string{d: text}
+			encoder.Encode(map[door]string{d: text})
 		}
 		h.Set("Content-Type", "application/json; charset=utf-8")
 		h.Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		encoder.Encode(value) // a failed write is a caller that has gone
+		w.Write(body.Bytes()) // a failed write is a caller that has gone
 	}
 }
 

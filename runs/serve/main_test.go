@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -81,7 +84,6 @@ func TestLibreTranslate(t *testing.T) {
 		{jsonType, `{"q":[],` + pair + `}`, `{"translatedText":[]}`},
 		{formType, "q=" + strings.ReplaceAll(first, " ", "+") + "&source=" + source + "&target=" + target + "&format=text&alternatives=",
 			`{"translatedText":` + says(want[0]) + `}`},
-		{"", "", ""},
 		{"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\n" + first +
 			"\r\n--x\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nauto\r\n--x\r\n" +
 			"Content-Disposition: form-data; name=\"target\"\r\n\r\n" + target + "\r\n--x--\r\n",
@@ -91,9 +93,6 @@ func TestLibreTranslate(t *testing.T) {
 		{jsonType, `{"q":"` + first + `\n\n` + second + `\n",` + pair + `}`,
 			`{"translatedText":` + says(want[0]+"\n\n"+want[1]+"\n") + `}`},
 	} {
-		if test.kind == "" {
-			continue
-		}
 		status, answer, h := ask(t, server.Client(), server.URL+"/translate", test.kind, test.body)
 		if status != 200 || says(answer) != test.want || h.Get("Access-Control-Allow-Origin") != "*" {
 			t.Errorf("%s\nanswers %d %s\nwant %s", test.body, status, says(answer), test.want)
@@ -286,16 +285,61 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestReload: SIGHUP's work leaves the answers as they are.
+// TestReload: SIGHUP's work loads each model anew and leaves the answers as they are; one that cannot be loaded goes on.
 func TestReload(t *testing.T) {
 	a := started(t)
+	var said strings.Builder
+	a.log = slog.New(slog.NewTextHandler(&said, nil))
 	want := translated(t, a, "a b c")
-	for range 2 {
-		a.reload()
+	same := func() {
+		t.Helper()
 		out, err := a.models[0].translator.Translate(t.Context(), []translation.Request{{Line: "a b c"}}, decode.Options{},
 			translation.SplitLong)
 		if err != nil || out[0][0].Text != want[0] {
 			t.Errorf("%+v, %v", out, err)
+		}
+	}
+	for n := range 2 {
+		a.reload()
+		same()
+		if got := strings.Count(said.String(), `msg="loaded anew"`); got != (n+1)*len(a.models) {
+			t.Errorf("%d models were loaded anew:\n%s", got, said.String())
+		}
+	}
+	for _, m := range a.models {
+		config := filepath.Join(m.folder, "config.toml")
+		if err := os.Rename(config, config+".away"); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Rename(config+".away", config)
+	}
+	a.reload()
+	same()
+	if got := strings.Count(said.String(), "goes on as it was"); got != len(a.models) {
+		t.Errorf("%d models could not be loaded anew:\n%s", got, said.String())
+	}
+}
+
+// TestUnanswered: an answer that JSON cannot hold is an error, and a request whose caller has gone counts as such.
+func TestUnanswered(t *testing.T) {
+	a := &app{log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
+	handler := a.metrics.count("/x", a.handle(libre, "GET", false, func(http.ResponseWriter, *http.Request) (any, error) {
+		return map[string]float64{"score": math.NaN()}, nil
+	}))
+	w := httptest.NewRecorder()
+	handler(w, httptest.NewRequest("GET", "/x", nil))
+	if w.Code != 500 || w.Body.String() != `{"error":"internal error"}`+"\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	handler(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", "/x", nil))
+	w = httptest.NewRecorder()
+	a.metrics.handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range []string{`aperture_http_requests_total{path="/x",status="499"} 1`, `aperture_errors_total{kind="gone"} 1`,
+		`aperture_errors_total{kind="internal"} 1`} {
+		if !strings.Contains(w.Body.String(), line) {
+			t.Errorf("/metrics lacks %s", line)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (m *metrics) count(path string, next http.HandlerFunc) http.HandlerFunc {
 		defer m.inFlight.Dec()
 		began, a := time.Now(), &answer{ResponseWriter: w}
 		next(a, r)
-		m.requests.WithLabelValues(path, strconv.Itoa(max(a.status, 200))).Inc()
+		m.requests.WithLabelValues(path, strconv.Itoa(a.status)).Inc()
 		m.seconds.WithLabelValues(path).Observe(time.Since(began).Seconds())
 	}
 }
