@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,10 @@ func badRequest(format string, args ...any) error {
 	return &requestError{http.StatusBadRequest, "request", fmt.Sprintf(format, args...)}
 }
 
+func tooLarge(format string, args ...any) error {
+	return &requestError{http.StatusRequestEntityTooLarge, "size", fmt.Sprintf(format, args...)}
+}
+
 // fields are the parts of a request by name: strings and lists of strings of a form, or any values of JSON.
 type fields map[string]any
 
@@ -56,8 +61,7 @@ func (a *app) read(w http.ResponseWriter, r *http.Request) (fields, error) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &requestError{http.StatusRequestEntityTooLarge, "size",
-			fmt.Sprintf("the body has more than %d bytes: send less at a time", large.Limit)}
+		return nil, tooLarge("the body has more than %d bytes: send less at a time", large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &requestError{http.StatusRequestTimeout, "request", "the body came too slowly"}
 	case err != nil:
@@ -150,8 +154,8 @@ func (f fields) check() error {
 				}
 			}
 		case map[string]any:
-			for _, y := range x {
-				if err := bad(y); err != nil {
+			for name, y := range x {
+				if err := cmp.Or(bad(name), bad(y)); err != nil {
 					return err
 				}
 			}
@@ -275,9 +279,11 @@ func (f fields) terms(name string) (list []translation.Term, err error) {
 		if text == "" {
 			return nil, nil
 		}
-		if err := json.Unmarshal([]byte(text), &x); err != nil {
+		inner := fields{}
+		if err := cmp.Or(inner.addJSON([]byte(text)), inner.check()); err != nil {
 			return nil, badRequest("%s must be a JSON object of source texts and their translations", name)
 		}
+		x = map[string]any(inner)
 	}
 	object, ok := x.(map[string]any)
 	if !ok && x != nil {

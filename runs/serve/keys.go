@@ -2,9 +2,7 @@ package main
 
 import (
 	"crypto/sha256"
-
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -27,7 +25,7 @@ func readKeys(path string) (keyring, error) {
 	}
 	defer file.Close()
 	ring := keyring{}
-	lines := tokenize.NewLines(io.Reader(file), path)
+	lines := tokenize.NewLines(file, path)
 	for lines.Next() {
 		key := strings.TrimSpace(lines.Text())
 		if key != "" && !strings.HasPrefix(key, "#") {

@@ -105,11 +105,11 @@ func others(list []translation.Translation) []string {
 // libreDetect is LibreTranslate's POST /detect.
 func (a *app) libreDetect(_ context.Context, _ *http.Request, f fields) (any, error) {
 	texts, one, err := f.texts("q")
+	if err == nil {
+		err = a.checkCount(texts)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(texts) > a.flags.MaxTexts {
-		return nil, badRequest("there are %d texts, and %d are the limit", len(texts), a.flags.MaxTexts)
 	}
 	answer := []detected{}
 	for _, m := range a.translators() {

@@ -65,6 +65,9 @@ func malformed(source, target string) []struct {
 		{"a bad type", post("/translate", ";;;", "q"), 415},
 		{"a bad pattern", post("/translate", jsonType, `{"q":"a","keep":"(",`+pair+`}`), 400},
 		{"bad terms", post("/translate", jsonType, `{"q":"a","terms":{"a":1},`+pair+`}`), 400},
+		{"NUL in a term", post("/translate", jsonType, `{"q":"a","terms":{"a\u0000":"b"},`+pair+`}`), 400},
+		{"half a surrogate pair in terms of a form", post("/translate", formType, `terms={"a":"\ud800"}&q=a&source=`+source+"&target="+
+			target), 400},
 		{"empty terms", post("/translate", jsonType, `{"q":"a","terms":{"a":""},`+pair+`}`), 400},
 		{"many characters", q(`"` + strings.Repeat("é", 20001) + `"`), 413},
 		{"many texts", q("[" + strings.Repeat(`"",`, 300) + `""]`), 413},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/http"
 	"sync"
@@ -74,8 +73,7 @@ func (a *app) predict(ctx context.Context, _ *http.Request, f fields) (any, erro
 		return nil, badRequest("q must be one string")
 	}
 	if n := utf8.RuneCountInString(texts[0]); n > a.flags.MaxChars {
-		return nil, &requestError{http.StatusRequestEntityTooLarge, "size",
-			fmt.Sprintf("the text has %d characters, and %d are the limit", n, a.flags.MaxChars)}
+		return nil, tooLarge("the text has %d characters, and %d are the limit", n, a.flags.MaxChars)
 	}
 	p, err := m.predictor.predict(ctx, texts[0], top)
 	if err != nil {

@@ -65,12 +65,11 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 		chars += utf8.RuneCountInString(text)
 	}
 	if chars += utf8.RuneCountInString(t.prefix); chars > a.flags.MaxChars {
-		return nil, &requestError{413, "size", badRequest("the texts have %d characters, and %d are the limit: send less at "+
-			"a time", chars, a.flags.MaxChars).Error()}
+		return nil, tooLarge("the texts have %d characters, and %d are the limit: send less at a time", chars,
+			a.flags.MaxChars)
 	}
-	if len(t.texts) > a.flags.MaxTexts {
-		return nil, &requestError{413, "size", badRequest("there are %d texts, and %d are the limit: send less at a time",
-			len(t.texts), a.flags.MaxTexts).Error()}
+	if err := a.checkCount(t.texts); err != nil {
+		return nil, err
 	}
 	a.metrics.chars.Add(float64(chars))
 	server := t.model.translator
@@ -93,6 +92,14 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 		requests[i] = translation.Request{Line: text, Prefix: t.prefix, Keep: t.keep}
 	}
 	return do(ctx, server, requests, terms, o, t.split)
+}
+
+// checkCount is an error where a request has more texts than the limit.
+func (a *app) checkCount(texts []string) error {
+	if len(texts) > a.flags.MaxTexts {
+		return tooLarge("there are %d texts, and %d are the limit: send less at a time", len(texts), a.flags.MaxTexts)
+	}
+	return nil
 }
 
 // do translates requests; one that cannot be translated fails all.
