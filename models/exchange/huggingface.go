@@ -64,6 +64,24 @@ func (m *Model) class() (c class, err error) {
 		"share_encoder_decoder_embeddings": m.oneMatrix()}}, nil
 }
 
+// startingAtZero is a model whose decoder may begin with padding in place of a vector of zeros, which transformers has
+// no other way to say. Training gives padding a vector where the matrix is the output's too: the output keeps that one.
+func (m *Model) startingAtZero() *Model {
+	embedding := m.Tensors[decoderEmbedding]
+	at := tokenize.Pad * m.Width
+	row := embedding.Values[at : at+m.Width]
+	if !m.ZeroStart || !slices.ContainsFunc(row, func(x float32) bool { return x != 0 }) {
+		return m
+	}
+	out := *m
+	out.Tensors = maps.Clone(m.Tensors)
+	out.Tensors[outputMatrix] = m.Tensors[m.output()]
+	embedding.Values = slices.Clone(embedding.Values)
+	clear(embedding.Values[at : at+m.Width])
+	out.Tensors[decoderEmbedding] = embedding
+	return &out
+}
+
 // WriteHuggingFace fills an empty folder as transformers 5 reads it with from_pretrained: model.safetensors,
 // config.json, generation_config.json and README.md, the model card; and, unless o leaves the text path out, the files
 // of FSMT's tokenizer, which prepares text by sacremoses with aggressive splitting of hyphens.
@@ -71,6 +89,10 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 	if o.Quantise == Int8 || o.Quantise == Int16 {
 		return refuse("transformers reads float32, float16 and bfloat16, and no %s: export with -to ctranslate2", o.Quantise)
 	}
+	if err := m.check(o); err != nil {
+		return err
+	}
+	m = m.startingAtZero()
 	c, err := m.class()
 	if err != nil {
 		return err
@@ -78,9 +100,6 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 	activation, known := hiddenActivations[m.Activation]
 	if !known {
 		return fmt.Errorf("transformers has no activation %q", m.Activation)
-	}
-	if err := m.check(o); err != nil {
-		return err
 	}
 	if o.Tokens {
 		err = m.writeVocabularies(folder)
@@ -95,7 +114,7 @@ func WriteHuggingFace(folder string, m *Model, o Options) error {
 	}
 	start := tokenize.EOS
 	if m.ZeroStart {
-		start = tokenize.Pad // whose word vector is zero
+		start = tokenize.Pad // whose vector startingAtZero has seen to
 	}
 	config := map[string]any{
 		"architectures": []string{c.name}, "model_type": c.kind, "torch_dtype": dtypeName(o.Quantise),
