@@ -96,7 +96,7 @@ func TestFetch(t *testing.T) {
 		refused, mostBytes bool
 	}{
 		"ranges":            {ranges: true, says: "downloaded 0 MB of libtorch", mostBytes: true},
-		"broken connection": {ranges: true, breaks: true, says: "downloaded 0 MB of libtorch"},
+		"broken connection": {ranges: true, breaks: true, says: "downloaded 0 MB of libtorch", mostBytes: true},
 		"no ranges":         {says: "downloading whole packages: the index gives no parts of files (status 200)"},
 		"another RECORD":    {ranges: true, damage: "record", says: "RECORD of nvidia-cuda-runtime is not the one that is pinned"},
 		"another file":      {ranges: true, damage: "file", says: "pip could not download libtorch", refused: true},
@@ -160,6 +160,12 @@ func TestFetch(t *testing.T) {
 			out, err := fetch.CombinedOutput()
 			if (err != nil) != c.refused || !strings.Contains(string(out), c.says) {
 				t.Fatalf("%v:\n%s", err, out)
+			}
+			if whole := strings.Contains(string(out), "downloading whole packages"); c.mostBytes && whole {
+				t.Errorf("whole packages were asked for:\n%s", out)
+			}
+			if c.breaks && answers.Load() < 4 {
+				t.Errorf("after %d answers no connection had broken and been taken up again", answers.Load())
 			}
 			if left, _ := os.ReadDir(filepath.Dir(target)); c.refused {
 				if len(left) > 0 {

@@ -20,6 +20,12 @@ const (
 // Tree is TOML text as read, by section and key.
 type Tree map[string]any
 
+// Section is a table of the tree, nil where it has none of that name.
+func (t Tree) Section(name string) map[string]any {
+	section, _ := t[name].(map[string]any)
+	return section
+}
+
 // Parse reads TOML; from names the text in errors, which give the line.
 func Parse(text, from string) (Tree, error) {
 	if len(text) > maxText {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -97,21 +96,4 @@ func licenceFiles(folder string, beginnings ...string) (files []string, err erro
 	}
 	slices.Sort(files)
 	return files, err
-}
-
-// licenceDigest is what third_party/licenses.txt states of a module.
-func licenceDigest(folder string) (string, error) {
-	files, err := licenceFiles(folder, "LICENSE", "COPYING")
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s has no licence", folder)
-	}
-	sum := sha256.New()
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		sum.Write(text)
-	}
-	return fmt.Sprintf("%x", sum.Sum(nil)), err
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,4 +114,21 @@ func TestWrite(t *testing.T) {
 	if err := write(folder, t.TempDir(), "1.2.3"); err == nil || !strings.Contains(err.Error(), "has no licenses") {
 		t.Errorf("without libtorch's licences: %v", err)
 	}
+}
+
+// licenceDigest is what third_party/licenses.txt states of a module.
+func licenceDigest(folder string) (string, error) {
+	files, err := licenceFiles(folder, "LICENSE", "COPYING")
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no licence", folder)
+	}
+	sum := sha256.New()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		sum.Write(text)
+	}
+	return fmt.Sprintf("%x", sum.Sum(nil)), err
 }

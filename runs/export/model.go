@@ -78,8 +78,7 @@ func checkKind(folder string) error {
 // kindOf is a run's model.kind, empty where its configuration has none.
 func kindOf(folder string) (string, error) {
 	tree, err := keys.ReadFolder(folder)
-	section, _ := tree["model"].(map[string]any)
-	kind, _ := section["kind"].(string)
+	kind, _ := tree.Section("model")["kind"].(string)
 	return kind, err
 }
 

@@ -69,8 +69,7 @@ func (a *app) open(m *model) (err error) {
 	if err != nil {
 		return err
 	}
-	section, _ := tree["model"].(map[string]any)
-	kind, _ := section["kind"].(string)
+	kind, _ := tree.Section("model")["kind"].(string)
 	o := models.Options{Device: a.flags.Device, Threads: a.flags.Threads}
 	var warnings []checkpoint.Warning
 	if slices.Contains(language.Kinds(), kind) {

@@ -68,8 +68,7 @@ func lookAt(folder string) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	asked, _ := config["report"].(map[string]any)
-	o.finished, o.tested = true, asked["test"] != false
+	o.finished, o.tested = true, config.Section("report")["test"] != false
 	o.steps, o.passes = number(config, "train", "steps"), number(config, "train", "epochs")
 	o.updates, o.epochs, o.seconds, o.test = results.Updates, results.Epochs, results.Seconds, results.Test
 	nats := results.Valid.NLL != nil

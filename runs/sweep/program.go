@@ -83,7 +83,6 @@ func stated(args []string) keys.Tree {
 
 // number is a key of a resolved configuration, 0 where there is none.
 func number(c keys.Tree, section, key string) int {
-	table, _ := c[section].(map[string]any)
-	n, _ := table[key].(int64)
+	n, _ := c.Section(section)[key].(int64)
 	return int(n)
 }

@@ -187,7 +187,7 @@ func (w *sweep) readLength(config keys.Tree, p point) error {
 		return command.Usagef("%s: %d stages of one in %d leave nothing of %d %s: lower rungs or keep",
 			w.file, w.Rungs, w.Keep, w.length, w.unit)
 	}
-	schedule, _ := config["schedule"].(map[string]any)
+	schedule := config.Section("schedule")
 	kind, period := schedule["kind"], number(config, "schedule", "period")
 	searched := slices.ContainsFunc(p, func(s setting) bool { return s.key == "schedule.period" })
 	if kind != "cosine" && kind != "linear" || searched {
