@@ -100,8 +100,8 @@ func (m *GPT2) check(f Format) error {
 }
 
 // WriteGPT2 fills an empty folder as transformers 5 reads it with from_pretrained: model.safetensors, config.json,
-// generation_config.json, README.md, the model card, and vocab.json and merges.txt, or, of words, vocabulary.json,
-// which lists them by id.
+// generation_config.json, README.md, the model card, and vocab.json and merges.txt, or, where o leaves the text path
+// out, vocabulary.json, which lists pieces or words by id.
 func WriteGPT2(folder string, m *GPT2, o Options) error {
 	switch {
 	case o.Quantise == Int8 || o.Quantise == Int16:
@@ -117,8 +117,8 @@ func WriteGPT2(folder string, m *GPT2, o Options) error {
 		return err
 	}
 	end := m.end()
-	activation := map[string]string{"gelu_tanh": "gelu_new", "gelu": "gelu", "relu": "relu", "swish": "silu"}[m.Activation]
-	if activation == "" {
+	activation, known := hiddenActivations[m.Activation]
+	if !known {
 		return fmt.Errorf("transformers has no activation %q", m.Activation)
 	}
 	_, own := m.Tensors["decoder.weight"]
@@ -187,8 +187,12 @@ const endOfText = "<|endoftext|>"
 
 // writeText writes the vocabulary.
 func (m *GPT2) writeText(folder string, o Options) error {
-	if m.Pieces == nil {
-		return files.WriteJSON(filepath.Join(folder, "vocabulary.json"), m.Words)
+	if o.Tokens {
+		tokens := slices.Clone(m.Words)
+		for id := len(tokens); id < m.Vocabulary; id++ {
+			tokens = append(tokens, m.Pieces.Unit(id))
+		}
+		return files.WriteJSON(filepath.Join(folder, "vocabulary.json"), tokens)
 	}
 	var vocabulary, merges bytes.Buffer
 	err := m.Pieces.Write(&vocabulary, &merges)
@@ -223,9 +227,10 @@ func (m *GPT2) card(o Options) []byte {
 		m.Card.Updates)
 	say("License: unknown. It depends on that of the texts below; put yours here and into the first lines.\n")
 	say("```python")
-	if m.Pieces == nil {
+	if o.Tokens {
 		say(`from transformers import AutoModelForCausalLM`)
-		say("\nmodel = AutoModelForCausalLM.from_pretrained(\".\")\n```\n\nvocabulary.json lists the words by id.\n")
+		say("\nmodel = AutoModelForCausalLM.from_pretrained(\".\")\n```\n")
+		say("Text is prepared and restored outside: vocabulary.json lists pieces or words by id.\n")
 	} else {
 		say("from transformers import AutoModelForCausalLM, AutoTokenizer\n")
 		say("tokenizer = AutoTokenizer.from_pretrained(\".\")\nmodel = AutoModelForCausalLM.from_pretrained(\".\")")

@@ -4,18 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
-
-// gpt2Activations are those that GPT-2's class computes, by its names; those of one function name the run's.
-var gpt2Activations = map[string]string{
-	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu": "gelu", "relu": "relu",
-	"silu": "swish", "swish": "swish",
-}
 
 // IsGPT2 reports whether a folder has the config.json of a GPT-2.
 func IsGPT2(folder string) bool {
@@ -41,7 +36,7 @@ func ReadGPT2(folder string) (*GPT2, error) {
 	if err := m.readPieces(d); err != nil {
 		return nil, err
 	}
-	weights, err := d.faceWeights()
+	weights, err := d.faceWeights("AutoModelForCausalLM")
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +98,7 @@ func gpt2OfConfig(text []byte) (*GPT2, error) {
 		return nil, refuse("model_type = %q is not supported: a language model of transformers has to be gpt2", c.Kind)
 	}
 	m := &GPT2{Width: c.Width, FFNWidth: 4 * c.Width, Heads: c.Heads, Layers: c.Layers, MaxPositions: c.Positions,
-		Activation: gpt2Activations[c.Activation], Epsilon: c.Epsilon, Dropout: c.Dropout, Attention: c.Attention,
+		Activation: ownActivations[c.Activation], Epsilon: c.Epsilon, Dropout: c.Dropout, Attention: c.Attention,
 		Vocabulary: c.Vocabulary}
 	if c.Inner != nil {
 		m.FFNWidth = *c.Inner
@@ -133,14 +128,19 @@ func gpt2OfConfig(text []byte) (*GPT2, error) {
 }
 
 // here are GPT-2's weights with the names of a run. Some files leave out "transformer." and the tied output matrix, and
-// some hold masks, which are no weights.
+// some hold masks (attn.bias and attn.masked_bias of each layer), which are no weights.
 func (m *GPT2) here(weights map[string]Tensor) error {
 	m.Tensors = map[string]Tensor{}
+	left := maps.Clone(weights)
+	maps.DeleteFunc(left, func(name string, _ Tensor) bool {
+		return strings.HasSuffix(name, ".attn.bias") || strings.HasSuffix(name, ".attn.masked_bias")
+	})
 	get := func(name string) (Tensor, bool) {
-		t, found := weights[name]
-		if !found {
-			t, found = weights[strings.TrimPrefix(name, "transformer.")]
+		if _, found := weights[name]; !found {
+			name = strings.TrimPrefix(name, "transformer.")
 		}
+		t, found := weights[name]
+		delete(left, name)
 		return t, found
 	}
 	for here, there := range gpt2Whole {
@@ -179,6 +179,9 @@ func (m *GPT2) here(weights map[string]Tensor) error {
 				}
 			}
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		return refuse("it has the weight %s, which no GPT-2 of its sizes has", name)
 	}
 	return nil
 }

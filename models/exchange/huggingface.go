@@ -25,8 +25,14 @@ type class struct {
 	positions bool
 }
 
-// The functions that transformers has by these names.
+// hiddenActivations are transformers' names of activation functions.
 var hiddenActivations = map[string]string{"relu": "relu", "gelu_tanh": "gelu_new", "gelu": "gelu", "swish": "swish"}
+
+// ownActivations are the functions by all names that transformers has for them.
+var ownActivations = map[string]string{
+	"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish",
+	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh",
+}
 
 // class is the one that holds the model exactly:
 //
@@ -84,7 +90,8 @@ func (m *Model) startingAtZero() *Model {
 
 // WriteHuggingFace fills an empty folder as transformers 5 reads it with from_pretrained: model.safetensors,
 // config.json, generation_config.json and README.md, the model card; and, unless o leaves the text path out, the files
-// of FSMT's tokenizer, which prepares text by sacremoses with aggressive splitting of hyphens.
+// of FSMT's tokenizer, which prepares text by sacremoses with aggressive splitting of hyphens, or of Marian's, which
+// gives raw text to SentencePiece.
 func WriteHuggingFace(folder string, m *Model, o Options) error {
 	if o.Quantise == Int8 || o.Quantise == Int16 {
 		return refuse("transformers reads float32, float16 and bfloat16, and no %s: export with -to ctranslate2", o.Quantise)

@@ -93,7 +93,7 @@ func (d *directory) readFace(g Given) (*Model, error) {
 	if !g.Languages {
 		m.name(t.Source, t.Target)
 	}
-	weights, err := d.faceWeights()
+	weights, err := d.faceWeights("AutoModelForSeq2SeqLM")
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +118,8 @@ func (c *faceConfig) network() (*Model, error) {
 	m := &Model{Tensors: map[string]Tensor{}, Network: Network{
 		Width: c.Width, FFNWidth: c.EncoderFFN, Heads: c.EncoderHeads, EncoderLayers: c.EncoderLayers,
 		DecoderLayers: c.DecoderLayers, MaxPositions: c.MaxPositions, Epsilon: normEpsilon, Dropout: c.Dropout,
-		Attention: c.AttentionDropout, Activations: c.ActivationDropout,
+		Attention: c.AttentionDropout, Activations: c.ActivationDropout, Activation: ownActivations[c.Activation],
 	}}
-	for ours, theirs := range hiddenActivations {
-		if c.Activation == theirs || c.Activation == "silu" && ours == "swish" {
-			m.Activation = ours
-		}
-	}
 	switch {
 	case c.Kind == "marian":
 		m.Positions = VaswaniPositions
@@ -153,8 +148,8 @@ func (c *faceConfig) network() (*Model, error) {
 	return m, nil
 }
 
-// faceWeights reads model.safetensors.
-func (d *directory) faceWeights() (map[string]Tensor, error) {
+// faceWeights reads model.safetensors; class is what loads the model in transformers.
+func (d *directory) faceWeights(class string) (map[string]Tensor, error) {
 	const file = "model.safetensors"
 	switch {
 	case d.has(file):
@@ -164,8 +159,8 @@ func (d *directory) faceWeights() (map[string]Tensor, error) {
 			"save_pretrained(%q, max_shard_size=\"100GB\") of transformers", d.where, d.where)
 	case d.has("pytorch_model.bin"):
 		return nil, refuse("%s has its weights in pytorch_model.bin, which can hold programs and is not read: write "+
-			"model.safetensors beside it with python3 -c \"from transformers import AutoModelForSeq2SeqLM as M; "+
-			"M.from_pretrained('%[1]s').save_pretrained('%[1]s')\"", d.where)
+			"model.safetensors beside it with python3 -c \"from transformers import %s as M; "+
+			"M.from_pretrained('%[1]s').save_pretrained('%[1]s')\"", d.where, class)
 	}
 	return nil, fmt.Errorf("%s is missing: get the whole model", d.path(file))
 }
@@ -244,7 +239,7 @@ func (m *Model) dropNames(weights map[string]Tensor) {
 	}
 }
 
-// number numbers a vocabulary of so many words.
+// number numbers a vocabulary of that size.
 func (c *faceConfig) number(ids map[string]int, size int) (numbering, error) {
 	ids = maps.Clone(ids)
 	if _, named := ids["<pad>"]; !named && c.Pad != nil {

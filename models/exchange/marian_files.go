@@ -65,7 +65,7 @@ var (
 	npyShape   = regexp.MustCompile(`'shape':\s*\(([0-9, ]*)\)`)
 )
 
-// readNPY reads a .npy of so many bytes: version, header, numbers.
+// readNPY reads a .npy of that size in bytes: version, header, numbers.
 func readNPY(r io.Reader, size int64) (a array, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, size))
 	if err != nil {

@@ -96,7 +96,7 @@ func (d *directory) match(patterns ...string) (names []string) {
 // largestText bounds files of text and of SentencePiece: the largest published ones have a few megabytes.
 const largestText = 64 << 20
 
-// read reads a file of at most so many bytes.
+// read reads a file, which has at most `most` bytes.
 func (d *directory) read(name string, most int64) ([]byte, error) {
 	f, err := d.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -53,7 +53,7 @@ func (d *directory) readWeights(name string) (map[string]Tensor, error) {
 	return tensors, nil
 }
 
-// readFloats reads so many bytes of numbers; of types that are no floating point it skips them, and gives nil.
+// readFloats reads numbers from that number of bytes; those that are no floating point it skips, and gives nil.
 func readFloats(r io.Reader, dtype string, bytes int64) ([]float32, error) {
 	size := sizes[dtype]
 	switch dtype {
