@@ -1,11 +1,14 @@
 package exchange
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -153,5 +156,51 @@ func TestFaceText(t *testing.T) {
 	}
 	if c := readJSON[map[string]any](t, outside, "config.json"); c["torch_dtype"] != "bfloat16" {
 		t.Errorf("the type is %v", c["torch_dtype"])
+	}
+}
+
+// TestSentencePieceIsWritten: a run that SentencePiece splits becomes Marian's tokenizer, which is read again, and a
+// program for CTranslate2; what prepares lines otherwise is refused.
+func TestSentencePieceIsWritten(t *testing.T) {
+	m := fixture("none", false, true)
+	m.Text.SourceUnits, m.Text.TargetUnits = "sentencepiece", "sentencepiece"
+	m.Text.Tokenize, m.Text.Normalize = "none", false
+	m.Codes, m.SentencePiece = nil, [2][]byte{spmFile(t), append(spmFile(t), 0x1a, 0)}
+	m.Target = append(slices.Clone(m.Source[:7]), "other")
+	m.Search.A, m.Search.B = 0, 3
+	face, ct2 := t.TempDir(), t.TempDir()
+	if err := errors.Join(WriteHuggingFace(face, m, Options{}), WriteCTranslate2(ct2, m, Options{})); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(face, anyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, data := range got.SentencePiece {
+		if !bytes.Equal(data, m.SentencePiece[i]) {
+			t.Errorf("model %d is another one", i)
+		}
+	}
+	if !slices.Equal(got.Source, m.Source) || !slices.Equal(got.Target, m.Target) || !got.Text.SentencePiece() ||
+		got.Text.Source != "en" || got.Text.Target != "de" || got.Search.B != 3 {
+		t.Errorf("%q, %q, %+v, %+v", got.Source, got.Target, got.Text, got.Search)
+	}
+	for folder, parts := range map[string][]string{
+		face: {"AutoModelForSeq2SeqLM, MarianTokenizer\n", "# wants sentencepiece"},
+		ct2: {"pip install ctranslate2 sentencepiece\n", "pieces = split(line.strip(), out_type=str)\n",
+			`print(join(pieces).replace("\u2581", " ").strip())`},
+	} {
+		readme, err := os.ReadFile(filepath.Join(folder, readmeFile))
+		for _, part := range parts {
+			if err != nil || !strings.Contains(string(readme), part) {
+				t.Errorf("%v: README.md does not say %q:\n%s", err, part, readme)
+			}
+		}
+	}
+	m.Text.OPUS = true
+	for _, err := range []error{WriteHuggingFace(t.TempDir(), m, Options{}), WriteCTranslate2(t.TempDir(), m, Options{})} {
+		if err == nil || !strings.Contains(err.Error(), "data.opus_mt = true") {
+			t.Errorf("lines that OPUS-MT prepares: %v", err)
+		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,8 +26,9 @@ func wide(bits uint16) float64 {
 func TestHalf(t *testing.T) {
 	for bits := range uint16(0x7c00) {
 		for _, sign := range []uint16{0, 0x8000} {
-			if x := float32(wide(sign | bits)); half(x) != sign|bits {
-				t.Fatalf("%g becomes %04x, and not %04x", x, half(x), sign|bits)
+			x := float32(wide(sign | bits))
+			if half(x) != sign|bits || unhalf(sign|bits) != x {
+				t.Fatalf("%g becomes %04x, and not %04x, which becomes %g", x, half(x), sign|bits, unhalf(sign|bits))
 			}
 		}
 		if bits == 0x7bff {
@@ -53,6 +57,37 @@ func TestBrain(t *testing.T) {
 	} {
 		if got := brain(math.Float32frombits(bits)); got != want {
 			t.Errorf("%08x becomes %04x, and not %04x", bits, got, want)
+		}
+	}
+}
+
+// TestFloatFormats: weights of 16 bits are read as they were rounded.
+func TestFloatFormats(t *testing.T) {
+	m := fixture("all", true, false)
+	for format, width := range map[Format]int{Float16: 2, BFloat16: 2, Float32: 4} {
+		folder := t.TempDir()
+		if err := m.writeWeights(filepath.Join(folder, "x.safetensors"), class{}, format); err != nil {
+			t.Fatal(err)
+		}
+		d := &directory{FS: os.DirFS(folder), where: folder}
+		read, err := d.readWeights("x.safetensors")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, x := range read {
+			var once, twice bytes.Buffer
+			if err := format.floats(&once, m.Tensors[strings.TrimPrefix(name, "model.")].Values); err != nil {
+				t.Fatal(err)
+			}
+			if err := format.floats(&twice, x.Values); err != nil {
+				t.Fatal(err)
+			}
+			if once.Len() != width*len(x.Values) || !bytes.Equal(once.Bytes(), twice.Bytes()) {
+				t.Errorf("%q: %s comes back as other numbers", format, name)
+			}
+		}
+		if len(read) < len(m.Tensors)-2 { // the position tables
+			t.Errorf("%q: %d of %d weights", format, len(read), len(m.Tensors))
 		}
 	}
 }

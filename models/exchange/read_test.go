@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,7 +54,7 @@ func TestWrittenIsRead(t *testing.T) {
 			!d.Normalize || !d.Aggressive || !d.Escape || d.Source != "en" || d.Target != "de" {
 			t.Errorf("%s: the text path is %+v, %q", name, d, got.Source)
 		}
-		if s := got.Search; s.Beam != 5 || s.LengthPenalty != 1 || s.Stop != "" || s.MinLength != 1 {
+		if s := got.Search; s.Beam != 5 || s.LengthPenalty != 1 || s.B != 8 || s.Stop != "" || s.MinLength != 1 {
 			t.Errorf("%s: the search is %+v", name, s)
 		}
 	}
@@ -166,6 +167,9 @@ func TestUnscaledEmbeddings(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, out := m.Tensors[encoderEmbedding].Values, m.Tensors[outputMatrix].Values
+	if len(in) != 9*6 || len(out) != len(in) {
+		t.Fatalf("%d and %d numbers", len(in), len(out))
+	}
 	for i := range in {
 		if math.Abs(float64(in[i])*math.Sqrt(6)-float64(out[i])) > 1e-6 {
 			t.Fatalf("element %d is %v in and %v out", i, in[i], out[i])
@@ -268,7 +272,7 @@ dim-vocabs:
 // marianArchive fills a folder as an archive of OPUS-MT, with the weights of the fixture under Marian's names.
 func marianArchive(t testing.TB, folder string, changed func(yml string) string) *Model {
 	t.Helper()
-	m := fixture("all", false, true)
+	m := fixture("all", strings.Contains(changed(marianYML), `preprocess: "n"`), true)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	add := func(name string, data []byte) {
@@ -298,7 +302,7 @@ func marianArchive(t testing.TB, folder string, changed func(yml string) string)
 	}
 	put(t, folder, "opus.model1.npz.best-perplexity.npz", b.Bytes())
 	put(t, folder, "opus.vocab.yml", []byte("</s>: 0\n<unk>: 1\n\"\\xE4\": 2\n'it''s': 3\n\"a:b\": 4\n"+
-		"? \"long\"\n: 5\n▁: 6\n"))
+		"? \"long\"\n: 5\n▁: 6\nbeyond dim-vocabs: 7\n"))
 	put(t, folder, "decoder.yml", []byte("relative-paths: true\nmodels:\n"+
 		"  - opus.model1.npz.best-perplexity.npz\nvocabs:\n  - opus.vocab.yml\n  - opus.vocab.yml\nbeam-size: 6\nnormalize: 1\n"))
 	put(t, folder, "source.spm", spmFile(t))
@@ -348,6 +352,52 @@ func TestMarianArchive(t *testing.T) {
 		if !slices.Equal(m.Tensors[outputBias].Values, bias) || m.Positions != MarianPositions || m.Epsilon != 1e-9 ||
 			!m.ZeroStart || !m.Text.OPUS || m.Search.Beam != 6 || m.Search.LengthPenalty != 1 || m.Search.A != 3 {
 			t.Errorf("%+v, %+v", m.Network, m.Search)
+		}
+	}
+}
+
+// TestMarianPreNorm: layers that normalise their input have other names in Marian.
+func TestMarianPreNorm(t *testing.T) {
+	folder := t.TempDir()
+	want := marianArchive(t, folder, strings.NewReplacer(`preprocess: ""`, `preprocess: "n"`, "postprocess: dan",
+		"postprocess: da\ntransformer-postprocess-top: n").Replace)
+	for ours, theirs := range map[string]string{
+		"encoder.layers.0.self_attn_layer_norm.weight":  "encoder_l1_self_Wo_ln_scale_pre",
+		"decoder.layers.1.encoder_attn_layer_norm.bias": "decoder_l2_context_Wo_ln_bias_pre",
+		"decoder.layers.0.final_layer_norm.weight":      "decoder_l1_ffn_ffn_ln_scale_pre",
+		"encoder.layer_norm.bias":                       "encoder_top_ln_bias",
+	} {
+		if got := want.marianNames()[ours]; got != theirs {
+			t.Errorf("%s is %s in Marian, want %s", ours, got, theirs)
+		}
+	}
+	m, err := Read(folder, anyText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range want.marianNames() {
+		if diff := cmp.Diff(want.Tensors[name], m.Tensors[name]); diff != "" || !m.PreNorm {
+			t.Errorf("pre-norm %v, %s: %s", m.PreNorm, name, diff)
+		}
+	}
+}
+
+// TestSearch: generate() counts the first input of the decoder and the end in max_length, the former in min_length, and
+// the end alone in max_new_tokens.
+func TestSearch(t *testing.T) {
+	for keys, want := range map[string]Search{
+		`{}`: {Beam: 1, LengthPenalty: 1, B: 18, Stop: "transformers"},
+		`{"max_length": 40, "min_length": 5, "num_beams": 3, "early_stopping": true}`: {Beam: 3, LengthPenalty: 1, B: 38,
+			MinLength: 4},
+		`{"max_length": 40, "max_new_tokens": 9, "min_new_tokens": 2, "no_repeat_ngram_size": 3, "length_penalty": 0.5}`: {
+			Beam: 1, LengthPenalty: 0.5, B: 8, MinLength: 2, NoRepeatNgram: 3, Stop: "transformers"},
+	} {
+		var c faceConfig
+		if err := json.Unmarshal([]byte(keys), &c); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, c.search(&Model{})); diff != "" {
+			t.Errorf("%s: %s", keys, diff)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/exchange"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
@@ -88,6 +89,30 @@ func TestBadUsage(t *testing.T) {
 		if !errors.As(err, &usage) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+// TestConfigurations: a run has the keys of the model that is imported, where no weight shows them too.
+func TestConfigurations(t *testing.T) {
+	own := exchange.Tensor{Shape: []int{1}, Values: []float32{1}}
+	c := configuration(&exchange.Model{
+		Network: exchange.Network{Width: 4, Positions: exchange.MarianPositions, Epsilon: 1e-9, Dropout: 0.1, Attention: 0.2,
+			Activations: 0.3},
+		Tensors: map[string]exchange.Tensor{"decoder.output_projection.weight": own},
+		Search: exchange.Search{Beam: 3, LengthPenalty: 0.7, A: 2, B: 1, MinLength: 4, NoRepeatNgram: 5,
+			Stop: "transformers"},
+	})
+	d := c.Decode
+	got := []any{c.Model.NormEpsilon, c.Model.Dropout, c.Model.AttentionDropout, c.Model.ActivationDropout, c.Model.Tying,
+		d.Beam, d.Lenpen, d.MaxLengthA, d.MaxLengthB, d.MinLength, d.NoRepeatNgram, d.Stop}
+	if want := []any{1e-9, 0.1, 0.2, 0.3, "none", 3, 0.7, 2.0, 1, 4, 5, "transformers"}; !slices.Equal(got, want) {
+		t.Errorf("a translator has %v, want %v", got, want)
+	}
+	g := gptConfiguration(&exchange.GPT2{Epsilon: 1e-4, Dropout: 0.1, Attention: 0.2, MaxPositions: 9,
+		Tensors: map[string]exchange.Tensor{"decoder.weight": own}})
+	got = []any{g.Model.NormEpsilon, g.Model.Dropout, g.Model.AttentionDropout, g.Model.Tying, g.Train.BPTT}
+	if want := []any{1e-4, 0.1, 0.2, "none", 9}; !slices.Equal(got, want) {
+		t.Errorf("a GPT has %v, want %v", got, want)
 	}
 }
 

@@ -73,6 +73,9 @@ func TestSentencePiece(t *testing.T) {
 			t.Errorf("%q has unknown pieces: %v", line, ids)
 		}
 	}
+	if got := first.Source.Join([]string{"▁A", "▁piece▁of", "▁others"}); got != "A piece of others" {
+		t.Errorf("pieces that the model lacks are joined to %q", got)
+	}
 	if got := first.Source.Units(">>xxx<< a"); got[0] == ">>xxx<<" {
 		t.Errorf("a code that no vocabulary has is a symbol: %q", got)
 	}
@@ -119,5 +122,10 @@ func TestKeyOfPieces(t *testing.T) {
 	after, err := p.encoding(text)
 	if err != nil || before.Key == after.Key {
 		t.Errorf("another model has the same key, %v", err)
+	}
+	p.settings.OPUS = true
+	prepared, err := p.encoding(text)
+	if err != nil || prepared.Key == after.Key {
+		t.Errorf("lines that OPUS-MT prepares have the same key, %v", err)
 	}
 }

@@ -59,8 +59,9 @@ func TestInitKeeps(t *testing.T) {
 	}
 
 	// What was fine-tuned goes on at its rate, and what was trained by SGD says nothing of Adam's.
-	for args, want := range map[string]float64{"-init=" + first: 0.002, "-set=train.optimizer=sgd": 0.0001} {
-		s, err := Parse(testSpec(t), []string{"-init", runFolder(t, testSpec(t), args)})
+	for args, want := range map[string]float64{"-init=" + first: 0.002,
+		"-set=train.optimizer=sgd -set=train.learning_rate=20": 0.0001} {
+		s, err := Parse(testSpec(t), []string{"-init", runFolder(t, testSpec(t), strings.Fields(args)...)})
 		if err != nil || s.Config.Train.LearningRate != want {
 			t.Errorf("%s: rate %v, %v, want %v", args, s.Config.Train.LearningRate, err, want)
 		}
@@ -153,7 +154,7 @@ func TestInitRefuses(t *testing.T) {
 		wantError(t, err, c.parts...)
 	}
 	for _, args := range []string{"-init=FIRST -set=model.max_positions=2000", "-init=FIRST -set=model.width=96",
-		"-init=WORDS", "-init=FIRST -method=spectrum+adversarial"} {
+		"-init=WORDS", "-init=FIRST -method=spectrum+adversarial", "-init=FIRST -set=data.pieces=300"} {
 		if _, err := Parse(testSpec(t), strings.Fields(place.Replace(args))); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
