@@ -20,15 +20,10 @@ var opusPunctuation = strings.NewReplacer(
 func NormalizeOPUS(line string) string {
 	line = opusPunctuation.Replace(line)
 	line = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.C) || !assigned(r) {
+		if unicode.Is(unicode.C, r) {
 			return ' '
 		}
 		return r
 	}, line)
 	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return r == ' ' }), " ")
-}
-
-// assigned reports whether Unicode, in the version of Go's tables, has a character of that number.
-func assigned(r rune) bool {
-	return r < 0x80 || unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z)
 }

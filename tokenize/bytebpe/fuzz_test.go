@@ -43,7 +43,7 @@ func FuzzRead(f *testing.F) {
 				continue
 			}
 			const text = "the théâtre\n  3 they'll \x01"
-			if got := k.Decode(k.Encode(text)); got != text && bytes.Equal(file, whole) {
+			if got := k.Decode(k.Encode(text)); got != text {
 				t.Errorf("%q comes back as %q", text, got)
 			}
 		}

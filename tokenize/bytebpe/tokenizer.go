@@ -63,6 +63,9 @@ func (t *Tokenizer) readVocabulary(r io.Reader) error {
 		return fmt.Errorf("it should be an object of units and ids, as in {\"a\": 0}: %w", err)
 	}
 	for unit, id := range t.ids {
+		if unit == "" {
+			return fmt.Errorf("the unit of id %d is empty", id)
+		}
 		if id < 0 || int(id) >= len(data) { // each entry takes some bytes
 			return fmt.Errorf("the id %d of %.80q is out of range", id, unit)
 		}

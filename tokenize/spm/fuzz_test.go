@@ -43,10 +43,27 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// TestTooLong: pieces and texts that would make a small file cost much are refused.
+func TestTooLong(t *testing.T) {
+	const unk = "<unk>"
+	for says, parts := range map[string][2]string{
+		"piece 1 has 1025 bytes, and a piece has at most 1024": {unit("a", normal),
+			unit(strings.Repeat("a", maxPiece+1), normal)},
+		"the file is damaged": {message(2, message(44, "z")),
+			message(2, message(44, strings.Repeat("z", maxReplacement+1)))},
+	} {
+		for i, part := range parts {
+			_, err := Read(strings.NewReader(unit(unk, unknown)+part), "x.spm")
+			if (err == nil) != (i == 0) || i == 1 && !strings.Contains(err.Error(), says) {
+				t.Errorf("%d: %v, want %s", i, err, says)
+			}
+		}
+	}
+}
+
 // message is a field of bytes of a Protocol Buffers message.
-func message(number byte, content string) string {
-	length := []byte{byte(len(content)) | 0x80, byte(len(content)>>7) | 0x80, byte(len(content) >> 14)}
-	return string(append([]byte{number<<3 | wireBytes}, length...)) + content
+func message(number int, content string) string {
+	return string(varint(number<<3|wireBytes)) + string(varint(len(content))) + content
 }
 
 // unit is a piece of a model with a kind.
@@ -63,7 +80,7 @@ func hostile() (all [][]byte) {
 		unit("<unk>", unknown) + unit(strings.Repeat("a", 60000), userDefined) + message(2, "\x18\x02"),
 		unit("<unk>", unknown) + unit("<0xZZ>", byteValue),
 		unit("<unk>", unknown) + message(3, message(2, array+"x\x00")),
-		unit("<unk>", unknown) + message(2, message(44&15, strings.Repeat("z", 9000))),
+		unit("<unk>", unknown) + message(2, message(44, strings.Repeat("z", 9000))),
 		strings.Repeat("\x0a\x00", 5000),
 	} {
 		all = append(all, []byte(m))
