@@ -30,6 +30,16 @@ var safetensorsTypes = []safetensorsType{
 	{Bool, "BOOL", 1},
 }
 
+// typeNamed is a type by its name in the format, of size 0 where it is not read.
+func typeNamed(name string) (found safetensorsType) {
+	for _, t := range safetensorsTypes {
+		if t.name == name {
+			found = t
+		}
+	}
+	return found
+}
+
 // WriteSafetensors writes tensors by name, ordered by type and then by name.
 func WriteSafetensors(w io.Writer, tensors map[string]Tensor, metadata map[string]string) error {
 	rank := make(map[string]int, len(tensors)) // where a tensor's type stands in safetensorsTypes
@@ -113,24 +123,14 @@ func DecodeSafetensors(data []byte, d Device) (map[string]Tensor, error) {
 
 func readSafetensorsContent(r io.Reader, entries map[string]safetensors.JSON, content int64,
 	d Device) (map[string]Tensor, error) {
-	typeOf := func(name string) safetensorsType {
-		i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool { return t.name == entries[name].DType })
-		return safetensorsTypes[i]
-	}
-	names, err := safetensors.Lay(entries, content, func(dtype string) int64 {
-		for _, t := range safetensorsTypes {
-			if t.name == dtype {
-				return t.size
-			}
-		}
-		return 0
-	})
+	names, err := safetensors.Lay(entries, content, func(dtype string) int64 { return typeNamed(dtype).size })
 	if err != nil {
 		return nil, err
 	}
 	tensors := make(map[string]Tensor, len(names))
 	for _, name := range names {
-		e, t := entries[name], typeOf(name)
+		e := entries[name]
+		t := typeNamed(e.DType)
 		data := make([]byte, e.Offsets[1]-e.Offsets[0])
 		if _, err := io.ReadFull(r, data); err != nil {
 			return nil, fmt.Errorf("%s is cut: %w", name, err)

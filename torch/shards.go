@@ -183,14 +183,8 @@ func (w *Weights) Missing(name string) string {
 
 // floatType is a type of floating-point numbers by its name in the format; known is false for other types.
 func floatType(name string) (found safetensorsType, known bool) {
-	i := slices.IndexFunc(safetensorsTypes, func(t safetensorsType) bool {
-		return t.name == name && t.dtype != Int64 &&
-			t.dtype != Bool
-	})
-	if i < 0 {
-		return safetensorsType{}, false
-	}
-	return safetensorsTypes[i], true
+	found = typeNamed(name)
+	return found, found.size > 0 && found.dtype != Int64 && found.dtype != Bool
 }
 
 // ReadFloats reads a tensor of floating-point numbers: a float64 tensor as that, all others as float32, which holds

@@ -22,7 +22,7 @@ var finetuning []byte
 const finetunePreset = "finetune"
 
 // presetsBelow lists the presets that a name stands for, the lowest first.
-func (s *Spec) presetsBelow(name, usual string) []string {
+func presetsBelow(name, usual string) []string {
 	if name == finetunePreset {
 		return []string{usual, name}
 	}

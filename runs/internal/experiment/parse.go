@@ -206,7 +206,7 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 	}
 	l := newLayers()
 	l.chosen = chosen
-	for _, name := range s.presetsBelow(cmp.Or(preset, usual), usual) {
+	for _, name := range presetsBelow(cmp.Or(preset, usual), usual) {
 		p, err := s.preset(name)
 		if err != nil {
 			return nil, err

@@ -242,7 +242,7 @@ func TestParseUsageErrors(t *testing.T) {
 		"-steps=ten":             `-steps: train.steps wants a whole number of at least 0, not the text "ten"`,
 		"-plan=7":                "-plan=7: it wants true or false",
 		"-steps=-1":              "-steps: train.steps = -1 is out of range: it wants a whole number of at least 0",
-		"-preset=huge":           `unknown preset "huge": runs/toy has sample, big`,
+		"-preset=huge":           `unknown preset "huge": runs/toy has sample, big, finetune`,
 		"-method=nil":            `there is no method "nil"`,
 		"-method=mle+spectrum":   "mle and spectrum do not join",
 		"-set=model.kind=lstm":   `model.kind = "lstm" is no network: it wants one of transformer, attentional, awd-lstm`,

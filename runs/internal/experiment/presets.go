@@ -50,7 +50,7 @@ func (s *Spec) presetAfter(name string, names []string) (*Preset, error) {
 	case name == finetunePreset && s.Task == Translation:
 		text, err = finetuning, nil
 	}
-	known := strings.Join(s.presetNames(), ", ")
+	known := strings.Join(s.choices(), ", ")
 	if len(names) > 0 && err != nil {
 		return nil, fmt.Errorf("preset %s is based on %q, and there is no such preset: runs/%s has %s",
 			names[len(names)-1], name, s.Name, known)
@@ -96,6 +96,14 @@ func (s *Spec) presetNames() []string {
 		}
 	}
 	return names
+}
+
+// choices lists the presets that -preset takes: those of presetNames, and the one that all runs of translators share.
+func (s *Spec) choices() []string {
+	if s.Task == Translation {
+		return append(s.presetNames(), finetunePreset)
+	}
+	return s.presetNames()
 }
 
 func (l *layers) preset(p *Preset) error {

@@ -106,11 +106,7 @@ func (s *Spec) printHelp(fs *pflag.FlagSet) error {
 		command.ListFlags(w, fs, f.Name)
 	})
 	fmt.Fprintf(w, "\nPresets:\n")
-	names := s.presetNames()
-	if s.Task == Translation {
-		names = append(names, finetunePreset)
-	}
-	for _, name := range names {
+	for _, name := range s.choices() {
 		p, err := s.preset(name)
 		if err != nil {
 			return err
