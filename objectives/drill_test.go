@@ -3,6 +3,8 @@ package objectives
 import (
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -57,8 +59,8 @@ func TestDrillDropout(t *testing.T) {
 		_, first := o.Loss(states, targets, 1)
 		offset := o.Streams()["label dropout"].Offset
 		_, second := o.Loss(states, targets, 1)
-		if a, b := first.Sum().Item(), second.Sum().Item(); a == b || a == sum(nll) {
-			t.Errorf("losses under dropout are %v and %v, without it %v", a, b, sum(nll))
+		if a, b := first.Sum().Item(), second.Sum().Item(); a == b || a == floats.Sum(nll) {
+			t.Errorf("losses under dropout are %v and %v, without it %v", a, b, floats.Sum(nll))
 		}
 		o.Streams()["label dropout"].Offset = 0
 		_, again := o.Loss(states, targets, 1)
@@ -67,11 +69,4 @@ func TestDrillDropout(t *testing.T) {
 			t.Errorf("a batch draws %d numbers, and then %d", offset, again)
 		}
 	})
-}
-
-func sum(x []float64) (total float64) {
-	for _, y := range x {
-		total += y
-	}
-	return total
 }
