@@ -68,5 +68,12 @@ func TestDrillDropout(t *testing.T) {
 		if again := o.Streams()["label dropout"].Offset; again != offset {
 			t.Errorf("a batch draws %d numbers, and then %d", offset, again)
 		}
+		torch.NoGrad(func() { // words with one vector keep one, since they share the masks
+			w_VD := p.Params.Get("decoder.embed_tokens.weight")
+			w_VD.Assign(w_VD.Narrow(0, 3, 1).Expand(31, 8))
+			l := o.method.Likelihood.(*Drill)
+			e_VD := l.encode(l.Dropout)
+			near(t, "vectors of equal words", e_VD.Float64s(), e_VD.Narrow(0, 0, 1).Expand(31, 8).Float64s(), 1e-12)
+		})
 	})
 }
