@@ -3,6 +3,8 @@ package objectives
 import (
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -57,8 +59,8 @@ func TestDrillDropout(t *testing.T) {
 		_, first := o.Loss(states, targets, 1)
 		offset := o.Streams()["label dropout"].Offset
 		_, second := o.Loss(states, targets, 1)
-		if a, b := first.Sum().Item(), second.Sum().Item(); a == b || a == sum(nll) {
-			t.Errorf("losses under dropout are %v and %v, without it %v", a, b, sum(nll))
+		if a, b := first.Sum().Item(), second.Sum().Item(); a == b || a == floats.Sum(nll) {
+			t.Errorf("losses under dropout are %v and %v, without it %v", a, b, floats.Sum(nll))
 		}
 		o.Streams()["label dropout"].Offset = 0
 		_, again := o.Loss(states, targets, 1)
@@ -66,12 +68,12 @@ func TestDrillDropout(t *testing.T) {
 		if again := o.Streams()["label dropout"].Offset; again != offset {
 			t.Errorf("a batch draws %d numbers, and then %d", offset, again)
 		}
+		torch.NoGrad(func() { // words with one vector keep one, since they share the masks
+			w_VD := p.Params.Get("decoder.embed_tokens.weight")
+			w_VD.Assign(w_VD.Narrow(0, 3, 1).Expand(31, 8))
+			l := o.method.Likelihood.(*Drill)
+			e_VD := l.encode(l.Dropout)
+			near(t, "vectors of equal words", e_VD.Float64s(), e_VD.Narrow(0, 0, 1).Expand(31, 8).Float64s(), 1e-12)
+		})
 	})
-}
-
-func sum(x []float64) (total float64) {
-	for _, y := range x {
-		total += y
-	}
-	return total
 }

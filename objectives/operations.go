@@ -14,9 +14,11 @@ type Counted interface{ Operations(w Work) torch.Operations }
 
 // Work is what a piece is counted for. That of a regularizer is one update, the zero Work.
 type Work struct {
-	Rows    int64   // of W that an embedding looks up
-	Scored  int64   // hidden states that an embedding's head maps
-	Targets []int64 // that a likelihood scores, a perturbation moves, or whose states a penalty sees; none of them is padding
+	Rows   int64 // of W that an embedding looks up
+	Scored int64 // hidden states that an embedding's head maps
+	// Targets are those that a likelihood scores, a perturbation moves, or whose states a penalty sees; none of them is
+	// padding.
+	Targets []int64
 
 	embedding any // for the other pieces
 }

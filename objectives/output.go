@@ -264,8 +264,9 @@ func (o *Output) SoftmaxHead() (head Head, bias_V torch.Tensor, ok bool) {
 }
 
 // Report gives what the layer tracks, by name: the penalties of the last update; what penalties of hidden states, and a
-// perturbation (without smoothing), added to its loss, by the penalty's name and by the perturbation's with _gain; and what pieces report, such as orthogonality_u and
-// orthogonality_v of a factored embedding. Reading them waits for the device.
+// perturbation (without smoothing), added to its loss, by the penalty's name and by the perturbation's with _gain; and
+// what pieces report, such as orthogonality_u and orthogonality_v of a factored embedding. Reading them waits for the
+// device.
 func (o *Output) Report() map[string]float64 {
 	values := make(map[string]float64, len(o.penalties)+1)
 	for name, value := range o.penalties {

@@ -2,8 +2,8 @@ package objectives
 
 import "github.com/aperture-ml/aperture/torch"
 
-// The kinds of pieces come first, then what some of them can do besides. A piece of hidden states is a [StatePenalty]. What a piece keeps, it tells its
-// [Config].
+// The kinds of pieces come first, then what some of them can do besides. A piece of hidden states is a [StatePenalty].
+// What a piece keeps, it tells its [Config].
 
 // Embedding says how the matrix W [V,D] of an output layer is parameterised.
 // Row i of W belongs to symbol i of the vocabulary.

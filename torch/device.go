@@ -110,8 +110,10 @@ func cudaDevices() (count int, reason string) {
 }
 
 // hasDriver looks for the device by which CUDA reaches the driver: NVIDIA's own, or that of Windows' Linux subsystem.
+// NVIDIA's is made by the first program that uses CUDA after a start of the machine, if no service has made it before:
+// until then the loaded driver shows in /proc.
 func hasDriver() bool {
-	for _, path := range []string{"/dev/nvidiactl", "/dev/dxg"} {
+	for _, path := range []string{"/dev/nvidiactl", "/proc/driver/nvidia/version", "/dev/dxg"} {
 		if _, err := os.Stat(path); err == nil {
 			return true
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // SampleOptions say how a text is continued: by draws from what the options leave of the model's probabilities, in the
@@ -85,7 +87,7 @@ func best(logProbs []float32, n int) []int32 {
 // draw chooses a word by log-probabilities that are penalised already.
 func (o SampleOptions) draw(logProbs []float32, random *rand.Rand) int32 {
 	words, weights := o.left(logProbs)
-	at := random.Float64() * sum(weights)
+	at := random.Float64() * floats.Sum(weights)
 	for i, w := range weights {
 		if at -= w; at < 0 {
 			return words[i]
@@ -125,7 +127,7 @@ func (o SampleOptions) left(logProbs []float32) (words []int32, weights []float6
 
 // reach is how many of the first weights reach a share of them all.
 func reach(weights []float64, share float64) int {
-	total, reached := sum(weights), 0.0
+	total, reached := floats.Sum(weights), 0.0
 	for i, w := range weights {
 		if reached += w; reached >= share*total {
 			return i + 1
@@ -137,7 +139,7 @@ func reach(weights []float64, share float64) int {
 // typical leaves the words whose -log p is nearest to its mean, the entropy, until they reach a share of the
 // probability, and words that are as near as the last one.
 func typical(words []int32, weights []float64, share float64) ([]int32, []float64) {
-	total := sum(weights)
+	total := floats.Sum(weights)
 	information, entropy := make([]float64, len(weights)), 0.0
 	for i, w := range weights {
 		if p := w / total; p > 0 {
@@ -166,11 +168,4 @@ func typical(words []int32, weights []float64, share float64) ([]int32, []float6
 		}
 	}
 	return kept, left
-}
-
-func sum(xs []float64) (total float64) {
-	for _, x := range xs {
-		total += x
-	}
-	return total
 }

@@ -1,6 +1,10 @@
 package language
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // What tests see of the parts of a model.
 
@@ -18,7 +22,7 @@ func (o SampleOptions) Left(logProbs []float32, text []int32) []float64 {
 	words, weights := o.left(logProbs)
 	left := make([]float64, len(logProbs))
 	for i, id := range words {
-		left[id] = weights[i] / sum(weights)
+		left[id] = weights[i] / floats.Sum(weights)
 	}
 	return left
 }

@@ -29,11 +29,13 @@ func gptSettings() language.Settings {
 	return s
 }
 
-// withGPT runs body with a small GPT over 24 words, and a text of 45 of them.
+// withGPT runs body with a small GPT over 23 words and the end of a line, and a text of 45 of them.
 func withGPT(t *testing.T, s language.Settings, body func(m *language.Model, ids []int32)) {
 	t.Helper()
 	torch.Test(t, func() {
-		m, err := language.New(s, fewWords(24), device)
+		vocabulary := fewWords(23)
+		vocabulary.ID(corpus.EndOfLine)
+		m, err := language.New(s, vocabulary, device)
 		if err != nil {
 			t.Fatal(err)
 		}

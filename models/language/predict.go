@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/aperture-ml/aperture/models"
@@ -103,20 +102,7 @@ func (m *Model) predict(ctx context.Context, ids []int32, words []WordLoss) (sco
 // best are the words with the largest log-probabilities.
 func (m *Model) best(scores []float32, top int) (list []NextWord) {
 	end, _ := m.Words.End()
-	order := make([]int32, len(scores))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		switch {
-		case scores[a] > scores[b]:
-			return -1
-		case scores[a] < scores[b]:
-			return 1
-		}
-		return 0
-	})
-	for _, id := range order[:min(max(0, top), len(order))] {
+	for _, id := range best(scores, max(0, top)) {
 		word := m.Words.Text([]int32{id})
 		if id == end {
 			word = "\n"

@@ -75,8 +75,8 @@ func TestSamplingEqualsTransformers(t *testing.T) {
 	}
 }
 
-// Contrastive search takes the words that a search finds which reads the whole text anew for each candidate and computes with Go's
-// numbers.
+// Contrastive search takes the words that a search finds which reads the whole text anew for each candidate and computes
+// with Go's numbers.
 func TestContrastiveSearch(t *testing.T) {
 	for _, kind := range language.Kinds() {
 		for _, o := range []language.SampleOptions{{Contrastive: 0.6}, {Contrastive: 0.3, TopK: 3, Repetition: 1.5},
@@ -90,7 +90,7 @@ func TestContrastiveSearch(t *testing.T) {
 				got := m.Continue(t.Context(), prompt, o)
 				text := slices.Clone(prompt)
 				for range o.Words {
-					text = append(text, slowContrastive(t, m, text, o))
+					text = append(text, slowContrastive(t, m, text, o, 1000))
 				}
 				if want := text[len(prompt):]; !slices.Equal(got, want) {
 					t.Errorf("%s with %+v: %v, want %v", kind, o, got, want)
@@ -100,17 +100,42 @@ func TestContrastiveSearch(t *testing.T) {
 	}
 }
 
-// slowContrastive is the next word of a contrastive search.
-func slowContrastive(t *testing.T, m *language.Model, text []int32, o language.SampleOptions) (word int32) {
-	states := func(ids []int32) (rows [][]float64, logProbs []float32) {
-		m.Read(columns(t, append(slices.Clone(ids), ids[0]), 1), 1000, func(s torch.States, _ torch.Tensor) {
-			all, d := s.Hidden.To(torch.Float64, torch.CPU).Float64s(), int(s.Hidden.Size(1))
-			for i := 0; i < len(all); i += d {
-				rows = append(rows, all[i:i+d])
+// Where the window of eight words is full, its second half stays, for a candidate as for the word that follows.
+func TestContrastiveSearchForgets(t *testing.T) {
+	withGPT(t, gptSettings(), func(m *language.Model, ids []int32) {
+		o := language.SampleOptions{Contrastive: 1, TopK: 12, Words: 20} // states alone choose
+		for _, n := range []int{1, 5, 8} {
+			text := slices.Clone(ids[:n])
+			got := m.Continue(t.Context(), text, o)
+			for range o.Words {
+				text = append(text, slowContrastive(t, m, text, o, 8))
 			}
-			logProbs = m.Output.LogProbs(s.Hidden.Narrow(0, int64(len(ids)-1), 1)).Float32s()
+			if want := text[n:]; !slices.Equal(got, want) {
+				t.Errorf("behind %d words: %v, want %v", n, got, want)
+			}
+		}
+	})
+}
+
+// windowOf is what is left of a text that was read word by word where there is room for an even number of words.
+func windowOf(text []int32, room int) (window []int32) {
+	for _, id := range text {
+		if window = append(window, id); len(window) > room {
+			window = window[len(window)-room/2:]
+		}
+	}
+	return window
+}
+
+// slowContrastive is the next word of a contrastive search that has room for a number of words.
+func slowContrastive(t *testing.T, m *language.Model, text []int32, o language.SampleOptions, room int) (word int32) {
+	last := func(text []int32) (state []float64, logProbs []float32) {
+		ids := windowOf(text, room)
+		m.Read(columns(t, append(slices.Clone(ids), ids[0]), 1), 1000, func(s torch.States, _ torch.Tensor) {
+			h := s.Hidden.Narrow(0, int64(len(ids)-1), 1)
+			state, logProbs = h.To(torch.Float64, torch.CPU).Float64s(), m.Output.LogProbs(h).Float32s()
 		})
-		return rows, logProbs
+		return state, logProbs
 	}
 	cosine := func(a, b []float64) float64 {
 		product, left, right := 0.0, 0.0, 0.0
@@ -119,7 +144,13 @@ func slowContrastive(t *testing.T, m *language.Model, text []int32, o language.S
 		}
 		return product / math.Sqrt(left*right)
 	}
-	seen, logProbs := states(text)
+	var seen [][]float64
+	var logProbs []float32
+	for i := range text {
+		var state []float64
+		state, logProbs = last(text[:i+1])
+		seen = append(seen, state)
+	}
 	p, total := make([]float64, len(logProbs)), 0.0
 	for id, x := range logProbs {
 		p[id] = math.Exp(float64(x))
@@ -135,10 +166,10 @@ func slowContrastive(t *testing.T, m *language.Model, text []int32, o language.S
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[b], p[a]) })
 	most := math.Inf(-1)
 	for _, id := range order[:cmp.Or(o.TopK, 5)] {
-		rows, _ := states(append(slices.Clone(text), int32(id)))
+		state, _ := last(append(slices.Clone(text), int32(id)))
 		alike := -1.0
 		for _, h := range seen {
-			alike = max(alike, cosine(rows[len(rows)-1], h))
+			alike = max(alike, cosine(state, h))
 		}
 		if score := (1-o.Contrastive)*p[id]/total - o.Contrastive*alike; score > most {
 			word, most = int32(id), score

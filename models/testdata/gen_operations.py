@@ -158,6 +158,27 @@ def continuous(wrong=False):
     return x.sum() + ((x.detach() @ torch.randn(M, V)).max(1).values.sum() if wrong else 0)
 
 
+def mixtape(frequent=5, gates=64):
+    h, w = some(N, D), some(V, D)
+    latent, context, state = weighted(h, 4 * D).tanh().reshape(N, 4, D), weighted(h, 3 * gates).tanh(), weighted(h, 3)
+    own = linear(context.reshape(N, 3, gates), some(frequent, gates)) + state.unsqueeze(2)
+    first = linear(latent, w[:frequent])[:, :3] * own.sigmoid()
+    return first.sum() + linear(latent.mean(1), w[frequent:]).sum()
+
+
+def drill(depth=2):
+    w = some(V, D)
+    e = w
+    for _ in range(depth):
+        e = weighted(e, D).sigmoid() + w
+    return linear(some(N, D), e)
+
+
+def covariance():
+    h = some(N, D)
+    return linear(h, some(V, D)).sum() + (h.T @ h).square().sum()
+
+
 def orthogonality(rows):
     x = some(rows, D)
     return (x.T @ x - torch.eye(D)).square().sum()
@@ -172,7 +193,8 @@ layers = {
     "spectrum": both(lambda: linear(mapped(some(N, D)), some(V, D))),
     "mos": both(mixture), "mos+spectrum": both(lambda: mixture(mapped)),
     "adaptive": both(lambda: adaptive(1)), "adaptive, narrow": both(lambda: adaptive(2)),
-    "vmf": both(continuous), "maxmargin": both(lambda: continuous(True)),
+    "mixtape": both(mixtape), "drill": both(drill), "headless": both(lambda: linear(some(N, D), some(N, D))),
+    "istar": both(covariance), "vmf": both(continuous), "maxmargin": both(lambda: continuous(True)),
     "a lookup of spectrum": both(lambda: mapped(some(N, D))),
     "a lookup of vmf": both(lambda: weighted(torch.randn(N, M), D)),
 }

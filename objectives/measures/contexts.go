@@ -74,7 +74,7 @@ type ContextMeasures struct {
 	Recognised, MedianMargin float64
 
 	IsoScore     float64 // see Components.IsoScore
-	IsoScoreStar float64 // see ShrunkIsoScore, with Shrinkage
+	IsoScoreStar float64 // see Components.ShrunkIsoScore, with Shrinkage
 
 	Scores // of as many states as RankStates says, at equal distances
 }
@@ -110,7 +110,8 @@ func (c *Contexts) Measure(w torch.Tensor, counts []float64, softmax bool,
 	scope := torch.OpenScope()
 	defer scope.Close()
 	hidden_ND := torch.FromFloat64s(c.Hidden, torch.CPU, int64(m.States), int64(c.Width))
-	m.IsoScore, m.IsoScoreStar = ShrunkIsoScore(hidden_ND, 0), ShrunkIsoScore(hidden_ND, Shrinkage)
+	components := PrincipalComponents(hidden_ND)
+	m.IsoScore, m.IsoScoreStar = components.IsoScore(), components.ShrunkIsoScore(Shrinkage)
 	if logProbs != nil {
 		some := atEqualDistances(hidden_ND, int64(RankStates(c.Width)))
 		m.Scores = MeasureScores(logProbs(some.To(torch.Float32, torch.CPU)))

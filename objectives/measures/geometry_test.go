@@ -30,7 +30,7 @@ func TestGeometryEqualsNumPy(t *testing.T) {
 		sphere := torch.FromFloat64s([]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, torch.CPU, 3, 3)
 		x := w.Narrow(1, 0, 3)
 		mean := sum(PrincipalComponents(x).Variances) / 3 * 53 / 52
-		near(t, "IsoScore* with equal variances", []float64{ShrunkIsoScore(x.MulScalar(7), 0.3)},
+		near(t, "IsoScore* with equal variances", []float64{PrincipalComponents(x.MulScalar(7)).ShrunkIsoScore(0.3)},
 			[]float64{IsoScoreStar(x, sphere.MulScalar(mean), 0.3)}, 1e-12)
 		near(t, "IsoScore* without another covariance", []float64{IsoScoreStar(w, g["stable"], 0)},
 			[]float64{m.IsoScore}, 1e-12)

@@ -35,14 +35,11 @@ func IsoScoreStar(x_ND, stable_DD torch.Tensor, zeta float64) (score float64) {
 
 // ShrunkIsoScore is IsoScore* with equal variances for S_0, of the mean of those of the rows. It does not depend on
 // scale, and gives a sample of few rows, whose IsoScore is too low, some of the variance that its rows do not show.
-func ShrunkIsoScore(x_ND torch.Tensor, zeta float64) (score float64) {
-	torch.ScopedNoGrad(func() {
-		c := PrincipalComponents(x_ND)
-		mean := sum(c.Variances) / float64(len(c.Variances))
-		for i, v := range c.Variances {
-			c.Variances[i] = (1-zeta)*v + zeta*mean
-		}
-		score = c.IsoScore()
-	})
-	return score
+func (c Components) ShrunkIsoScore(zeta float64) float64 {
+	mean := sum(c.Variances) / float64(len(c.Variances))
+	shrunk := Components{Variances: make([]float64, len(c.Variances))}
+	for i, v := range c.Variances {
+		shrunk.Variances[i] = (1-zeta)*v + zeta*mean
+	}
+	return shrunk.IsoScore()
 }

@@ -107,7 +107,7 @@ func analyse(s *subject, f *flags) *analysis {
 		MeanCosine:   num(m.MeanCosine), Frobenius: num(m.Frobenius), SingularValues: record.Nums(m.SingularValues),
 		SigmaRatio: num(m.SigmaRatio), EffectiveRank: num(m.EffectiveRank), Priors: priors(m.SingularValues),
 		PositiveCosines: num(p.PositiveCosines), IsoScore: num(p.IsoScore), MeanRow: num(p.Components.Mean),
-		IsoScoreStar: num(measures.ShrunkIsoScore(s.w, measures.Shrinkage)),
+		IsoScoreStar: num(p.Components.ShrunkIsoScore(measures.Shrinkage)),
 		Shrinkage:    measures.Shrinkage, MuNorm: num(p.Components.MeanNorm), MeanShare: num(m.MeanShare),
 		RareSeparation: num(measures.RareSeparation(s.w, s.counts)),
 		For50:          p.Components.Needed(0.5), For90: p.Components.Needed(0.9), For99: p.Components.Needed(0.99),

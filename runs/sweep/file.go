@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -101,6 +103,9 @@ func (s *search) fill(shared, methods any) (err error) {
 	if err := s.check(); err != nil {
 		return err
 	}
+	if len(s.Sweeps) > 0 && (shared != nil || methods != nil) {
+		return errors.New("sweeps names other searches, and [keys] and [method.NAME] are of one: move them there")
+	}
 	if s.shared, err = dimensions(shared, "[keys]"); err != nil {
 		return err
 	}
@@ -123,8 +128,10 @@ var reserved = strings.Fields("method seed out resume threads steps epochs plan 
 // check says what in the header means nothing.
 func (s *search) check() error {
 	if len(s.Sweeps) > 0 {
-		if s.Command != "" {
-			return fmt.Errorf("sweeps names other searches, and command is that of one: leave one of them out")
+		alone := defaults
+		if alone.Sweeps = s.Sweeps; !reflect.DeepEqual(s.Header, alone) {
+			return errors.New("sweeps names other searches, and this file has keys of a search of its own, which no one " +
+				"would read: leave one of the two out")
 		}
 		return nil
 	}
@@ -166,7 +173,8 @@ func (s *search) check() error {
 // mostTrials is how many trials a method has at most, as the range of trials says.
 const mostTrials = 100_000
 
-// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, and a key of a method that every method searches already.
+// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, and a key of a method that every
+// method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
 		space := slices.Concat(s.shared, s.own[method])

@@ -46,7 +46,9 @@ func TestParts(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"sweeps = [\"one.toml\"]\ncommand = \"ptb\"\n": "leave one of them out",
+		"sweeps = [\"one.toml\"]\ncommand = \"ptb\"\n": "leave one of the two out",
+		"sweeps = [\"one.toml\"]\nseeds = 5\n":         "leave one of the two out",
+		"sweeps = [\"one.toml\"]\n[keys]\na.b = [1]\n": "move them there",
 		"sweeps = [\"none.toml\"]\n":                   "none.toml",
 		"sweeps = [\"all.toml\"]\n":                    "names searches",
 	} {
