@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/aperture-ml/aperture/internal/safetensors"
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // faceFolder is what a folder for transformers holds.
@@ -201,6 +202,32 @@ func TestSentencePieceIsWritten(t *testing.T) {
 	for _, err := range []error{WriteHuggingFace(t.TempDir(), m, Options{}), WriteCTranslate2(t.TempDir(), m, Options{})} {
 		if err == nil || !strings.Contains(err.Error(), "data.opus_mt = true") {
 			t.Errorf("lines that OPUS-MT prepares: %v", err)
+		}
+	}
+}
+
+// TestStartsAtZero: padding, with which the decoder begins, has a vector of zeros for the input, and keeps its own for the
+// output.
+func TestStartsAtZero(t *testing.T) {
+	for _, tying := range []string{"all", "decoder", "none"} {
+		m := fixture(tying, false, true)
+		m.ZeroStart = true
+		output, embedding := m.Tensors[m.output()], m.Tensors[decoderEmbedding].Values
+		folder, _ := writeFace(t, m)
+		got, err := Read(folder, anyText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(output, got.Tensors[got.output()]); diff != "" || !got.ZeroStart {
+			t.Errorf("%s: zero start %v, the output matrix differs: %s", tying, got.ZeroStart, diff)
+		}
+		want := slices.Clone(embedding)
+		clear(want[tokenize.Pad*m.Width:][:m.Width])
+		if diff := cmp.Diff(want, got.Tensors[decoderEmbedding].Values); diff != "" {
+			t.Errorf("%s: the decoder's embedding differs: %s", tying, diff)
+		}
+		if &embedding[0] != &m.Tensors[decoderEmbedding].Values[0] || embedding[tokenize.Pad*m.Width] == 0 {
+			t.Errorf("%s: the model was changed", tying)
 		}
 	}
 }

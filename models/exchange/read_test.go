@@ -19,7 +19,6 @@ import (
 
 	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
-	"github.com/aperture-ml/aperture/tokenize"
 )
 
 var anyText = Given{Text: bitext.TextSettings{Source: "en", Target: "de", MinCount: 1, JointCodes: true}}
@@ -56,32 +55,6 @@ func TestWrittenIsRead(t *testing.T) {
 		}
 		if s := got.Search; s.Beam != 5 || s.LengthPenalty != 1 || s.B != 8 || s.Stop != "" || s.MinLength != 1 {
 			t.Errorf("%s: the search is %+v", name, s)
-		}
-	}
-}
-
-// TestStartsAtZero: padding, with which the decoder begins, has a vector of zeros for the input, and keeps its own for the
-// output.
-func TestStartsAtZero(t *testing.T) {
-	for _, tying := range []string{"all", "decoder", "none"} {
-		m := fixture(tying, false, true)
-		m.ZeroStart = true
-		output, embedding := m.Tensors[m.output()], m.Tensors[decoderEmbedding].Values
-		folder, _ := writeFace(t, m)
-		got, err := Read(folder, anyText)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(output, got.Tensors[got.output()]); diff != "" || !got.ZeroStart {
-			t.Errorf("%s: zero start %v, the output matrix differs: %s", tying, got.ZeroStart, diff)
-		}
-		want := slices.Clone(embedding)
-		clear(want[tokenize.Pad*m.Width:][:m.Width])
-		if diff := cmp.Diff(want, got.Tensors[decoderEmbedding].Values); diff != "" {
-			t.Errorf("%s: the decoder's embedding differs: %s", tying, diff)
-		}
-		if &embedding[0] != &m.Tensors[decoderEmbedding].Values[0] || embedding[tokenize.Pad*m.Width] == 0 {
-			t.Errorf("%s: the model was changed", tying)
 		}
 	}
 }
