@@ -140,8 +140,8 @@ func TestAttentionalEqualsPyTorch(t *testing.T) {
 	})
 }
 
-// TestAttentionalAlone: neither padding on either side nor the order of sentences, nor which of them share a batch, changes a
-// state.
+// TestAttentionalAlone: neither padding on either side nor the order of sentences, nor which of them share a batch,
+// changes a state.
 func TestAttentionalAlone(t *testing.T) {
 	eachReading(t, func(t *testing.T, a *attentional, limit float64) {
 		all := a.Forward(a.source, a.prev, nil).Hidden
@@ -167,7 +167,8 @@ func TestAttentionalAlone(t *testing.T) {
 	})
 }
 
-// TestAttentionalDecodes: a step at a time, with attention as PyTorch has it, equals the whole prefix, on padded batches too.
+// TestAttentionalDecodes: a step at a time, with attention as PyTorch has it, equals the whole prefix, on padded
+// batches too.
 func TestAttentionalDecodes(t *testing.T) {
 	eachReading(t, func(t *testing.T, a *attentional, limit float64) {
 		for name, decoder := range map[string]models.Decoder{"Decoder": a.Decoder(),
@@ -205,8 +206,8 @@ func (a *attentional) attends(t *testing.T, name string, decoder models.Decoder,
 	}
 }
 
-// TestAttentionalNoise: without noise training is evaluation; each noise changes what training sees, all of them together
-// train, and none counts in evaluation.
+// TestAttentionalNoise: without noise training is evaluation; each noise changes what training sees, all of them
+// together train, and none counts in evaluation.
 func TestAttentionalNoise(t *testing.T) {
 	noises := map[string]func(*models.Settings){
 		"word_dropout":      func(s *models.Settings) { s.WordDropout = 0.4 },
@@ -273,7 +274,8 @@ func checkLocked(t *testing.T, states torch.States) {
 	}
 }
 
-// TestAttentionalStart: weights start uniform in their range and have PyTorch's names; sizes that make no network are refused.
+// TestAttentionalStart: weights start uniform in their range and have PyTorch's names; sizes that make no network are
+// refused.
 func TestAttentionalStart(t *testing.T) {
 	torch.Test(t, func() {
 		p, s := &torch.Params{}, torch.NewStream(1, "init")

@@ -11,7 +11,8 @@ import (
 type Config struct {
 	Vocabulary int64 // V, rows of W
 	Width      int64 // D, columns of W
-	// columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can score; 0 is Width
+	// columns of hidden states where they are not those of W, which mixtures of softmaxes and continuous likelihoods can
+	// score; 0 is Width
 	Hidden  int64
 	Padding int64 // the symbol whose row starts at zero and whose targets count as nothing; -1 for none
 	// symbols at the front of the vocabulary that are no words: start and end of a sentence, padding, unknown

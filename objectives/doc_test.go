@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "write what README.md, docs/methods.md a
 // docsCommand writes what documents have of the list of methods.
 const docsCommand = "go test ./objectives -run TestMethodsDoc -update"
 
-// TestMethodsDoc: README's names of methods and its file of one, the table and the index of docs/methods.md, and the table of
-// docs/testbed.md, are what the source says.
+// TestMethodsDoc: README's names of methods and its file of one, the table and the index of docs/methods.md, and the
+// table of docs/testbed.md, are what the source says.
 func TestMethodsDoc(t *testing.T) {
 	for _, doc := range []struct {
 		name        string
@@ -105,8 +105,8 @@ func methodsTable([]string) ([]string, error) {
 	return lines, nil
 }
 
-// testbedTable has a row for each method: what its pieces act on, what it costs and joins with, and which pages of results have
-// a row of it. Coupled Adam, an optimizer that is compared with methods, comes last.
+// testbedTable has a row for each method: what its pieces act on, what it costs and joins with, and which pages of
+// results have a row of it. Coupled Adam, an optimizer that is compared with methods, comes last.
 func testbedTable([]string) ([]string, error) {
 	lines := []string{"| method | acts on | costs beside mle | joins with | measured in |", "|---|---|---|---|---|"}
 	for _, m := range methods {

@@ -278,7 +278,8 @@ func TestPlacesThatMakeNoSense(t *testing.T) {
 	})
 }
 
-// TestSimplified: only the perturbation and the factors go, what is left is a method, and with the weights that it is given it scores alike.
+// TestSimplified: only the perturbation and the factors go, what is left is a method, and with the weights that it is
+// given it scores alike.
 func TestSimplified(t *testing.T) {
 	for method, want := range map[string]string{
 		"adversarial": "mle", "spectrum+adversarial": "mle", "adversarial+cosreg": "cosreg", "mle": "mle",

@@ -19,7 +19,8 @@ func statePenalties() (all []string) {
 	return append(all, joined[1:])
 }
 
-// Every likelihood's loss, and its gradient for the states, grows by the penalty; evaluation does not see it; its value is reported.
+// Every likelihood's loss, and its gradient for the states, grows by the penalty; evaluation does not see it; its value
+// is reported.
 func TestStatePenaltiesJoinEveryLikelihood(t *testing.T) {
 	for _, method := range statePenalties() {
 		for _, likelihood := range []string{"mle", "mos", "adaptive", "vmf", "l2", "spectrum+adversarial"} {
@@ -85,7 +86,8 @@ func TestStatePenaltiesSeeRawStates(t *testing.T) {
 	})
 }
 
-// Gradients and values do not depend on how whole sentences are cut into batches, and mixed precision leaves them alone.
+// Gradients and values do not depend on how whole sentences are cut into batches, and mixed precision leaves them
+// alone.
 func TestStatePenaltiesOfSentences(t *testing.T) {
 	for _, method := range []string{"simctg", "dispersion"} {
 		torch.Test(t, func() {

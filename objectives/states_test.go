@@ -8,8 +8,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// penaltyEqualsPyTorch holds a penalty of hidden states to a case of testdata/gen_states.py: its value and its gradient, in float64
-// and float32. change are settings of the method; prepare, which may be nil, changes the piece.
+// penaltyEqualsPyTorch holds a penalty of hidden states to a case of testdata/gen_states.py: its value and its
+// gradient, in float64 and float32. change are settings of the method; prepare, which may be nil, changes the piece.
 func penaltyEqualsPyTorch(t *testing.T, name, method string, prepare func(StatePenalty, map[string]torch.Tensor),
 	change ...any) {
 	t.Helper()

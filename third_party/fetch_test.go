@@ -83,8 +83,9 @@ func pack(t *testing.T, members map[string]string) (wheel []byte, record string)
 	return out.Bytes(), record
 }
 
-// TestFetch: with ranges fetch.py takes what it needs and no more; without them, where a connection gives other bytes than
-// the pinned ones, or where RECORD is another, it has pip download the whole; and what is not the pinned file it refuses.
+// TestFetch: with ranges fetch.py takes what it needs and no more; without them, where a connection gives other bytes
+// than the pinned ones, or where RECORD is another, it has pip download the whole; and what is not the pinned file it
+// refuses.
 func TestFetch(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-m", "pip", "--version").Run() != nil {

@@ -73,7 +73,8 @@ func FuzzCodes(f *testing.F) {
 	})
 }
 
-// FuzzVocabulary: a vocabulary that can be read gives each of its tokens the id that it has, and comes back from a file.
+// FuzzVocabulary: a vocabulary that can be read gives each of its tokens the id that it has, and comes back from a
+// file.
 func FuzzVocabulary(f *testing.F) {
 	seeds(f, "the 10\ncat 3\n", "the 10\nthe 3\n", "<unk> 3\n", "a 1 #fairseq:overwrite\n", "a -1\n", "a 1.5\n")
 	f.Fuzz(func(t *testing.T, data []byte) {

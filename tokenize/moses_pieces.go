@@ -96,8 +96,8 @@ func cutAtOnce(line string, pieces []string) []run {
 	return append(runs, run{line[end:], -1})
 }
 
-// occurrencesIn finds all places of a piece in a line, in their order, those that overlap too. It indexes the line where
-// many pieces are to be found.
+// occurrencesIn finds all places of a piece in a line, in their order, those that overlap too. It indexes the line
+// where many pieces are to be found.
 func occurrencesIn(line string, pieces int) func(piece string) []int {
 	if pieces > 32 {
 		index := suffixarray.New([]byte(line))

@@ -19,7 +19,8 @@ func NewSentenceSplitter(language string) *SentenceSplitter {
 	return &SentenceSplitter{prefixes, language == "fr"}
 }
 
-// Sentence is a piece of a text: a sentence, and what stands between it and the next. Joined in order they are the text.
+// Sentence is a piece of a text: a sentence, and what stands between it and the next. Joined in order they are the
+// text.
 type Sentence struct {
 	Text string // without white space at its ends; empty where the text begins with white space
 	Gap  string // white space
@@ -29,8 +30,8 @@ type Sentence struct {
 //
 // A sentence ends behind a full stop, a question or exclamation mark or an ellipsis, several of them, and the quotes
 // and brackets that close behind them, where white space follows, and then a letter that is not in lower case, a digit,
-// or a quote or bracket that opens. A full stop behind an abbreviation of the language, behind a German number or behind
-// a capital that stands by itself ends no sentence. Chinese and Japanese stops need no white space.
+// or a quote or bracket that opens. A full stop behind an abbreviation of the language, behind a German number or
+// behind a capital that stands by itself ends no sentence. Chinese and Japanese stops need no white space.
 func (s *SentenceSplitter) Split(line string) []Sentence {
 	var ends []int
 	for i := 0; i < len(line); {

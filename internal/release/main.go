@@ -1,5 +1,5 @@
-// Command release writes what goes into a release beside its programs and libraries: sbom.cdx.json, a bill of materials in
-// CycloneDX 1.5, and licenses/, the licences of all that is in it. build.sh dist runs it in the repository's root.
+// Command release writes what goes into a release beside its programs and libraries: sbom.cdx.json, a bill of materials
+// in CycloneDX 1.5, and licenses/, the licences of all that is in it. build.sh dist runs it in the repository's root.
 //
 //	release FOLDER LIBTORCH VERSION
 //

@@ -157,7 +157,8 @@ func reason(output []string) string {
 	return "no reason given"
 }
 
-// finish prints the skips, what took the time and, last and alone on its line, the counts. It reports whether nothing failed.
+// finish prints the skips, what took the time and, last and alone on its line, the counts. It reports whether nothing
+// failed.
 func (r *report) finish() bool {
 	const shown = 5
 	for _, why := range slices.Sorted(maps.Keys(r.reasons)) {

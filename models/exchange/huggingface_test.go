@@ -206,8 +206,8 @@ func TestSentencePieceIsWritten(t *testing.T) {
 	}
 }
 
-// TestStartsAtZero: padding, with which the decoder begins, has a vector of zeros for the input, and keeps its own for the
-// output.
+// TestStartsAtZero: padding, with which the decoder begins, has a vector of zeros for the input, and keeps its own for
+// the output.
 func TestStartsAtZero(t *testing.T) {
 	for _, tying := range []string{"all", "decoder", "none"} {
 		m := fixture(tying, false, true)

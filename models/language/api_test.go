@@ -140,7 +140,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// A model without the unknown word says which word it does not know, and where; with it, words that are not known are that one.
+// A model without the unknown word says which word it does not know, and where; with it, words that are not known are
+// that one.
 func TestUnknownWords(t *testing.T) {
 	m := openCounts(t)
 	for what, call := range map[string]func(text string) error{
@@ -295,7 +296,8 @@ func TestManyGoroutines(t *testing.T) {
 	wait.Wait()
 }
 
-// What is no run folder of a language model, or no longer one, is reported with what is missing, whichever way it is opened.
+// What is no run folder of a language model, or no longer one, is reported with what is missing, whichever way it is
+// opened.
 func TestOpenRefuses(t *testing.T) {
 	before := torch.LiveHandles()
 	fails := func(path string, parts ...string) {

@@ -52,8 +52,8 @@ func tryModel(t *testing.T, name string, s language.Settings) {
 	})
 }
 
-// A mixture scores states wider or narrower than word vectors where the network can make them, and the others are refused
-// in a sentence.
+// A mixture scores states wider or narrower than word vectors where the network can make them, and the others are
+// refused in a sentence.
 func TestMixtureOfAllNetworks(t *testing.T) {
 	settings := func(kind string, last int, method string) language.Settings {
 		s := language.Defaults()
@@ -144,8 +144,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestReaches holds the shares of a product's rate to those that docs/results/scale.md tells of, within a tenth: weights that no cache
-// holds are read at each step for however few columns, those of small layers are not.
+// TestReaches holds the shares of a product's rate to those that docs/results/scale.md tells of, within a tenth:
+// weights that no cache holds are read at each step for however few columns, those of small layers are not.
 func TestReaches(t *testing.T) {
 	for _, c := range []struct {
 		kind            string

@@ -65,8 +65,8 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// The published models have the published numbers of parameters. Transformer-XL's 120,307,738 of 4 layers are counted on a
-// vocabulary of 1,000 in place of 267,735 words, each of which has 410 numbers and a bias.
+// The published models have the published numbers of parameters. Transformer-XL's 120,307,738 of 4 layers are counted
+// on a vocabulary of 1,000 in place of 267,735 words, each of which has 410 numbers and a bias.
 func TestParameterCounts(t *testing.T) {
 	mixture := func(width, hidden, last int) func(*language.Settings) {
 		return func(s *language.Settings) {

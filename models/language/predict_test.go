@@ -9,8 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/models/language"
 )
 
-// TestPredict: the losses of words add up to Score's, in one chunk or in several; the words that may follow are ordered,
-// and the first of them is what Sample takes.
+// TestPredict: the losses of words add up to Score's, in one chunk or in several; the words that may follow are
+// ordered, and the first of them is what Sample takes.
 func TestPredict(t *testing.T) {
 	m := openCounts(t)
 	next := m.Words.Word(5)

@@ -75,8 +75,8 @@ func TestSamplingEqualsTransformers(t *testing.T) {
 	}
 }
 
-// Contrastive search takes the words that a search finds which reads the whole text anew for each candidate and computes
-// with Go's numbers.
+// Contrastive search takes the words that a search finds which reads the whole text anew for each candidate and
+// computes with Go's numbers.
 func TestContrastiveSearch(t *testing.T) {
 	for _, kind := range language.Kinds() {
 		for _, o := range []language.SampleOptions{{Contrastive: 0.6}, {Contrastive: 0.3, TopK: 3, Repetition: 1.5},

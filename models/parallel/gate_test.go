@@ -13,8 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// Where there is a token, only who knows it joins: strangers get no answer from the store while a group works, and what they
-// say ends nobody.
+// Where there is a token, only who knows it joins: strangers get no answer from the store while a group works, and what
+// they say ends nobody.
 func TestStrangersAtTheGate(t *testing.T) {
 	l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {

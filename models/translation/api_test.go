@@ -139,7 +139,8 @@ func TestManyGoroutines(t *testing.T) {
 	wait.Wait()
 }
 
-// errorsByText compares errors by what they say, and closely lets scores differ by the rounding of products of other shapes too.
+// errorsByText compares errors by what they say, and closely lets scores differ by the rounding of products of other
+// shapes too.
 var (
 	errorsByText = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 	closely      = cmp.Options{errorsByText, cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) <= 1e-5 })}
@@ -191,7 +192,8 @@ func linesAreIndependent(t *testing.T, made *translation.Translator) {
 	}
 }
 
-// What is wrong with a line is reported with its number, and the other lines are translated as ever; an empty line is empty.
+// What is wrong with a line is reported with its number, and the other lines are translated as ever; an empty line is
+// empty.
 func TestLineErrors(t *testing.T) {
 	made := openDigits(t)
 	positions := made.Settings.Model.MaxPositions
@@ -251,7 +253,8 @@ func TestLineErrors(t *testing.T) {
 	}
 }
 
-// A word that stands for padding is wrong with its line alone. Moses would have escaped it, and byte-pair encoding split it.
+// A word that stands for padding is wrong with its line alone. Moses would have escaped it, and byte-pair encoding
+// split it.
 func TestPaddingInText(t *testing.T) {
 	config := strings.Replace(smallConfig, "merges = 50", "merges = 0\ntokenize = \"none\"", 1)
 	var path string

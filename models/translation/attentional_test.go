@@ -17,8 +17,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// recurrent are the settings of a small recurrent translator with that output layer, whose word vectors are as wide as its
-// states unless it aims at vectors.
+// recurrent are the settings of a small recurrent translator with that output layer, whose word vectors are as wide as
+// its states unless it aims at vectors.
 func recurrent(t *testing.T, method, tying string) translation.Settings {
 	t.Helper()
 	return settings(t, smallConfig, func(s *translation.Settings) {
@@ -40,8 +40,8 @@ func recurrent(t *testing.T, method, tying string) translation.Settings {
 	})
 }
 
-// TestAttentionalMethods: the network trains with every method, and with every tying that there is for it: each parameter gets
-// a gradient, and some updates lower the loss of a batch.
+// TestAttentionalMethods: the network trains with every method, and with every tying that there is for it: each
+// parameter gets a gradient, and some updates lower the loss of a batch.
 func TestAttentionalMethods(t *testing.T) {
 	english, german := numbers(1, 40, 1000)
 	var methods []string
@@ -104,8 +104,8 @@ func TestAttentionalMethods(t *testing.T) {
 	}
 }
 
-// TestAttentionalTying: which matrices there are and how wide they are; a softmax over word vectors of another width than
-// states is refused, unless the output layer has a map.
+// TestAttentionalTying: which matrices there are and how wide they are; a softmax over word vectors of another width
+// than states is refused, unless the output layer has a map.
 func TestAttentionalTying(t *testing.T) {
 	for _, c := range []struct{ method, tying, want string }{
 		{"mle", "all", "decoder.embed_tokens.weight:8"},

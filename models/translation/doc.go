@@ -17,11 +17,11 @@
 // An unknown word is replaced as decode.Options.Alignment says: by the source word that it attended to, or by the
 // translation that the run's lexicon has for it (data.lexicon).
 //
-// [Translator.TranslateRequests] translates lines under demands of their own: a prefix, the terms of a [Glossary], parts
-// that stay unchanged. decode.Options.Words and Links ask for the words of translations ([Details]).
+// [Translator.TranslateRequests] translates lines under demands of their own: a prefix, the terms of a [Glossary],
+// parts that stay unchanged. decode.Options.Words and Links ask for the words of translations ([Details]).
 //
-// A [Server] translates texts of any length for many callers at once: their sentences share batches, its queue is bounded,
-// and it changes over to a newer model with nothing lost.
+// A [Server] translates texts of any length for many callers at once: their sentences share batches, its queue is
+// bounded, and it changes over to a newer model with nothing lost.
 //
 // A translator that was opened lays its weights out for search at its first call, and keeps that beside them until
 // Close; a call with decode.Options.Int8, which computes with weights of eight bits, lays them out anew once.

@@ -14,8 +14,8 @@ import (
 	"github.com/aperture-ml/aperture/models/decode"
 )
 
-// The program of docs/library.md compiles in a module of its own and does what the page says, without a data race. It needs
-// the network no more than the tests do: the modules that it wants are those of this one.
+// The program of docs/library.md compiles in a module of its own and does what the page says, without a data race. It
+// needs the network no more than the tests do: the modules that it wants are those of this one.
 func TestProgramOfTheGuide(t *testing.T) {
 	folder, err := digits()
 	if err != nil {
@@ -44,7 +44,8 @@ func TestProgramOfTheGuide(t *testing.T) {
 	}
 }
 
-// TestServerProgramOfTheGuide: many goroutines translate with one server that is loaded anew meanwhile, without a data race.
+// TestServerProgramOfTheGuide: many goroutines translate with one server that is loaded anew meanwhile, without a data
+// race.
 func TestServerProgramOfTheGuide(t *testing.T) {
 	folder, err := digits()
 	if err != nil {

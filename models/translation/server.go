@@ -18,8 +18,8 @@ import (
 // while a batch computes, the next one gathers, and it begins when the torch thread is free. Its methods may be called
 // from any goroutine.
 //
-// Batches are those of text-embeddings-inference, with callers taking turns: each gets one sentence into the batch, then
-// each a second one, until the batch is full. A caller with a long text so keeps no other from its next word.
+// Batches are those of text-embeddings-inference, with callers taking turns: each gets one sentence into the batch,
+// then each a second one, until the batch is full. A caller with a long text so keeps no other from its next word.
 type Server struct {
 	folder  string
 	options ServerOptions
@@ -251,8 +251,8 @@ func (t *Translator) glossary(ctx context.Context, g *Glossary, known map[*Gloss
 }
 
 // Reload opens the run folder anew beside the translator that serves, then changes over. Calls that have begun end with
-// the old one, which is freed then; Reload returns when it has been. Where the folder cannot be opened, the old one goes
-// on and Reload says why.
+// the old one, which is freed then; Reload returns when it has been. Where the folder cannot be opened, the old one
+// goes on and Reload says why.
 func (s *Server) Reload() error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()

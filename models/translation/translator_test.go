@@ -138,7 +138,8 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// What is no run folder of a translator, or no longer one, is reported with what is missing, whichever way it is opened.
+// What is no run folder of a translator, or no longer one, is reported with what is missing, whichever way it is
+// opened.
 func TestOpenRefuses(t *testing.T) {
 	fails := func(path string, parts ...string) {
 		t.Helper()

@@ -38,8 +38,8 @@ func wordy(t *testing.T, lines ...string) *translation.Translator {
 	return &translation.Translator{Text: pair}
 }
 
-// The unknown word becomes the lexicon's word of what it attended to, or that itself; with a lexicon, commas, full stops and what is
-// far away give way to the second word.
+// The unknown word becomes the lexicon's word of what it attended to, or that itself; with a lexicon, commas, full
+// stops and what is far away give way to the second word.
 func TestKnownWords(t *testing.T) {
 	made := wordy(t)
 	source := strings.Fields("a@@ b , c d@@ e@@ f . g h i")

@@ -15,8 +15,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// TestLearnVectorsOfAFile: vectors from a packed file are those of the target's words, centred where the settings say so, with
-// the file's hash; a file of another width makes no text for weights that were trained with the first.
+// TestLearnVectorsOfAFile: vectors from a packed file are those of the target's words, centred where the settings say
+// so, with the file's hash; a file of another width makes no text for weights that were trained with the first.
 func TestLearnVectorsOfAFile(t *testing.T) {
 	english, german := numbers(5, 200, 60)
 	s := settings(t, smallConfig, func(s *translation.Settings) {

@@ -7,8 +7,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestContexts: states that leave a layer normalisation lie in a plane, whose distance from the origin is that of b/g; with b = 0 it goes through
-// the origin. Margins are those of the log odds.
+// TestContexts: states that leave a layer normalisation lie in a plane, whose distance from the origin is that of b/g;
+// with b = 0 it goes through the origin. Margins are those of the log odds.
 func TestContexts(t *testing.T) {
 	torch.Test(t, func() {
 		const n, d, v = 90, 6, 31

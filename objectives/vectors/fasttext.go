@@ -141,9 +141,9 @@ func (m *model) fits(what string, rows, bytes int64) error {
 	return nil
 }
 
-// usesAllowed is the number of n-grams that the words with a vector may have in all. With the usual lengths, 3 to 6, a word
-// has four for each of its characters; longer ones need a matrix that is as large as what is remembered of them, where
-// the file shows that it is there.
+// usesAllowed is the number of n-grams that the words with a vector may have in all. With the usual lengths, 3 to 6, a
+// word has four for each of its characters; longer ones need a matrix that is as large as what is remembered of them,
+// where the file shows that it is there.
 func (m *model) usesAllowed() int {
 	matrix := int64(m.words+m.bucket) * int64(m.width) * 4
 	if m.in.size == math.MaxInt64 {

@@ -63,7 +63,8 @@ func unpackedBytes(data []byte) int {
 	return len(data)
 }
 
-// grams is a model of fastText that holds together: one word of that many bytes, and n-grams of 1 to longest characters.
+// grams is a model of fastText that holds together: one word of that many bytes, and n-grams of 1 to longest
+// characters.
 func grams(word, longest int) []byte {
 	fields := []uint32{793712314, 12, 1, 5, 1, 1, 5, 1, 2, 2, 1000, 1, uint32(longest), 100, 0, 0, 1, 1, 0, 1, 0,
 		math.MaxUint32, math.MaxUint32}
@@ -81,8 +82,8 @@ func grams(word, longest int) []byte {
 	return out
 }
 
-// TestManyGrams: words of 4 kB with n-grams of 1 to 90 characters take no more memory than a small multiple of the file;
-// such a word took 800 times its size.
+// TestManyGrams: words of 4 kB with n-grams of 1 to 90 characters take no more memory than a small multiple of the
+// file; such a word took 800 times its size.
 func TestManyGrams(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.bin")
 	write := func(data []byte) {

@@ -122,7 +122,8 @@ func (r runFolder) translation(c *experiment.Config, log io.Writer) (*subject, e
 	return s, nil
 }
 
-// counts are those of a side's symbols: in the text that is given, or as the run keeps them; nil where nothing is known.
+// counts are those of a side's symbols: in the text that is given, or as the run keeps them; nil where nothing is
+// known.
 func (r runFolder) counts(side *bitext.Side, l corpus.LineSettings) ([]float64, error) {
 	if r.text == "" {
 		if counts := side.Vocabulary.Counts(); slices.Max(counts) > 0 {

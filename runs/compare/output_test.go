@@ -113,8 +113,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestHostilePage: names and settings of run folders are text on the page and in its pictures, wherever they stand; only
-// the page's own script may run.
+// TestHostilePage: names and settings of run folders are text on the page and in its pictures, wherever they stand;
+// only the page's own script may run.
 func TestHostilePage(t *testing.T) {
 	const bad = `</title></text></style><script>alert(1)</script><img src=x onerror=alert(1)>"'` + "\x1b[2J"
 	folder, corpus := t.TempDir(), corpusFolder(t)

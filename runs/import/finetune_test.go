@@ -15,7 +15,8 @@ import (
 )
 
 // TestFineTuned: two epochs on Multi30k lower the validation loss of an imported MarianMTModel with random weights from
-// one epoch to the next. A run that stopped goes on bit for bit without the imported one, and is exported like any other.
+// one epoch to the next. A run that stopped goes on bit for bit without the imported one, and is exported like any
+// other.
 func TestFineTuned(t *testing.T) {
 	data, model, start := t.TempDir(), filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "start")
 	for name, count := range map[string]int{"train": 600, "val": 50, "test_2016_flickr": 2} {

@@ -9,7 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
-// FuzzRequest reads the body, the type and the address of a request: fields, or a sentence with a status of the caller's.
+// FuzzRequest reads the body, the type and the address of a request: fields, or a sentence with a status of the
+// caller's.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{`{"q":"a","source":"en","target":"de","terms":{"a":"b"},"keep":["x+"]}`, "q=a&q=b&target=de", "", "{", "null",
 		`{"q":"\ud800"}`, `{"q":` + strings.Repeat("[", 500), "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\na\r\n--x--\r\n",

@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// keyring is the digests of the keys that callers may give; nil lets any caller in. Looking a digest up tells nothing of
-// the key by the time that it takes.
+// keyring is the digests of the keys that callers may give; nil lets any caller in. Looking a digest up tells nothing
+// of the key by the time that it takes.
 type keyring map[[sha256.Size]byte]bool
 
 // readKeys reads a file of keys, a line each. Empty lines, and those that begin with #, say nothing.

@@ -21,8 +21,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// TestBadUsage: a command line that means nothing, or that would answer callers of other machines unasked, is refused in
-// one sentence before anything is read.
+// TestBadUsage: a command line that means nothing, or that would answer callers of other machines unasked, is refused
+// in one sentence before anything is read.
 func TestBadUsage(t *testing.T) {
 	for says, args := range map[string][]string{
 		"-model is missing":                     nil,
@@ -285,7 +285,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestReload: SIGHUP's work loads each model anew and leaves the answers as they are; one that cannot be loaded goes on.
+// TestReload: SIGHUP's work loads each model anew and leaves the answers as they are; one that cannot be loaded goes
+// on.
 func TestReload(t *testing.T) {
 	a := started(t)
 	var said strings.Builder

@@ -114,8 +114,9 @@ func send(address, request string, wait, half bool) (status int, body []byte, er
 	return response.StatusCode, body, err
 }
 
-// TestMalformed: whatever comes, the answer has a status of 4xx and the door's shape, others are answered meanwhile, and
-// afterwards there are no more goroutines, descriptors and memory than before. APERTURE_TEST_EVERYTHING=1 sends 10,000.
+// TestMalformed: whatever comes, the answer has a status of 4xx and the door's shape, others are answered meanwhile,
+// and afterwards there are no more goroutines, descriptors and memory than before. APERTURE_TEST_EVERYTHING=1 sends
+// 10,000.
 func TestMalformed(t *testing.T) {
 	a := started(t)
 	address, _ := listening(t, a)

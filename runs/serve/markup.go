@@ -52,7 +52,8 @@ type tag struct {
 	pair int // the place among tags of the other one
 }
 
-// parseMarkup cuts HTML, or XML, into texts. It takes any text: what is not closed, or was not opened, stands by itself.
+// parseMarkup cuts HTML, or XML, into texts. It takes any text: what is not closed, or was not opened, stands by
+// itself.
 func parseMarkup(document string) (m markup) {
 	z := html.NewTokenizer(strings.NewReader(document))
 	current := &marked{}
@@ -192,9 +193,9 @@ func wordsOf(text string) (spans []span) {
 	return spans
 }
 
-// write puts the tags into a translation. A word of it stands in the elements in which its source word stands; an element
-// whose words are scattered is opened again for each run of them. Tags without words stand before the translation of
-// the word that followed them.
+// write puts the tags into a translation. A word of it stands in the elements in which its source word stands; an
+// element whose words are scattered is opened again for each run of them. Tags without words stand before the
+// translation of the word that followed them.
 func (x *marked) write(t translation.Translation) string {
 	source, target := wordsOf(x.text), wordsOf(t.Text)
 	links := make([]int, len(target)) // of each word of the translation, -1 for none
@@ -304,8 +305,8 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 	return out, nil
 }
 
-// documentTranslations are those of a document, given those of its texts: the best of each, the second best of each, and
-// so on.
+// documentTranslations are those of a document, given those of its texts: the best of each, the second best of each,
+// and so on.
 func documentTranslations(document markup, found [][]translation.Translation) (out []translation.Translation) {
 	count := 1
 	for _, list := range found {

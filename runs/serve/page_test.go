@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestPageFile: the page is one small file that asks no other place for anything, and its policy lets its own script run.
+// TestPageFile: the page is one small file that asks no other place for anything, and its policy lets its own script
+// run.
 func TestPageFile(t *testing.T) {
 	if len(page) > 40<<10 {
 		t.Errorf("the page has %d bytes", len(page))
@@ -27,8 +28,8 @@ func TestPageFile(t *testing.T) {
 	}
 }
 
-// TestPage drives the page in headless Chromium, and has axe-core look at it. APERTURE_BROWSER_MODULES names a folder in
-// which `npm install puppeteer-core axe-core` ran.
+// TestPage drives the page in headless Chromium, and has axe-core look at it. APERTURE_BROWSER_MODULES names a folder
+// in which `npm install puppeteer-core axe-core` ran.
 func TestPage(t *testing.T) {
 	modules := os.Getenv("APERTURE_BROWSER_MODULES")
 	if modules == "" {

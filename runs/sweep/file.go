@@ -173,8 +173,8 @@ func (s *search) check() error {
 // mostTrials is how many trials a method has at most, as the range of trials says.
 const mostTrials = 100_000
 
-// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, and a key of a method that every
-// method searches already.
+// checkSpaces refuses a grid that no one waits for, a range where only lists make sense, and a key of a method that
+// every method searches already.
 func (s *search) checkSpaces() error {
 	for _, method := range s.Methods {
 		space := slices.Concat(s.shared, s.own[method])

@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
-// TestChunksByBytes: sides whose lines differ much in length, and so come in chunks of other sizes, stay parallel, and the
-// count of lines in an error is right.
+// TestChunksByBytes: sides whose lines differ much in length, and so come in chunks of other sizes, stay parallel, and
+// the count of lines in an error is right.
 func TestChunksByBytes(t *testing.T) {
 	side := func(word string, lines, size int) string {
 		var b strings.Builder

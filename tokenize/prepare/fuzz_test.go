@@ -74,8 +74,8 @@ func FuzzSegments(f *testing.F) {
 	})
 }
 
-// FuzzPrepare gives both sides of a corpus any content, as files packed with gzip or not: whole texts come out, or none,
-// and nothing is written beside them.
+// FuzzPrepare gives both sides of a corpus any content, as files packed with gzip or not: whole texts come out, or
+// none, and nothing is written beside them.
 func FuzzPrepare(f *testing.F) {
 	for _, text := range []string{"one\ntwo\n", "", "one", "one\n\n\x00\n", "a\xff", strings.Repeat("y", 3000) + "\nz\n"} {
 		f.Add([]byte(text), []byte("eins\nzwei\n"), true, []byte("{}"))

@@ -118,7 +118,8 @@ func (f *flow) readFile(at found, out chan<- *chunk) error {
 	return send(f.ctx, out, &chunk{lines: [][]string{gathered}, ends: true, open: []bool{open}})
 }
 
-// join brings the sides together, whose chunks may differ in length, and checks that they have the same number of lines.
+// join brings the sides together, whose chunks may differ in length, and checks that they have the same number of
+// lines.
 func (f *flow) join(sides []chan *chunk, give func(*chunk) bool) error {
 	part, lines := 0, 0
 	waiting := make([]*chunk, len(sides)) // by side, what has not been given

@@ -18,8 +18,8 @@ type normaliser struct {
 	symbols      *trie    // texts that are left alone
 }
 
-// What a map replaces, and what it puts there, has at most this number of bytes: the longest of the published maps has 33
-// (U+FDFA, which stands for four words). Without a limit a small file could make a text thousands of times as long.
+// What a map replaces, and what it puts there, has at most this number of bytes: the longest of the published maps has
+// 33 (U+FDFA, which stands for four words). Without a limit a small file could make a text thousands of times as long.
 const maxReplacement = 256
 
 // parseNormaliser reads a NormalizerSpec.

@@ -10,8 +10,8 @@ import (
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
-// FuzzManifest gives a checkpoint and the files that name it any content, with the right digest: the newest valid one is
-// found or refused, and nothing outside of its folder is read.
+// FuzzManifest gives a checkpoint and the files that name it any content, with the right digest: the newest valid one
+// is found or refused, and nothing outside of its folder is read.
 func FuzzManifest(f *testing.F) {
 	folder := f.TempDir()
 	s := Store{Dir: filepath.Join(folder, "checkpoints")}

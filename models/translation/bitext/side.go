@@ -9,7 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
-// Side is one language's way from a raw line to ids and back. Its methods may be called from several goroutines at once.
+// Side is one language's way from a raw line to ids and back. Its methods may be called from several goroutines at
+// once.
 type Side struct {
 	Language   string
 	Vocabulary *tokenize.Vocabulary

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// What does not reach standard output is an error, unless there was a graver one; a reader that wants no more is told nothing.
+// What does not reach standard output is an error, unless there was a graver one; a reader that wants no more is told
+// nothing.
 func TestOutput(t *testing.T) {
 	other := errors.New("another")
 	for _, test := range []struct {

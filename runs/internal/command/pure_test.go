@@ -62,8 +62,9 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestOtherSystems: the programs are right for the system that is least like this one, too. To check types takes a tenth of
-// the time of compiling, which would begin with the standard library; of what others wrote, declarations are enough.
+// TestOtherSystems: the programs are right for the system that is least like this one, too. To check types takes a
+// tenth of the time of compiling, which would begin with the standard library; of what others wrote, declarations are
+// enough.
 func TestOtherSystems(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap,Module")
 	for _, name := range pure {

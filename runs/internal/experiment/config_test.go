@@ -19,7 +19,8 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
-// The keys' tags are malformed nowhere (package keys panics), and say of a resumed run and of a task what is understood.
+// The keys' tags are malformed nowhere (package keys panics), and say of a resumed run and of a task what is
+// understood.
 func TestKeysAreSound(t *testing.T) {
 	for _, k := range schema.Keys() {
 		if !slices.Contains([]string{"", "free", "named", "location"}, k.Resume) {
@@ -318,7 +319,8 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// TestStatedDefaults: what programs without libtorch read of the defaults in a config.toml is what they are, whatever its values.
+// TestStatedDefaults: what programs without libtorch read of the defaults in a config.toml is what they are, whatever
+// its values.
 func TestStatedDefaults(t *testing.T) {
 	c := Default()
 	c.Data.Name, c.Data.Test, c.Train.Steps, c.Train.LearningRate, c.Data.Lowercase = "a", []string{"b", "c"}, 7, 0.5,

@@ -27,8 +27,8 @@ func runFolder(t *testing.T, s *Spec, args ...string) string {
 	return folder
 }
 
-// A run that starts from another one has its network, text path, output layer and search, and the preset's training; what
-// the user gives replaces what no weight depends on.
+// A run that starts from another one has its network, text path, output layer and search, and the preset's training;
+// what the user gives replaces what no weight depends on.
 func TestInitKeeps(t *testing.T) {
 	first := runFolder(t, testSpec(t), "-method=spectrum", "-set=model.width=96", "-set=model.heads=4",
 		"-set=model.dropout=0.4", "-set=model.activation=gelu", "-set=data.merges=77", "-set=data.lowercase=true",

@@ -129,8 +129,8 @@ func TestParsePaths(t *testing.T) {
 	}
 }
 
-// What -print-config prints and a run folder holds is one text, and given with -config it repeats the run, with or without a
-// corpus.
+// What -print-config prints and a run folder holds is one text, and given with -config it repeats the run, with or
+// without a corpus.
 func TestPrintConfig(t *testing.T) {
 	data := t.TempDir()
 	for _, test := range []struct {
@@ -316,7 +316,8 @@ func TestParseLanguageModel(t *testing.T) {
 	wantError(t, err, `runs/toy trains a language model, and model.kind = "transformer" is a translator`)
 }
 
-// Where the run has presets by size, the number of training pairs chooses one, says so, and gives way to -preset; a resumed run keeps its own.
+// Where the run has presets by size, the number of training pairs chooses one, says so, and gives way to -preset; a
+// resumed run keeps its own.
 func TestParseBySize(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"train.en", "train.de"} {

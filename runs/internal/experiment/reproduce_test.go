@@ -28,8 +28,8 @@ var (
 	figure       = regexp.MustCompile(`\d+\.\d+`)
 )
 
-// readReproduced walks docs/reproduce.md. Commands of other programs than those that train need only be there, with the files that
-// they name.
+// readReproduced walks docs/reproduce.md. Commands of other programs than those that train need only be there, with the
+// files that they name.
 func readReproduced(t *testing.T, specs map[string]*Spec) (all []reproduced) {
 	t.Helper()
 	root := filepath.Join("..", "..", "..")
@@ -82,9 +82,9 @@ func readReproduced(t *testing.T, specs map[string]*Spec) (all []reproduced) {
 	return all
 }
 
-// TestReproduce walks docs/reproduce.md: each command that trains resolves with -print-config, to the settings that are stated for its row,
-// and the figures beside it are those of the preset's header. Every row of every header stands there, and those that are not published
-// stand apart.
+// TestReproduce walks docs/reproduce.md: each command that trains resolves with -print-config, to the settings that are
+// stated for its row, and the figures beside it are those of the preset's header. Every row of every header stands
+// there, and those that are not published stand apart.
 func TestReproduce(t *testing.T) {
 	specs, data := describe(t), t.TempDir()
 	vectors, printed := filepath.Join(data, "vectors.vec"), filepath.Join(data, "config.toml")
@@ -182,8 +182,8 @@ func published(t *testing.T, s *Spec, preset, method string) (header string, fou
 	return "", false
 }
 
-// checkStated compares what a command resolves to with the settings that are stated for its row, but for keys that the command itself
-// sets: those are a reading or a text of its own. A row with figures has some.
+// checkStated compares what a command resolves to with the settings that are stated for its row, but for keys that the
+// command itself sets: those are a reading or a text of its own. A row with figures has some.
 func checkStated(t *testing.T, r reproduced, c *Config) {
 	t.Helper()
 	found := false

@@ -223,12 +223,12 @@ func difference(short, long string, updates float64) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestUpdatesWaitOnce holds what the device is asked for: an update waits once, for its loss and norm, and launches no more
-// operators than it did when these numbers were written; where a plain PyTorch program of the same depth does the same work,
-// no more than that program (testdata/gen_operators.py has the rule by which both are counted).
+// TestUpdatesWaitOnce holds what the device is asked for: an update waits once, for its loss and norm, and launches no
+// more operators than it did when these numbers were written; where a plain PyTorch program of the same depth does the
+// same work, no more than that program (testdata/gen_operators.py has the rule by which both are counted).
 //
-// It computes in a process of its own: libtorch knows only the devices that are there at the process's first backward pass, which
-// another test may have made.
+// It computes in a process of its own: libtorch knows only the devices that are there at the process's first backward
+// pass, which another test may have made.
 func TestUpdatesWaitOnce(t *testing.T) {
 	if os.Getenv(alone) == "" {
 		self := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")

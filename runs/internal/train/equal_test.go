@@ -16,15 +16,17 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// everything is set in the environment of tests that are to try all methods and networks, which takes minutes, to the seed of their runs.
+// everything is set in the environment of tests that are to try all methods and networks, which takes minutes, to the
+// seed of their runs.
 const everything = "APERTURE_TEST_EVERYTHING"
 
-// Several processes make of an update's batches what one makes of them, dropout and other draws included: after 50 updates the
-// weights of 1, 2 and, of some methods, 4 processes are within 1e-5 of one another.
+// Several processes make of an update's batches what one makes of them, dropout and other draws included: after 50
+// updates the weights of 1, 2 and, of some methods, 4 processes are within 1e-5 of one another.
 func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 	t.Parallel()
 	folder, texts := workplace(t), textPlace(t)
-	// Adam's first steps have the size of the rate however small the gradient; a larger epsilon keeps them from making noise large.
+	// Adam's first steps have the size of the rate however small the gradient; a larger epsilon keeps them from making
+	// noise large.
 	common := []string{"-steps=50", "-set=train.validate_every=50", "-set=train.epsilon=0.001",
 		"-set=report.test=false", "-set=decode.validation_beam=0"}
 	translate := append(common, "-set=train.max_tokens=60")
@@ -50,8 +52,8 @@ func TestProcessesGiveTheWeightsOfOne(t *testing.T) {
 				if d < 1e-5 && loss < 1e-4 {
 					continue
 				}
-				// Now and then training enlarges differences, those of rounding too: a unit that stands at ReLU's corner does. Then one
-				// process whose products round otherwise is as far from itself.
+				// Now and then training enlarges differences, those of rounding too: a unit that stands at ReLU's corner does. Then
+				// one process whose products round otherwise is as far from itself.
 				run(t, folder, append(one, otherRounding(), "-out="+out("rounding"))...)
 				most, mostLoss := apart(t, folder, out(1), out("rounding"))
 				t.Logf("one process with other rounding: weights %.1e, validation loss %.1e", most, mostLoss)

@@ -113,9 +113,9 @@ var textVariants = map[string][]string{
 		"-set=train.asgd_lag=false", "-method=spectrum", "-set=train.learning_rate=0.05"},
 }
 
-// N updates, and the rest in another process, are the whole: the tensors are the same bit for bit, and so are the results.
-// An epoch has about 6 updates: the first process ends within the first epoch or, where it ends after the switch to averaged
-// gradient descent, within the second.
+// N updates, and the rest in another process, are the whole: the tensors are the same bit for bit, and so are the
+// results. An epoch has about 6 updates: the first process ends within the first epoch or, where it ends after the
+// switch to averaged gradient descent, within the second.
 func TestResumedTextRunIsTheUndisturbedOne(t *testing.T) {
 	for name, settings := range textVariants {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,8 @@ func TestResumedTextRunIsTheUndisturbedOne(t *testing.T) {
 	}
 }
 
-// A run that is killed while it saves the checkpoint at which averaging begins, and again later, ends as if nothing had happened.
+// A run that is killed while it saves the checkpoint at which averaging begins, and again later, ends as if nothing had
+// happened.
 func TestKilledAtTheSwitch(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)
@@ -245,7 +246,8 @@ func TestTextInput(t *testing.T) {
 	}
 }
 
-// A finetuning starts from the weights of another run, with averaging at once, and keeps them where it finds none better.
+// A finetuning starts from the weights of another run, with averaging at once, and keeps them where it finds none
+// better.
 func TestFinetuning(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)

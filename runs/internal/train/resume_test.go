@@ -30,9 +30,9 @@ var variants = map[string][]string{
 		"-set=train.accumulate=2"},
 }
 
-// N updates, and N more in another process, are 2N updates: the tensors are the same bit for bit, and so are the results.
-// An epoch of the corpus has 12 to 14 batches, so that the seven updates of the first process end within an epoch, or, with
-// three batches to an update, within the second one.
+// N updates, and N more in another process, are 2N updates: the tensors are the same bit for bit, and so are the
+// results. An epoch of the corpus has 12 to 14 batches, so that the seven updates of the first process end within an
+// epoch, or, with three batches to an update, within the second one.
 func TestResumedRunIsTheUndisturbedOne(t *testing.T) {
 	for name, settings := range variants {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestFoldersThatHoldARun(t *testing.T) {
 	}
 }
 
-// A configuration that was changed beneath its checkpoints is refused by all that read it, with the key. Keys that a resumed
-// run may change may change there too.
+// A configuration that was changed beneath its checkpoints is refused by all that read it, with the key. Keys that a
+// resumed run may change may change there too.
 func TestConfigChangedUnderItsCheckpoints(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
