@@ -13,13 +13,33 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/score"
 )
 
-// curve is a number of a split over the updates, where all runs of a row have it.
-func (r *row) curve(split, name string) (drawn chart.Series) {
+// course is a number of a split by update.
+func (t *trained) course(split, name string) map[float64]float64 {
+	at := map[float64]float64{}
+	for _, line := range t.records {
+		if x := line.Value(name); line.Split == split && !math.IsNaN(x) {
+			at[float64(line.Step)] = x
+		}
+	}
+	return at
+}
+
+// curve is a number of a split over the updates, where all runs of a row have it; less that of the runs of less with
+// the same seed, unless less is nil.
+func (r *row) curve(split, name string, less *row) (drawn chart.Series) {
 	at := map[float64][]float64{}
 	for _, t := range r.runs {
-		for _, line := range t.records {
-			if x := line.Value(name); line.Split == split && !math.IsNaN(x) {
-				at[float64(line.Step)] = append(at[float64(line.Step)], x)
+		var others map[float64]float64
+		if less != nil {
+			same := less.seed(t.results.Seed)
+			if same == nil {
+				continue
+			}
+			others = same.course(split, name)
+		}
+		for step, x := range t.course(split, name) {
+			if other, has := others[step]; has || less == nil {
+				at[step] = append(at[step], x-other)
 			}
 		}
 	}
@@ -41,7 +61,14 @@ func (r *row) spread(s chart.Series, columns [][]float64) chart.Series {
 			s.Low, s.High = append(s.Low, floats.Min(column)), append(s.High, floats.Max(column))
 		}
 	}
-	return s
+	return s.Numbered(r.hue)
+}
+
+// newChart is an empty chart of the rows, which says what its bands are.
+func newChart(title, x, y string) *chart.Chart {
+	c := chart.New(title, x, y)
+	c.Bands = "lines: means over seeds; bands: their range"
+	return c
 }
 
 // secondsAt are the mean seconds of training after numbers of updates.
@@ -55,7 +82,8 @@ func (r *row) secondsAt(steps []float64) []float64 {
 	return all
 }
 
-// courses are loss, perplexity and BLEU by update and by time.
+// courses are loss, perplexity and BLEU by update and by time, and how far loss and BLEU of validation differ from the
+// control's, whose lines they would cover.
 func (c *comparison) courses() (all []*chart.Chart) {
 	for _, kind := range []struct {
 		title, split, name, unit string
@@ -66,23 +94,27 @@ func (c *comparison) courses() (all []*chart.Chart) {
 		{"Validation perplexity", report.SplitValid, report.Perplexity, "perplexity", true},
 		{"Validation BLEU", report.SplitValid, report.BLEU, "BLEU", false},
 	} {
-		byUpdate := chart.New(kind.title+" by update", "updates", kind.unit)
+		byUpdate := newChart(kind.title+" by update", "updates", kind.unit)
 		byUpdate.X.Reach, byUpdate.Y.Log = []float64{0}, kind.log
 		if kind.name == report.BLEU {
 			byUpdate.Y.Reach = []float64{0, score.NearZero} // so that a score near zero looks like one
 		}
-		byTime := chart.New(kind.title+" by time", "seconds of training", kind.unit)
+		byTime := newChart(kind.title+" by time", "seconds of training", kind.unit)
 		byTime.X.Reach, byTime.Y = byUpdate.X.Reach, byUpdate.Y
-		for k, r := range c.rows {
+		less := newChart(kind.title+" less that of "+c.control().name+" with the same seed", "updates", kind.unit)
+		for _, r := range c.rows {
 			if kind.name == report.Loss && c.control().runs[0].probabilistic() != r.runs[0].probabilistic() {
 				continue // a density's loss is on another scale
 			}
-			curve := r.curve(kind.split, kind.name).Numbered(k)
+			curve := r.curve(kind.split, kind.name, nil)
 			byUpdate.Add(curve)
 			curve.X = r.secondsAt(curve.X)
 			byTime.Add(curve)
+			if kind.split == report.SplitValid && !kind.log {
+				less.Add(r.curve(kind.split, kind.name, c.control()))
+			}
 		}
-		all = append(all, chart.Drawn(byUpdate, byTime)...)
+		all = append(all, chart.Drawn(byUpdate, less, byTime)...)
 	}
 	return all
 }
@@ -90,7 +122,7 @@ func (c *comparison) courses() (all []*chart.Chart) {
 // spectra are the singular values of the output matrices, all of them scaled to one Frobenius norm, and the cosines of
 // their rows at a run's last measure.
 func (c *comparison) spectra() []*chart.Chart {
-	values := chart.New("Singular values at equal Frobenius norm", "rank", "share of the norm")
+	values := newChart("Singular values at equal Frobenius norm", "rank", "share of the norm")
 	cosines := chart.New("Cosine between two rows", "cosine", "density")
 	values.Y.Log, cosines.Y.Reach = true, []float64{0}
 	c.lines(values, 1, func(t *trained) (falling []float64) {
@@ -123,7 +155,7 @@ func scaled(values []float64, size float64) []float64 {
 // principal components.
 func (c *comparison) pointsOf() []*chart.Chart {
 	nearest := chart.New("Distance to the nearest row", "distance / root mean square of the norms", "density")
-	variance := chart.New("Variance along the first principal components", "components", "share")
+	variance := newChart("Variance along the first principal components", "components", "share")
 	nearest.Y.Reach, variance.Y.Reach = []float64{0}, []float64{0}
 	c.densities(nearest, 0, 2, func(t *trained) []float64 {
 		if t.model == nil {
@@ -163,16 +195,17 @@ func (r *row) columns(values func(t *trained) []float64) (columns [][]float64) {
 
 // lines draws a line for each row, from first on.
 func (c *comparison) lines(drawn *chart.Chart, first float64, values func(t *trained) []float64) {
-	for k, r := range c.rows {
+	for _, r := range c.rows {
 		columns := r.columns(values)
-		drawn.Add(r.spread(chart.Series{X: chart.Steps(len(columns), first, 1)}, columns).Numbered(k))
+		drawn.Add(r.spread(chart.Series{X: chart.Steps(len(columns), first, 1)}, columns))
 	}
 }
 
 // densities draws the mean of a density in bins from low to high for each row.
 func (c *comparison) densities(drawn *chart.Chart, low, high float64, values func(t *trained) []float64) {
-	for k, r := range c.rows {
-		drawn.Add(chart.Density(r.name, r.spread(chart.Series{}, r.columns(values)).Y, low, high).Numbered(k))
+	for _, r := range c.rows {
+		mean := r.spread(chart.Series{}, r.columns(values)).Y
+		drawn.Add(chart.Density(r.name, mean, low, high).Numbered(r.hue))
 	}
 }
 
@@ -183,27 +216,32 @@ func (c *comparison) byFrequencyOfWords() (all []*chart.Chart) {
 		buckets = append(buckets, b.Name())
 	}
 	for _, text := range tests(c.control().runs) {
-		drawn := chart.New("F1 of words by training frequency, "+text, "times in the training text", "F1")
+		drawn := newChart("F1 of words by training frequency, "+text, "times in the training text", "F1")
 		drawn.X.Places, drawn.Y.Reach = buckets, []float64{0}
-		c.lines(drawn, 0, func(t *trained) (values []float64) {
-			f1 := t.results.Test[text].F1
+		f1 := func(t *trained) (values []float64) {
+			of := t.results.Test[text].F1
 			for _, b := range buckets {
-				if len(f1) > 0 {
-					values = append(values, f1[b].Value())
+				if len(of) > 0 {
+					values = append(values, of[b].Value())
 				}
 			}
 			return values
-		})
-		all = append(all, chart.Drawn(drawn, c.lossByFrequency(text))...)
+		}
+		c.lines(drawn, 0, f1)
+		less := newChart("F1 of words less that of "+c.control().name+" by training frequency, "+text,
+			drawn.X.Label, drawn.Y.Label)
+		less.X.Places = buckets
+		c.lines(less, 0, c.lessControl(f1))
+		all = append(all, chart.Drawn(drawn, less, c.lossByFrequency(text))...)
 	}
 	norm := chart.New("Norm of rows by frequency", "frequency rank", "mean norm")
 	cosine := chart.New("Mean cosine with all other rows, by frequency", "frequency rank", "mean cosine")
 	norm.X.Log, norm.Y.Reach, cosine.X.Log = true, []float64{0}, true
-	for k, r := range c.rows {
+	for _, r := range c.rows {
 		if model := r.runs[0].model; model != nil {
 			p := model.Picture
-			norm.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Norms}.Numbered(k))
-			cosine.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Cosines}.Numbered(k))
+			norm.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Norms}.Numbered(r.hue))
+			cosine.Add(chart.Series{Name: r.name, X: p.Ranks, Y: p.Cosines}.Numbered(r.hue))
 		}
 	}
 	return append(all, chart.Drawn(norm, cosine)...)
@@ -215,7 +253,7 @@ const worthDrawing = 100
 // lossByFrequency is how far the loss of a language model lies above that of the control with the same seed, for words
 // of a test text by how often training has them.
 func (c *comparison) lossByFrequency(text string) *chart.Chart {
-	drawn := chart.New("Loss less that of "+c.control().name+" by training frequency, "+text,
+	drawn := newChart("Loss less that of "+c.control().name+" by training frequency, "+text,
 		"times in the training text", "nats a token")
 	first := c.control().runs[0]
 	if first.lossByFrequency(text) == nil {
@@ -227,19 +265,31 @@ func (c *comparison) lossByFrequency(text string) *chart.Chart {
 			there, drawn.X.Places = append(there, i), append(drawn.X.Places, b.Name())
 		}
 	}
-	c.lines(drawn, 0, func(t *trained) (values []float64) {
-		losses, other := t.lossByFrequency(text), []float64(nil)
-		if same := c.control().seed(t.results.Seed); same != nil {
-			other = same.lossByFrequency(text)
-		}
-		for _, i := range there {
-			if losses != nil && other != nil {
-				values = append(values, losses[i]-other[i])
+	c.lines(drawn, 0, c.lessControl(func(t *trained) (values []float64) {
+		if losses := t.lossByFrequency(text); losses != nil {
+			for _, i := range there {
+				values = append(values, losses[i])
 			}
 		}
 		return values
-	})
+	}))
 	return drawn
+}
+
+// lessControl is what values gives for a run less what it gives for the control's with the same seed; nil where one of
+// them has none.
+func (c *comparison) lessControl(values func(t *trained) []float64) func(t *trained) []float64 {
+	return func(t *trained) []float64 {
+		same := c.control().seed(t.results.Seed)
+		if same == nil {
+			return nil
+		}
+		own, other := values(t), values(same)
+		if len(own) != len(other) || own == nil {
+			return nil
+		}
+		return floats.SubTo(make([]float64, len(own)), own, other)
+	}
 }
 
 // projections are the words of each row's matrix in the plane of its two leading directions, as they are and centred.

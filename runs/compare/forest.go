@@ -138,18 +138,3 @@ func forest(paths []string, control string) (*chart.Chart, error) {
 	}
 	return drawing, nil
 }
-
-// methodHue is the number of a method's colour, whatever it is drawn beside: that of the first method that is joined,
-// and the last one for those that no published table compares.
-func methodHue(method string) int {
-	first, _, joined := strings.Cut(method, "+")
-	known := []string{"mle", "cosreg", "spectrum", "adversarial", "mos", "zloss"}
-	hue := slices.Index(known, first)
-	if hue < 0 {
-		hue = len(known)
-	}
-	if joined {
-		hue += 7 // nearly the same colour, told apart by its name
-	}
-	return hue
-}

@@ -168,27 +168,31 @@ func (c *comparison) isotropy(w io.Writer) error {
 	return err
 }
 
-// scatters draw each measure of isotropy beside the loss, less the mean loss on the run's text; a colour is a method.
+// scatters draw each measure of isotropy beside the loss, less the mean loss on the run's text; a colour is a method,
+// a shape is a text.
 func (c *comparison) scatters() (all []*chart.Chart) {
-	first := map[string]int{} // row of a method
-	for k, r := range slices.Backward(c.rows) {
-		first[r.method()] = k
-	}
 	for _, r := range c.relations() {
 		if r.Given != "text" {
 			continue
 		}
 		points := c.points(r.of, r.Given)
-		losses := map[string][]float64{}
+		losses, texts := map[string][]float64{}, []string{}
 		for _, p := range points {
 			losses[p.stratum] = append(losses[p.stratum], p.y)
+			if !slices.Contains(texts, p.stratum) {
+				texts = append(texts, p.stratum)
+			}
 		}
 		drawn := chart.New(fmt.Sprintf("%s: rank correlation %s", r.of.title, signed(r.Rho.Value(), 2)), r.of.title,
 			"validation loss less the text's mean")
 		for _, p := range points {
-			method := c.rows[p.row].method()
-			drawn.Add(chart.Series{Name: method, Kind: chart.Dots, Size: 3, X: []float64{p.x},
-				Y: []float64{p.y - stat.Mean(losses[p.stratum], nil)}}.Numbered(first[method]))
+			of := c.rows[p.row]
+			s := chart.Series{Name: of.method(), Kind: chart.Dots, Size: 3, X: []float64{p.x},
+				Y: []float64{p.y - stat.Mean(losses[p.stratum], nil)}, Shape: slices.Index(texts, p.stratum)}
+			if len(texts) > 1 {
+				s.Name += fmt.Sprintf(", text %d (%s)", s.Shape+1, of.runs[0].results.Run)
+			}
+			drawn.Add(s.Numbered(methodHue(of.method())))
 		}
 		if r.Settings > 1 && !drawn.Empty() {
 			all = append(all, drawn)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
@@ -169,11 +170,11 @@ func TestHostilePage(t *testing.T) {
 func TestPictures(t *testing.T) {
 	folder, pictures := fewRuns(t), filepath.Join(t.TempDir(), "new", "pictures")
 	if _, log, err := compared(t, folder, "-quick", "-pictures", pictures); err != nil ||
-		!strings.Contains(log, "wrote 15 charts into "+pictures) {
+		!strings.Contains(log, "wrote 18 charts into "+pictures) {
 		t.Fatalf("%v, %s", err, log)
 	}
 	found, err := filepath.Glob(filepath.Join(pictures, "*.svg"))
-	if err != nil || len(found) != 15 {
+	if err != nil || len(found) != 18 {
 		t.Fatalf("%v, %q", err, found)
 	}
 	for _, path := range found {
@@ -188,6 +189,13 @@ func TestPictures(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(pictures, "validation-perplexity-by-time.svg"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), "bands: their range") {
+		t.Errorf("the picture does not say what its bands are:\n%s", data)
+	}
+	less, err := os.ReadFile(filepath.Join(pictures, "validation-bleu-less-that-of-mle-with-the-same-seed.svg"))
+	if err != nil || !strings.Contains(string(less), chart.CSS(chart.Hue(methodHue("spectrum")))) {
+		t.Errorf("%v: no line of spectrum in its colour:\n%s", err, less)
 	}
 	for _, row := range []string{">mle</text>", ">cosreg</text>", ">spectrum</text>"} {
 		if strings.Count(string(data), row) != 1 {

@@ -66,7 +66,7 @@ func (c *comparison) page(w io.Writer) error {
 		Sections: c.sections(),
 	}
 	for k, r := range c.rows {
-		row := pageRow{Name: r.name, Colour: chart.CSS(chart.Hue(k)), Control: k == 0,
+		row := pageRow{Name: r.name, Colour: chart.CSS(chart.Hue(r.hue)), Control: k == 0,
 			Settings: r.settings(c.control()), Notes: r.notes}
 		row.Runs.Head = []string{"seed", "folder", "commit", "updates"}
 		for _, t := range r.runs {
@@ -136,8 +136,7 @@ func (c *comparison) testTable() report.Table {
 
 func (c *comparison) sections() (all []section) {
 	for _, s := range []section{
-		{"Training", "Lines are means over seeds, bands their range. Time is that of training alone; " +
-			"all updates are taken to last alike.", c.courses()},
+		{"Training", "Time is that of training alone; all updates are taken to last alike.", c.courses()},
 		{"Output matrix", "At the end of training: singular values of the best checkpoint, cosines of the last " +
 			"validation. All matrices are scaled to one norm.", c.spectra()},
 		{"Words as points", "Means over seeds. Distances go from up to 2,000 rows to the nearest other row; " +

@@ -13,6 +13,7 @@ import (
 // row are runs that differ in the seed alone.
 type row struct {
 	name  string
+	hue   int        // number of its colour
 	runs  []*trained // by rising seed
 	notes []string   // why it is no fair comparison with the control; empty for one that is
 }
@@ -86,6 +87,7 @@ func group(runs []*trained) ([]*row, error) {
 		slices.SortFunc(r.runs, func(a, b *trained) int { return int(a.results.Seed - b.results.Seed) })
 	}
 	nameRows(rows)
+	colour(rows)
 	return rows, nil
 }
 

@@ -58,11 +58,13 @@ type Series struct {
 	X, Y      []float64
 	Low, High []float64 // of a band around a line, or nil
 	Size      float64   // radius of dots in points; 0 is 2
+	Shape     int       // of dots alone: circles, triangles, squares, crosses, rings, and so on again
 }
 
 // Chart is a set of series on two axes.
 type Chart struct {
 	Title         string
+	Bands         string // what lines and bands are, below the title of a chart with a band
 	X, Y          Axis
 	Width, Height float64 // in points, without a legend
 	Square        bool    // a unit is as long on both axes
@@ -97,18 +99,26 @@ func Drawn(charts ...*Chart) (drawn []*Chart) {
 	return drawn
 }
 
+// Hues is how many colours differ clearly.
+const Hues = 7
+
 // hues are Okabe and Ito's colours, which stay apart for colour-blind readers.
-var hues = []color.RGBA{
+var hues = [Hues]color.RGBA{
 	{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 255}, {204, 121, 167, 255}, {230, 159, 0, 255},
 	{86, 180, 233, 255},
 	{40, 40, 40, 255},
 }
 
+// shapes are those of dots.
+var shapes = []draw.GlyphDrawer{
+	draw.CircleGlyph{}, draw.TriangleGlyph{}, draw.SquareGlyph{}, draw.CrossGlyph{}, draw.RingGlyph{},
+}
+
 // Hue is the colour with a number. Those after the last hue look like it again, but no two are equal: a page finds what
 // is drawn for a row by its colour.
 func Hue(i int) color.RGBA {
-	c := hues[i%len(hues)]
-	c.G += uint8(i / len(hues))
+	c := hues[i%Hues]
+	c.G += uint8(i / Hues)
 	return c
 }
 
@@ -117,7 +127,7 @@ func CSS(c color.RGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.
 
 // Numbered gives a series the colour with a number, and dashes where others have nearly that colour.
 func (s Series) Numbered(i int) Series {
-	s.Colour, s.Dashes = Hue(i), i/len(hues)
+	s.Colour, s.Dashes = Hue(i), i/Hues
 	return s
 }
 
@@ -195,7 +205,7 @@ func (c *Chart) plotters(s Series) (band plot.Plotter, drawn []plot.Thumbnailer)
 		size = 2
 	}
 	dots := &plotter.Scatter{XYs: points,
-		GlyphStyle: draw.GlyphStyle{Color: s.Colour, Radius: vg.Points(size), Shape: draw.CircleGlyph{}}}
+		GlyphStyle: draw.GlyphStyle{Color: s.Colour, Radius: vg.Points(size), Shape: shapes[s.Shape%len(shapes)]}}
 	if s.Low != nil {
 		var above, below plotter.XYs
 		for i, x := range s.X {
@@ -234,6 +244,9 @@ func (c *Chart) plot() (*plot.Plot, plot.Legend) {
 	sans(&legend.TextStyle.Font, 10)
 	p.BackgroundColor = nil // a sheet has one
 	p.Title.Text, p.Title.Padding = files.Shown(c.Title), vg.Points(6)
+	if c.Bands != "" && slices.ContainsFunc(c.series, func(s Series) bool { return s.Low != nil }) {
+		p.Title.Text += "\n" + c.Bands
+	}
 	sans(&p.Title.TextStyle.Font, 13)
 	grid := plotter.NewGrid()
 	grey := color.Gray{225}

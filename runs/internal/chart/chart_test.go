@@ -78,14 +78,14 @@ func TestChart(t *testing.T) {
 func TestMany(t *testing.T) {
 	c := New("", "", "")
 	seen := map[string]bool{}
-	for i := range 3 * len(hues) {
+	for i := range 3 * Hues {
 		seen[CSS(Hue(i))] = true
 		c.Add(Series{X: []float64{1, 2}, Y: []float64{1, 2}}.Numbered(i))
 	}
-	if len(seen) != 3*len(hues) {
-		t.Errorf("%d colours for %d series", len(seen), 3*len(hues))
+	if len(seen) != 3*Hues {
+		t.Errorf("%d colours for %d series", len(seen), 3*Hues)
 	}
-	if n := strings.Count(c.SVG(), "stroke-dasharray"); n != 2*len(hues) {
+	if n := strings.Count(c.SVG(), "stroke-dasharray"); n != 2*Hues {
 		t.Errorf("%d lines have dashes", n)
 	}
 }
@@ -154,5 +154,25 @@ func TestDensity(t *testing.T) {
 	}
 	if s := Density("", []float64{0, 0}, -1, 1); s.X != nil {
 		t.Errorf("of nothing: %+v", s)
+	}
+}
+
+// TestShapes: dots of another shape are drawn otherwise, and what bands are stands where there is one.
+func TestShapes(t *testing.T) {
+	draw := func(shape int, band []float64) string {
+		c := New("title", "x", "y")
+		c.Bands = "what bands are"
+		c.Add(Series{Kind: Dots, Shape: shape, X: []float64{1, 2}, Y: []float64{1, 2}, Low: band, High: band})
+		return c.SVG()
+	}
+	seen := map[string]int{}
+	for i := range shapes {
+		seen[draw(i, nil)] = i
+	}
+	if len(seen) != len(shapes) || draw(len(shapes), nil) != draw(0, nil) {
+		t.Errorf("%d pictures of %d shapes", len(seen), len(shapes))
+	}
+	if strings.Contains(draw(0, nil), "bands") || !strings.Contains(draw(0, []float64{1, 2}), "what bands are") {
+		t.Error("bands are explained where there is none, or not where there is one")
 	}
 }
