@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Packed is a weight [V,D] laid out for many products. It does not follow later changes of the weight.
+// Packed is a weight [V,D] laid out for many products. The weight keeps its values for as long as it is in use.
 type Packed struct{ weight Tensor }
 
 // Pack lays out a float32 matrix on the CPU. The result belongs to the scope; Keep and Free take Tensor().

@@ -146,11 +146,16 @@ func TestPackedLinear(t *testing.T) {
 		w, b := s.Normal(0, 1, torch.Float32, device, 47, 31), s.Normal(0, 1, torch.Float32, device, 47)
 		w.SetRequiresGrad(true)
 		p := torch.Pack(w)
-		for _, shape := range [][]int64{{1, 31}, {4, 31}, {3, 5, 31}, {300, 31}} {
+		for _, shape := range [][]int64{{1, 31}, {4, 31}, {3, 5, 31}, {32, 31}, {33, 31}, {0, 31}, {300, 31}} {
 			x := s.Normal(0, 1, torch.Float32, device, shape...)
 			near(t, "with bias", p.Linear(x, b, false), torch.Linear(x, w, b))
 			near(t, "without bias", p.Linear(x, torch.Tensor{}, false), torch.Linear(x, w, torch.Tensor{}))
 			near(t, "with a ReLU", p.Linear(x, b, true), torch.Linear(x, w, b).Relu())
+		}
+		few := s.Normal(0, 1, torch.Float32, device, 32, 31)
+		if alone, all := p.Linear(few.Narrow(0, 7, 1), b, false).Float32s(), p.Linear(few, b, false).Float32s(); !slices.Equal(alone,
+			all[7*47:8*47]) {
+			t.Error("a row of few has other bits alone than among others")
 		}
 		for what, f := range map[string]func(){
 			"a wider input": func() { p.Linear(torch.Zeros(torch.Float32, device, 2, 32), b, false) },

@@ -1,12 +1,20 @@
 // Products with weights that were laid out beforehand, by oneDNN: its kernels are
 // generated for the instructions the processor has, whoever made it, and it keeps
 // a weight in the blocks that they read.
+//
+// For the few rows of a single sentence most of the time went to oneDNN's
+// descriptions and memory for each call, and its kernels are slow there. A search
+// lays a weight out in panels (panels.h) too, when it first multiplies few rows.
 #include "packed_linear.h"
 
+#include <ATen/OpaqueTensorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+
+#include <mutex>
 
 #include "api_packed_linear.h"
 #include "border/common.h"
+#include "step_panels.h"
 
 namespace ap {
 namespace {
@@ -22,6 +30,51 @@ c10::TypedOperatorHandle<Signature> find(const char *name) {
 
 constexpr int64_t usual_rows = 96;  // a layout that suits products with about this many rows
 
+constexpr int64_t kFew = 32;  // rows that panels multiply (docs/results/speed.md)
+
+// A weight that many products of many rows and of few have in common.
+struct Searched : c10::intrusive_ptr_target {
+  at::Tensor w_OI, blocks;  // as it lies, until the panels are filled, and as oneDNN has it
+  std::once_flag filled;
+  StepPanels panels;
+};
+
+using Opaque = at::OpaqueTensorImpl<c10::intrusive_ptr<Searched>>;
+
+bool is_searched(const at::Tensor &weight) { return weight.layout() == at::kStrided && !weight.has_storage(); }
+
+// x_NI W^T + b, then max(0, .) where relu is set, of N <= kFew rows.
+at::Tensor few_rows(const at::Tensor &x, int64_t O, Searched &weight, const at::Tensor &bias, bool relu) {
+  TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "a packed weight wants float32 on the CPU, not ", x.toString());
+  std::call_once(weight.filled, [&] {
+    weight.panels = StepPanels::of_columns({weight.w_OI.t().contiguous()});
+    weight.w_OI.reset();
+  });
+  const int64_t I = x.size(-1), N = x.numel() / I;
+  const at::Tensor x_NI = x.contiguous();
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.back() = O;
+  at::Tensor y = at::empty(shape, x.options());
+  const float *from = x_NI.const_data_ptr<float>(), *b = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
+  float *to = y.mutable_data_ptr<float>();
+  const StepPanels &panels = weight.panels;
+  at::parallel_for(0, panels.count(), panels_at_once(N, I), [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = panels.begin(p), last = panels.end(p);
+      for (int64_t n = 0; n < N; ++n) {
+        if (b)
+          std::copy(b + first, b + last, to + n * O + first);
+        else
+          std::fill(to + n * O + first, to + n * O + last, 0.0f);
+      }
+      panels.add(p, 0, from, to, N);
+      for (int64_t n = 0; relu && n < N; ++n)
+        for (int64_t o = first; o < last; ++o) to[n * O + o] = to[n * O + o] < 0 ? 0 : to[n * O + o];
+    }
+  });
+  return y;
+}
+
 }  // namespace
 
 at::Tensor pack_weight(const at::Tensor &weight_OI) {
@@ -34,10 +87,22 @@ at::Tensor pack_weight(const at::Tensor &weight_OI) {
   return reorder.call(w, usual_rows);
 }
 
+at::Tensor pack_searched(const at::Tensor &weight_OI) {
+  auto both = c10::make_intrusive<Searched>();
+  both->blocks = pack_weight(weight_OI);
+  both->w_OI = weight_OI.detach().contiguous();
+  return at::detail::make_tensor<Opaque>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(), at::Device(at::kCPU), both, weight_OI.sizes());
+}
+
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
   TORCH_CHECK(x_NI.dim() > 0 && x_NI.size(-1) == weight.size(1) && (!bias_O.defined() || bias_O.numel() == weight.size(0)), "an input of shape ",
               x_NI.sizes(), " does not fit a weight of shape ", weight.sizes());
   if (is_int8(weight)) return int8_linear(x_NI, weight, bias_O, relu);
+  if (is_searched(weight)) {
+    Searched &both = *static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle();
+    const int64_t N = x_NI.numel() / std::max<int64_t>(1, x_NI.size(-1));
+    return N > 0 && N <= kFew ? few_rows(x_NI, weight.size(0), both, bias_O, relu) : packed_linear(x_NI, both.blocks, bias_O, relu);
+  }
   if (!at::globalContext().hasMKLDNN()) {
     at::Tensor y = bias_O.defined() ? at::linear(x_NI, weight, bias_O) : at::linear(x_NI, weight);
     return relu ? y.relu_() : y;
@@ -52,7 +117,7 @@ at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const
 using namespace ap;
 
 extern "C" ap_error ap_pack_weight(ap_tensor weight, ap_tensor *out) {
-  return guard([&] { *out = wrap(pack_weight(get(weight))); });
+  return guard([&] { *out = wrap(pack_searched(get(weight))); });
 }
 
 extern "C" ap_error ap_packed_linear(ap_tensor x, ap_tensor weight, ap_tensor bias, bool relu, ap_tensor *out) {
