@@ -39,7 +39,7 @@ glibc=()    # the linker's flags that ask for no newer glibc than a release may
 
 # What libstdc++ asks glibc 2.32 and newer, and g++ finds in the headers: whether the process has one thread. Go's have
 # several, so that the libraries answer it themselves and run with an older glibc, too.
-readonly one_thread='extern "C" __attribute__((visibility("hidden"))) char __libc_single_threaded = 0;'
+readonly one_thread='extern "C" { __attribute__((visibility("hidden"))) char __libc_single_threaded = 0; }'
 
 say()  { printf 'build: %s\n' "$*" >&2; }
 stop() { say "$*"; exit 1; }
