@@ -679,7 +679,8 @@ make_dist() {  # PROGRAM...
     printf '{"Replace": {"%s": "%s"}}\n' "$root/torch/cgo.go" "$work/overlay/cgo.go" >"$work/overlay.json"
     say "linking ${#programs[@]} programs for the release"
     # Before 2.34 threads, dlopen and the resolver were libraries of their own, and res_search had another name.
-    local flags="-s -w -extldflags '${glibc[*]} -Wl,--no-as-needed,-lpthread,-ldl,-lresolv'"
+    # This system's libstdc++ may ask for more than a program does that links it.
+    local flags="-s -w -extldflags '${glibc[*]} -Wl,--allow-shlib-undefined,--no-as-needed,-lpthread,-ldl,-lresolv'"
     CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Dres_search=__res_search" \
         go build -trimpath -overlay "$work/overlay.json" -ldflags "$flags" -o "$folder/bin/" "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
     for file in "$lib"/*.so*; do
