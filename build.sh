@@ -16,7 +16,7 @@
 #
 # Environment: LIBTORCH (a folder with lib/ and include/, or a Python torch package), CXX, XDG_CACHE_HOME;
 # APERTURE_CUDA, 1 to fetch what a GPU needs too (2.5 GB) and 0 to leave it out, which else goes by the driver;
-# APERTURE_GLIBC (2.28, say), the newest glibc that dist may ask for, ZSTD_CLEVEL, how hard it packs;
+# ZSTD_CLEVEL, how hard dist packs;
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
@@ -35,6 +35,11 @@ readonly cxx=${CXX:-g++}
 
 fetching=0  # whether libtorch is being downloaded
 released=0  # whether a release is made, which is of what is pinned alone
+glibc=()    # the linker's flags that ask for no newer glibc than a release may
+
+# What libstdc++ asks glibc 2.32 and newer, and g++ finds in the headers: whether the process has one thread. Go's have
+# several, so that the libraries answer it themselves and run with an older glibc, too.
+readonly one_thread='extern "C" { __attribute__((visibility("hidden"))) char __libc_single_threaded = 0; }'
 
 say()  { printf 'build: %s\n' "$*" >&2; }
 stop() { say "$*"; exit 1; }
@@ -314,7 +319,8 @@ link() {  # NAME OBJECT...
     [[ $name != */* ]] || beside='$ORIGIN/..'
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
     gomp=("$lib"/libgomp*.so*)
-    $cxx "${sanitizers[@]}" -shared -o "$lib/$name.tmp" "$@" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,"$beside" -Wl,-soname,"${name##*/}" \
+    $cxx -fPIC -x c++ -c - -o "$lib/obj/one_thread.o" <<<"$one_thread"
+    $cxx "${sanitizers[@]}" -shared -o "$lib/$name.tmp" "$@" "$lib/obj/one_thread.o" "${glibc[@]}" -L"$lib" -Wl,-rpath-link,"$lib" -Wl,-rpath,"$beside" -Wl,-soname,"${name##*/}" \
         -Wl,-z,defs -Wl,--as-needed -ltorch_cpu -lc10 "${gomp[@]}" "${behind[@]}" || stop "linking $name failed; the linker's message stands above"
     mv -f "$lib/$name.tmp" "$lib/$name"
 }
@@ -335,7 +341,7 @@ compile_gotorch() {
     fi
     local gotorch_flags=(-std=c++17 -O1 -fPIC -w -DSetNumThreads=gotorch_SetNumThreads -I.
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
-    gotorch_key=$({ printf '%s\n' "$cxx_version" "$torch_settings" "${gotorch_flags[*]//"$torch"/}"
+    gotorch_key=$({ printf '%s\n' "$cxx_version" "$torch_settings" "${gotorch_flags[*]//"$torch"/}" "$one_thread"
                     cd "$folder" && LC_ALL=C sha256sum cgotorch/*.cc cgotorch/*.h; } | digest)
     gotorch_kept=$cache/gotorch-${gotorch_key:0:16}/libcgotorch.so
     current "$lib/obj/gotorch.key" "$gotorch_key" libcgotorch.so || [[ -f $gotorch_kept ]] && return
@@ -397,7 +403,7 @@ build_aperture() {
     compile_all torch/csrc "$lib/obj/aperture" torch/csrc aperture_flags "${sources[@]}"
     use_libtorch
     link_gotorch
-    key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; } | digest)
+    key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; echo "$one_thread ${glibc[*]}"; } | digest)
     current "$lib/obj/aperture.key" "$key" libaperture.so libaperture_waiting.so && return
     compile_digest "$lib/obj/csrc_digest.o" ap_csrc_digest torch/csrc
     local waiting=$lib/obj/aperture/devices/waiting.o rest=()
@@ -553,7 +559,7 @@ build_programs() {  # torch|pure
 # taken before the build, so that what is edited during it is not taken as built.
 inputs() {
     {
-        printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}" "${APERTURE_CUDA:-}"
+        printf '%s\n' "$go_version" "$cxx_version" "$root" "${LIBTORCH:-}" "$cache" "${GOFLAGS:-}" "${APERTURE_CUDA:-}" "${glibc[@]}"
         [[ -n ${LIBTORCH:-} ]] || printf '%s\n' "${VIRTUAL_ENV:-}" "$(command -v python3 || true)"
         find . \( -path ./.git -o -path ./bin -o -path ./dist -o -path ./experiments -o -path ./third_party/lib -o -path ./third_party/sanitized \) -prune -o -type f -printf '%p %s %T@\n'
     } | LC_ALL=C sort | digest
@@ -642,6 +648,16 @@ run_fuzzers() {  # SECONDS
 
 # ---- a release -----------------------------------------------------------------------------------------
 
+# The version of glibc that a release runs with, and with all newer ones: libtorch asks for no less.
+readonly oldest_glibc=2.28
+
+# Has the linker link for that version.
+link_for_release() {
+    mkdir -p "$lib/obj"
+    CXX=$cxx internal/release/glibc.sh "$lib/obj/glibc" $oldest_glibc || stop "names of glibc $oldest_glibc cannot be made from this system's glibc"
+    glibc=(-L"$lib/obj/glibc")
+}
+
 # The newest version of glibc that these files ask for.
 least_glibc() { objdump -T "$@" 2>/dev/null | grep -oE 'GLIBC_[0-9.]+' | cut -c7- | sort -uV | tail -n 1; }
 
@@ -662,7 +678,11 @@ make_dist() {  # PROGRAM...
     cmp -s torch/cgo.go "$work/overlay/cgo.go" && stop "torch/cgo.go has other linker flags than dist looks for"
     printf '{"Replace": {"%s": "%s"}}\n' "$root/torch/cgo.go" "$work/overlay/cgo.go" >"$work/overlay.json"
     say "linking ${#programs[@]} programs for the release"
-    go build -trimpath -overlay "$work/overlay.json" -ldflags '-s -w' -o "$folder/bin/" "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    # Before 2.34 threads, dlopen and the resolver were libraries of their own, and res_search had another name.
+    # This system's libstdc++ may ask for more than a program does that links it.
+    local flags="-s -w -extldflags '${glibc[*]} -Wl,--allow-shlib-undefined,--no-as-needed,-lpthread,-ldl,-lresolv'"
+    CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Dres_search=__res_search" \
+        go build -trimpath -overlay "$work/overlay.json" -ldflags "$flags" -o "$folder/bin/" "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
     for file in "$lib"/*.so*; do
         [[ $file != */libtorch.so && $file != *.tmp ]] || continue
         cp -L "$file" "$folder/lib/"
@@ -670,12 +690,10 @@ make_dist() {  # PROGRAM...
     done
     go run ./internal/release "$folder" "$torch" "$version" || exit 1
     cp README.md "$folder/"
-    local glibc
-    glibc=$(least_glibc "$folder"/bin/* "$folder"/lib/*)
-    if [[ -n ${APERTURE_GLIBC:-} && $(printf '%s\n' "$glibc" "$APERTURE_GLIBC" | sort -V | tail -n 1) != "$APERTURE_GLIBC" ]]; then
-        for file in "$folder"/bin/* "$folder"/lib/*; do say "${file#"$folder"/} asks for glibc $(least_glibc "$file")"; done
-        stop "this release would need glibc $glibc and APERTURE_GLIBC allows $APERTURE_GLIBC: build it on a system that is no newer, as the Containerfile does."
-    fi
+    for file in "$folder"/bin/* "$folder"/lib/*; do
+        [[ $(printf '%s\n' "$(least_glibc "$file")" $oldest_glibc | sort -V | tail -n 1) == "$oldest_glibc" ]] ||
+            stop "${file#"$folder"/} asks for glibc $(least_glibc "$file"), and a release may ask for $oldest_glibc"
+    done
     (cd "$folder" && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs -d '\n' sha256sum >SHA256SUMS)
     # Equal contents make equal archives.
     ZSTD_CLEVEL=${ZSTD_CLEVEL:-15} tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct 2>/dev/null || echo 0)" \
@@ -683,7 +701,7 @@ make_dist() {  # PROGRAM...
     (cd dist && sha256sum "$name.tar.zst" >"$name.tar.zst.sha256")
     cp "$folder/sbom.cdx.json" "dist/$name.cdx.json"
     rm -rf "$work"
-    say "dist/$name.tar.zst: $(stat -c %s "dist/$name.tar.zst" | awk '{ printf "%.0f MB", $1 / 1e6 }'), for glibc $glibc and newer"
+    say "dist/$name.tar.zst: $(stat -c %s "dist/$name.tar.zst" | awk '{ printf "%.0f MB", $1 / 1e6 }'), for glibc $oldest_glibc and newer"
 }
 
 main() {
@@ -693,7 +711,7 @@ main() {
         test)  build test; exec 9>&-; run_tests ;;
         fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10}" ;;
         sanitize) shift; check_tools; mkdir -p "$lib"; build_libs; sanitize "$@" ;;
-        dist)  released=1 APERTURE_CUDA=0; build libs; shift; make_dist "$@" ;;
+        dist)  released=1 APERTURE_CUDA=0; link_for_release; build libs; shift; make_dist "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;
         clean) rm -rf bin dist third_party/lib third_party/sanitized; say "removed bin and what was built in third_party; downloads stay in $cache" ;;
         -h|--help|help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" ;;

@@ -356,6 +356,15 @@ func TestServerClose(t *testing.T) {
 			if err := s.Reload(); err == nil {
 				t.Error("a closed server was loaded anew")
 			}
+			var again sync.WaitGroup
+			for range 4 { // closing it again, and at once, frees nothing twice
+				again.Go(func() {
+					if err := s.Close(t.Context()); err != models.ErrClosed {
+						t.Errorf("closed again: %v", err)
+					}
+				})
+			}
+			again.Wait()
 		})
 	}
 }

@@ -23,8 +23,9 @@ type app struct {
 	log      *slog.Logger
 	metrics  *metrics
 	keys     keyring
-	models   []*model // in the order of -model
-	slots    chan struct{}
+	models   []*model      // in the order of -model
+	bodies   *intake       // that are arriving
+	slots    chan struct{} // of requests that have arrived
 	draining atomic.Bool
 }
 
@@ -35,11 +36,12 @@ type model struct {
 	predictor    *predictor
 }
 
-// concurrent is the number of requests whose texts are in memory at a time.
+// concurrent is the number of requests that are answered at a time.
 const concurrent = 512
 
 func newApp(f *flags, log *slog.Logger) (*app, error) {
 	a := &app{flags: f, log: log, metrics: newMetrics(), slots: make(chan struct{}, concurrent)}
+	a.bodies = newIntake(a.bodyLimit())
 	var err error
 	if a.keys, err = readKeys(f.APIKey); err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,8 +44,9 @@ type fields map[string]any
 // or of a form.
 func (a *app) bodyLimit() int64 { return 64<<10 + 12*int64(a.flags.MaxChars) }
 
-// read reads a request's body: JSON, or a form of either kind. Values in the address count as those of a form.
-func (a *app) read(w http.ResponseWriter, r *http.Request) (fields, error) {
+// read reads the fields of a request from its body: JSON, or a form of either kind. Values in the address count as those
+// of a form.
+func (a *app) read(r *http.Request, body []byte) (fields, error) {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
 		return nil, &requestError{http.StatusUnsupportedMediaType, "request", "the Content-Type cannot be read"}
@@ -56,16 +56,6 @@ func (a *app) read(w http.ResponseWriter, r *http.Request) (fields, error) {
 	default:
 		return nil, &requestError{http.StatusUnsupportedMediaType, "request",
 			fmt.Sprintf("the body is of type %s: send application/json or a form", kind)}
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.bodyLimit()))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		return nil, tooLarge("the body has more than %d bytes: send less at a time", large.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &requestError{http.StatusRequestTimeout, "request", "the body came too slowly"}
-	case err != nil:
-		return nil, badRequest("the body could not be read")
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -10,9 +10,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -34,22 +36,25 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// translatorRun and languageRun are small runs on the built-in samples.
+// translatorRun, its successor and languageRun are small runs on the built-in samples.
 var (
-	translatorRun = sync.OnceValues(func() (string, error) {
-		return trained("multi30k", "-preset=portable", "-set=data.sample=true", "-set=data.valid=valid",
-			"-set=data.test=test", "-set=data.store=none", "-set=data.merges=200", "-set=data.sample_size=400",
-			"-set=model.width=24", "-set=model.ffn_width=40", "-set=model.encoder_layers=1", "-set=model.decoder_layers=1",
-			"-set=model.max_positions=64", "-set=schedule.warmup=20", "-set=train.max_tokens=600",
-			"-set=decode.max_length_b=20")
-	})
-	languageRun = sync.OnceValues(func() (string, error) {
-		return trained("ptb", "-set=data.sample_size=300", "-set=model.width=16", "-set=model.hidden=16")
+	translatorRun = sync.OnceValues(func() (string, error) { return trainedTranslator("multi30k", 1) })
+	successorRun  = sync.OnceValues(func() (string, error) { return trainedTranslator("successor", 2) })
+	languageRun   = sync.OnceValues(func() (string, error) {
+		return trained("ptb", "ptb", "-set=data.sample_size=300", "-set=model.width=16", "-set=model.hidden=16")
 	})
 )
 
-func trained(run string, args ...string) (string, error) {
-	out := filepath.Join(folders, run)
+func trainedTranslator(name string, seed int) (string, error) {
+	return trained("multi30k", name, fmt.Sprintf("-seed=%d", seed), "-preset=portable", "-set=data.sample=true",
+		"-set=data.valid=valid", "-set=data.test=test", "-set=data.store=none", "-set=data.merges=200",
+		"-set=data.sample_size=400", "-set=model.width=24", "-set=model.ffn_width=40", "-set=model.encoder_layers=1",
+		"-set=model.decoder_layers=1", "-set=model.max_positions=64", "-set=schedule.warmup=20",
+		"-set=train.max_tokens=600", "-set=decode.max_length_b=20")
+}
+
+func trained(run, name string, args ...string) (string, error) {
+	out := filepath.Join(folders, name)
 	settings, err := experiment.Parse(experiment.SpecOf(run), append([]string{"-out", out, "-threads=1", "-device=cpu",
 		"-set=train.steps=40", "-set=report.plots=false", "-set=report.tensorboard=false"}, args...))
 	if err == nil {
@@ -89,7 +94,10 @@ func listening(t *testing.T, a *app) (address string, stop func() error) {
 		t.Fatal(err)
 	}
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
-	go func() { ended <- a.serve(listener, signals, nil) }()
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(reload) })
+	go func() { ended <- a.serve(listener, signals, reload) }()
 	stop = sync.OnceValue(func() error {
 		signals <- os.Interrupt
 		return <-ended

@@ -30,24 +30,35 @@ const (
 func (a *app) handler() http.Handler {
 	mux := http.NewServeMux()
 	get := func(path string, f func(r *http.Request) (any, error)) {
-		mux.HandleFunc(path, a.metrics.count(path, a.handle(libre, "GET", false, func(_ http.ResponseWriter, r *http.Request) (any,
+		mux.HandleFunc(path, a.metrics.count(path, a.handle(libre, "GET", func(_ http.ResponseWriter, r *http.Request) (any,
 			error) {
 			return f(r)
 		})))
 	}
 	post := func(d door, path string, f func(context.Context, *http.Request, fields) (any, error)) {
-		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "POST", true, func(w http.ResponseWriter, r *http.Request) (any,
+		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "POST", func(w http.ResponseWriter, r *http.Request) (any,
 			error) {
-			body, err := a.read(w, r)
+			body, err := a.bodies.read(w, r)
+			if err != nil {
+				return nil, err
+			}
+			select { // only now, so that no slow sender holds a slot
+			case a.slots <- struct{}{}:
+				defer func() { <-a.slots }()
+			default:
+				w.Header().Set("Retry-After", "1")
+				return nil, &requestError{http.StatusTooManyRequests, "busy", "too many requests at a time: try again in 1 s"}
+			}
+			given, err := a.read(r, body)
 			if err == nil {
-				err = a.authorise(r, body)
+				err = a.authorise(r, given)
 			}
 			if err != nil {
 				return nil, err
 			}
 			ctx, cancel := context.WithTimeoutCause(r.Context(), a.flags.timeout, errTimeout)
 			defer cancel()
-			return f(ctx, r, body)
+			return f(ctx, r, given)
 		})))
 	}
 	post(libre, "/translate", a.libreTranslate)
@@ -61,7 +72,7 @@ func (a *app) handler() http.Handler {
 	get("/ready", a.ready)
 	mux.Handle("/metrics", a.metrics.handler())
 	mux.HandleFunc("/{$}", a.metrics.count("/", a.page))
-	mux.HandleFunc("/", a.metrics.count("other", a.handle(libre, "", false, func(http.ResponseWriter, *http.Request) (any, error) {
+	mux.HandleFunc("/", a.metrics.count("other", a.handle(libre, "", func(http.ResponseWriter, *http.Request) (any, error) {
 		return nil, &requestError{http.StatusNotFound, "request", "Not Found"}
 	})))
 	return mux
@@ -72,10 +83,8 @@ const statusGone = 499
 
 var errTimeout = errors.New("the time of the request is over")
 
-// handle answers with what f gives as JSON, or with an error in the shape of a door. Where it is limited, only some
-// requests are answered at a time.
-func (a *app) handle(d door, method string, limited bool, f func(http.ResponseWriter, *http.Request) (any,
-	error)) http.HandlerFunc {
+// handle answers with what f gives as JSON, or with an error in the shape of a door.
+func (a *app) handle(d door, method string, f func(http.ResponseWriter, *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
@@ -99,19 +108,9 @@ func (a *app) handle(d door, method string, limited bool, f func(http.ResponseWr
 				err = &requestError{http.StatusMethodNotAllowed, "request", "Method Not Allowed"}
 				return
 			}
-			if limited {
-				select {
-				case a.slots <- struct{}{}:
-					defer func() { <-a.slots }()
-				default:
-					h.Set("Retry-After", "1")
-					err = &requestError{http.StatusTooManyRequests, "busy", "too many requests at a time: try again in 1 s"}
-					return
-				}
-			}
 			value, err = f(w, r)
 		}()
-		if r.Context().Err() != nil {
+		if r.Context().Err() != nil && err != errSlow && err != errCrowded { // whose deadline is over
 			a.metrics.failed("gone")
 			w.WriteHeader(statusGone)
 			return

@@ -324,7 +324,7 @@ func TestReload(t *testing.T) {
 // TestUnanswered: an answer that JSON cannot hold is an error, and a request whose caller has gone counts as such.
 func TestUnanswered(t *testing.T) {
 	a := &app{log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
-	handler := a.metrics.count("/x", a.handle(libre, "GET", false, func(http.ResponseWriter, *http.Request) (any, error) {
+	handler := a.metrics.count("/x", a.handle(libre, "GET", func(http.ResponseWriter, *http.Request) (any, error) {
 		return map[string]float64{"score": math.NaN()}, nil
 	}))
 	w := httptest.NewRecorder()

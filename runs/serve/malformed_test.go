@@ -183,17 +183,23 @@ func TestMalformed(t *testing.T) {
 	if fine.Load() == 0 {
 		t.Error("no good request was answered meanwhile")
 	}
-	var after used
+	after := returned(t, before)
+	t.Logf("%d requests, %d good ones meanwhile; before %+v, after %+v", count, fine.Load(), before, after)
+}
+
+// returned waits until a process uses no more than before.
+func returned(t *testing.T, before used) (after used) {
+	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		after = usedNow(t)
 		if after.goroutines <= before.goroutines && after.files <= before.files || time.Now().After(deadline) {
 			break
 		}
 	}
-	t.Logf("%d requests, %d good ones meanwhile; before %+v, after %+v", count, fine.Load(), before, after)
 	if after.goroutines > before.goroutines || after.files > before.files || after.heap > before.heap+16<<20 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
+	return after
 }
 
 // fromHTTP reports whether an answer is that of package net/http itself, to what is no HTTP that it can read.

@@ -59,7 +59,9 @@ func parseMarkup(document string) (m markup) {
 	current := &marked{}
 	var names []string // of the tags of current
 	skip, depth := "", 0
-	kept := -1 // the tag that opens what is not to be translated
+	kept, from := -1, 0 // the tag that opens what is not to be translated, and its place in the document
+	var at, end int     // of the token in the document
+	closed := lastEnds(document)
 	flush := func() {
 		m = append(m, current.parts()...)
 		current, names, kept = &marked{}, nil, -1
@@ -67,6 +69,7 @@ func parseMarkup(document string) (m markup) {
 	for {
 		kind := z.Next()
 		raw := string(z.Raw())
+		at, end = end, end+len(raw)
 		if kind == html.ErrorToken {
 			current.text += html.UnescapeString(raw) // "<" at the end, or nothing
 			break
@@ -90,6 +93,17 @@ func parseMarkup(document string) (m markup) {
 			}
 		case kind == html.TextToken:
 			current.text += html.UnescapeString(raw)
+		case kept >= 0 && kind != html.EndTagToken && (blocks[name] || verbatim[name]) && closed(names[kept]) > at:
+			// A text ends within what is not to be translated, which is copied then.
+			skip, depth = names[kept], 1
+			for i := kept + 1; i < len(names); i++ {
+				if names[i] == skip && current.tags[i].alone() {
+					depth++
+				}
+			}
+			current.cut(kept)
+			flush()
+			m = append(m, part{raw: document[from:end]})
 		case kind == html.StartTagToken && (verbatim[name] || holds[name] && attributes && untranslated(z)):
 			flush()
 			m = append(m, part{raw: raw})
@@ -102,7 +116,7 @@ func parseMarkup(document string) (m markup) {
 			here := len(current.tags)
 			if kind == html.EndTagToken {
 				for i := here - 1; i >= 0; i-- {
-					if o := &current.tags[i]; names[i] == name && o.open == 0 && o.pair == -1 && !strings.HasPrefix(o.raw, "</") {
+					if o := &current.tags[i]; names[i] == name && o.alone() {
 						o.open, o.pair, t.open, t.pair = 1, here, -1, i
 						break
 					}
@@ -117,13 +131,40 @@ func parseMarkup(document string) (m markup) {
 			if kind != html.StartTagToken && kind != html.EndTagToken {
 				name = "" // it closes itself
 			} else if kind == html.StartTagToken && kept < 0 && (name == "code" || attributes && untranslated(z)) {
-				kept = here
+				kept, from = here, at
 			}
 			current.tags, names = append(current.tags, t), append(names, name)
 		}
 	}
 	flush()
 	return m
+}
+
+// alone reports whether a tag may open an element, and nothing has closed it.
+func (t *tag) alone() bool { return t.open == 0 && t.pair == -1 && !strings.HasPrefix(t.raw, "</") }
+
+// cut leaves out what stands from a tag on.
+func (x *marked) cut(from int) {
+	x.text, x.tags = x.text[:x.tags[from].at], x.tags[:from]
+	for i := range x.tags {
+		if x.tags[i].pair >= from {
+			x.tags[i].open, x.tags[i].pair = 0, -1
+		}
+	}
+}
+
+// lastEnds gives the place of the last end tag of a name, -1 where there is none.
+func lastEnds(document string) func(name string) int {
+	known := map[string]int{}
+	return func(name string) int {
+		if _, found := known[name]; !found {
+			known[name] = -1
+			for _, match := range regexp.MustCompile(`(?i)</`+regexp.QuoteMeta(name)+`[\s/>]`).FindAllStringIndex(document, -1) {
+				known[name] = match[0]
+			}
+		}
+		return known[name]
+	}
 }
 
 // untranslated reports whether a tag's attributes say that its contents stay as they are.

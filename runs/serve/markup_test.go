@@ -77,6 +77,14 @@ func TestMarkup(t *testing.T) {
 		{`my <span translate="no">Acme</span> car`, `MY <span translate="no">Acme</span> CAR`, forwards},
 		{`<p translate="no">Acme <b>one</b></p><p>two</p>`, `<p translate="no">Acme <b>one</b></p><p>TWO</p>`, forwards},
 		{"<div class='x notranslate'>a<div>b</div>c</div>d", "<div class='x notranslate'>a<div>b</div>c</div>D", forwards},
+		{`my <span translate="no">Acme<br>one <b>two</b></span> car`, `MY <span translate="no">Acme<br>one <b>two</b></span> CAR`, forwards},
+		{"a <i>b <code>c <code>d</code><hr>e <code>f</code> g</code> h</i> i",
+			"A <i>B <code>c <code>d</code><hr>e <code>f</code> g</code> H </i>I", forwards},
+		{"<B Translate=No>a<div>b</div>c</B >d", "<B Translate=No>a<div>b</div>c</B >D", forwards},
+		{"<a class=notranslate>b <svg><text>c</text></svg>d</a>e", "<a class=notranslate>b <svg><text>c</text></svg>d</a>E", forwards},
+		{"<i>a <b translate=no>b</i> c<br>d</b> e", "<i>A <b translate=no>b</i> c<br>d</b> E", forwards},
+		{"<b translate=no>not closed<br>one</body>two", "<b translate=no>NOT CLOSED<br>ONE</body>TWO", forwards},
+		{"<p>run <code>ls</p><p>two</p>", "<p>RUN <code>LS</p><p>TWO</p>", forwards},
 		{"a<br translate=no>b", "A<br translate=no>B", forwards},
 		{"x </b> y <i> z", "X </b>Y <i>Z", forwards},
 		{"a <b>b <i>c</b> d</i> e", "A <b>B <i>C</b> D </i>E", forwards},
@@ -96,7 +104,7 @@ func TestMarkup(t *testing.T) {
 // TestMarkupSurvives: of any document each tag is there afterwards, and what was balanced is balanced.
 func TestMarkupSurvives(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	pieces := strings.Fields("<b> </b> <i> </i> <a> </a> <p> </p> <br> <img> one two three four <!--x--> &amp; <x/>")
+	pieces := strings.Fields("<b> </b> <code> </code> <i> </i> <a> </a> <p> </p> <br> <img> one two three four <!--x--> &amp; <x/>")
 	shuffled := func(n int) []int { return random.Perm(n) }
 	for range 3000 {
 		var in strings.Builder

@@ -6,9 +6,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,6 +106,91 @@ func TestGrace(t *testing.T) {
 	close(end)
 	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "raise -grace") {
 		t.Error(err)
+	}
+}
+
+// TestHangup: SIGHUP comes while 64 requests wait. They are answered by the model that they came for, and later ones by
+// what has come into its folder; a folder that cannot be read leaves that model in place.
+func TestHangup(t *testing.T) {
+	first, err := translatorRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := successorRun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(t.TempDir(), "run")
+	if err := os.CopyFS(folder, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	a := started(t, "-model", "served="+folder, "-model", "next="+second)
+	address, _ := listening(t, a)
+	source, target := a.models[0].pair()
+	says := func(model string) string { // with the score, of which the batch decides the rounding
+		status, answer, _ := ask(t, http.DefaultClient, "http://"+address+"/translate", jsonType,
+			fmt.Sprintf(`{"q":"a line of words","source":%q,"target":%q,"scores":true,"model":%q}`, source, target, model))
+		object, _ := answer.(map[string]any)
+		details, _ := object["details"].([]any)
+		if status != 200 || len(details) != 1 {
+			t.Errorf("%d %s", status, says(answer))
+			return ""
+		}
+		return fmt.Sprintf("%s, score %.4f", object["translatedText"], details[0].(map[string]any)["score"])
+	}
+	before, after := says("served"), says("next")
+	if before == after {
+		t.Fatalf("two models answer %s", before)
+	}
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	var wait sync.WaitGroup
+	for range 64 {
+		wait.Go(func() {
+			if got := says("served"); got != before {
+				t.Errorf("in flight: %s, want %s", got, before)
+			}
+		})
+	}
+	for a.models[2].translator.Waiting() < 64 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := os.Rename(folder, folder+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(folder, os.DirFS(second)); err != nil {
+		t.Fatal(err)
+	}
+	syscall.Kill(os.Getpid(), syscall.SIGHUP)
+	close(end)
+	wait.Wait()
+	eventually(t, "the new model answers", func() bool { return says("served") == after })
+
+	if err := os.Rename(folder, folder+".new"); err != nil {
+		t.Fatal(err)
+	}
+	syscall.Kill(os.Getpid(), syscall.SIGHUP)
+	eventually(t, "the reload fails", func() bool {
+		w := httptest.NewRecorder()
+		a.metrics.handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		return strings.Contains(w.Body.String(), `aperture_errors_total{kind="reload"} 1`)
+	})
+	if got := says("served"); got != after {
+		t.Errorf("without a folder: %s, want %s", got, after)
+	}
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it never came that %s", what)
+		}
 	}
 }
 
