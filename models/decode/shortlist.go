@@ -13,8 +13,8 @@ import (
 // holds word i. Words that a constraint asks for and the end of sentence are always among them. The softmax is over
 // these words alone, so that probabilities are larger than without a list.
 //
-// A batch computes the rows of W that any of its sentences may take, gathered once; each sentence chooses among its own,
-// so that no translation depends on the other sentences.
+// A batch computes the rows of W that any of its sentences may take, gathered once; each sentence chooses among its
+// own, so that no translation depends on the other sentences.
 type Shortlist struct {
 	Always []int32
 	Of     [][]int32

@@ -14,8 +14,8 @@ import (
 var ErrNoShortlist = errors.New("the run's output layer is no softmax over one matrix, of which a short list takes " +
 	"rows: translate without it")
 
-// ReadShortlist reads the file of a short list that runs/text has made for this run, for decode.Options.Shortlist. It is
-// an error where the output layer takes none, or the list has pieces that the run does not.
+// ReadShortlist reads the file of a short list that runs/text has made for this run, for decode.Options.Shortlist. It
+// is an error where the output layer takes none, or the list has pieces that the run does not.
 func (t *Translator) ReadShortlist(path string) (*decode.Shortlist, error) {
 	if _, _, ok := t.Output.SoftmaxHead(); !ok {
 		return nil, ErrNoShortlist

@@ -144,7 +144,8 @@ func TestShortlistServed(t *testing.T) {
 	want := translate(t, made, source, o)
 	s := serve(t, folder, translation.ServerOptions{Shortlist: "list"})
 	for i, line := range source {
-		got, err := s.Translate(context.Background(), []translation.Request{{Line: line}}, decode.Options{}, translation.SplitLong)
+		got, err := s.Translate(context.Background(), []translation.Request{{Line: line}}, decode.Options{},
+			translation.SplitLong)
 		if err != nil || got[0][0].Text != want[i].Text {
 			t.Errorf("%q is %v (%v), want %q", line, got, err, want[i].Text)
 		}

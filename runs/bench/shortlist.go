@@ -9,8 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// The short list of the race: the words of every sentence, and those of each source word. shortPieces is how many pieces
-// the text is cut into.
+// The short list of the race: the words of every sentence, and those of each source word. shortPieces is how many
+// pieces the text is cut into.
 const (
 	frequentWords = 100
 	bestWords     = 50
