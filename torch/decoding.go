@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -130,6 +131,9 @@ type BeamTopK struct {
 	Banned   [][]int32 // [R] ids that a hypothesis may not take; nil for none
 	// Wanted are ids [R] whose log-probabilities are asked for, whatever the rules say of them; nil for none.
 	Wanted [][]int32
+	// Allowed are the ids [B], rising, that a sentence's hypotheses may take; nil allows all. The softmax of FromHidden is
+	// over them, and log-probabilities that are given stay as they are.
+	Allowed [][]int32
 }
 
 // Candidates are the best continuations, Count for each sentence, falling by
@@ -142,10 +146,11 @@ type Candidates struct {
 
 func (b BeamTopK) check(op string, r int) {
 	if len(b.Scores) != r || len(b.Rules) == 0 || r%len(b.Rules) != 0 || b.Count < 1 ||
-		(b.Banned != nil && len(b.Banned) != r) || (b.Wanted != nil && len(b.Wanted) != r) {
-		fail(op, fmt.Sprintf("%d scores, %d rules, %d lists of banned and %d of wanted ids and %d candidates do not "+
-			"fit %d rows",
-			len(b.Scores), len(b.Rules), len(b.Banned), len(b.Wanted), b.Count, r), false)
+		(b.Banned != nil && len(b.Banned) != r) || (b.Wanted != nil && len(b.Wanted) != r) ||
+		(b.Allowed != nil && len(b.Allowed) != len(b.Rules)) {
+		fail(op, fmt.Sprintf("%d scores, %d rules, %d lists of banned, %d of wanted and %d of allowed ids and %d "+
+			"candidates do not fit %d rows",
+			len(b.Scores), len(b.Rules), len(b.Banned), len(b.Wanted), len(b.Allowed), b.Count, r), false)
 	}
 }
 
@@ -170,10 +175,11 @@ func (b BeamTopK) run(x, weight, bias Tensor) Candidates {
 	out := b.room()
 	banned, bannedStarts := flat(b.Banned)
 	wanted, wantedStarts := flat(b.Wanted)
+	allowed, allowedStarts := flat(b.Allowed)
 	check(op, C.ap_beam_topk(x.c(op), weight.orNull(op), bias.orNull(op), cDoubles(b.Scores), C.int64_t(len(b.Rules)),
 		C.int64_t(b.Count), C.int64_t(b.Pad), C.int64_t(b.End), (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b.Rules))),
-		cInt32s(banned), cInts(bannedStarts), cInt32s(wanted), cInts(wantedStarts), cDoubles(out.Scores),
-		cDoubles(out.LogProbs),
+		cInt32s(banned), cInts(bannedStarts), cInt32s(wanted), cInts(wantedStarts), cInt32s(allowed),
+		cInts(allowedStarts), cDoubles(out.Scores), cDoubles(out.LogProbs),
 		(*C.int32_t)(unsafe.Pointer(&out.Rows[0])), (*C.int32_t)(unsafe.Pointer(&out.IDs[0])), cDoubles(out.Wanted)), x,
 		weight, bias)
 	return out
@@ -207,6 +213,7 @@ func cDoubles(xs []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe
 func (b BeamTopK) FromLogProbsReference(logProbs Tensor) Candidates {
 	r, v := logProbs.Size(0), logProbs.Size(1)
 	b.check("BeamTopK", int(r))
+	logProbs = b.Masked(logProbs)
 	d, sentences := logProbs.Device(), int64(len(b.Rules))
 	group := r / sentences
 	columns := Arange(v, d)
@@ -252,6 +259,22 @@ func (b BeamTopK) FromLogProbsReference(logProbs Tensor) Candidates {
 		}
 	}
 	return out
+}
+
+// Masked are scores [R,V] with minus infinity at all words but the allowed ones.
+func (b BeamTopK) Masked(scores Tensor) Tensor {
+	if b.Allowed == nil {
+		return scores
+	}
+	v, sentences := scores.Size(1), int64(len(b.Allowed))
+	others := slices.Repeat([]bool{true}, int(sentences*v))
+	for i, ids := range b.Allowed {
+		for _, id := range ids {
+			others[int64(i)*v+int64(id)] = false
+		}
+	}
+	each := scores.Reshape(sentences, scores.Size(0)/sentences, v)
+	return each.MaskedFill(FromBools(others, scores.Device(), sentences, 1, v), math.Inf(-1)).Reshape(-1, v)
 }
 
 // readWanted reads the log-probabilities [R,V] of the wanted ids.

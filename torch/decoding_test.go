@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -56,6 +57,17 @@ func selections(sentences, group, v int) map[string]torch.BeamTopK {
 		wanted.Banned[r] = wanted.Wanted[r]
 	}
 	out["wanted"] = wanted
+	allowed := base()
+	allowed.Allowed, allowed.Wanted = make([][]int32, sentences), make([][]int32, rows)
+	for i := range allowed.Allowed {
+		for id := i % 4; id < v; id += 1 + (i+id)%4 {
+			allowed.Allowed[i] = append(allowed.Allowed[i], int32(id))
+		}
+	}
+	for r := range rows {
+		allowed.Wanted[r] = []int32{int32(r % v)}
+	}
+	out["allowed"] = allowed
 	many := base()
 	many.Count, many.Pad = group*v+3, -1
 	if v < 50 {
@@ -83,13 +95,13 @@ func TestBeamTopK(t *testing.T) {
 						w := s.Normal(0, 1, torch.Float32, device, int64(size.v), int64(size.d))
 						bias := s.Normal(0, 1, torch.Float32, device, int64(size.v))
 						for _, bias := range []torch.Tensor{bias, {}} {
-							log := torch.Linear(h, w, bias).LogSoftmax(1)
+							log := b.Masked(torch.Linear(h, w, bias)).LogSoftmax(1)
 							exact := bias
 							if exact.Defined() {
 								exact = exact.To(torch.Float64, device)
 							}
-							want := b.FromLogProbs(torch.Linear(h.To(torch.Float64, device),
-								w.To(torch.Float64, device), exact).LogSoftmax(1))
+							want := b.FromLogProbs(b.Masked(torch.Linear(h.To(torch.Float64, device),
+								w.To(torch.Float64, device), exact)).LogSoftmax(1))
 							sameCandidates(t, "from hidden states", b.FromHidden(h, torch.Pack(w), bias), want)
 							sameCandidates(t, "from log-probabilities", b.FromLogProbs(log), want)
 							sameCandidates(t, "reference", b.FromLogProbsReference(log), want)
@@ -123,6 +135,24 @@ func sameCandidates(t *testing.T, what string, got, want torch.Candidates) {
 				got.IDs[i], got.Rows[i], got.LogProbs[i], want.IDs[i], want.Rows[i], want.LogProbs[i])
 		}
 	}
+}
+
+// TestBeamTopKRefuses words that are allowed twice, out of order or beyond the vocabulary.
+func TestBeamTopKRefuses(t *testing.T) {
+	ofCPU(t)
+	torch.Test(t, func() {
+		for _, ids := range [][]int32{{2, 2}, {3, 2}, {2, 5}, {-1, 2}} {
+			b := torch.BeamTopK{Count: 2, Pad: 1, End: 2, Scores: []float64{0}, Rules: []torch.EndRule{torch.EndAllowed},
+				Allowed: [][]int32{ids}}
+			err := torch.Try(func() error {
+				b.FromLogProbs(torch.Zeros(torch.Float32, device, 1, 5))
+				return nil
+			})
+			if err == nil || !strings.Contains(err.Error(), "the allowed words do not rise within the vocabulary of 5") {
+				t.Errorf("allowed %v: %v", ids, err)
+			}
+		}
+	})
 }
 
 // TestBeamTopKOfNaN finds no candidates.

@@ -25,14 +25,18 @@ func better(a, b continuation) int {
 func (b *beams) constrained(selection torch.BeamTopK, choose func(torch.BeamTopK) torch.Candidates) torch.Candidates {
 	group, count := len(b.rows)/len(b.sentences), selection.Count
 	rules := make([]torch.EndRule, len(b.rows))
+	var allowed [][]int32
 	selection.Wanted = make([][]int32, len(b.rows))
 	for i, r := range b.rows {
 		rules[i] = selection.Rules[i/group]
+		if selection.Allowed != nil {
+			allowed = append(allowed, selection.Allowed[i/group])
+		}
 		if c := b.sentences[i/group].constraint; c != nil && rules[i] != torch.EndForced && r.logProb > math.Inf(-1) {
 			selection.Wanted[i] = c.advancing(r.progress, b.step, b.last(r))
 		}
 	}
-	selection.Rules = rules
+	selection.Rules, selection.Allowed = rules, allowed
 	each := choose(selection)
 	wanted := each.Wanted
 	out := torch.Candidates{}

@@ -17,8 +17,9 @@ type beams struct {
 	sentences []*sentence
 	rows      []row
 	nodes     []node
-	bound     bool // some sentence has a constraint
-	rising    bool // some log-probability was positive: a density, which may raise a score
+	bound     bool       // some sentence has a constraint
+	short     *shortHead // what the sentences choose words by, nil for the whole vocabulary
+	rising    bool       // some log-probability was positive: a density, which may raise a score
 }
 
 // sentence is a source that is being translated.
@@ -29,6 +30,7 @@ type sentence struct {
 	finished []ending
 	// constraint is what its translations must hold, nil for nothing.
 	constraint *constraint
+	allowed    []int32 // the places of its words in beams.short, rising
 }
 
 // row is an open hypothesis.
@@ -100,7 +102,13 @@ func (s *Searcher) candidates(b *beams, hidden torch.Tensor) torch.Candidates {
 		return b.nearest(nearest, hidden)
 	}
 	choose := func(t torch.BeamTopK) torch.Candidates { return t.FromLogProbs(s.scorer.LogProbs(hidden)) }
-	if s.head.Defined() {
+	switch {
+	case b.short != nil:
+		for _, sentence := range b.sentences {
+			selection.Allowed = append(selection.Allowed, sentence.allowed)
+		}
+		choose = func(t torch.BeamTopK) torch.Candidates { return b.short.candidates(t, hidden) }
+	case s.head.Defined():
 		softmax := s.scorer.(Softmax)
 		choose = func(t torch.BeamTopK) torch.Candidates {
 			return t.FromHidden(softmax.mapped(hidden), s.head, softmax.Bias)

@@ -24,6 +24,9 @@
 // [Options].Int8 computes the products of a network that can, and of a [Softmax], with weights of eight bits, made when
 // a [Searcher] is prepared. Attention, normalisation and sums stay in float32.
 //
+// [Options].Shortlist keeps each translation to a few words, chosen by its source, where most of the time of a large
+// vocabulary goes into words that no translation would take.
+//
 // # Caveats
 //
 // The length that a translation may have follows from its own sentence, not from the padded length of its batch as in

@@ -36,6 +36,8 @@ type Options struct {
 	// Words asks a translator for the words of a translation with their probabilities, Links for the words of the source
 	// that each stands for, too.
 	Words, Links bool
+	// Shortlist bounds the words of a translation; nil allows the whole vocabulary.
+	Shortlist *Shortlist
 }
 
 var schema = keys.New[Options]("decode")

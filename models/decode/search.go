@@ -19,17 +19,35 @@ type Searcher struct {
 	options Options
 }
 
+// layOut lays out a weight as the options say.
+func (s *Searcher) layOut(weight torch.Tensor) torch.Packed {
+	if s.options.Int8 {
+		return torch.PackInt8(weight)
+	}
+	return torch.Pack(weight)
+}
+
+// check says what is wrong with the options, and completes them.
+func (s *Searcher) check(o *Options) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	if _, ok := s.scorer.(Softmax); o.Shortlist != nil && !ok {
+		return errNoShortlist
+	}
+	return nil
+}
+
 // New prepares for search. It is an error where the options make no sense, or want
 // weights of eight bits of a model that cannot have them.
 func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
-	if err := o.complete(); err != nil {
+	s := &Searcher{scorer: scorer}
+	if err := s.check(&o); err != nil {
 		return nil, err
 	}
-	s := &Searcher{scorer: scorer, options: o}
+	s.options = o
 	return s, torch.Try(func() (err error) {
-		layOut := torch.Pack
 		if o.Int8 {
-			layOut = torch.PackInt8
 			other, can := model.(Int8Model)
 			if !can {
 				return errors.New("this kind of model does not translate with weights of eight bits")
@@ -43,7 +61,7 @@ func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
 		softmax, ok := scorer.(Softmax)
 		if ok && torch.CanPack(softmax.Weight) {
 			scope := torch.OpenScope()
-			s.head = layOut(softmax.Weight)
+			s.head = s.layOut(softmax.Weight)
 			torch.Keep(s.head.Tensor())
 			scope.Close()
 		}
@@ -54,7 +72,7 @@ func New(model Model, scorer Scorer, o Options) (*Searcher, error) {
 // With is s with other options and the same weights, which stay as they were prepared;
 // Free is called for one of the two.
 func (s *Searcher) With(o Options) (*Searcher, error) {
-	if err := o.complete(); err != nil {
+	if err := s.check(&o); err != nil {
 		return nil, err
 	}
 	if o.Int8 != s.options.Int8 {
@@ -177,12 +195,19 @@ func padded(sources [][]int32, places []int) models.Tokens {
 // batch translates the sources at these places.
 func (s *Searcher) batch(
 	ctx context.Context, sources [][]int32, places []int, constraints Constraints, done func(i int, best []Hypothesis),
-) error {
+) (err error) {
+	b := newBeams(sources, places, s.options, s.decoder.Longest(), constraints)
 	start := torch.OpenScope()
+	if s.options.Shortlist != nil {
+		if b.short, err = s.shorten(sources, b); err != nil {
+			start.Close()
+			return err
+		}
+		defer b.short.free()
+	}
 	decoding := s.decoder.Start(padded(sources, places))
 	start.Close()
 	defer decoding.Free()
-	b := newBeams(sources, places, s.options, s.decoder.Longest(), constraints)
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

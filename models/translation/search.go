@@ -43,6 +43,9 @@ func (t *Translator) checkOptions(o decode.Options) error {
 	if o.Words && t.Text.Vectors != nil {
 		return ErrNoProbability
 	}
+	if _, _, ok := t.Output.SoftmaxHead(); o.Shortlist != nil && !ok {
+		return ErrNoShortlist
+	}
 	return nil
 }
 

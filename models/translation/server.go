@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -37,9 +38,11 @@ type Server struct {
 // ServerOptions say on what a server computes, and how much it takes. The zero value is good.
 type ServerOptions struct {
 	Options
-	Int8   bool // compute with weights of eight bits, on the CPU
-	Queue  int  // sentences that may wait; 0 is 4096. A call of more is taken where none waits
-	Tokens int  // source tokens of a batch, padding and ends included; 0 is 4096
+	// Shortlist is the name of a file in the run folder, for [Translator.ReadShortlist]; empty for no short list.
+	Shortlist string
+	Int8      bool // compute with weights of eight bits, on the CPU
+	Queue     int  // sentences that may wait; 0 is 4096. A call of more is taken where none waits
+	Tokens    int  // source tokens of a batch, padding and ends included; 0 is 4096
 
 	// Observe is told of each batch when it is done. It must return soon.
 	Observe func(BatchStats)
@@ -69,6 +72,7 @@ func (e *BusyError) Error() string {
 type served struct {
 	*Translator
 	splitter *tokenize.SentenceSplitter
+	short    *decode.Shortlist
 	users    int
 }
 
@@ -103,6 +107,11 @@ func (s *Server) open() (*served, error) {
 	}
 	o := t.Settings.Decode
 	o.Int8 = s.options.Int8
+	if s.options.Shortlist != "" {
+		if o.Shortlist, err = t.ReadShortlist(filepath.Join(s.folder, s.options.Shortlist)); err != nil {
+			return nil, errors.Join(err, t.Close())
+		}
+	}
 	err = t.Queue(context.Background(), func() error {
 		_, err := t.searcher(o)
 		return err
@@ -110,7 +119,7 @@ func (s *Server) open() (*served, error) {
 	if err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
-	return &served{Translator: t, splitter: tokenize.NewSentenceSplitter(t.Settings.Text.Source)}, nil
+	return &served{Translator: t, splitter: tokenize.NewSentenceSplitter(t.Settings.Text.Source), short: o.Shortlist}, nil
 }
 
 // Settings are those of the run that is served.
@@ -180,7 +189,7 @@ func (s *Server) Translate(ctx context.Context, requests []Request, o decode.Opt
 	if o == (decode.Options{}) {
 		o = m.Translator.Settings.Decode
 	}
-	o.Int8, o.BatchTokens = s.options.Int8, s.options.Tokens
+	o.Int8, o.BatchTokens, o.Shortlist = s.options.Int8, s.options.Tokens, m.short
 	if err := errors.Join(o.Check(), m.checkOptions(o)); err != nil {
 		return nil, err
 	}

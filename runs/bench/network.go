@@ -28,6 +28,8 @@ var translationRows = append(eagerAndCompiled(
 	row{"translate/ctranslate2/base", "sentences_per_s", baseNetwork.translating("float32", 4)},
 	row{"translate/ctranslate2/int8", "sentences_per_s", smallNetwork.translating("int8", 1)},
 	row{"translate/ctranslate2/int8-base", "sentences_per_s", baseNetwork.translating("int8", 4)},
+	row{"translate/shortlist/base", "sentences_per_s", baseNetwork.shortlisted(false)},
+	row{"translate/shortlist/int8-base", "sentences_per_s", baseNetwork.shortlisted(true)},
 	row{"translate/attentional", "sentences_per_s", smallAttentional.translating},
 )
 

@@ -65,20 +65,13 @@ type ends struct {
 // searching races beam search over the test text of Multi30k with a translator's random weights against a program.
 // Weights are laid out once, before: both sides keep them from one text to the next.
 func (b *bench) searching(r *race, m translator, s search) error {
-	text, err := b.multi30k()
+	sources, parts, err := b.testSentences(s.parts)
 	if err != nil {
 		return err
 	}
-	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(text.folder, "test_2016_flickr.en"), "APERTURE_DATA")
-	if err != nil {
-		return err
-	}
-	var sources, withEnds [][]int32
-	parts := make([][][]int32, s.parts)
-	for i, line := range test.Lines {
-		source := text.pair.Source.Encode(line)
-		sources, withEnds = append(sources, source), append(withEnds, append(slices.Clone(source), tokenize.EOS))
-		parts[i%len(parts)] = append(parts[i%len(parts)], source)
+	var withEnds [][]int32
+	for _, source := range sources {
+		withEnds = append(withEnds, append(slices.Clone(source), tokenize.EOS))
 	}
 	t, err := m.build()
 	if err != nil {
@@ -119,6 +112,24 @@ func (b *bench) searching(r *race, m translator, s search) error {
 	}
 	r.check = func() error { return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs...), s.int8) }
 	return nil
+}
+
+// testSentences are those of the test text of Multi30k, and the same in parts.
+func (b *bench) testSentences(n int) (all [][]int32, parts [][][]int32, err error) {
+	text, err := b.multi30k()
+	if err != nil {
+		return nil, nil, err
+	}
+	test, err := corpus.LineSettings{}.ReadLines(filepath.Join(text.folder, "test_2016_flickr.en"), "APERTURE_DATA")
+	if err != nil {
+		return nil, nil, err
+	}
+	parts = make([][][]int32, n)
+	for i, line := range test.Lines {
+		source := text.pair.Source.Encode(line)
+		all, parts[i%n] = append(all, source), append(parts[i%n], source)
+	}
+	return all, parts, nil
 }
 
 // sameTranslations checks that both sides found the same. Nearly all is enough; fewer are an error, since the sides did

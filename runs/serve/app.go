@@ -80,7 +80,7 @@ func (a *app) open(m *model) (err error) {
 		}
 	} else {
 		m.translator, err = translation.Serve(m.folder, translation.ServerOptions{
-			Options: o, Int8: a.flags.Int8, Queue: a.flags.Queue,
+			Options: o, Int8: a.flags.Int8, Shortlist: a.flags.Shortlist, Queue: a.flags.Queue,
 			Observe: func(b translation.BatchStats) { a.observe(m, b) },
 		})
 		if err == nil {

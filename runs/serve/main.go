@@ -30,17 +30,18 @@ func main() {
 
 // flags are the command line.
 type flags struct {
-	Model    []string `flag:"model" needed:"give the folder of a training run, as -model FOLDER or -model NAME=FOLDER" help:"serve the run in <FOLDER>, by the name of NAME=FOLDER or the folder's own (repeatable)"`
-	Listen   string   `flag:"listen" default:"127.0.0.1:5000" help:"<ADDRESS> to listen at; one beyond this machine wants -api-key or -open"`
-	APIKey   string   `flag:"api-key" help:"answer only callers that give a key of <FILE>, which has one a line"`
-	Open     bool     `flag:"open" help:"answer any caller that reaches -listen"`
-	Int8     bool     `flag:"int8" help:"translate with weights of eight bits, on the CPU: faster, and nearly as good"`
-	MaxChars int      `flag:"max-chars" default:"20000" range:"[1,10000000]" help:"characters of a request, at most <N>"`
-	MaxTexts int      `flag:"max-texts" default:"256" range:"[1,100000]" help:"texts of a request, at most <N>"`
-	Queue    int      `flag:"queue" default:"4096" range:"[1,10000000]" help:"sentences that may wait for a model, at most <N>; further callers are told when to come back"`
-	Timeout  string   `flag:"timeout" default:"60s" help:"a request fails after <TIME>, and its sentences leave the queue"`
-	Grace    string   `flag:"grace" default:"20s" help:"after SIGTERM answer what has been accepted, for <TIME> at most"`
-	Debug    string   `flag:"debug" help:"serve Go's profiles (pprof) at <ADDRESS> of this machine, as 127.0.0.1:6060"`
+	Model     []string `flag:"model" needed:"give the folder of a training run, as -model FOLDER or -model NAME=FOLDER" help:"serve the run in <FOLDER>, by the name of NAME=FOLDER or the folder's own (repeatable)"`
+	Listen    string   `flag:"listen" default:"127.0.0.1:5000" help:"<ADDRESS> to listen at; one beyond this machine wants -api-key or -open"`
+	APIKey    string   `flag:"api-key" help:"answer only callers that give a key of <FILE>, which has one a line"`
+	Open      bool     `flag:"open" help:"answer any caller that reaches -listen"`
+	Int8      bool     `flag:"int8" help:"translate with weights of eight bits, on the CPU: faster, and nearly as good"`
+	Shortlist string   `flag:"shortlist" help:"keep translations to the pieces of the short list <FILE>, of this name in each translator's folder (docs/tools.md)"`
+	MaxChars  int      `flag:"max-chars" default:"20000" range:"[1,10000000]" help:"characters of a request, at most <N>"`
+	MaxTexts  int      `flag:"max-texts" default:"256" range:"[1,100000]" help:"texts of a request, at most <N>"`
+	Queue     int      `flag:"queue" default:"4096" range:"[1,10000000]" help:"sentences that may wait for a model, at most <N>; further callers are told when to come back"`
+	Timeout   string   `flag:"timeout" default:"60s" help:"a request fails after <TIME>, and its sentences leave the queue"`
+	Grace     string   `flag:"grace" default:"20s" help:"after SIGTERM answer what has been accepted, for <TIME> at most"`
+	Debug     string   `flag:"debug" help:"serve Go's profiles (pprof) at <ADDRESS> of this machine, as 127.0.0.1:6060"`
 	command.Machine
 
 	timeout, grace time.Duration

@@ -30,21 +30,30 @@ var schema = keys.New[struct {
 	Text bitext.TextSettings `toml:"data"`
 }]("")
 
-// runLanguage are the flags that choose a language of a run.
-type runLanguage struct {
-	Run      string `flag:"run" needed:"give the folder of a translation run" help:"<FOLDER> of a translation run (required)"`
-	Language string `flag:"language,l" needed:"give one of the run's two languages" help:"source or target language, as in the run (required)"`
+// ofRun is the flag that names a run.
+type ofRun struct {
+	Run string `flag:"run" needed:"give the folder of a translation run" help:"<FOLDER> of a translation run (required)"`
 }
 
-func (f runLanguage) open() (p *bitext.Sides, side *bitext.Side, err error) {
+func (f ofRun) sides() (*bitext.Sides, error) {
 	s, err := schema.ReadFolder(f.Run)
 	if err == nil {
 		err = checkpoint.SameRun(schema, &s, "translation", f.Run)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if p, err = bitext.OpenSides(s.Text, filepath.Join(f.Run, bitext.TokenizerFolder)); err != nil {
+	return bitext.OpenSides(s.Text, filepath.Join(f.Run, bitext.TokenizerFolder))
+}
+
+// runLanguage are the flags that choose a language of a run.
+type runLanguage struct {
+	ofRun
+	Language string `flag:"language,l" needed:"give one of the run's two languages" help:"source or target language, as in the run (required)"`
+}
+
+func (f runLanguage) open() (p *bitext.Sides, side *bitext.Side, err error) {
+	if p, err = f.sides(); err != nil {
 		return nil, nil, err
 	}
 	switch f.Language {

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,33 @@ func TestEncodeAndDecode(t *testing.T) {
 	} {
 		if code, out, errs := runText(t, "", "decode", "-run", folder, "-l", language, "-raw", "-store", store); code != 0 || out != want || errs != "" {
 			t.Errorf("decode -store: exit %d, %q, %q", code, out, errs)
+		}
+	}
+}
+
+func TestShortlist(t *testing.T) {
+	folder, _ := translationRun(t)
+	code, out, errs := runText(t, "", "shortlist", "-run", folder, "-frequent", "1", "-best=2",
+		filepath.Join(folder, "train.en"), filepath.Join(folder, "train.de"))
+	lines := strings.Split(out, "\n")
+	if code != 0 || errs != "" || len(strings.Fields(lines[0])) != 1 || !slices.Contains(lines, ".\t.") {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+	for _, line := range lines[1 : len(lines)-1] {
+		if _, targets, found := strings.Cut(line, "\t"); !found || len(strings.Fields(targets)) > 2 {
+			t.Errorf("the line %q", line)
+		}
+	}
+	for args, want := range map[string]string{
+		"%s/train.en":                   "two files are needed, SOURCE and TARGET, and 1 are given",
+		"%s/train.en %[1]s/missing":     "missing",
+		"%s/train.en %[1]s/config.toml": "train.en has 2 lines and ",
+		"-best 0 %s/train.en %[1]s/x":   "-best=0: it wants",
+	} {
+		code, out, errs := runText(t, "", append([]string{"shortlist", "-run", folder},
+			strings.Fields(fmt.Sprintf(args, folder))...)...)
+		if code == 0 || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d, %q, %q, want %q", args, code, out, errs, want)
 		}
 	}
 }

@@ -48,6 +48,7 @@ type flags struct {
 	Confidence  bool     `flag:"confidence" help:"print the probability of a symbol and that of each word behind a tab, separated by spaces"`
 	JSON        bool     `flag:"json" help:"print an object a line: text, score, words with confidence and source words, and the translations of -nbest"`
 	Int8        bool     `flag:"int8" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
+	Shortlist   string   `flag:"shortlist" help:"keep each translation to the pieces that <FILE> has for its line, which runs/text shortlist makes: faster where the vocabulary is large"`
 	command.Machine
 
 	given *pflag.FlagSet
@@ -74,6 +75,9 @@ func parse(args []string) (f *flags, err error) {
 	case f.JSON && (f.Align || f.Confidence || f.Scores):
 		return nil, command.Usagef("-json prints scores, confidence and links already: leave -scores, -align and " +
 			"-confidence out")
+	case f.Shortlist != "" && f.Force != "":
+		return nil, command.Usagef("-shortlist is for searching, and -force scores with the whole vocabulary: leave one " +
+			"of the two out")
 	case f.Int8 && f.Force != "":
 		return nil, command.Usagef("-int8 is for searching, and -force scores with all bits: leave one of the two out")
 	}
@@ -122,6 +126,11 @@ func run(ctx context.Context, f *flags, in io.Reader, out io.Writer) error {
 	o, err := f.options(t.Settings.Decode)
 	if err != nil {
 		return err
+	}
+	if f.Shortlist != "" {
+		if o.Shortlist, err = t.ReadShortlist(f.Shortlist); err != nil {
+			return err
+		}
 	}
 	w := &printer{
 		Writer: bufio.NewWriter(out), scored: f.Scores || f.NBest > 0, json: f.JSON, links: f.Align,

@@ -27,6 +27,7 @@ func TestBadUsage(t *testing.T) {
 		"-postprocess=all: it wants":              {"-run", "x", "-postprocess=all"},
 		"-int8 computes on the CPU":               {"-run", "x", "-int8", "-device", "cuda"},
 		"-int8 is for searching":                  {"-run", "x", "-int8", "-force", "y"},
+		"-shortlist is for searching":             {"-run", "x", "-shortlist", "z", "-force", "y"},
 		"-force scores translations that":         {"-run", "x", "-force", "y", "-keep", "z"},
 		"-json prints scores, confidence":         {"-run", "x", "-json", "-align"},
 		"unknown flag":                            {"-run", "x", "-beams", "3"},

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
@@ -32,6 +35,31 @@ func FuzzLexicon(f *testing.F) {
 		}
 		if again.Write(&second); !bytes.Equal(first.Bytes(), second.Bytes()) {
 			t.Errorf("%q is read and written as %q", first.String(), second.String())
+		}
+	})
+}
+
+// FuzzShortlist: a short list that can be read is written and read as it was.
+func FuzzShortlist(f *testing.F) {
+	for _, text := range []string{"\tder die\ncat\tKatze Kater\ndog\t\n", "", "\t\n", "\ta\n\tb\n", "\ta\nb\n", "\ta  b\n",
+		"\ta\nb\tc\nb\td\n", "\t\xff\n", "\ta\x1b[2J\nb \t\x00\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var l, again *Shortlist
+		if fixtures.Promise(t, len(data), func() (err error) {
+			l, err = ReadShortlist(bytes.NewReader(data), "list")
+			return err
+		}) != nil {
+			return
+		}
+		var b bytes.Buffer
+		err := l.Write(&b)
+		if err == nil {
+			again, err = ReadShortlist(&b, "again")
+		}
+		if diff := cmp.Diff(l, again, cmpopts.EquateEmpty()); err != nil || diff != "" {
+			t.Errorf("%v, -read +read again:\n%s", err, diff)
 		}
 	})
 }

@@ -25,15 +25,18 @@ func (l *Lexicon) Word(source string) (target string, known bool) {
 // Len counts source words.
 func (l *Lexicon) Len() int { return len(l.words) }
 
-// LearnLexicon takes for each source word the target word that it is linked to most often, on a tie the first. links
-// has a list for each pair. A link beyond its sentence is an error.
-func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
+// wordPair is a source and a target word, by their numbers.
+type wordPair struct{ source, target int32 }
+
+// linked is how often a pair of words is linked, and how many pairs were linked earlier than its first link.
+type linked struct{ count, first int }
+
+// count counts linked words. links has a list for each pair of sentences.
+func (c *Corpus) count(links [][]Link) (map[wordPair]linked, error) {
 	if len(links) != c.Len() {
 		return nil, fmt.Errorf("%d pairs and %d lines of links do not belong together", c.Len(), len(links))
 	}
-	type pair struct{ source, target int32 }
-	type found struct{ count, first int }
-	counts := map[pair]found{}
+	counts := map[wordPair]linked{}
 	for k, list := range links {
 		source, target := c.source.sentence(k), c.target.sentence(k)
 		for _, l := range list {
@@ -41,7 +44,7 @@ func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 				return nil, fmt.Errorf("line %d: link %s points beyond %d source and %d target words: the links are "+
 					"those of another text", k+1, Format([]Link{l}), len(source), len(target))
 			}
-			p := pair{source[l.Source], target[l.Target]}
+			p := wordPair{source[l.Source], target[l.Target]}
 			f, known := counts[p]
 			if !known {
 				f.first = len(counts)
@@ -50,9 +53,19 @@ func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
 			counts[p] = f
 		}
 	}
+	return counts, nil
+}
+
+// LearnLexicon takes for each source word the target word that it is linked to most often, on a tie the first. links
+// has a list for each pair. A link beyond its sentence is an error.
+func LearnLexicon(c *Corpus, links [][]Link) (*Lexicon, error) {
+	counts, err := c.count(links)
+	if err != nil {
+		return nil, err
+	}
 	type choice struct {
 		target int32
-		found
+		linked
 	}
 	best := map[int32]choice{}
 	for p, f := range counts {

@@ -78,6 +78,20 @@ struct Rules {
   const int64_t *banned_R;    // where a row's ids begin, and their number at the end; NULL for none
 };
 
+// The words that a sentence may take, as if there were no others.
+struct Allowed {
+  const int32_t *ids;       // rising, sentence by sentence
+  const int64_t *starts_B;  // where a sentence's ids begin, and their number at the end; NULL allows all
+};
+
+// Makes all other words of a row impossible.
+void keep_allowed(float *row, int64_t V, const int32_t *begin, const int32_t *end) {
+  const float none = -std::numeric_limits<float>::infinity();
+  int64_t from = 0;
+  for (const int32_t *id = begin; id != end; from = *id++ + 1) std::fill(row + from, row + *id, none);
+  std::fill(row + from, row + V, none);
+}
+
 // Words whose log-probabilities are asked for, whatever the rules say of them.
 struct Wanted {
   const int32_t *ids;      // row by row
@@ -123,8 +137,8 @@ using namespace ap;
 
 extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, const double *scores, int64_t sentences, int64_t k, int64_t pad, int64_t end,
                                  const uint8_t *end_rule, const int32_t *banned, const int64_t *banned_starts, const int32_t *wanted,
-                                 const int64_t *wanted_starts, double *out_scores, double *out_log_probs, int32_t *out_rows, int32_t *out_ids,
-                                 double *out_wanted) {
+                                 const int64_t *wanted_starts, const int32_t *allowed, const int64_t *allowed_starts, double *out_scores,
+                                 double *out_log_probs, int32_t *out_rows, int32_t *out_ids, double *out_wanted) {
   return guard([&] {
     at::NoGradGuard no_grad;
     const at::Tensor x_RD = get(x).detach().contiguous();
@@ -137,6 +151,10 @@ extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, 
     const at::Tensor w = weight ? get(weight) : at::Tensor(), b = bias ? get(bias) : at::Tensor();
     const Rules rules{pad, end, end_rule, banned, banned_starts};
     const Wanted asked{wanted, wanted_starts, out_wanted};
+    const Allowed only{allowed, allowed_starts};
+    for (int64_t s = 0; only.starts_B && s < sentences; ++s)
+      for (int64_t i = only.starts_B[s], before = -1; i < only.starts_B[s + 1]; before = only.ids[i++])
+        TORCH_CHECK(only.ids[i] > before && only.ids[i] < V, "the allowed words do not rise within the vocabulary of ", V, ": ", only.ids[i]);
     // Tasks of about 64 rows: enough for the product, little enough for the caches.
     const int64_t tasks = count_tasks(sentences, R, 64, static_cast<double>(V) * (weight ? x_RD.size(1) : 8));
     run_tasks(tasks, [&](int64_t task) {
@@ -147,9 +165,11 @@ extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, 
       std::vector<float> maxima((V + block - 1) / block);
       for (int64_t sentence = first; sentence < last; ++sentence) {
         Best best(k);
-        for (int64_t r = sentence * G; r < (sentence + 1) * G; ++r)
-          offer_row(data + (r - first * G) * V, V, static_cast<int32_t>(r), scores[r], weight != nullptr, rules, end_rule[sentence], asked, maxima.data(),
-                    best);
+        for (int64_t r = sentence * G; r < (sentence + 1) * G; ++r) {
+          float *row = data + (r - first * G) * V;
+          if (only.starts_B) keep_allowed(row, V, only.ids + only.starts_B[sentence], only.ids + only.starts_B[sentence + 1]);
+          offer_row(row, V, static_cast<int32_t>(r), scores[r], weight != nullptr, rules, end_rule[sentence], asked, maxima.data(), best);
+        }
         std::sort_heap(best.heap.begin(), best.heap.end());
         for (int64_t i = 0; i < k; ++i) {
           const bool there = i < static_cast<int64_t>(best.heap.size());
