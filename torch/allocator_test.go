@@ -9,8 +9,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestHugePages looks for the mark of memory that asked for huge pages, which a kernel keeps whether it has any to give or
-// not: in the heap, or, where another allocator stands in its place as AddressSanitizer's does, in memory that is new.
+// TestHugePages looks for the mark of memory that asked for huge pages, which a kernel keeps whether it has any to give
+// or not: in the heap, or, where another allocator stands in its place as AddressSanitizer's does, in new memory.
 func TestHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Skip("this kernel has no transparent huge pages")

@@ -11,7 +11,7 @@ import (
 var fusedOperators = map[string]func(d drawer) comparison{
 	"ResidualNorm": func(d drawer) comparison {
 		n, width, p := d.size(0, 130), d.size(3, 257), 0.3*float64(d.IntN(2))
-		form := func(f residualNorm) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f residualNorm) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				return []torch.Tensor{f(in[0], in[1], in[2], in[3], 1e-5, p, torch.NewStream(1, "dropout"))}
 			}
@@ -23,7 +23,7 @@ var fusedOperators = map[string]func(d drawer) comparison{
 		steps, columns, in, width := d.size(0, 17), d.size(0, 33), d.size(1, 47), d.size(1, 130)
 		o := torch.LSTMOptions{Reverse: d.IntN(2) == 0, WeightDrop: 0.3 * float64(d.IntN(2)),
 			Lengths: d.lengths(columns, steps)}
-		form := func(f lstm) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f lstm) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				o.Stream = torch.NewStream(1, "dropout")
 				out, h, c := f(in[0], in[1], in[2], torch.LSTMWeights{Input: in[3], Hidden: in[4], InputBias: in[5],
@@ -31,13 +31,14 @@ var fusedOperators = map[string]func(d drawer) comparison{
 				return []torch.Tensor{out, h, c}
 			}
 		}
-		return comparison{operands: []torch.Tensor{d.normal(1, steps, columns, in), d.maybe(d.normal(1, columns, width)),
-			d.maybe(d.normal(1, columns, width)), d.normal(0.3, 4*width, in), d.normal(0.2, 4*width, width),
+		return comparison{operands: []torch.Tensor{d.normal(1, steps, columns, in),
+			d.maybe(d.normal(1, columns, width)), d.maybe(d.normal(1, columns, width)), d.normal(0.3, 4*width, in),
+			d.normal(0.2, 4*width, width),
 			d.normal(1, 4*width), d.normal(1, 4*width)}, fused: form(torch.LSTM), plain: form(torch.LSTMReference)}
 	},
 	"QRNNScan": func(d drawer) comparison {
 		steps, columns, width := d.size(0, 33), d.size(0, 33), d.size(0, 130)
-		form := func(f func(gates, c torch.Tensor) (out, last torch.Tensor)) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f func(gates, c torch.Tensor) (out, last torch.Tensor)) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				out, last := f(in[0], in[1])
 				return []torch.Tensor{out, last}
@@ -50,7 +51,7 @@ var fusedOperators = map[string]func(d drawer) comparison{
 		c := attentionalCase{layers: 1 + d.IntN(3), steps: d.size(0, 9), rows: d.size(1, 33), positions: d.size(1, 33),
 			words: d.size(1, 65), width: d.size(1, 130)}
 		c.lengths, c.between, c.output = d.lengths(c.rows, c.positions), d.Int64N(2)*c.steps, d.Int64N(2)
-		form := func(f attentionalRun) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f attentionalRun) operator {
 			return func(in []torch.Tensor) []torch.Tensor { return []torch.Tensor{c.run(f, in)} }
 		}
 		return comparison{operands: attentionalInputs(c, torch.Float32), fused: form(torch.AttentionalDecoder.Run),
@@ -71,7 +72,8 @@ var fusedOperators = map[string]func(d drawer) comparison{
 		}
 		x := func() torch.Tensor { return d.normal(1, shape(rows, in)...) }
 		return comparison{
-			operands: []torch.Tensor{d.normal(0.3, shape(out, in)...), d.maybe(d.normal(1, shape(rows, out)...)), x(), x(), x()},
+			operands: []torch.Tensor{d.normal(0.3, shape(out, in)...), d.maybe(d.normal(1, shape(rows, out)...)),
+				x(), x(), x()},
 			fused: func(in []torch.Tensor) []torch.Tensor {
 				return steps(torch.RepeatedLinear, torch.Repeated(in[0]), in)
 			},
@@ -83,17 +85,17 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	"MixtureLoss": func(d drawer) comparison {
 		c := newMixtureCase(d.Rand, d.size(0, 65), d.size(1, 5), d.size(1, 65), d.size(1, 257), d.IntN(2) == 0,
 			d.IntN(2) == 0)
-		form := func(f mixtureFunction) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f mixtureFunction) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				return defined(f(in[0], in[1], in[2], in[3], c.targets, in[4], c.options))
 			}
 		}
-		return comparison{operands: singles(c.latent, c.prior, c.weight, c.bias, c.shift), fused: form(torch.MixtureLoss),
-			plain: form(plainMixture)}
+		return comparison{operands: singles(c.latent, c.prior, c.weight, c.bias, c.shift),
+			fused: form(torch.MixtureLoss), plain: form(plainMixture)}
 	},
 	"MixtureLogProbs": func(d drawer) comparison {
 		n, k, width, v := d.size(0, 65), d.size(1, 5), d.size(1, 65), d.size(1, 257)
-		form := func(f torch.ScoreTransform) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f torch.ScoreTransform) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				return []torch.Tensor{torch.MixtureLogProbs(in[0], in[1], in[2], in[3], f)}
 			}
@@ -105,8 +107,8 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	"ContinuousLoss": func(d drawer) comparison {
 		table, targets := table(d)
 		v, m := table.Size(0), table.Size(1)
-		o := torch.ContinuousLossOptions{Kind: torch.Continuous(d.IntN(int(torch.MaxMargin) + 1)), Lambda1: 0.3, Lambda2: 0.2,
-			Ignore: ignoredTarget, Scale: 0.5}
+		o := torch.ContinuousLossOptions{Kind: torch.Continuous(d.IntN(int(torch.MaxMargin) + 1)), Lambda1: 0.3,
+			Lambda2: 0.2, Ignore: ignoredTarget, Scale: 0.5}
 		if o.Kind == torch.MaxMargin {
 			negatives := targets.Int64s()
 			for i := range negatives {
@@ -114,8 +116,8 @@ var fusedOperators = map[string]func(d drawer) comparison{
 			}
 			o.Negatives = torch.FromInt64s(negatives, device, int64(len(negatives)))
 		}
-		form := func(f func(hidden, table, targets torch.Tensor, o torch.ContinuousLossOptions) (loss, nll torch.Tensor)) func(
-			in []torch.Tensor) []torch.Tensor {
+		form := func(f func(hidden, table, targets torch.Tensor, o torch.ContinuousLossOptions) (loss,
+			nll torch.Tensor)) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				loss, nll := f(in[0], in[1], targets, o)
 				return []torch.Tensor{loss, nll}
@@ -164,7 +166,7 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	},
 	"CosinePenalty": func(d drawer) comparison {
 		v, width := d.size(0, 257), d.size(1, 130)
-		form := func(f func(w torch.Tensor, weight float64) torch.Tensor) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f func(w torch.Tensor, weight float64) torch.Tensor) operator {
 			return func(in []torch.Tensor) []torch.Tensor { return []torch.Tensor{f(in[0], 5)} }
 		}
 		return comparison{operands: []torch.Tensor{d.normal(1, v, width)}, fused: form(torch.CosinePenalty),
@@ -183,7 +185,7 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	"Orthogonality": func(d drawer) comparison {
 		rows, k := d.size(0, 257), d.size(1, 257)
 		o := torch.OrthogonalityOptions{Frobenius: 0.3, Spectral: 0.7, Scale: 0.5}
-		form := func(f func(x, v torch.Tensor, o torch.OrthogonalityOptions) torch.Tensor) func(in []torch.Tensor) []torch.Tensor {
+		form := func(f func(x, v torch.Tensor, o torch.OrthogonalityOptions) torch.Tensor) operator {
 			return func(in []torch.Tensor) []torch.Tensor {
 				v := in[1]
 				if v.Defined() {
@@ -199,7 +201,9 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	"Gram": func(d drawer) comparison {
 		return comparison{operands: []torch.Tensor{d.normal(1, d.size(0, 257), d.size(0, 257))}, values: true,
 			fused: func(in []torch.Tensor) []torch.Tensor { return []torch.Tensor{in[0].Gram()} },
-			plain: func(in []torch.Tensor) []torch.Tensor { return []torch.Tensor{in[0].Transpose(0, 1).MatMul(in[0])} }}
+			plain: func(in []torch.Tensor) []torch.Tensor {
+				return []torch.Tensor{in[0].Transpose(0, 1).MatMul(in[0])}
+			}}
 	},
 	"DecoderStep": decoderComparison,
 	"Packed":      func(d drawer) comparison { return packedComparison(d, torch.Pack, 1e-4) },
@@ -214,8 +218,8 @@ var fusedOperators = map[string]func(d drawer) comparison{
 		slices.Sort(names)
 		b := all[names[d.IntN(len(names))]]
 		rows := int64(sentences * group)
-		return comparison{operands: []torch.Tensor{d.normal(1, rows, width), d.normal(1, v, width), d.maybe(d.normal(1, v))},
-			values: true,
+		return comparison{operands: []torch.Tensor{d.normal(1, rows, width), d.normal(1, v, width),
+			d.maybe(d.normal(1, v))}, values: true,
 			fused: func(in []torch.Tensor) []torch.Tensor {
 				x := b.FromHidden(in[0], torch.Pack(in[1]), in[2])
 				y := b.FromLogProbs(torch.Linear(in[0], in[1], in[2]).LogSoftmax(1))
@@ -231,7 +235,8 @@ var fusedOperators = map[string]func(d drawer) comparison{
 		return comparison{operands: []torch.Tensor{x},
 			fused: func(in []torch.Tensor) []torch.Tensor {
 				s := torch.NewStream(1, "dropout")
-				return []torch.Tensor{torch.Dropout(in[0], 0.3, s), torch.LockedDropout(in[0], 0.3, s), torch.Noise(in[0], 0.3, s)}
+				return []torch.Tensor{torch.Dropout(in[0], 0.3, s), torch.LockedDropout(in[0], 0.3, s),
+					torch.Noise(in[0], 0.3, s)}
 			},
 			plain: func(in []torch.Tensor) []torch.Tensor {
 				s, shape := torch.NewStream(1, "dropout"), in[0].Shape()
@@ -261,7 +266,7 @@ var fusedOperators = map[string]func(d drawer) comparison{
 func softmaxComparison(d drawer, byScores bool) comparison {
 	c := newLossCase(d.Rand, d.size(0, 130), d.size(1, 130), d.size(1, 257), d.IntN(2) == 0)
 	shift := d.maybe(d.stream.Uniform(-1, 4, torch.Float64, device, c.hidden.Size(0)).ClampMin(0))
-	form := func(plain bool) func(in []torch.Tensor) []torch.Tensor {
+	form := func(plain bool) operator {
 		return func(in []torch.Tensor) []torch.Tensor {
 			o := c.options
 			o.Plain = plain
@@ -272,7 +277,8 @@ func softmaxComparison(d drawer, byScores bool) comparison {
 			return defined(torch.ShiftedSoftmaxLoss(in[0], in[1], in[2], c.targets, in[3], o))
 		}
 	}
-	return comparison{operands: singles(c.hidden, c.weight, c.bias, shift), fused: form(byScores), plain: form(!byScores)}
+	return comparison{operands: singles(c.hidden, c.weight, c.bias, shift), fused: form(byScores),
+		plain: form(!byScores)}
 }
 
 // packedComparison takes the products with a weight that is packed.

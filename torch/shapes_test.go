@@ -14,10 +14,13 @@ import (
 
 // Legend: as in the files of the operators.
 
+// operator gives results of operands.
+type operator = func(in []torch.Tensor) []torch.Tensor
+
 // comparison is a fused operator on operands of drawn shapes, and the plain operators that it has to equal.
 type comparison struct {
 	operands     []torch.Tensor // in row-major order; one may be the zero Tensor
-	fused, plain func(in []torch.Tensor) []torch.Tensor
+	fused, plain operator
 	values       bool    // there are no gradients
 	limit        float64 // as in nearWithin; 0 stands for 1e-4
 }
@@ -85,7 +88,7 @@ var layouts = map[string]func(x torch.Tensor) torch.Tensor{
 }
 
 // results are what f gives of the operands, and then the gradients of a weighted sum of it; zeros where there is none.
-func (c comparison) results(f func([]torch.Tensor) []torch.Tensor, prepare func(torch.Tensor) torch.Tensor) []torch.Tensor {
+func (c comparison) results(f operator, prepare func(torch.Tensor) torch.Tensor) []torch.Tensor {
 	in, leaves := slices.Clone(c.operands), []torch.Tensor{}
 	for i, x := range in {
 		if x.Defined() {
@@ -115,8 +118,8 @@ func (c comparison) results(f func([]torch.Tensor) []torch.Tensor, prepare func(
 }
 
 // TestRandomShapes: every fused operator equals plain operators in float64, in value and gradients, for sizes that no
-// test has thought of, nothing among them, and for operands that do not lie row by row. APERTURE_TEST_EVERYTHING=1 draws
-// ten times as many.
+// test has thought of, nothing among them, and for operands that do not lie row by row. APERTURE_TEST_EVERYTHING=1
+// draws ten times as many.
 func TestRandomShapes(t *testing.T) {
 	ofCPU(t)
 	count := uint64(6)
@@ -135,8 +138,8 @@ func TestRandomShapes(t *testing.T) {
 					want := c.results(c.plain, double)
 					for layout, lay := range layouts {
 						for j, got := range c.results(c.fused, lay) {
-							nearWithin(t, fmt.Sprintf("draw %d, %s: result %d of %v", i, layout, j, shapesOf(c.operands)), got,
-								want[j], c.limit)
+							what := fmt.Sprintf("draw %d, %s: result %d of %v", i, layout, j, shapesOf(c.operands))
+							nearWithin(t, what, got, want[j], c.limit)
 						}
 					}
 				})
