@@ -8,7 +8,8 @@
 #                       device and, where there is AVX-512, without it
 #   ./build.sh fuzz [S] libs, then every fuzzer for S seconds (10); what crashes one is kept below its testdata/fuzz
 #   ./build.sh sanitize libs, then torch/csrc once more with AddressSanitizer and UndefinedBehaviorSanitizer, into
-#                       third_party/sanitized, and the tests of torch, objectives and models under it
+#                       third_party/sanitized, and the tests of torch, objectives and models under it; before them, a
+#                       program of what runs beside the torch thread, with ThreadSanitizer
 #   ./build.sh dist     build aperture-VERSION-linux-amd64.tar.zst in dist/: programs and libraries that run where neither
 #                       compiler, Go nor Python is; with names of programs after it, these alone
 #   ./build.sh check    build, then print versions, device, threads and instruction set
@@ -496,14 +497,15 @@ sanitizers=()  # flags of the compiler
 # that compute with that library in place of the usual one, which their run path gives way to. libtorch is not
 # instrumented: what it does with memory that it owns is not seen, what our code does with that memory is.
 sanitize() {
-    local usual=$lib lib=$root/third_party/sanitized options
+    local usual=$lib lib=$root/third_party/sanitized options gotorch_key=usual  # gotorch is taken as it is
     mkdir -p "$lib/obj"
+    echo "$gotorch_key" >"$lib/obj/gotorch.key"
     # -O1 keeps loops as they stand, so that an access beyond an array shows. Without vptr, which wants the type
     # information of classes that libtorch keeps to itself.
     sanitizers=(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
     header_flags=("${header_flags[@]/#-O3/-O1}" -g1 "${sanitizers[@]}")
     link_libtorch
-    cp "$usual/libcgotorch.so" "$lib/"
+    cp "$usual/libcgotorch.so" "$lib/libcgotorch.so.tmp" && mv -f "$lib/libcgotorch.so.tmp" "$lib/libcgotorch.so"  # which a test may have mapped
     precompile_headers
     build_aperture
     # Go's runtime and libtorch keep memory to the end of the process on purpose, so that leaks are not looked for; tests
@@ -511,10 +513,22 @@ sanitize() {
     # our code made.
     options=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:use_sigaltstack=0:protect_shadow_gap=0
     options+=:detect_container_overflow=0:alloc_dealloc_mismatch=0:abort_on_error=0:exitcode=66
-    (( $# )) || set -- ./torch ./objectives ./models ./models/decode
+    (( $# )) || { sanitize_threads "$usual"; set -- ./torch ./objectives ./models ./models/decode; }
     say "go test $* under AddressSanitizer and UndefinedBehaviorSanitizer"
     go test -count=1 -timeout 60m -exec "env LD_LIBRARY_PATH=$lib LD_PRELOAD=$($cxx -print-file-name=libasan.so) \
         ASAN_OPTIONS=$options UBSAN_OPTIONS=print_stacktrace=1" "$@"
+}
+
+# What runs beside the torch thread, under ThreadSanitizer: a program without Go, whose heap would lie where that keeps its
+# own records.
+sanitize_threads() {  # LIBRARIES
+    local thread_flags=("${header_flags[@]}") objects
+    thread_flags=("${thread_flags[@]/#-fsanitize=address,undefined/-fsanitize=thread}")
+    compile_all "the program of threads" "$lib/obj/threads" torch/csrc thread_flags ../testdata/threads.cc border/autograd.cc border/handle.cc \
+        processes/gradient_buckets.cc processes/process_group.cc
+    $cxx -fsanitize=thread -o "$lib/obj/threads/threads" "${objects[@]}" -L"$1" -Wl,-rpath,"$1" -ltorch_cpu -lc10
+    say "the program of threads under ThreadSanitizer"
+    TSAN_OPTIONS=exitcode=66:suppressions=$root/torch/testdata/threads.supp "$lib/obj/threads/threads"
 }
 
 # ---- the Go side ---------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 package torch_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -8,27 +9,44 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestHugePages looks for the mark of memory that asked for huge pages, which a kernel keeps whether it has any to give or not.
+// TestHugePages looks for the mark of memory that asked for huge pages, which a kernel keeps whether it has any to give
+// or not: in the heap, or, where another allocator stands in its place as AddressSanitizer's does, in new memory.
 func TestHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Skip("this kernel has no transparent huge pages")
 	}
 	torch.Test(t, func() {
-		x := torch.Zeros(torch.Float32, torch.CPU, 4<<20)
+		const bytes = 16 << 20
+		_, before := hugePages(t)
+		x := torch.Zeros(torch.Float32, torch.CPU, bytes/4)
 		defer torch.Free(x)
-		maps, err := os.ReadFile("/proc/self/smaps")
-		if err != nil {
-			t.Fatal(err)
+		if heap, after := hugePages(t); heap == 0 && after < before+bytes*3/4 {
+			t.Errorf("no part of the heap is marked for huge pages, and %d bytes elsewhere, %d before", after, before)
 		}
-		heap := false
-		for line := range strings.Lines(string(maps)) {
-			if first, _, _ := strings.Cut(line, " "); !strings.HasSuffix(first, ":") {
-				heap = strings.HasSuffix(line, "[heap]\n")
-			}
-			if flags, found := strings.CutPrefix(line, "VmFlags:"); found && heap && strings.Contains(flags, " hg") {
-				return
-			}
-		}
-		t.Error("no part of the heap is marked for huge pages")
 	})
+}
+
+// hugePages are the bytes that are marked for huge pages, of the heap and of other memory.
+func hugePages(t *testing.T) (heap, other int64) {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var begin, end int64
+	inHeap := false
+	for line := range strings.Lines(string(maps)) {
+		if first, _, _ := strings.Cut(line, " "); !strings.HasSuffix(first, ":") {
+			fmt.Sscanf(first, "%x-%x", &begin, &end)
+			inHeap = strings.HasSuffix(line, "[heap]\n")
+		}
+		switch flags, found := strings.CutPrefix(line, "VmFlags:"); {
+		case !found || !strings.Contains(flags, " hg"):
+		case inHeap:
+			heap += end - begin
+		default:
+			other += end - begin
+		}
+	}
+	return heap, other
 }

@@ -51,7 +51,6 @@ func repeated(x torch.Tensor, beam int64) torch.Tensor {
 // states that the loop gives for these, and attention is softmax over real words.
 func TestAttentionalStepEqualsLoop(t *testing.T) {
 	ofCPU(t)
-	const beam = 3
 	for _, c := range []attentionalCase{
 		{layers: 1, steps: 3, rows: 1, positions: 1, words: 1, width: 1, lengths: []int64{1}},
 		{layers: 2, steps: 4, rows: 5, positions: 9, words: 8, width: 33, lengths: []int64{9, 1, 4, 7, 2}},
@@ -60,40 +59,44 @@ func TestAttentionalStepEqualsLoop(t *testing.T) {
 			lengths: slices.Repeat([]int64{3, 1}, 65)},
 	} {
 		t.Run(fmt.Sprintf("%d layers of %d", c.layers, c.width), func(t *testing.T) {
-			torch.Test(t, func() {
-				s := newStepper(c)
-				words := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, torch.CPU, c.steps, c.rows*beam,
-					c.words)
-				var h, cells []torch.Tensor
-				for i := range s.h {
-					h, cells = append(h, repeated(s.h[i], beam)), append(cells, repeated(s.c[i], beam))
-				}
-				var lengths []int64
-				for i := range c.rows * beam {
-					lengths = append(lengths, c.lengths[i/beam])
-				}
-				want := s.d.RunReference(words, repeated(s.memory, beam), lengths, h, cells)
-				state := s.Start(h, cells)
-				for step := range c.steps {
-					out, next, attention := s.Run(words.Narrow(0, step, 1).Reshape(-1, c.words), state)
-					nearWithin(t, fmt.Sprintf("step %d", step), out, want.Narrow(0, step, 1), 5e-5)
-					last := next.Narrow(1, int64(c.layers)*c.width, c.width)
-					scores := repeated(s.memory,
-						beam).MatMul(torch.Linear(last, s.d.Query, torch.Tensor{}).Reshape(-1, c.width, 1)).Float64s()
-					longest := int64(slices.Max(s.Lengths))
-					got := attention.Float64s()
-					for r, length := range lengths {
-						own := torch.FromFloat64s(scores[int64(r)*c.positions:][:length], torch.CPU, 1,
-							length).Softmax(-1).Float64s()
-						own = append(own, make([]float64, longest-length)...)
-						nearWithin(t, "attention",
-							torch.FromFloat64s(got[int64(r)*longest:][:longest], torch.CPU, longest),
-							torch.FromFloat64s(own, torch.CPU, longest), 5e-5)
-					}
-					state = next
-				}
-			})
+			torch.Test(t, func() { checkAttentionalSteps(t, c) })
 		})
+	}
+}
+
+func checkAttentionalSteps(t *testing.T, c attentionalCase) {
+	t.Helper()
+	const beam = 3
+	s := newStepper(c)
+	words := torch.NewStream(3, "words").Normal(0, 1, torch.Float32, torch.CPU, c.steps, c.rows*beam,
+		c.words)
+	var h, cells []torch.Tensor
+	for i := range s.h {
+		h, cells = append(h, repeated(s.h[i], beam)), append(cells, repeated(s.c[i], beam))
+	}
+	var lengths []int64
+	for i := range c.rows * beam {
+		lengths = append(lengths, c.lengths[i/beam])
+	}
+	want := s.d.RunReference(words, repeated(s.memory, beam), lengths, h, cells)
+	state := s.Start(h, cells)
+	for step := range c.steps {
+		out, next, attention := s.Run(words.Narrow(0, step, 1).Reshape(-1, c.words), state)
+		nearWithin(t, fmt.Sprintf("step %d", step), out, want.Narrow(0, step, 1), 5e-5)
+		last := next.Narrow(1, int64(c.layers)*c.width, c.width)
+		scores := repeated(s.memory,
+			beam).MatMul(torch.Linear(last, s.d.Query, torch.Tensor{}).Reshape(-1, c.width, 1)).Float64s()
+		longest := int64(slices.Max(s.Lengths))
+		got := attention.Float64s()
+		for r, length := range lengths {
+			own := torch.FromFloat64s(scores[int64(r)*c.positions:][:length], torch.CPU, 1,
+				length).Softmax(-1).Float64s()
+			own = append(own, make([]float64, longest-length)...)
+			nearWithin(t, "attention",
+				torch.FromFloat64s(got[int64(r)*longest:][:longest], torch.CPU, longest),
+				torch.FromFloat64s(own, torch.CPU, longest), 5e-5)
+		}
+		state = next
 	}
 }
 

@@ -46,7 +46,9 @@ func (d *Dynamic) Finish() {
 	for _, sum := range d.rms {
 		rms := sum.MulScalar(1 / float64(d.chunks)).Sqrt()
 		sum.Assign(rms)
-		d.mean += rms.Mean().Item() / float64(len(d.rms))
+		if rms.Count() > 0 {
+			d.mean += rms.Mean().Item() / float64(len(d.rms))
+		}
 	}
 	if d.mean == 0 {
 		d.mean = 1 // without any gradient no weight moves

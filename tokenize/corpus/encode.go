@@ -144,9 +144,9 @@ func removeAbandoned(folder string) {
 		if err != nil {
 			continue
 		}
-		// A file of this minute may be waiting for its lock.
+		// A file of this minute may be waiting for its lock; one of a later one is of a clock that was set back.
 		info, err := file.Stat()
-		if err == nil && time.Since(info.ModTime()) > time.Minute && files.LockFile(file, false) == nil {
+		if err == nil && time.Since(info.ModTime()).Abs() > time.Minute && files.LockFile(file, false) == nil {
 			os.Remove(name)
 		}
 		file.Close()

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -19,8 +18,7 @@ const faultsIn = "CORPUS_TEST_FOLDER"
 
 func init() {
 	if folder := os.Getenv(faultsIn); folder != "" {
-		runtime.LockOSThread()
-		runtime.GOMAXPROCS(1)
+		fixtures.BeginFaults()
 		s, said, err := encodedIn(folder)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -44,19 +42,16 @@ func encodedIn(folder string) (*Store, string, error) {
 // they cannot be kept, and what lies in the store is whole or not taken.
 func TestFaults(t *testing.T) {
 	const lines = 60
-	begin := func(t *testing.T) (folder string) {
-		folder = fixtures.InMemory(t)
-		texts(t, folder, lines)
-		return folder
-	}
-	good, _, err := encodedIn(begin(t))
+	whole := t.TempDir()
+	texts(t, whole, lines)
+	good, _, err := encodedIn(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer good.Close()
 	want := listOf(good)
-	n := fixtures.Faults(t, func(t *testing.T) (*exec.Cmd, func(fixtures.Fault, string, error)) {
-		folder := begin(t)
+	n := fixtures.Faults(t, func(folder string) (*exec.Cmd, func(fixtures.Fault, string, error)) {
+		texts(t, folder, lines)
 		program := exec.Command(os.Args[0])
 		program.Env = append(os.Environ(), faultsIn+"="+folder)
 		return program, func(f fixtures.Fault, output string, err error) {

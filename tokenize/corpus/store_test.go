@@ -283,6 +283,11 @@ func TestKilledWriter(t *testing.T) {
 	t.Logf("undisturbed %v; 10 kills left %d times nothing and %d times a right store", undisturbed, none, right)
 	left, _ := filepath.Glob(filepath.Join(folder, "store", "*"+unfinished))
 	t.Logf("%d unfinished files", len(left))
+	later := filepath.Join(folder, "store", "later"+unfinished) // of a clock that was set back since
+	if err := os.WriteFile(later, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	os.Chtimes(later, time.Time{}, time.Now().Add(time.Hour))
 	for _, name := range left {
 		os.Chtimes(name, time.Time{}, time.Now().Add(-time.Hour))
 	}

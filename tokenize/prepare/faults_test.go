@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -18,8 +17,7 @@ const faultsFrom, faultsTo = "PREPARE_TEST_FROM", "PREPARE_TEST_TO"
 
 func init() {
 	if from := os.Getenv(faultsFrom); from != "" {
-		runtime.LockOSThread()
-		runtime.GOMAXPROCS(1)
+		fixtures.BeginFaults()
 		if _, err := Run(context.Background(), Options{Corpus: "multi30k", From: from, To: os.Getenv(faultsTo)}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -39,8 +37,8 @@ func TestFaults(t *testing.T) {
 			fixtures.Put(t, from, name+side, want[name+side])
 		}
 	}
-	n := fixtures.Faults(t, func(t *testing.T) (*exec.Cmd, func(fixtures.Fault, string, error)) {
-		to := filepath.Join(fixtures.InMemory(t), "to")
+	n := fixtures.Faults(t, func(folder string) (*exec.Cmd, func(fixtures.Fault, string, error)) {
+		to := filepath.Join(folder, "to")
 		program := exec.Command(os.Args[0])
 		program.Env = append(os.Environ(), faultsFrom+"="+from, faultsTo+"="+to)
 		return program, func(f fixtures.Fault, output string, err error) {

@@ -3,20 +3,17 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/fixtures"
 )
 
-func init() { runtime.LockOSThread() } // TestFaults counts the calls of this thread
-
 // announced is scenario, which prints a line for each state that is said to be saved.
 func announced(s Store) error {
+	fixtures.BeginFaults()
 	if err := s.Recover(); err != nil {
 		return err
 	}
@@ -37,8 +34,8 @@ func announced(s Store) error {
 // TestFaults lets every call by which checkpoints are written fail once. The error is a sentence, what was said to be
 // saved is there, whole, and work goes on from there once the disk works again.
 func TestFaults(t *testing.T) {
-	n := fixtures.Faults(t, func(t *testing.T) (*exec.Cmd, func(fixtures.Fault, string, error)) {
-		s := Store{Dir: filepath.Join(fixtures.InMemory(t), "checkpoints"), Keep: 1}
+	n := fixtures.Faults(t, func(folder string) (*exec.Cmd, func(fixtures.Fault, string, error)) {
+		s := Store{Dir: filepath.Join(folder, "checkpoints"), Keep: 1}
 		return child("announced", s.Dir), func(f fixtures.Fault, output string, err error) {
 			saved, said := 0, ""
 			for line := range strings.Lines(output) {
@@ -73,7 +70,6 @@ func TestFaults(t *testing.T) {
 					t.Errorf("%v: %s is still there", f, name)
 				}
 			}
-			os.RemoveAll(filepath.Dir(s.Dir))
 		}
 	})
 	t.Logf("%d faults", n)

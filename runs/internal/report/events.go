@@ -31,8 +31,17 @@ func NewEvents(folder string, step int64) (*Events, error) {
 	if err != nil {
 		host = "localhost"
 	}
-	// TensorBoard reads a folder's files by name, so the time comes first; it looks for "tfevents".
-	name := fmt.Sprintf("events.out.tfevents.%d.%s.%d", time.Now().UnixNano(), filepath.Base(host), os.Getpid())
+	// TensorBoard reads a folder's files by name, so the time comes first, which is later than that of the files before
+	// also where the clock was set back; it looks for "tfevents".
+	const prefix = "events.out.tfevents."
+	now, before := time.Now().UnixNano(), int64(0)
+	earlier, _ := filepath.Glob(filepath.Join(folder, prefix+"*"))
+	for _, path := range earlier {
+		if _, err := fmt.Sscanf(filepath.Base(path), prefix+"%d.", &before); err == nil {
+			now = max(now, before+1)
+		}
+	}
+	name := fmt.Sprintf(prefix+"%d.%s.%d", now, filepath.Base(host), os.Getpid())
 	file, err := os.OpenFile(filepath.Join(folder, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -42,6 +43,23 @@ func TestEventsGolden(t *testing.T) {
 	}
 	if !bytes.Equal(file.Bytes(), want) {
 		t.Errorf("got\n%q, want\n%q", file.Bytes(), want)
+	}
+}
+
+// The files of a run are read in the order of its processes, also where the clock was set back between them.
+func TestEventsAfterTheClockWasSetBack(t *testing.T) {
+	folder := t.TempDir()
+	later := fmt.Sprintf("events.out.tfevents.%d.host.1", time.Now().Add(time.Hour).UnixNano())
+	if err := os.WriteFile(filepath.Join(folder, later), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEvents(folder, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 || entries[0].Name() != later {
+		t.Errorf("the files are read in the order %v, %v", entries, err)
 	}
 }
 

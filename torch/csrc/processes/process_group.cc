@@ -57,7 +57,8 @@ extern "C" {
 ap_error ap_store_open(const char *host, int port, int listener, const char *prefix, int64_t timeout_ms, ap_store *out) {
   return guard([&] {
     // c10d writes to the terminal of hosts without a name, and stacks of what it throws as well.
-    if (!std::getenv("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = c10::GLOG_FATAL;
+    static const bool quiet = !std::getenv("TORCH_CPP_LOG_LEVEL") && (FLAGS_caffe2_log_level = c10::GLOG_FATAL);  // once, for all threads
+    (void)quiet;
     c10d::TCPStoreOptions o;
     o.port = static_cast<std::uint16_t>(port);
     o.isServer = listener >= 0;

@@ -130,10 +130,9 @@ at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::
     const ProductTimer timer;
     y = static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, reduced);
   }
-  const at::Tensor bias = bias_O.defined() ? bias_O.contiguous() : bias_O;
   float *to = y.mutable_data_ptr<float>();
   at::parallel_for(0, N, std::max<int64_t>(1, kGrain / O), [&](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) from_unit_row(to + n * O, O, most[n], bias.defined() ? bias.const_data_ptr<float>() : nullptr, relu);
+    for (int64_t n = begin; n < end; ++n) from_unit_row(to + n * O, O, most[n], bias_O.defined() ? bias_O.const_data_ptr<float>() : nullptr, relu);
   });
   return y.narrow(0, 0, N).view(shape);
 }

@@ -97,18 +97,19 @@ at::Tensor pack_searched(const at::Tensor &weight_OI) {
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
   TORCH_CHECK(x_NI.dim() > 0 && x_NI.size(-1) == weight.size(1) && (!bias_O.defined() || bias_O.numel() == weight.size(0)), "an input of shape ",
               x_NI.sizes(), " does not fit a weight of shape ", weight.sizes());
-  if (is_int8(weight)) return int8_linear(x_NI, weight, bias_O, relu);
+  const at::Tensor bias = bias_O.defined() ? bias_O.contiguous() : bias_O;  // _linear_pointwise reads it so, whatever its strides
+  if (is_int8(weight)) return int8_linear(x_NI, weight, bias, relu);
   if (is_searched(weight)) {
     Searched &both = *static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle();
     const int64_t N = x_NI.numel() / std::max<int64_t>(1, x_NI.size(-1));
-    return N > 0 && N <= kFew ? few_rows(x_NI, weight.size(0), both, bias_O, relu) : packed_linear(x_NI, both.blocks, bias_O, relu);
+    return N > 0 && N <= kFew ? few_rows(x_NI, weight.size(0), both, bias, relu) : packed_linear(x_NI, both.blocks, bias, relu);
   }
   if (!at::globalContext().hasMKLDNN()) {
-    at::Tensor y = bias_O.defined() ? at::linear(x_NI, weight, bias_O) : at::linear(x_NI, weight);
+    at::Tensor y = bias.defined() ? at::linear(x_NI, weight, bias) : at::linear(x_NI, weight);
     return relu ? y.relu_() : y;
   }
   static const auto pointwise = find<Pointwise>("mkldnn::_linear_pointwise");
-  return pointwise.call(x_NI, weight, bias_O.defined() ? std::optional<at::Tensor>(bias_O) : std::nullopt, relu ? "relu" : "none",
+  return pointwise.call(x_NI, weight, bias.defined() ? std::optional<at::Tensor>(bias) : std::nullopt, relu ? "relu" : "none",
                         c10::List<std::optional<at::Scalar>>(), "");
 }
 

@@ -247,7 +247,7 @@ extern "C" ap_error ap_decoder_step(ap_tensor x, ap_tensor *weights, int layers,
       s.history_rows.push_back(get(history[t]).size(1));
     }
     s.ancestors_Rt = ancestors, s.starts = starts, s.lengths = lengths;
-    at::Tensor kv_LR2D = at::empty({layers, s.R, 2 * s.D}, x_RD.options()), hidden_RD = at::empty_like(x_RD), attention_RS;
+    at::Tensor kv_LR2D = at::empty({layers, s.R, 2 * s.D}, x_RD.options()), hidden_RD = at::empty({s.R, s.D}, x_RD.options()), attention_RS;
     s.kv_LR2D = kv_LR2D.mutable_data_ptr<float>(), s.hidden_RD = hidden_RD.mutable_data_ptr<float>(), s.attention_RS = nullptr;
     if (want_attention) {
       attention_RS = at::zeros({s.R, s.S}, x_RD.options());
