@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// slowly sends so many requests but for the last byte of their bodies, and returns when the server reads them.
+// slowly sends count requests without the last byte of their bodies, and returns their connections.
 func slowly(t *testing.T, a *app, address, body string, count int) (senders []net.Conn) {
 	t.Helper()
 	for range count {
