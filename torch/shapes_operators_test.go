@@ -222,12 +222,14 @@ var fusedOperators = map[string]func(d drawer) comparison{
 			d.maybe(d.normal(1, v))}, values: true,
 			fused: func(in []torch.Tensor) []torch.Tensor {
 				x := b.FromHidden(in[0], torch.Pack(in[1]), in[2])
-				y := b.FromLogProbs(b.Masked(torch.Linear(in[0], in[1], in[2])).LogSoftmax(1))
+				y := b.FromLogProbs(torch.Linear(in[0], in[1], in[2]).LogSoftmax(1))
 				return finite(x.Scores, x.Wanted, y.Scores, y.Wanted)
 			},
 			plain: func(in []torch.Tensor) []torch.Tensor {
-				x := b.FromLogProbsReference(b.Masked(torch.Linear(in[0], in[1], in[2])).LogSoftmax(1))
-				return finite(x.Scores, x.Wanted, x.Scores, x.Wanted)
+				logits := torch.Linear(in[0], in[1], in[2])
+				x := b.FromLogProbsReference(b.Masked(logits).LogSoftmax(1))
+				y := b.FromLogProbsReference(logits.LogSoftmax(1))
+				return finite(x.Scores, x.Wanted, y.Scores, y.Wanted)
 			}}
 	},
 	"Dropout": func(d drawer) comparison {

@@ -33,7 +33,7 @@ func (s *Searcher) check(o *Options) error {
 		return err
 	}
 	if _, ok := s.scorer.(Softmax); o.Shortlist != nil && !ok {
-		return errNoShortlist
+		return ErrNoShortlist
 	}
 	return nil
 }

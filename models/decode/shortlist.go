@@ -20,7 +20,8 @@ type Shortlist struct {
 	Of     [][]int32
 }
 
-var errNoShortlist = errors.New("a short list is for a softmax over a matrix, and this output layer has none: search " +
+// ErrNoShortlist says that a short list was given to a search whose output layer takes none.
+var ErrNoShortlist = errors.New("a short list is for a softmax over a matrix, and this output layer has none: search " +
 	"without a list")
 
 // allowed are the words, unsorted and perhaps listed twice, that the translation of a source may take.

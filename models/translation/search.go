@@ -44,7 +44,7 @@ func (t *Translator) checkOptions(o decode.Options) error {
 		return ErrNoProbability
 	}
 	if _, _, ok := t.Output.SoftmaxHead(); o.Shortlist != nil && !ok {
-		return ErrNoShortlist
+		return decode.ErrNoShortlist
 	}
 	return nil
 }

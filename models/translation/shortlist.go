@@ -1,7 +1,6 @@
 package translation
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -10,15 +9,11 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/align"
 )
 
-// ErrNoShortlist says that a short list was given to a run whose output layer takes none.
-var ErrNoShortlist = errors.New("the run's output layer is no softmax over one matrix, of which a short list takes " +
-	"rows: translate without it")
-
 // ReadShortlist reads the file of a short list that runs/text has made for this run, for decode.Options.Shortlist. It
 // is an error where the output layer takes none, or the list has pieces that the run does not.
 func (t *Translator) ReadShortlist(path string) (*decode.Shortlist, error) {
 	if _, _, ok := t.Output.SoftmaxHead(); !ok {
-		return nil, ErrNoShortlist
+		return nil, decode.ErrNoShortlist
 	}
 	f, err := files.Open(path)
 	if err != nil {

@@ -122,12 +122,12 @@ func TestShortlistRefuses(t *testing.T) {
 		}
 		mixed := fresh(t, settings(t, smallConfig, func(s *translation.Settings) { s.Objective.Method = "mos" }))
 		defer mixed.Free()
-		if _, err := mixed.ReadShortlist(path); !errors.Is(err, translation.ErrNoShortlist) {
+		if _, err := mixed.ReadShortlist(path); !errors.Is(err, decode.ErrNoShortlist) {
 			t.Errorf("a mixture: %v", err)
 		}
 		o := decode.Defaults()
 		o.Shortlist = &decode.Shortlist{}
-		if _, err := mixed.Translate(t.Context(), []string{"one"}, o); !errors.Is(err, translation.ErrNoShortlist) {
+		if _, err := mixed.Translate(t.Context(), []string{"one"}, o); !errors.Is(err, decode.ErrNoShortlist) {
 			t.Errorf("a mixture: %v", err)
 		}
 	})

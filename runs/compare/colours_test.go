@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/chart"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 )
@@ -19,6 +20,15 @@ func TestColours(t *testing.T) {
 			all = append(all, r.hue)
 		}
 		return all
+	}
+	known := map[string]bool{}
+	for _, m := range objectives.Methods() {
+		known[m.Name] = true
+	}
+	for _, name := range coloured {
+		if !known[name] {
+			t.Errorf("%s has a colour, and is no method", name)
+		}
 	}
 	a, b := numbers("mle", "cosreg", "spectrum+adversarial", "spectrum"), numbers("spectrum", "mle")
 	if a[0] != b[1] || a[3] != b[0] {

@@ -214,7 +214,7 @@ func results(t *testing.T, folder ...string) map[string]any {
 	if err := json.Unmarshal([]byte(read(t, append(folder, "results.json")...)), &all); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"train_seconds", "tokens_per_s", "peak_rss_bytes", "peak_device_bytes", "code"} {
+	for _, name := range []string{"train_seconds", "tokens_per_s", "peak_rss_bytes", "peak_device_bytes"} {
 		delete(all, name)
 	}
 	delete(all["best"].(map[string]any), "seconds")

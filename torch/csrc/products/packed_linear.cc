@@ -3,8 +3,8 @@
 // a weight in the blocks that they read.
 //
 // For the few rows of a single sentence most of the time went to oneDNN's
-// descriptions and memory for each call, and its kernels are slow there. A search
-// lays a weight out in panels (panels.h) too, when it first multiplies few rows.
+// descriptions and memory for each call, and its kernels are slow there: a search
+// multiplies these by panels (panels.h).
 #include "packed_linear.h"
 
 #include <ATen/OpaqueTensorImpl.h>
@@ -32,24 +32,45 @@ constexpr int64_t usual_rows = 96;  // a layout that suits products with about t
 
 constexpr int64_t kFew = 32;  // rows that panels multiply (docs/results/speed.md)
 
-// A weight that many products of many rows and of few have in common.
-struct Searched : c10::intrusive_ptr_target {
-  at::Tensor w_OI, blocks;  // as it lies, until the panels are filled, and as oneDNN has it
-  std::once_flag filled;
-  StepPanels panels;
+// The weight of a search, laid out in each of two ways when it is first multiplied so.
+class Searched : public c10::intrusive_ptr_target {
+ public:
+  explicit Searched(at::Tensor w_OI) : w_OI_(std::move(w_OI)) {}
+
+  const StepPanels &panels() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!panels_.filled()) panels_ = StepPanels::of_columns({w_OI_.t().contiguous()});
+    return drop_plain(), panels_;
+  }
+
+  const at::Tensor &blocks() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!blocks_.defined()) blocks_ = pack_weight(w_OI_);
+    return drop_plain(), blocks_;
+  }
+
+ private:
+  void drop_plain() {
+    if (panels_.filled() && blocks_.defined()) w_OI_.reset();
+  }
+
+  std::mutex mutex_;
+  at::Tensor w_OI_, blocks_;  // as it lies, while a layout is still to be made of it; as oneDNN has it
+  StepPanels panels_;
 };
 
 using Opaque = at::OpaqueTensorImpl<c10::intrusive_ptr<Searched>>;
 
 bool is_searched(const at::Tensor &weight) { return weight.layout() == at::kStrided && !weight.has_storage(); }
 
+void check_packable(const at::Tensor &weight_OI) {
+  TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
+              "only float32 matrices on the CPU are packed, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
+}
+
 // x_NI W^T + b, then max(0, .) where relu is set, of N <= kFew rows.
-at::Tensor few_rows(const at::Tensor &x, int64_t O, Searched &weight, const at::Tensor &bias, bool relu) {
+at::Tensor few_rows(const at::Tensor &x, const StepPanels &panels, int64_t O, const at::Tensor &bias, bool relu) {
   TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "a packed weight wants float32 on the CPU, not ", x.toString());
-  std::call_once(weight.filled, [&] {
-    weight.panels = StepPanels::of_columns({weight.w_OI.t().contiguous()});
-    weight.w_OI.reset();
-  });
   const int64_t I = x.size(-1), N = x.numel() / I;
   const at::Tensor x_NI = x.contiguous();
   std::vector<int64_t> shape = x.sizes().vec();
@@ -57,7 +78,6 @@ at::Tensor few_rows(const at::Tensor &x, int64_t O, Searched &weight, const at::
   at::Tensor y = at::empty(shape, x.options());
   const float *from = x_NI.const_data_ptr<float>(), *b = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   float *to = y.mutable_data_ptr<float>();
-  const StepPanels &panels = weight.panels;
   at::parallel_for(0, panels.count(), panels_at_once(N, I), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const int64_t first = panels.begin(p), last = panels.end(p);
@@ -78,8 +98,7 @@ at::Tensor few_rows(const at::Tensor &x, int64_t O, Searched &weight, const at::
 }  // namespace
 
 at::Tensor pack_weight(const at::Tensor &weight_OI) {
-  TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
-              "only float32 matrices on the CPU are packed, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
+  check_packable(weight_OI);
   at::NoGradGuard no_grad;
   const at::Tensor w = weight_OI.detach().contiguous();
   if (!at::globalContext().hasMKLDNN()) return w.clone();
@@ -88,9 +107,9 @@ at::Tensor pack_weight(const at::Tensor &weight_OI) {
 }
 
 at::Tensor pack_searched(const at::Tensor &weight_OI) {
-  auto both = c10::make_intrusive<Searched>();
-  both->blocks = pack_weight(weight_OI);
-  both->w_OI = weight_OI.detach().contiguous();
+  check_packable(weight_OI);
+  at::NoGradGuard no_grad;
+  auto both = c10::make_intrusive<Searched>(weight_OI.detach().contiguous());
   return at::detail::make_tensor<Opaque>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(), at::Device(at::kCPU), both, weight_OI.sizes());
 }
 
@@ -102,7 +121,7 @@ at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const
   if (is_searched(weight)) {
     Searched &both = *static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle();
     const int64_t N = x_NI.numel() / std::max<int64_t>(1, x_NI.size(-1));
-    return N > 0 && N <= kFew ? few_rows(x_NI, weight.size(0), both, bias, relu) : packed_linear(x_NI, both.blocks, bias, relu);
+    return N > 0 && N <= kFew ? few_rows(x_NI, both.panels(), weight.size(0), bias, relu) : packed_linear(x_NI, both.blocks(), bias, relu);
   }
   if (!at::globalContext().hasMKLDNN()) {
     at::Tensor y = bias.defined() ? at::linear(x_NI, weight, bias) : at::linear(x_NI, weight);

@@ -14,8 +14,8 @@ namespace ap {
 // and no elements to read.
 at::Tensor pack_weight(const at::Tensor &weight_OI);
 
-// The same for a search, whose products have few rows at times. It reads the weight as it
-// lies when it first has few: the weight keeps its values for as long as it is in use.
+// The same for a search, whose products have few rows at times. The weight is read when
+// it is first multiplied: it keeps its values for as long as it is in use.
 at::Tensor pack_searched(const at::Tensor &weight_OI);
 
 // The same with eight bits for each weight (int8_linear.cc), whose type is qint8.
