@@ -167,12 +167,14 @@ func (x Tensor) IndexSelect(dim int, index Tensor) Tensor {
 
 // TopK returns the k largest values along dim, falling, and their indices.
 func (x Tensor) TopK(k int, dim int) (values, indices Tensor) {
+	needScope("TopK")
 	var i gotorch.Tensor
-	values = viaGotorch("TopK", func() (v gotorch.Tensor) {
+	v := runGotorch("TopK", func() (v gotorch.Tensor) {
 		v, i = gotorch.TopK(x.g("TopK"), int64(k), int64(dim), true, true)
 		return v
-	}, x)
-	return values, adopt("TopK", i)
+	}, []Tensor{x})
+	both := adopt("TopK", v, i)
+	return both[0], both[1]
 }
 
 // Stack joins tensors of one shape along a new dimension.

@@ -78,18 +78,27 @@ func (x Tensor) g(op string) gotorch.Tensor {
 // stripped, so that the scope alone decides when the tensor is freed.
 func viaGotorch(op string, f func() gotorch.Tensor, operands ...Tensor) Tensor {
 	needScope(op)
-	return adopt(op, runGotorch(op, f, operands))
+	return adopt(op, runGotorch(op, f, operands))[0]
 }
 
-func adopt(op string, t gotorch.Tensor) Tensor {
-	p := *t.T
-	runtime.SetFinalizer(t.T, nil)
-	if !C.ap_adopt() {
-		handle := C.ap_tensor(p)
-		C.ap_free(&handle, 1)
+// adopt owns all results of one operator. Outside the torch thread it frees all of them: one that kept its
+// finalizer would be freed by the collector, whenever and on whichever thread that runs.
+func adopt(op string, results ...gotorch.Tensor) []Tensor {
+	onThread, handles := true, make([]C.ap_tensor, len(results))
+	for i, t := range results {
+		runtime.SetFinalizer(t.T, nil)
+		handles[i] = C.ap_tensor(*t.T)
+		onThread = bool(C.ap_adopt()) && onThread
+	}
+	if !onThread {
+		C.ap_free(&handles[0], C.int(len(handles)))
 		fail(op, outsideThread, false)
 	}
-	return own(op, C.ap_tensor(p))
+	owned := make([]Tensor, len(results))
+	for i, handle := range handles {
+		owned[i] = own(op, handle)
+	}
+	return owned
 }
 
 // runGotorch turns gotorch's panic with a text into one with *Error.
