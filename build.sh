@@ -546,27 +546,45 @@ compile_dependencies() {
     exec 7>&-
 }
 
-# Builds the programs that depend on package torch, or those that do not and need neither cgo nor the libraries.
+# The import paths of the programs that depend on package torch, or of those that do not and need neither cgo nor the libraries.
+programs_of() {  # torch|pure
+    go list -f '{{if eq .Name "main"}}{{$kind := "pure"}}{{range .Deps}}{{if eq . "'$module'/torch"}}{{$kind = "torch"}}{{end}}{{end}}{{$kind}} {{.ImportPath}}{{end}}' ./runs/... |
+        sed -n "s/^$1 //p"
+}
+
+# Builds PROGRAM... into FOLDER. Those that train are one program under the name of each (runs/internal/training).
+build_into() {  # FOLDER FLAGS-ARRAY PROGRAM...
+    local folder=$1 program training=$module/runs/internal/training others=() runs=()
+    local -n go_flags=$2
+    shift 2
+    for program; do
+        if grep -qs 'train\.Main("' "runs/${program##*/}/main.go"; then runs+=("${program##*/}"); else others+=("$program"); fi
+    done
+    (( ! ${#runs[@]} )) || others+=("$training")
+    go build "${go_flags[@]}" -o "$folder/" "${others[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    for program in "${runs[@]}"; do ln -f "$folder/training" "$folder/$program"; done
+    rm -f "$folder/training"
+}
+
 build_programs() {  # torch|pure
-    local programs vcs=()
+    local programs flags=()
     # A tree without a usable git repository is built all the same.
-    git rev-parse HEAD >/dev/null 2>&1 || vcs=(-buildvcs=false)
-    mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{$kind := "pure"}}{{range .Deps}}{{if eq . "'$module'/torch"}}{{$kind = "torch"}}{{end}}{{end}}{{$kind}} {{.ImportPath}}{{end}}' ./runs/... |
-        sed -n "s/^$1 //p")
+    git rev-parse HEAD >/dev/null 2>&1 || flags=(-buildvcs=false)
+    mapfile -t programs < <(programs_of "$1" | grep -v /internal/)
     (( ${#programs[@]} )) || return 0
     if [[ $1 == pure ]]; then
         say "compiling ${#programs[@]} Go programs without libtorch into bin/"
-        CGO_ENABLED=0 go build "${vcs[@]}" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+        CGO_ENABLED=0 build_into bin flags "${programs[@]}"
         return
     fi
     say "compiling ${#programs[@]} Go programs into bin/"
     [[ ! -f $lib/.dependencies ]] || flock "$lib/.dependencies" rm -f "$lib/.dependencies"
     # What differs from the commit: the Go tool's stamp counts files that git does not track, too.
-    local changed built=''
-    if (( ! ${#vcs[@]} )) && changed=$(git diff --name-only HEAD | tr -d "'\"" | paste -sd,); then
-        built="-X 'github.com/aperture-ml/aperture/runs/internal/experiment.built=$(git rev-parse HEAD):$changed'"
+    local changed
+    if (( ! ${#flags[@]} )) && changed=$(git diff --name-only HEAD | tr -d "'\"" | paste -sd,); then
+        flags+=(-ldflags "-X 'github.com/aperture-ml/aperture/runs/internal/experiment.built=$(git rev-parse HEAD):$changed'")
     fi
-    go build "${vcs[@]}" -ldflags "$built" -o bin/ "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    build_into bin flags "${programs[@]}"
 }
 
 # Everything a build depends on, and everything it makes, by name, size and time of change. The first is
@@ -686,7 +704,7 @@ make_dist() {  # PROGRAM...
     if (( $# )); then
         programs=("${@/#/./runs/}")
     else
-        mapfile -t programs < <(go list -f '{{if eq .Name "main"}}{{.ImportPath}}{{end}}' ./runs/...)
+        mapfile -t programs < <({ programs_of torch; programs_of pure; } | grep -v /internal/)
     fi
     sed -e 's@-Wl,-rpath,${SRCDIR}/../third_party/lib -Wl,-rpath,$ORIGIN/../third_party/lib@-Wl,-rpath,$ORIGIN/../lib@' torch/cgo.go >"$work/overlay/cgo.go"
     cmp -s torch/cgo.go "$work/overlay/cgo.go" && stop "torch/cgo.go has other linker flags than dist looks for"
@@ -694,9 +712,9 @@ make_dist() {  # PROGRAM...
     say "linking ${#programs[@]} programs for the release"
     # Before 2.34 threads, dlopen and the resolver were libraries of their own, and res_search had another name.
     # This system's libstdc++ may ask for more than a program does that links it.
-    local flags="-s -w -extldflags '${glibc[*]} -Wl,--allow-shlib-undefined,--no-as-needed,-lpthread,-ldl,-lresolv'"
-    CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Dres_search=__res_search" \
-        go build -trimpath -overlay "$work/overlay.json" -ldflags "$flags" -o "$folder/bin/" "${programs[@]}" || stop "compiling the Go programs failed; the compiler's message stands above"
+    local flags=(-trimpath -overlay "$work/overlay.json"
+        -ldflags "-s -w -extldflags '${glibc[*]} -Wl,--allow-shlib-undefined,--no-as-needed,-lpthread,-ldl,-lresolv'")
+    CGO_CFLAGS="${CGO_CFLAGS:--O2 -g} -Dres_search=__res_search" build_into "$folder/bin" flags "${programs[@]}"
     for file in "$lib"/*.so*; do
         [[ $file != */libtorch.so && $file != *.tmp ]] || continue
         cp -L "$file" "$folder/lib/"

@@ -135,13 +135,6 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v, want %q", err, part)
 		}
 	}
-	for _, kind := range language.Kinds() {
-		s := language.Defaults()
-		s.Model.Kind = kind
-		if one, two := s.Activations(1000), s.Activations(2000); one <= 0 || two != 2*one {
-			t.Errorf("%s: 1000 tokens keep %d numbers, 2000 tokens %d", kind, one, two)
-		}
-	}
 }
 
 // TestReaches holds the shares of a product's rate to those that docs/results/scale.md tells of, within a tenth:

@@ -31,8 +31,6 @@ type kind struct {
 	start func(c *objectives.Config)
 	// check says what is wrong with the sizes, beyond the keys' ranges; nil finds nothing.
 	check func(s models.Settings) error
-	// activations estimates the numbers that a token of a batch keeps for the backward pass, beside its word vectors.
-	activations func(s models.Settings) int64
 	// width is that of the layers whose products take most of training; beside is the width at which all else that
 	// training computes takes as long as they, on a CPU.
 	width  func(s models.Settings) int
@@ -48,22 +46,17 @@ type kind struct {
 
 var kinds = models.Kinds[kind]{
 	{"awd-lstm", kind{
-		make: making(models.NewAWDLSTM), start: uniform, activations: recurrentActivations,
-		width: hidden, beside: 90, reading: 4.4,
+		make: making(models.NewAWDLSTM), start: uniform, width: hidden, beside: 90, reading: 4.4,
 	}},
 	{"qrnn", kind{
-		make: making(models.NewQRNN), start: uniform, activations: recurrentActivations, width: hidden, beside: 310,
+		make: making(models.NewQRNN), start: uniform, width: hidden, beside: 310,
 	}},
 	{"gru", kind{
 		make: making(models.NewGRU), start: uniform, width: hidden, beside: 1400,
-		// The operators of a step keep 14 vectors where the LSTM's single one keeps 9.
-		activations: func(s models.Settings) int64 { return recurrentActivations(s) * 14 / 9 },
 	}},
 	{"transformer-xl", kind{
 		make: making(models.NewTransformerXL), start: func(c *objectives.Config) { c.Deviation = 0.02 },
-		// As a layer of a Transformer's encoder.
-		activations: func(s models.Settings) int64 { return int64(s.Layers * (16*s.Width + 2*s.FFNWidth)) },
-		width:       func(s models.Settings) int { return s.Width }, beside: 125, seesChunks: true,
+		width: func(s models.Settings) int { return s.Width }, beside: 125, seesChunks: true,
 		check: func(s models.Settings) error {
 			if s.LastHidden != 0 {
 				return fmt.Errorf("model.last_hidden = %d: all layers of a transformer-xl are as wide as its embedding; "+
@@ -74,9 +67,7 @@ var kinds = models.Kinds[kind]{
 	}},
 	{"gpt", kind{
 		make: making(models.NewGPT), start: func(c *objectives.Config) { c.Deviation = 0.02 },
-		// As a layer of a Transformer's encoder.
-		activations: func(s models.Settings) int64 { return int64(s.Layers * (16*s.Width + 2*s.FFNWidth)) },
-		width:       func(s models.Settings) int { return s.Width }, beside: 125, blocks: true,
+		width: func(s models.Settings) int { return s.Width }, beside: 125, blocks: true,
 		check: models.Settings.CheckGPT,
 	}},
 }
@@ -84,31 +75,10 @@ var kinds = models.Kinds[kind]{
 // uniform starts word vectors between -0.1 and 0.1, as AWD-LSTM does.
 func uniform(c *objectives.Config) { c.Uniform = 0.1 }
 
-// recurrentActivations counts, for each layer, the input, four gates, the cell, its tanh, the output and a mask.
-func recurrentActivations(s models.Settings) (perToken int64) {
-	for i := range s.Layers {
-		h := int64(s.Hidden)
-		if i == s.Layers-1 {
-			h = int64(max(s.LastHidden, s.Width))
-		}
-		perToken += 9 * h
-	}
-	return perToken
-}
-
 // Kinds lists the values of model.kind that are language models.
 func Kinds() []string { return kinds.Names() }
 
 func (s Settings) kind() (kind, error) { return kinds.Of(s.Model.Kind, "is no language model") }
-
-// Activations estimates the numbers that a batch of the given number of tokens keeps for its backward pass.
-func (s Settings) Activations(tokens int) int64 {
-	k, err := s.kind()
-	if err != nil {
-		return 0
-	}
-	return int64(tokens) * (int64(4*s.Model.Width) + k.activations(s.Model))
-}
 
 // ownCache is the size of the cache that a processor's core has to itself, 2 MiB on those of today.
 const ownCache = 2 << 20

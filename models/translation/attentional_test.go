@@ -200,7 +200,4 @@ func TestPublishedAttentional(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	if one, two := s.Activations(1000), s.Activations(2000); one < 1000*30*1024 || two != 2*one {
-		t.Errorf("1000 tokens keep %d numbers, 2000 tokens %d", one, two)
-	}
 }

@@ -18,8 +18,6 @@ type kind struct {
 	check func(s models.Settings) error
 	// start says how wide word vectors are beside states, and how weights start; nil leaves both as they are.
 	start func(s models.Settings, c *objectives.Config)
-	// activations estimates the numbers that each token of a batch keeps for the backward pass.
-	activations func(s models.Settings) int64
 	// beside is the width at which products take as long as all else that training computes, on a CPU.
 	beside int
 }
@@ -37,11 +35,6 @@ var kinds = models.Kinds[kind]{
 			}
 			return s.CheckHeads()
 		},
-		// About 16 vectors of the model's width and 2 of the inner width for each layer of an encoder, half as much
-		// again for one of a decoder.
-		activations: func(s models.Settings) int64 {
-			return int64(16*s.Width+2*s.FFNWidth) * int64(2*s.EncoderLayers+3*s.DecoderLayers) / 2
-		},
 		beside: 125,
 	}},
 	{"attentional", kind{
@@ -54,12 +47,6 @@ var kinds = models.Kinds[kind]{
 		start: func(s models.Settings, c *objectives.Config) {
 			c.Width, c.Hidden, c.Uniform = int64(s.WordVectors()), int64(s.Width), s.Range(s.Width)
 		},
-		// For each layer its input, four gates, the cell, its tanh, the output and a mask; the context beside the
-		// state, the attentional state and its mask, the encoder's outputs twice; and both sides' word vectors with
-		// their noise.
-		activations: func(s models.Settings) int64 {
-			return int64(9*s.Width*(s.EncoderLayers+s.DecoderLayers) + 6*s.Width + 4*s.WordVectors())
-		},
 		beside: 110,
 	}},
 }
@@ -68,15 +55,6 @@ var kinds = models.Kinds[kind]{
 func Kinds() []string { return kinds.Names() }
 
 func (s Settings) kind() (kind, error) { return kinds.Of(s.Model.Kind, "does not translate") }
-
-// Activations estimates the numbers that a batch of the given number of tokens keeps for its backward pass.
-func (s Settings) Activations(tokens int) int64 {
-	k, err := s.kind()
-	if err != nil {
-		return 0
-	}
-	return int64(tokens) * k.activations(s.Model)
-}
 
 // Reaches is the share of the rate of a large product of matrices at which training computes, as measured on a CPU:
 // docs/scale.md.

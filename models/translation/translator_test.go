@@ -338,8 +338,4 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v, want %q", err, part)
 		}
 	}
-	s := translation.Defaults()
-	if one, two := s.Activations(1000), s.Activations(2000); one <= 0 || two != 2*one {
-		t.Errorf("1000 tokens keep %d numbers, 2000 tokens %d", one, two)
-	}
 }

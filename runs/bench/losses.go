@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/aperture-ml/aperture/objectives"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -144,7 +145,7 @@ const plainCopies = 3.5
 // mixtureRace races a mixture of 15 softmaxes, if its peer has room: else the kernel would end some process.
 func mixtureRace(b *bench, r *race) error {
 	const width, vocabulary, components = 400, 33278, 15
-	available, err := availableMemory()
+	available, err := experiment.AvailableMemory()
 	if err != nil {
 		return err
 	}

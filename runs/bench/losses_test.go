@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -40,7 +41,7 @@ func TestLosses(t *testing.T) {
 }
 
 func TestMemoryOfPeers(t *testing.T) {
-	available, err := availableMemory()
+	available, err := experiment.AvailableMemory()
 	if err != nil || available < 1<<20 {
 		t.Errorf("%.0f bytes are available, %v", available, err)
 	}

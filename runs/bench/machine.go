@@ -68,20 +68,6 @@ func (t ticks) steal(later ticks) *float64 {
 	return nil
 }
 
-// availableMemory is how many bytes programs can still take without swapping, as the kernel estimates it.
-func availableMemory() (bytes float64, err error) {
-	const path = "/proc/meminfo"
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut(string(data), "MemAvailable:")
-	if _, err := fmt.Sscanf(after, "%f kB", &bytes); err != nil {
-		return 0, fmt.Errorf("%s does not say how much memory is available", path)
-	}
-	return bytes * 1024, nil
-}
-
 // printMachine says below a table what all its rows have in common.
 func printMachine(out io.Writer, m Machine) error {
 	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; "+

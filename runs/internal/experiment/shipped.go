@@ -28,6 +28,14 @@ func trains(name string, task Task, what, preset string) Spec {
 		Summary: fmt.Sprintf("%s trains %s, or on the built-in sample.", name, what)}
 }
 
+// Runs are the names of the runs with presets.
+func Runs() (names []string) {
+	for _, s := range shipped {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // SpecOf describes the run of a folder under runs/; nil where the list above lacks it.
 func SpecOf(name string) *Spec {
 	i := slices.IndexFunc(shipped, func(s Spec) bool { return s.Name == name })

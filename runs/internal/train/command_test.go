@@ -168,6 +168,20 @@ func TestResultsOfGivenData(t *testing.T) {
 	mustRun(t, folder, "-steps=3", "-out=out", "-resume", "-data=corpus2", "-test=test")
 }
 
+// The program of all runs is the one that its file is called by, through links that are called otherwise.
+func TestNameOfTheRun(t *testing.T) {
+	t.Parallel()
+	link := filepath.Join(t.TempDir(), "another")
+	if err := os.Symlink(textBinary, link); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(link, "-h").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "ptb trains ") {
+		t.Errorf("through a link: %v, %.100s", err, out)
+	}
+	finish(t, exec.Command(namelessBinary)).fails(t, "a name of no run", 2,
+		"training is the name of no run: call this program iwslt14, ")
+}
+
 // -plan, -h and -method=help print to standard output and make nothing.
 func TestWhatOnlyPrints(t *testing.T) {
 	t.Parallel()

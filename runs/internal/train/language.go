@@ -111,10 +111,6 @@ func (t *languageTask) introduce() []string {
 	return lines
 }
 
-func (t *languageTask) activations() int64 {
-	return t.Settings.Activations(t.config.Train.BPTT * t.columns())
-}
-
 func (t *languageTask) columns() int { return t.config.Train.Columns / t.config.Train.Batches() }
 
 func (t *languageTask) reaches() float64 { return t.Settings.Reaches(t.columns()) }

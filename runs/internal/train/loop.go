@@ -60,16 +60,8 @@ func (t *trainer) loop(ctx context.Context) error {
 		for i, batch := range update.Batches {
 			step := torch.OpenScope() // owns every tensor made below
 			t.sync.Batch(update, i)
-			var loss, nll torch.Tensor
-			torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
-				states, targets := batch.Forward(t.dropout)
-				loss, nll = t.Output.Loss(states, targets, t.scale(update))
-				if extra := states.Extra(); extra.Defined() {
-					loss = loss.Add(extra)
-				}
-			})
-			loss.Backward()
-			t.sums = append(t.sums, loss.Detach(), nll.Sum())
+			loss, nll := t.learn(batch, t.scale(update))
+			t.sums = append(t.sums, loss, nll)
 			tokens += batch.Size()
 			torch.Keep(t.sums...)
 			step.Close()
@@ -92,6 +84,19 @@ func (t *trainer) loop(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// learn adds a batch's gradients to those of the parameters. It returns the loss, by scale, and the clean one, both summed.
+func (t *trainer) learn(batch models.Batch, scale float64) (loss, nll torch.Tensor) {
+	torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
+		states, targets := batch.Forward(t.dropout)
+		loss, nll = t.Output.Loss(states, targets, scale)
+		if extra := states.Extra(); extra.Defined() {
+			loss = loss.Add(extra)
+		}
+	})
+	loss.Backward()
+	return loss.Detach(), nll.Sum()
 }
 
 // join makes the gradients, and the numbers, those of all processes' batches. stop is the signal that a process got. A

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -24,9 +25,13 @@ import (
 
 // Main is the program of the run in the folder runs/NAME. It does not return.
 func Main(name string) {
-	spec := experiment.SpecOf(name)
 	command.Resumes()
 	command.Exit(command.Guard(func() error {
+		spec := experiment.SpecOf(name)
+		if spec == nil {
+			return command.Usagef("%s is the name of no run: call this program %s", name,
+				strings.Join(experiment.Runs(), ", "))
+		}
 		settings, err := experiment.Parse(spec, os.Args[1:])
 		if err != nil {
 			return err
@@ -38,6 +43,15 @@ func Main(name string) {
 		defer stop()
 		return command.On(torch.Main, func() error { return Run(ctx, settings) })
 	}))
+}
+
+// MainByName is the program of the run that its file is called by, whatever links lead to the file. It does not return.
+func MainByName() {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	Main(filepath.Base(self))
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.

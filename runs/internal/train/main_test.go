@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// binary is the command that the tests of translation drive, textBinary that of
-// language models, and translateBinary runs/translate; they are built once.
-var binary, textBinary, translateBinary string
+// binary is the command that the tests of translation drive, textBinary that of language models, namelessBinary the
+// program that both are by name, and translateBinary runs/translate; they are built once.
+var binary, textBinary, namelessBinary, translateBinary string
 
 // alone is set in the environment of a test that computes in a process of its own.
 const alone = "APERTURE_TEST_ALONE"
@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 		binary = filepath.Join(folder, "wmt14")
 		textBinary = filepath.Join(folder, "ptb")
 		translateBinary = filepath.Join(folder, "translate")
-		build := exec.Command("go", "build", "-o", folder, "../../wmt14", "../../ptb", "../../translate")
+		namelessBinary = filepath.Join(folder, "training")
+		build := exec.Command("go", "build", "-o", folder, "../training", "../../translate")
 		build.Stderr = os.Stderr
 		if os.Getenv(alone) != "" {
 			return m.Run()
@@ -45,6 +46,12 @@ func TestMain(m *testing.M) {
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "the command under test cannot be built:", err)
 			return 1
+		}
+		for _, name := range []string{binary, textBinary} {
+			if err := os.Link(namelessBinary, name); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
 		}
 		os.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache")) // not the user's own
 		return m.Run()

@@ -1,12 +1,16 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"sort"
 	"strings"
 	"time"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -45,7 +49,11 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 			fmt.Fprintln(os.Stderr, note)
 		}
 	}
-	state, activations := params*4*copies, learnt.activations()*4
+	looked, err := t.look()
+	if err != nil {
+		return err
+	}
+	state := params * 4 * copies
 	fmt.Fprintf(out, "parameters        %d\n", params)
 	fmt.Fprintf(out, "weights and state %d MiB (weights, gradients, moments, averages)\n", state/mib)
 	vectors := int64(0)
@@ -55,20 +63,80 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 		fmt.Fprintf(out, "target vectors    %d MiB (%d of %d numbers, which training does not touch)\n",
 			vectors/mib, rows, width)
 	}
-	fmt.Fprintf(out, "activations       about %d MiB\n", activations/mib)
-	fmt.Fprintf(out, "in all            about %d MiB in each process, beside the program and the texts\n",
-		(state+vectors+activations)/mib)
+	if activations, measured := t.activations(looked); measured == "" {
+		fmt.Fprintf(out, "activations       not measured: weights and gradients alone would fill the memory that is free\n")
+	} else {
+		fmt.Fprintf(out, "activations       about %d MiB, %s\n", activations/mib, measured)
+		fmt.Fprintf(out, "in all            about %d MiB in each process, beside the program and the texts\n",
+			(state+vectors+activations)/mib)
+	}
 	fmt.Fprintln(out, learnt.size(t.total()))
 	fmt.Fprintf(out, "steps an epoch    %d\n", t.updates.Count(1))
 	fmt.Fprintf(out, "steps in all      %d\n", t.total())
-	if err := t.predict(s, state); err != nil {
-		return err
-	}
+	t.predict(s, state, looked)
 	fmt.Fprintf(out, "folder            %s\n", s.Out)
 	return nil
 }
 
+// look gives the first updates.
+func (t *trainer) look() (updates []models.Update, err error) {
+	for batches := 0; len(updates) < min(lookAt, t.updates.Count(1)) && batches < lookAtBatches; {
+		next, err := t.updates.Next()
+		if err != nil {
+			return nil, err
+		}
+		batches += len(next.Batches)
+		updates = append(updates, next)
+	}
+	return updates, nil
+}
+
+// activations are the bytes of tensors that training takes at its most beside weights, gradients and state, and how they
+// were measured: by the largest batch of these updates that takes no longer than a while, twice, since what it carries on
+// is part of the next. A larger one is reckoned to take more by its targets. Nothing is measured, and nothing said, where
+// memory might not suffice.
+func (t *trainer) activations(updates []models.Update) (bytes int64, measured string) {
+	gradients := 4 * t.Params.Count()
+	if free, err := experiment.AvailableMemory(); t.Device == torch.CPU && err == nil && 2*float64(gradients) > free {
+		return 0, ""
+	}
+	var batches []models.Batch
+	for _, u := range updates {
+		batches = append(batches, u.Batches...)
+	}
+	slices.SortStableFunc(batches, func(a, b models.Batch) int {
+		return cmp.Compare(a.Operations().All(), b.Operations().All())
+	})
+	largest := batches[len(batches)-1]
+	i := max(1, sort.Search(len(batches), func(i int) bool { return batches[i].Operations().All() > measuredOperations }))
+	batch := batches[i-1]
+	t.dropout = torch.NewStream(uint64(t.config.Train.Seed), "dropout")
+	live, peak := func() int64 { return torch.LiveDeviceBytes(t.Device) }, func() int64 { return torch.PeakDeviceBytes(t.Device) }
+	if t.Device == torch.CPU {
+		live, peak = torch.LiveBytes, torch.PeakBytes
+	}
+	before := live()
+	torch.ResetPeakBytes()
+	for range 2 {
+		scope := torch.OpenScope()
+		t.learn(batch, 1/float64(batch.Size()))
+		t.Output.Penalize()
+		if t.config.Train.Batches() == 1 { // else the next one finds gradients
+			torch.ZeroGrad(t.Params.Tensors())
+		}
+		scope.Close()
+	}
+	bytes, measured = max(0, peak()-before-gradients), fmt.Sprintf("measured with %d target tokens", batch.Size())
+	if largest.Size() > batch.Size() {
+		measured += fmt.Sprintf(" and reckoned for %d", largest.Size())
+		bytes = int64(float64(bytes) * float64(largest.Size()) / float64(batch.Size()))
+	}
+	return bytes, measured
+}
+
 const (
+	// Operations of the largest batch whose memory is measured: ten seconds or so of two cores.
+	measuredOperations = 5e11
 	// Updates that a prediction looks at, and batches after which it looks at no more.
 	lookAt, lookAtBatches = 50, 2000
 	// What shows a processor's or a device's speed: products of matrices of this size, copies of this number of bytes.
@@ -77,14 +145,14 @@ const (
 	localBytes = 0.6e9
 )
 
-// predict prints how long the run should take, whose weights and state have that many bytes.
-func (t *trainer) predict(s *experiment.Settings, state int64) error {
+// predict prints how long the run should take, whose weights and state have that many bytes, by its first updates.
+func (t *trainer) predict(s *experiment.Settings, state int64, updates []models.Update) {
 	c, processes, out := s.Config.Train, max(1, s.Launch, s.Place.Size), command.Stdout
 	speed := s.Speed
 	if unknown := t.Output.Uncounted(); len(unknown) > 0 {
 		names := strings.Join(unknown, ", ")
 		fmt.Fprintf(out, "time              not known: %s does not say what it multiplies\n", names)
-		return nil
+		return
 	}
 	local := max(1, s.Launch, s.Place.LocalSize)
 	threads := min(local*c.Threads, runtime.GOMAXPROCS(0)) // of all processes of this machine
@@ -111,17 +179,11 @@ func (t *trainer) predict(s *experiment.Settings, state int64) error {
 		by = "what processes of one machine send; -bandwidth sets another"
 	}
 	var sum parallel.Prediction
-	n, batches := 0, 0
-	for ; n < min(lookAt, t.updates.Count(1)) && batches < lookAtBatches; n++ {
-		next, err := t.updates.Next()
-		if err != nil {
-			return err
-		}
-		batches += len(next.Batches)
+	for _, u := range updates {
 		update := t.Output.UpdateOperations()
-		sum = sum.Plus(parallel.Predict(next.Batches, update, t.Params.Tensors(), state, processes, speed))
+		sum = sum.Plus(parallel.Predict(u.Batches, update, t.Params.Tensors(), state, processes, speed))
 	}
-	mean := func(x float64) float64 { return x / float64(n) }
+	mean := func(x float64) float64 { return x / float64(len(updates)) }
 	each := func(seconds float64) time.Duration { return parallel.Duration(mean(seconds)) }
 	fmt.Fprintf(out, "arithmetic        %.3g operations an update of %.0f target tokens, by %d processes: "+
 		"%v at %.3g a second each (%s)\n",
@@ -138,5 +200,4 @@ func (t *trainer) predict(s *experiment.Settings, state int64) error {
 	fmt.Fprintf(out, "time              %v an update, %.0f target tokens a second; %v for all steps, "+
 		"without validation and tests\n", each(sum.Seconds()), float64(sum.Targets)/sum.Seconds(),
 		parallel.Duration(mean(sum.Seconds())*float64(t.total())))
-	return nil
 }

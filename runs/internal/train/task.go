@@ -31,8 +31,6 @@ type task interface {
 	corpus() string
 	size(steps int) string
 	introduce() []string
-	// activations estimates the numbers that a batch keeps for its backward pass.
-	activations() int64
 	// reaches is the share of a large product's rate at which training computes.
 	reaches() float64
 

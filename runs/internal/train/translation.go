@@ -154,10 +154,6 @@ func (t *translationTask) introduce() []string {
 	return lines
 }
 
-func (t *translationTask) activations() int64 {
-	return t.Settings.Activations(t.config.Train.MaxTokens)
-}
-
 func (t *translationTask) reaches() float64 { return t.Settings.Reaches() }
 
 func (t *translationTask) free() {
