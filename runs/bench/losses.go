@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 
 	"github.com/aperture-ml/aperture/objectives"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
@@ -17,6 +18,8 @@ var objectiveRows = withMethods([]row{
 	{"softmax_loss/V=37000", "s", translatorLayer.race},
 	{"method/spectrum-all", "tokens_per_s", smallNetwork.method("spectrum", withNorms...)},
 	{"method/mos", "s", mixtureRace},
+	{"adaptive_loss/V=33278", "s", adaptiveLayer(1400, 400, 33278, 2800, 20000).race},
+	{"adaptive_loss/V=267735", "s", adaptiveLayer(1400, 512, 267735, 20000, 40000, 200000).race},
 	{"vmf_loss/V=50000", "s", vectorLayer(4096, 1024, 50000, 300).race},
 	{"vmf_model/V=50000", "sentences_per_s", publishedAttentional.race(tiedVMF, sentencesOf)},
 })
@@ -63,6 +66,7 @@ type layer struct {
 	program                      string         // of the peer
 	peer                         map[string]any // of its configuration, what is not size
 	alike                        bool           // whether both sides minimise the same loss
+	zipf                         bool           // words come as often as a text's, the most frequent first; else all alike
 }
 
 // softmaxLayer is a softmax, whose peer is a linear layer with cross-entropy.
@@ -78,6 +82,16 @@ func mixtureLayer(positions, width, vocabulary int64, components int) layer {
 	l := softmaxLayer(positions, width, vocabulary)
 	l.settings.Set("method", "mos", "mixture_components", components, "mixture_dropout", 0)
 	l.program, l.peer = "mixture_loss.py", map[string]any{"components": components}
+	return l
+}
+
+// adaptiveLayer is an adaptive softmax whose clusters begin at these ranks, each a fourth as wide as the one before; its
+// peer is PyTorch's own module.
+func adaptiveLayer(positions, width, vocabulary int64, cutoffs ...int64) layer {
+	l := softmaxLayer(positions, width, vocabulary)
+	l.settings.Set("method", "adaptive", "adaptive_divisor", 4,
+		"adaptive_cutoffs", strings.Trim(strings.ReplaceAll(fmt.Sprint(cutoffs), " ", ","), "[]"))
+	l.program, l.peer, l.zipf = "adaptive_loss.py", map[string]any{"cutoffs": cutoffs, "divisor": 4}, true
 	return l
 }
 
@@ -107,7 +121,11 @@ func (l layer) race(b *bench, r *race) error {
 	}
 	r.onClose(output.Free)
 	hidden := torch.Parameter(stream.Normal(0, 1, torch.Float32, torch.CPU, l.positions, l.width))
-	targets := spreadTargets(l.positions, l.vocabulary)
+	ids := spreadTargets(l.positions, l.vocabulary)
+	if l.zipf {
+		ids = zipfTargets(l.positions, l.vocabulary)
+	}
+	targets := torch.FromInt64s(ids, torch.CPU, l.positions)
 	torch.Keep(targets)
 	r.onClose(func() { torch.Free(hidden, targets) })
 	r.config = fmt.Sprintf("N=%d D=%d V=%d", l.positions, l.width, l.vocabulary)
@@ -117,6 +135,9 @@ func (l layer) race(b *bench, r *race) error {
 	})
 	described := map[string]any{"rows": l.positions, "width": l.width, "vocab": l.vocabulary}
 	maps.Copy(described, l.peer)
+	if l.zipf { // how much there is to do depends on them
+		described["targets"] = ids
+	}
 	peer, err := b.startPeer(r, "PyTorch", l.program, described)
 	if l.alike {
 		// Weights, hidden states and targets of the two sides are other draws from one distribution, so their mean
@@ -127,12 +148,28 @@ func (l layer) race(b *bench, r *race) error {
 }
 
 // spreadTargets are n words all over a vocabulary of v, behind its special symbols.
-func spreadTargets(n, v int64) torch.Tensor {
+func spreadTargets(n, v int64) []int64 {
 	ids := make([]int64, n)
 	for i := range ids {
 		ids[i] = 4 + int64(i)*7919%(v-4)
 	}
-	return torch.FromInt64s(ids, torch.CPU, n)
+	return ids
+}
+
+// zipfTargets are n words of a vocabulary of v, behind its special symbols, as often as a text by Zipf's law has the word
+// of each rank.
+func zipfTargets(n, v int64) []int64 {
+	ids, all, sum, i := make([]int64, n), 0.0, 0.0, int64(0)
+	for rank := range v - 4 {
+		all += 1 / float64(rank+1)
+	}
+	for rank := range v - 4 {
+		sum += 1 / float64(rank+1)
+		for ; i < n && (float64(i)+0.5)/float64(n) < sum/all; i++ {
+			ids[i*7919%n] = 4 + rank
+		}
+	}
+	return ids
 }
 
 // mixturePositions is what the method's authors score at once: 20 columns of 70 words.

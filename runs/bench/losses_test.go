@@ -18,7 +18,7 @@ func TestLosses(t *testing.T) {
 	guess := math.Log(vocabulary)
 	for name, l := range map[string]layer{
 		"softmax": softmaxLayer(200, 8, vocabulary), "mixture": mixtureLayer(200, 8, vocabulary, 3),
-		"vectors": vectorLayer(200, 8, vocabulary, 5),
+		"vectors": vectorLayer(200, 8, vocabulary, 5), "adaptive": adaptiveLayer(200, 8, vocabulary, 10, 30),
 	} {
 		for loss, want := range map[string]string{"4.2": "", "5.5": "the two did not do the same work"} {
 			b := fake(t, context.Background(), "")
@@ -37,6 +37,17 @@ func TestLosses(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Frequent words come first, and all of the places are taken.
+func TestZipfTargets(t *testing.T) {
+	counts := map[int64]int{}
+	for _, id := range zipfTargets(1400, 33278) {
+		counts[id]++
+	}
+	if counts[4] < 120 || counts[4] > 135 || counts[5] < 60 || counts[5] > 68 || len(counts) < 500 || counts[0] > 0 {
+		t.Errorf("of 1400 words the first two come %d and %d times, %d different ones", counts[4], counts[5], len(counts))
 	}
 }
 
