@@ -380,15 +380,13 @@ compile_digest() {  # OBJECT FUNCTION FOLDER
         "$2" "$(csrc_digest "$3")" | $cxx -fPIC -x c++ -c - -o "$1"
 }
 
-# Compiles once the headers of libtorch that files of torch/csrc read: those of tensors nearly every one, six seconds' worth,
-# those of autograd's functions a third of them, six more. A
+# Compiles once the headers of libtorch that nearly every file of torch/csrc reads, six seconds' worth. A
 # compiler with the flag to include $lib/obj/libtorch.h takes libtorch.h.gch beside it instead, if it was made
 # with the same flags, and else reads the text, which changes nothing: each file names the headers it needs.
 precompile_headers() {
     local header=$lib/obj/libtorch.h key
     local text='#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-#include <torch/csrc/autograd/custom_function.h>'
+#include <ATen/Parallel.h>'
     key=$(printf '%s\n' "$cxx_version" "$torch_settings" "${header_flags[@]}" "$text" | digest)
     current "$header.key" "$key" obj/libtorch.h.gch && return
     say "compiling libtorch's headers"

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -43,15 +42,6 @@ func Main(name string) {
 		defer stop()
 		return command.On(torch.Main, func() error { return Run(ctx, settings) })
 	}))
-}
-
-// MainByName is the program of the run that its file is called by, whatever links lead to the file. It does not return.
-func MainByName() {
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	Main(filepath.Base(self))
 }
 
 // Run trains as the settings say, and tests. It must be called on the torch thread.

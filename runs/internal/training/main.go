@@ -2,6 +2,17 @@
 // name of each run, so that nine programs of 32 MB lie in bin/ once.
 package main
 
-import "github.com/aperture-ml/aperture/runs/internal/train"
+import (
+	"os"
+	"path/filepath"
 
-func main() { train.MainByName() }
+	"github.com/aperture-ml/aperture/runs/internal/train"
+)
+
+func main() {
+	self, err := os.Executable() // whatever links lead to it
+	if err != nil {
+		self = os.Args[0]
+	}
+	train.Main(filepath.Base(self))
+}
