@@ -82,10 +82,12 @@ func codesVersion(row string) (string, error) {
 // zeroParts end a version without changing it.
 var zeroParts = regexp.MustCompile(`(\.0+)+$`)
 
-// Write writes the codes as subword-nmt does: the version, unless 0.1, then one merge a line.
+// Write writes the codes as subword-nmt does: the version, unless 0.1, then one merge a line. 0.1 is written too where the
+// first merge ends in a carriage return, which would else be taken for the end of a line.
 func (c *Codes) Write(w io.Writer) error {
+	returns := len(c.Merges) > 0 && strings.HasSuffix(c.Merges[0].Right, "\r")
 	return writeRows(w, func(yield func(string, string) bool) {
-		if c.Version != "0.1" && !yield("#version:", c.Version) {
+		if (c.Version != "0.1" || returns) && !yield("#version:", c.Version) {
 			return
 		}
 		for _, m := range c.Merges {

@@ -196,7 +196,10 @@ func FuzzText(f *testing.F) {
 		fixtures.Promise(t, 8*len(line), func() error {
 			for _, m := range tokenizers {
 				text := m.Tokenize(line)
-				if strings.Contains(text, "  ") && !classes().blank(line) {
+				// Moses's last rule puts spaces around ".'" at the end of a line, where one stands already behind a
+				// protected piece.
+				tokens := strings.TrimSuffix(strings.TrimSuffix(text, " . ' "), " . &apos; ")
+				if strings.Contains(tokens, "  ") && !classes().blank(line) {
 					t.Errorf("%q has an empty token in %q", line, text)
 				}
 				NewDetokenizer("en").Detokenize(text)

@@ -108,7 +108,8 @@ func parseMarkup(document string) (m markup) {
 			flush()
 			m = append(m, part{raw: raw})
 			skip, depth = name, 1
-		case blocks[name] || kind == html.DoctypeToken:
+		case blocks[name] || kind == html.DoctypeToken || !strings.HasSuffix(raw, ">"):
+			// What the document's end cuts off has to stay there: all that came behind would be part of it.
 			flush()
 			m = append(m, part{raw: raw})
 		default:
