@@ -89,9 +89,10 @@ func mixtureLayer(positions, width, vocabulary int64, components int) layer {
 // peer is PyTorch's own module.
 func adaptiveLayer(positions, width, vocabulary int64, cutoffs ...int64) layer {
 	l := softmaxLayer(positions, width, vocabulary)
-	l.settings.Set("method", "adaptive", "adaptive_divisor", 4,
+	const divisor = 4
+	l.settings.Set("method", "adaptive", "adaptive_divisor", divisor,
 		"adaptive_cutoffs", strings.Trim(strings.ReplaceAll(fmt.Sprint(cutoffs), " ", ","), "[]"))
-	l.program, l.peer, l.zipf = "adaptive_loss.py", map[string]any{"cutoffs": cutoffs, "divisor": 4}, true
+	l.program, l.peer, l.zipf = "adaptive_loss.py", map[string]any{"cutoffs": cutoffs, "divisor": divisor}, true
 	return l
 }
 

@@ -30,8 +30,9 @@ def main():
     torch.manual_seed(SEED)
     pieces = ByteLevelBPETokenizer(f"{folder}/vocab.json", f"{folder}/merges.txt")
     read = lambda path: open(path, encoding="utf-8", newline="").read()
-    encode = lambda path: torch.tensor(pieces.encode(read(path)).ids)
-    text, tested = encode(train), encode(test)
+    encode = lambda lines: torch.tensor(pieces.encode(lines).ids)
+    test = read(test)
+    text, tested = encode(read(train)), encode(test)
     print(f"{len(text)} pieces to train on, {len(tested)} to test", flush=True)
 
     config = {"vocab": pieces.get_vocab_size(), "width": 256, "heads": 4, "ffn": 1024, "layers": 4, "positions": BLOCK,
@@ -71,7 +72,7 @@ def main():
             block = tested[i:i + BLOCK + 1].unsqueeze(1)
             total += model(block[:-1], block[1:], None)[0].item() * (len(block) - 1)
     # As ours: the mean over the scored tokens, for all of the text's tokens and words.
-    mean, words = total / (len(tested) - 1), len(read(test).split()) + read(test).count("\n")
+    mean, words = total / (len(tested) - 1), len(test.split()) + test.count("\n")
     print(f"{updates} updates; test loss {mean:.4f}, perplexity a word {math.exp(mean * len(tested) / words):.2f}")
 
 

@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -100,22 +99,26 @@ func (t *trainer) activations(updates []models.Update) (bytes int64, measured st
 	if free, err := experiment.AvailableMemory(); t.Device == torch.CPU && err == nil && 2*float64(gradients) > free {
 		return 0, ""
 	}
-	var batches []models.Batch
+	type sized struct {
+		models.Batch
+		operations float64
+	}
+	var batches []sized
 	for _, u := range updates {
-		batches = append(batches, u.Batches...)
+		for _, b := range u.Batches {
+			batches = append(batches, sized{b, b.Operations().All()})
+		}
 	}
-	slices.SortStableFunc(batches, func(a, b models.Batch) int {
-		return cmp.Compare(a.Operations().All(), b.Operations().All())
-	})
+	slices.SortStableFunc(batches, func(a, b sized) int { return cmp.Compare(a.operations, b.operations) })
 	largest := batches[len(batches)-1]
-	i := max(1, sort.Search(len(batches), func(i int) bool { return batches[i].Operations().All() > measuredOperations }))
-	batch := batches[i-1]
-	t.dropout = torch.NewStream(uint64(t.config.Train.Seed), "dropout")
-	live, peak := func() int64 { return torch.LiveDeviceBytes(t.Device) }, func() int64 { return torch.PeakDeviceBytes(t.Device) }
-	if t.Device == torch.CPU {
-		live, peak = torch.LiveBytes, torch.PeakBytes
+	batch := batches[0]
+	for _, b := range batches {
+		if b.operations <= measuredOperations {
+			batch = b
+		}
 	}
-	before := live()
+	t.dropout = torch.NewStream(uint64(t.config.Train.Seed), "dropout")
+	before, _ := tensorBytes(t.Device)
 	torch.ResetPeakBytes()
 	for range 2 {
 		scope := torch.OpenScope()
@@ -126,7 +129,8 @@ func (t *trainer) activations(updates []models.Update) (bytes int64, measured st
 		}
 		scope.Close()
 	}
-	bytes, measured = max(0, peak()-before-gradients), fmt.Sprintf("measured with %d target tokens", batch.Size())
+	_, peak := tensorBytes(t.Device)
+	bytes, measured = max(0, peak-before-gradients), fmt.Sprintf("measured with %d target tokens", batch.Size())
 	if largest.Size() > batch.Size() {
 		measured += fmt.Sprintf(" and reckoned for %d", largest.Size())
 		bytes = int64(float64(bytes) * float64(largest.Size()) / float64(batch.Size()))
