@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/csv"
 	"encoding/xml"
+	"fmt"
 	"html/template"
 	"os"
 	"os/exec"
@@ -91,6 +92,10 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page holds %q", bad)
 		}
 	}
+	const charts = 18
+	if n := strings.Count(text, `<svg class="chart"`); n != charts {
+		t.Errorf("the page holds %d charts, not %d", n, charts)
+	}
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("no chromium: the page is not opened in a browser")
@@ -108,7 +113,7 @@ func TestPage(t *testing.T) {
 	opened := strings.Replace(strings.Replace(text, "Content-Security-Policy", "none", 1), "</body>",
 		`<script>document.title = "charts " + document.querySelectorAll("svg.chart").length + " paths " + (document.querySelectorAll("svg path").length > 50)</script></body>`, 1)
 	write(t, page, opened)
-	if out, err := dump(); err != nil || !strings.Contains(out, "<title>charts 15 paths true</title>") {
+	if out, err := dump(); err != nil || !strings.Contains(out, fmt.Sprintf("<title>charts %d paths true</title>", charts)) {
 		title, _, _ := strings.Cut(out, "</title>")
 		t.Errorf("the browser: %v, %s", err, title)
 	}
