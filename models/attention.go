@@ -54,6 +54,7 @@ func merge(x_BHTK torch.Tensor) torch.Tensor {
 
 // keys projects a memory [B,S,D] to keys and values [B,H,S,K].
 func (a attention) keys(memory_BSD torch.Tensor) (k, v torch.Tensor) {
+	memory_BSD = torch.Operand(memory_BSD)
 	return a.split(a.k.apply(memory_BSD)), a.split(a.v.apply(memory_BSD))
 }
 

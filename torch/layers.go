@@ -12,6 +12,13 @@ func Linear(x, weight, bias Tensor) Tensor {
 	return made(op, C.ap_linear(x.c(op), weight.c(op), bias.orNull(op), &out), &out, x, weight, bias)
 }
 
+// Operand is x as a product has it: in bfloat16 under Autocast, else as it is. Several products of one x share it, so that
+// x is rounded once; their gradients of x are then summed in bfloat16.
+func Operand(x Tensor) Tensor {
+	var out C.ap_tensor
+	return made("Operand", C.ap_product_operand(x.c("Operand"), &out), &out, x)
+}
+
 // Linears are Linear of one x by several weights and biases. An accelerator computes them by one product, forwards and
 // backwards: launches are fewer and fill it better, for a copy of the weights.
 func Linears(x Tensor, weights, biases []Tensor) []Tensor {
@@ -28,6 +35,7 @@ func Linears(x Tensor, weights, biases []Tensor) []Tensor {
 // linearsReference is Linears one by one.
 func linearsReference(x Tensor, weights, biases []Tensor) []Tensor {
 	out := make([]Tensor, len(weights))
+	x = Operand(x)
 	for i := range weights {
 		out[i] = Linear(x, weights[i], biases[i])
 	}

@@ -1,6 +1,7 @@
 package torch_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -75,6 +76,7 @@ func TestLSTMRefusesLengths(t *testing.T) {
 type lstmCase struct {
 	steps, columns, in, width int64
 	drop                      float64
+	weights                   float64 // their standard deviation; 0 is 0.5
 	lengths                   []int64
 	reverse, zeroState        bool
 }
@@ -88,7 +90,7 @@ func runLSTM(f lstm, c lstmCase) []torch.Tensor {
 	}
 	leaves := []torch.Tensor{
 		normal(1, c.steps, c.columns, c.in), normal(1, c.columns, c.width), normal(2, c.columns, c.width),
-		normal(0.5, 4*c.width, c.in), normal(0.5, 4*c.width, c.width), normal(1, 4*c.width), normal(1, 4*c.width),
+		normal(cmp.Or(c.weights, 0.5), 4*c.width, c.in), normal(cmp.Or(c.weights, 0.5), 4*c.width, c.width), normal(1, 4*c.width), normal(1, 4*c.width),
 	}
 	for _, x := range leaves {
 		x.SetRequiresGrad(true)
@@ -117,26 +119,29 @@ func runLSTM(f lstm, c lstmCase) []torch.Tensor {
 	return results
 }
 
-// TestLSTMEqualsReference: shapes beside and between the kernels' blocks, few and
-// many steps, dropped weights, ragged columns, both directions, and no step at all.
+// lstmCases are shapes beside and between the kernels' blocks, few and many steps, dropped weights, ragged columns, both
+// directions, and no step at all.
+var lstmCases = []lstmCase{
+	{steps: 1, columns: 1, in: 1, width: 1},
+	{steps: 5, columns: 4, in: 3, width: 16},
+	{steps: 9, columns: 20, in: 31, width: 47, drop: 0.5},
+	{steps: 9, columns: 3, in: 31, width: 47, drop: 0.5, reverse: true},
+	{steps: 1, columns: 3, in: 31, width: 47, drop: 0.5},
+	{steps: 5, columns: 1, in: 4, width: 33, drop: 0.2},
+	{steps: 3, columns: 20, in: 8, width: 70, drop: 0.3, zeroState: true},
+	{steps: 6, columns: 17, in: 8, width: 288, drop: 0.3, zeroState: true, reverse: true},
+	{steps: 5, columns: 29, in: 7, width: 33},
+	{steps: 7, columns: 5, in: 7, width: 33, lengths: []int64{7, 0, 3, 1, 6}},
+	{steps: 7, columns: 5, in: 7, width: 33, lengths: []int64{7, 0, 3, 1, 6}, reverse: true, drop: 0.2},
+	{steps: 7, columns: 2, in: 7, width: 33, lengths: []int64{2, 7}, reverse: true},
+	{steps: 0, columns: 5, in: 7, width: 33},
+	{steps: 0, columns: 2, in: 7, width: 33, lengths: []int64{0, 0}},
+	{steps: 4, columns: 0, in: 7, width: 33},
+}
+
+// TestLSTMEqualsReference: values and every gradient.
 func TestLSTMEqualsReference(t *testing.T) {
-	for _, c := range []lstmCase{
-		{steps: 1, columns: 1, in: 1, width: 1},
-		{steps: 5, columns: 4, in: 3, width: 16},
-		{steps: 9, columns: 20, in: 31, width: 47, drop: 0.5},
-		{steps: 9, columns: 3, in: 31, width: 47, drop: 0.5, reverse: true},
-		{steps: 1, columns: 3, in: 31, width: 47, drop: 0.5},
-		{steps: 5, columns: 1, in: 4, width: 33, drop: 0.2},
-		{steps: 3, columns: 20, in: 8, width: 70, drop: 0.3, zeroState: true},
-		{steps: 6, columns: 17, in: 8, width: 288, drop: 0.3, zeroState: true, reverse: true},
-		{steps: 5, columns: 29, in: 7, width: 33},
-		{steps: 7, columns: 5, in: 7, width: 33, lengths: []int64{7, 0, 3, 1, 6}},
-		{steps: 7, columns: 5, in: 7, width: 33, lengths: []int64{7, 0, 3, 1, 6}, reverse: true, drop: 0.2},
-		{steps: 7, columns: 2, in: 7, width: 33, lengths: []int64{2, 7}, reverse: true},
-		{steps: 0, columns: 5, in: 7, width: 33},
-		{steps: 0, columns: 2, in: 7, width: 33, lengths: []int64{0, 0}},
-		{steps: 4, columns: 0, in: 7, width: 33},
-	} {
+	for _, c := range lstmCases {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			torch.Test(t, func() {
 				want := runLSTM(torch.LSTMReference, c)
@@ -148,6 +153,36 @@ func TestLSTMEqualsReference(t *testing.T) {
 						want[i] = torch.Zeros(torch.Float32, device, got.Shape()...)
 					}
 					nearWithin(t, fmt.Sprintf("result %d", i), got, want[i], 5e-5)
+				}
+			})
+		})
+	}
+}
+
+func autocastLSTM(x, h, c torch.Tensor, w torch.LSTMWeights, o torch.LSTMOptions) (out, hN, cN torch.Tensor) {
+	torch.Autocast(true, device, func() { out, hN, cN = torch.LSTM(x, h, c, w, o) })
+	return out, hN, cN
+}
+
+// TestLSTMUnderAutocast: products are in bfloat16, whose rounding moves results by some thousandths of their length; results
+// stay float32. A pair of a panel that met the wrong numbers would move them by much more.
+func TestLSTMUnderAutocast(t *testing.T) {
+	for _, c := range append(lstmCases, lstmCase{steps: 4, columns: 31, in: 5, width: 65, drop: 0.4}) {
+		c.weights = 0.5 / math.Sqrt(float64(c.width)) // larger ones make more of a difference at each step
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			torch.Test(t, func() {
+				want := runLSTM(torch.LSTMReference, c)
+				for i, got := range runLSTM(autocastLSTM, c) {
+					if !want[i].Defined() || slices.Contains(got.Shape(), 0) {
+						continue
+					}
+					if got.DType() != torch.Float32 {
+						t.Errorf("result %d is %v", i, got.DType())
+					}
+					length := func(x torch.Tensor) float64 { return math.Sqrt(x.Square().Sum().Item()) }
+					if off := length(got.Sub(want[i])); !(off <= 0.015*length(want[i])) {
+						t.Errorf("result %d is %g off its length of %g", i, off, length(want[i]))
+					}
 				}
 			})
 		})
@@ -173,13 +208,15 @@ func TestLSTMThreads(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			torch.Test(t, func() {
-				torch.SetThreads(1)
-				single := runLSTM(torch.LSTM, c)
-				for _, threads := range []int{2, 3, 5} {
-					torch.SetThreads(threads)
-					for i, several := range runLSTM(torch.LSTM, c) {
-						if !slices.Equal(single[i].Float32s(), several.Float32s()) {
-							t.Errorf("result %d differs between 1 and %d threads", i, threads)
+				for name, f := range map[string]lstm{"float32": torch.LSTM, "bfloat16": autocastLSTM} {
+					torch.SetThreads(1)
+					single := runLSTM(f, c)
+					for _, threads := range []int{2, 3, 5} {
+						torch.SetThreads(threads)
+						for i, several := range runLSTM(f, c) {
+							if !slices.Equal(single[i].Float32s(), several.Float32s()) {
+								t.Errorf("%s: result %d differs between 1 and %d threads", name, i, threads)
+							}
 						}
 					}
 				}

@@ -52,7 +52,7 @@ func gptPeer(c experiment.Config) map[string]any {
 	return map[string]any{
 		"width": c.Model.Width, "heads": c.Model.Heads, "ffn": c.Model.FFNWidth, "layers": c.Model.Layers,
 		"positions": c.Model.MaxPositions, "dropout": c.Model.Dropout, "decay": c.Train.WeightDecay,
-		"beta2": c.Train.Beta2, "half": c.Train.Precision == "bfloat16",
+		"beta2": c.Train.Beta2,
 	}
 }
 

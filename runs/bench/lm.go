@@ -20,6 +20,9 @@ var lmRows = append(eagerAndCompiled(
 	step{"lstm_step/wikitext2", wikiText2.race},
 	step{"mos_step/ptb", mixturePTB.race},
 	step{"xl_step/4-layers", fourLayers.race},
+	step{"lstm_step/ptb/bfloat16", pennTreebank.inBFloat16().race},
+	step{"mos_step/ptb/bfloat16", mixturePTB.inBFloat16().race},
+	step{"xl_step/4-layers/bfloat16", fourLayers.inBFloat16().race},
 ), gptRows...)
 
 // textNetwork is a language model, and the size of the chunks that it reads.
@@ -116,10 +119,8 @@ func (n textNetwork) size() string {
 
 // race races whole updates of a language model against plain PyTorch.
 func (n textNetwork) race(b *bench, r *race, compiled bool) error {
-	if n.config.Train.Precision == "bfloat16" && !torch.HasBFloat16() {
-		r.alone = func() (figure, error) {
-			return figure{0, "not measured: no instructions for bfloat16 here"}, nil
-		}
+	half := n.config.Train.Precision == "bfloat16"
+	if half && r.lacksBFloat16() {
 		return nil
 	}
 	chunks := n.chunks()
@@ -135,8 +136,8 @@ func (n textNetwork) race(b *bench, r *race, compiled bool) error {
 	r.outside = true
 	config := n.peer(n.config)
 	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, readableChunks(chunks), weights
-	config["learning_rate"], config["clip"], config["compiled"] = n.config.Train.LearningRate, n.config.Train.ClipNorm,
-		compiled
+	config["learning_rate"], config["clip"] = n.config.Train.LearningRate, n.config.Train.ClipNorm
+	config["compiled"], config["half"] = compiled, half
 	peer, err := b.startPeer(r, "PyTorch", n.program, config)
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@ import (
 var objectiveRows = withMethods([]row{
 	{"softmax_loss/V=33278", "s", softmaxLayer(1400, 400, 33278).race},
 	{"softmax_loss/V=37000", "s", translatorLayer.race},
+	{"softmax_loss/V=33278/bfloat16", "s", softmaxLayer(1400, 400, 33278).inBFloat16().race},
+	{"softmax_loss/V=37000/bfloat16", "s", translatorLayer.inBFloat16().race},
 	{"method/spectrum-all", "tokens_per_s", smallNetwork.method("spectrum", withNorms...)},
 	{"method/mos", "s", mixtureRace},
 	{"adaptive_loss/V=33278", "s", adaptiveLayer(1400, 400, 33278, 2800, 20000).race},
@@ -67,6 +69,7 @@ type layer struct {
 	peer                         map[string]any // of its configuration, what is not size
 	alike                        bool           // whether both sides minimise the same loss
 	zipf                         bool           // words come as often as a text's, the most frequent first; else all alike
+	half                         bool           // whether products are in bfloat16
 }
 
 // softmaxLayer is a softmax, whose peer is a linear layer with cross-entropy.
@@ -105,8 +108,17 @@ func vectorLayer(positions, width, vocabulary, m int64) layer {
 	return l
 }
 
+// inBFloat16 is the layer with products in bfloat16.
+func (l layer) inBFloat16() layer {
+	l.half = true
+	return l
+}
+
 // race races the layer's loss and all its gradients.
 func (l layer) race(b *bench, r *race) error {
+	if l.half && r.lacksBFloat16() {
+		return nil
+	}
 	scope := torch.OpenScope()
 	defer scope.Close()
 	stream, params := torch.NewStream(1, "bench"), &torch.Params{}
@@ -130,11 +142,13 @@ func (l layer) race(b *bench, r *race) error {
 	torch.Keep(targets)
 	r.onClose(func() { torch.Free(hidden, targets) })
 	r.config = fmt.Sprintf("N=%d D=%d V=%d", l.positions, l.width, l.vocabulary)
-	last := r.loss(append(params.Tensors(), hidden), func() torch.Tensor {
-		loss, _ := output.Loss(torch.States{Hidden: hidden}, targets, 1/float64(l.positions))
+	last := r.loss(append(params.Tensors(), hidden), func() (loss torch.Tensor) {
+		torch.Autocast(l.half, torch.CPU, func() {
+			loss, _ = output.Loss(torch.States{Hidden: hidden}, targets, 1/float64(l.positions))
+		})
 		return loss
 	})
-	described := map[string]any{"rows": l.positions, "width": l.width, "vocab": l.vocabulary}
+	described := map[string]any{"rows": l.positions, "width": l.width, "vocab": l.vocabulary, "half": l.half}
 	maps.Copy(described, l.peer)
 	if l.zipf { // how much there is to do depends on them
 		described["targets"] = ids

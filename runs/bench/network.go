@@ -18,6 +18,8 @@ import (
 var translationRows = append(eagerAndCompiled(
 	step{"transformer_step/multi30k", smallNetwork.race},
 	step{"transformer_step/base", baseNetwork.race},
+	step{"transformer_step/multi30k/bfloat16", smallNetwork.inBFloat16().race},
+	step{"transformer_step/base/bfloat16", baseNetwork.inBFloat16().race},
 ),
 	row{"attentional_step", "tokens_per_s", publishedAttentional.race(wordSoftmax, tokensOf)},
 	row{"attentional_loop", "s", publishedLoop.race},
@@ -55,12 +57,13 @@ type network struct {
 	heads, layers          int // layers of either side
 	tokens                 int // of a batch, padding included
 	batches                func(b *bench, n network) ([]*corpus.Batch, error)
+	half                   bool // whether products are in bfloat16
 }
 
 // The published base model, and a model for Multi30k.
 var (
-	smallNetwork = network{10000, 256, 1024, 4, 4, 4000, multi30kBatches}
-	baseNetwork  = network{37000, 512, 2048, 8, 6, 4096, fullBatches}
+	smallNetwork = network{10000, 256, 1024, 4, 4, 4000, multi30kBatches, false}
+	baseNetwork  = network{37000, 512, 2048, 8, 6, 4096, fullBatches, false}
 )
 
 // Settings of every training step.
@@ -81,6 +84,7 @@ type translator struct {
 	rate, clip     float64
 	beta2          float64 // of Adam
 	perSentence    bool    // whether a batch's loss is divided by its sentences, not its tokens
+	half           bool    // whether products are in bfloat16
 }
 
 // model gives the network a method, with changes of its settings: pairs of a key and a value.
@@ -93,7 +97,8 @@ func (n network) model(method string, changes ...any) translator {
 	c.Model.Tying = "all"
 	c.Objective.Set("method", method, "label_smoothing", labelSmoothing, "smoothing", "pytorch")
 	c.Objective.Set(changes...)
-	return translator{settings: c, source: n.vocabulary, target: n.vocabulary, rate: learningRate, beta2: 0.98}
+	return translator{settings: c, source: n.vocabulary, target: n.vocabulary, rate: learningRate, beta2: 0.98,
+		half: n.half}
 }
 
 func (m translator) build() (*translation.Translator, error) {
@@ -128,12 +133,15 @@ func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) 
 	t.collect = func(i int) float64 {
 		scope := torch.OpenScope()
 		defer scope.Close()
-		states, targets := built.Forward(batches[i], t.dropout)
 		pieces := batches[i].Tokens
 		if m.perSentence {
 			pieces = batches[i].Rows
 		}
-		sum, nll := built.Output.Loss(states, targets, 1/float64(pieces))
+		var sum, nll torch.Tensor
+		torch.Autocast(m.half, torch.CPU, func() {
+			states, targets := built.Forward(batches[i], t.dropout)
+			sum, nll = built.Output.Loss(states, targets, 1/float64(pieces))
+		})
 		sum.Backward()
 		nll.Sum().Item()
 		return sum.Item()
@@ -220,8 +228,17 @@ func fullBatches(_ *bench, n network) ([]*corpus.Batch, error) {
 func sentencesOf(batch *corpus.Batch) int { return batch.Rows }
 func tokensOf(batch *corpus.Batch) int    { return batch.Tokens }
 
+// inBFloat16 is the network with products in bfloat16.
+func (n network) inBFloat16() network {
+	n.half = true
+	return n
+}
+
 // race races whole updates against plain PyTorch.
 func (n network) race(b *bench, r *race, compiled bool) error {
+	if n.half && r.lacksBFloat16() {
+		return nil
+	}
 	batches, err := n.batches(b, n)
 	if err != nil {
 		return err
@@ -234,7 +251,7 @@ func (n network) race(b *bench, r *race, compiled bool) error {
 		"vocab": n.vocabulary, "d": n.width, "ffn": n.ffn, "heads": n.heads,
 		"encoder_layers": n.layers, "decoder_layers": n.layers,
 		"dropout": dropout, "smoothing": labelSmoothing, "learning_rate": learningRate,
-		"batches": readable(batches), "compiled": compiled,
+		"batches": readable(batches), "compiled": compiled, "half": n.half,
 	})
 	if err == nil {
 		r.config = n.size() + peer.compiling()

@@ -45,6 +45,16 @@ func (r *race) close() {
 	r.closers = nil
 }
 
+// lacksBFloat16 says whether the processor has no instructions for products in bfloat16, which the row then says instead of
+// measuring.
+func (r *race) lacksBFloat16() bool {
+	if torch.HasBFloat16() {
+		return false
+	}
+	r.alone = func() (figure, error) { return figure{0, "not measured: no instructions for bfloat16 here"}, nil }
+	return true
+}
+
 // run measures pairs of pieces, ours first in each, then memory.
 func (r *race) run(ctx context.Context, pairs int) (out result, err error) {
 	if r.alone != nil {

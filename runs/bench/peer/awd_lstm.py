@@ -1,6 +1,6 @@
 """Peer: training steps of AWD-LSTM in plain PyTorch, as a careful user writes them.
 
-float32, one nn.LSTM a layer that is called with the dropped recurrent matrix,
+float32, or products in bfloat16 by autocast, one nn.LSTM a layer that is called with the dropped recurrent matrix,
 locked dropout, embedding dropout by word, tied output, activation regularisation,
 clipping, fused SGD, gradients set to none between steps, and the state carried from
 chunk to chunk. The output layer is a softmax with cross-entropy or, where
@@ -8,7 +8,7 @@ components is not 0, the mixture of softmaxes as its authors write it.
 
 Configuration: vocab, width, hidden, last (width of the last layer), layers,
 components, threads, chunks, weights; the rates input, layer, output, embedding,
-weight and latent; ar, tar, learning_rate, clip, decay; optional: compiled, seed. Chunks,
+weight and latent; ar, tar, learning_rate, clip, decay; optional: half, compiled, seed. Chunks,
 weights and answers: see language.py. Protocol and measuring: see harness.py.
 
 Letters: T steps, B columns, N = T B, D width of the embedding, H of a layer, V

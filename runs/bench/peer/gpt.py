@@ -4,8 +4,8 @@ float32, or autocast to bfloat16; one map for queries, keys and values, fused ca
 vectors, clipping, fused AdamW that decays matrices and vectors alike, gradients set to none between steps. With compiled
 the network and its loss go through torch.compile.
 
-Configuration: vocab, width, heads, ffn, layers, positions, dropout, decay, beta2, half, threads, chunks, weights,
-learning_rate, clip; optional: compiled, seed. Chunks, weights and answers: see language.py. Protocol and measuring: see
+Configuration: vocab, width, heads, ffn, layers, positions, dropout, decay, beta2, threads, chunks, weights,
+learning_rate, clip; optional: half, compiled, seed. Chunks, weights and answers: see language.py. Protocol and measuring: see
 harness.py.
 
 Letters: T steps, B columns, N = B T, D width, H heads, K width of a head, V vocabulary.
@@ -57,9 +57,8 @@ class GPT(nn.Module):
         return self.ln_f(x_BTD)
 
     def forward(self, ids_TB, targets_TB, _):
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.c["half"] and self.training):
-            logits_NV = F.linear(self.states(ids_TB.T).flatten(0, 1), self.wte.weight)
-            nll = F.cross_entropy(logits_NV, targets_TB.T.flatten())
+        logits_NV = F.linear(self.states(ids_TB.T).flatten(0, 1), self.wte.weight)
+        nll = F.cross_entropy(logits_NV, targets_TB.T.flatten())
         return nll, nll.detach(), None
 
 
@@ -95,7 +94,7 @@ def load(model, path):
 
 
 def main():
-    c = harness.configure(["vocab", "width", "heads", "ffn", "layers", "positions", "dropout", "decay", "beta2", "half", "threads",
+    c = harness.configure(["vocab", "width", "heads", "ffn", "layers", "positions", "dropout", "decay", "beta2", "threads",
                            "chunks", "weights", "learning_rate", "clip"], {"compiled": False, "seed": 1})
     model = GPT(c)
     adam = torch.optim.AdamW(model.parameters(), lr=c["learning_rate"], betas=(0.9, c["beta2"]), weight_decay=c["decay"],

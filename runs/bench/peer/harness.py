@@ -40,7 +40,9 @@ def fail(sentence):
 
 
 def configure(required, optional):
-    """Reads the configuration; optional maps a key to its default."""
+    """Reads the configuration; optional maps a key to its default. Every program has half, whether products are in
+    bfloat16 (products)."""
+    optional = {"half": False, **optional}
     try:
         given = json.loads(sys.stdin.readline())
     except ValueError:
@@ -53,6 +55,11 @@ def configure(required, optional):
     torch.set_num_threads(config["threads"])
     torch.manual_seed(config["seed"])
     return config
+
+
+def products(c, enabled=True):
+    """In this context products are in bfloat16, by autocast, where the configuration has half."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=c["half"] and enabled)
 
 
 def answer(**values):

@@ -2,7 +2,7 @@
 
 The weights come from a file, so that both sides of a race begin with the same. The
 first answer holds, from the first two chunks without noise, loss, their mean in
-nats, and gradients, the norm of the sum of their gradients for each name of a
+nats in float32, and gradients, the norm of the sum of their gradients for each name of a
 weight in the file. `step i` trains on chunk i and also reports loss, the mean over
 tokens. With compiled, a model goes through torch.compile after the check, and the first
 answer holds compile_seconds.
@@ -42,7 +42,8 @@ def serve(c, model, optimizer, plain=lambda name: name, reader=None):
 
     def loss_of(i):
         nonlocal carried
-        loss, nll, carried = model(*chunks[i], carried)
+        with harness.products(c, model.training):
+            loss, nll, carried = model(*chunks[i], carried)
         return loss, nll
 
     model.eval()

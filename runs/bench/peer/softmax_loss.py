@@ -1,11 +1,11 @@
 """Peer: a linear output layer and cross-entropy, forward and backward, in plain PyTorch.
 
-float32; gradients for the hidden states, the weight and, if there is one, the
+float32, or products in bfloat16 by autocast; gradients for the hidden states, the weight and, if there is one, the
 bias. rss_peak_delta is the peak above the level before the piece: logits and
 their gradient, and the gradients that come out. Protocol and measuring: see
 harness.py.
 
-Configuration: rows (N), width (D), vocab (V), threads; optional: smoothing, bias,
+Configuration: rows (N), width (D), vocab (V), threads; optional: half, smoothing, bias,
 ignored (the fraction of rows whose target is padding), seed. Every piece is the
 same work, so `step 0` serves; it also reports loss, the mean over the rows that
 count.
@@ -33,8 +33,13 @@ def main():
     targets_N[torch.rand(c["rows"]) < c["ignored"]] = PAD
 
     leaves = [leaf for leaf in (hidden_ND, weight_VD, bias_V) if leaf is not None]
-    harness.serve_loss(leaves, lambda: F.cross_entropy(F.linear(hidden_ND, weight_VD, bias_V), targets_N, ignore_index=PAD,
-                                                       label_smoothing=c["smoothing"]))
+
+    def loss():
+        with harness.products(c):
+            logits_NV = F.linear(hidden_ND, weight_VD, bias_V)
+            return F.cross_entropy(logits_NV, targets_N, ignore_index=PAD, label_smoothing=c["smoothing"])
+
+    harness.serve_loss(leaves, loss)
 
 
 if __name__ == "__main__":

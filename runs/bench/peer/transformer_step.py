@@ -1,13 +1,13 @@
 """Peer: training steps of a Transformer in plain PyTorch, as a careful user writes them.
 
-float32, fused attention with masks, tied embeddings, label smoothing, dropout
+float32, or products in bfloat16 by autocast, fused attention with masks, tied embeddings, label smoothing, dropout
 after the embeddings and on every residual branch, fused Adam, gradients set to
 none between steps. Padded rows are left out of the output layer. With compiled the
 network and the loss go through torch.compile, and the first answer holds
 compile_seconds. Protocol and measuring: see harness.py.
 
 Configuration: vocab, d, ffn, heads, encoder_layers, decoder_layers, dropout,
-threads, batches; optional: learning_rate, smoothing, pre_norm, compiled, seed.
+threads, batches; optional: learning_rate, smoothing, pre_norm, half, compiled, seed.
 batches is a list of {"source": rows, "prev": rows, "target": rows},
 each a list of equally long lists of ids, padded on the right with 1. `step i`
 trains on batch i and also reports loss, the mean over target tokens.
@@ -48,7 +48,8 @@ def main():
     step = torch.compile(mean_of) if c["compiled"] else mean_of
 
     def loss(i):
-        mean = step(*batches[i], real[i])
+        with harness.products(c):
+            mean = step(*batches[i], real[i])
         return mean, mean
 
     ready = {"compile_seconds": harness.warm(loss, len(batches), model.parameters())} if c["compiled"] else {}

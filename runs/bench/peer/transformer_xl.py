@@ -1,12 +1,12 @@
 """Peer: training steps of Transformer-XL in plain PyTorch, as a careful user writes them.
 
-float32, post-norm, attention with relative positions over the chunk and the
+float32, or products in bfloat16 by autocast, post-norm, attention with relative positions over the chunk and the
 remembered inputs of each layer, adaptive softmax whose rows are those of the word
 vectors, tails for the targets that are in them only, clipping, fused Adam, gradients
 set to none between steps.
 
 Configuration: vocab, width, heads, ffn, layers, memory, cutoffs (ranks parted by
-commas), dropout, threads, chunks, weights, learning_rate, clip; optional: compiled, seed.
+commas), dropout, threads, chunks, weights, learning_rate, clip; optional: half, compiled, seed.
 Chunks, weights and answers: see language.py. Protocol and measuring: see harness.py.
 
 Letters: T steps, B columns, M remembered steps, S = M + T keys, N = T B, D width, H

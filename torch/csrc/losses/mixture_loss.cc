@@ -152,16 +152,22 @@ template <class T>
 double mixture_positions(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &given, const Positions &positions) {
   const int64_t K = positions.prior_NK.size(1), V = logits_RV.size(1), *targets = targets_C.const_data_ptr<int64_t>();
   const Terms terms = for_vocabulary(given, V);
-  const Position<T> all{elements<T>(logits_RV),       elements<T>(positions.prior_NK),  elements<T>(positions.shift),
-                        elements<T>(positions.nll_N), elements<T>(positions.shifted_N), elements<T>(positions.g_prior_NK),
+  const Position<T> all{nullptr,
+                        elements<T>(positions.prior_NK),
+                        elements<T>(positions.shift),
+                        elements<T>(positions.nll_N),
+                        elements<T>(positions.shifted_N),
+                        elements<T>(positions.g_prior_NK),
                         elements<T>(positions.g_shift)};
   return sum_positions(targets_C.size(0), [&](int64_t begin, int64_t end, double *losses) {
     Scratch<T> scratch(K, V, terms.off != 0);
+    LogitRows<T> rows(logits_RV);
     const auto at = [](auto *x, int64_t n) { return x ? x + n : nullptr; };
     for (int64_t n = begin; n < end; ++n) {
-      const Position<T> p{all.rows_KV + n * K * V, all.prior_K + n * K, at(all.shift_K, n * K), all.nll + n,
+      const Position<T> p{rows.take(n * K, K), all.prior_K + n * K, at(all.shift_K, n * K), all.nll + n,
                           at(all.shifted, n), at(all.g_prior_K, n * K), at(all.g_shift_K, n * K)};
       losses[n] = mixture_position(p, K, V, targets[n], terms, scratch);
+      if (terms.gradients) rows.keep(n * K, K);
     }
   });
 }

@@ -80,8 +80,12 @@ void add_product(at::Tensor &sum_VD, const at::Tensor &g_RV, const at::Tensor &h
     sum_VD = at::mm(g_RV.t(), h_RD).to(wide);
   else if (g_RV.scalar_type() == sum_VD.scalar_type())
     sum_VD.addmm_(g_RV.t(), h_RD);
-  else
-    sum_VD.add_(at::mm(g_RV.t(), h_RD).to(wide));
+  else if (const at::Tensor part_VD = at::mm(g_RV.t(), h_RD); part_VD.is_cpu() && part_VD.scalar_type() == at::kBFloat16 && sum_VD.is_contiguous()) {
+    const at::BFloat16 *part = part_VD.const_data_ptr<at::BFloat16>();
+    float *sum = sum_VD.mutable_data_ptr<float>();
+    at::parallel_for(0, sum_VD.numel(), at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) { add_row(part + begin, end - begin, sum + begin); });
+  } else
+    sum_VD.add_(part_VD.to(wide));
 }
 
 // What the operands of positions that count give: the loss, with its gradients, and what positions have.
@@ -120,9 +124,7 @@ Result compute(const Given &x, const Plan &plan) {
     const at::Tensor h_RD = rows(h, start, C), targets_C = x.targets.narrow(0, start, C);
     at::Tensor logits_RV = b_V.defined() ? at::addmm(b_V, h_RD, w_VD.t()) : at::mm(h_RD, w_VD.t());
     if (plan.kernel) {
-      at::Tensor wide_RV = logits_RV.to(wide);
-      loss += plan.kernel(wide_RV, targets_C, terms, positions.narrow(start, C));
-      logits_RV = wide_RV.to(plan.type);
+      loss += plan.kernel(logits_RV, targets_C, terms, positions.narrow(start, C));
     } else
       add(generic_loss, plan.generic(logits_RV, targets_C, terms, positions.narrow(start, C)));
     if (needs.hidden) {

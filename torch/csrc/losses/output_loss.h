@@ -47,7 +47,7 @@ using Kernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, co
 // The same, with a sum in float64 that stays where the logits are, so that nothing waits for a device.
 using GenericKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
-// The kernels for float32 and float64 on the CPU, and the one for everything else.
+// The kernels for float32, whose logits may be bfloat16 (LogitRows), and float64 on the CPU, and the one for everything else.
 struct Kernels {
   Kernel float32, float64;
   GenericKernel generic;

@@ -79,12 +79,15 @@ double softmax_row(T *row, int64_t V, int64_t target, const Terms &terms, const 
 template <class T>
 double softmax_rows(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
   const int64_t V = logits_CV.size(1), *targets = targets_C.const_data_ptr<int64_t>();
-  T *logits = elements<T>(logits_CV), *shift = elements<T>(positions.shift), *nll = elements<T>(positions.nll_N);
+  T *shift = elements<T>(positions.shift), *nll = elements<T>(positions.nll_N);
   T *shifted = elements<T>(positions.shifted_N), *g_shift = elements<T>(positions.g_shift);
   return sum_positions(logits_CV.size(0), [&](int64_t begin, int64_t end, double *losses) {
     const auto at = [](T *x, int64_t n) { return x ? x + n : nullptr; };
-    for (int64_t n = begin; n < end; ++n)
-      losses[n] = softmax_row<T>(logits + n * V, V, targets[n], terms, at(shift, n), nll + n, at(shifted, n), at(g_shift, n));
+    LogitRows<T> rows(logits_CV);
+    for (int64_t n = begin; n < end; ++n) {
+      losses[n] = softmax_row<T>(rows.take(n, 1), V, targets[n], terms, at(shift, n), nll + n, at(shifted, n), at(g_shift, n));
+      if (terms.gradients) rows.keep(n, 1);
+    }
   });
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "devices/bfloat16.h"
 #include "devices/isa.h"
 
 namespace ap {
@@ -49,7 +50,30 @@ AP_KERNEL(void, scale_and_lower_float, float *row, int64_t V, float factor, floa
   for (int64_t j = 0; j < V; ++j) row[j] = row[j] * factor - less;
 }
 
+AP_KERNEL(void, widen_bits, const uint16_t *row, int64_t V, float *wide) {
+#pragma omp simd
+  for (int64_t j = 0; j < V; ++j) wide[j] = float_of(row[j]);
+}
+
+AP_KERNEL(void, round_bits, const float *wide, int64_t V, uint16_t *row) {
+#pragma omp simd
+  for (int64_t j = 0; j < V; ++j) row[j] = bfloat16_of(wide[j]);
+}
+
+AP_KERNEL(void, add_bits, const uint16_t *row, int64_t V, float *sum) {
+#pragma omp simd
+  for (int64_t j = 0; j < V; ++j) sum[j] += float_of(row[j]);
+}
+
+const uint16_t *bits_of(const at::BFloat16 *row) { return reinterpret_cast<const uint16_t *>(row); }
+
 }  // namespace
+
+void widen(const at::BFloat16 *row, int64_t V, float *wide) { widen_bits(bits_of(row), V, wide); }
+
+void round_row(const float *wide, int64_t V, at::BFloat16 *row) { round_bits(wide, V, reinterpret_cast<uint16_t *>(row)); }
+
+void add_row(const at::BFloat16 *row, int64_t V, float *sum) { add_bits(bits_of(row), V, sum); }
 
 Sums exponentials(float *row, int64_t V, bool keep) { return exponentials_float(row, V, keep); }
 

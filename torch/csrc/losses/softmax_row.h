@@ -2,8 +2,11 @@
 // share.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "devices/vector_exp.h"
 
@@ -32,6 +35,46 @@ Sums exponentials(double *row, int64_t V, bool keep);
 // row_j = row_j * factor - less
 void scale_and_lower(float *row, int64_t V, float factor, float less);
 void scale_and_lower(double *row, int64_t V, double factor, double less);
+
+// A row of bfloat16 as floats, and back, rounded to the nearest with ties to the even one.
+void widen(const at::BFloat16 *row, int64_t V, float *wide);
+void round_row(const float *wide, int64_t V, at::BFloat16 *row);
+
+// sum_j += row_j
+void add_row(const at::BFloat16 *row, int64_t V, float *sum);
+
+// Rows of logits [R,V] that a thread works on in type T, some at a time. Those of bfloat16 it has as a copy, which stays in its
+// cache: a whole chunk as floats would be written and read once more.
+template <class T>
+class LogitRows {
+ public:
+  explicit LogitRows(at::Tensor &logits_RV) : V_(logits_RV.size(1)) {
+    if (logits_RV.scalar_type() == at::kBFloat16)
+      stored_ = logits_RV.mutable_data_ptr<at::BFloat16>();
+    else
+      rows_ = logits_RV.mutable_data_ptr<T>();
+  }
+
+  // Rows [first, first + n) to work on, until the next call.
+  T *take(int64_t first, int64_t n) {
+    if (rows_) return rows_ + first * V_;
+    copy_.resize(n * V_);
+    if constexpr (std::is_same_v<T, float>) widen(stored_ + first * V_, n * V_, copy_.data());
+    return copy_.data();
+  }
+
+  // Writes back what take gave.
+  void keep(int64_t first, int64_t n) {
+    if constexpr (std::is_same_v<T, float>)
+      if (stored_) round_row(copy_.data(), n * V_, stored_ + first * V_);
+  }
+
+ private:
+  int64_t V_;
+  T *rows_ = nullptr;
+  at::BFloat16 *stored_ = nullptr;
+  std::vector<T> copy_;
+};
 
 // The clean nll of a target from the one that it has with its logit lowered by shift.
 double without_shift(double nll, double shift);

@@ -43,6 +43,15 @@ ap_error ap_linear(ap_tensor x, ap_tensor weight, ap_tensor bias, ap_tensor *out
   });
 }
 
+ap_error ap_product_operand(ap_tensor x, ap_tensor *out) {
+  return guard([&] {
+    const at::Tensor &X = get(x);
+    const auto device = X.device().type();
+    const bool cast = at::autocast::is_autocast_enabled(device) && X.scalar_type() == at::kFloat;
+    *out = wrap(cast ? X.to(at::autocast::get_autocast_dtype(device)) : X);
+  });
+}
+
 ap_error ap_embedding(ap_tensor weight, ap_tensor ids, int64_t padding, ap_tensor *out) {
   return guard([&] { *out = wrap(at::embedding(get(weight), get(ids), padding)); });
 }

@@ -23,7 +23,19 @@ struct PanelTarget {
 
 // c_MN += a_MK panel_KN for a panel of two or four vectors; row m of a stands at
 // a + m * lda. What follows the panel in memory is fetched meanwhile, so panels
-// are best used in their order.
-void add_panel_product(const float *a, int64_t lda, const float *panel, int64_t K, int vectors, const PanelTarget &target, int64_t M);
+// are best used in their order. With pairs, an element of a and of the panel is a pair of
+// bfloat16, of which both products are added: K is the number of pairs.
+void add_panel_product(const float *a, int64_t lda, const float *panel, int64_t K, int vectors, bool pairs, const PanelTarget &target, int64_t M);
+
+// What follows needs the processor's instructions for bfloat16 (half_panels.cc).
+
+// M rows of K numbers, rounded, as pairs: [M, (K + 1) / 2], where an odd K ends with a 0.
+void pair_up(const float *a, int64_t K, int64_t M, float *pairs);
+
+// The pairs of numbers that stand below each other in two rows.
+void pair_rows(const float *first, const float *second, int64_t n, float *pairs);
+
+// The product of pairs, c and its distances as in PanelTarget, all lanes there.
+void add_pairs(const float *a, int64_t lda, const float *panel, int64_t K, int vectors, float *c, int64_t row, int64_t vector, int64_t M);
 
 }  // namespace ap

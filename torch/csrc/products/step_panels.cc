@@ -33,13 +33,23 @@ inline void masked(const Source &s, int64_t r, int64_t k, int64_t n, float *to) 
   for (int64_t i = 0; i < n; ++i) to[i] = bits32(static_cast<uint32_t>(first + i), key) < threshold ? 0.0f : w[i] * scale;
 }
 
+// n rows from row r on, columns [k, k + K), with the mask.
+AP_KERNEL(void, copy_rows, const Source &s, int64_t r, int64_t n, int64_t k, int64_t K, float *to) {
+  for (int64_t u = 0; u < n; ++u) masked(s, r + u, k, K, to + u * K);
+}
+
+// Column u of the result, whose rows are `step` apart, is row u of n rows [n,K].
+AP_KERNEL(void, transpose_rows, const float *rows, int64_t n, int64_t K, float *to, int64_t step) {
+  for (int64_t k = 0; k < K; ++k)
+    for (int64_t u = 0; u < n; ++u) to[k * step + u] = rows[u * K + k];
+}
+
 // The panel of units [j, j + n) of H: row k holds, gate by gate, their weights of
 // input k.
-AP_KERNEL(void, pack_gates, const Source &s, int64_t H, int64_t j, int64_t n, float *rows, float *panel) {
+void pack_gates(const Source &s, int64_t H, int64_t j, int64_t n, float *rows, float *panel) {
   for (int64_t gate = 0; gate < 4; ++gate) {
-    for (int64_t u = 0; u < n; ++u) masked(s, gate * H + j + u, 0, s.K, rows + u * s.K);
-    for (int64_t k = 0; k < s.K; ++k)
-      for (int64_t u = 0; u < n; ++u) panel[k * 4 * kLanes + gate * kLanes + u] = rows[u * s.K + k];
+    copy_rows(s, gate * H + j, n, 0, s.K, rows);
+    transpose_rows(rows, n, s.K, panel + gate * kLanes, 4 * kLanes);
   }
 }
 
@@ -59,42 +69,72 @@ AP_KERNEL(void, pack_columns, const Source &s, int64_t rows, int64_t j, int64_t 
   }
 }
 
+// The same panels of pairs of bfloat16: of units, row i holds their weights of inputs 2i and 2i + 1; of columns, rows 2i and
+// 2i + 1 of the matrix.
+void pack_gate_pairs(const Source &s, int64_t H, int64_t j, int64_t n, float *rows, float *panel) {
+  const int64_t pairs = (s.K + 1) / 2;
+  std::vector<float> paired(n * pairs);
+  for (int64_t gate = 0; gate < 4; ++gate) {
+    copy_rows(s, gate * H + j, n, 0, s.K, rows);
+    pair_up(rows, s.K, n, paired.data());
+    transpose_rows(paired.data(), n, pairs, panel + gate * kLanes, 4 * kLanes);
+  }
+}
+
+void pack_column_pairs(const Source &s, int64_t rows, int64_t j, int64_t n, float *panels, int64_t size) {
+  constexpr int64_t width = 2 * kLanes;
+  std::vector<float> two(2 * n);
+  for (int64_t row = 0; row < rows; row += 2, panels += width) {
+    if (row + 1 == rows) std::fill_n(two.begin() + n, n, 0.0f);
+    copy_rows(s, row, std::min<int64_t>(2, rows - row), j, n, two.data());
+    for (int64_t c = 0; c < n; c += width) pair_rows(&two[c], &two[n + c], std::min(width, n - c), panels + c / width * size);
+  }
+}
+
 }  // namespace
 
-StepPanels::StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates) : gates_(gates), first_{0} {
+StepPanels::StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates, bool half) : gates_(gates), half_(half), first_{0} {
   TORCH_CHECK(drop.p == 0 || parts.size() == 1, "only a single matrix can be dropped from");
   width_ = gates ? parts[0].size(0) / 4 : parts[0].size(1);
   units_ = gates ? kUnits : kColumns;
   for (const at::Tensor &w : parts) {
     TORCH_CHECK((w.stride(1) == 1 || w.size(1) == 1) && w.size(gates ? 0 : 1) == (gates ? 4 : 1) * width_, "a matrix of shape ", w.sizes(), " does not fit the others");
-    first_.push_back(first_.back() + w.size(gates ? 1 : 0));
+    const int64_t K = w.size(gates ? 1 : 0);
+    first_.push_back(first_.back() + (half ? (K + 1) / 2 : K));
   }
   const int64_t row = (gates ? 4 : 2) * kLanes, size = depth() * row;
   panels_ = at::empty({count(), size}, parts[0].options());
   float *to = panels_.mutable_data_ptr<float>();
   at::parallel_for(0, count(), 1, [&](int64_t begin_panel, int64_t end_panel) {
     if (end(end_panel - 1) - begin(end_panel - 1) < units_) std::fill_n(to + (end_panel - 1) * size, size, 0.0f);
-    std::vector<float> rows(gates ? kUnits * depth() : 0);
+    std::vector<float> rows(gates ? kUnits * (half ? 2 * depth() : depth()) : 0);
     for (size_t i = 0; i < parts.size(); ++i) {
       const at::Tensor &w = parts[i];
       const Source s{w.const_data_ptr<float>(), w.stride(0), w.size(1), drop_threshold(drop.p), static_cast<float>(1 / (1 - drop.p)), drop.key};
       float *part = to + first_[i] * row;
-      if (!gates) pack_columns(s, w.size(0), begin(begin_panel), end(end_panel - 1) - begin(begin_panel), part + begin_panel * size, size);
-      for (int64_t p = begin_panel; gates && p < end_panel; ++p) pack_gates(s, width_, begin(p), end(p) - begin(p), rows.data(), part + p * size);
+      if (!gates) {
+        const int64_t columns = end(end_panel - 1) - begin(begin_panel);
+        if (half)
+          pack_column_pairs(s, w.size(0), begin(begin_panel), columns, part + begin_panel * size, size);
+        else
+          pack_columns(s, w.size(0), begin(begin_panel), columns, part + begin_panel * size, size);
+      }
+      for (int64_t p = begin_panel; gates && p < end_panel; ++p)
+        (half ? pack_gate_pairs : pack_gates)(s, width_, begin(p), end(p) - begin(p), rows.data(), part + p * size);
     }
   });
 }
 
-StepPanels StepPanels::of_gates(const std::vector<at::Tensor> &parts, const Drop &drop) { return StepPanels(parts, drop, true); }
+StepPanels StepPanels::of_gates(const std::vector<at::Tensor> &parts, const Drop &drop, bool half) { return StepPanels(parts, drop, true, half); }
 
-StepPanels StepPanels::of_columns(const std::vector<at::Tensor> &parts, const Drop &drop) { return StepPanels(parts, drop, false); }
+StepPanels StepPanels::of_columns(const std::vector<at::Tensor> &parts, const Drop &drop, bool half) { return StepPanels(parts, drop, false, half); }
 
 void StepPanels::add(int64_t p, int part, const float *a_BK, float *c, int64_t B) const {
   const int64_t j = begin(p), n = end(p) - j, row = (gates_ ? 4 : 2) * kLanes, K = first_[part + 1] - first_[part];
   PanelTarget target{c + j, gates_ ? 4 * width_ : width_, gates_ ? width_ : kLanes, {n, n, n, n}};
   if (!gates_) target.lanes[0] = std::min(n, kLanes), target.lanes[1] = n - target.lanes[0];
   const ProductTimer timer;
-  add_panel_product(a_BK, K, panels_.const_data_ptr<float>() + (p * depth() + first_[part]) * row, K, gates_ ? 4 : 2, target, B);
+  add_panel_product(a_BK, K, panels_.const_data_ptr<float>() + (p * depth() + first_[part]) * row, K, gates_ ? 4 : 2, half_, target, B);
 }
 
 }  // namespace ap

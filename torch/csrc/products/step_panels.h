@@ -32,14 +32,15 @@ class StepPanels {
   // For c_B4H += the sum over parts of a_BK w^T, w [4H,K]: a panel holds some units, and
   // of these all four gates. Parts are float32 matrices on the CPU, whose rows may
   // stand apart. Only a single part can be dropped from.
-  static StepPanels of_gates(const std::vector<at::Tensor> &parts, const Drop &drop = {});
+  // With half they are kept, and multiplied, in bfloat16: a then is what pair_up makes of it.
+  static StepPanels of_gates(const std::vector<at::Tensor> &parts, const Drop &drop = {}, bool half = false);
 
   // For c_BN += the sum over parts of a_BK w, w [K,N]: a panel holds some columns.
-  static StepPanels of_columns(const std::vector<at::Tensor> &parts, const Drop &drop = {});
+  static StepPanels of_columns(const std::vector<at::Tensor> &parts, const Drop &drop = {}, bool half = false);
 
   bool filled() const { return panels_.defined(); }
   int64_t count() const { return (width_ + units_ - 1) / units_; }
-  int64_t depth() const { return first_.back(); }  // of all parts
+  int64_t depth() const { return first_.back(); }  // of all parts, in elements of a
 
   // The units or columns of panel p are [begin(p), end(p)).
   int64_t begin(int64_t p) const { return p * units_; }
@@ -50,10 +51,10 @@ class StepPanels {
   void add(int64_t p, int part, const float *a_BK, float *c, int64_t B) const;
 
  private:
-  StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates);
+  StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates, bool half);
 
   int64_t width_ = 0, units_ = 1;  // H or N; units or columns of a panel
-  bool gates_ = false;
+  bool gates_ = false, half_ = false;
   std::vector<int64_t> first_;  // row of a panel at which a part begins, and that after the last
   at::Tensor panels_;
 };

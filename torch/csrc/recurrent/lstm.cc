@@ -27,6 +27,7 @@
 
 #include "api_lstm.h"
 #include "border/common.h"
+#include "devices/api_isa.h"
 #include "operators/dropout.h"
 #include "flat_weights.h"
 #include "lstm_units.h"
@@ -40,24 +41,30 @@ namespace {
 // W_hh as the steps multiply by it.
 class Recurrent {
  public:
-  Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward)
+  Recurrent(const at::Tensor &weight, int64_t T, int64_t B, Drop drop, bool backward, bool half)
       : path_(step_path(T, B)), H_(weight.size(1)), units_(backward ? StepPanels::kColumns : StepPanels::kUnits), backward_(backward) {
+    half_ = half && path_ == StepPath::panels && ap_has_bfloat16();
+    if (half_) pairs_.resize(B * (((backward ? 4 * H_ : H_) + 1) / 2));
     if (path_ != StepPath::panels)
       plain_ = drop.p > 0 ? apply_dropout(weight, drop.p, drop.key) : weight;
     else
-      panels_ = backward ? StepPanels::of_columns({weight}, drop) : StepPanels::of_gates({weight}, drop);
+      panels_ = backward ? StepPanels::of_columns({weight}, drop, half_) : StepPanels::of_gates({weight}, drop, half_);
   }
 
   // Adds the product of a [B,H or 4H] to c [B,4H or H], and calls after(begin, end)
   // for units as soon as their sums are there. A null a adds nothing.
   template <class F>
-  void step(const float *a, float *c, int64_t B, F after) const {
+  void step(const float *a, float *c, int64_t B, F after) {
     const int64_t depth = backward_ ? 4 * H_ : H_, width = backward_ ? H_ : 4 * H_;
     const bool packed = a && path_ == StepPath::panels, thin = a && path_ == StepPath::thin;
     if (a && !packed && !thin) {
       const at::Tensor a_t = at::from_blob(const_cast<float *>(a), {B, depth}, plain_.options());
       at::Tensor c_t = at::from_blob(c, {B, width}, plain_.options());
       at::addmm_out(c_t, c_t, a_t, backward_ ? plain_ : plain_.t());
+    }
+    if (a && half_) {
+      pair_up(a, depth, B, pairs_.data());
+      a = pairs_.data();
     }
     at::parallel_for(0, (H_ + units_ - 1) / units_, panels_at_once(B, packed || thin ? depth : 0), [&](int64_t begin, int64_t end) {
       if (thin && backward_) {
@@ -80,19 +87,22 @@ class Recurrent {
  private:
   StepPath path_;
   int64_t H_, units_;  // units of a panel
-  bool backward_;
-  StepPanels panels_;  // one of them
+  bool backward_, half_;      // half: panels are of bfloat16
+  std::vector<float> pairs_;  // what the present step multiplies by them
+  StepPanels panels_;         // one of them
   at::Tensor plain_;
 };
 
 // What the input adds to the gates, [T,B,4H] of x [T,B,I]. A node of its own: the gradient of W_hh is complete, and may be summed
 // over processes, while this one still computes those of x and W_ih.
 struct InputGates : torch::autograd::Function<InputGates> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &w_ih) {
-    const at::Tensor x = x_.contiguous();
-    const at::Tensor rows = x.view({x.size(0) * x.size(1), x.size(2)});
+  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &w_, bool half) {
+    const bool thin = x_.size(0) * x_.size(1) <= kThin;
+    const at::ScalarType type = half && !thin ? at::kBFloat16 : at::kFloat;
+    const at::Tensor x = x_.contiguous().to(type), w_ih = w_.to(type), rows = x.view({x.size(0) * x.size(1), x.size(2)});
     ctx->save_for_backward({x, w_ih});
-    return (rows.size(0) <= kThin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t())).view({x.size(0), x.size(1), w_ih.size(0)});
+    const at::Tensor gates = thin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t()).to(at::kFloat);
+    return gates.view({x.size(0), x.size(1), w_ih.size(0)});
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
@@ -100,11 +110,11 @@ struct InputGates : torch::autograd::Function<InputGates> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &w_ih = saved[1];
     const int64_t steps = x.size(0) * x.size(1);
-    const at::Tensor rows = grads[0].view({steps, w_ih.size(0)});
+    const at::Tensor rows = grads[0].view({steps, w_ih.size(0)}).to(w_ih.scalar_type());
     at::Tensor gx, gw_ih;
-    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view(x.sizes());
-    if (ctx->needs_input_grad(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)}));
-    return {gx, gw_ih};
+    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view(x.sizes()).to(at::kFloat);
+    if (ctx->needs_input_grad(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)})).to(at::kFloat);
+    return {gx, gw_ih, {}};
   }
 };
 
@@ -112,7 +122,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
   // gates is what InputGates gave, and is overwritten.
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, at::Tensor gates, const at::Tensor &h_, const at::Tensor &c_,
                                                 const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh, const at::Tensor &lengths,
-                                                bool reverse, double p, int64_t key_a, int64_t key_b) {
+                                                bool reverse, bool half, double p, int64_t key_a, int64_t key_b) {
     const at::Tensor h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
     const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1);
     const at::Tensor bias = b_ih + b_hh;
@@ -124,7 +134,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
       h_n = at::empty({B, H}, gates.options());
       if (T > 0) before[reverse ? T - 1 : 0].copy_(h0);
     }
-    const Recurrent recurrent(w_hh, T, B, {p, key_of(key_a, key_b)}, false);
+    Recurrent recurrent(w_hh, T, B, {p, key_of(key_a, key_b)}, false, half);
     const int64_t size = B * H;
     for (int64_t k = 0; k < T; ++k) {
       const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1, next = reverse ? t - 1 : t + 1;
@@ -145,6 +155,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
       h_n = out[end].clone();
     ctx->save_for_backward({h0, c0, w_hh, out, c, gates, before, lengths});
     ctx->saved_data["reverse"] = reverse;
+    ctx->saved_data["half"] = half;
     ctx->saved_data["p"] = p;
     ctx->saved_data["a"] = key_a;
     ctx->saved_data["b"] = key_b;
@@ -162,7 +173,7 @@ struct LSTM : torch::autograd::Function<LSTM> {
     const at::Tensor gout = grads[0].contiguous();
     at::Tensor gh = grads[1].clone(at::MemoryFormat::Contiguous), gc = grads[2].clone(at::MemoryFormat::Contiguous);
     {
-      const Recurrent recurrent(w_hh, T, B, drop, true);
+      Recurrent recurrent(w_hh, T, B, drop, true, ctx->saved_data["half"].toBool());
       const float *later = nullptr;  // gradients of the gates of the step after
       for (int64_t k = T; k-- > 0;) {
         const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1;
@@ -183,14 +194,15 @@ struct LSTM : torch::autograd::Function<LSTM> {
         gw_hh = at::mm(rows.t(), T > 0 ? before.view({T * B, H}) : out.view({0, H}));
       } else {
         // h before a step is the output of the one before it, and h0 at the first.
-        const at::Tensor later = gates.narrow(0, reverse ? 0 : 1, T - 1), earlier = out.narrow(0, reverse ? 1 : 0, T - 1);
-        gw_hh = at::mm(later.reshape({-1, 4 * H}).t(), earlier.reshape({-1, H}));
+        const at::ScalarType type = ctx->saved_data["half"].toBool() ? at::kBFloat16 : at::kFloat;
+        const at::Tensor later = gates.narrow(0, reverse ? 0 : 1, T - 1).to(type), earlier = out.narrow(0, reverse ? 1 : 0, T - 1).to(type);
+        gw_hh = at::mm(later.reshape({-1, 4 * H}).t(), earlier.reshape({-1, H})).to(at::kFloat);
         gw_hh.addmm_(gates[reverse ? T - 1 : 0].t(), h0);
       }
       if (drop.p > 0) apply_dropout_(gw_hh, drop.p, drop.key);
     }
     if (ctx->needs_input_grad(4) || ctx->needs_input_grad(5)) gbias = rows.sum(0);
-    return {gates, gh, gc, gw_hh, gbias, gbias, {}, {}, {}, {}, {}};
+    return {gates, gh, gc, gw_hh, gbias, gbias, {}, {}, {}, {}, {}, {}};
   }
 
   static DrawKey key_of(int64_t a, int64_t b) {
@@ -265,7 +277,8 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
                 " do not fit an input of width ", X.size(2));
     TORCH_CHECK(get(h).sizes() == at::IntArrayRef(state) && get(c).sizes() == get(h).sizes(), "a state of shapes ", get(h).sizes(), " and ", get(c).sizes(),
                 " does not fit ", B, " columns of width ", H);
-    // A layer computes in the type of its weights: rounded at each step, a state would lose what it carries.
+    // A layer's states are of the type of its weights: rounded at each step, a state would lose what it carries.
+    const bool half = at::autocast::is_autocast_enabled(at::kCPU);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     torch::autograd::variable_list results;
     bool fused = X.is_cpu();
@@ -275,7 +288,7 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
       at::Tensor steps = at::empty({0}, at::kLong);  // stands for all
       if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();
       const DrawKey key(seed, offset);
-      results = LSTM::apply(InputGates::apply(X, w_ih), get(h), get(c), w_hh, b_ih, b_hh, steps, reverse, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
+      results = LSTM::apply(InputGates::apply(X, w_ih, half), get(h), get(c), w_hh, b_ih, b_hh, steps, reverse, half, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
     } else {
       TORCH_CHECK(drop == 0, "dropped weights need a float32 layer on the CPU");
       results = lengths ? packed_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, lengths, reverse)
