@@ -71,7 +71,7 @@ type Train struct {
 	WeightDecay      float64 `toml:"weight_decay" default:"0.0" range:"[0,inf)" help:"weight decay: part of the gradient with sgd and adam, apart from it with the others"`
 	ClipNorm         float64 `toml:"clip_norm" default:"0.0" range:"[0,inf)" help:"largest norm of an update's gradient; 0 does not clip"`
 
-	Precision   string  `toml:"precision" default:"float32" choice:"float32 bfloat16" help:"arithmetic of matrix products"`
+	Precision   string  `toml:"precision" default:"float32" choice:"float32 bfloat16 auto" help:"arithmetic of matrix products; auto is bfloat16 where that was measured faster, and the run's config.toml has what it chose"`
 	TF32        bool    `toml:"tf32" default:"false" resume:"named" help:"on a GPU, round the operands of float32 products and recurrent layers to TF32: faster, with 10 bits of fraction"`
 	EMADecay    float64 `toml:"ema_decay" default:"0.0" range:"[0,1)" help:"decay of an exponential moving average of the weights; 0 keeps none"`
 	AverageLast int     `toml:"average_last" default:"0" range:"[0,1000]" help:"at the end average the weights of this many last checkpoints; 0 does not"`

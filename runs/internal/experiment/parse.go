@@ -135,6 +135,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return &command.UsageError{Err: err}
 	}
 	if s.previous != nil {
+		if s.Config.Train.Precision == "auto" { // chosen when the run began
+			s.Config.Train.Precision = s.previous.Train.Precision
+		}
 		return s.compare()
 	}
 	return nil

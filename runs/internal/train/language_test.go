@@ -109,6 +109,7 @@ var textVariants = map[string][]string{
 		"-set=objective.spectrum_hold=proximal", "-set=objective.retract_every=4"},
 	"mixture": {"-method=mos+adversarial", "-set=objective.mixture_components=3", "-set=model.last_hidden=10",
 		"-set=train.accumulate=2", "-set=train.asgd=epoch", "-set=train.asgd_epoch=1"},
+	"auto precision": {"-set=train.precision=auto", "-set=model.weight_drop=0.3"},
 	"finetune": {"-set=train.asgd=finetune", "-set=train.bptt_random=false", "-set=schedule.plateau_decay=0.5",
 		"-set=train.asgd_lag=false", "-method=spectrum", "-set=train.learning_rate=0.05"},
 }

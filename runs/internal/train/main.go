@@ -58,6 +58,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 	}
 	torch.SetThreads(s.Config.Train.Threads)
 	torch.AllowTF32(device, s.Config.Train.TF32)
+	choosePrecision(s, device)
 	if s.Config.Train.Precision == "bfloat16" && device == torch.CPU && !torch.HasBFloat16() {
 		return fmt.Errorf("train.precision = \"bfloat16\" needs a CPU with bfloat16 instructions, or a GPU: use " +
 			"float32")
@@ -87,6 +88,32 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		run.Log.Fail(err)
 	}
 	return cmp.Or(err, run.Close())
+}
+
+// fasterInBFloat16 are the networks that were measured faster so on processors with instructions for it
+// (docs/results/speed.md).
+var fasterInBFloat16 = []string{"transformer", "awd-lstm", "transformer-xl", "gpt"}
+
+// choosePrecision puts what "auto" stands for in its place, and says so. A resumed run has it in its configuration.
+func choosePrecision(s *experiment.Settings, device torch.Device) {
+	c := &s.Config.Train.Precision
+	if *c != "auto" {
+		return
+	}
+	why := ""
+	switch kind := s.Config.Model.Kind; {
+	case device != torch.CPU:
+		*c, why = "float32", "bfloat16 was not measured on a GPU"
+	case !torch.HasBFloat16():
+		*c, why = "float32", "this processor has no instructions for bfloat16"
+	case !slices.Contains(fasterInBFloat16, kind):
+		*c, why = "float32", fmt.Sprintf("model.kind = %q was not measured in bfloat16", kind)
+	default:
+		*c, why = "bfloat16", fmt.Sprintf("model.kind = %q was measured faster so on such processors", kind)
+	}
+	if s.Place.Rank == 0 {
+		fmt.Fprintf(command.Stdout, "train.precision is %s: %s\n", *c, why)
+	}
 }
 
 // work is Run as one of several processes, or as the only one. It returns the run, where one was opened.

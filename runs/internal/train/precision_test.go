@@ -1,7 +1,9 @@
 package train
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/torch"
@@ -43,6 +45,28 @@ func TestNetworksInBFloat16(t *testing.T) {
 	}
 	for name, settings := range texts {
 		check(name, textPlace, mustRunText, append(append([]string{}, stillText...), settings...))
+	}
+}
+
+// TestAutoPrecision: the run's configuration has what the key stood for, and a line says why.
+func TestAutoPrecision(t *testing.T) {
+	t.Parallel()
+	for kind, measured := range map[string]bool{"awd-lstm": true, "qrnn": false} {
+		want, why := "float32", "no instructions for bfloat16"
+		if torch.HasBFloat16() {
+			why = "was not measured"
+			if measured {
+				want, why = "bfloat16", "was measured faster"
+			}
+		}
+		place := textPlace(t)
+		e := mustRunText(t, place, "-set=train.precision=auto", "-set=model.kind="+kind, "-steps=1", "-out=run")
+		if !strings.Contains(e.stdout, "train.precision is "+want) || !strings.Contains(e.stdout, why) {
+			t.Errorf("%s: the run says\n%s", kind, e.stdout)
+		}
+		if !strings.Contains(read(t, place, "run", "config.toml"), fmt.Sprintf("precision = %q", want)) {
+			t.Errorf("%s: config.toml does not have %s", kind, want)
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ var variants = map[string][]string{
 	"terms and centring": {"-method=softcap+sigsoftmax+centre+centre-loss+focal+unlikelihood", "-set=train.accumulate=2"},
 	"states":             {"-method=simctg+istar+dispersion", "-set=objective.istar_updates=3", "-set=train.accumulate=2"},
 	"coupled Adam":       {"-set=train.optimizer=coupled-adam", "-set=train.weight_decay=0.01"},
+	"auto precision":     {"-set=train.precision=auto", "-set=train.accumulate=2"}, // bfloat16 where the processor has it
 	"gates and label dropout": {"-method=drill+agg", "-set=objective.drill_dropout=0.3", "-set=objective.agg_alpha=0.5",
 		"-set=train.accumulate=2"},
 }
