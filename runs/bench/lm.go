@@ -120,7 +120,7 @@ func (n textNetwork) size() string {
 // race races whole updates of a language model against plain PyTorch.
 func (n textNetwork) race(b *bench, r *race, compiled bool) error {
 	half := n.config.Train.Precision == "bfloat16"
-	if half && r.lacksBFloat16() {
+	if half && !r.inBFloat16() {
 		return nil
 	}
 	chunks := n.chunks()

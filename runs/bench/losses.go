@@ -116,7 +116,7 @@ func (l layer) inBFloat16() layer {
 
 // race races the layer's loss and all its gradients.
 func (l layer) race(b *bench, r *race) error {
-	if l.half && r.lacksBFloat16() {
+	if l.half && !r.inBFloat16() {
 		return nil
 	}
 	scope := torch.OpenScope()

@@ -32,7 +32,9 @@ const (
 )
 
 // peak is the best rate of several matrix products, in GFLOP/s, with the present threads.
-func peak() float64 { return torch.PeakRate(torch.CPU, torch.Float32, peakSize, peakTries) / 1e9 }
+func peak(products torch.DType) float64 {
+	return torch.PeakRate(torch.CPU, products, peakSize, peakTries) / 1e9
+}
 
 // ticks are counts of time from /proc/stat, of all processors together.
 type ticks struct{ all, stolen float64 }

@@ -25,7 +25,7 @@ func TestSteal(t *testing.T) {
 
 func TestPeak(t *testing.T) {
 	torch.Test(t, func() {
-		if got := peak(); !(got > 0.1 && got < 1e5) {
+		if got := peak(torch.Float32); !(got > 0.1 && got < 1e5) {
 			t.Errorf("a product runs at %g GFLOP/s", got)
 		}
 	})

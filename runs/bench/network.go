@@ -236,7 +236,7 @@ func (n network) inBFloat16() network {
 
 // race races whole updates against plain PyTorch.
 func (n network) race(b *bench, r *race, compiled bool) error {
-	if n.half && r.lacksBFloat16() {
+	if n.half && !r.inBFloat16() {
 		return nil
 	}
 	batches, err := n.batches(b, n)

@@ -26,6 +26,7 @@ type race struct {
 	config     string                 // sizes of the work, for the reader; may be empty
 	check      func() error           // after the warm-up: whether both did the same; may be nil
 	alone      func() (figure, error) // measures our side by itself, in place of all the above
+	products   torch.DType            // of which the machine's peak is measured
 	closers    []func()
 }
 
@@ -45,14 +46,15 @@ func (r *race) close() {
 	r.closers = nil
 }
 
-// lacksBFloat16 says whether the processor has no instructions for products in bfloat16, which the row then says instead of
-// measuring.
-func (r *race) lacksBFloat16() bool {
+// inBFloat16 makes the row one of products in bfloat16. Where the processor has no instructions for them it is false, and the
+// row says so instead of measuring.
+func (r *race) inBFloat16() bool {
 	if torch.HasBFloat16() {
-		return false
+		r.products = torch.BFloat16
+		return true
 	}
 	r.alone = func() (figure, error) { return figure{0, "not measured: no instructions for bfloat16 here"}, nil }
-	return true
+	return false
 }
 
 // run measures pairs of pieces, ours first in each, then memory.

@@ -125,9 +125,9 @@ func (b *bench) stopped() error {
 }
 
 func (b *bench) measure(r row) (out result, err error) {
+	race := &race{pieces: 1, products: torch.Float32}
 	machine, err := atWork(func() error {
 		return torch.Try(func() error {
-			race := &race{pieces: 1}
 			defer race.close()
 			if err := r.prepare(b, race); err != nil {
 				return err
@@ -137,7 +137,7 @@ func (b *bench) measure(r row) (out result, err error) {
 		})
 	})
 	if err == nil && b.suite.products {
-		machine.Peak = defined(peak())
+		machine.Peak = defined(peak(race.products))
 	}
 	out.Name, out.Unit, out.Machine = r.name, r.unit, machine
 	return out, err
