@@ -10,10 +10,12 @@
 #include <ATen/OpaqueTensorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <map>
 #include <mutex>
 
 #include "api_packed_linear.h"
 #include "border/common.h"
+#include "devices/isa.h"
 #include "step_panels.h"
 
 namespace ap {
@@ -32,14 +34,61 @@ constexpr int64_t usual_rows = 96;  // a layout that suits products with about t
 
 constexpr int64_t kFew = 32;  // rows that panels multiply (docs/results/speed.md)
 
+// x W^T of N rows by panels whose parts are the blocks of W's columns: each block is summed from zero, as oneDNN does.
+void block_sums(const StepPanels &panels, int64_t p, const float *x_NI, int64_t I, float *y, int64_t O, int64_t N) {
+  const int64_t n = panels.end(p) - panels.begin(p);
+  for (int64_t r = 0; r < N; ++r) std::fill_n(y + r * O, n, 0.0f);
+  panels.add_columns(p, 0, x_NI, I, y, O, N);
+  if (panels.parts() == 1) return;
+  std::vector<float> block(N * n);
+  for (int part = 1; part < panels.parts(); ++part) {
+    std::fill(block.begin(), block.end(), 0.0f);
+    panels.add_columns(p, part, x_NI + panels.first(part), I, block.data(), n, N);
+    for (int64_t r = 0; r < N; ++r)
+      for (int64_t o = 0; o < n; ++o) y[r * O + o] += block[r * n + o];
+  }
+}
+
+// W [O,I] as panels whose parts are blocks of so many inputs.
+StepPanels panels_in_blocks(const at::Tensor &w_OI, int64_t block) {
+  const at::Tensor w_IO = w_OI.t().contiguous();
+  return StepPanels::of_columns(w_IO.split(block));
+}
+
+// How many inputs oneDNN sums at a time, of so many: with AVX-512 that depends on nothing else, and a product by panels with
+// the same blocks has the same bits. It is found by trying. 0: none of those known, or AVX2, where oneDNN's sums are other
+// ones for other rows.
+int64_t blocks_of_onednn(int64_t I) {
+  static std::mutex mutex;
+  static std::map<int64_t, int64_t> found;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const auto known = found.find(I); known != found.end()) return known->second;
+  constexpr int64_t O = 64, N = 2 * kFew;
+  const auto numbers = [](int64_t rows, int64_t columns, double step) { return at::arange(rows * columns, at::kDouble).mul(step).sin().to(at::kFloat).view({rows, columns}); };
+  const at::Tensor w_OI = numbers(O, I, 0.7), x_NI = numbers(N, I, 1.3), want = packed_linear(x_NI, pack_weight(w_OI), {}, false).narrow(0, 0, kFew);
+  int64_t &block = found[I] = 0;
+  for (const int64_t tried : {I, int64_t{1024}, int64_t{512}, int64_t{256}}) {
+    const StepPanels panels = panels_in_blocks(w_OI, tried);
+    const at::Tensor got = at::empty({kFew, O}, x_NI.options());
+    for (int64_t p = 0; p < panels.count(); ++p)
+      block_sums(panels, p, x_NI.const_data_ptr<float>(), I, got.mutable_data_ptr<float>() + panels.begin(p), O, kFew);
+    if (at::equal(got, want)) return block = tried;
+  }
+  return block;
+}
+
 // The weight of a search, laid out in each of two ways when it is first multiplied so.
 class Searched : public c10::intrusive_ptr_target {
  public:
-  explicit Searched(at::Tensor w_OI) : w_OI_(std::move(w_OI)) {}
+  explicit Searched(at::Tensor w_OI)
+      : block_(isa() == ISA::avx512 && at::globalContext().hasMKLDNN() && w_OI.numel() > 0 ? blocks_of_onednn(w_OI.size(1)) : std::max<int64_t>(1, w_OI.size(1))), w_OI_(std::move(w_OI)) {}
+
+  // Whether few rows are multiplied by panels: where these would give a row other bits than it has among many, none are.
+  bool has_panels() const { return block_ > 0; }
 
   const StepPanels &panels() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!panels_.filled()) panels_ = StepPanels::of_columns({w_OI_.t().contiguous()});
+    if (!panels_.filled()) panels_ = panels_in_blocks(w_OI_, block_);
     return drop_plain(), panels_;
   }
 
@@ -51,10 +100,11 @@ class Searched : public c10::intrusive_ptr_target {
 
  private:
   void drop_plain() {
-    if (panels_.filled() && blocks_.defined()) w_OI_.reset();
+    if ((panels_.filled() || !has_panels()) && blocks_.defined()) w_OI_.reset();
   }
 
   std::mutex mutex_;
+  int64_t block_;            // inputs that are summed at a time
   at::Tensor w_OI_, blocks_;  // as it lies, while a layout is still to be made of it; as oneDNN has it
   StepPanels panels_;
 };
@@ -81,15 +131,12 @@ at::Tensor few_rows(const at::Tensor &x, const StepPanels &panels, int64_t O, co
   at::parallel_for(0, panels.count(), panels_at_once(N, I), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
       const int64_t first = panels.begin(p), last = panels.end(p);
+      block_sums(panels, p, from, I, to + first, O, N);
       for (int64_t n = 0; n < N; ++n) {
-        if (b)
-          std::copy(b + first, b + last, to + n * O + first);
-        else
-          std::fill(to + n * O + first, to + n * O + last, 0.0f);
+        float *row = to + n * O;
+        for (int64_t o = first; b && o < last; ++o) row[o] += b[o];
+        for (int64_t o = first; relu && o < last; ++o) row[o] = row[o] < 0 ? 0 : row[o];
       }
-      panels.add(p, 0, from, to, N);
-      for (int64_t n = 0; relu && n < N; ++n)
-        for (int64_t o = first; o < last; ++o) to[n * O + o] = to[n * O + o] < 0 ? 0 : to[n * O + o];
     }
   });
   return y;
@@ -121,7 +168,7 @@ at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const
   if (is_searched(weight)) {
     Searched &both = *static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle();
     const int64_t N = x_NI.numel() / std::max<int64_t>(1, x_NI.size(-1));
-    return N > 0 && N <= kFew ? few_rows(x_NI, both.panels(), weight.size(0), bias, relu) : packed_linear(x_NI, both.blocks(), bias, relu);
+    return N > 0 && N <= kFew && both.has_panels() ? few_rows(x_NI, both.panels(), weight.size(0), bias, relu) : packed_linear(x_NI, both.blocks(), bias, relu);
   }
   if (!at::globalContext().hasMKLDNN()) {
     at::Tensor y = bias.defined() ? at::linear(x_NI, weight, bias) : at::linear(x_NI, weight);

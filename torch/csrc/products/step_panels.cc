@@ -129,12 +129,21 @@ StepPanels StepPanels::of_gates(const std::vector<at::Tensor> &parts, const Drop
 
 StepPanels StepPanels::of_columns(const std::vector<at::Tensor> &parts, const Drop &drop, bool half) { return StepPanels(parts, drop, false, half); }
 
-void StepPanels::add(int64_t p, int part, const float *a_BK, float *c, int64_t B) const {
-  const int64_t j = begin(p), n = end(p) - j, row = (gates_ ? 4 : 2) * kLanes, K = first_[part + 1] - first_[part];
-  PanelTarget target{c + j, gates_ ? 4 * width_ : width_, gates_ ? width_ : kLanes, {n, n, n, n}};
-  if (!gates_) target.lanes[0] = std::min(n, kLanes), target.lanes[1] = n - target.lanes[0];
+void StepPanels::multiply(int64_t p, int part, const float *a, int64_t lda, const PanelTarget &target, int64_t B) const {
+  const int64_t row = (gates_ ? 4 : 2) * kLanes, K = first_[part + 1] - first_[part];
   const ProductTimer timer;
-  add_panel_product(a_BK, K, panels_.const_data_ptr<float>() + (p * depth() + first_[part]) * row, K, gates_ ? 4 : 2, half_, target, B);
+  add_panel_product(a, lda, panels_.const_data_ptr<float>() + (p * depth() + first_[part]) * row, K, gates_ ? 4 : 2, half_, target, B);
+}
+
+void StepPanels::add(int64_t p, int part, const float *a_BK, float *c, int64_t B) const {
+  const int64_t j = begin(p), n = end(p) - j, lda = first_[part + 1] - first_[part];
+  if (!gates_) return add_columns(p, part, a_BK, lda, c + j, width_, B);
+  multiply(p, part, a_BK, lda, {c + j, 4 * width_, width_, {n, n, n, n}}, B);
+}
+
+void StepPanels::add_columns(int64_t p, int part, const float *a, int64_t lda, float *c, int64_t ldc, int64_t B) const {
+  const int64_t n = end(p) - begin(p), lanes = std::min(n, kLanes);
+  multiply(p, part, a, lda, {c, ldc, kLanes, {lanes, n - lanes}}, B);
 }
 
 }  // namespace ap

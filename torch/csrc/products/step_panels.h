@@ -50,11 +50,18 @@ class StepPanels {
   // memory is fetched meanwhile: part by part, then panel by panel is best.
   void add(int64_t p, int part, const float *a_BK, float *c, int64_t B) const;
 
+  // The same where rows of a are lda apart, those of c ldc, and c is the first of the panel's columns alone. Not of gates.
+  void add_columns(int64_t p, int part, const float *a, int64_t lda, float *c, int64_t ldc, int64_t B) const;
+  int parts() const { return static_cast<int>(first_.size()) - 1; }
+  int64_t first(int part) const { return first_[part]; }  // of a's elements that meet the part
+
  private:
   StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates, bool half);
 
   int64_t width_ = 0, units_ = 1;  // H or N; units or columns of a panel
   bool gates_ = false, half_ = false;
+  void multiply(int64_t p, int part, const float *a, int64_t lda, const PanelTarget &target, int64_t B) const;
+
   std::vector<int64_t> first_;  // row of a panel at which a part begins, and that after the last
   at::Tensor panels_;
 };
