@@ -225,6 +225,10 @@ func TestAttentionalNoise(t *testing.T) {
 			}
 		}
 	}
+	updates, rest := 40, 0.7 // of the loss
+	if device != torch.CPU { // the checked device is slow
+		updates, rest = 8, 0.95
+	}
 	for name, change := range noises {
 		torch.Test(t, func() {
 			a := loadAttentional(t, "repository", torch.Float32, change)
@@ -242,15 +246,15 @@ func TestAttentionalNoise(t *testing.T) {
 			adam := torch.NewAdam(a.params.Tensors(), torch.AdamOptions{Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8})
 			defer adam.Free()
 			before := a.loss(nil).Item()
-			for range 40 {
+			for range updates {
 				step := torch.OpenScope()
 				a.loss(stream).Backward()
 				adam.Step(0.01)
 				torch.ZeroGrad(a.params.Tensors())
 				step.Close()
 			}
-			if after := a.loss(nil).Item(); !(after < 0.7*before) {
-				t.Errorf("%s: after 40 updates the loss is %.3f and was %.3f", name, after, before)
+			if after := a.loss(nil).Item(); !(after < rest*before) {
+				t.Errorf("%s: after %d updates the loss is %.3f and was %.3f", name, updates, after, before)
 			}
 		})
 	}

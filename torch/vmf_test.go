@@ -120,6 +120,11 @@ func TestVMFProperties(t *testing.T) {
 				kappas = append(kappas, 1e-6*math.Exp(float64(i)*0.06345))
 			}
 			logC, a := normaliser(m, kappas...)
+			var beside []float64 // below and above each
+			for _, k := range kappas {
+				beside = append(beside, k-1e-4*k, k+1e-4*k)
+			}
+			_, near := normaliser(m, beside...)
 			d := float64(m)
 			for i, k := range kappas {
 				low, high := k/(d/2-0.5+math.Hypot(d/2+0.5, k)), k/(d/2-1+math.Hypot(d/2+1, k))
@@ -132,10 +137,8 @@ func TestVMFProperties(t *testing.T) {
 				if !(a[i] > a[i-1]) || !(logC[i] <= logC[i-1]) {
 					t.Errorf("m %d: A or -log C falls between %v and %v", m, kappas[i-1], k)
 				}
-				step := 1e-4 * k
-				_, near := normaliser(m, k-step, k+step)
 				slope := 1 - a[i]*a[i] - (d-1)*a[i]/k
-				within(t, fmt.Sprintf("m %d: A'(%v)", m, k), (near[1]-near[0])/(2*step), slope,
+				within(t, fmt.Sprintf("m %d: A'(%v)", m, k), (near[2*i+1]-near[2*i])/(2e-4*k), slope,
 					1e-6*math.Abs(slope)+2e-10/k)
 			}
 		}

@@ -49,6 +49,10 @@ func TestAttentionalMethods(t *testing.T) {
 		methods = append(methods, row.Name)
 	}
 	methods = append(methods, "spectrum+adversarial", "mos+cosreg", "adaptive+zloss")
+	updates := 10
+	if device != torch.CPU {
+		updates = 4
+	}
 	for place, method := range methods {
 		m, err := objectives.Settings{Method: method}.Resolve()
 		if err != nil {
@@ -74,7 +78,7 @@ func TestAttentionalMethods(t *testing.T) {
 				defer adam.Free()
 				stream := torch.NewStream(1, "dropout")
 				var losses []float64
-				for i := range 10 {
+				for i := range updates {
 					scope := torch.OpenScope()
 					states, targets := made.Forward(batch, stream)
 					loss, _ := made.Output.Loss(states, targets, 1/float64(batch.Rows))
