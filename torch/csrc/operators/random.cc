@@ -18,6 +18,7 @@
 #include "api_random.h"
 #include "border/common.h"
 #include "dropout.h"
+#include "devices/bfloat16.h"
 #include "devices/isa.h"
 #include "vector_normal.h"
 
@@ -32,6 +33,15 @@ AP_KERNEL(void, dropout_float, const float *x, float *out, int64_t begin, int64_
   key.b = b;
 #pragma omp simd
   for (int64_t i = begin; i < end; ++i) out[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? 0.0f : x[i] * scale;
+}
+
+AP_KERNEL(void, dropout_bfloat16, const uint16_t *x, uint16_t *out, int64_t begin, int64_t end, uint32_t threshold, float scale, uint32_t a,
+          uint32_t b) {
+  DrawKey key(0, 0);
+  key.a = a;
+  key.b = b;
+#pragma omp simd
+  for (int64_t i = begin; i < end; ++i) out[i] = bits32(static_cast<uint32_t>(i), key) < threshold ? 0 : bfloat16_of(float_of(x[i]) * scale);
 }
 
 AP_KERNEL(void, noise_float, float *out, int64_t begin, int64_t end, float deviation, uint32_t a, uint32_t b) {
@@ -77,7 +87,15 @@ void drop(const at::Tensor &x, at::Tensor &out, double p, DrawKey key) {
     });
     return;
   }
-  AT_DISPATCH_FLOATING_TYPES_AND(at::kBFloat16, x.scalar_type(), "dropout", [&] {
+  if (x.scalar_type() == at::kBFloat16) {
+    const auto *from = reinterpret_cast<const uint16_t *>(x.const_data_ptr<at::BFloat16>());
+    auto *to = reinterpret_cast<uint16_t *>(out.mutable_data_ptr<at::BFloat16>());
+    at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
+      dropout_bfloat16(from, to, begin, end, threshold, static_cast<float>(scale), key.a, key.b);
+    });
+    return;
+  }
+  AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "dropout", [&] {
     const scalar_t *from = x.const_data_ptr<scalar_t>();
     scalar_t *to = out.mutable_data_ptr<scalar_t>();
     at::parallel_for(0, x.numel(), kGrain, [&](int64_t begin, int64_t end) {
