@@ -177,13 +177,13 @@ func TestPackedRows(t *testing.T) {
 	}
 	torch.Test(t, func() {
 		s := torch.NewStream(4, "test")
-		for _, size := range [][2]int64{{31, 47}, {128, 512}, {512, 128}, {256, 1024}, {2048, 512}, {512, 3000}, {4096, 65},
-			{400, 64}} {
+		for _, size := range [][2]int64{{31, 47}, {128, 512}, {512, 128}, {256, 1024}, {2048, 512}, {512, 2048}, {512, 3000},
+			{4096, 65}, {400, 64}} {
 			in, out := size[0], size[1]
 			w, b := s.Normal(0, 1, torch.Float32, device, out, in), s.Normal(0, 1, torch.Float32, device, out)
 			p, x := torch.Pack(w), s.Normal(0, 1, torch.Float32, device, 200, in)
 			many := p.Linear(x, b, false).Float32s()
-			for _, rows := range []int64{1, 5, 32, 33, 100} {
+			for _, rows := range []int64{1, 5, 32, 33, 96, 97} {
 				few := p.Linear(x.Narrow(0, 0, rows).Clone(), b, false).Float32s()
 				if !slices.Equal(few, many[:len(few)]) {
 					t.Errorf("%d inputs, %d outputs: %d rows have other bits than among 200", in, out, rows)

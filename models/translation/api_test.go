@@ -150,6 +150,23 @@ var (
 // AVX-512 in the last bit of its score, with weights of eight bits neither; the products of AVX2 round by their rows.
 func TestLinesAreIndependent(t *testing.T) { eachNetwork(t, linesAreIndependent) }
 
+// The same for the published width, whose sums oneDNN cuts into blocks. Its weights mean nothing.
+func TestWideLinesAreIndependent(t *testing.T) {
+	if device != torch.CPU || torch.ISA() != "avx512" {
+		t.Skip("to the last bit, lines are independent with AVX-512 on the CPU alone")
+	}
+	var made *translation.Translator
+	torch.Do(func() {
+		made = fresh(t, settings(t, smallConfig, func(s *translation.Settings) {
+			s.Model.Width, s.Model.FFNWidth, s.Model.Heads = 512, 2048, 8
+			s.Model.EncoderLayers, s.Model.DecoderLayers = 1, 1
+			s.Decode.MaxLengthA, s.Decode.MaxLengthB, s.Decode.Beam = 0, 6, 2
+		}))
+	})
+	defer torch.Do(func() { made.Free() })
+	linesAreIndependent(t, made)
+}
+
 func linesAreIndependent(t *testing.T, made *translation.Translator) {
 	closely := closely
 	if made.Settings.Model.Kind == "transformer" && torch.ISA() == "avx512" {

@@ -32,7 +32,10 @@ c10::TypedOperatorHandle<Signature> find(const char *name) {
 
 constexpr int64_t usual_rows = 96;  // a layout that suits products with about this many rows
 
-constexpr int64_t kFew = 32;  // rows that panels multiply (docs/results/speed.md)
+// Rows that panels multiply (docs/results/speed.md). With AVX-512 oneDNN sums up to 96 rows in other blocks than more of them.
+int64_t few() { return isa() == ISA::avx512 ? 96 : 32; }
+
+constexpr int64_t kAtOnce = 32;  // of these, so that they stay in the second-level cache
 
 // x W^T of N rows by panels whose parts are the blocks of W's columns: each block is summed from zero, as oneDNN does.
 void block_sums(const StepPanels &panels, int64_t p, const float *x_NI, int64_t I, float *y, int64_t O, int64_t N) {
@@ -55,23 +58,23 @@ StepPanels panels_in_blocks(const at::Tensor &w_OI, int64_t block) {
   return StepPanels::of_columns(w_IO.split(block));
 }
 
-// How many inputs oneDNN sums at a time, of so many: with AVX-512 that depends on nothing else, and a product by panels with
-// the same blocks has the same bits. It is found by trying. 0: none of those known, or AVX2, where oneDNN's sums are other
-// ones for other rows.
-int64_t blocks_of_onednn(int64_t I) {
+// How many inputs oneDNN sums at a time for more than few() rows, with AVX-512: whatever their number, but by the weight's shape.
+// A product by panels with the same blocks has the same bits. They are found by trying; 0 where none of those known is right.
+int64_t blocks_of_onednn(const at::Tensor &w_OI) {
   static std::mutex mutex;
-  static std::map<int64_t, int64_t> found;
+  static std::map<std::pair<int64_t, int64_t>, int64_t> found;
   const std::lock_guard<std::mutex> lock(mutex);
-  if (const auto known = found.find(I); known != found.end()) return known->second;
-  constexpr int64_t O = 64, N = 2 * kFew;
-  const auto numbers = [](int64_t rows, int64_t columns, double step) { return at::arange(rows * columns, at::kDouble).mul(step).sin().to(at::kFloat).view({rows, columns}); };
-  const at::Tensor w_OI = numbers(O, I, 0.7), x_NI = numbers(N, I, 1.3), want = packed_linear(x_NI, pack_weight(w_OI), {}, false).narrow(0, 0, kFew);
-  int64_t &block = found[I] = 0;
+  const int64_t O = w_OI.size(0), I = w_OI.size(1);
+  if (const auto known = found.find({O, I}); known != found.end()) return known->second;
+  const int64_t tried_O = std::min<int64_t>(O, 64);  // outputs that are compared
+  const at::Tensor x_NI = at::arange((few() + 1) * I, at::kDouble).mul(1.3).sin().to(at::kFloat).view({few() + 1, I});
+  const at::Tensor want = packed_linear(x_NI, pack_weight(w_OI), {}, false).narrow(0, 0, kAtOnce).narrow(1, 0, tried_O);
+  int64_t &block = found[{O, I}] = 0;
   for (const int64_t tried : {I, int64_t{1024}, int64_t{512}, int64_t{256}}) {
-    const StepPanels panels = panels_in_blocks(w_OI, tried);
-    const at::Tensor got = at::empty({kFew, O}, x_NI.options());
+    const StepPanels panels = panels_in_blocks(w_OI.narrow(0, 0, tried_O), tried);
+    const at::Tensor got = at::empty({kAtOnce, tried_O}, x_NI.options());
     for (int64_t p = 0; p < panels.count(); ++p)
-      block_sums(panels, p, x_NI.const_data_ptr<float>(), I, got.mutable_data_ptr<float>() + panels.begin(p), O, kFew);
+      block_sums(panels, p, x_NI.const_data_ptr<float>(), I, got.mutable_data_ptr<float>() + panels.begin(p), tried_O, kAtOnce);
     if (at::equal(got, want)) return block = tried;
   }
   return block;
@@ -80,16 +83,20 @@ int64_t blocks_of_onednn(int64_t I) {
 // The weight of a search, laid out in each of two ways when it is first multiplied so.
 class Searched : public c10::intrusive_ptr_target {
  public:
-  explicit Searched(at::Tensor w_OI)
-      : block_(isa() == ISA::avx512 && at::globalContext().hasMKLDNN() && w_OI.numel() > 0 ? blocks_of_onednn(w_OI.size(1)) : std::max<int64_t>(1, w_OI.size(1))), w_OI_(std::move(w_OI)) {}
+  explicit Searched(at::Tensor w_OI) : w_OI_(std::move(w_OI)) {}
 
-  // Whether few rows are multiplied by panels: where these would give a row other bits than it has among many, none are.
-  bool has_panels() const { return block_ > 0; }
-
-  const StepPanels &panels() {
+  // For few rows; null where these would give a row other bits than it has among many.
+  const StepPanels *panels() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!panels_.filled()) panels_ = panels_in_blocks(w_OI_, block_);
-    return drop_plain(), panels_;
+    if (!tried_) {
+      tried_ = true;
+      // With AVX2 oneDNN's own sums are other ones for other rows.
+      const bool alike = isa() == ISA::avx512 && at::globalContext().hasMKLDNN() && w_OI_.numel() > 0;
+      const int64_t block = alike ? blocks_of_onednn(w_OI_) : w_OI_.size(1);
+      if (block > 0) panels_ = panels_in_blocks(w_OI_, block);
+    }
+    drop_plain();
+    return panels_.filled() ? &panels_ : nullptr;
   }
 
   const at::Tensor &blocks() {
@@ -100,11 +107,11 @@ class Searched : public c10::intrusive_ptr_target {
 
  private:
   void drop_plain() {
-    if ((panels_.filled() || !has_panels()) && blocks_.defined()) w_OI_.reset();
+    if (tried_ && blocks_.defined()) w_OI_.reset();
   }
 
   std::mutex mutex_;
-  int64_t block_;            // inputs that are summed at a time
+  bool tried_ = false;       // to make panels
   at::Tensor w_OI_, blocks_;  // as it lies, while a layout is still to be made of it; as oneDNN has it
   StepPanels panels_;
 };
@@ -118,7 +125,7 @@ void check_packable(const at::Tensor &weight_OI) {
               "only float32 matrices on the CPU are packed, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
 }
 
-// x_NI W^T + b, then max(0, .) where relu is set, of N <= kFew rows.
+// x_NI W^T + b, then max(0, .) where relu is set, of N <= few() rows.
 at::Tensor few_rows(const at::Tensor &x, const StepPanels &panels, int64_t O, const at::Tensor &bias, bool relu) {
   TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "a packed weight wants float32 on the CPU, not ", x.toString());
   const int64_t I = x.size(-1), N = x.numel() / I;
@@ -128,17 +135,20 @@ at::Tensor few_rows(const at::Tensor &x, const StepPanels &panels, int64_t O, co
   at::Tensor y = at::empty(shape, x.options());
   const float *from = x_NI.const_data_ptr<float>(), *b = bias.defined() ? bias.const_data_ptr<float>() : nullptr;
   float *to = y.mutable_data_ptr<float>();
-  at::parallel_for(0, panels.count(), panels_at_once(N, I), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t first = panels.begin(p), last = panels.end(p);
-      block_sums(panels, p, from, I, to + first, O, N);
-      for (int64_t n = 0; n < N; ++n) {
-        float *row = to + n * O;
-        for (int64_t o = first; b && o < last; ++o) row[o] += b[o];
-        for (int64_t o = first; relu && o < last; ++o) row[o] = row[o] < 0 ? 0 : row[o];
+  for (int64_t first_row = 0; first_row < N; first_row += kAtOnce, from += kAtOnce * I, to += kAtOnce * O) {
+    const int64_t rows = std::min(kAtOnce, N - first_row);
+    at::parallel_for(0, panels.count(), panels_at_once(rows, I), [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        const int64_t first = panels.begin(p), last = panels.end(p);
+        block_sums(panels, p, from, I, to + first, O, rows);
+        for (int64_t n = 0; n < rows; ++n) {
+          float *row = to + n * O;
+          for (int64_t o = first; b && o < last; ++o) row[o] += b[o];
+          for (int64_t o = first; relu && o < last; ++o) row[o] = row[o] < 0 ? 0 : row[o];
+        }
       }
-    }
-  });
+    });
+  }
   return y;
 }
 
@@ -168,7 +178,8 @@ at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const
   if (is_searched(weight)) {
     Searched &both = *static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle();
     const int64_t N = x_NI.numel() / std::max<int64_t>(1, x_NI.size(-1));
-    return N > 0 && N <= kFew && both.has_panels() ? few_rows(x_NI, both.panels(), weight.size(0), bias, relu) : packed_linear(x_NI, both.blocks(), bias, relu);
+    const StepPanels *panels = N > 0 && N <= few() ? both.panels() : nullptr;
+    return panels ? few_rows(x_NI, *panels, weight.size(0), bias, relu) : packed_linear(x_NI, both.blocks(), bias, relu);
   }
   if (!at::globalContext().hasMKLDNN()) {
     at::Tensor y = bias.defined() ? at::linear(x_NI, weight, bias) : at::linear(x_NI, weight);
