@@ -500,9 +500,10 @@ sanitize() {
     local usual=$lib lib=$root/third_party/sanitized options gotorch_key=usual  # gotorch is taken as it is
     mkdir -p "$lib/obj"
     echo "$gotorch_key" >"$lib/obj/gotorch.key"
-    # -O1 keeps loops as they stand, so that an access beyond an array shows. Without vptr, which wants the type
+    # -O1 keeps loops as they stand, so that an access beyond an array shows; products are added without rounding between, as at
+    # -O3, on which the bits of equal rows depend. Without vptr, which wants the type
     # information of classes that libtorch keeps to itself.
-    sanitizers=(-fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+    sanitizers=(-fexpensive-optimizations -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
     header_flags=("${header_flags[@]/#-O3/-O1}" -g1 "${sanitizers[@]}")
     link_libtorch
     cp "$usual/libcgotorch.so" "$lib/libcgotorch.so.tmp" && mv -f "$lib/libcgotorch.so.tmp" "$lib/libcgotorch.so"  # which a test may have mapped

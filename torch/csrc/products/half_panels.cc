@@ -18,9 +18,9 @@ namespace ap {
 namespace {
 
 struct AddPair {
-  template <class Lanes>
-  __attribute__((always_inline)) static void add(Lanes &sum, float x, const Lanes &b) {
-    sum = reinterpret_cast<Lanes>(_mm512_dpbf16_ps(reinterpret_cast<__m512>(sum), reinterpret_cast<__m512bh>(_mm512_set1_ps(x)), reinterpret_cast<__m512bh>(b)));
+  template <int lanes>
+  __attribute__((always_inline)) static void add(typename Register<lanes>::type &sum, float x, const typename Register<lanes>::type &b) {
+    sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(_mm512_set1_ps(x)), reinterpret_cast<__m512bh>(b));
   }
 };
 

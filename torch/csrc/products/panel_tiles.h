@@ -28,7 +28,7 @@ __attribute__((always_inline)) inline void tile(const float *a, int64_t lda, con
     for (int n = 0; n < N; ++n) b[n] = *reinterpret_cast<const Lanes *>(panel + k * step + n * lanes);
     for (int r = 0; r < R; ++r) {
       const float x = a[r * lda + k];
-      for (int n = 0; n < N; ++n) Add::add(sum[r][n], x, b[n]);
+      for (int n = 0; n < N; ++n) Add::template add<lanes>(sum[r][n], x, b[n]);
     }
   }
   for (int r = 0; r < R; ++r)

@@ -10,8 +10,8 @@ namespace ap {
 namespace {
 
 struct AddProduct {
-  template <class Lanes>
-  __attribute__((always_inline)) static void add(Lanes &sum, float x, const Lanes &b) {
+  template <int lanes>
+  __attribute__((always_inline)) static void add(typename Register<lanes>::type &sum, float x, const typename Register<lanes>::type &b) {
     sum += x * b;
   }
 };
