@@ -93,16 +93,12 @@ func (f *DynamicModel) Free() {
 	f.model.Free()
 }
 
-// Search finds the rate and the decay of the least loss on a text, walking from start in steps of factors as long as
-// that helps, first with the rate; where the weights diverge it goes on to lower rates.
-func (f *DynamicModel) Search(ids []int32, start Dynamic, tried func(Dynamic, float64)) (Dynamic, error) {
-	score := func(d Dynamic) (float64, error) {
-		nll, err := f.NLL(ids, d)
-		if err == nil && tried != nil {
-			tried(d, nll)
-		}
-		return nll, err
-	}
+// MostPasses is how often SearchDynamic asks for a loss at most.
+const MostPasses = 25
+
+// SearchDynamic finds the rate and the decay of the least loss, as score gives it ([DynamicModel.NLL]), walking from start
+// in steps of factors as long as that helps, first with the rate; where the weights diverge it goes on to lower rates.
+func SearchDynamic(start Dynamic, score func(Dynamic) (float64, error)) (Dynamic, error) {
 	best := start
 	least, err := score(best)
 	if err != nil {

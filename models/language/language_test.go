@@ -262,10 +262,12 @@ func TestDynamicEvaluation(t *testing.T) {
 					return
 				}
 				tries := 0
-				best, err := follower.Search(texts.valid,
-					language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5},
-					func(language.Dynamic, float64) { tries++ })
-				if err != nil || tries < 4 {
+				score := func(d language.Dynamic) (float64, error) {
+					tries++
+					return follower.NLL(texts.valid, d)
+				}
+				best, err := language.SearchDynamic(language.Dynamic{Rate: 1e-3, Decay: 1e-3, Epsilon: 1e-3, Chunk: 5}, score)
+				if err != nil || tries < 4 || tries > language.MostPasses {
 					t.Fatalf("%d tries, %v", tries, err)
 				}
 				moved, err := follower.NLL(texts.valid, best)
@@ -282,11 +284,11 @@ func TestDynamicEvaluation(t *testing.T) {
 						t.Fatalf("%s: at the rate %g the loss is %v, %v", method, far.Rate, nll, err)
 					}
 				}
-				if best, err = follower.Search(texts.valid, far, nil); err != nil || best.Rate >= far.Rate {
+				if best, err = language.SearchDynamic(far, score); err != nil || best.Rate >= far.Rate {
 					t.Errorf("%s: from the rate %g the search ends at %g, %v", method, far.Rate, best.Rate, err)
 				}
 				far.Rate = 1e36
-				if _, err = follower.Search(texts.valid, far, nil); err == nil || !strings.Contains(err.Error(), "-rate") {
+				if _, err = language.SearchDynamic(far, score); err == nil || !strings.Contains(err.Error(), "-rate") {
 					t.Errorf("%s: from the rate %g: %v", method, far.Rate, err)
 				}
 				if diff := cmp.Diff(before, numbers(follower.Model())); diff != "" {

@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
+	"time"
 
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -84,18 +86,10 @@ func (e *evaluation) each(settings map[string]any, searched []string,
 	if err != nil {
 		return nil, err
 	}
-	if e.given.Changed("memory") {
-		if settings == nil {
-			settings = map[string]any{}
-		}
-		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
-			e.context.Clamp, e.context.SameLength, e.Rows
-	}
-	if e.given.Changed("stride") {
-		if settings == nil {
-			settings = map[string]any{}
-		}
-		settings["stride"] = e.Stride
+	if own := e.own(); settings == nil && len(own) > 0 {
+		settings = own
+	} else {
+		maps.Copy(settings, own)
 	}
 	out := &record.Evaluation{Run: run, With: e.With, Settings: settings, Searched: searched,
 		Test: map[string]record.TextScores{}}
@@ -165,6 +159,52 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 	})
 }
 
+// searching gives losses on the beginning of the validation text, those that were found before without computing. The first
+// that it computes says how long a search takes.
+func (e *evaluation) searching(moving *language.DynamicModel) (func(language.Dynamic) (float64, error), error) {
+	kept, err := record.KeptSearch(e.Run, record.Conditions{Data: e.Data, Tokens: e.Search, Statistics: e.Statistics,
+		Epsilon: e.following.Epsilon, Chunk: e.following.Chunk, Context: fmt.Sprint(e.own())})
+	if err != nil {
+		return nil, err
+	}
+	told := false
+	return func(d language.Dynamic) (float64, error) {
+		nll, known := kept.Known(d.Rate, d.Decay)
+		before := ", found before"
+		if !known {
+			began := time.Now()
+			var err error
+			if nll, err = moving.NLL(e.beginning(), d); err != nil {
+				return 0, err
+			}
+			if err := kept.Add(d.Rate, d.Decay, nll); err != nil {
+				return 0, err
+			}
+			if before = ""; !told {
+				told = true
+				took := time.Since(began)
+				fmt.Fprintf(e.progress, "search: a pass takes %s, all of it up to %d passes or %s\n", took.Round(time.Second/10),
+					language.MostPasses, (language.MostPasses * took).Round(time.Second))
+			}
+		}
+		fmt.Fprintf(e.progress, "search: rate %.3g, decay %.3g: ppl %.3f%s\n", d.Rate, d.Decay, math.Exp(nll), before)
+		return nll, nil
+	}, nil
+}
+
+// own are settings of the network that the command changes.
+func (e *evaluation) own() (settings map[string]any) {
+	settings = map[string]any{}
+	if e.given.Changed("memory") {
+		settings["memory"], settings["clamp"], settings["same_length"], settings["target_length"] = e.context.Memory,
+			e.context.Clamp, e.context.SameLength, e.Rows
+	}
+	if e.given.Changed("stride") {
+		settings["stride"] = e.Stride
+	}
+	return settings
+}
+
 func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	fmt.Fprintln(e.progress, "collecting the statistics of gradients on the training text")
 	moving, err := e.model.Dynamic(e.texts.Train.IDs, e.following.Chunk, e.Statistics)
@@ -176,10 +216,11 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	var searched []string
 	if !e.given.Changed("rate") {
 		searched = []string{"rate", "decay"}
-		tried := func(d language.Dynamic, nll float64) {
-			fmt.Fprintf(e.progress, "search: rate %.3g, decay %.3g: ppl %.3f\n", d.Rate, d.Decay, math.Exp(nll))
+		score, err := e.searching(moving)
+		if err != nil {
+			return nil, err
 		}
-		if chosen, err = moving.Search(e.beginning(), chosen, tried); err != nil {
+		if chosen, err = language.SearchDynamic(chosen, score); err != nil {
 			return nil, err
 		}
 	}

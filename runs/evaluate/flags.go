@@ -22,7 +22,7 @@ type flags struct {
 	Theta      float64  `flag:"theta" default:"-1" range:"[0,inf)" with:"with=cache" help:"cache: theta, the factor on the similarity of two states: the larger, the more the most similar states count; searched for where it is not given"`
 	Lambda     float64  `flag:"lambda" default:"-1" range:"[0,1]" with:"with=cache" help:"cache: lambda, its share of the probability; searched for where it is not given"`
 	Window     int      `flag:"window" default:"500" range:"[1,inf)" with:"with=cache" help:"cache: <N> past positions that it holds"`
-	Rate       float64  `flag:"rate" range:"[0,inf)" with:"with=dynamic" help:"dynamic: learning rate; searched for where it is not given"`
+	Rate       float64  `flag:"rate" range:"[0,inf)" with:"with=dynamic" help:"dynamic: learning rate; searched for where it is not given, and search-dynamic.json in the run's folder keeps what was tried"`
 	Decay      float64  `flag:"decay" range:"[0,inf)" with:"with=dynamic" help:"dynamic: how far each update goes back towards the trained weights; searched for where -rate is not given"`
 	Epsilon    float64  `flag:"epsilon" range:"(0,inf)" with:"with=dynamic" help:"dynamic: number added to the root mean square of gradients, by which gradients are divided"`
 	Chunk      int      `flag:"chunk" range:"[1,inf)" with:"with=dynamic" help:"dynamic: <N> tokens between updates"`

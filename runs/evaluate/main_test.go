@@ -52,13 +52,54 @@ func trained(t *testing.T, more ...string) string {
 // evaluate runs the command.
 func evaluate(t *testing.T, arguments ...string) (stdout string, err error) {
 	t.Helper()
+	stdout, _, err = evaluateAndSay(t, arguments...)
+	return stdout, err
+}
+
+func evaluateAndSay(t *testing.T, arguments ...string) (stdout, progress string, err error) {
+	t.Helper()
 	f, err := parse(arguments, io.Discard)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	var out bytes.Buffer
-	torch.Test(t, func() { err = run(f, &out, io.Discard) })
-	return out.String(), err
+	var out, said bytes.Buffer
+	torch.Test(t, func() { err = run(f, &out, &said) })
+	return out.String(), said.String(), err
+}
+
+// TestSearchIsKept: what a search found is asked of the run's folder under the same conditions, and under no others; the
+// result is the same.
+func TestSearchIsKept(t *testing.T) {
+	folder := trained(t)
+	search := func(tokens int) (out, said string) {
+		out, said, err := evaluateAndSay(t, "-run", folder, "-with=dynamic", "-statistics=5", "-threads=1", "-json",
+			fmt.Sprint("-search=", tokens))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, said
+	}
+	const pass, before = "search: a pass takes ", ", found before"
+	first, said := search(60)
+	if passes := strings.Count(said, "search: rate "); passes < 3 || !strings.Contains(said, pass) ||
+		strings.Contains(said, before) {
+		t.Errorf("the first search says\n%s", said)
+	}
+	again, saidAgain := search(60)
+	if again != first || strings.Contains(saidAgain, pass) ||
+		strings.Count(saidAgain, before) != strings.Count(said, "search: rate ") {
+		t.Errorf("the second search gives\n%s\nwhere the first gave\n%s\nand says\n%s", again, first, saidAgain)
+	}
+	if _, said := search(70); strings.Contains(said, before) {
+		t.Errorf("a search on another text says\n%s", said)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "search-dynamic.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evaluate(t, "-run", folder, "-with=dynamic", "-statistics=5", "-search=60"); err == nil ||
+		!strings.Contains(err.Error(), "search-dynamic.json") {
+		t.Errorf("with a damaged file: %v", err)
+	}
 }
 
 func TestEvaluate(t *testing.T) {
