@@ -111,7 +111,7 @@ class Searched : public c10::intrusive_ptr_target {
   }
 
   std::mutex mutex_;
-  bool tried_ = false;       // to make panels
+  bool tried_ = false;        // to make panels
   at::Tensor w_OI_, blocks_;  // as it lies, while a layout is still to be made of it; as oneDNN has it
   StepPanels panels_;
 };

@@ -58,10 +58,10 @@ class StepPanels {
  private:
   StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates, bool half);
 
-  int64_t width_ = 0, units_ = 1;  // H or N; units or columns of a panel
-  bool gates_ = false, half_ = false;
   void multiply(int64_t p, int part, const float *a, int64_t lda, const PanelTarget &target, int64_t B) const;
 
+  int64_t width_ = 0, units_ = 1;  // H or N; units or columns of a panel
+  bool gates_ = false, half_ = false;
   std::vector<int64_t> first_;  // row of a panel at which a part begins, and that after the last
   at::Tensor panels_;
 };
