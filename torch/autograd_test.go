@@ -95,8 +95,8 @@ func TestAutocast(t *testing.T) {
 		product := func() torch.Tensor { return torch.Linear(x, w, torch.Tensor{}) }
 		typed := func(where string, want torch.DType) {
 			t.Helper()
-			if got := product().DType(); got != want {
-				t.Errorf("%s the product is %v, want %v", where, got, want)
+			if got, operand := product().DType(), torch.Operand(x).DType(); got != want || operand != want {
+				t.Errorf("%s the product is %v and its operand %v, want %v", where, got, operand, want)
 			}
 		}
 		torch.Autocast(true, device, func() {

@@ -90,7 +90,8 @@ func runLSTM(f lstm, c lstmCase) []torch.Tensor {
 	}
 	leaves := []torch.Tensor{
 		normal(1, c.steps, c.columns, c.in), normal(1, c.columns, c.width), normal(2, c.columns, c.width),
-		normal(cmp.Or(c.weights, 0.5), 4*c.width, c.in), normal(cmp.Or(c.weights, 0.5), 4*c.width, c.width), normal(1, 4*c.width), normal(1, 4*c.width),
+		normal(cmp.Or(c.weights, 0.5), 4*c.width, c.in), normal(cmp.Or(c.weights, 0.5), 4*c.width, c.width),
+		normal(1, 4*c.width), normal(1, 4*c.width),
 	}
 	for _, x := range leaves {
 		x.SetRequiresGrad(true)
@@ -159,6 +160,7 @@ func TestLSTMEqualsReference(t *testing.T) {
 	}
 }
 
+// autocastLSTM is the LSTM whose products are in bfloat16.
 func autocastLSTM(x, h, c torch.Tensor, w torch.LSTMWeights, o torch.LSTMOptions) (out, hN, cN torch.Tensor) {
 	torch.Autocast(true, device, func() { out, hN, cN = torch.LSTM(x, h, c, w, o) })
 	return out, hN, cN

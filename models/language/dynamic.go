@@ -93,8 +93,11 @@ func (f *DynamicModel) Free() {
 	f.model.Free()
 }
 
-// MostPasses is how often SearchDynamic asks for a loss at most.
-const MostPasses = 25
+// searchSteps is how far SearchDynamic walks one way.
+const searchSteps = 6
+
+// MostPasses is how often SearchDynamic asks for a loss at most: at its start, and on two axes both ways.
+const MostPasses = 1 + 2*2*searchSteps
 
 // SearchDynamic finds the rate and the decay of the least loss, as score gives it ([DynamicModel.NLL]), walking from start
 // in steps of factors as long as that helps, first with the rate; where the weights diverge it goes on to lower rates.
@@ -105,7 +108,7 @@ func SearchDynamic(start Dynamic, score func(Dynamic) (float64, error)) (Dynamic
 		return best, err
 	}
 	walk := func(factor float64, move func(*Dynamic, float64)) error {
-		for range 6 {
+		for range searchSteps {
 			next := best
 			move(&next, factor)
 			nll, err := score(next)

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"path/filepath"
@@ -46,7 +47,7 @@ func KeptSearch(folder string, under Conditions) (*Search, error) {
 	}
 	s := &Search{path: filepath.Join(folder, "search-dynamic.json")}
 	if err := files.ReadJSON(s.path, s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return nil, fmt.Errorf("%w; delete it, and the search begins anew", err)
 	}
 	if s.Under != under {
 		s.Under, s.Tried = under, nil
