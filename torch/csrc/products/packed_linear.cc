@@ -70,7 +70,7 @@ int64_t blocks_of_onednn(const at::Tensor &w_OI) {
   const at::Tensor x_NI = at::arange((few() + 1) * I, at::kDouble).mul(1.3).sin().to(at::kFloat).view({few() + 1, I});
   const at::Tensor want = packed_linear(x_NI, pack_weight(w_OI), {}, false).narrow(0, 0, kAtOnce).narrow(1, 0, tried_O);
   int64_t &block = found[{O, I}] = 0;
-  for (const int64_t tried : {I, int64_t{1024}, int64_t{512}, int64_t{256}}) {
+  for (const int64_t tried : {I, int64_t{1024}, int64_t{512}, int64_t{256}, (I + 1) / 2}) {
     const StepPanels panels = panels_in_blocks(w_OI.narrow(0, 0, tried_O), tried);
     const at::Tensor got = at::empty({kAtOnce, tried_O}, x_NI.options());
     for (int64_t p = 0; p < panels.count(); ++p)
@@ -116,7 +116,7 @@ class Searched : public c10::intrusive_ptr_target {
   StepPanels panels_;
 };
 
-using Opaque = at::OpaqueTensorImpl<c10::intrusive_ptr<Searched>>;
+using OpaqueSearched = at::OpaqueTensorImpl<c10::intrusive_ptr<Searched>>;
 
 bool is_searched(const at::Tensor &weight) { return weight.layout() == at::kStrided && !weight.has_storage(); }
 
@@ -167,7 +167,7 @@ at::Tensor pack_searched(const at::Tensor &weight_OI) {
   check_packable(weight_OI);
   at::NoGradGuard no_grad;
   auto both = c10::make_intrusive<Searched>(weight_OI.detach().contiguous());
-  return at::detail::make_tensor<Opaque>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(), at::Device(at::kCPU), both, weight_OI.sizes());
+  return at::detail::make_tensor<OpaqueSearched>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(), at::Device(at::kCPU), both, weight_OI.sizes());
 }
 
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
@@ -176,7 +176,7 @@ at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const
   const at::Tensor bias = bias_O.defined() ? bias_O.contiguous() : bias_O;  // _linear_pointwise reads it so, whatever its strides
   if (is_int8(weight)) return int8_linear(x_NI, weight, bias, relu);
   if (is_searched(weight)) {
-    Searched &both = *static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle();
+    Searched &both = *static_cast<OpaqueSearched *>(weight.unsafeGetTensorImpl())->opaque_handle();
     const int64_t N = x_NI.numel() / std::max<int64_t>(1, x_NI.size(-1));
     const StepPanels *panels = N > 0 && N <= few() ? both.panels() : nullptr;
     return panels ? few_rows(x_NI, *panels, weight.size(0), bias, relu) : packed_linear(x_NI, both.blocks(), bias, relu);
