@@ -9,8 +9,6 @@
 namespace checked {
 namespace {
 
-constexpr auto kDevice = c10::DeviceType::PrivateUse1;
-
 struct Guard final : c10::impl::NoOpDeviceGuardImpl<kDevice> {
   c10::Device exchangeDevice(c10::Device) const override { return {kDevice, 0}; }
   c10::Device getDevice() const override { return {kDevice, 0}; }

@@ -17,7 +17,6 @@
 namespace checked {
 namespace {
 
-constexpr auto kDevice = c10::DeviceType::PrivateUse1;
 const c10::DispatchKeySet kKeys(c10::DispatchKey::PrivateUse1);
 
 bool is_ours(const at::Tensor &x) { return x.defined() && x.device().type() == kDevice; }

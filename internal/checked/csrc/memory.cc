@@ -19,8 +19,6 @@ Counts counts;
 
 namespace {
 
-constexpr auto kDevice = c10::DeviceType::PrivateUse1;
-
 // Guards all that follows it. Kernels run one at a time, but tensors are freed from any thread.
 std::mutex mutex;
 std::map<const char *, Block *> blocks;         // by address

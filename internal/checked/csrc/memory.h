@@ -1,6 +1,7 @@
 // The memory of the checked device: pages that nothing may touch, except while a kernel or a copy of the device runs.
 #pragma once
 
+#include <c10/core/DeviceType.h>
 #include <c10/core/Storage.h>
 
 #include <cstdint>
@@ -8,6 +9,8 @@
 #include <vector>
 
 namespace checked {
+
+constexpr auto kDevice = c10::DeviceType::PrivateUse1;
 
 struct Block {
   void *data;

@@ -22,12 +22,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <vector>
 
 #include "api_attentional.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "recurrent/gates.h"
 #include "devices/isa.h"
 #include "recurrent/lstm_units.h"
@@ -37,9 +37,6 @@
 
 namespace ap {
 namespace {
-
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
 
 // Columns [begin, end) of rows [B,D].
 struct Columns {
@@ -268,49 +265,47 @@ Backward run_backward(const Operands &x, const Fixed &fixed, const Trace &trace,
   return back;
 }
 
-struct Attentional : torch::autograd::Function<Attentional> {
-  static at::Tensor forward(AutogradContext *ctx, const at::TensorList &list, const Fixed &fixed) {
+class Attentional : public Operator {
+ public:
+  explicit Attentional(Fixed fixed) : fixed_(std::move(fixed)) {}
+
+  Tensors forward(const Tensors &list) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     at::AutoDispatchBelowADInplaceOrView plain;  // the result is no view of what is kept
     const Operands x(list);
-    const Trace trace = run_forward(x, fixed);
-    std::vector<at::Tensor> kept = list.vec();
+    const Trace trace = run_forward(x, fixed_);
+    Tensors kept = list;
     kept.insert(kept.end(), {trace.keys, trace.values, trace.weights, trace.tanh, trace.out});
     for (const Trace::Layer &l : trace.layers) kept.insert(kept.end(), {l.gates, l.h, l.c, l.passed});
-    kept.insert(kept.end(), fixed.masks.begin(), fixed.masks.end());
-    kept.push_back(fixed.lengths);
-    ctx->save_for_backward(kept);
-    ctx->saved_data["operands"] = static_cast<int64_t>(list.size());
-    return trace.out.narrow(0, 1, x.T());
+    keep(kept);
+    operands_ = list.size();
+    return {trace.out.narrow(0, 1, x.T())};
   }
 
-  static variable_list backward(AutogradContext *ctx, variable_list grads) {
+  Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const variable_list kept = ctx->get_saved_variables();
-    const auto operands = static_cast<size_t>(ctx->saved_data["operands"].toInt());
-    const Operands x(at::TensorList(kept).slice(0, operands));
-    auto next = kept.begin() + static_cast<std::ptrdiff_t>(operands);
+    const Tensors saved = kept();
+    const Operands x(at::TensorList(saved).slice(0, operands_));
+    auto next = saved.begin() + static_cast<std::ptrdiff_t>(operands_);
     Trace trace{*next, next[1], next[2], next[3], next[4], {}};
     next += kOfTrace;
     for (size_t l = 0; l < x.layers.size(); ++l, next += kOfTraceLayer) trace.layers.push_back({*next, next[1], next[2], next[3]});
-    Fixed fixed{{next, kept.end() - 1}, kept.back()};
-    const Backward back = run_backward(x, fixed, trace, grads[0].contiguous());
+    const Backward back = run_backward(x, fixed_, trace, grads[0].contiguous());
 
-    variable_list gradients(operands + 1);  // the last is none: that of what is fixed
-    const auto want = [&](size_t i) { return ctx->needs_input_grad(i); };
+    Tensors gradients(operands_);
     const int64_t T = x.T(), B = x.B(), S = x.S(), D = x.D(), rows = T * B;
     const at::Tensor mixed_rows = back.mixed.view({rows, D}), state = trace.layers.back().h.narrow(0, 1, T), memory_rows = x.memory.view({B * S, D});
     const at::Tensor gkeys = at::bmm(back.scores.permute({1, 2, 0}), state.transpose(0, 1)).view({B * S, D});
     const at::Tensor gvalues = at::bmm(trace.weights.permute({1, 2, 0}), back.mixed.transpose(0, 1)).view({B * S, D});
-    if (want(1)) gradients[1] = at::mm(gkeys, x.query.t()).addmm_(gvalues, x.context_part()).view({B, S, D});
-    if (want(2)) gradients[2] = at::mm(memory_rows.t(), gkeys);
-    if (want(3)) gradients[3] = at::cat({at::mm(gvalues.t(), memory_rows), at::mm(mixed_rows.t(), state.reshape({rows, D}))}, 1);
-    if (want(0)) gradients[0] = at::mm(trace.layers[0].gates.view({rows, 4 * D}), x.words_part()).view({T, B, x.E()});
+    if (wants(1)) gradients[1] = at::mm(gkeys, x.query.t()).addmm_(gvalues, x.context_part()).view({B, S, D});
+    if (wants(2)) gradients[2] = at::mm(memory_rows.t(), gkeys);
+    if (wants(3)) gradients[3] = at::cat({at::mm(gvalues.t(), memory_rows), at::mm(mixed_rows.t(), state.reshape({rows, D}))}, 1);
+    if (wants(0)) gradients[0] = at::mm(trace.layers[0].gates.view({rows, 4 * D}), x.words_part()).view({T, B, x.E()});
     for (size_t l = 0; l < x.layers.size(); ++l) {
       const Trace::Layer &layer = trace.layers[l];
       const at::Tensor gates = layer.gates.view({rows, 4 * D});
       const size_t i = 4 + l * Operands::kOfLayer;
-      if (want(i)) {
+      if (wants(i)) {
         at::Tensor in;
         if (l == 0)
           in = at::cat({x.words, trace.out.narrow(0, 0, T)}, 2);
@@ -318,13 +313,17 @@ struct Attentional : torch::autograd::Function<Attentional> {
           in = trace.layers[l - 1].passed.defined() ? trace.layers[l - 1].passed : trace.layers[l - 1].h.narrow(0, 1, T);
         gradients[i] = at::mm(gates.t(), in.reshape({rows, -1}));
       }
-      if (want(i + 1)) gradients[i + 1] = at::mm(gates.t(), layer.h.narrow(0, 0, T).reshape({rows, D}));
-      if (want(i + 2) || want(i + 3)) gradients[i + 2] = gradients[i + 3] = gates.sum(0);
-      if (want(i + 4)) gradients[i + 4] = at::mm(layer.gates[0], x.layers[l].w_hh);
+      if (wants(i + 1)) gradients[i + 1] = at::mm(gates.t(), layer.h.narrow(0, 0, T).reshape({rows, D}));
+      if (wants(i + 2) || wants(i + 3)) gradients[i + 2] = gradients[i + 3] = gates.sum(0);
+      if (wants(i + 4)) gradients[i + 4] = at::mm(layer.gates[0], x.layers[l].w_hh);
       gradients[i + 5] = back.c[l];
     }
     return gradients;
   }
+
+ private:
+  Fixed fixed_;
+  size_t operands_ = 0;
 };
 
 }  // namespace
@@ -334,11 +333,11 @@ using namespace ap;
 
 extern "C" ap_error ap_attentional(ap_tensor *operands, int layers, ap_tensor *masks, const int64_t *lengths, ap_tensor *out) {
   return guard([&] {
-    std::vector<at::Tensor> list;
+    Tensors list;
     for (size_t i = 0; i < 4 + layers * Operands::kOfLayer; ++i) list.push_back(get(operands[i]));
     Fixed fixed;
     for (int l = 0; l < layers; ++l) fixed.masks.push_back(masks[l] ? get(masks[l]).detach().contiguous() : at::Tensor());
     if (lengths) fixed.lengths = at::from_blob(const_cast<int64_t *>(lengths), {list[0].size(1)}, at::kLong).clone();
-    *out = wrap(Attentional::apply(at::TensorList(list), fixed));
+    *out = wrap(recorded<Attentional>(list, std::move(fixed))[0]);
   });
 }

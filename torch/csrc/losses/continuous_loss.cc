@@ -10,7 +10,6 @@
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -19,6 +18,7 @@
 
 #include "api_continuous_loss.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "continuous_rows.h"
 #include "devices/isa.h"
 #include "vmf.h"
@@ -31,7 +31,7 @@ struct Row {
   bool has_wrong;
 };
 
-struct Terms {
+struct RowTerms {
   double loss, nll;             // nll is the clean one
   double hidden, target, wrong;  // the gradient is hidden h + target e + wrong n
 };
@@ -60,7 +60,7 @@ class Loss {
   Loss(int kind, int64_t m, double lambda1, double lambda2)
       : kind_(kind), m_(static_cast<double>(m)), lambda1_(lambda1), lambda2_(lambda2), normaliser_(m) {}
 
-  Terms operator()(const Row &r) const {
+  RowTerms operator()(const Row &r) const {
     switch (kind_) {
       case kPowerSpherical: return power_spherical(r);
       case kSquaredL2: return {r.distance2, r.distance2, 2, -2, 0};
@@ -81,7 +81,7 @@ class Loss {
   static double cosine(const Row &r, double dot) { return r.kappa > kNoDirection ? dot / r.kappa : 0; }
 
   // Adds the gradient of factor times the target's cosine c: (e - c u)/kappa.
-  static Terms with_cosine(Terms t, const Row &r, double c, double factor) {
+  static RowTerms with_cosine(RowTerms t, const Row &r, double c, double factor) {
     if (r.kappa > kNoDirection) {
       t.target += factor / r.kappa;
       t.hidden -= factor * c / (r.kappa * r.kappa);
@@ -89,10 +89,10 @@ class Loss {
     return t;
   }
 
-  Terms von_mises_fisher(const Row &r) const {
+  RowTerms von_mises_fisher(const Row &r) const {
     const auto value = normaliser_(r.kappa);
     const double inverse = r.kappa > 1e-150 ? 1 / r.kappa : 0;  // times h this is u, and 0 where there is no u
-    Terms t = {0, -value.log_c - r.dot, value.slope, 0, 0};
+    RowTerms t = {0, -value.log_c - r.dot, value.slope, 0, 0};
     if (kind_ == kLog1p) {
       const double c = r.dot * inverse, log1p = std::log1p(r.kappa), falloff = 1 / (1 + r.kappa);
       t.loss = -value.log_c + log1p * (lambda1_ - c);
@@ -108,7 +108,7 @@ class Loss {
   }
 
   // Density (De Cao and Aziz 2020): (1 + c)^kappa Gamma(a + b)/(2^(a+b) pi^b Gamma(a)), b = (m-1)/2, a = b + kappa.
-  Terms power_spherical(const Row &r) const {
+  RowTerms power_spherical(const Row &r) const {
     const double b = 0.5 * (m_ - 1), a = b + r.kappa, inverse = r.kappa > 1e-150 ? 1 / r.kappa : 0;
     const double c = r.dot * inverse, plus = std::max(1 + c, kAntipode);
     const double constant = b > 0 ? log_gamma_quotient(a, b) : 0, slope = b > 0 ? digamma(a) - digamma(a + b) : 0;
@@ -120,9 +120,9 @@ class Loss {
     return {nll, nll, along + turn * c * inverse, -turn, 0};
   }
 
-  Terms max_margin(const Row &r) const {
+  RowTerms max_margin(const Row &r) const {
     const double c = cosine(r, r.dot), other = cosine(r, r.wrong), margin = lambda1_ + other - c;
-    Terms t = {0, 1 - c, 0, 0, 0};
+    RowTerms t = {0, 1 - c, 0, 0, 0};
     if (!r.has_wrong || !(margin > 0)) return t;
     t.loss = margin;
     t = with_cosine(t, r, c, -1);
@@ -188,16 +188,16 @@ AP_KERNEL(void, combine_double, const double *h, const double *e, const double *
 }
 
 template <class T>
-struct Kernels;
+struct RowKernels;
 
 template <>
-struct Kernels<float> {
+struct RowKernels<float> {
   static constexpr auto products = products_float;
   static constexpr auto combine = combine_float;
 };
 
 template <>
-struct Kernels<double> {
+struct RowKernels<double> {
   static constexpr auto products = products_double;
   static constexpr auto combine = combine_double;
 };
@@ -229,13 +229,13 @@ double rows(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, 
       const T *const row = h + i * M, *const e = table + job.targets[i] * M, *const n = other >= 0 ? table + other * M : e;
       double square;
       Row r;
-      Kernels<T>::products(row, e, n, M, &square, &r.dot, &r.wrong, &r.distance2);
+      RowKernels<T>::products(row, e, n, M, &square, &r.dot, &r.wrong, &r.distance2);
       r.kappa = square > 1e-290 && square < 1e290 ? std::sqrt(square) : scaled_norm(row, M);
       r.has_wrong = other >= 0;
-      const Terms t = job.loss(r);
+      const RowTerms t = job.loss(r);
       losses[i] = t.loss;
       nll[i] = t.nll;
-      if (out) Kernels<T>::combine(row, e, n, M, job.scale * t.hidden, job.scale * t.target, job.scale * t.wrong, out);
+      if (out) RowKernels<T>::combine(row, e, n, M, job.scale * t.hidden, job.scale * t.target, job.scale * t.wrong, out);
     }
   });
   double sum = 0;
@@ -243,40 +243,53 @@ double rows(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, 
   return sum;
 }
 
-struct ContinuousLoss : torch::autograd::Function<ContinuousLoss> {
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &hidden, const at::Tensor &table,
-                                                const at::Tensor &targets, const std::optional<at::Tensor> &negatives, int64_t ignore, int64_t kind,
-                                                double lambda1, double lambda2, double scale, bool needs_hidden) {
+// What the loss of hidden states has beside them.
+struct Beside {
+  at::Tensor table, targets, negatives;  // the last may be undefined
+  int64_t ignore;
+  int kind;
+  double lambda1, lambda2, scale;
+  bool needs_hidden;
+};
+
+class ContinuousLoss : public Operator {
+ public:
+  explicit ContinuousLoss(Beside beside) : beside_(std::move(beside)) {}
+
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor &hidden = operands[0];
+    const auto [table, targets, negatives, ignore, kind, lambda1, lambda2, scale, needs_hidden] = std::exchange(beside_, {});
     c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const at::Tensor h_NM = hidden.to(table.scalar_type()).contiguous(), table_VM = table.contiguous();
     at::Tensor sum, nll_N, gradient_NM;
     if (!h_NM.is_cpu() || (h_NM.scalar_type() != at::kFloat && h_NM.scalar_type() != at::kDouble)) {
-      const ContinuousRows rows = continuous_rows({static_cast<int>(kind), lambda1, lambda2}, h_NM, table_VM, targets, negatives, ignore);
+      const ContinuousRows rows = continuous_rows({kind, lambda1, lambda2}, h_NM, table_VM, targets, negatives, ignore);
       sum = rows.loss_N.sum() * scale, nll_N = rows.nll_N;
       if (needs_hidden) gradient_NM = rows.gradient(scale);
     } else {
-      const at::Tensor y_N = targets.contiguous(), n_N = negatives ? negatives->contiguous() : at::Tensor();
-      const Loss loss(static_cast<int>(kind), h_NM.size(1), lambda1, lambda2);
-      const Job job = {loss, y_N.const_data_ptr<int64_t>(), negatives ? n_N.const_data_ptr<int64_t>() : nullptr, ignore, scale};
+      const at::Tensor y_N = targets.contiguous(), n_N = negatives.defined() ? negatives.contiguous() : negatives;
+      const Loss loss(kind, h_NM.size(1), lambda1, lambda2);
+      const Job job = {loss, y_N.const_data_ptr<int64_t>(), n_N.defined() ? n_N.const_data_ptr<int64_t>() : nullptr, ignore, scale};
       nll_N = at::empty({h_NM.size(0)}, at::kDouble);
       if (needs_hidden) gradient_NM = at::empty_like(h_NM);
       const double total = h_NM.scalar_type() == at::kFloat ? rows<float>(job, h_NM, table_VM, nll_N, gradient_NM)
                                                             : rows<double>(job, h_NM, table_VM, nll_N, gradient_NM);
       sum = at::full({}, total * scale, nll_N.options());
     }
-    if (needs_hidden) ctx->saved_data["hidden"] = gradient_NM.to(hidden.scalar_type());
-    ctx->mark_non_differentiable({nll_N});
-    ctx->set_materialize_grads(false);  // none comes for it
+    if (needs_hidden) gradient_ = gradient_NM.to(hidden.scalar_type());
+    not_differentiable({nll_N});
+    without_zeros();  // none comes for it
     return {sum, nll_N};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
-    auto &saved = ctx->saved_data;
-    TORCH_CHECK(!saved.empty(), "ContinuousLoss: this loss was made without gradients, or was already used");
-    at::Tensor gradient = saved["hidden"].toTensor();
-    saved.clear();  // so that it is handed over, not copied
-    return {times_incoming(gradient, grads[0]), {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  Tensors backward(const Tensors &grads) override {
+    TORCH_CHECK(gradient_.defined(), "ContinuousLoss: this loss was made without gradients, or was already used");
+    return {times_incoming(std::exchange(gradient_, {}), grads[0])};  // handed over, not copied
   }
+
+ private:
+  Beside beside_;
+  at::Tensor gradient_;
 };
 
 // What both functions below need of their operands.
@@ -304,15 +317,15 @@ ap_error ap_continuous_loss(ap_tensor hidden, ap_tensor table, ap_tensor targets
     check_operands(h, e, y, ignore);
     TORCH_CHECK(kind >= kNLL && kind <= kMaxMargin, "there is no continuous loss ", kind);
     TORCH_CHECK((kind == kMaxMargin) == (negatives != nullptr), "negatives belong to the max-margin loss and to no other");
-    std::optional<at::Tensor> n;
+    at::Tensor n;
     if (negatives) {
       n = get(negatives);
-      TORCH_CHECK(n->sizes() == y.sizes() && n->scalar_type() == at::kLong, "negatives must be int64 in the shape of the targets, ", y.sizes(),
-                  ", not ", n->scalar_type(), " of shape ", n->sizes());
-      TORCH_CHECK(!n->is_cpu() || n->numel() == 0 || n->max().item<int64_t>() < e.size(0), "a negative is outside the vocabulary of ", e.size(0));
+      TORCH_CHECK(n.sizes() == y.sizes() && n.scalar_type() == at::kLong, "negatives must be int64 in the shape of the targets, ", y.sizes(),
+                  ", not ", n.scalar_type(), " of shape ", n.sizes());
+      TORCH_CHECK(!n.is_cpu() || n.numel() == 0 || n.max().item<int64_t>() < e.size(0), "a negative is outside the vocabulary of ", e.size(0));
     }
     gradients = gradients && at::GradMode::is_enabled() && h.requires_grad();
-    auto results = ContinuousLoss::apply(h, e.detach(), y, n, ignore, kind, lambda1, lambda2, scale, gradients);
+    const Tensors results = recorded<ContinuousLoss>({h}, Beside{e.detach(), y, n, ignore, kind, lambda1, lambda2, scale, gradients});
     *loss = wrap(results[0]);
     *nll = wrap(results[1].detach());
   });

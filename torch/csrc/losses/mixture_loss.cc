@@ -173,7 +173,7 @@ double mixture_positions(at::Tensor &logits_RV, const at::Tensor &targets_C, con
 }
 
 // without_shift for tensors.
-at::Tensor without_shift(const at::Tensor &nll, const at::Tensor &shift) {
+at::Tensor tensor_without_shift(const at::Tensor &nll, const at::Tensor &shift) {
   const at::Tensor odds = at::where(nll < 30, nll.expm1().log(), nll) - shift;  // their logarithm
   return at::where(shift == 0, nll, at::logaddexp(odds, at::zeros_like(odds)));
 }
@@ -195,7 +195,7 @@ at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &ta
   at::Tensor clean_CK = own_CK, rise_CK = at::zeros_like(own_CK);  // lse - lse' for the lse that the smoothed mass sees
   positions.nll_N.copy_(own_C);
   if (shift) {
-    clean_CK = without_shift(own_CK, positions.shift);
+    clean_CK = tensor_without_shift(own_CK, positions.shift);
     positions.nll_N.copy_(at::logsumexp(log_pi_CK - clean_CK, 1).neg());
     positions.shifted_N.copy_(own_C);
     rise_CK = clean_CK - own_CK + positions.shift;
@@ -242,7 +242,7 @@ using namespace ap;
 extern "C" ap_error ap_mixture_loss(ap_tensor latent, ap_tensor prior, ap_tensor weight, ap_tensor bias, ap_tensor targets, ap_tensor shift,
                                     ap_loss_options options, ap_tensor *loss, ap_tensor *nll, ap_tensor *shifted) {
   return guard([&] {
-    const Kernels kernels{mixture_positions<float>, mixture_positions<double>, mixture_positions_generic};
+    const LossKernels kernels{mixture_positions<float>, mixture_positions<double>, mixture_positions_generic};
     output_loss(kernels, {latent, prior, weight, bias, targets, shift}, options, loss, nll, shifted);
   });
 }

@@ -65,8 +65,8 @@ struct Plan {
   Terms terms;
   Needs needs;
   at::ScalarType type;  // of the products
-  Kernel kernel;        // or null
-  GenericKernel generic;
+  LossKernel kernel;        // or null
+  GenericLossKernel generic;
 };
 
 // The operands as they are given; prior, bias and shift may be undefined.
@@ -216,7 +216,7 @@ Given given(const Operands &operands) {
 
 }  // namespace
 
-void output_loss(const Kernels &kernels, const Operands &operands, const ap_loss_options &options, ap_tensor *loss, ap_tensor *nll,
+void output_loss(const LossKernels &kernels, const Operands &operands, const ap_loss_options &options, ap_tensor *loss, ap_tensor *nll,
                  ap_tensor *shifted) {
   const auto [x, places, type] = counted(given(operands), options.ignore);
   const int64_t N = get(operands.hidden).size(0), kept = x.hidden.size(0), K = x.prior.defined() ? x.prior.size(1) : 1, V = x.weight.size(0);

@@ -42,15 +42,15 @@ struct Positions {
 
 // Turns the logits of a chunk into their gradients, where they are wanted, fills
 // the results of its positions, and returns the sum of their losses.
-using Kernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
+using LossKernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
 // The same, with a sum in float64 that stays where the logits are, so that nothing waits for a device.
-using GenericKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
+using GenericLossKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
 // The kernels for float32, whose logits may be bfloat16 (LogitRows), and float64 on the CPU, and the one for everything else.
-struct Kernels {
-  Kernel float32, float64;
-  GenericKernel generic;
+struct LossKernels {
+  LossKernel float32, float64;
+  GenericLossKernel generic;
 };
 
 // weighted for a sum that stays on its device.
@@ -62,7 +62,7 @@ struct Operands {
   ap_tensor hidden, prior, weight, bias, targets, shift;
 };
 
-void output_loss(const Kernels &kernels, const Operands &operands, const ap_loss_options &options, ap_tensor *loss, ap_tensor *nll,
+void output_loss(const LossKernels &kernels, const Operands &operands, const ap_loss_options &options, ap_tensor *loss, ap_tensor *nll,
                  ap_tensor *shifted);
 
 // For kernels: the elements of a tensor, NULL of an undefined one.

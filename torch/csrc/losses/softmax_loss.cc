@@ -153,7 +153,7 @@ using namespace ap;
 extern "C" ap_error ap_softmax_loss(ap_tensor hidden, ap_tensor weight, ap_tensor bias, ap_tensor targets, ap_tensor shift, ap_loss_options options,
                                     ap_tensor *loss, ap_tensor *nll, ap_tensor *shifted) {
   return guard([&] {
-    const Kernels kernels{softmax_rows<float>, softmax_rows<double>, softmax_rows_generic};
+    const LossKernels kernels{softmax_rows<float>, softmax_rows<double>, softmax_rows_generic};
     output_loss(kernels, {hidden, nullptr, weight, bias, targets, shift}, options, loss, nll, shifted);
   });
 }

@@ -14,7 +14,6 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -22,6 +21,7 @@
 
 #include "api_vmf.h"
 #include "border/common.h"
+#include "border/operator.h"
 
 namespace ap {
 
@@ -117,11 +117,15 @@ VMFNormaliser::Values VMFNormaliser::operator()(const at::Tensor &kappa) const {
 namespace {
 
 // VMFNormaliser, element by element.
-struct Normaliser : torch::autograd::Function<Normaliser> {
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &kappa, int64_t m) {
-    const at::Tensor k = kappa.to(at::kDouble).contiguous();
+class Normaliser : public Operator {
+ public:
+  explicit Normaliser(int64_t m) : m_(m) {}
+
+  Tensors forward(const Tensors &operands) override {
+    type_ = operands[0].scalar_type();
+    const at::Tensor k = operands[0].to(at::kDouble).contiguous();
     at::Tensor log_c, ratio;
-    const VMFNormaliser normaliser(m);
+    const VMFNormaliser normaliser(m_);
     if (k.is_cpu()) {
       log_c = at::empty_like(k), ratio = at::empty_like(k);
       const double *in = k.const_data_ptr<double>();
@@ -137,17 +141,18 @@ struct Normaliser : torch::autograd::Function<Normaliser> {
       const auto values = normaliser(k);
       log_c = values.log_c, ratio = values.ratio;
     }
-    ctx->save_for_backward({ratio});
-    ctx->saved_data["dtype"] = static_cast<int64_t>(kappa.scalar_type());
-    ctx->mark_non_differentiable({ratio});
+    keep({ratio});
+    not_differentiable({ratio});
     return {log_c, ratio};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
-    const at::Tensor ratio = ctx->get_saved_variables()[0];
-    const auto dtype = static_cast<at::ScalarType>(ctx->saved_data["dtype"].toInt());
-    return {(grads[0] * ratio).neg_().to(dtype), {}};
+  Tensors backward(const Tensors &grads) override {
+    return {(grads[0] * kept()[0]).neg_().to(type_)};
   }
+
+ private:
+  int64_t m_;
+  at::ScalarType type_ = at::kDouble;
 };
 
 }  // namespace
@@ -160,7 +165,7 @@ extern "C" {
 ap_error ap_vmf_normaliser(ap_tensor kappa, int64_t m, ap_tensor *log_c, ap_tensor *ratio) {
   return guard([&] {
     TORCH_CHECK(m >= 1, "a density of unit vectors needs at least one component, not ", m);
-    const auto results = Normaliser::apply(get(kappa), m);
+    const Tensors results = recorded<Normaliser>({get(kappa)}, m);
     *log_c = wrap(results[0]);
     *ratio = wrap(results[1].detach());
   });

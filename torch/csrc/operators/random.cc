@@ -9,7 +9,6 @@
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <c10/util/BFloat16-math.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +16,7 @@
 
 #include "api_random.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "dropout.h"
 #include "devices/bfloat16.h"
 #include "devices/isa.h"
@@ -117,23 +117,15 @@ void apply_dropout_(at::Tensor &x, double p, DrawKey key) { drop(x, x, p, key); 
 
 namespace {
 
-struct Dropout : torch::autograd::Function<Dropout> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x, double p, int64_t a, int64_t b) {
-    ctx->saved_data["p"] = p;
-    ctx->saved_data["a"] = a;
-    ctx->saved_data["b"] = b;
-    DrawKey key(0, 0);
-    key.a = static_cast<uint32_t>(a);
-    key.b = static_cast<uint32_t>(b);
-    return apply_dropout(x.contiguous(), p, key);
-  }
+class Dropout : public Operator {
+ public:
+  Dropout(double p, DrawKey key) : p_(p), key_(key) {}
+  Tensors forward(const Tensors &operands) override { return {apply_dropout(operands[0].contiguous(), p_, key_)}; }
+  Tensors backward(const Tensors &grads) override { return {apply_dropout(grads[0].contiguous(), p_, key_)}; }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
-    DrawKey key(0, 0);
-    key.a = static_cast<uint32_t>(ctx->saved_data["a"].toInt());
-    key.b = static_cast<uint32_t>(ctx->saved_data["b"].toInt());
-    return {apply_dropout(grads[0].contiguous(), ctx->saved_data["p"].toDouble(), key), {}, {}, {}};
-  }
+ private:
+  double p_;
+  DrawKey key_;
 };
 
 // A double in [0, 1) with 53 random bits for element i.
@@ -205,7 +197,7 @@ ap_error ap_dropout(ap_tensor x, double p, uint64_t seed, uint64_t offset, ap_te
     check_dropout(p);
     const DrawKey key(seed, offset);
     const at::Tensor &plain = get(x);
-    *out = wrap(plain.is_cpu() ? Dropout::apply(plain, p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)) : device_dropout(plain.contiguous(), p, key));
+    *out = wrap(plain.is_cpu() ? recorded<Dropout>({plain}, p, key)[0] : device_dropout(plain.contiguous(), p, key));
   });
 }
 

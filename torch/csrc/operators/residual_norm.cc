@@ -6,12 +6,12 @@
 // Legend: N rows, D width.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 
 #include "api_residual_norm.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "dropout.h"
 #include "devices/isa.h"
 
@@ -84,46 +84,47 @@ AP_KERNEL(void, backward_rows, const float *gy, const float *z, const float *gai
   }
 }
 
-struct ResidualNorm : torch::autograd::Function<ResidualNorm> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &residual_, const at::Tensor &gain_,
-                            const at::Tensor &bias_, double eps, double p, int64_t a, int64_t b) {
-    const at::Tensor x = x_.contiguous(), residual = residual_.contiguous(), gain = gain_.contiguous(), bias = bias_.contiguous();
+class ResidualNorm : public Operator {
+ public:
+  ResidualNorm(double eps, double p, DrawKey key) : eps_(eps), p_(p), key_(key) {}
+
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor x = operands[0].contiguous(), residual = operands[1].contiguous(), gain = operands[2].contiguous(),
+                     bias = operands[3].contiguous();
     const int64_t D = x.size(-1), N = x.numel() / D;
     at::Tensor z = at::empty_like(x), y = at::empty_like(x);
     at::Tensor mean = at::empty({N}, x.options()), rstd = at::empty({N}, x.options());
     at::parallel_for(0, N, std::max<int64_t>(1, 16384 / D), [&](int64_t begin, int64_t end) {
       forward_rows(x.const_data_ptr<float>(), residual.const_data_ptr<float>(), gain.const_data_ptr<float>(), bias.const_data_ptr<float>(),
                    z.mutable_data_ptr<float>(), y.mutable_data_ptr<float>(), mean.mutable_data_ptr<float>(), rstd.mutable_data_ptr<float>(), begin,
-                   end, D, static_cast<float>(eps), drop_threshold(p), static_cast<float>(1 / (1 - p)), static_cast<uint32_t>(a),
-                   static_cast<uint32_t>(b));
+                   end, D, static_cast<float>(eps_), drop_threshold(p_), static_cast<float>(1 / (1 - p_)), key_.a, key_.b);
     });
-    ctx->save_for_backward({z, mean, rstd, gain});
-    ctx->saved_data["p"] = p;
-    ctx->saved_data["a"] = a;
-    ctx->saved_data["b"] = b;
-    return y;
+    keep({z, mean, rstd, gain});
+    return {y};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
+  Tensors backward(const Tensors &grads) override {
+    const Tensors saved = kept();
     const at::Tensor &z = saved[0], &mean = saved[1], &rstd = saved[2], &gain = saved[3];
     const at::Tensor gy = grads[0].contiguous();
-    const double p = ctx->saved_data["p"].toDouble();
-    const auto a = static_cast<uint32_t>(ctx->saved_data["a"].toInt()), b = static_cast<uint32_t>(ctx->saved_data["b"].toInt());
     const int64_t D = z.size(-1), N = z.numel() / D;
     const int threads = at::get_num_threads();
-    at::Tensor gz = at::empty_like(z), gx = p > 0 ? at::empty_like(z) : gz;
+    at::Tensor gz = at::empty_like(z), gx = p_ > 0 ? at::empty_like(z) : gz;
     // One row of sums a thread, added up in the order of the threads.
     at::Tensor ggain = at::zeros({threads, D}, z.options()), gbias = at::zeros({threads, D}, z.options());
     at::parallel_for(0, N, std::max<int64_t>(1, 16384 / D), [&](int64_t begin, int64_t end) {
       const int64_t row = at::get_thread_num() * D;
       backward_rows(gy.const_data_ptr<float>(), z.const_data_ptr<float>(), gain.const_data_ptr<float>(), mean.const_data_ptr<float>(),
                     rstd.const_data_ptr<float>(), gz.mutable_data_ptr<float>(), gx.mutable_data_ptr<float>(),
-                    ggain.mutable_data_ptr<float>() + row, gbias.mutable_data_ptr<float>() + row, begin, end, D, drop_threshold(p),
-                    static_cast<float>(1 / (1 - p)), a, b);
+                    ggain.mutable_data_ptr<float>() + row, gbias.mutable_data_ptr<float>() + row, begin, end, D, drop_threshold(p_),
+                    static_cast<float>(1 / (1 - p_)), key_.a, key_.b);
     });
-    return {gx, gz, ggain.sum(0), gbias.sum(0), {}, {}, {}, {}};
+    return {gx, gz, ggain.sum(0), gbias.sum(0)};
   }
+
+ private:
+  double eps_, p_;
+  DrawKey key_;
 };
 
 }  // namespace
@@ -141,6 +142,6 @@ extern "C" ap_error ap_residual_norm(ap_tensor x, ap_tensor residual, ap_tensor 
     TORCH_CHECK(!sizes.empty() && sizes.back() > 0, "there is no last dimension to normalise in shape ", sizes);
     TORCH_CHECK(get(gain).sizes() == sizes.slice(sizes.size() - 1) && get(bias).sizes() == sizes.slice(sizes.size() - 1),
                 "a last dimension of ", sizes.back(), " does not fit a gain of shape ", get(gain).sizes(), " and a bias of shape ", get(bias).sizes());
-    *out = wrap(ResidualNorm::apply(get(x), get(residual), get(gain), get(bias), eps, p, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b)));
+    *out = wrap(recorded<ResidualNorm>({get(x), get(residual), get(gain), get(bias)}, eps, p, key)[0]);
   });
 }

@@ -25,12 +25,12 @@
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <cmath>
 
 #include "api_cosine_penalty.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "devices/isa.h"
 
 namespace ap {
@@ -129,28 +129,31 @@ at::Tensor turn(const at::Tensor &x_SK, const at::Tensor &y_SK, const at::Tensor
   return weight_S;
 }
 
-struct CosinePenalty : torch::autograd::Function<CosinePenalty> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &rows, const std::optional<at::Tensor> &metric, double weight) {
-    const at::Tensor x_VK = rows.contiguous(), m_KK = metric ? *metric : at::Tensor();
+// Of the rows, and of the metric or an undefined tensor.
+class CosinePenalty : public Operator {
+ public:
+  explicit CosinePenalty(double weight) : weight_(weight) {}
+
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor x_VK = operands[0].contiguous(), &m_KK = operands[1];
     const int64_t V = x_VK.size(0);
     const auto doubles = x_VK.options().dtype(at::kDouble);
     at::Tensor inverse_V = at::empty({V}, doubles), t_K = at::zeros({x_VK.size(1)}, doubles);
     each_slab(x_VK, m_KK, [&](int64_t start, const at::Tensor &x_SK, const at::Tensor &y_SK) {
       add_directions(x_SK, y_SK, inverse_V.narrow(0, start, x_SK.size(0)), t_K);
     });
-    const at::Tensor a_K = metric ? at::mv(m_KK.to(at::kDouble), t_K) : t_K;
-    const double factor = weight / std::max(1.0, static_cast<double>(V) * V);
-    const at::Tensor value = (at::dot(t_K, a_K) - inverse_V.count_nonzero()) * factor;
-    ctx->save_for_backward({x_VK, m_KK, inverse_V, t_K, a_K});
-    ctx->saved_data["factor"] = factor;
-    return value.to(x_VK.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    const at::Tensor a_K = m_KK.defined() ? at::mv(m_KK.to(at::kDouble), t_K) : t_K;
+    factor_ = weight_ / std::max(1.0, static_cast<double>(V) * V);
+    const at::Tensor value = (at::dot(t_K, a_K) - inverse_V.count_nonzero()) * factor_;
+    keep({x_VK, m_KK, inverse_V, t_K, a_K});
+    return {value.to(x_VK.scalar_type() == at::kDouble ? at::kDouble : at::kFloat)};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+  Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const auto saved = ctx->get_saved_variables();
+    const Tensors saved = kept();
     const at::Tensor &x_VK = saved[0], &m_KK = saved[1], &inverse_V = saved[2], &t_K = saved[3], &a_K = saved[4];
-    const at::Tensor factor = grads[0].to(at::kDouble) * ctx->saved_data["factor"].toDouble();
+    const at::Tensor factor = grads[0].to(at::kDouble) * factor_;
     at::Tensor g_VK = at::empty_like(x_VK), g_KK;
     if (m_KK.defined()) g_KK = at::outer(t_K, t_K).to(is_fast(x_VK) ? at::kFloat : at::kDouble);
     each_slab(x_VK, m_KK, [&](int64_t start, const at::Tensor &x_SK, const at::Tensor &y_SK) {
@@ -159,8 +162,11 @@ struct CosinePenalty : torch::autograd::Function<CosinePenalty> {
       if (m_KK.defined()) g_KK.addmm_((x_SK * weight_S.unsqueeze(1)).t(), x_SK, 1, -1);
     });
     if (m_KK.defined()) g_KK = g_KK.mul_(factor).to(m_KK.scalar_type());
-    return {g_VK, g_KK, {}};
+    return {g_VK, g_KK};
   }
+
+ private:
+  double weight_, factor_ = 0;
 };
 
 }  // namespace
@@ -174,7 +180,7 @@ extern "C" ap_error ap_cosine_penalty(ap_tensor rows, ap_tensor scale, ap_tensor
     TORCH_CHECK(x.dim() == 2, "a matrix is needed, not a tensor of shape ", x.sizes());
     // Angles between vectors are lost in bfloat16.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    std::optional<at::Tensor> metric;
+    at::Tensor metric;
     if (scale) {
       const at::Tensor &s = get(scale), &b = get(basis);
       TORCH_CHECK(s.dim() == 1 && b.dim() == 2 && s.size(0) == x.size(1) && b.size(1) == x.size(1), "scales of shape ", s.sizes(),
@@ -182,6 +188,6 @@ extern "C" ap_error ap_cosine_penalty(ap_tensor rows, ap_tensor scale, ap_tensor
       const at::Tensor scaled = b * s;
       metric = at::mm(scaled.t(), scaled);
     }
-    *out = wrap(CosinePenalty::apply(x, metric, weight));
+    *out = wrap(recorded<CosinePenalty>({x, metric}, weight)[0]);
   });
 }

@@ -13,10 +13,10 @@
 // Legend: R rows, K columns.
 #include <ATen/Functions.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "api_orthogonality.h"
 #include "border/common.h"
+#include "border/operator.h"
 
 namespace ap {
 namespace {
@@ -47,29 +47,38 @@ void iterate(const at::Tensor &e_KK, at::Tensor &v_K, int64_t iterations) {
   }
 }
 
-struct Orthogonality : torch::autograd::Function<Orthogonality> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_RK, const std::optional<at::Tensor> &vector_K, double scale,
-                            double frobenius, double spectral, int64_t iterations) {
-    at::Tensor e_KK = gram(x_RK).mul_(scale * scale);
+class Orthogonality : public Operator {
+ public:
+  Orthogonality(double scale, double frobenius, double spectral, int64_t iterations, const at::Tensor &vector_K)
+      : scale_(scale), frobenius_(frobenius), spectral_(spectral), iterations_(iterations), vector_K_(vector_K) {}
+
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor &x_RK = operands[0];
+    at::Tensor e_KK = gram(x_RK).mul_(scale_ * scale_);
     e_KK.diagonal().sub_(1);
-    at::Tensor value = e_KK.square().sum().mul_(frobenius);
-    at::Tensor factor_KK = e_KK * (4 * frobenius);
-    if (vector_K) {
-      at::Tensor v_K = vector_K->detach();
-      iterate(e_KK, v_K, iterations);
+    at::Tensor value = e_KK.square().sum().mul_(frobenius_);
+    at::Tensor factor_KK = e_KK * (4 * frobenius_);
+    if (vector_K_.defined()) {
+      at::Tensor v_K = vector_K_.detach();
+      iterate(e_KK, v_K, iterations_);
       const at::Tensor y_K = at::mv(e_KK, v_K);
-      value.add_(at::dot(y_K, y_K), spectral);
-      factor_KK.addr_(y_K, v_K, 1, 2 * spectral).addr_(v_K, y_K, 1, 2 * spectral);
-      vector_K->detach().copy_(v_K);
+      value.add_(at::dot(y_K, y_K), spectral_);
+      factor_KK.addr_(y_K, v_K, 1, 2 * spectral_).addr_(v_K, y_K, 1, 2 * spectral_);
+      vector_K_.detach().copy_(v_K);
     }
-    ctx->save_for_backward({x_RK, factor_KK.mul_(scale * scale)});
-    return value;
+    keep({x_RK, factor_KK.mul_(scale_ * scale_)});
+    return {value};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
-    return {at::mm(saved[0], saved[1] * grads[0]), {}, {}, {}, {}, {}};
+  Tensors backward(const Tensors &grads) override {
+    const Tensors saved = kept();
+    return {at::mm(saved[0], saved[1] * grads[0])};
   }
+
+ private:
+  double scale_, frobenius_, spectral_;
+  int64_t iterations_;
+  at::Tensor vector_K_;  // undefined, or changed in place
 };
 
 void check_matrix(const at::Tensor &x) { TORCH_CHECK(x.dim() == 2, "a matrix is needed, not a tensor of shape ", x.sizes()); }
@@ -85,14 +94,14 @@ ap_error ap_orthogonality(ap_tensor x, ap_tensor vector, double scale, double fr
   return guard([&] {
     const at::Tensor &m = get(x);
     check_matrix(m);
-    std::optional<at::Tensor> v;
+    at::Tensor v;
     if (vector) {
       v = get(vector);
-      TORCH_CHECK(v->dim() == 1 && v->size(0) == m.size(1), "a vector of shape ", v->sizes(), " does not fit a matrix of shape ", m.sizes());
+      TORCH_CHECK(v.dim() == 1 && v.size(0) == m.size(1), "a vector of shape ", v.sizes(), " does not fit a matrix of shape ", m.sizes());
     }
     // The difference from I is smaller than what bfloat16 can tell from 1.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    *out = wrap(Orthogonality::apply(m, v, scale, frobenius, spectral, iterations));
+    *out = wrap(recorded<Orthogonality>({m}, scale, frobenius, spectral, iterations, v)[0]);
   });
 }
 

@@ -30,7 +30,7 @@ namespace ap {
 namespace {
 
 using Params = c10::intrusive_ptr<LinearPackedParamsBase>;
-using Opaque = at::OpaqueTensorImpl<Params>;
+using OpaqueParams = at::OpaqueTensorImpl<Params>;
 
 // to = x / m, and returns m, the largest size in x. A row with a number that is none, or
 // infinite, becomes zeros and returns NaN, so that it spoils no other.
@@ -105,7 +105,7 @@ at::Tensor pack_int8(const at::Tensor &weight_OI) {
   static const auto prepack = c10::Dispatcher::singleton().findSchemaOrThrow("quantized::linear_prepack", "");
   torch::jit::Stack stack{q_OI, c10::IValue()};
   prepack.callBoxed(stack);
-  return at::detail::make_tensor<Opaque>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU),
+  return at::detail::make_tensor<OpaqueParams>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU),
                                          stack[0].toCustomClass<LinearPackedParamsBase>(), w.sizes());
 }
 
@@ -128,7 +128,7 @@ at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::
   at::Tensor y;
   {
     const ProductTimer timer;
-    y = static_cast<Opaque *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, reduced);
+    y = static_cast<OpaqueParams *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, reduced);
   }
   float *to = y.mutable_data_ptr<float>();
   at::parallel_for(0, N, std::max<int64_t>(1, kGrain / O), [&](int64_t begin, int64_t end) {

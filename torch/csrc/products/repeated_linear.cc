@@ -11,87 +11,77 @@
 // Legend: R rows of a step, K inputs, O outputs; W [O,K], or [B,O,K] for x [B,R,K].
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
-#include <torch/custom_class.h>
 
+#include <memory>
 #include <vector>
 
 #include "api_repeated_linear.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "packed_linear.h"
 
 namespace ap {
 namespace {
 
-using torch::autograd::AutogradContext;
-using torch::autograd::variable_list;
-
 // What the steps leave with their matrix.
-struct Uses : torch::CustomClassHolder {
+struct Uses {
   at::Tensor packed, packed_transpose;  // float32 matrices on the CPU alone
   std::vector<at::Tensor> inputs, gradients;
 };
 
-const char *const kUses = "uses";
-
 bool can_pack(const at::Tensor &w) { return w.dim() == 2 && w.is_cpu() && w.scalar_type() == at::kFloat && w.numel() > 0; }
 
 // The matrix on its way to the steps.
-struct Matrix : torch::autograd::Function<Matrix> {
-  static at::Tensor forward(AutogradContext *ctx, const at::Tensor &w) {
-    auto uses = c10::make_intrusive<Uses>();
+struct Matrix : Operator {
+  const std::shared_ptr<Uses> uses = std::make_shared<Uses>();
+
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor &w = operands[0];
     if (can_pack(w)) uses->packed = pack_weight(w);
-    ctx->saved_data[kUses] = at::IValue::make_capsule(uses);
-    ctx->set_materialize_grads(false);
-    return at::alias(w);
+    without_zeros();
+    return {at::alias(w)};
   }
 
   // Runs when all steps have; what arrives here came from other operators.
-  static variable_list backward(AutogradContext *ctx, variable_list grads) {
-    auto &uses = *static_cast<Uses *>(ctx->saved_data[kUses].toCapsule().get());
-    if (uses.inputs.empty()) return grads;
-    const at::Tensor x = at::cat(uses.inputs, -2), g = at::cat(uses.gradients, -2);
-    uses.inputs.clear();
-    uses.gradients.clear();
+  Tensors backward(const Tensors &grads) override {
+    if (uses->inputs.empty()) return grads;
+    const at::Tensor x = at::cat(uses->inputs, -2), g = at::cat(uses->gradients, -2);
+    uses->inputs.clear();
+    uses->gradients.clear();
     const at::Tensor product = at::matmul(g.mT(), x);
     return {grads[0].defined() ? grads[0] + product : product};
   }
 };
 
-using UsesPointer = c10::intrusive_ptr<Uses>;
+// Of the input, the matrix, and the term or an undefined tensor.
+class Step : public Operator {
+ public:
+  explicit Step(std::shared_ptr<Uses> uses) : uses_(std::move(uses)) {}
 
-// What a matrix that went through Matrix has; null for any other.
-UsesPointer uses_of(const at::Tensor &matrix) {
-  auto *node = dynamic_cast<torch::autograd::CppNode<Matrix> *>(matrix.grad_fn().get());
-  if (!node) return {};
-  return c10::static_intrusive_pointer_cast<Uses>(node->ctx_.saved_data[kUses].toCapsule());
-}
-
-struct Step : torch::autograd::Function<Step> {
-  static at::Tensor forward(AutogradContext *ctx, const at::Tensor &x, const at::Tensor &matrix, const std::optional<at::Tensor> &addend,
-                            const UsesPointer &uses) {
-    ctx->save_for_backward({x, matrix});
-    ctx->saved_data[kUses] = at::IValue::make_capsule(uses);
-    ctx->saved_data["addend"] = addend.has_value();
-    if (addend && !x.is_cpu()) return x.dim() == 2 ? at::addmm(*addend, x, matrix.t()) : at::baddbmm(*addend, x, matrix.mT());
-    at::Tensor y = uses->packed.defined() ? packed_linear(x, uses->packed, {}, false) : at::matmul(x, matrix.mT());
-    return addend ? y.add_(*addend) : y;
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor &x = operands[0], &matrix = operands[1], &addend = operands[2];
+    keep({x, matrix});
+    if (addend.defined() && !x.is_cpu()) return {x.dim() == 2 ? at::addmm(addend, x, matrix.t()) : at::baddbmm(addend, x, matrix.mT())};
+    at::Tensor y = uses_->packed.defined() ? packed_linear(x, uses_->packed, {}, false) : at::matmul(x, matrix.mT());
+    if (addend.defined()) y.add_(addend);
+    return {y};
   }
 
-  static variable_list backward(AutogradContext *ctx, variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
+  Tensors backward(const Tensors &grads) override {
+    const Tensors saved = kept();
     const at::Tensor &x = saved[0], &matrix = saved[1], g = grads[0].contiguous();
-    auto &uses = *static_cast<Uses *>(ctx->saved_data[kUses].toCapsule().get());
-    uses.inputs.push_back(x.detach());
-    uses.gradients.push_back(g);
-    at::Tensor gx, ga;
-    if (ctx->needs_input_grad(0)) {
-      if (uses.packed.defined() && !uses.packed_transpose.defined()) uses.packed_transpose = pack_weight(matrix.mT());
-      gx = uses.packed.defined() ? packed_linear(g, uses.packed_transpose, {}, false) : at::matmul(g, matrix);
+    uses_->inputs.push_back(x.detach());
+    uses_->gradients.push_back(g);
+    at::Tensor gx;
+    if (wants(0)) {
+      if (uses_->packed.defined() && !uses_->packed_transpose.defined()) uses_->packed_transpose = pack_weight(matrix.mT());
+      gx = uses_->packed.defined() ? packed_linear(g, uses_->packed_transpose, {}, false) : at::matmul(g, matrix);
     }
-    if (ctx->saved_data["addend"].toBool()) ga = grads[0];
-    return {gx, {}, ga, {}};
+    return {gx, {}, grads[0]};
   }
+
+ private:
+  std::shared_ptr<Uses> uses_;
 };
 
 }  // namespace
@@ -105,7 +95,7 @@ ap_error ap_repeated(ap_tensor weight, ap_tensor *out) {
   return guard([&] {
     const at::Tensor &w = get(weight);
     TORCH_CHECK(w.dim() == 2 || w.dim() == 3, "a tensor of shape ", w.sizes(), " is no matrix and no batch of them");
-    *out = wrap(at::GradMode::is_enabled() && w.requires_grad() ? Matrix::apply(w) : at::alias(w));
+    *out = wrap(at::GradMode::is_enabled() && w.requires_grad() ? recorded<Matrix>({w})[0] : at::alias(w));
   });
 }
 
@@ -113,21 +103,20 @@ ap_error ap_repeated_linear(ap_tensor x, ap_tensor matrix, ap_tensor addend, ap_
   return guard([&] {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);  // as an LSTM's steps
     const at::Tensor &X = get(x), &w = get(matrix);
-    std::optional<at::Tensor> a;
-    if (addend) a = get(addend);
+    const at::Tensor a = addend ? get(addend) : at::Tensor();
     TORCH_CHECK(X.dim() == w.dim() && X.size(-1) == w.size(-1) && (w.dim() == 2 || X.size(0) == w.size(0)), "an input of shape ", X.sizes(),
                 " does not fit a matrix of shape ", w.sizes());
-    if (a) {
+    if (a.defined()) {
       auto shape = X.sizes().vec();
       shape.back() = w.size(-2);
-      TORCH_CHECK(a->sizes() == shape, "a product of shape ", at::IntArrayRef(shape), " does not fit a term of shape ", a->sizes());
+      TORCH_CHECK(a.sizes() == shape, "a product of shape ", at::IntArrayRef(shape), " does not fit a term of shape ", a.sizes());
     }
-    if (const UsesPointer uses = uses_of(w); uses && at::GradMode::is_enabled()) {
-      *out = wrap(Step::apply(X, w, a, uses));
+    if (const auto *through = dynamic_cast<Matrix *>(operator_of(w)); through && at::GradMode::is_enabled()) {
+      *out = wrap(recorded<Step>({X, w, a}, through->uses)[0]);
       return;
     }
     const at::Tensor y = at::matmul(X, w.mT());
-    *out = wrap(a ? y + *a : y);
+    *out = wrap(a.defined() ? y + a : y);
   });
 }
 

@@ -3,6 +3,8 @@
 //   c_t = s(f) * c_{t-1} + s(i) * tanh(g),   h_t = s(o) * tanh(c_t),   s the logistic function
 // where elements of W_hh may be dropped by one mask for all steps and columns.
 //
+// Products are in bfloat16 under autocast; all else is in float32.
+//
 // The products with W_ih are one for all steps. A step is the product with W_hh,
 // packed into panels once for all of them (step_panels.h), and the gates, which follow
 // each panel while its sums are at hand. Backwards likewise; the weights'
@@ -20,13 +22,13 @@
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
 #include <array>
 
 #include "api_lstm.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "devices/api_isa.h"
 #include "operators/dropout.h"
 #include "flat_weights.h"
@@ -95,89 +97,91 @@ class Recurrent {
 
 // What the input adds to the gates, [T,B,4H] of x [T,B,I]. A node of its own: the gradient of W_hh is complete, and may be summed
 // over processes, while this one still computes those of x and W_ih.
-struct InputGates : torch::autograd::Function<InputGates> {
-  static at::Tensor forward(torch::autograd::AutogradContext *ctx, const at::Tensor &x_, const at::Tensor &w_, bool half) {
-    const bool thin = x_.size(0) * x_.size(1) <= kThin;
-    const at::ScalarType type = half && !thin ? at::kBFloat16 : at::kFloat;
-    const at::Tensor x = x_.contiguous().to(type), w_ih = w_.to(type), rows = x.view({x.size(0) * x.size(1), x.size(2)});
-    ctx->save_for_backward({x, w_ih});
+class InputGates : public Operator {
+ public:
+  explicit InputGates(bool half) : half_(half) {}
+
+  Tensors forward(const Tensors &operands) override {
+    const bool thin = operands[0].size(0) * operands[0].size(1) <= kThin;
+    const at::ScalarType type = half_ && !thin ? at::kBFloat16 : at::kFloat;
+    const at::Tensor x = operands[0].contiguous().to(type), w_ih = operands[1].to(type), rows = x.view({x.size(0) * x.size(1), x.size(2)});
+    keep({x, w_ih});
     const at::Tensor gates = thin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t()).to(at::kFloat);
-    return gates.view({x.size(0), x.size(1), w_ih.size(0)});
+    return {gates.view({x.size(0), x.size(1), w_ih.size(0)})};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+  Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const auto saved = ctx->get_saved_variables();
+    const Tensors saved = kept();
     const at::Tensor &x = saved[0], &w_ih = saved[1];
     const int64_t steps = x.size(0) * x.size(1);
     const at::Tensor rows = grads[0].view({steps, w_ih.size(0)}).to(w_ih.scalar_type());
     at::Tensor gx, gw_ih;
-    if (ctx->needs_input_grad(0)) gx = at::mm(rows, w_ih).view(x.sizes()).to(at::kFloat);
-    if (ctx->needs_input_grad(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)})).to(at::kFloat);
-    return {gx, gw_ih, {}};
+    if (wants(0)) gx = at::mm(rows, w_ih).view(x.sizes()).to(at::kFloat);
+    if (wants(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)})).to(at::kFloat);
+    return {gx, gw_ih};
   }
+
+ private:
+  bool half_;
 };
 
-struct LSTM : torch::autograd::Function<LSTM> {
-  // gates is what InputGates gave, and is overwritten.
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, at::Tensor gates, const at::Tensor &h_, const at::Tensor &c_,
-                                                const at::Tensor &w_hh_, const at::Tensor &b_ih, const at::Tensor &b_hh, const at::Tensor &lengths,
-                                                bool reverse, bool half, double p, int64_t key_a, int64_t key_b) {
-    const at::Tensor h0 = h_.contiguous(), c0 = c_.contiguous(), w_hh = w_hh_.contiguous();
+class LSTM : public Operator {
+ public:
+  // lengths: of the columns, or undefined, which stands for all steps.
+  LSTM(const at::Tensor &lengths, bool reverse, bool half, Drop drop) : lengths_(lengths), reverse_(reverse), half_(half), drop_(drop) {}
+
+  // The first operand is what InputGates gave, and is overwritten.
+  Tensors forward(const Tensors &operands) override {
+    at::Tensor gates = operands[0];
+    const at::Tensor h0 = operands[1].contiguous(), c0 = operands[2].contiguous(), w_hh = operands[3].contiguous();
     const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1);
-    const at::Tensor bias = b_ih + b_hh;
+    const at::Tensor bias = operands[4] + operands[5];
     at::Tensor c = at::empty({T, B, H}, gates.options()), out = at::empty({T, B, H}, gates.options());
     at::Tensor before;  // with lengths, h before each step: it is not the output of another one
     at::Tensor h_n;
-    if (lengths.numel() > 0) {
+    if (lengths_.defined()) {
       before = at::empty({T, B, H}, gates.options());
       h_n = at::empty({B, H}, gates.options());
-      if (T > 0) before[reverse ? T - 1 : 0].copy_(h0);
+      if (T > 0) before[reverse_ ? T - 1 : 0].copy_(h0);
     }
-    Recurrent recurrent(w_hh, T, B, {p, key_of(key_a, key_b)}, false, half);
+    Recurrent recurrent(w_hh, T, B, drop_, false, half_);
     const int64_t size = B * H;
     for (int64_t k = 0; k < T; ++k) {
-      const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1, next = reverse ? t - 1 : t + 1;
+      const int64_t t = reverse_ ? T - 1 - k : k, last = reverse_ ? t + 1 : t - 1, next = reverse_ ? t - 1 : t + 1;
       LSTMStep s{t, B, H, nullptr, gates.mutable_data_ptr<float>() + 4 * t * size, k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
              c.mutable_data_ptr<float>() + t * size, out.mutable_data_ptr<float>() + t * size, nullptr, nullptr};
       const float *h = k ? out.const_data_ptr<float>() + last * size : h0.const_data_ptr<float>();
-      if (lengths.numel() > 0) {
-        s.lengths = lengths.const_data_ptr<int64_t>();
+      if (lengths_.defined()) {
+        s.lengths = lengths_.const_data_ptr<int64_t>();
         h = s.h_before = before.const_data_ptr<float>() + t * size;
         s.h_after = k + 1 < T ? before.mutable_data_ptr<float>() + next * size : h_n.mutable_data_ptr<float>();
       }
       recurrent.step(h, s.gates, B, [&](int64_t begin, int64_t end) { forward_units(s, bias.const_data_ptr<float>(), begin, end); });
     }
-    const int64_t end = reverse ? 0 : T - 1;
+    const int64_t end = reverse_ ? 0 : T - 1;
     if (T == 0)
       h_n = h0.clone();
     else if (!h_n.defined())
       h_n = out[end].clone();
-    ctx->save_for_backward({h0, c0, w_hh, out, c, gates, before, lengths});
-    ctx->saved_data["reverse"] = reverse;
-    ctx->saved_data["half"] = half;
-    ctx->saved_data["p"] = p;
-    ctx->saved_data["a"] = key_a;
-    ctx->saved_data["b"] = key_b;
+    keep({h0, c0, w_hh, out, c, gates, before});
     return {out, h_n, T > 0 ? c[end].clone() : c0.clone()};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
+  Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const auto saved = ctx->get_saved_variables();
-    const at::Tensor &h0 = saved[0], &c0 = saved[1], &w_hh = saved[2], &out = saved[3], &c = saved[4], &before = saved[6], &lengths = saved[7];
+    const Tensors saved = kept();
+    const at::Tensor &h0 = saved[0], &c0 = saved[1], &w_hh = saved[2], &out = saved[3], &c = saved[4], &before = saved[6];
     at::Tensor gates = saved[5].detach();
-    const bool reverse = ctx->saved_data["reverse"].toBool();
-    const Drop drop{ctx->saved_data["p"].toDouble(), key_of(ctx->saved_data["a"].toInt(), ctx->saved_data["b"].toInt())};
     const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1), size = B * H;
     const at::Tensor gout = grads[0].contiguous();
     at::Tensor gh = grads[1].clone(at::MemoryFormat::Contiguous), gc = grads[2].clone(at::MemoryFormat::Contiguous);
     {
-      Recurrent recurrent(w_hh, T, B, drop, true, ctx->saved_data["half"].toBool());
+      Recurrent recurrent(w_hh, T, B, drop_, true, half_);
       const float *later = nullptr;  // gradients of the gates of the step after
       for (int64_t k = T; k-- > 0;) {
-        const int64_t t = reverse ? T - 1 - k : k, last = reverse ? t + 1 : t - 1;
-        const LSTMStep s{t, B, H, lengths.numel() > 0 ? lengths.const_data_ptr<int64_t>() : nullptr, gates.mutable_data_ptr<float>() + 4 * t * size,
+        const int64_t t = reverse_ ? T - 1 - k : k, last = reverse_ ? t + 1 : t - 1;
+        const LSTMStep s{t, B, H, lengths_.defined() ? lengths_.const_data_ptr<int64_t>() : nullptr, gates.mutable_data_ptr<float>() + 4 * t * size,
                      k ? c.const_data_ptr<float>() + last * size : c0.const_data_ptr<float>(),
                      const_cast<float *>(c.const_data_ptr<float>()) + t * size, nullptr, nullptr, nullptr};
         recurrent.step(later, gh.mutable_data_ptr<float>(), B, [&](int64_t begin, int64_t end) {
@@ -185,37 +189,35 @@ struct LSTM : torch::autograd::Function<LSTM> {
         });
         later = s.gates;
       }
-      if (later && ctx->needs_input_grad(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
+      if (later && wants(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
     }
     const at::Tensor rows = gates.view({T * B, 4 * H});
     at::Tensor gw_hh, gbias;
-    if (ctx->needs_input_grad(3)) {
+    if (wants(3)) {
       if (before.defined() || T == 0) {
         gw_hh = at::mm(rows.t(), T > 0 ? before.view({T * B, H}) : out.view({0, H}));
       } else {
         // h before a step is the output of the one before it, and h0 at the first.
-        const at::ScalarType type = ctx->saved_data["half"].toBool() ? at::kBFloat16 : at::kFloat;
-        const at::Tensor later = gates.narrow(0, reverse ? 0 : 1, T - 1).to(type), earlier = out.narrow(0, reverse ? 1 : 0, T - 1).to(type);
+        const at::ScalarType type = half_ ? at::kBFloat16 : at::kFloat;
+        const at::Tensor later = gates.narrow(0, reverse_ ? 0 : 1, T - 1).to(type), earlier = out.narrow(0, reverse_ ? 1 : 0, T - 1).to(type);
         gw_hh = at::mm(later.reshape({-1, 4 * H}).t(), earlier.reshape({-1, H})).to(at::kFloat);
-        gw_hh.addmm_(gates[reverse ? T - 1 : 0].t(), h0);
+        gw_hh.addmm_(gates[reverse_ ? T - 1 : 0].t(), h0);
       }
-      if (drop.p > 0) apply_dropout_(gw_hh, drop.p, drop.key);
+      if (drop_.p > 0) apply_dropout_(gw_hh, drop_.p, drop_.key);
     }
-    if (ctx->needs_input_grad(4) || ctx->needs_input_grad(5)) gbias = rows.sum(0);
-    return {gates, gh, gc, gw_hh, gbias, gbias, {}, {}, {}, {}, {}, {}};
+    if (wants(4) || wants(5)) gbias = rows.sum(0);
+    return {gates, gh, gc, gw_hh, gbias, gbias};
   }
 
-  static DrawKey key_of(int64_t a, int64_t b) {
-    DrawKey key(0, 0);
-    key.a = static_cast<uint32_t>(a);
-    key.b = static_cast<uint32_t>(b);
-    return key;
-  }
+ private:
+  at::Tensor lengths_;
+  bool reverse_, half_;
+  Drop drop_;
 };
 
 // libtorch's layer (cuDNN's on CUDA).
-torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
-                                             const at::Tensor &b_ih, const at::Tensor &b_hh, bool reverse) {
+Tensors library_layer(at::Tensor x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
+                      const at::Tensor &b_ih, const at::Tensor &b_hh, bool reverse) {
   if (reverse) x = x.flip(0);
   auto [out, h_n, c_n] = at::lstm(x, {h.contiguous().unsqueeze(0), c.contiguous().unsqueeze(0)}, flat_weights(w_ih, w_hh, b_ih, b_hh), true, 1, 0.0, true,
                                   false, false);
@@ -225,8 +227,8 @@ torch::autograd::variable_list library_layer(at::Tensor x, const at::Tensor &h, 
 // The same where column b has lengths[b] steps: libtorch's layer for packed sequences, which takes the longest columns first
 // and of each step only those that have it. Columns without any keep their state. The orders are known on the host, so
 // nothing waits for the device.
-torch::autograd::variable_list packed_layer(const at::Tensor &x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
-                                            const at::Tensor &b_ih, const at::Tensor &b_hh, const int64_t *lengths, bool reverse) {
+Tensors packed_layer(const at::Tensor &x, const at::Tensor &h, const at::Tensor &c, const at::Tensor &w_ih, const at::Tensor &w_hh,
+                     const at::Tensor &b_ih, const at::Tensor &b_hh, const int64_t *lengths, bool reverse) {
   const int64_t T = x.size(0), B = x.size(1), H = w_hh.size(1);
   std::vector<int64_t> order, steps, places;
   for (int64_t b = 0; b < B; ++b)
@@ -280,15 +282,15 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
     // A layer's states are of the type of its weights: rounded at each step, a state would lose what it carries.
     const bool half = at::autocast::is_autocast_enabled(at::kCPU);
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    torch::autograd::variable_list results;
+    Tensors results;
     bool fused = X.is_cpu();
     for (const at::Tensor &operand : {X, get(h), get(c), w_ih, w_hh, b_ih, b_hh}) fused = fused && operand.scalar_type() == at::kFloat;
     TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
     if (fused) {
-      at::Tensor steps = at::empty({0}, at::kLong);  // stands for all
+      at::Tensor steps;
       if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();
-      const DrawKey key(seed, offset);
-      results = LSTM::apply(InputGates::apply(X, w_ih, half), get(h), get(c), w_hh, b_ih, b_hh, steps, reverse, half, drop, static_cast<int64_t>(key.a), static_cast<int64_t>(key.b));
+      const at::Tensor gates = recorded<InputGates>({X, w_ih}, half)[0];
+      results = recorded<LSTM>({gates, get(h), get(c), w_hh, b_ih, b_hh}, steps, reverse, half, Drop{drop, DrawKey(seed, offset)});
     } else {
       TORCH_CHECK(drop == 0, "dropped weights need a float32 layer on the CPU");
       results = lengths ? packed_layer(X, get(h), get(c), w_ih, w_hh, b_ih, b_hh, lengths, reverse)

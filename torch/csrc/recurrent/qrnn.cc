@@ -9,10 +9,10 @@
 // Legend: T time steps, B columns, H width.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include "api_qrnn.h"
 #include "border/common.h"
+#include "border/operator.h"
 #include "gates.h"
 #include "devices/isa.h"
 
@@ -41,9 +41,9 @@ AP_KERNEL(void, backward_step, const float *gates, const float *before, const fl
   }
 }
 
-struct Scan : torch::autograd::Function<Scan> {
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, const at::Tensor &gates_, const at::Tensor &c0_) {
-    const at::Tensor gates = gates_.contiguous(), c0 = c0_.contiguous();
+struct Scan : Operator {
+  Tensors forward(const Tensors &operands) override {
+    const at::Tensor gates = operands[0].contiguous(), c0 = operands[1].contiguous();
     const int64_t T = gates.size(0), B = gates.size(1), H = gates.size(2) / 3;
     at::Tensor c = at::empty({T, B, H}, gates.options()), out = at::empty({T, B, H}, gates.options());
     const float *from = gates.const_data_ptr<float>(), *start = c0.const_data_ptr<float>();
@@ -55,12 +55,12 @@ struct Scan : torch::autograd::Function<Scan> {
           forward_step(from + 3 * at, t > 0 ? cells + at - B * H : start + b * H, cells + at, to + at, H);
         }
     });
-    ctx->save_for_backward({gates, c0, c});
+    keep({gates, c0, c});
     return {out, T > 0 ? c[T - 1].clone() : c0.clone()};
   }
 
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list grads) {
-    const auto saved = ctx->get_saved_variables();
+  Tensors backward(const Tensors &grads) override {
+    const Tensors saved = kept();
     const at::Tensor &gates = saved[0], &c0 = saved[1], &c = saved[2];
     const int64_t T = gates.size(0), B = gates.size(1), H = gates.size(2) / 3;
     const at::Tensor gout = grads[0].contiguous();
@@ -90,7 +90,7 @@ extern "C" ap_error ap_qrnn_scan(ap_tensor gates, ap_tensor c, ap_tensor *out, a
     TORCH_CHECK(G.dim() == 3 && C.dim() == 2 && G.size(1) == C.size(0) && G.size(2) == 3 * C.size(1), "gates of shape ", G.sizes(),
                 " do not fit a state of shape ", C.sizes());
     TORCH_CHECK(G.scalar_type() == at::kFloat && C.scalar_type() == at::kFloat && G.is_cpu() && C.is_cpu(), "the scan is for float32 on the CPU");
-    auto results = Scan::apply(G, C);
+    const Tensors results = recorded<Scan>({G, C});
     *out = wrap(results[0]);
     *c_n = wrap(results[1]);
   });
