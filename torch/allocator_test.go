@@ -50,3 +50,40 @@ func hugePages(t *testing.T) (heap, other int64) {
 	}
 	return heap, other
 }
+
+// TestProductsOfManyShapes: what oneDNN prepared for a shape is half a megabyte, and few are kept.
+func TestProductsOfManyShapes(t *testing.T) {
+	ofCPU(t)
+	if !torch.HasBFloat16() {
+		t.Skip("this processor or APERTURE_ISA has no AVX512_BF16, without which products in bfloat16 are prepared otherwise")
+	}
+	torch.Test(t, func() {
+		draw := torch.NewStream(1, "test")
+		w, x := draw.Normal(0, 1, torch.Float32, device, 64, 64), draw.Normal(0, 1, torch.Float32, device, 1000, 64)
+		multiply := func(from, to int64) {
+			for rows := from; rows < to; rows++ {
+				torch.Autocast(true, device, func() { torch.Free(torch.Linear(x.Narrow(0, 0, rows), w, torch.Tensor{})) })
+			}
+		}
+		multiply(1, 200)
+		before := resident(t)
+		multiply(200, 1000)
+		if grown := resident(t) - before; grown > 100<<20 {
+			t.Errorf("800 shapes took %d MB", grown>>20)
+		}
+	})
+}
+
+// resident is the memory of the process in bytes.
+func resident(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
+}
