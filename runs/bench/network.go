@@ -234,6 +234,12 @@ func (n network) inBFloat16() network {
 	return n
 }
 
+// withWords is the network with a vocabulary of a size.
+func (n network) withWords(vocabulary int) network {
+	n.vocabulary = vocabulary
+	return n
+}
+
 // race races whole updates against plain PyTorch.
 func (n network) race(b *bench, r *race, compiled bool) error {
 	if n.half && !r.inBFloat16() {
