@@ -51,7 +51,7 @@ func hugePages(t *testing.T) (heap, other int64) {
 	return heap, other
 }
 
-// TestProductsOfManyShapes: what oneDNN prepared for a shape is half a megabyte, and few are kept.
+// TestProductsOfManyShapes: what oneDNN prepared for a shape is half a megabyte, and few are kept: 800 would take 500 MB.
 func TestProductsOfManyShapes(t *testing.T) {
 	ofCPU(t)
 	if !torch.HasBFloat16() {
@@ -68,7 +68,7 @@ func TestProductsOfManyShapes(t *testing.T) {
 		multiply(1, 200)
 		before := resident(t)
 		multiply(200, 1000)
-		if grown := resident(t) - before; grown > 100<<20 {
+		if grown := resident(t) - before; grown > 250<<20 {
 			t.Errorf("800 shapes took %d MB", grown>>20)
 		}
 	})
