@@ -153,7 +153,7 @@ func TestLinesAreIndependent(t *testing.T) { eachNetwork(t, linesAreIndependent)
 // The same for the published width, whose sums oneDNN cuts into blocks. Its weights mean nothing.
 func TestWideLinesAreIndependent(t *testing.T) {
 	if device != torch.CPU {
-		t.Skip("tests compute on " + device.String() + ", and lines are independent to the last bit on the CPU alone")
+		t.Skip("tests compute on " + string(device) + ", and lines are independent to the last bit on the CPU alone")
 	}
 	if torch.ISA() != "avx512" {
 		t.Skip("this processor or APERTURE_ISA has no AVX-512, with which alone lines are independent to the last bit")
