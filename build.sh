@@ -399,23 +399,26 @@ precompile_headers() {
     echo "$key" >"$header.key"
 }
 
-# Writes into $lib/obj/units a source for each folder of torch/csrc, which includes the folder's files, and prints their names
-# as torch/csrc sees them: libtorch's headers are then read, and their functions compiled, once a folder, which halves the time
-# of a build from nothing. Files that are for other instructions as a whole stay alone; waiting.cc is a library of its own.
+# Writes into $lib/obj/units a source for each folder of torch/csrc, which includes the folder's files, and prints what is to be
+# compiled: libtorch's headers are then read, and their functions compiled, once a folder, which halves the time of a build
+# from nothing. Files that are for other instructions as a whole stay alone; waiting.cc is a library of its own.
 write_units() {
-    local units=$lib/obj/units folder file alone text
+    local units=$lib/obj/units file folder
+    local -A includes=()
     mkdir -p "$units"
     cd torch/csrc
-    for folder in */; do
-        [[ $folder != cuda/ ]] || continue
-        text=
-        for file in "$folder"*.cc; do
-            if [[ $file == devices/waiting.cc ]] || grep -q '^#pragma GCC target' "$file"; then alone+=" $file"; else text+="#include \"$file\""$'\n'; fi
-        done
-        printf '%s' "$text" | cmp -s - "$units/${folder%/}.cc" || printf '%s' "$text" >"$units/${folder%/}.cc"
-        echo "../../${lib#"$root"/}/obj/units/${folder%/}.cc"
-    done
-    printf '%s\n' $alone
+    while read -r file; do
+        if [[ $file == devices/waiting.cc ]] || grep -q '^#pragma GCC target' "$file"; then
+            echo "$file"
+        elif [[ $file != cuda/* ]]; then
+            includes[${file%/*}]+="#include \"$file\""$'\n'
+        fi
+    done < <(csrc_files .cc)
+    for folder in "${!includes[@]}"; do
+        file=$units/${folder//\//_}.cc
+        printf '%s' "${includes[$folder]}" >"$file"
+        echo "../../${file#"$root"/}"
+    done | LC_ALL=C sort
 }
 
 build_aperture() {
@@ -497,9 +500,10 @@ build_libs() {
                        find -L "$torch/include" -name cmake_macros.h -exec sha256sum {} + | cut -c1-64 | sort; } | digest)
     jobs=$(jobs_allowed)
     # How torch/csrc is compiled, from inside it. That no operation traps changes no result; without it g++ leaves loops with
-    # a choice in them, such as those of exponentials and dropout, unvectorised for AVX2, which has no masks. Where g++ 12 inlines libtorch's
-    # reference counts, it warns of an overflow that is none.
-    header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -fmacro-prefix-map=./= -Wall -Wextra -Wno-stringop-overflow -I. -Iprocesses
+    # a choice in them, such as those of exponentials and dropout, unvectorised for AVX2, which has no masks. Where g++ 12
+    # inlines libtorch's reference counts, it warns of an overflow that is none.
+    header_flags=(-std=c++17 -O3 -march=x86-64 -fno-trapping-math -fopenmp -fPIC -fvisibility=hidden -fmacro-prefix-map=./=
+        -Wall -Wextra -Wno-stringop-overflow -I. -Iprocesses
         -isystem "$torch/include" -isystem "$torch/include/torch/csrc/api/include")
     # Either keeps one processor busy for about as long.
     compile_gotorch
@@ -591,7 +595,7 @@ build_into() {  # FOLDER FLAGS-ARRAY PROGRAM...
 }
 
 build_programs() {  # torch|pure
-    local programs commit flags=(-ldflags=-w)  # without DWARF, which takes a quarter of the linking
+    local programs commit flags=(-ldflags=-w)  # without DWARF, which takes a fifth of the linking
     # A tree without a usable git repository is built all the same.
     commit=$(git rev-parse HEAD 2>/dev/null) || flags+=(-buildvcs=false)
     mapfile -t programs < <(programs_of "$1" | grep -v /internal/)

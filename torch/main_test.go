@@ -20,7 +20,7 @@ var device = checked.FromEnvironment()
 func ofCPU(t *testing.T) {
 	t.Helper()
 	if device != torch.CPU {
-		t.Skip("this is about the CPU alone")
+		t.Skip("tests compute on " + string(device) + ", and this is about the CPU alone")
 	}
 }
 

@@ -17,7 +17,7 @@ const clearMargin = 0.25
 // they are not, ones that are nearly as good.
 func TestInt8Search(t *testing.T) {
 	if device != torch.CPU {
-		t.Skip("weights of eight bits are for the CPU alone")
+		t.Skip("tests compute on " + string(device) + ", and weights of eight bits are for the CPU alone")
 	}
 	engine, err := torch.Int8Engine()
 	if err != nil {

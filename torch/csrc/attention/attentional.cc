@@ -277,14 +277,14 @@ class Attentional : public Operator {
     Tensors kept = list;
     kept.insert(kept.end(), {trace.keys, trace.values, trace.weights, trace.tanh, trace.out});
     for (const Trace::Layer &l : trace.layers) kept.insert(kept.end(), {l.gates, l.h, l.c, l.passed});
-    keep(kept);
+    save_for_backward(kept);
     operands_ = list.size();
     return {trace.out.narrow(0, 1, x.T())};
   }
 
   Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const Operands x(at::TensorList(saved).slice(0, operands_));
     auto next = saved.begin() + static_cast<std::ptrdiff_t>(operands_);
     Trace trace{*next, next[1], next[2], next[3], next[4], {}};
@@ -297,15 +297,15 @@ class Attentional : public Operator {
     const at::Tensor mixed_rows = back.mixed.view({rows, D}), state = trace.layers.back().h.narrow(0, 1, T), memory_rows = x.memory.view({B * S, D});
     const at::Tensor gkeys = at::bmm(back.scores.permute({1, 2, 0}), state.transpose(0, 1)).view({B * S, D});
     const at::Tensor gvalues = at::bmm(trace.weights.permute({1, 2, 0}), back.mixed.transpose(0, 1)).view({B * S, D});
-    if (wants(1)) gradients[1] = at::mm(gkeys, x.query.t()).addmm_(gvalues, x.context_part()).view({B, S, D});
-    if (wants(2)) gradients[2] = at::mm(memory_rows.t(), gkeys);
-    if (wants(3)) gradients[3] = at::cat({at::mm(gvalues.t(), memory_rows), at::mm(mixed_rows.t(), state.reshape({rows, D}))}, 1);
-    if (wants(0)) gradients[0] = at::mm(trace.layers[0].gates.view({rows, 4 * D}), x.words_part()).view({T, B, x.E()});
+    if (needs_input_grad(1)) gradients[1] = at::mm(gkeys, x.query.t()).addmm_(gvalues, x.context_part()).view({B, S, D});
+    if (needs_input_grad(2)) gradients[2] = at::mm(memory_rows.t(), gkeys);
+    if (needs_input_grad(3)) gradients[3] = at::cat({at::mm(gvalues.t(), memory_rows), at::mm(mixed_rows.t(), state.reshape({rows, D}))}, 1);
+    if (needs_input_grad(0)) gradients[0] = at::mm(trace.layers[0].gates.view({rows, 4 * D}), x.words_part()).view({T, B, x.E()});
     for (size_t l = 0; l < x.layers.size(); ++l) {
       const Trace::Layer &layer = trace.layers[l];
       const at::Tensor gates = layer.gates.view({rows, 4 * D});
       const size_t i = 4 + l * Operands::kOfLayer;
-      if (wants(i)) {
+      if (needs_input_grad(i)) {
         at::Tensor in;
         if (l == 0)
           in = at::cat({x.words, trace.out.narrow(0, 0, T)}, 2);
@@ -313,9 +313,9 @@ class Attentional : public Operator {
           in = trace.layers[l - 1].passed.defined() ? trace.layers[l - 1].passed : trace.layers[l - 1].h.narrow(0, 1, T);
         gradients[i] = at::mm(gates.t(), in.reshape({rows, -1}));
       }
-      if (wants(i + 1)) gradients[i + 1] = at::mm(gates.t(), layer.h.narrow(0, 0, T).reshape({rows, D}));
-      if (wants(i + 2) || wants(i + 3)) gradients[i + 2] = gradients[i + 3] = gates.sum(0);
-      if (wants(i + 4)) gradients[i + 4] = at::mm(layer.gates[0], x.layers[l].w_hh);
+      if (needs_input_grad(i + 1)) gradients[i + 1] = at::mm(gates.t(), layer.h.narrow(0, 0, T).reshape({rows, D}));
+      if (needs_input_grad(i + 2) || needs_input_grad(i + 3)) gradients[i + 2] = gradients[i + 3] = gates.sum(0);
+      if (needs_input_grad(i + 4)) gradients[i + 4] = at::mm(layer.gates[0], x.layers[l].w_hh);
       gradients[i + 5] = back.c[l];
     }
     return gradients;

@@ -22,7 +22,8 @@ Operator *held_by(torch::autograd::AutogradContext &context) {
 
 // The one node of autograd for all operators.
 struct Recorded : torch::autograd::Function<Recorded> {
-  static Tensors forward(torch::autograd::AutogradContext *context, at::TensorList, const c10::intrusive_ptr<Holder> &holder, const Tensors &operands) {
+  static Tensors forward(torch::autograd::AutogradContext *context, at::TensorList, const c10::intrusive_ptr<Holder> &holder,
+                         const Tensors &operands) {
     Operator &made = *holder->held;
     made.context_ = context;
     for (size_t i = 0; i < operands.size(); ++i)
@@ -42,11 +43,11 @@ struct Recorded : torch::autograd::Function<Recorded> {
   }
 };
 
-void Operator::keep(const Tensors &tensors) { context_->save_for_backward(tensors); }
-void Operator::not_differentiable(const Tensors &results) { context_->mark_non_differentiable(results); }
-void Operator::without_zeros() { context_->set_materialize_grads(false); }
-Tensors Operator::kept() const { return context_->get_saved_variables(); }
-bool Operator::wants(size_t operand) const {
+void Operator::save_for_backward(const Tensors &tensors) { context_->save_for_backward(tensors); }
+void Operator::mark_non_differentiable(const Tensors &results) { context_->mark_non_differentiable(results); }
+void Operator::set_materialize_grads(bool value) { context_->set_materialize_grads(value); }
+Tensors Operator::saved_tensors() const { return context_->get_saved_variables(); }
+bool Operator::needs_input_grad(size_t operand) const {
   const auto place = std::lower_bound(defined_.begin(), defined_.end(), operand);
   return place != defined_.end() && *place == operand && context_->needs_input_grad(static_cast<size_t>(place - defined_.begin()));
 }

@@ -17,7 +17,7 @@ namespace ap {
 
 using Tensors = std::vector<at::Tensor>;
 
-// One application of an operator. A member may hold what is neither an operand nor a result; these are for keep().
+// One application of an operator. A member may hold what is neither an operand nor a result; these are for save_for_backward().
 class Operator {
  public:
   virtual ~Operator() = default;
@@ -25,21 +25,20 @@ class Operator {
   // The results, computed without recording. Operands may be undefined.
   virtual Tensors forward(const Tensors &operands) = 0;
 
-  // Of the gradients of the results, zeros where there are none, those of the operands, in their order; undefined where an operand
-  // has none.
+  // From the gradients of the results those of the operands, in their order; undefined where an operand has none.
   virtual Tensors backward(const Tensors &gradients) = 0;
 
  protected:
   // For forward: keeps tensors for the backward pass, which refuses them if they were changed meanwhile.
-  void keep(const Tensors &tensors);
+  void save_for_backward(const Tensors &tensors);
   // For forward: results without gradients.
-  void not_differentiable(const Tensors &results);
-  // For forward: backward gets undefined gradients instead of zeros.
-  void without_zeros();
+  void mark_non_differentiable(const Tensors &results);
+  // For forward: whether backward gets zeros, as it does unless told, or undefined tensors for results without a gradient.
+  void set_materialize_grads(bool value);
 
   // For backward: what was kept, and whether the operand's gradient is wanted.
-  Tensors kept() const;
-  bool wants(size_t operand) const;
+  Tensors saved_tensors() const;
+  bool needs_input_grad(size_t operand) const;
 
  private:
   friend struct Recorded;
@@ -47,7 +46,7 @@ class Operator {
   std::vector<size_t> defined_;                          // the operands that autograd knows
 };
 
-// The results of the operator, which autograd records.
+// The results of the operator, which autograd records as Function::apply does.
 Tensors recorded(std::unique_ptr<Operator> made, const Tensors &operands);
 
 template <class T, class... Args>

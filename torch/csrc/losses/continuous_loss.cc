@@ -243,8 +243,8 @@ double rows(const Job &job, const at::Tensor &h_NM, const at::Tensor &table_VM, 
   return sum;
 }
 
-// What the loss of hidden states has beside them.
-struct Beside {
+// What the loss takes beside hidden states; it is let go after the forward pass.
+struct LossArguments {
   at::Tensor table, targets, negatives;  // the last may be undefined
   int64_t ignore;
   int kind;
@@ -254,11 +254,11 @@ struct Beside {
 
 class ContinuousLoss : public Operator {
  public:
-  explicit ContinuousLoss(Beside beside) : beside_(std::move(beside)) {}
+  explicit ContinuousLoss(LossArguments arguments) : arguments_(std::move(arguments)) {}
 
   Tensors forward(const Tensors &operands) override {
     const at::Tensor &hidden = operands[0];
-    const auto [table, targets, negatives, ignore, kind, lambda1, lambda2, scale, needs_hidden] = std::exchange(beside_, {});
+    const auto [table, targets, negatives, ignore, kind, lambda1, lambda2, scale, needs_hidden] = std::exchange(arguments_, {});
     c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
     const at::Tensor h_NM = hidden.to(table.scalar_type()).contiguous(), table_VM = table.contiguous();
     at::Tensor sum, nll_N, gradient_NM;
@@ -277,8 +277,8 @@ class ContinuousLoss : public Operator {
       sum = at::full({}, total * scale, nll_N.options());
     }
     if (needs_hidden) gradient_ = gradient_NM.to(hidden.scalar_type());
-    not_differentiable({nll_N});
-    without_zeros();  // none comes for it
+    mark_non_differentiable({nll_N});
+    set_materialize_grads(false);  // none comes for it
     return {sum, nll_N};
   }
 
@@ -288,7 +288,7 @@ class ContinuousLoss : public Operator {
   }
 
  private:
-  Beside beside_;
+  LossArguments arguments_;
   at::Tensor gradient_;
 };
 
@@ -325,7 +325,7 @@ ap_error ap_continuous_loss(ap_tensor hidden, ap_tensor table, ap_tensor targets
       TORCH_CHECK(!n.is_cpu() || n.numel() == 0 || n.max().item<int64_t>() < e.size(0), "a negative is outside the vocabulary of ", e.size(0));
     }
     gradients = gradients && at::GradMode::is_enabled() && h.requires_grad();
-    const Tensors results = recorded<ContinuousLoss>({h}, Beside{e.detach(), y, n, ignore, kind, lambda1, lambda2, scale, gradients});
+    const Tensors results = recorded<ContinuousLoss>({h}, LossArguments{e.detach(), y, n, ignore, kind, lambda1, lambda2, scale, gradients});
     *loss = wrap(results[0]);
     *nll = wrap(results[1].detach());
   });

@@ -141,13 +141,13 @@ class Normaliser : public Operator {
       const auto values = normaliser(k);
       log_c = values.log_c, ratio = values.ratio;
     }
-    keep({ratio});
-    not_differentiable({ratio});
+    save_for_backward({ratio});
+    mark_non_differentiable({ratio});
     return {log_c, ratio};
   }
 
   Tensors backward(const Tensors &grads) override {
-    return {(grads[0] * kept()[0]).neg_().to(type_)};
+    return {(grads[0] * saved_tensors()[0]).neg_().to(type_)};
   }
 
  private:

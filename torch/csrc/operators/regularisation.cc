@@ -31,12 +31,12 @@ at::Tensor square_sum(const at::Tensor &x) { return at::dot(x.reshape(-1), x.res
 struct MeanSquare : Operator {
   Tensors forward(const Tensors &operands) override {
     const at::Tensor &x = operands[0];
-    keep({x});
+    save_for_backward({x});
     return {square_sum(x).mul_(1.0 / static_cast<double>(x.numel()))};
   }
 
   Tensors backward(const Tensors &grads) override {
-    const at::Tensor x = kept()[0];
+    const at::Tensor x = saved_tensors()[0];
     return {x * (grads[0] * (2.0 / static_cast<double>(x.numel())))};
   }
 };
@@ -46,12 +46,12 @@ struct MeanSquareChange : Operator {
     const at::Tensor &x = operands[0];
     const int64_t T = x.size(0);
     const at::Tensor change = x.narrow(0, 1, T - 1) - x.narrow(0, 0, T - 1);
-    keep({change});
+    save_for_backward({change});
     return {square_sum(change).mul_(1.0 / static_cast<double>(change.numel()))};
   }
 
   Tensors backward(const Tensors &grads) override {
-    const at::Tensor change = kept()[0];
+    const at::Tensor change = saved_tensors()[0];
     const int64_t T = change.size(0) + 1;
     const at::Tensor factor = grads[0] * (2.0 / static_cast<double>(change.numel()));
     at::DimVector shape(change.sizes());

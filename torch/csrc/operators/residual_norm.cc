@@ -99,12 +99,12 @@ class ResidualNorm : public Operator {
                    z.mutable_data_ptr<float>(), y.mutable_data_ptr<float>(), mean.mutable_data_ptr<float>(), rstd.mutable_data_ptr<float>(), begin,
                    end, D, static_cast<float>(eps_), drop_threshold(p_), static_cast<float>(1 / (1 - p_)), key_.a, key_.b);
     });
-    keep({z, mean, rstd, gain});
+    save_for_backward({z, mean, rstd, gain});
     return {y};
   }
 
   Tensors backward(const Tensors &grads) override {
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const at::Tensor &z = saved[0], &mean = saved[1], &rstd = saved[2], &gain = saved[3];
     const at::Tensor gy = grads[0].contiguous();
     const int64_t D = z.size(-1), N = z.numel() / D;
@@ -142,6 +142,7 @@ extern "C" ap_error ap_residual_norm(ap_tensor x, ap_tensor residual, ap_tensor 
     TORCH_CHECK(!sizes.empty() && sizes.back() > 0, "there is no last dimension to normalise in shape ", sizes);
     TORCH_CHECK(get(gain).sizes() == sizes.slice(sizes.size() - 1) && get(bias).sizes() == sizes.slice(sizes.size() - 1),
                 "a last dimension of ", sizes.back(), " does not fit a gain of shape ", get(gain).sizes(), " and a bias of shape ", get(bias).sizes());
-    *out = wrap(recorded<ResidualNorm>({get(x), get(residual), get(gain), get(bias)}, eps, p, key)[0]);
+    const Tensors operands{get(x), get(residual), get(gain), get(bias)};
+    *out = wrap(recorded<ResidualNorm>(operands, eps, p, key)[0]);
   });
 }

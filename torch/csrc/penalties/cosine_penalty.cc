@@ -145,13 +145,13 @@ class CosinePenalty : public Operator {
     const at::Tensor a_K = m_KK.defined() ? at::mv(m_KK.to(at::kDouble), t_K) : t_K;
     factor_ = weight_ / std::max(1.0, static_cast<double>(V) * V);
     const at::Tensor value = (at::dot(t_K, a_K) - inverse_V.count_nonzero()) * factor_;
-    keep({x_VK, m_KK, inverse_V, t_K, a_K});
+    save_for_backward({x_VK, m_KK, inverse_V, t_K, a_K});
     return {value.to(x_VK.scalar_type() == at::kDouble ? at::kDouble : at::kFloat)};
   }
 
   Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const at::Tensor &x_VK = saved[0], &m_KK = saved[1], &inverse_V = saved[2], &t_K = saved[3], &a_K = saved[4];
     const at::Tensor factor = grads[0].to(at::kDouble) * factor_;
     at::Tensor g_VK = at::empty_like(x_VK), g_KK;

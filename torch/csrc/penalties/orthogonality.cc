@@ -66,12 +66,12 @@ class Orthogonality : public Operator {
       factor_KK.addr_(y_K, v_K, 1, 2 * spectral_).addr_(v_K, y_K, 1, 2 * spectral_);
       vector_K_.detach().copy_(v_K);
     }
-    keep({x_RK, factor_KK.mul_(scale_ * scale_)});
+    save_for_backward({x_RK, factor_KK.mul_(scale_ * scale_)});
     return {value};
   }
 
   Tensors backward(const Tensors &grads) override {
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     return {at::mm(saved[0], saved[1] * grads[0])};
   }
 

@@ -106,7 +106,7 @@ at::Tensor pack_int8(const at::Tensor &weight_OI) {
   torch::jit::Stack stack{q_OI, c10::IValue()};
   prepack.callBoxed(stack);
   return at::detail::make_tensor<OpaqueParams>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU),
-                                         stack[0].toCustomClass<LinearPackedParamsBase>(), w.sizes());
+                                               stack[0].toCustomClass<LinearPackedParamsBase>(), w.sizes());
 }
 
 at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {

@@ -167,7 +167,8 @@ at::Tensor pack_searched(const at::Tensor &weight_OI) {
   check_packable(weight_OI);
   at::NoGradGuard no_grad;
   auto both = c10::make_intrusive<Searched>(weight_OI.detach().contiguous());
-  return at::detail::make_tensor<OpaqueSearched>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(), at::Device(at::kCPU), both, weight_OI.sizes());
+  return at::detail::make_tensor<OpaqueSearched>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<float>(),
+                                                 at::Device(at::kCPU), both, weight_OI.sizes());
 }
 
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {

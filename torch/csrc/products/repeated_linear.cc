@@ -38,7 +38,7 @@ struct Matrix : Operator {
   Tensors forward(const Tensors &operands) override {
     const at::Tensor &w = operands[0];
     if (can_pack(w)) uses->packed = pack_weight(w);
-    without_zeros();
+    set_materialize_grads(false);
     return {at::alias(w)};
   }
 
@@ -60,7 +60,7 @@ class Step : public Operator {
 
   Tensors forward(const Tensors &operands) override {
     const at::Tensor &x = operands[0], &matrix = operands[1], &addend = operands[2];
-    keep({x, matrix});
+    save_for_backward({x, matrix});
     if (addend.defined() && !x.is_cpu()) return {x.dim() == 2 ? at::addmm(addend, x, matrix.t()) : at::baddbmm(addend, x, matrix.mT())};
     at::Tensor y = uses_->packed.defined() ? packed_linear(x, uses_->packed, {}, false) : at::matmul(x, matrix.mT());
     if (addend.defined()) y.add_(addend);
@@ -68,12 +68,12 @@ class Step : public Operator {
   }
 
   Tensors backward(const Tensors &grads) override {
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const at::Tensor &x = saved[0], &matrix = saved[1], g = grads[0].contiguous();
     uses_->inputs.push_back(x.detach());
     uses_->gradients.push_back(g);
     at::Tensor gx;
-    if (wants(0)) {
+    if (needs_input_grad(0)) {
       if (uses_->packed.defined() && !uses_->packed_transpose.defined()) uses_->packed_transpose = pack_weight(matrix.mT());
       gx = uses_->packed.defined() ? packed_linear(g, uses_->packed_transpose, {}, false) : at::matmul(g, matrix);
     }

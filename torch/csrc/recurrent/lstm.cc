@@ -105,20 +105,20 @@ class InputGates : public Operator {
     const bool thin = operands[0].size(0) * operands[0].size(1) <= kThin;
     const at::ScalarType type = half_ && !thin ? at::kBFloat16 : at::kFloat;
     const at::Tensor x = operands[0].contiguous().to(type), w_ih = operands[1].to(type), rows = x.view({x.size(0) * x.size(1), x.size(2)});
-    keep({x, w_ih});
+    save_for_backward({x, w_ih});
     const at::Tensor gates = thin ? thin_product(rows, w_ih.contiguous()) : at::mm(rows, w_ih.t()).to(at::kFloat);
     return {gates.view({x.size(0), x.size(1), w_ih.size(0)})};
   }
 
   Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const at::Tensor &x = saved[0], &w_ih = saved[1];
     const int64_t steps = x.size(0) * x.size(1);
     const at::Tensor rows = grads[0].view({steps, w_ih.size(0)}).to(w_ih.scalar_type());
     at::Tensor gx, gw_ih;
-    if (wants(0)) gx = at::mm(rows, w_ih).view(x.sizes()).to(at::kFloat);
-    if (wants(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)})).to(at::kFloat);
+    if (needs_input_grad(0)) gx = at::mm(rows, w_ih).view(x.sizes()).to(at::kFloat);
+    if (needs_input_grad(1)) gw_ih = at::mm(rows.t(), x.view({steps, x.size(2)})).to(at::kFloat);
     return {gx, gw_ih};
   }
 
@@ -164,13 +164,13 @@ class LSTM : public Operator {
       h_n = h0.clone();
     else if (!h_n.defined())
       h_n = out[end].clone();
-    keep({h0, c0, w_hh, out, c, gates, before});
+    save_for_backward({h0, c0, w_hh, out, c, gates, before});
     return {out, h_n, T > 0 ? c[end].clone() : c0.clone()};
   }
 
   Tensors backward(const Tensors &grads) override {
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const at::Tensor &h0 = saved[0], &c0 = saved[1], &w_hh = saved[2], &out = saved[3], &c = saved[4], &before = saved[6];
     at::Tensor gates = saved[5].detach();
     const int64_t T = gates.size(0), B = gates.size(1), H = w_hh.size(1), size = B * H;
@@ -189,11 +189,11 @@ class LSTM : public Operator {
         });
         later = s.gates;
       }
-      if (later && wants(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
+      if (later && needs_input_grad(1)) recurrent.step(later, gh.mutable_data_ptr<float>(), B, [](int64_t, int64_t) {});
     }
     const at::Tensor rows = gates.view({T * B, 4 * H});
     at::Tensor gw_hh, gbias;
-    if (wants(3)) {
+    if (needs_input_grad(3)) {
       if (before.defined() || T == 0) {
         gw_hh = at::mm(rows.t(), T > 0 ? before.view({T * B, H}) : out.view({0, H}));
       } else {
@@ -205,7 +205,7 @@ class LSTM : public Operator {
       }
       if (drop_.p > 0) apply_dropout_(gw_hh, drop_.p, drop_.key);
     }
-    if (wants(4) || wants(5)) gbias = rows.sum(0);
+    if (needs_input_grad(4) || needs_input_grad(5)) gbias = rows.sum(0);
     return {gates, gh, gc, gw_hh, gbias, gbias};
   }
 

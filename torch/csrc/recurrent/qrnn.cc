@@ -55,12 +55,12 @@ struct Scan : Operator {
           forward_step(from + 3 * at, t > 0 ? cells + at - B * H : start + b * H, cells + at, to + at, H);
         }
     });
-    keep({gates, c0, c});
+    save_for_backward({gates, c0, c});
     return {out, T > 0 ? c[T - 1].clone() : c0.clone()};
   }
 
   Tensors backward(const Tensors &grads) override {
-    const Tensors saved = kept();
+    const Tensors saved = saved_tensors();
     const at::Tensor &gates = saved[0], &c0 = saved[1], &c = saved[2];
     const int64_t T = gates.size(0), B = gates.size(1), H = gates.size(2) / 3;
     const at::Tensor gout = grads[0].contiguous();
