@@ -6,7 +6,8 @@
 #   ./build.sh checked  libs, and the checked device, which tests compute on (internal/checked)
 #   ./build.sh test     build, then vet and test all packages, those that compute once more on the checked
 #                       device and, where there is AVX-512, without it
-#   ./build.sh fuzz [S] libs, then every fuzzer for S seconds (10); what crashes one is kept below its testdata/fuzz
+#   ./build.sh fuzz [N] libs, then every fuzzer for 10s, or N: 60s, or 10000000x for that many executions; what crashes
+#                       one is kept below its testdata/fuzz
 #   ./build.sh sanitize libs, then torch/csrc once more with AddressSanitizer and UndefinedBehaviorSanitizer, into
 #                       third_party/sanitized, and the tests of torch, objectives and models under it; before them, a
 #                       program of what runs beside the torch thread, with ThreadSanitizer
@@ -697,14 +698,16 @@ run_tests() {
     test_events | go run ./internal/testreport
 }
 
-# Every fuzzer for some seconds on one processor. Seeds and crashers run as ordinary tests, too. An input that reaches new code
-# is made smaller in at most 100 tries, where the default spends a minute on each.
-run_fuzzers() {  # SECONDS
+# Every fuzzer on one processor. Seeds and crashers run as ordinary tests, too. An input that reaches new code is made smaller
+# in at most 100 tries, where the default spends a minute on each. Files lie in memory, where it has a place for them: on a disk
+# readers of files get through an eighth of the inputs.
+run_fuzzers() {  # SECONDSs or EXECUTIONSx
     local file name status=0
-    [[ $1 =~ ^[1-9][0-9]*$ ]] || { say "fuzz takes the seconds of each fuzzer, not '$1'"; exit 2; }
+    [[ $1 =~ ^[1-9][0-9]*[sx]$ ]] || { say "fuzz takes how long each fuzzer runs, 60s or 10000000x, not '$1'"; exit 2; }
+    [[ ! -w /dev/shm ]] || export TMPDIR=${TMPDIR:-/dev/shm}
     while IFS=: read -r file name; do
-        say "$name of ${file%/*} for $1 s"
-        go test "./${file%/*}" -run '^$' -fuzz "^$name\$" -fuzztime "$1s" -fuzzminimizetime 100x -parallel 1 || status=1
+        say "$name of ${file%/*}, $1"
+        go test "./${file%/*}" -run '^$' -fuzz "^$name\$" -fuzztime "$1" -fuzzminimizetime 100x -parallel 1 || status=1
     done < <(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sed 's/^\.\///; s/func //' | LC_ALL=C sort)
     return $status
 }
@@ -772,7 +775,7 @@ main() {
         build) build ;;
         libs|checked) build "$1" ;;
         test)  build test; exec 9>&-; run_tests ;;
-        fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10}" ;;
+        fuzz)  build libs; exec 9>&-; run_fuzzers "${2:-10s}" ;;
         sanitize) shift; check_tools; mkdir -p "$lib"; build_libs; sanitize "$@" ;;
         dist)  released=1 APERTURE_CUDA=0; link_for_release; build libs; shift; make_dist "$@" ;;
         check) build; exec 9>&-; exec bin/check ;;

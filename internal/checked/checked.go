@@ -7,10 +7,10 @@
 //	d := checked.Device(t)
 //	x := torch.FromFloat32s(values, d, 2, 3)
 //
-// Each operator is computed by libtorch's kernel for the CPU, on memory that nothing can touch while no kernel or copy
-// runs. So host code that reads a device's pointer ends the process with a sentence and its calls; an operator whose
-// operands lie on both sides fails as it does on a GPU; what was never written is NaN, or -1. Code of csrc for the CPU
-// alone does not run there: the device takes the path that a GPU takes.
+// Each operator is computed by libtorch's kernel for the CPU. A tensor's address is one that nothing can touch: kernels
+// and copies see the memory elsewhere. So host code that reads a device's pointer ends the process with a sentence and
+// its calls; an operator whose operands lie on both sides fails as it does on a GPU; what was never written is NaN, or
+// -1. Code of csrc for the CPU alone does not run there: the device takes the path that a GPU takes.
 //
 // [Counting] tells how many operators were launched, and how often the host waited for the device.
 //
@@ -19,8 +19,8 @@
 //
 // # Caveats
 //
-// It is slow, and its random numbers are not those of the CPU, as a GPU's are not. ./build.sh checked compiles it, and
-// so does ./build.sh test; a test skips where that was not done.
+// Its random numbers are not those of the CPU, as a GPU's are not. ./build.sh checked compiles it, and so does
+// ./build.sh test; a test skips where that was not done.
 package checked
 
 // #cgo LDFLAGS: -ldl

@@ -1,5 +1,5 @@
-// The operators of the checked device. Each runs libtorch's kernel for the CPU on tensors that view the device's memory,
-// which is open for that time only. What an operator for a GPU would refuse, tensors of both sides, is refused here.
+// The operators of the checked device. Each runs libtorch's kernel for the CPU on tensors that view the device's memory where
+// kernels see it. What an operator for a GPU would refuse, tensors of both sides, is refused here.
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
@@ -36,10 +36,9 @@ class Call {
     const c10::Storage &storage = x.storage();
     auto known = storages_.find(storage.unsafeGetStorageImpl());
     if (known == storages_.end()) {
-      opened_.add(storage);
-      c10::Storage seen(c10::Storage::use_byte_size_t(), storage.nbytes(), at::DataPtr(storage.mutable_data(), at::kCPU), c10::GetAllocator(at::kCPU), true);
-      known = storages_.emplace(storage.unsafeGetStorageImpl(), seen).first;
-      origins_.emplace(seen.unsafeGetStorageImpl(), storage);
+      c10::Storage host(c10::Storage::use_byte_size_t(), storage.nbytes(), at::DataPtr(kernel_address(storage.data()), at::kCPU), c10::GetAllocator(at::kCPU), true);
+      known = storages_.emplace(storage.unsafeGetStorageImpl(), host).first;
+      origins_.emplace(host.unsafeGetStorageImpl(), storage);
     }
     at::Tensor view = tensor_of(known->second, c10::DispatchKeySet(c10::DispatchKey::CPU), x);
     if (x.unsafeGetTensorImpl()->is_wrapped_number()) view.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -51,13 +50,12 @@ class Call {
   // Takes over what kernels have made of operands that they resized.
   void settle() {
     for (const auto &[view, x] : views_) {
-      if (view.sizes() == x.sizes() && view.storage().data() == x.storage().data()) continue;
       c10::StorageImpl *storage = x.storage().unsafeGetStorageImpl();
-      if (view.storage().data() != storage->data()) {
-        before_.push_back(grow(storage, view.storage().nbytes()));
-        Opened opened;
-        opened.add(x.storage());
-        if (view.storage().nbytes() > 0) memcpy(storage->mutable_data(), view.storage().data(), view.storage().nbytes());
+      const void *made = view.storage().data();
+      if (view.sizes() == x.sizes() && made == kernel_address(storage->data())) continue;
+      if (made != kernel_address(storage->data())) {
+        grow(storage, view.storage().nbytes());
+        if (view.storage().nbytes() > 0) memcpy(kernel_address(storage->data()), made, view.storage().nbytes());
       }
       x.unsafeGetTensorImpl()->set_sizes_and_strides(view.sizes(), view.strides(), view.storage_offset());
     }
@@ -81,8 +79,6 @@ class Call {
   bool computed() const { return computed_; }
 
  private:
-  std::vector<c10::DataPtr> before_;  // freed after opened_ has closed them
-  Opened opened_;
   std::map<c10::StorageImpl *, c10::Storage> storages_, origins_;  // of the device to host, and back
   std::map<c10::TensorImpl *, at::Tensor> tensors_;
   std::vector<std::pair<at::Tensor, at::Tensor>> views_;  // the first keep their addresses from being used again

@@ -21,21 +21,47 @@ namespace {
 
 // Guards all that follows it. Kernels run one at a time, but tensors are freed from any thread.
 std::mutex mutex;
-std::map<const char *, Block *> blocks;         // by address
+std::map<const char *, Block *> blocks;                     // by address
 std::map<std::string, int64_t> operators, waits, uploads;  // by name
 int64_t live_bytes, peak_bytes;
 std::string running = "the start";
 
-void protect(const Block &block, int how) {
-  TORCH_CHECK(mprotect(block.data, block.size, how) == 0, "mprotect of ", block.size, " bytes: ", strerror(errno));
+// Tensors have addresses in the first half of a range, which nothing may touch, and lie in its second, where kernels see them.
+// The range is of addresses alone: memory is there once it is written.
+constexpr size_t kHalf = size_t{1} << 38;
+
+char *hidden() {
+  static char *const start = [] {
+    void *range = mmap(nullptr, 2 * kHalf, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    TORCH_CHECK(range != MAP_FAILED, "the checked device has no range of addresses: ", strerror(errno));
+    char *first = static_cast<char *>(range);
+    TORCH_CHECK(mprotect(first + kHalf, kHalf, PROT_READ | PROT_WRITE) == 0, "the checked device has no memory: ", strerror(errno));
+    return first;
+  }();
+  return start;
 }
 
+// Sizes come in steps of an eighth, so that freed memory serves the next tensor that is nearly as large.
+size_t rounded(size_t nbytes) {
+  size_t step = 64;
+  while (step * 16 < nbytes) step *= 2;
+  return (nbytes + step - 1) / step * step;
+}
+
+std::map<size_t, std::vector<char *>> unused;  // by size
+size_t used;                                   // bytes of the range that have been given out
+
+// Blocks of that size and more give their pages back.
+constexpr size_t kLarge = size_t{1} << 22;
+
 void release(void *context) {
-  auto *block = static_cast<Block *>(context);
+  const auto *block = static_cast<Block *>(context);
+  const size_t size = rounded(block->nbytes);
   const std::lock_guard<std::mutex> lock(mutex);
-  blocks.erase(static_cast<char *>(block->data));
-  live_bytes -= static_cast<int64_t>(block->size);
-  munmap(block->data, block->size);
+  blocks.erase(block->data);
+  live_bytes -= static_cast<int64_t>(block->nbytes);
+  if (size >= kLarge) madvise(kernel_address(block->data), size, MADV_DONTNEED);
+  unused[size].push_back(block->data);
   delete block;
 }
 
@@ -43,17 +69,21 @@ struct Memory final : c10::DeviceAllocator {
   c10::DataPtr allocate(size_t nbytes) override {
     const c10::Device device(kDevice, 0);
     if (nbytes == 0) return {nullptr, device};
-    static const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t size = (nbytes + page - 1) / page * page;
-    void *data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     const std::lock_guard<std::mutex> lock(mutex);
-    TORCH_CHECK_WITH(OutOfMemoryError, data != MAP_FAILED, "out of memory: ", nbytes, " bytes were asked for while tensors held ", live_bytes);
+    const size_t size = nbytes < kHalf ? rounded(nbytes) : nbytes;
+    std::vector<char *> &same = unused[size];
+    if (same.empty()) {
+      TORCH_CHECK_WITH(OutOfMemoryError, size <= kHalf - used, "out of memory: ", nbytes, " bytes were asked for while tensors held ", live_bytes);
+      same.push_back(hidden() + used);
+      used += size;
+    }
+    char *data = same.back();
+    same.pop_back();
     // What is read before it was written is no number, and no index either.
-    memset(data, 0xff, size);
-    auto *block = new Block{data, size, running};
-    protect(*block, PROT_NONE);
-    blocks[static_cast<char *>(data)] = block;
-    live_bytes += static_cast<int64_t>(size);
+    memset(kernel_address(data), 0xff, size);
+    auto *block = new Block{data, nbytes, running};
+    blocks[data] = block;
+    live_bytes += static_cast<int64_t>(nbytes);
     peak_bytes = std::max(peak_bytes, live_bytes);
     return {data, block, &release, device};
   }
@@ -85,17 +115,17 @@ struct sigaction before;
 
 void on_fault(int number, siginfo_t *info, void *context) {
   const auto *address = static_cast<const char *>(info->si_addr);
-  if (mutex.try_lock()) {
-    auto next = blocks.upper_bound(address);
-    if (next != blocks.begin() && address < std::prev(next)->first + std::prev(next)->second->size) {
-      const Block &block = *std::prev(next)->second;
-      fprintf(stderr, "checked device: the host touched the device's memory (%zu bytes, made for %s) after %s; the calls, innermost first:\n",
-              block.size, block.made.c_str(), running.c_str());
-      void *calls[64];
-      backtrace_symbols_fd(calls, backtrace(calls, 64), STDERR_FILENO);
-      _exit(3);
-    }
-    mutex.unlock();
+  if (address >= hidden() && address < hidden() + kHalf && mutex.try_lock()) {
+    const auto next = blocks.upper_bound(address);
+    const Block *block = next == blocks.begin() ? nullptr : std::prev(next)->second;
+    if (block && address < block->data + block->nbytes)
+      fprintf(stderr, "checked device: the host touched the device's memory (%zu bytes, made for %s) after %s; the calls, innermost first:\n", block->nbytes,
+              block->made.c_str(), running.c_str());
+    else
+      fprintf(stderr, "checked device: the host touched memory of the device that no tensor has, after %s; the calls, innermost first:\n", running.c_str());
+    void *calls[64];
+    backtrace_symbols_fd(calls, backtrace(calls, 64), STDERR_FILENO);
+    _exit(3);
   }
   if (before.sa_flags & SA_SIGINFO)
     before.sa_sigaction(number, info, context);
@@ -121,28 +151,16 @@ REGISTER_ALLOCATOR(kDevice, &memory);
 
 c10::Allocator *allocator() { return &memory; }
 
-Opened::~Opened() {
-  for (const Block *block : blocks_) protect(*block, PROT_NONE);
+void *kernel_address(const void *data) {
+  return data ? const_cast<char *>(static_cast<const char *>(data)) + kHalf : nullptr;
 }
 
-void Opened::add(const c10::Storage &storage) {
-  auto *block = static_cast<Block *>(storage.data_ptr().get_context());
-  if (!block || std::find(blocks_.begin(), blocks_.end(), block) != blocks_.end()) return;
-  protect(*block, PROT_READ | PROT_WRITE);
-  blocks_.push_back(block);
-}
-
-c10::DataPtr grow(c10::StorageImpl *storage, size_t nbytes) {
-  if (nbytes <= storage->nbytes()) return {};
+void grow(c10::StorageImpl *storage, size_t nbytes) {
+  if (nbytes <= storage->nbytes()) return;
   c10::DataPtr larger = memory.allocate(nbytes);
-  if (const auto *from = static_cast<Block *>(storage->data_ptr().get_context())) {
-    const auto *to = static_cast<Block *>(larger.get_context());
-    protect(*from, PROT_READ), protect(*to, PROT_READ | PROT_WRITE);
-    memcpy(to->data, from->data, from->size);
-    protect(*to, PROT_NONE);
-  }
+  if (storage->nbytes() > 0) memcpy(kernel_address(larger.get()), kernel_address(storage->data()), storage->nbytes());
   storage->set_nbytes(nbytes);
-  return storage->set_data_ptr(std::move(larger));
+  storage->set_data_ptr_noswap(std::move(larger));
 }
 
 void now_running(const std::string &name) {

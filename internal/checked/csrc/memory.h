@@ -1,4 +1,4 @@
-// The memory of the checked device: pages that nothing may touch, except while a kernel or a copy of the device runs.
+// The memory of the checked device: addresses that nothing may touch. Kernels and copies of the device see it elsewhere.
 #pragma once
 
 #include <c10/core/DeviceType.h>
@@ -13,27 +13,16 @@ namespace checked {
 constexpr auto kDevice = c10::DeviceType::PrivateUse1;
 
 struct Block {
-  void *data;
-  size_t size;       // bytes, whole pages
+  char *data;
+  size_t nbytes;
   std::string made;  // the operator that asked for it
 };
 
-// Opened is a permission to read and write some storages, which ends with it.
-class Opened {
- public:
-  Opened() = default;
-  Opened(const Opened &) = delete;
-  Opened &operator=(const Opened &) = delete;
-  ~Opened();
-  void add(const c10::Storage &storage);
+// Where kernels see what lies at an address of the device.
+void *kernel_address(const void *data);
 
- private:
-  std::vector<Block *> blocks_;
-};
-
-// Gives a storage at least that many bytes and keeps what it holds; the pages that it had before are returned, for whom they
-// are open.
-c10::DataPtr grow(c10::StorageImpl *storage, size_t nbytes);
+// Gives a storage at least that many bytes and keeps what it holds.
+void grow(c10::StorageImpl *storage, size_t nbytes);
 
 c10::Allocator *allocator();
 
