@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func trainedGPT(t *testing.T, keys ...string) string {
 		"data.pieces=300"}, keys...)...)
 }
 
-// gptCase is a line as testdata/gpt2.py reads it.
+// gptCase is a line as testdata/peers.py reads it.
 type gptCase struct {
 	Line     string      `json:"line"`
 	IDs      []int32     `json:"ids"`
@@ -71,7 +70,8 @@ func gptCases(t *testing.T, folder string) (all []gptCase) {
 
 // TestGPTInTransformers: transformers' GPT-2 has the run's ids, log-probabilities and most probable continuations.
 func TestGPTInTransformers(t *testing.T) {
-	peer := fixtures.Python(t, "transformers", "torch")
+	packages := []string{"transformers", "torch"}
+	fixtures.Python(t, packages...)
 	for name, keys := range map[string][]string{
 		"tied": nil, "own output, spectrum": {"model.tying=none", "objective.method=spectrum"},
 		"sinusoidal, gelu": {"model.positions=sinusoidal", "model.activation=gelu"},
@@ -82,27 +82,13 @@ func TestGPTInTransformers(t *testing.T) {
 				t.Fatalf("%s, %v", log, err)
 			}
 			cases := gptCases(t, run)
-			data, err := json.Marshal(cases)
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(t.TempDir(), "cases.json")
-			if err := os.WriteFile(path, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			answer, err := exec.Command(peer, "testdata/gpt2.py", out, path).Output()
-			if err != nil {
-				t.Fatal(err, string(err.(*exec.ExitError).Stderr))
-			}
 			var a struct {
 				Class     string
 				Worst     float64
 				IDs, Next [][]int32
 				Text      []string
 			}
-			if err := json.Unmarshal(answer, &a); err != nil {
-				t.Fatal(err)
-			}
+			fixtures.AskPeer(t, packages, &a, "gpt", out, cases)
 			t.Logf("log-probabilities differ by at most %.1e", a.Worst)
 			if a.Class != "GPT2LMHeadModel" || a.Worst > 1e-5 {
 				t.Errorf("%s differs by %v", a.Class, a.Worst)

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,23 +92,10 @@ func row(ids []int32) models.Tokens {
 	return r
 }
 
-// ask runs the peer, or skips the test where its packages are missing.
+// ask has the peer answer for the cases, or skips the test where its packages are missing.
 func ask(t *testing.T, peer, path string, c []peerCase, packages ...string) (a answers) {
 	t.Helper()
-	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(fixtures.Python(t, packages...), "testdata/peers.py", peer, path)
-	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
-	var out, log bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(text), &out, &log
-	if err := command.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", peer, err, log.String())
-	}
-	if err := json.Unmarshal(out.Bytes(), &a); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
+	fixtures.AskPeer(t, packages, &a, peer, path, c)
 	return a
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,8 @@ func TestFineTuned(t *testing.T) {
 			}
 		}
 	}
-	peer(t, "", "make", filepath.Join(data, "train.en"), filepath.Join(data, "train.de"), model,
-		`{"pieces":400,"generation":{"max_length":40}}`)
+	peer(t, nil, "make", filepath.Join(data, "train.en"), filepath.Join(data, "train.de"), model,
+		json.RawMessage(`{"pieces":400,"generation":{"max_length":40}}`))
 	if log, err := imported(t, "-from", model, "-to", start); err != nil {
 		t.Fatal(log, err)
 	}

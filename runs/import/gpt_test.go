@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
 	"github.com/aperture-ml/aperture/torch"
@@ -20,22 +17,14 @@ import (
 // TestGPT2: a GPT-2 that transformers saved becomes a run with its ids, log-probabilities and continuations, and files
 // that are missing are told in one sentence.
 func TestGPT2(t *testing.T) {
-	program, place := fixtures.Python(t, "transformers", "torch"), t.TempDir()
+	place := t.TempDir()
 	from, to := filepath.Join(place, "gpt2"), filepath.Join(place, "run")
-	out, err := exec.Command(program, "testdata/gpt2.py", "../../tokenize/bytebpe/testdata", from).Output()
-	if err != nil {
-		t.Fatal(err, string(err.(*exec.ExitError).Stderr))
+	var cases []struct {
+		Line      string
+		IDs, Next []int32
+		LogProbs  []float64
 	}
-	var answer struct {
-		Cases []struct {
-			Line      string
-			IDs, Next []int32
-			LogProbs  []float64
-		}
-	}
-	if err := json.Unmarshal(out, &answer); err != nil {
-		t.Fatal(err)
-	}
+	peer(t, &cases, "gpt", "../../tokenize/bytebpe/testdata", from)
 	if log, err := imported(t, "-from", from, "-to", to); err != nil || !strings.Contains(log, "2 layers of width 24") {
 		t.Fatal(log, err)
 	}
@@ -46,7 +35,7 @@ func TestGPT2(t *testing.T) {
 	defer m.Close()
 	err = m.Queue(context.Background(), func() error {
 		torch.ScopedNoGrad(func() {
-			for _, c := range answer.Cases {
+			for _, c := range cases {
 				ids := m.Words.Encode(c.Line)
 				if !slices.Equal(ids, c.IDs) {
 					t.Errorf("%q is %v, in transformers %v", c.Line, ids, c.IDs)

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,18 +14,10 @@ import (
 	"github.com/aperture-ml/aperture/models/decode"
 )
 
-// peer runs testdata/peers.py, or skips the test where its packages are missing.
-func peer(t *testing.T, input string, args ...string) []byte {
+// peer has testdata/peers.py call a function, or skips the test where its packages are missing.
+func peer(t *testing.T, answer any, function string, arguments ...any) {
 	t.Helper()
-	program := fixtures.Python(t, "transformers", "torch", "sentencepiece")
-	command := exec.Command(program, append([]string{"testdata/peers.py"}, args...)...)
-	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1")
-	var out, log bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &out, &log
-	if err := command.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", args[0], err, log.String())
-	}
-	return out.Bytes()
+	fixtures.AskPeer(t, []string{"transformers", "torch", "sentencepiece"}, answer, function, arguments...)
 }
 
 // some writes the first lines of a text of Multi30k to a file.
@@ -68,14 +58,12 @@ func TestMarianMTModel(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			model, out := filepath.Join(t.TempDir(), "model"), filepath.Join(t.TempDir(), "run")
-			peer(t, "", "make", source, target, model, options)
+			peer(t, nil, "make", source, target, model, json.RawMessage(options))
 			var want struct {
 				Lines  []string
 				Scores []float64
 			}
-			if err := json.Unmarshal(peer(t, strings.Join(lines, "\n"), "generate", model), &want); err != nil {
-				t.Fatal(err)
-			}
+			peer(t, &want, "generate", model, lines)
 			if log, err := imported(t, "-from", model, "-to", out); err != nil {
 				t.Fatal(log, err)
 			}

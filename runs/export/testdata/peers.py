@@ -1,10 +1,10 @@
 """Runs what export wrote in the program that it is for, for peers_test.go.
 
-ctranslate2 4.8.5, transformers 5.23.0 with torch 2.11.0, argostranslate 1.11.0 with sacremoses 0.2.0.
+ctranslate2 4.8.5, transformers 5.24.0 with torch 2.11.0, argostranslate 1.11.0 with sacremoses 0.2.0.
 
-    python3 peers.py ctranslate2|hf|argos PATH < cases.json > answers.json
-
-Cases are [{"line", "pieces", "source": ids, "target": ids, "target_pieces", "logprobs": [positions][V]}].
+Reads requests, a line each: the JSON list of a function's name, the path of what was exported and the cases; prints the
+function's answer as a line. Cases of translators are [{"line", "pieces", "source": ids, "target": ids, "target_pieces",
+"logprobs": [positions][V]}], those of a GPT [{"line", "ids", "logprobs": [ids][V], "next": greedy ids}].
 """
 import json
 import math
@@ -13,10 +13,10 @@ import sys
 import types
 
 
-def ctranslate2_answers(path, cases):
-    import ctranslate2
+def ctranslate2(path, cases):
+    from ctranslate2 import Translator
 
-    t = ctranslate2.Translator(path, compute_type="float32", intra_threads=1)
+    t = Translator(path, compute_type="float32", intra_threads=1)
     scored = t.score_batch([c["pieces"] for c in cases], [c["target_pieces"] for c in cases])
     worst = 0.0
     for c, s in zip(cases, scored):
@@ -31,7 +31,7 @@ def ctranslate2_answers(path, cases):
     return {"worst": worst, "pieces": [r.hypotheses[0] for r in found], "chosen": sorted(words)}
 
 
-def hf_answers(path, cases):
+def hf(path, cases):
     import torch
     from transformers import AutoModelForSeq2SeqLM, FSMTTokenizer
 
@@ -55,7 +55,7 @@ def hf_answers(path, cases):
             "worst": worst, "ids": ids, "sources": sources, "lines": lines}
 
 
-def argos_answers(path, cases):
+def argos(path, cases):
     os.environ["ARGOS_PACKAGES_DIR"] = path + ".installed"
 
     class Lines:  # the splitter's own model would be downloaded; a line is a sentence here
@@ -77,6 +77,28 @@ def argos_answers(path, cases):
     return {"lines": [t.translate(c["line"]) for c in cases]}
 
 
-answers = {"ctranslate2": ctranslate2_answers, "hf": hf_answers, "argos": argos_answers}[sys.argv[1]]
-result = answers(sys.argv[2], json.load(sys.stdin))
-json.dump(result, sys.stdout)
+def gpt(path, cases):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    torch.set_num_threads(1)
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    model = AutoModelForCausalLM.from_pretrained(path).eval()
+    out = {"class": type(model).__name__, "worst": 0.0, "ids": [], "text": [], "next": []}
+    with torch.no_grad():
+        for case in cases:
+            ids = torch.tensor([case["ids"]])
+            logprobs = model(ids).logits[0].log_softmax(-1)
+            out["worst"] = max(out["worst"], (logprobs - torch.tensor(case["logprobs"])).abs().max().item())
+            out["ids"].append(tokenizer(case["line"])["input_ids"])
+            out["text"].append(tokenizer.decode(case["ids"]))
+            more = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
+                                  max_new_tokens=len(case["next"]))
+            out["next"].append(more[0, ids.shape[1]:].tolist())
+    return out
+
+
+answers, sys.stdout = sys.stdout, sys.stderr  # libraries print, too
+for request in sys.stdin:
+    function, *arguments = json.loads(request)
+    print(json.dumps(globals()[function](*arguments)), file=answers, flush=True)

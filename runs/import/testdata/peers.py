@@ -1,26 +1,28 @@
-"""Makes models with transformers and translates with them, for peers_test.go.
+"""Makes models with transformers and says what they make of lines, for peers_test.go and gpt_test.go.
 
 transformers 5.24.0 with torch 2.11.0, sentencepiece 0.2.3.
 
-    python3 peers.py make SOURCE TARGET FOLDER OPTIONS     a MarianMTModel with random weights, SentencePiece models
-                                                           learnt from two texts
-    python3 peers.py generate FOLDER < lines > answers     {"lines", "scores", "ids"} by generate() at the folder's settings
-
-OPTIONS is JSON: keys of MarianConfig, and "std" of the weights, "pieces", "kind" (unigram or bpe), "separate"
-vocabularies, "generation" settings.
+Reads requests, a line each: the JSON list of a function's name and its arguments; prints the function's answer as a line.
 """
 import json
 import os
+import shutil
 import sys
 
 import sentencepiece
 import torch
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig, MarianConfig, MarianMTModel
+from transformers import (AutoModelForSeq2SeqLM, AutoTokenizer, GenerationConfig, GPT2Config, GPT2LMHeadModel,
+                          GPT2TokenizerFast, MarianConfig, MarianMTModel)
 
 torch.set_num_threads(1)
 
 
 def make(source, target, folder, options):
+    """A MarianMTModel with random weights, and SentencePiece models learnt from two texts.
+
+    Options are "config", keys of MarianConfig, "generation", settings of a search, "std" of the weights, "pieces", "kind"
+    (unigram or bpe) and "separate" vocabularies.
+    """
     os.makedirs(folder)
     vocabularies = []
     for path, name in (source, "source"), (target, "target"):
@@ -73,6 +75,7 @@ def make(source, target, folder, options):
 
 
 def generate(folder, lines):
+    """What generate() makes of lines at the folder's settings."""
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     answers = {"lines": [], "scores": [], "ids": []}
@@ -85,7 +88,28 @@ def generate(folder, lines):
     return answers
 
 
-if sys.argv[1] == "make":
-    make(sys.argv[2], sys.argv[3], sys.argv[4], json.loads(sys.argv[5]))
-else:
-    json.dump(generate(sys.argv[2], sys.stdin.read().splitlines()), sys.stdout)
+def gpt(pieces, folder):
+    """A small random GPT-2; for lines, the log-probability of the next id behind each but the last, and 10 greedy ids."""
+    torch.manual_seed(3)
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=2000, n_positions=64, n_embd=24, n_layer=2, n_head=3,
+                                       initializer_range=0.2, bos_token_id=0, eos_token_id=0)).eval()
+    model.save_pretrained(folder)
+    for name in ("vocab.json", "merges.txt"):
+        shutil.copy(os.path.join(pieces, name), folder)
+    tokenizer = GPT2TokenizerFast(os.path.join(folder, "vocab.json"), os.path.join(folder, "merges.txt"))
+    cases = []
+    for line in ["Ein Mann schläft.", "Two dogs run\n\n  on grass ", "€ 12½"]:
+        ids = tokenizer(line)["input_ids"]
+        with torch.no_grad():
+            rows = model(torch.tensor([ids])).logits[0, :-1].log_softmax(-1)
+            more = model.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), do_sample=False,
+                                  max_new_tokens=10, min_new_tokens=10, eos_token_id=None, pad_token_id=0)
+        cases.append({"line": line, "ids": ids, "next": more[0, len(ids):].tolist(),
+                      "logprobs": rows.gather(1, torch.tensor(ids[1:])[:, None])[:, 0].tolist()})
+    return cases
+
+
+answers, sys.stdout = sys.stdout, sys.stderr  # libraries print, too
+for request in sys.stdin:
+    function, *arguments = json.loads(request)
+    print(json.dumps(globals()[function](*arguments)), file=answers, flush=True)

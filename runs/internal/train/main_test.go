@@ -53,7 +53,14 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
-		os.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache")) // not the user's own
+		// Programs leave the user's own cache alone; Go's stays where it is.
+		cache, err := exec.Command("go", "env", "GOCACHE").Output()
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		os.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
+		os.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
 		return m.Run()
 	}())
 }
