@@ -19,6 +19,7 @@ import (
 // text on, for generation.
 type GPT struct {
 	Config
+	recomputing
 	embedding Embedder
 	layers    []layer
 	norm      norm
@@ -83,15 +84,20 @@ func (m *GPT) Free() {
 
 // Forward reads a chunk by itself. It carries nothing, and there are no terms beside the loss.
 func (m *GPT) Forward(x Chunk, _ Carried, s *torch.Stream) (torch.States, Carried) {
-	h_BTD := m.embed(x, 0, s)
+	r := m.recomputation(s)
+	h_BTD := r.Leaf(m.embed(x, 0, s))
 	for _, l := range m.layers {
-		h_BTD = m.residual(h_BTD, l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
-			q, k, v := l.selfAttn.maps(x_BTD)
-			return l.selfAttn.read(m.rotation.turn(q, 0), m.rotation.turn(k, 0), v, torch.Tensor{}, true, s)
-		})
-		h_BTD = m.inner(l, h_BTD, s)
+		h_BTD = r.Run(s, func(x ...torch.Tensor) torch.Tensor {
+			h_BTD := m.residual(x[0], l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
+				q, k, v := l.selfAttn.maps(x_BTD)
+				return l.selfAttn.read(m.rotation.turn(q, 0), m.rotation.turn(k, 0), v, torch.Tensor{}, true, s)
+			})
+			return m.inner(l, h_BTD, s)
+		}, h_BTD)
 	}
-	return m.states(h_BTD), nil
+	states := m.states(h_BTD)
+	states.Recomputation = r
+	return states, nil
 }
 
 // embed looks up a chunk [B,T,D] whose first step stands at a position, with the noise of the input side.

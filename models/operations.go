@@ -20,7 +20,7 @@ func (m *Transformer) Operations(source, prev Tokens) torch.Operations {
 	inner := func(places int64) torch.Operations { return torch.ProductOperations(places, d, f).Times(2) }
 	encoder := attention(n, n, s).Plus(inner(n)).Times(int64(m.EncoderLayers))
 	decoder := attention(k, k, t).Plus(attention(k, n, s), inner(k)).Times(int64(m.DecoderLayers))
-	return encoder.Plus(decoder, m.source.LookupOperations(n), m.target.LookupOperations(k))
+	return m.trained(encoder.Plus(decoder)).Plus(m.source.LookupOperations(n), m.target.LookupOperations(k))
 }
 
 // Operations are those of a batch, with both of attention's matrices folded into the memory
@@ -79,7 +79,7 @@ func (m *TransformerXL) Operations(x Chunk) torch.Operations {
 		torch.ProductOperations(n, d, hk), torch.ProductOperations(s*int64(x.Columns), d, 2*hk),
 		torch.ProductOperations(n, hk, s).Times(3), // by content, by distance, and what is read
 		torch.ProductOperations(n, hk, d), torch.ProductOperations(n, d, f).Times(2))
-	return m.embedding.LookupOperations(n).Plus(layer.Times(int64(m.Layers)))
+	return m.embedding.LookupOperations(n).Plus(m.trained(layer.Times(int64(m.Layers))))
 }
 
 // Operations are those of a chunk.
@@ -87,5 +87,5 @@ func (m *GPT) Operations(x Chunk) torch.Operations {
 	n, d, f := int64(x.Time*x.Columns), int64(m.Width), int64(m.FFNWidth)
 	layer := torch.ProductOperations(n, d, d).Times(4).Plus(torch.ProductOperations(n, d, int64(x.Time)).Times(2),
 		torch.ProductOperations(n, d, f).Times(2))
-	return m.embedding.LookupOperations(n).Plus(layer.Times(int64(m.Layers)))
+	return m.embedding.LookupOperations(n).Plus(m.trained(layer.Times(int64(m.Layers))))
 }

@@ -26,6 +26,7 @@ type TransformerSettings struct {
 // Its settings can make it the network of Marian, or that of transformers' MarianMTModel.
 type Transformer struct {
 	Config
+	recomputing
 	source, target           Embedder
 	encoder, decoder         []layer
 	encoderNorm, decoderNorm norm // of the pre-norm form
@@ -76,8 +77,10 @@ type Encoded struct {
 }
 
 // Encode reads sources. A nil stream is evaluation.
-func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
-	x_BSD := m.embed(m.source, m.sourcePlaces, source, s)
+func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded { return m.encode(source, s, nil) }
+
+func (m *Transformer) encode(source Tokens, s *torch.Stream, r *torch.Recomputation) Encoded {
+	x_BSD := r.Leaf(m.embed(m.source, m.sourcePlaces, source, s))
 	var mask_B11S, seen_B11S torch.Tensor
 	if source.padded() {
 		mask_B11S = torch.FromBools(source.mask(), m.device, int64(source.Rows), 1, 1, int64(source.Width))
@@ -87,13 +90,15 @@ func (m *Transformer) Encode(source Tokens, s *torch.Stream) Encoded {
 		}
 	}
 	for _, l := range m.encoder {
-		x_BSD = m.residual(x_BSD, l.selfNorm, s, func(x_BSD torch.Tensor) torch.Tensor {
-			return l.selfAttn.attendItself(x_BSD, seen_B11S, false, s)
-		})
-		x_BSD = m.inner(l, x_BSD, s)
+		x_BSD = r.Run(s, func(x ...torch.Tensor) torch.Tensor {
+			x_BSD := m.residual(x[0], l.selfNorm, s, func(x_BSD torch.Tensor) torch.Tensor {
+				return l.selfAttn.attendItself(x_BSD, seen_B11S, false, s)
+			})
+			return m.inner(l, x_BSD, s)
+		}, x_BSD)
 	}
 	if m.PreNorm {
-		x_BSD = m.encoderNorm.apply(x_BSD)
+		x_BSD = r.Leaf(m.encoderNorm.apply(x_BSD))
 	}
 	return Encoded{x_BSD, mask_B11S, seen_B11S}
 }
@@ -109,28 +114,34 @@ func (m *Transformer) ForwardWithAttention(source, prev Tokens, s *torch.Stream)
 }
 
 func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttention bool) torch.States {
-	memory := m.Encode(source, s)
-	x_BTD := m.embedTarget(prev, s)
+	var r *torch.Recomputation
+	if !wantAttention {
+		r = m.recomputation(s)
+	}
+	memory := m.encode(source, s, r)
+	x_BTD := r.Leaf(m.embedTarget(prev, s))
 	// The decoder's causal mask is enough when rows are padded on the right: no real token then comes after padding.
 	mask_B1TT := causalMask(prev, m.device)
 	places := prev.real()
-	states := torch.States{Columns: int64(prev.Rows), Time: make([]int64, len(places)),
+	states := torch.States{Recomputation: r, Columns: int64(prev.Rows), Time: make([]int64, len(places)),
 		Column: make([]int64, len(places))}
 	for n, place := range places {
 		states.Column[n], states.Time[n] = place/int64(prev.Width), place%int64(prev.Width)
 	}
 	for i, l := range m.decoder {
-		x_BTD = m.residual(x_BTD, l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
-			return l.selfAttn.attendItself(x_BTD, mask_B1TT, !mask_B1TT.Defined(), s)
-		})
-		x_BTD = m.residual(x_BTD, l.crossNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
-			k, v := l.crossAttn.keys(memory.Memory)
-			if wantAttention && i == len(m.decoder)-1 {
-				states.Attention = l.crossAttn.weights(x_BTD, k, memory.mask_B11S)
-			}
-			return l.crossAttn.attend(x_BTD, k, v, memory.seen_B11S, false, s)
-		})
-		x_BTD = m.inner(l, x_BTD, s)
+		x_BTD = r.Run(s, func(x ...torch.Tensor) torch.Tensor {
+			x_BTD := m.residual(x[0], l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
+				return l.selfAttn.attendItself(x_BTD, mask_B1TT, !mask_B1TT.Defined(), s)
+			})
+			x_BTD = m.residual(x_BTD, l.crossNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
+				k, v := l.crossAttn.keys(x[1])
+				if wantAttention && i == len(m.decoder)-1 {
+					states.Attention = l.crossAttn.weights(x_BTD, k, memory.mask_B11S)
+				}
+				return l.crossAttn.attend(x_BTD, k, v, memory.seen_B11S, false, s)
+			})
+			return m.inner(l, x_BTD, s)
+		}, x_BTD, memory.Memory)
 	}
 	if m.PreNorm {
 		x_BTD = m.decoderNorm.apply(x_BTD)

@@ -25,6 +25,7 @@ func (m *TransformerXL) headWidth() int { return m.Width / m.Heads }
 // The published base model has 16 layers of width 410 with 10 heads of 41 and inner width 2100.
 type TransformerXL struct {
 	Config
+	recomputing
 	embedding     Embedder
 	layers        []xlLayer
 	contentBias   torch.Tensor // u [H,1,K], shared by all layers
@@ -96,34 +97,47 @@ func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (torc
 	if carried != nil {
 		remembered = int(carried[0].Size(0))
 	}
-	h_TBD := torch.Dropout(m.embedding.Lookup(x.tensor(m.device)).MulScalar(math.Sqrt(float64(m.Width))), m.Dropout, s)
+	r := m.recomputation(s)
+	h_TBD := r.Leaf(torch.Dropout(m.embedding.Lookup(x.tensor(m.device)).MulScalar(math.Sqrt(float64(m.Width))), m.Dropout, s))
 	positions_SD := torch.Dropout(m.distances(remembered+x.Time), m.Dropout, s)
 	blocked_TS := m.blocked(x.Time, remembered)
 	var next Carried
 	for i, l := range m.layers {
-		seen_SBD := h_TBD
-		if remembered > 0 {
-			seen_SBD = torch.Cat([]torch.Tensor{carried[i], h_TBD}, 0)
+		past := carried.at(i)
+		if past.Defined() {
+			past = past.Detach() // the caller may free what it carried before the backward pass reads it
 		}
-		next = append(next, m.remember(seen_SBD))
-		attended_TBD := m.attend(l, h_TBD, seen_SBD, positions_SD, blocked_TS, s)
-		h_TBD = torch.ResidualNorm(attended_TBD, h_TBD, l.attentionNorm.gain, l.attentionNorm.bias, normEpsilon,
-			m.Dropout, s)
-		inner_TBF := torch.Scoped(func() torch.Tensor {
-			return torch.Dropout(l.inner.apply(h_TBD).Relu(), m.Dropout,
-				s)
-		})
-		h_TBD = torch.ResidualNorm(l.outer.apply(inner_TBF), h_TBD, l.innerNorm.gain, l.innerNorm.bias, normEpsilon,
-			m.Dropout, s)
+		next = append(next, m.remember(past, h_TBD))
+		h_TBD = r.Run(s, func(x ...torch.Tensor) torch.Tensor {
+			seen_SBD := x[0]
+			if remembered > 0 {
+				seen_SBD = torch.Cat([]torch.Tensor{past, x[0]}, 0)
+			}
+			attended_TBD := m.attend(l, x[0], seen_SBD, positions_SD, blocked_TS, s)
+			h_TBD := torch.ResidualNorm(attended_TBD, x[0], l.attentionNorm.gain, l.attentionNorm.bias, normEpsilon,
+				m.Dropout, s)
+			inner_TBF := torch.Scoped(func() torch.Tensor {
+				return torch.Dropout(l.inner.apply(h_TBD).Relu(), m.Dropout, s)
+			})
+			return torch.ResidualNorm(l.outer.apply(inner_TBF), h_TBD, l.innerNorm.gain, l.innerNorm.bias, normEpsilon,
+				m.Dropout, s)
+		}, h_TBD)
 	}
 	raw_ND := h_TBD.Reshape(int64(x.Time*x.Columns), int64(m.Width))
-	return chunkStates(torch.Dropout(raw_ND, m.Dropout, s), raw_ND, int64(x.Columns)), next
+	states := chunkStates(torch.Dropout(raw_ND, m.Dropout, s), raw_ND, int64(x.Columns))
+	states.Recomputation = r
+	return states, next
 }
 
-// remember copies the last steps of what a layer saw.
-func (m *TransformerXL) remember(seen_SBD torch.Tensor) torch.Tensor {
-	n := min(int64(m.Memory), seen_SBD.Size(0))
-	return seen_SBD.Narrow(0, seen_SBD.Size(0)-n, n).Detach().Clone()
+// remember copies the last steps of what a layer sees: what it remembers, nothing at first, and the chunk.
+func (m *TransformerXL) remember(past, h_TBD torch.Tensor) torch.Tensor {
+	steps, memory := h_TBD.Size(0), int64(m.Memory)
+	if !past.Defined() || memory <= steps {
+		n := min(memory, steps)
+		return h_TBD.Narrow(0, steps-n, n).Detach().Clone()
+	}
+	n := min(memory-steps, past.Size(0))
+	return torch.Cat([]torch.Tensor{past.Narrow(0, past.Size(0)-n, n), h_TBD.Detach()}, 0)
 }
 
 // distances are the vectors [S,D] of the distances from S-1 down to 0: sines, then

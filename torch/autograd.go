@@ -91,10 +91,19 @@ func recording(on bool, f func(before bool)) {
 // Autocast runs f with matrix products in bfloat16 when enabled, and in the type of their operands when not; calls may
 // be nested. Backward belongs outside, and so does whatever changes a weight.
 func Autocast(enabled bool, d Device, f func()) {
-	set := func(on C.bool) (before C.bool) {
-		withDevice(d, func(device *C.char) { check("Autocast", C.ap_set_autocast(on, device, &before)) })
-		return before
-	}
-	defer set(set(C.bool(enabled)))
+	defer setAutocast(setAutocast(enabled, d), d)
 	f()
+}
+
+// setAutocast switches Autocast, and says what it was before.
+func setAutocast(on bool, d Device) (before bool) {
+	var was C.bool
+	withDevice(d, func(device *C.char) { check("Autocast", C.ap_set_autocast(C.bool(on), device, &was)) })
+	return bool(was)
+}
+
+func autocasting(d Device) bool {
+	on := setAutocast(true, d)
+	setAutocast(on, d)
+	return on
 }

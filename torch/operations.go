@@ -33,6 +33,9 @@ func (o Operations) Times(n int64) Operations {
 // AtOnce are the same ones in an operator that computes its gradient while it computes its value, as losses do.
 func (o Operations) AtOnce() Operations { return Operations{Forward: o.All()} }
 
+// Recomputed are those where the backward pass begins with another forward pass.
+func (o Operations) Recomputed() Operations { return Operations{o.Forward, o.Backward + o.Forward} }
+
 // All counts both passes.
 func (o Operations) All() float64 { return o.Forward + o.Backward }
 

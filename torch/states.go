@@ -12,6 +12,14 @@ type States struct {
 	Raw       Tensor // [N,D] of a language model, before its last dropout: what a cache compares
 	Terms     []Term // what training adds to the loss of the batch
 	Attention Tensor // [B,T,S] of a translator's last layer, averaged over heads, where it was asked for
+
+	Recomputation *Recomputation // nil where nothing is computed once more
+}
+
+// Backward is that of a loss of the states, and of the network behind them.
+func (s States) Backward(loss Tensor) {
+	loss.Backward()
+	s.Recomputation.Backward()
 }
 
 // From are the states without their first n rows.

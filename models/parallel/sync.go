@@ -15,12 +15,14 @@ type Sync struct {
 	draws     Draws
 	buckets   *torch.Buckets
 	rehearse  func()
+	late      bool // no sum begins before the last gradient
 	rehearsed bool // in this epoch: noise may end with an epoch, and draws with it
 }
 
 // NewSync is for parameters with weights, those of rank 0 from now on, and for the streams that a batch draws from;
-// rehearse takes a batch of the coming update's kind through the network and the output layer.
-func NewSync(p *Peers, params []torch.Tensor, streams map[string]*torch.Stream, rehearse func()) (*Sync, error) {
+// rehearse takes a batch of the coming update's kind through the network and the output layer. Gradients are summed while the
+// backward pass of a last batch still makes others, unless late says that it comes to a parameter more than once.
+func NewSync(p *Peers, params []torch.Tensor, streams map[string]*torch.Stream, rehearse func(), late bool) (*Sync, error) {
 	if p == nil {
 		return nil, nil
 	}
@@ -30,7 +32,8 @@ func NewSync(p *Peers, params []torch.Tensor, streams map[string]*torch.Stream, 
 	if err := p.Broadcast(params...); err != nil {
 		return nil, err
 	}
-	return &Sync{peers: p, draws: Draws{Streams: streams}, buckets: p.group.NewBuckets(params), rehearse: rehearse}, nil
+	return &Sync{peers: p, draws: Draws{Streams: streams}, buckets: p.group.NewBuckets(params), rehearse: rehearse,
+		late: late}, nil
 }
 
 // Batch comes before batch i of those of an update that fall to this process.
@@ -42,7 +45,7 @@ func (s *Sync) Batch(u models.Update, i int) {
 		s.begin()
 	}
 	s.draws.Batch(u.Places[i])
-	if i == len(u.Batches)-1 {
+	if i == len(u.Batches)-1 && !s.late {
 		s.buckets.Arm()
 	}
 }

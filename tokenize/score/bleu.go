@@ -77,15 +77,20 @@ func (o BLEUOptions) segment(hyp string, refs []string) []float64 {
 // matchNgrams is segment up to an order; a reference length that is not nearer than far counts as far.
 func matchNgrams(hyp string, refs []string, order, far int, split func(string) []string) []float64 {
 	tokens := split(hyp)
-	limits := make(map[string]int)
+	var limits map[string]int
 	difference, length := far, far
-	for _, ref := range refs {
+	for i, ref := range refs {
 		refTokens := split(ref)
 		l := len(refTokens)
 		if d := max(len(tokens)-l, l-len(tokens)); d < difference || d == difference && l < length {
 			difference, length = d, l
 		}
-		for gram, c := range wordNgrams(refTokens, 1, order) {
+		grams := wordNgrams(refTokens, 1, order)
+		if i == 0 {
+			limits = grams
+			continue
+		}
+		for gram, c := range grams {
 			limits[gram] = max(limits[gram], c)
 		}
 	}
@@ -111,10 +116,17 @@ func (o BLEUOptions) tokens(line string) []string {
 
 // wordNgrams counts the n-grams of orders first to last. Tokens hold no spaces, which join them.
 func wordNgrams(tokens []string, first, last int) map[string]int {
-	grams := make(map[string]int)
+	line := strings.Join(tokens, " ") // whose parts the keys are
+	grams := make(map[string]int, max(0, len(tokens)-first+1)*(last-first+1))
 	for n := first; n <= last; n++ {
-		for i := 0; i+n <= len(tokens); i++ {
-			grams[strings.Join(tokens[i:i+n], " ")]++
+		begin, end := 0, -1 // of the n-gram; the end of one word fewer at first
+		for i, token := range tokens {
+			end += 1 + len(token)
+			if i+1 < n {
+				continue
+			}
+			grams[line[begin:end]]++
+			begin += len(tokens[i+1-n]) + 1
 		}
 	}
 	return grams

@@ -53,6 +53,7 @@ type Train struct {
 	corpus.BatchSettings `task:"translation"`
 	Accumulate           int `toml:"accumulate" default:"1" range:"[1,100000]" help:"batches whose gradients make one update"`
 	parallel.Settings
+	Recompute bool   `toml:"recompute" default:"false" resume:"named" help:"keep what goes from one layer of attention to the next alone, and compute each layer once more in the backward pass: less memory, more time"`
 	Normalise string `toml:"normalise" task:"translation" default:"tokens" choice:"tokens sentences" help:"what an update's summed loss is divided by"`
 
 	language.TrainSettings `task:"language model"`

@@ -59,7 +59,7 @@ func (t *languageTask) build(run *experiment.Run, fresh bool, d torch.Device) (n
 	if t.Model, err = language.New(t.config.Language(), t.texts.Words, d); err != nil {
 		return n, err
 	}
-	return network{Params: t.Params, Output: t.Output, Device: t.Device}, nil
+	return network{Params: t.Params, Output: t.Output, Device: t.Device}, t.setRecompute(t.Network)
 }
 
 func (t *languageTask) vocabularies() map[string]string {

@@ -88,14 +88,16 @@ func (t *trainer) loop(ctx context.Context) error {
 
 // learn adds a batch's gradients to those of the parameters. It returns the loss, by scale, and the clean one, both summed.
 func (t *trainer) learn(batch models.Batch, scale float64) (loss, nll torch.Tensor) {
+	var states torch.States
 	torch.Autocast(t.config.Train.Precision == "bfloat16", t.Device, func() {
-		states, targets := batch.Forward(t.dropout)
+		var targets torch.Tensor
+		states, targets = batch.Forward(t.dropout)
 		loss, nll = t.Output.Loss(states, targets, scale)
 		if extra := states.Extra(); extra.Defined() {
 			loss = loss.Add(extra)
 		}
 	})
-	loss.Backward()
+	states.Backward(loss)
 	return loss.Detach(), nll.Sum()
 }
 

@@ -273,7 +273,7 @@ func (t *trainer) prepare(device torch.Device) error {
 	if t.updates, err = t.task.updates(t.state.Position, carried); err != nil {
 		return err
 	}
-	if t.sync, err = parallel.NewSync(t.peers, t.Params.Tensors(), t.streams, t.rehearse); err != nil {
+	if t.sync, err = parallel.NewSync(t.peers, t.Params.Tensors(), t.streams, t.rehearse, c.Train.Recompute); err != nil {
 		return err
 	}
 	if !fresh {

@@ -31,17 +31,7 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 		return err
 	}
 	defer t.updates.Close()
-	out, params := command.Stdout, t.Params.Count()
-	copies := int64(2) // weights and gradients
-	if max(s.Launch, s.Place.Size) > 1 {
-		copies++ // what is summed
-	}
-	if c.Train.Optimizer != "sgd" {
-		copies += 2
-	}
-	if c.Train.EMADecay > 0 || c.Train.ASGD != "none" {
-		copies++
-	}
+	out := command.Stdout
 	const mib = 1 << 20
 	if !s.Quiet {
 		for _, note := range s.Notes {
@@ -52,8 +42,8 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 	if err != nil {
 		return err
 	}
-	state := params * 4 * copies
-	fmt.Fprintf(out, "parameters        %d\n", params)
+	state := t.stateBytes(max(s.Launch, s.Place.Size))
+	fmt.Fprintf(out, "parameters        %d\n", t.Params.Count())
 	fmt.Fprintf(out, "weights and state %d MiB (weights, gradients, moments, averages)\n", state/mib)
 	vectors := int64(0)
 	if t.Vectors != nil {
@@ -75,6 +65,21 @@ func plan(s *experiment.Settings, learnt task, device torch.Device) (err error) 
 	t.predict(s, state, looked)
 	fmt.Fprintf(out, "folder            %s\n", s.Out)
 	return nil
+}
+
+// stateBytes are those of weights and what training keeps of each: gradients, moments, averages.
+func (t *trainer) stateBytes(processes int) int64 {
+	c, copies := t.config.Train, int64(2) // weights and gradients
+	if processes > 1 {
+		copies++ // what is summed
+	}
+	if c.Optimizer != "sgd" {
+		copies += 2
+	}
+	if c.EMADecay > 0 || c.ASGD != "none" {
+		copies++
+	}
+	return t.Params.Count() * 4 * copies
 }
 
 // look gives the first updates.

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"fmt"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
@@ -80,6 +81,20 @@ type network struct {
 	Output  *objectives.Output
 	Device  torch.Device
 	Vectors *record.Vectors // the target vectors of a method that aims at some, else nil
+}
+
+// setRecompute has a network of model.kind compute its layers once more, where train.recompute says so.
+func (s *shared) setRecompute(net any) error {
+	if !s.config.Train.Recompute {
+		return nil
+	}
+	r, ok := net.(models.Recomputer)
+	if !ok {
+		return fmt.Errorf("train.recompute = true, and model.kind = %q has no layers of attention to compute once more: "+
+			"set it to false", s.config.Model.Kind)
+	}
+	r.SetRecompute(true)
+	return nil
 }
 
 // validation is what a task finds on its validation text.

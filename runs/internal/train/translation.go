@@ -55,7 +55,7 @@ func (t *translationTask) build(run *experiment.Run, fresh bool, d torch.Device)
 		n.Vectors = &record.Vectors{Source: v.Source, SHA256: record.Text(v.SHA256), Width: v.Width,
 			Words: pair.Target.Vocabulary.Len(), Unused: v.Unused, End: v.End}
 	}
-	return n, nil
+	return n, t.setRecompute(t.Network)
 }
 
 // text learns the vocabularies, or reads those of the run, or of the one that it starts from.
