@@ -20,7 +20,8 @@ var gptRows = append(eagerAndCompiled(
 	step{"gpt_step/small/bfloat16", smallGPT.inBFloat16().race},
 	step{"gpt_step/gpt2", gpt2.race},
 	step{"gpt_step/gpt2/bfloat16", gpt2.inBFloat16().race},
-), row{"generate/gpt", "tokens_per_s", smallGPT.generating})
+), row{"gpt_step/gpt2/recompute", "tokens_per_s", gpt2.recomputing().eager},
+	row{"generate/gpt", "tokens_per_s", smallGPT.generating})
 
 // The sizes of the presets ptb/gpt-small and wikitext103/gpt2, the latter with one block to a batch.
 var (
@@ -46,6 +47,15 @@ func (n textNetwork) inBFloat16() textNetwork {
 	n.config.Train.Precision = "bfloat16"
 	return n
 }
+
+// recomputing is the network whose layers are computed once more in the backward pass.
+func (n textNetwork) recomputing() textNetwork {
+	n.config.Train.Recompute = true
+	return n
+}
+
+// eager is a race against PyTorch that is not compiled.
+func (n textNetwork) eager(b *bench, r *race) error { return n.race(b, r, false) }
 
 // gptPeer configures the peer of a GPT.
 func gptPeer(c experiment.Config) map[string]any {

@@ -138,6 +138,9 @@ func (n textNetwork) race(b *bench, r *race, compiled bool) error {
 	config["vocab"], config["chunks"], config["weights"] = n.vocabulary, readableChunks(chunks), weights
 	config["learning_rate"], config["clip"] = n.config.Train.LearningRate, n.config.Train.ClipNorm
 	config["compiled"], config["half"] = compiled, half
+	if n.config.Train.Recompute {
+		config["recompute"] = true // which the peers of attention have
+	}
 	peer, err := b.startPeer(r, "PyTorch", n.program, config)
 	if err != nil {
 		return err
@@ -157,6 +160,9 @@ func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (
 		return nil, err
 	}
 	r.onClose(built.Free)
+	if c.Train.Recompute {
+		built.Network.(models.Recomputer).SetRecompute(true)
+	}
 	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"),
 		rate: c.Train.LearningRate, clip: c.Train.ClipNorm, decay: c.Train.WeightDecay}
 	t.operations = func(i int) float64 { return built.Operations(chunks[i].input, chunks[i].targets).All() }
@@ -167,17 +173,17 @@ func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (
 		defer step.Close()
 		chunk := chunks[i]
 		n := len(chunk.targets)
+		var states torch.States
 		var loss, nll torch.Tensor
 		var next models.Carried
 		torch.Autocast(c.Train.Precision == "bfloat16", torch.CPU, func() {
-			var states torch.States
 			states, next = built.Network.Forward(chunk.input, carried, t.dropout)
 			loss, nll = built.Output.Loss(states, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
 			for _, term := range states.Terms {
 				loss = loss.Add(term.Value.MulScalar(term.Weight))
 			}
 		})
-		loss.Backward()
+		states.Backward(loss)
 		next.Keep()
 		carried.Free()
 		carried = next

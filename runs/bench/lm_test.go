@@ -12,7 +12,7 @@ import (
 
 // tiny is a network of each row with other sizes.
 func tiny() []textNetwork {
-	networks := []textNetwork{pennTreebank, mixturePTB, fourLayers, smallGPT}
+	networks := []textNetwork{pennTreebank, mixturePTB, fourLayers, smallGPT, smallGPT.recomputing()}
 	for i := range networks {
 		n := &networks[i]
 		n.vocabulary, n.columns, n.steps = 40, 5, 7

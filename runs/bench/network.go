@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/objectives"
@@ -21,6 +22,7 @@ var translationRows = append(eagerAndCompiled(
 	step{"transformer_step/multi30k/bfloat16", smallNetwork.inBFloat16().race},
 	step{"transformer_step/base/bfloat16", baseNetwork.inBFloat16().race},
 ),
+	row{"transformer_step/base/recompute", "tokens_per_s", baseNetwork.recomputing().eager},
 	row{"attentional_step", "tokens_per_s", publishedAttentional.race(wordSoftmax, tokensOf)},
 	row{"attentional_loop", "s", publishedLoop.race},
 	row{"softmax_memory/V=37000", "s", translatorLayer.race},
@@ -58,12 +60,13 @@ type network struct {
 	tokens                 int // of a batch, padding included
 	batches                func(b *bench, n network) ([]*corpus.Batch, error)
 	half                   bool // whether products are in bfloat16
+	recompute              bool // whether layers are computed once more in the backward pass
 }
 
 // The published base model, and a model for Multi30k.
 var (
-	smallNetwork = network{10000, 256, 1024, 4, 4, 4000, multi30kBatches, false}
-	baseNetwork  = network{37000, 512, 2048, 8, 6, 4096, fullBatches, false}
+	smallNetwork = network{10000, 256, 1024, 4, 4, 4000, multi30kBatches, false, false}
+	baseNetwork  = network{37000, 512, 2048, 8, 6, 4096, fullBatches, false, false}
 )
 
 // Settings of every training step.
@@ -85,6 +88,7 @@ type translator struct {
 	beta2          float64 // of Adam
 	perSentence    bool    // whether a batch's loss is divided by its sentences, not its tokens
 	half           bool    // whether products are in bfloat16
+	recompute      bool    // whether layers are computed once more in the backward pass
 }
 
 // model gives the network a method, with changes of its settings: pairs of a key and a value.
@@ -98,7 +102,7 @@ func (n network) model(method string, changes ...any) translator {
 	c.Objective.Set("method", method, "label_smoothing", labelSmoothing, "smoothing", "pytorch")
 	c.Objective.Set(changes...)
 	return translator{settings: c, source: n.vocabulary, target: n.vocabulary, rate: learningRate, beta2: 0.98,
-		half: n.half}
+		half: n.half, recompute: n.recompute}
 }
 
 func (m translator) build() (*translation.Translator, error) {
@@ -127,6 +131,9 @@ func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) 
 		return nil, err
 	}
 	r.onClose(built.Free)
+	if m.recompute {
+		built.Network.(models.Recomputer).SetRecompute(true)
+	}
 	t := &trainer{params: built.Params, output: built.Output, dropout: torch.NewStream(1, "dropout"), rate: m.rate,
 		clip: m.clip}
 	t.operations = func(i int) float64 { return built.Operations(batches[i]).All() }
@@ -137,12 +144,14 @@ func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) 
 		if m.perSentence {
 			pieces = batches[i].Rows
 		}
+		var states torch.States
 		var sum, nll torch.Tensor
 		torch.Autocast(m.half, torch.CPU, func() {
-			states, targets := built.Forward(batches[i], t.dropout)
+			var targets torch.Tensor
+			states, targets = built.Forward(batches[i], t.dropout)
 			sum, nll = built.Output.Loss(states, targets, 1/float64(pieces))
 		})
-		sum.Backward()
+		states.Backward(sum)
 		nll.Sum().Item()
 		return sum.Item()
 	}
@@ -234,6 +243,15 @@ func (n network) inBFloat16() network {
 	return n
 }
 
+// recomputing is the network whose layers are computed once more in the backward pass.
+func (n network) recomputing() network {
+	n.recompute = true
+	return n
+}
+
+// eager is a race against PyTorch that is not compiled.
+func (n network) eager(b *bench, r *race) error { return n.race(b, r, false) }
+
 // withWords is the network with a vocabulary of a size.
 func (n network) withWords(vocabulary int) network {
 	n.vocabulary = vocabulary
@@ -258,6 +276,7 @@ func (n network) race(b *bench, r *race, compiled bool) error {
 		"encoder_layers": n.layers, "decoder_layers": n.layers,
 		"dropout": dropout, "smoothing": labelSmoothing, "learning_rate": learningRate,
 		"batches": readable(batches), "compiled": compiled, "half": n.half,
+		"recompute": n.recompute,
 	})
 	if err == nil {
 		r.config = n.size() + peer.compiling()

@@ -17,7 +17,7 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-var tinyNetwork = network{40, 8, 16, 2, 1, 64, fullBatches, false}
+var tinyNetwork = network{40, 8, 16, 2, 1, 64, fullBatches, false, false}
 
 func TestTrainerLearns(t *testing.T) {
 	for _, method := range []string{"mle", "spectrum"} {

@@ -2,10 +2,10 @@
 
 float32, or autocast to bfloat16; one map for queries, keys and values, fused causal attention, GELU by tanh, tied word
 vectors, clipping, fused AdamW that decays matrices and vectors alike, gradients set to none between steps. With compiled
-the network and its loss go through torch.compile.
+the network and its loss go through torch.compile; with recompute the backward pass computes each layer once more.
 
 Configuration: vocab, width, heads, ffn, layers, positions, dropout, decay, beta2, threads, chunks, weights,
-learning_rate, clip; optional: half, compiled, seed. Chunks, weights and answers: see language.py. Protocol and measuring: see
+learning_rate, clip; optional: half, compiled, recompute, seed. Chunks, weights and answers: see language.py. Protocol and measuring: see
 harness.py.
 
 Letters: T steps, B columns, N = B T, D width, H heads, K width of a head, V vocabulary.
@@ -20,6 +20,7 @@ import harness  # before anything that needs torch: it explains a missing one
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 import language
 from transformer import read_safetensors
@@ -53,7 +54,7 @@ class GPT(nn.Module):
         x_BTD = self.wte(ids_BT) + self.wpe(torch.arange(ids_BT.shape[1]))
         x_BTD = F.dropout(x_BTD, self.c["dropout"], self.training)
         for block in self.h:
-            x_BTD = block(x_BTD)
+            x_BTD = checkpoint(block, x_BTD, use_reentrant=False) if self.c["recompute"] else block(x_BTD)
         return self.ln_f(x_BTD)
 
     def forward(self, ids_TB, targets_TB, _):
@@ -95,7 +96,7 @@ def load(model, path):
 
 def main():
     c = harness.configure(["vocab", "width", "heads", "ffn", "layers", "positions", "dropout", "decay", "beta2", "threads",
-                           "chunks", "weights", "learning_rate", "clip"], {"compiled": False, "seed": 1})
+                           "chunks", "weights", "learning_rate", "clip"], {"compiled": False, "recompute": False, "seed": 1})
     model = GPT(c)
     adam = torch.optim.AdamW(model.parameters(), lr=c["learning_rate"], betas=(0.9, c["beta2"]), weight_decay=c["decay"],
                              fused=True)

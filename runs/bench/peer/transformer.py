@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 PAD, EOS = 1, 2
 
@@ -168,6 +169,7 @@ def places(ids_BT):
 class Transformer(nn.Module):
     def __init__(self, c):
         super().__init__()
+        self.recompute = False  # whether layers are computed once more in the backward pass
         target = embedding(c.target_vocab, c.d)
         source = target if c.tie == "all" else embedding(c.source_vocab, c.d)
         self.encoder = Stack(c, source, c.encoder_layers, cross=False)
@@ -178,6 +180,9 @@ class Transformer(nn.Module):
         else:
             self.decoder.output_projection.weight = target.weight
 
+    def piece(self, f, *x):
+        return checkpoint(f, *x, use_reentrant=False) if self.recompute else f(*x)
+
     def attentions(self):
         return [m for m in self.modules() if isinstance(m, Attention)]
 
@@ -187,7 +192,7 @@ class Transformer(nn.Module):
         x_BSD = self.encoder.embed(source_BS, places(source_BS)) * real_BS[:, :, None]
         allowed = real_BS[:, None, None, :]
         for layer in self.encoder.layers:
-            x_BSD = layer.feed_forward(layer.look_at_itself(x_BSD, allowed))
+            x_BSD = self.piece(lambda x, layer=layer: layer.feed_forward(layer.look_at_itself(x, allowed)), x_BSD)
         return self.encoder.finish(x_BSD), allowed
 
     def decode(self, prev_BT, states_BSD, allowed):
@@ -195,9 +200,12 @@ class Transformer(nn.Module):
         looking backwards never meets a pad."""
         x_BTD = self.decoder.embed(prev_BT, places(prev_BT))
         for layer in self.decoder.layers:
-            x_BTD = layer.look_at_itself(x_BTD, causal=True)
-            x_BTD = layer.look_at_source(x_BTD, *layer.encoder_attn.keys_values(states_BSD), allowed)
-            x_BTD = layer.feed_forward(x_BTD)
+            def f(x_BTD, states_BSD, layer=layer):
+                x_BTD = layer.look_at_itself(x_BTD, causal=True)
+                x_BTD = layer.look_at_source(x_BTD, *layer.encoder_attn.keys_values(states_BSD), allowed)
+                return layer.feed_forward(x_BTD)
+
+            x_BTD = self.piece(f, x_BTD, states_BSD)
         return self.decoder.finish(x_BTD)
 
     def forward(self, source_BS, prev_BT):

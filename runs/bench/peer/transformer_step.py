@@ -4,10 +4,10 @@ float32, or products in bfloat16 by autocast, fused attention with masks, tied e
 after the embeddings and on every residual branch, fused Adam, gradients set to
 none between steps. Padded rows are left out of the output layer. With compiled the
 network and the loss go through torch.compile, and the first answer holds
-compile_seconds. Protocol and measuring: see harness.py.
+compile_seconds; with recompute the backward pass computes each layer once more. Protocol and measuring: see harness.py.
 
 Configuration: vocab, d, ffn, heads, encoder_layers, decoder_layers, dropout,
-threads, batches; optional: learning_rate, smoothing, pre_norm, half, compiled, seed.
+threads, batches; optional: learning_rate, smoothing, pre_norm, half, compiled, recompute, seed.
 batches is a list of {"source": rows, "prev": rows, "target": rows},
 each a list of equally long lists of ids, padded on the right with 1. `step i`
 trains on batch i and also reports loss, the mean over target tokens.
@@ -32,12 +32,13 @@ def tensors(batches):
 def main():
     c = harness.configure(
         ["vocab", "d", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout", "threads", "batches"],
-        {"learning_rate": 5e-4, "smoothing": 0.1, "pre_norm": False, "compiled": False, "seed": 1})
+        {"learning_rate": 5e-4, "smoothing": 0.1, "pre_norm": False, "compiled": False, "recompute": False, "seed": 1})
     batches = tensors(c["batches"])
     real = [target_BT.ne(PAD).flatten().nonzero().squeeze(1) for _, _, target_BT in batches]
     model = Transformer(Config(c["vocab"], c["vocab"], c["d"], c["ffn"], c["heads"], c["encoder_layers"],
                                c["decoder_layers"], dropout=c["dropout"], pre_norm=c["pre_norm"], tie="all"))
     model.train()
+    model.recompute = c["recompute"]
     adam = torch.optim.Adam(model.parameters(), lr=c["learning_rate"], betas=(0.9, 0.98), eps=1e-8, fused=True)
 
     def mean_of(source_BS, prev_BT, target_BT, real_N):
