@@ -24,6 +24,8 @@ type Batch interface {
 	Forward(dropout *torch.Stream) (states torch.States, targets torch.Tensor)
 	// Size is the number of targets.
 	Size() int
+	// Places is the number of places of sources and targets, padding included.
+	Places() int
 	// Operations are those of Forward and of the output layer's loss.
 	Operations() torch.Operations
 }

@@ -119,6 +119,8 @@ type columnGroup struct {
 
 func (g *columnGroup) Size() int { return g.passage.Span.Rows * (g.last - g.first) }
 
+func (g *columnGroup) Places() int { return g.Size() }
+
 // chunk is what the group reads, and the targets [N].
 func (g *columnGroup) chunk() (x models.Chunk, targets []int64) {
 	span := g.passage.Span

@@ -13,6 +13,7 @@ type work float64
 
 func (w work) Forward(*torch.Stream) (torch.States, torch.Tensor) { panic("it is only counted") }
 func (w work) Size() int                                          { return 10 }
+func (w work) Places() int                                        { return 10 }
 func (w work) Operations() torch.Operations {
 	return torch.Operations{Forward: float64(w) / 3, Backward: 2 * float64(w) / 3}
 }

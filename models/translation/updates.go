@@ -62,6 +62,8 @@ type batch struct {
 
 func (b batch) Size() int { return b.pairs.Tokens }
 
+func (b batch) Places() int { return b.pairs.Rows * (b.pairs.S + b.pairs.T) }
+
 func (b batch) Forward(dropout *torch.Stream) (torch.States, torch.Tensor) {
 	return b.translator.Forward(b.pairs, dropout)
 }

@@ -18,13 +18,13 @@ func trained(t *testing.T, run string, keys ...string) string {
 	spec := experiment.SpecOf(run)
 	out := filepath.Join(t.TempDir(), "run")
 	args := []string{"-out", out, "-threads=1", "-device=cpu", "-set=train.steps=60",
-		"-set=report.plots=false", "-set=report.tensorboard=false"}
+		"-set=report.plots=false", "-set=report.tensorboard=false", "-set=report.test=false", "-set=report.samples=0"}
 	if run == "multi30k" {
 		args = append(args, "-preset=portable", "-set=data.sample=true",
 			"-set=data.valid=valid", "-set=data.test=test", "-set=data.store=none", "-set=data.merges=200",
 			"-set=data.sample_size=400", "-set=model.width=24", "-set=model.ffn_width=40", "-set=model.encoder_layers=2",
 			"-set=model.decoder_layers=3", "-set=model.max_positions=64", "-set=schedule.warmup=20", "-set=train.max_tokens=600",
-			"-set=decode.max_length_a=0", "-set=decode.max_length_b=20")
+			"-set=decode.max_length_a=0", "-set=decode.max_length_b=20", "-set=decode.validation_beam=0")
 	}
 	for _, key := range keys {
 		args = append(args, "-set="+key)

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -96,29 +95,22 @@ func (t *trainer) look() (updates []models.Update, err error) {
 }
 
 // activations are the bytes of tensors that training takes at its most beside weights, gradients and state, and how they
-// were measured: by the largest batch of these updates that takes no longer than a while, twice, since what it carries on
-// is part of the next. A larger one is reckoned to take more by its targets. Nothing is measured, and nothing said, where
-// memory might not suffice.
+// were measured: by the batch with the most places of these updates that takes no longer than a while, twice, since what it
+// carries on is part of the next. A larger one is reckoned to take more by its places. Nothing is measured, and nothing said,
+// where memory might not suffice.
 func (t *trainer) activations(updates []models.Update) (bytes int64, measured string) {
 	gradients := 4 * t.Params.Count()
 	if free, err := experiment.AvailableMemory(); t.Device == torch.CPU && err == nil && 2*float64(gradients) > free {
 		return 0, ""
 	}
-	type sized struct {
-		models.Batch
-		operations float64
-	}
-	var batches []sized
+	var batches []models.Batch
 	for _, u := range updates {
-		for _, b := range u.Batches {
-			batches = append(batches, sized{b, b.Operations().All()})
-		}
+		batches = append(batches, u.Batches...)
 	}
-	slices.SortStableFunc(batches, func(a, b sized) int { return cmp.Compare(a.operations, b.operations) })
-	largest := batches[len(batches)-1]
-	batch := batches[0]
+	slices.SortStableFunc(batches, func(a, b models.Batch) int { return a.Places() - b.Places() })
+	batch, largest := batches[0], batches[len(batches)-1]
 	for _, b := range batches {
-		if b.operations <= measuredOperations {
+		if b.Operations().All() <= measuredOperations {
 			batch = b
 		}
 	}
@@ -136,16 +128,16 @@ func (t *trainer) activations(updates []models.Update) (bytes int64, measured st
 	}
 	_, peak := tensorBytes(t.Device)
 	bytes, measured = max(0, peak-before-gradients), fmt.Sprintf("measured with %d target tokens", batch.Size())
-	if largest.Size() > batch.Size() {
+	if more := float64(largest.Places()) / float64(batch.Places()); more > 1 {
 		measured += fmt.Sprintf(" and reckoned for %d", largest.Size())
-		bytes = int64(float64(bytes) * float64(largest.Size()) / float64(batch.Size()))
+		bytes = int64(float64(bytes) * more)
 	}
 	return bytes, measured
 }
 
 const (
-	// Operations of the largest batch whose memory is measured: ten seconds or so of two cores.
-	measuredOperations = 5e11
+	// Operations of the largest batch whose memory is measured: half a minute or so of two cores.
+	measuredOperations = 1.5e12
 	// Updates that a prediction looks at, and batches after which it looks at no more.
 	lookAt, lookAtBatches = 50, 2000
 	// What shows a processor's or a device's speed: products of matrices of this size, copies of this number of bytes.
