@@ -57,8 +57,9 @@ func TestCheckedDeviceCounts(t *testing.T) {
 	})
 }
 
-// TestLossesDoNotWait: with targets on the host, neither fused nor plain losses wait for the device, forwards and backwards.
-// libtorch counts devices at a process's first backward pass, so where the tests compute on the CPU another process does this.
+// TestLossesDoNotWait: with targets on the host, neither fused nor plain losses wait for the device, forwards and
+// backwards. libtorch counts devices at a process's first backward pass, so where the tests compute on the CPU another
+// process does this.
 func TestLossesDoNotWait(t *testing.T) {
 	d := checked.Device(t)
 	if device == torch.CPU {

@@ -2,10 +2,10 @@ package torch
 
 import "slices"
 
-// Recomputation runs pieces of a network without keeping what their backward pass needs, and runs each once more when that
-// pass comes to it ("Training deep nets with sublinear memory cost", Chen et al. 2016): of a piece only its operands and its
-// result are kept in between, and an update takes a second forward pass of the pieces. Draws of a stream are the same both
-// times. A nil *Recomputation keeps everything.
+// Recomputation runs pieces of a network without keeping what their backward pass needs, and runs each once more when
+// that pass comes to it ("Training deep nets with sublinear memory cost", Chen et al. 2016): of a piece only its
+// operands and its result are kept in between, and an update takes a second forward pass of the pieces. Draws of a
+// stream are the same both times. A nil *Recomputation keeps everything.
 type Recomputation struct{ passed []passed }
 
 // passed is a piece; or, without a function, a tensor with a history.
@@ -29,8 +29,8 @@ func (r *Recomputation) Leaf(x Tensor) Tensor {
 	return leaf
 }
 
-// Run gives f(x...), which may draw from a stream. Operands are results of Leaf or Run; whatever else f reads is a parameter
-// or has no history.
+// Run gives f(x...), which may draw from a stream. Operands are results of Leaf or Run; whatever else f reads is a
+// parameter or has no history.
 func (r *Recomputation) Run(s *Stream, f func(x ...Tensor) Tensor, x ...Tensor) Tensor {
 	if r == nil {
 		return f(x...)
@@ -45,8 +45,8 @@ func (r *Recomputation) Run(s *Stream, f func(x ...Tensor) Tensor, x ...Tensor) 
 	return p.leaf
 }
 
-// Backward goes on from the gradients that the backward pass of the loss has left at the results of pieces. It belongs into
-// the scope of the forward pass, once.
+// Backward goes on from the gradients that the backward pass of the loss has left at the results of pieces. It belongs
+// into the scope of the forward pass, once.
 func (r *Recomputation) Backward() {
 	if r == nil {
 		return

@@ -20,8 +20,9 @@ type Sync struct {
 }
 
 // NewSync is for parameters with weights, those of rank 0 from now on, and for the streams that a batch draws from;
-// rehearse takes a batch of the coming update's kind through the network and the output layer. Gradients are summed while the
-// backward pass of a last batch still makes others, unless late says that it comes to a parameter more than once.
+// rehearse takes a batch of the coming update's kind through the network and the output layer. Gradients are summed
+// while the backward pass of a last batch still makes others, unless late says that it comes to a parameter more than
+// once.
 func NewSync(p *Peers, params []torch.Tensor, streams map[string]*torch.Stream, rehearse func(), late bool) (*Sync, error) {
 	if p == nil {
 		return nil, nil

@@ -17,8 +17,8 @@
 // Every result says on what it was measured: the processor; the instruction set, to which -isa avx2 or -isa avx512
 // restricts both sides, libraries and our own kernels; steal, the share of all processors' time that a hypervisor gave
 // to others; and peak, in GFLOP/s, the best of five products of two matrices of 2,048 x 2,048 in the row's precision
-// and with its threads, made after it. "ours of it" is the rate of our products over the whole step (gflops in -json) as
-// a share of the peak. Measure again where the peak is far below that of an idle machine, or where time was stolen.
+// and with its threads, made after it. "ours of it" is the rate of our products over the whole step (gflops in -json)
+// as a share of the peak. Measure again where the peak is far below that of an idle machine, or where time was stolen.
 //
 // The peers are the Python programs in the folder peer, which travel inside the binary. -python, or the variable
 // APERTURE_PYTHON, names the interpreter that has their packages. A row whose peer is missing is named with the command

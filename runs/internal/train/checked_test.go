@@ -20,7 +20,8 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// onChecked are the arguments of a run on the checked device. It finds no git, which would load libtorch with the device.
+// onChecked are the arguments of a run on the checked device. It finds no git, which would load libtorch with the
+// device.
 func onChecked(t *testing.T) []string {
 	t.Helper()
 	return []string{"env:LD_PRELOAD=" + checked.Library(t), "env:PATH=/nowhere", "-device=checked:0"}

@@ -161,7 +161,8 @@ type ended struct {
 	stdout, stderr string
 }
 
-// process prepares the binary in folder, with tiny.toml and the corpus; arguments that begin with "env:" are its environment.
+// process prepares the binary in folder, with tiny.toml and the corpus; arguments that begin with "env:" are its
+// environment.
 func process(folder string, arguments ...string) *exec.Cmd {
 	c := exec.Command(binary, "-config=tiny.toml", "-data=corpus")
 	c.Dir, c.Env = folder, os.Environ()

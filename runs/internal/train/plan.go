@@ -94,10 +94,10 @@ func (t *trainer) look() (updates []models.Update, err error) {
 	return updates, nil
 }
 
-// activations are the bytes of tensors that training takes at its most beside weights, gradients and state, and how they
-// were measured: by the batch with the most places of these updates that takes no longer than a while, twice, since what it
-// carries on is part of the next. A larger one is reckoned to take more by its places. Nothing is measured, and nothing said,
-// where memory might not suffice.
+// activations are the bytes of tensors that training takes at its most beside weights, gradients and state, and how
+// they were measured: by the batch with the most places of these updates that takes no longer than a while, twice,
+// since what it carries on is part of the next. A larger one is reckoned to take more by its places. Nothing is
+// measured, and nothing said, where memory might not suffice.
 func (t *trainer) activations(updates []models.Update) (bytes int64, measured string) {
 	gradients := 4 * t.Params.Count()
 	if free, err := experiment.AvailableMemory(); t.Device == torch.CPU && err == nil && 2*float64(gradients) > free {

@@ -48,8 +48,8 @@ func TestMemoryOfEachPreset(t *testing.T) {
 	}
 }
 
-// checkPlan holds what a plan foresees against the most that tensors take in two updates: a first one makes the optimizer's
-// state, and a second one has the largest batch, behind gradients where updates have several.
+// checkPlan holds what a plan foresees against the most that tensors take in two updates: a first one makes the
+// optimizer's state, and a second one has the largest batch, behind gradients where updates have several.
 func checkPlan(t *testing.T, run string, args ...string) {
 	t.Helper()
 	settings, err := experiment.Parse(experiment.SpecOf(run), append(args, "-out", filepath.Join(t.TempDir(), "out")))

@@ -117,8 +117,8 @@ func TestProcessesStopAndGoOn(t *testing.T) {
 	}
 }
 
-// Processes that a cluster starts find each other by the environment, and name the one that has other settings. A process that
-// is stopped ends the others.
+// Processes that a cluster starts find each other by the environment, and name the one that has other settings. A
+// process that is stopped ends the others.
 func TestProcessesOfACluster(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)

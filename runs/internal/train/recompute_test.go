@@ -2,8 +2,9 @@ package train
 
 import "testing"
 
-// TestRecompute: a run that computes its layers once more learns what another one does, in two processes, too, in bfloat16
-// and over several batches, and goes on with or without; a network without layers of attention has none to compute.
+// TestRecompute: a run that computes its layers once more learns what another one does, in two processes, too, in
+// bfloat16 and over several batches, and goes on with or without; a network without layers of attention has none to
+// compute.
 func TestRecompute(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
