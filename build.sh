@@ -22,7 +22,7 @@
 # APERTURE_ISA (avx2 or avx512), the instruction set that test and check compute with, and test with no other.
 #
 # third_party/lib is all that Go sees: links to the libraries of libtorch wherever they lie, libtorch.so as
-# a linker script, libcgotorch.so, libaperture.so with libaperture_waiting.so and, with CUDA, libaperture_cuda.so. Objects are
+# a linker script, libcgotorch.so, libaperture.so with libaperture_first.so and, with CUDA, libaperture_cuda.so. Objects are
 # kept by the digest of what went into them, so that editing a file of torch/csrc compiles its folder.
 set -euo pipefail
 unset CDPATH
@@ -318,8 +318,8 @@ compile_all() {  # TITLE OBJECT-FOLDER FOLDER FLAGS-ARRAY SOURCE...
 link() {  # NAME OBJECT...
     local name=$1 gomp behind=() beside='$ORIGIN'
     shift
-    # Nothing of it is called: it stands behind libgomp so that its constructor runs before libgomp's (waiting.cc says why).
-    [[ $name != libaperture.so ]] || behind=(-Wl,--no-as-needed "$lib/libaperture_waiting.so" -Wl,--as-needed)
+    # Nothing of it is called: it stands behind libgomp so that its constructor runs before libgomp's and libtorch's (first.cc says why).
+    [[ $name != libaperture.so ]] || behind=(-Wl,--no-as-needed "$lib/libaperture_first.so" -Wl,--as-needed)
     [[ $name != */* ]] || beside='$ORIGIN/..'
     # libgomp is the one that libtorch loads: two of them would keep two pools of threads.
     gomp=("$lib"/libgomp*.so*)
@@ -402,14 +402,14 @@ precompile_headers() {
 
 # Writes into $lib/obj/units a source for each folder of torch/csrc, which includes the folder's files, and prints what is to be
 # compiled: libtorch's headers are then read, and their functions compiled, once a folder, which halves the time of a build
-# from nothing. Files that are for other instructions as a whole stay alone; waiting.cc is a library of its own.
+# from nothing. Files that are for other instructions as a whole stay alone; first.cc is a library of its own.
 write_units() {
     local units=$lib/obj/units file folder
     local -A includes=()
     mkdir -p "$units"
     cd torch/csrc
     while read -r file; do
-        if [[ $file == devices/waiting.cc ]] || grep -q '^#pragma GCC target' "$file"; then
+        if [[ $file == devices/first.cc ]] || grep -q '^#pragma GCC target' "$file"; then
             echo "$file"
         elif [[ $file != cuda/* ]]; then
             includes[${file%/*}]+="#include \"$file\""$'\n'
@@ -430,11 +430,11 @@ build_aperture() {
     use_libtorch
     link_gotorch
     key=$({ csrc_digest torch/csrc; cat "${objects[@]/%/.key}"; echo "$one_thread ${glibc[*]}"; } | digest)
-    current "$lib/obj/aperture.key" "$key" libaperture.so libaperture_waiting.so && return
+    current "$lib/obj/aperture.key" "$key" libaperture.so libaperture_first.so && return
     compile_digest "$lib/obj/csrc_digest.o" ap_csrc_digest torch/csrc
-    local waiting=$lib/obj/aperture/waiting.o rest=()
-    for object in "${objects[@]}"; do [[ $object == "$waiting" ]] || rest+=("$object"); done
-    link libaperture_waiting.so "$waiting"
+    local first=$lib/obj/aperture/first.o rest=()
+    for object in "${objects[@]}"; do [[ $object == "$first" ]] || rest+=("$object"); done
+    link libaperture_first.so "$first"
     link libaperture.so "${rest[@]}" "$lib/obj/csrc_digest.o"
     echo "$key" >"$lib/obj/aperture.key"
 }

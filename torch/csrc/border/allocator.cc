@@ -76,6 +76,7 @@ struct Install {
     mallopt(M_ARENA_MAX, 1);
     if (!mallopt(M_MMAP_THRESHOLD, 1 << 30)) mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the limit before glibc 2.35
     mallopt(M_TRIM_THRESHOLD, 2147483647);
+    mallopt(M_TOP_PAD, 128 << 10);  // glibc's default, which devices/first.cc changed
     setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128", 0);
     setenv("LRU_CACHE_CAPACITY", "128", 0);
     c10::SetCPUAllocator(&allocator, 255);

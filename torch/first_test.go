@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -32,5 +33,27 @@ func TestThreadsSleepSoon(t *testing.T) {
 			!regexp.MustCompile(want).Match(found[0][1]) {
 			t.Errorf("with %q libgomp reads %q (%v), want %s", own, found, err, want)
 		}
+	}
+}
+
+// libtorch's operators are registered in a heap of huge pages, where the kernel has them for those who ask.
+func TestHeapOfHugePages(t *testing.T) {
+	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	if err != nil || strings.Contains(string(enabled), "[never]") {
+		t.Skipf("the kernel has no huge pages: %v, %q", err, enabled)
+	}
+	if strings.Contains(os.Getenv("LD_PRELOAD"), "asan") {
+		t.Skip("AddressSanitizer has a heap of its own")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(self, "-test.run=^$")
+	if said, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if faults := c.ProcessState.SysUsage().(*syscall.Rusage).Minflt; faults > 10000 {
+		t.Errorf("a process had %d page faults before it did anything", faults)
 	}
 }
