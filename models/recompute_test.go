@@ -95,7 +95,7 @@ func TestRecomputation(t *testing.T) {
 					for i := range want {
 						near(t, fmt.Sprint("gradient ", i), got[i], want[i], 1e-6)
 					}
-					if float64(held) > 0.7*float64(kept) {
+					if device == torch.CPU && float64(held) > 0.7*float64(kept) { // what is counted is the host's
 						t.Errorf("%d bytes are kept, %d without", held, kept)
 					}
 				})
