@@ -35,7 +35,8 @@ func TestMemoryOfEachPreset(t *testing.T) {
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)
 		}
-		args := []string{"-data", fixtures.Path(t, "ptb")}
+		text := func(split string) string { return fixtures.Path(t, "ptb/ptb."+split+".txt") }
+		args := []string{"-train", text("train"), "-valid", text("valid"), "-test", text("test")}
 		if spec.Task == experiment.Translation {
 			args = []string{"-data", fixtures.Path(t, "multi30k"), "-set=data.valid=val", "-set=data.test=test_2016_flickr"}
 		}
