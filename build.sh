@@ -575,8 +575,8 @@ compile_dependencies() {
     exec 7>&-
 }
 
-# The flag of Go's linker that has gold join its objects with the libraries, where binutils have it: it takes a third of the time
-# that ld does, which reads all that libtorch exports.
+# The flag of Go's linker that has gold join its objects with the libraries, where binutils have it: a program takes half of the time
+# that it takes with ld, which reads all that libtorch exports.
 find_linker() {
     quick_linker=
     ! $cc -fuse-ld=gold -Wl,--version >/dev/null 2>&1 || quick_linker=-extldflags=-fuse-ld=gold

@@ -4,7 +4,8 @@ import "github.com/aperture-ml/aperture/torch"
 
 // Recomputer is a network whose layers can be computed once more in the backward pass.
 type Recomputer interface {
-	// SetRecompute has training keep, of each layer, the result alone.
+	// SetRecompute has training keep, of each layer, the result alone. The backward pass of a loss is that of
+	// torch.States then: Tensor.Backward ends before the layers.
 	SetRecompute(on bool)
 }
 

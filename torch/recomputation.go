@@ -3,9 +3,9 @@ package torch
 import "slices"
 
 // Recomputation runs pieces of a network without keeping what their backward pass needs, and runs each once more when
-// that pass comes to it ("Training deep nets with sublinear memory cost", Chen et al. 2016): of a piece only its
-// operands and its result are kept in between, and an update takes a second forward pass of the pieces. Draws of a
-// stream are the same both times. A nil *Recomputation keeps everything.
+// that pass comes to it (activation checkpointing, "Training deep nets with sublinear memory cost", Chen et al. 2016):
+// of a piece only its operands and its result are kept in between, and an update takes a second forward pass of the
+// pieces. Draws of a stream are the same both times. A nil *Recomputation keeps everything.
 type Recomputation struct{ passed []passed }
 
 // passed is a piece; or, without a function, a tensor with a history.
@@ -35,11 +35,13 @@ func (r *Recomputation) Run(s *Stream, f func(x ...Tensor) Tensor, x ...Tensor) 
 	if r == nil {
 		return f(x...)
 	}
-	p := passed{f: f, stream: s, x: x, autocast: autocasting(x[0].Device())}
+	device := x[0].Device()
+	p := passed{f: f, stream: s, x: x, autocast: autocasting(device)}
 	if s != nil {
 		p.offset = s.Offset
 	}
 	NoGrad(func() { p.leaf = Scoped(func() Tensor { return f(x...) }) })
+	setAutocast(p.autocast, device) // weights that were converted in there have no history
 	p.leaf.SetRequiresGrad(true)
 	r.passed = append(r.passed, p)
 	return p.leaf

@@ -182,7 +182,11 @@ func (t *trainer) predict(s *experiment.Settings, state int64, updates []models.
 	var sum parallel.Prediction
 	for _, u := range updates {
 		update := t.Output.UpdateOperations()
-		sum = sum.Plus(parallel.Predict(u.Batches, update, t.Params.Tensors(), state, processes, speed))
+		one := parallel.Predict(u.Batches, update, t.Params.Tensors(), state, processes, speed)
+		if c.Recompute {
+			one.Hidden = 0 // sums begin behind the backward pass
+		}
+		sum = sum.Plus(one)
 	}
 	mean := func(x float64) float64 { return x / float64(len(updates)) }
 	each := func(seconds float64) time.Duration { return parallel.Duration(mean(seconds)) }

@@ -57,7 +57,7 @@ func checkPlan(t *testing.T, run string, args ...string) {
 		t.Fatal(err)
 	}
 	if o := settings.Config.Objective; strings.Contains(o.Method, "adaptive") {
-		t.Skip("its cutoffs want more words")
+		t.Skipf("the text has fewer words than the cutoffs of %s want", o.Method)
 	}
 	empty := torch.LiveBytes()
 	withTrainer(t, settings, func(tr *trainer) {
@@ -69,7 +69,7 @@ func checkPlan(t *testing.T, run string, args ...string) {
 		}
 		activations, measured := tr.activations(looked)
 		if measured == "" {
-			t.Skip("the machine has less memory")
+			t.Skip("the memory that is free does not hold weights and gradients")
 		}
 		foreseen := tr.stateBytes(1) + activations
 		if tr.Vectors != nil {
@@ -111,6 +111,7 @@ func checkPlan(t *testing.T, run string, args ...string) {
 		if ratio := float64(foreseen) / float64(took); ratio < 0.9 || ratio > 1.1 {
 			t.Errorf("%d MiB are foreseen (%s), and updates took %d", foreseen>>20, measured, took>>20)
 		}
-		t.Logf("%d MiB are foreseen, activations of %d among them, and updates took %d", foreseen>>20, activations>>20, took>>20)
+		t.Logf("%d MiB are foreseen, activations of %d among them, and updates took %d", foreseen>>20, activations>>20,
+			took>>20)
 	})
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/parallel"
 	"github.com/aperture-ml/aperture/objectives"
