@@ -35,13 +35,11 @@ func (r *Recomputation) Run(s *Stream, f func(x ...Tensor) Tensor, x ...Tensor) 
 	if r == nil {
 		return f(x...)
 	}
-	device := x[0].Device()
-	p := passed{f: f, stream: s, x: x, autocast: autocasting(device)}
+	p := passed{f: f, stream: s, x: x, autocast: autocasting(x[0].Device())}
 	if s != nil {
 		p.offset = s.Offset
 	}
 	NoGrad(func() { p.leaf = Scoped(func() Tensor { return f(x...) }) })
-	setAutocast(p.autocast, device) // weights that were converted in there have no history
 	p.leaf.SetRequiresGrad(true)
 	r.passed = append(r.passed, p)
 	return p.leaf

@@ -1,0 +1,39 @@
+package torch_test
+
+import (
+	"testing"
+
+	"github.com/aperture-ml/aperture/torch"
+)
+
+// TestRecomputationUnderAutocast: a weight that a piece has multiplied by gets its gradient of a later product, too,
+// and a stream's draws go on behind the piece.
+func TestRecomputationUnderAutocast(t *testing.T) {
+	torch.Test(t, func() {
+		s := torch.NewStream(1, "x")
+		x := torch.Parameter(s.Normal(0, 1, torch.Float32, device, 3, 4))
+		w := torch.Parameter(s.Normal(0, 1, torch.Float32, device, 4, 4))
+		defer torch.Free(x, w)
+		both := []torch.Tensor{x, w}
+		gradients := func(r *torch.Recomputation) (ofX, ofW torch.Tensor, draws uint64) {
+			torch.ZeroGrad(both)
+			dropout := torch.NewStream(2, "dropout")
+			var loss torch.Tensor
+			torch.Autocast(true, device, func() {
+				y := r.Run(dropout, func(x ...torch.Tensor) torch.Tensor {
+					return torch.Dropout(torch.Linear(x[0], w, torch.Tensor{}), 0.5, dropout)
+				}, r.Leaf(both[0]))
+				loss = torch.Dropout(torch.Linear(y, w, torch.Tensor{}), 0.5, dropout).To(torch.Float32, device).Square().Sum()
+			})
+			torch.States{Recomputation: r}.Backward(loss)
+			return both[0].Grad().Clone(), both[1].Grad().Clone(), dropout.Offset
+		}
+		wantX, wantW, drawn := gradients(nil)
+		gotX, gotW, again := gradients(&torch.Recomputation{})
+		nearWithin(t, "the operand's gradient", gotX, wantX, 1e-2)
+		nearWithin(t, "the weight's gradient", gotW, wantW, 1e-2)
+		if again != drawn {
+			t.Errorf("%d draws, want %d", again, drawn)
+		}
+	})
+}
