@@ -129,7 +129,7 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 		states.Column[n], states.Time[n] = place/int64(prev.Width), place%int64(prev.Width)
 	}
 	for i, l := range m.decoder {
-		x_BTD = r.Run(s, func(x ...torch.Tensor) torch.Tensor {
+		layer := func(x ...torch.Tensor) torch.Tensor {
 			x_BTD := m.residual(x[0], l.selfNorm, s, func(x_BTD torch.Tensor) torch.Tensor {
 				return l.selfAttn.attendItself(x_BTD, mask_B1TT, !mask_B1TT.Defined(), s)
 			})
@@ -141,7 +141,12 @@ func (m *Transformer) forward(source, prev Tokens, s *torch.Stream, wantAttentio
 				return l.crossAttn.attend(x_BTD, k, v, memory.seen_B11S, false, s)
 			})
 			return m.inner(l, x_BTD, s)
-		}, x_BTD, memory.Memory)
+		}
+		if wantAttention {
+			x_BTD = layer(x_BTD, memory.Memory)
+		} else {
+			x_BTD = r.Run(s, layer, x_BTD, memory.Memory)
+		}
 	}
 	if m.PreNorm {
 		x_BTD = m.decoderNorm.apply(x_BTD)

@@ -29,11 +29,11 @@ func (r *Recomputation) Leaf(x Tensor) Tensor {
 	return leaf
 }
 
-// Run gives f(x...), which may draw from a stream. Operands are results of Leaf or Run; whatever else f reads is a
-// parameter or has no history.
+// Run gives f(x...), which may draw from a stream; what else f makes is freed, unless the backward pass needs it.
+// Operands are results of Leaf or Run; whatever else f reads is a parameter or has no history.
 func (r *Recomputation) Run(s *Stream, f func(x ...Tensor) Tensor, x ...Tensor) Tensor {
 	if r == nil {
-		return f(x...)
+		return Scoped(func() Tensor { return f(x...) })
 	}
 	p := passed{f: f, stream: s, x: x, autocast: autocasting(x[0].Device())}
 	if s != nil {

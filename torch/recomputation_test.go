@@ -37,3 +37,23 @@ func TestRecomputationUnderAutocast(t *testing.T) {
 		}
 	})
 }
+
+// TestRunFreesWhatIsNotNeeded: of a piece's tensors the result alone stays, and with it what its backward pass needs.
+func TestRunFreesWhatIsNotNeeded(t *testing.T) {
+	torch.Test(t, func() {
+		x := torch.NewStream(1, "x").Normal(0, 1, torch.Float32, device, 1000)
+		x.SetRequiresGrad(true)
+		handles, bytes := torch.LiveHandles(), torch.LiveBytes()
+		var r *torch.Recomputation
+		y := r.Run(nil, func(x ...torch.Tensor) torch.Tensor { return x[0].AddScalar(1).AddScalar(2).Relu() }, x)
+		if made := torch.LiveHandles() - handles; made != 1 {
+			t.Errorf("%d tensors have a name, want the result alone", made)
+		}
+		if kept := torch.LiveBytes() - bytes; kept > 5000 {
+			t.Errorf("%d bytes are kept, want those of the result, 4000", kept)
+		}
+		y.Sum().Backward()
+		below := torch.Full(-3, torch.Float32, device, 1)
+		near(t, "gradient", x.Grad(), below.Less(x.Detach()).To(torch.Float32, device))
+	})
+}
