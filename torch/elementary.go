@@ -4,6 +4,7 @@ package torch
 import "C"
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/wangkuiyi/gotorch"
@@ -121,6 +122,11 @@ func (x Tensor) GELU() Tensor { return x.unary("GELU", opGELU) }
 
 // GELUTanh is GELU by its approximation with a hyperbolic tangent, which GPT-2 has.
 func (x Tensor) GELUTanh() Tensor { return x.unary("GELUTanh", opGELUTanh) }
+
+// GELUTanhReference is GELUTanh made of plain operators: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+func (x Tensor) GELUTanhReference() Tensor {
+	return x.Mul(x.Add(x.Pow(3).MulScalar(0.044715)).MulScalar(math.Sqrt(2 / math.Pi)).Tanh().AddScalar(1)).MulScalar(0.5)
+}
 
 // Acos is the angle in [0, pi] of a cosine, elementwise. Its gradient is infinite at -1 and 1.
 func (x Tensor) Acos() Tensor { return x.unary("Acos", opAcos) }

@@ -118,6 +118,32 @@ func TestElementaryGradients(t *testing.T) {
 	})
 }
 
+// TestGELUTanhEqualsReference: value and gradient, where the function is near 0, near x, and between.
+func TestGELUTanhEqualsReference(t *testing.T) {
+	torch.Test(t, func() {
+		draw := torch.NewStream(3, "inputs")
+		values := torch.Cat([]torch.Tensor{draw.Normal(0, 1.5, torch.BFloat16, device, 1000),
+			draw.Normal(0, 30, torch.BFloat16, device, 33)}, 0)
+		results := func(f func(torch.Tensor) torch.Tensor, dtype torch.DType) (y, gradient torch.Tensor) {
+			x := values.To(dtype, device).Clone().Detach()
+			x.SetRequiresGrad(true)
+			y = f(x)
+			y.Sum().Backward()
+			return y, x.Grad()
+		}
+		wantY, wantGradient := results(torch.Tensor.GELUTanhReference, torch.Float64)
+		for dtype, limit := range map[torch.DType]float64{torch.Float64: 1e-14, torch.Float32: 3e-6, torch.BFloat16: 5e-3} {
+			y, gradient := results(torch.Tensor.GELUTanh, dtype)
+			for i, got := range y.Float64s() {
+				if want := wantY.Float64s()[i]; math.Abs(got-want) > limit*math.Max(1, math.Abs(want)) {
+					t.Errorf("%v: %v at %v, want %v", dtype, got, values.Float64s()[i], want)
+				}
+			}
+			nearWithin(t, dtype.String()+", gradient", gradient, wantGradient, limit)
+		}
+	})
+}
+
 func TestSVD(t *testing.T) {
 	torch.Test(t, func() {
 		for _, shape := range [][2]int64{{7, 4}, {4, 7}, {3, 3}, {1, 1}} {

@@ -28,6 +28,8 @@ var kernels = []string{
 	"losses/softmax_row.cc/add_bits", "losses/softmax_row.cc/exponentials_float",
 	"losses/softmax_row.cc/round_bits", "losses/softmax_row.cc/scale_and_lower_float",
 	"losses/softmax_row.cc/widen_bits",
+	"operators/activation.cc/gelu_back_bfloat16", "operators/activation.cc/gelu_back_float",
+	"operators/activation.cc/gelu_bfloat16", "operators/activation.cc/gelu_float",
 	"operators/random.cc/dropout_bfloat16", "operators/random.cc/dropout_float",
 	"operators/random.cc/noise_float",
 	"operators/residual_norm.cc/backward_rows", "operators/residual_norm.cc/forward_rows",

@@ -1,6 +1,7 @@
 // Elementary operators that gotorch does not bind.
 #include <ATen/Functions.h>
 
+#include "activation.h"
 #include "api_elementary.h"
 #include "border/common.h"
 
@@ -26,7 +27,7 @@ ap_error ap_unary(int op, ap_tensor x, ap_tensor *out) {
       case 10: *out = wrap(at::nonzero(a)); break;
       case 11: *out = wrap(at::silu(a)); break;
       case 12: *out = wrap(at::gelu(a)); break;
-      case 13: *out = wrap(at::gelu(a, "tanh")); break;
+      case 13: *out = wrap(gelu_tanh(a)); break;
       case 14: *out = wrap(at::acos(a)); break;
       default: TORCH_CHECK(false, "no unary operator ", op);
     }
