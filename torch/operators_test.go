@@ -259,7 +259,6 @@ func compareWithGolden(t *testing.T, name, note string, compute func([]torch.Ten
 	}
 }
 
-// TestAttentionIsCausalOrMasked: libtorch refuses both at once, and so does Attention.
 // TestLinearsEqualTheirReference: values and every gradient.
 func TestLinearsEqualTheirReference(t *testing.T) {
 	torch.Test(t, func() {
@@ -290,32 +289,6 @@ func TestLinearsEqualTheirReference(t *testing.T) {
 			for i, got := range results(torch.Linears) {
 				near(t, fmt.Sprintf("%v, result %d", dtype, i), got, want[i])
 			}
-		}
-	})
-}
-
-// TestAttentionTakesEitherMask: what AttentionMask makes of a mask gives what the mask does.
-func TestAttentionTakesEitherMask(t *testing.T) {
-	torch.Test(t, func() {
-		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-			draw := torch.NewStream(3, "attention")
-			q, k, v := draw.Normal(0, 1, dtype, device, 2, 2, 3, 4), draw.Normal(0, 1, dtype, device, 2, 2, 5, 4),
-				draw.Normal(0, 1, dtype, device, 2, 2, 5, 4)
-			mask := torch.FromBools([]bool{true, true, true, false, false, true, true, true, true, true}, device, 2, 1,
-				1, 5)
-			near(t, dtype.String(), torch.Attention(q, k, v, torch.AttentionMask(mask, dtype), false),
-				torch.Attention(q, k, v, mask, false))
-		}
-	})
-}
-
-func TestAttentionIsCausalOrMasked(t *testing.T) {
-	torch.Test(t, func() {
-		q := torch.Zeros(torch.Float32, device, 1, 1, 2, 4)
-		mask := torch.FromBools([]bool{true, false}, device, 1, 1, 1, 2)
-		err := torch.Try(func() error { torch.Attention(q, q, q, mask, true); return nil })
-		if err == nil || !strings.Contains(err.Error(), "Attention of shapes [1 1 2 4]") {
-			t.Errorf("got %v, want an error that names Attention and its shapes", err)
 		}
 	})
 }

@@ -106,7 +106,9 @@ func (c comparison) results(f operator, prepare func(torch.Tensor) torch.Tensor)
 		seed := draw.Normal(0, 1, torch.Float32, device, x.Shape()...).To(x.DType(), device)
 		sum = sum.Add(x.Mul(seed).Sum().To(torch.Float64, device))
 	}
-	sum.Backward()
+	if sum.RequiresGrad() { // results without elements may have no history
+		sum.Backward()
+	}
 	for _, x := range leaves {
 		gradient := x.Grad()
 		if !gradient.Defined() {

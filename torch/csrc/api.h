@@ -16,6 +16,7 @@
 #include "border/api_allocator.h"
 #include "attention/api_attentional.h"
 #include "attention/api_attentional_step.h"
+#include "attention/api_dot_product.h"
 #include "border/api_autograd.h"
 #include "search/api_beam_topk.h"
 #include "losses/api_continuous_loss.h"

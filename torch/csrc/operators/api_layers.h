@@ -7,4 +7,3 @@ AP_API ap_error ap_linear(ap_tensor x, ap_tensor weight, ap_tensor bias, ap_tens
 AP_API ap_error ap_product_operand(ap_tensor x, ap_tensor *out);
 AP_API ap_error ap_embedding(ap_tensor weight, ap_tensor ids, int64_t padding, ap_tensor *out);
 AP_API ap_error ap_layer_norm(ap_tensor x, ap_tensor gain, ap_tensor bias, double eps, ap_tensor *out);
-AP_API ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tensor mask, bool causal, ap_tensor *out);  // mask may be NULL

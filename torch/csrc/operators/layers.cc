@@ -63,20 +63,4 @@ ap_error ap_layer_norm(ap_tensor x, ap_tensor gain, ap_tensor bias, double eps, 
   });
 }
 
-ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tensor mask, bool causal, ap_tensor *out) {
-  return guard([&] {
-    TORCH_CHECK(!mask || !causal, "a mask and causality exclude each other: let the mask say both");
-    std::optional<at::Tensor> m;
-    if (mask) m = get(mask);
-    if (get(q).is_cpu() && at::autocast::is_autocast_enabled(at::kCPU)) {
-      // In bfloat16 libtorch asks oneDNN for each small product of each head of each sentence, which costs more than the
-      // product: half of an update's time on Multi30k.
-      const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-      *out = wrap(at::scaled_dot_product_attention(get(q).to(at::kFloat), get(k).to(at::kFloat), get(v).to(at::kFloat), m, 0.0, causal));
-      return;
-    }
-    *out = wrap(at::scaled_dot_product_attention(get(q), get(k), get(v), m, 0.0, causal));
-  });
-}
-
 }  // extern "C"
