@@ -27,6 +27,8 @@ func FuzzConfig(f *testing.F) {
 		"[other]\n", "train = 3\n", "[[train]]\n", "[train]\npath = \"\\u0000\\u001b[2J\"\n", "a.b.c = 1979-05-27T07:32:00Z\n",
 		"x = " + strings.Repeat("[", 300), "x = " + strings.Repeat("{a=", 300), strings.Repeat("a.", 300) + "a = 1\n", "\xff",
 		"[train]\nkind = '''\nb'''\n", "[train]\nkind = \"a\\\n b\"\n", "[\"tr\\nain\"]\n", "\"ra\\u001bte\" = 1\n",
+		"x = " + strings.Repeat("D", 1600), "[train]\nkind = \"" + strings.Repeat("D", 1600) + "\"\n",
+		"[train]\nsteps = '" + strings.Repeat("\U000e0001", 300) + "'\n", "train." + strings.Repeat("D", 1600) + " = 1\n",
 	} {
 		f.Add(text)
 	}

@@ -149,7 +149,7 @@ func (k Key) check(in reflect.Value) error {
 		outside = len(k.Choices) > 0 && !slices.Contains(k.Choices, field.String())
 	}
 	if outside {
-		return fmt.Errorf("%s = %s is out of range: it wants %s", k.Name, tomlText(field), k.Wants())
+		return fmt.Errorf("%s = %s is out of range: it wants %s", k.Name, oneLine(tomlText(field)), k.Wants())
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (k Key) Comment() string {
 func describe(value any) string {
 	switch x := value.(type) {
 	case string:
-		return "the text " + strconv.Quote(x)
+		return "the text " + oneLine(strconv.Quote(x))
 	case int64:
 		return "the whole number " + strconv.FormatInt(x, 10)
 	case float64:
