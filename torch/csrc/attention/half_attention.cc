@@ -8,8 +8,6 @@
 // for the probabilities p_ST = exp(scale k q^T - logsumexp) and g_ST = scale p (v gout^T - sum_K(gout out)).
 //
 // Legend: T queries, S keys, K width of the head; L queries of a block.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,7 +21,6 @@
 // What others see too stands above, so that no function that they may share is compiled with these instructions.
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4,avx512bf16")
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // g++ 12 takes _mm512_undefined_epi32 in its own header for a fault
 
 namespace ap {
 namespace {
@@ -44,61 +41,69 @@ int64_t lanes_for(int64_t T) { return T <= 32 ? 32 : 64; }
 // The least lanes of a panel that cover the width of a head exactly.
 int64_t width_lanes(int64_t K) { return K % 64 == 0 ? 64 : 32; }
 
-// to_CR = from_RC of 16 rows and columns.
-inline void transpose(const __m512i *from, __m512i *to) {
-  __m512i a[16], b[16];
+// Sixteen of them; g++ 12 warns of its own header where intrinsics do what follows.
+typedef uint32_t Vector __attribute__((vector_size(64)));
+typedef uint32_t LooseVector __attribute__((vector_size(64), aligned(4), __may_alias__));
+typedef uint16_t LooseShorts __attribute__((vector_size(32), aligned(2), __may_alias__));
+
+inline Vector load(const void *from) { return *static_cast<const LooseVector *>(from); }
+inline void store(void *to, Vector x) { *static_cast<LooseVector *>(to) = x; }
+inline Vector widened(const uint16_t *from) { return __builtin_convertvector(*reinterpret_cast<const LooseShorts *>(from), Vector); }
+
+// block_CR = block_RC of 16 rows and columns.
+void transpose(Vector *block) {
+  constexpr Vector low = {0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29}, high = low + 2;
+  constexpr Vector low_pair = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29}, high_pair = low_pair + 2;
+  constexpr Vector even = {0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27}, odd = even + 4;
+  Vector a[16], b[16];
   for (int i = 0; i < 16; i += 2) {
-    a[i] = _mm512_unpacklo_epi32(from[i], from[i + 1]);
-    a[i + 1] = _mm512_unpackhi_epi32(from[i], from[i + 1]);
+    a[i] = __builtin_shuffle(block[i], block[i + 1], low);
+    a[i + 1] = __builtin_shuffle(block[i], block[i + 1], high);
   }
   for (int i = 0; i < 16; i += 4)
     for (int j = 0; j < 2; ++j) {
-      b[i + 2 * j] = _mm512_unpacklo_epi64(a[i + j], a[i + j + 2]);
-      b[i + 2 * j + 1] = _mm512_unpackhi_epi64(a[i + j], a[i + j + 2]);
+      b[i + 2 * j] = __builtin_shuffle(a[i + j], a[i + j + 2], low_pair);
+      b[i + 2 * j + 1] = __builtin_shuffle(a[i + j], a[i + j + 2], high_pair);
     }
   // b[i + j] now has the columns j, 4 + j, 8 + j and 12 + j of rows i to i + 3.
   for (int j = 0; j < 4; ++j) {
-    a[j] = _mm512_shuffle_i32x4(b[j], b[4 + j], 0x88);
-    a[4 + j] = _mm512_shuffle_i32x4(b[j], b[4 + j], 0xdd);
-    a[8 + j] = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0x88);
-    a[12 + j] = _mm512_shuffle_i32x4(b[8 + j], b[12 + j], 0xdd);
+    a[j] = __builtin_shuffle(b[j], b[4 + j], even);
+    a[4 + j] = __builtin_shuffle(b[j], b[4 + j], odd);
+    a[8 + j] = __builtin_shuffle(b[8 + j], b[12 + j], even);
+    a[12 + j] = __builtin_shuffle(b[8 + j], b[12 + j], odd);
   }
   for (int j = 0; j < 8; ++j) {
-    to[j] = _mm512_shuffle_i32x4(a[j], a[8 + j], 0x88);
-    to[8 + j] = _mm512_shuffle_i32x4(a[j], a[8 + j], 0xdd);
+    block[j] = __builtin_shuffle(a[j], a[8 + j], even);
+    block[8 + j] = __builtin_shuffle(a[j], a[8 + j], odd);
   }
 }
 
-inline void store(void *to, __m512i x) { _mm512_storeu_si512(to, x); }
-
-inline __m512i widened(const uint16_t *from) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i *>(from))); }
-
 // The pairs of neighbours in 16 columns: row 2p of x_NK and the next one, zeros behind N.
-inline __m512i neighbours(HalfRows x, int64_t N, int64_t p, int64_t column) {
+inline Vector neighbours(HalfRows x, int64_t N, int64_t p, int64_t column) {
   const uint16_t *at = x.data + 2 * p * x.step + column;
-  if (2 * p >= N) return _mm512_setzero_si512();
-  return 2 * p + 1 < N ? _mm512_or_si512(widened(at), _mm512_slli_epi32(widened(at + x.step), 16)) : widened(at);
+  if (2 * p >= N) return Vector{};
+  return 2 * p + 1 < N ? widened(at) | widened(at + x.step) << 16 : widened(at);
 }
 
 // [K/2,L]: below each other the pairs of a row, side by side n rows, then zeros.
 void turn(HalfRows x, int64_t first, int64_t n, int64_t K, int64_t L, Pair *to) {
-  __m512i block[16];
+  Vector block[16];
   for (int64_t l = 0; l < L; l += 16)
     for (int64_t p = 0; p < K / 2; p += 16) {
       for (int64_t i = 0; i < 16; ++i)
-        block[i] = l + i < n ? _mm512_loadu_si512(x.data + (first + l + i) * x.step + 2 * p) : _mm512_setzero_si512();
-      transpose(block, block);
+        block[i] = l + i < n ? load(x.data + (first + l + i) * x.step + 2 * p) : Vector{};
+      transpose(block);
       for (int64_t i = 0; i < 16; ++i) store(to + (p + i) * L + l, block[i]);
     }
 }
 
 // [K,half]: side by side the pairs of neighbours in a column of x_NK, then zeros. `half` is a multiple of 16.
 void turn_whole(HalfRows x, int64_t N, int64_t K, int64_t half, Pair *to) {
-  __m512i block[16];
+  Vector block[16];
   for (int64_t p = 0; p < half; p += 16)
     for (int64_t k = 0; k < K; k += 16) {
       for (int64_t i = 0; i < 16; ++i) block[i] = neighbours(x, N, p + i, k);
-      transpose(block, block);
+      transpose(block);
       for (int64_t i = 0; i < 16; ++i) store(to + (k + i) * half + p, block[i]);
     }
 }
@@ -111,21 +116,24 @@ void stack(HalfRows x, int64_t N, int64_t K, int64_t G, int64_t half, Pair *to) 
 
 // A row in bfloat16.
 void round_to(const float *from, int64_t K, uint16_t *to) {
-  for (int64_t k = 0; k < K; k += 16)
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to + k), reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(_mm512_loadu_ps(from + k))));
+#pragma omp simd
+  for (int64_t k = 0; k < K; ++k) to[k] = bfloat16_of(from[k]);
 }
 
 // The first n columns of x_KL, times one factor each, as rows in bfloat16.
 void turn_back(const float *x_KL, int64_t K, int64_t L, const float *factors, int64_t n, uint16_t *to, int64_t step) {
-  __m512i block[16];
-  for (int64_t l = 0; l < n; l += 16) {
-    const __m512 factor = _mm512_loadu_ps(factors + l);
+  Vector block[16];
+  alignas(64) float row[16];
+  for (int64_t l = 0; l < n; l += 16)
     for (int64_t k = 0; k < K; k += 16) {
-      for (int64_t i = 0; i < 16; ++i) block[i] = _mm512_castps_si512(_mm512_mul_ps(_mm512_loadu_ps(x_KL + (k + i) * L + l), factor));
-      transpose(block, block);
-      for (int64_t i = 0; i < std::min<int64_t>(16, n - l); ++i) round_to(reinterpret_cast<const float *>(&block[i]), 16, to + (l + i) * step + k);
+      for (int64_t i = 0; i < 16; ++i) block[i] = load(x_KL + (k + i) * L + l);
+      transpose(block);
+      for (int64_t i = 0; i < std::min<int64_t>(16, n - l); ++i) {
+        std::memcpy(row, &block[i], sizeof row);
+        for (float &x : row) x *= factors[l + i];
+        round_to(row, 16, to + (l + i) * step + k);
+      }
     }
-  }
 }
 
 // c_MN += a_MK b_KN for a panel b of N = 32 or 64 columns; rows of c stand side by side.
