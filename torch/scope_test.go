@@ -318,3 +318,32 @@ func TestTryClosesScopes(t *testing.T) {
 		torch.Try(func() error { panic("other") })
 	})
 }
+
+// TestScopedStates: what belongs to the states stays, and, with pieces that run once more, what those read.
+func TestScopedStates(t *testing.T) {
+	torch.Test(t, func() {
+		x := torch.Full(2, torch.Float32, device, 1)
+		for _, again := range []*torch.Recomputation{nil, {}} {
+			var other torch.Tensor
+			before := torch.LiveHandles()
+			states := torch.ScopedStates(func() torch.States {
+				other = x.Neg()
+				return torch.States{Hidden: other.Exp(), Raw: x, Terms: []torch.Term{{Name: "square", Value: x.Square()}},
+					Recomputation: again}
+			})
+			if !states.Hidden.Defined() || states.Raw != x || !x.Defined() || states.Terms[0].Value.Item() != 4 {
+				t.Error("a part of the states is missing")
+			}
+			if states.Attention.Defined() || other.Defined() != (again != nil) {
+				t.Errorf("what gave the states is there: %v, want %v", other.Defined(), again != nil)
+			}
+			want := int64(2)
+			if again != nil {
+				want = 3
+			}
+			if made := torch.LiveHandles() - before; made != want {
+				t.Errorf("%d tensors are there, want %d", made, want)
+			}
+		}
+	})
+}

@@ -16,6 +16,30 @@ type States struct {
 	Recomputation *Recomputation // nil where nothing is computed once more
 }
 
+// ScopedStates is Scoped for what gives states. Where layers are computed once more, what they read stays, too.
+func ScopedStates(f func() States) States {
+	const op = "ScopedStates"
+	needScope(op)
+	s := OpenScope()
+	defer s.Close()
+	states := f()
+	out := []Tensor{states.Hidden, states.Raw, states.Attention}
+	for _, term := range states.Terms {
+		out = append(out, term.Value)
+	}
+	if states.Recomputation != nil {
+		for _, h := range s.handles {
+			out = append(out, Tensor{h})
+		}
+	}
+	for _, x := range out {
+		if x.Defined() && x.h.scope != nil && s.contains(x.h.scope) {
+			x.move(op, s.parent)
+		}
+	}
+	return states
+}
+
 // Backward is that of a loss of the states, and of the network behind them.
 func (s States) Backward(loss Tensor) {
 	loss.Backward()

@@ -17,7 +17,8 @@ import (
 // their ids [N] in the same order. A nil stream is evaluation.
 func (t *Translator) Forward(b *corpus.Batch, s *torch.Stream) (states torch.States, targets torch.Tensor) {
 	source, prev := tokens(b)
-	return t.Network.Forward(source, prev, s), Targets(b)
+	states = torch.ScopedStates(func() torch.States { return t.Network.Forward(source, prev, s) })
+	return states, Targets(b)
 }
 
 func tokens(b *corpus.Batch) (source, prev models.Tokens) {
