@@ -33,11 +33,11 @@
 // translation and lm are training steps, all that the training loop does for a batch, and searches. NAME/compiled is
 // raced against the same PyTorch program through torch.compile, which has worked through all pieces before anything is
 // timed; config says how long compiling took. In NAME/recompute both sides compute each layer once more in the backward
-// pass. Both sides see the same batches in the same order. Translators start from
-// different draws; language models and the recurrent translator are checked first: without noise both sides must give
-// the same loss and gradients. translate/ctranslate2 searches with equal weights, in float32 or with eight bits on both
-// sides; in float32 the row fails unless nearly all translations are the same. At base's size a pair takes every fourth
-// sentence, in turns.
+// pass. attention is causal attention alone, to operands in bfloat16. Both sides see the same batches in the same
+// order. Translators start from different draws; language models and the recurrent translator are checked first:
+// without noise both sides must give the same loss and gradients. translate/ctranslate2 searches with equal weights, in
+// float32 or with eight bits on both sides; in float32 the row fails unless nearly all translations are the same. At
+// base's size a pair takes every fourth sentence, in turns.
 //
 // objectives and layers compare methods with maximum likelihood, both in this process, so that time_ratio is below 1
 // by what the method costs. The exception is method/mos, whose peer is the plain formulation of a mixture: it holds

@@ -23,7 +23,7 @@ var lmRows = append(eagerAndCompiled(
 	step{"lstm_step/ptb/bfloat16", pennTreebank.inBFloat16().race},
 	step{"mos_step/ptb/bfloat16", mixturePTB.inBFloat16().race},
 	step{"xl_step/4-layers/bfloat16", fourLayers.inBFloat16().race},
-), gptRows...)
+), append(gptRows, attentionRows...)...)
 
 // textNetwork is a language model, and the size of the chunks that it reads.
 type textNetwork struct {
