@@ -14,7 +14,7 @@ func ReadJSON(path string, value any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, value); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return fmt.Errorf("%s: %w", path, Plain(err))
 	}
 	return nil
 }

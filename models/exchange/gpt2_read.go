@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
@@ -92,7 +93,7 @@ func gpt2OfConfig(text []byte) (*GPT2, error) {
 	}{Vocabulary: 50257, Positions: 1024, Width: 768, Layers: 12, Heads: 12, Activation: "gelu_new", Epsilon: 1e-5,
 		Dropout: 0.1, Embedding: 0.1, Attention: 0.1, Scaled: true}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("it is no JSON of a model's keys: %w", err)
+		return nil, fmt.Errorf("it is no JSON of a model's keys: %w", files.Plain(err))
 	}
 	if c.Kind != "gpt2" {
 		return nil, refuse("model_type = %q is not supported: a language model of transformers has to be gpt2", c.Kind)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 )
@@ -126,7 +127,7 @@ func (d *directory) readJSON(name string, value any, missing bool) error {
 		return err
 	}
 	if err := json.Unmarshal(data, value); err != nil {
-		return fmt.Errorf("%s is not what it should be: %w", d.path(name), err)
+		return fmt.Errorf("%s is not what it should be: %w", d.path(name), files.Plain(err))
 	}
 	return nil
 }

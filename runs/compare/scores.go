@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/compare/significance"
 	"github.com/aperture-ml/aperture/runs/internal/record"
 	"github.com/aperture-ml/aperture/tokenize/score"
@@ -133,7 +134,7 @@ func (t *trained) flattenNumbers(value any, with string) error {
 	}
 	var tree map[string]any
 	if err := json.Unmarshal(text, &tree); err != nil {
-		return err
+		return files.Plain(err)
 	}
 	flatten(tree, "", func(name string, value any) {
 		if x, ok := value.(float64); ok {

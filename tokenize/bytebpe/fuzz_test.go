@@ -3,6 +3,7 @@ package bytebpe
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/fixtures"
@@ -14,7 +15,8 @@ func FuzzRead(f *testing.F) {
 	whole, merges := read(f, "testdata/vocab.json"), read(f, "testdata/merges.txt")
 	f.Add(whole, merges)
 	for _, vocabulary := range []string{"", "{}", "[]", `{"a": 1e99}`, `{"a": -1}`, `{"th": 256}`, `{"th": 999999999}`,
-		`{"th": 256, "the": 257, "": 258}`, `{"th": 0}`, "{\"a\nb\": 256, \"a\nc\": 256}"} {
+		`{"th": 256, "the": 257, "": 258}`, `{"th": 0}`,
+		`{"th": ` + strings.Repeat("9", 1600) + "}", "{\"a\nb\": 256, \"a\nc\": 256}"} {
 		for _, merges := range []string{"", "#version: 0.2\nt h\nth e\n", "t h\nt h\n", "t  h\n", "t\n", "x y\n", "t h\r\n"} {
 			f.Add([]byte(vocabulary), []byte(merges))
 		}

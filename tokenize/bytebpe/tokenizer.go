@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // maxFile bounds each of the two files: those of the largest published vocabularies have about 10 MB.
@@ -60,7 +62,7 @@ func (t *Tokenizer) readVocabulary(r io.Reader) error {
 		return fmt.Errorf("a vocabulary has at most %d MiB", maxFile>>20)
 	}
 	if err := json.Unmarshal(data, &t.ids); err != nil {
-		return fmt.Errorf("it should be an object of units and ids, as in {\"a\": 0}: %w", err)
+		return files.Plain(fmt.Errorf("it should be an object of units and ids, as in {\"a\": 0}: %w", err))
 	}
 	for unit, id := range t.ids {
 		if unit == "" {

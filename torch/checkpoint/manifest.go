@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // manifestName is written last, so that a folder without it is known to be incomplete.
@@ -88,7 +90,7 @@ func readManifest(folder string, step int) (manifest, error) {
 		Format int `json:"format"`
 	}
 	if err := json.Unmarshal(text, &version); err != nil {
-		return m, damaged(manifestName, "is not valid JSON (%v)", err)
+		return m, damaged(manifestName, "is not valid JSON (%v)", files.Plain(err))
 	}
 	if version.Format > formatVersion {
 		return m, damaged(manifestName, "has format %d and this version of Aperture reads up to %d", version.Format,

@@ -3,6 +3,7 @@ package report
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/fixtures"
@@ -14,6 +15,7 @@ func FuzzRecords(f *testing.F) {
 		`{"step":1,"epoch":0.5,"split":"train","loss":2.5,"ppl":null,"x":[1,null,2]}` + "\n", "", "{}\n", "{\n", "null\n", "[]\n",
 		`{"step":1e99}` + "\n", `{"step":1,"loss":"x","nested":{"a":[[1]]}}` + "\n", `{"step":1,"\u001b[2J":3}` + "\n",
 		`{"step":1,"STEP":2,"split":"\u0000"}` + "\n" + `{"step":2`, "{\"step\":\"\x1b\"}\n", `{"step":1,"loss":1,"loss":2}` + "\n",
+		`{"step":` + strings.Repeat("9", 1600) + "}\n", `{"stEp":9944499}` + "\n", `{"step":1,"stEp":9944499}` + "\n",
 	} {
 		f.Add([]byte(text))
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // Names that records share with the plots.
@@ -93,25 +95,26 @@ func number(x float64) string {
 
 // UnmarshalJSON reads what MarshalJSON writes. Fields that are neither numbers nor lists of numbers are passed over.
 func (r *Record) UnmarshalJSON(data []byte) error {
-	var known struct {
-		Step  *int64
-		Epoch *float64
-		Split string
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(data, &known); err != nil {
-		return err
-	}
+	var fields map[string]json.RawMessage // by their very names: a struct's fields take names in another case, too
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return err
 	}
-	if known.Step == nil {
+	var step *int64
+	var epoch *float64
+	var split string
+	for name, value := range map[string]any{"step": &step, "epoch": &epoch, "split": &split} {
+		if field, ok := fields[name]; ok {
+			if err := json.Unmarshal(field, value); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+	if step == nil {
 		return errors.New("no step")
 	}
-	*r = Record{Step: *known.Step, Epoch: math.NaN(), Split: known.Split, Values: map[string]float64{},
-		Lists: map[string][]float64{}}
-	if known.Epoch != nil {
-		r.Epoch = *known.Epoch
+	*r = Record{Step: *step, Epoch: math.NaN(), Split: split, Values: map[string]float64{}, Lists: map[string][]float64{}}
+	if epoch != nil {
+		r.Epoch = *epoch
 	}
 	for name, field := range fields {
 		if name == "step" || name == "epoch" || name == "split" {
@@ -183,7 +186,7 @@ func ReadRecords(path string) ([]Record, error) {
 		}
 		var r Record
 		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("%s: line %d: %w", path, number, err)
+			return nil, fmt.Errorf("%s: line %d: %w", path, number, files.Plain(err))
 		}
 		records = append(records, r)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/tokenize/corpus"
 	"github.com/aperture-ml/aperture/torch"
@@ -182,7 +183,7 @@ func (s *State) read(c checkpoint.Checkpoint) error {
 	}
 	defer f.Close()
 	if err := json.NewDecoder(f).Decode(s); err != nil {
-		return fmt.Errorf("%s/%s: %w", c.Path, stateFile, err)
+		return fmt.Errorf("%s/%s: %w", c.Path, stateFile, files.Plain(err))
 	}
 	return nil
 }
