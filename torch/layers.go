@@ -60,7 +60,8 @@ func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 
 // Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q [B,H,T,d] and k, v [B,H,S,d]. The boolean
 // mask, broadcast to [B,H,T,S], is true where a key takes part; the zero Tensor stands for no mask. Causal lets
-// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask may stand for it.
+// position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask may stand for it. Under
+// Autocast on the CPU operands in bfloat16 give a result in bfloat16 and keep nothing wider for the backward pass.
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	const op = "Attention"
 	var out C.ap_tensor

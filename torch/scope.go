@@ -91,10 +91,15 @@ func Scoped(f func() Tensor) Tensor {
 	defer s.Close()
 	out := f()
 	out.c("Scoped")
-	if owner := out.h.scope; owner != nil && s.contains(owner) {
-		out.move("Scoped", s.parent)
-	}
+	s.release(out)
 	return out
+}
+
+// release moves a tensor to the scope around, if this one or one inside owns it.
+func (s *Scope) release(x Tensor) {
+	if owner := x.h.scope; owner != nil && s.contains(owner) {
+		x.move("Scoped", s.parent)
+	}
 }
 
 // Evaluated is Scoped without recording gradients.

@@ -18,23 +18,22 @@ type States struct {
 
 // ScopedStates is Scoped for what gives states. Where layers are computed once more, what they read stays, too.
 func ScopedStates(f func() States) States {
-	const op = "ScopedStates"
-	needScope(op)
+	needScope("ScopedStates")
 	s := OpenScope()
 	defer s.Close()
 	states := f()
-	out := []Tensor{states.Hidden, states.Raw, states.Attention}
+	stay := []Tensor{states.Hidden, states.Raw, states.Attention}
 	for _, term := range states.Terms {
-		out = append(out, term.Value)
+		stay = append(stay, term.Value)
 	}
 	if states.Recomputation != nil {
 		for _, h := range s.handles {
-			out = append(out, Tensor{h})
+			stay = append(stay, Tensor{h})
 		}
 	}
-	for _, x := range out {
-		if x.Defined() && x.h.scope != nil && s.contains(x.h.scope) {
-			x.move(op, s.parent)
+	for _, x := range stay {
+		if x.Defined() {
+			s.release(x)
 		}
 	}
 	return states

@@ -14,9 +14,10 @@ const (
 
 // Shown is a text from outside as one line that a terminal shows and does not obey: at most 4 kB, with U+FFFD for each
 // control character and for what is no UTF-8. White space that breaks lines becomes a space.
-func Shown(text string) string { return shown(text, longestShown) }
+func Shown(text string) string { return ShownAtMost(longestShown, text) }
 
-func shown(text string, longest int) string {
+// ShownAtMost is Shown with another bound, in bytes; three dots stand for the rest.
+func ShownAtMost(longest int, text string) string {
 	if len(text) <= longest && utf8.ValidString(text) && !strings.ContainsFunc(text, disturbs) {
 		return text
 	}
@@ -47,7 +48,7 @@ func disturbs(r rune) bool {
 
 // Plain is an error whose text is Shown, at most 1 kB, for readers of files whose names and words it tells.
 func Plain(err error) error {
-	if err == nil || shown(err.Error(), longestError) == err.Error() {
+	if err == nil || ShownAtMost(longestError, err.Error()) == err.Error() {
 		return err
 	}
 	return &plainError{err}
@@ -55,5 +56,5 @@ func Plain(err error) error {
 
 type plainError struct{ err error }
 
-func (e *plainError) Error() string { return shown(e.err.Error(), longestError) }
+func (e *plainError) Error() string { return ShownAtMost(longestError, e.err.Error()) }
 func (e *plainError) Unwrap() error { return e.err }

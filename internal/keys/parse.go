@@ -97,14 +97,10 @@ func quoted(text string) int {
 	return len(text)
 }
 
-// longestQuoted bounds what an error says of a file, in characters.
+// longestQuoted bounds what an error quotes of a file, in bytes.
 const longestQuoted = 300
 
 // oneLine is what a parser says, or a name or value in a file, in one line, whose end is left out where it is long.
 func oneLine(text string) string {
-	line := strings.Join(strings.Fields(files.Shown(text)), " ")
-	if characters := []rune(line); len(characters) > longestQuoted {
-		return string(characters[:longestQuoted]) + "..."
-	}
-	return line
+	return strings.Join(strings.Fields(files.ShownAtMost(longestQuoted, text)), " ")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
@@ -15,7 +16,7 @@ import (
 )
 
 // lmRows are training steps of language models in their published sizes.
-var lmRows = append(eagerAndCompiled(
+var lmRows = slices.Concat(eagerAndCompiled(
 	step{"lstm_step/ptb", pennTreebank.race},
 	step{"lstm_step/wikitext2", wikiText2.race},
 	step{"mos_step/ptb", mixturePTB.race},
@@ -23,7 +24,7 @@ var lmRows = append(eagerAndCompiled(
 	step{"lstm_step/ptb/bfloat16", pennTreebank.inBFloat16().race},
 	step{"mos_step/ptb/bfloat16", mixturePTB.inBFloat16().race},
 	step{"xl_step/4-layers/bfloat16", fourLayers.inBFloat16().race},
-), append(gptRows, attentionRows...)...)
+), gptRows, attentionRows)
 
 // textNetwork is a language model, and the size of the chunks that it reads.
 type textNetwork struct {

@@ -102,11 +102,15 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	var step *int64
 	var epoch *float64
 	var split string
-	for name, value := range map[string]any{"step": &step, "epoch": &epoch, "split": &split} {
-		if field, ok := fields[name]; ok {
-			if err := json.Unmarshal(field, value); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+	for _, known := range []struct {
+		name  string
+		value any
+	}{{"step", &step}, {"epoch", &epoch}, {"split", &split}} {
+		if field, ok := fields[known.name]; ok {
+			if err := json.Unmarshal(field, known.value); err != nil {
+				return fmt.Errorf("%s: %w", known.name, err)
 			}
+			delete(fields, known.name)
 		}
 	}
 	if step == nil {
@@ -117,9 +121,6 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 		r.Epoch = *epoch
 	}
 	for name, field := range fields {
-		if name == "step" || name == "epoch" || name == "split" {
-			continue
-		}
 		var x *float64
 		if json.Unmarshal(field, &x) == nil {
 			if x != nil {

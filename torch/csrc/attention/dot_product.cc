@@ -11,7 +11,6 @@
 #include <ATen/SDPBackend.h>
 #include <ATen/autocast_mode.h>
 
-#include <cmath>
 #include <limits>
 
 #include "api_dot_product.h"
@@ -42,8 +41,9 @@ class HalfAttention : public Operator {
   Tensors forward(const Tensors &operands) override {
     const at::Tensor q = by_rows(operands[0]), k = by_rows(operands[1]), v = by_rows(operands[2]);
     at::Tensor out_BHTK = like(q), logsumexp_BHT = at::empty({q.size(0), q.size(1), q.size(2)}, q.options().dtype(at::kFloat));
+    auto *logsumexp = logsumexp_BHT.mutable_data_ptr<float>();
     each_head(q, k, v, half_attention_room, [&](const HalfHead &head, int64_t b, int64_t h, float *room) {
-      half_attention(head, rows(out_BHTK, b, h), logsumexp_BHT[b][h].mutable_data_ptr<float>(), room);
+      half_attention(head, rows(out_BHTK, b, h), logsumexp + (b * q.size(1) + h) * q.size(2), room);
     });
     save_for_backward({q, k, v, out_BHTK, logsumexp_BHT});
     return {out_BHTK};
@@ -53,9 +53,10 @@ class HalfAttention : public Operator {
     const Tensors saved = saved_tensors();
     const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], gout = by_rows(grads[0]);
     at::Tensor gq = like(q), gk = like(k), gv = like(v);
+    const auto *logsumexp = saved[4].const_data_ptr<float>();
     each_head(q, k, v, half_attention_back_room, [&](const HalfHead &head, int64_t b, int64_t h, float *room) {
-      half_attention_back(head, rows(saved[3], b, h), saved[4][b][h].const_data_ptr<float>(), rows(gout, b, h), rows(gq, b, h), rows(gk, b, h),
-                          rows(gv, b, h), room);
+      half_attention_back(head, rows(saved[3], b, h), logsumexp + (b * q.size(1) + h) * q.size(2), rows(gout, b, h), rows(gq, b, h),
+                          rows(gk, b, h), rows(gv, b, h), room);
     });
     return {gq, gk, gv};
   }
@@ -79,13 +80,12 @@ class HalfAttention : public Operator {
   template <class Room, class Work>
   void each_head(const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, Room room_of, Work work) const {
     const int64_t H = q.size(1);
-    const float scale = static_cast<float>(1 / std::sqrt(static_cast<double>(q.size(3))));
     at::parallel_for(0, q.size(0) * H, 1, [&](int64_t begin, int64_t end) {
       at::Tensor room;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / H, h = i % H;
         const bool *mask = mask_ ? mask_->const_data_ptr<bool>() + b * k.size(2) : nullptr;
-        const HalfHead head{rows(q, b, h), rows(k, b, h), rows(v, b, h), mask, q.size(2), k.size(2), q.size(3), causal_, scale};
+        const HalfHead head{rows(q, b, h), rows(k, b, h), rows(v, b, h), mask, q.size(2), k.size(2), q.size(3), causal_};
         if (!room.defined()) room = at::empty({room_of(head)}, q.options().dtype(at::kFloat));
         work(head, b, h, room.mutable_data_ptr<float>());
       }
@@ -134,10 +134,9 @@ at::Tensor on_host_under_autocast(const at::Tensor &q, const at::Tensor &k, cons
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   const bool half = q.scalar_type() == at::kBFloat16 && k.scalar_type() == at::kBFloat16 && v.scalar_type() == at::kBFloat16;
   if (half && HalfAttention::fits(q, k, v, mask)) return recorded<HalfAttention>({q, k, v}, mask, causal)[0];
-  const Mask wide_mask = added(mask);
-  if (half && at::_fused_sdp_choice(q, k, v, wide_mask, 0.0, causal) == static_cast<int64_t>(at::SDPBackend::flash_attention))
-    return recorded<WideAttention>({q, k, v}, wide_mask, causal)[0];
-  return at::scaled_dot_product_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), wide_mask, 0.0, causal);
+  if (half && at::_fused_sdp_choice(q, k, v, mask, 0.0, causal) == static_cast<int64_t>(at::SDPBackend::flash_attention))
+    return recorded<WideAttention>({q, k, v}, added(mask), causal)[0];
+  return at::scaled_dot_product_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), mask, 0.0, causal);
 }
 
 }  // namespace
@@ -150,8 +149,8 @@ extern "C" ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tenso
     TORCH_CHECK(!mask || !causal, "a mask and causality exclude each other: let the mask say both");
     Mask m;
     if (mask) m = get(mask);
-    const bool widen = get(q).is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
-    *out = wrap(widen ? on_host_under_autocast(get(q), get(k), get(v), m, causal)
+    const bool autocast = get(q).is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
+    *out = wrap(autocast ? on_host_under_autocast(get(q), get(k), get(v), m, causal)
                       : at::scaled_dot_product_attention(get(q), get(k), get(v), m, 0.0, causal));
   });
 }

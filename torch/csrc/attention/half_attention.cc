@@ -5,7 +5,7 @@
 // Scores are computed transposed, keys by queries. A vector then holds queries, so that the softmax needs no sum across a
 // vector; a mask is that of a row; and rows of the results are pairs as add_pairs (products/panels.h) wants them:
 //   out^T_KT += v^T_KS p_ST,  gv_SK += p_ST gout_TK,  gk_SK += g_ST q_TK,  gq^T_KT += k^T_KS g_ST
-// for the probabilities p_ST = exp(scale k q^T - logsumexp) and g_ST = scale p (v gout^T - sum_K(gout out)).
+// for scale = 1 / sqrt(K), probabilities p_ST = exp(scale k q^T - logsumexp), and g_ST = scale p (v gout^T - sum_K(gout out)).
 //
 // Legend: T queries, S keys, K width of the head; L queries of a block.
 #include <algorithm>
@@ -34,6 +34,8 @@ typedef float __attribute__((__may_alias__)) Pair;
 const Pair *pairs(HalfRows x, int64_t row) { return reinterpret_cast<const Pair *>(x.data + row * x.step); }
 
 int64_t up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+float scale_of(int64_t K) { return 1 / std::sqrt(static_cast<float>(K)); }
 
 // Lanes of a block of queries.
 int64_t lanes_for(int64_t T) { return T <= 32 ? 32 : 64; }
@@ -114,11 +116,8 @@ void stack(HalfRows x, int64_t N, int64_t K, int64_t G, int64_t half, Pair *to) 
     for (int64_t k = 0; k < K; k += 16) store(to + (k / G * half + p) * G + k % G, neighbours(x, N, p, k));
 }
 
-// A row in bfloat16.
-void round_to(const float *from, int64_t K, uint16_t *to) {
-#pragma omp simd
-  for (int64_t k = 0; k < K; ++k) to[k] = bfloat16_of(from[k]);
-}
+// A row in bfloat16, whose length is even.
+void round_row_to(const float *from, int64_t K, uint16_t *to) { pair_up(from, K, 1, reinterpret_cast<Pair *>(to)); }
 
 // The first n columns of x_KL, times one factor each, as rows in bfloat16.
 void turn_back(const float *x_KL, int64_t K, int64_t L, const float *factors, int64_t n, uint16_t *to, int64_t step) {
@@ -131,7 +130,7 @@ void turn_back(const float *x_KL, int64_t K, int64_t L, const float *factors, in
       for (int64_t i = 0; i < std::min<int64_t>(16, n - l); ++i) {
         std::memcpy(row, &block[i], sizeof row);
         for (float &x : row) x *= factors[l + i];
-        round_to(row, 16, to + (l + i) * step + k);
+        round_row_to(row, 16, to + (l + i) * step + k);
       }
     }
 }
@@ -146,6 +145,7 @@ inline float exponential(float x) { return x != x ? x : x == kNone ? 0.0f : exp_
 // The scaled scores of n keys from `key` on, [n,L], and minus infinity where one does not count for a query.
 template <int L>
 void scores(const HalfHead &h, int64_t key, int64_t n, int64_t query, const Pair *q_KL, float *s) {
+  const float scale = scale_of(h.K);
   std::fill(s, s + n * L, 0.0f);
   add(pairs(h.k_SK, key), h.k_SK.step / 2, q_KL, h.K / 2, L, s, n, L);
   for (int64_t j = 0; j < n; ++j) {
@@ -155,7 +155,6 @@ void scores(const HalfHead &h, int64_t key, int64_t n, int64_t query, const Pair
       continue;
     }
     const int hidden = h.causal ? static_cast<int>(std::clamp<int64_t>(key + j - query, 0, L)) : 0;
-    const float scale = h.scale;
 #pragma omp simd
     for (int l = 0; l < L; ++l) row[l] = l < hidden ? kNone : row[l] * scale;
   }
@@ -275,7 +274,7 @@ void attend_back(const HalfHead &h, HalfRows out, const float *logsumexp, HalfRo
       scores<L>(h, key, n, b * L, q_KT + b * K / 2 * L, p);
       std::fill(g, g + even * L, 0.0f);
       add(pairs(h.v_SK, key), h.v_SK.step / 2, gout_KT + b * K / 2 * L, K / 2, L, g, n, L);
-      differentiate<L>(p, g, n, sums + b * L, dot + b * L, h.scale);
+      differentiate<L>(p, g, n, sums + b * L, dot + b * L, scale_of(K));
       pair_up(p, L, n, p_NL);
       pair_up(g, L, n, g_NL);
       for (int64_t j = 0; j < n; j += 2) pair_rows(g + j * L, g + (j + 1) * L, L, g_pairs + j / 2 * L);
@@ -287,8 +286,8 @@ void attend_back(const HalfHead &h, HalfRows out, const float *logsumexp, HalfRo
       add(k_KS + key / 2, halfS, g_pairs, even / 2, L, gq_KT + b * K * L, K, L);
     }
     for (int64_t j = 0; j < n; ++j) {
-      round_to(gk_NK + j * K, K, gk.data + (key + j) * gk.step);
-      round_to(gv_NK + j * K, K, gv.data + (key + j) * gv.step);
+      round_row_to(gk_NK + j * K, K, gk.data + (key + j) * gk.step);
+      round_row_to(gv_NK + j * K, K, gv.data + (key + j) * gv.step);
     }
   }
   alignas(64) float ones[L];

@@ -21,14 +21,13 @@ struct HalfHead {
   const bool *mask_S;  // true where a key takes part; null where all do
   int64_t T, S, K;
   bool causal;  // a query sees the keys up to its own place
-  float scale;  // of the products of queries and keys
 };
 
 // How many floats of working memory an attention needs, and its backward pass.
 int64_t half_attention_room(const HalfHead &head);
 int64_t half_attention_back_room(const HalfHead &head);
 
-// softmax(scale q k^T) v, and by query the logarithm of the sum of exponentials. A query that sees no key gets zeros.
+// softmax(q k^T / sqrt(K)) v, and by query the logarithm of the sum of exponentials. A query that sees no key gets zeros.
 void half_attention(const HalfHead &head, HalfRows out_TK, float *logsumexp_T, float *room);
 
 // The gradients from what half_attention gave and the gradient of its result.
