@@ -207,7 +207,7 @@ func (t Tokens) columns() (words Chunk, lengths []int64) {
 
 // wordVectors looks up word vectors [T,B,E] with the noise of the input side.
 func (m *Attentional) wordVectors(e Embedder, x Chunk, s *torch.Stream) torch.Tensor {
-	v_TBE := e.Lookup(x.tensor(m.device))
+	v_TBE := e.Lookup(x.tensor())
 	if s != nil && m.WordDropout > 0 {
 		keep_TB1 := torch.DropoutMask(m.WordDropout, s, v_TBE.DType(), m.device, int64(x.Time), int64(x.Columns), 1)
 		v_TBE = v_TBE.Mul(keep_TB1)

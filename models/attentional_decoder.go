@@ -164,7 +164,7 @@ func (c *attentionalDecoding) ofSentences() []*torch.Tensor {
 
 func (c *attentionalDecoding) Step(words []int64, wantAttention bool) (hidden, attention torch.Tensor) {
 	r, b, width := int64(len(words)), c.memory_BSD.Size(0), c.memory_BSD.Size(2)
-	x_RI := torch.Cat([]torch.Tensor{c.target.Lookup(torch.FromInt64s(words, c.device, r)), c.out_RD}, 1)
+	x_RI := torch.Cat([]torch.Tensor{c.target.Lookup(torch.FromInt64s(words, torch.CPU, r)), c.out_RD}, 1)
 	for i, w := range c.decoder {
 		gates_R4D := torch.Linear(x_RI, w.Input, w.InputBias).Add(torch.Linear(c.h[i], w.Hidden, w.HiddenBias))
 		gates := gates_R4D.Split(1, width, width, width, width)

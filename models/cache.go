@@ -72,7 +72,7 @@ func (m *Transformer) Step(c *Cache, words []int64, wantAttention bool) (hidden,
 
 // stepVectors looks up the words of a step of decoding, and scales them.
 func (m *Transformer) stepVectors(words []int64, step int64, shape ...int64) torch.Tensor {
-	x := m.target.Lookup(torch.FromInt64s(words, m.device, shape...)).MulScalar(m.scale())
+	x := m.target.Lookup(torch.FromInt64s(words, torch.CPU, shape...)).MulScalar(m.scale())
 	if m.ZeroStart && step == 0 {
 		return x.MulScalar(0)
 	}

@@ -110,7 +110,7 @@ func (m *GPT) embed(x Chunk, from int, s *torch.Stream) torch.Tensor {
 	for i, id := range x.IDs {
 		ids[i%x.Columns*x.Time+i/x.Columns] = id
 	}
-	h_BTD := m.embedding.Lookup(torch.FromInt64s(ids, m.device, int64(x.Columns), int64(x.Time)))
+	h_BTD := m.embedding.Lookup(torch.FromInt64s(ids, torch.CPU, int64(x.Columns), int64(x.Time)))
 	if m.places.Defined() {
 		h_BTD = h_BTD.Add(m.places.Narrow(0, int64(from), int64(x.Time)))
 	}

@@ -50,7 +50,7 @@ func (c *Config) layerWidth(layer int) int64 {
 // wordVectors looks up a chunk [T,B,D] with the noise of the input side. A word
 // that embedding dropout drops vanishes from the whole chunk.
 func (c *Config) wordVectors(e Embedder, x Chunk, device torch.Device, s *torch.Stream) torch.Tensor {
-	ids_TB := x.tensor(device)
+	ids_TB := x.tensor()
 	v_TBD := e.Lookup(ids_TB)
 	if s == nil {
 		return v_TBD

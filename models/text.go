@@ -11,8 +11,9 @@ type Chunk struct {
 	Time, Columns int
 }
 
-func (c Chunk) tensor(d torch.Device) torch.Tensor {
-	return torch.FromInt64s(c.IDs, d, int64(c.Time), int64(c.Columns))
+// tensor has the ids on the host, where looking them up checks them.
+func (c Chunk) tensor() torch.Tensor {
+	return torch.FromInt64s(c.IDs, torch.CPU, int64(c.Time), int64(c.Columns))
 }
 
 // chunkStates are the states of a chunk: row n stands at time n / B in column n % B.

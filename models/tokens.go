@@ -11,8 +11,9 @@ type Tokens struct {
 	Rows, Width int
 }
 
-func (t Tokens) tensor(d torch.Device) torch.Tensor {
-	return torch.FromInt64s(t.IDs, d, int64(t.Rows), int64(t.Width))
+// tensor has the ids on the host, where looking them up checks them.
+func (t Tokens) tensor() torch.Tensor {
+	return torch.FromInt64s(t.IDs, torch.CPU, int64(t.Rows), int64(t.Width))
 }
 
 // padded reports whether any row is shorter than the others.

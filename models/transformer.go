@@ -187,7 +187,7 @@ func (m *Transformer) embedTarget(prev Tokens, s *torch.Stream) torch.Tensor {
 
 // targetVectors looks up the decoder's input [B,T,D], and scales it.
 func (m *Transformer) targetVectors(prev Tokens) torch.Tensor {
-	x_BTD := m.target.Lookup(prev.tensor(m.device)).MulScalar(m.scale())
+	x_BTD := m.target.Lookup(prev.tensor()).MulScalar(m.scale())
 	if !m.ZeroStart {
 		return x_BTD
 	}
@@ -201,7 +201,7 @@ func (m *Transformer) targetVectors(prev Tokens) torch.Tensor {
 // embed looks up [B,T,D], scales by sqrt(D), adds positions and, in training,
 // Gaussian noise that the scale does not enlarge, and drops out.
 func (m *Transformer) embed(e Embedder, p positions, t Tokens, s *torch.Stream) torch.Tensor {
-	return m.embedVectors(e.Lookup(t.tensor(m.device)).MulScalar(m.scale()), p, t, s)
+	return m.embedVectors(e.Lookup(t.tensor()).MulScalar(m.scale()), p, t, s)
 }
 
 func (m *Transformer) embedVectors(x_BTD torch.Tensor, p positions, t Tokens, s *torch.Stream) torch.Tensor {

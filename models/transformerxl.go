@@ -98,7 +98,7 @@ func (m *TransformerXL) Forward(x Chunk, carried Carried, s *torch.Stream) (torc
 		remembered = int(carried[0].Size(0))
 	}
 	r := m.recomputation(s)
-	words_TBD := m.embedding.Lookup(x.tensor(m.device)).MulScalar(math.Sqrt(float64(m.Width)))
+	words_TBD := m.embedding.Lookup(x.tensor()).MulScalar(math.Sqrt(float64(m.Width)))
 	h_TBD := r.Leaf(torch.Dropout(words_TBD, m.Dropout, s))
 	positions_SD := torch.Dropout(m.distances(remembered+x.Time), m.Dropout, s)
 	blocked_TS := m.blocked(x.Time, remembered)

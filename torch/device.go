@@ -30,8 +30,8 @@ func (d Device) name() string {
 // IsCUDA reports whether d is a CUDA device.
 func (d Device) IsCUDA() bool { return strings.HasPrefix(string(d), "cuda") }
 
-// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is one). It must come before the first
-// tensor: libtorch asks for CUDA once. The name of an accelerator that a loaded library has registered with libtorch,
+// FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is one), and turns TF32 off where it finds one
+// (AllowTF32). It must come before the first tensor: libtorch asks for CUDA once. The name of an accelerator that a loaded library has registered with libtorch,
 // as "NAME:N", is known too.
 func FindDevice(name string) (Device, error) {
 	if name == "" || name == string(CPU) {
@@ -44,6 +44,9 @@ func FindDevice(name string) (Device, error) {
 		return "", fmt.Errorf("unknown device %q: use cpu, cuda, cuda:N or auto", name)
 	}
 	count, reason := cudaDevices()
+	if count > 0 {
+		AllowTF32("cuda", false) // which cuDNN's recurrent layers would use
+	}
 	if name == "auto" {
 		if count > 0 {
 			return "cuda:0", nil
@@ -92,7 +95,7 @@ func unusedGPU(driver bool, count int, reason string) string {
 const found = "by libtorch_cuda.so in "
 
 // AllowTF32 lets a CUDA device round the operands of float32 products and recurrent
-// layers to TF32, which has 10 bits of fraction; at first it does not.
+// layers to TF32, which has 10 bits of fraction; after FindDevice it does not.
 func AllowTF32(d Device, value bool) {
 	if d.IsCUDA() {
 		check("AllowTF32", C.ap_allow_tf32(C.bool(value)))
@@ -197,6 +200,26 @@ func Synchronize(d Device) {
 func PeakDeviceBytes(d Device) (n int64) {
 	withDevice(d, func(device *C.char) { n = int64(C.ap_device_peak_bytes(device)) })
 	return n
+}
+
+// ResetPeakDeviceBytes starts PeakDeviceBytes anew from what is held now.
+func ResetPeakDeviceBytes(d Device) {
+	withDevice(d, func(device *C.char) { C.ap_device_reset_peak_bytes(device) })
+}
+
+// DeviceName is what the driver calls a CUDA device, as "NVIDIA H100 80GB HBM3"; empty for others.
+func DeviceName(d Device) string {
+	if !d.IsCUDA() {
+		return ""
+	}
+	_, number, _ := strings.Cut(string(d), ":")
+	index, _ := strconv.Atoi(number) // "cuda" is the first
+	name := (*C.char)(C.calloc(256, 1))
+	defer C.free(unsafe.Pointer(name))
+	if !C.ap_cuda_name(C.int(index), name, 255) {
+		return ""
+	}
+	return C.GoString(name)
 }
 
 // LiveDeviceBytes is what tensors hold there now.

@@ -38,6 +38,7 @@ func TestThreadsSleepSoon(t *testing.T) {
 
 // libtorch's operators are registered in a heap of huge pages, where the kernel has them for those who ask.
 func TestHeapOfHugePages(t *testing.T) {
+	ofCPU(t)
 	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	if err != nil || strings.Contains(string(enabled), "[never]") {
 		t.Skipf("the kernel has no huge pages: %v, %q", err, enabled)

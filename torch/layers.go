@@ -42,8 +42,9 @@ func linearsReference(x Tensor, weights, biases []Tensor) []Tensor {
 	return out
 }
 
-// Embedding looks up rows of weight [V, D] by int64 ids [...]: the result is
-// [..., D]. The row of padding gets no gradient; -1 means that every row does.
+// Embedding looks up rows of weight [V,D] by int64 ids [...]: the result is [...,D]. The row of padding gets no
+// gradient; -1 means that every row does. Ids may lie on the host where weight is on a device; only there they are
+// checked against V, and one beyond it ends all work on a GPU.
 func Embedding(weight, ids Tensor, padding int64) Tensor {
 	var out C.ap_tensor
 	return made("Embedding", C.ap_embedding(weight.c("Embedding"), ids.c("Embedding"), C.int64_t(padding), &out), &out,
@@ -61,7 +62,8 @@ func LayerNorm(x, gain, bias Tensor, eps float64) Tensor {
 // Attention is scaled dot-product attention: softmax(q k^T / sqrt(d)) v for q [B,H,T,d] and k, v [B,H,S,d]. The boolean
 // mask, broadcast to [B,H,T,S], is true where a key takes part; the zero Tensor stands for no mask. Causal lets
 // position t see the keys up to t, and excludes a mask. What AttentionMask makes of a mask may stand for it. Under
-// Autocast on the CPU operands in bfloat16 give a result in bfloat16 and keep nothing wider for the backward pass.
+// Autocast on the CPU operands in bfloat16 give a result in bfloat16 and keep nothing wider for the backward pass. There
+// a query whose keys are all beside the mask gets zeros; on a GPU it gets what libtorch's kernel makes of it.
 func Attention(q, k, v, mask Tensor, causal bool) Tensor {
 	const op = "Attention"
 	var out C.ap_tensor

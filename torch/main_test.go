@@ -24,6 +24,14 @@ func ofCPU(t *testing.T) {
 	}
 }
 
+// notOnGPU skips a test whose result a GPU's own kernels give otherwise.
+func notOnGPU(t *testing.T, why string) {
+	t.Helper()
+	if device.IsCUDA() {
+		t.Skip(why)
+	}
+}
+
 // TestMain fails where no test has called a kernel.
 func TestMain(m *testing.M) {
 	code := m.Run()

@@ -51,6 +51,7 @@ func TestInProducts(t *testing.T) {
 // TestInProductsSeesRecurrentSteps: an LSTM layer of one input has its products in
 // its steps.
 func TestInProductsSeesRecurrentSteps(t *testing.T) {
+	notOnGPU(t, "cuDNN has its products to itself")
 	torch.Test(t, func() {
 		const steps, columns, width = 30, 14, 512
 		normal := func(shape ...int64) torch.Tensor {

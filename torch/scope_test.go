@@ -99,7 +99,7 @@ func TestNoScopeIsOpen(t *testing.T) {
 func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 	torch.Test(t, func() {
 		x, y := torch.Zeros(torch.Float32, device, 2, 3), torch.Zeros(torch.Float32, device, 4, 5)
-		ids := torch.FromInt64s([]int64{7}, device, 1)
+		ids, onHost := torch.FromInt64s([]int64{7}, device, 1), torch.FromInt64s([]int64{7}, torch.CPU, 1)
 		for op, f := range map[string]func(){
 			"Add of shapes [2 3], [4 5]: ":          func() { x.Add(y) },
 			"MatMul of shapes [2 3], [4 5]: ":       func() { x.MatMul(y) },
@@ -112,7 +112,7 @@ func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 			"Narrow of shapes [2 3]: ":              func() { x.Narrow(1, 2, 2) },
 			"Transpose of shapes [2 3]: ":           func() { x.Transpose(0, 2) },
 			"Permute of shapes [2 3]: ":             func() { x.Permute(0) },
-			"Embedding of shapes [2 3], [1]: ":      func() { torch.Embedding(x, ids, -1) },
+			"Embedding of shapes [2 3], [1]: ":      func() { torch.Embedding(x, onHost, -1) },
 			"IndexSelect of shapes [2 3], [1]: ":    func() { x.IndexSelect(0, ids) },
 			"Gather of shapes [2 3], [1]: ":         func() { x.Gather(0, ids) },
 			"ScatterRows of shapes [2 3], [1]: ":    func() { x.ScatterRows(ids, 5) },
@@ -130,6 +130,10 @@ func TestShapeMismatchNamesOperatorAndShapes(t *testing.T) {
 			},
 			"SetRequiresGrad of shapes [1]: ": func() { ids.SetRequiresGrad(true) },
 		} {
+			if ofIDs := []string{"IndexSelect", "Gather", "ScatterRows"}; device.IsCUDA() &&
+				slices.ContainsFunc(ofIDs, func(name string) bool { return strings.HasPrefix(op, name) }) {
+				continue // an index beyond the rows ends all work on a GPU
+			}
 			e := failure(t, f)
 			text := e.Error()
 			if !strings.HasPrefix(text, op) || strings.Contains(text, "\n") || errors.Is(e, torch.ErrOutOfMemory) {

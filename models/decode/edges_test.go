@@ -96,7 +96,7 @@ func TestBadInput(t *testing.T) {
 			decode.Defaults())
 		wantError(t, err, "source 1 holds padding")
 		_, err = decode.Search(context.Background(), f.model, f.scorer(), [][]int32{{4, 5000}}, decode.Defaults())
-		wantError(t, err, "")
+		wantError(t, err, "an id of 5000 is outside the table of ")
 
 		score := func(sources, targets [][]int32) error {
 			_, err := decode.Score(f.model, f.scorer().NLL, sources, targets, f.model.MaxPositions, decode.Defaults())

@@ -30,7 +30,7 @@ func (a attentionOf) race(b *bench, r *race) error {
 	defer scope.Close()
 	stream := torch.NewStream(1, "bench")
 	normal := func() torch.Tensor {
-		return stream.Normal(0, 1, torch.BFloat16, torch.CPU, a.columns, a.steps, attentionHeads, attentionWidth)
+		return stream.Normal(0, 1, torch.BFloat16, r.device, a.columns, a.steps, attentionHeads, attentionWidth)
 	}
 	leaves := []torch.Tensor{torch.Parameter(normal()), torch.Parameter(normal()), torch.Parameter(normal())}
 	r.onClose(func() { torch.Free(leaves...) })
@@ -40,8 +40,8 @@ func (a attentionOf) race(b *bench, r *race) error {
 		for i, x := range leaves {
 			heads[i] = x.Transpose(1, 2)
 		}
-		torch.Autocast(true, torch.CPU, func() {
-			loss = torch.Attention(heads[0], heads[1], heads[2], torch.Tensor{}, true).Sum().To(torch.Float32, torch.CPU)
+		torch.Autocast(true, r.device, func() {
+			loss = torch.Attention(heads[0], heads[1], heads[2], torch.Tensor{}, true).Sum().To(torch.Float32, r.device)
 		})
 		return loss
 	})

@@ -196,7 +196,7 @@ func raggedBatches() []*corpus.Batch {
 func (b *bench) checkedAttentional() (small map[string]any, want gradients, err error) {
 	n := attentionalSize{vocabulary: 40, words: 6, width: 8, layers: 2, spread: 0.1}
 	batches := raggedBatches()
-	r := &race{}
+	r := &race{device: b.device}
 	defer r.close()
 	t, err := n.model(wordSoftmax).trainer(r, batches)
 	if err != nil {

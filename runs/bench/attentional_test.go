@@ -52,7 +52,7 @@ func TestLayerParameters(t *testing.T) {
 	got := map[string][2]int64{}
 	for _, l := range outputLayers {
 		torch.Test(t, func() {
-			built, err := n.model(l).build()
+			built, err := n.model(l).build(torch.CPU)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // options are the command line.
@@ -18,13 +19,15 @@ type options struct {
 	Only      string `flag:"only" help:"measure the rows whose name matches this regular <EXPRESSION>"`
 	Pairs     int    `flag:"pairs" default:"7" range:"[1,inf)" help:"pairs of measurements for a ratio; one of fewer than 7 does not count"`
 	ISA       string `flag:"isa" choice:"avx2 avx512 default" help:"instruction <SET> that both sides keep to: avx2, avx512, or default for what each chooses by itself (default: what APERTURE_ISA says)"`
+	Device    string `flag:"device" default:"cpu" help:"<DEVICE> of both sides in the suites translation, objectives, lm and layers: cpu or cuda[:N]"`
 	Threads   int    `flag:"threads" default:"2" range:"[1,inf)" help:"threads of both sides, except for text"`
 	Positions int64  `flag:"positions" range:"[1,inf)" help:"positions that method/mos scores at a time: its peer needs 7 MB for each"`
 	LoadPairs int    `flag:"load-pairs" default:"5000000" range:"[1000,inf)" help:"sentence pairs of the rows of load that have no peer; their text is made once, in the user's cache"`
 	Python    string `flag:"python" help:"Python <PROGRAM> that has the peers' packages"`
 
-	suite suite
-	only  *regexp.Regexp
+	suite  suite
+	only   *regexp.Regexp
+	device torch.Device
 }
 
 // leastPairs is how many pairs a ratio that counts is made of.
@@ -50,7 +53,12 @@ func parse(args []string, out io.Writer) (options, error) {
 	if o.suite, err = findSuite(o.What); err != nil {
 		return o, err
 	}
+	if o.device, err = torch.FindDevice(o.Device); err != nil {
+		return o, command.Usagef("-device: %w", err)
+	}
 	switch folder := filepath.Dir(o.JSON); {
+	case o.device != torch.CPU && !o.suite.products:
+		return o, command.Usagef("-device %s: the rows of %s are work for the CPU", o.Device, o.What)
 	case len(o.rows()) == 0:
 		return o, command.Usagef("-only %s matches no row of %s: its rows are %s", o.Only, o.What,
 			names(o.suite.rows, func(r row) string { return r.name }))

@@ -73,7 +73,7 @@ const promptTokens, newTokens = 16, 100
 func (n textNetwork) generating(b *bench, r *race) error {
 	c := n.config
 	pieces := bytebpe.Learn(&bytebpe.Counts{}, 256) // bytes alone; a vocabulary's size is what counts
-	built, err := language.New(c.Language(), corpus.NewPieces(pieces), torch.CPU)
+	built, err := language.New(c.Language(), corpus.NewPieces(pieces), r.device)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (n textNetwork) generating(b *bench, r *race) error {
 	stream := torch.NewStream(1, "init")
 	scope := torch.OpenScope()
 	words := built.Params.Get("encoder.weight")
-	words.Detach().Assign(stream.Normal(0, 0.3, torch.Float32, torch.CPU, words.Shape()...))
+	words.Detach().Assign(stream.Normal(0, 0.3, torch.Float32, r.device, words.Shape()...))
 	m := &exchange.GPT2{Width: c.Model.Width, FFNWidth: c.Model.FFNWidth, Heads: c.Model.Heads, Layers: c.Model.Layers,
 		MaxPositions: c.Model.MaxPositions, Activation: c.Model.Activation, Epsilon: c.Model.NormEpsilon,
 		Vocabulary: pieces.Len(), Pieces: pieces, Tensors: map[string]exchange.Tensor{}}
@@ -108,7 +108,7 @@ func (n textNetwork) generating(b *bench, r *race) error {
 	r.pieces, r.warm, r.config = len(prompts), len(prompts), fmt.Sprintf("%d tokens behind %d, D=%d, %d layers", newTokens,
 		promptTokens, c.Model.Width, c.Model.Layers)
 	r.amount = func(int) float64 { return newTokens }
-	r.ours = here(nil, func(i int) error {
+	r.ours = r.here(nil, func(i int) error {
 		ours[i] = built.Continue(context.Background(), prompts[i], language.SampleOptions{Words: newTokens})
 		return nil
 	})

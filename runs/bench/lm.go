@@ -156,7 +156,7 @@ func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (
 	for i := range n.vocabulary {
 		words.ID(fmt.Sprint(i))
 	}
-	built, err := language.New(c.Language(), words, torch.CPU)
+	built, err := language.New(c.Language(), words, r.device)
 	if err != nil {
 		return nil, err
 	}
@@ -177,9 +177,9 @@ func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (
 		var states torch.States
 		var loss, nll torch.Tensor
 		var next models.Carried
-		torch.Autocast(c.Train.Precision == "bfloat16", torch.CPU, func() {
+		torch.Autocast(c.Train.Precision == "bfloat16", r.device, func() {
 			states, next = built.Network.Forward(chunk.input, carried, t.dropout)
-			loss, nll = built.Output.Loss(states, torch.FromInt64s(chunk.targets, torch.CPU, int64(n)), 1/float64(n))
+			loss, nll = built.Output.Loss(states, torch.FromInt64s(chunk.targets, r.device, int64(n)), 1/float64(n))
 			for _, term := range states.Terms {
 				loss = loss.Add(term.Value.MulScalar(term.Weight))
 			}
@@ -200,7 +200,7 @@ func (n textNetwork) trainer(r *race, c experiment.Config, chunks []textChunk) (
 // cleanGradients writes the weights that a network starts with to a file, and gives what they make of the first two
 // chunks, of which the second goes on from the first, without noise.
 func (b *bench) cleanGradients(n textNetwork, chunks []textChunk) (weights string, clean gradients, err error) {
-	r := &race{}
+	r := &race{device: b.device}
 	defer r.close()
 	t, err := n.trainer(r, quiet(n.config), chunks)
 	if err != nil {

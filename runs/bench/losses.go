@@ -40,7 +40,7 @@ var withNorms = []any{"lambda_u_spectral", 1.0, "lambda_v_spectral", 1.0}
 func (r *race) loss(leaves []torch.Tensor, loss func() torch.Tensor) (last *float64) {
 	last = new(float64)
 	r.warm, r.measured = 2, true
-	r.ours = here(func() { torch.ZeroGrad(leaves) }, func(int) error {
+	r.ours = r.here(func() { torch.ZeroGrad(leaves) }, func(int) error {
 		step := torch.OpenScope()
 		defer step.Close()
 		x := loss()
@@ -128,26 +128,26 @@ func (l layer) race(b *bench, r *race) error {
 	stream, params := torch.NewStream(1, "bench"), &torch.Params{}
 	r.onClose(params.Free)
 	config := objectives.Config{Vocabulary: l.vocabulary, Width: l.width, Padding: 1, OutputOnly: true,
-		Params: params, Embedding: "words", Output: "output", Stream: stream, Device: torch.CPU}
+		Params: params, Embedding: "words", Output: "output", Stream: stream, Device: r.device}
 	if l.vectors > 0 {
-		config.Vectors = stream.Normal(0, 1, torch.Float32, torch.CPU, l.vocabulary, l.vectors)
+		config.Vectors = stream.Normal(0, 1, torch.Float32, r.device, l.vocabulary, l.vectors)
 	}
 	output, err := objectives.New(l.settings, config)
 	if err != nil {
 		return err
 	}
 	r.onClose(output.Free)
-	hidden := torch.Parameter(stream.Normal(0, 1, torch.Float32, torch.CPU, l.positions, l.width))
+	hidden := torch.Parameter(stream.Normal(0, 1, torch.Float32, r.device, l.positions, l.width))
 	ids := spreadTargets(l.positions, l.vocabulary)
 	if l.zipf {
 		ids = zipfTargets(l.positions, l.vocabulary)
 	}
-	targets := torch.FromInt64s(ids, torch.CPU, l.positions)
+	targets := torch.FromInt64s(ids, r.device, l.positions)
 	torch.Keep(targets)
 	r.onClose(func() { torch.Free(hidden, targets) })
 	r.config = fmt.Sprintf("N=%d D=%d V=%d", l.positions, l.width, l.vocabulary)
 	last := r.loss(append(params.Tensors(), hidden), func() (loss torch.Tensor) {
-		torch.Autocast(l.half, torch.CPU, func() {
+		torch.Autocast(l.half, r.device, func() {
 			loss, _ = output.Loss(torch.States{Hidden: hidden}, targets, 1/float64(l.positions))
 		})
 		return loss
@@ -233,7 +233,7 @@ func (l attentionalLoop) race(b *bench, r *race) error {
 	stream, params := torch.NewStream(1, "bench"), &torch.Params{}
 	r.onClose(params.Free)
 	add := func(name string, shape ...int64) torch.Tensor {
-		return params.Add(name, stream.Uniform(-0.1, 0.1, torch.Float32, torch.CPU, shape...))
+		return params.Add(name, stream.Uniform(-0.1, 0.1, torch.Float32, r.device, shape...))
 	}
 	words, memory := add("words", l.steps, l.rows, l.words), add("memory", l.rows, l.positions, l.width)
 	h, c := add("h", int64(l.layers), l.rows, l.width), add("c", int64(l.layers), l.rows, l.width)

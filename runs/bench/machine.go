@@ -14,16 +14,17 @@ import (
 // Machine is what a row was measured on.
 type Machine struct {
 	Processor string   `json:"processor"`
-	ISA       string   `json:"isa"`         // the instruction set of both sides
-	Steal     *float64 `json:"steal"`       // the share of all processors' time that others got meanwhile
-	Peak      *float64 `json:"peak_gflops"` // of a matrix product, with the row's threads; null for rows that make none
+	GPU       string   `json:"gpu,omitempty"` // where the work is done on one
+	ISA       string   `json:"isa"`           // the instruction set of both sides
+	Steal     *float64 `json:"steal"`         // the share of all processors' time that others got meanwhile
+	Peak      *float64 `json:"peak_gflops"`   // of a matrix product, with the row's threads; null for rows that make none
 }
 
-// atWork looks at the machine while measure works.
-func atWork(measure func() error) (Machine, error) {
+// atWork looks at the machine while measure works on a device of it.
+func atWork(device torch.Device, measure func() error) (Machine, error) {
 	before := readStat()
 	err := measure()
-	return Machine{Processor: experiment.CPUModel(), ISA: torch.ISA(), Steal: before.steal(readStat())}, err
+	return Machine{Processor: experiment.CPUModel(), GPU: torch.DeviceName(device), ISA: torch.ISA(), Steal: before.steal(readStat())}, err
 }
 
 const (
@@ -32,8 +33,8 @@ const (
 )
 
 // peak is the best rate of several matrix products, in GFLOP/s, with the present threads.
-func peak(products torch.DType) float64 {
-	return torch.PeakRate(torch.CPU, products, peakSize, peakTries) / 1e9
+func peak(device torch.Device, products torch.DType) float64 {
+	return torch.PeakRate(device, products, peakSize, peakTries) / 1e9
 }
 
 // ticks are counts of time from /proc/stat, of all processors together.
@@ -72,7 +73,11 @@ func (t ticks) steal(later ticks) *float64 {
 
 // printMachine says below a table what all its rows have in common.
 func printMachine(out io.Writer, m Machine) error {
-	_, err := fmt.Fprintf(out, "Processor: %s, with %s. Steal is the share of its time that others had meanwhile; "+
+	gpu := ""
+	if m.GPU != "" {
+		gpu = "GPU: " + m.GPU + ". "
+	}
+	_, err := fmt.Fprintf(out, gpu+"Processor: %s, with %s. Steal is the share of its time that others had meanwhile; "+
 		"peak is that of a matrix product of size %d, in GFLOP/s, "+
 		"and ours of it what the products of our whole step reach.\n",
 		m.Processor, m.ISA, peakSize)

@@ -25,11 +25,11 @@ func TestSteal(t *testing.T) {
 
 func TestPeak(t *testing.T) {
 	torch.Test(t, func() {
-		if got := peak(torch.Float32); !(got > 0.1 && got < 1e5) {
+		if got := peak(torch.CPU, torch.Float32); !(got > 0.1 && got < 1e5) {
 			t.Errorf("a product runs at %g GFLOP/s", got)
 		}
 	})
-	m, err := atWork(func() error { return nil })
+	m, err := atWork(torch.CPU, func() error { return nil })
 	if err != nil || m.Processor == "" || m.ISA != torch.ISA() || m.Peak != nil {
 		t.Errorf("the machine is %+v, %v", m, err)
 	}

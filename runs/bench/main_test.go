@@ -122,7 +122,7 @@ func TestRaceWithoutUnits(t *testing.T) {
 func TestMemoryOfOurs(t *testing.T) {
 	torch.Test(t, func() {
 		kept := torch.Zeros(torch.Float32, torch.CPU, 1<<20)
-		h := here(nil, func(int) error {
+		h := (&race{device: torch.CPU}).here(nil, func(int) error {
 			s := torch.OpenScope()
 			defer s.Close()
 			kept.AddScalar(1).AddScalar(1)

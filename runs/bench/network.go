@@ -105,7 +105,7 @@ func (n network) model(method string, changes ...any) translator {
 		half: n.half, recompute: n.recompute}
 }
 
-func (m translator) build() (*translation.Translator, error) {
+func (m translator) build(device torch.Device) (*translation.Translator, error) {
 	method, err := m.settings.Objective.Resolve()
 	if err != nil {
 		return nil, err
@@ -121,12 +121,12 @@ func (m translator) build() (*translation.Translator, error) {
 			int64(m.target*m.vectors)).Float32s()
 		pair.Vectors = &vectors.Table{Width: m.vectors, Rows: rows}
 	}
-	return translation.New(m.settings, pair, torch.CPU)
+	return translation.New(m.settings, pair, device)
 }
 
 // trainer makes training steps on batches until the race is over.
 func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) {
-	built, err := m.build()
+	built, err := m.build(r.device)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (m translator) trainer(r *race, batches []*corpus.Batch) (*trainer, error) 
 		}
 		var states torch.States
 		var sum, nll torch.Tensor
-		torch.Autocast(m.half, torch.CPU, func() {
+		torch.Autocast(m.half, r.device, func() {
 			var targets torch.Tensor
 			states, targets = built.Forward(batches[i], t.dropout)
 			sum, nll = built.Output.Loss(states, targets, 1/float64(pieces))
@@ -173,7 +173,7 @@ func (m translator) train(r *race, batches []*corpus.Batch, amount func(*corpus.
 	}
 	peer, err := other.trainer(r, batches)
 	if err == nil {
-		r.peer = here(nil, peer.update)
+		r.peer = r.here(nil, peer.update)
 	}
 	return ours, err
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // peerFiles are the peers' programs.
@@ -41,7 +43,7 @@ type answer struct {
 	Note           string // on what it times, for the log
 	Params         int64  // of a model
 	Seconds        float64
-	RSSPeakDelta   float64            `json:"rss_peak_delta"` // bytes
+	PeakDelta      float64            `json:"peak_delta"` // bytes
 	Loss           float64            // the mean over targets, in nats
 	Gradients      map[string]float64 // norms by the names of weights
 	Hypotheses     [][]int32          // of a translator, without ends of sentences
@@ -53,6 +55,9 @@ type answer struct {
 // with b.ctx, or with us: then its input ends.
 func (b *bench) startPeer(r *race, name, program string, config map[string]any) (*peer, error) {
 	config["threads"] = b.Threads
+	if b.device != torch.CPU {
+		config["device"] = b.device
+	}
 	text, err := json.Marshal(config)
 	if err != nil {
 		return nil, err
@@ -114,7 +119,7 @@ func (p *peer) step(i int) (seconds float64, err error) {
 
 func (p *peer) memory(i int) (bytes float64, err error) {
 	a, err := p.request(fmt.Sprintf("memory %d", i))
-	return a.RSSPeakDelta, err
+	return a.PeakDelta, err
 }
 
 // died says in one sentence why a peer no longer answers.

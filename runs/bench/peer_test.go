@@ -32,8 +32,8 @@ case $config in *'"threads":2'*) ;; *) echo "no threads" >&2; exit 2;; esac
 echo '{"ready": true, "params": 3, "note": "timing the script"}'
 while read what i; do
 	case $what in
-	step) echo "{\"seconds\": 1.$i, \"rss_peak_delta\": 5, \"hypotheses\": [[7, $i], []], \"loss\": 2.5}" ;;
-	memory) echo "{\"seconds\": 9, \"rss_peak_delta\": 200$i}" ;;
+	step) echo "{\"seconds\": 1.$i, \"peak_delta\": 5, \"hypotheses\": [[7, $i], []], \"loss\": 2.5}" ;;
+	memory) echo "{\"seconds\": 9, \"peak_delta\": 200$i}" ;;
 	esac
 done
 `

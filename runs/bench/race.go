@@ -27,8 +27,12 @@ type race struct {
 	check      func() error           // after the warm-up: whether both did the same; may be nil
 	alone      func() (figure, error) // measures our side by itself, in place of all the above
 	products   torch.DType            // of which the machine's peak is measured
+	device     torch.Device           // that both sides compute on; the CPU where it is empty
 	closers    []func()
 }
+
+// onHost reports whether the processor does the work, as where nothing else is said.
+func (r *race) onHost() bool { return r.device == "" || r.device == torch.CPU }
 
 // figure is what a row without a peer shows, with a remark.
 type figure struct {
@@ -49,7 +53,7 @@ func (r *race) close() {
 // inBFloat16 makes the row one of products in bfloat16. Where the processor has no instructions for them it is false, and the
 // row says so instead of measuring.
 func (r *race) inBFloat16() bool {
-	if torch.HasBFloat16() {
+	if !r.onHost() || torch.HasBFloat16() {
 		r.products = torch.BFloat16
 		return true
 	}
@@ -89,7 +93,7 @@ func (r *race) run(ctx context.Context, pairs int) (out result, err error) {
 	if rates != nil {
 		out.Rate = defined(median(rates))
 	}
-	if r.outside {
+	if r.outside && r.onHost() { // elsewhere only the device knows
 		var seconds float64
 		products := torch.InProducts(func() { seconds, err = r.ours.step(0) })
 		if err != nil {
@@ -131,20 +135,29 @@ func (r *race) figure(i int, seconds float64) float64 {
 	return r.amount(i%r.pieces) / seconds
 }
 
-// here is a side in this process. prepare comes before each piece, not counted; it may be nil.
-func here(prepare func(), work func(i int) error) side {
+// here is a side in this process, whose piece ends when the device has done it. prepare comes before each piece, not
+// counted; it may be nil.
+func (r *race) here(prepare func(), work func(i int) error) side {
 	if prepare == nil {
 		prepare = func() {}
 	}
 	return side{
 		step: func(i int) (float64, error) {
 			prepare()
+			torch.Synchronize(r.device)
 			start := time.Now()
 			err := work(i)
+			torch.Synchronize(r.device)
 			return time.Since(start).Seconds(), err
 		},
 		memory: func(i int) (float64, error) {
 			prepare()
+			if !r.onHost() {
+				torch.ResetPeakDeviceBytes(r.device)
+				before := torch.LiveDeviceBytes(r.device)
+				err := work(i)
+				return float64(torch.PeakDeviceBytes(r.device) - before), err
+			}
 			torch.ResetPeakBytes()
 			before := torch.LiveBytes()
 			err := work(i)

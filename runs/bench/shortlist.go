@@ -26,7 +26,7 @@ func (n network) shortlisted(int8 bool) func(b *bench, r *race) error {
 		if err != nil {
 			return err
 		}
-		t, err := n.model("mle").build()
+		t, err := n.model("mle").build(r.device)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (n network) shortlisted(int8 bool) func(b *bench, r *race) error {
 			return err
 		}
 		search := func(s *decode.Searcher) side {
-			return here(nil, func(i int) error {
+			return r.here(nil, func(i int) error {
 				_, err := s.Search(b.ctx, parts[i])
 				return err
 			})

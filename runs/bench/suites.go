@@ -125,8 +125,8 @@ func (b *bench) stopped() error {
 }
 
 func (b *bench) measure(r row) (out result, err error) {
-	race := &race{pieces: 1, products: torch.Float32}
-	machine, err := atWork(func() error {
+	race := &race{pieces: 1, products: torch.Float32, device: b.device}
+	machine, err := atWork(b.device, func() error {
 		return torch.Try(func() error {
 			defer race.close()
 			if err := r.prepare(b, race); err != nil {
@@ -137,7 +137,7 @@ func (b *bench) measure(r row) (out result, err error) {
 		})
 	})
 	if err == nil && b.suite.products {
-		machine.Peak = defined(peak(race.products))
+		machine.Peak = defined(peak(b.device, race.products))
 	}
 	out.Name, out.Unit, out.Machine = r.name, r.unit, machine
 	return out, err

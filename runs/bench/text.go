@@ -94,7 +94,7 @@ func (b *bench) textRace(r *race, prepare func(), work func() error, lines int, 
 	if lines > 0 {
 		r.amount = func(int) float64 { return float64(lines) }
 	}
-	r.ours = here(func() {
+	r.ours = r.here(func() {
 		prepare()
 		runtime.GC() // what earlier rounds left is not this one's
 	}, func(int) error { return work() })

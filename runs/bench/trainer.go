@@ -54,7 +54,7 @@ func (t *trainer) update(i int) error {
 // train makes a trainer our side of a race over pieces.
 func (r *race) train(t *trainer, pieces int, amount func(i int) float64) {
 	r.pieces, r.warm, r.measured, r.amount = pieces, 2, true, amount
-	r.ours, r.operations = here(nil, t.update), t.operations
+	r.ours, r.operations = r.here(nil, t.update), t.operations
 }
 
 // gradients are what a model gives for some pieces: its mean loss in nats, and the norm of the gradient of each weight.

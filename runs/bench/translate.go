@@ -73,7 +73,7 @@ func (b *bench) searching(r *race, m translator, s search) error {
 	for _, source := range sources {
 		withEnds = append(withEnds, append(slices.Clone(source), tokenize.EOS))
 	}
-	t, err := m.build()
+	t, err := m.build(r.device)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (b *bench) searching(r *race, m translator, s search) error {
 	r.pieces, r.warm, r.measured = len(parts), len(parts), true
 	r.amount = func(i int) float64 { return float64(len(parts[i])) }
 	ours, theirs := make([][][]decode.Hypothesis, len(parts)), make([][][]int32, len(parts))
-	r.ours = here(nil, func(i int) (err error) {
+	r.ours = r.here(nil, func(i int) (err error) {
 		ours[i], err = searcher.Search(b.ctx, parts[i])
 		return err
 	})
@@ -174,7 +174,7 @@ func (e ends) make(t *translation.Translator, sources [][]int32) {
 	for i := range vector {
 		vector[i] = e.factor*vector[i] + e.lift*lift[i]
 	}
-	table.Assign(torch.FromFloat32s(rows, torch.CPU, table.Shape()...))
+	table.Assign(torch.FromFloat32s(rows, table.Device(), table.Shape()...))
 }
 
 // liftOf is a vector whose product with the decoder's states is 1 on average: their mean over its square. The states

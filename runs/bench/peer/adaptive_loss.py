@@ -1,6 +1,6 @@
 """Peer: PyTorch's adaptive softmax (torch.nn.AdaptiveLogSoftmaxWithLoss), forward and backward.
 
-float32; gradients for the hidden states and all weights. Weights start so that scores vary as ours do. rss_peak_delta is
+float32; gradients for the hidden states and all weights. Weights start so that scores vary as ours do. peak_delta is
 the peak above the level before the piece, gradients that come out included. Protocol and measuring: see harness.py.
 
 Configuration: rows (N), width (D), vocab (V), cutoffs, divisor, targets (N of them, the most frequent words first),

@@ -37,7 +37,7 @@ class Attentional(nn.Module):
 
     def encode(self, source_BS):
         """Outputs [B,S,D], 0 at padding, and lists by layer of the decoder of the h and c [B,D] that it begins with."""
-        lengths_B = source_BS.ne(PAD).sum(1)
+        lengths_B = source_BS.ne(PAD).sum(1).cpu()  # where packing wants them
         x_SBE = self.source(source_BS.t())
         if lengths_B.min() < source_BS.shape[1]:
             packed, state = self.encoder(pack_padded_sequence(x_SBE, lengths_B, enforce_sorted=False))

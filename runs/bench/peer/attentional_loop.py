@@ -55,7 +55,7 @@ class Loop(nn.Module):
 
 def main():
     c = harness.configure(["layers", "threads", "operands"], {"seed": 1})
-    operands = read_safetensors(c["operands"])
+    operands = {name: value.to(c["device"]) for name, value in read_safetensors(c["operands"]).items()}
     model = Loop(operands["words"], operands["memory"], c["layers"])
     language.load(model, c["operands"], lambda name: name)
     harness.serve_loss(list(model.parameters()), lambda: model().square().mean())

@@ -44,7 +44,7 @@ class AWDLSTM(nn.Module):
             self.decoder.latent = nn.Linear(c["last"], c["components"] * c["width"])
 
     def mask(self, rate, *shape):
-        return torch.empty(shape).bernoulli_(1 - self.c[rate]).div_(1 - self.c[rate])
+        return torch.empty(shape, device=self.encoder.weight.device).bernoulli_(1 - self.c[rate]).div_(1 - self.c[rate])
 
     def locked(self, x_TBD, rate):
         return x_TBD * self.mask(rate, 1, *x_TBD.shape[1:]) if self.training else x_TBD

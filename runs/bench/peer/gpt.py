@@ -51,7 +51,7 @@ class GPT(nn.Module):
         self.ln_f = nn.LayerNorm(c["width"])
 
     def states(self, ids_BT):
-        x_BTD = self.wte(ids_BT) + self.wpe(torch.arange(ids_BT.shape[1]))
+        x_BTD = self.wte(ids_BT) + self.wpe(torch.arange(ids_BT.shape[1], device=ids_BT.device))
         x_BTD = F.dropout(x_BTD, self.c["dropout"], self.training)
         for block in self.h:
             x_BTD = checkpoint(block, x_BTD, use_reentrant=False) if self.c["recompute"] else block(x_BTD)

@@ -21,7 +21,7 @@ import torch
 
 def main():
     c = harness.configure(["folder", "prompts", "new", "threads"], {"seed": 1})
-    model = AutoModelForCausalLM.from_pretrained(c["folder"]).eval()
+    model = AutoModelForCausalLM.from_pretrained(c["folder"]).to(c["device"]).eval()
     prompts = [torch.tensor([ids]) for ids in c["prompts"]]
 
     def work(i):

@@ -8,14 +8,14 @@ JSON object on a line of standard output:
     step i      runs piece i and times it
     memory i    the same after freed memory was handed back to the system
 
-Both answers hold seconds, rss_peak_delta (bytes) and what the program adds: for
+Both answers hold seconds, peak_delta (bytes) and what the program adds: for
 training and losses, loss. The end of the input ends the program. Exit codes: 0 done, 2 bad configuration or
 request, 3 torch is not installed.
 
 Peak memory. Before a piece, gradients of the piece before are dropped, then the
 program writes 5 to /proc/self/clear_refs, which lowers the kernel's high-water
 mark of resident memory (VmHWM) to the present level (VmRSS). After the piece,
-rss_peak_delta = VmHWM - VmRSS before. The allocator keeps freed blocks, which
+peak_delta = VmHWM - VmRSS before. The allocator keeps freed blocks, which
 raises the level before and so hides a part of the peak: `memory` calls
 malloc_trim first and is the number to compare. `step` does not, because a
 trimmed heap makes the piece slower. The first pieces also load code and build
@@ -41,8 +41,9 @@ def fail(sentence):
 
 def configure(required, optional):
     """Reads the configuration; optional maps a key to its default. Every program has half, whether products are in
-    bfloat16 (products)."""
-    optional = {"half": False, **optional}
+    bfloat16 (products), and device, where tensors are made until the first piece of work: a default device costs time
+    at each call of torch, so that what a piece of work makes names its own."""
+    optional = {"half": False, "device": "cpu", **optional}
     try:
         given = json.loads(sys.stdin.readline())
     except ValueError:
@@ -54,12 +55,15 @@ def configure(required, optional):
     config = {**optional, **given}
     torch.set_num_threads(config["threads"])
     torch.manual_seed(config["seed"])
+    if config["device"] != "cpu":
+        torch.set_default_device(config["device"])
+        torch.backends.cudnn.allow_tf32 = False  # as in products, and as ours
     return config
 
 
 def products(c, enabled=True):
     """In this context products are in bfloat16, by autocast, where the configuration has half."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=c["half"] and enabled)
+    return torch.autocast(torch.device(c["device"]).type, torch.bfloat16, enabled=c["half"] and enabled)
 
 
 def answer(**values):
@@ -73,24 +77,54 @@ def resident():
     return tuple(int(sizes[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
 
 
+class Process:
+    """The memory of this process."""
+
+    synchronize = staticmethod(lambda: None)
+
+    @staticmethod
+    def reset(trim):
+        """The level before a piece of work, in bytes."""
+        if trim:
+            ctypes.CDLL(None).malloc_trim(0)
+        with open("/proc/self/clear_refs", "w") as marks:
+            marks.write("5")
+        return resident()[0]
+
+    @staticmethod
+    def peak():
+        return resident()[1]
+
+
+class GPU:
+    """The memory that tensors on the GPU take."""
+
+    synchronize = staticmethod(torch.cuda.synchronize)
+    peak = staticmethod(torch.cuda.max_memory_allocated)
+
+    @staticmethod
+    def reset(_):
+        torch.cuda.reset_peak_memory_stats()
+        return torch.cuda.memory_allocated()
+
+
 def serve(prepare, work, pieces):
     """Answers requests. prepare() is neither timed nor measured; work(i) is, and
     returns a function, called afterwards, that gives more values to report."""
+    torch.set_default_device(None)
+    place = GPU if torch.cuda.is_initialized() else Process
     for line in sys.stdin:
         words = line.split()
         if len(words) != 2 or words[0] not in ("step", "memory") or not words[1].isdigit() or int(words[1]) >= pieces:
             fail(f"unknown request {line.strip()!r}: want step I or memory I with I below {pieces}")
         prepare()
-        if words[0] == "memory":
-            ctypes.CDLL(None).malloc_trim(0)
-        with open("/proc/self/clear_refs", "w") as marks:
-            marks.write("5")
-        before, _ = resident()
+        place.synchronize()
+        before = place.reset(words[0] == "memory")
         begin = time.perf_counter()
         report = work(int(words[1]))
+        place.synchronize()
         seconds = time.perf_counter() - begin
-        _, peak = resident()
-        answer(seconds=seconds, rss_peak_delta=peak - before, **report())
+        answer(seconds=seconds, peak_delta=place.peak() - before, **report())
 
 
 def warm(loss_of, pieces, parameters, rounds=2):
@@ -103,8 +137,11 @@ def warm(loss_of, pieces, parameters, rounds=2):
             loss_of(i)[0].backward()
         for parameter in parameters:
             parameter.grad = None
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
         return time.perf_counter() - begin
 
+    torch.set_default_device(None)
     parameters = list(parameters)
     first = sum(once() for _ in range(rounds))
     return max(0.0, first - rounds * once())

@@ -47,6 +47,9 @@ def serve(c, model, optimizer, plain=lambda name: name, reader=None):
         return loss, nll
 
     model.eval()
+    for module in model.modules():
+        if isinstance(module, torch.nn.RNNBase):
+            module.train()  # else cuDNN has no backward pass; these layers have no noise of their own
     total = 0.0
     for i in range(2):
         loss, nll = loss_of(i)

@@ -2,7 +2,7 @@
 
 float32. Latent states are tanh of a linear map of the hidden states, the prior is
 another, without a bias; every component scores with the same weight. Gradients for
-the hidden states and all weights. rss_peak_delta is the peak above the level
+the hidden states and all weights. peak_delta is the peak above the level
 before the piece, gradients that come out included. Protocol and measuring: see
 harness.py.
 

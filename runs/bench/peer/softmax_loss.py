@@ -1,7 +1,7 @@
 """Peer: a linear output layer and cross-entropy, forward and backward, in plain PyTorch.
 
 float32, or products in bfloat16 by autocast; gradients for the hidden states, the weight and, if there is one, the
-bias. rss_peak_delta is the peak above the level before the piece: logits and
+bias. peak_delta is the peak above the level before the piece: logits and
 their gradient, and the gradients that come out. Protocol and measuring: see
 harness.py.
 

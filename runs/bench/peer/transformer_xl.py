@@ -113,9 +113,9 @@ class TransformerXL(nn.Module):
         t, d = len(ids_TB), self.c["width"]
         remembered = len(carried[0]) if carried else 0
         x_TBD = self.dropped(self.encoder(ids_TB) * math.sqrt(d))
-        angles = torch.arange(remembered + t - 1, -1, -1)[:, None] * self.rates
+        angles = torch.arange(remembered + t - 1, -1, -1, device=ids_TB.device)[:, None] * self.rates
         r_SD = self.dropped(torch.cat([angles.sin(), angles.cos()], 1))
-        blocked_TS = torch.ones(t, remembered + t, dtype=torch.bool).triu(remembered + 1)
+        blocked_TS = torch.ones(t, remembered + t, dtype=torch.bool, device=ids_TB.device).triu(remembered + 1)
         after = []
         for i, layer in enumerate(self.layers):
             seen_SBD = torch.cat([carried[i], x_TBD]) if carried else x_TBD

@@ -79,7 +79,7 @@ class Caches:
 def next_log_probs(model, caches, last_Bb, t):
     """Log-probabilities [B,beam,V] of what follows the t + 1 tokens so far."""
     b, beam = last_Bb.shape
-    x = model.decoder.embed(last_Bb.flatten()[:, None], torch.full((1, 1), PAD + 1 + t))
+    x = model.decoder.embed(last_Bb.flatten()[:, None], torch.full((1, 1), PAD + 1 + t, device=last_Bb.device))
     for i, layer in enumerate(model.decoder.layers):
         def look_back(y, i=i, attention=layer.self_attn):
             return attention(y, *caches.extend(i, *attention.keys_values(y)))
@@ -89,12 +89,12 @@ def next_log_probs(model, caches, last_Bb, t):
     return model.decoder.output_projection(model.decoder.finish(x)).log_softmax(-1).view(b, beam, -1)
 
 
-def search(model, caches, next_log_probs, count, beam, lenpen, max_len):
+def search(model, caches, next_log_probs, count, beam, lenpen, max_len, device):
     """The best hypothesis and its score for each of count sources, decoded from caches."""
-    alive = torch.arange(count)  # which sentence a row of the batch is
+    alive = torch.arange(count, device=device)  # which sentence a row of the batch is
     finished = [[] for _ in range(count)]
-    tokens_BbT = torch.full((count, beam, 1), EOS)
-    scores_Bb = torch.full((count, beam), -math.inf)
+    tokens_BbT = torch.full((count, beam, 1), EOS, device=device)
+    scores_Bb = torch.full((count, beam), -math.inf, device=device)
     scores_Bb[:, 0] = 0  # at first all beams are the same one
     for t in range(max_len + 1):
         b = len(alive)
@@ -111,7 +111,7 @@ def search(model, caches, next_log_probs, count, beam, lenpen, max_len):
         parent_Bc, token_Bc = flat_Bc // vocabulary, flat_Bc % vocabulary
         end_Bc = token_Bc.eq(EOS)
 
-        done = torch.zeros(b, dtype=torch.bool)
+        done = torch.zeros(b, dtype=torch.bool, device=device)
         for row, c in (end_Bc[:, :beam] & best_Bc[:, :beam].isfinite()).nonzero().tolist():
             hypotheses = finished[alive[row]]
             if len(hypotheses) < beam:
@@ -125,7 +125,7 @@ def search(model, caches, next_log_probs, count, beam, lenpen, max_len):
         places_Bb = end_Bc.long().argsort(dim=1, stable=True)[:, :beam]
         parent_Bb, token_Bb = parent_Bc.gather(1, places_Bb), token_Bc.gather(1, places_Bb)
         scores_Bb = best_Bc.gather(1, places_Bb)
-        rows = torch.arange(b)[:, None] * beam + parent_Bb
+        rows = torch.arange(b, device=device)[:, None] * beam + parent_Bb
         if done.any():
             left = (~done).nonzero().squeeze(1)
             caches.keep(left)
@@ -149,9 +149,9 @@ def make_batches(sentences, max_tokens, max_sentences):
         yield batch
 
 
-def pad(rows):
+def pad(rows, device):
     width = max(map(len, rows))
-    return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
+    return torch.tensor([row + [PAD] * (width - len(row)) for row in rows], device=device)
 
 
 OPTIONAL = {"beam": 5, "lenpen": 1.0, "max_len_a": 0.0, "max_len_b": 200, "max_tokens": 4096, "max_sentences": 128, "max_positions": 1024,
@@ -171,9 +171,9 @@ def serve(c, model, begin, next_log_probs, positions):
     def translate(_):
         hypotheses, scores = [None] * len(sentences), [None] * len(sentences)
         for places in make_batches(sentences, c["max_tokens"], c["max_sentences"]):
-            source_BS = pad([sentences[i] for i in places])
+            source_BS = pad([sentences[i] for i in places], c["device"])
             max_len = min(int(c["max_len_a"] * source_BS.shape[1] + c["max_len_b"]), positions - 1)
-            best = search(model, begin(source_BS), next_log_probs, len(places), c["beam"], c["lenpen"], max_len)
+            best = search(model, begin(source_BS), next_log_probs, len(places), c["beam"], c["lenpen"], max_len, c["device"])
             for i, (score, ids) in zip(places, best):
                 scores[i], hypotheses[i] = score, ids
         return lambda: {"hypotheses": hypotheses, "scores": scores, "tokens": sum(len(h) + 1 for h in hypotheses)}

@@ -61,6 +61,9 @@ inline at::Tensor moved(const at::Tensor &x, at::Device device, at::ScalarType t
   return x.to(device, type, returns_at_once(x.device(), device));
 }
 
+// Refuses ids that are not rows of a table.
+void check_range(const at::Tensor &ids, int64_t rows, const char *id, const char *table);
+
 // The gradient of a loss times what comes in from above, which is 1 almost always; on a device nothing waits to see that.
 inline at::Tensor times_incoming(at::Tensor gradient, const at::Tensor &incoming) {
   if (!incoming.is_cpu()) return gradient.mul_(incoming);

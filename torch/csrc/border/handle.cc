@@ -23,6 +23,13 @@ at::TensorOptions options(int dtype, const char *device) {
   return at::TensorOptions().dtype(static_cast<at::ScalarType>(dtype)).device(at::Device(device));
 }
 
+void check_range(const at::Tensor &ids, int64_t rows, const char *id, const char *table) {
+  if (ids.numel() == 0) return;
+  const auto [least, most] = ids.aminmax();
+  const int64_t low = least.item<int64_t>(), high = most.item<int64_t>();
+  TORCH_CHECK(low >= 0 && high < rows, id, " of ", low < 0 ? low : high, " is outside ", table, " of ", rows);
+}
+
 }  // namespace ap
 
 using namespace ap;

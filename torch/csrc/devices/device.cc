@@ -17,15 +17,22 @@ using namespace ap;
 
 namespace {
 
-// Bytes of tensors on an accelerator; zeros for the CPU and for what is not there.
-c10::CachingAllocator::Stat allocated(const char *device) {
+// Calls f with an accelerator's allocator and the device's index; the CPU and what is not there are left out.
+template <typename F>
+void with_allocator(const char *device, F f) {
   try {
     const at::Device d(device);
-    if (d.is_cpu() || (d.is_cuda() && !at::hasCUDA())) return {};
-    return at::getDeviceAllocator(d.type())->getDeviceStats(d.has_index() ? d.index() : 0).allocated_bytes[0];
+    if (d.is_cpu() || (d.is_cuda() && !at::hasCUDA())) return;
+    f(at::getDeviceAllocator(d.type()), d.has_index() ? d.index() : 0);
   } catch (...) {
-    return {};
   }
+}
+
+// Bytes of tensors on an accelerator; zeros where there is none.
+c10::CachingAllocator::Stat allocated(const char *device) {
+  c10::CachingAllocator::Stat bytes;
+  with_allocator(device, [&](c10::DeviceAllocator *allocator, c10::DeviceIndex i) { bytes = allocator->getDeviceStats(i).allocated_bytes[0]; });
+  return bytes;
 }
 
 }  // namespace
@@ -86,5 +93,18 @@ bool ap_registered_device(const char *name) {
 
 int64_t ap_device_peak_bytes(const char *device) { return allocated(device).peak; }
 int64_t ap_device_live_bytes(const char *device) { return allocated(device).current; }
+void ap_device_reset_peak_bytes(const char *device) {
+  with_allocator(device, [](c10::DeviceAllocator *allocator, c10::DeviceIndex i) { allocator->resetPeakStats(i); });
+}
+
+bool ap_cuda_name(int device, char *name, int size) {
+  // The driver's library, which libtorch's CUDA side has loaded and initialised.
+  auto *get = reinterpret_cast<int (*)(char *, int, int)>(dlsym(RTLD_DEFAULT, "cuDeviceGetName"));
+  if (get == nullptr) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver != nullptr) get = reinterpret_cast<int (*)(char *, int, int)>(dlsym(driver, "cuDeviceGetName"));
+  }
+  return get != nullptr && get(name, size, device) == 0;
+}
 
 }  // extern "C"

@@ -224,7 +224,7 @@ at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &ta
     at::Tensor at_target_CK = r_CK * (-own_CK).expm1() + others_CK * p_seen_CK;
     if (pull_CK.defined()) at_target_CK = at_target_CK + pull_CK * (-clean_CK).exp();
     grad.scatter_(2, index_CK1, at_target_CK.unsqueeze(2));
-    logits_RV = grad.mul_(terms.scale).to(logits_RV.scalar_type()).view({C * K, V});
+    logits_RV = grad.mul_(terms.scale).to(terms.product).view({C * K, V});
   }
   if (positions.g_prior_NK.defined())
     positions.g_prior_NK.copy_((log_pi_CK.exp() * (terms.on + off * V) - r_CK - others_CK) * terms.scale);

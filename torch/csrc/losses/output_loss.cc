@@ -74,10 +74,16 @@ struct Given {
   at::Tensor hidden, prior, weight, bias, targets, shift;
 };
 
+// a b in a type that is at least that of the operands. A GPU's product gives it itself.
+at::Tensor wide_product(const at::Tensor &a, const at::Tensor &b, at::ScalarType wide) {
+  if (a.scalar_type() != wide && a.is_cuda()) return at::mm(a, b, wide);
+  return at::mm(a, b).to(wide);
+}
+
 // sum_VD += g_RV^T h_RD, made where there is no sum yet.
 void add_product(at::Tensor &sum_VD, const at::Tensor &g_RV, const at::Tensor &h_RD, at::ScalarType wide) {
   if (!sum_VD.defined())
-    sum_VD = at::mm(g_RV.t(), h_RD).to(wide);
+    sum_VD = wide_product(g_RV.t(), h_RD, wide);
   else if (g_RV.scalar_type() == sum_VD.scalar_type())
     sum_VD.addmm_(g_RV.t(), h_RD);
   else if (const at::Tensor part_VD = at::mm(g_RV.t(), h_RD); part_VD.is_cpu() && part_VD.scalar_type() == at::kBFloat16 && sum_VD.is_contiguous()) {
@@ -85,7 +91,7 @@ void add_product(at::Tensor &sum_VD, const at::Tensor &g_RV, const at::Tensor &h
     float *sum = sum_VD.mutable_data_ptr<float>();
     at::parallel_for(0, sum_VD.numel(), at::internal::GRAIN_SIZE, [&](int64_t begin, int64_t end) { add_row(part + begin, end - begin, sum + begin); });
   } else
-    sum_VD.add_(part_VD.to(wide));
+    sum_VD.add_(part_VD);
 }
 
 // What the operands of positions that count give: the loss, with its gradients, and what positions have.
@@ -122,7 +128,11 @@ Result compute(const Given &x, const Plan &plan) {
   for (int64_t start = 0; start < N; start += terms.chunk) {
     const int64_t C = std::min(terms.chunk, N - start);
     const at::Tensor h_RD = rows(h, start, C), targets_C = x.targets.narrow(0, start, C);
-    at::Tensor logits_RV = b_V.defined() ? at::addmm(b_V, h_RD, w_VD.t()) : at::mm(h_RD, w_VD.t());
+    at::Tensor logits_RV;
+    if (b_V.defined())
+      logits_RV = at::addmm(b_V, h_RD, w_VD.t());
+    else
+      logits_RV = plan.kernel ? at::mm(h_RD, w_VD.t()) : wide_product(h_RD, w_VD.t(), wide);
     if (plan.kernel) {
       loss += plan.kernel(logits_RV, targets_C, terms, positions.narrow(start, C));
     } else
@@ -138,6 +148,11 @@ Result compute(const Given &x, const Plan &plan) {
   if (wide == at::kFloat) sum = static_cast<float>(sum);  // infinite if float32 does not hold it, which at::full would refuse
   at::Tensor total = plan.kernel ? at::full({}, sum, sums) : at::empty({}, sums);
   if (!plan.kernel) at::mul_out(total, generic_loss, at::scalar_tensor(terms.scale, at::kDouble));
+  if (terms.bare && terms.off != 0) {  // sum_j g_nj w_j and sum_n g_nj h_n of the -off in all g_nj
+    if (needs.hidden) gh.sub_(w_VD.sum(0, false, wide), terms.off);
+    if (needs.weight) gw_VD.sub_(h.sum(0, false, wide), terms.off);
+    if (needs.bias) gb_V.sub_(terms.off * static_cast<double>(N));
+  }
   std::vector<at::Tensor> operands, gradients;
   const auto gives = [&](bool needed, const at::Tensor &operand, at::Tensor &gradient) {
     if (needed) operands.push_back(operand), gradients.push_back(std::move(gradient));
@@ -148,7 +163,7 @@ Result compute(const Given &x, const Plan &plan) {
   gives(needs.bias, x.bias, gb_V);
   gives(needs.shift, x.shift, positions.g_shift);
   const c10::AutoGradMode with(needs.any());
-  return {with_gradients(total, operands, std::move(gradients)), positions.nll_N, positions.shifted_N};
+  return {with_gradients(total, operands, std::move(gradients), terms.bare ? terms.scale : 1), positions.nll_N, positions.shifted_N};
 }
 
 // Refuses operands that do not fit each other.
@@ -178,13 +193,6 @@ at::ScalarType product_type(const Given &x) {
   return type;
 }
 
-void check_range(const at::Tensor &targets, int64_t V) {
-  if (targets.size(0) == 0) return;
-  const auto range = targets.aminmax();
-  const int64_t low = std::get<0>(range).item<int64_t>(), high = std::get<1>(range).item<int64_t>();
-  TORCH_CHECK(low >= 0 && high < V, "a target of ", low < 0 ? low : high, " is outside the vocabulary of ", V);
-}
-
 // Positions that count, on the device: the operands' rows for them, and their places where there are others.
 struct Counted {
   Given x;
@@ -199,7 +207,7 @@ Counted counted(const Given &x, int64_t ignore) {
   at::Tensor places = at::nonzero(x.targets.ne(ignore)).squeeze(1);
   const bool all = places.size(0) == x.targets.size(0);
   c.x.targets = all ? x.targets.contiguous() : x.targets.index_select(0, places);
-  check_range(c.x.targets, x.weight.size(0));
+  check_range(c.x.targets, x.weight.size(0), "a target", "the vocabulary");
   const at::Device device = x.hidden.device();
   c.x.targets = moved(c.x.targets, device, at::kLong);
   if (all) return c;
@@ -221,7 +229,7 @@ void output_loss(const LossKernels &kernels, const Operands &operands, const ap_
   const auto [x, places, type] = counted(given(operands), options.ignore);
   const int64_t N = get(operands.hidden).size(0), kept = x.hidden.size(0), K = x.prior.defined() ? x.prior.size(1) : 1, V = x.weight.size(0);
   const bool on_cpu = x.hidden.is_cpu();
-  Plan plan{Terms{options, 0, 0}, {}, type, nullptr, kernels.generic};
+  Plan plan{Terms{options, 0, 0, false, type}, {}, type, nullptr, kernels.generic};
   double constant;
   coefficients(options.smoothing, options.epsilon, static_cast<double>(V), &plan.terms.on, &plan.terms.off, &constant);
   const auto wanted = [&](const at::Tensor &y) { return options.gradients && at::GradMode::is_enabled() && y.defined() && y.requires_grad(); };
@@ -232,6 +240,7 @@ void output_loss(const LossKernels &kernels, const Operands &operands, const ap_
   plan.terms.chunk = std::max<int64_t>(1, rows / K);
   if (on_cpu && (type == at::kFloat || type == at::kBFloat16)) plan.kernel = kernels.float32;
   if (on_cpu && type == at::kDouble) plan.kernel = kernels.float64;
+  plan.terms.bare = !plan.kernel && !x.prior.defined() && !x.shift.defined() && options.z_loss == 0 && kept > 0 && V > 1;  // then on + off V is 1
   const Result result = compute(x, plan);
   const auto by_position = [&, places = places](const at::Tensor &values) {
     return kept == N ? values : at::zeros({N}, values.options()).index_copy(0, places, values);

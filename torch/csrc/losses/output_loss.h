@@ -28,6 +28,10 @@ namespace ap {
 // scale is that of the gradients. gradients says whether any are computed.
 struct Terms : ap_loss_options {
   double on, off;
+  // A generic kernel's gradients lack the scale and the -off that all elements have: the products of what they have are corrected
+  // instead (output_loss.cc), which takes two passes over the logits less.
+  bool bare;
+  at::ScalarType product;  // in which gradients go into the products
 };
 
 // What belongs to each position, or to each of its components. Of a softmax the
@@ -44,7 +48,7 @@ struct Positions {
 // the results of its positions, and returns the sum of their losses.
 using LossKernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
-// The same, with a sum in float64 that stays where the logits are, so that nothing waits for a device.
+// The same, with a sum that stays where the logits are, so that nothing waits for a device.
 using GenericLossKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
 // The kernels for float32, whose logits may be bfloat16 (LogitRows), and float64 on the CPU, and the one for everything else.

@@ -91,8 +91,25 @@ double softmax_rows(at::Tensor &logits_CV, const at::Tensor &targets_C, const Te
   });
 }
 
+// The same of rows with equal factors, for gradients that are bare, in few launches and few passes over the logits.
+at::Tensor softmax_rows_bare(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
+  const at::Tensor index_C1 = targets_C.unsqueeze(1), log_p_CV = at::log_softmax(logits_CV, 1, positions.nll_N.scalar_type());
+  at::Tensor log_p_C1 = log_p_CV.gather(1, index_C1), nll_C1 = positions.nll_N.unsqueeze(1);
+  at::neg_out(nll_C1, log_p_C1);
+  const at::Tensor loss = terms.off == 0 ? positions.nll_N.sum() : positions.nll_N.mul(terms.on).sub_(log_p_CV.sum(1), terms.off).sum();
+  if (!terms.gradients) return loss;
+  logits_CV = at::empty(log_p_CV.sizes(), log_p_CV.options().dtype(terms.product));
+  at::exp_out(logits_CV, log_p_CV);
+  if (log_p_CV.scalar_type() == terms.product)
+    logits_CV.scatter_(1, index_C1, -terms.on, "add");
+  else  // before it is rounded
+    logits_CV.scatter_(1, index_C1, log_p_C1.exp_().sub_(terms.on).to(terms.product));
+  return loss;
+}
+
 // The rows of a chunk on another device or of another type, by libtorch's own operators.
 at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
+  if (terms.bare) return softmax_rows_bare(logits_CV, targets_C, terms, positions);
   const int64_t V = logits_CV.size(1);
   const double on = terms.on, off = terms.off;
   const at::ScalarType type = positions.nll_N.scalar_type();
@@ -107,10 +124,8 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
   at::Tensor own_C = shift ? at::empty_like(positions.nll_N) : positions.nll_N;
   at::neg_out(own_C, log_p_CV.gather(1, index_C1).squeeze(1));
   at::Tensor loss = weighted_sum(on, own_C);
-  if (off != 0) loss.sub_(weighted_sum(off, log_p_CV));
-  const bool alike = !shift && terms.z_loss == 0;  // all positions have the same factors
-  at::Tensor clean_C = own_C, mass_C, at_target_C, rise_C;
-  if (!alike) mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on);
+  if (off != 0) loss.sub_(weighted_sum(off, log_p_CV.sum(1)));  // a sum of all in double would be one of a copy in double
+  at::Tensor clean_C = own_C, mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on), rise_C;
   if (shift) {
     const at::Tensor odds_C = at::where(own_C < 30, own_C.expm1().log(), own_C) - positions.shift;
     clean_C = at::logaddexp(odds_C, at::zeros_like(odds_C));
@@ -134,13 +149,10 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     if (shift) at_target_C = at_target_C + pull_C * ((-own_C - rise_C).exp() - (-clean_C).exp());
   }
   if (terms.gradients) {
-    at::Tensor grad = alike ? log_p_CV.exp_().mul_(terms.scale * (on + off * V)) : log_p_CV.exp_().mul_((mass_C * terms.scale).unsqueeze(1));
+    at::Tensor grad = log_p_CV.exp_().mul_((mass_C * terms.scale).unsqueeze(1));
     if (off != 0) grad.sub_(terms.scale * off);
-    if (alike)
-      grad.scatter_(1, index_C1, -terms.scale * on, "add");
-    else
-      grad.scatter_add_(1, index_C1, (at_target_C * -terms.scale).unsqueeze(1));
-    logits_CV = grad.to(logits_CV.scalar_type());
+    grad.scatter_add_(1, index_C1, (at_target_C * -terms.scale).unsqueeze(1));
+    logits_CV = grad.to(terms.product);
   }
   return loss;
 }
