@@ -4,7 +4,7 @@
 // libaperture_cuda.so. build.sh makes it where it has both; processes/process_group.cc opens it where a GPU is.
 // All calls after the one here are virtual functions of c10d::Backend, which libtorch_cpu knows.
 //
-// This file was compiled and linked against libtorch_cuda 2.11.0. It has not run on a GPU (docs/results/gpu.md).
+// This file was compiled and linked against libtorch_cuda 2.11.0. It has run on one GPU (docs/results/gpu.md).
 #include "cuda/nccl.h"
 
 #define USE_C10D_NCCL

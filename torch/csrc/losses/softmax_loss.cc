@@ -93,17 +93,20 @@ double softmax_rows(at::Tensor &logits_CV, const at::Tensor &targets_C, const Te
 
 // The same of rows with equal factors, for gradients that are bare, in few launches and few passes over the logits.
 at::Tensor softmax_rows_bare(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
-  const at::Tensor index_C1 = targets_C.unsqueeze(1), log_p_CV = at::log_softmax(logits_CV, 1, positions.nll_N.scalar_type());
-  at::Tensor log_p_C1 = log_p_CV.gather(1, index_C1), nll_C1 = positions.nll_N.unsqueeze(1);
+  const at::Tensor index_C1 = targets_C.unsqueeze(1);
+  const at::Tensor log_p_CV = at::log_softmax(logits_CV, 1, positions.nll_N.scalar_type());
+  const at::Tensor log_p_C1 = log_p_CV.gather(1, index_C1);
+  at::Tensor nll_C1 = positions.nll_N.unsqueeze(1);
   at::neg_out(nll_C1, log_p_C1);
   const at::Tensor loss = terms.off == 0 ? positions.nll_N.sum() : positions.nll_N.mul(terms.on).sub_(log_p_CV.sum(1), terms.off).sum();
   if (!terms.gradients) return loss;
+  if (log_p_CV.scalar_type() == terms.product) {
+    logits_CV = log_p_CV.exp_().scatter_(1, index_C1, -terms.on, "add");
+    return loss;
+  }
   logits_CV = at::empty(log_p_CV.sizes(), log_p_CV.options().dtype(terms.product));
   at::exp_out(logits_CV, log_p_CV);
-  if (log_p_CV.scalar_type() == terms.product)
-    logits_CV.scatter_(1, index_C1, -terms.on, "add");
-  else  // before it is rounded
-    logits_CV.scatter_(1, index_C1, log_p_C1.exp_().sub_(terms.on).to(terms.product));
+  logits_CV.scatter_(1, index_C1, log_p_C1.exp_().sub_(terms.on).to(terms.product));  // subtracted before it is rounded
   return loss;
 }
 
