@@ -31,8 +31,8 @@ func (d Device) name() string {
 func (d Device) IsCUDA() bool { return strings.HasPrefix(string(d), "cuda") }
 
 // FindDevice resolves "cpu", "cuda", "cuda:N" or "auto" (CUDA where there is one), and turns TF32 off where it finds one
-// (AllowTF32). It must come before the first tensor: libtorch asks for CUDA once. The name of an accelerator that a loaded library has registered with libtorch,
-// as "NAME:N", is known too.
+// (AllowTF32). It must come before the first tensor: libtorch asks for CUDA once. The name of an accelerator that a
+// loaded library has registered with libtorch, as "NAME:N", is known too.
 func FindDevice(name string) (Device, error) {
 	if name == "" || name == string(CPU) {
 		return CPU, nil
@@ -196,34 +196,43 @@ func Synchronize(d Device) {
 	withDevice(d, func(device *C.char) { check("Synchronize", C.ap_synchronize(device)) })
 }
 
-// PeakDeviceBytes is the most memory that tensors have held on an accelerator, 0 for what is none.
+// PeakDeviceBytes is the most memory that tensors have held on a device, 0 for one that is not there.
 func PeakDeviceBytes(d Device) (n int64) {
+	if d.name() == string(CPU) {
+		return PeakBytes()
+	}
 	withDevice(d, func(device *C.char) { n = int64(C.ap_device_peak_bytes(device)) })
 	return n
 }
 
 // ResetPeakDeviceBytes starts PeakDeviceBytes anew from what is held now.
 func ResetPeakDeviceBytes(d Device) {
+	if d.name() == string(CPU) {
+		ResetPeakBytes()
+		return
+	}
 	withDevice(d, func(device *C.char) { C.ap_device_reset_peak_bytes(device) })
 }
 
 // DeviceName is what the driver calls a CUDA device, as "NVIDIA H100 80GB HBM3"; empty for others.
-func DeviceName(d Device) string {
+func DeviceName(d Device) (name string) {
 	if !d.IsCUDA() {
 		return ""
 	}
-	_, number, _ := strings.Cut(string(d), ":")
-	index, _ := strconv.Atoi(number) // "cuda" is the first
-	name := (*C.char)(C.calloc(256, 1))
-	defer C.free(unsafe.Pointer(name))
-	if !C.ap_cuda_name(C.int(index), name, 255) {
-		return ""
-	}
-	return C.GoString(name)
+	withDevice(d, func(device *C.char) {
+		var text [256]C.char
+		if C.ap_cuda_name(device, &text[0], C.int(len(text))) {
+			name = C.GoString(&text[0])
+		}
+	})
+	return name
 }
 
 // LiveDeviceBytes is what tensors hold there now.
 func LiveDeviceBytes(d Device) (n int64) {
+	if d.name() == string(CPU) {
+		return LiveBytes()
+	}
 	withDevice(d, func(device *C.char) { n = int64(C.ap_device_live_bytes(device)) })
 	return n
 }

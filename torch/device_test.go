@@ -157,6 +157,11 @@ func TestDeviceOfTensors(t *testing.T) {
 			if n := torch.PeakDeviceBytes("cuda:0"); n != 0 {
 				t.Errorf("without a device it held %d bytes", n)
 			}
+			if name := torch.DeviceName("cuda"); name != "" {
+				t.Errorf("a device that is not there is called %q", name)
+			}
+		} else if torch.DeviceName(auto) == "" {
+			t.Error("the driver has no name for the GPU")
 		}
 	})
 }

@@ -222,6 +222,12 @@ func TestSoftmaxLossOfHugeLogits(t *testing.T) {
 			if math.Abs(loss.Item()-math.Log(2)) > 1e-6 {
 				t.Errorf("%v: with a bias of -Inf the loss is %v", dtype, loss.Item())
 			}
+			// Smoothing that leaves the target nothing of its own: 0 times infinity is no number.
+			loss, _ = torch.SoftmaxLoss(hidden, weight, bias, torch.FromInt64s([]int64{1}, device, 1),
+				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, Smoothing: torch.SmoothingPyTorch, Epsilon: 1})
+			if !math.IsInf(loss.Item(), 1) {
+				t.Errorf("%v: an excluded target of weight 0 among all words gives a loss of %v", dtype, loss.Item())
+			}
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -53,6 +54,7 @@ func TestBadUsage(t *testing.T) {
 		"-what text -only xyz": "-only xyz matches no row of text: its rows are " +
 			"bpe_apply/subword-nmt, bpe_apply/tokenizers, bpe_learn, tokenize",
 		"-what text rest":               `unexpected argument "rest": bench takes flags only`,
+		"-what text -device tpu":        `-device: unknown device "tpu": use cpu, cuda, cuda:N or auto`,
 		"-what text -json /no/such/x.j": "-json /no/such/x.j: there is no folder /no/such",
 	} {
 		_, err := parse(strings.Fields(args), io.Discard)
@@ -119,10 +121,14 @@ func TestRaceWithoutUnits(t *testing.T) {
 	}
 }
 
-func TestMemoryOfOurs(t *testing.T) {
+func TestMemoryOfOurs(t *testing.T) { memoryOfOurs(t, torch.CPU) }
+
+func TestMemoryOfOursOnADevice(t *testing.T) { memoryOfOurs(t, checked.Device(t)) }
+
+func memoryOfOurs(t *testing.T, d torch.Device) {
 	torch.Test(t, func() {
-		kept := torch.Zeros(torch.Float32, torch.CPU, 1<<20)
-		h := (&race{device: torch.CPU}).here(nil, func(int) error {
+		kept := torch.Zeros(torch.Float32, d, 1<<20)
+		h := (&race{device: d}).here(nil, func(int) error {
 			s := torch.OpenScope()
 			defer s.Close()
 			kept.AddScalar(1).AddScalar(1)
@@ -130,9 +136,21 @@ func TestMemoryOfOurs(t *testing.T) {
 		})
 		got, err := h.memory(0)
 		if want := 8.0 * (1 << 20); err != nil || got < want || got > want*1.01 {
-			t.Errorf("two copies of %d bytes peak at %.0f, %v", 4<<20, got, err)
+			t.Errorf("two copies of %d bytes peak at %.0f on %s, %v", 4<<20, got, d, err)
 		}
 	})
+}
+
+// What is no work of matrix products has no place on another device.
+func TestTextStaysOnTheCPU(t *testing.T) {
+	d := checked.Device(t)
+	if o, err := parse([]string{"-what=lm", "-device", string(d)}, io.Discard); err != nil || o.device != d {
+		t.Errorf("%s is taken for %q, %v", d, o.device, err)
+	}
+	want := fmt.Sprintf("-device %s: the rows of text are work for the CPU", d)
+	if _, err := parse([]string{"-what=text", "-device", string(d)}, io.Discard); err == nil || err.Error() != want {
+		t.Errorf("text on %s gives %v, want %s", d, err, want)
+	}
 }
 
 func TestResultFile(t *testing.T) {

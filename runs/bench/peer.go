@@ -13,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/aperture-ml/aperture/torch"
 )
 
 // peerFiles are the peers' programs.
@@ -55,8 +53,8 @@ type answer struct {
 // with b.ctx, or with us: then its input ends.
 func (b *bench) startPeer(r *race, name, program string, config map[string]any) (*peer, error) {
 	config["threads"] = b.Threads
-	if b.device != torch.CPU {
-		config["device"] = b.device
+	if !r.onHost() {
+		config["device"] = r.device
 	}
 	text, err := json.Marshal(config)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aperture-ml/aperture/torch"
 )
 
 func mustMatch(expression string) *regexp.Regexp { return regexp.MustCompile(expression) }
@@ -68,6 +70,18 @@ func TestPeer(t *testing.T) {
 	}
 	if p.ready.Params != 3 || log.String() != "timing the script\n" {
 		t.Errorf("the first answer was %+v, and %q was said", p.ready, log.String())
+	}
+}
+
+func TestPeerIsToldTheDevice(t *testing.T) {
+	b := fake(t, context.Background(), `read c; case $c in *'"device":"cuda:1"'*) echo '{"ready": true}'; read c;; esac`)
+	for _, d := range []torch.Device{"cuda:1", torch.CPU} {
+		r := &race{device: d}
+		_, err := b.startPeer(r, "fake", "fake.py", map[string]any{})
+		r.close()
+		if told := err == nil; told != (d != torch.CPU) {
+			t.Errorf("of %s the peer says %v", d, err)
+		}
 	}
 }
 

@@ -152,16 +152,10 @@ func (r *race) here(prepare func(), work func(i int) error) side {
 		},
 		memory: func(i int) (float64, error) {
 			prepare()
-			if !r.onHost() {
-				torch.ResetPeakDeviceBytes(r.device)
-				before := torch.LiveDeviceBytes(r.device)
-				err := work(i)
-				return float64(torch.PeakDeviceBytes(r.device) - before), err
-			}
-			torch.ResetPeakBytes()
-			before := torch.LiveBytes()
+			torch.ResetPeakDeviceBytes(r.device)
+			before := torch.LiveDeviceBytes(r.device)
 			err := work(i)
-			return float64(torch.PeakBytes() - before), err
+			return float64(torch.PeakDeviceBytes(r.device) - before), err
 		},
 	}
 }

@@ -179,21 +179,13 @@ func advise(err error, held string) error {
 	return err
 }
 
-// tensorBytes are those that tensors hold on a device, and have held at their most.
-func tensorBytes(d torch.Device) (live, peak int64) {
-	if d == torch.CPU {
-		return torch.LiveBytes(), torch.PeakBytes()
-	}
-	return torch.LiveDeviceBytes(d), torch.PeakDeviceBytes(d)
-}
-
 // held says what tensors held at their most, the largest part first.
 func (t *trainer) held(device torch.Device) string {
 	if t.Params == nil {
 		return ""
 	}
 	weights := 4 * t.Params.Count()
-	_, most := tensorBytes(device)
+	most := torch.PeakDeviceBytes(device)
 	kept := map[string]int64{"weights": weights, "their gradients": weights}
 	rest := most - 2*weights
 	if t.adam != nil {

@@ -115,7 +115,7 @@ func (t *trainer) activations(updates []models.Update) (bytes int64, measured st
 		}
 	}
 	t.dropout = torch.NewStream(uint64(t.config.Train.Seed), "dropout")
-	before, _ := tensorBytes(t.Device)
+	before := torch.LiveDeviceBytes(t.Device)
 	torch.ResetPeakBytes()
 	for range 2 {
 		scope := torch.OpenScope()
@@ -126,7 +126,7 @@ func (t *trainer) activations(updates []models.Update) (bytes int64, measured st
 		}
 		scope.Close()
 	}
-	_, peak := tensorBytes(t.Device)
+	peak := torch.PeakDeviceBytes(t.Device)
 	bytes, measured = max(0, peak-before-gradients), fmt.Sprintf("measured with %d target tokens", batch.Size())
 	if more := float64(largest.Places()) / float64(batch.Places()); more > 1 {
 		measured += fmt.Sprintf(" and reckoned for %d", largest.Size())

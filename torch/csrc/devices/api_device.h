@@ -14,5 +14,5 @@ AP_API bool ap_registered_device(const char *name);  // one that a library broug
 AP_API int64_t ap_device_peak_bytes(const char *device);
 AP_API int64_t ap_device_live_bytes(const char *device);
 AP_API void ap_device_reset_peak_bytes(const char *device);
-AP_API bool ap_cuda_name(int device, char *name, int size);  // false where there is no such device
+AP_API bool ap_cuda_name(const char *device, char *name, int size);  // false where there is no such device
 AP_API const char *ap_csrc_digest(void);

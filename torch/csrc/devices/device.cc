@@ -97,14 +97,17 @@ void ap_device_reset_peak_bytes(const char *device) {
   with_allocator(device, [](c10::DeviceAllocator *allocator, c10::DeviceIndex i) { allocator->resetPeakStats(i); });
 }
 
-bool ap_cuda_name(int device, char *name, int size) {
-  // The driver's library, which libtorch's CUDA side has loaded and initialised.
-  auto *get = reinterpret_cast<int (*)(char *, int, int)>(dlsym(RTLD_DEFAULT, "cuDeviceGetName"));
-  if (get == nullptr) {
+bool ap_cuda_name(const char *device, char *name, int size) {
+  try {
+    const at::Device d(device);
+    // The driver's library, which libtorch's CUDA side has loaded and initialised.
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    if (driver != nullptr) get = reinterpret_cast<int (*)(char *, int, int)>(dlsym(driver, "cuDeviceGetName"));
+    if (driver == nullptr) return false;
+    auto *get = reinterpret_cast<int (*)(char *, int, int)>(dlsym(driver, "cuDeviceGetName"));
+    return get != nullptr && get(name, size, d.has_index() ? d.index() : 0) == 0;
+  } catch (...) {
+    return false;
   }
-  return get != nullptr && get(name, size, device) == 0;
 }
 
 }  // extern "C"

@@ -298,9 +298,7 @@ void check_operands(const at::Tensor &h, const at::Tensor &table, const at::Tens
               " do not fit target vectors of shape ", table.sizes());
   TORCH_CHECK(y.dim() == 1 && y.size(0) == h.size(0), "hidden states of shape ", h.sizes(), " do not fit targets of shape ", y.sizes());
   TORCH_CHECK(y.scalar_type() == at::kLong, "targets must be int64, not ", y.scalar_type());
-  if (y.numel() == 0) return;
-  const at::Tensor outside = y.ne(ignore).logical_and_(y.lt(0).logical_or_(y.ge(table.size(0))));
-  TORCH_CHECK(!outside.any().item<bool>(), "a target of ", y.masked_select(outside)[0].item<int64_t>(), " is outside the vocabulary of ", table.size(0));
+  check_range(y.masked_select(y.ne(ignore)), table.size(0), "a target", "the vocabulary");
 }
 
 }  // namespace

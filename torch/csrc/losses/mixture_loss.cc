@@ -231,7 +231,7 @@ at::Tensor mixture_positions_generic(at::Tensor &logits_RV, const at::Tensor &ta
   if (positions.g_shift.defined()) {
     positions.g_shift.copy_(r_CK * (-own_CK).expm1() * -terms.scale);
   }
-  return loss;
+  return loss.mul_(terms.scale);
 }
 
 }  // namespace

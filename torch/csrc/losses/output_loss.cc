@@ -146,8 +146,7 @@ Result compute(const Given &x, const Plan &plan) {
   }
   double sum = loss * terms.scale;
   if (wide == at::kFloat) sum = static_cast<float>(sum);  // infinite if float32 does not hold it, which at::full would refuse
-  at::Tensor total = plan.kernel ? at::full({}, sum, sums) : at::empty({}, sums);
-  if (!plan.kernel) at::mul_out(total, generic_loss, at::scalar_tensor(terms.scale, at::kDouble));
+  const at::Tensor total = plan.kernel ? at::full({}, sum, sums) : generic_loss.to(wide);
   if (terms.bare && terms.off != 0) {  // sum_j g_nj w_j and sum_n g_nj h_n of the -off in all g_nj
     if (needs.hidden) gh.sub_(w_VD.sum(0, false, wide), terms.off);
     if (needs.weight) gw_VD.sub_(h.sum(0, false, wide), terms.off);
@@ -240,7 +239,7 @@ void output_loss(const LossKernels &kernels, const Operands &operands, const ap_
   plan.terms.chunk = std::max<int64_t>(1, rows / K);
   if (on_cpu && (type == at::kFloat || type == at::kBFloat16)) plan.kernel = kernels.float32;
   if (on_cpu && type == at::kDouble) plan.kernel = kernels.float64;
-  plan.terms.bare = !plan.kernel && !x.prior.defined() && !x.shift.defined() && options.z_loss == 0 && kept > 0 && V > 1;  // then on + off V is 1
+  plan.terms.bare = !plan.kernel && !x.prior.defined() && !x.shift.defined() && options.z_loss == 0 && kept > 0 && V > 1 && plan.terms.on != 0;  // then on + off V is 1
   const Result result = compute(x, plan);
   const auto by_position = [&, places = places](const at::Tensor &values) {
     return kept == N ? values : at::zeros({N}, values.options()).index_copy(0, places, values);

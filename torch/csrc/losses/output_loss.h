@@ -48,7 +48,7 @@ struct Positions {
 // the results of its positions, and returns the sum of their losses.
 using LossKernel = double (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
-// The same, with a sum that stays where the logits are, so that nothing waits for a device.
+// The same, with a sum times the scale, which stays where the logits are, so that nothing waits for a device.
 using GenericLossKernel = at::Tensor (*)(at::Tensor &logits_RV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions);
 
 // The kernels for float32, whose logits may be bfloat16 (LogitRows), and float64 on the CPU, and the one for everything else.

@@ -24,6 +24,7 @@
 //
 // Legend: C positions of a chunk, V vocabulary.
 #include <ATen/Functions.h>
+#include <ATen/core/Reduction.h>
 
 #include <cmath>
 
@@ -93,20 +94,21 @@ double softmax_rows(at::Tensor &logits_CV, const at::Tensor &targets_C, const Te
 
 // The same of rows with equal factors, for gradients that are bare, in few launches and few passes over the logits.
 at::Tensor softmax_rows_bare(at::Tensor &logits_CV, const at::Tensor &targets_C, const Terms &terms, const Positions &positions) {
-  const at::Tensor index_C1 = targets_C.unsqueeze(1);
   const at::Tensor log_p_CV = at::log_softmax(logits_CV, 1, positions.nll_N.scalar_type());
-  const at::Tensor log_p_C1 = log_p_CV.gather(1, index_C1);
-  at::Tensor nll_C1 = positions.nll_N.unsqueeze(1);
-  at::neg_out(nll_C1, log_p_C1);
-  const at::Tensor loss = terms.off == 0 ? positions.nll_N.sum() : positions.nll_N.mul(terms.on).sub_(log_p_CV.sum(1), terms.off).sum();
+  at::Tensor nll_C = positions.nll_N, unused = at::empty({}, nll_C.options());
+  at::nll_loss_forward_out(nll_C, unused, log_p_CV, targets_C, {}, at::Reduction::None, -100);
+  at::Tensor loss = nll_C.sum().mul_(terms.scale * terms.on);
+  if (terms.off != 0) loss.sub_(log_p_CV.sum(), terms.scale * terms.off);
   if (!terms.gradients) return loss;
+  const at::Tensor index_C1 = targets_C.unsqueeze(1);
   if (log_p_CV.scalar_type() == terms.product) {
     logits_CV = log_p_CV.exp_().scatter_(1, index_C1, -terms.on, "add");
     return loss;
   }
   logits_CV = at::empty(log_p_CV.sizes(), log_p_CV.options().dtype(terms.product));
   at::exp_out(logits_CV, log_p_CV);
-  logits_CV.scatter_(1, index_C1, log_p_C1.exp_().sub_(terms.on).to(terms.product));  // subtracted before it is rounded
+  const at::Tensor at_target_C = nll_C.neg().exp_().sub_(terms.on);  // before it is rounded
+  logits_CV.scatter_(1, index_C1, at_target_C.unsqueeze(1).to(terms.product));
   return loss;
 }
 
@@ -126,8 +128,8 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     log_p_CV = at::log_softmax(logits_CV, 1, type);
   at::Tensor own_C = shift ? at::empty_like(positions.nll_N) : positions.nll_N;
   at::neg_out(own_C, log_p_CV.gather(1, index_C1).squeeze(1));
-  at::Tensor loss = weighted_sum(on, own_C);
-  if (off != 0) loss.sub_(weighted_sum(off, log_p_CV.sum(1)));  // a sum of all in double would be one of a copy in double
+  at::Tensor loss = weighted_sum(terms.scale * on, own_C);
+  if (off != 0) loss.sub_(log_p_CV.sum(), terms.scale * off);  // a sum of all in double would be one of a copy in double
   at::Tensor clean_C = own_C, mass_C = at::full_like(own_C, on + off * V), at_target_C = at::full_like(own_C, on), rise_C;
   if (shift) {
     const at::Tensor odds_C = at::where(own_C < 30, own_C.expm1().log(), own_C) - positions.shift;
@@ -137,7 +139,7 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
     at::Tensor gradient_C = (-own_C).exp() * (on + off * V) - (on + off);
     if (off != 0) {
       const double others = off * (V - 1);
-      loss.add_(weighted_sum(others, rise_C));
+      loss.add_(weighted_sum(terms.scale * others, rise_C));
       mass_C = mass_C + (-rise_C).expm1() * others;
       at_target_C = at_target_C + ((-own_C - rise_C).exp() - (-clean_C).exp()) * others;
       gradient_C = (-own_C).expm1() * (on + off);
@@ -147,7 +149,7 @@ at::Tensor softmax_rows_generic(at::Tensor &logits_CV, const at::Tensor &targets
   if (shift) positions.nll_N.copy_(clean_C);
   if (terms.z_loss != 0) {
     const at::Tensor lse_C = logit_C + clean_C, pull_C = lse_C * (2 * terms.z_loss);
-    loss.add_(weighted_sum(terms.z_loss, lse_C.to(at::kDouble).square()));
+    loss.add_(weighted_sum(terms.scale * terms.z_loss, lse_C.to(at::kDouble).square()));
     mass_C = mass_C + (shift ? pull_C * (-rise_C).exp() : pull_C);
     if (shift) at_target_C = at_target_C + pull_C * ((-own_C - rise_C).exp() - (-clean_C).exp());
   }
