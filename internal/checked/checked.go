@@ -66,27 +66,27 @@ var library struct {
 	touch   unsafe.Pointer
 }
 
+// Load loads the device where it was built, and says why not elsewhere. A process that will need it calls Load before its
+// first backward pass, at which libtorch learns which devices there are.
+func Load() (missing string) {
+	library.once.Do(func() { library.missing = open() })
+	return library.missing
+}
+
 // Device is the checked device; the test is skipped where it was not built.
 func Device(t testing.TB) torch.Device {
 	t.Helper()
-	if why := load(); why != "" {
+	if why := Load(); why != "" {
 		t.Skip(why)
 	}
 	return device
-}
-
-// Library is the file that makes the device: a program of ours that has it in LD_PRELOAD takes -device=checked:0.
-func Library(t testing.TB) string {
-	t.Helper()
-	Device(t)
-	return path()
 }
 
 // FromEnvironment is the device that APERTURE_TEST_DEVICE names, the CPU without it. It panics where that is not there.
 func FromEnvironment() torch.Device {
 	name := os.Getenv("APERTURE_TEST_DEVICE")
 	if name == string(device) {
-		if why := load(); why != "" {
+		if why := Load(); why != "" {
 			panic(why)
 		}
 	}
@@ -111,11 +111,6 @@ func Counting(f func()) Counts {
 
 // Touch reads the device's memory from the host, which ends the process.
 func Touch() { C.call(library.touch) }
-
-func load() string {
-	library.once.Do(func() { library.missing = open() })
-	return library.missing
-}
 
 func open() string {
 	const advice = "run ./build.sh checked"

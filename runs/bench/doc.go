@@ -41,7 +41,8 @@
 // order. Translators start from different draws; language models and the recurrent translator are checked first:
 // without noise both sides must give the same loss and gradients. translate/ctranslate2 searches with equal weights, in
 // float32 or with eight bits on both sides; in float32 the row fails unless nearly all translations are the same. At
-// base's size a pair takes every fourth sentence, in turns.
+// base's size a pair takes every fourth sentence, in turns. In translate/alone both sides are given one sentence at a
+// time; config has the median and the 99th percentile of what one takes, over all pairs.
 //
 // objectives and layers compare methods with maximum likelihood, both in this process, so that time_ratio is below 1
 // by what the method costs. The exception is method/mos, whose peer is the plain formulation of a mixture: it holds

@@ -45,6 +45,7 @@ type answer struct {
 	Loss           float64            // the mean over targets, in nats
 	Gradients      map[string]float64 // norms by the names of weights
 	Hypotheses     [][]int32          // of a translator, without ends of sentences
+	Waits          []float64          // seconds for each sentence of a translator that was given them one by one
 	IDs            []int32            // of a continuation
 	CompileSeconds float64            `json:"compile_seconds"` // that torch.compile took before anything was timed
 }

@@ -24,6 +24,7 @@ type race struct {
 	measured   bool                   // whether memory is compared
 	outside    bool                   // whether the share of our time that no matrix product takes is measured
 	config     string                 // sizes of the work, for the reader; may be empty
+	remark     func() string          // what is added to config once all is measured; may be nil
 	check      func() error           // after the warm-up: whether both did the same; may be nil
 	alone      func() (figure, error) // measures our side by itself, in place of all the above
 	products   torch.DType            // of which the machine's peak is measured
@@ -90,6 +91,9 @@ func (r *race) run(ctx context.Context, pairs int) (out result, err error) {
 		}
 	}
 	out = result{TimeRatio: spreadOf(ratios), Ours: median(ours), Peer: defined(median(peer)), Config: r.config}
+	if r.remark != nil {
+		out.Config += ", " + r.remark()
+	}
 	if rates != nil {
 		out.Rate = defined(median(rates))
 	}

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
@@ -32,6 +35,7 @@ type search struct {
 	ends
 	int8  bool // whether both sides compute with eight bits
 	parts int  // pieces of the text; of 4, the first has sentences 1, 5, 9 ...
+	alone bool // whether each sentence is translated by itself, and the time that it takes is shown
 }
 
 // translating races beam search over the test text of Multi30k with the random weights of n against plain PyTorch, or
@@ -40,14 +44,29 @@ type search struct {
 func (n network) translating(compute string, parts int) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
 		s := search{name: "PyTorch", program: "translate_beam.py", config: map[string]any{"heads": n.heads},
-			ends: ends{"decoder.embed_tokens.weight", 2.5, 0}, int8: compute == "int8", parts: parts}
+			ends: ends{"decoder.embed_tokens.weight", 2.5, 0}, parts: parts}
 		if compute != "" {
-			s.name, s.program, s.ends.factor, s.ends.lift = "CTranslate2", "translate_ctranslate2.py", 1, 4
-			s.config["compute"], s.config["pieces"] = compute, parts
+			s = n.besideCTranslate2(compute, parts)
 		}
 		r.config = n.size()
 		return b.searching(r, n.model("mle"), s)
 	}
+}
+
+// translatingAlone is translating against CTranslate2 with each sentence by itself, as a user waits for one.
+func (n network) translatingAlone(compute string, parts int) func(b *bench, r *race) error {
+	return func(b *bench, r *race) error {
+		s := n.besideCTranslate2(compute, parts)
+		s.alone, s.config["alone"] = true, true
+		r.config = n.size()
+		return b.searching(r, n.model("mle"), s)
+	}
+}
+
+func (n network) besideCTranslate2(compute string, parts int) search {
+	return search{name: "CTranslate2", program: "translate_ctranslate2.py",
+		config: map[string]any{"heads": n.heads, "compute": compute, "pieces": parts},
+		ends:   ends{"decoder.embed_tokens.weight", 1, 4}, int8: compute == "int8", parts: parts}
 }
 
 // ends makes sentences end. With random weights an end of sentence is one word of many, and no sentence would end
@@ -95,7 +114,12 @@ func (b *bench) searching(r *race, m translator, s search) error {
 	r.pieces, r.warm, r.measured = len(parts), len(parts), true
 	r.amount = func(i int) float64 { return float64(len(parts[i])) }
 	ours, theirs := make([][][]decode.Hypothesis, len(parts)), make([][][]int32, len(parts))
+	var waits, theirWaits []float64
 	r.ours = r.here(nil, func(i int) (err error) {
+		if s.alone {
+			ours[i], err = b.searchAlone(searcher, parts[i], &waits)
+			return err
+		}
 		ours[i], err = searcher.Search(b.ctx, parts[i])
 		return err
 	})
@@ -107,11 +131,38 @@ func (b *bench) searching(r *race, m translator, s search) error {
 	}
 	r.peer.step = func(i int) (float64, error) {
 		seconds, err := peer.step(i)
-		theirs[i] = peer.last.Hypotheses
+		theirs[i], theirWaits = peer.last.Hypotheses, append(theirWaits, peer.last.Waits...)
 		return seconds, err
 	}
-	r.check = func() error { return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs...), s.int8) }
+	r.check = func() error {
+		waits, theirWaits = nil, nil // those of the warm-up
+		return b.sameTranslations(slices.Concat(ours...), slices.Concat(theirs...), s.int8)
+	}
+	if s.alone {
+		r.remark = func() string { return "ours " + percentiles(waits) + ", the peer's " + percentiles(theirWaits) }
+	}
 	return nil
+}
+
+// searchAlone translates sentences one by one, and appends the seconds of each to waits.
+func (b *bench) searchAlone(s *decode.Searcher, sentences [][]int32, waits *[]float64) ([][]decode.Hypothesis, error) {
+	var all [][]decode.Hypothesis
+	for _, sentence := range sentences {
+		start := time.Now()
+		found, err := s.Search(b.ctx, [][]int32{sentence})
+		if err != nil {
+			return nil, err
+		}
+		*waits, all = append(*waits, time.Since(start).Seconds()), append(all, found...)
+	}
+	return all, nil
+}
+
+// percentiles are the 50th and the 99th of at least one time in seconds.
+func percentiles(seconds []float64) string {
+	slices.Sort(seconds)
+	at := func(p float64) float64 { return 1000 * stat.Quantile(p, stat.Empirical, seconds, nil) }
+	return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms", at(0.5), at(0.99))
 }
 
 // testSentences are those of the test text of Multi30k, and the same in parts.

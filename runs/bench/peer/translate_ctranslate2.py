@@ -8,7 +8,8 @@ measuring: see harness.py. CTranslate2 allocates for itself: `memory` means litt
 
 Configuration: model (a safetensors file in fairseq's names), heads, sentences (a
 list of lists of source ids, each with its end of sentence), threads, compute
-(float32 or int8); optional: beam, lenpen, max_len_a, max_len_b, max_positions, seed as in
+(float32 or int8); optional: alone (false), whether each sentence is translated by itself, where `waits` has
+the seconds of each; beam, lenpen, max_len_a, max_len_b, max_positions, seed as in
 translate_beam.py. max_len_a must be 0, since the longest translation is one for all.
 `step 0` translates everything and also reports hypotheses (ids without end of sentence, in
 the order of the input), scores and tokens.
@@ -19,6 +20,7 @@ import sys
 sys.dont_write_bytecode = True  # a benchmark leaves no files in the checkout
 
 import os
+import time
 
 if os.environ.get("APERTURE_ISA") == "avx2":
     os.environ["CT2_FORCE_CPU_ISA"] = "AVX2"
@@ -77,7 +79,7 @@ def converted(c, folder):
 
 
 def main():
-    c = harness.configure(["model", "heads", "sentences", "threads", "compute", "pieces"], OPTIONAL)
+    c = harness.configure(["model", "heads", "sentences", "threads", "compute", "pieces"], {"alone": False, **OPTIONAL})
     if c["max_len_a"] != 0:
         harness.fail("configuration: max_len_a must be 0")
     folder = c["model"] + ".ctranslate2-" + c["compute"]
@@ -88,13 +90,24 @@ def main():
     ids = {name: i for i, name in names.items()}
     sources = [[names.get(i) or str(i) for i in sentence] for sentence in sentences]
 
-    def translate(piece):
-        found = translator.translate_batch(
-            sources[piece::c["pieces"]], max_batch_size=64, beam_size=c["beam"], length_penalty=c["lenpen"], max_decoding_length=c["max_len_b"], min_decoding_length=1,
+    def search(sources):
+        return translator.translate_batch(
+            sources, max_batch_size=64, beam_size=c["beam"], length_penalty=c["lenpen"], max_decoding_length=c["max_len_b"], min_decoding_length=1,
             max_input_length=0, return_scores=True, suppress_sequences=[["<pad>"]])
+
+    def translate(piece):
+        waits, given = [], sources[piece::c["pieces"]]
+        if not c["alone"]:
+            found = search(given)
+        else:
+            found = []
+            for source in given:
+                begin = time.perf_counter()
+                found += search([source])
+                waits.append(time.perf_counter() - begin)
         hypotheses = [[ids[word] if word in ids else int(word) for word in result.hypotheses[0]] for result in found]
         scores = [result.scores[0] for result in found]
-        return lambda: {"hypotheses": hypotheses, "scores": scores, "tokens": sum(len(h) + 1 for h in hypotheses)}
+        return lambda: {"hypotheses": hypotheses, "scores": scores, "tokens": sum(len(h) + 1 for h in hypotheses), "waits": waits}
 
     harness.answer(ready=True, params=params, sentences=len(sentences))
     harness.serve(lambda: None, translate, c["pieces"])

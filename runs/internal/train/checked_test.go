@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,11 +19,10 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// onChecked are the arguments of a run on the checked device. It finds no git, which would load libtorch with the
-// device.
+// onChecked are the arguments of a run on the checked device.
 func onChecked(t *testing.T) []string {
 	t.Helper()
-	return []string{"env:LD_PRELOAD=" + checked.Library(t), "env:PATH=/nowhere", "-device=checked:0"}
+	return []string{"-device=" + string(checked.Device(t))}
 }
 
 // still switches off what is random: numbers drawn on a device differ from those of the CPU.
@@ -107,8 +105,8 @@ func TestMethodsOnTheCheckedDevice(t *testing.T) {
 			t.Parallel()
 			folder := workplace(t)
 			arguments := append(append(append([]string{"-set=train.log_every=1"}, still...), few...), settings...)
-			mustRun(t, folder, append(arguments, "-device=cpu", "-out=cpu")...)
-			mustRun(t, folder, append(append(arguments, "-out=there"), device...)...)
+			train(t, folder, append(arguments, "-device=cpu", "-out=cpu")...)
+			train(t, folder, append(append(arguments, "-out=there"), device...)...)
 			nearRun(t, folder, "cpu", "there")
 		})
 	}
@@ -132,8 +130,8 @@ func TestTextOnTheCheckedDevice(t *testing.T) {
 			t.Parallel()
 			folder := textPlace(t)
 			arguments := append(append([]string{}, stillText...), settings...)
-			mustRunText(t, folder, append(arguments, "-device=cpu", "-out=cpu")...)
-			mustRunText(t, folder, append(append(arguments, "-out=there"), device...)...)
+			trainText(t, folder, append(arguments, "-device=cpu", "-out=cpu")...)
+			trainText(t, folder, append(append(arguments, "-out=there"), device...)...)
 			nearRun(t, folder, "cpu", "there")
 		})
 	}
@@ -152,18 +150,18 @@ func TestResumeOnTheCheckedDevice(t *testing.T) {
 			t.Parallel()
 			folder := workplace(t)
 			arguments := append(append([]string{"-set=decode.beam=1"}, settings...), device...)
-			mustRun(t, folder, append(arguments, "-out=whole", "-steps=6")...)
-			mustRun(t, folder, append(arguments, "-out=parts", "-steps=3")...)
-			mustRun(t, folder, append(arguments, "-out=parts", "-steps=6", "-resume")...)
+			train(t, folder, append(arguments, "-out=parts", "-steps=3")...)
+			train(t, folder, append(arguments, "-out=whole", "-steps=6")...)
+			train(t, folder, append(arguments, "-out=parts", "-steps=6", "-resume")...)
 			same(t, folder, "whole", "parts")
 		})
 	}
 	t.Run("a language model", func(t *testing.T) {
 		t.Parallel()
 		folder := textPlace(t)
-		mustRunText(t, folder, append(device, "-out=whole", "-steps=8")...)
-		mustRunText(t, folder, append(device, "-out=parts", "-steps=4")...)
-		mustRunText(t, folder, append(device, "-out=parts", "-steps=8", "-resume")...)
+		trainText(t, folder, append(device, "-out=parts", "-steps=4")...)
+		trainText(t, folder, append(device, "-out=whole", "-steps=8")...)
+		trainText(t, folder, append(device, "-out=parts", "-steps=8", "-resume")...)
 		same(t, folder, "whole", "parts")
 	})
 }
@@ -227,20 +225,7 @@ func difference(short, long string, updates float64) string {
 // TestUpdatesWaitOnce holds what the device is asked for: an update waits once, for its loss and norm, and launches no
 // more operators than it did when these numbers were written; where a plain PyTorch program of the same depth does the
 // same work, no more than that program (testdata/gen_operators.py has the rule by which both are counted).
-//
-// It computes in a process of its own: libtorch knows only the devices that are there at the process's first backward
-// pass, which another test may have made.
 func TestUpdatesWaitOnce(t *testing.T) {
-	if os.Getenv(alone) == "" {
-		self := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		self.Env = append(os.Environ(), alone+"=1")
-		if out, err := self.CombinedOutput(); err != nil {
-			t.Errorf("%v:\n%s", err, out)
-		} else {
-			t.Logf("%s", out)
-		}
-		return
-	}
 	translations, texts := workplace(t), textPlace(t)
 	vectors := filepath.Join(translations, "words.vec")
 	vectorsOf300(t, vectors)

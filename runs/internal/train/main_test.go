@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,19 +11,21 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/aperture-ml/aperture/internal/checked"
+	"github.com/aperture-ml/aperture/runs/internal/experiment"
+	"github.com/aperture-ml/aperture/torch"
 )
 
 // binary is the command that the tests of translation drive, textBinary that of language models, namelessBinary the
 // program that both are by name, and translateBinary runs/translate; they are built once.
 var binary, textBinary, namelessBinary, translateBinary string
-
-// alone is set in the environment of a test that computes in a process of its own.
-const alone = "APERTURE_TEST_ALONE"
 
 func TestMain(m *testing.M) {
 	// Where the tests themselves run under nohup, the processes that they start must not inherit that.
@@ -40,9 +43,6 @@ func TestMain(m *testing.M) {
 		namelessBinary = filepath.Join(folder, "training")
 		build := exec.Command("go", "build", "-o", folder, "../training", "../../translate")
 		build.Stderr = os.Stderr
-		if os.Getenv(alone) != "" {
-			return m.Run()
-		}
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "the command under test cannot be built:", err)
 			return 1
@@ -61,6 +61,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Setenv("GOCACHE", strings.TrimSpace(string(cache)))
 		os.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache"))
+		checked.Load() // libtorch knows only the devices that are there at the process's first backward pass
 		return m.Run()
 	}())
 }
@@ -205,6 +206,30 @@ func mustRun(t *testing.T, folder string, arguments ...string) ended {
 		t.Fatalf("%q ended with %d:\n%s", arguments, e.code, e.stderr)
 	}
 	return e
+}
+
+// train is mustRun in the process of the test, which spares starting a program: for what does not depend on a process.
+func train(t *testing.T, folder string, arguments ...string) {
+	t.Helper()
+	trainBy(t, parse, folder, arguments)
+}
+
+func trainBy(t *testing.T, parse func(*testing.T, string, ...string) *experiment.Settings, folder string, arguments []string) {
+	t.Helper()
+	arguments = slices.Clone(arguments)
+	for i, a := range arguments {
+		for _, name := range []string{"-out=", "-vectors="} {
+			if file, found := strings.CutPrefix(a, name); found {
+				arguments[i] = name + filepath.Join(folder, file)
+			}
+		}
+	}
+	settings := parse(t, folder, arguments...)
+	var err error
+	torch.Test(t, func() { err = Run(context.Background(), settings) })
+	if err != nil {
+		t.Fatalf("%q ended with %v", arguments, err)
+	}
 }
 
 // fails proves that a process ended with a code and one sentence, its last line, that holds all parts.

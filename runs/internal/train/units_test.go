@@ -66,16 +66,16 @@ func TestUnits(t *testing.T) {
 			if cased {
 				sentences(t, folder)
 			}
-			whole := mustRun(t, folder, append(c.settings, "-out=whole", "-steps=6")...)
-			mustRun(t, folder, append(c.settings, "-out=parts", "-steps=3")...)
-			mustRun(t, folder, append(c.settings, "-out=parts", "-steps=6", "-resume")...)
+			train(t, folder, append(c.settings, "-out=parts", "-steps=3")...)
+			train(t, folder, append(c.settings, "-out=whole", "-steps=6")...)
+			train(t, folder, append(c.settings, "-out=parts", "-steps=6", "-resume")...)
 			same(t, folder, "whole", "parts")
 
-			sizes := regexp.MustCompile(`vocabulary: (\d+) en, (\d+) de types`).FindStringSubmatch(whole.stderr)
+			log := read(t, folder, "whole", "train.log")
+			sizes := regexp.MustCompile(`vocabulary: (\d+) en, (\d+) de types`).FindStringSubmatch(log)
 			for i, want := range []int{c.source, c.target} {
 				if want > 0 && (sizes == nil || sizes[1+i] != fmt.Sprint(want)) {
-					t.Errorf("the vocabularies are %q, want %d and %d types:\n%s", sizes, c.source, c.target,
-						whole.stderr)
+					t.Errorf("the vocabularies are %q, want %d and %d types:\n%s", sizes, c.source, c.target, log)
 				}
 			}
 			test, err := os.Open(filepath.Join(folder, "corpus", "test.en"))
