@@ -657,42 +657,27 @@ build() {
     say "done in $SECONDS s"
 }
 
-# The events of tests, see internal/testreport. A rebuilt library is nothing that the cache of go test sees, hence -count=1;
-# go vet runs by itself.
-go_test() { go test -json -count=1 -timeout 20m -vet=off "$@" 2>&1; }
+# The events of all tests, see internal/testreport. A rebuilt library is nothing that the cache of go test sees, hence
+# -count=1; go vet has run. One package more than there are processors runs at a time, since tests wait for processes, signals
+# and deadlines too.
+go_test() { go test -json -count=1 -timeout 20m -vet=off -p=$((jobs + 1)) "$@" 2>&1; }
 
-# All tests, one package more at a time than there are processors: they wait for processes, signals and deadlines too. Vet and
-# the repetitions run beside them, since processors idle as a round ends, and what they say comes after it.
-test_events() {
-    local status=0 beside job
-    phase_end build $((SECONDS * 1000)) 0 "$$"
-    beside=$(mktemp)
-    set -m  # a group of its own, which ends with this shell
-    repeat_tests >"$beside" &
-    job=$!
-    set +m
-    trap "kill -- -$job 2>/dev/null; rm -f '$beside'" EXIT
-    (phase tests go_test -p=$((jobs + 1)) ./runs/internal/train ./...) || status=1  # the longest first, so that it does not end alone
-    wait "$job" || status=1
-    cat "$beside"
-    printf '{"Action":"end","Elapsed":%d}\n' "$SECONDS"
-    return $status
-}
-
-# Vet, and tests once more: those of the kernels without AVX-512, where there is AVX-512 and the caller has not chosen;
-# and those of all that computes once more on the checked device. What is left out of the repetitions is quite the same in them, since
+# All tests; those of the kernels once more without AVX-512, where there is AVX-512 and the caller has not chosen; and those
+# of all that computes once more on the checked device. What is left out of the repetitions is quite the same in them, since
 # it searches, is built or is read without a kernel or a device of its own, tries Go's collector, or trains what the kernels'
 # tests compare.
-repeat_tests() {
+test_events() {
     local status=0
     local same='TestConstraintsAreMet|TestConstrainedIsExhaustive|ParameterCounts$'
     local kernels=(./torch ./objectives ./models ./models/decode) same_kernels="TestSGDTrainsTheSpectrum|$same"
     local on_device=("${kernels[@]}" ./models/language ./models/translation) same_device="TestProgramOfTheGuide|TestTrainingUnderGarbageCollection|$same"
+    phase_end build $((SECONDS * 1000)) 0 "$$"
     phase 'go vet' go vet ./... 2>&1 || status=1
+    phase tests go_test ./runs/internal/train ./... || status=1  # the longest first, so that it does not end alone
     if [[ -z ${APERTURE_ISA:-} ]] && processor_has avx512f avx512bw avx512cd avx512dq avx512vl; then
-        APERTURE_ISA=avx2 phase 'kernels with APERTURE_ISA=avx2' go_test -p=1 -skip "$same_kernels" "${kernels[@]}" || status=1
+        APERTURE_ISA=avx2 phase 'kernels with APERTURE_ISA=avx2' go_test -skip "$same_kernels" "${kernels[@]}" || status=1
     fi
-    APERTURE_TEST_DEVICE=checked:0 phase 'on the checked device' go_test -p=1 -skip "$same_device" "${on_device[@]}" || status=1
+    APERTURE_TEST_DEVICE=checked:0 phase 'on the checked device' go_test -skip "$same_device" "${on_device[@]}" || status=1
     return $status
 }
 

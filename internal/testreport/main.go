@@ -4,7 +4,7 @@
 //
 // Phases of the work are events of its own, {"Action":"phase","Output":NAME} as one begins and
 // {"Action":"phase-end","Output":NAME,"Elapsed":SECONDS,"CPU":SECONDS} as it ends. What runs outside a phase counts for
-// none. Phases may run at the same time: {"Action":"end","Elapsed":SECONDS} has the time of all of them.
+// none.
 package main
 
 import (
@@ -75,7 +75,7 @@ func (r *report) read(in io.Reader) error {
 func (r *report) add(e event) {
 	key := testKey{e.Package, e.Test}
 	switch e.Action {
-	case "phase", "phase-end", "end":
+	case "phase", "phase-end":
 		r.times.phase(e)
 	case "build-output":
 		io.WriteString(r.out, e.Output)

@@ -91,7 +91,6 @@ skipped 2: data not found: x (TestC, TestD)
 {"Action":"phase","Output":"avx2"}
 {"Action":"pass","Package":"x/p","Test":"TestA","Elapsed":5}
 {"Action":"phase-end","Output":"avx2","Elapsed":5,"CPU":5}
-{"Action":"end","Elapsed":30}
 `,
 			want: `slowest packages, in seconds:
      8.2  p (tests)
@@ -103,7 +102,7 @@ phases, in seconds and seconds of CPU:
     20     31  build
      8     12  tests
      5      5  avx2
-    30     48  in all
+    34     48  in all
 5 passed, 0 failed, 0 skipped
 `,
 			ok: true,

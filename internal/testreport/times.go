@@ -12,7 +12,6 @@ import (
 type times struct {
 	current         string   // phase
 	phases          []event  // that have ended
-	elapsed         float64  // seconds of all phases
 	packages, tests []lasted // of all phases
 }
 
@@ -26,13 +25,10 @@ const worthSaying = 1.0
 
 func (t *times) phase(e event) {
 	t.current = ""
-	switch e.Action {
-	case "phase":
+	if e.Action == "phase" {
 		t.current = e.Output
-	case "phase-end":
+	} else {
 		t.phases = append(t.phases, e)
-	case "end":
-		t.elapsed = e.Elapsed
 	}
 }
 
@@ -72,10 +68,10 @@ func (t *times) print(out io.Writer) {
 	if len(t.phases) == 0 {
 		return
 	}
-	all := event{Output: "in all", Elapsed: t.elapsed}
+	all := event{Output: "in all"}
 	fmt.Fprintln(out, "phases, in seconds and seconds of CPU:")
 	for _, p := range t.phases {
-		all.CPU += p.CPU
+		all.Elapsed, all.CPU = all.Elapsed+p.Elapsed, all.CPU+p.CPU
 	}
 	for _, p := range append(t.phases, all) {
 		fmt.Fprintf(out, "%6.0f %6.0f  %s\n", p.Elapsed, p.CPU, p.Output)
