@@ -25,7 +25,7 @@ func TestPeers(t *testing.T) {
 		{"attentional", "s", tinyAttentional.race(tiedVMF, tokensOf)},
 		{"beam", "s", network.translating("", 1)},
 		{"ctranslate2", "s", network.translating("float32", 2)},
-		{"ctranslate2 alone", "s", network.translatingAlone("float32", 2)},
+		{"ctranslate2 alone", "s", network.translatingAlone("float32", 40)},
 		{"attentional beam", "s", attentional.translating},
 		{"transformer", "s", func(b *bench, r *race) error { return tinyNetwork.race(b, r, false) }},
 	}

@@ -22,7 +22,7 @@ const (
 // steps.
 func (n network) shortlisted(int8 bool) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
-		_, parts, err := b.testSentences(shortPieces)
+		_, parts, err := b.testSentences(shortPieces, 0)
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ type search struct {
 	ends
 	int8  bool // whether both sides compute with eight bits
 	parts int  // pieces of the text; of 4, the first has sentences 1, 5, 9 ...
+	most  int  // sentences of the text that are taken; 0 for all
 	alone bool // whether each sentence is translated by itself, and the time that it takes is shown
 }
 
@@ -53,11 +54,12 @@ func (n network) translating(compute string, parts int) func(b *bench, r *race) 
 	}
 }
 
-// translatingAlone is translating against CTranslate2 with each sentence by itself, as a user waits for one.
-func (n network) translatingAlone(compute string, parts int) func(b *bench, r *race) error {
+// translatingAlone is translating against CTranslate2 with each sentence by itself, as a user waits for one. A pair takes
+// 20 of the first sentences.
+func (n network) translatingAlone(compute string, most int) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
-		s := n.besideCTranslate2(compute, parts)
-		s.alone, s.config["alone"] = true, true
+		s := n.besideCTranslate2(compute, max(1, most/20))
+		s.most, s.alone, s.config["alone"] = most, true, true
 		r.config = n.size()
 		return b.searching(r, n.model("mle"), s)
 	}
@@ -84,7 +86,7 @@ type ends struct {
 // searching races beam search over the test text of Multi30k with a translator's random weights against a program.
 // Weights are laid out once, before: both sides keep them from one text to the next.
 func (b *bench) searching(r *race, m translator, s search) error {
-	sources, parts, err := b.testSentences(s.parts)
+	sources, parts, err := b.testSentences(s.parts, s.most)
 	if err != nil {
 		return err
 	}
@@ -165,8 +167,8 @@ func percentiles(seconds []float64) string {
 	return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms", at(0.5), at(0.99))
 }
 
-// testSentences are those of the test text of Multi30k, and the same in parts.
-func (b *bench) testSentences(n int) (all [][]int32, parts [][][]int32, err error) {
+// testSentences are those of the test text of Multi30k, the first ones where most is not 0, and the same in n parts.
+func (b *bench) testSentences(n, most int) (all [][]int32, parts [][][]int32, err error) {
 	text, err := b.multi30k()
 	if err != nil {
 		return nil, nil, err
@@ -176,6 +178,9 @@ func (b *bench) testSentences(n int) (all [][]int32, parts [][][]int32, err erro
 		return nil, nil, err
 	}
 	parts = make([][][]int32, n)
+	if most > 0 {
+		test.Lines = test.Lines[:min(most, len(test.Lines))]
+	}
 	for i, line := range test.Lines {
 		source := text.pair.Source.Encode(line)
 		all, parts[i%n] = append(all, source), append(parts[i%n], source)
