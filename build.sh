@@ -664,13 +664,14 @@ go_test() { go test -json -count=1 -timeout 20m -vet=off -p=$((jobs + 1)) "$@" 2
 
 # All tests; those of the kernels once more without AVX-512, where there is AVX-512 and the caller has not chosen; and those
 # of all that computes once more on the checked device. What is left out of the repetitions is quite the same in them, since
-# it searches, is built or is read without a kernel or a device of its own, tries Go's collector, or trains what the kernels'
-# tests compare.
+# it searches, is built, is read or is sent without a kernel or a device of its own, tries Go's collector, compares numbers of
+# the CPU's threads on another device, or trains what the kernels' tests compare.
 test_events() {
     local status=0
-    local same='TestConstraintsAreMet|TestConstrainedIsExhaustive|ParameterCounts$'
+    local same='TestConstraintsAreMet|TestConstrainedIsExhaustive|ParameterCounts$|TestGPTStartsAsGPT2|TestTrainingUnderGarbageCollection'
+    same+='|TestProcessGroup|TestNCCL|TestCutSafetensors'
     local kernels=(./torch ./objectives ./models ./models/decode) same_kernels="TestSGDTrainsTheSpectrum|$same"
-    local on_device=("${kernels[@]}" ./models/language ./models/translation) same_device="TestProgramOfTheGuide|TestTrainingUnderGarbageCollection|$same"
+    local on_device=("${kernels[@]}" ./models/language ./models/translation) same_device="ProgramOfTheGuide|TestLSTMThreads|TestAttentionalThreads|$same"
     phase_end build $((SECONDS * 1000)) 0 "$$"
     phase 'go vet' go vet ./... 2>&1 || status=1
     phase tests go_test ./runs/internal/train ./... || status=1  # the longest first, so that it does not end alone

@@ -94,13 +94,13 @@ func TestLayoutsOfACorpus(t *testing.T) {
 			write(t, filepath.Join(folder, "alone", name+".tsv"), table.String())
 		}
 	}
-	mustRun(t, folder, "-steps=8", "-out=plain")
-	mustRun(t, folder, "-steps=8", "-out=packed", "-data=packed")
+	train(t, folder, "-steps=8", "-out=plain")
+	train(t, folder, "-steps=8", "-out=packed", "-data=packed")
 	same(t, folder, "plain", "packed")
-	mustRun(t, folder, "-steps=8", "-out=again", "-data=table")
+	train(t, folder, "-steps=8", "-out=again", "-data=table")
 	same(t, folder, "plain", "again")
-	mustRun(t, folder, "-steps=12", "-out=plain", "-resume")
-	mustRun(t, folder, "-steps=12", "-out=packed", "-data=table", "-resume")
+	train(t, folder, "-steps=12", "-out=plain", "-resume")
+	train(t, folder, "-steps=12", "-out=packed", "-data=table", "-resume")
 	same(t, folder, "plain", "packed")
 	run(t, folder, "-out=bad", "-data=bad").fails(t, "a ragged table", 1,
 		"train.tsv:201: this line has 1 columns; wanted are two")
@@ -140,7 +140,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	settings := []string{"-steps=16", "-set=checkpoint.keep=4", "-set=decode.validation_beam=0"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	if err := os.CopyFS(filepath.Join(folder, "hurt"), os.DirFS(filepath.Join(folder, "whole"))); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	settings := []string{"-steps=16", "-set=checkpoint.keep=9", "-set=decode.validation_beam=0"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	disk := filepath.Join(folder, "disk")
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func TestKilledAtEachPointOfASave(t *testing.T) {
 	settings := []string{"-steps=40", "-set=train.validate_every=2", "-set=train.average_last=4",
 		"-set=decode.validation_beam=0", "-method=spectrum", "-set=schedule.kind=constant",
 		"-set=train.learning_rate=0.08"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	settings = append(settings, "-out=killed")
 	store := checkpoint.Store{Dir: filepath.Join(folder, "killed", "checkpoints")}
 	expected := ""
@@ -70,7 +70,7 @@ func TestKilledBeforeTheBestIsMarked(t *testing.T) {
 	// The first four updates train; from then on the rate is too small to change any score.
 	settings := []string{"-steps=12", "-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=schedule.period=4",
 		"-set=decode.validation_beam=0", "-set=checkpoint.keep=1"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	if best := results(t, folder, "whole")["checkpoint"]; best != "step-4" {
 		t.Fatalf("the best is %v, so that this test sees nothing", best)
 	}
@@ -89,7 +89,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	folder := workplace(t)
 	settings := []string{"-steps=150", "-set=train.validate_every=5", "-set=train.ema_decay=0.9",
 		"-set=decode.validation_beam=0"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	settings = append(settings, "-out=killed")
 	kills, next := 0, settings
 	// milliseconds after the first updates: within, before and after saves
@@ -143,7 +143,7 @@ func TestKilledWhileItReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustRun(t, folder, append(settings, "-resume")...)
-	mustRun(t, folder, "-steps=4", "-out=whole")
+	train(t, folder, "-steps=4", "-out=whole")
 	same(t, folder, "whole", "early")
 }
 
@@ -155,7 +155,7 @@ func TestSignals(t *testing.T) {
 	settings := []string{"-steps=600", "-set=train.validate_every=200", "-set=train.average_last=3",
 		"-set=checkpoint.keep=1", "-set=decode.validation_beam=0",
 		"-set=schedule.kind=constant", "-set=train.learning_rate=0.03", "-set=train.max_tokens=60"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	if _, err := os.Stat(filepath.Join(folder, "whole", "checkpoints", "step-600", averageFile)); err != nil {
 		t.Fatal("the mean is no better than the last checkpoint, so that this test would not see what enters it")
 	}
@@ -198,7 +198,7 @@ func TestLogWithoutReader(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	settings := []string{"-steps=300", "-set=train.validate_every=100", "-set=decode.validation_beam=0"}
-	mustRun(t, folder, append(settings, "-out=whole")...)
+	train(t, folder, append(settings, "-out=whole")...)
 	for out, code := range map[string]int{"lost": 129, "nohup": 0} {
 		c := process(folder, append(settings, "-out="+out)...)
 		if out == "nohup" {

@@ -259,15 +259,15 @@ func TestTextInput(t *testing.T) {
 func TestFinetuning(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)
-	mustRunText(t, folder, "-out=first")
-	mustRunText(t, folder, "-out=second", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=1e-9",
+	trainText(t, folder, "-out=first")
+	trainText(t, folder, "-out=second", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=1e-9",
 		"-epochs=2")
 	first, second := results(t, folder, "first")["valid"].(map[string]any)["nll"].(float64),
 		results(t, folder, "second")["valid"].(map[string]any)["nll"].(float64)
 	if math.Abs(first-second) > 1e-5 {
 		t.Errorf("the finetuned run has validation loss %v, the first %v", second, first)
 	}
-	mustRunText(t, folder, "-out=third", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=100",
+	trainText(t, folder, "-out=third", "-init=first", "-set=train.asgd=finetune", "-set=train.learning_rate=100",
 		"-set=train.clip_norm=10", "-set=train.asgd_patience=1", "-epochs=9")
 	if best := results(t, folder, "third")["checkpoint"]; best != "step-0" {
 		t.Errorf("after a finetuning that destroys the weights the best is %v", best)

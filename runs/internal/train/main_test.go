@@ -218,7 +218,7 @@ func trainBy(t *testing.T, parse func(*testing.T, string, ...string) *experiment
 	t.Helper()
 	arguments = slices.Clone(arguments)
 	for i, a := range arguments {
-		for _, name := range []string{"-out=", "-vectors="} {
+		for _, name := range []string{"-out=", "-data=", "-init=", "-vectors="} {
 			if file, found := strings.CutPrefix(a, name); found {
 				arguments[i] = name + filepath.Join(folder, file)
 			}

@@ -46,8 +46,8 @@ func TestCosineOverEpochs(t *testing.T) {
 	folder := textPlace(t)
 	settings := []string{"-set=schedule.kind=cosine", "-set=schedule.warmup=0", "-set=train.bptt_random=false",
 		"-set=train.log_every=1", "-epochs=3"}
-	mustRunText(t, folder, append(settings, "-out=whole")...)
-	mustRunText(t, folder, append(settings, "-out=cut", "-steps=5")...)
+	trainText(t, folder, append(settings, "-out=whole")...)
+	trainText(t, folder, append(settings, "-out=cut", "-steps=5")...)
 	var rates [2][]float64
 	for i, run := range []string{"whole", "cut"} {
 		records, err := report.ReadRecords(filepath.Join(folder, run, "metrics.jsonl"))

@@ -58,7 +58,7 @@ func tokenizer(t *testing.T, folder ...string) map[string]string {
 func TestWarmStart(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	mustRun(t, folder, "-steps=24", "-out=first", "-set=train.average_last=2")
+	train(t, folder, "-steps=24", "-out=first", "-set=train.average_last=2")
 	first := validLoss(t, folder, "first")
 	for name, settings := range map[string][]string{
 		"mle":         {"-set=train.learning_rate=1e-3"},
@@ -98,7 +98,7 @@ func TestWarmStart(t *testing.T) {
 func TestWarmStartOfAnotherMethod(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	mustRun(t, folder, "-steps=24", "-out=mle")
+	train(t, folder, "-steps=24", "-out=mle")
 	before := validLoss(t, folder, "mle")
 	for _, step := range []struct{ method, from string }{
 		{"spectrum", "mle"}, {"sn-doptimal", "spectrum"}, {"mle", "sn-doptimal"},
@@ -108,15 +108,15 @@ func TestWarmStartOfAnotherMethod(t *testing.T) {
 		if from != "mle" {
 			from = "to " + from
 		}
-		mustRun(t, folder, "-steps=1", "-out=to "+step.method, "-init="+from, "-method="+step.method,
+		train(t, folder, "-steps=1", "-out=to "+step.method, "-init="+from, "-method="+step.method,
 			"-set=train.learning_rate=1e-9")
 		if start := startLoss(t, folder, "to "+step.method); math.Abs(start-before) > 1e-5 {
 			t.Errorf("%s: before its first update its loss is %v, want %v", out, start, before)
 		}
 		before = startLoss(t, folder, "to "+step.method)
 	}
-	mustRun(t, folder, "-steps=4", "-out=words", "-method=vmf", "-set=objective.vectors_width=9")
-	mustRun(t, folder, "-steps=2", "-out=more words", "-init=words")
+	train(t, folder, "-steps=4", "-out=words", "-method=vmf", "-set=objective.vectors_width=9")
+	train(t, folder, "-steps=2", "-out=more words", "-init=words")
 	if a, b := validLoss(t, folder, "words"), startLoss(t, folder, "more words"); a != b {
 		t.Errorf("target vectors: before its first update its loss is %v, want %v", b, a)
 	}
@@ -127,8 +127,8 @@ func TestWarmStartOfAnotherMethod(t *testing.T) {
 func TestWarmStartStaysTheBest(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
-	mustRun(t, folder, "-steps=24", "-out=first")
-	mustRun(t, folder, "-out=worse", "-init=first", "-set=train.learning_rate=0.3", "-set=train.patience=2")
+	train(t, folder, "-steps=24", "-out=first")
+	train(t, folder, "-out=worse", "-init=first", "-set=train.learning_rate=0.3", "-set=train.patience=2")
 	all := results(t, folder, "worse")
 	if all["checkpoint"] != "step-0" || all["updates"] != 8.0 || validLoss(t, folder, "worse") != validLoss(t, folder, "first") {
 		t.Errorf("after training that destroys the weights: checkpoint %v, %v updates, loss %v", all["checkpoint"],
@@ -145,9 +145,9 @@ func TestWarmStartResumes(t *testing.T) {
 		"spectrum": {"-method=spectrum", "-set=train.patience=9"},
 	} {
 		folder := workplace(t)
-		mustRun(t, folder, "-steps=24", "-out=first")
+		train(t, folder, "-steps=24", "-out=first")
 		settings = append(settings, "-init=first")
-		mustRun(t, folder, append(settings, "-out=whole", "-steps=12")...)
+		train(t, folder, append(settings, "-out=whole", "-steps=12")...)
 		for i, point := range []string{"file-written", "BEST-written"} { // of the save before the first update
 			args := append(settings, "-out=parts", "-steps=12", "env:APERTURE_FAILPOINT="+point)
 			if i > 0 {
@@ -160,7 +160,7 @@ func TestWarmStartResumes(t *testing.T) {
 		if err := os.Rename(filepath.Join(folder, "first"), filepath.Join(folder, "elsewhere")); err != nil {
 			t.Fatal(err)
 		}
-		mustRun(t, folder, append(settings, "-out=parts", "-steps=6", "-resume")...)
+		train(t, folder, append(settings, "-out=parts", "-steps=6", "-resume")...)
 		if n := strings.Count(read(t, folder, "parts", "metrics.jsonl"), `"step":0,`); n != 1 {
 			t.Errorf("%s: %d lines of metrics.jsonl are of the start", name, n)
 		}

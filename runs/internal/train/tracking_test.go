@@ -15,7 +15,7 @@ import (
 // asked for and at no other step.
 func TestTracking(t *testing.T) {
 	folder := workplace(t)
-	mustRun(t, folder, "-method=spectrum+adversarial+cosreg", "-steps=12", "-out=run", "-set", "report.every=5", "-set",
+	train(t, folder, "-method=spectrum+adversarial+cosreg", "-steps=12", "-out=run", "-set", "report.every=5", "-set",
 		"report.tensorboard=true")
 	records, err := report.ReadRecords(filepath.Join(folder, "run", "metrics.jsonl"))
 	if err != nil {

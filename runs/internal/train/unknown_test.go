@@ -18,11 +18,11 @@ func TestLexiconOfARun(t *testing.T) {
 	}
 	output := func(out string) string { return read(t, folder, out, "samples", "test.de") }
 
-	mustRun(t, folder, append(slices.Clip(words), "-out=plain", "-steps=16")...)
+	train(t, folder, append(slices.Clip(words), "-out=plain", "-steps=16")...)
 	if !strings.Contains(output("plain"), "<unk>") {
 		t.Fatalf("no word is unknown:\n%s", output("plain"))
 	}
-	mustRun(t, folder, with("-out=whole", "-steps=16")...)
+	train(t, folder, with("-out=whole", "-steps=16")...)
 	if text := output("whole"); strings.Contains(text, "<unk>") || strings.ToUpper(text) != text {
 		t.Errorf("unknown words are not translated:\n%s", text)
 	}
@@ -32,11 +32,11 @@ func TestLexiconOfARun(t *testing.T) {
 	if all := results(t, folder, "whole"); all["postprocess"] != nil {
 		t.Errorf("results.json has postprocess = %v", all["postprocess"])
 	}
-	mustRun(t, folder, with("-out=parts", "-steps=8")...)
-	mustRun(t, folder, with("-out=parts", "-steps=16", "-resume")...)
+	train(t, folder, with("-out=parts", "-steps=8")...)
+	train(t, folder, with("-out=parts", "-steps=16", "-resume")...)
 	same(t, folder, "whole", "parts")
 
-	mustRun(t, folder, with("-out=parts", "-steps=17", "-resume", "-set=decode.postprocess=paper")...)
+	train(t, folder, with("-out=parts", "-steps=17", "-resume", "-set=decode.postprocess=paper")...)
 	if all := results(t, folder, "parts"); all["postprocess"] != "paper" {
 		t.Errorf("results.json has postprocess = %v", all["postprocess"])
 	}
