@@ -30,8 +30,8 @@ func PackInt8(weight Tensor) Packed {
 	return Packed{own("PackInt8", out)}
 }
 
-// Int8Engine names the library that products with PackInt8's weights are made with, where these
-// are many: few may have another. It is an error where libtorch was built with none.
+// Int8Engine names what multiplies by PackInt8's weights: aperture where the processor has VNNI, else fbgemm or onednn. It
+// is an error where libtorch was built with neither.
 func Int8Engine() (string, error) { return int8Engine(C.GoString(C.ap_int8_engine())) }
 
 func int8Engine(name string) (string, error) {

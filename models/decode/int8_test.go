@@ -24,8 +24,8 @@ func TestInt8Search(t *testing.T) {
 		t.Skip(err)
 	}
 	margin := clearMargin
-	if engine == "fbgemm" {
-		margin *= 1.4 // its inputs have seven bits, which round twice as much; weights and the rest do not
+	if engine != "aperture" {
+		margin *= 1.4 // their inputs have seven bits, which round twice as much; weights and the rest do not
 	}
 	eachModel(t, func(t *testing.T, f *fixture) {
 		s := sources(f, 60, 7)

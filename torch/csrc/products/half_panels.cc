@@ -19,7 +19,9 @@ namespace {
 
 struct AddPair {
   template <int lanes>
-  __attribute__((always_inline)) static void add(typename Register<lanes>::type &sum, float x, const typename Register<lanes>::type &b) {
+  using Sum = typename Register<lanes>::type;
+  template <int lanes>
+  __attribute__((always_inline)) static void add(Sum<lanes> &sum, float x, const typename Register<lanes>::type &b) {
     sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(_mm512_set1_ps(x)), reinterpret_cast<__m512bh>(b));
   }
 };

@@ -1,7 +1,8 @@
-// Products with weights of eight bits, by the quantised linear operators that libtorch has
-// from fbgemm and oneDNN.
+// Products with weights of eight bits: by panels of our own where the processor has VNNI
+// (int8_panels.h), elsewhere by the quantised linear operators that libtorch has from
+// fbgemm and oneDNN.
 //
-// A column of the weights (a row of W) has a scale of its own. The operator finds one
+// Of these a column of the weights (a row of W) has a scale of its own. The operator finds one
 // scale for all of its input, which would let a row's result depend on the rows beside
 // it. So each row is divided by its largest size first, and a row that holds 1 and -1 is
 // put behind the others: then the range is always [-1, 1], a row has all eight bits for
@@ -23,6 +24,7 @@
 #include "api_packed_linear.h"
 #include "border/common.h"
 #include "devices/isa.h"
+#include "int8_panels.h"
 #include "packed_linear.h"
 #include "products.h"
 
@@ -31,6 +33,11 @@ namespace {
 
 using Params = c10::intrusive_ptr<LinearPackedParamsBase>;
 using OpaqueParams = at::OpaqueTensorImpl<Params>;
+
+struct OwnPanels : c10::intrusive_ptr_target, Int8Panels {
+  using Int8Panels::Int8Panels;
+};
+using OpaquePanels = at::OpaqueTensorImpl<c10::intrusive_ptr<OwnPanels>>;
 
 // to = x / m, and returns m, the largest size in x. A row with a number that is none, or
 // infinite, becomes zeros and returns NaN, so that it spoils no other.
@@ -65,24 +72,12 @@ AP_KERNEL(void, from_unit_row, float *y, int64_t n, float m, const float *bias, 
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? 0 : y[i];
 }
 
-// Whether four products of eight bits are summed in 32 bits by one instruction. Elsewhere
-// pairs are summed in 16, which is enough where the input keeps to seven bits.
-bool has_vnni() {
-  __builtin_cpu_init();
-  return isa() == ISA::avx512 && __builtin_cpu_supports("avx512vnni");
-}
-
-// Weights below this many are few: what oneDNN spends on each call, in memory that threads fight over, is then more than its faster
-// product saves (docs/results/speed.md).
-constexpr int64_t kFew = 100000;
-
-// The better of what this libtorch has: oneDNN's kernels are the faster ones with VNNI where weights are many, fbgemm's elsewhere.
-at::QEngine engine(int64_t weights) {
+// The better of what this libtorch has for processors without VNNI (docs/results/speed.md).
+at::QEngine engine() {
   const auto &there = at::globalContext().supportedQEngines();
-  const auto has = [&](at::QEngine e) { return std::find(there.begin(), there.end(), e) != there.end(); };
-  const bool onednn = has_vnni() && weights >= kFew;
-  const at::QEngine first = onednn ? at::QEngine::ONEDNN : at::QEngine::FBGEMM, second = onednn ? at::QEngine::FBGEMM : at::QEngine::ONEDNN;
-  return has(first) ? first : has(second) ? second : at::QEngine::NoQEngine;
+  for (const at::QEngine e : {at::QEngine::FBGEMM, at::QEngine::ONEDNN})
+    if (std::find(there.begin(), there.end(), e) != there.end()) return e;
+  return at::QEngine::NoQEngine;
 }
 
 constexpr int64_t kGrain = 1 << 14;  // elements
@@ -94,10 +89,15 @@ bool is_int8(const at::Tensor &weight) { return weight.scalar_type() == at::kQIn
 at::Tensor pack_int8(const at::Tensor &weight_OI) {
   TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.size(0) > 0 && weight_OI.size(1) > 1 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
               "only float32 matrices on the CPU of two or more columns are packed to eight bits, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
-  const at::QEngine library = engine(weight_OI.numel());
-  TORCH_CHECK(library != at::QEngine::NoQEngine, "this libtorch was built without products of eight bits");
   at::NoGradGuard no_grad;
   const at::Tensor w = weight_OI.detach().contiguous();
+  if (has_vnni()) {
+    auto panels = c10::make_intrusive<OwnPanels>(w);
+    return at::detail::make_tensor<OpaquePanels>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU), panels,
+                                                 w.sizes());
+  }
+  const at::QEngine library = engine();
+  TORCH_CHECK(library != at::QEngine::NoQEngine, "this libtorch was built without products of eight bits");
   at::Tensor scale_O = w.abs().amax(1).to(at::kDouble).div_(127);
   scale_O.masked_fill_(scale_O == 0, 1);
   const at::Tensor q_OI = at::quantize_per_channel(w, scale_O, at::zeros({w.size(0)}, at::kLong), 0, at::kQInt8);
@@ -110,13 +110,16 @@ at::Tensor pack_int8(const at::Tensor &weight_OI) {
 }
 
 at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
-  static const bool reduced = !has_vnni();
   TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "products of eight bits want float32 on the CPU, not ", x.toString());
   const at::Tensor x_NI = x.contiguous();
   const int64_t I = weight.size(1), O = weight.size(0), N = x.numel() / I;
   std::vector<int64_t> shape = x.sizes().vec();
   shape.back() = O;
   if (N == 0) return at::empty(shape, x.options());
+  if (has_vnni()) {
+    const auto &panels = static_cast<OpaquePanels *>(weight.unsafeGetTensorImpl())->opaque_handle();
+    return panels->linear(x_NI.view({N, I}), bias_O, relu).view(shape);
+  }
   at::Tensor unit = at::empty({N + 1, I}, x.options());
   float *rows = unit.mutable_data_ptr<float>();
   std::vector<float> most(N);
@@ -128,7 +131,7 @@ at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::
   at::Tensor y;
   {
     const ProductTimer timer;
-    y = static_cast<OpaqueParams *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, reduced);
+    y = static_cast<OpaqueParams *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, true);  // seven bits: pairs of products are summed in 16
   }
   float *to = y.mutable_data_ptr<float>();
   at::parallel_for(0, N, std::max<int64_t>(1, kGrain / O), [&](int64_t begin, int64_t end) {
@@ -144,7 +147,8 @@ using namespace ap;
 extern "C" {
 
 const char *ap_int8_engine(void) {
-  switch (engine(std::numeric_limits<int64_t>::max())) {
+  if (has_vnni()) return "aperture";
+  switch (engine()) {
     case at::QEngine::FBGEMM: return "fbgemm";
     case at::QEngine::ONEDNN: return "onednn";
     default: return "";

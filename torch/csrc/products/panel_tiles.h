@@ -18,10 +18,11 @@ template <int lanes, int R, int W, class Add>
 __attribute__((always_inline)) inline void tile(const float *a, int64_t lda, const float *panel, int64_t step, int64_t K, const float *next, int lines,
                                                 float *c, int64_t row, int64_t vector) {
   typedef typename Register<lanes>::type Lanes;
+  typedef typename Add::template Sum<lanes> Sum;
   constexpr int pieces = kLanes / lanes, N = W * pieces;
-  Lanes sum[R][N];
+  Sum sum[R][N];
   for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n) sum[r][n] = *reinterpret_cast<const Lanes *>(c + r * row + n / pieces * vector + n % pieces * lanes);
+    for (int n = 0; n < N; ++n) sum[r][n] = *reinterpret_cast<const Sum *>(c + r * row + n / pieces * vector + n % pieces * lanes);
   for (int64_t k = 0; k < K; ++k) {
     for (int line = 0; line < lines; ++line) __builtin_prefetch(next + (k * lines + line) * kLanes, 0, 2);
     Lanes b[N];
@@ -32,7 +33,7 @@ __attribute__((always_inline)) inline void tile(const float *a, int64_t lda, con
     }
   }
   for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n) *reinterpret_cast<Lanes *>(c + r * row + n / pieces * vector + n % pieces * lanes) = sum[r][n];
+    for (int n = 0; n < N; ++n) *reinterpret_cast<Sum *>(c + r * row + n / pieces * vector + n % pieces * lanes) = sum[r][n];
 }
 
 // The product with a panel of V vectors, W of them and at most Most rows at a time,

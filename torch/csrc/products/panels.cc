@@ -11,7 +11,9 @@ namespace {
 
 struct AddProduct {
   template <int lanes>
-  __attribute__((always_inline)) static void add(typename Register<lanes>::type &sum, float x, const typename Register<lanes>::type &b) {
+  using Sum = typename Register<lanes>::type;
+  template <int lanes>
+  __attribute__((always_inline)) static void add(Sum<lanes> &sum, float x, const typename Register<lanes>::type &b) {
     sum += x * b;
   }
 };
