@@ -17,14 +17,13 @@
 #include <ATen/native/quantized/PackedParams.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "api_packed_linear.h"
 #include "border/common.h"
 #include "devices/isa.h"
 #include "int8_panels.h"
+#include "largest_size.h"
 #include "packed_linear.h"
 #include "products.h"
 
@@ -42,16 +41,10 @@ using OpaquePanels = at::OpaqueTensorImpl<c10::intrusive_ptr<OwnPanels>>;
 // to = x / m, and returns m, the largest size in x. A row with a number that is none, or
 // infinite, becomes zeros and returns NaN, so that it spoils no other.
 AP_KERNEL(float, to_unit_row, const float *x, int64_t n, float *to) {
-  float most = 0, wrong = 0;
-#pragma omp simd reduction(max : most) reduction(+ : wrong)
-  for (int64_t i = 0; i < n; ++i) {
-    const float size = std::fabs(x[i]);
-    most = size > most ? size : most;
-    wrong += size * 0.0f;
-  }
-  if (most == 0 || wrong != wrong) {
+  const float most = largest_size(x, n);
+  if (!(most > 0)) {
     for (int64_t i = 0; i < n; ++i) to[i] = 0;
-    return wrong != wrong ? std::numeric_limits<float>::quiet_NaN() : 0;
+    return most;
   }
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) to[i] = x[i] / most;

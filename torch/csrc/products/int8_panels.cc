@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "devices/isa.h"
@@ -19,6 +18,7 @@
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4,avx512vnni")
 
+#include "largest_size.h"
 #include "panel_tiles.h"
 
 namespace ap {
@@ -44,16 +44,10 @@ struct AddQuad {
 // x / m * 127 + kZero, rounded, and returns m / 127 for the largest size m in x. A row with a number that is none, or infinite,
 // becomes zeros and returns NaN.
 float quantise_row(const float *x, int64_t n, uint8_t *to) {
-  float most = 0, wrong = 0;
-#pragma omp simd reduction(max : most) reduction(+ : wrong)
-  for (int64_t i = 0; i < n; ++i) {
-    const float size = std::fabs(x[i]);
-    most = size > most ? size : most;
-    wrong += size * 0.0f;
-  }
-  if (most == 0 || wrong != wrong) {
+  const float most = largest_size(x, n);
+  if (!(most > 0)) {
     std::fill_n(to, n, static_cast<uint8_t>(kZero));
-    return wrong != wrong ? std::numeric_limits<float>::quiet_NaN() : 0;
+    return most;
   }
 #pragma omp simd
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<uint8_t>(static_cast<int>(std::nearbyint(x[i] / most * 127)) + kZero);
