@@ -24,9 +24,12 @@ func Pack(weight Tensor) Packed {
 // PackInt8 is Pack with eight bits for each weight, and a scale for each row; a product with it gives each row of its
 // input eight bits and a scale too (seven where the processor has no VNNI), whatever rows stand beside it. Where
 // Int8Engine has an error it fails.
-func PackInt8(weight Tensor) Packed {
+func PackInt8(weight Tensor) Packed { return packInt8(weight, false) }
+
+// packInt8 leaves it to the libraries also where the processor has VNNI, if asked to.
+func packInt8(weight Tensor, byLibrary bool) Packed {
 	var out C.ap_tensor
-	check("PackInt8", C.ap_pack_int8(weight.c("PackInt8"), &out), weight)
+	check("PackInt8", C.ap_pack_int8(weight.c("PackInt8"), C.bool(byLibrary), &out), weight)
 	return Packed{own("PackInt8", out)}
 }
 

@@ -8,16 +8,24 @@ import (
 	"github.com/aperture-ml/aperture/torch"
 )
 
-// TestInt8Extremes: inputs and weights that are all as large as they can be: their sums fit, with few weights and with many.
-func TestInt8Extremes(t *testing.T) {
+// eachInt8 runs a test with each way of multiplying by weights of eight bits that there is.
+func eachInt8(t *testing.T, test func(t *testing.T, pack func(torch.Tensor) torch.Packed)) {
 	if _, err := torch.Int8Engine(); err != nil {
 		t.Skip(err)
 	}
+	t.Run("usual", func(t *testing.T) { test(t, torch.PackInt8) })
+	t.Run("by a library", func(t *testing.T) { test(t, torch.PackInt8ByLibrary) })
+}
+
+// TestInt8Extremes: inputs and weights that are all as large as they can be: their sums fit, with few weights and with many.
+func TestInt8Extremes(t *testing.T) { eachInt8(t, int8Extremes) }
+
+func int8Extremes(t *testing.T, pack func(torch.Tensor) torch.Packed) {
 	torch.Test(t, func() {
 		for _, shape := range [][2]int64{{64, 8}, {400, 300}} {
 			for _, sign := range []float64{1, -1} {
 				i, o := shape[0], shape[1]
-				got := torch.PackInt8(torch.Full(0.5, torch.Float32, torch.CPU, o, i)).Linear(torch.Full(3*sign,
+				got := pack(torch.Full(0.5, torch.Float32, torch.CPU, o, i)).Linear(torch.Full(3*sign,
 					torch.Float32, torch.CPU, 2, i), torch.Tensor{}, false)
 				for _, x := range got.Float64s() {
 					if want := 1.5 * sign * float64(i); math.Abs(x-want) > 0.02*math.Abs(want) {
@@ -30,10 +38,9 @@ func TestInt8Extremes(t *testing.T) {
 }
 
 // TestInt8Products: odd shapes against float64, with bias and without, and with relu. Of the last one the weights are many.
-func TestInt8Products(t *testing.T) {
-	if _, err := torch.Int8Engine(); err != nil {
-		t.Skip(err)
-	}
+func TestInt8Products(t *testing.T) { eachInt8(t, int8Products) }
+
+func int8Products(t *testing.T, pack func(torch.Tensor) torch.Packed) {
 	for _, shape := range [][3]int64{{1, 2, 1}, {4, 47, 31}, {31, 4, 47}, {5, 256, 100}, {129, 33, 257},
 		{9, 401, 303}} {
 		torch.Test(t, func() {
@@ -41,7 +48,7 @@ func TestInt8Products(t *testing.T) {
 			s := torch.NewStream(3, "test")
 			x, w, b := s.Normal(0, 2, torch.Float32, torch.CPU, n, i), s.Normal(0, 0.1, torch.Float32, torch.CPU, o, i),
 				s.Normal(0, 1, torch.Float32, torch.CPU, o)
-			packed := torch.PackInt8(w)
+			packed := pack(w)
 			for _, bias := range []torch.Tensor{{}, b} {
 				for _, relu := range []bool{false, true} {
 					got := packed.Linear(x, bias, relu).Float64s()
@@ -81,17 +88,16 @@ func largest(xs []float64) (most float64) {
 
 // TestInt8RowsAreAlone: a row's product has the same bits whatever rows stand beside it,
 // also those that hold no numbers, and on one thread or several.
-func TestInt8RowsAreAlone(t *testing.T) {
-	if _, err := torch.Int8Engine(); err != nil {
-		t.Skip(err)
-	}
+func TestInt8RowsAreAlone(t *testing.T) { eachInt8(t, int8RowsAreAlone) }
+
+func int8RowsAreAlone(t *testing.T, pack func(torch.Tensor) torch.Packed) {
 	torch.Test(t, func() {
 		defer torch.SetThreads(0)
 		s := torch.NewStream(4, "test")
 		const n, i, o = 70, 48, 130
 		x, w := s.Normal(0, 1, torch.Float32, torch.CPU, n, i), s.Normal(0, 1, torch.Float32, torch.CPU, o, i)
 		bias := s.Normal(0, 1, torch.Float32, torch.CPU, o)
-		packed := torch.PackInt8(w)
+		packed := pack(w)
 		all := x.Float32s()
 		for c := range i {
 			all[3*i+c] = 0

@@ -54,14 +54,9 @@ func TestKernelsAreKnown(t *testing.T) {
 	}
 }
 
-// uncalled are the kernels that have not run with the set in use. Those of the libraries' products of eight bits do not run
-// where the processor has VNNI.
+// uncalled are the kernels that have not run with the set in use.
 func uncalled() (names []string) {
-	engine, _ := torch.Int8Engine()
 	for name, path := range torch.KernelPaths() {
-		if engine == "aperture" && strings.HasPrefix(name, "products/int8_linear.cc/") {
-			continue
-		}
 		if path != torch.ISA() && !strings.HasPrefix(name, "search/decoder_step.cc/") {
 			names = append(names, name)
 		}

@@ -217,6 +217,9 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	"DecoderStep": decoderComparison,
 	"Packed":      func(d drawer) comparison { return packedComparison(d, torch.Pack, 1e-4) },
 	"PackInt8":    func(d drawer) comparison { return packedComparison(d, torch.PackInt8, 0.1) },
+	"PackInt8ByLibrary": func(d drawer) comparison {
+		return packedComparison(d, torch.PackInt8ByLibrary, 0.1)
+	},
 	"BeamTopK": func(d drawer) comparison {
 		sentences, group, v, width := 1+d.IntN(9), 1+d.IntN(5), d.size(4, 257), d.size(1, 65)
 		all := selections(sentences, group, int(v))

@@ -58,7 +58,7 @@ func (n network) translating(compute string, parts int) func(b *bench, r *race) 
 // 20 of the first sentences.
 func (n network) translatingAlone(compute string, most int) func(b *bench, r *race) error {
 	return func(b *bench, r *race) error {
-		s := n.besideCTranslate2(compute, max(1, most/20))
+		s := n.besideCTranslate2(compute, most/20)
 		s.most, s.alone, s.config["alone"] = most, true, true
 		r.config = n.size()
 		return b.searching(r, n.model("mle"), s)

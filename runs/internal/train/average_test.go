@@ -21,9 +21,14 @@ import (
 // parse reads arguments as the command does, over tiny.toml and the corpus of a workplace.
 func parse(t *testing.T, folder string, arguments ...string) *experiment.Settings {
 	t.Helper()
-	settings, err := experiment.Parse(experiment.SpecOf("wmt14"),
-		append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out",
-			filepath.Join(folder, "out")}, arguments...))
+	return parseFor(t, experiment.SpecOf("wmt14"), folder, arguments...)
+}
+
+// parseFor are the settings of a run on the corpus in folder, with tiny.toml.
+func parseFor(t *testing.T, spec *experiment.Spec, folder string, arguments ...string) *experiment.Settings {
+	t.Helper()
+	settings, err := experiment.Parse(spec, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data", filepath.Join(folder, "corpus"), "-out",
+		filepath.Join(folder, "out")}, arguments...))
 	if err != nil {
 		t.Fatal(err)
 	}

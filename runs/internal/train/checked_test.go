@@ -174,14 +174,11 @@ func perUpdate(t *testing.T, run, folder string, arguments ...string) (operators
 	d := checked.Device(t)
 	const few, many = 3, 7
 	counted := func(steps int) (c checked.Counts) {
-		settings, err := experiment.Parse(experiment.SpecOf(run),
-			append([]string{"-config=" + filepath.Join(folder, "tiny.toml"), "-data=" + filepath.Join(folder, "corpus"),
-				"-out=" + filepath.Join(t.TempDir(), "out"), "-device=" + string(d), fmt.Sprint("-steps=", steps),
+		settings := parseFor(t, experiment.SpecOf(run), folder,
+			append([]string{"-out=" + filepath.Join(t.TempDir(), "out"), "-device=" + string(d), fmt.Sprint("-steps=", steps),
 				"-set=train.log_every=1000", "-set=train.validate_every=1000",
-				"-set=report.test=false", "-set=decode.validation_beam=0", "-set=report.samples=0"}, arguments...))
-		if err != nil {
-			t.Fatal(err)
-		}
+				"-set=report.test=false", "-set=decode.validation_beam=0", "-set=report.samples=0"}, arguments...)...)
+		var err error
 		torch.Do(func() { c = checked.Counting(func() { err = Run(context.Background(), settings) }) })
 		if err != nil {
 			t.Fatal(err)

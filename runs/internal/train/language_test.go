@@ -97,7 +97,7 @@ func mustRunText(t *testing.T, folder string, arguments ...string) ended {
 // trainText is mustRunText in the process of the test.
 func trainText(t *testing.T, folder string, arguments ...string) {
 	t.Helper()
-	trainBy(t, parseText, folder, arguments)
+	trainBy(t, "ptb", folder, arguments)
 }
 
 // textVariants are settings whose state a checkpoint of a language model must hold.
@@ -148,7 +148,7 @@ func TestKilledAtTheSwitch(t *testing.T) {
 	t.Parallel()
 	folder := textPlace(t)
 	settings := []string{"-set=train.asgd=epoch", "-set=train.asgd_epoch=1", "-epochs=3"}
-	mustRunText(t, folder, append(settings, "-out=whole")...)
+	trainText(t, folder, append(settings, "-out=whole")...)
 	settings = append(settings, "-out=killed")
 	for i, point := range []string{"renamed", "begin", "LATEST-renamed"} {
 		arguments := append(settings, "env:APERTURE_FAILPOINT="+point)
@@ -324,12 +324,7 @@ func parseText(t *testing.T, folder string, arguments ...string) *experiment.Set
 	t.Helper()
 	spec := experiment.SpecOf("ptb")
 	spec.DefaultPreset = "small"
-	settings, err := experiment.Parse(spec, append([]string{"-config", filepath.Join(folder, "tiny.toml"), "-data",
-		filepath.Join(folder, "corpus"), "-out", filepath.Join(folder, "out")}, arguments...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return settings
+	return parseFor(t, spec, folder, arguments...)
 }
 
 // A task that must be learnt: a text in which every word follows from the two before it, and so does the end of a line.

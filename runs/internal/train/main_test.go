@@ -211,10 +211,10 @@ func mustRun(t *testing.T, folder string, arguments ...string) ended {
 // train is mustRun in the process of the test, which spares starting a program: for what does not depend on a process.
 func train(t *testing.T, folder string, arguments ...string) {
 	t.Helper()
-	trainBy(t, parse, folder, arguments)
+	trainBy(t, "wmt14", folder, arguments)
 }
 
-func trainBy(t *testing.T, parse func(*testing.T, string, ...string) *experiment.Settings, folder string, arguments []string) {
+func trainBy(t *testing.T, run, folder string, arguments []string) {
 	t.Helper()
 	arguments = slices.Clone(arguments)
 	for i, a := range arguments {
@@ -224,7 +224,7 @@ func trainBy(t *testing.T, parse func(*testing.T, string, ...string) *experiment
 			}
 		}
 	}
-	settings := parse(t, folder, arguments...)
+	settings := parseFor(t, experiment.SpecOf(run), folder, arguments...)
 	var err error
 	torch.Test(t, func() { err = Run(context.Background(), settings) })
 	if err != nil {

@@ -22,6 +22,7 @@ func TestLexiconOfARun(t *testing.T) {
 	if !strings.Contains(output("plain"), "<unk>") {
 		t.Fatalf("no word is unknown:\n%s", output("plain"))
 	}
+	train(t, folder, with("-out=parts", "-steps=8")...)
 	train(t, folder, with("-out=whole", "-steps=16")...)
 	if text := output("whole"); strings.Contains(text, "<unk>") || strings.ToUpper(text) != text {
 		t.Errorf("unknown words are not translated:\n%s", text)
@@ -32,7 +33,6 @@ func TestLexiconOfARun(t *testing.T) {
 	if all := results(t, folder, "whole"); all["postprocess"] != nil {
 		t.Errorf("results.json has postprocess = %v", all["postprocess"])
 	}
-	train(t, folder, with("-out=parts", "-steps=8")...)
 	train(t, folder, with("-out=parts", "-steps=16", "-resume")...)
 	same(t, folder, "whole", "parts")
 

@@ -30,13 +30,7 @@
 namespace ap {
 namespace {
 
-using Params = c10::intrusive_ptr<LinearPackedParamsBase>;
-using OpaqueParams = at::OpaqueTensorImpl<Params>;
-
-struct OwnPanels : c10::intrusive_ptr_target, Int8Panels {
-  using Int8Panels::Int8Panels;
-};
-using OpaquePanels = at::OpaqueTensorImpl<c10::intrusive_ptr<OwnPanels>>;
+using OpaqueWeight = at::OpaqueTensorImpl<c10::intrusive_ptr<Int8Weight>>;
 
 // to = x / m, and returns m, the largest size in x. A row with a number that is none, or
 // infinite, becomes zeros and returns NaN, so that it spoils no other.
@@ -75,20 +69,16 @@ at::QEngine engine() {
 
 constexpr int64_t kGrain = 1 << 14;  // elements
 
-}  // namespace
+class LibraryWeight : public Int8Weight {
+ public:
+  explicit LibraryWeight(const at::Tensor &w_OI);
+  at::Tensor linear(const at::Tensor &x_NI, const at::Tensor &bias_O, bool relu) const override;
 
-bool is_int8(const at::Tensor &weight) { return weight.scalar_type() == at::kQInt8; }
+ private:
+  c10::intrusive_ptr<LinearPackedParamsBase> params_;
+};
 
-at::Tensor pack_int8(const at::Tensor &weight_OI) {
-  TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.size(0) > 0 && weight_OI.size(1) > 1 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
-              "only float32 matrices on the CPU of two or more columns are packed to eight bits, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
-  at::NoGradGuard no_grad;
-  const at::Tensor w = weight_OI.detach().contiguous();
-  if (has_vnni()) {
-    auto panels = c10::make_intrusive<OwnPanels>(w);
-    return at::detail::make_tensor<OpaquePanels>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU), panels,
-                                                 w.sizes());
-  }
+LibraryWeight::LibraryWeight(const at::Tensor &w) {
   const at::QEngine library = engine();
   TORCH_CHECK(library != at::QEngine::NoQEngine, "this libtorch was built without products of eight bits");
   at::Tensor scale_O = w.abs().amax(1).to(at::kDouble).div_(127);
@@ -98,22 +88,12 @@ at::Tensor pack_int8(const at::Tensor &weight_OI) {
   static const auto prepack = c10::Dispatcher::singleton().findSchemaOrThrow("quantized::linear_prepack", "");
   torch::jit::Stack stack{q_OI, c10::IValue()};
   prepack.callBoxed(stack);
-  return at::detail::make_tensor<OpaqueParams>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU),
-                                               stack[0].toCustomClass<LinearPackedParamsBase>(), w.sizes());
+  params_ = stack[0].toCustomClass<LinearPackedParamsBase>();
 }
 
-at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
-  TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "products of eight bits want float32 on the CPU, not ", x.toString());
-  const at::Tensor x_NI = x.contiguous();
-  const int64_t I = weight.size(1), O = weight.size(0), N = x.numel() / I;
-  std::vector<int64_t> shape = x.sizes().vec();
-  shape.back() = O;
-  if (N == 0) return at::empty(shape, x.options());
-  if (has_vnni()) {
-    const auto &panels = static_cast<OpaquePanels *>(weight.unsafeGetTensorImpl())->opaque_handle();
-    return panels->linear(x_NI.view({N, I}), bias_O, relu).view(shape);
-  }
-  at::Tensor unit = at::empty({N + 1, I}, x.options());
+at::Tensor LibraryWeight::linear(const at::Tensor &x_NI, const at::Tensor &bias_O, bool relu) const {
+  const int64_t N = x_NI.size(0), I = x_NI.size(1);
+  at::Tensor unit = at::empty({N + 1, I}, x_NI.options());
   float *rows = unit.mutable_data_ptr<float>();
   std::vector<float> most(N);
   at::parallel_for(0, N, std::max<int64_t>(1, kGrain / I), [&](int64_t begin, int64_t end) {
@@ -124,13 +104,42 @@ at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::
   at::Tensor y;
   {
     const ProductTimer timer;
-    y = static_cast<OpaqueParams *>(weight.unsafeGetTensorImpl())->opaque_handle()->apply_dynamic(unit, true);  // seven bits: pairs of products are summed in 16
+    y = params_->apply_dynamic(unit, true);  // seven bits: pairs of products are summed in 16
   }
+  const int64_t O = y.size(1);
   float *to = y.mutable_data_ptr<float>();
   at::parallel_for(0, N, std::max<int64_t>(1, kGrain / O), [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) from_unit_row(to + n * O, O, most[n], bias_O.defined() ? bias_O.const_data_ptr<float>() : nullptr, relu);
   });
-  return y.narrow(0, 0, N).view(shape);
+  return y.narrow(0, 0, N);
+}
+
+}  // namespace
+
+bool is_int8(const at::Tensor &weight) { return weight.scalar_type() == at::kQInt8; }
+
+at::Tensor pack_int8(const at::Tensor &weight_OI, bool by_library) {
+  TORCH_CHECK(weight_OI.dim() == 2 && weight_OI.size(0) > 0 && weight_OI.size(1) > 1 && weight_OI.is_cpu() && weight_OI.scalar_type() == at::kFloat,
+              "only float32 matrices on the CPU of two or more columns are packed to eight bits, not ", weight_OI.toString(), " of shape ", weight_OI.sizes());
+  at::NoGradGuard no_grad;
+  const at::Tensor w_OI = weight_OI.detach().contiguous();
+  c10::intrusive_ptr<Int8Weight> weight;
+  if (has_vnni() && !by_library)
+    weight = int8_panels(w_OI);
+  else
+    weight = c10::make_intrusive<LibraryWeight>(w_OI);
+  return at::detail::make_tensor<OpaqueWeight>(at::DispatchKeySet(at::DispatchKey::CPU), caffe2::TypeMeta::Make<c10::qint8>(), at::Device(at::kCPU),
+                                               std::move(weight), w_OI.sizes());
+}
+
+at::Tensor int8_linear(const at::Tensor &x, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
+  TORCH_CHECK(x.is_cpu() && x.scalar_type() == at::kFloat, "products of eight bits want float32 on the CPU, not ", x.toString());
+  const int64_t I = weight.size(1), N = x.numel() / I;
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape.back() = weight.size(0);
+  if (N == 0) return at::empty(shape, x.options());
+  const auto &layout = static_cast<OpaqueWeight *>(weight.unsafeGetTensorImpl())->opaque_handle();
+  return layout->linear(x.contiguous().view({N, I}), bias_O, relu).view(shape);
 }
 
 }  // namespace ap
@@ -148,8 +157,8 @@ const char *ap_int8_engine(void) {
   }
 }
 
-ap_error ap_pack_int8(ap_tensor weight, ap_tensor *out) {
-  return guard([&] { *out = wrap(pack_int8(get(weight))); });
+ap_error ap_pack_int8(ap_tensor weight, bool by_library, ap_tensor *out) {
+  return guard([&] { *out = wrap(pack_int8(get(weight), by_library)); });
 }
 
 }  // extern "C"

@@ -77,11 +77,18 @@ void finish(const float *sums, const float *offset, const float *scale, const fl
 #pragma GCC pop_options
 
 namespace ap {
+namespace {
 
-bool has_vnni() {
-  __builtin_cpu_init();
-  return isa() == ISA::avx512 && __builtin_cpu_supports("avx512vnni");
-}
+class Int8Panels : public Int8Weight {
+ public:
+  explicit Int8Panels(const at::Tensor &w_OI);
+  at::Tensor linear(const at::Tensor &x_NI, const at::Tensor &bias_O, bool relu) const override;
+
+ private:
+  int64_t O_, I_;
+  at::Tensor panels_, scale_O_;
+  at::Tensor offset_O_;  // what an output's sum has too much, since inputs are from 1 to 255 and not from -127 to 127
+};
 
 Int8Panels::Int8Panels(const at::Tensor &w_OI) : O_(w_OI.size(0)), I_(w_OI.size(1)) {
   const int64_t K = (I_ + 3) / 4, count = (O_ + kOutputs - 1) / kOutputs;
@@ -126,5 +133,14 @@ at::Tensor Int8Panels::linear(const at::Tensor &x_NI, const at::Tensor &bias_O, 
   }
   return y;
 }
+
+}  // namespace
+
+bool has_vnni() {
+  __builtin_cpu_init();
+  return isa() == ISA::avx512 && __builtin_cpu_supports("avx512vnni");
+}
+
+c10::intrusive_ptr<Int8Weight> int8_panels(const at::Tensor &w_OI) { return c10::make_intrusive<Int8Panels>(w_OI); }
 
 }  // namespace ap
