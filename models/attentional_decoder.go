@@ -23,9 +23,6 @@ func (m *Attentional) Int8Decoder() (Decoder, error) {
 	if m.DType != torch.Float32 || m.device != torch.CPU {
 		return nil, errNoInt8
 	}
-	if _, err := torch.Int8Engine(); err != nil {
-		return nil, err
-	}
 	return newFusedAttentional(m, torch.PackInt8), nil
 }
 

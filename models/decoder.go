@@ -52,9 +52,6 @@ func (m *Transformer) Int8Decoder() (Decoder, error) {
 	if !m.relu() {
 		return nil, fmt.Errorf("weights of eight bits want model.activation = \"relu\", and it is %q", m.Activation)
 	}
-	if _, err := torch.Int8Engine(); err != nil {
-		return nil, err
-	}
 	return newFusedDecoder(m, torch.PackInt8), nil
 }
 

@@ -4,7 +4,6 @@ package torch
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -22,27 +21,11 @@ func Pack(weight Tensor) Packed {
 }
 
 // PackInt8 is Pack with eight bits for each weight, and a scale for each row; a product with it gives each row of its
-// input eight bits and a scale too (seven where the processor has no VNNI), whatever rows stand beside it. Where
-// Int8Engine has an error it fails.
-func PackInt8(weight Tensor) Packed { return packInt8(weight, false) }
-
-// packInt8 leaves it to the libraries also where the processor has VNNI, if asked to.
-func packInt8(weight Tensor, byLibrary bool) Packed {
+// input eight bits and a scale too, whatever rows stand beside it.
+func PackInt8(weight Tensor) Packed {
 	var out C.ap_tensor
-	check("PackInt8", C.ap_pack_int8(weight.c("PackInt8"), C.bool(byLibrary), &out), weight)
+	check("PackInt8", C.ap_pack_int8(weight.c("PackInt8"), &out), weight)
 	return Packed{own("PackInt8", out)}
-}
-
-// Int8Engine names what multiplies by PackInt8's weights: aperture where the processor has VNNI, else fbgemm or onednn. It
-// is an error where libtorch was built with neither.
-func Int8Engine() (string, error) { return int8Engine(C.GoString(C.ap_int8_engine())) }
-
-func int8Engine(name string) (string, error) {
-	if name == "" {
-		return "", errors.New("this libtorch was built without fbgemm and oneDNN, and so without products of eight " +
-			"bits: compute with float32, or link the libtorch that build.sh fetches")
-	}
-	return name, nil
 }
 
 // CanPack reports whether x is of the kind that Pack takes.

@@ -7,12 +7,8 @@ var (
 	LoadCUDA    = loadCUDA
 	Refusal     = refusal
 	// and of a libtorch that lacks something.
-	Int8EngineOf = int8Engine
-	UnusedGPUOf  = unusedGPU
+	UnusedGPUOf = unusedGPU
 )
-
-// PackInt8ByLibrary is PackInt8 as it is where the processor has no VNNI.
-func PackInt8ByLibrary(weight Tensor) Packed { return packInt8(weight, true) }
 
 // QRNNDoubling is how a scan runs on an accelerator, the others what it does by fewer operators.
 var (

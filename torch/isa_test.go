@@ -35,7 +35,7 @@ var kernels = []string{
 	"operators/residual_norm.cc/backward_rows", "operators/residual_norm.cc/forward_rows",
 	"penalties/cosine_penalty.cc/add_scaled", "penalties/cosine_penalty.cc/combine",
 	"penalties/cosine_penalty.cc/dot", "penalties/cosine_penalty.cc/dot_double",
-	"products/int8_linear.cc/from_unit_row", "products/int8_linear.cc/to_unit_row",
+	"products/int8_linear.cc/finish", "products/int8_linear.cc/quantise_row",
 	"products/panels.cc/four_vectors", "products/panels.cc/two_vectors",
 	"products/step_panels.cc/copy_rows", "products/step_panels.cc/pack_columns",
 	"products/step_panels.cc/transpose_rows",

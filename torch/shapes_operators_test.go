@@ -217,9 +217,6 @@ var fusedOperators = map[string]func(d drawer) comparison{
 	"DecoderStep": decoderComparison,
 	"Packed":      func(d drawer) comparison { return packedComparison(d, torch.Pack, 1e-4) },
 	"PackInt8":    func(d drawer) comparison { return packedComparison(d, torch.PackInt8, 0.1) },
-	"PackInt8ByLibrary": func(d drawer) comparison {
-		return packedComparison(d, torch.PackInt8ByLibrary, 0.1)
-	},
 	"BeamTopK": func(d drawer) comparison {
 		sentences, group, v, width := 1+d.IntN(9), 1+d.IntN(5), d.size(4, 257), d.size(1, 65)
 		all := selections(sentences, group, int(v))
@@ -297,7 +294,7 @@ func softmaxComparison(d drawer, byScores bool) comparison {
 
 // packedComparison takes the products with a weight that is packed.
 func packedComparison(d drawer, pack func(weight torch.Tensor) torch.Packed, limit float64) comparison {
-	rows, in, out, relu := d.size(0, 130), d.size(2, 257), d.size(1, 257), d.IntN(2) == 0
+	rows, in, out, relu := d.size(0, 130), d.size(1, 257), d.size(1, 257), d.IntN(2) == 0
 	return comparison{operands: []torch.Tensor{d.normal(1, rows, in), d.normal(1, out, in), d.maybe(d.normal(1, out))},
 		values: true, limit: limit,
 		fused: func(in []torch.Tensor) []torch.Tensor {

@@ -19,14 +19,6 @@ func TestInt8Search(t *testing.T) {
 	if device != torch.CPU {
 		t.Skip("tests compute on " + string(device) + ", and weights of eight bits are for the CPU alone")
 	}
-	engine, err := torch.Int8Engine()
-	if err != nil {
-		t.Skip(err)
-	}
-	margin := clearMargin
-	if engine != "aperture" {
-		margin *= 1.4 // their inputs have seven bits, which round twice as much; weights and the rest do not
-	}
 	eachModel(t, func(t *testing.T, f *fixture) {
 		s := sources(f, 60, 7)
 		o := small()
@@ -42,13 +34,13 @@ func TestInt8Search(t *testing.T) {
 			if slices.Equal(got.IDs, want[0].IDs) {
 				equal++
 			}
-			if want[0].Score-want[1].Score > margin {
+			if want[0].Score-want[1].Score > clearMargin {
 				if decided++; !slices.Equal(got.IDs, want[0].IDs) {
 					t.Errorf("source %d gives %v, want %v, which is better than all others by %.3f", i, got.IDs,
 						want[0].IDs, want[0].Score-want[1].Score)
 				}
 			}
-			if d := math.Abs(got.Score - want[0].Score); !(d <= margin) {
+			if d := math.Abs(got.Score - want[0].Score); !(d <= clearMargin) {
 				t.Errorf("source %d: the best score is %.3f, want %.3f", i, got.Score, want[0].Score)
 			}
 		}

@@ -174,15 +174,13 @@ func linesAreIndependent(t *testing.T, made *translation.Translator) {
 	closely := closely
 	if made.Settings.Model.Kind == "transformer" && torch.ISA() == "avx512" {
 		closely = cmp.Options{errorsByText}
-		if _, err := torch.Int8Engine(); err == nil {
-			o := made.Settings.Decode
-			o.Int8 = true
-			source, _ := numbers(9, 40, 10)
-			together := translate(t, made, source, o)
-			for i, line := range source {
-				if diff := cmp.Diff(together[i], translate(t, made, []string{line}, o)[0], closely); diff != "" {
-					t.Errorf("%q among others and alone, in eight bits:\n%s", line, diff)
-				}
+		o := made.Settings.Decode
+		o.Int8 = true
+		source, _ := numbers(9, 40, 10)
+		together := translate(t, made, source, o)
+		for i, line := range source {
+			if diff := cmp.Diff(together[i], translate(t, made, []string{line}, o)[0], closely); diff != "" {
+				t.Errorf("%q among others and alone, in eight bits:\n%s", line, diff)
 			}
 		}
 	}

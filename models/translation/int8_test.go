@@ -6,15 +6,11 @@ import (
 
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
-	"github.com/aperture-ml/aperture/torch"
 )
 
 // TestInt8Translate: eight bits translate what was learnt as well, and a translator goes from
 // one arithmetic to the other and back.
 func TestInt8Translate(t *testing.T) {
-	if _, err := torch.Int8Engine(); err != nil {
-		t.Skip(err)
-	}
 	eachNetwork(t, func(t *testing.T, made *translation.Translator) {
 		source, _ := numbers(11, 100, 10)
 		exact := made.Settings.Decode

@@ -53,9 +53,6 @@ func TestShortlist(t *testing.T) {
 		o := made.Settings.Decode
 		o.NBest = 2
 		for _, int8 := range []bool{false, true} {
-			if _, err := torch.Int8Engine(); int8 && err != nil {
-				continue
-			}
 			o.Int8 = int8
 			o.Shortlist = nil
 			want := translate(t, made, source, o)
@@ -67,7 +64,8 @@ func TestShortlist(t *testing.T) {
 			if diff := cmp.Diff(want, translate(t, made, source, o)); diff != "" {
 				t.Errorf("a list of all words, eight bits %v:\n%s", int8, diff)
 			}
-			o.Shortlist = readList(t, made, writeList(t, made.Text, t.TempDir(), 4, 8))
+			// Among fewer words poor ends are soon among the best continuations, and the search stops at as many as its beam.
+			o.Shortlist = readList(t, made, writeList(t, made.Text, t.TempDir(), 8, 8))
 			right, before := 0, 0
 			for i, line := range translate(t, made, source, o) {
 				if line.Text == target[i] {
@@ -77,8 +75,8 @@ func TestShortlist(t *testing.T) {
 					before++
 				}
 			}
-			if right < before-3 {
-				t.Errorf("%d translations are right, and %d without the list", right, before)
+			if right < before-1 {
+				t.Errorf("eight bits %v: %d translations are right, and %d without the list", int8, right, before)
 			}
 		}
 		o = made.Settings.Decode

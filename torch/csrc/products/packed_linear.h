@@ -19,8 +19,7 @@ at::Tensor pack_weight(const at::Tensor &weight_OI);
 at::Tensor pack_searched(const at::Tensor &weight_OI);
 
 // The same with eight bits for each weight (int8_linear.cc), whose type is qint8.
-// by_library leaves panels of our own out, for tests.
-at::Tensor pack_int8(const at::Tensor &weight_OI, bool by_library);
+at::Tensor pack_int8(const at::Tensor &weight_OI);
 bool is_int8(const at::Tensor &weight);
 at::Tensor int8_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu);
 
