@@ -1,4 +1,5 @@
-// The sums of quads (quads.h) by the same instruction in registers of 256 bits, which processors without AVX-512 have, too.
+// The sums of quads (quads.h) by AVX-VNNI: VNNI's instruction for registers of 256 bits, which processors without AVX-512
+// have since Alder Lake.
 #include <immintrin.h>
 
 #include <algorithm>

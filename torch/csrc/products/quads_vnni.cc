@@ -1,4 +1,4 @@
-// The sums of quads (quads.h) by AVX-512's instruction for them.
+// The sums of quads (quads.h) by VNNI's instruction for registers of 512 bits.
 #include <immintrin.h>
 
 #include <algorithm>
