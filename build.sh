@@ -82,9 +82,10 @@ check_tools() {
     command -v "${cxx%% *}" >/dev/null && command -v "${cc%% *}" >/dev/null ||
         stop "The C++ compiler ($cxx, and $cc for cgo) is missing: install it, for example with \`sudo apt-get install g++\`."
     cxx_version=$($cxx --version | head -n 1)
-    major=$($cxx -dumpversion)
-    (( ${major%%.*} >= 11 )) ||
-        stop "g++ 11 or newer is needed and $cxx is $major: install a newer one, and name it by CXX."
+    local cxx_number
+    cxx_number=$($cxx -dumpversion)
+    (( ${cxx_number%%.*} >= 11 )) ||
+        stop "g++ 11 or newer is needed and $cxx is $cxx_number: install a newer one, and name it by CXX."
     [[ $cgo_enabled == 1 ]] ||
         stop "cgo is switched off, and Aperture calls C++: run \`go env -w CGO_ENABLED=1\` or unset CGO_ENABLED."
 }

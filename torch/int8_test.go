@@ -42,7 +42,7 @@ func int8Products(t *testing.T, shape [3]int64) {
 	s := torch.NewStream(3, "test")
 	x, w, b := s.Normal(0, 2, torch.Float32, torch.CPU, n, i), s.Normal(0, 0.1, torch.Float32, torch.CPU, o, i),
 		s.Normal(0, 1, torch.Float32, torch.CPU, o)
-	inputs, weights := inEightBits(x, true), inEightBits(w, false)
+	inputs, weights := inEightBits(x), inEightBits(w)
 	packed := torch.PackInt8(w)
 	for _, bias := range []torch.Tensor{{}, b} {
 		for _, relu := range []bool{false, true} {
@@ -76,8 +76,8 @@ type eightBits struct {
 	scale float64
 }
 
-// inEightBits rounds each row of x, as an input or as weights: they divide by their scale in another order.
-func inEightBits(x torch.Tensor, input bool) []eightBits {
+// inEightBits rounds each row of x.
+func inEightBits(x torch.Tensor) []eightBits {
 	values, columns := x.Float32s(), int(x.Size(1))
 	rows := make([]eightBits, x.Size(0))
 	for r := range rows {
@@ -86,15 +86,10 @@ func inEightBits(x torch.Tensor, input bool) []eightBits {
 		for _, v := range row {
 			most = max(most, v, -v)
 		}
-		scale := most / 127
-		rows[r] = eightBits{make([]float64, columns), float64(scale)}
+		rows[r] = eightBits{make([]float64, columns), float64(most / 127)}
 		for k, v := range row {
-			q := v / scale
-			if input {
-				q = v / most
-				q *= 127
-			}
-			rows[r].whole[k] = math.RoundToEven(float64(q))
+			part := v / most
+			rows[r].whole[k] = math.RoundToEven(float64(part * 127))
 		}
 	}
 	return rows

@@ -65,6 +65,18 @@ AP_KERNEL(void, finish, const int32_t *sums, const int32_t *offset, const float 
   for (int64_t o = 0; o < n; ++o) y[o] = y[o] < 0 ? 0 : y[o];
 }
 
+// The sums that this processor is fastest with, and what stands for 0 in an input of theirs.
+struct Quads {
+  SumQuads sum;
+  int zero;
+};
+
+Quads quads() {
+  if (has_vnni()) return {sum_quads_vnni, 128};
+  if (has_avx_vnni()) return {sum_quads_avx_vnni, 128};
+  return {sum_quads_avx2, 0};
+}
+
 // A weight W [O,I] of eight bits, with a scale for each output, in panels (panels.h) of whose elements each is four weights of one
 // output, for four inputs that stand beside each other.
 class Int8Weight : public c10::intrusive_ptr_target {
@@ -75,23 +87,20 @@ class Int8Weight : public c10::intrusive_ptr_target {
   at::Tensor linear(const at::Tensor &x_NI, const at::Tensor &bias_O, bool relu) const;
 
  private:
-  SumQuads sum_quads_;
-  int zero_;  // what stands for 0 in an input
+  Quads quads_;
   int64_t O_, I_;
   at::Tensor panels_, scale_O_;
-  at::Tensor offset_O_;  // what an output's sum has too much where zero_ is not 0
+  at::Tensor offset_O_;  // what an output's sum has too much where quads_.zero is not 0
 };
 
-Int8Weight::Int8Weight(const at::Tensor &w_OI)
-    : sum_quads_(has_vnni() ? sum_quads_vnni : has_avx_vnni() ? sum_quads_avx_vnni : sum_quads_avx2),
-      zero_(sum_quads_ == sum_quads_avx2 ? 0 : 128),
-      O_(w_OI.size(0)),
-      I_(w_OI.size(1)) {
+Int8Weight::Int8Weight(const at::Tensor &w_OI) : quads_(quads()), O_(w_OI.size(0)), I_(w_OI.size(1)) {
   const int64_t K = (I_ + 3) / 4, count = (O_ + kOutputs - 1) / kOutputs;
-  scale_O_ = w_OI.abs().amax(1).div_(127);
-  scale_O_.masked_fill_(scale_O_ == 0, 1);
-  const at::Tensor q_OI = w_OI.div(scale_O_.unsqueeze(1)).round_().clamp_(-127, 127).to(at::kChar);
-  offset_O_ = q_OI.sum(1, false, at::kInt).mul_(zero_);
+  scale_O_ = at::empty({O_}, w_OI.options());
+  const at::Tensor q_OI = at::empty({O_, I_}, w_OI.options().dtype(at::kChar));
+  auto *q = reinterpret_cast<uint8_t *>(q_OI.mutable_data_ptr<int8_t>());
+  float *scale = scale_O_.mutable_data_ptr<float>();
+  for (int64_t o = 0; o < O_; ++o) scale[o] = quantise_row(w_OI.const_data_ptr<float>() + o * I_, I_, 0, q + o * I_);
+  offset_O_ = q_OI.sum(1, false, at::kInt).mul_(quads_.zero);
   // [O, I] to [panels, outputs of one, quads, 4], and to [panels, quads, outputs of one, 4].
   panels_ = at::constant_pad_nd(q_OI, {0, K * 4 - I_, 0, count * kOutputs - O_}).view({count, kOutputs, K, 4}).transpose(1, 2).contiguous();
 }
@@ -105,7 +114,7 @@ at::Tensor Int8Weight::linear(const at::Tensor &x_NI, const at::Tensor &bias_O, 
   const ProductTimer timer;
   at::parallel_for(0, N, std::max<int64_t>(1, (1 << 14) / I_), [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      m[n] = quantise_row(x + n * I_, I_, zero_, a + n * K * 4);
+      m[n] = quantise_row(x + n * I_, I_, quads_.zero, a + n * K * 4);
       std::fill_n(a + n * K * 4 + I_, K * 4 - I_, static_cast<uint8_t>(0));
     }
   });
@@ -120,7 +129,7 @@ at::Tensor Int8Weight::linear(const at::Tensor &x_NI, const at::Tensor &bias_O, 
       alignas(64) int32_t sums[kRows * kOutputs];
       for (int64_t p = begin; p < end; ++p) {
         const int64_t o = p * kOutputs, outputs = std::min(O_ - o, kOutputs);
-        sum_quads_(from, K, panels + p * K * kOutputs, K, sums, rows);
+        quads_.sum(from, K, panels + p * K * kOutputs, K, sums, rows);
         for (int64_t r = 0; r < rows; ++r)
           finish(sums + r * kOutputs, offset + o, scale + o, bias ? bias + o : nullptr, m[first + r], relu, outputs, to + (first + r) * O_ + o);
       }
