@@ -6,6 +6,7 @@
 // widened once more there.
 //
 // Legend: B batch, H heads, T queries, S keys, K width of a head.
+#include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/SDPBackend.h>
@@ -139,6 +140,23 @@ at::Tensor on_host_under_autocast(const at::Tensor &q, const at::Tensor &k, cons
   return at::scaled_dot_product_attention(q.to(at::kFloat), k.to(at::kFloat), v.to(at::kFloat), mask, 0.0, causal);
 }
 
+// On a GPU, in half precision, libtorch prefers cuDNN, which makes a plan for each new shape: 100 to 130 ms on an H200, where
+// libtorch's own kernels take 0.5 ms for all of a sentence's attention (docs/results/gpu.md). cuDNN is faster on long texts
+// alone, and those are cut to one length.
+constexpr int64_t kCuDNNQueries = 512;
+
+at::Tensor by_libtorch(const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, const Mask &mask, bool causal) {
+  class Choice {
+   public:
+    explicit Choice(bool cudnn) { at::globalContext().setSDPUseCuDNN(before_ && cudnn); }
+    ~Choice() { at::globalContext().setSDPUseCuDNN(before_); }
+
+   private:
+    const bool before_ = at::globalContext().userEnabledCuDNNSDP();
+  } choice(!mask && q.size(-2) >= kCuDNNQueries);
+  return at::scaled_dot_product_attention(q, k, v, mask, 0.0, causal);
+}
+
 }  // namespace
 }  // namespace ap
 
@@ -151,6 +169,6 @@ extern "C" ap_error ap_attention(ap_tensor q, ap_tensor k, ap_tensor v, ap_tenso
     if (mask) m = get(mask);
     const bool autocast = get(q).is_cpu() && at::autocast::is_autocast_enabled(at::kCPU);
     *out = wrap(autocast ? on_host_under_autocast(get(q), get(k), get(v), m, causal)
-                      : at::scaled_dot_product_attention(get(q), get(k), get(v), m, 0.0, causal));
+                      : by_libtorch(get(q), get(k), get(v), m, causal));
   });
 }
