@@ -141,8 +141,8 @@ at::Tensor on_host_under_autocast(const at::Tensor &q, const at::Tensor &k, cons
 }
 
 // On a GPU, in half precision, libtorch prefers cuDNN, which makes a plan for each new shape: 100 to 130 ms on an H200, where
-// libtorch's own kernels take 0.5 ms for all of a sentence's attention (docs/results/gpu.md). cuDNN is faster on long texts
-// alone, and those are cut to one length.
+// the other kernels take 0.3 to 0.6 ms for any (docs/results/gpu.md). cuDNN was faster on texts of 1,024 symbols, and those are
+// cut to one length.
 constexpr int64_t kCuDNNQueries = 512;
 
 at::Tensor by_libtorch(const at::Tensor &q, const at::Tensor &k, const at::Tensor &v, const Mask &mask, bool causal) {
