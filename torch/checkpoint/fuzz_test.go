@@ -25,7 +25,10 @@ func FuzzManifest(f *testing.F) {
 	}
 	f.Add(string(good), "step-1\n")
 	outside := strings.ReplaceAll(string(good), `"state.json"`, `"../../secret"`)
-	for _, text := range []string{"", "{}", "null", "[]", outside, strings.ReplaceAll(string(good), `"state.json"`, `"/dev/zero"`),
+	long := strings.Repeat("x", 5000)
+	for _, text := range []string{"", "{}", "null", "[]", outside, `{"format":1,"` + long + `":1,"step":""}`,
+		strings.ReplaceAll(string(good), `"state.json"`, `"`+long+`"`),
+		strings.ReplaceAll(string(good), `"state.json"`, `"/dev/zero"`),
 		strings.ReplaceAll(string(good), `"state.json"`, `"\u001b[2J\n"`), `{"format":99}`, `{"format":"\u001b"}`,
 		`{"format":1,"step":1,"files":null}`, `{"format":2,"step":1,"files":[{"name":"","size":-1}]}`} {
 		for _, pointer := range []string{"step-1", "step-99999999999999999999", "step--1", "../x", "\x1b[2J\n\xff", ""} {

@@ -75,6 +75,9 @@ func damaged(file, format string, arguments ...any) error {
 	return &damage{file: file, problem: fmt.Sprintf(format, arguments...)}
 }
 
+// longestName is what file systems allow a name, in bytes.
+const longestName = 255
+
 // readManifest reads the manifest in folder and checks all of it but the files it lists.
 func readManifest(folder string, step int) (manifest, error) {
 	var m manifest
@@ -99,14 +102,14 @@ func readManifest(folder string, step int) (manifest, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&m); err != nil {
-		return m, damaged(manifestName, "does not have the expected form (%v)", err)
+		return m, damaged(manifestName, "does not have the expected form (%v)", files.Plain(err))
 	}
 	if m.Format < 1 || m.Digest != m.digest() {
 		return m, damaged(manifestName, "does not match its own digest")
 	}
 	for _, entry := range m.Files { // as Save has them: nothing outside of the folder is looked at
 		if entry.Name != filepath.Base(entry.Name) || !filepath.IsLocal(entry.Name) || entry.Name == "." ||
-			strings.ContainsFunc(entry.Name, unicode.IsControl) {
+			len(entry.Name) > longestName || strings.ContainsFunc(entry.Name, unicode.IsControl) {
 			return m, damaged(manifestName, "lists %.80q, which is no plain name", entry.Name)
 		}
 	}
