@@ -20,7 +20,8 @@ func FuzzOpenWeights(f *testing.F) {
 	shard := file(`{"w":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}}`, "abcdefgh")
 	for _, index := range []string{`{"weight_map":{"w":"a.safetensors"}}`, `{"weight_map":{"w":"../secret"}}`, `{}`, ``,
 		`{"weight_map":{"w":"/etc/passwd"}}`, `{"weight_map":{"w":"b.safetensors","\u001b":"a.safetensors"}}`,
-		`{"weight_map":{"x":"a.safetensors"}}`, `{"weight_map":{"w":"."}}`, `{"weight_map":{"w":""}}`} {
+		`{"weight_map":{"x":"a.safetensors"}}`, `{"weight_map":{"w":"."}}`, `{"weight_map":{"w":""}}`,
+		`{"weight_map":{"w":"` + strings.Repeat(`\u0001`, 1000) + `"}}`} {
 		f.Add([]byte(index), shard)
 	}
 	f.Add([]byte(`{"weight_map":{"w":"a.safetensors"}}`), whole)

@@ -21,14 +21,8 @@ func ShownAtMost(longest int, text string) string {
 	if len(text) <= longest && utf8.ValidString(text) && !strings.ContainsFunc(text, disturbs) {
 		return text
 	}
-	if len(text) > longest {
-		end := longest
-		for !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + "..."
-	}
-	return strings.Map(func(r rune) rune {
+	from := text[:min(len(text), longest+utf8.UTFMax)]
+	shown := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r) && r != ' ':
 			return ' '
@@ -36,7 +30,15 @@ func ShownAtMost(longest int, text string) string {
 			return utf8.RuneError
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	}, strings.ToValidUTF8(from, "\uFFFD"))
+	if len(shown) <= longest && len(from) == len(text) {
+		return shown
+	}
+	end := min(len(shown), longest) // U+FFFD may be longer than what it stands for
+	for end < len(shown) && !utf8.RuneStart(shown[end]) {
+		end--
+	}
+	return shown[:end] + "..."
 }
 
 // disturbs says of a character that it moves a terminal's cursor, or what stands around it: control characters, those

@@ -10,13 +10,15 @@ import (
 
 func TestShown(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                          "",
-		"a plain text, äöü 猫":       "a plain text, äöü 猫",
-		"two\nlines\r\nand\ta tab":  "two lines  and a tab",
-		"\x1b[2Jgone\x07\x00\u009b": "\uFFFD[2Jgone\uFFFD\uFFFD\uFFFD",
-		"bad \xff\xfe UTF-8":        "bad \uFFFD UTF-8",
-		"a\u202Eb\u2066c\u2028d":    "a\uFFFDb\uFFFDc d",
-		strings.Repeat("ä", 3000):   strings.Repeat("ä", 2048) + "...",
+		"":                           "",
+		"a plain text, äöü 猫":        "a plain text, äöü 猫",
+		"two\nlines\r\nand\ta tab":   "two lines  and a tab",
+		"\x1b[2Jgone\x07\x00\u009b":  "\uFFFD[2Jgone\uFFFD\uFFFD\uFFFD",
+		"bad \xff\xfe UTF-8":         "bad \uFFFD UTF-8",
+		"a\u202Eb\u2066c\u2028d":     "a\uFFFDb\uFFFDc d",
+		strings.Repeat("ä", 3000):    strings.Repeat("ä", 2048) + "...",
+		strings.Repeat("\x01", 3000): strings.Repeat("\uFFFD", 4096/3) + "...",
+		strings.Repeat("\x80", 5000): "\uFFFD...", // a run of bytes that begin no character
 	} {
 		if got := Shown(text); got != want || !utf8.ValidString(got) {
 			t.Errorf("%q is shown as %q, want %q", text, got, want)
