@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -50,6 +52,48 @@ func FuzzMarianFiles(f *testing.F) {
 			c.number("dim-emb", 1)
 			c.real("tied", 1)
 			return nil
+		})
+	})
+}
+
+// FuzzImport gives one file of a model that another program wrote any content.
+func FuzzImport(f *testing.F) {
+	type file struct {
+		folder, name string
+		content      []byte
+		read         func(folder string) (bool, error)
+	}
+	var all []file
+	for _, importer := range importers {
+		folder := f.TempDir()
+		importer.fill(f, folder)
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, e := range entries {
+			content, err := os.ReadFile(filepath.Join(folder, e.Name()))
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(uint8(len(all)), content)
+			f.Add(uint8(len(all)), []byte("models:\n- x\xb0\x1b\n"))
+			all = append(all, file{folder, e.Name(), content, importer.read})
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, content []byte) {
+		file := all[int(which)%len(all)]
+		put(t, file.folder, file.name, content)
+		defer put(t, file.folder, file.name, file.content)
+		size := len(content)
+		for _, other := range all {
+			if other.folder == file.folder && other.name != file.name {
+				size += len(other.content)
+			}
+		}
+		fixtures.Promise(t, size, func() error {
+			_, err := file.read(file.folder)
+			return err
 		})
 	})
 }

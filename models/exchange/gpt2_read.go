@@ -25,6 +25,11 @@ func IsGPT2(folder string) bool {
 // ReadGPT2 reads a folder of GPT-2: config.json, weights in safetensors, vocab.json and merges.txt. What the network
 // cannot be is a [*Refusal].
 func ReadGPT2(folder string) (*GPT2, error) {
+	m, err := readGPT2(folder)
+	return m, files.Plain(err)
+}
+
+func readGPT2(folder string) (*GPT2, error) {
 	d := &directory{FS: os.DirFS(folder), where: folder}
 	text, err := d.read("config.json", largestText)
 	if err != nil {
@@ -93,7 +98,7 @@ func gpt2OfConfig(text []byte) (*GPT2, error) {
 	}{Vocabulary: 50257, Positions: 1024, Width: 768, Layers: 12, Heads: 12, Activation: "gelu_new", Epsilon: 1e-5,
 		Dropout: 0.1, Embedding: 0.1, Attention: 0.1, Scaled: true}
 	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, fmt.Errorf("it is no JSON of a model's keys: %w", files.Plain(err))
+		return nil, fmt.Errorf("it is no JSON of a model's keys: %w", err)
 	}
 	if c.Kind != "gpt2" {
 		return nil, refuse("model_type = %q is not supported: a language model of transformers has to be gpt2", c.Kind)

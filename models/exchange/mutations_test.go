@@ -13,6 +13,42 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
+// importers are the formats of whole models: what fills a folder with one, and what reads it; whole says that all of its
+// tensors are there.
+var importers = []struct {
+	name string
+	fill func(t testing.TB, folder string)
+	read func(folder string) (whole bool, err error)
+}{
+	{"Marian of transformers", marianFace, readTranslator},
+	{"OPUS-MT", func(t testing.TB, folder string) {
+		marianArchive(t, folder, func(y string) string { return y })
+	}, readTranslator},
+	{"FSMT", written("decoder", false), readTranslator},
+	{"M2M100", written("all", true), readTranslator},
+	{"GPT-2", gpt2Face, func(folder string) (bool, error) {
+		_, err := ReadGPT2(folder)
+		return err == nil, err
+	}},
+}
+
+// written fills a folder as WriteHuggingFace does.
+func written(tying string, preNorm bool) func(t testing.TB, folder string) {
+	return func(t testing.TB, folder string) {
+		t.Helper()
+		m := fixture(tying, preNorm, false)
+		m.Text.Aggressive = true
+		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func readTranslator(folder string) (whole bool, err error) {
+	m, err := Read(folder, anyText)
+	return err == nil && m.checkWhole() == nil, err
+}
+
 // TestMutations: a damaged file is told in a sentence or read, whatever the damage, in bounded time and memory.
 // APERTURE_TEST_EVERYTHING=1 tries 2,000 for each importer.
 func TestMutations(t *testing.T) {
@@ -20,41 +56,11 @@ func TestMutations(t *testing.T) {
 	if os.Getenv("APERTURE_TEST_EVERYTHING") != "" {
 		count = 2000
 	}
-	fsmt := func(folder string) {
-		m := fixture("decoder", false, false)
-		m.Text.Aggressive = true
-		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m2m100 := func(folder string) {
-		m := fixture("all", true, false)
-		m.Text.Aggressive = true
-		if err := WriteHuggingFace(folder, m, Options{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	translator := func(folder string) (whole bool, err error) {
-		m, err := Read(folder, anyText)
-		return err == nil && m.checkWhole() == nil, err
-	}
-	for name, importer := range map[string]struct {
-		fill func(folder string)
-		read func(folder string) (whole bool, err error)
-	}{
-		"Marian of transformers": {func(f string) { marianFace(t, f) }, translator},
-		"OPUS-MT":                {func(f string) { marianArchive(t, f, func(y string) string { return y }) }, translator},
-		"FSMT":                   {fsmt, translator},
-		"M2M100":                 {m2m100, translator},
-		"GPT-2": {func(f string) { gpt2Face(t, f) }, func(f string) (bool, error) {
-			_, err := ReadGPT2(f)
-			return err == nil, err
-		}},
-	} {
+	for _, importer := range importers {
 		folder := t.TempDir()
-		importer.fill(folder)
+		importer.fill(t, folder)
 		if whole, err := importer.read(folder); !whole || err != nil {
-			t.Fatalf("%s: undamaged: %v", name, err)
+			t.Fatalf("%s: undamaged: %v", importer.name, err)
 		}
 		entries, err := os.ReadDir(folder)
 		if err != nil {
@@ -71,14 +77,14 @@ func TestMutations(t *testing.T) {
 			put(t, folder, file, mutated(before, random))
 			whole, err := importer.read(folder)
 			if err != nil && strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: %s: no sentence: %v", name, file, err)
+				t.Errorf("%s: %s: no sentence: %v", importer.name, file, err)
 			}
 			if whole {
 				read++
 			}
 			put(t, folder, file, before)
 		}
-		t.Logf("%s: %d of %d mutations are read", name, read, count)
+		t.Logf("%s: %d of %d mutations are read", importer.name, read, count)
 	}
 }
 

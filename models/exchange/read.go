@@ -29,6 +29,11 @@ type Given struct {
 // Read reads a translator that another program left: a folder of transformers, or a folder or ZIP archive of OPUS-MT
 // with a model of Marian. What is not supported is a [*Refusal].
 func Read(from string, g Given) (*Model, error) {
+	m, err := read(from, g)
+	return m, files.Plain(err)
+}
+
+func read(from string, g Given) (*Model, error) {
 	d := &directory{where: from}
 	info, err := os.Stat(from)
 	if err != nil {
@@ -127,7 +132,7 @@ func (d *directory) readJSON(name string, value any, missing bool) error {
 		return err
 	}
 	if err := json.Unmarshal(data, value); err != nil {
-		return fmt.Errorf("%s is not what it should be: %w", d.path(name), files.Plain(err))
+		return fmt.Errorf("%s is not what it should be: %w", d.path(name), err)
 	}
 	return nil
 }
