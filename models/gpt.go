@@ -37,6 +37,8 @@ func NewGPT(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, devi
 	c.PreNorm = true
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, epsilon: c.NormEpsilon, layers: c.Layers}
 	m := &GPT{Config: c, embedding: embedding, device: device}
+	whole := false
+	defer freeUnless(&whole, m.Free)
 	longest, d := int64(c.MaxPositions), int64(c.Width)
 	switch c.Positions {
 	case "learned":
@@ -53,6 +55,7 @@ func NewGPT(c Config, embedding Embedder, p *torch.Params, s *torch.Stream, devi
 		m.layers = append(m.layers, newLayer(in, fmt.Sprintf("layers.%d", i), c, false))
 	}
 	m.norm = in.norm("layer_norm", d)
+	whole = true
 	return m, nil
 }
 

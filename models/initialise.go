@@ -35,6 +35,13 @@ type initialiser struct {
 	layers  int     // of a GPT, whose weights start as GPT-2's (see gpt2); 0 in other networks
 }
 
+// freeUnless is deferred while a network is made, since an operator may fail for want of memory.
+func freeUnless(whole *bool, free func()) {
+	if !*whole {
+		free()
+	}
+}
+
 func (in initialiser) uniform(bound float64, shape ...int64) torch.Tensor {
 	return in.stream.Uniform(-bound, bound, in.dtype, in.device, shape...)
 }

@@ -45,6 +45,8 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 	in := initialiser{params: p, stream: s, device: device, dtype: c.DType, glorot: c.Initialisation == "glorot",
 		epsilon: c.NormEpsilon}
 	m := &Transformer{Config: c, source: source, target: target, device: device}
+	whole := false
+	defer freeUnless(&whole, m.Free)
 	m.sourcePlaces = newPositions(in, "encoder.embed_positions", c)
 	for i := range c.EncoderLayers {
 		m.encoder = append(m.encoder, newLayer(in, fmt.Sprintf("encoder.layers.%d", i), c, false))
@@ -57,6 +59,7 @@ func NewTransformer(c Config, source, target Embedder, p *torch.Params, s *torch
 		m.encoderNorm = in.norm("encoder.layer_norm", int64(c.Width))
 		m.decoderNorm = in.norm("decoder.layer_norm", int64(c.Width))
 	}
+	whole = true
 	return m, nil
 }
 

@@ -1,9 +1,11 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
+	"github.com/aperture-ml/aperture/internal/keys"
 	"github.com/aperture-ml/aperture/torch"
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
@@ -26,12 +28,25 @@ func LoadWeights(params *torch.Params, c checkpoint.Checkpoint, d torch.Device) 
 	return nil
 }
 
-// LoadBest takes the weights of the best checkpoint of a run folder, as LoadWeights does.
-func LoadBest(params *torch.Params, folder string, d torch.Device) ([]checkpoint.Warning, error) {
+// roomToBuild is what a network may hold beside four times its checkpoint, such as a table of positions.
+const roomToBuild = 4 << 30
+
+// LoadBest builds the network of a run folder and gives it the weights of the best checkpoint, as LoadWeights does. A
+// configuration whose network is far larger than that is an error before it takes the memory.
+func LoadBest(folder string, d torch.Device, build func() (*torch.Params, error)) ([]checkpoint.Warning, error) {
 	store := checkpoint.Store{Dir: filepath.Join(folder, checkpoint.Folder)}
 	best, warnings, err := store.Best()
 	if err != nil {
 		return nil, err // which tells the warnings too
+	}
+	var params *torch.Params
+	err = torch.Within(4*best.Bytes()+roomToBuild, func() (err error) { params, err = build(); return err })
+	if errors.Is(err, torch.ErrOutOfMemory) {
+		return nil, fmt.Errorf("the network of %s does not fit into memory, or is far larger than its checkpoint of %d "+
+			"bytes: %w", filepath.Join(folder, keys.File), best.Bytes(), torch.ErrOutOfMemory)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return warnings, LoadWeights(params, best, d)
 }

@@ -3,7 +3,10 @@ package torch
 // #include "api.h"
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // A Scope owns every tensor made while it is the innermost open one, and frees them all in one call when it is closed.
 type Scope struct {
@@ -192,3 +195,11 @@ func PeakBytes() int64 { return int64(C.ap_peak_bytes()) }
 
 // ResetPeakBytes starts PeakBytes anew from the bytes that are live now.
 func ResetPeakBytes() { C.ap_reset_peak_bytes() }
+
+// Within calls f, in which CPU tensors may hold at most that many bytes more than now: beyond that an operator fails as
+// it does where memory ends, with [ErrOutOfMemory]. It is for the torch thread, and calls do not nest.
+func Within(bytes int64, f func() error) error {
+	C.ap_limit_bytes(C.int64_t(LiveBytes() + bytes))
+	defer C.ap_limit_bytes(math.MaxInt64)
+	return Try(f)
+}

@@ -199,6 +199,24 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
+// TestWithin: what passes the bound fails as it does where memory ends, and the bound ends with the call.
+func TestWithin(t *testing.T) {
+	torch.Test(t, func() {
+		zeros := func(bytes int64) func() error {
+			return func() error { torch.Zeros(torch.Float32, torch.CPU, bytes/4); return nil }
+		}
+		for _, c := range []struct{ bound, bytes int64 }{{1 << 20, 1 << 19}, {1 << 20, 1 << 22}, {1 << 22, 1 << 21}} {
+			err := torch.Within(c.bound, zeros(c.bytes))
+			if errors.Is(err, torch.ErrOutOfMemory) != (c.bytes > c.bound) || (err != nil) != (c.bytes > c.bound) {
+				t.Errorf("%d bytes within %d: %v", c.bytes, c.bound, err)
+			}
+		}
+		if err := zeros(1 << 24)(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestScopesCloseInAnyOrder(t *testing.T) {
 	torch.Test(t, func() {
 		start := torch.LiveHandles()

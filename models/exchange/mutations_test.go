@@ -13,8 +13,8 @@ import (
 	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
-// importers are the formats of whole models: what fills a folder with one, and what reads it; whole says that all of its
-// tensors are there.
+// importers are the formats of whole models: what fills a folder with one, and what reads it; whole says that all of
+// its tensors are there.
 var importers = []struct {
 	name string
 	fill func(t testing.TB, folder string)

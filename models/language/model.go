@@ -46,14 +46,20 @@ func Load(folder string, device torch.Device) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := New(s, words, device)
+	var m *Model
+	warnings, err := models.LoadBest(folder, device, func() (*torch.Params, error) {
+		if m, err = New(s, words, device); err != nil {
+			return nil, err
+		}
+		return m.Params, nil
+	})
 	if err != nil {
+		if m != nil {
+			m.Free()
+		}
 		return nil, err
 	}
-	if m.Warnings, err = models.LoadBest(m.Params, folder, device); err != nil {
-		m.Free()
-		return nil, err
-	}
+	m.Warnings = warnings
 	return m, nil
 }
 
@@ -67,7 +73,7 @@ func New(s Settings, words *corpus.Words, device torch.Device) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{Settings: s, Words: words, Params: &torch.Params{}, Device: device, kind: k}
-	if err := m.build(); err != nil {
+	if err := torch.Try(m.build); err != nil {
 		m.Free()
 		return nil, err
 	}

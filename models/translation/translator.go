@@ -60,14 +60,20 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := New(s, pair, device)
+	var t *Translator
+	warnings, err := models.LoadBest(folder, device, func() (*torch.Params, error) {
+		if t, err = New(s, pair, device); err != nil {
+			return nil, err
+		}
+		return t.Params, nil
+	})
 	if err != nil {
+		if t != nil {
+			t.Free()
+		}
 		return nil, err
 	}
-	if t.Warnings, err = models.LoadBest(t.Params, folder, device); err != nil {
-		t.Free()
-		return nil, err
-	}
+	t.Warnings = warnings
 	return t, nil
 }
 
@@ -85,7 +91,7 @@ func New(s Settings, pair *bitext.Sides, device torch.Device) (*Translator, erro
 			"or model.tying = \"decoder\"")
 	}
 	t := &Translator{Settings: s, Text: pair, Params: &torch.Params{}, Device: device}
-	if err := t.build(k); err != nil {
+	if err := torch.Try(func() error { return t.build(k) }); err != nil {
 		t.Free()
 		return nil, err
 	}

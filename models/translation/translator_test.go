@@ -198,6 +198,15 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	fails(path, "average.safetensors", "fc1", "shape [16 8], the model needs [24 8]")
 
+	if device == torch.CPU { // as of a stranger who wants all memory, of which that of the CPU is bounded
+		path = run()
+		large := strings.NewReplacer("ffn_width = 16", "ffn_width = 1048576", "\nwidth = 8", "\nwidth = 2048")
+		if _, err := write(path, large.Replace(smallConfig)); err != nil {
+			t.Fatal(err)
+		}
+		fails(path, "config.toml does not fit into memory, or is far larger than its checkpoint")
+	}
+
 	path = run()
 	if _, err := write(path, strings.Replace(smallConfig, "heads = 2", `heads = "two"`, 1)); err != nil &&
 		!strings.Contains(err.Error(), "model.heads") {

@@ -35,6 +35,14 @@ func (c Checkpoint) Has(name string) bool {
 	return false
 }
 
+// Bytes is what its files have together.
+func (c Checkpoint) Bytes() (sum int64) {
+	for _, entry := range c.files {
+		sum += entry.Size
+	}
+	return sum
+}
+
 // Open opens a file of the checkpoint for reading. Files that the manifest does not list are not opened.
 func (c Checkpoint) Open(name string) (*os.File, error) {
 	if !c.Has(name) {

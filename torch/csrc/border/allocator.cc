@@ -25,6 +25,7 @@ namespace {
 
 std::atomic<int64_t> live_bytes{0};
 std::atomic<int64_t> peak_bytes{0};
+std::atomic<int64_t> limit_bytes{INT64_MAX};  // of live_bytes
 
 constexpr size_t kAlignment = 64;  // one cache line, the widest vector load
 
@@ -55,7 +56,8 @@ struct CountingAllocator final : c10::Allocator {
   c10::DataPtr allocate(size_t nbytes) override {
     void *data = nullptr;
     if (nbytes > 0) {
-      if (nbytes > most_bytes || posix_memalign(&data, kAlignment, nbytes) != 0) data = nullptr;
+      const bool fits = nbytes <= most_bytes && static_cast<int64_t>(nbytes) <= limit_bytes - live_bytes;
+      if (!fits || posix_memalign(&data, kAlignment, nbytes) != 0) data = nullptr;
       TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "out of memory: ", nbytes, " bytes were asked for while tensors held ", live_bytes.load());
       ask_for_huge_pages(data, nbytes);
       const int64_t live = live_bytes += static_cast<int64_t>(malloc_usable_size(data));
@@ -89,4 +91,5 @@ extern "C" {
 int64_t ap_live_bytes(void) { return live_bytes; }
 int64_t ap_peak_bytes(void) { return peak_bytes; }
 void ap_reset_peak_bytes(void) { peak_bytes = live_bytes.load(); }
+void ap_limit_bytes(int64_t most) { limit_bytes = most; }
 }

@@ -6,3 +6,4 @@
 AP_API int64_t ap_live_bytes(void);
 AP_API int64_t ap_peak_bytes(void);
 AP_API void ap_reset_peak_bytes(void);
+AP_API void ap_limit_bytes(int64_t most);
