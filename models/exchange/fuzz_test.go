@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,42 +57,24 @@ func FuzzMarianFiles(f *testing.F) {
 
 // FuzzImport gives one file of a model that another program wrote any content.
 func FuzzImport(f *testing.F) {
-	type file struct {
-		folder, name string
-		content      []byte
-		read         func(folder string) (bool, error)
-	}
-	var all []file
+	var all []string
+	read := map[string]func(folder string) (bool, error){}
 	for _, importer := range importers {
 		folder := f.TempDir()
 		importer.fill(f, folder)
-		entries, err := os.ReadDir(folder)
+		found, err := filepath.Glob(filepath.Join(folder, "*"))
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, e := range entries {
-			content, err := os.ReadFile(filepath.Join(folder, e.Name()))
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(uint8(len(all)), content)
-			f.Add(uint8(len(all)), []byte("models:\n- x\xb0\x1b\n"))
-			all = append(all, file{folder, e.Name(), content, importer.read})
-		}
+		all = append(all, found...)
+		read[folder] = importer.read
 	}
-	f.Fuzz(func(t *testing.T, which uint8, content []byte) {
-		file := all[int(which)%len(all)]
-		put(t, file.folder, file.name, content)
-		defer put(t, file.folder, file.name, file.content)
-		size := len(content)
-		for _, other := range all {
-			if other.folder == file.folder && other.name != file.name {
-				size += len(other.content)
-			}
-		}
-		fixtures.Promise(t, size, func() error {
-			_, err := file.read(file.folder)
-			return err
-		})
+	for i := range all {
+		f.Add(uint8(i), []byte("models:\n- x\xb0\x1b\n"))
+	}
+	fixtures.FuzzFiles(f, all, func(t *testing.T, file string) error {
+		folder := filepath.Dir(file)
+		_, err := read[folder](folder)
+		return err
 	})
 }

@@ -42,7 +42,7 @@ func openCounts(t *testing.T) *language.Model {
 }
 
 // run is the folder of a model with fresh weights.
-func run(t *testing.T, config string, words *corpus.Words) string {
+func run(t testing.TB, config string, words *corpus.Words) string {
 	t.Helper()
 	path := t.TempDir()
 	s, err := write(path, config)

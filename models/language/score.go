@@ -176,8 +176,8 @@ type UnknownWordError struct {
 }
 
 func (e *UnknownWordError) Error() string {
-	return fmt.Sprintf("line %d: the model does not know %q, and has no %s to stand for it: use words of its training text",
-		e.Line, e.Word, corpus.UnknownWord)
+	return fmt.Sprintf("line %d: the model does not know %.80q, and has no %s to stand for it: use words of its "+
+		"training text", e.Line, e.Word, corpus.UnknownWord)
 }
 
 // encode gives the ids of a text behind what a text begins with; closed ends its last line, where no line feed does.

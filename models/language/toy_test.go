@@ -52,7 +52,7 @@ func counting(seed uint64, lines, below int) (text []string) {
 }
 
 // read gives the ids of lines.
-func read(t *testing.T, lines []string, words *corpus.Words) []int32 {
+func read(t testing.TB, lines []string, words *corpus.Words) []int32 {
 	t.Helper()
 	text, err := corpus.RunningLines(lines, "the toy text", words)
 	if err != nil {

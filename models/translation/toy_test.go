@@ -153,7 +153,7 @@ func write(path, config string) (translation.Settings, error) {
 }
 
 // settings are those of a configuration, changed.
-func settings(t *testing.T, config string, change func(*translation.Settings)) translation.Settings {
+func settings(t testing.TB, config string, change func(*translation.Settings)) translation.Settings {
 	t.Helper()
 	s, err := write(t.TempDir(), config)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // fresh is a translator with fresh weights, on the torch thread.
-func fresh(t *testing.T, s translation.Settings) *translation.Translator {
+func fresh(t testing.TB, s translation.Settings) *translation.Translator {
 	t.Helper()
 	made, err := translation.New(s, text(t, s), device)
 	if err != nil {
@@ -29,7 +29,7 @@ func fresh(t *testing.T, s translation.Settings) *translation.Translator {
 }
 
 // text is what a few lines of numbers teach.
-func text(t *testing.T, s translation.Settings) *bitext.Sides {
+func text(t testing.TB, s translation.Settings) *bitext.Sides {
 	t.Helper()
 	english, german := numbers(1, 40, 1000)
 	pair, err := translation.LearnText(s, bitext.InMemory(english, german), nil)
@@ -40,7 +40,7 @@ func text(t *testing.T, s translation.Settings) *bitext.Sides {
 }
 
 // small are the settings of a network that is made in no time.
-func small(t *testing.T) translation.Settings {
+func small(t testing.TB) translation.Settings {
 	t.Helper()
 	return settings(t, smallConfig, func(*translation.Settings) {})
 }
@@ -80,7 +80,7 @@ func TestTying(t *testing.T) {
 }
 
 // folder writes a run folder with checkpoints of the weights times 1, 2 and 3, the last one with an average: times 10.
-func folder(t *testing.T, config string, made *translation.Translator) string {
+func folder(t testing.TB, config string, made *translation.Translator) string {
 	t.Helper()
 	path := t.TempDir()
 	if _, err := write(path, config); err != nil {

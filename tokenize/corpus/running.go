@@ -155,7 +155,7 @@ func (r *running) add(line []byte) error {
 }
 
 func unknownWord[T string | []byte](word T) error {
-	return fmt.Errorf("the word %q is not in the vocabulary, which has no %s to stand for it: remove it, or train "+
+	return fmt.Errorf("the word %.80q is not in the vocabulary, which has no %s to stand for it: remove it, or train "+
 		"with this text among the others", word, UnknownWord)
 }
 

@@ -138,7 +138,7 @@ func WordsOf(text []byte, name string) (*Words, error) {
 	for lines.Next() {
 		word := lines.Text()
 		if _, found := w.ids[word]; found || word == "" || len(strings.Fields(word)) != 1 {
-			return nil, lines.Errorf("%q is no new word; restore the file as the run wrote it", word)
+			return nil, lines.Errorf("%.80q is no new word; restore the file as the run wrote it", word)
 		}
 		w.id([]byte(word))
 	}

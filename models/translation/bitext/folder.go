@@ -140,7 +140,7 @@ func readUnits(r io.Reader, name string) (*tokenize.WordCounts, error) {
 		unit, count, found := strings.Cut(lines.Text(), " ")
 		n, err := strconv.Atoi(count)
 		if !found || err != nil {
-			return nil, fmt.Errorf("%w: a line is a unit, a space and its count", lines.Errorf("%q", lines.Text()))
+			return nil, fmt.Errorf("%w: a line is a unit, a space and its count", lines.Errorf("%.80q", lines.Text()))
 		}
 		units.Add(unit, n)
 	}
