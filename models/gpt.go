@@ -200,6 +200,9 @@ type rotation struct{ cos_PK, sin_PK torch.Tensor } // the second half of K repe
 
 func newRotation(c Config, device torch.Device) rotation {
 	k := c.Width / c.Heads
+	// First the tensors: Go ends a program that has no memory, torch gives an error.
+	r := rotation{torch.Zeros(c.DType, device, int64(c.MaxPositions), int64(k)),
+		torch.Zeros(c.DType, device, int64(c.MaxPositions), int64(k))}
 	cos, sin := make([]float64, c.MaxPositions*k), make([]float64, c.MaxPositions*k)
 	for p := range c.MaxPositions {
 		for i := range k / 2 {
@@ -209,12 +212,10 @@ func newRotation(c Config, device torch.Device) rotation {
 			sin[at], sin[at+k/2] = -math.Sin(angle), math.Sin(angle)
 		}
 	}
-	table := func(x []float64) torch.Tensor {
-		t := torch.FromFloat64s(x, torch.CPU, int64(c.MaxPositions), int64(k)).To(c.DType, device)
-		torch.Keep(t)
-		return t
-	}
-	return rotation{table(cos), table(sin)}
+	r.cos_PK.Assign(torch.FromFloat64s(cos, device, int64(c.MaxPositions), int64(k)))
+	r.sin_PK.Assign(torch.FromFloat64s(sin, device, int64(c.MaxPositions), int64(k)))
+	torch.Keep(r.cos_PK, r.sin_PK)
+	return r
 }
 
 // turn turns queries or keys [B,H,T,K] whose first step stands at a position.
