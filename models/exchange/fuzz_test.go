@@ -69,12 +69,9 @@ func FuzzImport(f *testing.F) {
 		all = append(all, found...)
 		read[folder] = importer.read
 	}
-	for i := range all {
-		f.Add(uint8(i), []byte("models:\n- x\xb0\x1b\n"))
-	}
 	fixtures.FuzzFiles(f, all, func(t *testing.T, file string) error {
 		folder := filepath.Dir(file)
 		_, err := read[folder](folder)
 		return err
-	})
+	}, "models:\n- x\xb0\x1b\n")
 }

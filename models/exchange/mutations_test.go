@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
@@ -76,8 +76,8 @@ func TestMutations(t *testing.T) {
 			}
 			put(t, folder, file, mutated(before, random))
 			whole, err := importer.read(folder)
-			if err != nil && strings.Contains(err.Error(), "\n") {
-				t.Errorf("%s: %s: no sentence: %v", importer.name, file, err)
+			if err != nil {
+				fixtures.Sentence(t, err.Error())
 			}
 			if whole {
 				read++

@@ -20,7 +20,6 @@ func FuzzRun(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(uint8(0), []byte(strings.Repeat("<unk>\f", 1000)))
 	fixtures.FuzzFiles(f, append(files, filepath.Join(path, "config.toml")), func(t *testing.T, _ string) (err error) {
 		torch.Test(t, func() {
 			var opened *language.Model
@@ -29,5 +28,5 @@ func FuzzRun(f *testing.F) {
 			}
 		})
 		return err
-	})
+	}, strings.Repeat("<unk>\f", 1000))
 }

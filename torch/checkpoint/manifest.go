@@ -78,6 +78,12 @@ func damaged(file, format string, arguments ...any) error {
 // longestName is what file systems allow a name, in bytes.
 const longestName = 255
 
+// plain says whether a file of a checkpoint may have that name: nothing outside of the folder does.
+func plain(name string) bool {
+	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "." && len(name) <= longestName &&
+		!strings.ContainsFunc(name, unicode.IsControl)
+}
+
 // readManifest reads the manifest in folder and checks all of it but the files it lists.
 func readManifest(folder string, step int) (manifest, error) {
 	var m manifest
@@ -107,9 +113,8 @@ func readManifest(folder string, step int) (manifest, error) {
 	if m.Format < 1 || m.Digest != m.digest() {
 		return m, damaged(manifestName, "does not match its own digest")
 	}
-	for _, entry := range m.Files { // as Save has them: nothing outside of the folder is looked at
-		if entry.Name != filepath.Base(entry.Name) || !filepath.IsLocal(entry.Name) || entry.Name == "." ||
-			len(entry.Name) > longestName || strings.ContainsFunc(entry.Name, unicode.IsControl) {
+	for _, entry := range m.Files {
+		if !plain(entry.Name) {
 			return m, damaged(manifestName, "lists %.80q, which is no plain name", entry.Name)
 		}
 	}

@@ -57,7 +57,7 @@ func checkFiles(step int, files []File) error {
 	}
 	seen := map[string]bool{manifestName: true}
 	for _, file := range files {
-		if file.Name != filepath.Base(file.Name) || file.Name == "." || file.Name == ".." || seen[file.Name] {
+		if !plain(file.Name) || seen[file.Name] {
 			return fmt.Errorf("checkpoint %s cannot hold a file named %q: names are plain and each occurs once",
 				folderName(step), file.Name)
 		}
