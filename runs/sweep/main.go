@@ -33,6 +33,7 @@ type flags struct {
 	Resume bool   `flag:"resume" help:"continue the sweep in that folder"`
 	Retry  bool   `flag:"retry" with:"resume" help:"with -resume: try trials that failed once more"`
 	Table  bool   `flag:"table" help:"print the table of what has run so far, and stop; the sweep may be running"`
+	CSV    bool   `flag:"csv" help:"print every trial that has ended as CSV, and stop; the sweep may be running"`
 	Dry    bool   `flag:"dry-run" help:"check every trial, print the commands and about how long they take, and stop; trains nothing, and runs only programs under runs/"`
 	file   string
 }
@@ -51,8 +52,10 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case fs.NArg() != 1:
 		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its " +
 			"keys)")
-	case f.Dry && (f.Resume || f.Table):
-		return nil, command.Usagef("-dry-run trains nothing: leave out -resume and -table")
+	case f.Dry && (f.Resume || f.Table || f.CSV):
+		return nil, command.Usagef("-dry-run trains nothing: leave out -resume, -table and -csv")
+	case f.Table && f.CSV:
+		return nil, command.Usagef("-table and -csv exclude each other: standard output takes one of them")
 	}
 	f.file = fs.Arg(0)
 	return f, nil
@@ -72,6 +75,10 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		f.Out = filepath.Join("experiments", "sweeps", strings.TrimSuffix(filepath.Base(f.file), ".toml"))
 	}
 	if all := parts(s, f); all != nil {
+		if f.CSV {
+			return command.Usagef("%s names several searches, and -csv prints one: name its file, and its folder with "+
+				"-out", f.file)
+		}
 		return runParts(ctx, all, out, log)
 	}
 	return runSearch(ctx, s, f, out, log)
@@ -85,10 +92,13 @@ func runSearch(ctx context.Context, s *search, f *flags, out, log io.Writer) err
 	if f.Dry {
 		return dry(s, f.Out, out, log)
 	}
-	if f.Table {
+	if f.Table || f.CSV {
 		w, err := look(s, f.Out)
 		if err != nil {
 			return err
+		}
+		if f.CSV {
+			return w.csv(out)
 		}
 		_, err = io.WriteString(out, w.table())
 		return err

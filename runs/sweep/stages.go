@@ -196,3 +196,13 @@ func (w *sweep) finalists() ([]trial, error) {
 	}
 	return going, nil
 }
+
+// standing are the trials that are ranked against each other: the finalists, or all, of stages of different length,
+// while these are not known.
+func (w *sweep) standing() ([]trial, error) {
+	going, err := w.finalists()
+	if going == nil {
+		going = w.list
+	}
+	return going, err
+}

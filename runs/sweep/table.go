@@ -34,16 +34,13 @@ func (w *sweep) progress(j job, o outcome, seconds float64) string {
 // table says in Markdown how far each method is: its trials, its best in validation, and the chosen's scores over
 // seeds.
 func (w *sweep) table() string {
-	going, err := w.finalists()
+	going, err := w.standing()
 	if err != nil {
 		return err.Error() + "\n"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "| method | trials | failed | best valid %s | with | seeds | valid loss | test |\n", w.Score)
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
-	if going == nil {
-		going = w.list // the best so far, of stages of different length
-	}
 	for _, m := range w.Methods {
 		ended, failed := 0, 0
 		for _, t := range of(w.list, m) {
