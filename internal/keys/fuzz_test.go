@@ -33,6 +33,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		fixtures.Promise(t, 20*len(text), func() error { return Decode(text, "x.toml", &config{}) })
 		c := schema.Defaults()
 		if fixtures.Promise(t, 20*len(text), func() error {
 			tree, err := Parse(text, "x.toml")

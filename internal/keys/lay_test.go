@@ -106,6 +106,32 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
+// TestDecode reads lists of tables, and refuses what the value has no place for.
+func TestDecode(t *testing.T) {
+	type list struct {
+		Parts []struct {
+			Name  string             `toml:"name"`
+			Sizes map[string]float64 `toml:"sizes"`
+		} `toml:"part"`
+	}
+	var read list
+	if err := keys.Decode("[[part]]\nname = \"a\"\n[[part]]\nsizes = {x = 1.5}\n", "f.toml", &read); err != nil ||
+		len(read.Parts) != 2 || read.Parts[0].Name != "a" || read.Parts[1].Sizes["x"] != 1.5 {
+		t.Errorf("%v, %v", read, err)
+	}
+	for text, want := range map[string]string{
+		"[[part]\n":                       "f.toml: line 2: ",
+		"[[part]]\nname = 1\n":            "f.toml: ",
+		"[[part]]\nnam = \"a\"\n":         "f.toml: unknown key part.nam: remove it",
+		"x = " + strings.Repeat("[", 100): "f.toml: line 1: brackets",
+	} {
+		if err := keys.Decode(text, "f.toml", &list{}); err == nil || !strings.HasPrefix(err.Error(), want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q gives %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestReadFolder(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := keys.ReadFolder(folder); !errors.Is(err, fs.ErrNotExist) ||

@@ -46,6 +46,22 @@ func Parse(text, from string) (Tree, error) {
 	return tree, nil
 }
 
+// Decode reads TOML into a value whose fields have toml tags, and refuses keys that it has no place for; from names the
+// text in errors.
+func Decode(text, from string, value any) error {
+	if _, err := Parse(text, from); err != nil {
+		return err
+	}
+	read, err := toml.Decode(text, value)
+	if err != nil {
+		return fmt.Errorf("%s: %s", from, oneLine(strings.TrimPrefix(err.Error(), "toml: ")))
+	}
+	if unknown := read.Undecoded(); len(unknown) > 0 {
+		return fmt.Errorf("%s: unknown key %s: remove it", from, oneLine(unknown[0].String()))
+	}
+	return nil
+}
+
 // tooDeep finds the first line that is nested too deeply, 0 where none is.
 func tooDeep(text string) (line int) {
 	depth, parts := 0, 0 // open brackets; full stops of a name, or of a number

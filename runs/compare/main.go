@@ -34,6 +34,7 @@ type flags struct {
 	JSON     bool    `flag:"json" help:"print all numbers and tests as JSON"`
 	Isotropy bool    `flag:"isotropy" help:"print, as Markdown, whether runs with more isotropic word vectors have a lower validation loss"`
 	Forest   string  `flag:"forest" help:"instead of runs, compare the files of -csv that are named, and draw each method's difference to the control in the loss of a test text, with its interval over seeds, into <FILE.svg>"`
+	Claims   string  `flag:"claims" help:"instead of runs, compare the files of -csv that are named, and print, as Markdown, whether the differences that <FILE.toml> says were published held"`
 	Power    float64 `flag:"power" range:"(0,inf)" help:"print how many seeds each row needs to find a <DIFFERENCE> of a test text's BLEU, or perplexity, to the control in 80 of 100 experiments"`
 	Quick    bool    `flag:"quick" help:"leave the models unopened: no test over blocks of tokens, and no charts that need the matrices"`
 	command.CPU
@@ -53,7 +54,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, err
 	}
 	formats := 0
-	for _, asked := range []bool{f.Markdown, f.LaTeX, f.CSV, f.JSON, f.Isotropy, f.Power > 0} {
+	for _, asked := range []bool{f.Markdown, f.LaTeX, f.CSV, f.JSON, f.Isotropy, f.Power > 0, f.Claims != ""} {
 		if asked {
 			formats++
 		}
@@ -62,8 +63,8 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
 	case formats > 1:
-		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy and -power exclude each other: standard " +
-			"output takes one of them")
+		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy, -power and -claims exclude each other: " +
+			"standard output takes one of them")
 	}
 	return f, nil
 }
@@ -86,6 +87,18 @@ func run(f *flags, out, log io.Writer) error {
 			return err
 		}
 		return files.Write(f.Forest, []byte(drawing.File()))
+	}
+	if f.Claims != "" {
+		c, err := readClaims(f.Claims)
+		if err != nil {
+			return err
+		}
+		table, note, err := c.judge(f.folders)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, table.Markdown()+"\n"+note+"\n")
+		return err
 	}
 	c, err := compare(f, log)
 	if err != nil {

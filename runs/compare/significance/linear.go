@@ -156,20 +156,32 @@ func each(scores [][]float64, f func(row, seed int, score float64)) {
 // contrast is that of an estimate whose error has Student's distribution.
 func contrast(estimate, err, freedom, level float64) Contrast {
 	c := Contrast{estimate, err, freedom, math.NaN(), math.NaN(), math.NaN()}
+	c.Low, c.High = c.Interval(level)
 	switch {
-	case math.IsNaN(err) || freedom < 1:
-	case err == 0:
-		c.Low, c.High, c.P = estimate, estimate, 0
-		if estimate == 0 {
-			c.P = 1
-		}
+	case math.IsNaN(c.Low):
+	case err > 0:
+		c.P = 2 * c.student().Survival(math.Abs(estimate/err))
+	case estimate == 0:
+		c.P = 1
 	default:
-		student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}
-		half := student.Quantile(1-level/2) * err
-		c.Low, c.High, c.P = estimate-half, estimate+half, 2*student.Survival(math.Abs(estimate/err))
+		c.P = 0
 	}
 	return c
 }
+
+// Interval has coverage 1 - level; it is NaN where the error is not known.
+func (c Contrast) Interval(level float64) (low, high float64) {
+	switch {
+	case math.IsNaN(c.Error) || c.Freedom < 1:
+		return math.NaN(), math.NaN()
+	case c.Error == 0:
+		return c.Estimate, c.Estimate
+	}
+	half := c.student().Quantile(1-level/2) * c.Error
+	return c.Estimate - half, c.Estimate + half
+}
+
+func (c Contrast) student() distuv.StudentsT { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: c.Freedom} }
 
 // intraclass is the intraclass correlation ICC(3,1) (Shrout and Fleiss 1979) of the seeds that all rows have: the part of the
 // variance within rows that the seeds' means explain; p is that of the F test for it being 0.

@@ -3,6 +3,7 @@ package significance
 import (
 	"encoding/json"
 	"math"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -193,5 +194,44 @@ func TestHolm(t *testing.T) {
 			t.Errorf("the corrected are %v", got)
 			break
 		}
+	}
+}
+
+// TestHolmLevels: an interval of its level excludes 0 where Holm's p is at most the level of the family.
+func TestHolmLevels(t *testing.T) {
+	got := HolmLevels([]float64{0.03, 0.01, math.NaN(), 0.04}, 0.05)
+	for i, want := range []float64{0.05 / 2, 0.05 / 3, math.NaN(), 0.05 / 2} { // 0.03 stops it
+		if got[i] != want && !(math.IsNaN(got[i]) && math.IsNaN(want)) {
+			t.Errorf("level %d is %g, want %g", i, got[i], want)
+		}
+	}
+	random, significant := rand.New(rand.NewPCG(1, 2)), 0
+	for range 10_000 {
+		ps := make([]float64, 1+random.IntN(5))
+		for i := range ps {
+			ps[i] = math.Pow(random.Float64(), 4)
+		}
+		holm, levels := Holm(ps), HolmLevels(ps, 0.05)
+		for i, p := range ps {
+			if (holm[i] <= 0.05) != (p <= levels[i]) {
+				t.Fatalf("p %v, Holm's %v, levels %v", ps, holm, levels)
+			}
+			if p <= levels[i] {
+				significant++
+			}
+		}
+	}
+	if significant < 1000 {
+		t.Errorf("%d of 10,000 families have a significant difference", significant)
+	}
+}
+
+// TestInterval: of the level that Linear was asked for it is the contrast's own, and it narrows with the level.
+func TestInterval(t *testing.T) {
+	c := Linear([][]float64{{1, 2, 3}, {2, 3.5, 4}}, 0, 0.1).Contrasts[1]
+	low, high := c.Interval(0.1)
+	wide, wider := c.Interval(0.01)
+	if low != c.Low || high != c.High || !(wide < low && wider > high) {
+		t.Errorf("%v: %g to %g, %g to %g", c, low, high, wide, wider)
 	}
 }

@@ -94,18 +94,36 @@ func found(freedom, level, power float64) float64 {
 // Holm corrects p values for there being several (Holm, 1979): each is the smallest level of the whole family at which
 // its difference is significant. NaN stays, and does not count.
 func Holm(ps []float64) []float64 {
-	var order []int
-	corrected := make([]float64, len(ps))
-	for i, p := range ps {
-		if corrected[i] = p; !math.IsNaN(p) {
+	corrected, largest := slices.Clone(ps), 0.0
+	for k, order := 0, rising(ps); k < len(order); k++ {
+		largest = max(largest, min(1, ps[order[k]]*float64(len(order)-k)))
+		corrected[order[k]] = largest
+	}
+	return corrected
+}
+
+// HolmLevels are the levels at which Holm's procedure tests each difference for a level of the whole family; from where
+// it stops they stay the same. An interval of that level excludes 0 where Holm's p is at most the family's level, and
+// nowhere else. NaN stays, and does not count.
+func HolmLevels(ps []float64, level float64) []float64 {
+	levels, left := slices.Clone(ps), 0
+	order := rising(ps)
+	for k, i := range order {
+		if k == 0 || ps[order[k-1]] <= level/float64(left) {
+			left = len(order) - k
+		}
+		levels[i] = level / float64(left)
+	}
+	return levels
+}
+
+// rising are the places of the numbers, the smallest first, without those of NaN.
+func rising(xs []float64) (order []int) {
+	for i, x := range xs {
+		if !math.IsNaN(x) {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
-	largest := 0.0
-	for k, i := range order {
-		largest = max(largest, min(1, ps[i]*float64(len(order)-k)))
-		corrected[i] = largest
-	}
-	return corrected
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
+	return order
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// TestWord: the rule of docs/results/plan.md, of measures where more is better and of those where less is.
+func TestWord(t *testing.T) {
+	for _, c := range []struct {
+		low, high, published float64
+		want                 string
+	}{
+		{0.1, 1.2, 0.5, held}, {0.1, 0.4, 0.5, heldSmaller}, {0.6, 0.9, 0.5, held}, {-0.9, -0.1, 0.5, reversed},
+		{-0.1, 0.4, 0.5, notThatLarge}, {-0.1, 0.6, 0.5, tooWeak}, {0, 0.4, 0.5, notThatLarge}, {-0.3, 0, 0.5, notThatLarge},
+		{math.NaN(), math.NaN(), 0.5, tooWeak},
+	} {
+		if got := word(c.low, c.high, c.published); got != c.want {
+			t.Errorf("%g to %g beside %g: %q, want %q", c.low, c.high, c.published, got, c.want)
+		}
+		if got := word(-c.high, -c.low, -c.published); got != c.want {
+			t.Errorf("%g to %g beside %g: %q, want %q", -c.high, -c.low, -c.published, got, c.want)
+		}
+	}
+}
+
+const claimed = `control = "mle"
+[[endpoint]]
+title = "a text"
+measure = "test.x.bleu"
+published = {cosreg = 0.5, spectrum = 0.9}
+looks = {6 = 0.0056}
+`
+
+// TestClaims: the differences, p and intervals are those that NumPy and SciPy give for a spread pooled over the rows:
+// of the larger difference at half the level, of the other at the level.
+func TestClaims(t *testing.T) {
+	folder := t.TempDir()
+	file, scores := filepath.Join(folder, "claims.toml"), filepath.Join(folder, "all.csv")
+	write(t, file, claimed)
+	write(t, scores, "method,measure,values\nmle,test.x.bleu,10 10.3 9.8 10.1 9.9 10.2\n"+
+		"spectrum,test.x.bleu,10.9 10.8 11.2 10.7 11.1 11\ncosreg,test.x.bleu,10.1 9.9 10.2 9.8 10.3 10\n"+
+		"mle,test.x.nll,1 2\n")
+	out, _, err := compared(t, "-claims", file, scores)
+	for _, want := range []string{
+		"| endpoint | method | seeds | mle | with the method |",
+		"| a text | spectrum | 6 | 10.05 ± 0.19 | 10.95 ± 0.19 | +0.90 (+0.51 to +1.29) | 0.0028 | <0.001 | +0.90 | held |",
+		"| a text | cosreg | 6 | 10.05 ± 0.19 | 10.05 ± 0.19 | 0.00 (−0.35 to +0.35) | 0.0056 | 1.000 | +0.50 | " +
+			"did not hold at the published size |",
+		"corrected for the number of rows",
+	} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v: no %q in\n%s", err, want, out)
+		}
+	}
+	if strings.Contains(out, "exploratory") {
+		t.Errorf("the look was planned:\n%s", out)
+	}
+	write(t, file, strings.Replace(claimed, "6 =", "9 =", 1))
+	if out, _, err = compared(t, "-claims", file, scores); err != nil || !strings.Contains(out, "exploratory: a text.") ||
+		!strings.Contains(out, "| 0.025 |") {
+		t.Errorf("%v: another number of seeds than planned:\n%s", err, out)
+	}
+}
+
+func TestClaimsRefuse(t *testing.T) {
+	folder := t.TempDir()
+	file, scores := filepath.Join(folder, "claims.toml"), filepath.Join(folder, "all.csv")
+	whole := "method,measure,values\nmle,test.x.bleu,1 2\ncosreg,test.x.bleu,2 4\n"
+	for _, c := range []struct{ claims, scores, want string }{
+		{"control = ", whole, "line 1"},
+		{"control = \"mle\"\n", whole, "[[endpoint]] at least"},
+		{strings.Replace(claimed, "title", "name", 1), whole, "unknown key endpoint.name"},
+		{strings.Replace(claimed, "\"a text\"", "3", 1), whole, "claims.toml"},
+		{strings.Replace(claimed, "published = {cosreg = 0.5, spectrum = 0.9}", "", 1), whole, "wants title, measure, and published"},
+		{strings.Replace(claimed, "0.5", "0", 1), whole, "the published difference of \"cosreg\" is 0"},
+		{strings.Replace(claimed, "cosreg =", "mle =", 1), whole, "of another method"},
+		{strings.Replace(claimed, "6 =", "1 =", 1), whole, "looks has \"1\""},
+		{strings.Replace(claimed, "0.0056", "1", 1), whole, "= 1, and wants"},
+		{claimed, "method,measure,values\nmle,test.y.bleu,1 2\n", "none of the endpoints' measures"},
+		{claimed, "method,measure,values\nmle,test.x.bleu,1 2\nl2,test.x.bleu,2 4\n", "there is none of cosreg, spectrum"},
+		{claimed, "method,measure,values\ncosreg,test.x.bleu,1 2\n", "there is no mle"},
+		{claimed, "method,measure,values\nmle,test.x.bleu,1 2\ncosreg,test.x.bleu,2 \n", "cosreg has 1 seeds and mle 2"},
+	} {
+		write(t, file, c.claims)
+		write(t, scores, c.scores)
+		if out, _, err := compared(t, "-claims", file, scores); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s\n%s", err, c.want, out)
+		}
+	}
+	if _, _, err := compared(t, "-claims", filepath.Join(folder, "none"), scores); err == nil ||
+		!strings.Contains(err.Error(), "none") {
+		t.Errorf("a missing file gives %v", err)
+	}
+	if _, _, err := compared(t, "-claims", file, "-csv", scores); err == nil || !strings.Contains(err.Error(), "exclude") {
+		t.Errorf("-claims goes with -csv: %v", err)
+	}
+}
+
+// TestCommittedClaims: the table of docs/results/README.md is what -claims makes of the scores beside it.
+func TestCommittedClaims(t *testing.T) {
+	const results = "../../docs/results"
+	c, err := readClaims(results + "/claims.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, err := c.judge([]string{results + "/multi30k/all.csv", results + "/ptb/all.csv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(results + "/README.md")
+	if err != nil || !strings.Contains(string(page), "\n\n"+table.Markdown()+"\n") {
+		t.Errorf("%v: docs/results/README.md lacks what `go run ./runs/compare -claims docs/results/claims.toml "+
+			"docs/results/multi30k/all.csv docs/results/ptb/all.csv` prints:\n%s", err, table.Markdown())
+	}
+}
+
+// TestPlan: claims.toml has the levels of plan.md, and these find a difference in 5 of 100 experiments without one: in
+// 400,000 of them the looks' statistics are sums of the same normal numbers, of the share of seeds that they have seen.
+func TestPlan(t *testing.T) {
+	c, err := readClaims("../../docs/results/claims.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/results/plan.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := strings.Join(strings.Fields(string(page)), " ")
+	for _, e := range c.Endpoints {
+		if len(e.Looks) == 1 {
+			if want := "Penn Treebank has one look, at 8 seeds, at 0.05."; e.Looks["8"] != 0.05 || !strings.Contains(plan, want) {
+				t.Errorf("%s: looks %v; does the plan say %q?", e.Title, e.Looks, want)
+			}
+			continue
+		}
+		levels := []float64{e.Looks["6"], e.Looks["9"], e.Looks["12"]}
+		if want := fmt.Sprintf("%g, %g and %g.", levels[0], levels[1], levels[2]); len(e.Looks) != 3 || !strings.Contains(plan, want) {
+			t.Errorf("%s: the plan does not say %q", e.Title, want)
+		}
+		random, alarms := rand.New(rand.NewPCG(1, 2)), 0
+		const experiments = 400_000
+		for range experiments {
+			sum, seen := 0.0, 0.0
+			for i, share := range []float64{6. / 12, 9. / 12, 1} {
+				sum, seen = sum+math.Sqrt(share-seen)*random.NormFloat64(), share
+				if 2*distuv.UnitNormal.Survival(math.Abs(sum)/math.Sqrt(share)) < levels[i] {
+					alarms++
+					break
+				}
+			}
+		}
+		if rate := float64(alarms) / experiments; math.Abs(rate-0.05) > 0.0015 {
+			t.Errorf("%s: the looks find nothing in all but %.4f of experiments", e.Title, rate)
+		}
+	}
+	published := regexp.MustCompile("`(cosreg|spectrum|adversarial)` \\+([0-9.]+)").FindAllStringSubmatch(plan, -1)
+	if len(published) != 3 {
+		t.Fatal(published)
+	}
+	for _, p := range published {
+		if got := fmt.Sprint(c.Endpoints[0].Published[p[1]]); got != p[2] {
+			t.Errorf("BLEU of %s: %s published, and %s in the plan", p[1], got, p[2])
+		}
+	}
+	nats := regexp.MustCompile(`differences of the loss: (-[0-9.]+), (-[0-9.]+), (-[0-9.]+) nats`).FindStringSubmatch(plan)
+	for _, e := range c.Endpoints[1:] {
+		var got []string
+		for _, method := range []string{"cosreg", "spectrum", "adversarial"} {
+			got = append(got, fmt.Sprint(e.Published[method]))
+		}
+		if nats == nil || !slices.Equal(got, nats[1:]) {
+			t.Errorf("%s: %v published, and %v in the plan", e.Title, got, nats)
+		}
+	}
+}
