@@ -29,9 +29,7 @@ func asJSON(t *testing.T, args ...string) (c jsonComparison, log string) {
 }
 
 // TestRows: runs that differ in the seed alone are one row, with mean, deviation, range and a paired test against the
-
 // control.
-
 func TestRows(t *testing.T) {
 	folder := fewRuns(t)
 	c, _ := asJSON(t, folder, "-quick")
@@ -72,7 +70,6 @@ func TestRows(t *testing.T) {
 }
 
 // TestOlder: a run of a program without some keys had their defaults, and is a seed of the same row.
-
 func TestOlder(t *testing.T) {
 	folder := fewRuns(t)
 	found, err := filepath.Glob(filepath.Join(folder, "*-2-*", "config.toml"))
@@ -94,7 +91,6 @@ func TestOlder(t *testing.T) {
 }
 
 // TestUnfair: what is not alike is told key by key.
-
 func TestUnfair(t *testing.T) {
 	c, _ := asJSON(t, fewRuns(t), "-quick")
 	cosreg := c.Rows[1]
@@ -110,13 +106,16 @@ func TestUnfair(t *testing.T) {
 	if strings.Contains(notes, "gamma") || cosreg.Settings != "gamma = 3" {
 		t.Errorf("the method's own keys: %q, notes %s", cosreg.Settings, notes)
 	}
+	if want := "Trained by commit 0123456789ab (6 runs); fedcba987654 (2 runs), on false, AVX2, cpu (6 runs); true, AVX2, " +
+		"cpu (2 runs). Texts, by the first digits of their SHA-256: test.de aa, test.de bb."; c.Origin != want {
+		t.Errorf("the origin is %q, want %q", c.Origin, want)
+	}
 	if want := "Code with uncommitted changes in a.go trained cosreg (seed 1, 2)."; c.Uncommitted != want {
 		t.Errorf("of the code it says %q, want %q", c.Uncommitted, want)
 	}
 }
 
 // TestTranslations: the tests of each seed are those of its two outputs, and with one seed the pooled test is that one.
-
 func TestTranslations(t *testing.T) {
 	folder := fewRuns(t)
 	c, _ := asJSON(t, folder, "-quick")
@@ -161,9 +160,7 @@ func TestTranslations(t *testing.T) {
 }
 
 // TestEvaluations: what runs/evaluate kept in the folders is compared over seeds, other settings are told unless the
-
 // validation text chose them, and what was measured before results.json changed is left out.
-
 func TestEvaluations(t *testing.T) {
 	folder := fewRuns(t)
 	keep := func(name, with string, ppl, rate float64, searched ...string) {
@@ -218,14 +215,7 @@ func TestEvaluations(t *testing.T) {
 	}
 }
 
-// TestFormats: the table as Markdown, LaTeX and CSV.
-
-// TestPage: the page needs no other file, and has the charts that folders without models allow.
-
-// TestPictures: the charts of the page as files, which name their rows.
-
 // TestRefusals: bad input is one sentence.
-
 func TestRefusals(t *testing.T) {
 	folder := fewRuns(t)
 	empty := t.TempDir()
@@ -266,7 +256,6 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestNames: rows of one method are told apart by the keys in which they differ.
-
 func TestNames(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	for _, gamma := range []float64{1, 2} {
@@ -280,7 +269,6 @@ func TestNames(t *testing.T) {
 }
 
 // TestProgramNames: rows of several programs are called by them too, and not by keys that differ between programs.
-
 func TestProgramNames(t *testing.T) {
 	folder, texts := t.TempDir(), corpusFolder(t)
 	run := func(program string) func(c *experiment.Config, r map[string]any) {
@@ -315,7 +303,6 @@ func TestProgramNames(t *testing.T) {
 }
 
 // TestDensities: the loss of a density is not set against that of a probability; BLEU is.
-
 func TestDensities(t *testing.T) {
 	folder, corpus := t.TempDir(), corpusFolder(t)
 	makeRun(t, folder, corpus, made{method: "mle", seed: 1, ppl: 3, wrong: 8})
@@ -331,9 +318,3 @@ func TestDensities(t *testing.T) {
 		t.Errorf("differences: %+v, %+v, %+v", vmf["valid.nll"].T, vmf["test.test.nll"].T, vmf["test.test.bleu"].T)
 	}
 }
-
-// TestBold: the best mean is bold only where a test says that it is not the best by chance.
-
-// TestPower: the number of seeds goes by the spread of all rows together, and one seed each tells nothing of it.
-
-// TestNothingNearZero: where neither row translates, no test marks one as better, whatever p; the loss still counts.

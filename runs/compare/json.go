@@ -16,6 +16,7 @@ type (
 		Rows     []jsonRow  `json:"rows"`
 		Isotropy []relation `json:"isotropy"`
 
+		Origin      string `json:"origin"`
 		Uncommitted string `json:"uncommitted,omitempty"`
 	}
 	jsonRow struct {
@@ -90,7 +91,8 @@ func pairOf(p significance.Paired, ar float64) jsonPair {
 }
 
 func (c *comparison) json(w io.Writer) error {
-	out := jsonComparison{Control: c.control().name, Isotropy: c.relations(), Uncommitted: c.uncommitted()}
+	out := jsonComparison{Control: c.control().name, Isotropy: c.relations(), Origin: c.origin(),
+		Uncommitted: c.uncommitted()}
 	for k, r := range c.rows {
 		row := jsonRow{Name: r.name, Method: r.method(), Settings: r.settings(c.control()), Seeds: r.seeds(),
 			Notes:  append([]string{}, r.notes...),

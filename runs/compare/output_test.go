@@ -17,6 +17,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
+// TestFormats: the table as Markdown, LaTeX and CSV.
 func TestFormats(t *testing.T) {
 	folder := fewRuns(t)
 	markdown, _, err := compared(t, folder, "-quick")
@@ -27,7 +28,7 @@ func TestFormats(t *testing.T) {
 		"p, seeds | mean cosine | updates to best | seconds to best | seconds an update | cost | device memory |",
 		"| mle | 3 | 10.20 ± 0.10 |", "| spectrum | 3 | **9.22 ± 0.11** |", "| 0.8000 | 1.00× | 300 MiB, 1.00× |",
 		"| 1.3000 | 1.62× | 800 MiB, 2.67× |", " in test BLEU in 80 of 100 experiments",
-		"Not alike: cosreg: train.learning_rate is 0.01", "<0.001*"} {
+		"Not alike: cosreg: train.learning_rate is 0.01", "\n\nTrained by commit 0123456789ab (6 runs); ", "<0.001*"} {
 		if !strings.Contains(markdown, want) {
 			t.Errorf("Markdown lacks %q:\n%s", want, markdown)
 		}
@@ -66,6 +67,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestPage: the page needs no other file, and has the charts that folders without models allow.
 func TestPage(t *testing.T) {
 	folder := fewRuns(t)
 	page := filepath.Join(t.TempDir(), "compare.html")
@@ -84,8 +86,10 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if n := strings.Count(text, "uncommitted changes"); n != 1 {
-		t.Errorf("the page tells of uncommitted changes %d times", n)
+	for _, once := range []string{"uncommitted changes", "Trained by commit"} {
+		if n := strings.Count(text, once); n != 1 {
+			t.Errorf("the page tells of %q %d times", once, n)
+		}
 	}
 	for _, bad := range []string{"ZgotmplZ", "NaN", "src=", "href=", "url("} {
 		if strings.Contains(text, bad) {
@@ -172,6 +176,7 @@ func TestHostilePage(t *testing.T) {
 	}
 }
 
+// TestPictures: the charts of the page as files, which name their rows.
 func TestPictures(t *testing.T) {
 	folder, pictures := fewRuns(t), filepath.Join(t.TempDir(), "new", "pictures")
 	if _, log, err := compared(t, folder, "-quick", "-pictures", pictures); err != nil ||

@@ -34,7 +34,7 @@ type pageData struct {
 	Changes            string // that are in no commit
 	Rows               []pageRow
 	Short, Tests, Full report.Table
-	Footnote           string
+	Footnote, Origin   string
 	Sections           []section
 }
 
@@ -63,7 +63,7 @@ func (c *comparison) page(w io.Writer) error {
 	d := pageData{
 		Title:   fmt.Sprintf("%s: %d methods compared", c.control().runs[0].results.Run, len(c.rows)),
 		Changes: c.uncommitted(), Short: c.table(), Tests: c.testTable(), Full: c.fullTable(), Footnote: c.footnote(),
-		Sections: c.sections(),
+		Origin: c.origin(), Sections: c.sections(),
 	}
 	for k, r := range c.rows {
 		row := pageRow{Name: r.name, Colour: chart.CSS(chart.Hue(r.hue)), Control: k == 0,

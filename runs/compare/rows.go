@@ -199,33 +199,6 @@ func (r *row) fairness(control *row) (notes []string) {
 	return notes
 }
 
-// uncommitted says which runs were trained by code that no commit holds, and which of its files were changed; empty for
-// none.
-func (c *comparison) uncommitted() string {
-	var rows, changed []string
-	for _, r := range c.rows {
-		var seeds []int64
-		for _, t := range r.runs {
-			if t.results.Code.Dirty != nil && *t.results.Code.Dirty {
-				seeds = append(seeds, t.results.Seed)
-				changed = append(changed, t.changed...)
-			}
-		}
-		if seeds != nil {
-			rows = append(rows, fmt.Sprintf("%s (seed %s)", r.name, list(seeds)))
-		}
-	}
-	if rows == nil {
-		return ""
-	}
-	slices.Sort(changed)
-	in := ""
-	if changed = slices.Compact(changed); len(changed) > 0 {
-		in = " in " + strings.Join(changed, ", ")
-	}
-	return fmt.Sprintf("Code with uncommitted changes%s trained %s.", in, strings.Join(rows, ", "))
-}
-
 // evaluated says with what settings a run was evaluated, but for those that the validation text chose; empty where it
 // was not.
 func (t *trained) evaluated(with string) string {

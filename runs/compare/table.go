@@ -305,7 +305,7 @@ func (c *comparison) table() report.Table {
 }
 
 func (c *comparison) markdown(w io.Writer) error {
-	text := c.table().Markdown() + "\n" + c.footnote() + "\n"
+	text := c.table().Markdown() + "\n" + c.footnote() + "\n\n" + c.origin() + "\n"
 	for _, r := range c.rows {
 		for _, note := range r.notes {
 			text += fmt.Sprintf("\n- Not alike: %s: %s.", r.name, note)

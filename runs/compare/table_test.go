@@ -9,6 +9,7 @@ import (
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 )
 
+// TestBold: the best mean is bold only where a test says that it is not the best by chance.
 func TestBold(t *testing.T) {
 	markdown := func(runs ...made) string {
 		t.Helper()
@@ -57,6 +58,7 @@ func TestBold(t *testing.T) {
 	}
 }
 
+// TestPower: the number of seeds goes by the spread of all rows together, and one seed each tells nothing of it.
 func TestPower(t *testing.T) {
 	out, _, err := compared(t, fewRuns(t), "-quick", "-power=0.5")
 	if err != nil ||
@@ -72,6 +74,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
+// TestNothingNearZero: where neither row translates, no test marks one as better, whatever p; the loss still counts.
 func TestNothingNearZero(t *testing.T) {
 	for _, bleu := range []float64{0.02, 20} {
 		folder, corpus := t.TempDir(), corpusFolder(t)
