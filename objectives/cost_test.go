@@ -3,9 +3,9 @@ package objectives
 import (
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -22,15 +22,6 @@ func BenchmarkMethods(b *testing.B) {
 			}
 		}
 	}
-}
-
-// processorTime is that of this process so far, in seconds.
-func processorTime() float64 {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		panic(err)
-	}
-	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
 func benchmarkMethod(b *testing.B, name string, v, d int64) {
@@ -55,7 +46,7 @@ func benchmarkMethod(b *testing.B, name string, v, d int64) {
 			b.Fatal(err)
 		}
 		return func() float64 {
-			start := processorTime()
+			start := fixtures.ProcessorTime()
 			step := torch.OpenScope()
 			defer step.Close()
 			states := torch.States{Hidden: leaf(hidden, torch.Float32), Column: column, Columns: columns}
@@ -64,7 +55,7 @@ func benchmarkMethod(b *testing.B, name string, v, d int64) {
 			o.Penalize()
 			torch.ZeroGrad(p.Params.Tensors())
 			o.Constrain(1e-3)
-			return processorTime() - start
+			return (fixtures.ProcessorTime() - start).Seconds()
 		}, func() { release(o, p) }
 	}
 	ours, free := timed(name)

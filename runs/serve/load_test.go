@@ -11,10 +11,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 )
@@ -49,11 +49,11 @@ func TestLoad(t *testing.T) {
 	defer made.Close()
 	var want []translation.Translation
 	alone := func() {
-		began, cpu := time.Now(), cpuTime(t)
+		began, cpu := time.Now(), fixtures.ProcessorTime()
 		if want, err = made.Translate(t.Context(), lines, decode.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		report(t, "one call", len(lines), time.Since(began), cpuTime(t)-cpu, nil)
+		report(t, "one call", len(lines), time.Since(began), fixtures.ProcessorTime()-cpu, nil)
 	}
 	source, target := a.models[0].pair()
 	alone()
@@ -68,7 +68,7 @@ func TestLoad(t *testing.T) {
 			var next atomic.Int64
 			var wait sync.WaitGroup
 			times := make([]time.Duration, len(some))
-			began, cpu := time.Now(), cpuTime(t)
+			began, cpu := time.Now(), fixtures.ProcessorTime()
 			for range clients {
 				wait.Go(func() {
 					for {
@@ -87,7 +87,7 @@ func TestLoad(t *testing.T) {
 				})
 			}
 			wait.Wait()
-			report(t, fmt.Sprintf("%d clients", clients), len(some), time.Since(began), cpuTime(t)-cpu, times)
+			report(t, fmt.Sprintf("%d clients", clients), len(some), time.Since(began), fixtures.ProcessorTime()-cpu, times)
 			transport.CloseIdleConnections()
 		}
 		alone()
@@ -103,13 +103,4 @@ func report(t *testing.T, what string, n int, wall, cpu time.Duration, times []t
 		}
 	}
 	t.Log(line)
-}
-
-// cpuTime is what this process has computed.
-func cpuTime(t *testing.T) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

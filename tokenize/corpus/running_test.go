@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -216,7 +215,7 @@ func TestLargeVocabulary(t *testing.T) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := processorTime(t)
+	start := fixtures.ProcessorTime()
 	w := NewWords()
 	r, err := usual.ReadRunning(path, "-train", w)
 	if err != nil {
@@ -224,7 +223,7 @@ func TestLargeVocabulary(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	w.SortByFrequency(r.IDs, r.IDs)
-	first := processorTime(t) - start
+	first := fixtures.ProcessorTime() - start
 	allocated := after.TotalAlloc - before.TotalAlloc
 	perToken := float64(cap(r.IDs)*4) / float64(len(r.IDs))
 	if perToken > 5.5 {
@@ -235,11 +234,11 @@ func TestLargeVocabulary(t *testing.T) {
 	}
 
 	// Reading again finds all words known, as most of a large text does.
-	start = processorTime(t)
+	start = fixtures.ProcessorTime()
 	if _, err := usual.ReadRunning(path, "-train", w); err != nil {
 		t.Fatal(err)
 	}
-	second := processorTime(t) - start
+	second := fixtures.ProcessorTime() - start
 	minute := (first + second*(whole-time.Duration(len(r.IDs)))/time.Duration(len(r.IDs))).Seconds()
 	t.Logf("%d tokens, %d words: %v, then %v; %d MiB allocated, %.2f bytes a token kept; the whole would take %.0f "+
 		"seconds of a processor", len(r.IDs), w.Len(), first, second,
@@ -247,16 +246,6 @@ func TestLargeVocabulary(t *testing.T) {
 	if minute > 60 {
 		t.Errorf("the whole corpus would take %.0f seconds of a processor", minute)
 	}
-}
-
-// processorTime is what this process has used: unlike a clock's, it does not tell how busy the machine is with others.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func TestColumns(t *testing.T) {
