@@ -87,3 +87,21 @@ func resident(t *testing.T) int64 {
 	}
 	return pages * int64(os.Getpagesize())
 }
+
+// TestMemoryIsUsedAgain: blocks of one size, one after the other, take the memory of one, whatever small ones were made
+// between them and stay.
+func TestMemoryIsUsedAgain(t *testing.T) {
+	ofCPU(t)
+	torch.Test(t, func() {
+		const bytes = 48 << 20
+		before := resident(t)
+		for range 12 {
+			large := torch.Zeros(torch.Float32, device, bytes/4)
+			torch.Zeros(torch.Float32, device, 2000) // stays until the end
+			torch.Free(large)
+		}
+		if grown := resident(t) - before; grown > 3*bytes {
+			t.Errorf("blocks of %d MB took %d MB", bytes>>20, grown>>20)
+		}
+	})
+}

@@ -239,3 +239,17 @@ func LiveDeviceBytes(d Device) (n int64) {
 
 // CSRCDigest is the digest of the C++ sources that the loaded library was built from.
 func CSRCDigest() string { return C.GoString(C.ap_csrc_digest()) }
+
+// AvailableMemory is how many bytes programs can still take without swapping, as the kernel estimates it.
+func AvailableMemory() (bytes float64, err error) {
+	const path = "/proc/meminfo"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	_, after, _ := strings.Cut(string(data), "MemAvailable:")
+	if _, err := fmt.Sscanf(after, "%f kB", &bytes); err != nil {
+		return 0, fmt.Errorf("%s does not say how much memory is available", path)
+	}
+	return bytes * 1024, nil
+}

@@ -2,8 +2,10 @@ package torch_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -58,4 +60,29 @@ func TestSoftmaxLossEqualsPyTorch(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManyWords: sums over a vocabulary of 300,000 words, nearly all alike, lose nothing to rounding.
+func TestManyWords(t *testing.T) {
+	const v = 300_000
+	torch.Test(t, func() {
+		logits := torch.Zeros(torch.Float32, device, v, 1)
+		logits.Narrow(0, 7, 1).Assign(torch.Full(3.2, torch.Float32, device, 1, 1))
+		one, none := torch.Full(1, torch.Float32, device, 1, 1), torch.Tensor{}
+		target := torch.FromInt64s([]int64{5}, device, 1)
+		want := []float64{math.Log(v - 1 + math.Exp(3.2))}
+		o := torch.SoftmaxLossOptions{Ignore: -1, Scale: 1}
+		for name, evaluate := range map[string]bool{"training": false, "evaluation": true} {
+			o.Evaluate = evaluate
+			_, nll := torch.SoftmaxLoss(one, logits, none, target, o)
+			fixtures.Near(t, name, nll.Float64s(), want, 1e-6)
+		}
+		mixed := one.Reshape(1, 1, 1)
+		o.Evaluate = false
+		_, nll, _ := torch.MixtureLoss(mixed, one, logits, none, target, none, o)
+		fixtures.Near(t, "a mixture", nll.Float64s(), want, 1e-6)
+		b := torch.BeamTopK{Count: 1, Pad: -1, End: 0, Scores: []float64{0}, Rules: make([]torch.EndRule, 1)}
+		found := b.FromHidden(one, torch.Pack(logits), none)
+		fixtures.Near(t, "a search", found.LogProbs, []float64{3.2 - want[0]}, 1e-6)
+	})
 }

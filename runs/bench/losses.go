@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/objectives"
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -201,7 +200,7 @@ const plainCopies = 3.5
 // mixtureRace races a mixture of 15 softmaxes, if its peer has room: else the kernel would end some process.
 func mixtureRace(b *bench, r *race) error {
 	const width, vocabulary, components = 400, 33278, 15
-	available, err := experiment.AvailableMemory()
+	available, err := torch.AvailableMemory()
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -52,7 +51,7 @@ func TestZipfTargets(t *testing.T) {
 }
 
 func TestMemoryOfPeers(t *testing.T) {
-	available, err := experiment.AvailableMemory()
+	available, err := torch.AvailableMemory()
 	if err != nil || available < 1<<20 {
 		t.Errorf("%.0f bytes are available, %v", available, err)
 	}

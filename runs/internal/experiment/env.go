@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -105,20 +104,6 @@ func PeakRSS() int64 {
 		return 0
 	}
 	return usage.Maxrss * 1024
-}
-
-// AvailableMemory is how many bytes programs can still take without swapping, as the kernel estimates it.
-func AvailableMemory() (bytes float64, err error) {
-	const path = "/proc/meminfo"
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	_, after, _ := strings.Cut(string(data), "MemAvailable:")
-	if _, err := fmt.Sscanf(after, "%f kB", &bytes); err != nil {
-		return 0, fmt.Errorf("%s does not say how much memory is available", path)
-	}
-	return bytes * 1024, nil
 }
 
 // CPUModel is the processor's name.

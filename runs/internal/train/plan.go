@@ -100,7 +100,7 @@ func (t *trainer) look() (updates []models.Update, err error) {
 // measured, and nothing said, where memory might not suffice.
 func (t *trainer) activations(updates []models.Update) (bytes int64, measured string) {
 	gradients := 4 * t.Params.Count()
-	if free, err := experiment.AvailableMemory(); t.Device == torch.CPU && err == nil && 2*float64(gradients) > free {
+	if free, err := torch.AvailableMemory(); t.Device == torch.CPU && err == nil && 2*float64(gradients) > free {
 		return 0, ""
 	}
 	var batches []models.Batch

@@ -27,22 +27,28 @@ AP_KERNEL(Sums, exponentials_float, float *row, int64_t V, bool keep) {
   float top = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : top)
   for (int64_t j = 0; j < V; ++j) top = row[j] > top ? row[j] : top;
-  float total = 0, plain = 0;
-  if (keep) {
+  double totals = 0, plains = 0;
+  for (int64_t start = 0; start < V; start += kSummed) {
+    const int64_t end = start + kSummed < V ? start + kSummed : V;
+    float total = 0, plain = 0;
+    if (keep) {
 #pragma omp simd reduction(+ : total, plain)
-    for (int64_t j = 0; j < V; ++j) {
-      plain += row[j] - top;
-      row[j] = exp_nonpositive(row[j] - top);
-      total += row[j];
-    }
-  } else {
+      for (int64_t j = start; j < end; ++j) {
+        plain += row[j] - top;
+        row[j] = exp_nonpositive(row[j] - top);
+        total += row[j];
+      }
+    } else {
 #pragma omp simd reduction(+ : total, plain)
-    for (int64_t j = 0; j < V; ++j) {
-      plain += row[j] - top;
-      total += exp_nonpositive(row[j] - top);
+      for (int64_t j = start; j < end; ++j) {
+        plain += row[j] - top;
+        total += exp_nonpositive(row[j] - top);
+      }
     }
+    totals += total;
+    plains += plain;
   }
-  return {top, total, plain};
+  return {top, totals, plains};
 }
 
 AP_KERNEL(void, scale_and_lower_float, float *row, int64_t V, float factor, float less) {

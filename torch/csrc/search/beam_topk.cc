@@ -38,10 +38,15 @@ AP_KERNEL(float, block_maxima, const float *row, int64_t V, float *maxima) {
 }
 
 AP_KERNEL(double, log_sum_exp, const float *row, int64_t V, float top) {
-  float total = 0;
+  double totals = 0;
+  for (int64_t start = 0; start < V; start += kSummed) {
+    const int64_t end = start + kSummed < V ? start + kSummed : V;
+    float total = 0;
 #pragma omp simd reduction(+ : total)
-  for (int64_t j = 0; j < V; ++j) total += exp_nonpositive(row[j] - top);
-  return top + std::log(static_cast<double>(total));
+    for (int64_t j = start; j < end; ++j) total += exp_nonpositive(row[j] - top);
+    totals += total;
+  }
+  return top + std::log(totals);
 }
 
 struct Candidate {
