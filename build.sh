@@ -718,12 +718,14 @@ run_tests() {
 # in at most 100 tries, where the default spends a minute on each. Files lie in memory, where it has a place for them: on a disk
 # readers of files get through an eighth of the inputs.
 run_fuzzers() {  # SECONDSs or EXECUTIONSx
-    local file name status=0
+    local file name said status=0
     [[ $1 =~ ^[1-9][0-9]*[sx]$ ]] || { say "fuzz takes how long each fuzzer runs, 60s or 10000000x, not '$1'"; exit 2; }
     [[ ! -w /dev/shm ]] || export TMPDIR=${TMPDIR:-/dev/shm}
     while IFS=: read -r file name; do
         say "$name of ${file%/*}, $1"
-        go test "./${file%/*}" -run '^$' -fuzz "^$name\$" -fuzztime "$1" -fuzzminimizetime 100x -parallel 1 || status=1
+        # Up to Go 1.26 the end of the seconds is now and then an error, without an input that failed (go.dev/issue/75804).
+        said=$(go test "./${file%/*}" -run '^$' -fuzz "^$name\$" -fuzztime "$1" -fuzzminimizetime 100x -parallel 1 2>&1 |
+            tee >(cat >&2)) || [[ $said = *$'\n    context deadline exceeded\n'* && $said != *"Failing input"* ]] || status=1
     done < <(grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . | sed 's/^\.\///; s/func //' | LC_ALL=C sort)
     return $status
 }
