@@ -57,6 +57,9 @@ func method(name string) (m Method, known bool) {
 type UnknownMethod struct{ Name string }
 
 func (e *UnknownMethod) Error() string {
+	if e.Name == "" {
+		return "the method lacks a name, or there is a plus without one beside it: mle is the usual softmax"
+	}
 	var names []string
 	for _, m := range methods {
 		names = append(names, m.Name)

@@ -176,7 +176,7 @@ func TestSettingsThatMakeNoSense(t *testing.T) {
 			s *Settings) {
 			s.Method = "mle+spectrumpoly"
 		},
-		`there is no method ""`: func(
+		`a plus without one beside it`: func(
 			s *Settings) {
 			s.Method = ""
 		},

@@ -18,7 +18,7 @@ func WriteFolder(path string, write func(folder string) error) error {
 	}
 	temp := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d", filepath.Base(path), rand.Uint32()))
 	if err := os.Mkdir(temp, 0o777); err != nil {
-		return DiskFull(err)
+		return DiskFull(named(err, path))
 	}
 	defer os.RemoveAll(temp)
 	if err := write(temp); err != nil {
@@ -34,7 +34,7 @@ func WriteFolder(path string, write func(folder string) error) error {
 		return err
 	}
 	if err := os.Rename(temp, path); err != nil {
-		return DiskFull(err)
+		return DiskFull(named(err, path))
 	}
 	return SyncFolder(filepath.Dir(path))
 }

@@ -35,7 +35,7 @@ type Writer struct {
 func Create(path string) (*Writer, error) {
 	temp, err := CreateTemp(filepath.Dir(path), TempPattern(path))
 	if err != nil {
-		return nil, DiskFull(err)
+		return nil, DiskFull(named(err, path))
 	}
 	return &Writer{temp: temp, path: path}, nil
 }
@@ -58,14 +58,17 @@ func TempPattern(path string) string { return "." + filepath.Base(path) + ".*" }
 // Write adds to the file.
 func (w *Writer) Write(data []byte) (int, error) {
 	n, err := w.temp.Write(data)
-	return n, DiskFull(w.named(err))
+	return n, DiskFull(named(err, w.path))
 }
 
-// named gives an error the name that the file is to have.
-func (w *Writer) named(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Path == w.temp.Name() {
-		path.Path = w.path
+// named gives an error of a temporary name the name that the file, or the folder, is to have.
+func named(err error, path string) error {
+	var of *fs.PathError
+	var both *os.LinkError
+	if errors.As(err, &of) {
+		of.Path = path
+	} else if errors.As(err, &both) {
+		return &fs.PathError{Op: "write", Path: path, Err: both.Err}
 	}
 	return err
 }
@@ -90,7 +93,7 @@ func (w *Writer) Commit() error {
 	}
 	w.done = true
 	if err != nil {
-		return DiskFull(w.named(err))
+		return DiskFull(named(err, w.path))
 	}
 	return SyncFolder(filepath.Dir(w.path))
 }

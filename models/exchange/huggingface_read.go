@@ -128,7 +128,7 @@ func (c *faceConfig) network() (*Model, error) {
 	case c.Kind == "m2m_100":
 		m.Positions, m.PreNorm = FairseqPositions, true
 	default:
-		return m, refuse("model_type = %q is not supported; marian, fsmt and m2m_100 are", c.Kind)
+		return m, refuse("model_type = %q is not supported; marian, fsmt, m2m_100 and gpt2 are", c.Kind)
 	}
 	switch {
 	case m.Activation == "":

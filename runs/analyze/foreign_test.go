@@ -37,6 +37,7 @@ func TestForeignCheckpoint(t *testing.T) {
 		mapped := write("vocab.json", `{"to": 2, "the": 0, "o\tf": 1}`)
 		vec, projector := filepath.Join(out, "w.vec"), filepath.Join(out, "projector")
 		for _, vocabulary := range []string{txt, mapped} {
+			os.Remove(vec)
 			got := measured(t, folder, "-tensor", "embed", "-vocab", vocabulary, "-named-only", "-vec", vec,
 				"-projector", projector)
 			if x := got["i1"].(float64); math.Abs(x-0.419344) > 1e-6 || got["vocabulary"] != 3.0 ||
@@ -101,6 +102,7 @@ func TestForeignCheckpoint(t *testing.T) {
 			"a number that is not finite, NaN in row 0 (the)": {bad, "-vocab", txt},
 			"is a run, whose output matrix":                   {"-run", folder, "-vocab", txt},
 			"-vec writes one matrix":                          {folder, folder, "-tensor=embed", "-vec", vec},
+			"exists already":                                  {vec, "-vec", vec},
 			"-named-only goes with -vocab":                    {folder, "-named-only"},
 			"names its matrix itself": {filepath.Join(folder, "two.safetensors") + ":embed",
 				"-tensor=embed"},

@@ -66,6 +66,9 @@ func run(f *flags, out, log io.Writer) error {
 			projected.WriteString(entry)
 		}
 		if f.Vec != "" {
+			if err := files.Vacant(f.Vec); err != nil {
+				return fmt.Errorf("-vec writes a file: %w", err)
+			}
 			if err := subject.writeVec(f.Vec); err != nil {
 				return err
 			}

@@ -241,7 +241,11 @@ func TestRefusals(t *testing.T) {
 		"the same run":     {[]string{twice, "-quick"}, "the same run twice", 1},
 		"broken results":   {[]string{broken, "-quick"}, "results.json", 1},
 		"negative threads": {[]string{folder, "-threads=-1"}, "-threads=-1: it wants a whole number of at least 0", 2},
-		"an unknown flag":  {[]string{folder, "-fast"}, "unknown flag", 2},
+		"a page into results": {[]string{folder, "-out=" + filepath.Join(folder, "results.json")},
+			"a page there, whose name ends in .html", 2},
+		"a picture into scores": {[]string{"-forest", "all.csv", "more.csv"},
+			"a picture there, whose name ends in .svg", 2},
+		"an unknown flag": {[]string{folder, "-fast"}, "unknown flag", 2},
 	} {
 		_, _, err := compared(t, c.args...)
 		if err == nil || !strings.Contains(err.Error(), c.want) || command.ExitCode(err) != c.code {

@@ -39,7 +39,7 @@ func readScores(path string) (all []*scored, err error) {
 	method, measure, values := column("method"), column("measure"), column("values")
 	if min(method, measure, values) < 0 && (err == nil || errors.Is(err, io.EOF)) {
 		return nil, command.Usagef("%s has no columns method, measure and values: "+
-			"-forest draws files that compare wrote with -csv", path)
+			"-forest and -claims read files that compare wrote with -csv", path)
 	}
 	for err == nil {
 		var line []string

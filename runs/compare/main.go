@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/runs/internal/command"
@@ -62,6 +64,10 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	switch f.folders = fs.Args(); {
 	case len(f.folders) == 0:
 		return nil, command.Usagef("nothing to compare: name the folders of training runs, or a folder that holds them")
+	case f.Forest != "" && !strings.EqualFold(filepath.Ext(f.Forest), ".svg"):
+		return nil, command.Usagef("-forest %s: it writes a picture there, whose name ends in .svg", f.Forest)
+	case f.Out != "" && !strings.EqualFold(filepath.Ext(f.Out), ".html"):
+		return nil, command.Usagef("-out %s: it writes a page there, whose name ends in .html", f.Out)
 	case formats > 1:
 		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy, -power and -claims exclude each other: " +
 			"standard output takes one of them")
@@ -86,7 +92,10 @@ func run(f *flags, out, log io.Writer) error {
 		if err != nil {
 			return err
 		}
-		return files.Write(f.Forest, []byte(drawing.File()))
+		if err = files.Write(f.Forest, []byte(drawing.File())); err == nil {
+			fmt.Fprintf(log, "wrote %s\n", f.Forest)
+		}
+		return err
 	}
 	if f.Claims != "" {
 		c, err := readClaims(f.Claims)

@@ -19,11 +19,11 @@ type flags struct {
 	Data       string   `flag:"data" help:"<DIR> of the texts, where it is not the one that the run read"`
 	Test       []string `flag:"test" list:"," help:"<NAME,NAME...> of the test texts, in place of the run's"`
 	Search     int      `flag:"search" default:"30000" range:"[0,inf)" with:"with=cache,dynamic" help:"settings below that are not given are searched for on the first <N> tokens of the validation text; 0 takes all of them"`
-	Theta      float64  `flag:"theta" default:"-1" range:"[0,inf)" with:"with=cache" help:"cache: theta, the factor on the similarity of two states: the larger, the more the most similar states count; searched for where it is not given"`
-	Lambda     float64  `flag:"lambda" default:"-1" range:"[0,1]" with:"with=cache" help:"cache: lambda, its share of the probability; searched for where it is not given"`
+	Theta      float64  `flag:"theta" default:"-1" range:"[0,inf)" with:"with=cache" help:"cache: theta, the factor on the similarity of two states: the larger, the more the most similar states count (default: searched for)"`
+	Lambda     float64  `flag:"lambda" default:"-1" range:"[0,1]" with:"with=cache" help:"cache: lambda, its share of the probability (default: searched for)"`
 	Window     int      `flag:"window" default:"500" range:"[1,inf)" with:"with=cache" help:"cache: <N> past positions that it holds"`
-	Rate       float64  `flag:"rate" range:"[0,inf)" with:"with=dynamic" help:"dynamic: learning rate; searched for where it is not given, and search-dynamic.json in the run's folder keeps what was tried"`
-	Decay      float64  `flag:"decay" range:"[0,inf)" with:"with=dynamic" help:"dynamic: how far each update goes back towards the trained weights; searched for where -rate is not given"`
+	Rate       float64  `flag:"rate" range:"[0,inf)" with:"with=dynamic" help:"dynamic: learning rate (default: searched for; search-dynamic.json in the run's folder keeps what was tried)"`
+	Decay      float64  `flag:"decay" range:"[0,inf)" with:"with=dynamic" help:"dynamic: how far each update goes back towards the trained weights (default: searched for where -rate is)"`
 	Epsilon    float64  `flag:"epsilon" range:"(0,inf)" with:"with=dynamic" help:"dynamic: number added to the root mean square of gradients, by which gradients are divided"`
 	Chunk      int      `flag:"chunk" range:"[1,inf)" with:"with=dynamic" help:"dynamic: <N> tokens between updates"`
 	Statistics int      `flag:"statistics" range:"[0,inf)" with:"with=dynamic" help:"dynamic: take the root mean square of gradients over <N> chunks of the training text; 0 takes all"`

@@ -40,7 +40,7 @@ func findProgram(name, folder string, log io.Writer) (string, error) {
 	fmt.Fprintf(log, "building runs/%s\n", name)
 	path, err := command.Build(name, filepath.Dir(kept))
 	if err != nil {
-		return "", fmt.Errorf("command = %q: %w", name, err)
+		return "", fmt.Errorf("command = %q: %w; a built program is named by its path", name, err)
 	}
 	return path, nil
 }

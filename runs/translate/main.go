@@ -34,7 +34,7 @@ func main() {
 type flags struct {
 	Run         string   `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
 	Beam        int      `flag:"beam" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
-	Lenpen      float64  `flag:"lenpen" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
+	Lenpen      float64  `flag:"lenpen" range:"[-10,10]" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
 	NBest       int      `flag:"nbest" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
 	Scores      bool     `flag:"scores" help:"print id TAB score TAB text; the score is the natural log-probability under the length penalty"`
 	Force       string   `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching"`

@@ -23,6 +23,7 @@ func TestBadUsage(t *testing.T) {
 		"unexpected argument \"hund\"":            {"-run", "x", "hund"},
 		"-beam=0: it wants a whole number from 1": {"-run", "x", "-beam", "0"},
 		"-beam=2000000000: it wants":              {"-run", "x", "-beam=2000000000"},
+		"-lenpen=50: it wants":                    {"-run", "x", "-lenpen", "50"},
 		"-nbest=-1: it wants":                     {"-run", "x", "-nbest", "-1"},
 		"-postprocess=all: it wants":              {"-run", "x", "-postprocess=all"},
 		"-int8 computes on the CPU":               {"-run", "x", "-int8", "-device", "cuda"},

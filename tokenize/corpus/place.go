@@ -127,8 +127,8 @@ func (n PairName) places() (source, target place) {
 			return source, target
 		}
 	}
-	source.others = fmt.Sprintf("; %[1]s.%[2]s and %[1]s.%[3]s do, or %[1]s.%[4]s, or %[1]s.tsv, each also with .gz "+
-		"or .zst", n.Name, n.Source, n.Target, both)
+	source.others = fmt.Sprintf("; what is read is %[1]s.%[2]s and %[1]s.%[3]s, or %[1]s.%[4]s, or %[1]s.tsv, each also "+
+		"with .gz or .zst", n.Name, n.Source, n.Target, both)
 	return source, target
 }
 

@@ -111,7 +111,7 @@ func TestPlacesRefused(t *testing.T) {
 	}{
 		"nothing": {nil, []string{"train.en: there is no such file; -train names it, and -src and -tgt its " +
 			"languages (en and de); the folder given by -data holds no files; ",
-			"train.en and train.de do, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
+			"what is read is train.en and train.de, or train.en-de.tsv, or train.tsv, each also with .gz or .zst"}},
 		"one side": {map[string]string{"train.en": "a\n", "train.tsv": "a\tx\n"},
 			[]string{"train.de: there is no such file", "the folder given by -data holds train.en, train.tsv"}},
 		"ragged files": {map[string]string{"train.en": "a\nb\n", "train.de.gz": fixtures.Gzip(t, "x\n")},

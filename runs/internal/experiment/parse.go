@@ -119,6 +119,9 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		return command.Usagef("%s aims at vectors and gives words no probability: "+
 			"a language model wants a method with a softmax", s.Config.Objective.Method)
 	}
+	if s.byHand("objective.vectors") && !method.WordTargets {
+		s.note("%s reads no vectors: -vectors does nothing", s.Config.Objective.Method)
+	}
 	if l.start != nil {
 		if err := s.Config.Objective.StartsFrom(l.start.Objective); err != nil {
 			return command.Usagef("-init %s: %w", s.Config.Train.Init, err)

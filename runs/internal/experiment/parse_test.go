@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -347,5 +348,22 @@ func TestParseBySize(t *testing.T) {
 	if _, err := Parse(spec, append(args, "-train=none")); err == nil ||
 		!strings.Contains(err.Error(), "none.en: there is no such file; -train names it") {
 		t.Errorf("without the text: %v", err)
+	}
+}
+
+// TestVectorsThatNoneReads: a method that aims at no vectors says that it was given some.
+func TestVectorsThatNoneReads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.vec")
+	if err := os.WriteFile(file, []byte("1 1\na 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for method, want := range map[string]bool{"mle": true, "vmf": false} {
+		s, err := Parse(testSpec(t), []string{"-method", method, "-vectors", file})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := slices.Contains(s.Notes, method+" reads no vectors: -vectors does nothing"); told != want {
+			t.Errorf("%s: the notes are %q", method, s.Notes)
+		}
 	}
 }

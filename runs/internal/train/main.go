@@ -70,6 +70,9 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		}
 		return advise(command.Guard(func() error { return plan(s, read, device) }), "")
 	}
+	if p := s.Config.Preset; strings.HasSuffix(p, "-finetune") && s.Config.Train.Init == "" {
+		return command.Usagef("preset %s trains another run further: name that run with -init", p)
+	}
 	var log atomic.Pointer[experiment.Logger] // of the run, once there is one
 	peers, err := parallel.Join(s.Place, time.Duration(s.Config.Train.Silence)*time.Second, func(err error) {
 		if l := log.Load(); l != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -80,4 +81,16 @@ func TestSignalAfterTraining(t *testing.T) {
 	mustRun(t, folder, "-steps=4", "-out=out", "-resume")
 	train(t, folder, "-steps=4", "-out=whole")
 	same(t, folder, "whole", "out")
+}
+
+// TestFinetuneWithoutARun: a preset that trains another run further wants to know which.
+func TestFinetuneWithoutARun(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	c := exec.Command(textBinary, "-preset=awd-lstm-finetune", "-steps=1", "-out=out")
+	c.Dir = folder
+	finish(t, c).fails(t, "a preset for finetuning", 2, "preset awd-lstm-finetune", "-init")
+	if _, err := os.Stat(filepath.Join(folder, "out")); err == nil {
+		t.Error("it made a run folder")
+	}
 }
