@@ -27,7 +27,7 @@ type flags struct {
 	Out        string   `flag:"out" help:"<DIR> for the pictures (default: plots in the run's folder; for several runs, plots in the folder that holds them all)"`
 	Normalise  bool     `flag:"normalise" help:"scale every matrix to the Frobenius norm of the first, because shrinking a matrix alone raises its I1"`
 	Projector  string   `flag:"projector" help:"write the matrices to <DIR> as TensorBoard's projector reads them"`
-	Vec        string   `flag:"vec" help:"write the matrix to <FILE> as .vec text: a word a line, with its numbers"`
+	Vec        string   `flag:"vec" help:"write the matrix to a new <FILE> as .vec text: a word a line, with its numbers"`
 	Save       bool     `flag:"save" help:"keep what is measured of runs in their folders, with the losses of parts of their test texts, for runs/compare"`
 	Rows       int      `flag:"rows" range:"[0,inf)" help:"measure I1 and I2 on samples of <N> rows, as published for WikiText-103 with 40000; 0 is all rows"`
 	Samples    int      `flag:"samples" default:"10" range:"[1,inf)" help:"take the mean of <N> such samples"`

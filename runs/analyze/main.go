@@ -34,6 +34,11 @@ func main() {
 
 // run measures what the flags name, on the torch thread. Results go to out, all else to log.
 func run(f *flags, out, log io.Writer) error {
+	if f.Vec != "" {
+		if err := files.Vacant(f.Vec); err != nil {
+			return fmt.Errorf("-vec writes a file: %w", err)
+		}
+	}
 	torch.SetThreads(f.Threads)
 	scope := torch.OpenScope()
 	defer scope.Close()
@@ -66,9 +71,6 @@ func run(f *flags, out, log io.Writer) error {
 			projected.WriteString(entry)
 		}
 		if f.Vec != "" {
-			if err := files.Vacant(f.Vec); err != nil {
-				return fmt.Errorf("-vec writes a file: %w", err)
-			}
 			if err := subject.writeVec(f.Vec); err != nil {
 				return err
 			}

@@ -25,7 +25,8 @@ type claims struct {
 	Endpoints []endpoint `toml:"endpoint"`
 }
 
-// endpoint is one measure on which methods are judged.
+// endpoint is one measure on which methods are judged. All rows of a file but the control are one family for Holm's
+// correction, whether something was published of them or not, as in all tables of compare.
 type endpoint struct {
 	Title     string             `toml:"title"`
 	Measure   string             `toml:"measure"`   // as files of -csv name it
@@ -75,6 +76,7 @@ func readClaims(path string) (*claims, error) {
 		return nil, command.Usagef("%s: it wants control = \"METHOD\" and an [[endpoint]] at least", path)
 	}
 	for i, e := range c.Endpoints {
+		c.Endpoints[i].Title = files.Shown(e.Title) // a file's text stands in tables and errors
 		if e.Title == "" || e.Measure == "" || len(e.Published) == 0 {
 			return nil, command.Usagef("%s: [[endpoint]] %d wants title, measure, and published = {METHOD = DIFFERENCE}",
 				path, i+1)
@@ -82,13 +84,13 @@ func readClaims(path string) (*claims, error) {
 		for method, x := range e.Published {
 			if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) || method == c.Control {
 				return nil, command.Usagef("%s: %s: the published difference of %.80q is %g: a claim is of another method "+
-					"than the control, and above or below 0", path, files.Shown(e.Title), method, x)
+					"than the control, and above or below 0", path, c.Endpoints[i].Title, method, x)
 			}
 		}
 		for seeds, level := range e.Looks {
-			if n, err := strconv.Atoi(seeds); err != nil || n < 2 || !(level > 0 && level < 1) {
+			if n, err := strconv.Atoi(seeds); err != nil || n < 2 || strconv.Itoa(n) != seeds || !(level > 0 && level < 1) {
 				return nil, command.Usagef("%s: %s: looks has %.80q = %g, and wants a number of seeds above 1 = a level "+
-					"between 0 and 1", path, files.Shown(e.Title), seeds, level)
+					"between 0 and 1", path, c.Endpoints[i].Title, seeds, level)
 			}
 		}
 	}
@@ -100,6 +102,7 @@ func (c *claims) judge(paths []string) (t report.Table, note string, err error) 
 	t.Head = []string{"endpoint", "method", "seeds", c.Control, "with the method", "Δ (interval)", "level", "p, Holm",
 		"published", "the claim"}
 	var unplanned []string
+	measured := map[string]string{} // the file of each title
 	for _, path := range paths {
 		all, err := readScores(path)
 		if err != nil {
@@ -110,6 +113,10 @@ func (c *claims) judge(paths []string) (t report.Table, note string, err error) 
 			if at < 0 {
 				continue
 			}
+			if other, twice := measured[e.Title]; twice {
+				return t, "", command.Usagef("%s and %s both have scores of %s: name one of them", other, path, e.Title)
+			}
+			measured[e.Title] = path
 			rows, planned, err := e.judge(all[at], c.Control)
 			if err != nil {
 				return t, "", fmt.Errorf("%s: %s: %w", path, e.Title, err)
@@ -127,6 +134,15 @@ func (c *claims) judge(paths []string) (t report.Table, note string, err error) 
 		note += " No look was planned with this number of seeds, so that the family's level is 0.05 and the words are " +
 			"exploratory: " + strings.Join(unplanned, "; ") + "."
 	}
+	var missing []string
+	for _, e := range c.Endpoints {
+		if measured[e.Title] == "" {
+			missing = append(missing, e.Title)
+		}
+	}
+	if missing != nil {
+		note += " Not measured: " + strings.Join(missing, "; ") + "."
+	}
 	return t, note, nil
 }
 
@@ -134,23 +150,42 @@ func (c *claims) footnote() string {
 	return fmt.Sprintf("Δ is the difference to %s, of a linear model of all rows over seeds, whose spread is pooled. p is "+
 		"corrected for the number of rows (Holm), and the interval is of the level at which Holm's procedure tests the "+
 		"method. The claim “%s” where the interval lies on the published side of 0, “smaller than published” where it "+
-		"leaves out the published difference too; it is “%s” on the other side of 0; it “%s” where 0 is in the interval "+
+		"lies below the published difference; it is “%s” on the other side of 0; it “%s” where 0 is in the interval "+
 		"and the published difference is not; and it is “%s” where both are.",
 		c.Control, held, reversed, notThatLarge, tooWeak)
 }
 
+// check says what the scores lack: the control, a method of which a difference was published, or seeds of one of them.
+func (e *endpoint) check(s *scored, control string) error {
+	at := slices.Index(s.methods, control)
+	if at < 0 {
+		return fmt.Errorf("there is no %s to compare with", control)
+	}
+	for _, method := range slices.Sorted(maps.Keys(e.Published)) {
+		k := slices.Index(s.methods, method)
+		if k < 0 {
+			return fmt.Errorf("there is no %s, of which a difference was published: train it, or leave it out of the claims",
+				files.Shown(method))
+		}
+		if slices.Contains(s.methods[k+1:], method) {
+			return fmt.Errorf("%s has several rows, and a claim is of one: leave the others out", method)
+		}
+		for seed, x := range s.values[k] {
+			if math.IsNaN(x) != math.IsNaN(s.values[at][seed]) {
+				return fmt.Errorf("%s and %s have different seeds: train what is missing", method, control)
+			}
+		}
+	}
+	return nil
+}
+
 // judge gives a line for each method of the endpoint, in the order of the scores, and whether a look was planned.
 func (e *endpoint) judge(s *scored, control string) (rows [][]string, planned bool, err error) {
-	fit, found := s.against(control)
-	if !found {
-		return nil, false, fmt.Errorf("there is no %s to compare with", control)
+	if err := e.check(s, control); err != nil {
+		return nil, false, err
 	}
+	fit, _ := s.against(control)
 	base := present(s.values[slices.Index(s.methods, control)])
-	if seen := slices.Sorted(maps.Keys(e.Published)); !slices.ContainsFunc(seen, func(m string) bool {
-		return slices.Contains(s.methods, m)
-	}) {
-		return nil, false, fmt.Errorf("there is none of %s", strings.Join(seen, ", "))
-	}
 	level := 0.05
 	if e.Looks == nil {
 		planned = true
@@ -158,11 +193,8 @@ func (e *endpoint) judge(s *scored, control string) (rows [][]string, planned bo
 		level, planned = at, true
 	}
 	ps := make([]float64, len(s.methods))
-	for k, method := range s.methods {
+	for k := range s.methods {
 		ps[k] = fit.Contrasts[k].P
-		if n := len(present(s.values[k])); n != len(base) {
-			return nil, false, fmt.Errorf("%s has %d seeds and %s %d: train the others too", method, n, control, len(base))
-		}
 	}
 	levels, holm := significance.HolmLevels(ps, level), significance.Holm(ps)
 	m := measure{digits: 2}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // TestWord: the rule of docs/results/plan.md, of measures where more is better and of those where less is.
@@ -41,7 +43,7 @@ published = {cosreg = 0.5, spectrum = 0.9}
 looks = {6 = 0.0056}
 `
 
-// TestClaims: the differences, p and intervals are those that NumPy and SciPy give for a spread pooled over the rows:
+// TestClaims: the differences, p and intervals are those of testdata/gen_claims.py, for a spread pooled over the rows:
 // of the larger difference at half the level, of the other at the level.
 func TestClaims(t *testing.T) {
 	folder := t.TempDir()
@@ -65,7 +67,19 @@ func TestClaims(t *testing.T) {
 	if strings.Contains(out, "exploratory") {
 		t.Errorf("the look was planned:\n%s", out)
 	}
+	// Another row widens the family; what no file has, and a title that is no line of a table, are shown as they can be.
+	write(t, file, claimed+"[[endpoint]]\ntitle = \"gone\\u001b[31m\\n|\"\nmeasure = \"y\"\npublished = {cosreg = 1}\n")
+	rows, err := os.ReadFile(scores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, scores, string(rows)+"mos,test.x.bleu,9  9.5   \n")
+	if out, _, err = compared(t, "-claims", file, scores); err != nil || !strings.Contains(out, "| 0.0019 | <0.001 | +0.90 |") ||
+		!strings.HasSuffix(out, " Not measured: gone\uFFFD[31m |.\n") {
+		t.Errorf("%v: with another row, and without a measure:\n%s", err, out)
+	}
 	write(t, file, strings.Replace(claimed, "6 =", "9 =", 1))
+	write(t, scores, string(rows))
 	if out, _, err = compared(t, "-claims", file, scores); err != nil || !strings.Contains(out, "exploratory: a text.") ||
 		!strings.Contains(out, "| 0.025 |") {
 		t.Errorf("%v: another number of seeds than planned:\n%s", err, out)
@@ -87,9 +101,11 @@ func TestClaimsRefuse(t *testing.T) {
 		{strings.Replace(claimed, "6 =", "1 =", 1), whole, "looks has \"1\""},
 		{strings.Replace(claimed, "0.0056", "1", 1), whole, "= 1, and wants"},
 		{claimed, "method,measure,values\nmle,test.y.bleu,1 2\n", "none of the endpoints' measures"},
-		{claimed, "method,measure,values\nmle,test.x.bleu,1 2\nl2,test.x.bleu,2 4\n", "there is none of cosreg, spectrum"},
+		{claimed, "method,measure,values\nmle,test.x.bleu,1 2\ncosreg,test.x.bleu,2 4\n", "there is no spectrum, of which"},
 		{claimed, "method,measure,values\ncosreg,test.x.bleu,1 2\n", "there is no mle"},
-		{claimed, "method,measure,values\nmle,test.x.bleu,1 2\ncosreg,test.x.bleu,2 \n", "cosreg has 1 seeds and mle 2"},
+		{claimed, whole + "spectrum,test.x.bleu, 4\n", "spectrum and mle have different seeds"},
+		{claimed, whole + "spectrum,test.x.bleu,3 4\ncosreg,test.x.bleu,1 4\n", "cosreg has several rows"},
+		{strings.Replace(claimed, "6 =", "06 =", 1), whole, "looks has \"06\""},
 	} {
 		write(t, file, c.claims)
 		write(t, scores, c.scores)
@@ -102,8 +118,15 @@ func TestClaimsRefuse(t *testing.T) {
 		!strings.Contains(err.Error(), "none") {
 		t.Errorf("a missing file gives %v", err)
 	}
-	if _, _, err := compared(t, "-claims", file, "-csv", scores); err == nil || !strings.Contains(err.Error(), "exclude") {
-		t.Errorf("-claims goes with -csv: %v", err)
+	write(t, file, claimed)
+	write(t, scores, whole+"spectrum,test.x.bleu,3 4\n")
+	if _, _, err := compared(t, "-claims", file, scores, scores); err == nil || !strings.Contains(err.Error(), "both have scores") {
+		t.Errorf("one file twice: %v", err)
+	}
+	for _, more := range [][]string{{"-csv"}, {"-forest=x.svg"}, {"-control=cosreg"}, {"-out=x.html"}, {"-pictures=x"}} {
+		if _, _, err := compared(t, append(more, "-claims", file, scores)...); err == nil || command.ExitCode(err) != 2 {
+			t.Errorf("-claims goes with %q: %v", more, err)
+		}
 	}
 }
 

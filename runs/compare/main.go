@@ -68,6 +68,10 @@ func parse(args []string, help io.Writer) (*flags, error) {
 		return nil, command.Usagef("-forest %s: it writes a picture there, whose name ends in .svg", f.Forest)
 	case f.Out != "" && !strings.EqualFold(filepath.Ext(f.Out), ".html"):
 		return nil, command.Usagef("-out %s: it writes a page there, whose name ends in .html", f.Out)
+	case f.Forest != "" && (formats > 0 || f.Pictures != "" || f.Out != ""), f.Claims != "" && (f.Pictures != "" ||
+		f.Out != "" || f.Control != ""):
+		return nil, command.Usagef("-forest and -claims read files of -csv and make one thing of them: leave out all but " +
+			"one of them and, beside -forest, -control")
 	case formats > 1:
 		return nil, command.Usagef("-markdown, -latex, -csv, -json, -isotropy, -power and -claims exclude each other: " +
 			"standard output takes one of them")

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
 )
 
 // origin says which commits trained the runs, on which machines, and which texts they read.
@@ -12,10 +14,10 @@ func (c *comparison) origin() string {
 	commits, machines, texts := map[string]int{}, map[string]int{}, map[string]bool{}
 	for _, r := range c.rows {
 		for _, t := range r.runs {
-			commits[fmt.Sprintf("%.12s", or(string(t.results.Code.Commit), "unknown"))]++
-			machines[or(t.machine, "an unknown machine")]++
+			commits[files.Shown(fmt.Sprintf("%.12s", or(string(t.results.Code.Commit), "unknown")))]++
+			machines[files.Shown(or(t.machine, "an unknown machine"))]++
 			for file, sum := range t.results.Data.SHA256 {
-				texts[fmt.Sprintf("%s %.8s", file, sum)] = true
+				texts[files.Shown(fmt.Sprintf("%s %.8s", file, sum))] = true
 			}
 		}
 	}

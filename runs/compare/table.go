@@ -320,7 +320,7 @@ func (c *comparison) markdown(w io.Writer) error {
 
 func (c *comparison) latex(w io.Writer) error {
 	notes := strings.ReplaceAll(c.footnote(), ". ", "\n% ")
-	_, err := fmt.Fprintf(w, "%% needs \\usepackage{booktabs}\n%s%% %s\n", c.table().LaTeX(), notes)
+	_, err := fmt.Fprintf(w, "%% needs \\usepackage{booktabs}\n%s%% %s\n%% %s\n", c.table().LaTeX(), notes, c.origin())
 	return err
 }
 

@@ -54,12 +54,7 @@ func (w *sweep) csv(out io.Writer) error {
 				}
 				line = append(line, value)
 			}
-			line = append(line, known(o.loss), known(o.bleu))
-			if o.failed != "" {
-				lines = append(lines, append(line, "", "", "", "", "", "", o.failed))
-				continue
-			}
-			rank := ""
+			rank, updates, seconds := "", "", ""
 			if at := slices.IndexFunc(ranked, func(r trial) bool { return r.name() == t.name() }); at >= 0 {
 				rank = strconv.Itoa(at + 1)
 			}
@@ -68,8 +63,11 @@ func (w *sweep) csv(out io.Writer) error {
 			if err := files.ReadJSON(path, &env); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			lines = append(lines, append(line, rank, fmt.Sprint(o.updates), strconv.FormatFloat(o.seconds, 'f', 0, 64),
-				env.Device, env.ISA, string(env.Code.Commit), ""))
+			if o.finished {
+				updates, seconds = fmt.Sprint(o.updates), strconv.FormatFloat(o.seconds, 'f', 0, 64)
+			}
+			lines = append(lines, append(line, known(o.loss), known(o.bleu), rank, updates, seconds, env.Device, env.ISA,
+				string(env.Code.Commit), o.failed))
 		}
 	}
 	return csv.NewWriter(out).WriteAll(lines)

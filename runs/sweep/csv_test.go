@@ -15,12 +15,14 @@ func TestCSV(t *testing.T) {
 		t.Fatalf("%v\n%s", err, log)
 	}
 	env := `{"device": "cpu", "isa": "avx2", "code": {"commit": "0123"}}`
-	if err := os.WriteFile(filepath.Join(folder, trialsDir, "mle-003", "env.json"), []byte(env), 0o666); err != nil {
-		t.Fatal(err)
+	for _, trial := range []string{"mle-001", "mle-003"} {
+		if err := os.WriteFile(filepath.Join(folder, trialsDir, trial, "env.json"), []byte(env), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	found, log, err := swept(t, file, "-csv", "-out", folder)
 	want := `trial,method,seed,train.learning_rate,valid_loss,valid_bleu,rank,updates,train_seconds,device,isa,commit,failed
-mle-001,mle,1,0.9,,,,,,,,,the loss is not finite
+mle-001,mle,1,0.9,,,,,,cpu,avx2,0123,the loss is not finite
 mle-002,mle,1,0.01,3.0509999999999997,,2,20,0,,,,
 mle-003,mle,1,0.001,2.0509999999999997,,1,20,0,cpu,avx2,0123,
 `

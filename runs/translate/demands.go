@@ -46,7 +46,7 @@ func (f *flags) demands(ctx context.Context, t *translation.Translator) (d deman
 
 // readTerms reads a file of terms; empty lines say nothing.
 func readTerms(ctx context.Context, t *translation.Translator, path string) (*translation.Glossary, error) {
-	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		return nil, nil // a list of no terms
 	}
 	lines, err := t.Settings.Lines.ReadLines(path, "-terms")

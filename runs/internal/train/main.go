@@ -70,7 +70,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		}
 		return advise(command.Guard(func() error { return plan(s, read, device) }), "")
 	}
-	if p := s.Config.Preset; strings.HasSuffix(p, "-finetune") && s.Config.Train.Init == "" {
+	if p := s.Config.Preset; strings.HasSuffix(p, "-finetune") && s.Config.Train.Init == "" && !s.Resume {
 		return command.Usagef("preset %s trains another run further: name that run with -init", p)
 	}
 	var log atomic.Pointer[experiment.Logger] // of the run, once there is one

@@ -6,9 +6,9 @@
 // the arenas of threads other than the first cannot hold blocks above 64 MB.
 // Large blocks ask for huge pages, which kernels give to those who ask.
 //
-// Blocks are aligned here. posix_memalign looks for a piece that is larger than the block and cuts it, so that what it gave
-// back is too small for the next block of that size, and memory grows: twelve blocks of 200 MB, one after the other, with a
-// small one made in between, took 1,800 MB.
+// Blocks are aligned here. posix_memalign looks for a piece that is larger than the block and cuts it, so that what it
+// gave back is too small for the next block of that size, and memory grows: twelve blocks of 200 MB, one after the other,
+// with a small one made in between, took 1,800 MB.
 //
 // oneDNN, and libtorch's side of it, each keep what they prepared for the last 1,024 shapes that were multiplied, half a megabyte
 // each. A translator's training in bfloat16 has as many within an epoch, since its batches have all lengths; preparing one
@@ -24,6 +24,13 @@
 
 #include "api_allocator.h"
 #include "common.h"
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(begin, size) ((void)(begin), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(begin, size) ((void)(begin), (void)(size))
+#endif
 
 namespace {
 
@@ -50,22 +57,25 @@ void ask_for_huge_pages(void *data, size_t nbytes) {
   if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
 }
 
-// What malloc gave for a block, which lies before it.
-void *&piece_of(void *data) { return static_cast<void **>(data)[-1]; }
-
-// malloc's pieces are aligned to 16 bytes, so that 16 to 64 bytes of one lie before the block.
-void *aligned(size_t nbytes) {
-  void *piece = nbytes <= SIZE_MAX - kAlignment ? malloc(nbytes + kAlignment) : nullptr;
-  if (!piece) return nullptr;
-  void *data = reinterpret_cast<void *>((reinterpret_cast<uintptr_t>(piece) / kAlignment + 1) * kAlignment);
-  piece_of(data) = piece;
+// malloc's pieces are aligned to 16 bytes, so that 16 to 64 bytes of one lie before the block. The last of them say where the
+// piece begins, and AddressSanitizer lets no one else reach them.
+void *aligned(size_t nbytes, int64_t &size) {
+  void *begin = nbytes <= SIZE_MAX - kAlignment ? malloc(nbytes + kAlignment) : nullptr;
+  if (!begin) return nullptr;
+  char *data = reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(begin) / kAlignment + 1) * kAlignment);
+  reinterpret_cast<void **>(data)[-1] = begin;
+  size = static_cast<int64_t>(malloc_usable_size(begin));
+  ASAN_POISON_MEMORY_REGION(begin, data - static_cast<char *>(begin));
   return data;
 }
 
 void release(void *data) {
   if (!data) return;
-  live_bytes -= static_cast<int64_t>(malloc_usable_size(piece_of(data)));
-  free(piece_of(data));
+  ASAN_UNPOISON_MEMORY_REGION(static_cast<char *>(data) - kAlignment / 4, kAlignment / 4);
+  void *begin = static_cast<void **>(data)[-1];
+  ASAN_UNPOISON_MEMORY_REGION(begin, static_cast<char *>(data) - static_cast<char *>(begin));
+  live_bytes -= static_cast<int64_t>(malloc_usable_size(begin));
+  free(begin);
 }
 
 struct CountingAllocator final : c10::Allocator {
@@ -73,10 +83,11 @@ struct CountingAllocator final : c10::Allocator {
     void *data = nullptr;
     if (nbytes > 0) {
       const bool fits = nbytes <= most_bytes && static_cast<int64_t>(nbytes) <= limit_bytes - live_bytes;
-      if (fits) data = aligned(nbytes);
+      int64_t size = 0;
+      if (fits) data = aligned(nbytes, size);
       TORCH_CHECK_WITH(OutOfMemoryError, data != nullptr, "out of memory: ", nbytes, " bytes were asked for while tensors held ", live_bytes.load());
       ask_for_huge_pages(data, nbytes);
-      const int64_t live = live_bytes += static_cast<int64_t>(malloc_usable_size(piece_of(data)));
+      const int64_t live = live_bytes += size;
       int64_t peak = peak_bytes.load();
       while (live > peak && !peak_bytes.compare_exchange_weak(peak, live)) {
       }
