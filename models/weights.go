@@ -11,21 +11,22 @@ import (
 )
 
 // LoadWeights takes the weights of a checkpoint, averaged where it has an average.
-func LoadWeights(params *torch.Params, c checkpoint.Checkpoint, d torch.Device) error {
+func LoadWeights(params *torch.Params, c checkpoint.Checkpoint) error {
 	name := checkpoint.ModelFile
 	if c.Has(checkpoint.AverageFile) {
 		name = checkpoint.AverageFile
 	}
-	scope := torch.OpenScope()
-	defer scope.Close()
-	values, err := ReadTensors(c, name, d)
+	return LoadTensors(params, c, name)
+}
+
+// LoadTensors reads one file of a checkpoint into the parameters.
+func LoadTensors(params *torch.Params, c checkpoint.Checkpoint, name string) error {
+	f, err := c.Open(name)
 	if err != nil {
 		return err
 	}
-	if err := params.Load(values); err != nil {
-		return fmt.Errorf("%s/%s: %w", c.Path, name, err)
-	}
-	return nil
+	defer f.Close()
+	return params.LoadSafetensors(f.Name())
 }
 
 // roomToBuild is what a network may hold beside four times its checkpoint, such as a table of positions.
@@ -33,7 +34,7 @@ const roomToBuild = 4 << 30
 
 // LoadBest builds the network of a run folder and gives it the weights of the best checkpoint, as LoadWeights does. A
 // configuration whose network is far larger than that is an error before it takes the memory.
-func LoadBest(folder string, d torch.Device, build func() (*torch.Params, error)) ([]checkpoint.Warning, error) {
+func LoadBest(folder string, build func() (*torch.Params, error)) ([]checkpoint.Warning, error) {
 	store := checkpoint.Store{Dir: filepath.Join(folder, checkpoint.Folder)}
 	best, warnings, err := store.Best()
 	if err != nil {
@@ -48,7 +49,7 @@ func LoadBest(folder string, d torch.Device, build func() (*torch.Params, error)
 	if err != nil {
 		return nil, err
 	}
-	return warnings, LoadWeights(params, best, d)
+	return warnings, LoadWeights(params, best)
 }
 
 // ReadTensors reads the tensors of one file of a checkpoint.

@@ -37,6 +37,9 @@ func (e *Dense) Init(p Config) error {
 
 // initialMatrix draws the baseline's W [V,D] in float64 on the CPU.
 func initialMatrix(p Config) torch.Tensor {
+	if p.Stream.IsUnset() {
+		return torch.Zeros(p.dtype(), p.Device, p.Vocabulary, p.Width)
+	}
 	if p.Uniform > 0 {
 		return p.Stream.Uniform(-p.Uniform, p.Uniform, torch.Float64, torch.CPU, p.Vocabulary, p.Width).Mul(p.keepRows())
 	}

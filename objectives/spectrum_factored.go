@@ -53,10 +53,13 @@ func (e *Factored) Init(p Config) error {
 	e.c = math.Sqrt(float64(p.Width) / float64(max(1, p.rows())))
 	k := max(1, min(p.rows(), p.Width))
 	var u_VK, s_K, v_DK torch.Tensor
-	switch e.Start {
-	case StartSVD:
+	zeros := func(shape ...int64) torch.Tensor { return torch.Zeros(p.dtype(), p.Device, shape...) }
+	switch {
+	case p.Stream.IsUnset():
+		u_VK, s_K, v_DK = zeros(p.Vocabulary, k), zeros(k), zeros(p.Width, k)
+	case e.Start == StartSVD:
 		u_VK, s_K, v_DK = decompose(initialMatrix(p), k)
-	case StartPrior, StartFlat:
+	case e.Start == StartPrior || e.Start == StartFlat:
 		u_VK = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Vocabulary, k).Mul(p.keepRows()))
 		v_DK = orthonormal(p.Stream.Normal(0, 1, torch.Float64, torch.CPU, p.Width, k))
 		values := make([]float64, k)

@@ -64,6 +64,27 @@ func checkStart(t *testing.T, name string, to, from Settings) {
 	near(t, name+": log-probabilities", second.LogProbs(hidden).Float64s(), first.LogProbs(hidden).Float64s(), exact)
 }
 
+// TestUnset: a layer whose weights are read needs no draws, whatever the method.
+func TestUnset(t *testing.T) {
+	for name, s := range trained() {
+		torch.Test(t, func() {
+			p, q := config(31, 7, 2), config(31, 7, 2)
+			q.Stream = q.Stream.Unset()
+			drawn, read := layer(t, s, p), layer(t, s, q)
+			defer release(drawn, p)
+			defer release(read, q)
+			moved(p)
+			if err := q.Params.Load(p.Params.Map()); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			ids := torch.FromInt64s([]int64{2, 5, 30}, device, 3)
+			near(t, name+": word vectors", read.Lookup(ids).Float64s(), drawn.Lookup(ids).Float64s(), 0)
+			hidden := torch.NewStream(4, "data").Normal(0, 1, torch.Float64, device, 5, 7)
+			near(t, name+": log-probabilities", read.LogProbs(hidden).Float64s(), drawn.LogProbs(hidden).Float64s(), 0)
+		})
+	}
+}
+
 // In float32, as runs train, the factors make W to 1e-5 of its elements and the loss of a batch to 1e-5 nats.
 func TestStartFromInFloat32(t *testing.T) {
 	for _, method := range []string{"spectrum", "spectrum-poly", "sn", "sn-doptimal"} {

@@ -1,6 +1,9 @@
 package torch
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Params is an ordered list of named parameters: what an optimizer steps and a checkpoint holds. Names are those that
 // PyTorch users expect, such as "decoder.embed_tokens.weight"; a tied matrix stands once.
@@ -57,22 +60,40 @@ func (p *Params) Count() int64 {
 
 // Load copies values by name into the parameters. Every parameter must be there in its shape, and nothing else.
 func (p *Params) Load(values map[string]Tensor) error {
-	for _, name := range p.names {
-		v, found := values[name]
-		if !found {
-			return fmt.Errorf("the parameter %s is missing", name)
-		}
-		if got, want := v.Shape(), p.byName[name].Shape(); fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Errorf("the parameter %s has shape %v, the model needs %v", name, got, want)
-		}
+	shapes := make(map[string][]int64, len(values))
+	for name, x := range values {
+		shapes[name] = x.Shape()
 	}
-	for name := range values {
-		if _, known := p.byName[name]; !known {
-			return fmt.Errorf("the model has no parameter %s", name)
-		}
+	if err := p.fit(shapes); err != nil {
+		return err
 	}
 	for _, name := range p.names {
 		p.byName[name].Assign(values[name])
+	}
+	return nil
+}
+
+// misfitError says which values are not those of a network's parameters.
+type misfitError struct{ message string }
+
+func (e *misfitError) Error() string { return e.message }
+
+// fit says whether values of these shapes are those of the parameters.
+func (p *Params) fit(shapes map[string][]int64) error {
+	misfit := func(format string, args ...any) error { return &misfitError{fmt.Sprintf(format, args...)} }
+	for _, name := range p.names {
+		got, found := shapes[name]
+		if !found {
+			return misfit("the parameter %s is missing", name)
+		}
+		if want := p.byName[name].Shape(); !slices.Equal(got, want) {
+			return misfit("the parameter %s has shape %v, the model needs %v", name, got, want)
+		}
+	}
+	for name := range shapes {
+		if _, known := p.byName[name]; !known {
+			return misfit("the model has no parameter %s", name)
+		}
 	}
 	return nil
 }

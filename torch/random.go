@@ -10,6 +10,7 @@ import "hash/fnv"
 type Stream struct {
 	seed   uint64
 	Offset uint64 // draws made so far; it belongs into a checkpoint
+	unset  bool
 }
 
 // NewStream returns the stream of that name for a seed.
@@ -22,6 +23,13 @@ func NewStream(seed uint64, name string) *Stream {
 // Derive returns a stream of its own by that name, for the same seed.
 func (s *Stream) Derive(name string) *Stream { return NewStream(s.seed, name) }
 
+// Unset returns a stream whose Uniform and Normal give zeros: for weights that are read from a file next. Streams that
+// are derived from it draw.
+func (s *Stream) Unset() *Stream { return &Stream{seed: s.seed, unset: true} }
+
+// IsUnset reports whether Uniform and Normal give zeros, from which no orthogonal matrix can be made.
+func (s *Stream) IsUnset() bool { return s.unset }
+
 func (s *Stream) next() (seed, offset C.uint64_t) {
 	seed, offset = C.uint64_t(s.seed), C.uint64_t(s.Offset)
 	s.Offset++
@@ -30,6 +38,9 @@ func (s *Stream) next() (seed, offset C.uint64_t) {
 
 // Uniform returns independent draws from [low, high).
 func (s *Stream) Uniform(low, high float64, dtype DType, d Device, shape ...int64) Tensor {
+	if s.unset {
+		return Zeros(dtype, d, shape...)
+	}
 	seed, offset := s.next()
 	var out C.ap_tensor
 	withDevice(d, func(device *C.char) {
@@ -41,6 +52,9 @@ func (s *Stream) Uniform(low, high float64, dtype DType, d Device, shape ...int6
 
 // Normal returns independent draws from the normal distribution.
 func (s *Stream) Normal(mean, stddev float64, dtype DType, d Device, shape ...int64) Tensor {
+	if s.unset {
+		return Zeros(dtype, d, shape...)
+	}
 	seed, offset := s.next()
 	var out C.ap_tensor
 	withDevice(d, func(device *C.char) {

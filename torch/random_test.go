@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -69,6 +70,26 @@ func TestStreamsAreSeparate(t *testing.T) {
 			if slices.Equal(draw(other), draw(torch.NewStream(1, "init"))) {
 				t.Error("another name or seed gives the same draws")
 			}
+		}
+	})
+}
+
+// TestUnset: such a stream gives zeros, and those derived from it what they give without it.
+func TestUnset(t *testing.T) {
+	torch.Test(t, func() {
+		s := torch.NewStream(3, "init")
+		none := s.Unset()
+		for name, x := range map[string]torch.Tensor{
+			"Uniform": none.Uniform(1, 2, torch.Float32, device, 3, 4), "Normal": none.Normal(5, 1, torch.Float32, device, 3, 4),
+		} {
+			fixtures.Near(t, name, x.Float64s(), make([]float64, 12), 0)
+		}
+		draw := func(s *torch.Stream) []float64 {
+			return s.Derive("noise").Normal(0, 1, torch.Float32, device, 4).Float64s()
+		}
+		fixtures.Near(t, "a derived stream", draw(none), draw(s), 0)
+		if s.IsUnset() || !none.IsUnset() {
+			t.Error("the stream itself was changed")
 		}
 	})
 }

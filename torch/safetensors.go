@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -78,68 +79,134 @@ func (x Tensor) bytes(size int64) []byte {
 
 // ReadSafetensors reads all tensors of a file, and its metadata. A file that is
 // cut, or whose header does not fit its content, gives an error that names it.
-func ReadSafetensors(path string, d Device) (map[string]Tensor, map[string]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, err
-	}
-	var tensors map[string]Tensor
-	var metadata map[string]string
-	err = Try(func() error {
-		r := bufio.NewReaderSize(f, 1<<20)
-		entries, m, content, err := safetensors.ReadHeader(r, info.Size())
-		if err != nil {
-			return fmt.Errorf("%s is no valid safetensors file: %w", path, err)
-		}
-		metadata = m
-		if tensors, err = readSafetensorsContent(r, entries, content, d); err != nil {
-			return fmt.Errorf("%s is no valid safetensors file: %w", path, err)
-		}
-		return nil
+// The tensors belong to the innermost scope.
+func ReadSafetensors(path string, d Device) (tensors map[string]Tensor, metadata map[string]string, err error) {
+	err = openSafetensors(path, func(c *safetensorsContent) (err error) {
+		metadata = c.metadata
+		tensors, err = c.read(d)
+		return err
 	})
 	if err != nil {
-		if e, ok := err.(*Error); ok { // no memory, or no scope
-			return nil, nil, fmt.Errorf("reading %s: %w", path, e)
-		}
-		return nil, nil, files.Plain(err)
+		return nil, nil, err
 	}
 	return tensors, metadata, nil
 }
 
-// DecodeSafetensors reads the tensors of what WriteSafetensors wrote.
-func DecodeSafetensors(data []byte, d Device) (map[string]Tensor, error) {
-	r := bytes.NewReader(data)
-	entries, _, content, err := safetensors.ReadHeader(r, int64(len(data)))
-	if err != nil {
-		return nil, err
-	}
-	return readSafetensorsContent(r, entries, content, d)
+// LoadSafetensors is Load for the tensors of a file. It reads a few megabytes at a time, and nothing where a name or a
+// shape does not fit.
+func (p *Params) LoadSafetensors(path string) error {
+	return openSafetensors(path, func(c *safetensorsContent) error {
+		shapes := make(map[string][]int64, len(c.names))
+		for _, name := range c.names {
+			shapes[name] = c.entries[name].Shape
+		}
+		if err := p.fit(shapes); err != nil {
+			return err
+		}
+		for _, name := range c.names {
+			if err := c.fill(name, p.byName[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-func readSafetensorsContent(r io.Reader, entries map[string]safetensors.JSON, content int64,
-	d Device) (map[string]Tensor, error) {
-	names, err := safetensors.Lay(entries, content, func(dtype string) int64 { return typeNamed(dtype).size })
+// DecodeSafetensors reads the tensors of what WriteSafetensors wrote.
+func DecodeSafetensors(data []byte, d Device) (map[string]Tensor, error) {
+	c, err := newSafetensorsContent(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	tensors := make(map[string]Tensor, len(names))
-	for _, name := range names {
-		e := entries[name]
-		t := typeNamed(e.DType)
-		data := make([]byte, e.Offsets[1]-e.Offsets[0])
-		if _, err := io.ReadFull(r, data); err != nil {
-			return nil, fmt.Errorf("%s is cut: %w", name, err)
+	return c.read(d)
+}
+
+// openSafetensors hands on the content of a file; errors name the file.
+func openSafetensors(path string, use func(c *safetensorsContent) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	err = Try(func() error {
+		c, err := newSafetensorsContent(bufio.NewReaderSize(f, 1<<20), info.Size())
+		if err == nil {
+			err = use(c)
 		}
-		if t.dtype == Bool && slices.ContainsFunc(data, func(b byte) bool { return b > 1 }) {
-			return nil, fmt.Errorf("%s is boolean and has a byte that is neither 0 nor 1", name)
+		if misfit := (*misfitError)(nil); err != nil && !errors.As(err, &misfit) {
+			return fmt.Errorf("%s is no valid safetensors file: %w", path, err)
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		tensors[name] = fromData("ReadSafetensors", unsafe.Pointer(unsafe.SliceData(data)), len(data)/int(t.size),
-			t.dtype, d, e.Shape)
+		return nil
+	})
+	if e, ok := err.(*Error); ok { // no memory, or no scope
+		return fmt.Errorf("reading %s: %w", path, e)
+	}
+	return files.Plain(err)
+}
+
+// safetensorsContent is what follows the header of a file, whose tensors are read in the order of names.
+type safetensorsContent struct {
+	r        io.Reader
+	names    []string
+	entries  map[string]safetensors.JSON
+	metadata map[string]string
+	chunk    []byte
+}
+
+// safetensorsChunk is how many bytes are read at once, where a row has fewer.
+const safetensorsChunk = 4 << 20
+
+func newSafetensorsContent(r io.Reader, size int64) (*safetensorsContent, error) {
+	entries, metadata, content, err := safetensors.ReadHeader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	names, err := safetensors.Lay(entries, content, func(dtype string) int64 { return typeNamed(dtype).size })
+	return &safetensorsContent{r: r, names: names, entries: entries, metadata: metadata}, err
+}
+
+func (c *safetensorsContent) read(d Device) (map[string]Tensor, error) {
+	tensors := make(map[string]Tensor, len(c.names))
+	for _, name := range c.names {
+		e := c.entries[name]
+		tensors[name] = full("ReadSafetensors", 0, typeNamed(e.DType).dtype, d, e.Shape)
+		if err := c.fill(name, tensors[name]); err != nil {
+			return nil, err
+		}
 	}
 	return tensors, nil
+}
+
+// fill reads the tensor of that name, the next of the content, into x of its shape, some rows at a time.
+func (c *safetensorsContent) fill(name string, x Tensor) error {
+	scope := OpenScope()
+	defer scope.Close()
+	e := c.entries[name]
+	if len(e.Shape) == 0 {
+		x = x.Reshape(1)
+	}
+	rows, t := x.Size(0), typeNamed(e.DType)
+	if rows == 0 {
+		return nil
+	}
+	row := x.Count() / rows
+	step := max(1, safetensorsChunk/max(1, row*t.size))
+	for at := int64(0); at < rows; at += step {
+		n := min(step, rows-at)
+		c.chunk = slices.Grow(c.chunk[:0], int(n*row*t.size))[:n*row*t.size]
+		if _, err := io.ReadFull(c.r, c.chunk); err != nil {
+			return fmt.Errorf("%s is cut: %w", name, err)
+		}
+		if t.dtype == Bool && slices.ContainsFunc(c.chunk, func(b byte) bool { return b > 1 }) {
+			return fmt.Errorf("%s is boolean and has a byte that is neither 0 nor 1", name)
+		}
+		x.Narrow(0, at, n).copyIn("ReadSafetensors", t.dtype, unsafe.Pointer(unsafe.SliceData(c.chunk)), n*row)
+	}
+	return nil
 }

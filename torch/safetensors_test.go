@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aperture-ml/aperture/internal/fixtures"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -126,6 +127,55 @@ func TestSafetensorsOfViewsAndNothing(t *testing.T) {
 		if none, again = read(nil, nil); len(none) != 0 || len(again) != 0 {
 			t.Errorf("nothing came back as %v and %v", none, again)
 		}
+	})
+}
+
+// TestLoadSafetensors: parameters of any shape and type take the values of a file, also those with more bytes than are
+// read at once; a file of other parameters changes none.
+func TestLoadSafetensors(t *testing.T) {
+	torch.Test(t, func() {
+		s := torch.NewStream(1, "values")
+		values := map[string]torch.Tensor{
+			"long":   s.Normal(0, 1, torch.Float32, device, 2_500_000),
+			"wide":   s.Normal(0, 1, torch.Float32, device, 2, 1_200_000),
+			"matrix": s.Normal(0, 1, torch.Float64, device, 1_700, 401), "scalar": s.Normal(0, 1, torch.Float32, device),
+			"none": torch.Zeros(torch.Float32, device, 0, 3), "half": s.Normal(0, 1, torch.BFloat16, device, 4, 5),
+		}
+		path := filepath.Join(t.TempDir(), "values")
+		save := func(tensors map[string]torch.Tensor) {
+			if err := os.WriteFile(path, written(t, tensors, nil), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		save(values)
+		var p torch.Params
+		defer p.Free()
+		for name, x := range values {
+			p.Add(name, torch.Zeros(torch.Float64, device, x.Shape()...))
+		}
+		if err := p.LoadSafetensors(path); err != nil {
+			t.Fatal(err)
+		}
+		for name, x := range values {
+			fixtures.Near(t, name, p.Get(name).Float64s(), x.Float64s(), 0)
+		}
+		before := p.Get("matrix").Float64s()
+		refused := func(tensors map[string]torch.Tensor, want string) {
+			t.Helper()
+			save(tensors)
+			if err := p.LoadSafetensors(path); err == nil || err.Error() != path+": "+want {
+				t.Errorf("the error is %v, want %s", err, want)
+			}
+			fixtures.Near(t, "a matrix after an error", p.Get("matrix").Float64s(), before, 0)
+		}
+		other := maps.Clone(values)
+		other["matrix"] = torch.Zeros(torch.Float64, device, 401, 1_700)
+		refused(other, "the parameter matrix has shape [401 1700], the model needs [1700 401]")
+		other["matrix"], other["more"] = torch.Zeros(torch.Float64, device, 1_700, 401), torch.Zeros(torch.Float32, device, 1)
+		refused(other, "the model has no parameter more")
+		delete(other, "more")
+		delete(other, "scalar")
+		refused(other, "the parameter scalar is missing")
 	})
 }
 

@@ -213,11 +213,15 @@ func fromData(op string, data unsafe.Pointer, n int, dtype DType, d Device, shap
 
 // Full returns a tensor filled with value.
 func Full(value float64, dtype DType, d Device, shape ...int64) Tensor {
+	return full("Full", value, dtype, d, shape)
+}
+
+func full(op string, value float64, dtype DType, d Device, shape []int64) Tensor {
 	var out C.ap_tensor
 	withDevice(d, func(device *C.char) {
-		check("Full", C.ap_full(C.double(value), C.int(dtype), cInts(shape), C.int(len(shape)), device, &out))
+		check(op, C.ap_full(C.double(value), C.int(dtype), cInts(shape), C.int(len(shape)), device, &out))
 	})
-	return own("Full", out)
+	return own(op, out)
 }
 
 // Zeros returns a tensor of zeros.
@@ -274,6 +278,10 @@ func (x Tensor) Assign(value Tensor) {
 
 // AssignFloat32s copies a Go slice into x, in place and without a gradient.
 func (x Tensor) AssignFloat32s(data []float32) {
-	check("AssignFloat32s", C.ap_copy_in(x.c("AssignFloat32s"), C.int(Float32), unsafe.Pointer(unsafe.SliceData(data)),
-		C.int64_t(len(data))), x)
+	x.copyIn("AssignFloat32s", Float32, unsafe.Pointer(unsafe.SliceData(data)), int64(len(data)))
+}
+
+// copyIn copies count elements of a type from memory of Go into x.
+func (x Tensor) copyIn(op string, dtype DType, data unsafe.Pointer, count int64) {
+	check(op, C.ap_copy_in(x.c(op), C.int(dtype), data, C.int64_t(count)), x)
 }

@@ -47,8 +47,8 @@ func Load(folder string, device torch.Device) (*Model, error) {
 		return nil, err
 	}
 	var m *Model
-	warnings, err := models.LoadBest(folder, device, func() (*torch.Params, error) {
-		if m, err = New(s, words, device); err != nil {
+	warnings, err := models.LoadBest(folder, func() (*torch.Params, error) {
+		if m, err = build(s, words, device, initialStream(s).Unset()); err != nil {
 			return nil, err
 		}
 		return m.Params, nil
@@ -68,26 +68,32 @@ func (m *Model) Close() error { return m.CloseWith(m.Free) }
 
 // New builds a model with fresh weights, drawn from the stream of that name.
 func New(s Settings, words *corpus.Words, device torch.Device) (*Model, error) {
+	return build(s, words, device, initialStream(s))
+}
+
+func initialStream(s Settings) *torch.Stream { return torch.NewStream(s.Seed, "init") }
+
+func build(s Settings, words *corpus.Words, device torch.Device, initial *torch.Stream) (*Model, error) {
 	k, err := s.kind()
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{Settings: s, Words: words, Params: &torch.Params{}, Device: device, kind: k}
-	if err := torch.Try(m.build); err != nil {
+	if err := torch.Try(func() error { return m.build(initial) }); err != nil {
 		m.Free()
 		return nil, err
 	}
 	return m, nil
 }
 
-func (m *Model) build() error {
+func (m *Model) build(initial *torch.Stream) error {
 	s := m.Settings
 	scope := torch.OpenScope()
 	defer scope.Close()
 	c := objectives.Config{
 		Vocabulary: int64(m.Words.Len()), Width: int64(s.Model.Width), Padding: -1, Hidden: int64(s.Model.LastHidden),
 		SGD:    s.SGD,
-		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: torch.NewStream(s.Seed, "init"),
+		Params: m.Params, Embedding: "encoder", Output: "decoder", Stream: initial,
 		Device: m.Device,
 	}
 	m.kind.start(&c)

@@ -61,8 +61,8 @@ func Load(folder string, device torch.Device) (*Translator, error) {
 		return nil, err
 	}
 	var t *Translator
-	warnings, err := models.LoadBest(folder, device, func() (*torch.Params, error) {
-		if t, err = New(s, pair, device); err != nil {
+	warnings, err := models.LoadBest(folder, func() (*torch.Params, error) {
+		if t, err = build(s, pair, device, initialStream(s).Unset()); err != nil {
 			return nil, err
 		}
 		return t.Params, nil
@@ -82,6 +82,12 @@ func (t *Translator) Close() error { return t.CloseWith(t.Free) }
 
 // New builds a translator with fresh weights, drawn from the stream of that name.
 func New(s Settings, pair *bitext.Sides, device torch.Device) (*Translator, error) {
+	return build(s, pair, device, initialStream(s))
+}
+
+func initialStream(s Settings) *torch.Stream { return torch.NewStream(s.Seed, "init") }
+
+func build(s Settings, pair *bitext.Sides, device torch.Device, initial *torch.Stream) (*Translator, error) {
 	k, err := s.kind()
 	if err != nil {
 		return nil, err
@@ -91,20 +97,20 @@ func New(s Settings, pair *bitext.Sides, device torch.Device) (*Translator, erro
 			"or model.tying = \"decoder\"")
 	}
 	t := &Translator{Settings: s, Text: pair, Params: &torch.Params{}, Device: device}
-	if err := torch.Try(func() error { return t.build(k) }); err != nil {
+	if err := torch.Try(func() error { return t.build(k, initial) }); err != nil {
 		t.Free()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *Translator) build(k kind) error {
+func (t *Translator) build(k kind, initial *torch.Stream) error {
 	s, pair := t.Settings, t.Text
 	scope := torch.OpenScope()
 	defer scope.Close()
 	c := objectives.Config{
 		Width: int64(s.Model.Width), Hidden: int64(s.Model.Width), Padding: tokenize.Pad, SGD: s.SGD,
-		Params: t.Params, Stream: torch.NewStream(s.Seed, "init"), Device: t.Device,
+		Params: t.Params, Stream: initial, Device: t.Device,
 	}
 	if k.start != nil {
 		k.start(s.Model, &c)

@@ -32,7 +32,7 @@ func (t *trainer) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := models.LoadWeights(t.Params, best, t.Device); err != nil {
+	if err := models.LoadWeights(t.Params, best); err != nil {
 		return err
 	}
 	var then State

@@ -196,12 +196,8 @@ func (t *trainer) restore(c checkpoint.Checkpoint) (carried map[string]torch.Ten
 	if err := t.checkVocabulary(c); err != nil {
 		return nil, err
 	}
-	values, err := models.ReadTensors(c, modelFile, t.Device)
-	if err != nil {
+	if err := models.LoadTensors(t.Params, c, modelFile); err != nil {
 		return nil, err
-	}
-	if err := t.Params.Load(values); err != nil {
-		return nil, fmt.Errorf("%s/%s: %w", c.Path, modelFile, err)
 	}
 	state, err := models.ReadTensors(c, optimizerFile, t.Device)
 	if err != nil {

@@ -175,7 +175,7 @@ Trace run_forward(const Operands &x, const Fixed &fixed) {
     if (l + 1 < L && fixed.masks[l].defined()) layer.passed = at::empty({T, B, D}, options);
     trace.layers.push_back(layer);
   }
-  const StepPanels mix = StepPanels::of_columns({x.query_part().t().contiguous()});
+  const StepPanels mix = StepPanels::of_columns({x.query_part().t()});
 
   for (int64_t t = 0; t < T; ++t) {
     const float *below = data(trace.out, t);

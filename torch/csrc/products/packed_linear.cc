@@ -54,8 +54,7 @@ void block_sums(const StepPanels &panels, int64_t p, const float *x_NI, int64_t 
 
 // W [O,I] as panels whose parts are blocks of so many inputs.
 StepPanels panels_in_blocks(const at::Tensor &w_OI, int64_t block) {
-  const at::Tensor w_IO = w_OI.t().contiguous();
-  return StepPanels::of_columns(w_IO.split(block));
+  return StepPanels::of_columns(w_OI.t().split(block));
 }
 
 // How many inputs oneDNN sums at a time for more than few() rows, with AVX-512: whatever their number, but by the weight's shape.

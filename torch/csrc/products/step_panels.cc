@@ -38,10 +38,15 @@ AP_KERNEL(void, copy_rows, const Source &s, int64_t r, int64_t n, int64_t k, int
   for (int64_t u = 0; u < n; ++u) masked(s, r + u, k, K, to + u * K);
 }
 
-// Column u of the result, whose rows are `step` apart, is row u of n rows [n,K].
-AP_KERNEL(void, transpose_rows, const float *rows, int64_t n, int64_t K, float *to, int64_t step) {
-  for (int64_t k = 0; k < K; ++k)
-    for (int64_t u = 0; u < n; ++u) to[k * step + u] = rows[u * K + k];
+// Column u of the result, whose rows are `step` apart, is row u of n rows [n,K], which are `from` apart. A cache line of each row
+// at a time: rows a power of two apart share few places of the cache.
+AP_KERNEL(void, transpose_rows, const float *rows, int64_t from, int64_t n, int64_t K, float *to, int64_t step) {
+  constexpr int64_t line = 16;
+  for (int64_t first = 0; first < K; first += line) {
+    const int64_t last = std::min(first + line, K);
+    for (int64_t u = 0; u < n; ++u)
+      for (int64_t k = first; k < last; ++k) to[k * step + u] = rows[u * from + k];
+  }
 }
 
 // The panel of units [j, j + n) of H: row k holds, gate by gate, their weights of
@@ -49,7 +54,7 @@ AP_KERNEL(void, transpose_rows, const float *rows, int64_t n, int64_t K, float *
 void pack_gates(const Source &s, int64_t H, int64_t j, int64_t n, float *rows, float *panel) {
   for (int64_t gate = 0; gate < 4; ++gate) {
     copy_rows(s, gate * H + j, n, 0, s.K, rows);
-    transpose_rows(rows, n, s.K, panel + gate * kLanes, 4 * kLanes);
+    transpose_rows(rows, s.K, n, s.K, panel + gate * kLanes, 4 * kLanes);
   }
 }
 
@@ -77,7 +82,7 @@ void pack_gate_pairs(const Source &s, int64_t H, int64_t j, int64_t n, float *ro
   for (int64_t gate = 0; gate < 4; ++gate) {
     copy_rows(s, gate * H + j, n, 0, s.K, rows);
     pair_up(rows, s.K, n, paired.data());
-    transpose_rows(paired.data(), n, pairs, panel + gate * kLanes, 4 * kLanes);
+    transpose_rows(paired.data(), pairs, n, pairs, panel + gate * kLanes, 4 * kLanes);
   }
 }
 
@@ -91,6 +96,10 @@ void pack_column_pairs(const Source &s, int64_t rows, int64_t j, int64_t n, floa
   }
 }
 
+// Whether the elements of a row, or of a column, lie one after another.
+bool in_rows(const at::Tensor &w) { return w.stride(1) == 1 || w.size(1) == 1; }
+bool in_columns(const at::Tensor &w) { return w.stride(0) == 1 || w.size(0) == 1; }
+
 }  // namespace
 
 StepPanels::StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, bool gates, bool half) : gates_(gates), half_(half), first_{0} {
@@ -98,7 +107,7 @@ StepPanels::StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, b
   width_ = gates ? parts[0].size(0) / 4 : parts[0].size(1);
   units_ = gates ? kUnits : kColumns;
   for (const at::Tensor &w : parts) {
-    TORCH_CHECK((w.stride(1) == 1 || w.size(1) == 1) && w.size(gates ? 0 : 1) == (gates ? 4 : 1) * width_, "a matrix of shape ", w.sizes(), " does not fit the others");
+    TORCH_CHECK((in_rows(w) || (in_columns(w) && !gates && !half && drop.p == 0)) && w.size(gates ? 0 : 1) == (gates ? 4 : 1) * width_, "a matrix of shape ", w.sizes(), " does not fit the others");
     const int64_t K = w.size(gates ? 1 : 0);
     first_.push_back(first_.back() + (half ? (K + 1) / 2 : K));
   }
@@ -112,6 +121,11 @@ StepPanels::StepPanels(const std::vector<at::Tensor> &parts, const Drop &drop, b
       const at::Tensor &w = parts[i];
       const Source s{w.const_data_ptr<float>(), w.stride(0), w.size(1), drop_threshold(drop.p), static_cast<float>(1 / (1 - drop.p)), drop.key};
       float *part = to + first_[i] * row;
+      if (!in_rows(w)) {
+        for (int64_t p = begin_panel; p < end_panel; ++p)
+          transpose_rows(s.w + begin(p) * w.stride(1), w.stride(1), end(p) - begin(p), w.size(0), part + p * size, row);
+        continue;
+      }
       if (!gates) {
         const int64_t columns = end(end_panel - 1) - begin(begin_panel);
         if (half)

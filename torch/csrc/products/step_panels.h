@@ -35,7 +35,8 @@ class StepPanels {
   // With half they are kept, and multiplied, in bfloat16: a then is what pair_up makes of it.
   static StepPanels of_gates(const std::vector<at::Tensor> &parts, const Drop &drop = {}, bool half = false);
 
-  // For c_BN += the sum over parts of a_BK w, w [K,N]: a panel holds some columns.
+  // For c_BN += the sum over parts of a_BK w, w [K,N]: a panel holds some columns. In float32 and with nothing dropped, w may be
+  // a transposed matrix whose own rows may stand apart.
   static StepPanels of_columns(const std::vector<at::Tensor> &parts, const Drop &drop = {}, bool half = false);
 
   bool filled() const { return panels_.defined(); }
