@@ -33,7 +33,7 @@ type flags struct {
 	Model     []string `flag:"model" needed:"give the folder of a training run, as -model FOLDER or -model NAME=FOLDER" help:"serve the run in <FOLDER>, by the name of NAME=FOLDER or the folder's own (repeatable)"`
 	Listen    string   `flag:"listen" default:"127.0.0.1:5000" help:"<ADDRESS> to listen at; one beyond this machine wants -api-key or -open"`
 	APIKey    string   `flag:"api-key" help:"answer only callers that give a key of <FILE>, which has one a line"`
-	Open      bool     `flag:"open" help:"answer any caller that reaches -listen"`
+	Open      bool     `flag:"open" not:"api-key" help:"answer any caller that reaches -listen"`
 	Int8      bool     `flag:"int8" help:"translate with weights of eight bits, on the CPU: faster, and nearly as good"`
 	Shortlist string   `flag:"shortlist" help:"keep translations to the pieces of the short list <FILE>, of this name in each translator's folder (docs/tools.md)"`
 	MaxChars  int      `flag:"max-chars" default:"20000" range:"[1,10000000]" help:"characters of a request, at most <N>"`
@@ -74,8 +74,6 @@ func parse(args []string) (*flags, error) {
 	switch {
 	case err != nil:
 		return nil, command.Usagef("-listen=%s: it wants an address and a port, as 127.0.0.1:5000: %v", f.Listen, err)
-	case f.Open && f.APIKey != "":
-		return nil, command.Usagef("-open answers any caller, and -api-key only some: leave one of the two out")
 	case beyond && !f.Open && f.APIKey == "":
 		return nil, command.Usagef("-listen=%s can be reached from other machines: give -api-key FILE, or -open to answer "+
 			"any caller", f.Listen)

@@ -31,7 +31,7 @@ func TestBadUsage(t *testing.T) {
 		"can be reached from other machines":    {"-model", "a", "-listen", ":5000"},
 		"-listen=[2001:db8::1]:80 can be":       {"-model", "a", "-listen", "[2001:db8::1]:80"},
 		"it wants an address and a port":        {"-model", "a", "-listen", "localhost"},
-		"-open answers any caller, and -api":    {"-model", "a", "-open", "-api-key", "f"},
+		"-open does not go with -api-key":       {"-model", "a", "-open", "-api-key", "f"},
 		"-debug=0.0.0.0:6060: profiles are for": {"-model", "a", "-debug", "0.0.0.0:6060"},
 		"-grace=soon: it wants a time":          {"-model", "a", "-grace", "soon"},
 		"-timeout=-1s: it wants a time":         {"-model", "a", "-timeout=-1s"},

@@ -33,22 +33,22 @@ func main() {
 // flags are the command line.
 type flags struct {
 	Run         string   `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
-	Beam        int      `flag:"beam" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
+	Beam        int      `flag:"beam" not:"force" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
 	Lenpen      float64  `flag:"lenpen" range:"[-10,10]" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
-	NBest       int      `flag:"nbest" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
+	NBest       int      `flag:"nbest" not:"force" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
 	Scores      bool     `flag:"scores" help:"print id TAB score TAB text; the score is the natural log-probability under the length penalty"`
 	Force       string   `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching"`
-	ReplaceUnk  bool     `flag:"replace-unk" help:"replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)"`
-	Postprocess string   `flag:"postprocess" choice:"none paper" help:"<NAME>: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)"`
-	SkipBad     bool     `flag:"skip-bad" help:"for a line that cannot be translated, write an empty line and a warning instead of stopping"`
-	Prefix      string   `flag:"prefix" help:"begin each translation with the same line of <FILE>; an empty line asks for nothing"`
-	Terms       string   `flag:"terms" help:"translate the terms of <FILE>, lines of source TAB target, as it says"`
-	Keep        []string `flag:"keep" help:"what matches <REGEX> stands in the translation unchanged (repeatable)"`
-	Align       bool     `flag:"align" help:"print links between words of the line and of its translation behind a tab, as 0-0 1-2"`
-	Confidence  bool     `flag:"confidence" help:"print the probability of a symbol and that of each word behind a tab, separated by spaces"`
-	JSON        bool     `flag:"json" help:"print an object a line: text, score, words with confidence and source words, and the translations of -nbest"`
-	Int8        bool     `flag:"int8" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
-	Shortlist   string   `flag:"shortlist" help:"keep each translation to the pieces that <FILE> has for its line, which runs/text shortlist makes: faster where the vocabulary is large"`
+	ReplaceUnk  bool     `flag:"replace-unk" not:"force" help:"replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)"`
+	Postprocess string   `flag:"postprocess" not:"force" choice:"none paper" help:"<NAME>: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)"`
+	SkipBad     bool     `flag:"skip-bad" not:"force" help:"for a line that cannot be translated, write an empty line and a warning instead of stopping"`
+	Prefix      string   `flag:"prefix" not:"force" help:"begin each translation with the same line of <FILE>; an empty line asks for nothing"`
+	Terms       string   `flag:"terms" not:"force" help:"translate the terms of <FILE>, lines of source TAB target, as it says"`
+	Keep        []string `flag:"keep" not:"force" help:"what matches <REGEX> stands in the translation unchanged (repeatable)"`
+	Align       bool     `flag:"align" not:"force" help:"print links between words of the line and of its translation behind a tab, as 0-0 1-2"`
+	Confidence  bool     `flag:"confidence" not:"force" help:"print the probability of a symbol and that of each word behind a tab, separated by spaces"`
+	JSON        bool     `flag:"json" not:"force align confidence scores" help:"print an object a line: text, score, words with confidence and source words, and the translations of -nbest"`
+	Int8        bool     `flag:"int8" not:"force" help:"compute with weights of eight bits, on the CPU: faster, and nearly as good"`
+	Shortlist   string   `flag:"shortlist" not:"force" help:"keep each translation to the pieces that <FILE> has for its line, which runs/text shortlist makes: faster where the vocabulary is large"`
 	command.Machine
 
 	given *pflag.FlagSet
@@ -66,20 +66,8 @@ func parse(args []string) (f *flags, err error) {
 	if f.given, err = about.Read(f, args, command.Stdout); err != nil {
 		return nil, err
 	}
-	switch {
-	case f.Int8 && f.Device != "auto" && f.Device != "cpu":
+	if f.Int8 && f.Device != "auto" && f.Device != "cpu" {
 		return nil, command.Usagef("-int8 computes on the CPU, and -device is %s: leave one of the two out", f.Device)
-	case f.Force != "" && (f.constrains() || f.Align || f.Confidence || f.JSON):
-		return nil, command.Usagef("-force scores translations that are given, and -prefix, -terms, -keep, -align, " +
-			"-confidence and -json are for searching: leave one of the two out")
-	case f.JSON && (f.Align || f.Confidence || f.Scores):
-		return nil, command.Usagef("-json prints scores, confidence and links already: leave -scores, -align and " +
-			"-confidence out")
-	case f.Shortlist != "" && f.Force != "":
-		return nil, command.Usagef("-shortlist is for searching, and -force scores with the whole vocabulary: leave one " +
-			"of the two out")
-	case f.Int8 && f.Force != "":
-		return nil, command.Usagef("-int8 is for searching, and -force scores with all bits: leave one of the two out")
 	}
 	return f, nil
 }

@@ -27,10 +27,9 @@ func TestBadUsage(t *testing.T) {
 		"-nbest=-1: it wants":                     {"-run", "x", "-nbest", "-1"},
 		"-postprocess=all: it wants":              {"-run", "x", "-postprocess=all"},
 		"-int8 computes on the CPU":               {"-run", "x", "-int8", "-device", "cuda"},
-		"-int8 is for searching":                  {"-run", "x", "-int8", "-force", "y"},
-		"-shortlist is for searching":             {"-run", "x", "-shortlist", "z", "-force", "y"},
-		"-force scores translations that":         {"-run", "x", "-force", "y", "-keep", "z"},
-		"-json prints scores, confidence":         {"-run", "x", "-json", "-align"},
+		"-int8 does not go with -force":           {"-run", "x", "-int8", "-force", "y"},
+		"-beam does not go with -force":           {"-run", "x", "-force", "y", "-beam", "5"},
+		"-json does not go with -align":           {"-run", "x", "-json", "-align"},
 		"unknown flag":                            {"-run", "x", "-beams", "3"},
 	} {
 		_, err := parse(args)

@@ -24,7 +24,7 @@ import (
 // angle brackets. Optional tags: default is the value of a flag that is not given (without it, the field's value);
 // range and choice limit what may be given; list:"," splits a list of texts at commas, not only where the flag repeats;
 // needed makes the flag required, and tells the user what to give; with:"search" or with:"how=cache,dynamic" names the
-// flag, and its values, without which this one means nothing.
+// flag, and its values, without which this one means nothing; not:"force json" names flags with which it means nothing.
 func (h Help) Read(options any, args []string, out io.Writer) (*pflag.FlagSet, error) {
 	fs := Flags(h.Name)
 	check := Define(fs, options)
@@ -132,6 +132,9 @@ func (o option) bind(fs *pflag.FlagSet, help string) {
 	}
 }
 
+// set says whether a flag was given, and not as =false.
+func set(flag *pflag.Flag) bool { return flag.Changed && flag.Value.String() != "false" }
+
 // check reports what the tags do not allow.
 func (o option) check(fs *pflag.FlagSet) error {
 	if what, ok := o.tag.Lookup("needed"); ok && o.field.Len() == 0 {
@@ -141,11 +144,16 @@ func (o option) check(fs *pflag.FlagSet) error {
 	if !flag.Changed {
 		return nil
 	}
+	for _, name := range strings.Fields(o.tag.Get("not")) {
+		if set(flag) && set(fs.Lookup(name)) {
+			return Usagef("-%s does not go with -%s: leave one of the two out", o.name, name)
+		}
+	}
 	if with, ok := o.tag.Lookup("with"); ok {
 		name, values, _ := strings.Cut(with, "=")
 		other := fs.Lookup(name)
-		if value := other.Value.String(); values == "" && (!other.Changed || value == "false") ||
-			values != "" && !slices.Contains(strings.Split(values, ","), value) {
+		if values == "" && !set(other) ||
+			values != "" && !slices.Contains(strings.Split(values, ","), other.Value.String()) {
 			return Usagef("-%s goes with -%s", o.name, strings.ReplaceAll(with, ",", " or -"+name+"="))
 		}
 	}
