@@ -10,13 +10,17 @@ import (
 	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
+// weightFiles may hold the weights that a model is used with: the first that a checkpoint has does.
+var weightFiles = []string{checkpoint.AverageFile, checkpoint.ModelFile}
+
 // LoadWeights takes the weights of a checkpoint, averaged where it has an average.
 func LoadWeights(params *torch.Params, c checkpoint.Checkpoint) error {
-	name := checkpoint.ModelFile
-	if c.Has(checkpoint.AverageFile) {
-		name = checkpoint.AverageFile
+	for _, name := range weightFiles {
+		if c.Has(name) {
+			return LoadTensors(params, c, name)
+		}
 	}
-	return LoadTensors(params, c, name)
+	return LoadTensors(params, c, checkpoint.ModelFile) // which says that it is missing
 }
 
 // LoadTensors reads one file of a checkpoint into the parameters.
@@ -36,7 +40,7 @@ const roomToBuild = 4 << 30
 // configuration whose network is far larger than that is an error before it takes the memory.
 func LoadBest(folder string, build func() (*torch.Params, error)) ([]checkpoint.Warning, error) {
 	store := checkpoint.Store{Dir: filepath.Join(folder, checkpoint.Folder)}
-	best, warnings, err := store.Best()
+	best, warnings, err := store.Best(weightFiles...)
 	if err != nil {
 		return nil, err // which tells the warnings too
 	}

@@ -10,8 +10,9 @@
 //	store := checkpoint.Store{Dir: filepath.Join(out, "checkpoints"), Keep: 3}
 //	err := store.Save(1200, []checkpoint.File{{Name: "state.json", Write: writeState}}, keys)
 //
-// Latest and Best give a checkpoint whose every byte has been compared with its manifest. Where the wanted one is
-// damaged or missing they give the newest valid one, with warnings that name each file and what is wrong with it.
+// Latest and Best give a checkpoint whose every byte has been compared with its manifest; where Best learns which file
+// will be read, every byte of that. Where the wanted one is damaged or missing they give the newest valid one, with
+// warnings that name each file and what is wrong with it.
 //
 // A save writes every file to step-N.tmp, synced, then the manifest, then syncs the folder; renames it to step-N; syncs
 // the parent folder; replaces LATEST by a rename; and only then prunes old checkpoints, never the one that BEST names.

@@ -47,7 +47,7 @@ func FuzzManifest(f *testing.F) {
 		fixtures.Put(t, s.path(folderName(1)), manifestName, text)
 		fixtures.Put(t, s.Dir, latestName, pointer)
 		fixtures.Put(t, s.Dir, bestName, pointer)
-		for _, find := range []func() (Checkpoint, []Warning, error){s.Latest, s.Best} {
+		for _, find := range finds(s) {
 			var found Checkpoint
 			var warnings []Warning
 			err := fixtures.Promise(t, 2*(len(text)+len(pointer)), func() (err error) { found, warnings, err = find(); return err })

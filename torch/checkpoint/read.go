@@ -71,12 +71,14 @@ func (w Warning) String() string {
 
 // At returns the checkpoint of a step after comparing every byte of it with its
 // manifest. The error names the file and what is wrong with it.
-func (s Store) At(step int) (Checkpoint, error) {
+func (s Store) At(step int) (Checkpoint, error) { return s.at(step, nil) }
+
+func (s Store) at(step int, first []string) (Checkpoint, error) {
 	folder := s.path(folderName(step))
 	if _, err := os.Stat(folder); err != nil {
 		return Checkpoint{}, fmt.Errorf("there is no checkpoint %s: %w", folder, cause(err))
 	}
-	m, err := verify(folder, step)
+	m, err := verify(folder, step, first)
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint %s is damaged: %w", folder, err)
 	}
@@ -85,14 +87,16 @@ func (s Store) At(step int) (Checkpoint, error) {
 
 // Latest returns the newest valid checkpoint, with a warning for every newer one
 // that is damaged and for a LATEST that says otherwise. Without any the error is ErrNone.
-func (s Store) Latest() (Checkpoint, []Warning, error) {
+func (s Store) Latest() (Checkpoint, []Warning, error) { return s.latest(nil) }
+
+func (s Store) latest(first []string) (Checkpoint, []Warning, error) {
 	steps, err := s.Steps()
 	if err != nil {
 		return Checkpoint{}, nil, err
 	}
 	var warnings []Warning
 	for _, step := range steps {
-		found, err := s.At(step)
+		found, err := s.at(step, first)
 		if err != nil {
 			warnings = append(warnings, warningOf(folderName(step), err))
 			continue
@@ -116,11 +120,13 @@ func (s Store) Keys() (map[string]string, error) {
 }
 
 // Best returns the checkpoint that BEST names. Where there is no BEST, or the one it names is missing or damaged, it
-// returns the newest valid checkpoint, with warnings that say so. Without any the error is ErrNone.
-func (s Store) Best() (Checkpoint, []Warning, error) {
+// returns the newest valid checkpoint, with warnings that say so. Without any the error is ErrNone. Names say which file
+// will be read: the content of the first of them that a checkpoint has is compared with the manifest, and of the others
+// only that they are there in their sizes. Moments are twice as large as weights.
+func (s Store) Best(first ...string) (Checkpoint, []Warning, error) {
 	var bad []Warning
 	if step, err := s.pointed(bestName); err == nil {
-		found, err := s.At(step)
+		found, err := s.at(step, first)
 		if err == nil {
 			return found, nil, nil
 		}
@@ -129,7 +135,7 @@ func (s Store) Best() (Checkpoint, []Warning, error) {
 			bad = append(bad, warningOf(folderName(step), err))
 		}
 	}
-	newest, warnings, err := s.Latest()
+	newest, warnings, err := s.latest(first)
 	if len(bad) > 0 && !slices.Contains(warnings, bad[0]) {
 		warnings = append(bad, warnings...)
 	}

@@ -39,6 +39,15 @@ func flip(text []byte) []byte {
 
 func cut(text []byte) []byte { return text[:len(text)-1] }
 
+// finds are the ways to find a checkpoint in a store.
+func finds(s Store) []func() (Checkpoint, []Warning, error) {
+	return []func() (Checkpoint, []Warning, error){
+		s.Latest,
+		func() (Checkpoint, []Warning, error) { return s.Best() },
+		func() (Checkpoint, []Warning, error) { return s.Best("model.safetensors") },
+	}
+}
+
 func TestDamageIsNamedAndSkipped(t *testing.T) {
 	for name, test := range map[string]struct {
 		damage func(t *testing.T, s Store)
@@ -101,7 +110,7 @@ func TestDamageIsNamedAndSkipped(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.damage(t, s)
-			for _, find := range []func() (Checkpoint, []Warning, error){s.Latest, s.Best} {
+			for _, find := range finds(s) {
 				found, warnings, err := find()
 				if err != nil {
 					t.Fatal(err)
@@ -176,10 +185,45 @@ func TestNoValidCheckpointSaysWhatWasFound(t *testing.T) {
 	}
 	save(t, s, 1, "a")
 	edit(t, s, "step-1/model.safetensors", flip)
-	for _, find := range []func() (Checkpoint, []Warning, error){s.Latest, s.Best} {
+	for _, find := range finds(s) {
 		_, _, err := find()
 		if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "step-1/model.safetensors does not match") {
 			t.Fatalf("the error is %v", err)
+		}
+	}
+}
+
+// A reader of weights does without the content of moments, which are twice as large, and needs no other checkpoint where
+// they are damaged.
+func TestBestOfOneFile(t *testing.T) {
+	for name, test := range map[string]struct {
+		file  string
+		edit  func([]byte) []byte
+		first []string
+		want  int
+		says  string
+	}{
+		"another file":             {"state.json", flip, []string{"model.safetensors"}, 2, ""},
+		"another file that is cut": {"state.json", cut, []string{"model.safetensors"}, 1, "step-2/state.json is cut off"},
+		"that file": {"model.safetensors", flip, []string{"average.safetensors", "model.safetensors"}, 1,
+			"step-2/model.safetensors does not match"},
+		"the first of two": {"model.safetensors", flip, []string{"state.json", "model.safetensors"}, 2, ""},
+		"no such file":     {"state.json", flip, []string{"average.safetensors"}, 1, "step-2/state.json does not match"},
+		"no names":         {"state.json", flip, nil, 1, "step-2/state.json does not match"},
+	} {
+		s := Store{Dir: t.TempDir()}
+		save(t, s, 1, "a")
+		save(t, s, 2, "b")
+		if err := s.MarkBest(2); err != nil {
+			t.Fatal(err)
+		}
+		edit(t, s, "step-2/"+test.file, test.edit)
+		found, warnings, err := s.Best(test.first...)
+		if err != nil || found.Step != test.want {
+			t.Errorf("%s: step %d (%v)", name, found.Step, err)
+		}
+		if said := sentences(warnings); !strings.HasPrefix(said, test.says) || test.says == "" && said != "" {
+			t.Errorf("%s: said %q, want %q", name, said, test.says)
 		}
 	}
 }
@@ -216,7 +260,7 @@ func TestPointersAreNotTrusted(t *testing.T) {
 // again: every later version must read it.
 func TestFirstFormatIsStillRead(t *testing.T) {
 	s := Store{Dir: filepath.Join("testdata", "format-1")}
-	for _, find := range []func() (Checkpoint, []Warning, error){s.Latest, s.Best} {
+	for _, find := range finds(s) {
 		found, warnings, err := find()
 		if err != nil || len(warnings) > 0 {
 			t.Fatal(warnings, err)
