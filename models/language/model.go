@@ -1,6 +1,7 @@
 package language
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/aperture-ml/aperture/models"
@@ -106,7 +107,11 @@ func (m *Model) build(initial *torch.Stream) error {
 		input, c.Embedding, c.OutputOnly = table, "decoder", true
 	}
 	var err error
-	if m.Output, err = objectives.New(s.Objective, c); err != nil {
+	var widths *objectives.WidthError
+	if m.Output, err = objectives.New(s.Objective, c); errors.As(err, &widths) {
+		return fmt.Errorf("%w, or set model.last_hidden = 0", err)
+	}
+	if err != nil {
 		return err
 	}
 	if input == nil {
