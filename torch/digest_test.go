@@ -1,49 +1,46 @@
-package torch_test
+package torch
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io/fs"
+	"maps"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/aperture-ml/aperture/torch"
+	"testing/fstest"
 )
 
-// csrcDigest is the digest of the C++ sources as they are now: sha256 over the
-// lines "<sha256 of the file>  <name>\n" of every .cc and .h below the folder, in byte
-// order of the names. build.sh puts the same into the library.
-func csrcDigest(t *testing.T, folder string) string {
-	t.Helper()
-	var names []string
-	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && (strings.HasSuffix(name, ".cc") || strings.HasSuffix(name, ".h")) {
-			names = append(names, name)
-		}
-		return err
-	})
+// TestOutdated: a library of other sources is refused, whether a file is changed, added, moved or gone.
+func TestOutdated(t *testing.T) {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	was := fstest.MapFS{"csrc/api.h": file("void f();"), "csrc/sums/sum.cc": file("void f() {}"), "csrc/note.md": file("x")}
+	built, err := csrcDigest(was)
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(names)
-	all := sha256.New()
-	for _, name := range names {
-		text, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			t.Fatal(err)
+	for name, change := range map[string]func(now fstest.MapFS){
+		"changed": func(now fstest.MapFS) { now["csrc/api.h"] = file("void f() ;") },
+		"added":   func(now fstest.MapFS) { now["csrc/sums/other.cc"] = file("") },
+		"moved":   func(now fstest.MapFS) { now["csrc/sum.cc"] = now["csrc/sums/sum.cc"]; delete(now, "csrc/sums/sum.cc") },
+		"gone":    func(now fstest.MapFS) { delete(now, "csrc/api.h") },
+	} {
+		now := maps.Clone(was)
+		change(now)
+		if err := outdated(now, built); err == nil || !strings.Contains(err.Error(), "run ./build.sh") {
+			t.Errorf("a file that is %s: %v", name, err)
 		}
-		fmt.Fprintf(all, "%x  %s\n", sha256.Sum256(text), name)
 	}
-	return fmt.Sprintf("%x", all.Sum(nil))
+	was["csrc/note.md"] = file("y") // which is not compiled
+	if err := outdated(was, built); err != nil {
+		t.Error(err)
+	}
 }
 
-// Go rebuilds its own side whenever a source changes and knows nothing of the C++
-// side, so that a forgotten build.sh would test old code.
-func TestLibraryIsBuiltFromTheseSources(t *testing.T) {
-	if csrcDigest(t, "csrc") != torch.CSRCDigest() {
-		t.Fatal("third_party/lib/libaperture.so was built from other sources than torch/csrc: run ./build.sh")
+// What this package was compiled with is what lies in csrc, hidden files and all.
+func TestSources(t *testing.T) {
+	lie, err := csrcDigest(os.DirFS("."))
+	if compiled, _ := csrcDigest(sources); err != nil || lie != compiled {
+		t.Errorf("torch/csrc has the digest %s, and this package holds %s (%v)", lie, compiled, err)
+	}
+	if refused != nil {
+		t.Error(refused)
 	}
 }

@@ -5,6 +5,7 @@ package torch
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -27,7 +28,8 @@ func (e *BadISA) Error() string {
 func (e *BadISA) Variable() string { return "APERTURE_ISA" }
 
 // refused says why nothing can be computed here; nil where all is well.
-var refused = refusal(os.Getenv("APERTURE_ISA"), bool(C.ap_has_avx2()), bool(C.ap_has_avx512()))
+var refused = cmp.Or(outdated(sources, CSRCDigest()),
+	refusal(os.Getenv("APERTURE_ISA"), bool(C.ap_has_avx2()), bool(C.ap_has_avx512())))
 
 // refusal says what is wrong with asking for a set, or for none in particular, on a processor that has these.
 func refusal(wanted string, avx2, avx512 bool) error {

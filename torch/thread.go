@@ -119,7 +119,7 @@ func submit(ctx context.Context, body func()) bool {
 }
 
 // Main runs a program's body on the torch thread and returns its error; an *Error that the body panics with is returned
-// too, and so is what is wrong with the processor, or with APERTURE_ISA (a *BadISA).
+// too, and so is what is wrong with the processor, with APERTURE_ISA (a *BadISA) or with the library.
 func Main(body func() error) (err error) {
 	if refused != nil {
 		return refused
