@@ -109,21 +109,31 @@ func (l *launch) signal(s os.Signal) {
 func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, said string) {
 	codes := make([]int, len(l.commands))
 	var late <-chan time.Time
+	var asked os.Signal // to stop
+	ended := false      // all, since one was ended by that signal
 	for left := len(l.commands); left > 0; {
 		select {
-		case s := <-signals:
-			l.signal(s)
+		case asked = <-signals:
+			l.signal(asked)
 		case <-late:
 			l.signal(syscall.SIGKILL) // also to what is stopped
 		case rank := <-l.done:
 			left--
 			state := l.commands[rank].ProcessState
 			codes[rank] = state.ExitCode()
+			status, _ := state.Sys().(syscall.WaitStatus)
+			if status.Signaled() && (ended || status.Signal() == asked) {
+				// It had not begun to train, so that no one has what could be saved, or was asked twice.
+				codes[rank] = 128 + int(asked.(syscall.Signal))
+				l.signal(syscall.SIGKILL)
+				ended = true
+				continue
+			}
 			if state.Success() || late != nil {
 				continue
 			}
 			late = time.After(grace)
-			if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			if status.Signaled() {
 				said = fmt.Sprintf("rank %d (process %d) was ended by signal %d (%v): -resume goes on from the last "+
 					"checkpoint", rank, state.Pid(), int(status.Signal()), status.Signal())
 				l.store.First(failedKey, said)

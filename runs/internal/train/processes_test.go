@@ -117,6 +117,25 @@ func TestProcessesStopAndGoOn(t *testing.T) {
 	}
 }
 
+// A signal that comes before the processes can listen to it stops all of them, and is no failure of any.
+func TestProcessesStopEarly(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	for i, wait := range []time.Duration{0, 50, 100, 200, 400} {
+		c, lines := started(t, folder, "-steps=400000", "-processes=2", fmt.Sprint("-out=", i))
+		ranks(t, c.Process.Pid, 2)
+		time.Sleep(wait * time.Millisecond)
+		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		said, _ := io.ReadAll(lines)
+		c.Wait()
+		if code := c.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) || strings.Contains(string(said), "rank ") {
+			t.Errorf("%d ms after its start it ends with %d:\n%s", wait, code, said)
+		}
+	}
+}
+
 // Processes that a cluster starts find each other by the environment, and name the one that has other settings. A
 // process that is stopped ends the others.
 func TestProcessesOfACluster(t *testing.T) {
