@@ -169,6 +169,12 @@ func TestUndefinedMeasuresAreNull(t *testing.T) {
 		if err != nil || !strings.Contains(out, "mean cosine") {
 			t.Errorf("%v:\n%s", err, out)
 		}
+		// What was measured is printed even where no picture can be written.
+		out, _, err = analyzed(t, "-vectors", path, "-out", path)
+		if err == nil || !strings.HasSuffix(err.Error(), "-out DIR writes the pictures elsewhere") ||
+			!strings.Contains(out, "mean cosine") {
+			t.Errorf("%v:\n%s", err, out)
+		}
 	})
 }
 

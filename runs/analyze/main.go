@@ -101,7 +101,7 @@ func run(f *flags, out, log io.Writer) error {
 		return err
 	}
 	if err := chart.Save(folder, plots); err != nil {
-		return err
+		return fmt.Errorf("%w: -out DIR writes the pictures elsewhere", err)
 	}
 	fmt.Fprintf(log, "wrote %d pictures, analysis_*.png, to %s\n", len(plots), folder)
 	return nil

@@ -45,7 +45,7 @@ func dry(s *search, folder string, out, log io.Writer) error {
 		}
 		for _, j := range w.searching([]trial{t}, 0) {
 			work, trials = work+j.weight, trials+1
-			fmt.Fprintln(out, program, command.ShellLine(append(j.args, "-out="+j.folder)))
+			fmt.Fprintln(out, program, command.ShellLine(append(j.args, "-out="+j.folder)...))
 		}
 	}
 	later, count := w.remaining(1)

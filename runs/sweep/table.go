@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/aperture-ml/aperture/runs/internal/command"
 )
 
 // progress is what the screen says of a job that has ended.
@@ -64,7 +66,7 @@ func (w *sweep) table() string {
 	}
 	fmt.Fprintf(&b, "\n%s search, chosen by the validation %s; control %s. Scores are means over seeds, "+
 		"with their standard deviation.\n", w.Search, w.Score, w.Control)
-	fmt.Fprintf(&b, "go run ./runs/compare %s compares what was chosen.\n", filepath.Join(w.folder, chosenDir))
+	fmt.Fprintf(&b, "go run ./runs/compare %s compares what was chosen.\n", command.ShellLine(filepath.Join(w.folder, chosenDir)))
 	return b.String()
 }
 

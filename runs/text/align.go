@@ -117,7 +117,7 @@ func (f *shortlist) run(s streams) error {
 	}
 	var text [2]corpus.Text
 	for i, file := range s.args {
-		if text[i], err = (corpus.LineSettings{}).ReadLines(file, "SOURCE and TARGET"); err != nil {
+		if text[i], err = (corpus.LineSettings{}).ReadLines(file, "SOURCE or TARGET"); err != nil {
 			return err
 		}
 	}

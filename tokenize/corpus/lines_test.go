@@ -69,7 +69,7 @@ func TestReadLinesErrors(t *testing.T) {
 	}{
 		{"not UTF-8", bad, []string{bad + ":2:", "byte 6", "0xe4", "iconv"}},
 		{"empty", empty, []string{empty, "empty", "-train"}},
-		{"missing", missing, []string{missing, "no such file", "-train", "-data"}},
+		{"missing", missing, []string{missing, "no such file", "-train", "its folder holds no files"}},
 		{"folder", folder, []string{folder, "folder", "-train"}},
 	}
 	for _, test := range tests {

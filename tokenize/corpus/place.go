@@ -22,13 +22,22 @@ type place struct {
 
 func (p place) isPart() bool { return p.column > 0 || p.portion != Portion{} }
 
+// named says whether a text is given by its name in a folder of texts, and not by its path.
+func (p place) named() bool { return p.pair != "" || p.others != "" }
+
 // missing is the error of an absent text: it says what names it, and what its folder holds.
 func (p place) missing(flag string) error {
 	folder := filepath.Dir(p.path)
+	named := flag + " names it"
+	if !p.named() {
+		if err := files.NoFolder(folder); err != nil {
+			return fmt.Errorf("%s: %w; %s", p.path, err, named)
+		}
+		return fmt.Errorf("%s: there is no such file; %s; its folder %s", p.path, named, held(folder))
+	}
 	if err := files.NoFolder(folder); err != nil {
 		return fmt.Errorf("%w: -data names the folder that holds the texts", err)
 	}
-	named := flag + " names it"
 	if p.pair != "" {
 		named += fmt.Sprintf(", and -src and -tgt its languages (%s)", p.pair)
 	}

@@ -236,4 +236,13 @@ func TestRunningFile(t *testing.T) {
 	mustName(t, err, "a.txt:2: byte 1 of this line is zero")
 	_, err = usual.ReadRunning(RunningFile(folder, "b"), "-valid", NewWords())
 	mustName(t, err, "b.txt: there is no such file; -valid names it", "wiki.NAME.tokens", ".zst")
+	for path, want := range map[string]string{
+		filepath.Join(folder, "b"):      "b: there is no such file; -terms names it; its folder holds a.txt",
+		filepath.Join(folder, "b", "c"): "c: there is no folder " + filepath.Join(folder, "b") + "; -terms names it",
+	} {
+		_, err := usual.ReadLines(path, "-terms")
+		if mustName(t, err, want); strings.Contains(err.Error(), "-data") {
+			t.Errorf("a file that is given by its path: %v", err)
+		}
+	}
 }

@@ -156,7 +156,7 @@ func (r *Run) write(s *Settings) error {
 	if err != nil {
 		return err
 	}
-	_, err = line.WriteString(command.ShellLine(s.Args) + "\n")
+	_, err = line.WriteString(command.ShellLine(s.Args...) + "\n")
 	if err = cmp.Or(err, line.Close()); err != nil {
 		return err
 	}

@@ -114,12 +114,13 @@ func (t *trainer) finish(ctx context.Context) error {
 
 // next says where the results are and what to do with the model.
 func (t *trainer) next() string {
-	said, use := "results.json in "+t.run.Dir+" has the scores", "generate -run "+t.run.Dir
+	said, dir := "results.json in "+t.run.Dir+" has the scores", command.ShellLine(t.run.Dir)
+	use := "generate -run " + dir
 	if t.config.Report.Plots {
 		said = t.run.Path(experiment.ReportFile) + " shows the run"
 	}
 	if t.config.Task() == experiment.Translation {
-		use = fmt.Sprintf("translate -run %s < raw.%s", t.run.Dir, t.config.Data.Source)
+		use = fmt.Sprintf("translate -run %s < raw.%s", dir, t.config.Data.Source)
 	}
 	return fmt.Sprintf("%s; to use the model: go run ./runs/%s", said, use)
 }
@@ -202,7 +203,7 @@ func (t *trainer) doubt(r *record.Results, bleu *float64) string {
 	}
 	return fmt.Sprintf("this model does not translate yet (%s): it needs more training than %d updates (%.3g epochs), "+
 		"so raise %s and run again with -resume -out %s; more pairs help too",
-		strings.Join(signs, ", and "), r.Updates, r.Epochs.Value(), t.run.Longer(r), t.run.Dir)
+		strings.Join(signs, ", and "), r.Updates, r.Epochs.Value(), t.run.Longer(r), command.ShellLine(t.run.Dir))
 }
 
 func (t *trainer) takeMean(used []checkpoint.Checkpoint) error {

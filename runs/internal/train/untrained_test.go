@@ -13,11 +13,11 @@ func TestTooShort(t *testing.T) {
 	t.Parallel()
 	folder := workplace(t)
 	arguments := []string{"-steps=12", "-set=train.log_every=100", "-set=train.learning_rate=1e-9"}
-	e := mustRun(t, folder, append(arguments, "-out=short", "-set=report.plots=true")...)
+	e := mustRun(t, folder, append(arguments, "-out=too short", "-set=report.plots=true")...)
 	const hint = "warning: this model does not translate yet (its validation BLEU is 0.00"
-	for _, want := range []string{hint, "raise train.steps (-steps, now 12) and run again with -resume -out short",
+	for _, want := range []string{hint, "raise train.steps (-steps, now 12) and run again with -resume -out 'too short'",
 		"update 10, ", " tokens/s, ", "s left\n", "output matrix: mean cosine ", ": word vectors ",
-		"done: short/report.html shows the run; to use the model: go run ./runs/translate -run short < raw.en\n"} {
+		"done: too short/report.html shows the run; to use the model: go run ./runs/translate -run 'too short' < raw.en\n"} {
 		if !strings.Contains(e.stderr, want) {
 			t.Errorf("the screen lacks %q:\n%s", want, e.stderr)
 		}
@@ -25,7 +25,7 @@ func TestTooShort(t *testing.T) {
 	if strings.Contains(e.stderr, "I1 ") {
 		t.Errorf("the log has numbers without their meaning:\n%s", e.stderr)
 	}
-	page := read(t, folder, "short", "report.html")
+	page := read(t, folder, "too short", "report.html")
 	for _, want := range []string{`<p class="doubt">this model does not translate yet`,
 		"<th>validation BLEU, tokenised</th><td>0.00</td>",
 		"en to de, 200 pairs to train on, 12 to validate, 8 to test"} {
@@ -33,7 +33,7 @@ func TestTooShort(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
-	if lines := strings.Count(read(t, folder, "short", "metrics.jsonl"), `"split":"train"`); lines != 1 {
+	if lines := strings.Count(read(t, folder, "too short", "metrics.jsonl"), `"split":"train"`); lines != 1 {
 		t.Errorf("metrics.jsonl has %d records of training, want 1: log_every is 100", lines)
 	}
 	quiet := mustRun(t, folder, append(arguments, "-out=quiet", "-quiet")...)
