@@ -71,6 +71,24 @@ func TestReadFilesGivesTheTexts(t *testing.T) {
 			t.Errorf("%v: %d stores", c, stores())
 		}
 	}
+	// Who scores texts needs none to train on, and not its file.
+	untaught := names
+	untaught.Train = ""
+	if err := os.Remove(filepath.Join(folder, "train.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time from the store
+		got, err := language.ReadFiles(language.VocabularySettings{}, run, untaught, folder,
+			corpus.StoreSettings{Store: store}.Cache())
+		if err != nil || len(got.Train.IDs) > 0 || len(got.Valid.IDs) != 3 || len(got.Tests[1].IDs) != 5 ||
+			len(got.Sums) != 3 || got.Unkept != nil {
+			t.Errorf("without a training text: %+v, %v", got, err)
+		}
+	}
+	if stores() != 4 {
+		t.Errorf("without a training text: %d stores", stores())
+	}
+	write("train", "b a a\n")
 	write("valid", "\xff\n")
 	_, err := language.ReadFiles(language.VocabularySettings{VocabularyOrder: "appearance"}, "", names, folder,
 		corpus.StoreSettings{Store: store}.Cache())

@@ -39,7 +39,7 @@ type Texts struct {
 	Unkept       error             // why their ids are made anew by each start, where that is not by choice
 }
 
-// TextNames say which texts are meant.
+// TextNames say which texts are meant. Without a name for the training text it is not read.
 type TextNames struct {
 	Train, Valid string
 	Tests        []string
@@ -151,6 +151,10 @@ func keyOf(s VocabularySettings, folder string, names TextNames, path func(strin
 		parts = append(parts, words.Hash())
 	}
 	for _, name := range append([]string{names.Train, names.Valid}, names.Tests...) {
+		if name == "" {
+			parts = append(parts, name)
+			continue
+		}
 		sum, err := cache.SumRunning(names.LineSettings, path(name), "data.dir")
 		if err != nil {
 			return corpus.Key{}, nil, err
@@ -224,7 +228,10 @@ func ReadTexts(s VocabularySettings, folder string, names TextNames, read Reader
 		}
 		return Text{name, running.IDs, running.Size}
 	}
-	t.Train, t.Valid = text(names.Train, "-train"), text(names.Valid, "-valid")
+	if names.Train != "" {
+		t.Train = text(names.Train, "-train")
+	}
+	t.Valid = text(names.Valid, "-valid")
 	for _, name := range names.Tests {
 		t.Tests = append(t.Tests, text(name, "-test"))
 	}

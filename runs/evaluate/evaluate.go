@@ -71,6 +71,9 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if f.Test != nil {
 		d.Test = f.Test
 	}
+	if f.With != "dynamic" {
+		d.Train = "" // nothing is learnt from it
+	}
 	texts, err := experiment.ReadText(d, f.Run)
 	if err != nil {
 		model.Free()

@@ -177,6 +177,16 @@ func TestEvaluate(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "there is no folder") {
 		t.Errorf("no data: %v", err)
 	}
+	// The training text is read where something is learnt from it, and nowhere else.
+	if err := os.Remove(filepath.Join(filepath.Dir(folder), "ptb.train.txt")); err != nil {
+		t.Fatal(err)
+	}
+	for with, want := range map[string]string{"static": "", "cache": "", "dynamic": "ptb.train.txt: there is no such file"} {
+		_, err := evaluate(t, "-run", folder, "-with", with, "-threads=1")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("-with=%s without the training text: %v", with, err)
+		}
+	}
 }
 
 func TestUsage(t *testing.T) {

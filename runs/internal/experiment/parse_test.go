@@ -252,6 +252,7 @@ func TestParseUsageErrors(t *testing.T) {
 		"-set=train.stps=1":      "-set: unknown key train.stps: did you mean train.steps?",
 		"stray":                  `unexpected argument "stray"`,
 		"-steps=0":               "training has no end",
+		"-train=":                "data.train and data.valid must name texts",
 		"-set=data.sample=false": "data.sample = false needs a corpus: give -data",
 	} {
 		_, err := Parse(testSpec(t), []string{arg})

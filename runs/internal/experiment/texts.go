@@ -10,7 +10,7 @@ import (
 const sampleLines = 1000
 
 // ReadText reads the texts of a language model that the configuration names, or generates the sample, with the words of
-// the run in folder (see [language.ReadTexts]).
+// the run in folder (see [language.ReadTexts]). Without a name the training text is left out.
 func ReadText(d Data, folder string) (*language.Texts, error) {
 	names := language.TextNames{Train: d.Train, Valid: d.Valid, Tests: d.Test, LineSettings: d.LineSettings}
 	if !d.Sample {

@@ -29,7 +29,7 @@ func (c *Config) Validate() error {
 	}
 	refuse(!device.MatchString(t.Device), "train.device = %q is no device: it wants auto, cpu, cuda or cuda:N",
 		t.Device)
-	refuse(!d.Sample && (d.Train == "" || d.Valid == ""), "data.train and data.valid must name texts")
+	refuse(d.Train == "" || d.Valid == "", "data.train and data.valid must name texts")
 	endless := t.Steps == 0 && t.Epochs == 0
 	refuse(endless && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience")
 	refuse(s.Kind == "cosine" && s.Period == 0 && endless,
