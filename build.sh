@@ -3,7 +3,7 @@
 #
 #   ./build.sh          build all of it; a second run with nothing changed returns at once
 #   ./build.sh libs     only what third_party/lib holds, which `go run` and `go test` link against
-#   ./build.sh checked  libs, and the checked device, which tests compute on (internal/checked)
+#   ./build.sh checked  libs, and the checked device, which tests compute on (torch/checked)
 #   ./build.sh test     build, then vet and test all packages, those that compute once more on the checked
 #                       device and, where there is AVX-512, without it
 #   ./build.sh fuzz [N] libs, then every fuzzer for 10s, or N: 60s, or 10000000x for that many executions; what crashes
@@ -471,7 +471,7 @@ build_cuda() {
 # The device that tests compute on instead of a GPU. No program links it; package checked loads it, and holds the digest of its
 # sources, which is taken as that of torch/csrc is, against the one that it answers.
 build_checked() {
-    local sources key objects folder=internal/checked/csrc
+    local sources key objects folder=torch/checked/csrc
     local checked_flags=("${header_flags[@]}" -include ../../../third_party/lib/obj/libtorch.h)
     (cd $folder && printf '#include "%s"\n' *.cc) >"$lib/obj/checked.cc"
     sources=("../../../${lib#"$root"/}/obj/checked.cc")

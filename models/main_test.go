@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checked"
 )
 
 // device is where these tests compute: the CPU, or what APERTURE_TEST_DEVICE says.

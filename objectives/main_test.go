@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/internal/fixtures"
+	"github.com/aperture-ml/aperture/torch/checked"
 
 	"github.com/aperture-ml/aperture/torch"
 )

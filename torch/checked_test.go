@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checked"
 )
 
 // TestCheckedDevice: what goes there comes back, operators compute there, and views share memory.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/aperture-ml/aperture/internal/checked"
 	"github.com/aperture-ml/aperture/runs/internal/experiment"
 	"github.com/aperture-ml/aperture/torch"
+	"github.com/aperture-ml/aperture/torch/checked"
 )
 
 // onChecked are the arguments of a run on the checked device.

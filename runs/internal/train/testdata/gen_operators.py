@@ -8,7 +8,7 @@ normaliser is the approximation that its authors' program has (Kumar and Tsvetko
 An operator counts where it computes: a kernel or a product that a GPU would be asked for. Views and changes of
 shape, empty tensors, and what comes from the host do not count. Two counts are written for each program:
 
-    checked   its tensors live on the checked device (internal/checked), which counts our programs' operators in
+    checked   its tensors live on the checked device (torch/checked), which counts our programs' operators in
               the test: the same rule by the same counter. A program of one's own has an LSTM's products for all
               steps in one operator on neither side, since that device has no cuDNN. What libtorch launches inside
               cuDNN's layer is not counted.

@@ -34,16 +34,15 @@ package checked
 import "C"
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sort"
 	"sync"
 	"testing"
 	"unsafe"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -125,7 +124,7 @@ func open() string {
 		defer C.free(unsafe.Pointer(text))
 		return C.function(handle, text)
 	}
-	digest, err := sources(filepath.Join(folder(), "csrc"))
+	digest, err := files.SumSources(os.DirFS(filepath.Join(folder(), "csrc")))
 	if err != nil {
 		return err.Error()
 	}
@@ -145,26 +144,4 @@ func folder() string {
 
 func path() string {
 	return filepath.Join(folder(), "..", "..", "third_party", "lib", "obj", "libchecked.so")
-}
-
-// sources is the digest of a folder of C++, as build.sh takes it.
-func sources(folder string) (string, error) {
-	var names []string
-	for _, pattern := range []string{"*.cc", "*.h"} {
-		found, err := filepath.Glob(filepath.Join(folder, pattern))
-		if err != nil {
-			return "", err
-		}
-		names = append(names, found...)
-	}
-	sort.Strings(names)
-	all := sha256.New()
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(all, "%x  %s\n", sha256.Sum256(text), filepath.Base(name))
-	}
-	return fmt.Sprintf("%x", all.Sum(nil)), nil
 }
