@@ -14,6 +14,10 @@
 //
 // Results go to Stdout, so that Exit can tell where they did not arrive.
 //
-// A program that computes on tensors calls command.On(torch.Main, ...) in place of Guard. The package itself knows
-// nothing of torch, so that programs without tensors build without cgo.
+// A program that computes on tensors calls command.On(torch.Main, ...) in place of Guard.
+//
+// # Caveats
+//
+// Exit ends the process, so that deferred calls of its caller do not run. The package knows nothing of torch, and programs
+// without tensors build without cgo.
 package command

@@ -1,5 +1,3 @@
-// Package record holds what a training run leaves in its folder, for programs that read it: scores and measures, the
-// machine, and where its texts lie. It needs no libtorch.
 package record
 
 import (
