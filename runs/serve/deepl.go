@@ -107,7 +107,9 @@ func (a *app) deeplLanguages(r *http.Request) (any, error) {
 	list := []entry{}
 	for _, l := range a.languages() {
 		if kind != "target" {
-			list = append(list, entry{strings.ToUpper(l.Code), l.Name, nil})
+			if len(l.Targets) > 0 {
+				list = append(list, entry{strings.ToUpper(l.Code), l.Name, nil})
+			}
 			continue
 		}
 		for _, target := range l.Targets {

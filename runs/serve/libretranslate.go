@@ -124,25 +124,40 @@ func (a *app) libreDetect(_ context.Context, _ *http.Request, f fields) (any, er
 	return slices.Repeat([][]detected{answer}, len(texts)), nil
 }
 
-// languageOf is a language as LibreTranslate lists it.
-type languageOf struct {
-	Code    string   `json:"code"`
-	Name    string   `json:"name"`
-	Targets []string `json:"targets,omitempty"`
+// langName is a language as LibreTranslate writes one.
+type langName struct {
+	Code string `json:"code"`
+	Name string `json:"name"`
 }
 
-// languages are the source languages with their targets, in the order of the models.
+func nameOf(code string) langName { return langName{code, exchange.LanguageName(code)} }
+
+// languageOf is a language as LibreTranslate lists it.
+type languageOf struct {
+	langName
+	Targets []string `json:"targets"`
+}
+
+// languages are the source languages with their targets, in the order of the models, and after them those that are
+// translated into alone: clients such as Weblate offer a pair where the list has both of its languages.
 func (a *app) languages() (list []languageOf) {
 	list = []languageOf{}
+	enter := func(code string) int {
+		at := slices.IndexFunc(list, func(l languageOf) bool { return l.Code == code })
+		if at < 0 {
+			at, list = len(list), append(list, languageOf{nameOf(code), []string{}})
+		}
+		return at
+	}
 	for _, m := range a.translators() {
 		source, target := m.pair()
-		at := slices.IndexFunc(list, func(l languageOf) bool { return l.Code == source })
-		if at < 0 {
-			at, list = len(list), append(list, languageOf{Code: source, Name: exchange.LanguageName(source)})
-		}
-		if !slices.Contains(list[at].Targets, target) {
+		if at := enter(source); !slices.Contains(list[at].Targets, target) {
 			list[at].Targets = append(list[at].Targets, target)
 		}
+	}
+	for _, m := range a.translators() {
+		_, target := m.pair()
+		enter(target)
 	}
 	return list
 }
@@ -154,8 +169,7 @@ func (a *app) frontendSettings(*http.Request) (any, error) {
 	pair := map[string]any{}
 	if all := a.translators(); len(all) > 0 {
 		source, target := all[0].pair()
-		pair["source"], pair["target"] = languageOf{Code: source, Name: exchange.LanguageName(source)}, languageOf{Code: target,
-			Name: exchange.LanguageName(target)}
+		pair["source"], pair["target"] = nameOf(source), nameOf(target)
 	}
 	models := []map[string]string{}
 	for _, m := range a.models {

@@ -118,7 +118,8 @@ func TestLibreTranslate(t *testing.T) {
 		t.Errorf("terms and kept text: %s", text)
 	}
 	for path, want := range map[string]string{
-		"/languages": `[{"code":"` + source + `","name":"` + exchange.LanguageName(source) + `","targets":["` + target + `"]}]`,
+		"/languages": `[{"code":"` + source + `","name":"` + exchange.LanguageName(source) + `","targets":["` + target + `"]},` +
+			`{"code":"` + target + `","name":"` + exchange.LanguageName(target) + `","targets":[]}]`,
 		"/health":    `{"status":"ok"}`,
 		"/ready":     `{"status":"ready"}`,
 		"/nowhere":   `{"error":"Not Found"}`,
@@ -209,7 +210,8 @@ func TestDeepL(t *testing.T) {
 	}
 	for query, code := range map[string]string{"?type=source": source, "?type=target": target, "": source} {
 		_, answer, _ := ask(t, server.Client(), server.URL+"/v2/languages"+query, "", "")
-		if !strings.Contains(says(answer), `"language":"`+strings.ToUpper(code)+`"`) {
+		if strings.Count(says(answer), `"language":`) != 1 ||
+			!strings.Contains(says(answer), `"language":"`+strings.ToUpper(code)+`"`) {
 			t.Errorf("languages: %s", says(answer))
 		}
 	}
