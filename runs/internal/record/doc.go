@@ -4,7 +4,7 @@
 // # Basics
 //
 //	results, err := record.Read(folder)
-//	fmt.Println(results.Test["test_2016_flickr"].BLEU.Value())
+//	bleu := results.Test["test_2016_flickr"].BLEU.Value()
 //
 // # Caveats
 //
