@@ -41,7 +41,7 @@ type part struct {
 type marked struct {
 	text string
 	tags []tag
-	keep []*regexp.Regexp // what is not to be translated
+	kept []keptElement
 }
 
 // tag is a tag of a text, or a comment.
@@ -123,8 +123,8 @@ func parseMarkup(document string) (m markup) {
 					}
 				}
 				if kept >= 0 && t.pair == kept {
-					if text := strings.TrimSpace(current.text[current.tags[kept].at:]); text != "" {
-						current.keep = append(current.keep, regexp.MustCompile(regexp.QuoteMeta(text)))
+					if strings.TrimSpace(current.text[current.tags[kept].at:]) != "" {
+						current.kept = append(current.kept, keptElement{kept, here})
 					}
 					kept = -1
 				}
@@ -184,7 +184,7 @@ func untranslated(z *html.Tokenizer) bool {
 
 // parts are the text, where it has words, or else what it was.
 func (x *marked) parts() []part {
-	if strings.TrimSpace(x.text) != "" {
+	if x.hasText() {
 		// Elements that cross others are taken apart: their tags stand by themselves.
 		var open []int
 		for i := range x.tags {
@@ -204,17 +204,11 @@ func (x *marked) parts() []part {
 		}
 		return []part{{text: x}}
 	}
-	var b strings.Builder
-	at := 0
-	for _, t := range x.tags {
-		b.WriteString(escape(x.text[at:t.at]) + t.raw)
-		at = t.at
-	}
-	b.WriteString(escape(x.text[at:]))
-	if b.Len() == 0 {
+	raw := x.raw(0, len(x.tags)-1, 0, len(x.text))
+	if raw == "" {
 		return nil
 	}
-	return []part{{raw: b.String()}}
+	return []part{{raw: raw}}
 }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\u00a0", "&nbsp;").Replace
@@ -247,10 +241,11 @@ func (x *marked) write(t translation.Translation) string {
 			links[i] = min(t.Details.Words[i].Source[0], len(source)-1)
 		}
 	}
+	insets, inside := x.insets(t.Text, source, target, links)
 	within := make([][]int, len(source)) // the elements of each source word, the outer ones first
 	for w, s := range source {
 		for i, tag := range x.tags {
-			if tag.open == 1 && tag.at < s.to && x.tags[tag.pair].at > s.from {
+			if tag.open == 1 && tag.at < s.to && x.tags[tag.pair].at > s.from && !inside[i] && !inside[tag.pair] {
 				within[w] = append(within[w], i)
 			}
 		}
@@ -265,7 +260,10 @@ func (x *marked) write(t translation.Translation) string {
 	}
 	before := make([][]string, len(target)+1) // tags that stand before a word, or at the end
 	for i, tag := range x.tags {
-		if tag.open == 1 && placed[i] || tag.open == -1 && placed[tag.pair] {
+		raw := tag.raw
+		if k := slices.IndexFunc(x.kept, func(e keptElement) bool { return e.first == i }); k >= 0 && insets[k].to == 0 {
+			raw = insets[k].html // the translation does not hold its text
+		} else if inside[i] || tag.open == 1 && placed[i] || tag.open == -1 && placed[tag.pair] {
 			continue
 		}
 		next := slices.IndexFunc(source, func(s span) bool { return s.from >= tag.at })
@@ -277,12 +275,36 @@ func (x *marked) write(t translation.Translation) string {
 				}
 			}
 		}
-		before[at] = append(before[at], tag.raw)
+		for _, set := range insets {
+			if at < len(target) && set.from < target[at].from && target[at].from < set.to { // not into one
+				at = slices.IndexFunc(target, func(s span) bool { return s.to > set.from })
+			}
+		}
+		before[at] = append(before[at], raw)
 	}
 	var b strings.Builder
 	var open []int
+	put := func(from, to int) {
+		for from < to {
+			end, html := to, ""
+			for _, set := range insets {
+				switch {
+				case set.to <= from || set.from >= end:
+				case set.from > from:
+					end = set.from
+				default: // what is left of it says nothing more
+					if end = min(to, set.to); set.from == from {
+						html = set.html
+					}
+					from = end
+				}
+			}
+			b.WriteString(html + escape(t.Text[from:end]))
+			from = end
+		}
+	}
 	last := 0
-	change := func(to []int, gap string, tags []string) {
+	change := func(to []int, gap span, tags []string) {
 		same := 0
 		for same < len(open) && same < len(to) && open[same] == to[same] {
 			same++
@@ -290,7 +312,8 @@ func (x *marked) write(t translation.Translation) string {
 		for i := len(open) - 1; i >= same; i-- {
 			b.WriteString(x.tags[x.tags[open[i]].pair].raw)
 		}
-		b.WriteString(gap + strings.Join(tags, ""))
+		put(gap.from, gap.to)
+		b.WriteString(strings.Join(tags, ""))
 		for _, e := range to[same:] {
 			b.WriteString(x.tags[e].raw)
 		}
@@ -301,12 +324,12 @@ func (x *marked) write(t translation.Translation) string {
 		if links[w] >= 0 {
 			to = within[links[w]]
 		}
-		change(to, escape(t.Text[last:s.from]), before[w])
-		b.WriteString(escape(t.Text[s.from:s.to]))
+		change(to, span{last, s.from}, before[w])
+		put(s.from, s.to)
 		last = s.to
 	}
-	change(nil, "", before[len(target)])
-	b.WriteString(escape(t.Text[last:]))
+	change(nil, span{}, before[len(target)])
+	put(last, len(t.Text))
 	return b.String()
 }
 
@@ -321,7 +344,7 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 			if p.text == nil {
 				continue
 			}
-			r := translation.Request{Line: p.text.text, Keep: append(slices.Clip(t.keep), p.text.keep...)}
+			r := translation.Request{Line: p.text.text, Keep: append(slices.Clip(t.keep), p.text.keep()...)}
 			if !slices.ContainsFunc(documents[i][:k], func(p part) bool { return p.text != nil }) {
 				r.Prefix = t.prefix
 			}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// keptElement is an element of a text that is not to be translated, by the places of its first and last tag among tags.
+type keptElement struct{ first, last int }
+
+// inset is where a kept element stands in a translation, in bytes, and what is written there. Its to is 0 where the
+// translation does not hold the element's text.
+type inset struct {
+	from, to int
+	html     string
+}
+
+// raw is what the document had from one tag to another, with the text between these places.
+func (x *marked) raw(first, last, from, to int) string {
+	var b strings.Builder
+	for _, t := range x.tags[first : last+1] {
+		b.WriteString(escape(x.text[from:t.at]) + t.raw)
+		from = t.at
+	}
+	b.WriteString(escape(x.text[from:to]))
+	return b.String()
+}
+
+// textOf is what a kept element holds, without the space around it.
+func (x *marked) textOf(e keptElement) string {
+	return strings.TrimSpace(x.text[x.tags[e.first].at:x.tags[e.last].at])
+}
+
+// hasText reports whether there is something to translate beside what is kept.
+func (x *marked) hasText() bool {
+	from := 0
+	for _, e := range x.kept {
+		if strings.TrimSpace(x.text[from:x.tags[e.first].at]) != "" {
+			return true
+		}
+		from = x.tags[e.last].at
+	}
+	return strings.TrimSpace(x.text[from:]) != ""
+}
+
+// keep asks for the texts of kept elements, where they stand as words.
+func (x *marked) keep() (all []*regexp.Regexp) {
+	for _, e := range x.kept {
+		text := x.textOf(e)
+		pattern := regexp.QuoteMeta(text)
+		if isWord(rune(text[0])) { // RE2 knows boundaries of ASCII alone
+			pattern = `\b` + pattern
+		}
+		if isWord(rune(text[len(text)-1])) {
+			pattern += `\b`
+		}
+		all = append(all, regexp.MustCompile(pattern))
+	}
+	return all
+}
+
+func isWord(r rune) bool {
+	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_')
+}
+
+// insets finds the text of each kept element in a translation, whose words then belong to that place of the source. A
+// text may stand there more than once: where it stands as a word, and by the links, comes first. inside tells which tags
+// belong to kept elements.
+func (x *marked) insets(text string, source, target []span, links []int) (sets []inset, inside []bool) {
+	inside = make([]bool, len(x.tags))
+	linked := slices.Clone(links)
+	for _, e := range x.kept {
+		for i := e.first; i <= e.last; i++ {
+			inside[i] = true
+		}
+		from, to := x.tags[e.first].at, x.tags[e.last].at
+		word := slices.IndexFunc(source, func(s span) bool { return s.to > from })
+		set, best := inset{html: x.raw(e.first, e.last, from, to)}, -1
+		kept := x.textOf(e)
+		for at := 0; ; at++ {
+			next := strings.Index(text[at:], kept)
+			if next < 0 {
+				break
+			}
+			at += next
+			end, score := at+len(kept), 0
+			if slices.ContainsFunc(sets, func(s inset) bool { return s.from < end && at < s.to }) {
+				continue
+			}
+			for w, s := range target {
+				if s.from < end && at < s.to && linked[w] >= 0 && source[linked[w]].from < to && from < source[linked[w]].to {
+					score = 1
+				}
+			}
+			before, _ := utf8.DecodeLastRuneInString(text[:at])
+			after, _ := utf8.DecodeRuneInString(text[end:])
+			if !(unicode.IsLetter(before) && unicode.IsLetter(rune(kept[0]))) &&
+				!(unicode.IsLetter(after) && unicode.IsLetter(rune(kept[len(kept)-1]))) {
+				score += 2
+			}
+			if score > best {
+				set.from, set.to, best = at, end, score
+			}
+		}
+		for w, s := range target {
+			if s.from < set.to && set.from < s.to {
+				links[w] = word
+			}
+		}
+		sets = append(sets, set)
+	}
+	return sets, inside
+}
