@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/aperture-ml/aperture/internal/keys"
@@ -27,6 +28,8 @@ type app struct {
 	bodies   *intake       // that are arriving
 	slots    chan struct{} // of requests that have arrived
 	draining atomic.Bool
+	// characters were translated at DeepL's door.
+	characters atomic.Int64
 }
 
 // model is a run that is served: a translator, or a language model.
@@ -164,28 +167,28 @@ func (m *model) pair() (source, target string) {
 	return s.Source, s.Target
 }
 
-// find is the translator of a pair of languages, of a name where one is given. A source that is empty or "auto" is the
-// only one that the target is translated from.
+// find is the translator of a pair of languages, in either case, and of a name where one is given. A source that is empty
+// or "auto" is the only one that the target is translated from.
 func (a *app) find(source, target, name string) (found *model, err error) {
-	auto := source == "" || source == "auto"
-	sources, targets := map[string]bool{}, map[string]bool{}
+	auto := source == "" || strings.EqualFold(source, "auto")
+	known := map[string]bool{}
 	var matching []*model
 	for _, m := range a.translators() {
 		s, t := m.pair()
 		if name != "" && m.name != name {
 			continue
 		}
-		sources[s], targets[t] = true, true
-		if (auto || s == source) && t == target {
+		known[strings.ToLower(s)], known[strings.ToLower(t)] = true, true
+		if (auto || strings.EqualFold(s, source)) && strings.EqualFold(t, target) {
 			matching = append(matching, m)
 		}
 	}
 	switch {
-	case len(sources) == 0:
+	case len(known) == 0:
 		return nil, badRequest("there is no translator named %s", name)
-	case !auto && !sources[source]:
+	case !auto && !known[strings.ToLower(source)]:
 		return nil, badRequest("%s is not supported", source)
-	case !targets[target]:
+	case !known[strings.ToLower(target)]:
 		return nil, badRequest("%s is not supported", target)
 	case len(matching) == 0:
 		return nil, badRequest("%s is not available as a target language from %s", target, source)

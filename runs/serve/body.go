@@ -293,6 +293,24 @@ func (f fields) terms(name string) (list []translation.Term, err error) {
 	return list, nil
 }
 
+// names is a field that is a list of names, or a string of them between commas, in lower case.
+func (f fields) names(name string) (map[string]bool, error) {
+	if f[name] == nil {
+		return nil, nil
+	}
+	texts, _, err := f.texts(name)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, text := range texts {
+		for _, one := range strings.Split(text, ",") {
+			found[strings.ToLower(strings.TrimSpace(one))] = true
+		}
+	}
+	return found, nil
+}
+
 // patterns is a field that is a regular expression, or a list of them.
 func (f fields) patterns(name string) (list []*regexp.Regexp, err error) {
 	if f[name] == nil || f[name] == "" {

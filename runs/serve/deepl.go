@@ -20,8 +20,8 @@ func deeplCode(code string) string {
 }
 
 // deeplTranslate is DeepL's POST /v2/translate. Fields that only change how a text is to be understood or written
-// (context, preserve_formatting, model_type) are taken and change nothing; a glossary, and a formality that must be
-// kept, are refused.
+// (context, preserve_formatting, model_type, splitting_tags) are taken and change nothing; a glossary, and a formality that
+// must be kept, are refused.
 func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (any, error) {
 	t := task{count: 1}
 	var err error
@@ -44,6 +44,9 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 		return nil, badRequest("this server keeps no glossaries: send their terms in the field terms")
 	case given["formality"] == "more" || given["formality"] == "less":
 		return nil, badRequest("formality %s is not supported for this language", given["formality"])
+	}
+	if t.ignored, err = f.names("ignore_tags"); err != nil {
+		return nil, err
 	}
 	if err := t.options(f); err != nil {
 		return nil, err
@@ -87,8 +90,26 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 	for i, list := range all {
 		translations = append(translations, map[string]any{"detected_source_language": strings.ToUpper(source),
 			"text": list[0].Text, "billed_characters": lengths[i]})
+		a.characters.Add(int64(lengths[i]))
 	}
 	return map[string]any{"translations": translations}, nil
+}
+
+// noLimit is what DeepL gives as the characters of those who may translate any number of them.
+const noLimit = 1_000_000_000_000
+
+// deeplUsage is DeepL's GET /v2/usage: the characters that were translated at its door since the start.
+func (a *app) deeplUsage(*http.Request) (any, error) {
+	return map[string]int64{"character_count": a.characters.Load(), "character_limit": noLimit}, nil
+}
+
+// deeplGlossaries and deeplGlossaryPairs say that this server keeps no glossaries. Weblate asks before it translates.
+func (a *app) deeplGlossaries(*http.Request) (any, error) {
+	return map[string][]string{"glossaries": {}}, nil
+}
+
+func (a *app) deeplGlossaryPairs(*http.Request) (any, error) {
+	return map[string][]string{"supported_languages": {}}, nil
 }
 
 // deeplLanguages is DeepL's GET /v2/languages. DeepL's own clients send the type in a form, as the body of a GET.

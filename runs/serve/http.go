@@ -29,8 +29,8 @@ const (
 // handler routes requests.
 func (a *app) handler() http.Handler {
 	mux := http.NewServeMux()
-	get := func(path string, f func(r *http.Request) (any, error)) {
-		mux.HandleFunc(path, a.metrics.count(path, a.handle(libre, "GET", func(_ http.ResponseWriter, r *http.Request) (any,
+	get := func(d door, path string, f func(r *http.Request) (any, error)) {
+		mux.HandleFunc(path, a.metrics.count(path, a.handle(d, "GET", func(_ http.ResponseWriter, r *http.Request) (any,
 			error) {
 			return f(r)
 		})))
@@ -65,16 +65,21 @@ func (a *app) handler() http.Handler {
 	post(libre, "/detect", a.libreDetect)
 	post(libre, "/predict", a.predict)
 	post(deepl, "/v2/translate", a.deeplTranslate)
-	get("/v2/languages", a.deeplLanguages)
-	get("/languages", a.libreLanguages)
-	get("/frontend/settings", a.frontendSettings)
-	get("/health", func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil })
-	get("/ready", a.ready)
+	get(deepl, "/v2/languages", a.deeplLanguages)
+	get(deepl, "/v2/usage", a.deeplUsage)
+	get(deepl, "/v2/glossaries", a.deeplGlossaries)
+	get(deepl, "/v2/glossary-language-pairs", a.deeplGlossaryPairs)
+	get(libre, "/languages", a.libreLanguages)
+	get(libre, "/frontend/settings", a.frontendSettings)
+	get(libre, "/health", func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil })
+	get(libre, "/ready", a.ready)
 	mux.Handle("/metrics", a.metrics.handler())
 	mux.HandleFunc("/{$}", a.metrics.count("/", a.page))
-	mux.HandleFunc("/", a.metrics.count("other", a.handle(libre, "", func(http.ResponseWriter, *http.Request) (any, error) {
-		return nil, &requestError{http.StatusNotFound, "request", "Not Found"}
-	})))
+	for path, d := range map[string]door{"/": libre, "/v2/": deepl, "/v3/": deepl} {
+		mux.HandleFunc(path, a.metrics.count("other", a.handle(d, "", func(http.ResponseWriter, *http.Request) (any, error) {
+			return nil, &requestError{http.StatusNotFound, "request", "Not Found"}
+		})))
+	}
 	return mux
 }
 

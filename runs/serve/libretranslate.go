@@ -102,9 +102,9 @@ func others(list []translation.Translation) []string {
 	return texts
 }
 
-// libreDetect is LibreTranslate's POST /detect.
+// libreDetect is LibreTranslate's POST /detect, which answers several texts together.
 func (a *app) libreDetect(_ context.Context, _ *http.Request, f fields) (any, error) {
-	texts, one, err := f.texts("q")
+	texts, _, err := f.texts("q")
 	if err == nil {
 		err = a.checkCount(texts)
 	}
@@ -118,10 +118,7 @@ func (a *app) libreDetect(_ context.Context, _ *http.Request, f fields) (any, er
 			answer = append(answer, d)
 		}
 	}
-	if one {
-		return answer, nil
-	}
-	return slices.Repeat([][]detected{answer}, len(texts)), nil
+	return answer, nil
 }
 
 // langName is a language as LibreTranslate writes one.

@@ -82,6 +82,8 @@ func TestLibreTranslate(t *testing.T) {
 		{jsonType, `{"q":["` + first + `","` + second + `",""],` + pair + `,"api_key":""}`,
 			`{"translatedText":[` + says(want[0]) + "," + says(want[1]) + `,""]}`},
 		{jsonType, `{"q":[],` + pair + `}`, `{"translatedText":[]}`},
+		{jsonType, `{"q":"` + first + `","source":"` + strings.ToUpper(source) + `","target":"` + strings.ToUpper(target) + `"}`,
+			`{"translatedText":` + says(want[0]) + `}`},
 		{formType, "q=" + strings.ReplaceAll(first, " ", "+") + "&source=" + source + "&target=" + target + "&format=text&alternatives=",
 			`{"translatedText":` + says(want[0]) + `}`},
 		{"multipart/form-data; boundary=x", "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\n" + first +
@@ -129,9 +131,16 @@ func TestLibreTranslate(t *testing.T) {
 			t.Errorf("%s answers %s", path, says(answer))
 		}
 	}
-	if _, answer, _ := ask(t, server.Client(), server.URL+"/detect", formType, "q=x"); says(answer) !=
-		`[{"confidence":0,"language":"`+source+`"}]` {
-		t.Errorf("/detect answers %s", says(answer))
+	_, answer, _ = ask(t, server.Client(), server.URL+"/translate", jsonType,
+		`{"q":"x","source":"`+target+`","target":"`+source+`"}`)
+	if says(answer) != `{"error":"`+source+` is not available as a target language from `+target+`"}` {
+		t.Errorf("the pair the other way: %s", says(answer))
+	}
+	for body, kind := range map[string]string{"q=x": formType, `{"q":["x","y"]}`: jsonType} {
+		_, answer, _ := ask(t, server.Client(), server.URL+"/detect", kind, body)
+		if says(answer) != `[{"confidence":0,"language":"`+source+`"}]` {
+			t.Errorf("/detect answers %s", says(answer))
+		}
 	}
 	_, answer, _ = ask(t, server.Client(), server.URL+"/frontend/settings", "", "")
 	if s := answer.(map[string]any); s["charLimit"] != 20000.0 || s["keyRequired"] != false ||
@@ -206,6 +215,25 @@ func TestDeepL(t *testing.T) {
 		status, answer, _ := ask(t, server.Client(), url, test.kind, test.body)
 		if status != test.status || test.want != "" && says(answer) != test.want {
 			t.Errorf("%s\nanswers %d %s\nwant %s", test.body, status, says(answer), test.want)
+		}
+	}
+	for _, ignored := range []string{`["X","y"]`, `"y,x"`} {
+		_, answer, _ := ask(t, server.Client(), url, jsonType, `{"text":["a <x>B</x> c"],"tag_handling":"xml","ignore_tags":`+
+			ignored+`,"target_lang":"`+target+`"}`)
+		if !strings.Contains(says(answer), strings.Trim(says("<x>B</x>"), `"`)) {
+			t.Errorf("ignore_tags = %s: %s", ignored, says(answer))
+		}
+	}
+	// What DeepL's clients, and Weblate, ask besides.
+	for path, want := range map[string]string{
+		"/v2/usage":                   `{"character_count":98,"character_limit":1000000000000}`,
+		"/v2/glossaries":              `{"glossaries":[]}`,
+		"/v2/glossary-language-pairs": `{"supported_languages":[]}`,
+		"/v2/document":                `{"message":"Not Found"}`,
+		"/v3/languages":               `{"message":"Not Found"}`,
+	} {
+		if _, answer, _ := ask(t, server.Client(), server.URL+path, "", ""); says(answer) != want {
+			t.Errorf("%s answers %s", path, says(answer))
 		}
 	}
 	for query, code := range map[string]string{"?type=source": source, "?type=target": target, "": source} {

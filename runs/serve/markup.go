@@ -53,8 +53,8 @@ type tag struct {
 }
 
 // parseMarkup cuts HTML, or XML, into texts. It takes any text: what is not closed, or was not opened, stands by
-// itself.
-func parseMarkup(document string) (m markup) {
+// itself. Elements of the ignored names, in lower case, are not to be translated.
+func parseMarkup(document string, ignored map[string]bool) (m markup) {
 	z := html.NewTokenizer(strings.NewReader(document))
 	current := &marked{}
 	var names []string // of the tags of current
@@ -104,7 +104,8 @@ func parseMarkup(document string) (m markup) {
 			current.cut(kept)
 			flush()
 			m = append(m, part{raw: document[from:end]})
-		case kind == html.StartTagToken && (verbatim[name] || holds[name] && attributes && untranslated(z)):
+		case kind == html.StartTagToken && (verbatim[name] || holds[name] && (ignored[name] ||
+			attributes && untranslated(z))):
 			flush()
 			m = append(m, part{raw: raw})
 			skip, depth = name, 1
@@ -131,7 +132,8 @@ func parseMarkup(document string) (m markup) {
 			}
 			if kind != html.StartTagToken && kind != html.EndTagToken {
 				name = "" // it closes itself
-			} else if kind == html.StartTagToken && kept < 0 && (name == "code" || attributes && untranslated(z)) {
+			} else if kind == html.StartTagToken && kept < 0 && (name == "code" || ignored[name] ||
+				attributes && untranslated(z)) {
 				kept, from = here, at
 			}
 			current.tags, names = append(current.tags, t), append(names, name)
@@ -165,20 +167,6 @@ func lastEnds(document string) func(name string) int {
 			}
 		}
 		return known[name]
-	}
-}
-
-// untranslated reports whether a tag's attributes say that its contents stay as they are.
-func untranslated(z *html.Tokenizer) bool {
-	for {
-		key, value, more := z.TagAttr()
-		if string(key) == "translate" && strings.EqualFold(string(value), "no") ||
-			string(key) == "class" && slices.Contains(strings.Fields(string(value)), "notranslate") {
-			return true
-		}
-		if !more {
-			return false
-		}
 	}
 }
 
@@ -339,7 +327,7 @@ func translateHTML(t task, translate func([]translation.Request) ([][]translatio
 	var requests []translation.Request
 	documents := make([]markup, len(t.texts))
 	for i, text := range t.texts {
-		documents[i] = parseMarkup(text)
+		documents[i] = parseMarkup(text, t.ignored)
 		for k, p := range documents[i] {
 			if p.text == nil {
 				continue

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/html"
 )
 
 // keptElement is an element of a text that is not to be translated, by the places of its first and last tag among tags.
@@ -16,6 +18,20 @@ type keptElement struct{ first, last int }
 type inset struct {
 	from, to int
 	html     string
+}
+
+// untranslated reports whether a tag's attributes say that its contents stay as they are.
+func untranslated(z *html.Tokenizer) bool {
+	for {
+		key, value, more := z.TagAttr()
+		if string(key) == "translate" && strings.EqualFold(string(value), "no") ||
+			string(key) == "class" && slices.Contains(strings.Fields(string(value)), "notranslate") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // raw is what the document had from one tag to another, with the text between these places.

@@ -15,7 +15,8 @@ type task struct {
 	model             *model
 	texts             []string
 	html              bool
-	count             int // of translations of each text
+	ignored           map[string]bool // names of elements that are not to be translated
+	count             int             // of translations of each text
 	confidence, links bool
 	prefix            string
 	terms             []translation.Term
