@@ -53,6 +53,10 @@ func (m *Model) card(c class, o Options) []byte {
 		say(`pieces = tokenizer(["A line."], return_tensors="pt", padding=True)`)
 		say("print(tokenizer.batch_decode(model.generate(**pieces), skip_special_tokens=True))\n```\n")
 	}
+	if c.positions {
+		say("save_pretrained leaves the position vectors of this class out, and what it wrote is read with sinusoids in their")
+		say("place: keep the model.safetensors of this folder.\n")
+	}
 	k.figures(say)
 	return b.Bytes()
 }

@@ -146,6 +146,9 @@ func TestFaceText(t *testing.T) {
 			t.Errorf("the card lacks %q:\n%s", says, card)
 		}
 	}
+	if strings.Contains(card, "save_pretrained") { // FSMT's positions are the sinusoids that it computes
+		t.Errorf("the card warns of what is saved:\n%s", card)
+	}
 	m := fixture("all", false, false)
 	m.Text.Truecase = true
 	outside := t.TempDir()
@@ -187,7 +190,7 @@ func TestSentencePieceIsWritten(t *testing.T) {
 		t.Errorf("%q, %q, %+v, %+v", got.Source, got.Target, got.Text, got.Search)
 	}
 	for folder, parts := range map[string][]string{
-		face: {"AutoModelForSeq2SeqLM, MarianTokenizer\n", "# wants sentencepiece"},
+		face: {"AutoModelForSeq2SeqLM, MarianTokenizer\n", "# wants sentencepiece", "save_pretrained leaves the position"},
 		ct2: {"pip install ctranslate2 sentencepiece\n", "pieces = split(line.strip(), out_type=str)\n",
 			`print(join(pieces).replace("\u2581", " ").strip())`},
 	} {

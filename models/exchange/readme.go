@@ -53,8 +53,8 @@ func (m *Model) Restored() string {
 	if m.Text.SentencePiece() {
 		return `join(pieces).replace("\u2581", " ").strip()`
 	}
-	if m.Text.TargetUnits == "bpe" {
-		line += `.replace("@@ ", "")`
+	if m.Text.TargetUnits == "bpe" { // the last piece too may be the beginning of a word
+		line = `(" ".join(pieces) + " ").replace("@@ ", "").strip()`
 	}
 	if m.Text.Tokenize == "none" {
 		return line
