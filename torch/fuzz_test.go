@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aperture-ml/aperture/internal/fixtures"
+	"github.com/aperture-ml/aperture/internal/safetensors"
 	"github.com/aperture-ml/aperture/torch"
 )
 
@@ -32,7 +33,7 @@ func FuzzOpenWeights(f *testing.F) {
 	}
 	folder := f.TempDir()
 	f.Fuzz(func(t *testing.T, index, shard []byte) {
-		fixtures.Put(t, folder, torch.SafetensorsIndex, string(index))
+		fixtures.Put(t, folder, safetensors.IndexFile, string(index))
 		fixtures.Put(t, folder, "a.safetensors", string(shard))
 		torch.Test(t, func() {
 			fixtures.Promise(t, 2*(len(index)+len(shard)), func() error {

@@ -2,10 +2,7 @@ package torch
 
 import (
 	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,10 +13,6 @@ import (
 	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/internal/safetensors"
 )
-
-// SafetensorsIndex is the file that says which shard of a large checkpoint holds which tensor, as the library
-// transformers writes it.
-const SafetensorsIndex = "model.safetensors.index.json"
 
 // Weights are the tensors of a checkpoint that any program wrote as safetensors, in one file or in shards. Their
 // headers are read at once, a tensor when it is asked for: of a model of many gigabytes one matrix can be had.
@@ -64,7 +57,7 @@ func openWeights(path string) (*Weights, error) {
 
 // weightsIn finds the file of a folder to begin with.
 func weightsIn(folder string) (string, error) {
-	index := filepath.Join(folder, SafetensorsIndex)
+	index := filepath.Join(folder, safetensors.IndexFile)
 	if _, err := os.Stat(index); err == nil {
 		return index, nil
 	}
@@ -79,7 +72,7 @@ func weightsIn(folder string) (string, error) {
 			"file itself", folder)
 	}
 	return "", fmt.Errorf("%s holds %d .safetensors files and no %s that says what is in which: name one of the files",
-		folder, len(found), SafetensorsIndex)
+		folder, len(found), safetensors.IndexFile)
 }
 
 // readIndex reads the headers of all shards that there are.
@@ -88,39 +81,10 @@ func (w *Weights) readIndex() error {
 	if err != nil {
 		return err
 	}
-	var index struct {
-		Map map[string]string `json:"weight_map"`
-	}
-	if err := json.Unmarshal(text, &index); err != nil || len(index.Map) == 0 {
-		return fmt.Errorf("%s is no index of safetensors: it wants an object with a weight_map that names a file for "+
-			"each tensor", w.path)
-	}
-	shards := map[string]map[string]stored{} // nil: not there
-	for _, name := range slices.Sorted(maps.Keys(index.Map)) {
-		shard := index.Map[name]
-		if !filepath.IsLocal(shard) {
-			return fmt.Errorf("%s: the shard %q of %s lies outside of its folder", w.path, shard, name)
-		}
-		entries, seen := shards[shard]
-		if !seen {
-			entries, err = readStored(filepath.Join(filepath.Dir(w.path), shard))
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-			shards[shard] = entries
-		}
-		entry, there := entries[name]
-		switch {
-		case entries == nil:
-			w.missing[name] = shard
-		case !there:
-			return fmt.Errorf("%s says that %s is in %s, which has no such tensor: get both again, from one version "+
-				"of the model", w.path, name, shard)
-		default:
-			w.tensors[name] = entry
-		}
-	}
-	return nil
+	w.tensors, w.missing, err = safetensors.ReadShards(w.path, text, func(shard string) (map[string]stored, error) {
+		return readStored(filepath.Join(filepath.Dir(w.path), shard))
+	})
+	return err
 }
 
 // readStored reads the header of a file.

@@ -118,7 +118,7 @@ func TestRefusedShards(t *testing.T) {
 			"holds no .safetensors file": folder(nil),
 			"holds 2 .safetensors files": folder(map[string]string{"a.safetensors": "", "b.safetensors": ""}),
 			"is no index of safetensors": folder(map[string]string{"model.safetensors.index.json": "{}"}),
-			"lies outside of its folder": folder(index(`"brain": "../b.safetensors"`)),
+			"is no name of a file":       folder(index(`"brain": "../b.safetensors"`)),
 			"which has no such tensor":   folder(index(`"half": "b.safetensors"`)),
 			"no valid safetensors file":  folder(map[string]string{"a.safetensors": "none"}),
 			"lies at bytes [0 400] of 16": folder(

@@ -1,5 +1,5 @@
-// Package safetensors has the header of the safetensors format for those who write and read it: torch for tensors, and
-// package exchange for weights that are Go slices.
+// Package safetensors has the header of the safetensors format, and the index of a checkpoint in several files, for
+// those who write and read them: torch for tensors, and package exchange for weights that are Go slices.
 //
 // # Basics
 //
@@ -8,6 +8,8 @@
 //
 //	err := safetensors.WriteHeader(w, []safetensors.Entry{{"w", "F32", []int64{2, 3}, 24}}, nil)
 //	// ... then the elements of each entry, in the same order
+//
+// A large checkpoint is several such files, shards, and an index that says which tensor is in which: ReadShards.
 //
 // # Caveats
 //

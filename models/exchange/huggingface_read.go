@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aperture-ml/aperture/internal/safetensors"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -148,21 +149,24 @@ func (c *faceConfig) network() (*Model, error) {
 	return m, nil
 }
 
-// faceWeights reads model.safetensors; class is what loads the model in transformers.
-func (d *directory) faceWeights(class string) (map[string]Tensor, error) {
+// faceWeights reads the tensors of floating point of model.safetensors, or of the shards that its index names; class is
+// what loads the model in transformers.
+func (d *directory) faceWeights(class string) (weights map[string]Tensor, err error) {
 	const file = "model.safetensors"
 	switch {
 	case d.has(file):
-		return d.readWeights(file)
-	case d.has(file + ".index.json"):
-		return nil, refuse("%s has its weights in several files, which is not supported: save them as one with "+
-			"save_pretrained(%q, max_shard_size=\"100GB\") of transformers", d.where, d.where)
+		weights, err = d.readWeights(file)
+	case d.has(safetensors.IndexFile):
+		weights, err = d.readShards(safetensors.IndexFile)
 	case d.has("pytorch_model.bin"):
 		return nil, refuse("%s has its weights in pytorch_model.bin, which can hold programs and is not read: write "+
 			"model.safetensors beside it with python3 -c \"from transformers import %s as M; "+
 			"M.from_pretrained('%[1]s').save_pretrained('%[1]s')\"", d.where, class)
+	default:
+		err = fmt.Errorf("%s is missing: get the whole model", d.path(file))
 	}
-	return nil, fmt.Errorf("%s is missing: get the whole model", d.path(file))
+	maps.DeleteFunc(weights, func(_ string, t Tensor) bool { return t.Values == nil })
+	return weights, err
 }
 
 // takeFace gives the model the weights of transformers.

@@ -26,10 +26,11 @@ var importers = []struct {
 	}, readTranslator},
 	{"FSMT", written("decoder", false), readTranslator},
 	{"M2M100", written("all", true), readTranslator},
-	{"GPT-2", gpt2Face, func(folder string) (bool, error) {
-		_, err := ReadGPT2(folder)
-		return err == nil, err
-	}},
+	{"GPT-2", gpt2Face, readLanguageModel},
+	{"GPT-2 in shards", func(t testing.TB, folder string) {
+		gpt2Face(t, folder)
+		shard(t, folder)
+	}, readLanguageModel},
 }
 
 // written fills a folder as WriteHuggingFace does.
@@ -47,6 +48,11 @@ func written(tying string, preNorm bool) func(t testing.TB, folder string) {
 func readTranslator(folder string) (whole bool, err error) {
 	m, err := Read(folder, anyText)
 	return err == nil && m.checkWhole() == nil, err
+}
+
+func readLanguageModel(folder string) (whole bool, err error) {
+	_, err = ReadGPT2(folder)
+	return err == nil, err
 }
 
 // TestMutations: a damaged file is told in a sentence or read, whatever the damage, in bounded time and memory.

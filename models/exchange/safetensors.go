@@ -13,7 +13,7 @@ import (
 // sizes are the bytes of an element by type.
 var sizes = map[string]int64{"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8, "I32": 4, "U8": 1, "I8": 1, "BOOL": 1}
 
-// readWeights reads the tensors of floating point of a safetensors file as float32.
+// readWeights reads the tensors of floating point of a safetensors file as float32; others have no values.
 func (d *directory) readWeights(name string) (map[string]Tensor, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -46,11 +46,24 @@ func (d *directory) readWeights(name string) (map[string]Tensor, error) {
 		if t.Values, err = readFloats(r, e.DType, e.Offsets[1]-e.Offsets[0]); err != nil {
 			return broken(fmt.Errorf("%s: %w", name, err))
 		}
-		if t.Values != nil {
-			tensors[name] = t
-		}
+		tensors[name] = t
 	}
 	return tensors, nil
+}
+
+// readShards is readWeights for the shards that an index names.
+func (d *directory) readShards(index string) (map[string]Tensor, error) {
+	text, err := d.read(index, largestText)
+	if err != nil {
+		return nil, err
+	}
+	tensors, _, err := safetensors.ReadShards(d.path(index), text, func(shard string) (map[string]Tensor, error) {
+		if !d.has(shard) {
+			return nil, fmt.Errorf("%s is missing, a shard that %s names: get the whole model", d.path(shard), index)
+		}
+		return d.readWeights(shard)
+	})
+	return tensors, err
 }
 
 // readFloats reads numbers from that number of bytes; those that are no floating point it skips, and gives nil.
