@@ -22,8 +22,8 @@ func IsGPT2(folder string) bool {
 	return d.readJSON("config.json", &c, false) == nil && c.Kind == "gpt2"
 }
 
-// ReadGPT2 reads a folder of GPT-2: config.json, weights in safetensors, vocab.json and merges.txt. What the network
-// cannot be is a [*Refusal].
+// ReadGPT2 reads a folder of GPT-2: config.json, weights in safetensors, and vocab.json and merges.txt, or the
+// tokenizer.json that has both. What network or pieces cannot be is a [*Refusal].
 func ReadGPT2(folder string) (*GPT2, error) {
 	m, err := readGPT2(folder)
 	return m, files.Plain(err)
@@ -55,8 +55,34 @@ func readGPT2(folder string) (*GPT2, error) {
 	return m, nil
 }
 
-// readPieces reads vocab.json and merges.txt.
+// readPieces reads vocab.json and merges.txt, or, where both are missing, tokenizer.json.
 func (m *GPT2) readPieces(d *directory) error {
+	var c struct {
+		PrefixSpace bool `json:"add_prefix_space"`
+	}
+	if err := d.readJSON("tokenizer_config.json", &c, true); err != nil {
+		return err
+	}
+	if c.PrefixSpace {
+		return refuse("%s has add_prefix_space = true, which is not supported: text is split as it is",
+			d.path("tokenizer_config.json"))
+	}
+	file, read := "vocab.json", m.readVocabulary
+	if !d.has(file) && !d.has("merges.txt") && d.has(tokenizerFile) {
+		file, read = tokenizerFile, m.readTokenizer
+	}
+	if err := read(d); err != nil {
+		return err
+	}
+	if m.Pieces.Len() != m.Vocabulary {
+		return refuse("%s has ids below %d, and config.json vocab_size = %d: only a vocabulary of the matrix's size is "+
+			"supported", d.path(file), m.Pieces.Len(), m.Vocabulary)
+	}
+	return nil
+}
+
+// readVocabulary reads vocab.json and merges.txt.
+func (m *GPT2) readVocabulary(d *directory) error {
 	vocabulary, err := d.read("vocab.json", largestText)
 	if err != nil {
 		return err
@@ -67,14 +93,7 @@ func (m *GPT2) readPieces(d *directory) error {
 	}
 	m.Pieces, err = bytebpe.Read(bytes.NewReader(vocabulary), d.path("vocab.json"), bytes.NewReader(merges),
 		d.path("merges.txt"))
-	if err != nil {
-		return err
-	}
-	if m.Pieces.Len() != m.Vocabulary {
-		return refuse("%s has ids below %d, and config.json vocab_size = %d: only a vocabulary of the matrix's size is "+
-			"supported", d.path("vocab.json"), m.Pieces.Len(), m.Vocabulary)
-	}
-	return nil
+	return err
 }
 
 // gpt2OfConfig makes the network that config.json describes, with transformers' defaults.

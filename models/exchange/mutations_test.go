@@ -27,8 +27,9 @@ var importers = []struct {
 	{"FSMT", written("decoder", false), readTranslator},
 	{"M2M100", written("all", true), readTranslator},
 	{"GPT-2", gpt2Face, readLanguageModel},
-	{"GPT-2 in shards", func(t testing.TB, folder string) {
+	{"GPT-2 with tokenizer.json, in shards", func(t testing.TB, folder string) {
 		gpt2Face(t, folder)
+		tokenizerJSON(t, folder, true)
 		shard(t, folder)
 	}, readLanguageModel},
 }

@@ -8,8 +8,8 @@
 //	ids := tokenizer.Encode("Hello world")   // 15496, 995 with the files of GPT-2
 //	text := tokenizer.Decode(ids)            // "Hello world"
 //
-// Learn makes one from the words of texts, the same as Hugging Face's ByteLevelBPETokenizer, and Write writes its
-// files.
+// New makes one of units and merges that come from elsewhere. Learn makes one from the words of texts, the same as
+// Hugging Face's ByteLevelBPETokenizer, and Write writes its files.
 //
 // Text is cut into words first, by GPT-2's pattern, and each word's bytes are merged. Ids and texts are those of
 // Hugging Face's tokenizers with its pre-tokenizer and decoder ByteLevel.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
@@ -53,6 +54,25 @@ func Read(vocabulary io.Reader, vocabularyName string, merges io.Reader, mergesN
 	return t, nil
 }
 
+// New makes a tokenizer of the ids of units and of pairs that merge, in their order, as the two files have them. The
+// tokenizer keeps ids. What is wrong with them is an error of one line.
+func New(ids map[string]int32, merges [][2]string) (*Tokenizer, error) {
+	t := &Tokenizer{ids: ids, merges: make(map[[2]int32]merge, len(merges))}
+	if err := t.number(); err != nil {
+		return nil, files.Plain(err)
+	}
+	for i, pair := range merges {
+		err := t.join(int32(i), pair[0], pair[1])
+		if strings.ContainsFunc(pair[0]+pair[1], unicode.IsSpace) { // merges.txt could not hold it
+			err = fmt.Errorf("the units %.80q and %.80q have white space, which stands for no byte", pair[0], pair[1])
+		}
+		if err != nil {
+			return nil, files.Plain(fmt.Errorf("merge %d: %w", i+1, err))
+		}
+	}
+	return t, nil
+}
+
 func (t *Tokenizer) readVocabulary(r io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
@@ -64,16 +84,26 @@ func (t *Tokenizer) readVocabulary(r io.Reader) error {
 	if err := json.Unmarshal(data, &t.ids); err != nil {
 		return files.Plain(fmt.Errorf("it should be an object of units and ids, as in {\"a\": 0}: %w", err))
 	}
+	return t.number()
+}
+
+// idsOfUnit is how many ids a vocabulary may have for each of its units: most leave none out.
+const idsOfUnit = 16
+
+// number lists the units by their ids.
+func (t *Tokenizer) number() error {
+	highest := int32(-1)
 	for unit, id := range t.ids {
 		if unit == "" {
 			return fmt.Errorf("the unit of id %d is empty", id)
 		}
-		if id < 0 || int(id) >= len(data) { // each entry takes some bytes
+		if id < 0 || int(id) >= idsOfUnit*len(t.ids) {
 			return fmt.Errorf("the id %d of %.80q is out of range", id, unit)
 		}
-		for int(id) >= len(t.units) {
-			t.units = append(t.units, "")
-		}
+		highest = max(highest, id)
+	}
+	t.units = make([]string, highest+1)
+	for unit, id := range t.ids {
 		if t.units[id] != "" {
 			return fmt.Errorf("%.80q and %.80q both have the id %d", t.units[id], unit, id)
 		}
@@ -103,23 +133,33 @@ func (t *Tokenizer) readMerges(r io.Reader) error {
 		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
 			return fmt.Errorf("%d: %.80q should be two units with a space between them", number, line)
 		}
-		var pair [2]int32
-		for i, unit := range []string{left, right} {
-			if pair[i], ok = t.ids[unit]; !ok {
-				return fmt.Errorf("%d: the vocabulary has no unit %.80q", number, unit)
-			}
-		}
-		id, ok := t.ids[left+right]
-		if !ok {
-			return fmt.Errorf("%d: the vocabulary has no unit %.80q, which this merge makes", number, left+right)
-		}
-		if _, twice := t.merges[pair]; !twice {
-			t.merges[pair] = merge{rank, id}
+		if err := t.join(rank, left, right); err != nil {
+			return fmt.Errorf("%d: %w", number, err)
 		}
 		rank++
 	}
 	if err := scan.Err(); err != nil {
 		return fmt.Errorf("%d: %w", number+1, err)
+	}
+	return nil
+}
+
+// join enters a merge; a pair that has one keeps that.
+func (t *Tokenizer) join(rank int32, left, right string) error {
+	var pair [2]int32
+	for i, unit := range []string{left, right} {
+		id, known := t.ids[unit]
+		if !known {
+			return fmt.Errorf("the vocabulary has no unit %.80q", unit)
+		}
+		pair[i] = id
+	}
+	id, known := t.ids[left+right]
+	if !known {
+		return fmt.Errorf("the vocabulary has no unit %.80q, which this merge makes", left+right)
+	}
+	if _, twice := t.merges[pair]; !twice {
+		t.merges[pair] = merge{rank, id}
 	}
 	return nil
 }
