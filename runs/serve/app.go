@@ -167,8 +167,8 @@ func (m *model) pair() (source, target string) {
 	return s.Source, s.Target
 }
 
-// find is the translator of a pair of languages, in either case, and of a name where one is given. A source that is empty
-// or "auto" is the only one that the target is translated from.
+// find is the translator of a pair of languages, in either case, and of a name where one is given. A source that is
+// empty or "auto" is the only one that the target is translated from.
 func (a *app) find(source, target, name string) (found *model, err error) {
 	auto := source == "" || strings.EqualFold(source, "auto")
 	known := map[string]bool{}

@@ -20,8 +20,8 @@ func deeplCode(code string) string {
 }
 
 // deeplTranslate is DeepL's POST /v2/translate. Fields that only change how a text is to be understood or written
-// (context, preserve_formatting, model_type, splitting_tags) are taken and change nothing; a glossary, and a formality that
-// must be kept, are refused.
+// (context, preserve_formatting, model_type, splitting_tags) are taken and change nothing; a glossary, and a formality
+// that must be kept, are refused.
 func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (any, error) {
 	t := task{count: 1}
 	var err error

@@ -18,6 +18,6 @@
 //
 // # Caveats
 //
-// Exit ends the process, so that deferred calls of its caller do not run. The package knows nothing of torch, and programs
-// without tensors build without cgo.
+// Exit ends the process, so that deferred calls of its caller do not run. The package knows nothing of torch, and
+// programs without tensors build without cgo.
 package command

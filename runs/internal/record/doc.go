@@ -8,6 +8,6 @@
 //
 // # Caveats
 //
-// A Number may be undefined, and its Value is NaN then: a measure of a matrix of zeros, BLEU of a language model. Files of
-// earlier versions lack what was added since.
+// A Number may be undefined, and its Value is NaN then: a measure of a matrix of zeros, BLEU of a language model. Files
+// of earlier versions lack what was added since.
 package record
