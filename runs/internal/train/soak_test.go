@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -88,14 +89,18 @@ func TestSoak(t *testing.T) {
 			numbers = append(numbers, what.number(h))
 		}
 		first, second, last := thirds(numbers)
-		t.Logf("%s: %.0f (%.0f to %.0f), %.0f (%.0f to %.0f), %.0f (%.0f to %.0f)", what.name,
-			stat.Mean(first, nil), slices.Min(first), slices.Max(first),
-			stat.Mean(second, nil), slices.Min(second), slices.Max(second),
-			stat.Mean(last, nil), slices.Min(last), slices.Max(last))
+		t.Logf("%s: %s, %s, %s", what.name, described(first), described(second), described(last))
 		if grew(second, last, what.within) {
 			t.Errorf("%s grew from the second third to the last", what.name)
 		}
 	}
+}
+
+// described is the mean, and how far numbers go: the least, the tenth and the ninetieth percentile, and the largest.
+func described(numbers []float64) string {
+	sorted := slices.Sorted(slices.Values(numbers))
+	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, sorted, nil) }
+	return fmt.Sprintf("%.0f (%.0f, %.0f, %.0f, %.0f)", stat.Mean(numbers, nil), at(0), at(0.1), at(0.9), at(1))
 }
 
 func thirds(numbers []float64) (first, second, last []float64) {
