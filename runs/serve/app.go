@@ -28,8 +28,6 @@ type app struct {
 	bodies   *intake       // that are arriving
 	slots    chan struct{} // of requests that have arrived
 	draining atomic.Bool
-	// characters were translated at DeepL's door.
-	characters atomic.Int64
 }
 
 // model is a run that is served: a translator, or a language model.

@@ -90,7 +90,6 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 	for i, list := range all {
 		translations = append(translations, map[string]any{"detected_source_language": strings.ToUpper(source),
 			"text": list[0].Text, "billed_characters": lengths[i]})
-		a.characters.Add(int64(lengths[i]))
 	}
 	return map[string]any{"translations": translations}, nil
 }
@@ -98,9 +97,9 @@ func (a *app) deeplTranslate(ctx context.Context, _ *http.Request, f fields) (an
 // noLimit is what DeepL gives as the characters of those who may translate any number of them.
 const noLimit = 1_000_000_000_000
 
-// deeplUsage is DeepL's GET /v2/usage: the characters that were translated at its door since the start.
+// deeplUsage is DeepL's GET /v2/usage: the characters that were translated since the start, at any door.
 func (a *app) deeplUsage(*http.Request) (any, error) {
-	return map[string]int64{"character_count": a.characters.Load(), "character_limit": noLimit}, nil
+	return map[string]int64{"character_count": a.metrics.chars.Load(), "character_limit": noLimit}, nil
 }
 
 // deeplGlossaries and deeplGlossaryPairs say that this server keeps no glossaries. Weblate asks before it translates.

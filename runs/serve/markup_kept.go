@@ -3,6 +3,7 @@ package main
 import (
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -88,12 +89,12 @@ func isWord(r rune) bool {
 func (x *marked) insets(text string, source, target []span, links []int) (sets []inset, inside []bool) {
 	inside = make([]bool, len(x.tags))
 	linked := slices.Clone(links)
+	taken := make([]bool, len(text)) // bytes that are an element's already
 	for _, e := range x.kept {
 		for i := e.first; i <= e.last; i++ {
 			inside[i] = true
 		}
 		from, to := x.tags[e.first].at, x.tags[e.last].at
-		word := slices.IndexFunc(source, func(s span) bool { return s.to > from })
 		set, best := inset{html: x.raw(e.first, e.last, from, to)}, -1
 		kept := x.textOf(e)
 		for at := 0; ; at++ {
@@ -103,30 +104,46 @@ func (x *marked) insets(text string, source, target []span, links []int) (sets [
 			}
 			at += next
 			end, score := at+len(kept), 0
-			if slices.ContainsFunc(sets, func(s inset) bool { return s.from < end && at < s.to }) {
+			if slices.Contains(taken[at:end], true) {
 				continue
 			}
-			for w, s := range target {
-				if s.from < end && at < s.to && linked[w] >= 0 && source[linked[w]].from < to && from < source[linked[w]].to {
-					score = 1
-				}
-			}
-			before, _ := utf8.DecodeLastRuneInString(text[:at])
-			after, _ := utf8.DecodeRuneInString(text[end:])
-			if !(unicode.IsLetter(before) && unicode.IsLetter(rune(kept[0]))) &&
-				!(unicode.IsLetter(after) && unicode.IsLetter(rune(kept[len(kept)-1]))) {
+			if !splitsWord(text, at) && !splitsWord(text, end) {
 				score += 2
+			}
+			first, last := wordsIn(target, at, end)
+			for _, s := range linked[first:last] {
+				if s >= 0 && source[s].from < to && from < source[s].to {
+					score++
+					break
+				}
 			}
 			if score > best {
 				set.from, set.to, best = at, end, score
 			}
 		}
-		for w, s := range target {
-			if s.from < set.to && set.from < s.to {
-				links[w] = word
-			}
+		word := slices.IndexFunc(source, func(s span) bool { return s.to > from })
+		first, last := wordsIn(target, set.from, set.to)
+		for w := first; w < last; w++ {
+			links[w] = word
+		}
+		for i := set.from; i < set.to; i++ {
+			taken[i] = true
 		}
 		sets = append(sets, set)
 	}
 	return sets, inside
+}
+
+// splitsWord reports whether letters stand on both sides of a place.
+func splitsWord(text string, at int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	after, _ := utf8.DecodeRuneInString(text[at:])
+	return unicode.IsLetter(before) && unicode.IsLetter(after)
+}
+
+// wordsIn are the words [first, last) that have bytes of a place.
+func wordsIn(words []span, from, to int) (first, last int) {
+	first = sort.Search(len(words), func(w int) bool { return words[w].to > from })
+	last = sort.Search(len(words), func(w int) bool { return words[w].from >= to })
+	return first, max(first, last)
 }

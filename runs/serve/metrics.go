@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,7 @@ type metrics struct {
 	padded    *prometheus.HistogramVec
 	took      *prometheus.HistogramVec
 	tokens    *prometheus.CounterVec
-	chars     prometheus.Counter
+	chars     atomic.Int64 // of texts that were translated
 }
 
 func newMetrics() *metrics {
@@ -48,10 +49,10 @@ func newMetrics() *metrics {
 		took: histogram("batch_duration_seconds", "Time that a batch computes.",
 			prometheus.ExponentialBuckets(0.001, 2, 17), "model"),
 		tokens: counter("tokens_total", "Tokens read (source) and written (target).", "model", "side"),
-		chars: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "aperture", Name: "characters_total",
-			Help: "Characters of the texts that were translated."}),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.errors, m.sentences, m.padded, m.took, m.tokens, m.chars,
+	chars := prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "aperture", Name: "characters_total",
+		Help: "Characters of the texts that were translated."}, func() float64 { return float64(m.chars.Load()) })
+	m.registry.MustRegister(m.requests, m.seconds, m.inFlight, m.errors, m.sentences, m.padded, m.took, m.tokens, chars,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -72,7 +72,7 @@ func (a *app) translate(ctx context.Context, t task) (all [][]translation.Transl
 	if err := a.checkCount(t.texts); err != nil {
 		return nil, err
 	}
-	a.metrics.chars.Add(float64(chars))
+	a.metrics.chars.Add(int64(chars))
 	server := t.model.translator
 	o := server.Settings().Decode
 	o.NBest, o.Beam = t.count, max(o.Beam, t.count)
