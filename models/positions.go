@@ -28,18 +28,21 @@ func (c Settings) FairseqPositions() bool {
 // sinusoids are the vectors [n, d] of the places p + offset, with w_i = 10000^(-i/divisor).
 func sinusoids(n, d, offset, divisor int) []float64 {
 	half := d / 2
+	frequencies := make([]float64, half)
+	for i := range frequencies {
+		frequencies[i] = 1
+		if half > 1 {
+			frequencies[i] = math.Exp(-float64(i) * math.Log(10000) / float64(divisor))
+		}
+	}
 	table := make([]float64, n*d)
-	for p := 0; p < n; p++ {
+	for p := range n {
 		if p == tokenize.Pad {
 			continue
 		}
-		for i := 0; i < half; i++ {
-			angle := float64(p + offset)
-			if half > 1 {
-				angle *= math.Exp(-float64(i) * math.Log(10000) / float64(divisor))
-			}
-			table[p*d+i] = math.Sin(angle)
-			table[p*d+half+i] = math.Cos(angle)
+		row := table[p*d : (p+1)*d]
+		for i, w := range frequencies {
+			row[i], row[half+i] = math.Sincos(float64(p+offset) * w)
 		}
 	}
 	return table
