@@ -2,7 +2,9 @@ package parallel
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -32,7 +34,8 @@ type Peers struct {
 
 // Join makes this process one of a group that trains together, and gives nil to one that is by itself. It waits until
 // all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
-// that names who is missing. Where another process fails later and this one does not learn of it by a collective, end
+// that names who is missing. One that was started again after its group had begun waits for the end of that, which
+// others bring about when they find its predecessor gone, and joins the next. Where another process fails later and this one does not learn of it by a collective, end
 // gets the error and has to end the process.
 func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error) {
 	if e.Size == 0 {
@@ -43,8 +46,15 @@ func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error)
 	p.watcher = watcher{rank: e.Rank, silence: silence, end: end, server: e.Rank == 0 && !e.Served}
 	name := fmt.Sprintf("rank %d on %s (process %d)", e.Rank, host, os.Getpid())
 	var err error
-	if err = p.open(e); err == nil {
-		err = p.meet(name)
+	for deadline := time.Now().Add(silence + 4*brief); ; time.Sleep(beat) {
+		if err = p.open(e); err == nil {
+			err = p.meet(name)
+		}
+		if !errors.Is(err, errBegun) || time.Now().After(deadline) {
+			break
+		}
+		p.store.Close()
+		p.watcher.store.Close()
 	}
 	if err == nil {
 		p.watcher.next = p.names[(e.Rank+1)%e.Size]
@@ -104,8 +114,15 @@ func (p *Peers) open(e Environment) (err error) {
 	return err
 }
 
+// errBegun says that a process comes to a group that all have joined.
+var errBegun = errors.New("the processes there have all come, and go on without this one: if they are another run's, " +
+	"choose another MASTER_PORT")
+
 // meet tells the others who this process is, and waits until all have told.
 func (p *Peers) meet(name string) error {
+	if begun, err := p.store.Get(begunKey); err != nil || begun != "" {
+		return cmp.Or(err, errBegun)
+	}
 	if err := p.store.Set(fmt.Sprint("name/", p.Rank), name); err != nil {
 		return err
 	}
@@ -129,7 +146,7 @@ func (p *Peers) meet(name string) error {
 			}
 		}
 	}
-	return nil
+	return p.store.Set(begunKey, "1")
 }
 
 // localAddress is the address of this machine at which the others reach it: the one from which it reaches the store,

@@ -175,6 +175,22 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// A group that all have joined takes nobody else, not even one who has been there.
+func TestMeetOnce(t *testing.T) {
+	store, err := torch.OpenStore(loopback, 0, true, "aperture//", 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	p := &Peers{store: store, names: make([]string, 1)}
+	if err := p.meet("rank 0"); err != nil || p.names[0] != "rank 0" {
+		t.Errorf("%q meet: %v", p.names, err)
+	}
+	if err := p.meet("rank 0 again"); !errors.Is(err, errBegun) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
 // Batches that processes share out draw what one process would draw.
 func TestDraws(t *testing.T) {
 	const draws, batches = 3, 5

@@ -30,7 +30,7 @@ func main() {
 type flags struct {
 	Out    string `flag:"out" help:"<FOLDER> of the sweep (default: experiments/sweeps/ and the file's name without .toml)"`
 	Jobs   int    `flag:"jobs" range:"[1,inf)" help:"train <N> runs at a time, in place of the file's jobs"`
-	Resume bool   `flag:"resume" help:"continue the sweep in that folder"`
+	Resume string `flag:"resume" default:"false" bare:"true" choice:"true false auto" help:"continue the sweep in that folder; -resume=auto begins one where there is none"`
 	Retry  bool   `flag:"retry" with:"resume" help:"with -resume: try trials that failed once more"`
 	Table  bool   `flag:"table" help:"print the table of what has run so far, and stop; the sweep may be running"`
 	CSV    bool   `flag:"csv" help:"print every trial that has ended as CSV, and stop; the sweep may be running"`
@@ -52,7 +52,7 @@ func parse(args []string, help io.Writer) (*flags, error) {
 	case fs.NArg() != 1:
 		return nil, command.Usagef("name one file that says what to search, as in sweep FILE.toml (sweep -h shows its " +
 			"keys)")
-	case f.Dry && (f.Resume || f.Table || f.CSV):
+	case f.Dry && (f.Resume != "false" || f.Table || f.CSV):
 		return nil, command.Usagef("-dry-run trains nothing: leave out -resume, -table and -csv")
 	case f.Table && f.CSV:
 		return nil, command.Usagef("-table and -csv exclude each other: standard output takes one of them")

@@ -48,7 +48,7 @@ func runParts(ctx context.Context, all []part, out, log io.Writer) error {
 				fmt.Fprint(out, "It has not begun.\n\n")
 				continue
 			}
-			p.flags.Resume = false
+			p.flags.Resume = "auto"
 		}
 		if err := runSearch(ctx, searches[i], &p.flags, out, log); err != nil {
 			return err

@@ -73,10 +73,10 @@ func open(s *search, f *flags, log io.Writer) (*sweep, error) {
 	}
 	before, err := os.ReadFile(path)
 	switch held := err == nil; {
-	case held && !f.Resume:
+	case held && f.Resume == "false":
 		return nil, fmt.Errorf("%s already holds a sweep: continue it with -resume, or name another folder with -out",
 			f.Out)
-	case !held && f.Resume:
+	case !held && f.Resume == "true":
 		return nil, fmt.Errorf("%s holds no sweep to resume: leave out -resume to start one there, or name its folder "+
 			"with -out",
 			f.Out)

@@ -86,6 +86,9 @@ func ListFlags(w io.Writer, fs *pflag.FlagSet, names ...string) {
 		case "string", "strings", "stringArray":
 			value = "TEXT"
 		}
+		if flag.NoOptDefVal != "" { // it stands alone
+			value = ""
+		}
 		unset := slices.Contains([]string{"", "0", "false", "[]"}, flag.DefValue)
 		if !unset && !strings.Contains(usage, "(default") {
 			usage += " (default " + strings.Trim(flag.DefValue, "[]") + ")"

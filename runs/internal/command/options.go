@@ -21,10 +21,11 @@ import (
 //	Jobs int `flag:"jobs,j" default:"1" range:"[1,64]" help:"train <N> runs at a time"`
 //
 // Tag flag gives the name and, if there is one, the letter; help describes it, with what it takes in capitals between
-// angle brackets. Optional tags: default is the value of a flag that is not given (without it, the field's value);
-// range and choice limit what may be given; list:"," splits a list of texts at commas, not only where the flag repeats;
-// needed makes the flag required, and tells the user what to give; with:"search" or with:"how=cache,dynamic" names the
-// flag, and its values, without which this one means nothing; not:"force json" names flags with which it means nothing.
+// angle brackets. Optional tags: default is the value of a flag that is not given (without it, the field's value), and
+// bare of one that is given without a value; range and choice limit what may be given; list:"," splits a list of texts
+// at commas, not only where the flag repeats; needed makes the flag required, and tells the user what to give;
+// with:"search" or with:"how=cache,dynamic" names the flag, and its values, without which this one means nothing;
+// not:"force json" names flags with which it means nothing.
 func (h Help) Read(options any, args []string, out io.Writer) (*pflag.FlagSet, error) {
 	fs := Flags(h.Name)
 	check := Define(fs, options)
@@ -104,6 +105,9 @@ func (o option) define(fs *pflag.FlagSet) {
 		}
 	}
 	o.bind(fs, placeholder.ReplaceAllString(o.tag.Get("help"), "`$1`"))
+	if bare, ok := o.tag.Lookup("bare"); ok {
+		fs.Lookup(o.name).NoOptDefVal = bare
+	}
 }
 
 // bind adds a flag whose default is the field's value.

@@ -20,6 +20,7 @@ type layers struct {
 	byHand map[string]bool   // keys given by the user rather than by a default, a preset or a run folder
 	chosen string            // why this preset, where the size of the text chose it
 	start  *Config           // of the run whose weights to start from, or nil
+	unfit  error             // why none can start from that run; one that goes on has all it needs
 }
 
 func newLayers() *layers {

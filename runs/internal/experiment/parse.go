@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -52,11 +50,22 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Settings{Resume: o.Resume, Plan: o.Plan, Quiet: o.Quiet}
+	s := &Settings{Plan: o.Plan, Quiet: o.Quiet}
 	s.Speed = parallel.Speed{Operations: o.DeviceFlops, Bytes: o.Bandwidth}
 	s.Args = append([]string{os.Args[0]}, args...)
 	if err := s.build(spec, o, flags); err != nil {
 		return nil, err
+	}
+	if s.Resume && o.Resume == "auto" && !s.Plan {
+		switch err := s.finished(); {
+		case errors.As(err, new(*finishedError)):
+			if s.Place.Rank == 0 {
+				fmt.Fprintln(spec.Stdout, err)
+			}
+			return nil, command.ErrHelp
+		case err != nil:
+			return nil, err
+		}
 	}
 	if o.PrintConfig {
 		fmt.Fprint(spec.Stdout, s.Config.TOML())
@@ -79,27 +88,20 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 		name := fmt.Sprintf("%s-%s-seed%d", c.Objective.Method, c.Preset, c.Train.Seed)
 		s.Out = filepath.Join("experiments", spec.Name, name)
 	}
-	if s.Resume && killedAtStart(s.Out) {
-		s.Resume = false
-		s.note("the run in %s ended before it began: starting it from the beginning", s.Out)
-	}
-	if s.Resume {
-		previous, err := ReadConfig(s.Out)
-		const advice = "leave out -resume to start one there, or name its folder with -out"
-		if missing := files.NoFolder(s.Out); missing != nil {
-			return fmt.Errorf("%w to resume the run of: "+advice, missing)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s holds no run to resume: "+advice, s.Out)
-		}
-		if err != nil {
+	if o.Resume != "false" {
+		if err := s.takeUp(o.Resume == "auto"); err != nil {
 			return err
 		}
+	}
+	if s.Resume = s.previous != nil; s.Resume {
 		l = newLayers() // the folder's configuration takes the preset's place
-		l.config, s.previous = previous, &previous
+		l.config = *s.previous
 		if err := spec.handLayers(l, o, flags); err != nil {
 			return err
 		}
+	}
+	if l.unfit != nil {
+		return l.unfit
 	}
 	s.Config, s.layers = l.config, l
 	if l.chosen != "" {
@@ -225,13 +227,12 @@ func (s *Spec) layers(o *options, flags *pflag.FlagSet) (*layers, error) {
 	if init == "" {
 		return l, s.handLayers(l, o, flags)
 	}
-	if err := l.startFrom(s, init); err != nil && !o.Resume { // a run that goes on has all it needs
-		return nil, err
-	}
-	if err := s.handLayers(l, o, flags); err != nil || o.Resume {
+	l.unfit = l.startFrom(s, init)
+	if err := s.handLayers(l, o, flags); err != nil || l.unfit != nil {
 		return l, err
 	}
-	return l, l.contradiction(init)
+	l.unfit = l.contradiction(init)
+	return l, nil
 }
 
 // handLayers lays what the user wrote over l: -config, -set, flags.
@@ -381,20 +382,4 @@ func (s *Settings) useNearestWords() {
 		d.Alignment = true
 		s.note("unknown words are copied from the source: decode.replace_unk = true")
 	}
-}
-
-// compare refuses a resumed run's changes that would make it another experiment, and notes the others.
-func (s *Settings) compare() error {
-	for _, d := range schema.Differences(s.previous, &s.Config) {
-		if !d.Allowed {
-			return command.Usagef("a resumed run cannot change %s: "+
-				"start a new one with another -out, or leave the key as it was", d)
-		}
-		if d.ByName && !s.byHand(d.Key) {
-			value := strings.Trim(d.New, `"`)
-			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, value)
-		}
-		s.note("resuming changes %s", d)
-	}
-	return nil
 }

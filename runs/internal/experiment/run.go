@@ -104,51 +104,6 @@ func (r *Run) create(*Settings) error {
 	return nil
 }
 
-// resume takes up the run in the folder.
-func (r *Run) resume(s *Settings) (err error) {
-	if r.replaced, err = os.ReadFile(r.Path(ConfigFile)); err != nil {
-		return err
-	}
-	var before record.Env // what an earlier process recorded, as far as it did
-	if files.ReadJSON(r.Path(EnvFile), &before) == nil {
-		r.Env.DataSHA256, r.Env.Files = before.DataSHA256, before.Files
-	}
-	results, err := record.Read(r.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	untested := !s.previous.Report.Test && s.Config.Report.Test // testing is all that is asked for
-	if raise := toRaise(s.previous, &s.Config, results); len(raise) > 0 && !untested {
-		return fmt.Errorf("%s is finished (%d updates, %.4g epochs): to train on, raise %s",
-			r.Dir, results.Updates, results.Epochs.Value(), strings.Join(raise, " and "))
-	}
-	r.finished = true
-	return files.DiskFull(os.Rename(r.Path(ResultsFile), r.Path(previousResults)))
-}
-
-// toRaise lists the keys that still hold a finished run at its end.
-func toRaise(previous, next *Config, results *record.Results) []string {
-	var raise []string
-	if n := next.Train.Steps; n > 0 && results.Updates >= int64(n) {
-		raise = append(raise, fmt.Sprintf("train.steps (-steps, now %d)", n))
-	}
-	if n := next.Train.Epochs; n > 0 && results.Epochs.Value() >= float64(n) {
-		raise = append(raise, fmt.Sprintf("train.epochs (-epochs, now %d)", n))
-	}
-	if len(raise) > 0 || previous == nil {
-		return raise
-	}
-	endedByLength := previous.Train.Steps > 0 && results.Updates >= int64(previous.Train.Steps) ||
-		previous.Train.Epochs > 0 && results.Epochs.Value() >= float64(previous.Train.Epochs)
-	if n := next.Train.Patience; !endedByLength && n > 0 && n <= previous.Train.Patience {
-		raise = append(raise, fmt.Sprintf("train.patience (now %d)", n))
-	}
-	return raise
-}
-
 // write writes what identifies the run. The configuration comes last: a folder holds a run from then on.
 func (r *Run) write(s *Settings) error {
 	const appending = os.O_APPEND | os.O_CREATE | os.O_WRONLY
@@ -172,13 +127,6 @@ func (r *Run) write(s *Settings) error {
 		r.Log.Quiet()
 	}
 	return files.Write(r.Path(ConfigFile), []byte(r.Config.TOML()))
-}
-
-// killedAtStart tells a folder that a process began to fill, without coming as far as its configuration, from one that
-// never held a run.
-func killedAtStart(folder string) bool {
-	_, err := os.Stat(filepath.Join(folder, ConfigFile))
-	return errors.Is(err, fs.ErrNotExist) && files.Exists(filepath.Join(folder, CommandFile))
 }
 
 // ReadConfig reads the configuration of a run folder, which must be what its checkpoints were trained with. Keys that

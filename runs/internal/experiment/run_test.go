@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -159,6 +160,59 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// One command begins a run, goes on with it, and starts it anew where a process ended before it began.
+func TestResumeAuto(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "run")
+	always := []string{"-method=spectrum", "-steps=100", "-resume=auto"}
+	for _, c := range []struct {
+		before func() error
+		note   string
+	}{
+		{func() error { return nil }, "holds no run to resume: starting one"},
+		{func() error { return nil }, ""},
+		{func() error { return os.Remove(filepath.Join(folder, ConfigFile)) }, "ended before it began"},
+	} {
+		if err := c.before(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(testSpec(t), append(always, "-out", folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(s.Notes, "\n"); !strings.Contains(said, c.note) || s.Resume != (c.note == "") {
+			t.Errorf("-resume=auto resumes: %v, and says %q, not %q", s.Resume, said, c.note)
+		}
+		mustStart(t, folder, always...).Close()
+	}
+	if err := os.WriteFile(filepath.Join(folder, ConfigFile), []byte("run = ["), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := start(t, folder, always...)
+	wantError(t, err, ConfigFile)
+	_, err = start(t, folder, "-resume=yes")
+	wantError(t, err, "-resume=yes: it wants one of true, false, auto")
+}
+
+// A run that goes on needs nothing of the one that it started from. One that ended before it began does.
+func TestResumeFrom(t *testing.T) {
+	first, folder := filepath.Join(t.TempDir(), "first"), t.TempDir()
+	mustStart(t, first).Close()
+	mustStart(t, folder, "-init="+first).Close()
+	if err := os.RemoveAll(first); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"-resume", "-resume=auto"} {
+		mustStart(t, folder, "-init="+first, how).Close()
+	}
+	if err := os.Remove(filepath.Join(folder, ConfigFile)); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"-resume", "-resume=auto"} {
+		_, err := start(t, folder, "-init="+first, how)
+		wantError(t, err, "there is no folder "+first)
+	}
+}
+
 func TestResumeFinished(t *testing.T) {
 	for _, test := range []struct {
 		start   []string
@@ -190,6 +244,12 @@ func TestResumeFinished(t *testing.T) {
 		r, err = start(t, folder, append(test.again, "-resume")...)
 		if test.want != "" {
 			wantError(t, err, "is finished", test.want)
+			spec := testSpec(t)
+			_, err := Parse(spec, append(test.again, "-resume=auto", "-out", folder))
+			if said := spec.Stdout.(*bytes.Buffer).String(); !errors.Is(err, command.ErrHelp) ||
+				!strings.Contains(said, test.want) {
+				t.Errorf("-resume=auto of a finished run ends with %v and says %q", err, said)
+			}
 			if _, err := record.Read(folder); err != nil {
 				t.Errorf("the results are gone: %v", err)
 			}

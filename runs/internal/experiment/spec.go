@@ -55,7 +55,7 @@ type options struct {
 	Processes int    `flag:"processes" default:"1" help:"train by <N> processes on this machine, which share its threads and each update's batches (docs/scale.md)"`
 
 	Out    string `flag:"out" group:"Run folder" help:"<FOLDER> of the run (default experiments/RUN/METHOD-PRESET-seedN)"`
-	Resume bool   `flag:"resume" help:"continue the run in that folder"`
+	Resume string `flag:"resume" default:"false" bare:"true" choice:"true false auto" help:"continue the run in that folder; -resume=auto begins one where there is none, and ends well where it is finished"`
 
 	Plan        bool    `flag:"plan" group:"Other" help:"print parameters, memory, settings, updates and how long they should take, and stop"`
 	DeviceFlops float64 `flag:"device-flops" range:"(0,inf)" with:"plan" help:"with -plan: floating point operations a second that training reaches in each process, <F>, as in 4e14; without it what is measured here"`

@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -85,6 +88,52 @@ func TestProcessesKilled(t *testing.T) {
 		mustRun(t, folder, next...)
 	}
 	same(t, folder, "whole", "killed")
+}
+
+// Processes that start again by themselves, as pods do, come together again, whichever was killed: one command begins
+// the run, goes on with it, and ends well.
+func TestProcessesStartAgain(t *testing.T) {
+	t.Parallel()
+	folder := workplace(t)
+	settings := []string{"-steps=60", "-set=train.validate_every=5", "-set=decode.validation_beam=0"}
+	mustRun(t, folder, append(settings, "-processes=2", "-out=whole")...)
+	settings = append(settings, "-resume=auto", "-out=pods", "env:WORLD_SIZE=2", "env:MASTER_ADDR=127.0.0.1",
+		fmt.Sprint("env:MASTER_PORT=", freePort(t)))
+	var now [2]atomic.Pointer[exec.Cmd] // the process of each pod
+	var pods sync.WaitGroup
+	for rank := range now {
+		pods.Go(func() {
+			for range 20 {
+				c := process(folder, append(slices.Clone(settings), fmt.Sprint("env:RANK=", rank),
+					fmt.Sprint("env:LOCAL_RANK=", rank))...)
+				if err := c.Start(); err != nil {
+					t.Error(err)
+					return
+				}
+				now[rank].Store(c)
+				if c.Wait() == nil {
+					return
+				}
+			}
+			t.Errorf("rank %d does not come to its end", rank)
+		})
+	}
+	latest := filepath.Join(folder, "pods", "checkpoints", "LATEST")
+	last := ""
+	for _, victim := range []int{1, 0, 1} {
+		for deadline := time.Now().Add(50 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if step, _ := os.ReadFile(latest); string(step) != last {
+				last = string(step)
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("nothing was saved after %q in less than train.silence", last)
+			}
+		}
+		now[victim].Load().Process.Kill()
+	}
+	pods.Wait()
+	same(t, folder, "whole", "pods")
 }
 
 // A signal to one process saves and stops all; another number of processes may go on, and says so.

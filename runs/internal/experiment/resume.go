@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/command"
+	"github.com/aperture-ml/aperture/runs/internal/record"
+)
+
+// takeUp reads the configuration of the run that is to go on. Where there is none to go on with, one begins if it did
+// not come as far as its configuration, or may begin.
+func (s *Settings) takeUp(mayBegin bool) error {
+	previous, err := ReadConfig(s.Out)
+	const advice = "leave out -resume to start one there, or name its folder with -out"
+	switch missing := files.NoFolder(s.Out); {
+	case killedAtStart(s.Out):
+		s.note("the run in %s ended before it began: starting it from the beginning", s.Out)
+	case mayBegin && errors.Is(err, fs.ErrNotExist):
+		s.note("%s holds no run to resume: starting one", s.Out)
+	case missing != nil:
+		return fmt.Errorf("%w to resume the run of: "+advice, missing)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s holds no run to resume: "+advice, s.Out)
+	case err != nil:
+		return err
+	default:
+		s.previous = &previous
+	}
+	return nil
+}
+
+// killedAtStart tells a folder that a process began to fill, without coming as far as its configuration, from one that
+// never held a run.
+func killedAtStart(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, ConfigFile))
+	return errors.Is(err, fs.ErrNotExist) && files.Exists(filepath.Join(folder, CommandFile))
+}
+
+// compare refuses a resumed run's changes that would make it another experiment, and notes the others.
+func (s *Settings) compare() error {
+	for _, d := range schema.Differences(s.previous, &s.Config) {
+		if !d.Allowed {
+			return command.Usagef("a resumed run cannot change %s: "+
+				"start a new one with another -out, or leave the key as it was", d)
+		}
+		if d.ByName && !s.byHand(d.Key) {
+			value := strings.Trim(d.New, `"`)
+			return command.Usagef("resuming would change %s: ask for it with -set %s=%s", d, d.Key, value)
+		}
+		s.note("resuming changes %s", d)
+	}
+	return nil
+}
+
+// resume takes up the run in the folder.
+func (r *Run) resume(s *Settings) (err error) {
+	if r.replaced, err = os.ReadFile(r.Path(ConfigFile)); err != nil {
+		return err
+	}
+	var before record.Env // what an earlier process recorded, as far as it did
+	if files.ReadJSON(r.Path(EnvFile), &before) == nil {
+		r.Env.DataSHA256, r.Env.Files = before.DataSHA256, before.Files
+	}
+	if err := s.finished(); err != nil {
+		return err
+	}
+	if err := os.Rename(r.Path(ResultsFile), r.Path(previousResults)); !errors.Is(err, fs.ErrNotExist) {
+		r.finished = err == nil
+		return files.DiskFull(err)
+	}
+	return nil
+}
+
+// finishedError says that the run to go on with has nothing left to do.
+type finishedError struct {
+	folder  string
+	results *record.Results
+	raise   []string // the keys that would let it train on
+}
+
+func (e *finishedError) Error() string {
+	return fmt.Sprintf("%s is finished (%d updates, %.4g epochs): to train on, raise %s",
+		e.folder, e.results.Updates, e.results.Epochs.Value(), strings.Join(e.raise, " and "))
+}
+
+// finished is a *finishedError where the run to go on with has nothing left to do.
+func (s *Settings) finished() error {
+	results, err := record.Read(s.Out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	untested := !s.previous.Report.Test && s.Config.Report.Test // testing is all that is asked for
+	if raise := toRaise(s.previous, &s.Config, results); len(raise) > 0 && !untested {
+		return &finishedError{s.Out, results, raise}
+	}
+	return nil
+}
+
+// toRaise lists the keys that still hold a finished run at its end.
+func toRaise(previous, next *Config, results *record.Results) []string {
+	var raise []string
+	if n := next.Train.Steps; n > 0 && results.Updates >= int64(n) {
+		raise = append(raise, fmt.Sprintf("train.steps (-steps, now %d)", n))
+	}
+	if n := next.Train.Epochs; n > 0 && results.Epochs.Value() >= float64(n) {
+		raise = append(raise, fmt.Sprintf("train.epochs (-epochs, now %d)", n))
+	}
+	if len(raise) > 0 || previous == nil {
+		return raise
+	}
+	endedByLength := previous.Train.Steps > 0 && results.Updates >= int64(previous.Train.Steps) ||
+		previous.Train.Epochs > 0 && results.Epochs.Value() >= float64(previous.Train.Epochs)
+	if n := next.Train.Patience; !endedByLength && n > 0 && n <= previous.Train.Patience {
+		raise = append(raise, fmt.Sprintf("train.patience (now %d)", n))
+	}
+	return raise
+}
