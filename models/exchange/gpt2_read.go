@@ -52,6 +52,11 @@ func readGPT2(folder string) (*GPT2, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
+	if n := m.Pieces.Len(); n < m.Vocabulary {
+		m.Notes = append(m.Notes, fmt.Sprintf("the matrix has %d rows without a piece, which are kept as madeupword0000 "+
+			"and so on", m.Vocabulary-n))
+		m.Pieces.Fill(m.Vocabulary) // now that the rows are there
+	}
 	return m, nil
 }
 
@@ -74,9 +79,9 @@ func (m *GPT2) readPieces(d *directory) error {
 	if err := read(d); err != nil {
 		return err
 	}
-	if m.Pieces.Len() != m.Vocabulary {
-		return refuse("%s has ids below %d, and config.json vocab_size = %d: only a vocabulary of the matrix's size is "+
-			"supported", d.path(file), m.Pieces.Len(), m.Vocabulary)
+	if m.Pieces.Len() > m.Vocabulary {
+		return refuse("%s has ids below %d, and config.json vocab_size = %d: each wants a row of the matrix", d.path(file),
+			m.Pieces.Len(), m.Vocabulary)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,48 @@ func TestGPT2Unsupported(t *testing.T) {
 		if (says == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), says) ||
 			strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%v; it should say %q", err, says)
+		}
+	}
+}
+
+// TestGPT2Filled: rows that belong to no piece stay, through a second folder too.
+func TestGPT2Filled(t *testing.T) {
+	folder := t.TempDir()
+	gpt2Face(t, folder)
+	m, err := ReadGPT2(folder)
+	if err != nil || len(m.Notes) > 0 {
+		t.Fatal(err, m.Notes)
+	}
+	pieces := m.Vocabulary
+	d := &directory{FS: os.DirFS(folder), where: folder}
+	all, err := d.readWeights("model.safetensors")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := all["transformer.wte.weight"]
+	for i := range 3 * m.Width {
+		words.Values = append(words.Values, float32(i))
+	}
+	words.Shape[0] += 3
+	all["transformer.wte.weight"] = words
+	if err := writeTensors(filepath.Join(folder, "model.safetensors"), all, Float32); err != nil {
+		t.Fatal(err)
+	}
+	change(t, folder, "config.json", `"vocab_size": `, fmt.Sprintf(`"vocab_size": %d, "x": `, pieces+3))
+	for again, notes := range []int{1, 0} {
+		m, err = ReadGPT2(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Pieces.Len() != pieces+3 || m.Pieces.Unit(pieces+2) != "madeupword0002" || len(m.Notes) != notes {
+			t.Errorf("%d: %d pieces, the last %q: %q", again, m.Pieces.Len(), m.Pieces.Unit(m.Pieces.Len()-1), m.Notes)
+		}
+		if rows := m.Tensors["encoder.weight"].Values; rows[len(rows)-1] != float32(3*m.Width-1) {
+			t.Errorf("%d: the last row ends in %g", again, rows[len(rows)-1])
+		}
+		folder = t.TempDir()
+		if err := WriteGPT2(folder, m, Options{}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

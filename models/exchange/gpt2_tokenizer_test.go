@@ -177,7 +177,7 @@ func TestUnsupportedTokenizer(t *testing.T) {
 		`merge 1: the vocabulary has no unit`:   merge(`["qqq","b"]`),
 		`"<x>" has the id 90000, and the next`:  added(`{"id":90000,"content":"<x>"}`),
 		`"!" has the id 90000, and 1 in model`:  added(`{"id":90000,"content":"!"}`),
-		"tokenizer.json has ids below":          {"config.json", `"vocab_size": `, `"vocab_size": 1`},
+		"tokenizer.json has ids below":          {"config.json", `"vocab_size": `, `"vocab_size": 256, "x": `},
 		"tokenizer_config.json has add_prefix_": {"tokenizer_config.json", `prefix_space": false`, `prefix_space": true`},
 	} {
 		folder := t.TempDir()
