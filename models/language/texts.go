@@ -39,7 +39,7 @@ type Texts struct {
 	Unkept       error             // why their ids are made anew by each start, where that is not by choice
 }
 
-// TextNames say which texts are meant. Without a name for the training text it is not read.
+// TextNames say which texts are meant. A training or validation text without a name is not read.
 type TextNames struct {
 	Train, Valid string
 	Tests        []string
@@ -231,7 +231,9 @@ func ReadTexts(s VocabularySettings, folder string, names TextNames, read Reader
 	if names.Train != "" {
 		t.Train = text(names.Train, "-train")
 	}
-	t.Valid = text(names.Valid, "-valid")
+	if names.Valid != "" {
+		t.Valid = text(names.Valid, "-valid")
+	}
 	for _, name := range names.Tests {
 		t.Tests = append(t.Tests, text(name, "-test"))
 	}

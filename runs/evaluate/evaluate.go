@@ -68,6 +68,9 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	if f.Data != "" {
 		d.Dir, d.Sample = f.Data, false
 	}
+	if f.given.Changed("valid") {
+		d.Valid = f.Valid
+	}
 	if f.Test != nil {
 		d.Test = f.Test
 	}
@@ -82,7 +85,7 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 	return &evaluation{f, model, texts, progress}, nil
 }
 
-// each scores the validation text and the test texts, with settings of which some were searched for.
+// each scores the validation text, if there is one, and the test texts, with settings of which some were searched for.
 func (e *evaluation) each(settings map[string]any, searched []string,
 	score func(t language.Text, validation bool) (record.TextScores, error)) (*record.Evaluation, error) {
 	run, err := filepath.Abs(e.Run)
@@ -96,8 +99,10 @@ func (e *evaluation) each(settings map[string]any, searched []string,
 	}
 	out := &record.Evaluation{Run: run, With: e.With, Settings: settings, Searched: searched,
 		Test: map[string]record.TextScores{}}
-	if out.Valid, err = score(e.texts.Valid, true); err != nil {
-		return nil, fmt.Errorf("%s: %w", e.texts.Valid.Name, err)
+	if name := e.texts.Valid.Name; name != "" {
+		if out.Valid, err = score(e.texts.Valid, true); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	for _, t := range e.texts.Tests {
 		if out.Test[t.Name], err = score(t, false); err != nil {

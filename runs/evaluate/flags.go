@@ -17,6 +17,7 @@ type flags struct {
 	JSON       bool     `flag:"json" help:"print JSON"`
 	Save       bool     `flag:"save" with:"with=cache,dynamic" help:"cache and dynamic: keep the result in the run's folder, where runs/compare reads it"`
 	Data       string   `flag:"data" help:"<DIR> of the texts, where it is not the one that the run read"`
+	Valid      string   `flag:"valid" help:"<NAME> of the validation text, in place of the run's; with -valid= there is none, and nothing is searched for"`
 	Test       []string `flag:"test" list:"," help:"<NAME,NAME...> of the test texts, in place of the run's"`
 	Search     int      `flag:"search" default:"30000" range:"[0,inf)" with:"with=cache,dynamic" help:"settings below that are not given are searched for on the first <N> tokens of the validation text; 0 takes all of them"`
 	Theta      float64  `flag:"theta" default:"-1" range:"[0,inf)" with:"with=cache" help:"cache: theta, the factor on the similarity of two states: the larger, the more the most similar states count (default: searched for)"`
@@ -52,6 +53,12 @@ func parse(args []string, stdout io.Writer) (f *flags, err error) {
 	f = &flags{Rate: first.Rate, Decay: first.Decay, Epsilon: first.Epsilon, Chunk: first.Chunk}
 	if f.given, err = about.Read(f, args, stdout); err != nil {
 		return nil, err
+	}
+	searches := f.With == "cache" && !(f.given.Changed("theta") && f.given.Changed("lambda")) ||
+		f.With == "dynamic" && !f.given.Changed("rate")
+	if f.given.Changed("valid") && f.Valid == "" && searches {
+		return nil, command.Usagef("-with=%s searches for settings on the validation text: name one with -valid, or give "+
+			"the settings", f.With)
 	}
 	f.pointer = language.Cache{Theta: f.Theta, Lambda: f.Lambda, Window: f.Window}
 	f.following = language.Dynamic{Rate: f.Rate, Decay: f.Decay, Epsilon: f.Epsilon, Chunk: f.Chunk}

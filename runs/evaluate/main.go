@@ -79,7 +79,9 @@ func write(r *record.Evaluation, out io.Writer) error {
 		fmt.Fprintf(out, "  %d tokens, %.2f a word, %.3f bits a byte\n", s.Tokens, s.PPLWord.Value(),
 			s.BitsByte.Value())
 	}
-	line("valid", r.Valid)
+	if r.Valid.Tokens > 0 {
+		line("valid", r.Valid)
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Test)) {
 		line(name, r.Test[name])
 	}

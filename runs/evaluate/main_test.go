@@ -187,6 +187,26 @@ func TestEvaluate(t *testing.T) {
 			t.Errorf("-with=%s without the training text: %v", with, err)
 		}
 	}
+	// A text can be scored by itself.
+	both, err := evaluate(t, "-run", folder, "-threads=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(filepath.Dir(folder), "ptb.valid.txt")); err != nil {
+		t.Fatal(err)
+	}
+	alone, err := evaluate(t, "-run", folder, "-threads=1", "-valid=", "-test=ptb.test")
+	if err != nil || !strings.HasPrefix(both, "valid ") || !strings.HasSuffix(both, "\n"+alone) {
+		t.Errorf("both texts: %q; the second alone: %q, %v", both, alone, err)
+	}
+	asJSON, err := evaluate(t, "-run", folder, "-threads=1", "-valid=", "-json", "-with=cache", "-theta=0.1", "-lambda=0.1")
+	if err != nil || strings.Contains(asJSON, `"valid"`) || !strings.Contains(asJSON, `"ptb.test"`) {
+		t.Errorf("without a validation text: %s, %v", asJSON, err)
+	}
+	_, err = evaluate(t, "-run", folder, "-threads=1")
+	if err == nil || !strings.Contains(err.Error(), "ptb.valid.txt: there is no such file; -valid names it") {
+		t.Errorf("no validation text: %v", err)
+	}
 }
 
 func TestUsage(t *testing.T) {
@@ -199,7 +219,8 @@ func TestUsage(t *testing.T) {
 		{"-run=x -lambda=0.1", "-with=cache"}, {"-run=x -with=dynamic -window=9", "-with=cache"},
 		{"-run=x -with=cache -rate=1", "-with=dynamic"},
 		{"-run=x -search=9", "-with=cache or"}, {"-run=x -save", "-save goes with"}, {"-run=x -clamp=9", "-memory"},
-		{"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
+		{"-run=x -valid= -with=cache -theta=1", "name one with -valid"},
+		{"-run=x -valid= -with=dynamic", "name one with -valid"}, {"-run=x -target-length=9", "-memory"}, {"-run=x -same-length", "-memory"},
 	} {
 		_, err := parse(strings.Fields(c.argument), io.Discard)
 		var usage *command.UsageError

@@ -15,7 +15,7 @@ type Evaluation struct {
 	With     string                `json:"with"`               // static, cache or dynamic
 	Settings map[string]any        `json:"settings,omitempty"` // of the cache or of dynamic evaluation
 	Searched []string              `json:"searched,omitempty"` // those of the settings that the validation text chose
-	Valid    TextScores            `json:"valid"`
+	Valid    TextScores            `json:"valid,omitzero"`
 	Test     map[string]TextScores `json:"test"`
 	Of       string                `json:"of,omitempty"` // SHA-256 of results.json, in a saved one
 }
