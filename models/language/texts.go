@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -87,6 +88,11 @@ type keptAbout struct {
 	Sizes  []corpus.Size
 }
 
+// fileOf is the file of a text, with the folder that is part of its name: two texts may have files of one name.
+func fileOf(name, path string) string {
+	return filepath.ToSlash(filepath.Join(filepath.Dir(name), corpus.FileName(path)))
+}
+
 // all are the texts in their order.
 func (t *Texts) all() []*Text {
 	all := []*Text{&t.Train, &t.Valid}
@@ -159,7 +165,7 @@ func keyOf(s VocabularySettings, folder string, names TextNames, path func(strin
 		if err != nil {
 			return corpus.Key{}, nil, err
 		}
-		parts, sums[corpus.FileName(path(name))] = append(parts, sum), sum
+		parts, sums[fileOf(name, path(name))] = append(parts, sum), sum
 	}
 	return corpus.NewKey(parts...), sums, nil
 }
@@ -224,7 +230,7 @@ func ReadTexts(s VocabularySettings, folder string, names TextNames, read Reader
 		var running corpus.Running
 		if err == nil {
 			running, err = read(name, flag, words)
-			t.Sums[running.File] = running.SHA256
+			t.Sums[fileOf(name, running.File)] = running.SHA256
 		}
 		return Text{name, running.IDs, running.Size}
 	}

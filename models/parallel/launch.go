@@ -166,21 +166,21 @@ func (l *launch) wait(signals <-chan os.Signal, grace time.Duration) (code int, 
 }
 
 // tail keeps the end of what is written to it.
-type tail struct{ bytes.Buffer }
+type tail struct{ kept bytes.Buffer } // not embedded: that would offer a way past Write
 
 const tailBytes = 1 << 16
 
 func (t *tail) Write(p []byte) (int, error) {
-	n, err := t.Buffer.Write(p)
-	if more := t.Len() - tailBytes; more > 0 {
-		t.Next(more)
+	n, err := t.kept.Write(p)
+	if more := t.kept.Len() - tailBytes; more > 0 {
+		t.kept.Next(more)
 	}
 	return n, err
 }
 
 // sentence is the last one that a command ends with, or else what a crash begins with.
 func (t *tail) sentence() string {
-	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(t.kept.String()), "\n")
 	for _, line := range slices.Backward(lines) {
 		if said, found := strings.CutPrefix(line, "aperture: "); found {
 			return said

@@ -175,6 +175,19 @@ func TestPeers(t *testing.T) {
 	}
 }
 
+// What a process writes to standard error is kept to its end alone.
+func TestTail(t *testing.T) {
+	var last tail
+	c := exec.Command("sh", "-c", "yes | head -c 300000 >&2; echo 'aperture: it ended' >&2")
+	c.Stderr = &last
+	if err := c.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if n := last.kept.Len(); n != tailBytes || last.sentence() != "it ended" {
+		t.Errorf("%d bytes are kept, and the sentence %.80q", n, last.sentence())
+	}
+}
+
 // A group that all have joined takes nobody else, not even one who has been there.
 func TestMeetOnce(t *testing.T) {
 	store, err := torch.OpenStore(loopback, 0, true, "aperture//", 20*time.Second)

@@ -44,11 +44,14 @@ type phrase struct {
 
 // TermError says which term, counted from 0, cannot be used.
 type TermError struct {
-	Term int
-	Err  error
+	Term   int
+	Source string
+	Err    error
 }
 
-func (e *TermError) Error() string { return fmt.Sprintf("term %d: %v", e.Term+1, e.Err) }
+func (e *TermError) Error() string {
+	return fmt.Sprintf("term %d (%.80q): %v", e.Term+1, e.Source, e.Err)
+}
 
 // Unwrap is the reason.
 func (e *TermError) Unwrap() error { return e.Err }
@@ -69,7 +72,7 @@ func (t *Translator) Glossary(ctx context.Context, terms []Term) (*Glossary, err
 			err = fmt.Errorf("%q has no words to look for", given.Source)
 		}
 		if err != nil {
-			return nil, &TermError{i, err}
+			return nil, &TermError{i, given.Source, err}
 		}
 		for _, source := range sources {
 			key := strings.Join(source, " ") + "\t" + target.text

@@ -7,9 +7,11 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html/template"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +67,47 @@ func TestFormats(t *testing.T) {
 	if !found {
 		t.Errorf("CSV has no BLEU of spectrum:\n%s", text)
 	}
+}
+
+// TestScoresBySeed: -csv gives scores by seed, and -forest and -claims read them so, where rows have other seeds.
+func TestScoresBySeed(t *testing.T) {
+	folder, corpus := t.TempDir(), corpusFolder(t)
+	for seed := 1; seed <= 4; seed++ {
+		ppl := 10 + float64(seed*seed)/10
+		if seed < 4 {
+			makeRun(t, folder, corpus, made{method: "mle", seed: seed, ppl: ppl, wrong: 20})
+		}
+		if seed > 1 {
+			makeRun(t, folder, corpus, made{method: "cosreg", seed: seed, ppl: ppl - 1, wrong: 20})
+		}
+	}
+	text, _, err := compared(t, folder, "-quick", "-csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "all.csv")
+	write(t, path, text)
+	lines, _ := csv.NewReader(strings.NewReader(text)).ReadAll()
+	all, err := readScores(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.measure != "test.test.nll" {
+			continue
+		}
+		if !math.IsNaN(s.values[0][3]) || !math.IsNaN(s.values[1][0]) || len(s.values[0]) != 4 {
+			t.Errorf("scores by seed are %v", s.values)
+		}
+		fit, _ := s.against("mle")
+		for _, l := range lines {
+			if l[0] == "cosreg" && l[2] == s.measure && l[8] != strconv.FormatFloat(fit.Contrasts[1].Estimate, 'g', -1, 64) {
+				t.Errorf("-csv says a difference of %s, and the scores in it one of %v", l[8], fit.Contrasts[1].Estimate)
+			}
+		}
+		return
+	}
+	t.Error("there is no loss of the test")
 }
 
 // TestPage: the page needs no other file, and has the charts that folders without models allow.

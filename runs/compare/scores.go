@@ -214,6 +214,11 @@ func summaries(rows []*row, all []measure) [][]summary {
 
 // fit is the linear model of a measure over rows and seeds, with a contrast for each row.
 func (m measure) fit(rows []*row) significance.Fit {
+	return significance.Linear(m.bySeed(rows), 0, 0.05)
+}
+
+// bySeed are the scores of each row with each seed that any row has, in the order of seeds; NaN where one has none.
+func (m measure) bySeed(rows []*row) [][]float64 {
 	var seeds []int64
 	for _, r := range rows {
 		seeds = append(seeds, r.seeds()...)
@@ -230,7 +235,7 @@ func (m measure) fit(rows []*row) significance.Fit {
 			scores[k] = append(scores[k], x)
 		}
 	}
-	return significance.Linear(scores, 0, 0.05)
+	return scores
 }
 
 // power is the share of experiments that are to find a difference of the size that is called detectable, at 0.05 for all

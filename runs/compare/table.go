@@ -336,10 +336,11 @@ func (c *comparison) csv(w io.Writer) error {
 	lines := [][]string{{"row", "method", "measure", "seeds", "mean", "standard_deviation", "min", "max", "difference",
 		"difference_low", "difference_high", "p", "p_holm", "detectable", "values"}}
 	for i, m := range c.measures {
+		bySeed := m.bySeed(c.rows)
 		for k, r := range c.rows {
 			s := c.scores[i][k]
-			var values []string
-			for _, x := range s.values {
+			var values []string // of the seeds of all rows
+			for _, x := range bySeed[k] {
 				values = append(values, number(x))
 			}
 			lines = append(lines, []string{r.name, r.method(), m.name, strconv.Itoa(len(r.runs)), number(s.mean),

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/aperture-ml/aperture/models/language"
@@ -82,7 +86,29 @@ func open(f *flags, progress io.Writer) (*evaluation, error) {
 		model.Free()
 		return nil, err
 	}
+	if f.Save {
+		err = ofTheRun(texts, f.Run)
+	}
+	if err != nil {
+		model.Free()
+		return nil, err
+	}
 	return &evaluation{f, model, texts, progress}, nil
+}
+
+// ofTheRun refuses texts that are not those that the run has results of: what is kept beside these is compared.
+func ofTheRun(texts *language.Texts, folder string) error {
+	results, err := record.Read(folder)
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(texts.Sums)) {
+		if results.Data.SHA256[file] != texts.Sums[file] {
+			return command.Usagef("-save keeps what is found of the run's own texts, and %s is none of them: leave -save out",
+				file)
+		}
+	}
+	return nil
 }
 
 // each scores the validation text, if there is one, and the test texts, with settings of which some were searched for.
@@ -167,10 +193,20 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 	})
 }
 
+// searched is the SHA-256 of what a search for the settings of dynamic evaluation reads.
+func (e *evaluation) searched() string {
+	hash := sha256.New()
+	for _, ids := range [][]int32{e.texts.Train.IDs, e.beginning()} {
+		binary.Write(hash, binary.LittleEndian, int64(len(ids))) // a hash takes all
+		binary.Write(hash, binary.LittleEndian, ids)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
 // searching gives losses on the beginning of the validation text, those that were found before without computing. The first
 // that it computes says how long a search takes.
 func (e *evaluation) searching(moving *language.DynamicModel) (func(language.Dynamic) (float64, error), error) {
-	kept, err := record.KeptSearch(e.Run, record.Conditions{Data: e.Data, Tokens: e.Search, Statistics: e.Statistics,
+	kept, err := record.KeptSearch(e.Run, record.Conditions{Texts: e.searched(), Statistics: e.Statistics,
 		Epsilon: e.following.Epsilon, Chunk: e.following.Chunk, Context: fmt.Sprint(e.own())})
 	if err != nil {
 		return nil, err

@@ -91,7 +91,19 @@ func TestSearchIsKept(t *testing.T) {
 		t.Errorf("the second search gives\n%s\nwhere the first gave\n%s\nand says\n%s", again, first, saidAgain)
 	}
 	if _, said := search(70); strings.Contains(said, before) {
-		t.Errorf("a search on another text says\n%s", said)
+		t.Errorf("a longer search says\n%s", said)
+	}
+	other := filepath.Join(filepath.Dir(folder), "other.txt")
+	if err := os.WriteFile(other, []byte(strings.Repeat("a b d\n", 40)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, said, err := evaluateAndSay(t, "-run", folder, "-with=dynamic", "-statistics=5", "-threads=1", "-search=60", "-valid=other")
+	if err != nil || strings.Contains(said, before) {
+		t.Errorf("a search on another text: %v\n%s", err, said)
+	}
+	_, err = evaluate(t, "-run", folder, "-with=cache", "-theta=1", "-lambda=0.1", "-save", "-valid=other")
+	if err == nil || !strings.Contains(err.Error(), "other.txt is none of them: leave -save out") {
+		t.Errorf("what is found of another text is kept: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "search-dynamic.json"), []byte("{"), 0o644); err != nil {
 		t.Fatal(err)

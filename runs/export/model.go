@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -155,7 +156,8 @@ func card(folder, method string, params int64) (exchange.Card, error) {
 	}
 	c.Run, c.Preset, c.Seed, c.Updates, c.Data, c.SHA256 = r.Run, r.Preset, r.Seed, r.Updates, r.Data.Name,
 		r.Data.SHA256
-	for text, scores := range r.Test {
+	for _, text := range slices.Sorted(maps.Keys(r.Test)) {
+		scores := r.Test[text]
 		for _, s := range []exchange.Score{
 			{Text: text, Metric: "BLEU (" + string(scores.BLEUSignature) + ")", Value: scores.BLEU.Value()},
 			{Text: text, Metric: "chrF", Value: scores.ChrF.Value()},

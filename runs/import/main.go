@@ -64,7 +64,9 @@ func run(f *flags, log io.Writer) error {
 	}
 	read := readTranslator
 	if exchange.IsGPT2(f.From) {
-		read = readGPT
+		if read = readGPT; f.Source != "" || f.Target != "" {
+			return command.Usagef("-src and -tgt are languages of a translator, and %s is a GPT-2: leave them out", f.From)
+		}
 	}
 	m, err := read(f)
 	if err != nil {

@@ -79,10 +79,15 @@ func TestMarianEqualsNumPy(t *testing.T) {
 
 // TestBadUsage: a command line that means nothing is refused in one sentence.
 func TestBadUsage(t *testing.T) {
+	gpt2 := t.TempDir()
+	if err := os.WriteFile(filepath.Join(gpt2, "config.json"), []byte(`{"model_type": "gpt2"}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for says, args := range map[string][]string{
 		"-from is missing":                  {"-to=x"},
 		"-to is missing":                    {"-from=x"},
 		"-src and -tgt name both languages": {"-from=x", "-to=y", "-src=en"},
+		"-src and -tgt are languages":       {"-from", gpt2, "-to=y", "-src=en", "-tgt=de"},
 	} {
 		_, err := imported(t, args...)
 		var usage *command.UsageError

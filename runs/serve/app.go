@@ -74,24 +74,31 @@ func (a *app) open(m *model) (err error) {
 	}
 	kind, _ := tree.Section("model")["kind"].(string)
 	o := models.Options{Device: a.flags.Device, Threads: a.flags.Threads}
-	var warnings []checkpoint.Warning
 	if slices.Contains(language.Kinds(), kind) {
-		if m.predictor, err = openPredictor(m.folder, o); err == nil {
-			warnings = m.predictor.model.Warnings
-		}
+		m.predictor, err = openPredictor(m.folder, o)
 	} else {
 		m.translator, err = translation.Serve(m.folder, translation.ServerOptions{
 			Options: o, Int8: a.flags.Int8, Shortlist: a.flags.Shortlist, Queue: a.flags.Queue,
 			Observe: func(b translation.BatchStats) { a.observe(m, b) },
 		})
-		if err == nil {
-			warnings = m.translator.Warnings()
-		}
+	}
+	if err == nil {
+		a.warn(m)
+	}
+	return err
+}
+
+// warn logs what loading a model noticed.
+func (a *app) warn(m *model) {
+	var warnings []checkpoint.Warning
+	if m.translator != nil {
+		warnings = m.translator.Warnings()
+	} else {
+		warnings = m.predictor.warnings()
 	}
 	for _, w := range warnings {
 		a.log.Warn(w.String(), "model", m.name)
 	}
-	return err
 }
 
 // observe counts a batch, and logs one that failed.
@@ -131,6 +138,7 @@ func (a *app) reload() {
 			continue
 		}
 		a.log.Info("loaded anew", "model", m.name)
+		a.warn(m)
 	}
 }
 
@@ -143,7 +151,7 @@ func (a *app) close(ctx context.Context) (err error) {
 				err = errors.Join(err, closed)
 			}
 		case m.predictor != nil:
-			err = errors.Join(err, m.predictor.close())
+			err = errors.Join(err, m.predictor.close(ctx))
 		}
 	}
 	return err

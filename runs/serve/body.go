@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -282,8 +284,8 @@ func (f fields) terms(name string) (list []translation.Term, err error) {
 	if len(object) > maxTerms {
 		return nil, badRequest("%s has more than %d entries", name, maxTerms)
 	}
-	for source, y := range object {
-		target, ok := y.(string)
+	for _, source := range slices.Sorted(maps.Keys(object)) { // the order in which a search tries them
+		target, ok := object[source].(string)
 		if !ok {
 			return nil, badRequest("%s must be an object of source texts and their translations, and that of %q is no "+
 				"string", name, source)

@@ -113,7 +113,7 @@ func (a *app) deeplGlossaryPairs(*http.Request) (any, error) {
 
 // deeplLanguages is DeepL's GET /v2/languages. DeepL's own clients send the type in a form, as the body of a GET.
 func (a *app) deeplLanguages(r *http.Request) (any, error) {
-	kind := r.FormValue("type")
+	kind := r.URL.Query().Get("type")
 	if body, err := io.ReadAll(io.LimitReader(r.Body, 1<<10)); err == nil && kind == "" {
 		form, _ := url.ParseQuery(string(body)) // what it cannot read is not there
 		kind = form.Get("type")

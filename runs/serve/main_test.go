@@ -255,6 +255,28 @@ func TestDeepL(t *testing.T) {
 	if text, _ := io.ReadAll(response.Body); !strings.Contains(string(text), `"supports_formality":false`) {
 		t.Errorf("languages asked for in a body: %s", text)
 	}
+	form := &counted{rest: "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f\"\r\n\r\n" +
+		strings.Repeat("a", 1<<20)}
+	request := httptest.NewRequest("GET", "/v2/languages", form)
+	request.Header.Set("Content-Type", "multipart/form-data; boundary=x")
+	a.handler().ServeHTTP(httptest.NewRecorder(), request)
+	if form.read > 1<<16 {
+		t.Errorf("%d bytes of a form that nobody asked for are read", form.read)
+	}
+}
+
+// counted counts what is read of a text.
+type counted struct {
+	rest string
+	read int
+}
+
+func (c *counted) Read(p []byte) (n int, err error) {
+	if n = copy(p, c.rest); n == 0 {
+		err = io.EOF
+	}
+	c.rest, c.read = c.rest[n:], c.read+n
+	return n, err
 }
 
 // TestKeys: with a file of keys only callers with one of them are answered, by any of the three ways to give it.
@@ -346,8 +368,40 @@ func TestReload(t *testing.T) {
 	}
 	a.reload()
 	same()
+	if strings.Contains(said.String(), "WARN") {
+		t.Errorf("the models are sound, and the log says\n%s", said.String())
+	}
 	if got := strings.Count(said.String(), "goes on as it was"); got != len(a.models) {
 		t.Errorf("%d models could not be loaded anew:\n%s", got, said.String())
+	}
+}
+
+// TestReloadDamaged: loading anew tells what loading told: that an older checkpoint stands in for a damaged one.
+func TestReloadDamaged(t *testing.T) {
+	a := started(t)
+	folder, err := trained("ptb", "damaged", "-set=data.sample_size=300", "-set=model.width=16", "-set=model.hidden=16",
+		"-set=train.validate_every=20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &model{name: "lm", folder: folder}
+	if err := a.open(m); err != nil {
+		t.Fatal(err)
+	}
+	a.models = append(a.models, m)
+	var said strings.Builder
+	a.log = slog.New(slog.NewTextHandler(&said, nil))
+	best, err := os.ReadFile(filepath.Join(folder, "checkpoints", "BEST"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(folder, "checkpoints", strings.TrimSpace(string(best)), "model.safetensors")
+	if err := os.WriteFile(weights, []byte("damaged"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a.reload()
+	if !strings.Contains(said.String(), "WARN") || strings.Contains(said.String(), "goes on as it was") {
+		t.Errorf("of a damaged checkpoint the log says\n%s", said.String())
 	}
 }
 
@@ -371,6 +425,16 @@ func TestUnanswered(t *testing.T) {
 		`aperture_errors_total{kind="internal"} 1`} {
 		if !strings.Contains(w.Body.String(), line) {
 			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+}
+
+// TestTermsInOrder: equal requests ask a search for their terms in one order.
+func TestTermsInOrder(t *testing.T) {
+	for range 20 {
+		terms, err := fields{"terms": map[string]any{"b": "y", "a": "x", "c": "z", "a b": "w"}}.terms("terms")
+		if got := fmt.Sprint(terms); err != nil || got != "[{a x} {a b w} {b y} {c z}]" {
+			t.Fatal(got, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/language"
+	"github.com/aperture-ml/aperture/torch/checkpoint"
 )
 
 // predictor is a language model that can be loaded anew while it answers.
@@ -17,6 +18,8 @@ type predictor struct {
 	options models.Options
 	mu      sync.RWMutex // held for writing while the model changes
 	model   *language.Model
+	closing context.Context // of calls that need not end by themselves any more
+	cancel  context.CancelCauseFunc
 }
 
 func openPredictor(folder string, o models.Options) (*predictor, error) {
@@ -24,7 +27,9 @@ func openPredictor(folder string, o models.Options) (*predictor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &predictor{folder: folder, options: o, model: m}, nil
+	p := &predictor{folder: folder, options: o, model: m}
+	p.closing, p.cancel = context.WithCancelCause(context.Background())
+	return p, nil
 }
 
 func (p *predictor) reload() error {
@@ -39,7 +44,9 @@ func (p *predictor) reload() error {
 	return old.Close()
 }
 
-func (p *predictor) close() error {
+// close lets calls end, and frees the model; what has not ended when ctx is cancelled is told that it will not.
+func (p *predictor) close(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() { p.cancel(models.ErrClosed) })()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.model.Close()
@@ -48,7 +55,17 @@ func (p *predictor) close() error {
 func (p *predictor) predict(ctx context.Context, text string, top int) (language.Prediction, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.closing, func() { cancel(context.Cause(p.closing)) })()
 	return p.model.Predict(ctx, text, top)
+}
+
+// warnings are what loading the model noticed.
+func (p *predictor) warnings() []checkpoint.Warning {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.model.Warnings
 }
 
 // predict is our own POST /predict: the loss of each word of a text, and the words that may follow.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aperture-ml/aperture/models"
 	"github.com/aperture-ml/aperture/models/decode"
 	"github.com/aperture-ml/aperture/models/translation"
 	"github.com/aperture-ml/aperture/torch"
@@ -106,6 +108,38 @@ func TestGrace(t *testing.T) {
 	close(end)
 	if err := <-stopped; err == nil || !strings.Contains(err.Error(), "raise -grace") {
 		t.Error(err)
+	}
+}
+
+// TestGraceOfLanguageModel: a language model that answers is told, too, when the grace is over.
+func TestGraceOfLanguageModel(t *testing.T) {
+	p := started(t).models[1].predictor
+	began, end := make(chan bool), make(chan bool)
+	go torch.Do(func() {
+		close(began)
+		<-end
+	})
+	<-began
+	defer close(end)
+	answered := make(chan error)
+	go func() {
+		_, err := p.predict(t.Context(), p.model.Words.Word(3), 1)
+		answered <- err
+	}()
+	for p.mu.TryLock() { // until the call holds the model
+		p.mu.Unlock()
+		time.Sleep(time.Millisecond)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	go p.close(over)
+	select {
+	case err := <-answered:
+		if !errors.Is(err, models.ErrClosed) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a call goes on after the grace")
 	}
 }
 

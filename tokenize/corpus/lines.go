@@ -23,6 +23,7 @@ type Text struct {
 	SHA256 string
 
 	place place
+	of    int      // lines that these were chosen from, at equal distances; 0 for all
 	count int      // lines of a text that stays in its file
 	file  identity // of that file, as it was when it was counted
 }
@@ -36,7 +37,12 @@ func (t Text) Len() int {
 }
 
 // Number is the number in its file of the text's line i; both count from 1.
-func (t Text) Number(i int) int { return t.place.portion.number(i) }
+func (t Text) Number(i int) int {
+	if t.of > 0 {
+		i = (i-1)*t.of/len(t.Lines) + 1
+	}
+	return t.place.portion.number(i)
+}
 
 var byteOrderMark = []byte("\ufeff")
 
@@ -201,7 +207,7 @@ func (p Parallel) Some(n int, key string) (Parallel, error) {
 }
 
 func (t Text) some(n int) Text {
-	some := Text{Path: t.Path, Lines: make([]string, n)}
+	some := Text{Path: t.Path, Lines: make([]string, n), place: t.place, of: len(t.Lines)}
 	for i := range some.Lines {
 		some.Lines[i] = t.Lines[i*len(t.Lines)/n]
 	}

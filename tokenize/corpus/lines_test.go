@@ -3,6 +3,7 @@ package corpus
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -55,6 +56,26 @@ func TestReadLines(t *testing.T) {
 				t.Errorf("sha256 %s, want %s", text.SHA256, want)
 			}
 		})
+	}
+}
+
+// Lines that are chosen at equal distances keep their numbers.
+func TestNumbersOfSome(t *testing.T) {
+	var lines []string
+	for i := range 23 {
+		lines = append(lines, fmt.Sprint(i+1))
+	}
+	all := Parallel{Text{Lines: lines}, Text{Lines: lines}}
+	for _, n := range []int{0, 1, 7, 22, 23} {
+		some, err := all.Some(n, "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range some.Target.Lines {
+			if got := some.Target.Number(i + 1); fmt.Sprint(got) != line {
+				t.Errorf("of %d lines, %d is told as line %d, and is %s", n, i+1, got, line)
+			}
+		}
 	}
 }
 

@@ -227,6 +227,11 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	c := Default()
+	c.Data.Test = []string{"x/t", "y/t"}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "data.test names x/t and y/t") {
+		t.Errorf("two texts of one name: %v", err)
+	}
+	c = Default()
 	c.Model.Dropout = math.NaN()
 	if err := c.Validate(); err == nil {
 		t.Error("NaN passes")

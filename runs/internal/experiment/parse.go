@@ -56,7 +56,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	if err := s.build(spec, o, flags); err != nil {
 		return nil, err
 	}
-	if s.Resume && o.Resume == "auto" && !s.Plan {
+	if s.Resume && o.Resume == "auto" && !s.Plan && !o.PrintConfig {
 		switch err := s.finished(); {
 		case errors.As(err, new(*finishedError)):
 			if s.Place.Rank == 0 {

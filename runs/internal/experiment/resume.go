@@ -81,12 +81,16 @@ func (r *Run) resume(s *Settings) (err error) {
 type finishedError struct {
 	folder  string
 	results *record.Results
-	raise   []string // the keys that would let it train on
+	raise   []string // the keys that would let it train on; none where it ended by a rule without one
 }
 
 func (e *finishedError) Error() string {
-	return fmt.Sprintf("%s is finished (%d updates, %.4g epochs): to train on, raise %s",
-		e.folder, e.results.Updates, e.results.Epochs.Value(), strings.Join(e.raise, " and "))
+	why := "to train on, raise " + strings.Join(e.raise, " and ")
+	if len(e.raise) == 0 {
+		why = `train.asgd = "finetune" trains until its averages no longer improve`
+	}
+	return fmt.Sprintf("%s is finished (%d updates, %.4g epochs): %s", e.folder, e.results.Updates,
+		e.results.Epochs.Value(), why)
 }
 
 // finished is a *finishedError where the run to go on with has nothing left to do.
@@ -99,15 +103,15 @@ func (s *Settings) finished() error {
 		return err
 	}
 	untested := !s.previous.Report.Test && s.Config.Report.Test // testing is all that is asked for
-	if raise := toRaise(s.previous, &s.Config, results); len(raise) > 0 && !untested {
+	raise, ended := toRaise(s.previous, &s.Config, results)
+	if ended && !untested {
 		return &finishedError{s.Out, results, raise}
 	}
 	return nil
 }
 
-// toRaise lists the keys that still hold a finished run at its end.
-func toRaise(previous, next *Config, results *record.Results) []string {
-	var raise []string
+// toRaise says whether a finished run is still at its end, and lists the keys that hold it there.
+func toRaise(previous, next *Config, results *record.Results) (raise []string, ended bool) {
 	if n := next.Train.Steps; n > 0 && results.Updates >= int64(n) {
 		raise = append(raise, fmt.Sprintf("train.steps (-steps, now %d)", n))
 	}
@@ -115,12 +119,12 @@ func toRaise(previous, next *Config, results *record.Results) []string {
 		raise = append(raise, fmt.Sprintf("train.epochs (-epochs, now %d)", n))
 	}
 	if len(raise) > 0 || previous == nil {
-		return raise
+		return raise, len(raise) > 0
 	}
 	endedByLength := previous.Train.Steps > 0 && results.Updates >= int64(previous.Train.Steps) ||
 		previous.Train.Epochs > 0 && results.Epochs.Value() >= float64(previous.Train.Epochs)
 	if n := next.Train.Patience; !endedByLength && n > 0 && n <= previous.Train.Patience {
 		raise = append(raise, fmt.Sprintf("train.patience (now %d)", n))
 	}
-	return raise
+	return raise, len(raise) > 0 || !endedByLength && next.Train.ASGD == "finetune"
 }

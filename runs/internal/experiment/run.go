@@ -227,7 +227,7 @@ func (r *Run) Files() (map[string]string, error) {
 
 // Longer says in words what to raise for a run that has found these results to train on.
 func (r *Run) Longer(results *record.Results) string {
-	raise := toRaise(nil, &r.Config, results)
+	raise, _ := toRaise(nil, &r.Config, results)
 	if len(raise) == 0 {
 		raise = []string{fmt.Sprintf("train.patience (now %d)", r.Config.Train.Patience)}
 	}

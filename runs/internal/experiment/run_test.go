@@ -250,6 +250,11 @@ func TestResumeFinished(t *testing.T) {
 				!strings.Contains(said, test.want) {
 				t.Errorf("-resume=auto of a finished run ends with %v and says %q", err, said)
 			}
+			spec = testSpec(t)
+			Parse(spec, append(test.again, "-resume=auto", "-print-config", "-out", folder))
+			if said := spec.Stdout.(*bytes.Buffer).String(); !strings.Contains(said, "[train]") {
+				t.Errorf("-print-config says %q", said)
+			}
 			if _, err := record.Read(folder); err != nil {
 				t.Errorf("the results are gone: %v", err)
 			}
@@ -261,6 +266,23 @@ func TestResumeFinished(t *testing.T) {
 		}
 		r.Close()
 		mustStart(t, folder, "-resume").Close() // killed in its second part, it is no longer finished
+	}
+}
+
+// A language model that trained until its averages no longer improved has no key that would let it train on, unless
+// its length cut it off.
+func TestFinetunedIsFinished(t *testing.T) {
+	var before, next Config
+	before.Train.ASGD, before.Train.Steps = "finetune", 50
+	next = before
+	next.Train.Steps = 60
+	for updates, want := range map[int64]bool{30: true, 50: false} {
+		if raise, ended := toRaise(&before, &next, &record.Results{Updates: updates}); ended != want || raise != nil {
+			t.Errorf("%d updates: %q, %v", updates, raise, ended)
+		}
+	}
+	if said := (&finishedError{"run", &record.Results{Updates: 30}, nil}).Error(); !strings.Contains(said, "finetune") {
+		t.Error(said)
 	}
 }
 

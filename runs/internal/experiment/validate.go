@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 )
 
@@ -29,6 +30,12 @@ func (c *Config) Validate() error {
 	}
 	refuse(!device.MatchString(t.Device), "train.device = %q is no device: it wants auto, cpu, cuda or cuda:N",
 		t.Device)
+	for i, name := range d.Test {
+		for _, other := range d.Test[:i] {
+			refuse(!language && name != other && filepath.Base(name) == filepath.Base(other), "data.test names %s and %s, whose "+
+				"translations would be one file: rename one of the two texts", other, name)
+		}
+	}
 	refuse(d.Train == "" || d.Valid == "", "data.train and data.valid must name texts")
 	endless := t.Steps == 0 && t.Epochs == 0
 	refuse(endless && t.Patience == 0, "training has no end: set train.steps, train.epochs or train.patience")

@@ -20,9 +20,8 @@ type Search struct {
 
 // Conditions are on what losses depend beside what is searched for.
 type Conditions struct {
-	Of         string  `json:"of"` // the sum of the run's results
-	Data       string  `json:"data,omitempty"`
-	Tokens     int     `json:"tokens"`
+	Of         string  `json:"of"`    // the sum of the run's results
+	Texts      string  `json:"texts"` // SHA-256 of the ids that the search reads
 	Statistics int     `json:"statistics"`
 	Epsilon    float64 `json:"epsilon"`
 	Chunk      int     `json:"chunk"`

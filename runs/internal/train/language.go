@@ -81,12 +81,14 @@ func (t *languageTask) warmStart(folder string) ([]checkpoint.Warning, error) {
 
 func (t *languageTask) updates(from corpus.Position, carried map[string]torch.Tensor) (updates, error) {
 	c := t.config.Train
-	noise := func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, c.Epochs) }
+	epochs := 0
+	noise := func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, epochs) }
 	seed := uint64(c.Seed)
 	u, err := t.Updates(t.original, c.ColumnSettings, c.Batches(), t.peers.Of(), seed, from, carried, noise)
 	if err != nil {
 		return nil, err
 	}
+	epochs = epochsOf(c, u)
 	return u, nil
 }
 

@@ -1,8 +1,10 @@
 package train
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/aperture-ml/aperture/models"
@@ -23,7 +25,8 @@ func TestInputNoise(t *testing.T) {
 	}
 }
 
-// TestInputNoiseOverSteps: a translator that trains for the given number of updates has the noise fall over the epochs that these begin.
+// TestInputNoiseOverSteps: where a run is given a number of updates, and none of epochs, the noise falls over the epochs
+// that these begin.
 func TestInputNoiseOverSteps(t *testing.T) {
 	folder := workplace(t)
 	settings := parse(t, folder, "-out", filepath.Join(folder, "noisy"), "-steps=3", "-set=model.input_noise=0.2",
@@ -38,6 +41,24 @@ func TestInputNoiseOverSteps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestInputNoiseOfTextOverSteps is the same of a language model.
+func TestInputNoiseOfTextOverSteps(t *testing.T) {
+	t.Parallel()
+	folder := textPlace(t)
+	noisy := []string{"-set=model.input_noise=0.1", "-set=train.bptt_random=false"}
+	trainText(t, folder, append(noisy, "-out=one", "-epochs=1", "-set=model.input_noise_end=0.1")...)
+	each := int(results(t, folder, "one")["updates"].(float64))
+	for name, length := range map[string][]string{"epochs": {"-epochs=2"}, "steps": {"-epochs=0", fmt.Sprint("-steps=", 2*each)},
+		"level": {"-epochs=2", "-set=model.input_noise_end=0.1"}} {
+		trainText(t, folder, slices.Concat(noisy, length, []string{"-out=" + name, "-set=train.validate_every=1000"})...)
+	}
+	sameTensors(t, folder, "epochs", "steps")
+	if weights := filepath.Join("checkpoints", fmt.Sprint("step-", 2*each), "model.safetensors"); read(t, folder, "epochs",
+		weights) == read(t, folder, "level", weights) {
+		t.Error("the noise does not fall")
+	}
 }
 
 // TestCosineOverEpochs: without a period the rate falls over all epochs, whatever -steps cuts off.

@@ -108,17 +108,13 @@ func (t *translationTask) updates(from corpus.Position, _ map[string]torch.Tenso
 	options := corpus.Options{
 		BatchSettings: c.BatchSettings, Accumulate: c.Batches(), Seed: uint64(c.Seed), Share: t.peers.Of(),
 	}
-	epochs := c.Epochs // the noise falls over those that the run may begin, 0 where it has no end
+	epochs := 0
 	noise := func(epoch int) float64 { return t.config.Model.NoiseOfEpoch(epoch, epochs) }
 	u, err := t.Updates(t.data.TrainPairs, options, from, noise)
 	if err != nil {
 		return nil, err
 	}
-	if each := u.Count(1); c.Steps > 0 {
-		if begun := (c.Steps + each - 1) / each; epochs == 0 || begun < epochs {
-			epochs = begun
-		}
-	}
+	epochs = epochsOf(c, u)
 	return u, nil
 }
 
