@@ -185,6 +185,7 @@ func TestAttentionalThreads(t *testing.T) {
 		{layers: 2, steps: 12, rows: 5, positions: 9, words: 100, width: 301, lengths: []int64{9, 1, 4, 7, 2}},
 		{layers: 1, steps: 9, rows: 1, positions: 30, words: 31, width: 470},
 		{layers: 1, steps: 30, rows: 60, positions: 33, words: 16, width: 192},
+		{layers: 2, steps: 40, rows: 40, positions: 5, words: 6, width: 9}, // a bias's gradient of 32 + 4 columns
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			torch.Test(t, func() {
@@ -201,6 +202,23 @@ func TestAttentionalThreads(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAttentionalChanged: states that were changed before the way back give no gradient.
+func TestAttentionalChanged(t *testing.T) {
+	ofCPU(t)
+	torch.Test(t, func() {
+		c := attentionalCase{layers: 1, steps: 3, rows: 2, positions: 4, words: 5, width: 6}
+		in := attentionalInputs(c, torch.Float32)
+		for _, x := range in {
+			x.SetRequiresGrad(true)
+		}
+		y := c.run(torch.AttentionalDecoder.Run, in)
+		y.Assign(torch.Zeros(torch.Float32, device, 3, 2, 6))
+		if err := torch.Try(func() error { y.Sum().Backward(); return nil }); err == nil {
+			t.Error("changed states are differentiated")
+		}
+	})
 }
 
 // TestAttentionalFrees: a step's tensors end with its scope, on the C++ side too.

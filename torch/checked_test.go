@@ -105,6 +105,48 @@ func TestCheckedDeviceRefusesBothSides(t *testing.T) {
 	})
 }
 
+// TestOperandsOfTwoDevices: a fused operator refuses operands of which one is elsewhere, whichever that is.
+func TestOperandsOfTwoDevices(t *testing.T) {
+	d := checked.Device(t)
+	torch.Test(t, func() {
+		s := torch.NewStream(1, "x")
+		here := func(shape ...int64) torch.Tensor { return s.Normal(0, 1, torch.Float32, torch.CPU, shape...) }
+		there := func(shape ...int64) torch.Tensor { return s.Normal(0, 1, torch.Float32, d, shape...) }
+		y := torch.FromInt64s([]int64{0, 1}, torch.CPU, 2)
+		loss := torch.SoftmaxLossOptions{Ignore: -1, Scale: 1}
+		layer := func(hidden, state torch.Tensor) {
+			torch.LSTM(here(5, 2, 3), state, here(2, 4), torch.LSTMWeights{Input: here(16, 3), Hidden: hidden, InputBias: here(16),
+				HiddenBias: here(16)}, torch.LSTMOptions{})
+		}
+		for what, f := range map[string]func(){
+			"a shift": func() { torch.ShiftedSoftmaxLoss(here(2, 4), here(5, 4), torch.Tensor{}, y, there(2), loss) },
+			"a prior": func() {
+				torch.MixtureLoss(here(2, 3, 4), there(2, 3), here(5, 4), torch.Tensor{}, y, torch.Tensor{}, loss)
+			},
+			"a table": func() {
+				torch.ContinuousLoss(here(2, 4), there(5, 4), y, torch.ContinuousLossOptions{Kind: torch.Cosine, Ignore: -1, Scale: 1})
+			},
+			"a gain":     func() { torch.ResidualNorm(here(2, 4), here(2, 4), there(4), here(4), 1e-5, 0, nil) },
+			"a residual": func() { torch.ResidualNorm(here(2, 4), there(2, 4), here(4), here(4), 1e-5, 0, nil) },
+			"a state":    func() { layer(here(16, 4), there(2, 4)) },
+			"a weight":   func() { layer(there(16, 4), here(2, 4)) },
+			"a bias":     func() { torch.Pack(here(5, 4)).Linear(here(2, 4), there(5), false) },
+			"its bias":   func() { torch.PackInt8(here(5, 4)).Linear(here(2, 4), there(5), false) },
+			"a mask": func() {
+				torch.AttentionalDecoder{Query: here(6, 6), Mix: here(6, 12), Output: there(1, 2, 6),
+					Layers: []torch.LSTMWeights{{Input: here(24, 11), Hidden: here(24, 6), InputBias: here(24), HiddenBias: here(24)}},
+				}.Run(here(3, 2, 5), here(2, 4, 6), nil, []torch.Tensor{{}}, []torch.Tensor{{}})
+			},
+		} {
+			if err := torch.Try(func() error { f(); return nil }); err == nil || !strings.Contains(err.Error(), string(d)) {
+				t.Errorf("with %s elsewhere: %v", what, err)
+			}
+		}
+		// targets may lie anywhere
+		torch.ContinuousLoss(here(2, 4), here(5, 4), y.To(torch.Int64, d), torch.ContinuousLossOptions{Kind: torch.Cosine, Ignore: -1, Scale: 1})
+	})
+}
+
 // TestCheckedDeviceEndsTouching: a process that reads the device's memory from the host ends with a sentence.
 func TestCheckedDeviceEndsTouching(t *testing.T) {
 	const child = "APERTURE_TOUCH"

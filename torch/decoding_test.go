@@ -152,17 +152,33 @@ func TestBeamTopKRefuses(t *testing.T) {
 				t.Errorf("allowed %v: %v", ids, err)
 			}
 		}
+		for _, id := range []int32{-1, 5, 1 << 28} {
+			b := torch.BeamTopK{Count: 2, Pad: 1, End: 2, Scores: []float64{0}, Rules: []torch.EndRule{torch.EndAllowed}}
+			banned, wanted := b, b
+			banned.Banned, wanted.Wanted = [][]int32{{id}}, [][]int32{{id}}
+			for _, b := range []torch.BeamTopK{banned, wanted} {
+				err := torch.Try(func() error {
+					b.FromLogProbs(torch.Zeros(torch.Float32, device, 1, 5))
+					return nil
+				})
+				if err == nil || !strings.Contains(err.Error(), "outside of the vocabulary of 5") {
+					t.Errorf("banned %v, wanted %v: %v", b.Banned, b.Wanted, err)
+				}
+			}
+		}
 	})
 }
 
 // TestBeamTopKOfNaN finds no candidates.
 func TestBeamTopKOfNaN(t *testing.T) {
 	torch.Test(t, func() {
-		b := torch.BeamTopK{Count: 2, Pad: 1, End: 2, Scores: []float64{0}, Rules: []torch.EndRule{torch.EndAllowed}}
-		for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
-			got := b.FromLogProbs(torch.Full(math.NaN(), dtype, device, 1, 90))
-			if got.Rows[0] >= 0 || got.Rows[1] >= 0 {
-				t.Errorf("%v: NaN gives %+v", dtype, got)
+		for _, rule := range []torch.EndRule{torch.EndAllowed, torch.EndForbidden, torch.EndForced} {
+			b := torch.BeamTopK{Count: 2, Pad: 1, End: 2, Scores: []float64{0}, Rules: []torch.EndRule{rule}}
+			for _, dtype := range []torch.DType{torch.Float32, torch.Float64} {
+				got := b.FromLogProbs(torch.Full(math.NaN(), dtype, device, 1, 90))
+				if got.Rows[0] >= 0 || got.Rows[1] >= 0 {
+					t.Errorf("%v, %v: NaN gives %+v", dtype, rule, got)
+				}
 			}
 		}
 	})

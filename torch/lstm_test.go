@@ -69,6 +69,15 @@ func TestLSTMRefusesLengths(t *testing.T) {
 				t.Errorf("%s: the error is %v", kind, err)
 			}
 		}
+		for _, steps := range []int64{-1, 5} {
+			err := torch.Try(func() error {
+				torch.LSTM(zeros(4, 2, 2), torch.Tensor{}, torch.Tensor{}, w, torch.LSTMOptions{Lengths: []int64{1, steps}, Reverse: true})
+				return nil
+			})
+			if want := fmt.Sprintf("a column has %d steps of 4", steps); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, not %q", err, want)
+			}
+		}
 	})
 }
 
@@ -203,6 +212,7 @@ func TestLSTMThreads(t *testing.T) {
 		{steps: 6, columns: 20, in: 40, width: 150, drop: 0.5},
 		{steps: 20, columns: 20, in: 400, width: 301, drop: 0.5},
 		{steps: 40, columns: 1, in: 100, width: 301},
+		{steps: 60, columns: 20, in: 7, width: 9}, // a bias's gradient of 32 + 4 columns
 		{steps: 9, columns: 3, in: 31, width: 470, drop: 0.5, reverse: true},
 		{steps: 1, columns: 1, in: 100, width: 600},
 		{steps: 3, columns: 20, in: 200, width: 600},

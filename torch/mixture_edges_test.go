@@ -78,6 +78,18 @@ func TestMixtureLossForbidsWords(t *testing.T) {
 			if math.Abs(loss.Item()-math.Log(2)) > 1e-6 {
 				t.Errorf("%v: the loss is %v", dtype, loss.Item())
 			}
+			for name, transform := range map[string]func(torch.Tensor) torch.Tensor{"fused": nil, "plain": asItIs} {
+				got := torch.MixtureLogProbs(zeros(1, 2, 1), zeros(1, 2), zeros(3, 1), bias, transform).Float64s()
+				if !math.IsInf(got[1], -1) || math.Abs(got[0]+math.Log(2)) > 1e-6 {
+					t.Errorf("%v, %s: the log-probabilities are %v", dtype, name, got)
+				}
+			}
+			smoothed, _, _ := torch.MixtureLoss(zeros(1, 2, 1), zeros(1, 2), zeros(3, 1), bias,
+				torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{},
+				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1, Epsilon: 0.1})
+			if !math.IsInf(smoothed.Item(), 1) {
+				t.Errorf("%v: with smoothing the loss is %v", dtype, smoothed.Item())
+			}
 		}
 	})
 }
@@ -94,6 +106,18 @@ func TestMixtureLossShowsNaN(t *testing.T) {
 					torch.SoftmaxLossOptions{Ignore: -1, Epsilon: epsilon, Scale: 1})
 				if v := loss.Item(); !math.IsNaN(v) && !math.IsInf(v, 1) {
 					t.Errorf("a logit of %v gives a loss of %v", bad, v)
+				}
+			}
+		}
+		for _, dtype := range []torch.DType{torch.Float64, torch.Float32} {
+			none := func(shape ...int64) torch.Tensor { return torch.Full(math.NaN(), dtype, device, shape...) }
+			ones := func(shape ...int64) torch.Tensor { return torch.Full(1, dtype, device, shape...) }
+			for what, operands := range map[string][2]torch.Tensor{"states": {none(1, 2, 1), ones(1, 2)},
+				"a prior": {ones(1, 2, 1), none(1, 2)}} {
+				loss, nll, _ := torch.MixtureLoss(operands[0], operands[1], ones(3, 1), torch.Tensor{},
+					torch.FromInt64s([]int64{0}, device, 1), torch.Tensor{}, torch.SoftmaxLossOptions{Ignore: -1, Scale: 1})
+				if !math.IsNaN(loss.Item()) || !math.IsNaN(nll.Item()) {
+					t.Errorf("%v: %s of NaN give the loss %v and %v", dtype, what, loss.Item(), nll.Item())
 				}
 			}
 		}

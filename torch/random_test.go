@@ -171,7 +171,7 @@ func TestMomentsOfDraws(t *testing.T) {
 func TestUniformStaysBelowItsEnd(t *testing.T) {
 	torch.Test(t, func() {
 		s := torch.NewStream(1, "range")
-		for _, dtype := range []torch.DType{torch.BFloat16, torch.Float32, torch.Float64} {
+		for _, dtype := range []torch.DType{torch.Float16, torch.BFloat16, torch.Float32, torch.Float64} {
 			for _, limits := range [][2]float64{{0, 1}, {-0.1, 0.1}, {1, 1 + 1.0/128}} {
 				values := s.Uniform(limits[0], limits[1], dtype, device, 100_000).Float64s()
 				low, high := slices.Min(values), slices.Max(values)

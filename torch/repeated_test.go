@@ -119,6 +119,30 @@ func TestRepeatedLinearUnused(t *testing.T) {
 	})
 }
 
+// TestRepeatedLinearPartly: where a part of the graph is differentiated by itself, and not for the matrix, that part
+// adds nothing to the matrix's gradient.
+func TestRepeatedLinearPartly(t *testing.T) {
+	torch.Test(t, func() {
+		draw := torch.NewStream(2, "partly")
+		normal := func(shape ...int64) torch.Tensor { return draw.Normal(0, 1, torch.Float32, device, shape...) }
+		w, x, hidden, weight := normal(3, 3), normal(2, 3), normal(2, 3), normal(5, 3)
+		w.SetRequiresGrad(true)
+		hidden.SetRequiresGrad(true)
+		gradient := func(linear repeatedLinear, matrix torch.Tensor) torch.Tensor {
+			torch.ZeroGrad([]torch.Tensor{w})
+			loss, _ := torch.ScoreLoss(
+				torch.LossOperands{Hidden: hidden, Weight: weight, Targets: torch.FromInt64s([]int64{0, 1}, device, 2)},
+				torch.SoftmaxLossOptions{Ignore: -1, Scale: 1}, func(c torch.ScoreChunk) (torch.Tensor, []torch.Tensor) {
+					return linear(c.Scores.Narrow(1, 0, 3), matrix, torch.Tensor{}).Square().SumDim(1, false), nil
+				})
+			loss.Add(linear(x, matrix, torch.Tensor{}).Sum()).Backward()
+			return w.Grad().Clone()
+		}
+		want := gradient(torch.RepeatedLinearReference, w)
+		near(t, "the matrix's gradient", gradient(torch.RepeatedLinear, torch.Repeated(w)), want)
+	})
+}
+
 // TestRepeatedLinearLeavesNothing: the steps of a recurrence are gone with their scope.
 func TestRepeatedLinearLeavesNothing(t *testing.T) {
 	torch.Test(t, func() {

@@ -28,6 +28,7 @@
 #include "api_attentional.h"
 #include "border/common.h"
 #include "border/operator.h"
+#include "recurrent/bias_gradient.h"
 #include "recurrent/gates.h"
 #include "devices/isa.h"
 #include "recurrent/lstm_units.h"
@@ -277,9 +278,11 @@ class Attentional : public Operator {
     Tensors kept = list;
     kept.insert(kept.end(), {trace.keys, trace.values, trace.weights, trace.tanh, trace.out});
     for (const Trace::Layer &l : trace.layers) kept.insert(kept.end(), {l.gates, l.h, l.c, l.passed});
+    const at::Tensor out = trace.out.narrow(0, 1, x.T());
+    kept.push_back(out);  // so that a change of it is refused: trace.out has the memory, but another version
     save_for_backward(kept);
     operands_ = list.size();
-    return {trace.out.narrow(0, 1, x.T())};
+    return {out};
   }
 
   Tensors backward(const Tensors &grads) override {
@@ -314,7 +317,7 @@ class Attentional : public Operator {
         gradients[i] = at::mm(gates.t(), in.reshape({rows, -1}));
       }
       if (needs_input_grad(i + 1)) gradients[i + 1] = at::mm(gates.t(), layer.h.narrow(0, 0, T).reshape({rows, D}));
-      if (needs_input_grad(i + 2) || needs_input_grad(i + 3)) gradients[i + 2] = gradients[i + 3] = gates.sum(0);
+      if (needs_input_grad(i + 2) || needs_input_grad(i + 3)) gradients[i + 2] = gradients[i + 3] = bias_gradient(gates);
       if (needs_input_grad(i + 4)) gradients[i + 4] = at::mm(layer.gates[0], x.layers[l].w_hh);
       gradients[i + 5] = back.c[l];
     }
@@ -338,6 +341,8 @@ extern "C" ap_error ap_attentional(ap_tensor *operands, int layers, ap_tensor *m
     Fixed fixed;
     for (int l = 0; l < layers; ++l) fixed.masks.push_back(masks[l] ? get(masks[l]).detach().contiguous() : at::Tensor());
     if (lengths) fixed.lengths = at::from_blob(const_cast<int64_t *>(lengths), {list[0].size(1)}, at::kLong).clone();
+    for (const at::Tensor &mask : fixed.masks)
+      TORCH_CHECK(!mask.defined() || mask.device() == list[0].device(), "operands lie on ", list[0].device(), " and a mask on ", mask.device());
     *out = wrap(recorded<Attentional>(list, std::move(fixed))[0]);
   });
 }

@@ -267,7 +267,7 @@ class ContinuousLoss : public Operator {
       sum = rows.loss_N.sum() * scale, nll_N = rows.nll_N;
       if (needs_hidden) gradient_NM = rows.gradient(scale);
     } else {
-      const at::Tensor y_N = targets.contiguous(), n_N = negatives.defined() ? negatives.contiguous() : negatives;
+      const at::Tensor y_N = targets.cpu().contiguous(), n_N = negatives.defined() ? negatives.cpu().contiguous() : negatives;
       const Loss loss(kind, h_NM.size(1), lambda1, lambda2);
       const Job job = {loss, y_N.const_data_ptr<int64_t>(), n_N.defined() ? n_N.const_data_ptr<int64_t>() : nullptr, ignore, scale};
       nll_N = at::empty({h_NM.size(0)}, at::kDouble);
@@ -296,6 +296,7 @@ class ContinuousLoss : public Operator {
 void check_operands(const at::Tensor &h, const at::Tensor &table, const at::Tensor &y, int64_t ignore) {
   TORCH_CHECK(h.dim() == 2 && table.dim() == 2 && h.size(1) == table.size(1) && h.size(1) > 0, "hidden states of shape ", h.sizes(),
               " do not fit target vectors of shape ", table.sizes());
+  TORCH_CHECK(table.device() == h.device(), "operands lie on ", h.device(), " and on ", table.device());
   TORCH_CHECK(y.dim() == 1 && y.size(0) == h.size(0), "hidden states of shape ", h.sizes(), " do not fit targets of shape ", y.sizes());
   TORCH_CHECK(y.scalar_type() == at::kLong, "targets must be int64, not ", y.scalar_type());
   check_range(y.masked_select(y.ne(ignore)), table.size(0), "a target", "the vocabulary");

@@ -39,7 +39,9 @@ template <class T>
     for (int64_t j = 0; j < n; ++j) top[j] = row[j] + lift > top[j] ? row[j] + lift : top[j];
   }
   for (int64_t j = 0; j < n; ++j) total[j] = 0;
-  for (int64_t k = 0; k < K; ++k) add_exponentials(components[k].row + begin, components[k].lift, top, n, total);
+  T base[kTile];  // a word that no component can give has 0 under its exponentials, which are 0 then
+  for (int64_t j = 0; j < n; ++j) base[j] = top[j] == -std::numeric_limits<T>::infinity() ? 0 : top[j];
+  for (int64_t k = 0; k < K; ++k) add_exponentials(components[k].row + begin, components[k].lift, base, n, total);
   double sum = 0;
   for (int64_t j = 0; j < n; ++j) {
     mix[begin + j] = top[j] + std::log(total[j]);
@@ -83,7 +85,7 @@ AP_KERNEL(void, differentiate_float, const Component<float> &c, int64_t begin, i
 
 double log_sum_exp(const std::vector<double> &x) {
   double top = -std::numeric_limits<double>::infinity(), total = 0;
-  for (double v : x) top = std::max(top, v);
+  for (double v : x) top = v > top || v != v ? v : top;  // not a number where one is none
   if (std::isinf(top)) return top;
   for (double v : x) total += std::exp(v - top);
   return top + std::log(total);

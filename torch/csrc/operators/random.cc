@@ -159,6 +159,7 @@ ap_error ap_random_uniform(uint64_t seed, uint64_t offset, double low, double hi
     double most = std::nextafter(high, low);
     if (dtype == static_cast<int>(at::kFloat)) most = std::nextafter(static_cast<float>(high), static_cast<float>(low));
     if (dtype == static_cast<int>(at::kBFloat16)) most = std::nextafter(static_cast<at::BFloat16>(high), static_cast<at::BFloat16>(low));
+    if (dtype == static_cast<int>(at::kHalf)) most = std::nextafter(static_cast<at::Half>(high), static_cast<at::Half>(low));
     *out = wrap(fill(dtype, shape_of(shape, rank), device,
                      [&](int64_t i) { return std::min(low + (high - low) * unit(seed, offset, i), most); }));
   });

@@ -70,8 +70,10 @@ class Step : public Operator {
   Tensors backward(const Tensors &grads) override {
     const Tensors saved = saved_tensors();
     const at::Tensor &x = saved[0], &matrix = saved[1], g = grads[0].contiguous();
-    uses_->inputs.push_back(x.detach());
-    uses_->gradients.push_back(g);
+    if (needs_input_grad(1)) {
+      uses_->inputs.push_back(x.detach());
+      uses_->gradients.push_back(g);
+    }
     at::Tensor gx;
     if (needs_input_grad(0)) {
       if (uses_->packed.defined() && !uses_->packed_transpose.defined()) uses_->packed_transpose = pack_weight(matrix.mT());

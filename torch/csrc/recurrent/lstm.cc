@@ -31,6 +31,7 @@
 #include "border/operator.h"
 #include "devices/api_isa.h"
 #include "operators/dropout.h"
+#include "bias_gradient.h"
 #include "flat_weights.h"
 #include "lstm_units.h"
 #include "products/products.h"
@@ -205,7 +206,7 @@ class LSTM : public Operator {
       }
       if (drop_.p > 0) apply_dropout_(gw_hh, drop_.p, drop_.key);
     }
-    if (needs_input_grad(4) || needs_input_grad(5)) gbias = rows.sum(0);
+    if (needs_input_grad(4) || needs_input_grad(5)) gbias = bias_gradient(rows);
     return {gates, gh, gc, gw_hh, gbias, gbias};
   }
 
@@ -286,6 +287,8 @@ extern "C" ap_error ap_lstm(ap_tensor x, ap_tensor h, ap_tensor c, ap_tensor wei
     bool fused = X.is_cpu();
     for (const at::Tensor &operand : {X, get(h), get(c), w_ih, w_hh, b_ih, b_hh}) fused = fused && operand.scalar_type() == at::kFloat;
     TORCH_CHECK(!lengths || n == B, "there are ", n, " lengths for ", B, " columns");
+    for (int64_t b = 0; lengths && b < B; ++b)
+      TORCH_CHECK(lengths[b] >= 0 && lengths[b] <= X.size(0), "a column has ", lengths[b], " steps of ", X.size(0));
     if (fused) {
       at::Tensor steps;
       if (lengths) steps = at::from_blob(const_cast<int64_t *>(lengths), {n}, at::kLong).clone();

@@ -64,7 +64,7 @@ struct Best {
   explicit Best(size_t k) : k(k) { heap.reserve(k + 1); }
   double bar() const { return heap.size() < k ? never : heap.front().score; }
   void offer(const Candidate &c) {
-    if (c.score == never || (heap.size() == k && !(c < heap.front()))) return;
+    if (!(c.score > never) || (heap.size() == k && !(c < heap.front()))) return;
     heap.push_back(c);
     std::push_heap(heap.begin(), heap.end());
     if (heap.size() > k) {
@@ -160,6 +160,9 @@ extern "C" ap_error ap_beam_topk(ap_tensor x, ap_tensor weight, ap_tensor bias, 
     for (int64_t s = 0; only.starts_B && s < sentences; ++s)
       for (int64_t i = only.starts_B[s], before = -1; i < only.starts_B[s + 1]; before = only.ids[i++])
         TORCH_CHECK(only.ids[i] > before && only.ids[i] < V, "the allowed words do not rise within the vocabulary of ", V, ": ", only.ids[i]);
+    for (const auto &[ids, starts_R] : {std::pair(banned, banned_starts), std::pair(wanted, wanted_starts)})
+      for (int64_t i = 0; starts_R && i < starts_R[R]; ++i)
+        TORCH_CHECK(ids[i] >= 0 && ids[i] < V, "the word ", ids[i], " is outside of the vocabulary of ", V);
     // Tasks of about 64 rows: enough for the product, little enough for the caches.
     const int64_t tasks = count_tasks(sentences, R, 64, static_cast<double>(V) * (weight ? x_RD.size(1) : 8));
     run_tasks(tasks, [&](int64_t task) {
