@@ -32,7 +32,8 @@ func Score(model Forward, nll func(hidden, targets torch.Tensor) torch.Tensor, s
 		return nil, err
 	}
 	for i := range sources {
-		for side, ids := range map[string][]int32{"source": sources[i], "translation": targets[i]} {
+		for s, ids := range [][]int32{sources[i], targets[i]} {
+			side := []string{"source", "translation"}[s]
 			if len(ids)+1 > positions {
 				return nil, fmt.Errorf("%s %d has %d tokens with its end of sentence, and the model has %d positions: "+
 					"leave the pair out", side, i+1, len(ids)+1, positions)

@@ -314,6 +314,15 @@ func TestOptions(t *testing.T) {
 	if out := translate(t, made, source[:1], short); strings.Contains(out[0].Tokenised, " ") {
 		t.Errorf("at most one word: %+v", out[0])
 	}
+	tooLong := strings.Repeat("a ", made.Settings.Model.MaxPositions)
+	for _, given := range []bool{false, true} {
+		pair := map[bool]string{given: tooLong, !given: "a"}
+		_, err := made.Force(t.Context(), []string{"a", pair[false]}, []string{"a", pair[true]}, own)
+		var bad *translation.LineError
+		if !errors.As(err, &bad) || bad.Line != 2 || bad.Given != given || !strings.Contains(err.Error(), "positions") {
+			t.Errorf("the second line is too long, given: %v: %v", given, err)
+		}
+	}
 	forced, err := made.Force(t.Context(), source, target, own)
 	if err != nil {
 		t.Fatal(err)

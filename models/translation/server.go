@@ -207,7 +207,7 @@ func (s *Server) Translate(ctx context.Context, requests []Request, o decode.Opt
 			return nil, cause(ctx, err)
 		}
 		if passages[i], err = m.passage(r, how); err != nil {
-			out[i] = []Translation{{Err: &LineError{i + 1, err}}}
+			out[i] = []Translation{{Err: &LineError{Line: i + 1, Err: err}}}
 			continue
 		}
 		for k := range passages[i] {
@@ -219,7 +219,7 @@ func (s *Server) Translate(ctx context.Context, requests []Request, o decode.Opt
 	if err := s.do(j, func(at place, list []found, err error) {
 		if err != nil {
 			if out[at.text] == nil {
-				out[at.text] = []Translation{{Err: &LineError{at.text + 1, err}}}
+				out[at.text] = []Translation{{Err: &LineError{Line: at.text + 1, Err: err}}}
 			}
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/models/decode"
+	"github.com/aperture-ml/aperture/models/translation/bitext"
 	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/torch"
 )
@@ -45,8 +46,9 @@ var errNoUTF8 = errors.New("it is no valid UTF-8: convert the text, for example 
 
 // LineError says why a line cannot be translated.
 type LineError struct {
-	Line int // counted from 1
-	Err  error
+	Line  int  // counted from 1
+	Given bool // it is one of the translations that are given
+	Err   error
 }
 
 func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
@@ -102,7 +104,7 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 		s, err := t.read(r)
 		switch {
 		case err != nil:
-			all[i] = []Translation{{Err: &LineError{i + 1, err}}}
+			all[i] = []Translation{{Err: &LineError{Line: i + 1, Err: err}}}
 		case len(s.ids) == 0:
 			all[i] = []Translation{s.empty()}
 		default:
@@ -113,7 +115,7 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 		return t.search(ctx, sentences, o, func(k int, found []found, err error) {
 			i := places[k]
 			if err != nil {
-				all[i] = []Translation{{Err: &LineError{i + 1, err}}}
+				all[i] = []Translation{{Err: &LineError{Line: i + 1, Err: err}}}
 				return
 			}
 			for _, x := range t.write(sentences[k], found, o) {
@@ -131,7 +133,7 @@ func (t *Translator) TranslateRequests(ctx context.Context, requests []Request, 
 // called from any goroutine.
 func (t *Translator) read(r Request) (s *sentence, err error) {
 	s = &sentence{line: r.Line}
-	s.ids, s.symbols, err = t.encode(r.Line)
+	s.ids, s.symbols, err = t.encode(t.Text.Source, r.Line)
 	if err != nil || r.Prefix == "" && r.Terms == nil && len(r.Keep) == 0 {
 		return s, err
 	}
@@ -144,10 +146,10 @@ type lengthError struct{ text string }
 
 func (e *lengthError) Error() string { return e.text }
 
-// encode gives a raw line as ids and as symbols, or says why it cannot be translated. A line that is too long is
+// encode gives a raw line of a side as ids and as symbols, or says why it is refused. A line that is too long is
 // refused as soon as that is sure: by its bytes, then by its words, each of which is a symbol or more.
-func (t *Translator) encode(line string) (ids []int32, symbols []string, err error) {
-	side, positions := t.Text.Source, t.Settings.Model.MaxPositions
+func (t *Translator) encode(side *bitext.Side, line string) (ids []int32, symbols []string, err error) {
+	positions := t.Settings.Model.MaxPositions
 	tooLong := func(n int, what string) error {
 		return &lengthError{fmt.Sprintf("it has %d %s with its end, and the model has %d positions: split it, or train "+
 			"with a larger model.max_positions", n, what, positions)}
@@ -192,16 +194,14 @@ func (t *Translator) Force(ctx context.Context, sources, targets []string, o dec
 	err = t.Queue(ctx, func() error {
 		source, target := make([][]int32, len(sources)), make([][]int32, len(targets))
 		for i, line := range sources {
-			if err := t.readable(line); err != nil {
-				return &LineError{i + 1, err}
+			if source[i], _, err = t.encode(t.Text.Source, line); err != nil {
+				return &LineError{Line: i + 1, Err: err}
 			}
-			source[i] = t.Text.Source.Encode(line)
 		}
 		for i, line := range targets {
-			if err := t.readable(line); err != nil {
-				return fmt.Errorf("translation %d cannot be scored: %w", i+1, err)
+			if target[i], _, err = t.encode(t.Text.Target, line); err != nil {
+				return &LineError{Line: i + 1, Given: true, Err: err}
 			}
-			target[i] = t.Text.Target.Encode(line)
 		}
 		nll := func(hidden, targets torch.Tensor) torch.Tensor {
 			return t.Output.NLL(torch.States{Hidden: hidden}, targets)

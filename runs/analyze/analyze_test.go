@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -176,6 +177,23 @@ func TestUndefinedMeasuresAreNull(t *testing.T) {
 			t.Errorf("%v:\n%s", err, out)
 		}
 	})
+}
+
+// TestLongNames: a table has room for any number of names of any length.
+func TestLongNames(t *testing.T) {
+	for _, letters := range []int{1, 10, 14, 18, 27, 40, 80, 204} {
+		var all []*analysis
+		for i := range 9 {
+			all = append(all, &analysis{Name: strings.Repeat("n", letters) + fmt.Sprint(i)})
+		}
+		var out bytes.Buffer
+		printTable(&out, all)
+		for i := range 9 {
+			if !strings.Contains(out.String(), fmt.Sprint("n", i)) {
+				t.Errorf("%d letters: the table lacks name %d:\n%s", letters, i, &out)
+			}
+		}
+	}
 }
 
 // TestNormalise: the second matrix gets the first one's norm, so that one that is only smaller does not seem more

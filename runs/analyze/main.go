@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,17 +86,19 @@ func run(f *flags, out, log io.Writer) error {
 		fmt.Fprintf(log, "wrote %s: tensorboard --logdir %s shows it under Projector\n",
 			filepath.Join(f.Projector, projectorConfig), f.Projector)
 	}
+	var err error
+	if f.draws() { // before the table: its reader may not stay to its end
+		err = f.save(draw(pictures), log)
+	}
 	if f.JSON {
-		if err := printJSON(out, results); err != nil {
-			return err
-		}
-	} else {
-		printTable(out, results)
+		return cmp.Or(err, printJSON(out, results))
 	}
-	if !f.draws() {
-		return nil
-	}
-	plots := draw(pictures)
+	printTable(out, results)
+	return err
+}
+
+// save writes the pictures.
+func (f *flags) save(plots []chart.Plot, log io.Writer) error {
 	folder, err := f.folder()
 	if err != nil {
 		return err

@@ -118,9 +118,9 @@ func printTable(out io.Writer, all []*analysis) {
 		block, used = block[:1], width(titles)
 	}
 	for _, a := range all {
-		column := []string{shorten(a.Name, widest-used-4)}
-		if len(block) > 1 {
-			column[0] = shorten(a.Name, 60)
+		column := []string{shorten(a.Name, 60)}
+		if len(block) == 1 { // the first of a block may fill it
+			column[0] = shorten(a.Name, widest-used-4)
 		}
 		for _, r := range rows {
 			column = append(column, r.value(a))

@@ -35,7 +35,7 @@ type flags struct {
 	MinP        float64 `flag:"min-p" range:"[0,1]" help:"draw among words that have at least the share <P> of the best word's probability; 0: all"`
 	Typical     float64 `flag:"typical" default:"1" range:"(0,1]" help:"draw among the words whose information is nearest to the entropy and that have the probability <P> together"`
 	Repetition  float64 `flag:"repetition" default:"1" range:"(0,inf)" help:"multiply log-probabilities of words that the text has already by <X>: above 1 they become less probable"`
-	Contrastive float64 `flag:"contrastive" range:"[0,1]" help:"contrastive search: take the word with the best of (1 - <X>) times its probability less <X> times how alike its hidden state is to those before, among the 5, or -top-k, most probable; 0: draw. The authors recommend 0.6"`
+	Contrastive float64 `flag:"contrastive" range:"[0,1]" help:"contrastive search: take the word with the best of (1 - <X>) times its probability less X times how alike its hidden state is to those before, among the 5, or -top-k, most probable; 0: draw. The authors recommend 0.6"`
 	Seed        uint64  `flag:"seed" default:"1" help:"seed <N> of the draws"`
 	command.Machine
 }

@@ -67,6 +67,16 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	if r.Baseline != "" && r.Training != "" {
 		return r, errors.New("-compare and -f1-train answer different questions: ask one at a time")
 	}
+	if r.Baseline != "" && r.MultiBLEU {
+		return r, errors.New("-compare tests the scores of -metric: leave -multi-bleu out")
+	}
+	if r.Training != "" {
+		for _, name := range []string{"metric", "tok", "smooth", "ci", "lc", "multi-bleu"} {
+			if given.Changed(name) {
+				return r, fmt.Errorf("-%s does not go with -f1-train, which counts the words of all texts as they are", name)
+			}
+		}
+	}
 	samples := 0
 	if r.Interval {
 		samples = score.DefaultSamples

@@ -19,12 +19,12 @@ func (r request) score(in io.Reader, out, errw io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if r.Training != "" {
+		return r.byFrequency(hyps, refs, out)
+	}
 	if r.wantsBLEU() && r.Tokenizer != string(score.TokNone) && looksTokenised(hyps) {
 		fmt.Fprintln(errw, `score: 100 lines or more end in " .": BLEU expects detokenised text; `+
 			`use -multi-bleu or -tok none for tokenised text`)
-	}
-	if r.Training != "" {
-		return r.byFrequency(hyps, refs, out)
 	}
 	if r.Baseline != "" {
 		return r.compareWith(hyps, refs, out, errw)

@@ -234,7 +234,20 @@ func TestCompareAndFrequencies(t *testing.T) {
 		!strings.Contains(errs, "one at a time") {
 		t.Errorf("both: exit %d, %s", code, errs)
 	}
+	if code, _, errs = answer("", "-ref=ref", "-compare=bad", "-multi-bleu", "-metric=chrf"); code != 2 ||
+		!strings.Contains(errs, "leave -multi-bleu out") {
+		t.Errorf("multi-bleu of two: exit %d, %s", code, errs)
+	}
+	for _, flag := range []string{"-lc", "-ci", "-multi-bleu", "-metric=chrf", "-tok=none", "-smooth=none"} {
+		if code, _, errs = answer("", "-ref=ref", "-f1-train=train", flag); code != 2 ||
+			!strings.Contains(errs, "does not go with -f1-train") {
+			t.Errorf("%s by frequency: exit %d, %s", flag, code, errs)
+		}
+	}
 	var rows []frequencyRow
+	if _, _, errs = answer(strings.Repeat("dog .\n", 120), "-ref=one", "-f1-train=train"); strings.Contains(errs, "detokenised") {
+		t.Errorf("tokenised text by frequency: %s", errs)
+	}
 	code, out, errs = answer("dog dog the\n", "-ref=one", "-f1-train=train", "-json")
 	if code != 1 || !strings.Contains(errs, "one") {
 		t.Errorf("no references: exit %d, %s%s", code, out, errs)

@@ -50,7 +50,7 @@ func (f *cleanCorpus) run(s streams) error {
 		outputs = append(outputs, f.Retained)
 	}
 	for _, name := range outputs {
-		if name == names[0] || name == names[1] {
+		if sameFile(name, names[0]) || sameFile(name, names[1]) {
 			return command.Usagef("%s would be read and written at once: choose another OUT", name)
 		}
 	}

@@ -36,6 +36,13 @@ type ofRun struct {
 }
 
 func (f ofRun) sides() (*bitext.Sides, error) {
+	tree, err := keys.ReadFolder(f.Run)
+	if err != nil {
+		return nil, err
+	}
+	if _, translates := tree.Section("data")["target"]; !translates {
+		return nil, fmt.Errorf("%s holds no translator", f.Run)
+	}
 	s, err := schema.ReadFolder(f.Run)
 	if err == nil {
 		err = checkpoint.SameRun(schema, &s, "translation", f.Run)

@@ -56,6 +56,17 @@ func translationRun(t *testing.T) (folder, store string) {
 	return folder, stores[0]
 }
 
+func TestEncodeByLanguageModel(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "config.toml"), []byte("[data]\ntrain = 'x'\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := runText(t, "", "encode", "-run", folder, "-l", "en"); code != 1 ||
+		!strings.Contains(errs, "holds no translator") {
+		t.Errorf("exit %d, messages %q", code, errs)
+	}
+}
+
 func TestEncodeAndDecode(t *testing.T) {
 	folder, store := translationRun(t)
 	const raw = "Ein kleines Haus & ein Baum.\n\nHallo.\n"

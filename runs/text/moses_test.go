@@ -170,7 +170,20 @@ func TestCleanCommandRefuses(t *testing.T) {
 		!strings.Contains(errs, "choose another OUT") {
 		t.Errorf("writing over the input: exit %d, messages %q", code, errs)
 	}
-	if contents(t, prefix+".de") != "a\n" {
+	if err := os.Symlink(prefix+".en", out+".de"); err != nil {
+		t.Fatal(err)
+	}
+	for says, args := range map[string][]string{
+		"choose another OUT":                {prefix, "de", "en", filepath.Dir(prefix) + "/./" + filepath.Base(prefix)},
+		out + ".de would be read":           {prefix, "de", "en", out},
+		"would be read and written":         {"-lines-retained", prefix + ".en", prefix, "de", "en", out + "2"},
+		out + "3.de would be written twice": {"-lines-retained", out + "3.de", prefix, "de", "en", out + "3"},
+	} {
+		if code, _, errs := runText(t, "", append([]string{"clean"}, args...)...); code != 2 || !strings.Contains(errs, says) {
+			t.Errorf("%q: exit %d, messages %q", args, code, errs)
+		}
+	}
+	if contents(t, prefix+".de") != "a\n" || contents(t, prefix+".en") != "a\n" {
 		t.Error("the input was overwritten")
 	}
 }

@@ -5,8 +5,11 @@ import (
 	"cmp"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/runs/internal/command"
 	"github.com/aperture-ml/aperture/tokenize"
 )
 
@@ -80,17 +83,44 @@ func readWith[T any](file string, read func(r io.Reader, name string) (T, error)
 	return read(f, file)
 }
 
-// writeFiles creates files and has them written.
-func writeFiles(names []string, write func(w []*bufio.Writer) error) (err error) {
+// writeFiles has files written, which stand under their names when all are whole: one of them may be read meanwhile.
+func writeFiles(names []string, write func(w []*bufio.Writer) error) error {
+	var all []*files.Writer
 	var writers []*bufio.Writer
-	for _, name := range names {
-		f, failed := os.Create(name)
-		if failed != nil {
-			return failed
+	for i, name := range names {
+		if slices.ContainsFunc(names[:i], func(other string) bool { return sameFile(name, other) }) {
+			return command.Usagef("%s would be written twice: give each output a name of its own", name)
 		}
-		w := bufio.NewWriterSize(f, 1<<16)
-		writers = append(writers, w)
-		defer func() { err = cmp.Or(err, w.Flush(), f.Close()) }()
+		f, err := files.Create(name)
+		if err != nil {
+			return err
+		}
+		defer f.Discard()
+		all, writers = append(all, f), append(writers, bufio.NewWriterSize(f, 1<<16))
 	}
-	return write(writers)
+	if err := write(writers); err != nil {
+		return err
+	}
+	for _, w := range writers {
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	for _, f := range all {
+		if err := f.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameFile says whether two names are of one file, which need not be there yet.
+func sameFile(a, b string) bool {
+	if x, err := os.Stat(a); err == nil {
+		y, err := os.Stat(b)
+		return err == nil && os.SameFile(x, y)
+	}
+	x, err := filepath.Abs(a)
+	y, err2 := filepath.Abs(b)
+	return err == nil && err2 == nil && x == y
 }

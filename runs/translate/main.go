@@ -34,10 +34,10 @@ func main() {
 type flags struct {
 	Run         string   `flag:"run" needed:"give the folder of a training run" help:"<FOLDER> of a training run"`
 	Beam        int      `flag:"beam" not:"force" range:"[1,1000]" help:"beam width <N>, 1 for greedy search (default: the run's decode.beam)"`
-	Lenpen      float64  `flag:"lenpen" range:"[-10,10]" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
+	Lenpen      float64  `flag:"lenpen" not:"force" range:"[-10,10]" help:"exponent <X> of the length penalty (default: the run's decode.lenpen)"`
 	NBest       int      `flag:"nbest" not:"force" range:"[1,inf)" help:"print <N> translations of a line, as id TAB score TAB text"`
 	Scores      bool     `flag:"scores" help:"print id TAB score TAB text; the score is the natural log-probability under the length penalty"`
-	Force       string   `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching"`
+	Force       string   `flag:"force" help:"score the translations of <FILE>, a line each, instead of searching, by their natural log-probability, without a length penalty"`
 	ReplaceUnk  bool     `flag:"replace-unk" not:"force" help:"replace the unknown word by the source word that it attends to most, translated where the run has a lexicon; =false prints it as <unk> (default: the run's decode.replace_unk)"`
 	Postprocess string   `flag:"postprocess" not:"force" choice:"none paper" help:"<NAME>: none, or paper, which is what the vMF authors' program changes (default: the run's decode.postprocess)"`
 	SkipBad     bool     `flag:"skip-bad" not:"force" help:"for a line that cannot be translated, write an empty line and a warning instead of stopping"`
@@ -183,7 +183,11 @@ func force(ctx context.Context, t *translation.Translator, path string, in io.Re
 		scores, err := t.Force(ctx, lines, targets, o)
 		var bad *translation.LineError
 		if errors.As(err, &bad) {
-			return fmt.Errorf("standard input:%d: %w", first+bad.Line, bad.Err)
+			file := "standard input"
+			if bad.Given {
+				file = path
+			}
+			return fmt.Errorf("%s:%d: %w", file, first+bad.Line, bad.Err)
 		}
 		if err != nil {
 			return err

@@ -29,6 +29,7 @@ func TestBadUsage(t *testing.T) {
 		"-int8 computes on the CPU":               {"-run", "x", "-int8", "-device", "cuda"},
 		"-int8 does not go with -force":           {"-run", "x", "-int8", "-force", "y"},
 		"-beam does not go with -force":           {"-run", "x", "-force", "y", "-beam", "5"},
+		"-lenpen does not go with -force":         {"-run", "x", "-force", "y", "-lenpen", "1"},
 		"-json does not go with -align":           {"-run", "x", "-json", "-align"},
 		"unknown flag":                            {"-run", "x", "-beams", "3"},
 	} {

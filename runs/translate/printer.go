@@ -80,7 +80,10 @@ type word struct {
 
 func newObject(x translation.Translation) object {
 	d := details(x)
-	o := object{Text: x.Text, Score: x.Score, Confidence: known(d.Confidence), Words: []word{}}
+	o := object{Text: x.Text, Score: x.Score, Words: []word{}}
+	if x.Details != nil { // an empty line has none
+		o.Confidence = known(d.Confidence)
+	}
 	for _, w := range d.Words {
 		o.Words = append(o.Words, word{w.Text, known(w.Confidence), append([]int{}, w.Source...)})
 	}

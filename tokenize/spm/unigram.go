@@ -29,13 +29,13 @@ func (m *Model) encodeUnigram(text string) []span {
 			if id < 0 {
 				continue
 			}
-			score := float64(m.pieces[id].score)
+			score := m.pieces[id].score // sums are float32 as the library's are, which decides between equal ones
 			if m.pieces[id].kind == userDefined {
-				score = float64(float32(end-begin)*m.maxScore) - 0.1
+				score = float32(float32(end-begin)*m.maxScore) - 0.1
 			}
-			sum := score + float64(sofar)
-			if to := &best[end]; to.begin < 0 || sum > float64(to.score) {
-				*to = node{float32(sum), int32(begin), id}
+			sum := score + sofar
+			if to := &best[end]; to.begin < 0 || sum > to.score {
+				*to = node{sum, int32(begin), id}
 			}
 			whole = whole || end-begin == length
 		}
