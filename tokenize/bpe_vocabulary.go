@@ -2,7 +2,7 @@ package tokenize
 
 import (
 	"io"
-	"unicode/utf8"
+	"strings"
 )
 
 // ReadBPEVocabulary reads the vocabulary of BPEOptions from a file of WordCounts.Write over segmented text: the units
@@ -54,22 +54,13 @@ func (s *unitSplitter) split(parts []string, unit string, final bool) []string {
 		return append(parts, unit)
 	}
 	m, ok := s.merges[key]
+	right := m.Right
+	if ok && final { // a text may spell out the end-of-word mark, and a merge cut through it: that one made other words
+		right, ok = strings.CutSuffix(right, endOfWord)
+	}
 	if !ok {
 		return append(parts, unit)
 	}
-	right := m.Right
-	if final {
-		right = withoutLast(right, len(endOfWord))
-	}
 	parts = s.split(parts, m.Left, false)
 	return s.split(parts, right, final)
-}
-
-// withoutLast cuts the last n characters: a text may spell out the end-of-word mark.
-func withoutLast(s string, n int) string {
-	for ; n > 0 && s != ""; n-- {
-		_, size := utf8.DecodeLastRuneInString(s)
-		s = s[:len(s)-size]
-	}
-	return s
 }

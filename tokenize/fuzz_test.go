@@ -42,7 +42,7 @@ func same(t *testing.T, write func(*bytes.Buffer) error, again func(*bytes.Buffe
 func FuzzCodes(f *testing.F) {
 	seeds(f, "#version: 0.2\nt h\nth e</w>\n", "e r\n", "#version: 0.1\na </w>\n", "#version: 0.2 byte\n",
 		"#version: 9\n", "#version: 0.2\n< /w>\na< /w>\n", "#version: 0.2\na< /w>\n< /w>\n< /\n</ w>\n",
-		"#version: 0.2\na a\naa aa\naaaa aaaa</w>\n")
+		"#version: 0.2\na a\naa aa\naaaa aaaa</w>\n", "#version: 0.2\n<< /w>\n< /w>\n< /\na/ w>\n")
 	const line = "the other ether aaaaaaaa < a< </w> é\u0301 \ufeff"
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var codes *Codes
