@@ -35,8 +35,8 @@ type Peers struct {
 // Join makes this process one of a group that trains together, and gives nil to one that is by itself. It waits until
 // all have come: five minutes after the last one came, or as long as silence allows where that is more, it is an error
 // that names who is missing. One that was started again after its group had begun waits for the end of that, which
-// others bring about when they find its predecessor gone, and joins the next. Where another process fails later and this one does not learn of it by a collective, end
-// gets the error and has to end the process.
+// others bring about when they find its predecessor gone, and joins the next. Where another process fails later and
+// this one does not learn of it by a collective, end gets the error and has to end the process.
 func Join(e Environment, silence time.Duration, end func(error)) (*Peers, error) {
 	if e.Size == 0 {
 		return nil, nil

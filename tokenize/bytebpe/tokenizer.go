@@ -167,8 +167,8 @@ func (t *Tokenizer) join(rank int32, left, right string) error {
 // Len is one more than the highest id.
 func (t *Tokenizer) Len() int { return len(t.units) }
 
-// Fill gives the next ids, up to size, to units that no text comes to, named as fairseq fills its vocabularies. A matrix
-// may have more rows than there are units, for the sake of speed.
+// Fill gives the next ids, up to size, to units that no text comes to, named as fairseq fills its vocabularies. A
+// matrix may have more rows than there are units, for the sake of speed.
 func (t *Tokenizer) Fill(size int) {
 	for n := 0; t.Len() < size; n++ {
 		t.add(fmt.Sprintf("madeupword%04d", n))

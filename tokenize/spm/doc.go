@@ -9,8 +9,9 @@
 //	text := model.Decode(pieces)                   // "Zwei junge Männer."
 //
 // Unigram models (Kudo 2018) and BPE models (Sennrich et al. 2016) are read, with their compiled normalisation,
-// user-defined symbols and byte fallback. Pieces and texts are, byte by byte, those of the SentencePiece library 0.2, but for
-// unigram models with user-defined symbols, where it takes one of these in a few lines in which likely pieces win here.
+// user-defined symbols and byte fallback. Pieces and texts are, byte by byte, those of the SentencePiece library 0.2,
+// but for unigram models with user-defined symbols, where it takes one of these in a few lines in which likely pieces
+// win here.
 //
 // # Caveats
 //

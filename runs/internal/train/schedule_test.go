@@ -25,8 +25,8 @@ func TestInputNoise(t *testing.T) {
 	}
 }
 
-// TestInputNoiseOverSteps: where a run is given a number of updates, and none of epochs, the noise falls over the epochs
-// that these begin.
+// TestInputNoiseOverSteps: where a run is given a number of updates, and none of epochs, the noise falls over the
+// epochs that these begin.
 func TestInputNoiseOverSteps(t *testing.T) {
 	folder := workplace(t)
 	settings := parse(t, folder, "-out", filepath.Join(folder, "noisy"), "-steps=3", "-set=model.input_noise=0.2",
