@@ -227,7 +227,7 @@ func FuzzText(f *testing.F) {
 // FuzzPatterns: a pattern of the user's is refused in a sentence, or matches without a panic.
 func FuzzPatterns(f *testing.F) {
 	for _, p := range []string{`\w+`, `[\w\D]`, `(?=x)`, `a{,3}`, `[]a]`, `[[:alpha:]]`, `\`, `(((((((((x`, `a{1000}{1000}`,
-		`\x{110000}`, "[\x00-\xff]", `(?i)ß`, `x*`, `\p{Greek}`, `(?P<n>a)`} {
+		`\x{110000}`, "[\x00-\xff]", `(?i)ß`, `x*`, `\p{Greek}`, `(?P<n>a)`, `0| | | $ | $ $`} {
 		f.Add(p)
 	}
 	f.Fuzz(func(t *testing.T, pattern string) {

@@ -3,6 +3,7 @@ package tokenize
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -76,7 +77,7 @@ func perlEscape(rest string, inClass bool) (translated string, used int, err err
 }
 
 // protect returns the line squeezed, with stand-ins for the pieces that patterns match, and those pieces. Patterns see
-// the line with a space at each end. Every occurrence of a piece is protected, wherever its pattern matched.
+// the line with a space at each end; what is nothing but spaces stays. Every occurrence of a piece is protected, wherever its pattern matched.
 func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 	padded := m.padded(line)
 	var pieces []string
@@ -86,7 +87,11 @@ func (m *Moses) protect(line string, s *mosesScratch) (string, []string) {
 			if at == nil || at[0] == at[1] {
 				break
 			}
-			pieces = append(pieces, rest[at[0]:at[1]])
+			// Spaces are no token. Moses puts a space on each side of what it takes out, so that another piece of spaces
+			// finds twice as many: its time and memory double with each.
+			if piece := rest[at[0]:at[1]]; strings.Trim(piece, " ") != "" {
+				pieces = append(pieces, piece)
+			}
 			rest = rest[at[1]:]
 		}
 	}

@@ -159,3 +159,19 @@ func BenchmarkMoses(b *testing.B) {
 		m.Tokenize(line)
 	}
 }
+
+// TestProtectedSpaces: a pattern that matches spaces protects nothing, however long the line.
+func TestProtectedSpaces(t *testing.T) {
+	line := strings.Repeat("a, b ", 200)
+	plain, err := NewMoses(MosesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := NewMoses(MosesOptions{Protected: []string{` `, ` +`}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.Tokenize(line), plain.Tokenize(line); got != want {
+		t.Errorf("%q, not %q", got, want)
+	}
+}
