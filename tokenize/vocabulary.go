@@ -66,7 +66,7 @@ func NewVocabulary(counts map[string]int, opts VocabularyOptions) *Vocabulary {
 	}
 	factor := cmp.Or(max(opts.PaddingFactor, 0), 8)
 	for i := 0; len(v.tokens)%factor != 0; i++ {
-		token := fmt.Sprintf("madeupword%04d", i)
+		token := MadeUpWord(i)
 		if _, taken := v.ids[token]; !taken {
 			v.add(token, 0)
 		}
@@ -87,6 +87,9 @@ func (v *Vocabulary) add(token string, n int) {
 	v.tokens = append(v.tokens, token)
 	v.counts = append(v.counts, n)
 }
+
+// MadeUpWord is the n-th token, from 0, that fills a vocabulary up and never occurs, as fairseq names it.
+func MadeUpWord(n int) string { return fmt.Sprintf("madeupword%04d", n) }
 
 // ReadVocabulary reads a dictionary file of fairseq, or your own: "token count" lines in the order of ids from 4 on,
 // without the special tokens. name stands for the file in errors.

@@ -29,10 +29,20 @@ type Writer struct {
 	temp *os.File
 	path string
 	done bool
+
+	device bool // temp is what has the path
 }
 
-// Create begins to write a file. Discard must follow, also after Commit.
+// Create begins to write a file. Discard must follow, also after Commit. A device or a pipe, such as /dev/stdout, takes
+// what is written at once: a file of its name would take its place.
 func Create(path string) (*Writer, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		device, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, err
+		}
+		return &Writer{temp: device, path: path, device: true}, nil
+	}
 	temp, err := CreateTemp(filepath.Dir(path), TempPattern(path))
 	if err != nil {
 		return nil, DiskFull(named(err, path))
@@ -75,6 +85,10 @@ func named(err error, path string) error {
 
 // Commit syncs what was written and renames it to the file, whose mode it keeps.
 func (w *Writer) Commit() error {
+	if w.device {
+		w.done = true
+		return w.temp.Close()
+	}
 	var err error
 	if before, missing := os.Stat(w.path); missing == nil {
 		err = w.temp.Chmod(before.Mode().Perm())
@@ -100,10 +114,13 @@ func (w *Writer) Commit() error {
 
 // Discard forgets what was written, unless Commit was called.
 func (w *Writer) Discard() {
-	if !w.done {
-		w.temp.Close()
+	if w.done {
+		return
+	}
+	w.done = true
+	w.temp.Close()
+	if !w.device {
 		os.Remove(w.temp.Name())
-		w.done = true
 	}
 }
 

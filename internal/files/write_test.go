@@ -98,3 +98,26 @@ func TestWriteFollowsTheUmask(t *testing.T) {
 		syscall.Umask(before)
 	}
 }
+
+// TestWriteToPipe: what is no file gets the text, and stays what it is.
+func TestWriteToPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan string)
+	go func() {
+		text, _ := os.ReadFile(path)
+		got <- string(text)
+	}()
+	if err := Write(path, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe is %v, %v", info.Mode(), err)
+	}
+	if text := <-got; text != "one" {
+		t.Errorf("the pipe's reader got %q", text)
+	}
+}

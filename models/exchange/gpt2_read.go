@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/tokenize"
 	"github.com/aperture-ml/aperture/tokenize/bytebpe"
 )
 
@@ -53,8 +54,8 @@ func readGPT2(folder string) (*GPT2, error) {
 		return nil, fmt.Errorf("%s: %w", folder, err)
 	}
 	if n := m.Pieces.Len(); n < m.Vocabulary {
-		m.Notes = append(m.Notes, fmt.Sprintf("the matrix has %d rows without a piece, which are kept as madeupword0000 "+
-			"and so on", m.Vocabulary-n))
+		m.Notes = append(m.Notes, fmt.Sprintf("the matrix has %d rows without a piece, which are kept as %s and so on",
+			m.Vocabulary-n, tokenize.MadeUpWord(0)))
 		m.Pieces.Fill(m.Vocabulary) // now that the rows are there
 	}
 	return m, nil

@@ -172,7 +172,7 @@ func newNumbering(tokens []string) (n numbering, err error) {
 			return n, refuse("the vocabulary has the token %q, and tokens with spaces are not supported", token)
 		case token == "":
 			for token == "" || taken[token] {
-				token = fmt.Sprintf("madeupword%04d", unnamed)
+				token = tokenize.MadeUpWord(unnamed)
 				unnamed++
 			}
 		}

@@ -50,7 +50,7 @@ type TermError struct {
 }
 
 func (e *TermError) Error() string {
-	return fmt.Sprintf("term %d (%.80q): %v", e.Term+1, e.Source, e.Err)
+	return fmt.Sprintf("term %.80q: %v", e.Source, e.Err)
 }
 
 // Unwrap is the reason.

@@ -168,13 +168,8 @@ func (e *evaluation) beginning() []int32 {
 
 func (e *evaluation) cache() (*record.Evaluation, error) {
 	chosen := e.pointer
-	var searched []string
-	for _, name := range []string{"theta", "lambda"} {
-		if !e.given.Changed(name) {
-			searched = append(searched, name)
-		}
-	}
-	if searched != nil {
+	searched := e.searched()
+	if len(searched) > 0 {
 		var err error
 		if chosen, _, err = e.model.SearchCache(e.beginning(), e.pointer); err != nil {
 			return nil, err
@@ -193,8 +188,8 @@ func (e *evaluation) cache() (*record.Evaluation, error) {
 	})
 }
 
-// searched is the SHA-256 of what a search for the settings of dynamic evaluation reads.
-func (e *evaluation) searched() string {
+// readBySearch is the SHA-256 of what a search for the settings of dynamic evaluation reads.
+func (e *evaluation) readBySearch() string {
 	hash := sha256.New()
 	for _, ids := range [][]int32{e.texts.Train.IDs, e.beginning()} {
 		binary.Write(hash, binary.LittleEndian, int64(len(ids))) // a hash takes all
@@ -206,7 +201,7 @@ func (e *evaluation) searched() string {
 // searching gives losses on the beginning of the validation text, those that were found before without computing. The first
 // that it computes says how long a search takes.
 func (e *evaluation) searching(moving *language.DynamicModel) (func(language.Dynamic) (float64, error), error) {
-	kept, err := record.KeptSearch(e.Run, record.Conditions{Texts: e.searched(), Statistics: e.Statistics,
+	kept, err := record.KeptSearch(e.Run, record.Conditions{Texts: e.readBySearch(), Statistics: e.Statistics,
 		Epsilon: e.following.Epsilon, Chunk: e.following.Chunk, Context: fmt.Sprint(e.own())})
 	if err != nil {
 		return nil, err
@@ -257,9 +252,8 @@ func (e *evaluation) dynamic() (*record.Evaluation, error) {
 	}
 	defer moving.Free()
 	chosen := e.following
-	var searched []string
-	if !e.given.Changed("rate") {
-		searched = []string{"rate", "decay"}
+	searched := e.searched()
+	if len(searched) > 0 {
 		score, err := e.searching(moving)
 		if err != nil {
 			return nil, err

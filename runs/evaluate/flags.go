@@ -54,9 +54,7 @@ func parse(args []string, stdout io.Writer) (f *flags, err error) {
 	if f.given, err = about.Read(f, args, stdout); err != nil {
 		return nil, err
 	}
-	searches := f.With == "cache" && !(f.given.Changed("theta") && f.given.Changed("lambda")) ||
-		f.With == "dynamic" && !f.given.Changed("rate")
-	if f.given.Changed("valid") && f.Valid == "" && searches {
+	if f.given.Changed("valid") && f.Valid == "" && len(f.searched()) > 0 {
 		return nil, command.Usagef("-with=%s searches for settings on the validation text: name one with -valid, or give "+
 			"the settings", f.With)
 	}
@@ -64,4 +62,19 @@ func parse(args []string, stdout io.Writer) (f *flags, err error) {
 	f.following = language.Dynamic{Rate: f.Rate, Decay: f.Decay, Epsilon: f.Epsilon, Chunk: f.Chunk}
 	f.context = models.XLContext{Memory: f.Memory, Clamp: f.Clamp, SameLength: f.SameLength}
 	return f, nil
+}
+
+// searched are the settings that the validation text is to choose.
+func (f *flags) searched() (names []string) {
+	switch {
+	case f.With == "cache":
+		for _, name := range []string{"theta", "lambda"} {
+			if !f.given.Changed(name) {
+				names = append(names, name)
+			}
+		}
+	case f.With == "dynamic" && !f.given.Changed("rate"):
+		names = []string{"rate", "decay"}
+	}
+	return names
 }

@@ -23,8 +23,8 @@ type request struct {
 	Compounds  bool     `flag:"compound-split" help:"-multi-bleu of compounds split at hyphens, as most published figures of WMT14 English to German have it"`
 	Moses      string   `flag:"moses" help:"-multi-bleu of raw text: tokenise both sides first as the Moses tokenizer does for <LANGUAGE>"`
 	Interval   bool     `flag:"ci" help:"add 95% confidence intervals from 1000 resamples"`
-	Baseline   string   `flag:"compare" help:"test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in <FILE>"`
-	Training   string   `flag:"f1-train" help:"print the F1 of words by how often the training text <FILE> has them; all texts tokenised"`
+	Baseline   string   `flag:"compare" not:"multi-bleu" help:"test by paired bootstrap and approximate randomisation whether the scores differ from those of another system's hypotheses, in <FILE>"`
+	Training   string   `flag:"f1-train" not:"metric tok smooth ci lc multi-bleu" help:"print the F1 of words by how often the training text <FILE> has them; all texts tokenised"`
 	JSON       bool     `flag:"json" help:"print JSON"`
 
 	metrics []score.Metric  // in sacreBLEU's order
@@ -66,16 +66,6 @@ func parse(args []string, out io.Writer) (r request, err error) {
 	}
 	if r.Baseline != "" && r.Training != "" {
 		return r, errors.New("-compare and -f1-train answer different questions: ask one at a time")
-	}
-	if r.Baseline != "" && r.MultiBLEU {
-		return r, errors.New("-compare tests the scores of -metric: leave -multi-bleu out")
-	}
-	if r.Training != "" {
-		for _, name := range []string{"metric", "tok", "smooth", "ci", "lc", "multi-bleu"} {
-			if given.Changed(name) {
-				return r, fmt.Errorf("-%s does not go with -f1-train, which counts the words of all texts as they are", name)
-			}
-		}
 	}
 	samples := 0
 	if r.Interval {

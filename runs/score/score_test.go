@@ -235,12 +235,12 @@ func TestCompareAndFrequencies(t *testing.T) {
 		t.Errorf("both: exit %d, %s", code, errs)
 	}
 	if code, _, errs = answer("", "-ref=ref", "-compare=bad", "-multi-bleu", "-metric=chrf"); code != 2 ||
-		!strings.Contains(errs, "leave -multi-bleu out") {
+		!strings.Contains(errs, "-compare does not go with -multi-bleu") {
 		t.Errorf("multi-bleu of two: exit %d, %s", code, errs)
 	}
 	for _, flag := range []string{"-lc", "-ci", "-multi-bleu", "-metric=chrf", "-tok=none", "-smooth=none"} {
 		if code, _, errs = answer("", "-ref=ref", "-f1-train=train", flag); code != 2 ||
-			!strings.Contains(errs, "does not go with -f1-train") {
+			!strings.Contains(errs, "-f1-train does not go with "+strings.Split(flag, "=")[0]) {
 			t.Errorf("%s by frequency: exit %d, %s", flag, code, errs)
 		}
 	}

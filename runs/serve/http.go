@@ -157,9 +157,7 @@ func (a *app) explain(h http.Header, err error) (status int, text string) {
 		status, kind, text = http.StatusTooManyRequests, "busy", busy.Error()
 	case errors.As(err, &line):
 		status, kind, text = http.StatusBadRequest, "text", fmt.Sprintf("text %d cannot be translated: %v", line.Line, line.Err)
-	case errors.As(err, &term): // one of an object has no number
-		status, kind, text = http.StatusBadRequest, "request", fmt.Sprintf("term %.80q: %v", term.Source, term.Err)
-	case errors.As(err, &unknown), errors.Is(err, translation.ErrNoProbability),
+	case errors.As(err, &term), errors.As(err, &unknown), errors.Is(err, translation.ErrNoProbability),
 		errors.Is(err, language.ErrNoProbability):
 		status, kind, text = http.StatusBadRequest, "request", err.Error()
 	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,5 +186,13 @@ func TestCleanCommandRefuses(t *testing.T) {
 	}
 	if contents(t, prefix+".de") != "a\n" || contents(t, prefix+".en") != "a\n" {
 		t.Error("the input was overwritten")
+	}
+	// A link stays, and what it points to is written.
+	target := filepath.Join(t.TempDir(), "target")
+	if err := errors.Join(os.WriteFile(target, nil, 0o666), os.Symlink(target, out+"4.de")); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, errs := runText(t, "", "clean", prefix, "de", "en", out+"4"); code != 0 || contents(t, target) != "a\n" {
+		t.Errorf("through a link: exit %d, messages %q", code, errs)
 	}
 }

@@ -91,6 +91,9 @@ func writeFiles(names []string, write func(w []*bufio.Writer) error) error {
 		if slices.ContainsFunc(names[:i], func(other string) bool { return sameFile(name, other) }) {
 			return command.Usagef("%s would be written twice: give each output a name of its own", name)
 		}
+		if target, err := filepath.EvalSymlinks(name); err == nil {
+			name = target // which is written, and the link stays
+		}
 		f, err := files.Create(name)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aperture-ml/aperture/internal/files"
+	"github.com/aperture-ml/aperture/tokenize"
 )
 
 // maxFile bounds each of the two files: those of the largest published vocabularies have about 10 MB.
@@ -171,7 +172,7 @@ func (t *Tokenizer) Len() int { return len(t.units) }
 // matrix may have more rows than there are units, for the sake of speed.
 func (t *Tokenizer) Fill(size int) {
 	for n := 0; t.Len() < size; n++ {
-		t.add(fmt.Sprintf("madeupword%04d", n))
+		t.add(tokenize.MadeUpWord(n))
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 type Settings struct {
 	Config Config
 	Out    string               // run folder
-	Resume bool                 // continue the run in Out
 	Plan   bool                 // print the plan and stop
 	Quiet  bool                 // show warnings and errors alone, and no bar
 	Speed  parallel.Speed       // that the plan goes by; what is 0 is not known
@@ -34,6 +33,9 @@ type Settings struct {
 	layers   *layers
 	previous *Config // on resume, the configuration that Out holds
 }
+
+// Resume says whether the run in Out goes on, instead of one that begins.
+func (s *Settings) Resume() bool { return s.previous != nil }
 
 // byHand says whether the user gave a key, by flag, -set or -config.
 func (s *Settings) byHand(key string) bool { return s.layers.byHand[key] }
@@ -56,7 +58,7 @@ func Parse(spec *Spec, args []string) (*Settings, error) {
 	if err := s.build(spec, o, flags); err != nil {
 		return nil, err
 	}
-	if s.Resume && o.Resume == "auto" && !s.Plan && !o.PrintConfig {
+	if s.Resume() && o.Resume == "auto" && !s.Plan && !o.PrintConfig {
 		switch err := s.finished(); {
 		case errors.As(err, new(*finishedError)):
 			if s.Place.Rank == 0 {
@@ -93,7 +95,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	if s.Resume = s.previous != nil; s.Resume {
+	if s.Resume() {
 		l = newLayers() // the folder's configuration takes the preset's place
 		l.config = *s.previous
 		if err := spec.handLayers(l, o, flags); err != nil {
@@ -107,7 +109,7 @@ func (s *Settings) build(spec *Spec, o *options, flags *pflag.FlagSet) error {
 	if l.chosen != "" {
 		s.note("%s", l.chosen)
 	}
-	if n := max(s.Launch, s.Place.Size); n > 1 && !s.Resume && !s.byHand("train.processes") {
+	if n := max(s.Launch, s.Place.Size); n > 1 && !s.Resume() && !s.byHand("train.processes") {
 		s.Config.Train.Processes = n
 	}
 	if err := s.checkTask(spec); err != nil {

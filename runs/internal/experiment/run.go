@@ -68,7 +68,7 @@ func Open(s *Settings, env record.Env) (r *Run, err error) {
 		r.Log = NewLogger(nowhere, io.Discard)
 		return r, err
 	}
-	if !s.Resume {
+	if !s.Resume() {
 		if err := os.MkdirAll(s.Out, 0o777); err != nil {
 			return nil, files.DiskFull(fmt.Errorf("run folder: %w", err))
 		}
@@ -77,7 +77,7 @@ func Open(s *Settings, env record.Env) (r *Run, err error) {
 		return nil, err
 	}
 	begin := r.create
-	if s.Resume {
+	if s.Resume() {
 		begin = r.resume
 	}
 	if err = begin(s); err == nil {

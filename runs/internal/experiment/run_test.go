@@ -179,8 +179,8 @@ func TestResumeAuto(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Join(s.Notes, "\n"); !strings.Contains(said, c.note) || s.Resume != (c.note == "") {
-			t.Errorf("-resume=auto resumes: %v, and says %q, not %q", s.Resume, said, c.note)
+		if said := strings.Join(s.Notes, "\n"); !strings.Contains(said, c.note) || s.Resume() != (c.note == "") {
+			t.Errorf("-resume=auto resumes: %v, and says %q, not %q", s.Resume(), said, c.note)
 		}
 		mustStart(t, folder, always...).Close()
 	}
@@ -306,8 +306,8 @@ func TestLock(t *testing.T) {
 	if line != "held\n" {
 		t.Fatalf("the first process said %q, %v", line, err)
 	}
-	for _, again := range []bool{false, true} {
-		_, err := Open(&Settings{Config: Default(), Out: folder, Resume: again}, record.Env{})
+	for _, previous := range []*Config{nil, {}} {
+		_, err := Open(&Settings{Config: Default(), Out: folder, previous: previous}, record.Env{})
 		wantError(t, err, folder, "in use by another process")
 	}
 	second := exec.Command(os.Args[0])
@@ -322,7 +322,7 @@ func TestLock(t *testing.T) {
 	if err := holder.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	s := &Settings{Config: Default(), Out: folder, Resume: true, previous: &Config{}}
+	s := &Settings{Config: Default(), Out: folder, previous: &Config{}}
 	r, err := Open(s, record.Env{})
 	if err != nil {
 		t.Fatalf("after the first process ended: %v", err)

@@ -70,7 +70,7 @@ func Run(ctx context.Context, s *experiment.Settings) error {
 		}
 		return advise(command.Guard(func() error { return plan(s, read, device) }), "")
 	}
-	if p := s.Config.Preset; strings.HasSuffix(p, "-finetune") && s.Config.Train.Init == "" && !s.Resume {
+	if p := s.Config.Preset; strings.HasSuffix(p, "-finetune") && s.Config.Train.Init == "" && !s.Resume() {
 		return command.Usagef("preset %s trains another run further: name that run with -init", p)
 	}
 	var log atomic.Pointer[experiment.Logger] // of the run, once there is one
@@ -159,7 +159,7 @@ func agree(s *experiment.Settings, env record.Env, peers *parallel.Peers) error 
 	c := s.Config
 	c.Data.Dir, c.Data.Store, c.Train.Device, c.Train.Threads = "", "", "", 0
 	return peers.Agree("version or setting", fmt.Sprintf("commit %s, csrc %s, libtorch %s, %s\n-resume=%v\n%s",
-		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume, c.TOML()))
+		env.Code.Commit, torch.CSRCDigest(), env.Versions["libtorch"], env.ISA, s.Resume(), c.TOML()))
 }
 
 func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
@@ -167,7 +167,7 @@ func readTexts(s *experiment.Settings, peers *parallel.Peers) (task, error) {
 		return readTranslation(s.Config, peers)
 	}
 	folder := s.Config.Train.Init // its vocabulary is this run's
-	if s.Resume {
+	if s.Resume() {
 		folder = s.Out
 	}
 	return readLanguage(s.Config, folder, peers)

@@ -79,7 +79,8 @@ type updates interface {
 // epochsOf is over how many epochs noise falls: those that the run is to have, whatever its updates cut off, or else
 // those that its updates begin; 0 where it has no end.
 func epochsOf(c experiment.Train, u updates) int {
-	if each := u.Count(1); c.Epochs == 0 && c.Steps > 0 {
+	if c.Epochs == 0 && c.Steps > 0 {
+		each := u.Count(1)
 		return (c.Steps + each - 1) / each
 	}
 	return c.Epochs

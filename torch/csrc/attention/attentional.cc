@@ -341,8 +341,7 @@ extern "C" ap_error ap_attentional(ap_tensor *operands, int layers, ap_tensor *m
     Fixed fixed;
     for (int l = 0; l < layers; ++l) fixed.masks.push_back(masks[l] ? get(masks[l]).detach().contiguous() : at::Tensor());
     if (lengths) fixed.lengths = at::from_blob(const_cast<int64_t *>(lengths), {list[0].size(1)}, at::kLong).clone();
-    for (const at::Tensor &mask : fixed.masks)
-      TORCH_CHECK(!mask.defined() || mask.device() == list[0].device(), "operands lie on ", list[0].device(), " and a mask on ", mask.device());
+    for (const at::Tensor &mask : fixed.masks) check_together(list[0], mask);
     *out = wrap(recorded<Attentional>(list, std::move(fixed))[0]);
   });
 }

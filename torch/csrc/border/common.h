@@ -51,6 +51,11 @@ ap_error guard(F body) {
 
 at::TensorOptions options(int dtype, const char *device);
 
+// Refuses operands of two devices: kernels of ours would read memory of the one as if it were the other's. y may be undefined.
+inline void check_together(const at::Tensor &x, const at::Tensor &y) {
+  TORCH_CHECK(!y.defined() || y.device() == x.device(), "operands lie on ", x.device(), " and on ", y.device());
+}
+
 // Whether a copy may go on after its call has returned. From memory of the host that is not pinned, and none of ours is, the
 // driver takes the bytes before it returns; without this, libtorch would wait until the device had done all that it was
 // asked for before.

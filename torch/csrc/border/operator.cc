@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common.h"
+
 namespace ap {
 namespace {
 
@@ -55,8 +57,7 @@ bool Operator::needs_input_grad(size_t operand) const {
 Tensors recorded(std::unique_ptr<Operator> made, const Tensors &operands) {
   Tensors defined;
   std::copy_if(operands.begin(), operands.end(), std::back_inserter(defined), [](const at::Tensor &x) { return x.defined(); });
-  for (const at::Tensor &x : defined)
-    TORCH_CHECK(x.device() == defined[0].device(), "operands lie on ", defined[0].device(), " and on ", x.device());
+  for (const at::Tensor &x : defined) check_together(defined[0], x);
   return Recorded::apply(at::TensorList(defined), c10::make_intrusive<Holder>(std::move(made)), operands);
 }
 

@@ -296,7 +296,7 @@ class ContinuousLoss : public Operator {
 void check_operands(const at::Tensor &h, const at::Tensor &table, const at::Tensor &y, int64_t ignore) {
   TORCH_CHECK(h.dim() == 2 && table.dim() == 2 && h.size(1) == table.size(1) && h.size(1) > 0, "hidden states of shape ", h.sizes(),
               " do not fit target vectors of shape ", table.sizes());
-  TORCH_CHECK(table.device() == h.device(), "operands lie on ", h.device(), " and on ", table.device());
+  check_together(h, table);
   TORCH_CHECK(y.dim() == 1 && y.size(0) == h.size(0), "hidden states of shape ", h.sizes(), " do not fit targets of shape ", y.sizes());
   TORCH_CHECK(y.scalar_type() == at::kLong, "targets must be int64, not ", y.scalar_type());
   check_range(y.masked_select(y.ne(ignore)), table.size(0), "a target", "the vocabulary");

@@ -179,8 +179,7 @@ void check(const Given &x) {
   TORCH_CHECK(!x.bias.defined() || (x.bias.dim() == 1 && x.bias.size(0) == w.size(0)), "a vocabulary of ", w.size(0),
               " does not fit a bias of shape ", x.bias.sizes());
   TORCH_CHECK(!x.shift.defined() || x.shift.sizes() == rows, states, " of shape ", h.sizes(), " do not fit shifts of shape ", x.shift.sizes());
-  for (const at::Tensor *y : {&x.prior, &x.weight, &x.bias, &x.shift})
-    TORCH_CHECK(!y->defined() || y->device() == h.device(), "operands lie on ", h.device(), " and on ", y->device());
+  for (const at::Tensor *y : {&x.prior, &x.weight, &x.bias, &x.shift}) check_together(h, *y);
   TORCH_CHECK(x.targets.scalar_type() == at::kLong, "targets must be int64, not ", x.targets.scalar_type());
 }
 

@@ -173,7 +173,7 @@ at::Tensor pack_searched(const at::Tensor &weight_OI) {
 at::Tensor packed_linear(const at::Tensor &x_NI, const at::Tensor &weight, const at::Tensor &bias_O, bool relu) {
   TORCH_CHECK(x_NI.dim() > 0 && x_NI.size(-1) == weight.size(1) && (!bias_O.defined() || bias_O.numel() == weight.size(0)), "an input of shape ",
               x_NI.sizes(), " does not fit a weight of shape ", weight.sizes());
-  TORCH_CHECK(!bias_O.defined() || bias_O.device() == x_NI.device(), "an input lies on ", x_NI.device(), " and a bias on ", bias_O.device());
+  check_together(x_NI, bias_O);
   const at::Tensor bias = bias_O.defined() ? bias_O.contiguous() : bias_O;  // _linear_pointwise reads it so, whatever its strides
   if (is_int8(weight)) return int8_linear(x_NI, weight, bias, relu);
   if (is_searched(weight)) {
