@@ -19,6 +19,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/aperture-ml/aperture/internal/files"
 	"github.com/aperture-ml/aperture/models/translation"
 )
 
@@ -57,7 +58,7 @@ func (a *app) read(r *http.Request, body []byte) (fields, error) {
 	case "", "application/json", "application/x-www-form-urlencoded", "multipart/form-data":
 	default:
 		return nil, &requestError{http.StatusUnsupportedMediaType, "request",
-			fmt.Sprintf("the body is of type %s: send application/json or a form", kind)}
+			fmt.Sprintf("the body is of type %s: send application/json or a form", files.ShownAtMost(100, kind))}
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

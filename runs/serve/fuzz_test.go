@@ -16,7 +16,7 @@ func FuzzRequest(f *testing.F) {
 		`{"q":"\ud800"}`, `{"q":` + strings.Repeat("[", 500), "--x\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\na\r\n--x--\r\n",
 		`{"terms":{"\u001b[2J":3}}`, `{"keep":"(((("}`, `{"n":1e400}`, "q=%zz", `{"format":"\u0000"}`, `{"` + strings.Repeat("k", 2000) + `":1}`} {
 		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "",
-			"multipart/form-data", "text/\x1b"} {
+			"multipart/form-data", "text/\x1b", "text/" + strings.Repeat("|", 2000)} {
 			f.Add(body, kind, "alternatives=3&q=x")
 		}
 	}
